@@ -8,7 +8,6 @@
 
 #include "sim/base/json.h"
 #include "sim/base/json_node.h"
-#include "sim/base/json_node.h"
 #include "sim/base/text.h"
 
 void json_write_start(struct json_writer *writer, struct text *text)

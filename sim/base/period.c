@@ -46,8 +46,8 @@ struct period period_of(const int64_t *ends, uint32_t places, uint32_t steps)
         (last_end(ends, places, steps) - last_end(ends, places, from)) / (int64_t)(steps - from);
     for (uint32_t step = steps > 1 ? steps - 1 : 1; step <= steps; step++)
         for (uint32_t place = 0; place < places; place++) {
-            int64_t const length = ends[(uint64_t)step * places + place] -
-                                   ends[(uint64_t)(step - 1) * places + place];
+            int64_t const length =
+                ends[(uint64_t)step * places + place] - ends[(uint64_t)(step - 1) * places + place];
             longest = length > longest ? length : longest;
             shortest = length < shortest ? length : shortest;
         }

@@ -2,7 +2,7 @@
  * live.h: from which step to which each value of a pass lies in memory: from the step that writes
  * it to the last one that reads it, or, if a later pass reads it, to the end of the pass. Left out
  * is what others take: weights with their gradients, the stream that comes from other layers.
- * What templates take and give is this (sim/workload/emit.c).
+ * What templates take and give is this (sim/step/emit.c).
  */
 #ifndef SIM_GRAPH_LIVE_H
 #define SIM_GRAPH_LIVE_H

@@ -89,7 +89,7 @@ struct machine_network_plan {
     int64_t cable_latency_ps;        /* 0: the chip's. Beyond a node or slice. */
     int64_t switch_latency_ps;
     int64_t nvlink_latency_ps;
-    uint32_t switch_ports; /* 0: the chip's. */
+    uint32_t switch_ports;    /* 0: the chip's. */
     uint64_t nic_bytes_per_s; /* One NIC, one way, before the profile. TPU: of a host. 0: the
                                  chip's. */
     uint32_t node_nics;       /* GPU, of a node. 0: the chip's. */
@@ -104,11 +104,11 @@ struct machine_plan {
     struct json *chip_document; /* NULL: a chip of the catalogue. */
     const char *chip_path;      /* Of the document's file; NULL: it stands in the scenario. */
     uint32_t clock_ppm;         /* Share of the clock that power leaves to math; 0: all of it. */
-    const char *shape;   /* "16x16x16", or NULL if the chip is a product name or a GPU. */
-    const char *profile; /* "ideal" */
-    uint32_t nodes;      /* GPU. 0: one, without an axis of its own. */
-    uint32_t gpus;       /* GPU, of a node. 0: as the chip's node has. */
-    uint32_t slices;     /* TPU. 0 or 1: one, without an axis of its own. */
+    const char *shape;          /* "16x16x16", or NULL if the chip is a product name or a GPU. */
+    const char *profile;        /* "ideal" */
+    uint32_t nodes;             /* GPU. 0: one, without an axis of its own. */
+    uint32_t gpus;              /* GPU, of a node. 0: as the chip's node has. */
+    uint32_t slices;            /* TPU. 0 or 1: one, without an axis of its own. */
     struct machine_network_plan network;
     bool unrealisable;          /* Permits shapes the product cannot be sliced into. */
     int8_t wrap[CHIP_AXES_MAX]; /* 1, 0; -1: by the product's rule. Needs `unrealisable`. */

@@ -69,7 +69,7 @@ enum program_phase {
         PROGRAM_PHASE_COUNT,
 };
 
-/* What frameworks hold in addition; each kind, and its source, is explained in sim/workload/
+/* What frameworks hold in addition; each kind, and its source, is explained in sim/step/
  * overheads.c. */
 #define PROGRAM_OVERHEAD_TABLE(X)                                                                  \
     X(MASTER, "master weights")                                                                    \

@@ -255,8 +255,8 @@ static void ports_copy(struct replay *early, struct replay *whole)
         for (uint32_t l = 0; l < whole->plans[i].lane_count; l++) {
             const struct lane_table *lane = &whole->plans[i].lane[l];
             if (lane->passed != NULL)
-                rows_copy(spread, lane->hop_count, early->plans[i].lane[l].passed,
-                          lane->passed, sizeof *lane->passed);
+                rows_copy(spread, lane->hop_count, early->plans[i].lane[l].passed, lane->passed,
+                          sizeof *lane->passed);
         }
 }
 

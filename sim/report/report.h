@@ -33,8 +33,8 @@ struct report_input {
     const struct workload_plan *workload;
     const struct roofline *roofline; /* NULL: the program was read, and of its workload no more
                                         is known than the names of algorithms. */
-    const struct program *program;             /* Not for a roofline alone. */
-    const struct trace *trace;                 /* Not for a roofline alone. */
+    const struct program *program;   /* Not for a roofline alone. */
+    const struct trace *trace;       /* Not for a roofline alone. */
     struct report_fold fold[MACHINE_AXES_MAX]; /* By machine axis. */
     double wall_s;                             /* Of the replay; 0: wall-clock is not shown. */
     /* Members that the caller has for the end of the result's object; NULL: none. */

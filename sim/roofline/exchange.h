@@ -6,7 +6,7 @@
 #define SIM_ROOFLINE_EXCHANGE_H
 
 #include "sim/machine/machine.h"
-#include "sim/workload/counts.h"
+#include "sim/step/counts.h"
 
 /* Bytes that a rank sends in all AllToAlls, over all levels. */
 double exchange_sent_bytes(const struct workload_traffic *traffic);

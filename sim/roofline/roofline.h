@@ -13,8 +13,8 @@
 
 #include "sim/machine/machine.h"
 #include "sim/mesh/mesh.h"
-#include "sim/workload/counts.h"
-#include "sim/workload/workload.h"
+#include "sim/step/counts.h"
+#include "sim/step/workload.h"
 
 struct algorithm; /* sim/collective/algorithm.h */
 

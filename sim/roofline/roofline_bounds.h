@@ -7,7 +7,7 @@
 #include "sim/machine/machine.h"
 #include "sim/mesh/mesh.h"
 #include "sim/roofline/roofline.h"
-#include "sim/workload/workload.h"
+#include "sim/step/workload.h"
 
 /* Fills `lower_s`, what it is bound by, and `upper_s`. */
 void roofline_bound(const struct workload_plan *plan, const struct machine *machine,

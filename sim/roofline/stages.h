@@ -8,7 +8,7 @@
 
 #include "sim/machine/machine.h"
 #include "sim/roofline/roofline.h"
-#include "sim/workload/counts.h"
+#include "sim/step/counts.h"
 
 /* Fills `stages_s`; the axis that they lie on is busy for at least so long. */
 void stages_evaluate(const struct machine *machine, const struct workload_counts *counts,

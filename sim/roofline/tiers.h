@@ -10,8 +10,8 @@
 
 #include "sim/collective/algorithm.h"
 #include "sim/machine/machine.h"
-#include "sim/workload/counts.h"
-#include "sim/workload/workload.h"
+#include "sim/step/counts.h"
+#include "sim/step/workload.h"
 
 /* What a group's collectives are played by: what they name themselves (`own`), or else, of NULL,
  * what the plan says. */

@@ -10,7 +10,7 @@
 #include "sim/base/status.h"
 #include "sim/machine/machine.h"
 #include "sim/mesh/mesh.h"
-#include "sim/workload/workload.h"
+#include "sim/step/workload.h"
 
 struct arena;
 struct text;

@@ -99,10 +99,9 @@ static enum status nvlink_read(struct json *object, struct machine_network_plan 
 enum status scenario_network_read(struct json *object, struct machine_network_plan *ret_plan,
                                   struct error *reterr)
 {
-    static const char *const known[] = {"policy",       "sharp",    "cable_latency",
-                                        "switch_ports", "nic_rate", "switch_latency",
-                                        "node_nics",    "nvlink",   "leaf",
-                                        "spine",        "core",     NULL};
+    static const char *const known[] = {
+        "policy",    "sharp",  "cable_latency", "switch_ports", "nic_rate", "switch_latency",
+        "node_nics", "nvlink", "leaf",          "spine",        "core",     NULL};
     struct machine_network_plan plan = {0};
     if (object == NULL) return STATUS_OK;
     STATUS_TRY(json_as_object(object, reterr));

@@ -35,8 +35,8 @@ enum status schedule_play(struct arena *arena, const struct schedule *schedule,
  * has ended its own passes of the last. Errors as above. */
 enum { SCHEDULE_STEPS_MAX = 64 };
 enum status schedule_period(const struct schedule *schedule, const struct schedule_times *times,
-                            const struct watch *watch, const char *where,
-                            struct period *ret_period, struct error *reterr);
+                            const struct watch *watch, const char *where, struct period *ret_period,
+                            struct error *reterr);
 
 /* Whether any backward pass comes in two halves. */
 bool schedule_is_split(const struct schedule *schedule);

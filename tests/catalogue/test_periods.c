@@ -11,10 +11,9 @@
 
 enum { RUNS = 300, MORE = 3 };
 
-static const char *const names[] = {"gpipe",  "1f1b",          "eager-1f1b",   "interleaved:2",
-                                    "zb-h1",  "interleaved:3", "looped-bfs:2", "zb-h2",
-                                    "zb-v",   "v-half",        "v-min",        "dualpipe",
-                                    "none",   "dualpipev"};
+static const char *const names[] = {
+    "gpipe", "1f1b", "eager-1f1b", "interleaved:2", "zb-h1",    "interleaved:3", "looped-bfs:2",
+    "zb-h2", "zb-v", "v-half",     "v-min",         "dualpipe", "none",          "dualpipev"};
 
 struct drawn {
     struct schedule_request request;
@@ -86,8 +85,8 @@ static int64_t end_of(const struct schedule_played *played, const struct schedul
 static struct period period_of_drawn(const struct drawn *drawn)
 {
     struct period period;
-    case_ok(schedule_period(&drawn->schedule, &drawn->request.times, NULL, "/", &period,
-                            &case_error));
+    case_ok(
+        schedule_period(&drawn->schedule, &drawn->request.times, NULL, "/", &period, &case_error));
     return period;
 }
 
@@ -99,17 +98,17 @@ static void check(const struct drawn *drawn)
     assert_true(period.cycle >= 1);
     uint32_t const steps = period.steps + MORE * period.cycle;
     struct schedule const all = repeated(schedule, steps);
-    case_ok(schedule_play(case_arena, schedule, &drawn->request.times, NULL, "/", &alone,
-                          &case_error));
+    case_ok(
+        schedule_play(case_arena, schedule, &drawn->request.times, NULL, "/", &alone, &case_error));
     case_ok(
         schedule_play(case_arena, &all, &drawn->request.times, NULL, "/", &played, &case_error));
     for (uint32_t r = 0; r < schedule->rank_count; r++) {
         assert_int_equal(end_of(&played, schedule, r, 1), alone.lane[r].last);
         for (uint32_t k = period.steps - period.cycle; k + period.cycle <= steps; k++)
-            assert_int_equal((end_of(&played, schedule, r, k + period.cycle) -
-                              end_of(&played, schedule, r, k)) /
-                                 period.cycle,
-                             period.time);
+            assert_int_equal(
+                (end_of(&played, schedule, r, k + period.cycle) - end_of(&played, schedule, r, k)) /
+                    period.cycle,
+                period.time);
     }
     assert_true(period.time <= alone.makespan);
     assert_true(period.time >= alone.makespan - alone.bubble_busiest);

@@ -390,11 +390,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lanes_are_few_and_apart_whatever_the_order),
-        cmocka_unit_test(test_rings),        cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_lanes),        cmocka_unit_test(test_wrong_sums),
-        cmocka_unit_test(test_wrong_places), cmocka_unit_test(test_stuck),
-        cmocka_unit_test(test_race),         cmocka_unit_test(test_connections),
-        cmocka_unit_test(test_times),        cmocka_unit_test(test_waits),
+        cmocka_unit_test(test_rings),
+        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_lanes),
+        cmocka_unit_test(test_wrong_sums),
+        cmocka_unit_test(test_wrong_places),
+        cmocka_unit_test(test_stuck),
+        cmocka_unit_test(test_race),
+        cmocka_unit_test(test_connections),
+        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_waits),
         cmocka_unit_test(test_requests),
     };
     return cmocka_run_group_tests_name("scripts", tests, case_arena_up, case_arena_down);

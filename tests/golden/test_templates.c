@@ -7,7 +7,7 @@
 #include "sim/base/embed.h"
 #include "sim/mesh/mesh.h"
 #include "sim/scenario/scenario.h"
-#include "sim/workload/workload.h"
+#include "sim/step/workload.h"
 #include "tests/support/case.h"
 #include "tests/support/templates.h"
 

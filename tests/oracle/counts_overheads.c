@@ -1,5 +1,5 @@
 /* What frameworks hold on top of what the book counts: overheads.h, by formulas. */
-#include "sim/workload/overheads.h"
+#include "sim/step/overheads.h"
 #include "tests/oracle/counts_parts.h"
 
 enum { FP32 = 4 };

@@ -5,7 +5,7 @@
 #ifndef TESTS_ORACLE_COUNTS_PARTS_H
 #define TESTS_ORACLE_COUNTS_PARTS_H
 
-#include "sim/workload/local.h"
+#include "sim/step/local.h"
 #include "tests/oracle/oracle.h"
 
 /* One chip, one microbatch, elements unless the name says more. */

@@ -4,7 +4,7 @@
  * much: FSDP pads its flat parameters, ZeRO its buckets.
  */
 #include "sim/base/units.h"
-#include "sim/workload/padding.h"
+#include "sim/step/padding.h"
 #include "tests/oracle/counts_parts.h"
 
 double oracle_share(const struct letters *x, uint32_t ranks, bool experts)

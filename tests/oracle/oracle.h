@@ -6,7 +6,7 @@
 #ifndef TESTS_ORACLE_ORACLE_H
 #define TESTS_ORACLE_ORACLE_H
 
-#include "sim/workload/counts.h"
+#include "sim/step/counts.h"
 
 void oracle_count(const struct workload_plan *plan, const struct machine *machine,
                   const struct mesh *mesh, struct workload_counts *ret_counts);

@@ -11,7 +11,7 @@
 #include "sim/fold/fold.h"
 #include "sim/replay/replay.h"
 #include "sim/scenario/program_file.h"
-#include "sim/workload/workload.h"
+#include "sim/step/workload.h"
 #include "tests/support/case.h"
 #include "tests/support/thin.h"
 

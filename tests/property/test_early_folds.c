@@ -97,7 +97,7 @@ static const char h100_64[] = "\"chip\": \"h100-sxm\", \"nodes\": 64";
 static const char hashed[] = "\"chip\": \"h100-sxm\", \"nodes\": 64, \"network\": {\"leaf\": "
                              "{\"oversubscription\": 4, \"policy\": \"hash\"}}";
 static const char thin_leaves[] = "\"chip\": \"h100-sxm\", \"nodes\": 64, \"network\": {\"leaf\": "
-                           "{\"oversubscription\": 4}}";
+                                  "{\"oversubscription\": 4}}";
 static const char adding[] =
     "\"chip\": \"h100-sxm\", \"nodes\": 64, \"network\": {\"sharp\": \"on\"}";
 static const char slices[] = "\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\", \"slices\": 4";

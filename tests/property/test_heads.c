@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "sim/schedule/schedule.h"
-#include "sim/workload/workload.h"
+#include "sim/step/workload.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/walk.h"

@@ -7,7 +7,7 @@
 
 #include "sim/report/notes.h"
 #include "sim/report/result.h"
-#include "sim/workload/listing.h"
+#include "sim/step/listing.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/thin.h"

@@ -1,5 +1,5 @@
 /*
- * What an op waits for is what it reads, by the table of sim/workload/reads.c: of every shipped
+ * What an op waits for is what it reads, by the table of sim/step/reads.c: of every shipped
  * scenario and of 500 drawn ones, lowered and not played.
  *
  * - A need of data names an array that its op reads and that is written by what it waits for.
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/workload/reads.h"
+#include "sim/step/reads.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/thin.h"

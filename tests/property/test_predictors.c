@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "sim/model/model_read.h"
-#include "sim/workload/counts.h"
+#include "sim/step/counts.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/thin.h"

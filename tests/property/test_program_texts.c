@@ -8,7 +8,7 @@
 #include "sim/program/program_text.h"
 #include "sim/replay/replay.h"
 #include "sim/scenario/program_file.h"
-#include "sim/workload/workload.h"
+#include "sim/step/workload.h"
 #include "tests/support/case.h"
 #include "tests/support/thin.h"
 

@@ -10,7 +10,7 @@
 #include "sim/base/units.h"
 #include "sim/schedule/schedule.h"
 #include "sim/schedule/schedule_play.h"
-#include "sim/workload/counts.h"
+#include "sim/step/counts.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/thin.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "sim/base/units.h"
-#include "sim/workload/counts.h"
+#include "sim/step/counts.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/thin.h"
@@ -44,8 +44,8 @@ static const struct place places[] = {
      "{\"tp\": [\"gpu:4\"], \"pp\": [\"node:2\", \"gpu:2\"], \"dp\": [\"node:2\"]"
      ", \"order\": [\"tp\", \"pp\", \"dp\"]}",
      ", \"zero\": 1", 8, 4, 4, 2, 2},
-    {"\"chip\": \"h100-sxm\", \"nodes\": 2",
-     "{\"tp\": [\"gpu:4\"], \"pp\": [\"node\", \"gpu:2\"]}", "", 8, 4, 4, 1, 1},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"tp\": [\"gpu:4\"], \"pp\": [\"node\", \"gpu:2\"]}",
+     "", 8, 4, 4, 1, 1},
 };
 enum { PLACES = sizeof places / sizeof *places };
 

@@ -15,7 +15,7 @@
 
 #include "sim/base/units.h"
 #include "sim/resource/compute.h"
-#include "sim/workload/counts.h"
+#include "sim/step/counts.h"
 #include "tests/oracle/oracle.h"
 #include "tests/support/templates.h"
 #include "tests/unit/workload_case.h"

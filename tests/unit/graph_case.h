@@ -20,9 +20,9 @@
 
 #include "sim/graph/block.h"
 #include "sim/graph/steps.h"
-#include "sim/workload/graph_terms.h"
-#include "sim/workload/local.h"
-#include "sim/workload/reads.h"
+#include "sim/step/graph_terms.h"
+#include "sim/step/local.h"
+#include "sim/step/reads.h"
 #include "tests/unit/graph_needs.h"
 #include "tests/unit/graph_values.h"
 #include "tests/unit/workload_case.h"

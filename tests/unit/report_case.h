@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "sim/report/report.h"
-#include "sim/workload/workload.h"
+#include "sim/step/workload.h"
 #include "tests/unit/workload_case.h"
 
 enum { REPORT_CASE_RECORDS = 1 << 18 };

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/workload/overheads.h"
-#include "sim/workload/workload.h"
+#include "sim/step/overheads.h"
+#include "sim/step/workload.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 

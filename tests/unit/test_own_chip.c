@@ -173,10 +173,9 @@ static void a_node_has_the_nics_it_is_given(void **state)
     static const uint32_t nics[] = {1, 2, 4, 8, 16, 32};
     for (size_t i = 0; i < sizeof nics / sizeof *nics; i++) {
         struct machine_totals totals;
-        struct machine const machine = machine_of(
-            arena_format(case_arena,
-                         ", \"network\": {\"nic_rate\": \"200Gbit/s\", \"node_nics\": %u}",
-                         nics[i]));
+        struct machine const machine = machine_of(arena_format(
+            case_arena, ", \"network\": {\"nic_rate\": \"200Gbit/s\", \"node_nics\": %u}",
+            nics[i]));
         const struct level *level = &machine.level[1];
         totals_of_machine(&machine, &totals);
         assert_int_equal(totals.unit_egress_bytes_per_s, nics[i] * 25000000000ull);
@@ -186,7 +185,8 @@ static void a_node_has_the_nics_it_is_given(void **state)
             assert_int_equal(level->tier[t].cable_bytes_per_s, 25000000000);
     }
     struct chip const measured = machine_of(", \"profile\": \"measured\", \"network\": "
-                                            "{\"nic_rate\": \"25GB/s\"}").chip;
+                                            "{\"nic_rate\": \"25GB/s\"}")
+                                     .chip;
     struct chip const stock = machine_of(", \"profile\": \"measured\"").chip;
     assert_int_equal(measured.network.nic_bytes_per_s, stock.network.nic_bytes_per_s / 2);
     refused("\"h100-sxm\"", ", \"network\": {\"node_nics\": 3}", "/machine/network/node_nics",

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "sim/workload/pipeline.h"
+#include "sim/step/pipeline.h"
 #include "tests/support/case.h"
 
 enum { PASSES = 2, STEPS = 3, PASS_OPS = 2 * STEPS, OPS = PASSES * PASS_OPS };

@@ -307,9 +307,17 @@ static void a_role_has_a_first_chip(void **state)
     const struct program programs[] = {
         {.role_count = 1},
         {.role_count = 3, .role_axis = 1, .role_stride = 2},
-        {.role_count = 8, .role_axis = 1, .role_stride = 1, .inner_axis = 0, .inner_stride = 2,
+        {.role_count = 8,
+         .role_axis = 1,
+         .role_stride = 1,
+         .inner_axis = 0,
+         .inner_stride = 2,
          .inner_count = 4},
-        {.role_count = 6, .role_axis = 3, .role_stride = 4, .inner_axis = 2, .inner_stride = 1,
+        {.role_count = 6,
+         .role_axis = 3,
+         .role_stride = 4,
+         .inner_axis = 2,
+         .inner_stride = 1,
          .inner_count = 3},
     };
     for (uint32_t p = 0; p < sizeof programs / sizeof *programs; p++)

@@ -1,7 +1,7 @@
 /* What ops read and write: every row is found, by the name that it has. */
 #include <string.h>
 
-#include "sim/workload/reads.h"
+#include "sim/step/reads.h"
 #include "tests/support/case.h"
 
 static void rows_are_ordered_by_name_and_found(void **state)

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/workload/workload.h"
+#include "sim/step/workload.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 

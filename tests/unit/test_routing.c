@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "sim/workload/routing.h"
-#include "sim/workload/routing_load.h"
+#include "sim/step/routing.h"
+#include "sim/step/routing_load.h"
 #include "tests/unit/workload_case.h"
 
 /* Choices of k experts that a token may make, and those with one among the first `held`. */

@@ -1,7 +1,7 @@
 /* What a schedule that heeds times is told of a step: by hand, from rates and shapes. */
 #include "sim/base/units.h"
 #include "sim/schedule/schedule.h"
-#include "sim/workload/schedule_times.h"
+#include "sim/step/schedule_times.h"
 #include "tests/support/case.h"
 #include "tests/unit/workload_case.h"
 

@@ -96,10 +96,8 @@ static void series_are_told_apart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_are_escaped),
-        cmocka_unit_test(words_are_never_cut),
-        cmocka_unit_test(numbers_are_short),
-        cmocka_unit_test(a_page_stands_by_itself),
+        cmocka_unit_test(words_are_escaped),     cmocka_unit_test(words_are_never_cut),
+        cmocka_unit_test(numbers_are_short),     cmocka_unit_test(a_page_stands_by_itself),
         cmocka_unit_test(series_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,8 +8,8 @@
 
 #include "sim/base/arena.h"
 #include "sim/scenario/scenario.h"
-#include "sim/workload/counts.h"
-#include "sim/workload/workload.h"
+#include "sim/step/counts.h"
+#include "sim/step/workload.h"
 #include "tools/podsim/scenarios.h"
 
 static void near(const char *name, double counted, double built)

@@ -1,7 +1,7 @@
 /* Training steps as programs: how many collectives, who waits for whom, and what is refused. */
 #include <stdio.h>
 
-#include "sim/workload/counts.h"
+#include "sim/step/counts.h"
 #include "tests/support/case.h"
 #include "tests/unit/workload_case.h"
 

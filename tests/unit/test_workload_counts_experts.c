@@ -1,8 +1,8 @@
 /* Counts against the oracle and against the sums over lowered programs, of layers with experts:
  * routing that is even or drawn, latent attention, modules that predict further tokens. */
 #include "sim/collective/ragged.h"
-#include "tests/support/thin.h"
 #include "tests/support/case.h"
+#include "tests/support/thin.h"
 #include "tests/unit/counts_case.h"
 
 static const struct model small_experts = {.kind = MODEL_LLAMA,

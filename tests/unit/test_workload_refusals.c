@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "sim/roofline/roofline.h"
-#include "sim/workload/counts.h"
+#include "sim/step/counts.h"
 #include "tests/support/case.h"
 #include "tests/unit/workload_case.h"
 

@@ -1,5 +1,5 @@
 /* Attention that is not fused: what each of its kernels moves and keeps, score by score. */
-#include "sim/workload/counts.h"
+#include "sim/step/counts.h"
 #include "tests/support/case.h"
 #include "tests/unit/workload_case.h"
 

@@ -1,5 +1,5 @@
 /*
- * workload_case.h: a training step to lower, for the tests of sim/workload: machine, mesh and plan
+ * workload_case.h: a training step to lower, for the tests of sim/step: machine, mesh and plan
  * from a few words, and sums over the program that came out.
  */
 #ifndef TESTS_UNIT_WORKLOAD_CASE_H
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/workload/workload.h"
+#include "sim/step/workload.h"
 
 struct workload_case {
     struct arena *arena;

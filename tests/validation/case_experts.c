@@ -8,7 +8,7 @@
 #include "sim/mesh/mesh.h"
 #include "sim/resource/compute.h"
 #include "sim/roofline/collective_bound.h"
-#include "sim/workload/routing.h"
+#include "sim/step/routing.h"
 #include "tests/validation/case_parts.h"
 
 /* Dispatch and combine between nodes, on a GPU's rail: each token once to each node that has an

@@ -1,11 +1,11 @@
 /*
  * Evaluators of models: parameters, and the FLOP of a training step as the accounting counts them
- * (sim/workload/counts.h), a chip alone.
+ * (sim/step/counts.h), a chip alone.
  */
 #include <string.h>
 
 #include "sim/model/model_read.h"
-#include "sim/workload/counts.h"
+#include "sim/step/counts.h"
 #include "tests/validation/case_parts.h"
 #include "tests/validation/case_workload.h"
 

@@ -1,5 +1,5 @@
 /*
- * Evaluators of training steps: the accounting (sim/workload/counts.h), the rules of the roofline
+ * Evaluators of training steps: the accounting (sim/step/counts.h), the rules of the roofline
  * and the step as it is played. A row's parameters become a scenario's text, so that all of its
  * reading and checking is on the way.
  */

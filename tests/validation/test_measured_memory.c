@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "sim/base/text.h"
-#include "sim/workload/overheads.h"
+#include "sim/step/overheads.h"
 #include "tests/support/play.h"
 #include "tests/validation/document.h"
 #include "tests/validation/measured_memory_rows.h"
@@ -218,9 +218,8 @@ static void add_fits(struct text *text)
         const char *const refused = published.all > published.capacity ? "both"
                                     : assumed.all > assumed.capacity   ? "as assumed"
                                                                        : "neither";
-        text_add(text, "| %s | %.1f | %.1f | %.1f | %s | %s | %s |\n", fit->title,
-                 assumed.all / GB, published.all / GB, published.capacity / GB, refused,
-                 fit->reason, fit->source);
+        text_add(text, "| %s | %.1f | %.1f | %.1f | %s | %s | %s |\n", fit->title, assumed.all / GB,
+                 published.all / GB, published.capacity / GB, refused, fit->reason, fit->source);
     }
 }
 

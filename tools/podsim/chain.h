@@ -12,8 +12,8 @@
 #include "sim/replay/replay.h"
 #include "sim/roofline/roofline.h"
 #include "sim/scenario/scenario.h"
+#include "sim/step/routing_load.h"
 #include "sim/trace/trace.h"
-#include "sim/workload/routing_load.h"
 #include "tools/podsim/options.h"
 
 enum { CHAIN_SETTINGS_MAX = OPTIONS_GIVEN_MAX + 1 };
@@ -33,7 +33,7 @@ struct chain_source {
     uint64_t text_bytes;
     struct arena *arena; /* Where the text of standard input lies; NULL: it is another's. */
     bool full;
-    bool is_program; /* The text is a program's (sim/scenario/program_file.h). */
+    bool is_program;                 /* The text is a program's (sim/scenario/program_file.h). */
     const struct schedule *schedule; /* Of its pipeline, out of a file; NULL: as it says. */
     uint32_t schedule_held_max;      /* Of a pipeline's ranks; see struct workload_plan. */
     const struct watch *watch;       /* While it is built; NULL: nobody waits. */

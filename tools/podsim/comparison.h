@@ -40,7 +40,7 @@ struct comparison_row {
     const struct schedule_form *form; /* NULL: from a file. */
     const struct schedule *given;     /* From a file. */
     uint32_t rank_count, chunk_count, microbatch_count;
-    struct error refused; /* STATUS_OK: it was played; then: */
+    struct error refused;                /* STATUS_OK: it was played; then: */
     double figure[COMPARISON_KEY_COUNT]; /* In one unit for all rows. */
     bool fits;                           /* The memory of a chip, or none is known. */
     bool best;                           /* Of those that it is compared with. */
@@ -80,7 +80,7 @@ struct comparison {
     uint32_t microbatches[COMPARISON_COUNTS_MAX];
     uint32_t count; /* Of those. */
     struct comparison_row row[COMPARISON_ROWS_MAX];
-    uint32_t row_count; /* All that are asked for. */
+    uint32_t row_count;                  /* All that are asked for. */
     uint32_t order[COMPARISON_ROWS_MAX]; /* [place]: the row, behind comparison_rank(). */
     uint32_t done_count;
     uint32_t failed_count; /* Of those done: they were asked for by name and cannot be. */

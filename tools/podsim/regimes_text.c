@@ -145,9 +145,8 @@ static void write_fit(const struct regimes_group *group, const struct regimes_cu
 
 static void write_fits(const struct regimes *regimes, struct text *text)
 {
-    text_add(text,
-             "\nfit: time = alpha + beta * size, least squares of the relative errors of the "
-             "sizes above; theory: idle links\n");
+    text_add(text, "\nfit: time = alpha + beta * size, least squares of the relative errors of the "
+                   "sizes above; theory: idle links\n");
     uint64_t const table = table_open(text);
     text_add(text, "%8s  %-16s  %-26s  %9s %-9s  %7s  %9s\n", "", "", "", "fit", "", "", "theory");
     text_add(text, "%8s  %-16s  %-26s  %9s %-9s  %7s  %9s %-9s  %7s  %7s\n", "ranks", "axes",

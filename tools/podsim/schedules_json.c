@@ -84,10 +84,9 @@ void schedules_write_cells(const struct comparison *comparison, uint32_t row, st
     const struct schedules *schedules = comparison->owner;
     const struct schedules_row *shown = &schedules->row[row];
     const struct schedule_played *played = &shown->played;
-    text_add(text, "%.9g,%.9g,%.9g,%.9g,%.9g,%.9g", schedules_units(shown, shown->period.time),
-             schedules_units(shown, played->makespan),
-             schedules_units(shown, played->bubble_makespan),
-             schedules_units(shown, played->bubble_busiest),
-             schedules_units(shown, played->bubble_per_rank),
-             schedules_peak_most(schedules, shown));
+    text_add(
+        text, "%.9g,%.9g,%.9g,%.9g,%.9g,%.9g", schedules_units(shown, shown->period.time),
+        schedules_units(shown, played->makespan), schedules_units(shown, played->bubble_makespan),
+        schedules_units(shown, played->bubble_busiest),
+        schedules_units(shown, played->bubble_per_rank), schedules_peak_most(schedules, shown));
 }

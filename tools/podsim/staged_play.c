@@ -6,7 +6,7 @@
 #include "sim/base/counted.h"
 #include "sim/base/units.h"
 #include "sim/report/timeline.h"
-#include "sim/workload/workload.h"
+#include "sim/step/workload.h"
 #include "tools/podsim/report.h"
 #include "tools/podsim/shell.h"
 #include "tools/podsim/staged.h"

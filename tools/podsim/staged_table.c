@@ -110,8 +110,7 @@ static void write_head(uint32_t wider, struct text *text)
     }
 }
 
-static void write_row(const struct staged_row *row, uint32_t wider, bool colour,
-                      struct text *text)
+static void write_row(const struct staged_row *row, uint32_t wider, bool colour, struct text *text)
 {
     struct table_figure figure[CELL_COUNT];
     uint32_t at = wider + COLUMN_MICROBATCHES;

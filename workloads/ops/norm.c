@@ -45,8 +45,7 @@ const struct op_kind op_kind_norm = {
     .name = "norm",
     .help = "RMS norm, with the residual sum where that is fused; its gradient gives the weight's",
     .source = "counted from the formulas; the book, chapter 4, 4.2.4",
-    .notation = {.formula = "Norm(%)",
-                 .remark_split = "its row sums travel with the AllGather"},
+    .notation = {.formula = "Norm(%)", .remark_split = "its row sums travel with the AllGather"},
     .work = work,
     .reads = reads,
 };

@@ -1,0 +1,116 @@
+/*
+ * counts.h: what a training step asks of one chip: FLOP, bytes and collectives, of layers and ends
+ * summed over their graphs, of weights and the update by closed formulas. It never looks at a
+ * lowered program, so a test can hold the program's sums against it; the rooflines are computed
+ * from it. Of the ranks of a pipeline it is the mean: not all of them can be done before a mean
+ * one, so bounds stay bounds.
+ *
+ * The workload must be one that workload_lower() accepts.
+ */
+#ifndef SIM_STEP_COUNTS_H
+#define SIM_STEP_COUNTS_H
+
+#include <stdint.h>
+
+#include "sim/collective/group.h"
+#include "sim/machine/machine.h"
+#include "sim/mesh/mesh.h"
+#include "sim/step/padding.h"
+#include "sim/step/workload.h"
+
+/* The collectives of one group, a step. Bytes are the sums of V, the whole gathered or unreduced
+ * array of each: what a link carries follows from V, the group and the algorithm. */
+struct workload_traffic {
+    struct group group;
+    double gather_bytes;     /* AllGather */
+    double scatter_bytes;    /* ReduceScatter */
+    double all_reduce_bytes; /* AllReduce */
+    double all_to_all_bytes; /* AllToAll: V is what all ranks have for each other; */
+    double crossing_bytes[GROUP_DIMENSIONS_MAX]; /* of tokens that go once to each unit of the
+                                                    levels on their way, over each dimension. */
+    double permute_bytes;                        /* To the next rank: V is a message. */
+    uint64_t gather_count;
+    uint64_t scatter_count;
+    uint64_t all_reduce_count;
+    uint64_t all_to_all_count;
+    uint64_t permute_count;
+    const char *algorithm; /* Of gathers and scatters, whatever the plan says; NULL: as it says. */
+};
+
+struct workload_counts {
+    /* Compute ops of one chip, a step; recomputation and duplicated KV heads included. */
+    double matmul_flop; /* Executed. */
+    double padded_flop; /* The same with shapes padded: token rows to 8, the rest to the MXU. */
+    double linear_flop; /* Of matmul_flop: in the format of `matmuls`, as linear layers are; */
+    double padded_linear_flop; /* and padded. */
+    double vector_flop;        /* VPU */
+    double hbm_bytes;          /* Operands read once, results written once. */
+    double compute_count;      /* Ops. */
+    double matmul_useful;      /* Of matmul_flop: neither recomputed nor duplicated. */
+    double matmul_flash; /* Of matmul_flop: scores that flash attention's backward pass computes
+                            again, with any remat. */
+
+    double matmul_waiting; /* Of matmul_flop: what the rank of cp that has most has above the mean,
+                              while the others wait for it. */
+
+    double matmul_padding; /* Of matmul_flop: heads, columns of MLPs and of the vocabulary that only
+                              make the shares of tp equal; what is recomputed once. */
+    struct paddings paddings;              /* What is padded by how much. */
+    double kv_heads_held, kv_heads_padded; /* All ranks of tp together; and these without those
+                                              that several hold, so K where tp divides it. */
+    double matmul_copies; /* Of matmul_flop: what several ranks of tp compute alike, each time. */
+    double matmul_uneven; /* Of matmul_flop: rows of experts that not every rank has: all are
+                             charged those of the most loaded one, or of the capacity. */
+    double rows_dropped;  /* Assignments of tokens to experts that these have no room for, and */
+    double rows_assigned; /* all of them, of the whole machine in a step. */
+
+    /* The whole machine, a step. */
+    /* 6·P·tokens, all P that are active, as the book counts; what is looked up or scaled has
+     * parameters and no matmul, so the useful FLOP of roofline.h are fewer. */
+    double parameter_flop;
+    double useful_attention_flop; /* Of the dot products, on top of it. */
+
+    /* By mesh role, and the two kinds of neighbours. Roles of size 1 have no traffic. */
+    struct workload_traffic role[MESH_ROLE_COUNT];
+    struct workload_traffic experts;  /* Ranks that hold the same experts. */
+    struct workload_traffic kv;       /* tp/K chips that hold the same KV head. */
+    struct workload_traffic sequence; /* Ranks that share a sequence. */
+    uint64_t tp_critical_count;       /* tp collectives that the compute stream waits for. */
+
+    /* V of the tp collectives of a layer with experts; 0: the layer has none of that kind. */
+    double tp_rows_bytes;    /* Tokens on their way to experts, gathered; */
+    double tp_outputs_bytes; /* and on their way back, reduced. */
+    double tp_logits_bytes;  /* The router's sums. */
+    double experts_width;    /* F of all experts that one token meets, without shared ones. */
+
+    /* Messages between two neighbours of a pipeline, a step, one way: [B_X, D_Y] each, at the pair
+     * that has most. Not those of one model's copies, of a tied matrix, and of modules that lie
+     * between the layers and their heads. */
+    double stage_bytes;
+    double
+        stage_sent_bytes;   /* The same, that one rank sends to all others, at the one with most. */
+    double stage_way_count; /* Of all ranks and both ways, each from neighbour to neighbour; no
+                               fewer than there are. */
+    double stage_way_bytes;
+
+    /* Copies between one chip and its host, a step: as many bytes each way. */
+    double host_moment_bytes;     /* Of the optimizer, */
+    double host_activation_bytes; /* and what layers save. */
+    uint64_t host_count;          /* Both ways. */
+
+    /* Memory of one chip. Of what is offloaded: one layer's moments, with the gradients of one
+     * layer if these are not accumulated; the activations of two layers. */
+    double parameter_bytes;
+    double optimizer_bytes;
+    double gradient_bytes;   /* All gradients at once, as they are kept for the update. */
+    double activation_bytes; /* Saved for the backward pass by remat, all layers, a microbatch; in a
+                                pipeline of all microbatches that are held at once. */
+    double master_bytes;     /* Of frameworks: weights in fp32 on top of the parameters, */
+    double fixed_bytes;      /* and what they hold whatever the step does (overheads_chip()). */
+    double gathered_bytes;   /* Weights of one layer, gathered: 0 if they always lie there whole. */
+};
+
+void workload_count(const struct workload_plan *plan, const struct machine *machine,
+                    const struct mesh *mesh, struct workload_counts *ret_counts);
+
+#endif

@@ -1,0 +1,27 @@
+/* What frameworks hold on top of what the book counts: overheads.h, by formulas. */
+#include "sim/step/counts_parts.h"
+#include "sim/step/overheads.h"
+
+enum { FP32 = 4 };
+
+void counts_overheads(const struct letters *x, struct workload_counts *counts)
+{
+    const struct local *local = x->local;
+    uint64_t const layers[LOCAL_KINDS] = {local_layer_count(local, LOCAL_DENSE),
+                                          local_layer_count(local, LOCAL_EXPERTS)};
+    uint64_t resident[PROGRAM_MEMORY_COUNT] = {0};
+    if (!overheads_count(local)) return;
+    double const kept =
+        counts_share(x, local->shards, false) + counts_share(x, local->shards, true);
+    double gradients = counts_share(x, local->gradient_shards, false);
+    if (x->sparse > 0) gradients += counts_share(x, local->experts.gradient_shards, true);
+    counts->gradient_bytes =
+        local->copies * gradients * format_bits(overheads_gradient_format(local)) / 8;
+    bool const wide = x->w >= FP32 || local_offloads_optimizer(local);
+    if (!wide)
+        counts->master_bytes = overheads_of_fsdp(local) ? local->copies * kept * (FP32 - x->w)
+                                                        : counts_state_elements(x) * FP32;
+    overheads_chip(local, layers, resident);
+    for (uint32_t kind = 0; kind < PROGRAM_MEMORY_COUNT; kind++)
+        counts->fixed_bytes += (double)resident[kind];
+}

@@ -1,0 +1,497 @@
+#include "sim/step/emit.h"
+
+#include "sim/base/arena.h"
+#include "sim/step/emit_parts.h"
+#include "sim/step/graph_terms.h"
+
+/* --- The layer's graph --- */
+
+/* Matrices have their places in the order of the forward pass, as ops do. */
+static void places_fill(const struct local_layer *layer, struct lower_graph *of)
+{
+    uint8_t place = 0;
+    for (uint8_t i = 0; i < of->graph.op_count; i++) {
+        of->place[i] = LOCAL_PLACE_COUNT;
+        if (!of->graph.op[i].kind->weights_apart) continue;
+        while (layer->place_elements[place] == 0) place++;
+        SIM_ASSERT(place < LOCAL_PLACE_COUNT);
+        of->place[i] = place++;
+    }
+}
+
+struct lower_graph *emit_graph_room(struct lower *lower)
+{
+    void *memory = NULL;
+    if (lower->build.status == STATUS_OK)
+        lower->build.status = arena_try(lower->build.arena, 1, sizeof(struct lower_graph), &memory,
+                                        lower->build.error);
+    return lower->build.status == STATUS_OK ? memory : NULL;
+}
+
+void emit_graph_pass(struct lower_graph *of)
+{
+    graph_shard(&of->graph, &of->sharded);
+    graph_backward(&of->sharded, &of->backward);
+    graph_remat(&of->sharded, &of->backward, &of->kept);
+}
+
+static struct lower_graph *graph_made(struct lower *lower)
+{
+    const struct local *local = lower->local;
+    const struct model *model = &local->plan->model;
+    struct lower_graph *of = emit_graph_room(lower);
+    if (of == NULL) return NULL;
+    uint64_t const layer = lower->layer->experts ? model->layers - 1 : 0;
+    graph_terms_of(local, layer, &of->terms);
+    of->terms.sequence.window = lower->windowed ? model->window : 0;
+    block_write_layer(&of->terms, model, layer, &of->graph);
+    emit_graph_pass(of);
+    places_fill(lower->layer, of);
+    return of;
+}
+
+static struct lower_graph *graph_of(struct lower *lower)
+{
+    struct lower_graph **at =
+        &lower->graph[lower->layer - lower->local->layer][lower->windowed ? 1 : 0];
+    if (*at == NULL) *at = graph_made(lower);
+    return *at;
+}
+
+uint64_t emit_kept_bytes(struct lower *lower)
+{
+    const struct lower_graph *of = graph_of(lower);
+    return of == NULL ? 0 : graph_kept_bytes(&of->sharded, &of->kept);
+}
+
+/* --- Collectives --- */
+
+struct route {
+    enum lower_stream stream;
+    const char *group_name;
+    const struct group *group;
+};
+
+static bool spreads(const struct emit *emit, const struct graph_step *step)
+{
+    return emit->graph->op[step->op].as.exchange.spreads == op_is_forward(step->pass);
+}
+
+static struct route route_of(const struct emit *emit, const struct graph_step *step)
+{
+    const struct local *local = emit->lower->local;
+    bool const gathers = step->move.kind == COLLECTIVE_ALL_GATHER;
+    bool const turns = step->move.kind == COLLECTIVE_ALL_TO_ALL;
+    bool const home = step->move.kind == COLLECTIVE_PERMUTE;
+    const struct mesh_axis *axis = local->mesh->axis;
+    switch (step->move.axis) {
+    case OP_AXIS_EP:
+        return (struct route){spreads(emit, step) ? LOWER_DISPATCH : LOWER_COMBINE, "ep",
+                              &axis[MESH_EP].group};
+    case OP_AXIS_SEQUENCE:
+        return (struct route){gathers || turns ? LOWER_GATHER_SEQUENCE
+                              : home           ? LOWER_HOME_SEQUENCE
+                                               : LOWER_REDUCE_SEQUENCE,
+                              "sequence", &local->sequence_group};
+    case OP_AXIS_TP:
+    case OP_AXIS_HOLDERS: /* Sums of weights' gradients stand with their buckets. */
+        break;
+    }
+    bool const sums = step->move.kind == COLLECTIVE_ALL_REDUCE;
+    return (struct route){gathers ? LOWER_GATHER_TP
+                          : sums  ? LOWER_SUM_LOGITS
+                                  : LOWER_REDUCE_TP,
+                          "tp", &axis[MESH_TP].group};
+}
+
+static enum format format_of(const struct emit *emit, const struct graph_step *step)
+{
+    const struct graph_op *op = &emit->graph->op[step->op];
+    tensor const of = step->of != GRAPH_NONE ? step->of : op->in[op->in_count - 1];
+    const struct graph_tensor *at = &emit->graph->tensor[of];
+    return op_is_forward(step->pass) ? at->format : at->gradient;
+}
+
+/* Blocks go round an axis that closes, part by part with the compute that takes them in. */
+static bool is_round(const struct emit *emit, const struct graph_step *step)
+{
+    return emit->graph->op[step->op].kind->passes_round && step->move.axis == OP_AXIS_SEQUENCE &&
+           step->move.kind != COLLECTIVE_PERMUTE;
+}
+
+static bool is_chunked(const struct emit *emit, const struct graph_step *step)
+{
+    const struct graph_op *op = &emit->graph->op[step->op];
+    if (is_round(emit, step)) return true;
+    return emit->lower->local->plan->collective_matmul && step->move.axis == OP_AXIS_TP &&
+           emit->graph->block[op->block].block->couples;
+}
+
+/* To the next rank. Two ranks on a line close their ring over the one cable between them: each is
+ * the next of the other, and both send. */
+static void home_set(struct plan_request *request)
+{
+    const struct group_dimension *dimension = &request->group.dimension[0];
+    bool const line = !dimension->ring && !dimension->switched;
+    request->algorithm = NULL;
+    request->mirrors = line;
+    request->offset[0] = line ? 0 : 1;
+}
+
+static uint32_t plan_of(struct emit *emit, uint32_t at)
+{
+    const struct graph_step *step = &emit->steps->step[at];
+    struct lower *lower = emit->lower;
+    if (emit->plan[at] != LOWER_NONE || lower->build.status != STATUS_OK) return emit->plan[at];
+    struct route const route = route_of(emit, step);
+    struct plan_request request = {
+        .kind = step->move.kind,
+        .algorithm = lower->local->plan->algorithm,
+        .group = *route.group,
+        .chunk_count = is_chunked(emit, step) ? (uint32_t)group_rank_count(route.group) : 0,
+        .size_bytes = step->move.bytes,
+    };
+    if (is_round(emit, step)) request.algorithm = lower->local->ring_name;
+    if (step->move.kind == COLLECTIVE_PERMUTE) home_set(&request);
+    emit->plan[at] = step->move.axis == OP_AXIS_EP
+                         ? experts_exchange_plan(lower, spreads(emit, step))
+                         : lower_plan_bytes(lower, &request, format_of(emit, step));
+    return emit->plan[at];
+}
+
+/* --- What a step reads of others --- */
+
+static bool values_equal(struct graph_value a, struct graph_value b)
+{
+    return a.of == b.of && a.gradient == b.gradient && a.full == b.full;
+}
+
+static bool is_written(const struct graph_step *step, struct graph_value value)
+{
+    for (uint8_t i = 0; i < step->written_count; i++)
+        if (values_equal(step->written[i], value)) return true;
+    return false;
+}
+
+static bool is_met(const struct graph_step *reader, const struct graph_step *writer)
+{
+    for (uint8_t i = 0; i < reader->read_count; i++)
+        if (is_written(writer, reader->read[i])) return true;
+    return false;
+}
+
+/* Two steps that stand together, a product and its collective over tp, run chunk by chunk. What is
+ * gathered again for a gradient of weights is there before that begins. */
+static bool is_coupled(const struct emit *emit, uint32_t first)
+{
+    const struct graph_step *step = &emit->steps->step[first];
+    if (first + 1 >= emit->steps->count || step->is_compute == step[1].is_compute) return false;
+    bool const gathers = !step->is_compute;
+    const struct graph_step *collective = gathers ? step : step + 1;
+    enum collective_kind const kind = gathers ? COLLECTIVE_ALL_GATHER : COLLECTIVE_REDUCE_SCATTER;
+    return collective->move.kind == kind && is_chunked(emit, collective) &&
+           is_met(step + 1, step) && op_is_forward(step->pass) == op_is_forward(step[1].pass);
+}
+
+/* Parts of a compute. */
+static uint32_t parts_of(struct emit *emit, uint32_t at)
+{
+    if (at > 0 && is_coupled(emit, at - 1))
+        return lower_plan_chunks(emit->lower, plan_of(emit, at - 1));
+    if (is_coupled(emit, at)) return lower_plan_chunks(emit->lower, plan_of(emit, at + 1));
+    return 1;
+}
+
+/* --- Needs --- */
+
+/* All that have written it: of a gradient that is a sum, several. Of a stream the last is enough.
+ */
+static bool writers_add(const struct emit *emit, uint32_t at, struct graph_value value,
+                        uint32_t writer[PROGRAM_STREAMS_MAX])
+{
+    bool found = false;
+    for (uint32_t before = 0; before < at; before++) {
+        if (!is_written(&emit->steps->step[before], value)) continue;
+        uint8_t const stream = emit->lower->build.op[emit->op[before]].stream;
+        if (writer[stream] == LOWER_NONE || writer[stream] < before) writer[stream] = before;
+        found = true;
+    }
+    return found;
+}
+
+static bool writers_find(const struct emit *emit, uint32_t at, struct graph_value value,
+                         uint32_t ret_writer[PROGRAM_STREAMS_MAX])
+{
+    for (uint32_t s = 0; s < PROGRAM_STREAMS_MAX; s++) ret_writer[s] = LOWER_NONE;
+    return writers_add(emit, at, value, ret_writer);
+}
+
+/* What was kept is gathered again: an op's own inputs when the gradient of its block's result is
+ * there, others for this slot, not for those before. */
+static void kept_need(struct emit *emit, uint32_t at)
+{
+    const struct graph_step *step = &emit->steps->step[at];
+    const struct graph_span *block = &emit->graph->block[emit->graph->op[step->op].block];
+    uint32_t writer[PROGRAM_STREAMS_MAX];
+    struct lower *lower = emit->lower;
+    if (step->of != GRAPH_NONE) {
+        lower_need_before(lower, emit->op[at], LOWER_COMPUTE, PROGRAM_REASON_ORDER);
+        return;
+    }
+    if (!writers_find(emit, at, (struct graph_value){block->out, true, false}, writer)) {
+        lower_need_output(lower, emit->op[at]);
+        return;
+    }
+    for (uint32_t s = 0; s < PROGRAM_STREAMS_MAX; s++)
+        if (writer[s] != LOWER_NONE) lower_need_done(lower, emit->op[at], emit->op[writer[s]]);
+}
+
+/* Of values that no step before has written. */
+static void outer_need(struct emit *emit, uint32_t at, struct graph_value value)
+{
+    const struct graph_step *step = &emit->steps->step[at];
+    struct lower *lower = emit->lower;
+    bool const backward = emit->steps->request.backward;
+    if (emit->graph->tensor[value.of].role == GRAPH_WEIGHT) return; /* See weights_add(). */
+    bool const weights_alone = emit->graph->op[step->op].in_count == 0;
+    if (value.gradient ? lower_has_input(lower) || weights_alone : !backward)
+        lower_need_output(lower, emit->op[at]);
+    else if (!value.gradient && at >= emit->repeated && !step->is_compute &&
+             op_is_forward(step->pass))
+        kept_need(emit, at);
+}
+
+static void needs_add(struct emit *emit, uint32_t at)
+{
+    const struct graph_step *step = &emit->steps->step[at];
+    struct lower *lower = emit->lower;
+    uint32_t writer[PROGRAM_STREAMS_MAX];
+    bool outer = false;
+    if (lower->build.status != STATUS_OK) return;
+    for (uint32_t s = 0; s < PROGRAM_STREAMS_MAX; s++) writer[s] = LOWER_NONE;
+    for (uint8_t i = 0; i < step->read_count; i++) {
+        if (writers_add(emit, at, step->read[i], writer) || outer) continue;
+        outer_need(emit, at, step->read[i]);
+        outer = emit->graph->tensor[step->read[i].of].role != GRAPH_WEIGHT;
+    }
+    /* What goes round for a gradient leaves when that of the op's result is there. */
+    if (!step->is_compute && step->move.before && !op_is_forward(step->pass))
+        (void)writers_add(
+            emit, at, (struct graph_value){emit->graph->op[step->op].out[0], true, false}, writer);
+    for (uint32_t s = 0; s < PROGRAM_STREAMS_MAX; s++) {
+        if (writer[s] == LOWER_NONE) continue;
+        uint32_t const target = emit->op[writer[s]];
+        if (writer[s] + 1 != at || !is_coupled(emit, writer[s]))
+            lower_need_done(lower, emit->op[at], target);
+        else if (step->is_compute)
+            lower_need_chunks(lower, emit->op[at], target);
+        else
+            lower_operand(lower, emit->op[at], target);
+    }
+}
+
+/* --- Weights --- */
+
+static void weights_add(struct emit *emit, uint32_t at)
+{
+    const struct graph_step *step = &emit->steps->step[at];
+    const struct graph_op *op = &emit->graph->op[step->op];
+    struct lower *lower = emit->lower;
+    uint32_t const index = emit->op[at];
+    enum local_place const place = (enum local_place)emit->of->place[step->op];
+    bool const backward = !op_is_forward(step->pass);
+    if (place == LOCAL_PLACE_COUNT || step->of != GRAPH_NONE) return;
+    if (op_gives_weight(step->pass)) {
+        uint64_t const elements = lower->layer->place_elements[place];
+        bool const grouped = emit->graph->tensor[op->weight[0]].grouped;
+        (grouped ? lower_experts_gradient_take : lower_gradient_take)(lower, index, elements);
+        lower_gradient(lower, index, place);
+    }
+    if (backward && !op_gives_input(step->pass)) return;
+    lower_weights_need(lower, index, place);
+    if (backward || step->pass == OP_FORWARD) lower_weights_release(lower, index, place, backward);
+}
+
+/* --- Memory --- */
+
+/* What a later pass finds, or an earlier one has left, is saved. */
+static void lives_add(struct emit *emit, const struct graph_live *live)
+{
+    struct lower *lower = emit->lower;
+    for (uint32_t i = 0; i < live->count; i++) {
+        const struct graph_life *life = &live->life[i];
+        /* The head's backward pass follows at once: it keeps buffers. */
+        bool const kept = (life->before || life->after) && !emit->graph->begins_backward;
+        enum program_memory const memory =
+            kept ? PROGRAM_MEMORY_ACTIVATIONS : PROGRAM_MEMORY_BUFFERS;
+        if (emit->end != NULL && emit->end->shares_input && life->value.of == emit->graph->stream)
+            continue;
+        if (!life->before) lower_take(lower, emit->op[life->first], memory, life->bytes);
+        if (!life->after) lower_give(lower, emit->op[life->last], memory, life->bytes);
+    }
+}
+
+enum framework_pass { FRAMEWORK_FORWARD, FRAMEWORK_GRADIENT, FRAMEWORK_WEIGHT };
+
+static bool is_in(enum op_pass pass, enum framework_pass wanted)
+{
+    if (wanted == FRAMEWORK_FORWARD) return op_is_forward(pass);
+    return wanted == FRAMEWORK_WEIGHT ? op_gives_weight(pass) : !op_is_forward(pass);
+}
+
+/* The first step of an op in a pass; LOWER_NONE: there is none. */
+static uint32_t op_in(const struct emit *emit, uint8_t op, enum framework_pass pass)
+{
+    for (uint32_t i = 0; i < emit->steps->count; i++) {
+        const struct graph_step *step = &emit->steps->step[i];
+        if (step->is_compute && step->of == GRAPH_NONE && step->op == op && is_in(step->pass, pass))
+            return emit->op[i];
+    }
+    return LOWER_NONE;
+}
+
+/* Arrays that only frameworks keep: from the op that writes it to the one that reads it, and to
+ * that one's gradient where it is kept; else a function's output is made again for that. */
+static void framework_add(struct emit *emit, tensor of, uint8_t writer, uint8_t reader)
+{
+    const struct graph *graph = emit->graph;
+    const struct graph_tensor *at = &graph->tensor[of];
+    const struct graph_policy *policy = &graph->terms->policy;
+    bool const backward = emit->steps->request.backward, kept = at->framework_kept >= policy->remat;
+    bool const here = !backward || graph_remat_repeats(policy->remat),
+               is_mask = at->framework == GRAPH_FRAMEWORK_MASK;
+    uint64_t const bytes = format_bytes(at->framework_format, graph_elements(graph, &at->at, 0));
+    enum program_memory const memory = is_mask ? PROGRAM_MEMORY_MASKS : PROGRAM_MEMORY_ACTIVATED;
+    enum framework_pass const gradient = is_mask ? FRAMEWORK_GRADIENT : FRAMEWORK_WEIGHT;
+    uint32_t const made = op_in(emit, writer, FRAMEWORK_FORWARD);
+    uint32_t const read = op_in(emit, reader, backward ? gradient : FRAMEWORK_FORWARD);
+    if (is_mask && (!kept || emit->steps->request.half == GRAPH_WEIGHT_HALF))
+        return; /* Drawn again, or read. */
+    if (!kept || !backward) lower_take(emit->lower, here ? made : read, memory, bytes);
+    if (!kept || backward) lower_give(emit->lower, read, memory, bytes);
+}
+
+/* A mask is read by the gradients of the op that gives what is dropped. */
+static void framework_arrays_add(struct emit *emit)
+{
+    const struct graph *graph = emit->graph;
+    for (uint8_t i = 0; i < graph->op_count; i++) {
+        const struct graph_op *op = &graph->op[i];
+        if (graph->tensor[op->out[0]].framework == GRAPH_FRAMEWORK_MASK)
+            framework_add(emit, op->out[0], i, i);
+        for (uint8_t in = 0; !op->fused && in < op->in_count; in++) {
+            const struct graph_op *maker = graph_maker(graph, op->in[in]);
+            if (graph->tensor[op->in[in]].framework != GRAPH_FRAMEWORK_OUTPUT) continue;
+            if (maker->fused) maker = graph_maker(graph, maker->in[0]);
+            framework_add(emit, op->in[in], graph_index(graph, maker), i);
+        }
+    }
+}
+
+/* --- A pass --- */
+
+/* What goes to other slots: the last block's result, or the gradient of the first one's input. */
+static bool is_result(const struct emit *emit, const struct graph_value *value, bool backward)
+{
+    const struct graph_tensor *of = &emit->graph->tensor[value->of];
+    if (value->full || value->gradient != backward) return false;
+    return backward ? of->role != GRAPH_WEIGHT && of->made_by == GRAPH_NONE
+                    : value->of == emit->graph->added;
+}
+
+static void output_set(struct emit *emit, uint32_t first, uint32_t end, bool backward)
+{
+    for (uint32_t at = first; at < end; at++)
+        for (uint8_t i = 0; i < emit->steps->step[at].written_count; i++)
+            if (is_result(emit, &emit->steps->step[at].written[i], backward))
+                emit->lower->output = emit->op[at];
+}
+
+static void step_add(struct emit *emit, uint32_t at)
+{
+    const struct graph_step *step = &emit->steps->step[at];
+    struct lower *lower = emit->lower;
+    if (step->is_compute) {
+        emit->op[at] =
+            lower_compute(lower, emit_compute_name(emit, step), &step->work, parts_of(emit, at));
+    } else {
+        struct route const route = route_of(emit, step);
+        emit->op[at] = lower_collective(lower, route.stream, emit_moved_name(emit, step),
+                                        route.group_name, plan_of(emit, at));
+    }
+}
+
+/* The repetition begins when the gradient from above is there. With `layer` the gradient waits for
+ * its end in turn. */
+static void steps_add(struct emit *emit)
+{
+    struct lower *lower = emit->lower;
+    bool const whole = emit->graph->terms->policy.remat == GRAPH_REMAT_LAYER;
+    uint32_t above = lower->output;
+    for (uint32_t at = 0; at < emit->steps->count; at++) {
+        lower->repeating = at < emit->repeated;
+        if (at == emit->repeated && at > 0) {
+            if (whole) output_set(emit, 0, at, false);
+            above = lower->output;
+        }
+        if (emit->end != NULL) emit_end_gather(emit, at);
+        step_add(emit, at);
+        if (at == 0 && emit->repeated > 0) lower_need_output(lower, emit->op[at]);
+        needs_add(emit, at);
+        if (emit->steps->step[at].is_compute)
+            (emit->end != NULL ? emit_end_weights : weights_add)(emit, at);
+        lower->output = above;
+    }
+    lower->repeating = false;
+}
+
+static uint32_t repeated_of(const struct lower_graph *of, const struct graph_steps *steps)
+{
+    uint32_t count = 0;
+    if (!steps->request.backward || !graph_remat_repeats(of->terms.policy.remat)) return 0;
+    while (count < steps->count && op_is_forward(steps->step[count].pass)) count++;
+    return count;
+}
+
+void emit_pass(struct lower *lower, struct lower_graph *of, const struct emit_end *end,
+               struct graph_request request)
+{
+    bool const halves = request.half == GRAPH_INPUT_HALF;
+    if (of == NULL) return;
+    graph_steps(&of->sharded, &of->backward, &of->kept, request, &of->steps);
+    struct emit emit = {.lower = lower,
+                        .of = of,
+                        .graph = &of->graph,
+                        .steps = &of->steps,
+                        .repeated = repeated_of(of, &of->steps),
+                        .end = end,
+                        .gather = {LOWER_NONE, LOWER_NONE}};
+    for (uint32_t i = 0; i < of->steps.count; i++) emit.plan[i] = LOWER_NONE;
+    steps_add(&emit);
+    if (lower->build.status != STATUS_OK) return;
+    struct graph_request const second = {.backward = true, .half = GRAPH_WEIGHT_HALF};
+    if (halves) graph_steps(&of->sharded, &of->backward, &of->kept, second, &of->later);
+    graph_live(&of->sharded, &of->kept, &of->steps, halves ? &of->later : NULL, &of->live);
+    lives_add(&emit, &of->live);
+    framework_arrays_add(&emit);
+    if (emit.graph->begins_backward) emit_loss(&emit);
+    output_set(&emit, emit.repeated, of->steps.count, request.backward);
+}
+
+void emit_forward(struct lower *lower)
+{
+    emit_pass(lower, graph_of(lower), NULL, (struct graph_request){.backward = false});
+}
+
+struct graph_request emit_backward_request(const struct lower *lower)
+{
+    static const enum graph_half halves[] = {[LOWER_WHOLE] = GRAPH_WHOLE,
+                                             [LOWER_INPUT] = GRAPH_INPUT_HALF,
+                                             [LOWER_WEIGHT] = GRAPH_WEIGHT_HALF};
+    return (struct graph_request){.backward = true, .half = halves[lower->half]};
+}
+
+void emit_backward(struct lower *lower)
+{
+    emit_pass(lower, graph_of(lower), NULL, emit_backward_request(lower));
+}

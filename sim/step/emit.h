@@ -1,0 +1,57 @@
+/*
+ * emit.h: the passes of a part of a model as ops of a template: each step of its graph
+ * (sim/graph/steps.h) is one op. Internal to sim/step.
+ *
+ *   stream  by the collective's kind and ranks
+ *   needs   whoever wrote a value that the step reads; chunk by chunk where a product is coupled
+ *           with the collective that brings its operand or takes its result
+ *   memory  each value from the step that writes it to the last one that reads it (graph/live.h)
+ *
+ * Gathers and reductions of weights by buckets, updates and copies stand around it
+ * (lower_weights.c).
+ */
+#ifndef SIM_STEP_EMIT_H
+#define SIM_STEP_EMIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/graph/block.h"
+#include "sim/program/program.h"
+#include "sim/step/local.h"
+
+struct lower;
+
+/* How a block of an end uses its weights, which are one bucket. */
+struct emit_use {
+    const char *prefix;         /* Before the block's own: "mtp." of a module's embedding. */
+    struct local_unit unit;     /* Reduced and updated as one; */
+    struct local_unit read;     /* of that what is gathered. */
+    bool gathers;               /* Before an op reads them. */
+    bool ahead;                 /* Backward, too, at the start of the block. */
+    bool gives;                 /* Behind the op that reads them. */
+    bool opens;                 /* The first of a backward pass to add to the gradient, */
+    bool closes;                /* and the last, behind which it is reduced. */
+    bool last;                  /* Of the last microbatch that adds to it. */
+    uint64_t autograd_elements; /* What frameworks write before it is added to the gradient. */
+};
+
+/* An end of a model, or a module's own part. */
+struct emit_end {
+    enum block_part part;
+    bool used_before;                      /* graph_terms_of_end() */
+    bool shares_input;                     /* Its input is kept by others. */
+    struct emit_use use[GRAPH_BLOCKS_MAX]; /* By block. */
+};
+
+/* Its forward pass; its backward pass, or half of it. */
+void emit_end(struct lower *lower, const struct emit_end *end, bool backward);
+
+/* The forward pass of the layer that the template is of; the backward pass, or its half. */
+void emit_forward(struct lower *lower);
+void emit_backward(struct lower *lower);
+
+/* Bytes that the layer keeps from its forward to its backward pass. */
+uint64_t emit_kept_bytes(struct lower *lower);
+
+#endif

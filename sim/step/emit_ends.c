@@ -1,0 +1,115 @@
+/* Ends of a model as ops of a template: their graphs, and how each use shares its weights. */
+#include "sim/step/emit.h"
+#include "sim/step/emit_parts.h"
+#include "sim/step/graph_terms.h"
+#include "sim/step/overheads.h"
+
+static struct lower_graph *end_made(struct lower *lower, const struct emit_end *end)
+{
+    const struct model *model = &lower->local->plan->model;
+    struct lower_graph *of = emit_graph_room(lower);
+    if (of == NULL) return NULL;
+    graph_terms_of_end(lower->local, end->used_before, &of->terms);
+    block_write_part(&of->terms, model, end->part, model->layers - 1, &of->graph);
+    emit_graph_pass(of);
+    return of;
+}
+
+static struct lower_graph *end_of(struct lower *lower, const struct emit_end *end)
+{
+    SIM_ASSERT((uint32_t)end->part < LOWER_PARTS_MAX);
+    struct lower_graph **at = &lower->end_graph[end->part][end->used_before];
+    if (*at == NULL) *at = end_made(lower, end);
+    return *at;
+}
+
+void emit_end(struct lower *lower, const struct emit_end *end, bool backward)
+{
+    struct graph_request const request =
+        backward ? emit_backward_request(lower) : (struct graph_request){.backward = false};
+    emit_pass(lower, end_of(lower, end), end, request);
+}
+
+/* --- Weights --- */
+
+static const struct emit_use *use_of(const struct emit *emit, uint32_t at)
+{
+    return &emit->end->use[emit->graph->op[emit->steps->step[at].op].block];
+}
+
+/* Weights that the op does not read, but stay for later passes. */
+static bool is_taken_at(const struct emit *emit, const struct graph_step *step)
+{
+    bool const alone = emit->graph->op[step->op].in_count == 0;
+    return op_gives_weight(step->pass) && emit->lower->keeping == LOWER_TAKES &&
+           (emit->lower->half == LOWER_WEIGHT || alone);
+}
+
+/* Whether the step is the first of its block, or the one that reads the block's weights. */
+static bool is_gathered_at(const struct emit *emit, uint32_t at)
+{
+    const struct graph_step *step = &emit->steps->step[at];
+    const struct graph_op *op = &emit->graph->op[step->op];
+    if (!emit->steps->request.backward || use_of(emit, at)->ahead)
+        return at == 0 || emit->graph->op[step[-1].op].block != op->block;
+    return step->is_compute && step->of == GRAPH_NONE && op->kind->weights_apart &&
+           (op_gives_input(step->pass) || is_taken_at(emit, step));
+}
+
+void emit_end_gather(struct emit *emit, uint32_t at)
+{
+    const struct emit_use *use = use_of(emit, at);
+    uint8_t const block = emit->graph->op[emit->steps->step[at].op].block;
+    if (emit->gather[block] != LOWER_NONE || !use->gathers || !is_gathered_at(emit, at)) return;
+    emit->gather[block] = lower_unit_gather(emit->lower, &use->read);
+}
+
+static void end_gradient(struct emit *emit, uint32_t index, const struct emit_use *use)
+{
+    struct lower *lower = emit->lower;
+    uint64_t const bytes = overheads_autograd_bytes(lower->local, use->autograd_elements);
+    bool const last = lower->last_microbatch;
+    lower_take(lower, index, PROGRAM_MEMORY_AUTOGRAD, bytes);
+    lower_give(lower, index, PROGRAM_MEMORY_AUTOGRAD, bytes);
+    if (use->opens) lower_gradient_take(lower, index, use->unit.elements);
+    lower->last_microbatch = use->last;
+    if (use->closes) lower_unit_reduce(lower, &use->unit, index);
+    lower->last_microbatch = last;
+}
+
+void emit_end_weights(struct emit *emit, uint32_t at)
+{
+    const struct graph_step *step = &emit->steps->step[at];
+    const struct graph_op *op = &emit->graph->op[step->op];
+    const struct emit_use *use = use_of(emit, at);
+    struct lower *lower = emit->lower;
+    uint32_t const index = emit->op[at];
+    bool const gives = use->gives && lower->local->shards > 1 && lower->keeping == LOWER_GATHERS;
+    if (!op->kind->weights_apart || step->of != GRAPH_NONE) return;
+    if (op_is_forward(step->pass) || op_gives_input(step->pass) || is_taken_at(emit, step))
+        lower_need_done(lower, index, emit->gather[op->block]);
+    if (op_gives_weight(step->pass)) {
+        end_gradient(emit, index, use);
+    } else if (gives) {
+        lower_give(lower, index, PROGRAM_MEMORY_GATHERED,
+                   lower_weight_bytes(lower, use->read.elements));
+    }
+}
+
+/* --- The loss --- */
+
+void emit_loss(struct emit *emit)
+{
+    struct lower *lower = emit->lower;
+    uint64_t const bytes = overheads_loss_bytes(lower->local);
+    for (uint32_t i = 0; i < emit->steps->count; i++) {
+        const struct graph_step *step = &emit->steps->step[i];
+        if (!step->is_compute) continue;
+        if (emit->steps->request.backward) {
+            if (lower_has_input(lower)) lower_give(lower, emit->op[i], PROGRAM_MEMORY_LOSS, bytes);
+            return;
+        }
+        if (emit->graph->op[step->op].kind->gives_gradient)
+            lower_take(lower, emit->op[i], PROGRAM_MEMORY_LOSS, bytes);
+    }
+}

@@ -1,0 +1,57 @@
+/* emit_parts.h: what emission (emit.h) is made of. */
+#ifndef SIM_STEP_EMIT_PARTS_H
+#define SIM_STEP_EMIT_PARTS_H
+
+#include "sim/graph/block.h"
+#include "sim/graph/live.h"
+#include "sim/step/lower.h"
+
+/* A kind of layer with all that follows from its graph. */
+struct lower_graph {
+    struct graph_terms terms;
+    struct graph graph;
+    struct graph_sharded sharded;
+    struct graph_backward backward;
+    struct graph_kept kept;
+    uint8_t place[GRAPH_OPS_MAX]; /* [op]: of its matrices; LOCAL_PLACE_COUNT: it has none. */
+    struct graph_steps steps, later;
+    struct graph_live live;
+};
+
+struct emit_end;
+
+/* A pass under construction. */
+struct emit {
+    struct lower *lower;
+    const struct lower_graph *of;
+    const struct graph *graph;
+    const struct graph_steps *steps;
+    uint32_t repeated;                 /* Steps that repeat the layer; gradients follow. */
+    uint32_t op[GRAPH_STEPS_MAX];      /* [step] */
+    uint32_t plan[GRAPH_STEPS_MAX];    /* [step]: of a collective; LOWER_NONE: not yet. */
+    const struct emit_end *end;        /* NULL: it is a layer's. */
+    uint32_t gather[GRAPH_BLOCKS_MAX]; /* Of an end's weights, by block. */
+};
+
+/* Room for a graph, or NULL; and what follows from one. */
+struct lower_graph *emit_graph_room(struct lower *lower);
+void emit_graph_pass(struct lower_graph *of);
+
+/* A pass of a graph, or NULL: there is no room. */
+void emit_pass(struct lower *lower, struct lower_graph *of, const struct emit_end *end,
+               struct graph_request request);
+struct graph_request emit_backward_request(const struct lower *lower);
+
+/* Of an end (emit_ends.c): the gather of weights that a step, or one behind it, reads; what a step
+ * does with weights and their gradients; what frameworks write for the loss, until the first
+ * gradient behind it is there. */
+void emit_end_gather(struct emit *emit, uint32_t at);
+void emit_end_weights(struct emit *emit, uint32_t at);
+void emit_loss(struct emit *emit);
+
+/* "attention.QKV again", "attention.dIn" */
+const char *emit_compute_name(const struct emit *emit, const struct graph_step *step);
+/* What a collective moves: "attention.In", "dRows". */
+const char *emit_moved_name(const struct emit *emit, const struct graph_step *step);
+
+#endif

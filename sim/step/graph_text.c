@@ -1,0 +1,132 @@
+/* What each pass derives of each part of a model, as text. */
+#include <stdio.h>
+
+#include "sim/base/text.h"
+#include "sim/graph/derive.h"
+#include "sim/graph/print.h"
+#include "sim/step/graph_terms.h"
+#include "sim/step/listing.h"
+
+struct printer {
+    const struct local *local;
+    struct text *text;
+    bool colour;
+};
+
+static void bold(const struct printer *printer, const char *code)
+{
+    if (printer->colour) text_add(printer->text, "\x1b[%sm", code);
+}
+
+static void title_add(const struct printer *printer, const char *title)
+{
+    text_add(printer->text, "\n");
+    bold(printer, "1");
+    text_add(printer->text, "%s", title);
+    bold(printer, "0");
+    text_add(printer->text, "\n");
+}
+
+static void pass_add(const struct printer *printer, const struct graph_derived *derived,
+                     bool backward)
+{
+    struct graph_request const request = {backward, GRAPH_WHOLE, .sums_partial = true};
+    struct graph_steps steps;
+    struct graph_live live;
+    graph_steps(&derived->sharded, &derived->backward, &derived->kept, request, &steps);
+    title_add(printer, backward ? "backward pass: steps" : "forward pass: steps");
+    graph_print_steps(&derived->sharded, &steps, printer->text);
+    graph_live(&derived->sharded, &derived->kept, &steps, NULL, &live);
+    title_add(printer, backward ? "backward pass: what lies in memory"
+                                : "forward pass: what lies in memory");
+    graph_print_live(&derived->sharded, &live, steps.count, printer->text);
+}
+
+/* Each pass' product. */
+static void passes_add(const struct printer *printer, const struct graph_terms *terms,
+                       enum block_part part, uint64_t layer)
+{
+    const struct chip *chip = &printer->local->machine->chip;
+    struct graph_derived derived;
+    struct graph_count count;
+    char kept[64];
+    graph_derive(terms, &printer->local->plan->model, part, layer, &derived);
+    title_add(printer, "tensors: on one chip, format, strongest remat that keeps them");
+    graph_print_tensors(&derived.sharded, printer->text);
+    title_add(printer, "ops, and their collectives over tp");
+    graph_print(&derived.sharded, printer->text);
+    title_add(printer, "gradients, in their order");
+    graph_print_backward(&derived.sharded, &derived.backward, printer->text);
+    (void)snprintf(kept, sizeof kept, "kept and repeated, with remat %s",
+                   graph_remat_name(terms->policy.remat));
+    title_add(printer, kept);
+    graph_print_kept(&derived.sharded, &derived.kept, printer->text);
+    pass_add(printer, &derived, false);
+    pass_add(printer, &derived, true);
+    graph_count(&derived.sharded, &derived.backward, &derived.kept,
+                (struct work_edges){WORK_EDGE_ROWS, chip->mxu_rows, chip->mxu_columns}, &count);
+    title_add(printer, "sums over both passes, by kind of op");
+    graph_print_count(&count, printer->text);
+}
+
+static void part_begin(const struct printer *printer, const char *name)
+{
+    text_add(printer->text, "\n");
+    bold(printer, "1");
+    text_add(printer->text, "==== %s", name);
+    bold(printer, "0");
+    text_add(printer->text, "\n");
+}
+
+/* Layers that are written alike are printed once. */
+static void layers_add(const struct printer *printer)
+{
+    const struct local *local = printer->local;
+    const struct model *model = &local->plan->model;
+    uint64_t const dense = model_dense_layers(model);
+    for (uint32_t kind = 0; kind < 4; kind++) {
+        uint64_t first = 0, count = 0;
+        char name[128];
+        for (uint64_t layer = model->layers; layer-- > 0;) {
+            bool const windowed = local_layer_is_windowed(local, layer);
+            if ((2U * (layer >= dense) + windowed) != kind) continue;
+            first = layer;
+            count++;
+        }
+        if (count == 0) continue;
+        (void)snprintf(name, sizeof name, "%llu of %llu layers%s%s, as layer %llu",
+                       (unsigned long long)count, (unsigned long long)model->layers,
+                       kind >= 2 ? ", with experts" : "", kind % 2 != 0 ? ", with windows" : "",
+                       (unsigned long long)first);
+        struct graph_terms terms;
+        graph_terms_of(local, first, &terms);
+        part_begin(printer, name);
+        passes_add(printer, &terms, BLOCK_LAYER, first);
+    }
+}
+
+static void end_add(const struct printer *printer, const char *name, enum block_part part,
+                    bool used_before)
+{
+    struct graph_terms terms;
+    graph_terms_of_end(printer->local, used_before, &terms);
+    part_begin(printer, name);
+    passes_add(printer, &terms, part, printer->local->plan->model.layers - 1);
+}
+
+enum status workload_graphs(const struct workload_plan *plan, const struct machine *machine,
+                            const struct mesh *mesh, bool colour, struct text *text,
+                            struct error *reterr)
+{
+    struct local local;
+    STATUS_TRY(local_build(plan, machine, mesh, &local, reterr));
+    struct printer const printer = {&local, text, colour};
+    bool const ends = local_is_llama(&local);
+    listing_heading(text, &local);
+    if (ends) end_add(&printer, "embedding", BLOCK_EMBEDDING, graph_terms_embedding_used(&local));
+    layers_add(&printer);
+    if (ends) end_add(&printer, "head", BLOCK_HEAD, false);
+    if (local.predictors != 0)
+        end_add(&printer, "multi-token prediction: a module's own", BLOCK_MTP, false);
+    return STATUS_OK;
+}

@@ -1,0 +1,211 @@
+/* The listing of a step: what its letters mean, a layer (listing_layer.c), what stands behind it.
+ */
+#include "sim/step/listing.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/counted.h"
+#include "sim/base/quantity.h"
+#include "sim/graph/list.h"
+#include "sim/step/padding.h"
+
+void listing_tell(struct listing *listing, enum collective_kind kind, const char *group,
+                  uint64_t size_bytes)
+{
+    struct workload_listing *made = listing->made;
+    SIM_ASSERT(made->listed_count < WORKLOAD_LISTED_MAX);
+    made->listed[made->listed_count++] =
+        (struct workload_listed){listing->section, kind, group, size_bytes};
+}
+
+void listing_step(struct listing *listing, const char *remark, const char *what, ...)
+{
+    char line[512];
+    va_list arguments;
+    va_start(arguments, what);
+    (void)vsnprintf(line, sizeof line, what, arguments);
+    va_end(arguments);
+    graph_list_line(listing->text, ++listing->step, &listing->local->axes, NULL, 0, remark, line);
+}
+
+void listing_copies(struct listing *listing, const struct program *program, const char *name)
+{
+    char bytes[QUANTITY_TEXT_BYTES];
+    bool found = false;
+    for (uint32_t t = 0; t < program->template_count && !found; t++) {
+        const struct program_template *template = &program->templates[t];
+        if (strcmp(template->name, name) != 0) continue;
+        for (uint32_t i = 0; i < template->op_count; i++) {
+            const struct program_op *op = &template->op[i];
+            if (op->kind != PROGRAM_OP_COPY) continue;
+            found = true;
+            text_add(listing->text, "  in addition: %s, %s (over the link to the host)\n", op->name,
+                     quantity_text_bytes(bytes, (double)program->copies[op->index].size_bytes));
+        }
+    }
+}
+
+static unsigned long long wide(uint64_t number)
+{
+    return number;
+}
+
+static void paddings_add(struct text *text, const struct local *local)
+{
+    struct paddings paddings;
+    padding_list(local, &paddings);
+    for (uint32_t i = 0; i < paddings.count; i++) {
+        const struct padding *of = &paddings.of[i];
+        text_add(text, "  padded over %s of %s: %s, %llu to %llu\n",
+                 counted(of->ranks, "rank").text, of->role, of->what, wide(of->size),
+                 wide(of->padded));
+    }
+}
+
+/* Letters of the mesh. */
+static void axes_add(struct text *text, const struct local *local)
+{
+    for (uint32_t a = 0; a < local->axes.axis_count; a++) {
+        char const letter = local->axes.letter[a];
+        bool const sharded = letter == 'X' && local->mesh->axis[MESH_FSDP].size > 1;
+        const char *roles = letter == 'Y' ? mesh_role_name(MESH_TP)
+                            : sharded     ? mesh_role_name(MESH_FSDP)
+                                          : local->replica_name;
+        text_add(text, "  %c = %s of %s\n", letter, counted(local->axes.size[a], "rank").text,
+                 roles);
+    }
+}
+
+static void experts_add(struct text *text, const struct local *local)
+{
+    const struct local_experts *experts = &local->experts;
+    const struct model_experts *model = &local->plan->model.experts;
+    text_add(text, "  E = %llu experts, %llu of each token; L = %llu on one chip, Fe = %llu",
+             wide(model->count), wide(model->top_k), wide(experts->count), wide(model->width));
+    if (model->shared != 0)
+        text_add(text, ", and Fs = %llu of the shared ones", wide(model->shared * model->width));
+    text_add(text,
+             "\n  on one data rank A = %llu tokens come to its experts in W = %llu rows, S = %llu "
+             "come back; g is what the router gives a row\n",
+             wide(experts->arrivals), wide(experts->all), wide(experts->sent));
+}
+
+/* Ranks that share sequences; scores that lie in HBM. */
+static void sequences_add(struct text *text, const struct local *local)
+{
+    struct counted const ranks = counted(local->cp, "rank");
+    if (local_turns(local))
+        text_add(text,
+                 "  C = %s of cp, which other letters count too; AllToAll_C turns parts of "
+                 "sequences into whole ones of some heads, Bc = %llu tokens on a rank\n",
+                 ranks.text, wide(local->rows * local->cp));
+    else if (local->cp > 1)
+        text_add(text, "  sequences of %llu tokens lie on %s of cp, %llu on each\n",
+                 wide(local->keys), ranks.text, wide(local->queries));
+    if (local_is_unfused(local)) text_add(text, "  T = %llu keys\n", wide(local->keys));
+}
+
+/* Letters of dimensions. Heads are N and K, their columns H and V, as in the book. */
+static void letters_add(struct text *text, const struct local *local,
+                        const struct local_layer *layer)
+{
+    const struct model *model = &local->plan->model;
+    const struct model_latent *latent = &model->latent;
+    text_add(text, "  B = %s a microbatch, %llu on one data rank; D = %llu",
+             counted(local->rows * local->data, "token").text, wide(local->rows),
+             wide(local->width));
+    if (!layer->experts) text_add(text, ", F = %llu", wide(model->mlp_width));
+    text_add(text, "\n");
+    if (local_is_latent(local))
+        text_add(text,
+                 "  latents of Cq = %llu columns for Q, Ckv = %llu for K and V; R = %llu turned "
+                 "ones of K; J = %llu of a head's K and V\n",
+                 wide(latent->query_rank), wide(latent->kv_rank), wide(latent->rope),
+                 wide(latent->plain + local->value_width));
+    if (layer->experts) experts_add(text, local);
+    sequences_add(text, local);
+    if (local->window_layers != 0)
+        text_add(text, "  a query has %llu keys at most in %llu of %llu layers, %s the last\n",
+                 wide(model->window), wide(local->window_layers), wide(model->layers),
+                 local_layer_is_windowed(local, model->layers - 1) ? "as in" : "not in");
+}
+
+void listing_heading(struct text *text, const struct local *local)
+{
+    char bytes[QUANTITY_TEXT_BYTES];
+    const struct workload_plan *plan = local->plan;
+    const struct local_layer *layer = &local->layer[local_last_kind(local)];
+    text_add(text, "%s, one layer of %llu, on one chip\n", plan->model.name,
+             wide(plan->model.layers));
+    axes_add(text, local);
+    letters_add(text, local, layer);
+    paddings_add(text, local);
+    for (uint32_t u = 0; local->shards > 1 && u < layer->unit_count; u++) {
+        text_add(text, "  %s travels as one: %s gathered\n", layer->unit[u].name,
+                 quantity_text_bytes(
+                     bytes, (double)format_bytes(plan->formats.weights, layer->unit[u].elements)));
+    }
+    if (plan->formats.matmuls != plan->formats.activations)
+        text_add(text,
+                 "  linear layers multiply in %s, which is also what only they read; the rest "
+                 "is in %s\n",
+                 format_name(plan->formats.matmuls), format_name(plan->formats.activations));
+    if (local->pp > 1)
+        text_add(text,
+                 "  layers lie on stages over %s of pp: what a stage begins with comes from the "
+                 "one before\n",
+                 counted(local->pp, "rank").text);
+    if (local_offloads_optimizer(local))
+        text_add(text, "  the moments lie in the host's memory: each layer is updated one slot "
+                       "behind its backward pass\n");
+    if (local_offloads_activations(local))
+        text_add(text,
+                 "  what a layer saves lies in the host's memory, but for the last layer's\n");
+}
+
+static void section_begin(struct listing *listing, enum workload_section section)
+{
+    listing->section = section;
+    listing->step = 0;
+}
+
+/* Modules that predict further tokens; their layer is as the others. */
+static void predictors_add(struct listing *listing, const struct program *program)
+{
+    uint64_t const count = listing->local->predictors;
+    if (count == 0) return;
+    text_add(listing->text, "\nMulti-token prediction, each of %s behind the last layer: forward\n",
+             counted(count, "module").text);
+    section_begin(listing, WORKLOAD_SECTION_PREDICTORS);
+    (void)listing_template(listing, program, "mtp forward");
+    text_add(listing->text, "\nMulti-token prediction: backward\n");
+    section_begin(listing, WORKLOAD_SECTION_PREDICTORS);
+    if (listing_template(listing, program, "mtp backward")) return;
+    (void)listing_template(listing, program, "mtp input gradient");
+    (void)listing_template(listing, program, "mtp weight gradient");
+}
+
+enum status workload_listing(struct arena *arena, const struct workload_plan *plan,
+                             const struct machine *machine, const struct mesh *mesh,
+                             struct workload_listing *ret_listing, struct error *reterr)
+{
+    struct local local;
+    struct program program;
+    struct text text = {0};
+    STATUS_TRY(local_build(plan, machine, mesh, &local, reterr));
+    STATUS_TRY(workload_lower(arena, plan, machine, mesh, &program, reterr));
+    struct listing listing = {.text = &text, .local = &local, .made = ret_listing};
+    *ret_listing = (struct workload_listing){.listed_count = 0};
+    listing_heading(&text, &local);
+    listing_layer(&listing, &program);
+    predictors_add(&listing, &program);
+    listing_streams(&text, &program);
+    const char *copy = text.failed ? NULL : arena_text(arena, text.bytes);
+    text_free(&text);
+    if (copy == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the listing");
+    ret_listing->text = copy;
+    return STATUS_OK;
+}

@@ -1,0 +1,172 @@
+/*
+ * A layer's graph as a listing, and the collectives of its weights, which are in no graph: how
+ * often they are gathered and reduced, and with which others, is alike for all blocks.
+ */
+#include <string.h>
+
+#include "sim/base/units.h"
+#include "sim/graph/derive.h"
+#include "sim/graph/list.h"
+#include "sim/step/graph_terms.h"
+#include "sim/step/listing.h"
+#include "sim/step/reads.h"
+
+struct layer {
+    struct graph_terms terms, state_terms;
+    struct graph_derived derived;
+    struct graph state;
+    struct graph_list_weights weights;
+};
+
+/* The last layer, which is of the kind at the top. */
+static void layer_derive(const struct local *local, struct layer *layer)
+{
+    const struct model *model = &local->plan->model;
+    graph_terms_of(local, model->layers - 1, &layer->terms);
+    layer->state_terms = layer->terms;
+    layer->state_terms.policy.weights_split = local->state_shards > 1;
+    graph_derive(&layer->terms, model, BLOCK_LAYER, model->layers - 1, &layer->derived);
+    block_write_layer(&layer->state_terms, model, model->layers - 1, &layer->state);
+}
+
+/* --- Weights --- */
+
+static bool has_template(const struct program *program, const char *name)
+{
+    for (uint32_t t = 0; t < program->template_count; t++)
+        if (strcmp(program->templates[t].name, name) == 0) return true;
+    return false;
+}
+
+/* Whether some backward pass of a layer has collectives that write weights, or their gradients. */
+static bool backward_has(const struct program *program, const char *array)
+{
+    for (uint32_t t = 0; t < program->template_count; t++) {
+        const struct program_template *template = &program->templates[t];
+        bool const backward = strcmp(template->name, "layer backward") == 0 ||
+                              strcmp(template->name, "layer input gradient") == 0 ||
+                              strcmp(template->name, "layer weight gradient") == 0;
+        for (uint32_t i = 0; backward && i < template->op_count; i++)
+            if (template->op[i].kind == PROGRAM_OP_COLLECTIVE &&
+                reads_have(reads_find(template->op[i].name)->writes, array))
+                return true;
+    }
+    return false;
+}
+
+static void weights_derive(const struct local *local, const struct program *program,
+                           struct layer *layer)
+{
+    bool const zero = local->plan->zero != 0;
+    layer->weights = (struct graph_list_weights){
+        .state = &layer->state,
+        .gathers_backward = !local->reduce_once || backward_has(program, "W"),
+        .reduces = !local->reduce_once || backward_has(program, "dW"),
+        .axis_same = local->shards > 1 ? local->axis_z : local->axis_x,
+        .grouped_ranks = local->experts.ranks > 1 ? local->experts.replicas : 0,
+        .grouped_scatters = zero,
+    };
+}
+
+static void unit_tell(struct listing *listing, enum collective_kind kind, bool shards,
+                      const struct local_unit *unit)
+{
+    const struct local *local = listing->local;
+    const struct workload_formats *formats = &local->plan->formats;
+    bool const gathers = kind == COLLECTIVE_ALL_GATHER;
+    const char *group = unit->experts ? "experts" : local->replica_name;
+    uint64_t const elements =
+        shards || gathers ? unit->elements : units_ceil_divide(unit->elements, local->shards);
+    if (shards) group = mesh_role_name(local->shard_role);
+    listing_tell(listing, kind, group,
+                 format_bytes(gathers ? formats->weights : formats->gradients, elements));
+}
+
+/* Units that travel in a section. */
+static void units_tell(struct listing *listing, const struct graph_list_weights *weights)
+{
+    const struct local *local = listing->local;
+    const struct local_layer *layer = &local->layer[local_last_kind(local)];
+    bool const forward = listing->section == WORKLOAD_SECTION_FORWARD;
+    bool const backward = listing->section == WORKLOAD_SECTION_BACKWARD;
+    bool const split = local->plan->zero == 1 || local->plan->zero == 2;
+    /* What ranks have updated is gathered behind the update, or by the next step. */
+    bool const updated = split && (local_gathers_next(local)         ? forward
+                                   : local_offloads_optimizer(local) ? backward
+                                                                     : !forward && !backward);
+    for (uint32_t u = 0; u < layer->unit_count; u++) {
+        const struct local_unit *unit = &layer->unit[u];
+        uint32_t const same = unit->experts ? local->experts.replicas : local->replicas;
+        bool const gathers = forward || (backward && weights->gathers_backward);
+        if (local->shards > 1 && gathers)
+            unit_tell(listing, COLLECTIVE_ALL_GATHER, /* shards= */ true, unit);
+        if (local->shards > 1 && backward && weights->reduces)
+            unit_tell(listing, COLLECTIVE_REDUCE_SCATTER, /* shards= */ true, unit);
+        if (same > 1 && backward && weights->reduces)
+            unit_tell(listing,
+                      local->plan->zero == 0 ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER,
+                      /* shards= */ false, unit);
+        if (same > 1 && updated)
+            unit_tell(listing, COLLECTIVE_ALL_GATHER, /* shards= */ false, unit);
+    }
+}
+
+/* --- Sections --- */
+
+static void step_tell(void *context, const struct graph_step *step)
+{
+    listing_tell(context, step->move.kind, op_axis_name(step->move.axis), step->move.bytes);
+}
+
+static void backward_add(struct listing *listing, struct graph_list *list,
+                         const struct layer *layer, const struct program *program)
+{
+    struct graph_steps steps;
+    struct graph_request request = {
+        .backward = true, .half = GRAPH_WHOLE, .sums_partial = layer->weights.reduces};
+    bool const halves = !has_template(program, "layer backward");
+    if (halves) request.half = GRAPH_INPUT_HALF;
+    listing->section = WORKLOAD_SECTION_BACKWARD;
+    graph_steps(&layer->derived.sharded, &layer->derived.backward, &layer->derived.kept, request,
+                &steps);
+    graph_list_backward(list, &steps, /* begins= */ true);
+    if (halves) {
+        text_add(listing->text, "  later, in another pass:\n");
+        request.half = GRAPH_WEIGHT_HALF;
+        graph_steps(&layer->derived.sharded, &layer->derived.backward, &layer->derived.kept,
+                    request, &steps);
+        graph_list_backward(list, &steps, /* begins= */ false);
+    }
+    listing_copies(listing, program, "layer backward");
+    units_tell(listing, &layer->weights);
+}
+
+void listing_layer(struct listing *listing, const struct program *program)
+{
+    const struct local *local = listing->local;
+    struct layer layer;
+    struct graph_steps forward, backward;
+    struct graph_list list = {.sharded = &layer.derived.sharded,
+                              .backward = &layer.derived.backward,
+                              .kept = &layer.derived.kept,
+                              .weights = &layer.weights,
+                              .text = listing->text,
+                              .tell = step_tell,
+                              .context = listing};
+    layer_derive(local, &layer);
+    weights_derive(local, program, &layer);
+    graph_steps(&layer.derived.sharded, &layer.derived.backward, &layer.derived.kept,
+                (struct graph_request){.backward = false}, &forward);
+    graph_steps(&layer.derived.sharded, &layer.derived.backward, &layer.derived.kept,
+                (struct graph_request){.backward = true}, &backward);
+    listing->section = WORKLOAD_SECTION_FORWARD;
+    graph_list_forward(&list, &forward, &backward);
+    listing_copies(listing, program, "layer forward");
+    units_tell(listing, &layer.weights);
+    backward_add(listing, &list, &layer, program);
+    if (local->state_shards == local->shards) return;
+    text_add(listing->text, "\nUpdate: ZeRO-%u\n", local->plan->zero);
+    listing->section = WORKLOAD_SECTION_UPDATE;
+    graph_list_update(&list);
+    units_tell(listing, &layer.weights);
+}

@@ -1,0 +1,288 @@
+/*
+ * local.h: the sizes of a training step on one chip: ranks, local dimensions, and the weights with
+ * what is gathered and reduced as one. Here it is refused what does not divide.
+ *
+ * Letters of the mesh as in the book: X for the ranks that split the batch and the parameters
+ * (fsdp, or dp where there is no fsdp), Y for tp, Z for dp with fsdp (replicas of the shards).
+ */
+#ifndef SIM_STEP_LOCAL_H
+#define SIM_STEP_LOCAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+#include "sim/base/units.h"
+#include "sim/mesh/mesh.h"
+#include "sim/mesh/sharding.h"
+#include "sim/step/local_experts.h"
+#include "sim/step/workload.h"
+
+/* A layer's matrices by their place in it, in the order of the forward pass. */
+enum local_place {
+    LOCAL_ATTENTION_IN,  /* W_Q, W_K, W_V; or W_DQ, W_DKV of latent attention, */
+    LOCAL_ATTENTION_UP,  /* and W_UQ, W_UKV. */
+    LOCAL_ATTENTION_OUT, /* W_O */
+    LOCAL_ROUTER,        /* W_router, of a layer with experts, */
+    LOCAL_SHARED_IN,     /* and the shared ones, */
+    LOCAL_SHARED_OUT,
+    LOCAL_MLP_IN,  /* W_in, or W_gate and W_up; of all experts of the chip */
+    LOCAL_MLP_OUT, /* W_out */
+    LOCAL_PLACE_COUNT,
+};
+
+enum { LOCAL_UNITS_MAX = 12 };
+
+/* Weights that are gathered by one AllGather and whose gradients are reduced by one op. */
+struct local_unit {
+    const char *name;  /* "W_mlp" */
+    uint32_t places;   /* A bit each. */
+    uint64_t elements; /* Whole over X, on one rank of tp, and of ep where they are experts. */
+    bool experts;
+};
+
+/* Layers of a model that are alike. */
+struct local_layer {
+    struct local_unit unit[LOCAL_UNITS_MAX]; /* In the order of the forward pass. */
+    uint32_t unit_count;
+    uint64_t place_elements[LOCAL_PLACE_COUNT]; /* With the norm's, on the in-projections. */
+    uint64_t count;                             /* 0: the model has none. */
+    bool experts;
+};
+
+/* The first layers of a model have one MLP each, the others experts; a model may have one kind. */
+enum { LOCAL_DENSE, LOCAL_EXPERTS, LOCAL_KINDS };
+
+struct local {
+    const struct workload_plan *plan;
+    const struct machine *machine;
+    const struct mesh *mesh;
+
+    uint32_t tp;
+    uint32_t pp;               /* Ranks that the layers are split over. */
+    uint32_t copies;           /* Of the model on them: 2 where each stage lies on two ranks. */
+    uint32_t cp;               /* Ranks that each sequence is split over. */
+    uint32_t data;             /* Ranks that split the batch's tokens: X·Z. */
+    uint32_t shards;           /* Ranks that parameters are split over: X, or 1. */
+    enum mesh_role shard_role; /* Their role: fsdp, or dp with zero 3. */
+    uint32_t replicas;         /* Ranks of dp, ep and cp that hold the same parameters, or 1. */
+    struct group replica_group;
+    const char *replica_name;  /* "dp" */
+    uint32_t state_shards;     /* Ranks that the optimizer state is split over. */
+    uint32_t gradient_shards;  /* Ranks that gradients are split over once they are reduced. */
+    bool reduce_once;          /* Stages keep weights and gradients whole; see `regather`. */
+    bool reduce_last;          /* Gradients are reduced in the last microbatch only. */
+    bool gradients_resident;   /* They are accumulated, so they are there all the time. */
+    struct sharding_mesh axes; /* Letters; axes of size 1 left out. */
+    uint32_t axis_x, axis_y, axis_z; /* Bits in `axes`; 0 where there is none. */
+
+    uint64_t rows;          /* Tokens of a microbatch on one data rank. */
+    uint64_t width;         /* D */
+    uint64_t block_columns; /* D between blocks: up to a multiple of Y where it lies in parts. */
+    uint64_t block_full;    /* Elements of [B_X, D], as padded */
+    uint64_t block_shard;   /* Elements of [B_X, D_Y] */
+    uint64_t mlp_columns;   /* F / tp, rounded up. */
+    uint64_t mlp_in_count;  /* Matrices of the in-projection: 1, or 2 when gated. */
+
+    /* MODEL_LLAMA */
+    uint64_t heads;            /* N / tp, with padding, as each KV head has its queries' with it. */
+    uint64_t kv_heads;         /* K / tp, at least 1. */
+    uint64_t kv_heads_padded;  /* K, rounded up so that these lie evenly on tp, */
+    uint32_t kv_holders;       /* the chips that hold the same KV head being as many for each. */
+    uint64_t head_width;       /* H, of Q and K. */
+    uint64_t value_width;      /* Of V. */
+    uint64_t qkv_columns;      /* (heads + kv_heads)·H, and those of V. */
+    uint64_t latent_columns;   /* Of latent attention's down-projections, or 0; */
+    uint64_t latent_normed;    /* those of them that are normed. */
+    uint32_t partial_ranks;    /* Chips of tp that hold the same weights and have each a part of */
+    uint64_t partial_elements; /* their gradients: the holders of a KV head, or all of tp for the
+                                  down-projections; and how many they are. */
+    uint32_t sequence_parts;   /* Ranks that share a sequence. */
+    const char *ring_name;     /* The algorithm by which keys pass round, where they do. */
+    uint64_t sequences;        /* Of a microbatch on one rank, whole or in part. */
+    uint64_t queries;          /* Of one sequence on one rank. */
+    uint64_t keys;             /* T */
+    uint64_t window_layers;    /* Whose queries have fewer keys than that: model.window. */
+    uint64_t window_turns;     /* Layers that differ in this from the one before. */
+    uint64_t key_pairs;        /* Causal: keys of the first query and of the last one together. */
+    uint64_t attention_queries; /* Of a sequence, and heads, as one rank attends with them: as */
+    uint64_t attention_heads;   /* above, or all queries with some heads. */
+    uint64_t attention_kv_heads;
+    uint64_t kv_kept_elements;  /* Keys and values that attention keeps besides the rank's own. */
+    uint64_t mid_kept_elements; /* Of its output, kept besides what is multiplied. */
+    uint64_t vocabulary;        /* V / tp, rounded up. */
+    struct group kv_group;
+    struct group sequence_group;
+
+    struct local_experts experts;
+    struct local_layer layer[LOCAL_KINDS];
+    uint64_t vocabulary_elements; /* Of the embedding; of the head without its norm. */
+    uint64_t norm_elements;       /* Of one norm on one rank of tp. */
+    uint64_t position_elements;   /* Of the rows that are added by position. */
+    uint64_t attention_vectors;   /* Of a layer's attention, what is in no matrix and not its norm.
+                                   */
+    uint64_t mlp_vectors;         /* The same of its MLP. */
+    uint64_t predictors;          /* Modules that predict further tokens (local_predictors.c), */
+    uint64_t predictor_elements;  /* and of each what is neither its layer nor shared. */
+    bool predictors_apart;        /* They lie on another stage than the head. */
+    bool tied;                    /* Embedding and head are one array here. */
+    bool ends_meet;               /* The first and the last stage lie on one rank. */
+    bool twins;      /* One matrix lies on the first stage and on a later one: tied ones, */
+    bool twin_reads; /* or the embedding, which modules that predict look up too. */
+};
+
+/* Updated weights are gathered in the next step. */
+static inline bool local_gathers_next(const struct local *local)
+{
+    return local->plan->parameter_gather == WORKLOAD_PARAMETERS_NEXT_STEP &&
+           (local->plan->zero == 1 || local->plan->zero == 2);
+}
+
+/* Sequences that ranks of cp share, and what each of them attends with (local_context.c). Without
+ * cp the latter only. */
+enum status local_context_check(struct local *local, struct error *reterr);
+enum status local_context_build(struct local *local, struct error *reterr);
+void local_attention_build(struct local *local);
+
+static inline bool local_rings(const struct local *local)
+{
+    return local->cp > 1 && local->plan->context == WORKLOAD_CONTEXT_RING;
+}
+
+/* Ranks of cp turn their part of all heads into all of a part of the heads. */
+static inline bool local_turns(const struct local *local)
+{
+    return local->cp > 1 && local->plan->context == WORKLOAD_CONTEXT_ULYSSES;
+}
+
+/* Latent attention (local_latent.c): what is not modelled of it or with it, and its columns. */
+enum status local_latent_check(const struct local *local, struct error *reterr);
+enum status local_latent_sequences_check(const struct local *local, struct error *reterr);
+void local_latent_build(struct local *local);
+
+static inline bool local_is_latent(const struct local *local)
+{
+    return local->plan->model.latent.kv_rank != 0;
+}
+
+/* Attention without fusing (local_scores.c): what is not modelled with it. */
+enum status local_scores_check(const struct local *local, struct error *reterr);
+
+/* Whether scores lie in HBM. */
+static inline bool local_is_unfused(const struct local *local)
+{
+    return local->plan->attention_kernel != WORKLOAD_KERNEL_FLASH;
+}
+
+/* Layers that attend to a window of keys (local_window.c). */
+enum status local_window_check(const struct local *local, struct error *reterr);
+void local_window_build(struct local *local);
+
+static inline bool local_layer_is_windowed(const struct local *local, uint64_t layer)
+{
+    return local->window_layers != 0 && model_layer_is_windowed(&local->plan->model, layer);
+}
+
+/* Modules that predict further tokens: what they are not modelled with, and their weights. */
+enum status local_predictors_check(const struct local *local, struct error *reterr);
+enum status local_predictors_build(struct local *local, struct error *reterr);
+
+/* Refuses what does not divide, with the nearest amounts that would. */
+enum status local_divide(uint64_t amount, uint64_t by, const char *where, const char *what,
+                         const char *by_what, uint64_t *ret_share, struct error *reterr);
+
+/* The weights of layers, by units (local_units.c). */
+void local_units_build(struct local *local);
+
+enum status local_build(const struct workload_plan *plan, const struct machine *machine,
+                        const struct mesh *mesh, struct local *ret_local, struct error *reterr);
+
+static inline bool local_offloads_optimizer(const struct local *local)
+{
+    return local->plan->offload == WORKLOAD_OFFLOAD_OPTIMIZER ||
+           local->plan->offload == WORKLOAD_OFFLOAD_BOTH;
+}
+
+static inline bool local_is_llama(const struct local *local)
+{
+    return local->plan->model.kind == MODEL_LLAMA;
+}
+
+/* Whether a rank of tp keeps its part [B_X, D_Y] of what norms give, and gathers the whole again
+ * for the weight gradient, during other compute (Korthikanti et al., arXiv 2205.05198, 4.2.2;
+ * `sequence_parallel` in Megatron-LM's core/tensor_parallel/layers.py). The bare MLP has no norm:
+ * it keeps the gathered In, as the book's does (chapter 5). */
+static inline bool local_keeps_parts(const struct local *local)
+{
+    return local->tp > 1 && local_is_llama(local) && local->plan->remat == WORKLOAD_REMAT_NONE &&
+           local->plan->tp_inputs == WORKLOAD_TP_INPUTS_SHARDS;
+}
+
+/* What a norm gives to a linear layer: over tp it travels. */
+static inline enum format local_normed_format(const struct local *local)
+{
+    const struct workload_formats *formats = &local->plan->formats;
+    return local->tp > 1 ? formats->activations : formats->matmuls;
+}
+
+/* Of all layers but the last. */
+static inline bool local_offloads_activations(const struct local *local)
+{
+    return local->plan->offload == WORKLOAD_OFFLOAD_ACTIVATIONS ||
+           local->plan->offload == WORKLOAD_OFFLOAD_BOTH;
+}
+
+/* Whether frameworks keep masks of dropout for the backward pass, which else makes them again: what
+ * is offloaded is ours to choose, so it is not copied either. */
+static inline bool local_keeps_masks(const struct local *local)
+{
+    enum workload_remat const remat = local->plan->remat;
+    return (remat == WORKLOAD_REMAT_NONE || remat == WORKLOAD_REMAT_NORMS) &&
+           !local_offloads_activations(local);
+}
+
+/* The same of what activation functions give. `norms` is the policy of DeepSeek-V3, which keeps the
+ * inputs of SwiGLU and makes its output again (arXiv 2412.19437, 3.3.3). */
+static inline bool local_keeps_outputs(const struct local *local)
+{
+    return local->plan->remat == WORKLOAD_REMAT_NONE && local_keeps_masks(local);
+}
+
+/* Which layers lie at the top, before the head. */
+static inline uint32_t local_last_kind(const struct local *local)
+{
+    return local->layer[LOCAL_EXPERTS].count != 0 ? LOCAL_EXPERTS : LOCAL_DENSE;
+}
+
+/* Layers of a kind, with those in modules that predict further tokens, which are as the last. */
+static inline uint64_t local_layer_count(const struct local *local, uint32_t kind)
+{
+    bool const last = kind == local_last_kind(local);
+    return local->layer[kind].count + (last ? local->predictors : 0);
+}
+
+/* Ranks that the machine's axes have, of which an axis of the mesh lies on all or a part. */
+uint64_t local_room(const struct local *local, enum mesh_role role);
+
+/* Refused (pipeline_check.c): what no pipeline can have, stages that the model cannot be split
+ * into, a schedule that takes another number of microbatches: whatever the batch is. */
+enum status local_stages_check(const struct local *local, struct error *reterr);
+
+/* Ranks that a unit's optimizer state, and its reduced gradients, are split over. */
+static inline uint32_t local_state_shards(const struct local *local, bool experts)
+{
+    return experts ? local->experts.state_shards : local->state_shards;
+}
+
+static inline uint32_t local_gradient_shards(const struct local *local, bool experts)
+{
+    return experts ? local->experts.gradient_shards : local->gradient_shards;
+}
+
+/* Whether each chip of tp scores a part of D for the router. */
+static inline bool local_sums_logits(const struct local *local)
+{
+    return local->experts.ranks != 0 && local->experts.router_inner < local->width;
+}
+
+#endif

@@ -1,0 +1,280 @@
+#include "sim/step/lower.h"
+
+#include <string.h>
+
+#include "sim/step/reads.h"
+
+void lower_begin(struct lower *lower, struct arena *arena, const struct local *local,
+                 struct program *program, struct error *reterr)
+{
+    *lower = (struct lower){.local = local};
+    builder_begin(&lower->build, arena, local->machine, builder_room_most, program, reterr);
+    lower->layer = &local->layer[local_last_kind(local)];
+    lower_streams_add(lower);
+}
+
+void lower_pass_begin(struct lower *lower)
+{
+    lower->pass_first = lower->build.op_count;
+    lower->output = LOWER_NONE;
+    lower->received = LOWER_NONE;
+    lower->half = LOWER_WHOLE;
+    lower->windowed = false;
+    lower->repeating = false;
+    lower->last_microbatch = true;
+    lower->last_lookup = true;
+    lower->keeping = LOWER_GATHERS;
+    lower->head_stays = false;
+    lower->updated = false;
+    lower->gathers_since = false;
+    for (uint32_t p = 0; p < LOCAL_PLACE_COUNT; p++) lower->weights[p] = LOWER_NONE;
+    lower->weights_needed = 0;
+    lower->gradients = 0;
+    lower->units_reduced = 0;
+    lower->kv_sum = LOWER_NONE;
+}
+
+void lower_template_begin(struct lower *lower, const char *name)
+{
+    builder_template_begin(&lower->build, name);
+    lower_pass_begin(lower);
+}
+
+uint16_t lower_template_end(struct lower *lower)
+{
+    builder_needs_reduce(&lower->build);
+    return builder_template_end(&lower->build);
+}
+
+uint32_t lower_op_add(struct lower *lower, struct program_op op)
+{
+    if (lower->build.status != STATUS_OK) return LOWER_NONE;
+    const struct reads *row = reads_find(op.name);
+    SIM_ASSERT(row != NULL);
+    op.reads = row->reads;
+    op.writes = row->writes;
+    return builder_op(&lower->build, op);
+}
+
+uint32_t lower_compute(struct lower *lower, const char *name, const struct work *work,
+                       uint32_t parts)
+{
+    if (lower->build.status != STATUS_OK) return LOWER_NONE;
+    SIM_ASSERT(parts >= 1);
+    uint32_t const index = builder_work(&lower->build, work, parts, "/workload/schedule");
+    return lower_op_add(lower, (struct program_op){.name = name,
+                                                   .kind = PROGRAM_OP_COMPUTE,
+                                                   .stream = PROGRAM_COMPUTE,
+                                                   .parts = parts,
+                                                   .index = (uint16_t)index});
+}
+
+/* What can run here may be refused by the next collective of the step: say which is meant. */
+static void name_the_refused(const struct plan_request *request, struct error *error)
+{
+    struct error const why = *error;
+    (void)error_set(error, why.status, why.where,
+                    "%s over %u ranks: %.800s; the name is for every collective of the step, and "
+                    "\"auto\" finds one for each",
+                    collective_kind_name(request->kind),
+                    (unsigned)group_rank_count(&request->group), why.message);
+}
+
+uint32_t lower_plan_request(struct lower *lower, const struct plan_request *of, uint64_t elements,
+                            enum format format)
+{
+    struct plan_request request = *of;
+    request.size_bytes = format_bytes(format, elements);
+    return lower_plan_bytes(lower, &request, format);
+}
+
+uint32_t lower_plan_bytes(struct lower *lower, const struct plan_request *of, enum format format)
+{
+    struct plan_request request = *of;
+    const char *place = "/run/algorithm";
+    if (lower->build.status != STATUS_OK) return LOWER_NONE;
+    request.element_bits = format_bits(format);
+    request.watch = lower->local->plan->watch;
+    uint32_t const plan = builder_plan(&lower->build, &request, false, place);
+    if (lower->build.status == STATUS_UNSUPPORTED && strcmp(lower->build.error->where, place) == 0)
+        name_the_refused(&request, lower->build.error);
+    return plan;
+}
+
+uint32_t lower_plan(struct lower *lower, enum collective_kind kind, const struct group *group,
+                    uint64_t elements, enum format format, bool chunked)
+{
+    struct plan_request const request = {
+        .kind = kind,
+        .algorithm = lower->local->plan->algorithm,
+        .group = *group,
+        .chunk_count = chunked ? (uint32_t)group_rank_count(group) : 0,
+    };
+    return lower_plan_request(lower, &request, elements, format);
+}
+
+uint32_t lower_plan_chunks(const struct lower *lower, uint32_t plan)
+{
+    if (plan == LOWER_NONE || lower->build.program->plans[plan].chunk_count == 0) return 1;
+    return lower->build.program->plans[plan].chunk_count;
+}
+
+uint32_t lower_collective(struct lower *lower, enum lower_stream stream, const char *what,
+                          const char *group_name, uint32_t plan)
+{
+    if (lower->build.status != STATUS_OK || plan == LOWER_NONE) return LOWER_NONE;
+    SIM_ASSERT(lower->stream[stream] < PROGRAM_STREAMS_MAX);
+    const struct plan *of = &lower->build.program->plans[plan];
+    const char *kind = collective_kind_name(of->kind);
+    const char *name = builder_format(&lower->build, "%s %s", kind, what);
+    if (lower->build.status != STATUS_OK) return LOWER_NONE;
+    return lower_op_add(lower, (struct program_op){
+                                   .name = name,
+                                   .class_name = builder_format(&lower->build, "%s %s (%s)", kind,
+                                                                what, group_name),
+                                   .kind = PROGRAM_OP_COLLECTIVE,
+                                   .stream = lower->stream[stream],
+                                   .parts = of->part_count,
+                                   .index = (uint16_t)plan,
+                               });
+}
+
+/* "W_mlp" of "AllGather W_mlp", "dW_mlp" of "ReduceScatter dW_mlp": gradients are of the unit that
+ * is reduced, weights of the one that is gathered. */
+static const char *unit_of(const struct program_op *op, const char *array)
+{
+    const char *space = strchr(op->name, ' ');
+    bool const names = op->kind == PROGRAM_OP_COLLECTIVE && space != NULL &&
+                       strncmp(space + 1, array, strlen(array)) == 0;
+    return names ? space + 1 : NULL;
+}
+
+/* Data where the op reads what its target writes, and an order where it does not. */
+static void need_target(struct lower *lower, uint32_t op, uint32_t target, struct program_need need)
+{
+    const struct program_op *on = &lower->build.op[target];
+    char array[READS_ARRAY_BYTES];
+    need.reason = PROGRAM_REASON_ORDER;
+    if (reads_meet(lower->build.op[op].reads, on->writes, array)) {
+        const char *unit = unit_of(on, array);
+        if (unit == NULL) unit = unit_of(&lower->build.op[op], array);
+        need.reason = PROGRAM_REASON_DATA;
+        need.array = unit != NULL ? unit : builder_format(&lower->build, "%s", array);
+    }
+    builder_need(&lower->build, op, need);
+}
+
+void lower_operand(struct lower *lower, uint32_t op, uint32_t operand)
+{
+    if (lower->build.status != STATUS_OK || op == LOWER_NONE) return;
+    struct program_op *collective = &lower->build.op[op];
+    if (lower->build.program->plans[collective->index].chunk_count == 0) {
+        lower_need_done(lower, op, operand);
+        return;
+    }
+    collective->operand_op = (uint16_t)operand;
+    /* It begins with its operand, not before. */
+    need_target(lower, op, operand,
+                (struct program_need){.stream = PROGRAM_COMPUTE,
+                                      .begun = true,
+                                      .part = lower->build.op[operand].part_first + 1});
+}
+
+void lower_need_done(struct lower *lower, uint32_t op, uint32_t target)
+{
+    if (lower->build.status != STATUS_OK || op == LOWER_NONE || target == LOWER_NONE) return;
+    const struct program_op *on = &lower->build.op[target];
+    if (on->stream == lower->build.op[op].stream) return; /* A stream is in order. */
+    need_target(lower, op, target, builder_end_of(&lower->build, target));
+}
+
+void lower_need_chunks(struct lower *lower, uint32_t op, uint32_t gather)
+{
+    if (lower->build.status != STATUS_OK || op == LOWER_NONE || gather == LOWER_NONE) return;
+    const struct program_op *on = &lower->build.op[gather];
+    const struct plan *plan = &lower->build.program->plans[on->index];
+    if (lower->build.op[op].parts == 1) {
+        lower_need_done(lower, op, gather);
+        return;
+    }
+    SIM_ASSERT(lower->build.op[op].parts == plan->chunk_count);
+    SIM_ASSERT(plan->chunk_count * plan->chunk_parts == plan->part_count);
+    need_target(lower, op, gather,
+                (struct program_need){.stream = on->stream,
+                                      .part = on->part_first + plan->chunk_parts,
+                                      .per_part = plan->chunk_parts});
+}
+
+void lower_need_before(struct lower *lower, uint32_t op, enum lower_stream stream,
+                       enum program_reason reason)
+{
+    if (lower->build.status != STATUS_OK || op == LOWER_NONE) return;
+    uint8_t const index = lower->stream[stream];
+    if (index == PROGRAM_STREAMS_MAX || index == lower->build.op[op].stream) return;
+    /* What goes from slot to slot. */
+    static const char *const arrays[] = {"x", "dx", "dW", "mtp.dRows"};
+    struct program_need need = {.stream = index, .reason = reason};
+    for (uint32_t i = 0; i < sizeof arrays / sizeof *arrays && reason == PROGRAM_REASON_DATA; i++)
+        if (need.array == NULL && reads_have(lower->build.op[op].reads, arrays[i]))
+            need.array = arrays[i];
+    if (reason == PROGRAM_REASON_DATA && need.array == NULL) need.reason = PROGRAM_REASON_ORDER;
+    builder_need(&lower->build, op, need);
+}
+
+void lower_need_output(struct lower *lower, uint32_t op)
+{
+    if (lower->build.status != STATUS_OK || op == LOWER_NONE) return;
+    if (lower->output != LOWER_NONE) {
+        lower_need_done(lower, op, lower->output);
+        return;
+    }
+    if (lower->received != LOWER_NONE) {
+        lower_need_done(lower, op, lower->received);
+        return;
+    }
+    enum program_reason const reason =
+        lower->repeating ? PROGRAM_REASON_ORDER : PROGRAM_REASON_DATA;
+    /* A gradient comes out of a norm where there is one. */
+    bool const summed = local_is_llama(lower->local) &&
+                        (lower->repeating || !reads_have(lower->build.op[op].reads, "x"));
+    lower_need_before(lower, op, LOWER_COMPUTE, reason);
+    if (!summed) lower_need_before(lower, op, LOWER_REDUCE_TP, reason);
+    /* What a stage without layers has got and not sent on. */
+    lower_need_before(lower, op, LOWER_RECEIVE_PREVIOUS, reason);
+    lower_need_before(lower, op, LOWER_RECEIVE_NEXT, reason);
+}
+
+void lower_take(struct lower *lower, uint32_t op, enum program_memory memory, uint64_t bytes)
+{
+    builder_effect(&lower->build, op, (struct program_effect){memory, false, (int64_t)bytes});
+}
+
+void lower_give(struct lower *lower, uint32_t op, enum program_memory memory, uint64_t bytes)
+{
+    builder_effect(&lower->build, op, (struct program_effect){memory, true, -(int64_t)bytes});
+}
+
+uint64_t lower_activation_bytes(const struct lower *lower, uint64_t elements)
+{
+    return format_bytes(lower->local->plan->formats.activations, elements);
+}
+
+uint64_t lower_matmul_bytes(const struct lower *lower, uint64_t elements)
+{
+    return format_bytes(lower->local->plan->formats.matmuls, elements);
+}
+
+uint64_t lower_dispatch_bytes(const struct lower *lower, uint64_t elements)
+{
+    return format_bytes(lower->local->plan->formats.dispatch, elements);
+}
+
+uint64_t lower_weight_bytes(const struct lower *lower, uint64_t elements)
+{
+    return format_bytes(lower->local->plan->formats.weights, elements);
+}
+
+uint64_t lower_gradient_bytes(const struct lower *lower, uint64_t elements)
+{
+    return format_bytes(lower->local->plan->formats.gradients, elements);
+}

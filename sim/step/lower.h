@@ -1,0 +1,248 @@
+/*
+ * lower.h: how a program is put together: ops, needs and effects of one template at a time.
+ * Internal to sim/step.
+ *
+ * What is not there costs nothing: a collective over a group of one rank is LOWER_NONE, and
+ * needing LOWER_NONE is no need, so the strategies need no cases of their own.
+ */
+#ifndef SIM_STEP_LOWER_H
+#define SIM_STEP_LOWER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/work.h"
+#include "sim/program/builder.h"
+#include "sim/step/local.h"
+
+static const uint32_t LOWER_NONE = UINT32_MAX; /* BUILDER_NONE */
+
+/* By the kind of their ops: compute, collectives, sends, receives, copies. */
+enum lower_stream {
+    LOWER_COMPUTE,
+    LOWER_GATHER_WEIGHTS,
+    LOWER_REDUCE_WEIGHTS,
+    LOWER_GATHER_TP,
+    LOWER_REDUCE_TP,
+    LOWER_REDUCE_DP,
+    LOWER_GATHER_DP,
+    LOWER_SUM_KV,
+    LOWER_SUM_LOGITS, /* Of routers. */
+    LOWER_DISPATCH,   /* Of tokens to the ranks that have their experts, */
+    LOWER_COMBINE,    /* and back. */
+    LOWER_REDUCE_EXPERTS,
+    LOWER_GATHER_EXPERTS,
+    LOWER_GATHER_SEQUENCE,
+    LOWER_REDUCE_SEQUENCE,
+    LOWER_HOME_SEQUENCE, /* Sums of dK and dV that have gone round. */
+    LOWER_SEND_NEXT,     /* Messages between pipeline stages, by rank along pp. */
+    LOWER_SEND_PREVIOUS,
+    LOWER_SEND_COPY,  /* To the rank that holds the same stages. */
+    LOWER_SEND_TWIN,  /* From the first rank to one between that holds the embedding, */
+    LOWER_SEND_FIRST, /* and back. */
+    LOWER_RECEIVE_PREVIOUS,
+    LOWER_RECEIVE_NEXT,
+    LOWER_RECEIVE_COPY,
+    LOWER_RECEIVE_TWIN,
+    LOWER_RECEIVE_FIRST,
+    LOWER_STORE_ACTIVATIONS,
+    LOWER_LOAD_ACTIVATIONS,
+    LOWER_LOAD_OPTIMIZER,
+    LOWER_STORE_OPTIMIZER,
+    LOWER_STREAM_COUNT,
+};
+
+/* What of a backward pass is emitted: all of it, or one gradient. Between the two, what the weight
+ * gradients read stays: inputs of the matmuls and gradients of their outputs, gathered. */
+enum lower_half { LOWER_WHOLE, LOWER_INPUT, LOWER_WEIGHT };
+
+/* What a template does with the gathered weights of its unit. */
+enum lower_weights {
+    LOWER_GATHERS, /* Gathers them for itself. */
+    LOWER_TAKES,   /* Gathers them, and they stay. */
+    LOWER_HOLDS,   /* They are there. */
+};
+
+enum { LOWER_PARTS_MAX = 4 };
+struct lower {
+    struct builder build;
+    const struct local *local;
+    uint8_t stream[LOWER_STREAM_COUNT]; /* In the program, or PROGRAM_STREAMS_MAX. */
+
+    /* The template under construction. */
+    const struct local_layer *layer; /* Of a layer: which kind. */
+    bool windowed;                   /* Its attention is to a window. */
+    uint32_t pass_first;             /* Its first op, or of a pair's second pass the first. */
+    uint32_t output;      /* The op whose end makes the running activation (or its gradient)
+                             available; LOWER_NONE: it comes from earlier slots. */
+    uint32_t received;    /* The RECEIVE that its input comes by, or LOWER_NONE. */
+    enum lower_half half; /* Of a backward template, */
+    bool last_microbatch; /* and whether gradients are reduced after it; */
+    bool last_lookup;     /* of an embedding that both ends of a pipeline use, the same. */
+    enum lower_weights keeping;
+    bool updated;    /* Of a forward template: weights come from the last step's update, and
+                        are gathered from the ranks that have updated a part of them each. */
+    bool head_stays; /* Of the head in a pipeline: its weights stay from its forward pass to its
+                        backward pass, which is the next of the rank. */
+    bool repeating;  /* The ops are those of the forward pass again. */
+    struct lower_graph *graph[LOCAL_KINDS][2]; /* [windowed]: kinds of layers (emit.c), or NULL. */
+    struct lower_graph *end_graph[LOWER_PARTS_MAX][2]; /* [part][used before]: the same of ends. */
+    bool gathers_since; /* Gathers wait for what the block says, not for the slots before. */
+    uint32_t weights[LOCAL_PLACE_COUNT]; /* The gather that a place's matrices wait for. */
+    uint32_t weights_needed;             /* Places whose gather some op already waits for. */
+    uint32_t gradients;                  /* Places whose gradients are computed. */
+    uint32_t units_reduced;              /* Units whose reduction is emitted. */
+    uint32_t kv_sum;                     /* The sum of dW_K and dW_V over the chips that share. */
+};
+
+void lower_begin(struct lower *lower, struct arena *arena, const struct local *local,
+                 struct program *program, struct error *reterr);
+
+/* lower_streams.c: streams in a fixed order, each only where some op can lie on it. */
+void lower_streams_add(struct lower *lower);
+
+void lower_template_begin(struct lower *lower, const char *name);
+/* Its index in the program; 0 after a failure. */
+uint16_t lower_template_end(struct lower *lower);
+/* The ops that follow know nothing of those before, but share the template. */
+void lower_pass_begin(struct lower *lower);
+
+/* Ops. Names live as long as the arena. */
+uint32_t lower_op_add(struct lower *lower, struct program_op op);
+uint32_t lower_compute(struct lower *lower, const char *name, const struct work *work,
+                       uint32_t parts);
+/* A plan that moves `elements` on a group, or LOWER_NONE if the group is one rank. `chunked`:
+ * its parts are coupled with those of compute ops. */
+uint32_t lower_plan(struct lower *lower, enum collective_kind kind, const struct group *group,
+                    uint64_t elements, enum format format, bool chunked);
+/* The same by a request of which all is set but its size and links. */
+uint32_t lower_plan_request(struct lower *lower, const struct plan_request *request,
+                            uint64_t elements, enum format format);
+/* The same, and all but the bits of an element, which is of a format. */
+uint32_t lower_plan_bytes(struct lower *lower, const struct plan_request *request,
+                          enum format format);
+/* How many parts a compute op coupled with the plan has; 1 for LOWER_NONE. */
+uint32_t lower_plan_chunks(const struct lower *lower, uint32_t plan);
+/* "AllGather W_mlp" of the class "AllGather W_mlp (fsdp)"; `group_name` is what stands in
+ * parentheses. */
+uint32_t lower_collective(struct lower *lower, enum lower_stream stream, const char *what,
+                          const char *group_name, uint32_t plan);
+/* The collective's operand is produced by `operand`, chunk by chunk if it has chunks. */
+void lower_operand(struct lower *lower, uint32_t op, uint32_t operand);
+/* Needs: the end of an op of this template; its parts, one by one, as the compute op's own; all
+ * of a stream in earlier slots; parts of a stream in an earlier slot. The reason of the first two
+ * follows from what the ops read and write; of the third, data that no such op reads is order. */
+void lower_need_done(struct lower *lower, uint32_t op, uint32_t target);
+void lower_need_chunks(struct lower *lower, uint32_t op, uint32_t gather);
+void lower_need_before(struct lower *lower, uint32_t op, enum lower_stream stream,
+                       enum program_reason reason);
+/* The running activation or gradient: see `output` and `received`. */
+void lower_need_output(struct lower *lower, uint32_t op);
+
+/* Takes `bytes` when the op begins, or gives back when it ends. LOWER_NONE: nothing. */
+void lower_take(struct lower *lower, uint32_t op, enum program_memory memory, uint64_t bytes);
+void lower_give(struct lower *lower, uint32_t op, enum program_memory memory, uint64_t bytes);
+
+/* Bytes in the workload's formats. */
+uint64_t lower_activation_bytes(const struct lower *lower, uint64_t elements);
+uint64_t lower_matmul_bytes(const struct lower *lower, uint64_t elements);
+uint64_t lower_dispatch_bytes(const struct lower *lower, uint64_t elements);
+uint64_t lower_weight_bytes(const struct lower *lower, uint64_t elements);
+uint64_t lower_gradient_bytes(const struct lower *lower, uint64_t elements);
+
+/* Weights and gradients (lower_weights.c). */
+void lower_units_gather(struct lower *lower, const struct local_unit *units, uint32_t unit_count,
+                        bool backward);
+/* The op may begin as many slots ahead of its own as `prefetch_layers` says. */
+void lower_prefetch_need(struct lower *lower, uint32_t op);
+void lower_weights_need(struct lower *lower, uint32_t op, enum local_place place);
+/* The op is the last of the pass to read the place's matrices. */
+void lower_weights_release(struct lower *lower, uint32_t op, enum local_place place, bool backward);
+/* The op computes the gradient of the place's matrices. */
+void lower_gradient(struct lower *lower, uint32_t op, enum local_place place);
+/* `after` LOWER_NONE: all compute of earlier slots. */
+void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint32_t after);
+/* The same of a layer's units, without its passes. */
+void lower_layer_reduce(struct lower *lower);
+/* Memory that a computed gradient takes: until it is reduced, or until the update. */
+void lower_gradient_take(struct lower *lower, uint32_t op, uint64_t elements);
+/* dW also reads the accumulator that it adds to. */
+bool lower_gradient_adds(const struct lower *lower);
+/* The same of the experts' matrices. */
+void lower_experts_gradient_take(struct lower *lower, uint32_t op, uint64_t elements);
+bool lower_experts_gradient_adds(const struct lower *lower);
+
+/* Of rows on their way to experts, or back (lower_rows.c). */
+uint32_t experts_exchange_plan(struct lower *lower, bool spreads);
+
+static inline bool lower_has_input(const struct lower *lower)
+{
+    return lower->half != LOWER_WEIGHT;
+}
+
+static inline bool lower_has_weight(const struct lower *lower)
+{
+    return lower->half != LOWER_INPUT;
+}
+
+/* Where a gradient lies until both gradients of its matmul are computed. */
+static inline enum program_memory lower_kept_memory(const struct lower *lower)
+{
+    return lower->half == LOWER_WHOLE ? PROGRAM_MEMORY_BUFFERS : PROGRAM_MEMORY_ACTIVATIONS;
+}
+
+/* Copies to and from the host (lower_offload.c), at the end of a layer's forward and backward
+ * template, and around the update, by its moments. */
+void lower_offload_forward(struct lower *lower);
+void lower_offload_backward(struct lower *lower);
+void lower_offload_update(struct lower *lower, uint32_t update, uint64_t moments_bytes);
+
+/* An update behind the ops of a backward pass: of units whose gradients the template `backward`
+ * reduces, `slots` slots back. */
+struct lower_behind {
+    const char *name;
+    const struct local_unit *units;
+    uint32_t unit_count; /* 0: nothing is updated. */
+    uint16_t backward;
+    uint32_t slots; /* 0: whatever has been reduced before. */
+};
+
+/* The ops of a template. `top`: of the last layer, which keeps its activations. */
+void lower_layer_forward(struct lower *lower, bool top);
+void lower_layer_backward(struct lower *lower, bool top, const struct lower_behind *update);
+void lower_embedding_forward(struct lower *lower);
+void lower_embedding_backward(struct lower *lower, const struct lower_behind *update);
+void lower_head_forward(struct lower *lower);
+void lower_head_backward(struct lower *lower);
+
+/* A module that predicts a further token (lower_ends.c), in one template: its place among
+ * all of them, in the order of the forward pass. */
+struct lower_place {
+    bool first, last;
+};
+static inline struct lower_place lower_place_at(const struct local *local, uint64_t index)
+{
+    return (struct lower_place){.first = index == 0, .last = index + 1 == local->predictors};
+}
+void lower_predictor_forward(struct lower *lower, struct lower_place place);
+void lower_predictor_backward(struct lower *lower, struct lower_place place);
+/* Weights that it shares with nothing; returns how many units. */
+enum { LOWER_PREDICTOR_UNITS_MAX = LOCAL_UNITS_MAX + 1 };
+uint32_t lower_predictor_units(const struct local *local,
+                               struct local_unit ret_units[LOWER_PREDICTOR_UNITS_MAX]);
+/* Its head, where that is a slot of its own. */
+void lower_predictor_head_forward(struct lower *lower, struct lower_place place);
+void lower_predictor_head_backward(struct lower *lower, struct lower_place place);
+
+/* The gather of a unit that is of no layer, or LOWER_NONE. */
+uint32_t lower_unit_gather(struct lower *lower, const struct local_unit *unit);
+struct local_unit lower_embedding_unit(const struct local *local);
+struct local_unit lower_head_unit(const struct local *local); /* The embedding's if tied. */
+/* Elements of them that a use of either reads, and gathers where they are sharded. */
+uint64_t lower_embedding_gathered(const struct local *local);
+uint64_t lower_head_gathered(const struct local *local);
+void lower_update_behind(struct lower *lower, const struct lower_behind *update);
+/* The same as a template of its own. */
+uint16_t lower_update(struct lower *lower, const struct lower_behind *update);
+
+#endif

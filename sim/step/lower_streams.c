@@ -1,0 +1,129 @@
+#include "sim/step/lower.h"
+
+/* How long an op can wait for what a stream carries: what program_stream.urgency is here. Several
+ * streams have the same, and take turns. */
+enum {
+    URGENCY_ACTIVATIONS, /* And their gradients: the next op of this rank or another reads them. */
+    URGENCY_WEIGHTS,     /* Of a layer to come. They are gathered ahead of it. */
+    URGENCY_GRADIENTS,   /* Of weights. The update at the end of the step reads their sums. */
+};
+
+static uint8_t stream_urgency(uint32_t stream)
+{
+    switch (stream) {
+    case LOWER_GATHER_WEIGHTS:
+    case LOWER_GATHER_DP: /* Updated weights, as those of experts. */
+    case LOWER_GATHER_EXPERTS:
+        return URGENCY_WEIGHTS;
+    case LOWER_REDUCE_WEIGHTS:
+    case LOWER_REDUCE_EXPERTS:
+    case LOWER_REDUCE_DP:
+    case LOWER_SUM_KV:
+    case LOWER_SEND_COPY:
+    case LOWER_SEND_TWIN: /* Gradients of an embedding that several stages hold. */
+    case LOWER_SEND_FIRST:
+        return URGENCY_GRADIENTS;
+    default:
+        return URGENCY_ACTIVATIONS;
+    }
+}
+
+static enum program_op_kind stream_kind(uint32_t stream)
+{
+    if (stream == LOWER_COMPUTE) return PROGRAM_OP_COMPUTE;
+    if (stream < LOWER_SEND_NEXT) return PROGRAM_OP_COLLECTIVE;
+    if (stream < LOWER_RECEIVE_PREVIOUS) return PROGRAM_OP_SEND;
+    return stream < LOWER_STORE_ACTIVATIONS ? PROGRAM_OP_RECEIVE : PROGRAM_OP_COPY;
+}
+
+/* Mesh axes are bits of what a stream is of. */
+#define X(name, text, help)                                                                        \
+    _Static_assert((uint32_t)STREAM_PLACE_##name == (uint32_t)MESH_##name, "in the same order");
+MESH_ROLE_TABLE(X)
+#undef X
+
+/* The mesh axes along which what fsdp or nobody shards is replicated. */
+static uint16_t replicas_of(const struct mesh *mesh)
+{
+    uint16_t of = 0;
+    if (mesh->axis[MESH_DP].size > 1) of |= STREAM_OF_DP;
+    if (mesh->axis[MESH_EP].size > 1) of |= STREAM_OF_EP;
+    if (mesh->axis[MESH_CP].size > 1) of |= STREAM_OF_CP;
+    return of == 0 ? STREAM_OF_DP : of;
+}
+
+void lower_streams_add(struct lower *lower)
+{
+    const struct local *local = lower->local;
+    uint16_t const shards = (uint16_t)(1u << local->shard_role);
+    uint16_t const replicas = replicas_of(local->mesh);
+    bool const tp = local->tp > 1;
+    bool const dp = local->replicas > 1;
+    bool const parts = local->sequence_parts > 1;
+    bool const experts = local->experts.replicas > 1;
+    bool const zero = local->plan->zero != 0;
+    bool const activations = local_offloads_activations(local);
+    bool const optimizer = local_offloads_optimizer(local);
+    enum stream_verb const turns = local_turns(local) ? STREAM_TURN : STREAM_GATHER;
+    struct {
+        bool used;
+        struct stream_use use;
+    } const table[LOWER_STREAM_COUNT] = {
+        [LOWER_COMPUTE] = {true, {STREAM_NO_VERB, 0}},
+        [LOWER_GATHER_WEIGHTS] = {local->shards > 1, {STREAM_GATHER, shards}},
+        [LOWER_REDUCE_WEIGHTS] = {local->shards > 1, {STREAM_REDUCE, shards}},
+        [LOWER_GATHER_TP] = {tp, {STREAM_GATHER, STREAM_OF_TP}},
+        [LOWER_REDUCE_TP] = {tp, {STREAM_REDUCE, STREAM_OF_TP}},
+        [LOWER_REDUCE_DP] = {dp, {STREAM_REDUCE, replicas}},
+        [LOWER_GATHER_DP] = {dp && zero, {STREAM_GATHER, replicas}},
+        [LOWER_SUM_KV] = {local->partial_ranks > 1, {STREAM_NO_VERB, STREAM_OF_KV}},
+        [LOWER_SUM_LOGITS] = {local_sums_logits(local), {STREAM_SUM, STREAM_OF_TP}},
+        [LOWER_DISPATCH] = {local->experts.ranks > 1, {STREAM_DISPATCH, STREAM_OF_EP}},
+        [LOWER_COMBINE] = {local->experts.ranks > 1, {STREAM_COMBINE, STREAM_OF_EP}},
+        [LOWER_REDUCE_EXPERTS] = {experts, {STREAM_REDUCE, STREAM_OF_EXPERTS}},
+        [LOWER_GATHER_EXPERTS] = {experts && zero, {STREAM_GATHER, STREAM_OF_EXPERTS}},
+        [LOWER_GATHER_SEQUENCE] = {parts, {turns, STREAM_OF_SEQUENCE}},
+        [LOWER_REDUCE_SEQUENCE] = {parts && !local_turns(local),
+                                   {STREAM_REDUCE, STREAM_OF_SEQUENCE}},
+        [LOWER_HOME_SEQUENCE] = {local_rings(local), {STREAM_HOME, STREAM_OF_SEQUENCE}},
+        [LOWER_SEND_NEXT] = {local->pp > 1, {STREAM_SEND, STREAM_OF_NEXT}},
+        [LOWER_SEND_PREVIOUS] = {local->pp > 1, {STREAM_SEND, STREAM_OF_PREVIOUS}},
+        [LOWER_SEND_COPY] = {local->copies > 1, {STREAM_SEND, STREAM_OF_COPY}},
+        [LOWER_SEND_TWIN] = {local->predictors_apart, {STREAM_SEND, STREAM_OF_MTP}},
+        [LOWER_SEND_FIRST] = {local->predictors_apart, {STREAM_SEND, STREAM_OF_FIRST}},
+        [LOWER_RECEIVE_PREVIOUS] = {local->pp > 1, {STREAM_RECEIVE, STREAM_OF_PREVIOUS}},
+        [LOWER_RECEIVE_NEXT] = {local->pp > 1, {STREAM_RECEIVE, STREAM_OF_NEXT}},
+        [LOWER_RECEIVE_COPY] = {local->copies > 1, {STREAM_RECEIVE, STREAM_OF_COPY}},
+        [LOWER_RECEIVE_TWIN] = {local->predictors_apart, {STREAM_RECEIVE, STREAM_OF_MTP}},
+        [LOWER_RECEIVE_FIRST] = {local->predictors_apart, {STREAM_RECEIVE, STREAM_OF_FIRST}},
+        [LOWER_STORE_ACTIVATIONS] = {activations, {STREAM_STORE, STREAM_OF_ACTIVATIONS}},
+        [LOWER_LOAD_ACTIVATIONS] = {activations, {STREAM_LOAD, STREAM_OF_ACTIVATIONS}},
+        [LOWER_LOAD_OPTIMIZER] = {optimizer, {STREAM_LOAD, STREAM_OF_OPTIMIZER}},
+        [LOWER_STORE_OPTIMIZER] = {optimizer, {STREAM_STORE, STREAM_OF_OPTIMIZER}},
+    };
+    struct program *program = lower->build.program;
+    for (uint32_t s = 0; s < LOWER_STREAM_COUNT; s++) {
+        lower->stream[s] = PROGRAM_STREAMS_MAX;
+        if (!table[s].used || lower->build.status != STATUS_OK) continue;
+        lower->stream[s] =
+            builder_stream(&lower->build, (struct program_stream){
+                                              .name = s == LOWER_COMPUTE ? "compute" : NULL,
+                                              .use = table[s].use,
+                                              .kind = stream_kind(s),
+                                              .urgency = stream_urgency(s),
+                                          });
+        if (lower->stream[s] == PROGRAM_STREAMS_MAX)
+            (void)builder_fail(&lower->build, STATUS_UNSUPPORTED, "/mesh",
+                               "with these mesh axes, and what is offloaded, there are more than "
+                               "the %d streams that a chip has",
+                               PROGRAM_STREAMS_MAX);
+    }
+    if (local->pp == 1 || lower->build.status != STATUS_OK) return;
+    program->stream[lower->stream[LOWER_SEND_NEXT]].inbox = lower->stream[LOWER_RECEIVE_PREVIOUS];
+    program->stream[lower->stream[LOWER_SEND_PREVIOUS]].inbox = lower->stream[LOWER_RECEIVE_NEXT];
+    if (local->copies > 1)
+        program->stream[lower->stream[LOWER_SEND_COPY]].inbox = lower->stream[LOWER_RECEIVE_COPY];
+    if (!local->predictors_apart) return;
+    program->stream[lower->stream[LOWER_SEND_TWIN]].inbox = lower->stream[LOWER_RECEIVE_FIRST];
+    program->stream[lower->stream[LOWER_SEND_FIRST]].inbox = lower->stream[LOWER_RECEIVE_TWIN];
+}

@@ -1,0 +1,360 @@
+/* Weights that are gathered before use, and gradients that are reduced after they are computed. */
+#include "sim/step/lower.h"
+
+#include "sim/base/units.h"
+#include "sim/base/vector.h"
+#include "sim/step/overheads.h"
+
+static const struct group *role_group(const struct lower *lower, enum mesh_role role)
+{
+    return &lower->local->mesh->axis[role].group;
+}
+
+/* `prefetch_layers: n`: the gather may begin when the compute of n slots earlier has begun; 0: when
+ * the slot before has been computed. */
+void lower_prefetch_need(struct lower *lower, uint32_t op)
+{
+    uint32_t const ahead = lower->local->plan->prefetch_layers;
+    if (lower->gathers_since) {
+        builder_need(&lower->build, op,
+                     (struct program_need){.stream = PROGRAM_COMPUTE,
+                                           .slot = PROGRAM_SLOT_SINCE,
+                                           .reason = PROGRAM_REASON_WINDOW});
+        return;
+    }
+    if (ahead == 0) {
+        lower_need_before(lower, op, LOWER_COMPUTE, PROGRAM_REASON_WINDOW);
+        return;
+    }
+    builder_need(&lower->build, op,
+                 (struct program_need){.stream = PROGRAM_COMPUTE,
+                                       .begun = true,
+                                       .slot = (int16_t) - (int32_t)ahead,
+                                       .part = 1,
+                                       .reason = PROGRAM_REASON_WINDOW});
+}
+
+/* Ranks that hold the same weights of a unit: of experts, those of no other ep rank. */
+struct replicas {
+    uint32_t count;
+    const struct group *group;
+    const char *name;
+    enum lower_stream reduce, gather;
+};
+
+static struct replicas replicas_of(const struct lower *lower, const struct local_unit *unit)
+{
+    const struct local *local = lower->local;
+    const struct local_experts *experts = &local->experts;
+    if (unit->experts)
+        return (struct replicas){experts->replicas, &experts->replica_group, experts->replica_name,
+                                 LOWER_REDUCE_EXPERTS, LOWER_GATHER_EXPERTS};
+    return (struct replicas){local->replicas, &local->replica_group, local->replica_name,
+                             LOWER_REDUCE_DP, LOWER_GATHER_DP};
+}
+
+/* The gather of weights of which each rank has updated its part; LOWER_NONE: none is needed. */
+static uint32_t updated_gather(struct lower *lower, const struct local_unit *unit)
+{
+    struct replicas const replicas = replicas_of(lower, unit);
+    if (replicas.count == 1) return LOWER_NONE;
+    uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_GATHER, replicas.group, unit->elements,
+                                     lower->local->plan->formats.weights, false);
+    return lower_collective(lower, replicas.gather, unit->name, replicas.name, plan);
+}
+
+/* In the order of their first uses. */
+static void updated_units_gather(struct lower *lower, const struct local_unit *units,
+                                 uint32_t unit_count)
+{
+    for (uint32_t u = 0; u < unit_count; u++) {
+        if (units[u].elements == 0) continue;
+        uint32_t const op = updated_gather(lower, &units[u]);
+        if (op == LOWER_NONE) continue;
+        lower_prefetch_need(lower, op);
+        for (uint32_t p = 0; p < LOCAL_PLACE_COUNT; p++)
+            if (units[u].places >> p & 1) lower->weights[p] = op;
+    }
+}
+
+void lower_units_gather(struct lower *lower, const struct local_unit *units, uint32_t unit_count,
+                        bool backward)
+{
+    const struct local *local = lower->local;
+    if (lower->updated) updated_units_gather(lower, units, unit_count);
+    if (local->shards == 1 || lower->keeping == LOWER_HOLDS) return;
+    for (uint32_t i = 0; i < unit_count; i++) {
+        const struct local_unit *unit = &units[backward ? unit_count - 1 - i : i];
+        if (unit->elements == 0) continue;
+        uint64_t const bytes = lower_weight_bytes(lower, unit->elements);
+        uint32_t const plan =
+            lower_plan(lower, COLLECTIVE_ALL_GATHER, role_group(lower, local->shard_role),
+                       unit->elements, local->plan->formats.weights, false);
+        uint32_t const op = lower_collective(lower, LOWER_GATHER_WEIGHTS, unit->name,
+                                             mesh_role_name(local->shard_role), plan);
+        lower_prefetch_need(lower, op);
+        lower_take(lower, op, PROGRAM_MEMORY_GATHERED, bytes);
+        uint64_t const copied = overheads_gathered_bytes(local, unit->elements);
+        lower_take(lower, op, PROGRAM_MEMORY_COPIES, copied);
+        lower_give(lower, op, PROGRAM_MEMORY_COPIES, copied);
+        for (uint32_t p = 0; p < LOCAL_PLACE_COUNT; p++) {
+            if (unit->places >> p & 1) lower->weights[p] = op;
+        }
+    }
+}
+
+void lower_weights_need(struct lower *lower, uint32_t op, enum local_place place)
+{
+    if (op == LOWER_NONE || (lower->weights_needed >> place & 1) != 0) return;
+    lower_need_done(lower, op, lower->weights[place]);
+    for (uint32_t p = 0; p < LOCAL_PLACE_COUNT; p++) {
+        if (lower->weights[p] == lower->weights[place]) lower->weights_needed |= 1u << p;
+    }
+}
+
+void lower_weights_release(struct lower *lower, uint32_t op, enum local_place place, bool backward)
+{
+    const struct local *local = lower->local;
+    if (local->shards == 1 || lower->keeping != LOWER_GATHERS) return;
+    const struct local_layer *layer = lower->layer;
+    for (uint32_t u = 0; u < layer->unit_count; u++) {
+        uint32_t const places = layer->unit[u].places;
+        uint32_t const rest = backward ? places & ((1u << place) - 1) : places >> (place + 1);
+        if (!(places >> place & 1) || rest != 0) continue;
+        lower_give(lower, op, PROGRAM_MEMORY_GATHERED,
+                   lower_weight_bytes(lower, layer->unit[u].elements));
+    }
+}
+
+/* Where a gradient is kept for the update that is not there all the time, and its bytes. */
+static enum program_memory kept_memory(const struct lower *lower)
+{
+    return overheads_count(lower->local) ? PROGRAM_MEMORY_MAIN_GRADIENTS : PROGRAM_MEMORY_GRADIENTS;
+}
+
+static uint64_t kept_bytes(const struct lower *lower, uint64_t elements)
+{
+    const struct local *local = lower->local;
+    if (overheads_of_fsdp(local)) return overheads_gradient_bytes(local, elements);
+    return overheads_count(local) ? 0 : lower_gradient_bytes(lower, elements);
+}
+
+static uint64_t unit_kept_bytes(const struct lower *lower, const struct local_unit *unit)
+{
+    uint32_t const shards = local_gradient_shards(lower->local, unit->experts);
+    return kept_bytes(lower, units_ceil_divide(unit->elements, shards));
+}
+
+bool lower_gradient_adds(const struct lower *lower)
+{
+    return lower->local->gradients_resident && lower->local->gradient_shards == 1;
+}
+
+bool lower_experts_gradient_adds(const struct lower *lower)
+{
+    return lower->local->gradients_resident && lower->local->experts.gradient_shards == 1;
+}
+
+/* A gradient that is to be reduced. FSDP2 computes it in the format of what it has gathered. */
+static uint64_t unreduced_bytes(const struct lower *lower, uint64_t elements)
+{
+    return overheads_of_fsdp(lower->local) ? lower_weight_bytes(lower, elements)
+                                           : lower_gradient_bytes(lower, elements);
+}
+
+static void gradient_take(struct lower *lower, uint32_t op, uint64_t elements, bool experts)
+{
+    if (local_gradient_shards(lower->local, experts) > 1) {
+        lower_take(lower, op, PROGRAM_MEMORY_BUFFERS,
+                   unreduced_bytes(lower, elements)); /* Until it is reduced. */
+    } else if (!lower->local->gradients_resident) {
+        lower_take(lower, op, kept_memory(lower),
+                   kept_bytes(lower, elements)); /* Until the update. */
+    }
+}
+
+void lower_gradient_take(struct lower *lower, uint32_t op, uint64_t elements)
+{
+    gradient_take(lower, op, elements, /* experts= */ false);
+}
+
+void lower_experts_gradient_take(struct lower *lower, uint32_t op, uint64_t elements)
+{
+    gradient_take(lower, op, elements, /* experts= */ true);
+}
+
+static void reduction_need(struct lower *lower, uint32_t op, uint32_t after)
+{
+    if (after == LOWER_NONE)
+        lower_need_before(lower, op, LOWER_COMPUTE, PROGRAM_REASON_DATA);
+    else
+        lower_need_done(lower, op, after);
+}
+
+/* Several chips hold one KV head, or latent attention's down-projections, and each has its own part
+ * of the gradients. */
+static uint32_t kv_sum(struct lower *lower, uint32_t after)
+{
+    const struct local *local = lower->local;
+    bool const once = local->gradient_shards == 1;
+    bool const apart = (once || local->reduce_once) && !lower->last_microbatch;
+    if (local->partial_ranks == 1 || apart) return LOWER_NONE;
+    uint32_t const plan =
+        lower_plan(lower, COLLECTIVE_ALL_REDUCE, &local->kv_group, local->partial_elements,
+                   local->plan->formats.gradients, false);
+    const char *what = local_is_latent(local) ? "dW_DQ dW_DKV" : "dW_K dW_V";
+    uint32_t const op = lower_collective(lower, LOWER_SUM_KV, what, "kv", plan);
+    reduction_need(lower, op, after);
+    return op;
+}
+
+/* ZeRO-2 reduces in every microbatch. A backward pass begins when the reductions of all slots but
+ * the one before are done, so gradients that wait for slow links do not fill HBM. DeepSpeed has two
+ * buckets in the same way, and FSDP2 waits for the last reduction before the next. */
+static void reduction_window(struct lower *lower, uint32_t reduction)
+{
+    uint32_t first = lower->pass_first;
+    if (lower->build.status != STATUS_OK || lower->local->plan->zero != 2) return;
+    uint8_t const stream = lower->build.op[reduction].stream;
+    while (first < reduction && lower->build.op[first].stream != PROGRAM_COMPUTE) first++;
+    if (first == reduction) return;
+    const struct program_op *op = &lower->build.op[first];
+    for (uint32_t i = 0; i < op->need_count; i++)
+        if (op->need[i].stream == stream && op->need[i].reason == PROGRAM_REASON_WINDOW) return;
+    builder_need(
+        &lower->build, first,
+        (struct program_need){.stream = stream, .slot = -1, .reason = PROGRAM_REASON_WINDOW});
+}
+
+void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint32_t after)
+{
+    struct replicas const replicas = replicas_of(lower, unit);
+    const struct local *local = lower->local;
+    const char *what = builder_format(&lower->build, "d%s", unit->name);
+    enum format const format = local->plan->formats.gradients;
+    uint32_t reduced = LOWER_NONE;
+    if (unit->elements == 0) return;
+    if (local->shards > 1 && (lower->last_microbatch || !local->reduce_once)) {
+        uint32_t const plan =
+            lower_plan(lower, COLLECTIVE_REDUCE_SCATTER, role_group(lower, local->shard_role),
+                       unit->elements, format, false);
+        reduced = lower_collective(lower, LOWER_REDUCE_WEIGHTS, what,
+                                   mesh_role_name(local->shard_role), plan);
+    }
+    if (reduced != LOWER_NONE) {
+        reduction_need(lower, reduced, after);
+        if (unit->places >> LOCAL_ATTENTION_IN & 1) lower_need_done(lower, reduced, lower->kv_sum);
+        uint64_t const copied = overheads_reduced_bytes(local, unit->elements);
+        lower_take(lower, reduced, PROGRAM_MEMORY_COPIES, copied);
+        lower_give(lower, reduced, PROGRAM_MEMORY_COPIES, copied);
+    }
+    uint32_t scattered = reduced;
+    if (replicas.count > 1 && (lower->last_microbatch || !local->reduce_last)) {
+        bool const sum = local->plan->zero == 0;
+        uint32_t const plan = lower_plan(
+            lower, sum ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER, replicas.group,
+            units_ceil_divide(unit->elements, local->shards), format, false);
+        uint32_t const op = lower_collective(lower, replicas.reduce, what, replicas.name, plan);
+        if (reduced != LOWER_NONE)
+            lower_need_done(lower, op, reduced);
+        else
+            reduction_need(lower, op, after);
+        if (reduced == LOWER_NONE && (unit->places >> LOCAL_ATTENTION_IN & 1)) {
+            lower_need_done(lower, op, lower->kv_sum);
+        }
+        if (scattered == LOWER_NONE) scattered = op;
+    }
+    if (local_gradient_shards(local, unit->experts) == 1) return;
+    if (scattered != LOWER_NONE) reduction_window(lower, scattered);
+    if (!local->gradients_resident) {
+        lower_take(lower, scattered, kept_memory(lower), unit_kept_bytes(lower, unit));
+    }
+    lower_give(lower, scattered, PROGRAM_MEMORY_BUFFERS, unreduced_bytes(lower, unit->elements));
+}
+
+void lower_layer_reduce(struct lower *lower)
+{
+    lower->kv_sum = kv_sum(lower, LOWER_NONE);
+    for (uint32_t u = lower->layer->unit_count; u-- > 0;)
+        lower_unit_reduce(lower, &lower->layer->unit[u], LOWER_NONE);
+}
+
+void lower_gradient(struct lower *lower, uint32_t op, enum local_place place)
+{
+    lower->gradients |= 1u << place;
+    /* Weight gradients read no weights, but passes behind them may, that wait for nothing else. */
+    if (lower->half == LOWER_WEIGHT) lower_weights_need(lower, op, place);
+    if (place == LOCAL_ATTENTION_IN) lower->kv_sum = kv_sum(lower, op);
+    for (uint32_t u = 0; u < lower->layer->unit_count; u++) {
+        const struct local_unit *unit = &lower->layer->unit[u];
+        bool const ready = (unit->places & ~lower->gradients) == 0;
+        if (!ready || (lower->units_reduced >> u & 1)) continue;
+        lower->units_reduced |= 1u << u;
+        lower_unit_reduce(lower, unit, op);
+    }
+}
+
+/* A whole update needs the reductions of its slot in the backward pass, or all before it. */
+static void update_need(struct lower *lower, uint32_t op, uint16_t backward, uint32_t slots)
+{
+    static const enum lower_stream streams[] = {LOWER_REDUCE_WEIGHTS, LOWER_REDUCE_DP,
+                                                LOWER_REDUCE_EXPERTS, LOWER_SUM_KV};
+    if (lower->build.status != STATUS_OK) return;
+    for (uint32_t i = 0; i < sizeof streams / sizeof *streams; i++) {
+        if (slots == 0) {
+            lower_need_before(lower, op, streams[i], PROGRAM_REASON_DATA);
+            continue;
+        }
+        uint8_t const stream = lower->stream[streams[i]];
+        if (stream == PROGRAM_STREAMS_MAX) continue;
+        uint32_t const parts = lower->build.program->templates[backward].stream_parts[stream];
+        if (parts == 0) continue;
+        builder_need(&lower->build, op,
+                     (struct program_need){.stream = stream,
+                                           .slot = (int16_t) - (int32_t)slots,
+                                           .part = parts,
+                                           .reason = PROGRAM_REASON_DATA,
+                                           .array = "dW"});
+    }
+}
+
+void lower_update_behind(struct lower *lower, const struct lower_behind *update)
+{
+    const struct local *local = lower->local;
+    const struct local_unit *units = update->units;
+    uint32_t const unit_count = update->unit_count;
+    const struct workload_formats *formats = &local->plan->formats;
+    uint64_t elements = 0;
+    uint64_t kept = 0;
+    if (unit_count == 0) return;
+    for (uint32_t u = 0; u < unit_count; u++) {
+        elements +=
+            units_ceil_divide(units[u].elements, local_state_shards(local, units[u].experts));
+        kept += unit_kept_bytes(lower, &units[u]);
+    }
+    /* Adam reads the gradient, both moments and the parameter, and writes all but the gradient. */
+    uint64_t const moments = 2 * format_bytes(formats->optimizer, elements);
+    struct work const work = {
+        .math_format = formats->optimizer,
+        .vector_flop = VECTOR_ADAM * elements,
+        .hbm_read_bytes =
+            lower_gradient_bytes(lower, elements) + moments + lower_weight_bytes(lower, elements),
+        .hbm_write_bytes = moments + lower_weight_bytes(lower, elements),
+    };
+    uint32_t const op = lower_compute(lower, update->name, &work, 1);
+    update_need(lower, op, update->backward, update->slots);
+    lower_offload_update(lower, op, moments);
+    if (!local->gradients_resident) lower_give(lower, op, kept_memory(lower), kept);
+    /* ZeRO-1 and 2: each rank has updated its part of parameters that all of them hold. */
+    for (uint32_t u = 0; local->plan->zero != 0 && u < unit_count; u++) {
+        if (local_gathers_next(local)) break;
+        lower_need_done(lower, updated_gather(lower, &units[u]), op);
+    }
+}
+
+uint16_t lower_update(struct lower *lower, const struct lower_behind *update)
+{
+    lower_template_begin(lower, update->name);
+    lower_update_behind(lower, update);
+    return lower_template_end(lower);
+}

@@ -1,0 +1,52 @@
+/*
+ * routing_load.h: what ranks of ep have when a router prefers some experts: drawn token by token as
+ * the ragged exchange draws it (ragged.h), so that the rows of the experts are those that travel.
+ */
+#ifndef SIM_STEP_ROUTING_LOAD_H
+#define SIM_STEP_ROUTING_LOAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+#include "sim/base/watch.h"
+#include "sim/collective/group.h"
+#include "sim/collective/plan.h"
+
+struct routing_load {
+    uint64_t dropped;   /* Assignments that no expert computes, of all ranks. */
+    uint64_t rows_most; /* Those that are computed by the rank that has most. */
+    uint64_t came_most; /* Tokens that come to a rank, its own among them; */
+    uint64_t sent_most; /* tokens of one rank, each as often as there are ranks that it goes to. */
+    uint64_t sent;      /* Of all ranks. */
+    /* Of a group on switches, what all ranks send on along a dimension. On a grid, where each copy
+     * goes its own way, as many as would have to cross the dimension's links if they went evenly to
+     * all ranks, those for the sender itself among them: of all dimensions the least, and no more
+     * than that many are sent. */
+    uint64_t crossing[GROUP_DIMENSIONS_MAX];
+};
+
+/* What is drawn. */
+struct routing_request {
+    const struct group *group; /* On switches only, or on a grid that is not twisted. */
+    const struct plan_ragged *ragged;
+    uint64_t tokens;   /* Of each rank. */
+    uint64_t capacity; /* Rows that an expert computes at most; 0: all. */
+    const struct watch *watch;
+};
+
+/* What was drawn last, and for what: it takes a while, and several ask for the same. */
+struct routing_drawn {
+    bool filled;
+    struct group group;
+    struct plan_ragged ragged;
+    uint64_t tokens, capacity;
+    struct routing_load load;
+};
+
+/* STATUS_INTERRUPTED, or what cannot be drawn. `drawn`: looked at first, and filled; may be NULL.
+ */
+enum status routing_load_draw(const struct routing_request *request, struct routing_drawn *drawn,
+                              struct routing_load *ret_load, struct error *reterr);
+
+#endif

@@ -1,0 +1,271 @@
+/* The schedule of a training step's pipeline. */
+#include "sim/schedule/schedule.h"
+
+#include "sim/base/arena.h"
+#include "sim/base/units.h"
+#include "sim/schedule/schedule_play.h"
+#include "sim/schedule/schedule_traffic.h"
+#include "sim/step/schedule_times.h"
+#include "sim/step/workload.h"
+
+static const char where[] = "/workload/schedule";
+
+/* What an input gradient leaves, before the layers are counted: as much as it gives back. */
+enum { KEPT_PPM = PPM_ONE / 2 };
+
+static enum status given_check(const struct workload_plan *plan, uint32_t ranks,
+                               struct error *reterr)
+{
+    const struct schedule *given = plan->schedule_given;
+    if (given->rank_count != ranks)
+        return error_set(reterr, STATUS_INVALID, where,
+                         "%s has %u ranks, where the mesh has %u of pp", given->name,
+                         given->rank_count, ranks);
+    if (given->microbatch_count != plan->accumulate)
+        return error_set(reterr, STATUS_INVALID, where,
+                         "%s has %u microbatches, where \"accumulate\" is %u", given->name,
+                         given->microbatch_count, plan->accumulate);
+    return STATUS_OK;
+}
+
+/* When weights are gathered, unless each pass does or the file says. */
+static enum status gathers_add(struct arena *arena, const struct workload_plan *plan,
+                               struct schedule *schedule, struct error *reterr)
+{
+    if (schedule->has_gathers || plan->regather == WORKLOAD_REGATHER_MICROBATCH) return STATUS_OK;
+    if (plan->regather == WORKLOAD_REGATHER_STEP)
+        return schedule_gather_once(arena, schedule, reterr);
+    return schedule_gather_ahead(arena, schedule, SCHEDULE_STAGES_KEPT, reterr);
+}
+
+const char *workload_schedule_name(const struct workload_plan *plan)
+{
+    return plan->schedule == NULL ? WORKLOAD_SCHEDULE_DEFAULT : plan->schedule;
+}
+
+/* The plan's, by its name in the catalogue. */
+static enum status form_of(const struct workload_plan *plan, const struct schedule_form **ret_form,
+                           uint32_t *ret_chunks, struct error *reterr)
+{
+    return schedule_form_parse(workload_schedule_name(plan), where, ret_form, ret_chunks, reterr);
+}
+
+enum status workload_places(struct arena *arena, const struct workload_plan *plan, uint32_t ranks,
+                            struct schedule *ret_schedule, struct error *reterr)
+{
+    const struct schedule_form *form = NULL;
+    struct schedule_request request = {.rank_count = ranks,
+                                       .microbatch_count = plan->accumulate,
+                                       .held_max = plan->schedule_held_max};
+    if (plan->schedule_given != NULL) {
+        STATUS_TRY(given_check(plan, ranks, reterr));
+        *ret_schedule = *plan->schedule_given;
+        return STATUS_OK;
+    }
+    STATUS_TRY(form_of(plan, &form, &request.chunk_count, reterr));
+    return schedule_places(arena, form, &request, where, ret_schedule, reterr);
+}
+
+enum status workload_schedule(struct arena *arena, const struct workload_plan *plan,
+                              const struct machine *machine, const struct mesh *mesh,
+                              struct schedule *ret_schedule, struct error *reterr)
+{
+    const struct schedule_form *form = NULL;
+    struct schedule_request request = {.rank_count = mesh->axis[MESH_PP].size,
+                                       .microbatch_count = plan->accumulate,
+                                       .held_max = plan->schedule_held_max,
+                                       .watch = plan->watch};
+    if (plan->schedule_given != NULL) {
+        STATUS_TRY(given_check(plan, request.rank_count, reterr));
+        *ret_schedule = *plan->schedule_given;
+    } else {
+        STATUS_TRY(form_of(plan, &form, &request.chunk_count, reterr));
+        if (form->heeds_times) {
+            void *memory = NULL;
+            uint32_t const ranks = request.rank_count;
+            STATUS_TRY(arena_try(arena, ranks, sizeof(struct schedule_kept), &memory, reterr));
+            STATUS_TRY(schedule_times_estimate(arena, plan, machine, mesh, &request.times, reterr));
+            STATUS_TRY(schedule_kept_estimate(plan, machine, mesh, ranks, memory, &request.kept_ppm,
+                                              reterr));
+            request.kept_of_rank = memory;
+        }
+        STATUS_TRY(schedule_build(arena, form, &request, where, ret_schedule, reterr));
+    }
+    return gathers_add(arena, plan, ret_schedule, reterr);
+}
+
+/* Of a file, which may lay stages anywhere. */
+static struct workload_borders given_borders(const struct schedule *given)
+{
+    uint32_t pair[SCHEDULE_RANKS_MAX] = {0}, rank[SCHEDULE_RANKS_MAX] = {0};
+    struct workload_borders most = {0};
+    for (uint32_t i = 0; i + 1 < given->copy_count * given->stage_count; i++) {
+        uint32_t const one = given->rank_of[i], other = given->rank_of[i + 1];
+        uint32_t const low = one < other ? one : other;
+        uint32_t const apart = one + other - 2 * low;
+        if (apart == 0 || (i + 1) % given->stage_count == 0) continue; /* None; the copy's last. */
+        pair[low] += apart == 1;
+        rank[one]++;
+        rank[other]++;
+        most.way += apart;
+    }
+    for (uint32_t r = 0; r < given->rank_count; r++) {
+        most.pair = pair[r] > most.pair ? pair[r] : most.pair;
+        most.rank = rank[r] > most.rank ? rank[r] : most.rank;
+    }
+    return most;
+}
+
+/* Of the catalogue: round the ranks, or down and up again, as many to either side as a rank has
+ * stages; from the last rank of a line to the first it is farthest. */
+struct workload_borders workload_borders(const struct workload_plan *plan, uint32_t ranks)
+{
+    const struct schedule_form *form = NULL;
+    uint32_t chunks = 0;
+    struct error unused;
+    if (ranks == 1) return (struct workload_borders){0};
+    if (plan->schedule_given != NULL) return given_borders(plan->schedule_given);
+    if (form_of(plan, &form, &chunks, &unused) != STATUS_OK)
+        return (struct workload_borders){0}; /* Refused where built. */
+    uint32_t const pair = chunks * form->copies;
+    return (struct workload_borders){
+        .pair = pair,
+        .rank = ranks > 2 ? 2 * pair : pair,
+        .way = (2 * chunks - 1) * form->copies * (ranks - 1),
+    };
+}
+
+/* What the model's input gradients leave, a mean of its layers. */
+static enum status mean_kept(struct arena *arena, const struct workload_plan *plan,
+                             const struct machine *machine, const struct mesh *mesh,
+                             uint32_t stage_count, uint32_t *ret_kept_ppm, struct error *reterr)
+{
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, stage_count, sizeof(struct schedule_kept), &memory, reterr));
+    return schedule_kept_estimate(plan, machine, mesh, stage_count, memory, ret_kept_ppm, reterr);
+}
+
+/* By its lists; of one that is built for times and memory, what it announces. */
+static enum status held_find(struct arena *arena, const struct workload_plan *plan,
+                             const struct machine *machine, const struct mesh *mesh,
+                             uint64_t *ret_held_ppm, struct error *reterr)
+{
+    const struct schedule_form *form = NULL;
+    struct schedule_request request = {.rank_count = mesh->axis[MESH_PP].size,
+                                       .microbatch_count = plan->accumulate,
+                                       .held_max = plan->schedule_held_max};
+    struct schedule built;
+    const struct schedule *schedule = plan->schedule_given;
+    uint32_t kept_ppm = 0;
+    if (schedule == NULL) {
+        STATUS_TRY(form_of(plan, &form, &request.chunk_count, reterr));
+        if (form->heeds_times) {
+            STATUS_TRY(mean_kept(arena, plan, machine, mesh, request.rank_count, &request.kept_ppm,
+                                 reterr));
+            *ret_held_ppm = (uint64_t)form->peak(&request, 0).whole * PPM_ONE;
+            return STATUS_OK;
+        }
+        STATUS_TRY(schedule_build(arena, form, &request, where, &built, reterr));
+        schedule = &built;
+    }
+    if (schedule_is_split(schedule))
+        STATUS_TRY(mean_kept(arena, plan, machine, mesh, schedule->stage_count, &kept_ppm, reterr));
+    *ret_held_ppm = 0;
+    for (uint32_t r = 0; r < schedule->rank_count; r++) {
+        uint32_t const chunks = schedule->rank[r].chunk_count;
+        uint64_t const held = schedule_peak_ppm(schedule, r, kept_ppm) / (chunks > 0 ? chunks : 1);
+        *ret_held_ppm = held > *ret_held_ppm ? held : *ret_held_ppm;
+    }
+    return STATUS_OK;
+}
+
+uint64_t workload_held_ppm(const struct workload_plan *plan, const struct machine *machine,
+                           const struct mesh *mesh)
+{
+    struct workload_plan unwatched = *plan; /* It cannot say that it was interrupted. */
+    struct error unused;
+    uint64_t held_ppm = PPM_ONE;
+    unwatched.watch = NULL;
+    if (mesh->axis[MESH_PP].size == 1) return PPM_ONE;
+    struct arena *arena = arena_create(0);
+    if (arena == NULL) return PPM_ONE;
+    enum status const status = held_find(arena, &unwatched, machine, mesh, &held_ppm, &unused);
+    arena_destroy(arena);
+    return status == STATUS_OK ? held_ppm : PPM_ONE; /* Refused where it is lowered. */
+}
+
+uint32_t workload_gathers(const struct workload_plan *plan, uint32_t ranks)
+{
+    const struct schedule *given = plan->schedule_given;
+    bool const once =
+        plan->regather != WORKLOAD_REGATHER_MICROBATCH || (given != NULL && given->has_gathers);
+    return ranks > 1 && once ? 1 : plan->accumulate;
+}
+
+uint32_t workload_reductions(const struct workload_plan *plan, uint32_t ranks)
+{
+    const struct schedule *given = plan->schedule_given;
+    bool const once = plan->regather != WORKLOAD_REGATHER_MICROBATCH ||
+                      (given != NULL && (given->has_gathers || given->has_reductions));
+    bool const last = plan->zero <= 1 || (ranks > 1 && once);
+    return last ? workload_copies(plan, ranks) : plan->accumulate;
+}
+
+static uint32_t head_returns_of(const struct schedule *schedule)
+{
+    uint32_t count = 0;
+    for (uint32_t r = 0; r < schedule->rank_count; r++)
+        for (uint32_t i = 0; i < schedule->rank[r].count; i++) {
+            const struct schedule_pass *pass = &schedule->rank[r].pass[i];
+            count += pass->kind == SCHEDULE_FORWARD && pass->stage + 1u == schedule->stage_count &&
+                     !schedule_turns_at_once(&schedule->rank[r], i);
+        }
+    return count;
+}
+
+uint32_t workload_head_returns(const struct workload_plan *plan, uint32_t ranks)
+{
+    struct schedule_request request = {.rank_count = ranks, .microbatch_count = plan->accumulate};
+    const struct schedule_form *form = NULL;
+    struct schedule schedule;
+    struct error unused;
+    uint32_t count = 0;
+    if (ranks == 1) return 0;
+    if (plan->schedule_given != NULL) return head_returns_of(plan->schedule_given);
+    if (form_of(plan, &form, &request.chunk_count, &unused) != STATUS_OK || form->heeds_times)
+        return 0;
+    struct arena *arena = arena_create(0);
+    if (arena == NULL) return 0;
+    if (schedule_build(arena, form, &request, where, &schedule, &unused) == STATUS_OK)
+        count = head_returns_of(&schedule);
+    arena_destroy(arena);
+    return count;
+}
+
+uint32_t workload_copies(const struct workload_plan *plan, uint32_t ranks)
+{
+    const struct schedule_form *form = NULL;
+    uint32_t chunks = 0;
+    struct error unused;
+    if (ranks == 1) return 1;
+    if (plan->schedule_given != NULL) return plan->schedule_given->copy_count;
+    if (form_of(plan, &form, &chunks, &unused) != STATUS_OK) return 1; /* Refused where built. */
+    return form->copies;
+}
+
+bool workload_ends_meet(const struct workload_plan *plan, uint32_t ranks)
+{
+    const struct schedule *given = plan->schedule_given;
+    const struct schedule_form *form = NULL;
+    uint32_t chunks = 0;
+    struct error unused;
+    if (ranks == 1) return true;
+    if (given != NULL) {
+        const uint16_t *last = &given->rank_of[given->stage_count - 1];
+        if (given->copy_count == 1) return given->rank_of[0] == *last;
+        return given->rank_of[0] == last[given->stage_count] &&
+               given->rank_of[given->stage_count] == *last;
+    }
+    if (form_of(plan, &form, &chunks, &unused) != STATUS_OK) return false; /* As above. */
+    return form->from_both_ends || form->copies == 2;
+}

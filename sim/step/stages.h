@@ -1,0 +1,52 @@
+/*
+ * stages.h: which layers a pipeline stage has: stage 0 the first, with the embedding; the last with
+ * the head.
+ */
+#ifndef SIM_STEP_STAGES_H
+#define SIM_STEP_STAGES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+#include "sim/step/workload.h"
+
+struct arena;
+
+struct stage {
+    uint32_t layer_first;
+    uint32_t layer_count;
+    uint32_t predictors;      /* Modules that predict further tokens (MTP), */
+    uint32_t predictor_heads; /* and heads of those on another stage. */
+    bool embedding, head;
+};
+
+struct stages {
+    struct stage *stage;
+    uint32_t count;
+};
+
+/*
+ * Without a layout all stages have as many layers; or, if they cannot, the first and the last one
+ * less than the others, the embedding and the head being taken for a layer each.
+ *
+ * A layout is Megatron's (--pipeline-model-parallel-layout): "E" the embedding, "t" a layer, "m" a
+ * module that predicts a further token, "L" head and loss, "|" the border of two stages, "*3"
+ * behind a letter or behind "( )" repeats it, commas mean nothing: "Et*7|(t*8|)*14t*7mL". Without a
+ * layout such modules are with the last stage's layers.
+ *
+ * `room` is how many ranks the machine's axes of pp have: others than its divisors are not offered.
+ *
+ * Errors: STATUS_INVALID with the rule and the nearest counts that fit, or the place in the layout
+ * ("/workload/layout", character); STATUS_UNSUPPORTED for "m" on several stages.
+ */
+enum status stages_build(struct arena *arena, const struct workload_plan *plan, uint32_t count,
+                         uint64_t room, struct stages *ret_stages, struct error *reterr);
+
+/* Whether a layout, which may be NULL, puts them on another stage than the head. */
+bool stages_predictors_apart(const char *layout);
+
+/* How many layers of a stage are among the model's first `dense` ones; they come first in it. */
+uint32_t stages_dense_layers(const struct stage *stage, uint64_t dense);
+
+#endif

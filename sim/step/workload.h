@@ -1,0 +1,239 @@
+/*
+ * workload.h: a training step on a mesh becomes a program. Knows models, shardings and strategies;
+ * knows no time. The only layer that knows both model and mesh.
+ */
+#ifndef SIM_STEP_WORKLOAD_H
+#define SIM_STEP_WORKLOAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/format.h"
+#include "sim/base/status.h"
+#include "sim/base/watch.h"
+#include "sim/machine/machine.h"
+#include "sim/mesh/mesh.h"
+#include "sim/model/model.h"
+#include "sim/program/program.h"
+
+struct arena;
+struct routing_drawn;
+struct schedule;
+
+enum workload_remat {
+    WORKLOAD_REMAT_NONE,
+    WORKLOAD_REMAT_NORMS, /* Norms, and of latent attention the projections up. */
+    WORKLOAD_REMAT_BIG_MATMULS,
+    WORKLOAD_REMAT_BLOCK, /* Of a layer what its backward pass reads, as jax.checkpoint does; */
+    WORKLOAD_REMAT_LAYER, /* all of it, as Megatron's own checkpoint does. */
+};
+
+/* Whether a layer keeps its input alone. */
+static inline bool workload_remat_repeats(enum workload_remat remat)
+{
+    return remat >= WORKLOAD_REMAT_BLOCK;
+}
+enum workload_attention { WORKLOAD_ATTENTION_FULL, WORKLOAD_ATTENTION_CAUSAL };
+/* Whether scores lie in HBM between kernels of their own, with a mask for each that drops out. */
+enum workload_kernel { WORKLOAD_KERNEL_FLASH, WORKLOAD_KERNEL_UNFUSED, WORKLOAD_KERNEL_DROPOUT };
+enum workload_gather { WORKLOAD_GATHER_BLOCK, WORKLOAD_GATHER_TENSOR, WORKLOAD_GATHER_LAYER };
+enum workload_backward { WORKLOAD_BACKWARD_DW_FIRST, WORKLOAD_BACKWARD_DX_FIRST };
+enum workload_activations { WORKLOAD_ACTIVATIONS_MODEL, WORKLOAD_ACTIVATIONS_TOKENS };
+/* How ranks of cp attend to sequences that they share. */
+enum workload_context {
+    WORKLOAD_CONTEXT_RING,
+    WORKLOAD_CONTEXT_ALL_GATHER,
+    WORKLOAD_CONTEXT_ULYSSES,
+};
+/* Which part of a sequence a rank of cp holds: one from each end, or one. */
+enum workload_context_order { WORKLOAD_CONTEXT_ZIGZAG, WORKLOAD_CONTEXT_CONTIGUOUS };
+/* How long a pipeline's ranks keep the weights that they gather; gradients are reduced as often. */
+enum workload_regather {
+    WORKLOAD_REGATHER_MICROBATCH, /* For one pass. */
+    WORKLOAD_REGATHER_STEP,       /* From the start to the last pass of their stage. */
+    WORKLOAD_REGATHER_STAGE,      /* As PyTorch: while their stage is among the next few. */
+};
+/* When ZeRO-1 and 2 gather the weights of which each rank has updated its part: at the end of the
+ * step, or as Megatron's overlap_param_gather before their first use in the next one. */
+enum workload_parameters { WORKLOAD_PARAMETERS_END, WORKLOAD_PARAMETERS_NEXT_STEP };
+/* What a rank of tp keeps of a block's normed input where remat is none. */
+enum workload_tp_inputs {
+    WORKLOAD_TP_INPUTS_SHARDS, /* Its part; the whole is gathered again for the weight gradient. */
+    WORKLOAD_TP_INPUTS_WHOLE,  /* What it has gathered. */
+};
+/* Which bytes a chip holds: those that the book counts, or with what frameworks hold besides
+ * (overheads.h). */
+enum workload_memory {
+    WORKLOAD_MEMORY_DEFAULT, /* By the machine: see workload_memory(). */
+    WORKLOAD_MEMORY_BOOK,
+    WORKLOAD_MEMORY_FRAMEWORK,
+};
+/* What is kept in the host's memory. */
+enum workload_offload {
+    WORKLOAD_OFFLOAD_NONE,
+    WORKLOAD_OFFLOAD_OPTIMIZER,
+    WORKLOAD_OFFLOAD_ACTIVATIONS,
+    WORKLOAD_OFFLOAD_BOTH,
+};
+
+struct workload_formats {
+    enum format weights;
+    enum format activations;
+    enum format gradients;
+    enum format optimizer;      /* Each of Adam's two moments. */
+    enum format matmuls;        /* Of linear layers; what only these read lies in HBM so. */
+    enum format dispatch;       /* Tokens, and gradients, on their way to the experts. */
+    enum format main_gradients; /* Of frameworks: what microbatches add to (overheads.h). */
+};
+
+#define WORKLOAD_SCHEDULE_DEFAULT "1f1b"
+
+/* As a scenario says it: the workload and, from `run`, the policies that shape the program. */
+struct workload_plan {
+    struct model model;
+    uint64_t batch_tokens; /* Of the whole machine, a step. */
+    uint64_t sequence_length;
+    enum workload_remat remat;
+    uint32_t zero;       /* 0 to 3, for `dp`. */
+    uint32_t accumulate; /* Microbatches a step; at least 1. */
+    enum workload_attention attention;
+    enum workload_kernel attention_kernel;
+    struct workload_formats formats;
+    enum workload_gather gather;
+    enum workload_backward backward_order;
+    enum workload_activations activations; /* Between blocks: In[B_X, D_Y], or tokens over tp. */
+    enum workload_context context;
+    enum workload_context_order context_order;
+    enum workload_tp_inputs tp_inputs; /* WHOLE: of tp, norms and no remat. */
+    enum workload_memory memory;
+    enum workload_offload offload;
+    uint32_t routing_skew_ppm; /* Of routers; 0: every expert is as likely, and nothing is drawn. */
+    uint32_t capacity_ppm;     /* Millionths of its even rows that an expert computes; 0: all. */
+    uint64_t seed;             /* Of what is drawn. */
+    struct routing_drawn *drawn; /* Keeps what was drawn last, for the next one (routing_load.h);
+                                    NULL: everyone draws. */
+    bool allow_oversubscription;
+
+    /* Where the mesh has pp: the pipeline's schedule by its name in the catalogue, the default if
+     * NULL; or one that was read from a file, which goes before. `accumulate` microbatches. */
+    const char *schedule;
+    const struct schedule *schedule_given;
+    uint32_t schedule_held_max;      /* "auto": microbatches a rank may hold; 0: as 1F1B. */
+    const struct watch *watch;       /* While it is built and lowered; NULL: nobody waits. */
+    const char *layout;              /* Which stage has what (stages.h); NULL: alike. */
+    enum workload_regather regather; /* Unless the file says itself when. */
+    bool without_predictors;         /* Layers that predict further tokens (MTP) are left out. */
+
+    enum workload_parameters parameter_gather;
+    uint32_t prefetch_layers;
+    bool collective_matmul;
+    const char *algorithm; /* "auto", "ring-one-way", ... for every collective. */
+};
+
+/* Modules that a step trains to predict further tokens (MTP). */
+static inline uint64_t workload_predictors(const struct workload_plan *plan)
+{
+    return plan->without_predictors ? 0 : plan->model.predictors;
+}
+
+/* What `memory` means on a machine: by default `framework` on GPUs in another profile than `ideal`,
+ * where collectives go by NCCL's protocols too, and else `book`. */
+enum workload_memory workload_memory(const struct workload_plan *plan,
+                                     const struct machine *machine);
+
+/* What is refused, and where: dimensions that do not divide, combinations that are not modelled. */
+enum status workload_lower(struct arena *arena, const struct workload_plan *plan,
+                           const struct machine *machine, const struct mesh *mesh,
+                           struct program *ret_program, struct error *reterr);
+
+/* As the plan has it, or the default. */
+const char *workload_schedule_name(const struct workload_plan *plan);
+
+/* Where that schedule lays the stages, on `ranks` of pp; unless it comes from a file, it has no
+ * passes. Errors: of no batch. */
+enum status workload_places(struct arena *arena, const struct workload_plan *plan, uint32_t ranks,
+                            struct schedule *ret_schedule, struct error *reterr);
+
+/* The schedule of the ranks of pp, as workload_lower() builds it. A program's role is a rank, and
+ * program_block.pass counts the passes of its list from 1. */
+enum status workload_schedule(struct arena *arena, const struct workload_plan *plan,
+                              const struct machine *machine, const struct mesh *mesh,
+                              struct schedule *ret_schedule, struct error *reterr);
+
+/* Whether that schedule lays the first and the last stage, of either copy, on the same one of so
+ * many ranks. */
+bool workload_ends_meet(const struct workload_plan *plan, uint32_t ranks);
+
+/* Borders between stages on different ranks of pp, of all copies of the model: each microbatch of a
+ * copy crosses its borders once as an activation, and back as a gradient. */
+struct workload_borders {
+    uint32_t pair; /* Of two neighbours, at the pair that has most. */
+    uint32_t rank; /* Of one rank with all others, at the one that has most. */
+    uint32_t way;  /* Of all, each as many times as it is from neighbour to neighbour: at most. */
+};
+
+/* Over `ranks` of pp; all 0: there is one. */
+struct workload_borders workload_borders(const struct workload_plan *plan, uint32_t ranks);
+
+/* Microbatches whose activations the rank of pp holds that holds most, in millionths of its whole
+ * share, by the lists of the schedule; of one that is built for memory, what it may hold. Where
+ * passes are split, with what the model's input gradients leave. PPM_ONE: there is one rank. */
+uint64_t workload_held_ppm(const struct workload_plan *plan, const struct machine *machine,
+                           const struct mesh *mesh);
+
+/* Times a step that each forward pass' weights are gathered where they are sharded, at least: for
+ * each microbatch, or once where stages of a pipeline keep them. */
+uint32_t workload_gathers(const struct workload_plan *plan, uint32_t ranks);
+
+/* Times a step that replicas' gradients of each weight are reduced: for each microbatch from ZeRO-2
+ * on, else once for each copy of the model. */
+uint32_t workload_reductions(const struct workload_plan *plan, uint32_t ranks);
+
+/* Microbatches whose head does other passes between its forward and its backward pass, so that
+ * sharded weights are gathered for each of the two: at least, for an order that is built for times
+ * is not known here. */
+uint32_t workload_head_returns(const struct workload_plan *plan, uint32_t ranks);
+
+/* Copies of the model that its schedule lays over `ranks` of pp: 1, or 2. */
+uint32_t workload_copies(const struct workload_plan *plan, uint32_t ranks);
+
+/* A collective that a listing names. */
+enum workload_section {
+    WORKLOAD_SECTION_FORWARD,
+    WORKLOAD_SECTION_BACKWARD,
+    WORKLOAD_SECTION_UPDATE,
+    WORKLOAD_SECTION_PREDICTORS,
+};
+struct workload_listed {
+    enum workload_section section;
+    enum collective_kind kind;
+    const char *group;   /* "tp", "fsdp", "dp,ep", "kv" */
+    uint64_t size_bytes; /* V */
+};
+
+enum { WORKLOAD_LISTED_MAX = 256 };
+
+struct workload_listing {
+    const char *text;
+    struct workload_listed listed[WORKLOAD_LISTED_MAX];
+    uint32_t listed_count;
+};
+
+/* The listing of one layer, forward and backward, in the book's notation (chapter 5): every step
+ * with its shardings, collectives and remarks; of models with layers of two kinds the kind at the
+ * top. The text lies in the arena. Collectives are those of the program, once each; where matrices
+ * travel as one, the first of them stands for all. */
+enum status workload_listing(struct arena *arena, const struct workload_plan *plan,
+                             const struct machine *machine, const struct mesh *mesh,
+                             struct workload_listing *ret_listing, struct error *reterr);
+
+struct text;
+
+/* What the passes derive of each part of the model: an embedding, layers of each kind, a head, what
+ * a module that predicts a further token has of its own (sim/graph/print.h). Headings are bold with
+ * `colour`. Errors: what workload_lower() refuses of sizes. */
+enum status workload_graphs(const struct workload_plan *plan, const struct machine *machine,
+                            const struct mesh *mesh, bool colour, struct text *text,
+                            struct error *reterr);
+
+#endif

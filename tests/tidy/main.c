@@ -17,6 +17,8 @@ struct tree {
     char *layers;
     char *doubles;
     char *names;
+    char *wide;
+    struct tidy_headers headers;
     unsigned file_count;
 };
 
@@ -87,7 +89,10 @@ static void check_file(struct tree *tree, const char *path)
     tidy_check_draws(&tree->tidy, &file);
     tidy_check_names(&tree->tidy, &file, tree->names);
     tidy_check_excuse(&tree->tidy, &file, tree->doubles);
-    if (is_code) tidy_check_includes(&tree->tidy, &file, tree->layers);
+    if (is_code) {
+        tidy_check_includes(&tree->tidy, &file, tree->layers);
+        tidy_note_header(&tree->headers, &file);
+    }
     if (tidy_ends_with(path, ".def")) {
         tidy_check_order(&tree->tidy, &file);
         check_strays(tree, path, text);
@@ -166,14 +171,19 @@ int main(int argument_count, char **arguments)
     tree.layers = file_read(tree.root, "tools/layers.txt");
     tree.doubles = file_read(tree.root, "tests/tidy/doubles.txt");
     tree.names = file_read(tree.root, "tests/tidy/names.txt");
-    if (tree.layers == NULL || tree.doubles == NULL || tree.names == NULL) {
-        (void)fprintf(stderr, "%s: no tools/layers.txt, tests/tidy/doubles.txt or names.txt\n",
+    tree.wide = file_read(tree.root, "tests/tidy/wide.txt");
+    if (tree.layers == NULL || tree.doubles == NULL || tree.names == NULL || tree.wide == NULL) {
+        (void)fprintf(stderr,
+                      "%s: no tools/layers.txt, or not all of doubles.txt, names.txt and wide.txt "
+                      "in tests/tidy\n",
                       tree.root);
         return 1;
     }
     check_folder(&tree, "");
     check_excuses_exist(&tree, "tests/tidy/doubles.txt", tree.doubles);
     check_excuses_exist(&tree, "tests/tidy/names.txt", tree.names);
+    check_excuses_exist(&tree, "tests/tidy/wide.txt", tree.wide);
+    tidy_check_headers(&tree.tidy, &tree.headers, tree.wide);
     if (tree.file_count < 50)
         tidy_complain(&tree.tidy, "tests/tidy/main.c", 1, "looked at %u files only",
                       tree.file_count);
@@ -184,5 +194,7 @@ int main(int argument_count, char **arguments)
     free(tree.layers);
     free(tree.doubles);
     free(tree.names);
+    free(tree.wide);
+    tidy_headers_free(&tree.headers);
     return status;
 }

@@ -231,6 +231,49 @@ static void names_are_looked_up_and_not_compared(void **state)
             "sim/report/words.c:1: compares no text, but tests/tidy/names.txt excuses it\n");
 }
 
+/* The complaints on a header that `includers` files include, and one of them twice as deep. */
+static void header_complains(const char *text, unsigned includers, const char *excuses,
+                             const char *message)
+{
+    struct tidy tidy = {0};
+    struct tidy_headers headers = {0};
+    char *code = tidy_blank(text);
+    tidy_note_header(&headers, &(struct tidy_file){"sim/a/a.h", text, code});
+    const char *const user = "int a;\n#include \"sim/a/a.h\"\n#include <a.h>\n";
+    for (unsigned i = 0; i < includers; i++)
+        tidy_note_header(&headers, &(struct tidy_file){"sim/a/a.c", user, user});
+    tidy_note_header(&headers, &(struct tidy_file){"tests/unit/test_a.c", user, user});
+    tidy_check_headers(&tidy, &headers, excuses);
+    assert_string_equal(tidy.text == NULL ? "" : tidy.text, message);
+    tidy_headers_free(&headers);
+    tidy_free(&tidy);
+    free(code);
+}
+
+static void wide_structs_are_not_for_many_files(void **state)
+{
+    (void)state;
+    static const char wide[] =
+        "#define X(a) \\\n    struct x { int a, b; };\nstruct few {\n    int a;\n};\n"
+        "struct many\n{\n    int a, b, c, d, e, f, g, h, i, j; /* int k; */\n"
+        "    enum kind { ONE, TWO } k;\n    int (*l)(int a, int b), m[sizeof(struct few)];\n"
+        "    struct { int n, o, p, q, r, s, t, u, v; union { int w, x; } y; } z;\n};\n";
+    static const char refusal[] =
+        "sim/a/a.h:6: a struct of 26 fields in a header that 6 files include: divide it by what "
+        "belongs together\n";
+    static const char excuse[] = "sim/a/a.h: a reason\n";
+    header_complains(wide, TIDY_INCLUDERS_MAX + 1, "", refusal);
+    header_complains(wide, TIDY_INCLUDERS_MAX, "", "");
+    header_complains(wide, TIDY_INCLUDERS_MAX + 1, excuse, "");
+    header_complains(wide, TIDY_INCLUDERS_MAX, excuse,
+                     "sim/a/a.h:1: needs no excuse, but tests/tidy/wide.txt has one\n");
+
+    static const char narrow[] =
+        "struct many {\n    int a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, "
+        "w;\n    struct other x, *y;\n};\nstruct other {\n    int a;\n};\n";
+    header_complains(narrow, TIDY_INCLUDERS_MAX + 1, "", "");
+}
+
 static void reminders_are_refused_even_in_comments(void **state)
 {
     (void)state;
@@ -286,6 +329,7 @@ int main(void)
         cmocka_unit_test(draws_have_an_order),
         cmocka_unit_test(inexact_numbers_need_an_excuse),
         cmocka_unit_test(names_are_looked_up_and_not_compared),
+        cmocka_unit_test(wide_structs_are_not_for_many_files),
         cmocka_unit_test(reminders_are_refused_even_in_comments),
         cmocka_unit_test(catalogues_are_sorted_and_know_their_sources),
     };

@@ -85,3 +85,18 @@ unsigned tidy_line_of(const char *text, const char *at)
     for (; text < at; text++) line += *text == '\n';
     return line;
 }
+
+bool tidy_is_excused(const char *list, const char *path, bool by_name)
+{
+    for (const char *line = list; *line != '\0';) {
+        size_t const length = strcspn(line, ":\n");
+        bool const is_folder = length > 0 && line[length - 1] == '/';
+        bool const has_reason = line[length] == ':' && line[length + 1] == ' ';
+        if (has_reason && strncmp(path, line, length) == 0 &&
+            (is_folder ? !by_name : path[length] == '\0'))
+            return true;
+        line += tidy_line_length(line);
+        if (*line == '\n') line++;
+    }
+    return false;
+}

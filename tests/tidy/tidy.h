@@ -9,6 +9,8 @@
 #include <stddef.h>
 
 enum { TIDY_COLUMNS_MAX = 100, TIDY_FUNCTION_LINES_MAX = 75, TIDY_FILE_LINES_MAX = 500 };
+/* A struct of more fields is included by no more files (tidy_wide.c). */
+enum { TIDY_FIELDS_MAX = 25, TIDY_INCLUDERS_MAX = 5 };
 
 /* Complaints, a line each; "path:line: sentence". */
 struct tidy {
@@ -39,6 +41,10 @@ bool tidy_is_word(char c);
 /* The line of a place in the text, from 1 on. */
 unsigned tidy_line_of(const char *text, const char *at);
 
+/* Whether a list of excuses has a line for the file, or for its folder unless only `by_name`:
+ * "path: reason". */
+bool tidy_is_excused(const char *list, const char *path, bool by_name);
+
 /* Width, tabs, trailing blanks, final newline, length of files and functions. */
 void tidy_check_layout(struct tidy *tidy, const struct tidy_file *file);
 
@@ -55,6 +61,22 @@ void tidy_check_draws(struct tidy *tidy, const struct tidy_file *file);
 
 /* Includes against `layers`, the text of tools/layers.txt. */
 void tidy_check_includes(struct tidy *tidy, const struct tidy_file *file, const char *layers);
+
+/* What the tree has of each header, for a rule that one file does not show. */
+struct tidy_headers {
+    struct tidy_header {
+        char *path;
+        unsigned fields; /* Of its widest struct. */
+        unsigned line;   /* Of that struct. */
+        unsigned includers;
+    } * header;
+    size_t count;
+};
+/* Notes the structs of a header, and what the file includes. */
+void tidy_note_header(struct tidy_headers *headers, const struct tidy_file *file);
+/* Wide structs that many files include. `excuses` is the text of wide.txt. */
+void tidy_check_headers(struct tidy *tidy, const struct tidy_headers *headers, const char *excuses);
+void tidy_headers_free(struct tidy_headers *headers);
 
 /* A .def file: one entry a line, in order. */
 void tidy_check_order(struct tidy *tidy, const struct tidy_file *def);

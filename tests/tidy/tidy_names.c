@@ -27,29 +27,13 @@ static bool has_string(const char *at)
     return false;
 }
 
-/* Whether names.txt has a line for the file, or for its folder: "path: reason". */
-static bool is_excused(const char *names, const char *path, bool by_name)
-{
-    for (const char *line = names; *line != '\0';) {
-        size_t const length = strcspn(line, ":\n");
-        bool const is_folder = length > 0 && line[length - 1] == '/';
-        bool const has_reason = line[length] == ':' && line[length + 1] == ' ';
-        if (has_reason && strncmp(path, line, length) == 0 &&
-            (is_folder ? !by_name : path[length] == '\0'))
-            return true;
-        line += tidy_line_length(line);
-        if (*line == '\n') line++;
-    }
-    return false;
-}
-
 void tidy_check_names(struct tidy *tidy, const struct tidy_file *file, const char *names)
 {
     unsigned count = 0;
     if (file->code == NULL || strncmp(file->path, "sim/", 4) != 0 ||
         strncmp(file->path, "sim/base/", 9) == 0)
         return;
-    bool const excused = is_excused(names, file->path, false);
+    bool const excused = tidy_is_excused(names, file->path, false);
     for (size_t i = 0; i < sizeof compares / sizeof *compares; i++)
         for (const char *at = file->code; (at = call_find(file->code, at, compares[i])) != NULL;
              count++)
@@ -63,6 +47,6 @@ void tidy_check_names(struct tidy *tidy, const struct tidy_file *file, const cha
             tidy_complain(tidy, file->path, tidy_line_of(file->code, at),
                           "%s() has a name among its arguments: name_find() says which it is",
                           same);
-    if (count == 0 && is_excused(names, file->path, true))
+    if (count == 0 && tidy_is_excused(names, file->path, true))
         tidy_complain(tidy, file->path, 1, "compares no text, but tests/tidy/names.txt excuses it");
 }

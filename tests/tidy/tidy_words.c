@@ -29,22 +29,6 @@ static const char *word_find(const char *text, const char *from, const char *wor
     return NULL;
 }
 
-/* Whether doubles.txt has a line for the file, or for its folder: "path: reason". */
-static bool is_excused(const char *doubles, const char *path, bool by_name)
-{
-    for (const char *line = doubles; *line != '\0';) {
-        size_t const length = strcspn(line, ":\n");
-        bool const is_folder = length > 0 && line[length - 1] == '/';
-        bool const has_reason = line[length] == ':' && line[length + 1] == ' ';
-        if (has_reason && strncmp(path, line, length) == 0 &&
-            (is_folder ? !by_name : path[length] == '\0'))
-            return true;
-        line += tidy_line_length(line);
-        if (*line == '\n') line++;
-    }
-    return false;
-}
-
 /* Words of this house, that users need not learn; in what is printed, and on pages. */
 static const char *const private_words[] = {"played", "plays", "beside", "so many",
                                             "waits for what"};
@@ -131,7 +115,8 @@ void tidy_check_words(struct tidy *tidy, const struct tidy_file *file, const cha
     const char *found = word_find(file->code, file->code, "float");
     if (found != NULL)
         tidy_complain(tidy, file->path, tidy_line_of(file->code, found), "float is not used here");
-    if (strncmp(file->path, "tests/", 6) == 0 || is_excused(doubles, file->path, false)) return;
+    if (strncmp(file->path, "tests/", 6) == 0 || tidy_is_excused(doubles, file->path, false))
+        return;
     found = word_find(file->code, file->code, "double");
     if (found != NULL)
         tidy_complain(tidy, file->path, tidy_line_of(file->code, found),
@@ -141,7 +126,7 @@ void tidy_check_words(struct tidy *tidy, const struct tidy_file *file, const cha
 
 void tidy_check_excuse(struct tidy *tidy, const struct tidy_file *file, const char *doubles)
 {
-    if (!is_excused(doubles, file->path, true) || file->code == NULL) return;
+    if (!tidy_is_excused(doubles, file->path, true) || file->code == NULL) return;
     if (word_find(file->code, file->code, "double") == NULL)
         tidy_complain(tidy, file->path, 1, "has no double, but tests/tidy/doubles.txt excuses it");
 }

@@ -27,6 +27,8 @@ struct block {
     const char *prefix; /* Of its ops' names: "attention." */
     const char *source;
     enum block_place place;
+    const char *bucket;        /* Of a layer's block: what its weights are called together; */
+    const char *bucket_shared; /* with shared experts among them. NULL: no other name. */
     bool couples; /* Its products may run chunk by chunk with the collectives over tp that bring
                      their operands and take their results. */
     bool (*applies)(const struct model *model, uint64_t layer);

@@ -71,11 +71,8 @@ static void matrices_add(const struct graph *graph, struct graph_count *count)
 {
     for (uint8_t i = 0; i < graph->op_count; i++) {
         const struct graph_op *op = &graph->op[i];
-        for (uint8_t w = 0; op->kind->weights_apart && w < op->weight_count; w++) {
-            uint64_t const elements = graph_weight_elements(graph, op->weight[w]);
-            count->matrix_elements += elements;
-            if (graph->tensor[op->weight[w]].grouped) count->grouped_elements += elements;
-        }
+        for (uint8_t w = 0; op->kind->weights_apart && w < op->weight_count; w++)
+            count->matrix_elements += graph_weight_elements(graph, op->weight[w]);
     }
 }
 

@@ -39,10 +39,9 @@ struct graph_count {
     struct graph_compute_sum compute[GRAPH_SUMS_MAX];
     struct graph_move_sum move[GRAPH_SUMS_MAX]; /* Sums of gradients in parts are among them. */
     uint32_t compute_count, move_count;
-    uint64_t kept_bytes;       /* From the forward to the backward pass; */
-    uint64_t framework_bytes;  /* of frameworks on top of it. */
-    uint64_t matrix_elements;  /* Of products' weights, whole over X; */
-    uint64_t grouped_elements; /* of them one matrix for each expert. */
+    uint64_t kept_bytes;      /* From the forward to the backward pass; */
+    uint64_t framework_bytes; /* of frameworks on top of it. */
+    uint64_t matrix_elements; /* Of products' weights, whole over X. */
 };
 
 /* `edges` are the matrix unit's. */

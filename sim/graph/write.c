@@ -113,6 +113,11 @@ void graph_set_used(struct graph *graph, tensor weight)
     graph->tensor[weight].adds |= graph->terms->policy.used_before;
 }
 
+void graph_set_beside(struct graph *graph, tensor weight)
+{
+    graph->tensor[weight].beside = true;
+}
+
 void graph_set_due(struct graph *graph, tensor of)
 {
     graph->tensor[of].at.unreduced |= graph->terms->axis_y;

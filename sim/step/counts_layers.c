@@ -26,26 +26,15 @@ static void layer_derive(const struct letters *x, uint32_t kind, bool windowed,
     counts_graph_derive(x, &terms, BLOCK_LAYER, layer, ret_count);
 }
 
-/* Matrices as the graph has them, and vectors: norms and biases. */
-static void elements_add(struct letters *x, uint32_t kind, const struct graph_count *graph)
+/* Experts, and all else. */
+static void elements_add(struct letters *x, uint32_t kind)
 {
-    const struct local *local = x->local;
-    const struct local_experts *experts = &local->experts;
-    const struct model_experts *model = &local->plan->model.experts;
-    bool const llama = local_is_llama(local);
-    double const vectors = llama ? 2 * (double)local->norm_elements +
-                                       (double)(local->attention_vectors + local->latent_normed)
-                                 : 0;
-    double const matrices = (double)(graph->matrix_elements - graph->grouped_elements);
-    if (kind == LOCAL_DENSE) {
-        x->layer_elements = matrices + vectors + (llama ? (double)local->mlp_vectors : 0);
-        return;
-    }
-    uint64_t const gated = local->plan->model.matrices == 3;
-    uint64_t const bias = experts->columns * (1 + gated) + local->width;
-    x->sparse_elements = matrices + vectors + (model->router_biased ? (double)model->count : 0);
-    x->expert_elements =
-        (double)(graph->grouped_elements + (model->biased ? experts->count * bias : 0));
+    const struct local_layer *layer = &x->local->layer[kind];
+    uint64_t elements = 0, experts = 0;
+    for (uint32_t p = 0; p < LOCAL_PLACES_MAX; p++)
+        *((layer->expert_places >> p & 1) != 0 ? &experts : &elements) += layer->place_elements[p];
+    *(kind == LOCAL_DENSE ? &x->layer_elements : &x->sparse_elements) = (double)elements;
+    if (kind == LOCAL_EXPERTS) x->expert_elements = (double)experts;
 }
 
 void counts_layers_letters(struct letters *x)
@@ -62,7 +51,7 @@ void counts_layers_letters(struct letters *x)
             struct counts_layers *like = &x->like[kind][windowed];
             if (like->count == 0) continue;
             layer_derive(x, kind, windowed, &like->graph);
-            elements_add(x, kind, &like->graph);
+            elements_add(x, kind);
         }
 }
 

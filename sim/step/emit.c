@@ -7,15 +7,13 @@
 /* --- The layer's graph --- */
 
 /* Matrices have their places in the order of the forward pass, as ops do. */
-static void places_fill(const struct local_layer *layer, struct lower_graph *of)
+static void places_fill(struct lower_graph *of)
 {
     uint8_t place = 0;
     for (uint8_t i = 0; i < of->graph.op_count; i++) {
-        of->place[i] = LOCAL_PLACE_COUNT;
-        if (!of->graph.op[i].kind->weights_apart) continue;
-        while (layer->place_elements[place] == 0) place++;
-        SIM_ASSERT(place < LOCAL_PLACE_COUNT);
-        of->place[i] = place++;
+        bool const has = of->graph.op[i].kind->weights_apart;
+        SIM_ASSERT(!has || place < LOCAL_PLACES_MAX);
+        of->place[i] = has ? place++ : LOCAL_PLACES_MAX;
     }
 }
 
@@ -46,7 +44,7 @@ static struct lower_graph *graph_made(struct lower *lower)
     of->terms.sequence.window = lower->windowed ? model->window : 0;
     block_write_layer(&of->terms, model, layer, &of->graph);
     emit_graph_pass(of);
-    places_fill(lower->layer, of);
+    places_fill(of);
     return of;
 }
 
@@ -298,9 +296,9 @@ static void weights_add(struct emit *emit, uint32_t at)
     const struct graph_op *op = &emit->graph->op[step->op];
     struct lower *lower = emit->lower;
     uint32_t const index = emit->op[at];
-    enum local_place const place = (enum local_place)emit->of->place[step->op];
+    uint8_t const place = emit->of->place[step->op];
     bool const backward = !op_is_forward(step->pass);
-    if (place == LOCAL_PLACE_COUNT || step->of != GRAPH_NONE) return;
+    if (place == LOCAL_PLACES_MAX || step->of != GRAPH_NONE) return;
     if (op_gives_weight(step->pass)) {
         uint64_t const elements = lower->layer->place_elements[place];
         bool const grouped = emit->graph->tensor[op->weight[0]].grouped;

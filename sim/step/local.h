@@ -18,25 +18,16 @@
 #include "sim/step/local_experts.h"
 #include "sim/step/workload.h"
 
-/* A layer's matrices by their place in it, in the order of the forward pass. */
-enum local_place {
-    LOCAL_ATTENTION_IN,  /* W_Q, W_K, W_V; or W_DQ, W_DKV of latent attention, */
-    LOCAL_ATTENTION_UP,  /* and W_UQ, W_UKV. */
-    LOCAL_ATTENTION_OUT, /* W_O */
-    LOCAL_ROUTER,        /* W_router, of a layer with experts, */
-    LOCAL_SHARED_IN,     /* and the shared ones, */
-    LOCAL_SHARED_OUT,
-    LOCAL_MLP_IN,  /* W_in, or W_gate and W_up; of all experts of the chip */
-    LOCAL_MLP_OUT, /* W_out */
-    LOCAL_PLACE_COUNT,
-};
+/* A layer's matrices by their place in it: the op that reads them, counted in the order of the
+ * forward pass. The first ones are those that ranks of tp may hold alike. */
+enum { LOCAL_FIRST_PLACE, LOCAL_PLACES_MAX = 8 };
 
 enum { LOCAL_UNITS_MAX = 12 };
 
 /* Weights that are gathered by one AllGather and whose gradients are reduced by one op. */
 struct local_unit {
-    const char *name;  /* "W_mlp" */
-    uint32_t places;   /* A bit each. */
+    char name[SHARDING_NAME_BYTES]; /* "W_mlp" */
+    uint32_t places;                /* A bit each. */
     uint64_t elements; /* Whole over X, on one rank of tp, and of ep where they are experts. */
     bool experts;
 };
@@ -45,8 +36,10 @@ struct local_unit {
 struct local_layer {
     struct local_unit unit[LOCAL_UNITS_MAX]; /* In the order of the forward pass. */
     uint32_t unit_count;
-    uint64_t place_elements[LOCAL_PLACE_COUNT]; /* With the norm's, on the in-projections. */
-    uint64_t count;                             /* 0: the model has none. */
+    uint64_t place_elements[LOCAL_PLACES_MAX]; /* With the norm's, on the in-projections. */
+    uint32_t mixer_places;                     /* Of the block that mixes tokens, a bit each. */
+    uint32_t expert_places;                    /* Of experts' own matrices. */
+    uint64_t count;                            /* 0: the model has none. */
     bool experts;
 };
 

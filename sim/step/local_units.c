@@ -1,111 +1,178 @@
-/* A layer's weights: what is gathered and reduced as one. */
+/* A layer's weights, as its graph has them: what is gathered and reduced as one. */
 #include "sim/step/local.h"
 
-#include <string.h>
+#include <stdio.h>
 
-static void unit_add(struct local_layer *layer, const char *name, uint32_t places,
-                     uint64_t elements)
+#include "sim/graph/block.h"
+#include "sim/graph/op.h"
+#include "sim/step/graph_terms.h"
+
+struct units {
+    const struct local *local;
+    const struct graph *graph;
+    struct local_layer *layer;
+    uint8_t unit_of[GRAPH_TENSORS_MAX];      /* Of a weight. */
+    uint8_t first_unit[GRAPH_BLOCKS_MAX];    /* Of a block. */
+    uint8_t block_of[LOCAL_UNITS_MAX];       /* Of a unit. */
+    uint32_t block_places[GRAPH_BLOCKS_MAX]; /* Of matrices that all tokens meet. */
+    uint64_t block_elements[GRAPH_BLOCKS_MAX];
+};
+
+static struct local_unit *unit_add(struct local_layer *layer, const char *name)
 {
     SIM_ASSERT(layer->unit_count < LOCAL_UNITS_MAX);
-    bool const experts =
-        layer->experts && (places & (1u << LOCAL_MLP_IN | 1u << LOCAL_MLP_OUT)) != 0;
-    layer->unit[layer->unit_count++] = (struct local_unit){name, places, elements, experts};
+    struct local_unit *unit = &layer->unit[layer->unit_count++];
+    *unit = (struct local_unit){.places = 0};
+    (void)snprintf(unit->name, sizeof unit->name, "%s", name);
+    return unit;
 }
 
-/* Norms of the latents lie with the matrices that give them. */
-static void latent_by_tensor(const struct local *local, struct local_layer *layer)
+/* --- By tensor --- */
+
+/* Biases of a product: one for each of its columns, in each of its matrices. */
+static uint64_t biases_of(const struct graph *graph, const struct graph_product *product)
 {
-    const struct model_latent *latent = &local->plan->model.latent;
-    uint64_t const width = local->width, values = local->heads * local->value_width;
-    unit_add(layer, "W_DQ", 1u << LOCAL_ATTENTION_IN,
-             (width + 1) * latent->query_rank + local->norm_elements + local->attention_vectors);
-    unit_add(layer, "W_DKV", 1u << LOCAL_ATTENTION_IN,
-             width * (latent->kv_rank + latent->rope) + latent->kv_rank);
-    unit_add(layer, "W_UQ", 1u << LOCAL_ATTENTION_UP,
-             latent->query_rank * local->heads * local->head_width);
-    unit_add(layer, "W_UKV", 1u << LOCAL_ATTENTION_UP,
-             latent->kv_rank * (local->heads * latent->plain + values));
-    unit_add(layer, "W_O", 1u << LOCAL_ATTENTION_OUT, values * width);
+    const struct sharding *left = &graph->tensor[product->left].at;
+    const struct sharding weight =
+        sharding_gathered(&graph->tensor[product->weight].at, graph->terms->axis_x);
+    uint64_t elements = 1;
+    for (uint32_t d = 0; d < weight.dimension_count; d++)
+        if (!sharding_has(left, weight.dimension[d].name))
+            elements *= sharding_local_size(&graph->terms->mesh, &weight.dimension[d]);
+    return elements;
 }
 
-static void attention_by_tensor(const struct local *local, struct local_layer *layer)
+static void matrix_add(struct units *units, const struct graph_product *product, uint8_t block,
+                       uint32_t place)
 {
-    uint64_t const head = local->width * local->head_width;
-    unit_add(layer, "W_Q", 1u << LOCAL_ATTENTION_IN,
-             head * local->heads + local->norm_elements + local->attention_vectors);
-    unit_add(layer, "W_K", 1u << LOCAL_ATTENTION_IN, head * local->kv_heads);
-    unit_add(layer, "W_V", 1u << LOCAL_ATTENTION_IN, head * local->kv_heads);
-    unit_add(layer, "W_O", 1u << LOCAL_ATTENTION_OUT, head * local->heads);
+    const struct graph_tensor *weight = &units->graph->tensor[product->weight];
+    bool const biased = weight->grouped && units->local->plan->model.experts.biased;
+    struct local_layer *layer = units->layer;
+    if (!weight->beside) (void)unit_add(layer, weight->at.name);
+    uint8_t const index = (uint8_t)(layer->unit_count - 1);
+    struct local_unit *unit = &layer->unit[index];
+    unit->places |= 1U << place;
+    unit->experts = weight->grouped;
+    unit->elements += graph_weight_elements(units->graph, product->weight);
+    if (biased) unit->elements += biases_of(units->graph, product);
+    units->unit_of[product->weight] = index;
+    units->block_of[index] = block;
+    if (units->first_unit[block] == GRAPH_NONE) units->first_unit[block] = index;
+    if (block == 0) layer->mixer_places |= 1U << place;
 }
 
-static void mlp_by_tensor(const struct local *local, struct local_layer *layer)
+/* Ops of matrices have their places in the order of the forward pass. */
+static void matrices_add(struct units *units)
 {
-    uint64_t const mlp = local->width * local->mlp_columns;
-    if (local->plan->model.matrices == 3) {
-        unit_add(layer, "W_gate", 1u << LOCAL_MLP_IN,
-                 mlp + local->norm_elements + local->mlp_vectors);
-        unit_add(layer, "W_up", 1u << LOCAL_MLP_IN, mlp);
-    } else {
-        unit_add(layer, "W_in", 1u << LOCAL_MLP_IN,
-                 mlp + local->norm_elements + local->mlp_vectors);
+    const struct graph *graph = units->graph;
+    uint32_t place = 0;
+    for (uint8_t i = 0; i < graph->op_count; i++) {
+        const struct graph_op *op = &graph->op[i];
+        if (!op->kind->weights_apart) continue;
+        SIM_ASSERT(place < LOCAL_PLACES_MAX);
+        for (uint8_t p = 0; p < op->as.matmul.product_count; p++)
+            matrix_add(units, &op->as.matmul.product[p], op->block, place);
+        place++;
     }
-    unit_add(layer, "W_out", 1u << LOCAL_MLP_OUT, mlp);
 }
 
-/* The router with the norm; shared experts; all experts of the chip. */
-static void experts_by_tensor(const struct local *local, struct local_layer *layer)
+/* --- Weights in no matrix --- */
+
+/* The unit that gives what is normed; of the stream, the first of the block. */
+static uint8_t normed_unit(const struct units *units, const struct graph_op *norm, tensor in)
 {
-    const struct local_experts *experts = &local->experts;
-    const struct model_experts *model = &local->plan->model.experts;
-    bool const gated = local->plan->model.matrices == 3;
-    uint64_t const shared = local->width * experts->shared_columns;
-    uint64_t const all = experts->count * local->width * experts->columns;
-    uint64_t const bias_in = model->biased ? experts->count * experts->columns : 0;
-    uint64_t const bias_out = model->biased ? experts->count * local->width : 0;
-    uint64_t const router =
-        experts->router_inner * model->count + (model->router_biased ? model->count : 0);
-    unit_add(layer, "W_router", 1u << LOCAL_ROUTER, router + local->norm_elements);
-    if (shared != 0) {
-        if (gated) unit_add(layer, "W_shared_gate", 1u << LOCAL_SHARED_IN, shared);
-        unit_add(layer, gated ? "W_shared_up" : "W_shared_in", 1u << LOCAL_SHARED_IN, shared);
-        unit_add(layer, "W_shared_out", 1u << LOCAL_SHARED_OUT, shared);
-    }
-    if (gated) unit_add(layer, "W_gate", 1u << LOCAL_MLP_IN, all + bias_in);
-    unit_add(layer, gated ? "W_up" : "W_in", 1u << LOCAL_MLP_IN, all + bias_in);
-    unit_add(layer, "W_out", 1u << LOCAL_MLP_OUT, all + bias_out);
+    const struct graph_op *maker = graph_maker(units->graph, in);
+    for (uint8_t p = 0; maker != NULL && maker->kind->weights_apart && p < maker->out_count; p++)
+        if (maker->as.matmul.product[p].out == in)
+            return units->unit_of[maker->as.matmul.product[p].weight];
+    return units->first_unit[norm->block];
 }
 
-/* Experts are reduced over other ranks than the rest, so they are units of their own. */
-static void layer_build(const struct local *local, struct local_layer *layer)
+/* Norms lie with the matrices that read the stream, or that give what is normed. */
+static void norms_add(struct units *units)
 {
-    enum { ATTENTION, MLP, EXPERTS, BLOCKS };
-    static const uint32_t attention =
-        1u << LOCAL_ATTENTION_IN | 1u << LOCAL_ATTENTION_UP | 1u << LOCAL_ATTENTION_OUT;
-    uint64_t sum[BLOCKS] = {0};
-    uint32_t places[BLOCKS] = {0};
-    if (local_is_llama(local))
-        (local_is_latent(local) ? latent_by_tensor : attention_by_tensor)(local, layer);
-    (layer->experts ? experts_by_tensor : mlp_by_tensor)(local, layer);
-    for (uint32_t u = 0; u < layer->unit_count; u++) {
-        const struct local_unit *unit = &layer->unit[u];
-        uint32_t const block = unit->experts ? EXPERTS : (unit->places & attention) == 0;
-        sum[block] += unit->elements;
-        places[block] |= unit->places;
-        for (uint32_t p = 0; p < LOCAL_PLACE_COUNT; p++) {
-            if (unit->places >> p & 1) layer->place_elements[p] += unit->elements;
+    const struct graph *graph = units->graph;
+    for (uint8_t i = 0; i < graph->op_count; i++) {
+        const struct graph_op *op = &graph->op[i];
+        for (uint8_t w = 0; !op->kind->weights_apart && w < op->weight_count; w++) {
+            uint8_t const unit = normed_unit(units, op, op->in[w]);
+            bool const stream =
+                unit == units->first_unit[op->block] && graph_fused(graph, op->in[w]) != NULL;
+            units->layer->unit[unit].elements +=
+                stream ? units->local->norm_elements : graph_weight_elements(graph, op->weight[w]);
         }
     }
-    if (local->plan->gather == WORKLOAD_GATHER_TENSOR) return;
-    const char *const router =
-        local->plan->model.experts.shared == 0 ? "W_router" : "W_router,shared";
-    layer->unit_count = 0;
-    if (local->plan->gather == WORKLOAD_GATHER_LAYER) {
-        unit_add(layer, "W_layer", places[ATTENTION] | places[MLP], sum[ATTENTION] + sum[MLP]);
-    } else {
-        if (sum[ATTENTION] != 0) unit_add(layer, "W_attention", places[ATTENTION], sum[ATTENTION]);
-        unit_add(layer, layer->experts ? router : "W_mlp", places[MLP], sum[MLP]);
+}
+
+/* Biases, and what else a model has for each head or channel. */
+static void vectors_add(struct units *units)
+{
+    const struct local *local = units->local;
+    const struct model_experts *experts = &local->plan->model.experts;
+    uint8_t const last = (uint8_t)(units->graph->block_count - 1);
+    struct local_unit *first = &units->layer->unit[units->first_unit[0]];
+    struct local_unit *of_last = &units->layer->unit[units->first_unit[last]];
+    first->elements += local->attention_vectors;
+    if (!units->layer->experts)
+        of_last->elements += local->mlp_vectors;
+    else if (experts->router_biased)
+        of_last->elements += experts->count;
+}
+
+/* --- Together --- */
+
+/* Experts are reduced over other ranks than the rest, so they are units of their own. */
+static void places_add(struct units *units, struct local_unit *ret_experts)
+{
+    struct local_layer *layer = units->layer;
+    *ret_experts = (struct local_unit){.name = "W_experts", .experts = true};
+    for (uint8_t u = 0; u < layer->unit_count; u++) {
+        const struct local_unit *unit = &layer->unit[u];
+        uint8_t const block = units->block_of[u];
+        for (uint32_t p = 0; p < LOCAL_PLACES_MAX; p++)
+            if (unit->places >> p & 1) layer->place_elements[p] += unit->elements;
+        if (unit->experts) {
+            ret_experts->places |= unit->places;
+            ret_experts->elements += unit->elements;
+            continue;
+        }
+        units->block_places[block] |= unit->places;
+        units->block_elements[block] += unit->elements;
     }
-    if (layer->experts) unit_add(layer, "W_experts", places[EXPERTS], sum[EXPERTS]);
+    layer->expert_places = ret_experts->places;
+}
+
+static void together(struct units *units, const struct local_unit *experts)
+{
+    struct local_layer *layer = units->layer;
+    bool const whole = units->local->plan->gather == WORKLOAD_GATHER_LAYER;
+    bool const shares = units->local->plan->model.experts.shared != 0;
+    layer->unit_count = 0;
+    for (uint8_t block = 0; block < units->graph->block_count; block++) {
+        const struct block *of = units->graph->block[block].block;
+        const char *name = shares && of->bucket_shared != NULL ? of->bucket_shared : of->bucket;
+        struct local_unit *unit =
+            whole && block > 0 ? layer->unit : unit_add(layer, whole ? "W_layer" : name);
+        unit->places |= units->block_places[block];
+        unit->elements += units->block_elements[block];
+    }
+    if (layer->experts) layer->unit[layer->unit_count++] = *experts;
+}
+
+static void layer_build(const struct local *local, uint64_t index, struct local_layer *layer)
+{
+    struct graph_terms terms;
+    struct graph graph;
+    struct local_unit experts;
+    graph_terms_of(local, index, &terms);
+    block_write_layer(&terms, &local->plan->model, index, &graph);
+    struct units units = {.local = local, .graph = &graph, .layer = layer};
+    for (uint32_t b = 0; b < GRAPH_BLOCKS_MAX; b++) units.first_unit[b] = GRAPH_NONE;
+    matrices_add(&units);
+    norms_add(&units);
+    vectors_add(&units);
+    places_add(&units, &experts);
+    if (local->plan->gather != WORKLOAD_GATHER_TENSOR) together(&units, &experts);
 }
 
 void local_units_build(struct local *local)
@@ -115,5 +182,6 @@ void local_units_build(struct local *local)
     local->layer[LOCAL_EXPERTS].count = model->layers - model_dense_layers(model);
     local->layer[LOCAL_EXPERTS].experts = true;
     for (uint32_t k = 0; k < LOCAL_KINDS; k++)
-        if (local->layer[k].count != 0) layer_build(local, &local->layer[k]);
+        if (local->layer[k].count != 0)
+            layer_build(local, k == LOCAL_EXPERTS ? model->layers - 1 : 0, &local->layer[k]);
 }

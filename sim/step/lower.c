@@ -27,7 +27,7 @@ void lower_pass_begin(struct lower *lower)
     lower->head_stays = false;
     lower->updated = false;
     lower->gathers_since = false;
-    for (uint32_t p = 0; p < LOCAL_PLACE_COUNT; p++) lower->weights[p] = LOWER_NONE;
+    for (uint32_t p = 0; p < LOCAL_PLACES_MAX; p++) lower->weights[p] = LOWER_NONE;
     lower->weights_needed = 0;
     lower->gradients = 0;
     lower->units_reduced = 0;

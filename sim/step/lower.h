@@ -88,11 +88,11 @@ struct lower {
     struct lower_graph *graph[LOCAL_KINDS][2]; /* [windowed]: kinds of layers (emit.c), or NULL. */
     struct lower_graph *end_graph[LOWER_PARTS_MAX][2]; /* [part][used before]: the same of ends. */
     bool gathers_since; /* Gathers wait for what the block says, not for the slots before. */
-    uint32_t weights[LOCAL_PLACE_COUNT]; /* The gather that a place's matrices wait for. */
-    uint32_t weights_needed;             /* Places whose gather some op already waits for. */
-    uint32_t gradients;                  /* Places whose gradients are computed. */
-    uint32_t units_reduced;              /* Units whose reduction is emitted. */
-    uint32_t kv_sum;                     /* The sum of dW_K and dW_V over the chips that share. */
+    uint32_t weights[LOCAL_PLACES_MAX]; /* The gather that a place's matrices wait for. */
+    uint32_t weights_needed;            /* Places whose gather some op already waits for. */
+    uint32_t gradients;                 /* Places whose gradients are computed. */
+    uint32_t units_reduced;             /* Units whose reduction is emitted. */
+    uint32_t kv_sum;                    /* The sum of dW_K and dW_V over the chips that share. */
 };
 
 void lower_begin(struct lower *lower, struct arena *arena, const struct local *local,
@@ -155,11 +155,11 @@ void lower_units_gather(struct lower *lower, const struct local_unit *units, uin
                         bool backward);
 /* The op may begin as many slots ahead of its own as `prefetch_layers` says. */
 void lower_prefetch_need(struct lower *lower, uint32_t op);
-void lower_weights_need(struct lower *lower, uint32_t op, enum local_place place);
+void lower_weights_need(struct lower *lower, uint32_t op, uint8_t place);
 /* The op is the last of the pass to read the place's matrices. */
-void lower_weights_release(struct lower *lower, uint32_t op, enum local_place place, bool backward);
+void lower_weights_release(struct lower *lower, uint32_t op, uint8_t place, bool backward);
 /* The op computes the gradient of the place's matrices. */
-void lower_gradient(struct lower *lower, uint32_t op, enum local_place place);
+void lower_gradient(struct lower *lower, uint32_t op, uint8_t place);
 /* `after` LOWER_NONE: all compute of earlier slots. */
 void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint32_t after);
 /* The same of a layer's units, without its passes. */

@@ -45,8 +45,9 @@ static struct local_unit lookup_unit(const struct local *local)
 /* and what the head reads: rows by position are the embedding's. */
 static struct local_unit head_read_unit(const struct local *local)
 {
-    return (struct local_unit){.name = lower_head_unit(local).name,
-                               .elements = local->vocabulary_elements + local->norm_elements};
+    struct local_unit unit = lower_head_unit(local);
+    unit.elements = local->vocabulary_elements + local->norm_elements;
+    return unit;
 }
 
 static struct local_unit module_unit(const struct local *local)

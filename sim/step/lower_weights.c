@@ -72,7 +72,7 @@ static void updated_units_gather(struct lower *lower, const struct local_unit *u
         uint32_t const op = updated_gather(lower, &units[u]);
         if (op == LOWER_NONE) continue;
         lower_prefetch_need(lower, op);
-        for (uint32_t p = 0; p < LOCAL_PLACE_COUNT; p++)
+        for (uint32_t p = 0; p < LOCAL_PLACES_MAX; p++)
             if (units[u].places >> p & 1) lower->weights[p] = op;
     }
 }
@@ -97,22 +97,22 @@ void lower_units_gather(struct lower *lower, const struct local_unit *units, uin
         uint64_t const copied = overheads_gathered_bytes(local, unit->elements);
         lower_take(lower, op, PROGRAM_MEMORY_COPIES, copied);
         lower_give(lower, op, PROGRAM_MEMORY_COPIES, copied);
-        for (uint32_t p = 0; p < LOCAL_PLACE_COUNT; p++) {
+        for (uint32_t p = 0; p < LOCAL_PLACES_MAX; p++) {
             if (unit->places >> p & 1) lower->weights[p] = op;
         }
     }
 }
 
-void lower_weights_need(struct lower *lower, uint32_t op, enum local_place place)
+void lower_weights_need(struct lower *lower, uint32_t op, uint8_t place)
 {
     if (op == LOWER_NONE || (lower->weights_needed >> place & 1) != 0) return;
     lower_need_done(lower, op, lower->weights[place]);
-    for (uint32_t p = 0; p < LOCAL_PLACE_COUNT; p++) {
+    for (uint32_t p = 0; p < LOCAL_PLACES_MAX; p++) {
         if (lower->weights[p] == lower->weights[place]) lower->weights_needed |= 1u << p;
     }
 }
 
-void lower_weights_release(struct lower *lower, uint32_t op, enum local_place place, bool backward)
+void lower_weights_release(struct lower *lower, uint32_t op, uint8_t place, bool backward)
 {
     const struct local *local = lower->local;
     if (local->shards == 1 || lower->keeping != LOWER_GATHERS) return;
@@ -243,7 +243,7 @@ void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint3
     }
     if (reduced != LOWER_NONE) {
         reduction_need(lower, reduced, after);
-        if (unit->places >> LOCAL_ATTENTION_IN & 1) lower_need_done(lower, reduced, lower->kv_sum);
+        if (unit->places >> LOCAL_FIRST_PLACE & 1) lower_need_done(lower, reduced, lower->kv_sum);
         uint64_t const copied = overheads_reduced_bytes(local, unit->elements);
         lower_take(lower, reduced, PROGRAM_MEMORY_COPIES, copied);
         lower_give(lower, reduced, PROGRAM_MEMORY_COPIES, copied);
@@ -259,7 +259,7 @@ void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint3
             lower_need_done(lower, op, reduced);
         else
             reduction_need(lower, op, after);
-        if (reduced == LOWER_NONE && (unit->places >> LOCAL_ATTENTION_IN & 1)) {
+        if (reduced == LOWER_NONE && (unit->places >> LOCAL_FIRST_PLACE & 1)) {
             lower_need_done(lower, op, lower->kv_sum);
         }
         if (scattered == LOWER_NONE) scattered = op;
@@ -279,12 +279,12 @@ void lower_layer_reduce(struct lower *lower)
         lower_unit_reduce(lower, &lower->layer->unit[u], LOWER_NONE);
 }
 
-void lower_gradient(struct lower *lower, uint32_t op, enum local_place place)
+void lower_gradient(struct lower *lower, uint32_t op, uint8_t place)
 {
     lower->gradients |= 1u << place;
     /* Weight gradients read no weights, but passes behind them may, that wait for nothing else. */
     if (lower->half == LOWER_WEIGHT) lower_weights_need(lower, op, place);
-    if (place == LOCAL_ATTENTION_IN) lower->kv_sum = kv_sum(lower, op);
+    if (place == LOCAL_FIRST_PLACE) lower->kv_sum = kv_sum(lower, op);
     for (uint32_t u = 0; u < lower->layer->unit_count; u++) {
         const struct local_unit *unit = &lower->layer->unit[u];
         bool const ready = (unit->places & ~lower->gradients) == 0;

@@ -216,8 +216,8 @@ static uint64_t layer_shapes(const struct local *local, uint32_t kind)
 {
     const struct local_layer *layer = &local->layer[kind];
     uint64_t elements = 0;
-    for (uint32_t place = 0; place < LOCAL_PLACE_COUNT; place++) {
-        bool const of_experts = layer->experts && (place == LOCAL_MLP_IN || place == LOCAL_MLP_OUT);
+    for (uint32_t place = 0; place < LOCAL_PLACES_MAX; place++) {
+        bool const of_experts = (layer->expert_places >> place & 1) != 0;
         elements += layer->place_elements[place] / (of_experts ? local->experts.count : 1);
     }
     return elements;
@@ -230,9 +230,9 @@ static uint64_t autograd_elements(const struct local *local, const uint64_t *lay
     bool const both = layers[LOCAL_DENSE] != 0 && layers[LOCAL_EXPERTS] != 0;
     for (uint32_t kind = 0; kind < LOCAL_KINDS; kind++)
         if (layers[kind] != 0) elements += layer_shapes(local, kind);
-    if (both)
-        for (uint32_t place = LOCAL_ATTENTION_IN; place <= LOCAL_ATTENTION_OUT; place++)
-            elements -= local->layer[LOCAL_DENSE].place_elements[place];
+    const struct local_layer *dense = &local->layer[LOCAL_DENSE];
+    for (uint32_t place = 0; both && place < LOCAL_PLACES_MAX; place++)
+        if (dense->mixer_places >> place & 1) elements -= dense->place_elements[place];
     return elements;
 }
 

@@ -136,6 +136,7 @@ const struct block block_attention = {
     .prefix = "attention.",
     .source = "Vaswani et al., arXiv 1706.03762; the book, chapter 4, 4.1",
     .place = BLOCK_MIXES_TOKENS,
+    .bucket = "W_attention",
     .couples = true,
     .applies = applies,
     .write = write,

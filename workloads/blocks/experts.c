@@ -176,6 +176,8 @@ const struct block block_experts = {
     .source = "Shazeer et al., arXiv 1701.06538; GShard, arXiv 2006.16668; DeepSeekMoE, arXiv "
               "2401.06066",
     .place = BLOCK_MIXES_CHANNELS,
+    .bucket = "W_router",
+    .bucket_shared = "W_router,shared",
     .applies = applies,
     .write = write,
 };

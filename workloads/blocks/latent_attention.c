@@ -26,11 +26,13 @@ static void write(struct graph *g, const struct model *model)
     tensor const in = graph_normed(g, x, "In");
     graph_set_linear(g, in);
 
-    graph_matmul(g, "Down")->joined = true;
+    struct graph_op *down = graph_matmul(g, "Down");
+    down->joined = true;
     graph_set_names(g, "dIn", "dW_down");
     tensor const cq = graph_product(g, in, "W_DQ[D_X, Cq]", "CQ[B_ZX, Cq]");
     tensor const ckv = graph_product(g, in, "W_DKV[D_X, Ckv]", "CKV[B_ZX, Ckv]");
     tensor const kr = graph_product(g, in, "W_KR[D_X, R]", "KR[B_ZX, R]");
+    graph_set_beside(g, down->weight[2]); /* W_DKV has both. */
 
     graph_norm(g, "LatentNorm");
     tensor const lq = graph_normed(g, cq, "LQ[B_ZX, Cq]");
@@ -67,6 +69,7 @@ const struct block block_latent_attention = {
     .prefix = "attention.",
     .source = "DeepSeek-V2, arXiv 2405.04434, 2.1",
     .place = BLOCK_MIXES_TOKENS,
+    .bucket = "W_attention",
     .couples = true,
     .applies = applies,
     .write = write,

@@ -108,6 +108,7 @@ const struct block block_mlp = {
     .prefix = "mlp.",
     .source = "the book, chapter 5; Shazeer, GLU Variants Improve Transformer, arXiv 2002.05202",
     .place = BLOCK_MIXES_CHANNELS,
+    .bucket = "W_mlp",
     .couples = true,
     .applies = applies,
     .write = write,

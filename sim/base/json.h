@@ -111,6 +111,7 @@ void json_write_integer(struct json_writer *writer, int64_t value);
 void json_write_unsigned(struct json_writer *writer, uint64_t value);
 void json_write_real(struct json_writer *writer, double value);
 void json_write_boolean(struct json_writer *writer, bool value);
+void json_write_null(struct json_writer *writer);
 
 /* A key, and what json_write_... writes: a member of an object, or the beginning of one. */
 void json_put_object(struct json_writer *writer, const char *key);
@@ -119,7 +120,6 @@ void json_put_string(struct json_writer *writer, const char *key, const char *te
 void json_put_integer(struct json_writer *writer, const char *key, int64_t value);
 void json_put_unsigned(struct json_writer *writer, const char *key, uint64_t value);
 void json_put_real(struct json_writer *writer, const char *key, double value);
-void json_put_null(struct json_writer *writer, const char *key);
 void json_put_boolean(struct json_writer *writer, const char *key, bool value);
 /* A value that was read, whole. */
 void json_put_value(struct json_writer *writer, const char *key, struct json *value);

@@ -150,6 +150,12 @@ void json_write_real(struct json_writer *writer, double value)
     if (!real) text_add(writer->text, ".0"); /* So that it is read back as a real. */
 }
 
+void json_write_null(struct json_writer *writer)
+{
+    write_separator(writer);
+    text_add(writer->text, "null");
+}
+
 void json_write_boolean(struct json_writer *writer, bool value)
 {
     write_separator(writer);
@@ -190,13 +196,6 @@ void json_put_real(struct json_writer *writer, const char *key, double value)
 {
     json_write_key(writer, key);
     json_write_real(writer, value);
-}
-
-void json_put_null(struct json_writer *writer, const char *key)
-{
-    json_write_key(writer, key);
-    write_separator(writer);
-    text_add(writer->text, "null");
 }
 
 void json_put_boolean(struct json_writer *writer, const char *key, bool value)

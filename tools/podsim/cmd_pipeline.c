@@ -64,8 +64,8 @@ static enum status write_results(const struct comparison *comparison, struct out
         way->write_text(comparison, &terminal, &text);
     else
         comparison_write_refused(comparison, &text);
-    way->write_json(comparison, &json);
-    comparison_rows_write(comparison, &rows);
+    comparison_write_json(comparison, &json);
+    comparison_write_csv(comparison, &rows);
     /* Of no rows there is no picture, and a file that is there stays. */
     if (outputs->svg.path != NULL && any) status = way->write_svg(comparison, &svg, reterr);
     if (status == STATUS_OK) status = output_write(&outputs->json, &json, reterr);

@@ -5,7 +5,6 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/counted.h"
-#include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "sim/report/table.h"
 #include "sim/schedule/schedule_csv.h"
@@ -220,40 +219,6 @@ uint32_t comparison_played(const struct comparison *comparison)
     for (uint32_t i = 0; i < comparison->done_count; i++)
         played += comparison->row[i].refused.status == STATUS_OK;
     return played;
-}
-
-uint32_t comparison_widening(const struct comparison *comparison, uint32_t column,
-                             uint32_t (*figure)(const struct comparison_row *row))
-{
-    uint32_t widest = column;
-    for (uint32_t i = 0; i < comparison->done_count; i++) {
-        const struct comparison_row *row = &comparison->row[i];
-        uint32_t const width = table_columns(comparison_label(row).text) + 1 + figure(row);
-        if (row->refused.status == STATUS_OK && width > widest) widest = width;
-    }
-    return widest - column;
-}
-
-void comparison_put_complete(const struct comparison *comparison, struct json_writer *json)
-{
-    json_put_boolean(json, "complete",
-                     comparison->done_count == comparison->row_count &&
-                         comparison->failed_count == 0);
-}
-
-bool comparison_put_row(const struct comparison_row *row, struct json_writer *json)
-{
-    json_put_string(json, "schedule", row->name);
-    json_put_unsigned(json, "stages", row->rank_count);
-    json_put_unsigned(json, "microbatches", row->microbatch_count);
-    json_put_unsigned(json, "chunks", row->chunk_count);
-    if (row->refused.status != STATUS_OK)
-        json_put_string(json, "refused", row->refused.message);
-    else
-        json_put_unsigned(json, "copies", row->schedule.copy_count);
-    json_put_boolean(json, "best", row->best);
-    json_put_boolean(json, "search", row->form != NULL && row->form->heeds_times);
-    return row->refused.status == STATUS_OK;
 }
 
 void comparison_write_interrupted(const struct comparison *comparison, struct text *text)

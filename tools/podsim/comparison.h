@@ -10,6 +10,7 @@
 
 #include "sim/base/text.h"
 #include "sim/schedule/schedule.h"
+#include "tools/podsim/column.h"
 #include "tools/podsim/options.h"
 
 struct arena;
@@ -59,11 +60,12 @@ struct comparison_way {
     bool (*are_compared)(const struct comparison_row *row, const struct comparison_row *other);
     void (*write_text)(const struct comparison *comparison, const struct report_terminal *terminal,
                        struct text *text);
-    void (*write_json)(const struct comparison *comparison, struct text *text);
+    void (*put_head)(const struct comparison *comparison, struct json_writer *json);
+    void (*put_row)(const struct comparison *comparison, uint32_t row, struct json_writer *json);
     enum status (*write_svg)(const struct comparison *comparison, struct text *text,
                              struct error *reterr);
-    const char *columns; /* Of --csv, with commas between; and a row's cells of them. */
-    void (*write_cells)(const struct comparison *comparison, uint32_t row, struct text *text);
+    const struct column_line *cells;              /* Of --csv. */
+    column_find_fn *find;                         /* The figures of a row of struct comparison. */
     void (*close)(struct comparison *comparison); /* Behind read(), whatever that returned; NULL. */
 };
 
@@ -131,15 +133,6 @@ void comparison_write_signs(const struct comparison *comparison, struct text *te
 /* Rows that were played. */
 uint32_t comparison_played(const struct comparison *comparison);
 
-/* How many columns a table is to be wider, with a name and a figure up to `column`; `figure` gives
- * the widths of those of a row. */
-uint32_t comparison_widening(const struct comparison *comparison, uint32_t column,
-                             uint32_t (*figure)(const struct comparison_row *row));
-
-/* Whether there are all rows; and of a row who it is. Returns false, and says why, if it was not
- * played. */
-void comparison_put_complete(const struct comparison *comparison, struct json_writer *json);
-bool comparison_put_row(const struct comparison_row *row, struct json_writer *json);
 /* "interrupted: 3 of 5 rows", if it was. */
 void comparison_write_interrupted(const struct comparison *comparison, struct text *text);
 /* A line for each reason that rows were not played for, with all rows that it holds for. */

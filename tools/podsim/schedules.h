@@ -39,10 +39,16 @@ bool schedules_are_together(const struct comparison_row *row, const struct compa
 enum status schedules_play(struct comparison *comparison, uint32_t row, struct error *reterr);
 void schedules_write_text(const struct comparison *comparison,
                           const struct report_terminal *terminal, struct text *text);
-void schedules_write_json(const struct comparison *comparison, struct text *text);
-void schedules_write_cells(const struct comparison *comparison, uint32_t row, struct text *text);
+void schedules_put_head(const struct comparison *comparison, struct json_writer *json);
+void schedules_put_row(const struct comparison *comparison, uint32_t row, struct json_writer *json);
 enum status schedules_write_svg(const struct comparison *comparison, struct text *text,
                                 struct error *reterr);
+
+/* Figures of a row (schedules_columns.c). */
+extern const struct column_line schedules_cells, schedules_screen;
+column_find_fn schedules_find;
+/* Four digits behind the point at most, none that are 0. */
+struct table_figure schedules_figure(double value);
 
 /* In units: a time of a row, what a rank holds at most of its whole share's activations. */
 double schedules_units(const struct schedules_row *row, int64_t ticks);

@@ -153,8 +153,9 @@ const struct comparison_way schedules_way = {
     .rank = schedules_rank,
     .are_compared = schedules_are_together,
     .write_text = schedules_write_text,
-    .write_json = schedules_write_json,
+    .put_head = schedules_put_head,
+    .put_row = schedules_put_row,
     .write_svg = schedules_write_svg,
-    .columns = "period,makespan,bubble_makespan,bubble_busiest,bubble_per_stage,peak_activations",
-    .write_cells = schedules_write_cells,
+    .cells = &schedules_cells,
+    .find = schedules_find,
 };

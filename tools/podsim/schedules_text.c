@@ -1,6 +1,5 @@
 /* The rows of `podsim pipeline` on a terminal. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "sim/base/counted.h"
@@ -8,94 +7,25 @@
 #include "sim/base/units.h"
 #include "sim/report/table.h"
 #include "sim/report/table_fit.h"
+#include "tools/podsim/comparison_rows.h"
 #include "tools/podsim/lanes.h"
 #include "tools/podsim/report.h"
 #include "tools/podsim/schedules.h"
-
-enum {
-    COLUMN_CHUNKS = 24,
-    COLUMN_PERIOD = 33,
-    COLUMN_MAKESPAN = 43,
-    COLUMN_BUBBLE = 52,
-    COLUMN_SHARE = 60,
-    COLUMN_STAGE = 70,
-    COLUMN_FORMULA = 79,
-    COLUMN_HOPS = 88,
-    COLUMN_PEAK = 96,
-    COLUMN_COPIES = 104,
-};
-
-/* Four digits behind the point at most, none that are 0. */
-static struct table_figure figure(double value)
-{
-    struct table_figure figure;
-    (void)snprintf(figure.text, sizeof figure.text, "%.4f", value);
-    size_t end = 0;
-    while (figure.text[end] != '\0') end++;
-    while (end > 0 && figure.text[end - 1] == '0') end--;
-    if (end > 0 && figure.text[end - 1] == '.') end--;
-    figure.text[end] = '\0';
-    if (figure.text[0] == '-' && figure.text[1] == '0' && figure.text[2] == '\0')
-        figure.text[0] = '0', figure.text[1] = '\0';
-    return figure;
-}
 
 static double whole(int64_t parts)
 {
     return (double)parts / SCHEDULES_UNIT;
 }
 
-/* Returns where the table begins. */
-static uint64_t write_head(const struct schedules *schedules, uint32_t wider, struct text *text)
+static void write_times(const struct schedules *schedules, struct text *text)
 {
-    static const struct {
-        uint32_t column;
-        const char *name;
-    } heads[] = {{COLUMN_CHUNKS, "chunks"},     {COLUMN_PERIOD, "period"},
-                 {COLUMN_MAKESPAN, "makespan"}, {COLUMN_BUBBLE, "bubble"},
-                 {COLUMN_SHARE, "share"},       {COLUMN_STAGE, "per stage"},
-                 {COLUMN_FORMULA, "formula"},   {COLUMN_HOPS, "by hops"},
-                 {COLUMN_PEAK, "held"},         {COLUMN_COPIES, "weights"}};
     text_add(text, "a rank's whole share: F %s, I %s, W %s, a hop %s",
-             figure(whole(schedules->forward)).text, figure(whole(schedules->input)).text,
-             figure(whole(schedules->weight)).text, figure(whole(schedules->hop)).text);
-    if (schedules->pair > 0) text_add(text, ", a pair %s", figure(whole(schedules->pair)).text);
-    text_add(text, "\n");
-    comparison_write_interrupted(schedules->of, text);
-    text_add(text, "\n");
-    uint64_t const table = table_open(text);
-    text_add(text, "  schedule");
-    for (uint32_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        table_right(text, heads[i].column + wider, heads[i].name);
-    text_add(text, "\n");
-    return table;
-}
-
-static void write_row(const struct schedules *schedules, const struct schedules_row *row,
-                      uint32_t wider, bool colour, struct text *text)
-{
-    char copies[16];
-    double const bubble = schedules_units(row, row->played.bubble_makespan);
-    double const makespan = schedules_units(row, row->played.makespan);
-    table_colour(text, colour && row->of->best, TABLE_GREEN);
-    text_add(text, "%s", comparison_label(row->of).text);
-    table_colour(text, colour && row->of->best, TABLE_PLAIN);
-    (void)snprintf(copies, sizeof copies, "%ux", row->of->schedule.copy_count);
-    table_right(text, wider + COLUMN_CHUNKS, table_count(row->of->schedule.chunk_count).text);
-    table_right(text, wider + COLUMN_PERIOD, figure(schedules_units(row, row->period.time)).text);
-    table_right(text, wider + COLUMN_MAKESPAN, figure(makespan).text);
-    table_right(text, wider + COLUMN_BUBBLE, figure(bubble).text);
-    table_right(text, wider + COLUMN_SHARE, table_percent(bubble, makespan).text);
-    table_right(text, wider + COLUMN_STAGE,
-                figure(schedules_units(row, row->played.bubble_per_rank)).text);
-    bool const has_formula = row->of->formula.measure != SCHEDULE_NO_FORMULA;
-    table_right(text, wider + COLUMN_FORMULA,
-                has_formula ? figure(schedules_units(row, row->of->formula.bubble_ticks)).text
-                            : "-");
-    int64_t const hops = row->played.makespan - row->without_hops.makespan;
-    table_right(text, wider + COLUMN_HOPS, figure(schedules_units(row, hops)).text);
-    table_right(text, wider + COLUMN_PEAK, figure(schedules_peak_most(schedules, row)).text);
-    table_right(text, wider + COLUMN_COPIES, copies);
+             schedules_figure(whole(schedules->forward)).text,
+             schedules_figure(whole(schedules->input)).text,
+             schedules_figure(whole(schedules->weight)).text,
+             schedules_figure(whole(schedules->hop)).text);
+    if (schedules->pair > 0)
+        text_add(text, ", a pair %s", schedules_figure(whole(schedules->pair)).text);
     text_add(text, "\n");
 }
 
@@ -127,11 +57,11 @@ static void write_difference(const struct schedules_row *row, bool counts, struc
     if (counts)
         text_add(sentence, " with %s", counted(row->of->microbatch_count, "microbatch").text);
     struct table_figure const published =
-        figure(schedules_units(row, row->of->formula.bubble_ticks));
+        schedules_figure(schedules_units(row, row->of->formula.bubble_ticks));
     text_add(sentence, " %s", row->of->formula.text);
     if (strcmp(row->of->formula.text, published.text) != 0)
         text_add(sentence, " = %s", published.text);
-    text_add(sentence, ", simulated %s%s", figure(schedules_measured(row)).text,
+    text_add(sentence, ", simulated %s%s", schedules_figure(schedules_measured(row)).text,
              per_rank ? " per stage" : "");
 }
 
@@ -164,10 +94,10 @@ static void write_differences(const struct schedules *schedules, struct text *te
 }
 
 /* Rows that stand together with one, which is the first of them. */
-static void write_group(const struct schedules *schedules, uint32_t first, uint32_t wider,
-                        bool colour, struct text *text)
+static void write_group(const struct comparison_table *table, uint32_t first, bool colour,
+                        struct text *text)
 {
-    const struct comparison *comparison = schedules->of;
+    const struct comparison *comparison = table->of;
     const struct comparison_row *of = &comparison->row[comparison->order[first]];
     text_add(text, "%s, %s\n", counted(of->rank_count, "rank").text,
              counted(of->microbatch_count, "microbatch").text);
@@ -175,13 +105,8 @@ static void write_group(const struct schedules *schedules, uint32_t first, uint3
         uint32_t const at = comparison->order[i];
         if (comparison->row[at].refused.status == STATUS_OK &&
             schedules_are_together(of, &comparison->row[at]))
-            write_row(schedules, &schedules->row[at], wider, colour, text);
+            comparison_add_row(table, at, colour, text);
     }
-}
-
-static uint32_t chunks_columns(const struct comparison_row *row)
-{
-    return table_columns(table_count(row->chunk_count).text);
 }
 
 /* Held: activations of the worst rank, of its whole share of a microbatch. */
@@ -189,8 +114,13 @@ void schedules_write_text(const struct comparison *comparison,
                           const struct report_terminal *terminal, struct text *text)
 {
     const struct schedules *schedules = comparison->owner;
-    uint32_t const wider = comparison_widening(comparison, COLUMN_CHUNKS, chunks_columns);
-    uint64_t const table = write_head(schedules, wider, text);
+    struct comparison_table const table =
+        comparison_table(comparison, COMPARISON_CHUNKS, &schedules_screen);
+    write_times(schedules, text);
+    comparison_write_interrupted(comparison, text);
+    text_add(text, "\n");
+    uint64_t const begin = table_open(text);
+    comparison_add_headings(&table, 1, "  schedule", text);
     for (uint32_t i = 0; i < comparison->done_count; i++) {
         const struct comparison_row *row = &comparison->row[comparison->order[i]];
         uint32_t first = 0;
@@ -199,9 +129,9 @@ void schedules_write_text(const struct comparison *comparison,
                 !schedules_are_together(&comparison->row[comparison->order[first]], row)))
             first++;
         if (first == i && row->refused.status == STATUS_OK)
-            write_group(schedules, i, wider, terminal->colour, text);
+            write_group(&table, i, terminal->colour, text);
     }
-    table_close(text, table, wider + COLUMN_CHUNKS);
+    table_close(text, begin, table.columns);
     text_add(text, "\n");
     comparison_write_signs(comparison, text);
     table_wrap(text, 2,

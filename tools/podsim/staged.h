@@ -5,7 +5,6 @@
 #ifndef TOOLS_PODSIM_STAGED_H
 #define TOOLS_PODSIM_STAGED_H
 
-#include "sim/report/table.h"
 #include "sim/schedule/schedule_play.h"
 #include "sim/trace/trace.h"
 #include "tools/podsim/chain.h"
@@ -70,8 +69,8 @@ void staged_rank(struct comparison *comparison, uint32_t row);
 enum status staged_play(struct comparison *comparison, uint32_t row, struct error *reterr);
 void staged_write_text(const struct comparison *comparison, const struct report_terminal *terminal,
                        struct text *text);
-void staged_write_json(const struct comparison *comparison, struct text *text);
-void staged_write_cells(const struct comparison *comparison, uint32_t row, struct text *text);
+void staged_put_head(const struct comparison *comparison, struct json_writer *json);
+void staged_put_row(const struct comparison *comparison, uint32_t row, struct json_writer *json);
 enum status staged_write_svg(const struct comparison *comparison, struct text *text,
                              struct error *reterr);
 
@@ -90,19 +89,19 @@ enum status staged_activations_take(struct arena *arena, struct staged_row *row,
 enum status staged_weights_take(struct arena *arena, struct staged_row *row,
                                 const struct program *program, const struct trace *trace,
                                 struct error *reterr);
-/* The table of the rows; by how many columns it is wider for long names or counts. */
-uint32_t staged_table_write(const struct comparison *comparison,
-                            const struct report_terminal *terminal, struct text *text);
+/* Whether weights are gathered. */
+bool staged_row_gathers(const struct staged_row *row);
 
-/* A mean over ranks of what they spend their step on. */
-struct staged_shares {
-    double bubble_s, waiting_s, exposed_s;
+/* Figures of a row and of its ranks (staged_columns.c): find_rank() is of a struct staged_row. */
+extern const struct column_line staged_cells, staged_screen, staged_weights_screen;
+extern const struct column_line staged_ranks_screen;
+column_find_fn staged_find, staged_find_rank;
+
+/* What ranks have of a figure, in seconds. */
+struct staged_spread {
+    double least, mean, most;
 };
-struct staged_shares staged_shares(const struct staged_row *row);
-
-struct table_figure staged_parameters_text(uint64_t count); /* "1.23 G" */
-
-/* A table of it on a terminal, `wider` columns wider; nothing if no weights are gathered. */
-void staged_weights_write(const struct staged *staged, uint32_t wider, struct text *text);
+struct staged_spread staged_work(const struct staged_row *row);
+struct staged_spread staged_waiting(const struct staged_row *row);
 
 #endif

@@ -274,9 +274,9 @@ const struct comparison_way staged_way = {
     .rank = staged_rank,
     .are_compared = are_compared,
     .write_text = staged_write_text,
-    .write_json = staged_write_json,
+    .put_head = staged_put_head,
+    .put_row = staged_put_row,
     .write_svg = staged_write_svg,
-    .columns = "period_s,step_s,makespan_s,bubble_makespan_s,bubble_busiest_s,bubble_per_stage_s,"
-               "mfu,mfu_attention,tokens_per_s,peak_memory_bytes,fits",
-    .write_cells = staged_write_cells,
+    .cells = &staged_cells,
+    .find = staged_find,
 };

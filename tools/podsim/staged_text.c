@@ -7,6 +7,7 @@
 #include "sim/base/units.h"
 #include "sim/report/table.h"
 #include "sim/report/table_fit.h"
+#include "tools/podsim/comparison_rows.h"
 #include "tools/podsim/formula.h"
 #include "tools/podsim/lanes.h"
 #include "tools/podsim/report.h"
@@ -40,12 +41,7 @@ static void write_note(const struct staged_row *row, struct text *text)
     if (row->of->formula.measure == SCHEDULE_NO_FORMULA) return;
     bool const per_rank = row->of->formula.measure == SCHEDULE_PER_RANK;
     int64_t const equal_ps = formula_measured(&row->of->formula, &row->equal);
-    int64_t most_ps = 0, least_ps = INT64_MAX;
-    for (uint32_t r = 0; r < row->of->schedule.rank_count; r++) {
-        int64_t const work_ps = staged_work_ps(&row->role[r]);
-        most_ps = work_ps > most_ps ? work_ps : most_ps;
-        least_ps = work_ps < least_ps ? work_ps : least_ps;
-    }
+    struct staged_spread const work = staged_work(row);
     char measured[3 * TABLE_FIGURE_BYTES];
     if (per_rank)
         (void)snprintf(measured, sizeof measured, "%s (per stage)",
@@ -63,8 +59,8 @@ static void write_note(const struct staged_row *row, struct text *text)
         "work, and wait %s for transfers",
         row->of->name, counted(row->of->microbatch_count, "microbatch").text, row->of->formula.text,
         times, table_duration(row->of->formula.bubble_ticks).text, table_duration(equal_ps).text,
-        measured, table_duration(least_ps).text, table_duration(most_ps).text,
-        table_seconds(staged_shares(row).waiting_s).text);
+        measured, table_seconds(work.least).text, table_seconds(work.most).text,
+        table_seconds(staged_waiting(row).mean).text);
     table_wrap(text, 2, sentence);
 }
 
@@ -123,35 +119,59 @@ static void write_legend(const struct staged *staged, struct text *text)
         }
 }
 
+static void write_rows(const struct comparison_table *table, bool colour, struct text *text)
+{
+    const struct comparison *comparison = table->of;
+    text_add(text, "\n");
+    uint64_t const begin = table_open(text);
+    comparison_add_headings(table, 0, "", text);
+    comparison_add_headings(table, 1, "  schedule", text);
+    for (uint32_t i = 0; i < comparison->done_count; i++)
+        if (comparison->row[comparison->order[i]].refused.status == STATUS_OK)
+            comparison_add_row(table, comparison->order[i], colour, text);
+    table_close(text, begin, table->columns);
+}
+
+/* A table of weights that are gathered; nothing if none are. */
+static void write_weights(const struct comparison_table *table, struct text *text)
+{
+    const struct comparison *comparison = table->of;
+    const struct staged *staged = comparison->owner;
+    bool any = false;
+    for (uint32_t i = 0; i < comparison->done_count; i++) {
+        uint32_t const at = comparison->order[i];
+        if (comparison->row[at].refused.status != STATUS_OK ||
+            !staged_row_gathers(&staged->row[at]))
+            continue;
+        if (!any) text_add(text, "\n");
+        if (!any) comparison_add_headings(table, 1, "  weights", text);
+        any = true;
+        comparison_add_row(table, at, false, text);
+    }
+    if (any)
+        table_wrap(text, 2,
+                   "of the busiest chip, what it gathers in a step and holds at once; what the "
+                   "chip that ends last waits for of its weights' gathers and gradients' "
+                   "reductions");
+}
+
 /* What each rank did and holds, of one schedule. */
 static void write_ranks(const struct staged_row *row, struct text *text)
 {
-    static const char *const heads[] = {"work",        "bubble", "transfer",   "exposed",
-                                        "activations", "memory", "parameters", "sent"};
-    enum { FIRST = 15, WIDTH = 12, FIGURES = 8 };
+    enum { RANK = 5 };
     text_add(text, "\n");
     uint64_t const table = table_open(text);
     text_add(text, " rank");
-    for (uint32_t i = 0; i < FIGURES; i++) table_right(text, FIRST + WIDTH * i, heads[i]);
+    column_add_headings(&staged_ranks_screen, 1, RANK, text);
     text_add(text, "\n");
     for (uint32_t r = 0; r < row->of->schedule.rank_count; r++) {
-        const struct trace_role *role = &row->role[r];
-        uint64_t const held = role->memory_each_peak_bytes[PROGRAM_MEMORY_ACTIVATIONS];
-        struct table_figure const figures[FIGURES] = {
-            table_duration(staged_work_ps(role)),
-            table_duration(role->bubble_ps),
-            table_duration(role->waiting_ps),
-            table_duration(role->exposed_ps),
-            table_bytes((double)held),
-            table_bytes((double)role->memory_peak_bytes),
-            staged_parameters_text(row->parameter_count[r]),
-            table_bytes((double)role->sent_bytes)};
-        text_add(text, "%5u", r);
-        for (uint32_t i = 0; i < FIGURES; i++)
-            table_right(text, FIRST + WIDTH * i, figures[i].text);
+        struct column_value values[COLUMNS_MAX];
+        staged_find_rank(row, r, values);
+        text_add(text, "%*u", RANK, r);
+        column_add_figures(&staged_ranks_screen, values, RANK, false, text);
         text_add(text, "\n");
     }
-    table_close(text, table, 5);
+    table_close(text, table, RANK);
 }
 
 void staged_write_text(const struct comparison *comparison, const struct report_terminal *terminal,
@@ -159,12 +179,16 @@ void staged_write_text(const struct comparison *comparison, const struct report_
 {
     const struct staged *staged = comparison->owner;
     const struct comparison_row *rows = comparison->row;
+    struct comparison_table const table =
+        comparison_table(comparison, COMPARISON_MICROBATCHES, &staged_screen);
+    struct comparison_table weights = table;
+    weights.line = &staged_weights_screen;
     text_add(text, "%s\n%s of pp on %s\n", staged->title,
              counted(staged->of->rank_count, "rank").text,
              counted(staged->chip_count, "chip").text);
     comparison_write_interrupted(staged->of, text);
-    uint32_t const wider = staged_table_write(comparison, terminal, text);
-    staged_weights_write(staged, wider, text);
+    write_rows(&table, terminal->colour, text);
+    write_weights(&weights, text);
     write_legend(staged, text);
     text_add(text, "\n");
     for (uint32_t i = 0; i < comparison->done_count; i++)

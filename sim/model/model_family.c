@@ -1,120 +1,14 @@
-/* The families of models: what their config.json says beyond a llama's. */
+/*
+ * Types of models. Families are those whose layers are modelled: what their config.json says beyond
+ * a llama's. Of other types it is known what their layers have that is not.
+ */
 #include <stddef.h>
-#include <string.h>
 
 #include "sim/base/json.h"
-#include "sim/base/units.h"
+#include "sim/base/name.h"
 #include "sim/model/model_read_parts.h"
 
-enum { WEIGHTS_BITS = 60 };
-
-struct json *model_take_set(struct json *object, const char *key)
-{
-    struct json *value = json_take(object, key);
-    return value == NULL || json_kind(value) == JSON_NULL ? NULL : value;
-}
-
-enum status model_need_count(struct json *document, const char *key, int64_t most,
-                             uint64_t *ret_count, struct error *reterr)
-{
-    struct json *value = NULL;
-    int64_t count = 0;
-    STATUS_TRY(json_need(document, key, &value, reterr));
-    STATUS_TRY(json_as_integer(value, 1, most, &count, reterr));
-    *ret_count = (uint64_t)count;
-    return STATUS_OK;
-}
-
-enum status model_take_count(struct json *document, const char *key, int64_t most,
-                             uint64_t otherwise, uint64_t *ret_count, struct error *reterr)
-{
-    *ret_count = otherwise;
-    if (model_take_set(document, key) == NULL) return STATUS_OK;
-    return model_need_count(document, key, most, ret_count, reterr);
-}
-
-enum status model_take_flag(struct json *document, const char *key, bool otherwise, bool *ret_flag,
-                            struct error *reterr)
-{
-    struct json *value = model_take_set(document, key);
-    *ret_flag = otherwise;
-    return value == NULL ? STATUS_OK : json_as_boolean(value, ret_flag, reterr);
-}
-
-enum status model_take_list(struct json *document, const char *key, struct json **ret_list,
-                            struct error *reterr)
-{
-    struct json *value = model_take_set(document, key);
-    *ret_list = value;
-    if (value == NULL || json_kind(value) == JSON_ARRAY) return STATUS_OK;
-    return error_set(reterr, STATUS_INVALID, json_where(value), "must be a list");
-}
-
-enum status model_refuse(struct json *value, const char *what, struct error *reterr)
-{
-    return error_set(reterr, STATUS_UNSUPPORTED, json_where(value), "%s is not modelled yet", what);
-}
-
-/* The place of a key, or of the whole where it was left out or goes by another name. */
-static const char *where_of(struct json *document, const char *key)
-{
-    struct json *value = json_take(document, key);
-    return json_where(value != NULL ? value : document);
-}
-
-/* Which layers have experts is said layer by layer; what is modelled is that all have, but for some
- * at the beginning. */
-static enum status read_sparse_layers(struct json *document, struct model *model,
-                                      struct error *reterr)
-{
-    uint64_t step = 1;
-    STATUS_TRY(model_take_count(document, "decoder_sparse_step", layers_max, 1, &step, reterr));
-    if (step != 1)
-        return model_refuse(json_take(document, "decoder_sparse_step"),
-                            "a model of which only some layers have experts, by turns,", reterr);
-    struct json *list = NULL;
-    STATUS_TRY(model_take_list(document, "mlp_only_layers", &list, reterr));
-    for (uint32_t i = 0; list != NULL && i < json_count(list); i++) {
-        int64_t layer = 0;
-        STATUS_TRY(json_as_integer(json_at(list, i), 0, layers_max, &layer, reterr));
-        if (layer != (int64_t)i)
-            return model_refuse(json_at(list, i), "a layer without experts behind one with experts",
-                                reterr);
-        model->experts.dense_layers++;
-    }
-    return STATUS_OK;
-}
-
-/* A token goes to no more experts than there are; and some layer has them. */
-static enum status check_experts(struct json *document, const struct model *model,
-                                 struct error *reterr)
-{
-    const struct model_experts *experts = &model->experts;
-    if (experts->top_k > experts->count)
-        return error_set(reterr, STATUS_INVALID, where_of(document, "num_experts_per_tok"),
-                         "a token cannot go to %llu of %llu experts",
-                         (unsigned long long)experts->top_k, (unsigned long long)experts->count);
-    units_wide weights = (units_wide)model->matrices * model->width * experts->width;
-    weights *= (experts->count + experts->shared) * model->layers;
-    if (weights >> WEIGHTS_BITS != 0)
-        return error_set(reterr, STATUS_LIMIT, json_where(document),
-                         "the experts would have 2^%d weights or more", WEIGHTS_BITS);
-    if (experts->dense_layers >= model->layers)
-        return error_set(reterr, STATUS_INVALID, json_where(document),
-                         "none of the %llu layers has experts", (unsigned long long)model->layers);
-    return STATUS_OK;
-}
-
-static enum status read_mixtral(struct json *document, struct model *model, struct error *reterr)
-{
-    struct model_experts *experts = &model->experts;
-    STATUS_TRY(
-        model_need_count(document, "num_local_experts", experts_max, &experts->count, reterr));
-    STATUS_TRY(
-        model_need_count(document, "num_experts_per_tok", experts_max, &experts->top_k, reterr));
-    experts->width = model->mlp_width;
-    return check_experts(document, model, reterr);
-}
+/* --- Families without experts --- */
 
 /* Q and K are normed head by head. */
 static enum status read_qwen3(struct json *document, struct model *model, struct error *reterr)
@@ -155,126 +49,6 @@ static enum status read_starcoder2(struct json *document, struct model *model, s
     return STATUS_OK;
 }
 
-static enum status read_qwen3_moe(struct json *document, struct model *model, struct error *reterr)
-{
-    struct model_experts *experts = &model->experts;
-    STATUS_TRY(read_qwen3(document, model, reterr));
-    STATUS_TRY(model_need_count(document, "num_experts", experts_max, &experts->count, reterr));
-    STATUS_TRY(
-        model_need_count(document, "num_experts_per_tok", experts_max, &experts->top_k, reterr));
-    STATUS_TRY(
-        model_need_count(document, "moe_intermediate_size", width_max, &experts->width, reterr));
-    STATUS_TRY(read_sparse_layers(document, model, reterr));
-    return check_experts(document, model, reterr);
-}
-
-static enum status read_latent(struct json *document, struct model *model, struct error *reterr)
-{
-    struct model_latent *latent = &model->latent;
-    STATUS_TRY(
-        model_take_count(document, "q_lora_rank", width_max, 0, &latent->query_rank, reterr));
-    STATUS_TRY(model_need_count(document, "kv_lora_rank", width_max, &latent->kv_rank, reterr));
-    STATUS_TRY(
-        model_need_count(document, "qk_nope_head_dim", head_width_max, &latent->plain, reterr));
-    STATUS_TRY(
-        model_need_count(document, "qk_rope_head_dim", head_width_max, &latent->rope, reterr));
-    STATUS_TRY(
-        model_need_count(document, "v_head_dim", head_width_max, &model->value_width, reterr));
-    model->head_width = latent->plain + latent->rope;
-    model->kv_heads = model->heads; /* Each has its own K and V, once they come from the latent. */
-    return STATUS_OK;
-}
-
-/* A token's experts are in the best `topk_group` of `n_group` groups. */
-static enum status read_groups(struct json *document, struct model *model, struct error *reterr)
-{
-    struct model_experts *experts = &model->experts;
-    STATUS_TRY(model_take_count(document, "n_group", experts_max, 0, &experts->groups, reterr));
-    STATUS_TRY(model_take_count(document, "topk_group", experts_max, experts->groups,
-                                &experts->top_groups, reterr));
-    struct json *top = model_take_set(document, "topk_group");
-    if (experts->groups == 0 && top != NULL)
-        return error_set(reterr, STATUS_INVALID, json_where(top),
-                         "a token's experts are in the best %llu groups, and n_group does not say "
-                         "of how many; without both a token goes to any",
-                         (unsigned long long)experts->top_groups);
-    if (experts->groups == 0) return STATUS_OK;
-    if (experts->count % experts->groups != 0)
-        return error_set(reterr, STATUS_INVALID, where_of(document, "n_group"),
-                         "%llu experts do not make %llu equal groups",
-                         (unsigned long long)experts->count, (unsigned long long)experts->groups);
-    if (experts->top_groups > experts->groups)
-        return error_set(reterr, STATUS_INVALID, where_of(document, "topk_group"),
-                         "a token cannot go to %llu of %llu groups",
-                         (unsigned long long)experts->top_groups,
-                         (unsigned long long)experts->groups);
-    if (experts->count / experts->groups * experts->top_groups < experts->top_k)
-        return error_set(reterr, STATUS_INVALID, where_of(document, "topk_group"),
-                         "%llu groups have fewer than the %llu experts that a token goes to",
-                         (unsigned long long)experts->top_groups,
-                         (unsigned long long)experts->top_k);
-    if (experts->top_groups == experts->groups) experts->groups = experts->top_groups = 0;
-    return STATUS_OK;
-}
-
-static enum status read_deepseek_v2(struct json *document, struct model *model,
-                                    struct error *reterr)
-{
-    struct model_experts *experts = &model->experts;
-    /* Some copies of the file have other names. */
-    const char *routed = json_take(document, "num_routed_experts") != NULL ? "num_routed_experts"
-                                                                           : "n_routed_experts";
-    const char *shared = json_take(document, "num_shared_experts") != NULL ? "num_shared_experts"
-                                                                           : "n_shared_experts";
-    uint64_t every = 1;
-    STATUS_TRY(read_latent(document, model, reterr));
-    STATUS_TRY(model_need_count(document, routed, experts_max, &experts->count, reterr));
-    STATUS_TRY(model_take_count(document, shared, experts_max, 0, &experts->shared, reterr));
-    STATUS_TRY(
-        model_need_count(document, "num_experts_per_tok", experts_max, &experts->top_k, reterr));
-    STATUS_TRY(
-        model_need_count(document, "moe_intermediate_size", width_max, &experts->width, reterr));
-    STATUS_TRY(model_take_count(document, "moe_layer_freq", layers_max, 1, &every, reterr));
-    if (every != 1)
-        return model_refuse(json_take(document, "moe_layer_freq"),
-                            "a model of which only some layers have experts, by turns,", reterr);
-    struct json *dense = model_take_set(document, "first_k_dense_replace");
-    int64_t layers = 0;
-    if (dense != NULL) STATUS_TRY(json_as_integer(dense, 0, layers_max, &layers, reterr));
-    experts->dense_layers = (uint64_t)layers;
-    STATUS_TRY(read_groups(document, model, reterr));
-    struct json *more = model_take_set(document, "num_nextn_predict_layers");
-    if (more != NULL) STATUS_TRY(json_as_integer(more, 0, layers_max, &layers, reterr));
-    model->predictors = more == NULL ? 0 : (uint64_t)layers;
-    return check_experts(document, model, reterr);
-}
-
-/* A bias of each expert balances their load: arXiv 2412.19437, 2.1.2. */
-static enum status read_deepseek_v3(struct json *document, struct model *model,
-                                    struct error *reterr)
-{
-    model->experts.router_biased = true;
-    return read_deepseek_v2(document, model, reterr);
-}
-
-/* Biases everywhere, and a sink for each head besides its keys. */
-static enum status read_gpt_oss(struct json *document, struct model *model, struct error *reterr)
-{
-    struct model_experts *experts = &model->experts;
-    bool biased = true;
-    STATUS_TRY(
-        model_need_count(document, "num_local_experts", experts_max, &experts->count, reterr));
-    const char *top_k = json_take(document, "num_experts_per_tok") != NULL ? "num_experts_per_tok"
-                                                                           : "experts_per_token";
-    STATUS_TRY(model_need_count(document, top_k, experts_max, &experts->top_k, reterr));
-    STATUS_TRY(model_take_flag(document, "attention_bias", true, &biased, reterr));
-    experts->width = model->mlp_width;
-    experts->biased = experts->router_biased = true;
-    uint64_t const biases = (model->heads + 2 * model->kv_heads) * model->head_width + model->width;
-    model->attention_vectors = model->heads + (biased ? biases : 0);
-    return check_experts(document, model, reterr);
-}
-
 /* A decoder of 2019: learned positions, biases everywhere, an MLP without a gate, of four times the
  * width where the config does not say. */
 static enum status read_gpt2(struct json *document, struct model *model, struct error *reterr)
@@ -300,48 +74,190 @@ static enum status read_gpt_bigcode(struct json *document, struct model *model,
     return STATUS_OK;
 }
 
+/* --- All families --- */
+
 static const struct model_keys gpt2_keys = {"n_layer", "n_embd", "n_head", "n_inner",
                                             "activation_function"};
 
 #define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-#define NO_WINDOWS MODEL_WINDOWS_NONE, 0
+/* Of a head that classifies. */
+#define SUMMARIES                                                                                  \
+    "summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels",            \
+        "summary_first_dropout"
+
+#define DEEPSEEK_KEYS                                                                              \
+    NAMES("n_routed_experts", "num_routed_experts", "n_shared_experts", "num_experts_per_tok",     \
+          "moe_intermediate_size", "moe_layer_freq", "first_k_dense_replace", "n_group",           \
+          "topk_group", "q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim",     \
+          "v_head_dim", "num_nextn_predict_layers")
 
 const struct model_family model_families[] = {
-    {"llama", NAMES("LlamaForCausalLM", "LLaMAForCausalLM", "LlamaModel"), false, NULL, NULL, NULL,
-     NO_WINDOWS},
-    {"mistral", NAMES("MistralForCausalLM", "MistralModel"), false, NULL, NULL, NULL,
-     MODEL_WINDOWS_ALL, 4096},
-    {"gemma", NAMES("GemmaForCausalLM", "GemmaModel"), true, NULL, NULL, NULL, NO_WINDOWS},
-    {"qwen3", NAMES("Qwen3ForCausalLM", "Qwen3Model"), false, NULL, read_qwen3, NULL,
-     MODEL_WINDOWS_ABOVE, 4096},
-    {"mixtral", NAMES("MixtralForCausalLM", "MixtralModel"), false, NAMES("num_local_experts"),
-     read_mixtral, NULL, MODEL_WINDOWS_ALL, 0},
-    {"qwen3_moe", NAMES("Qwen3MoeForCausalLM", "Qwen3MoeModel"), false, NAMES("num_experts"),
-     read_qwen3_moe, NULL, MODEL_WINDOWS_USED, 4096},
-    {"deepseek_v3", NAMES("DeepseekV3ForCausalLM", "DeepseekV3Model"), false,
-     NAMES("n_routed_experts", "num_routed_experts", "q_lora_rank", "kv_lora_rank",
-           "num_nextn_predict_layers", "n_group", "topk_group"),
-     read_deepseek_v3, NULL, NO_WINDOWS},
-    {"gpt_oss", NAMES("GptOssForCausalLM", "GptOssModel"), false,
-     NAMES("num_local_experts", "attention_bias"), read_gpt_oss, NULL, MODEL_WINDOWS_TURNS, 128},
-    {"kimi_k2", NAMES("DeepseekV3ForCausalLM", "KimiK2ForCausalLM"), false,
-     NAMES("n_routed_experts", "num_routed_experts", "q_lora_rank", "kv_lora_rank",
-           "num_nextn_predict_layers", "n_group", "topk_group"),
-     read_deepseek_v3, NULL, NO_WINDOWS},
-    {"deepseek_v2", NAMES("DeepseekV2ForCausalLM", "DeepseekV2Model"), false,
-     NAMES("n_routed_experts", "q_lora_rank", "kv_lora_rank", "n_group", "topk_group"),
-     read_deepseek_v2, NULL, NO_WINDOWS},
-    {"qwen2", NAMES("Qwen2ForCausalLM", "Qwen2Model"), false, NULL, read_qwen2, NULL,
-     MODEL_WINDOWS_ABOVE, 4096},
-    {"phi3", NAMES("Phi3ForCausalLM", "Phi3Model"), false, NULL, NULL, NULL, MODEL_WINDOWS_ALL, 0},
-    {"starcoder2", NAMES("Starcoder2ForCausalLM", "Starcoder2Model"), true, NULL, read_starcoder2,
-     NULL, MODEL_WINDOWS_ALL, 0},
-    {"granite", NAMES("GraniteForCausalLM", "GraniteModel"), false, NULL, NULL, NULL, NO_WINDOWS},
-    {"internlm2", NAMES("InternLM2ForCausalLM", "InternLM2Model"), false, NULL, NULL, NULL,
-     NO_WINDOWS},
-    {"gpt_bigcode", NAMES("GPTBigCodeForCausalLM", "GPTBigCodeModel"), true, NULL, read_gpt_bigcode,
-     &gpt2_keys, NO_WINDOWS},
-    {"gpt2", NAMES("GPT2LMHeadModel", "GPT2Model"), true, NULL, read_gpt2, &gpt2_keys, NO_WINDOWS},
-    {NULL, NULL, false, NULL, NULL, NULL, NO_WINDOWS},
+    {.type = "llama", .architectures = NAMES("LlamaForCausalLM", "LLaMAForCausalLM", "LlamaModel")},
+    {.type = "mistral",
+     .architectures = NAMES("MistralForCausalLM", "MistralModel"),
+     .windows = MODEL_WINDOWS_ALL,
+     .window = 4096},
+    {.type = "gemma", .architectures = NAMES("GemmaForCausalLM", "GemmaModel"), .tied = true},
+    {.type = "qwen3",
+     .architectures = NAMES("Qwen3ForCausalLM", "Qwen3Model"),
+     .read = read_qwen3,
+     .windows = MODEL_WINDOWS_ABOVE,
+     .window = 4096},
+    {.type = "mixtral",
+     .architectures = NAMES("MixtralForCausalLM", "MixtralModel"),
+     .keys = NAMES("num_local_experts", "num_experts_per_tok"),
+     .read = model_read_mixtral,
+     .windows = MODEL_WINDOWS_ALL},
+    {.type = "qwen3_moe",
+     .architectures = NAMES("Qwen3MoeForCausalLM", "Qwen3MoeModel"),
+     .keys = NAMES("num_experts", "num_experts_per_tok", "moe_intermediate_size",
+                   "decoder_sparse_step", "mlp_only_layers"),
+     .ignored = NAMES("max_window_layers"), /* Windows lie in all layers. */
+     .read = model_read_qwen3_moe,
+     .windows = MODEL_WINDOWS_USED,
+     .window = 4096},
+    {.type = "deepseek_v3",
+     .architectures = NAMES("DeepseekV3ForCausalLM", "DeepseekV3Model"),
+     .keys = DEEPSEEK_KEYS,
+     .ignored = NAMES("qk_head_dim"), /* The sum of two that are read. */
+     .read = model_read_deepseek_v3},
+    {.type = "gpt_oss",
+     .architectures = NAMES("GptOssForCausalLM", "GptOssModel"),
+     .keys = NAMES("num_local_experts", "num_experts_per_tok", "attention_bias"),
+     .ignored = NAMES("experts_per_token", /* As num_experts_per_tok. */
+                      "num_experts", "initial_context_length", "swiglu_alpha", "swiglu_limit"),
+     .read = model_read_gpt_oss,
+     .windows = MODEL_WINDOWS_TURNS,
+     .window = 128},
+    {.type = "kimi_k2",
+     .architectures = NAMES("DeepseekV3ForCausalLM", "KimiK2ForCausalLM"),
+     .keys = DEEPSEEK_KEYS,
+     .ignored = NAMES("qk_head_dim"),
+     .read = model_read_deepseek_v3},
+    {.type = "deepseek_v2",
+     .architectures = NAMES("DeepseekV2ForCausalLM", "DeepseekV2Model"),
+     .keys = NAMES("n_routed_experts", "q_lora_rank", "kv_lora_rank", "n_group", "topk_group"),
+     .ignored = NAMES("qk_head_dim"),
+     .read = model_read_deepseek_v2},
+    {.type = "qwen2",
+     .architectures = NAMES("Qwen2ForCausalLM", "Qwen2Model"),
+     .read = read_qwen2,
+     .windows = MODEL_WINDOWS_ABOVE,
+     .window = 4096},
+    {.type = "phi3",
+     .architectures = NAMES("Phi3ForCausalLM", "Phi3Model"),
+     .ignored = NAMES("partial_rotary_factor"),
+     .windows = MODEL_WINDOWS_ALL},
+    {.type = "starcoder2",
+     .architectures = NAMES("Starcoder2ForCausalLM", "Starcoder2Model"),
+     .tied = true,
+     .keys = NAMES("use_bias", "mlp_type", "norm_type"),
+     .ignored = NAMES("activation_function"), /* hidden_act counts. */
+     .read = read_starcoder2,
+     .windows = MODEL_WINDOWS_ALL},
+    {.type = "granite",
+     .architectures = NAMES("GraniteForCausalLM", "GraniteModel"),
+     .ignored = NAMES("embedding_multiplier", "logits_scaling", "residual_multiplier",
+                      "attention_multiplier")},
+    {.type = "internlm2", .architectures = NAMES("InternLM2ForCausalLM", "InternLM2Model")},
+    {.type = "gpt_bigcode",
+     .architectures = NAMES("GPTBigCodeForCausalLM", "GPTBigCodeModel"),
+     .tied = true,
+     .keys = NAMES("n_positions", "multi_query"),
+     .ignored = NAMES("n_ctx",          /* n_positions counts. */
+                      "attention_type", /* multi_query counts. */
+                      SUMMARIES, "inference_runner", "validate_runner_input", "max_batch_size",
+                      "pad_key_length", "pre_allocate_kv_cache"),
+     .read = read_gpt_bigcode,
+     .names = &gpt2_keys},
+    {.type = "gpt2",
+     .architectures = NAMES("GPT2LMHeadModel", "GPT2Model"),
+     .tied = true,
+     .keys = NAMES("n_positions"),
+     .ignored = NAMES("n_ctx", /* n_positions counts. */
+                      SUMMARIES, "scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn"),
+     .read = read_gpt2,
+     .names = &gpt2_keys},
+    {.type = NULL},
 };
+
+/* --- Types that are not modelled --- */
+
+/* `key` is what a config.json says it with; NULL: the type alone says it. A type may have several
+ * rows, one a key. What Hugging Face's class does without the key is `by_default`. */
+struct refused_type {
+    const char *type;
+    const char *key;
+    const char *what;
+    bool by_default;
+};
+
+static const char parallel[] = "a block whose attention and MLP read the same norm, in parallel,";
+static const char two_norms[] =
+    "a block whose attention and MLP run in parallel, each behind a norm of its own,";
+static const char behind[] = "a norm behind attention and MLP, on what they add,";
+static const char chunked[] = "attention within chunks of a sequence";
+static const char linear[] = "linear attention";
+static const char gated[] = "a shared expert behind a gate of its own";
+static const char state_space[] = "a state space layer";
+
+static const struct refused_type refused[] = {
+    {"cohere", NULL, parallel, true},
+    {"cohere2", NULL, parallel, true},
+    {"gpt_neox", "use_parallel_residual", two_norms, true},
+    {"gptj", NULL, parallel, true},
+    {"phi", NULL, parallel, true},
+    {"codegen", NULL, parallel, true},
+    {"falcon", "new_decoder_architecture", two_norms, false},
+    {"falcon", "parallel_attn", parallel, true},
+    {"stablelm", "use_parallel_residual", parallel, false},
+    {"gemma2", NULL, behind, true},
+    {"gemma3_text", NULL, behind, true},
+    {"gemma3", NULL, behind, true},
+    {"olmo2", NULL, behind, true},
+    {"olmo3", NULL, behind, true},
+    {"glm4", NULL, behind, true},
+    {"llama4_text", "attention_chunk_size", chunked, true},
+    {"llama4", "attention_chunk_size", chunked, true},
+    {"minimax_text_01", "attn_type_list", linear, true},
+    {"minimax", "layer_types", linear, true},
+    {"minimax", "attn_type_list", linear, true},
+    {"qwen3_next", "linear_num_value_heads", linear, true},
+    {"qwen2_moe", "shared_expert_intermediate_size", gated, true},
+    {"mamba", "state_size", state_space, true},
+    {"mamba2", "state_size", state_space, true},
+    {"jamba", "mamba_d_state", state_space, true},
+};
+
+/* The member of the document, or of the language model inside it. */
+static struct json *member_of(struct json *document, const char *key)
+{
+    struct json *text = model_take_set(document, "text_config");
+    struct json *value = model_take_set(document, key);
+    return value != NULL || text == NULL ? value : model_take_set(text, key);
+}
+
+static enum status refuse_row(const struct refused_type *row, struct json *place,
+                              struct error *reterr)
+{
+    return error_set(reterr, STATUS_UNSUPPORTED, json_where(place),
+                     "%s is not modelled yet; models of type \"%s\" have it", row->what, row->type);
+}
+
+/* First what the file says, then what it leaves to the default. A type whose key is off is refused
+ * for no reason of these. */
+enum status model_refuse_type(struct json *document, struct json *type, struct error *reterr)
+{
+    const char *name = NULL;
+    const struct refused_type *by_default = NULL;
+    STATUS_TRY(json_as_string(type, &name, reterr));
+    for (uint32_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        const struct refused_type *row = &refused[i];
+        if (!name_same(row->type, name)) continue;
+        struct json *value = row->key == NULL ? NULL : member_of(document, row->key);
+        if (value != NULL && !model_is_off(value)) return refuse_row(row, value, reterr);
+        if (value == NULL && row->by_default && by_default == NULL) by_default = row;
+    }
+    return by_default == NULL ? STATUS_OK : refuse_row(by_default, type, reterr);
+}

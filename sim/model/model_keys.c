@@ -7,11 +7,12 @@
  */
 #include <stdbool.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "sim/base/json.h"
 #include "sim/base/name.h"
 #include "sim/model/model_read_parts.h"
+
+enum { NAMES_MAX = 512 };
 
 /* Of any model: names and versions, tokens, formats of the checkpoint, how a model is run, how text
  * is generated; rotary and other positions that have no weights; epsilons, scales and initial
@@ -124,48 +125,7 @@ static const char *const plain[] = {
     NULL,
 };
 
-/* Of models of one type. */
-static const struct {
-    const char *type, *key;
-} own[] = {
-    {"qwen3_moe", "max_window_layers"}, /* Windows lie in all layers. */
-    {"deepseek_v2", "qk_head_dim"},     /* The sum of two that are read. */
-    {"deepseek_v3", "qk_head_dim"},
-    {"kimi_k2", "qk_head_dim"},
-    {"gpt_oss", "experts_per_token"}, /* As num_experts_per_tok. */
-    {"gpt_oss", "num_experts"},
-    {"gpt_oss", "initial_context_length"},
-    {"gpt_oss", "swiglu_alpha"},
-    {"gpt_oss", "swiglu_limit"},
-    {"phi3", "partial_rotary_factor"},
-    {"starcoder2", "activation_function"}, /* hidden_act counts. */
-    {"granite", "embedding_multiplier"},
-    {"granite", "logits_scaling"},
-    {"granite", "residual_multiplier"},
-    {"granite", "attention_multiplier"},
-    {"gpt2", "n_ctx"}, /* n_positions counts. */
-    {"gpt2", "scale_attn_by_inverse_layer_idx"},
-    {"gpt2", "reorder_and_upcast_attn"},
-    {"gpt2", "summary_type"},
-    {"gpt2", "summary_use_proj"},
-    {"gpt2", "summary_activation"},
-    {"gpt2", "summary_proj_to_labels"},
-    {"gpt2", "summary_first_dropout"},
-    {"gpt_bigcode", "n_ctx"},
-    {"gpt_bigcode", "summary_type"},
-    {"gpt_bigcode", "summary_use_proj"},
-    {"gpt_bigcode", "summary_activation"},
-    {"gpt_bigcode", "summary_proj_to_labels"},
-    {"gpt_bigcode", "summary_first_dropout"},
-    {"gpt_bigcode", "attention_type"}, /* multi_query counts. */
-    {"gpt_bigcode", "inference_runner"},
-    {"gpt_bigcode", "validate_runner_input"},
-    {"gpt_bigcode", "max_batch_size"},
-    {"gpt_bigcode", "pad_key_length"},
-    {"gpt_bigcode", "pre_allocate_kv_cache"},
-};
-
-/* Keys that are read, of some family: what a key that is written wrongly may have meant. */
+/* Keys that are read of more than one family: what a key that is written wrongly may have meant. */
 static const char *const read_keys[] = {
     "model_type",
     "hidden_size",
@@ -183,46 +143,21 @@ static const char *const read_keys[] = {
     "use_sliding_window",
     "max_window_layers",
     "layer_types",
-    "num_local_experts",
-    "num_experts",
-    "num_experts_per_tok",
-    "moe_intermediate_size",
-    "decoder_sparse_step",
-    "mlp_only_layers",
-    "n_routed_experts",
-    "n_shared_experts",
-    "moe_layer_freq",
-    "first_k_dense_replace",
-    "n_group",
-    "topk_group",
-    "q_lora_rank",
-    "kv_lora_rank",
-    "qk_nope_head_dim",
-    "qk_rope_head_dim",
-    "v_head_dim",
-    "num_nextn_predict_layers",
-    "use_bias",
-    "mlp_type",
-    "norm_type",
-    "multi_query",
     "n_layer",
     "n_embd",
     "n_head",
     "n_inner",
-    "n_positions",
     "activation_function",
+    NULL,
 };
-enum { READ_KEYS = sizeof read_keys / sizeof *read_keys };
 
 /* Whether the key changes nothing in models of the type. What begins with "_" is transformers'
  * own note, or a user's. */
-static bool changes_nothing(const char *type, const char *key)
+static bool changes_nothing(const struct model_family *family, const char *key)
 {
-    if (key[0] == '_') return true;
-    if (plain[name_find(key, plain)] != NULL) return true;
-    for (uint32_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (name_same(own[i].type, type) && name_same(own[i].key, key)) return true;
-    return false;
+    const char *const *ignored = family->ignored;
+    return key[0] == '_' || plain[name_find(key, plain)] != NULL ||
+           (ignored != NULL && ignored[name_find(key, ignored)] != NULL);
 }
 
 bool model_is_off(struct json *value)
@@ -237,18 +172,37 @@ bool model_is_off(struct json *value)
     return json_as_real(value, -1, 1, &number, &ignored) == STATUS_OK && number == 0;
 }
 
+/* A key of another family is no hint to itself. */
+static void names_add(const char *const *keys, const char *but, const char *names[NAMES_MAX + 1],
+                      uint32_t *count)
+{
+    for (; keys != NULL && *keys != NULL; keys++) {
+        if (name_same(*keys, but)) continue;
+        SIM_ASSERT(*count < NAMES_MAX);
+        names[(*count)++] = *keys;
+    }
+}
+
+/* All but one that are read of some family, or change nothing. */
+static void known_keys(const char *but, const char *names[NAMES_MAX + 1])
+{
+    uint32_t count = 0;
+    names_add(read_keys, but, names, &count);
+    for (uint32_t i = 0; model_families[i].type != NULL; i++)
+        names_add(model_families[i].keys, but, names, &count);
+    names_add(plain, but, names, &count);
+    names[count] = NULL;
+}
+
 enum status model_end(struct json *document, const struct model_family *family,
                       struct error *reterr)
 {
     const char *key = NULL;
     for (struct json *value; (value = json_rest(document, &key)) != NULL;) {
         (void)json_take(document, key);
-        if (changes_nothing(family->type, key) || model_is_off(value)) continue;
-        const char *names[READ_KEYS + sizeof plain / sizeof *plain];
-        uint32_t count = 0; /* A key of another family is no hint to itself. */
-        for (uint32_t i = 0; i < READ_KEYS; i++)
-            if (!name_same(read_keys[i], key)) names[count++] = read_keys[i];
-        memcpy(&names[count], plain, sizeof plain);
+        if (changes_nothing(family, key) || model_is_off(value)) continue;
+        const char *names[NAMES_MAX + 1];
+        known_keys(key, names);
         return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
                          "\"%.64s\" is not known of models of type %s, and may change what a step "
                          "computes%s",

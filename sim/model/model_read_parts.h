@@ -43,8 +43,10 @@ enum model_windows {
 struct model_family {
     const char *type;
     const char *const *architectures;
-    bool tied;               /* Where the config does not say: the default in transformers. */
-    const char *const *keys; /* Features that `read` reads; of others they are refused. */
+    bool tied;                  /* Where the config does not say: the default in transformers. */
+    const char *const *keys;    /* What `read` reads; features among them are refused of others. */
+    const char *const *ignored; /* What changes no op, count or byte in models of this type; NULL:
+                                   nothing beyond what changes none in any. */
     enum status (*read)(struct json *document, struct model *model, struct error *reterr);
     const struct model_keys *names; /* NULL: a llama's. */
     enum model_windows windows;
@@ -52,6 +54,15 @@ struct model_family {
 };
 
 extern const struct model_family model_families[]; /* Ended by a NULL type. */
+
+/* Families with experts (model_experts.c). */
+enum status model_read_mixtral(struct json *document, struct model *model, struct error *reterr);
+enum status model_read_qwen3_moe(struct json *document, struct model *model, struct error *reterr);
+enum status model_read_deepseek_v2(struct json *document, struct model *model,
+                                   struct error *reterr);
+enum status model_read_deepseek_v3(struct json *document, struct model *model,
+                                   struct error *reterr);
+enum status model_read_gpt_oss(struct json *document, struct model *model, struct error *reterr);
 
 /* The member if it is there and says something: Hugging Face writes null for "not used". */
 struct json *model_take_set(struct json *object, const char *key);

@@ -1,0 +1,187 @@
+/* Families of models with experts: what their config.json says beyond a llama's. */
+#include <stddef.h>
+
+#include "sim/base/json.h"
+#include "sim/base/units.h"
+#include "sim/model/model_read_parts.h"
+
+enum { WEIGHTS_BITS = 60 };
+
+/* The place of a key, or of the whole where it was left out or goes by another name. */
+static const char *where_of(struct json *document, const char *key)
+{
+    struct json *value = json_take(document, key);
+    return json_where(value != NULL ? value : document);
+}
+
+/* Which layers have experts is said layer by layer; what is modelled is that all have, but for some
+ * at the beginning. */
+static enum status read_sparse_layers(struct json *document, struct model *model,
+                                      struct error *reterr)
+{
+    uint64_t step = 1;
+    STATUS_TRY(model_take_count(document, "decoder_sparse_step", layers_max, 1, &step, reterr));
+    if (step != 1)
+        return model_refuse(json_take(document, "decoder_sparse_step"),
+                            "a model of which only some layers have experts, by turns,", reterr);
+    struct json *list = NULL;
+    STATUS_TRY(model_take_list(document, "mlp_only_layers", &list, reterr));
+    for (uint32_t i = 0; list != NULL && i < json_count(list); i++) {
+        int64_t layer = 0;
+        STATUS_TRY(json_as_integer(json_at(list, i), 0, layers_max, &layer, reterr));
+        if (layer != (int64_t)i)
+            return model_refuse(json_at(list, i), "a layer without experts behind one with experts",
+                                reterr);
+        model->experts.dense_layers++;
+    }
+    return STATUS_OK;
+}
+
+/* A token goes to no more experts than there are; and some layer has them. */
+static enum status check_experts(struct json *document, const struct model *model,
+                                 struct error *reterr)
+{
+    const struct model_experts *experts = &model->experts;
+    if (experts->top_k > experts->count)
+        return error_set(reterr, STATUS_INVALID, where_of(document, "num_experts_per_tok"),
+                         "a token cannot go to %llu of %llu experts",
+                         (unsigned long long)experts->top_k, (unsigned long long)experts->count);
+    units_wide weights = (units_wide)model->matrices * model->width * experts->width;
+    weights *= (experts->count + experts->shared) * model->layers;
+    if (weights >> WEIGHTS_BITS != 0)
+        return error_set(reterr, STATUS_LIMIT, json_where(document),
+                         "the experts would have 2^%d weights or more", WEIGHTS_BITS);
+    if (experts->dense_layers >= model->layers)
+        return error_set(reterr, STATUS_INVALID, json_where(document),
+                         "none of the %llu layers has experts", (unsigned long long)model->layers);
+    return STATUS_OK;
+}
+
+enum status model_read_mixtral(struct json *document, struct model *model, struct error *reterr)
+{
+    struct model_experts *experts = &model->experts;
+    STATUS_TRY(
+        model_need_count(document, "num_local_experts", experts_max, &experts->count, reterr));
+    STATUS_TRY(
+        model_need_count(document, "num_experts_per_tok", experts_max, &experts->top_k, reterr));
+    experts->width = model->mlp_width;
+    return check_experts(document, model, reterr);
+}
+
+enum status model_read_qwen3_moe(struct json *document, struct model *model, struct error *reterr)
+{
+    struct model_experts *experts = &model->experts;
+    model->attention_vectors = 2 * model->head_width; /* Q and K are normed head by head. */
+    STATUS_TRY(model_need_count(document, "num_experts", experts_max, &experts->count, reterr));
+    STATUS_TRY(
+        model_need_count(document, "num_experts_per_tok", experts_max, &experts->top_k, reterr));
+    STATUS_TRY(
+        model_need_count(document, "moe_intermediate_size", width_max, &experts->width, reterr));
+    STATUS_TRY(read_sparse_layers(document, model, reterr));
+    return check_experts(document, model, reterr);
+}
+
+static enum status read_latent(struct json *document, struct model *model, struct error *reterr)
+{
+    struct model_latent *latent = &model->latent;
+    STATUS_TRY(
+        model_take_count(document, "q_lora_rank", width_max, 0, &latent->query_rank, reterr));
+    STATUS_TRY(model_need_count(document, "kv_lora_rank", width_max, &latent->kv_rank, reterr));
+    STATUS_TRY(
+        model_need_count(document, "qk_nope_head_dim", head_width_max, &latent->plain, reterr));
+    STATUS_TRY(
+        model_need_count(document, "qk_rope_head_dim", head_width_max, &latent->rope, reterr));
+    STATUS_TRY(
+        model_need_count(document, "v_head_dim", head_width_max, &model->value_width, reterr));
+    model->head_width = latent->plain + latent->rope;
+    model->kv_heads = model->heads; /* Each has its own K and V, once they come from the latent. */
+    return STATUS_OK;
+}
+
+/* A token's experts are in the best `topk_group` of `n_group` groups. */
+static enum status read_groups(struct json *document, struct model *model, struct error *reterr)
+{
+    struct model_experts *experts = &model->experts;
+    STATUS_TRY(model_take_count(document, "n_group", experts_max, 0, &experts->groups, reterr));
+    STATUS_TRY(model_take_count(document, "topk_group", experts_max, experts->groups,
+                                &experts->top_groups, reterr));
+    struct json *top = model_take_set(document, "topk_group");
+    if (experts->groups == 0 && top != NULL)
+        return error_set(reterr, STATUS_INVALID, json_where(top),
+                         "a token's experts are in the best %llu groups, and n_group does not say "
+                         "of how many; without both a token goes to any",
+                         (unsigned long long)experts->top_groups);
+    if (experts->groups == 0) return STATUS_OK;
+    if (experts->count % experts->groups != 0)
+        return error_set(reterr, STATUS_INVALID, where_of(document, "n_group"),
+                         "%llu experts do not make %llu equal groups",
+                         (unsigned long long)experts->count, (unsigned long long)experts->groups);
+    if (experts->top_groups > experts->groups)
+        return error_set(reterr, STATUS_INVALID, where_of(document, "topk_group"),
+                         "a token cannot go to %llu of %llu groups",
+                         (unsigned long long)experts->top_groups,
+                         (unsigned long long)experts->groups);
+    if (experts->count / experts->groups * experts->top_groups < experts->top_k)
+        return error_set(reterr, STATUS_INVALID, where_of(document, "topk_group"),
+                         "%llu groups have fewer than the %llu experts that a token goes to",
+                         (unsigned long long)experts->top_groups,
+                         (unsigned long long)experts->top_k);
+    if (experts->top_groups == experts->groups) experts->groups = experts->top_groups = 0;
+    return STATUS_OK;
+}
+
+enum status model_read_deepseek_v2(struct json *document, struct model *model, struct error *reterr)
+{
+    struct model_experts *experts = &model->experts;
+    /* Some copies of the file have other names. */
+    const char *routed = json_take(document, "num_routed_experts") != NULL ? "num_routed_experts"
+                                                                           : "n_routed_experts";
+    const char *shared = json_take(document, "num_shared_experts") != NULL ? "num_shared_experts"
+                                                                           : "n_shared_experts";
+    uint64_t every = 1;
+    STATUS_TRY(read_latent(document, model, reterr));
+    STATUS_TRY(model_need_count(document, routed, experts_max, &experts->count, reterr));
+    STATUS_TRY(model_take_count(document, shared, experts_max, 0, &experts->shared, reterr));
+    STATUS_TRY(
+        model_need_count(document, "num_experts_per_tok", experts_max, &experts->top_k, reterr));
+    STATUS_TRY(
+        model_need_count(document, "moe_intermediate_size", width_max, &experts->width, reterr));
+    STATUS_TRY(model_take_count(document, "moe_layer_freq", layers_max, 1, &every, reterr));
+    if (every != 1)
+        return model_refuse(json_take(document, "moe_layer_freq"),
+                            "a model of which only some layers have experts, by turns,", reterr);
+    struct json *dense = model_take_set(document, "first_k_dense_replace");
+    int64_t layers = 0;
+    if (dense != NULL) STATUS_TRY(json_as_integer(dense, 0, layers_max, &layers, reterr));
+    experts->dense_layers = (uint64_t)layers;
+    STATUS_TRY(read_groups(document, model, reterr));
+    struct json *more = model_take_set(document, "num_nextn_predict_layers");
+    if (more != NULL) STATUS_TRY(json_as_integer(more, 0, layers_max, &layers, reterr));
+    model->predictors = more == NULL ? 0 : (uint64_t)layers;
+    return check_experts(document, model, reterr);
+}
+
+/* A bias of each expert balances their load: arXiv 2412.19437, 2.1.2. */
+enum status model_read_deepseek_v3(struct json *document, struct model *model, struct error *reterr)
+{
+    model->experts.router_biased = true;
+    return model_read_deepseek_v2(document, model, reterr);
+}
+
+/* Biases everywhere, and a sink for each head besides its keys. */
+enum status model_read_gpt_oss(struct json *document, struct model *model, struct error *reterr)
+{
+    struct model_experts *experts = &model->experts;
+    bool biased = true;
+    STATUS_TRY(
+        model_need_count(document, "num_local_experts", experts_max, &experts->count, reterr));
+    const char *top_k = json_take(document, "num_experts_per_tok") != NULL ? "num_experts_per_tok"
+                                                                           : "experts_per_token";
+    STATUS_TRY(model_need_count(document, top_k, experts_max, &experts->top_k, reterr));
+    STATUS_TRY(model_take_flag(document, "attention_bias", true, &biased, reterr));
+    experts->width = model->mlp_width;
+    experts->biased = experts->router_biased = true;
+    uint64_t const biases = (model->heads + 2 * model->kv_heads) * model->head_width + model->width;
+    model->attention_vectors = model->heads + (biased ? biases : 0);
+    return check_experts(document, model, reterr);
+}

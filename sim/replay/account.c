@@ -7,6 +7,8 @@
 #include "sim/replay/host.h"
 #include "sim/replay/mail.h"
 #include "sim/replay/route.h"
+#include "sim/replay/state.h"
+#include "sim/resource/compute.h"
 
 static uint64_t phase_index(const struct replay *replay, uint32_t phase, uint32_t chip)
 {
@@ -17,7 +19,7 @@ static int64_t *stream_ps_at(const struct replay *replay, uint32_t phase, uint32
                              uint32_t chip)
 {
     uint64_t const row = (uint64_t)phase * replay->stream_count + stream;
-    return &replay->stream_ps[row * replay->chip_count + chip];
+    return &replay->accounts.stream_ps[row * replay->chip_count + chip];
 }
 
 /* Of the streams in `among`, as bits, the one at which `stream` has named itself; else none of the
@@ -53,8 +55,8 @@ void account_until(struct replay *replay, uint32_t chip, int64_t now_ps)
     int64_t const span_ps = now_ps - self->account_ps;
     if (span_ps == 0) return;
     uint64_t const index = phase_index(replay, self->block_phase, chip);
-    struct breakdown *breakdown = &replay->breakdowns[index];
-    struct phase_span *span = &replay->spans[index];
+    struct breakdown *breakdown = &replay->accounts.breakdowns[index];
+    struct phase_span *span = &replay->accounts.spans[index];
     if (span->end_ps == 0) span->begin_ps = self->account_ps;
     span->end_ps = now_ps;
     self->account_ps = now_ps;
@@ -76,7 +78,7 @@ void account_until(struct replay *replay, uint32_t chip, int64_t now_ps)
         uint32_t const stream = (uint32_t)__builtin_ctz(bits);
         const struct program_op *op = streams_needs(replay, stream, chip)->op;
         struct class_total *total =
-            &replay->classes[(uint64_t)op->class_index * replay->chip_count + chip];
+            &replay->accounts.classes[(uint64_t)op->class_index * replay->chip_count + chip];
         total->idle_ps += span_ps;
         if (stream == awaited) total->exposed_ps += span_ps;
     }
@@ -89,7 +91,8 @@ void account_pass(struct replay *replay, const struct need_cache *needs, uint32_
     int64_t until_ps = 0;
     if (role->pass_ps == NULL || role->pass_chip != chip) return;
     for (uint32_t phase = 0; phase < PROGRAM_PHASE_UPDATE; phase++) {
-        const struct breakdown *breakdown = &replay->breakdowns[phase_index(replay, phase, chip)];
+        const struct breakdown *breakdown =
+            &replay->accounts.breakdowns[phase_index(replay, phase, chip)];
         until_ps += breakdown->compute_ps + breakdown->exposed_ps;
     }
     role->pass_ps[needs->pass] += until_ps - role->pass_until_ps;
@@ -106,7 +109,7 @@ void account_class(struct replay *replay, const struct program_op *op, uint32_t 
                    int64_t begin_ps, int64_t end_ps)
 {
     struct class_total *total =
-        &replay->classes[(uint64_t)op->class_index * replay->chip_count + chip];
+        &replay->accounts.classes[(uint64_t)op->class_index * replay->chip_count + chip];
     total->count++;
     total->busy_ps += end_ps - begin_ps;
     total->end_ps = end_ps;
@@ -158,7 +161,7 @@ static void refuse_overdrawn(struct replay *replay, enum program_memory memory, 
 static void memory_take(struct replay *replay, uint32_t chip, enum program_memory memory,
                         int64_t bytes, uint32_t slot, uint16_t op, int64_t now_ps)
 {
-    struct memory_state *state = &replay->memories[chip];
+    struct memory_state *state = &replay->accounts.memories[chip];
     state->held_bytes[memory] += bytes;
     state->total_bytes += bytes;
     if (state->held_bytes[memory] < 0) refuse_overdrawn(replay, memory, slot, chip);
@@ -182,7 +185,7 @@ static void memory_take(struct replay *replay, uint32_t chip, enum program_memor
                                       .op = op,
                                       .kind = TRACE_MEMORY,
                                       .lane = (uint16_t)memory};
-        account_record(replay, &record);
+        record_add(&replay->records, &record);
     }
 }
 
@@ -204,22 +207,6 @@ void account_resident(struct replay *replay, uint32_t chip)
         memory_take(replay, chip, (enum program_memory)memory,
                     (int64_t)role_at(replay, chip)->role->resident_bytes[memory], 0, 0, 0);
     }
-}
-
-void account_record(struct replay *replay, const struct trace_record *record)
-{
-    if (!replay->options->record || replay->record_failed) return;
-    if (replay->record_count == replay->record_capacity) {
-        uint64_t const capacity = replay->record_capacity ? 2 * replay->record_capacity : 65536;
-        struct trace_record *grown = realloc(replay->record, capacity * sizeof *grown);
-        if (grown == NULL) {
-            replay->record_failed = true;
-            return;
-        }
-        replay->record = grown;
-        replay->record_capacity = capacity;
-    }
-    replay->record[replay->record_count++] = *record;
 }
 
 /* Adds a link to the row of its port. No link can have been busy longer than until it was free. */
@@ -244,13 +231,13 @@ static void link_results(struct replay *replay, struct trace *trace)
 {
     static const struct link_waits none = {0, 0};
     for (uint32_t port = 0; port < MACHINE_PORTS_MAX; port++)
-        trace->link[port].queued_ps = replay->queued_ps[port];
-    for (uint32_t port = 0; port < replay->port_count; port++) {
+        trace->link[port].queued_ps = replay->tally.queued_ps[port];
+    for (uint32_t port = 0; port < replay->grid.port_count; port++) {
         for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
             uint64_t const index = (uint64_t)port * replay->chip_count + chip;
-            if (replay->neighbour[index] == UINT32_MAX) continue;
-            link_result(&replay->links[index],
-                        replay->waits == NULL ? &none : &replay->waits[index],
+            if (replay->grid.neighbour[index] == UINT32_MAX) continue;
+            link_result(&replay->grid.links[index],
+                        replay->grid.waits == NULL ? &none : &replay->grid.waits[index],
                         fold_machine_chip(replay->fold, replay->machine, chip), &trace->link[port]);
         }
     }
@@ -321,9 +308,9 @@ static void demand_results(const struct replay *replay, uint32_t chip, struct tr
         trace->queue_busy_ps[TRACE_QUEUE_HBM] += trace->phase[p].hbm_ps;
         trace->queue_busy_ps[TRACE_QUEUE_VMEM] += trace->phase[p].vmem_ps;
     }
-    trace->queue_busy_ps[TRACE_QUEUE_HBM] += replay->hbm[chip].dma_ps;
-    trace->queue_busy_ps[TRACE_QUEUE_VPU] += replay->vpu[chip].dma_ps;
-    trace->dma_ps = replay->hbm[chip].dma_ps;
+    trace->queue_busy_ps[TRACE_QUEUE_HBM] += replay->servers.hbm[chip].dma_ps;
+    trace->queue_busy_ps[TRACE_QUEUE_VPU] += replay->servers.vpu[chip].dma_ps;
+    trace->dma_ps = replay->servers.hbm[chip].dma_ps;
 }
 
 static enum status class_results(struct arena *arena, const struct replay *replay, uint32_t chip,
@@ -333,7 +320,8 @@ static enum status class_results(struct arena *arena, const struct replay *repla
     STATUS_TRY(arena_try(arena, trace->class_count, sizeof *trace->classes, &memory, reterr));
     trace->classes = memory;
     for (uint32_t kind = 0; kind < trace->class_count; kind++) {
-        const struct class_total *totals = &replay->classes[(uint64_t)kind * replay->chip_count];
+        const struct class_total *totals =
+            &replay->accounts.classes[(uint64_t)kind * replay->chip_count];
         struct trace_class *class = &trace->classes[kind];
         class->count = totals[chip].count;
         class->busy_ps = totals[chip].busy_ps;
@@ -349,8 +337,9 @@ static void memory_results(const struct replay *replay, struct trace *trace)
 {
     uint32_t at = 0;
     for (uint32_t chip = 1; chip < replay->chip_count; chip++)
-        if (replay->memories[chip].peak_bytes > replay->memories[at].peak_bytes) at = chip;
-    const struct memory_state *most = &replay->memories[at];
+        if (replay->accounts.memories[chip].peak_bytes > replay->accounts.memories[at].peak_bytes)
+            at = chip;
+    const struct memory_state *most = &replay->accounts.memories[at];
     trace->memory_peak_bytes = (uint64_t)most->peak_bytes;
     trace->memory_peak_chip = fold_machine_chip(replay->fold, replay->machine, at);
     trace->memory_peak_at_ps = most->peak_at_ps;
@@ -382,7 +371,8 @@ static void role_times(struct replay *replay, uint32_t chip, int64_t step_ps,
     role->last_end_ps = self->last_end_ps;
     role->exposed_before_ps = self->exposed_first_ps;
     for (uint32_t phase = 0; phase < PROGRAM_PHASE_COUNT; phase++) {
-        const struct breakdown *breakdown = &replay->breakdowns[phase_index(replay, phase, chip)];
+        const struct breakdown *breakdown =
+            &replay->accounts.breakdowns[phase_index(replay, phase, chip)];
         role->phase[phase].compute_ps = breakdown->compute_ps;
         role->phase[phase].exposed_ps = breakdown->exposed_ps;
         role->compute_ps += breakdown->compute_ps;
@@ -415,8 +405,9 @@ static enum status role_results(struct arena *arena, struct replay *replay, stru
     for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
         uint32_t const role = replay->chips[chip].role;
         uint32_t *at = &chip_of[role];
-        if (*at == UINT32_MAX || replay->finished_ps[chip] > replay->finished_ps[*at]) *at = chip;
-        role_memory(&replay->memories[chip], &trace->roles[role]);
+        if (*at == UINT32_MAX || replay->steps.finished_ps[chip] > replay->steps.finished_ps[*at])
+            *at = chip;
+        role_memory(&replay->accounts.memories[chip], &trace->roles[role]);
     }
     for (uint32_t role = 0; role < count; role++) {
         const struct role_table *table = &replay->roles[role];
@@ -435,9 +426,9 @@ static void phase_results(const struct replay *replay, uint32_t chip, struct tra
 {
     for (uint32_t phase = 0; phase < PROGRAM_PHASE_COUNT; phase++) {
         uint64_t const index = phase_index(replay, phase, chip);
-        const struct breakdown *breakdown = &replay->breakdowns[index];
-        trace->phase[phase].begin_ps = replay->spans[index].begin_ps;
-        trace->phase[phase].end_ps = replay->spans[index].end_ps;
+        const struct breakdown *breakdown = &replay->accounts.breakdowns[index];
+        trace->phase[phase].begin_ps = replay->accounts.spans[index].begin_ps;
+        trace->phase[phase].end_ps = replay->accounts.spans[index].end_ps;
         trace->phase[phase].compute_ps = breakdown->compute_ps;
         trace->phase[phase].exposed_ps = breakdown->exposed_ps;
         trace->phase[phase].idle_ps = breakdown->idle_ps;
@@ -454,19 +445,19 @@ enum status account_results(struct arena *arena, struct replay *replay, struct t
 {
     struct trace trace = {.phase_count = PROGRAM_PHASE_COUNT,
                           .class_count = replay->program->class_count,
-                          .digest = replay->digest,
+                          .digest = replay->tally.digest,
                           .events = engine_event_count(replay->engine),
                           .queue_entries = engine_entry_count(replay->engine),
-                          .transfers = replay->transfers,
-                          .bound_checks = replay->bound_checks,
+                          .transfers = replay->tally.transfers,
+                          .bound_checks = replay->tally.bound_checks,
                           .chips = replay->machine->chip_count,
                           .chips_replayed = replay->chip_count,
-                          .early_chips = replay->early_chips,
-                          .early_ps = replay->early_ps};
+                          .early_chips = replay->tally.early_chips,
+                          .early_ps = replay->tally.early_ps};
     uint32_t last = 0;
     for (uint32_t chip = 1; chip < replay->chip_count; chip++)
-        if (replay->finished_ps[chip] > replay->finished_ps[last]) last = chip;
-    trace.step_ps = replay->finished_ps[last];
+        if (replay->steps.finished_ps[chip] > replay->steps.finished_ps[last]) last = chip;
+    trace.step_ps = replay->steps.finished_ps[last];
     trace.reported_chip = fold_machine_chip(replay->fold, replay->machine, last);
     phase_results(replay, last, &trace);
     SIM_ASSERT(trace.compute_ps + trace.exposed_ps + trace.idle_ps == trace.step_ps);
@@ -485,12 +476,12 @@ enum status account_results(struct arena *arena, struct replay *replay, struct t
     for (uint32_t kind = 0; kind < trace.class_count; kind++)
         charged_ps += trace.classes[kind].exposed_ps;
     SIM_ASSERT(charged_ps == trace.exposed_ps);
-    if (replay->record_count > 0) {
+    if (replay->records.count > 0) {
         void *memory = NULL;
-        STATUS_TRY(arena_try(arena, replay->record_count, sizeof *trace.record, &memory, reterr));
+        STATUS_TRY(arena_try(arena, replay->records.count, sizeof *trace.record, &memory, reterr));
         trace.record = memory;
-        memcpy(trace.record, replay->record, replay->record_count * sizeof *trace.record);
-        trace.record_count = replay->record_count;
+        memcpy(trace.record, replay->records.record, replay->records.count * sizeof *trace.record);
+        trace.record_count = replay->records.count;
     }
     *ret_trace = trace;
     return STATUS_OK;

@@ -1,10 +1,71 @@
 /*
- * account.h: the books of a run (account.c): breakdown, memory, records, results.
+ * account.h: the books of a run: where time went, what memory was held.
  */
 #ifndef SIM_REPLAY_ACCOUNT_H
 #define SIM_REPLAY_ACCOUNT_H
 
-#include "sim/replay/replay_internal.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+#include "sim/machine/machine.h"
+#include "sim/program/program.h"
+
+struct arena;
+struct need_cache;
+struct replay;
+struct role_table;
+struct trace;
+
+struct breakdown {
+    int64_t compute_ps;
+    int64_t exposed_ps;
+    int64_t idle_ps;
+};
+
+struct phase_span {
+    int64_t begin_ps;
+    int64_t end_ps;
+};
+
+struct class_total {
+    uint64_t count;
+    int64_t busy_ps;
+    int64_t exposed_ps; /* Exposed time charged to the class: each instant to one class. */
+    int64_t idle_ps;    /* Time of its ops while the compute stream was idle, each in full. */
+    int64_t end_ps;     /* End of the last op. */
+};
+
+struct memory_state {
+    int64_t held_bytes[PROGRAM_MEMORY_COUNT];
+    int64_t each_peak_bytes[PROGRAM_MEMORY_COUNT];
+    int64_t at_peak_bytes[PROGRAM_MEMORY_COUNT];
+    int64_t total_bytes;
+    int64_t peak_bytes;
+    int64_t peak_at_ps;
+    uint32_t peak_slot;
+    uint16_t peak_op;
+};
+
+struct accounts {
+    struct breakdown *breakdowns;  /* [phase][chip] */
+    struct phase_span *spans;      /* [phase][chip] */
+    int64_t *stream_ps;            /* [phase][stream][chip]: what is_exposed() ran meanwhile. */
+    struct class_total *classes;   /* [class][chip] */
+    struct memory_state *memories; /* [chip] */
+};
+
+/* What is counted over all chips. */
+struct tally {
+    uint64_t transfers;
+    uint64_t digest;
+    uint64_t bound_checks;
+    uint64_t parts_done; /* Of compute ops. */
+    uint64_t parts_total;
+    uint32_t early_chips; /* Chips of the early fold that the run continued; 0: none. */
+    int64_t early_ps;     /* Instant at which the run continued the early fold. */
+    int64_t queued_ps[MACHINE_PORTS_MAX]; /* The longest wait for a link of a port. */
+};
 
 void account_until(struct replay *replay, uint32_t chip, int64_t now_ps);
 void account_op_effects(struct replay *replay, const struct program_op *op, bool at_end,
@@ -19,7 +80,6 @@ void account_pass(struct replay *replay, const struct need_cache *needs, uint32_
 enum status account_curve_build(struct arena *arena, const struct program *program,
                                 struct role_table *table, struct error *reterr);
 void account_resident(struct replay *replay, uint32_t chip);
-void account_record(struct replay *replay, const struct trace_record *record);
 enum status account_results(struct arena *arena, struct replay *replay, struct trace *ret_trace,
                             struct error *reterr);
 

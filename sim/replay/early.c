@@ -6,6 +6,7 @@
 #include "sim/replay/mail.h"
 #include "sim/replay/promise.h"
 #include "sim/replay/routed.h"
+#include "sim/replay/state.h"
 #include "sim/replay/steps.h"
 
 struct spread {
@@ -111,7 +112,8 @@ void early_digest_add(struct replay *early, int64_t now_ps, uint64_t order, uint
     const struct spread *spread = early->spread;
     for (uint32_t i = 0; i < spread->count; i++) {
         uint32_t const image = spread->image[chip * spread->count + i];
-        early->digest += digest_record(now_ps, order_of_image(early, order, chip, image), image);
+        early->tally.digest +=
+            digest_record(now_ps, order_of_image(early, order, chip, image), image);
     }
 }
 
@@ -152,10 +154,10 @@ static void mail_copy(const struct replay *early, struct replay *whole)
 static void inboxes_copy(const struct replay *early, struct replay *whole)
 {
     const struct spread *spread = early->spread;
-    for (uint32_t i = 0; i < whole->plan_count; i++)
-        for (uint32_t l = 0; l < whole->plans[i].lane_count; l++) {
-            const struct routed_lane *from = early->plans[i].lane[l].routed;
-            struct routed_lane *to = whole->plans[i].lane[l].routed;
+    for (uint32_t i = 0; i < whole->lanes.plan_count; i++)
+        for (uint32_t l = 0; l < whole->lanes.plans[i].lane_count; l++) {
+            const struct routed_lane *from = early->lanes.plans[i].lane[l].routed;
+            struct routed_lane *to = whole->lanes.plans[i].lane[l].routed;
             if (to == NULL || to->tree != NULL) continue;
             SIM_ASSERT(from->tie_bits == to->tie_bits && from->number_bits == to->number_bits &&
                        from->words == to->words);
@@ -208,7 +210,7 @@ static void list_copy(struct replay *early, struct replay *whole, const struct p
         uint32_t const image = entry_image(early, whole, &entry, link, grid_chip);
         const struct plan_table *plan = entry.lane->plan;
         entry.order = order_of_image(early, entry.order, entry.chip, image);
-        entry.lane = &whole->plans[plan->index].lane[entry.lane - plan->lane];
+        entry.lane = &whole->lanes.plans[plan->index].lane[entry.lane - plan->lane];
         entry.chip = image;
         promise_append(whole, to, &entry);
     }
@@ -237,7 +239,7 @@ static void ports_copy(struct replay *early, struct replay *whole)
 {
     const struct spread *spread = early->spread;
     if (whole->ports == NULL) return;
-    for (uint32_t port = 0; port < whole->port_count; port++)
+    for (uint32_t port = 0; port < whole->grid.port_count; port++)
         for (uint32_t chip = 0; chip < whole->chip_count; chip++) {
             link_at(whole, port, chip)->queue = 0;
             queue_copy(early, whole, link_at(early, port, spread->early[chip]),
@@ -251,12 +253,12 @@ static void ports_copy(struct replay *early, struct replay *whole)
                              at->stamp);
         }
     }
-    for (uint32_t i = 0; i < whole->plan_count; i++)
-        for (uint32_t l = 0; l < whole->plans[i].lane_count; l++) {
-            const struct lane_table *lane = &whole->plans[i].lane[l];
-            if (lane->passed != NULL)
-                rows_copy(spread, lane->hop_count, early->plans[i].lane[l].passed, lane->passed,
-                          sizeof *lane->passed);
+    for (uint32_t i = 0; i < whole->lanes.plan_count; i++)
+        for (uint32_t l = 0; l < whole->lanes.plans[i].lane_count; l++) {
+            const struct lane_table *lane = &whole->lanes.plans[i].lane[l];
+            if (lane->route.passed != NULL)
+                rows_copy(spread, lane->route.hop_count, early->lanes.plans[i].lane[l].route.passed,
+                          lane->route.passed, sizeof *lane->route.passed);
         }
 }
 
@@ -352,13 +354,13 @@ void early_spread(struct replay *early)
     uint64_t const count = early->spread->count;
     state_copy(early, whole);
     steps_spread(early, whole, early->spread->count);
-    whole->transfers = early->transfers * count;
-    whole->bound_checks = early->bound_checks * count;
-    whole->compute_parts_done = early->compute_parts_done * count;
-    whole->digest = early->digest;
-    whole->early_chips = early->chip_count;
-    whole->early_ps = engine_now_ps(early->engine);
-    memcpy(whole->queued_ps, early->queued_ps, sizeof whole->queued_ps);
+    whole->tally.transfers = early->tally.transfers * count;
+    whole->tally.bound_checks = early->tally.bound_checks * count;
+    whole->tally.parts_done = early->tally.parts_done * count;
+    whole->tally.digest = early->tally.digest;
+    whole->tally.early_chips = early->chip_count;
+    whole->tally.early_ps = engine_now_ps(early->engine);
+    memcpy(whole->tally.queued_ps, early->tally.queued_ps, sizeof whole->tally.queued_ps);
     engine_continue(whole->engine, early->engine, count);
     engine_drain(early->engine, event_spread, early);
 }

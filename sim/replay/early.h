@@ -25,7 +25,7 @@
 #ifndef SIM_REPLAY_EARLY_H
 #define SIM_REPLAY_EARLY_H
 
-#include "sim/replay/replay_internal.h"
+#include "sim/replay/state.h"
 
 /* Adds a record to the digest for each chip that this one stands for. */
 void early_digest_add(struct replay *early, int64_t now_ps, uint64_t order, uint32_t chip);
@@ -35,7 +35,7 @@ static inline void digest_add(struct replay *replay, int64_t now_ps, uint64_t or
     if (replay->spread != NULL)
         early_digest_add(replay, now_ps, order, chip);
     else
-        replay->digest += digest_record(now_ps, order, chip);
+        replay->tally.digest += digest_record(now_ps, order, chip);
 }
 
 /* Makes `early`, set up for whole->fold->early, the beginning of `whole`. False: a late plan comes

@@ -6,6 +6,7 @@
 #include "sim/replay/landing.h"
 #include "sim/replay/promise.h"
 #include "sim/replay/route.h"
+#include "sim/replay/state.h"
 
 /* Four MiB take a quarter of a millisecond over 16 GB/s. */
 enum { PIECE_BYTES = 1 << 22, PIECES_MAX = 1 << 15 };
@@ -149,7 +150,7 @@ static void piece_record(struct replay *replay, uint32_t stream, uint32_t chip, 
                                         .kind = TRACE_TRANSFER,
                                         .stream = (uint8_t)stream,
                                         .port = (uint16_t)port};
-    account_record(replay, &record);
+    record_add(&replay->records, &record);
 }
 
 /* The copy's next piece joins the queue, first come, first served. */
@@ -169,10 +170,10 @@ static void piece_send(struct replay *replay, uint32_t stream, uint32_t chip, in
     if (meets) start_ps = promise_whole(replay, &place, link_ps, now_ps);
     int64_t depart_ps = start_ps + link_ps;
     if (copy->to_host) {
-        int64_t const read_ps = dma_read_ps(replay, chip, copy->hbm_ps, now_ps);
+        int64_t const read_ps = dma_read_ps(&replay->servers, chip, copy->hbm_ps, now_ps);
         depart_ps = depart_ps > read_ps ? depart_ps : read_ps;
-        dma_leave(replay, reads_at(replay, replay->read_ways - 1, chip), chip, copy->hbm_ps, now_ps,
-                  depart_ps);
+        dma_leave(&replay->servers, reads_at(&replay->servers, replay->servers.read_ways - 1, chip),
+                  chip, copy->hbm_ps, now_ps, depart_ps);
     }
     uint64_t const order = order_of(replay, EVENT_ARRIVE, stream, chip);
     if (depart_ps >= TIME_PS_END) { /* The run ends with an error; nothing may overflow before. */
@@ -180,7 +181,8 @@ static void piece_send(struct replay *replay, uint32_t stream, uint32_t chip, in
         link->free_ps = TIME_PS_END;
         return;
     }
-    if (start_ps - now_ps > replay->queued_ps[port]) replay->queued_ps[port] = start_ps - now_ps;
+    if (start_ps - now_ps > replay->tally.queued_ps[port])
+        replay->tally.queued_ps[port] = start_ps - now_ps;
     uint64_t const bytes = copy->bytes + (piece < copy->bytes_larger);
     waits->waited_ps += (uint64_t)(start_ps - now_ps);
     waits->messages++;
@@ -188,8 +190,8 @@ static void piece_send(struct replay *replay, uint32_t stream, uint32_t chip, in
     link->busy_ps += link_ps;
     link->bytes += bytes;
     if (!meets) link->stream = (uint8_t)stream;
-    replay->transfers++;
-    if (replay->recording && replay->chips[chip].shown)
+    replay->tally.transfers++;
+    if (replay->records.active && replay->chips[chip].shown)
         piece_record(replay, stream, chip, port, start_ps, depart_ps, bytes);
     engine_post(replay->engine, depart_ps, order, channel_of(replay, EVENT_ARRIVE, stream), chip);
 }
@@ -217,7 +219,7 @@ static void piece_arrive(struct replay *replay, uint64_t order, uint32_t stream,
     if (!copy->to_host) {
         int64_t const link_ps = piece_ps(copy, piece);
         struct message_cost const cost = {.link_ps = link_ps, .write_ps = copy->hbm_ps};
-        int64_t const land_ps = landing_ps(replay, &cost, link_ps, chip, now_ps);
+        int64_t const land_ps = landing_ps(&replay->servers, &cost, link_ps, chip, now_ps);
         if (land_ps > now_ps) {
             engine_post(replay->engine, land_ps, order_of(replay, EVENT_LAND, stream, chip),
                         channel_of(replay, EVENT_LAND, stream), chip);

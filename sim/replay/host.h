@@ -13,7 +13,15 @@
 #ifndef SIM_REPLAY_HOST_H
 #define SIM_REPLAY_HOST_H
 
-#include "sim/replay/replay_internal.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+
+struct arena;
+struct link_state;
+struct link_waits;
+struct replay;
 
 struct copy_table {
     uint32_t piece_count;

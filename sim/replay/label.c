@@ -4,6 +4,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/replay/links.h"
+#include "sim/replay/state.h"
 
 /* A place in the list of a stream's ops. */
 struct cursor {
@@ -16,7 +17,7 @@ static const struct stream_ops *ops_at(const struct replay *replay, uint32_t str
 {
     const struct role_table *role = role_at(replay, chip);
     SIM_ASSERT(slot < role->role->slot_count);
-    return &replay->stream_ops[role->slot_template[slot] * PROGRAM_STREAMS_MAX + stream];
+    return &replay->streams.ops[role->slot_template[slot] * PROGRAM_STREAMS_MAX + stream];
 }
 
 static struct label label_at(const struct replay *replay, uint32_t stream, uint32_t chip,
@@ -95,14 +96,15 @@ struct label label_of_epoch(struct replay *replay, uint32_t stream, uint32_t chi
 
 void label_op_begin(struct replay *replay, uint32_t plan, uint32_t chip)
 {
-    struct plan_table *table = &replay->plans[plan];
+    struct plan_table *table = &replay->lanes.plans[plan];
     if (table->begun != NULL) table->begun[chip]++;
 }
 
 struct label label_passing(struct replay *replay, const struct lane_table *lane, uint32_t chip,
                            uint32_t hop)
 {
-    struct label_passing *passing = &lane->passing[(uint64_t)(hop - 1) * replay->chip_count + chip];
+    struct label_passing *passing =
+        &lane->route.passing[(uint64_t)(hop - 1) * replay->chip_count + chip];
     SIM_ASSERT(passing->sender != UINT32_MAX);
     uint32_t const each = lane->send_count[position_of(lane, passing->sender)] * lane->piece_count;
     uint32_t const instance = passing->count++ / each;
@@ -120,14 +122,14 @@ struct label_ends label_ends_fixed(const struct replay *replay, const struct lan
     uint32_t sender = chip, at[MACHINE_AXES_MAX];
     if (hop > 0) {
         const struct label_passing *passing =
-            &lane->passing[(uint64_t)(hop - 1) * replay->chip_count + chip];
+            &lane->route.passing[(uint64_t)(hop - 1) * replay->chip_count + chip];
         sender = passing->sender;
         ends.number = (passing->count - 1) %
                       (lane->send_count[position_of(lane, sender)] * lane->piece_count);
     }
     fold_coordinates(replay->fold, sender, at);
     ends.from = machine_chip_at(replay->machine, at);
-    for (uint32_t link = 0; link < lane->hop_count; link++) {
+    for (uint32_t link = 0; link < lane->route.hop_count; link++) {
         uint32_t next[MACHINE_AXES_MAX];
         if (link == hop) ends.at = machine_chip_at(replay->machine, at);
         machine_neighbour(replay->machine, at, route_port(lane, link), next);
@@ -141,13 +143,13 @@ struct label_ends label_ends_fixed(const struct replay *replay, const struct lan
 static void senders_find(const struct replay *replay, const struct lane_table *lane,
                          struct label_passing *passing)
 {
-    uint64_t const rows = lane->hop_count - 1u;
+    uint64_t const rows = lane->route.hop_count - 1u;
     for (uint64_t i = 0; i < rows * replay->chip_count; i++) passing[i].sender = UINT32_MAX;
     for (uint32_t sender = 0; sender < replay->chip_count; sender++) {
         if (lane->send_count[position_of(lane, sender)] == 0) continue;
         uint32_t at = sender;
         for (uint32_t hop = 0; hop < rows; hop++) {
-            at = replay->neighbour[(uint64_t)route_port(lane, hop) * replay->chip_count + at];
+            at = replay->grid.neighbour[(uint64_t)route_port(lane, hop) * replay->chip_count + at];
             SIM_ASSERT(at != UINT32_MAX);
             passing[hop * replay->chip_count + at].sender = sender;
         }
@@ -157,15 +159,15 @@ static void senders_find(const struct replay *replay, const struct lane_table *l
 enum status label_build(struct arena *arena, struct replay *replay, struct error *reterr)
 {
     void *memory = NULL;
-    for (uint32_t i = 0; replay->recording && i < replay->plan_count; i++) {
-        struct plan_table *plan = &replay->plans[i];
+    for (uint32_t i = 0; replay->records.active && i < replay->lanes.plan_count; i++) {
+        struct plan_table *plan = &replay->lanes.plans[i];
         for (uint32_t l = 0; l < plan->lane_count; l++) {
             struct lane_table *lane = &plan->lane[l];
             if (lane->routed != NULL) continue;
-            if (lane->hop_count < 2) {
-                STATUS_TRY(
-                    arena_try(arena, replay->chip_count, sizeof *lane->recorded, &memory, reterr));
-                lane->recorded = memory;
+            if (lane->route.hop_count < 2) {
+                STATUS_TRY(arena_try(arena, replay->chip_count, sizeof *lane->route.recorded,
+                                     &memory, reterr));
+                lane->route.recorded = memory;
                 continue;
             }
             if (plan->begun == NULL) {
@@ -173,10 +175,10 @@ enum status label_build(struct arena *arena, struct replay *replay, struct error
                     arena_try(arena, replay->chip_count, sizeof *plan->begun, &memory, reterr));
                 plan->begun = memory;
             }
-            STATUS_TRY(arena_try(arena, (lane->hop_count - 1u) * (uint64_t)replay->chip_count,
-                                 sizeof *lane->passing, &memory, reterr));
-            lane->passing = memory;
-            senders_find(replay, lane, lane->passing);
+            STATUS_TRY(arena_try(arena, (lane->route.hop_count - 1u) * (uint64_t)replay->chip_count,
+                                 sizeof *lane->route.passing, &memory, reterr));
+            lane->route.passing = memory;
+            senders_find(replay, lane, lane->route.passing);
         }
     }
     return STATUS_OK;

@@ -11,7 +11,13 @@
 #ifndef SIM_REPLAY_LABEL_H
 #define SIM_REPLAY_LABEL_H
 
-#include "sim/replay/replay_internal.h"
+#include <stdint.h>
+
+#include "sim/base/status.h"
+
+struct arena;
+struct lane_table;
+struct replay;
 
 struct label {
     uint16_t template_index;

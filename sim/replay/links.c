@@ -3,12 +3,14 @@
 
 #include "sim/replay/account.h"
 #include "sim/replay/label.h"
+#include "sim/replay/state.h"
+#include "sim/replay/transport.h"
 
 uint32_t route_port(const struct lane_table *lane, uint32_t hop)
 {
     uint32_t leg = 0;
-    while (hop >= lane->leg[leg].hops) hop -= lane->leg[leg++].hops;
-    return lane->leg[leg].port;
+    while (hop >= lane->route.leg[leg].hops) hop -= lane->route.leg[leg++].hops;
+    return lane->route.leg[leg].port;
 }
 
 void link_record(struct replay *replay, const struct lane_table *lane, const struct label *label,
@@ -30,7 +32,7 @@ void link_record(struct replay *replay, const struct lane_table *lane, const str
                                         .stream = (uint8_t)lane->stream,
                                         .lane = (uint16_t)lane->number,
                                         .port = (uint16_t)port};
-    account_record(replay, &record);
+    record_add(&replay->records, &record);
 }
 
 void link_hop_record(struct replay *replay, const struct lane_table *lane, uint32_t hop,
@@ -39,18 +41,19 @@ void link_hop_record(struct replay *replay, const struct lane_table *lane, uint3
     struct label const label = hop == 0 ? label_running(replay, lane->stream, chip)
                                         : label_passing(replay, lane, chip, hop);
     struct label_ends const ends = label_ends_fixed(replay, lane, chip, hop);
-    uint64_t const records = replay->record_count;
+    uint64_t const records = replay->records.count;
     link_record(replay, lane, &label, &ends, chip, port, begin_ps, end_ps, bytes);
-    if (lane->recorded != NULL && replay->record_count > records)
-        lane->recorded[chip] = (uint32_t)replay->record_count;
+    if (lane->route.recorded != NULL && replay->records.count > records)
+        lane->route.recorded[chip] = (uint32_t)replay->records.count;
 }
 
 /* A message at a link of its route: what comes next, and when. */
 static struct port_entry entry_of(const struct replay *replay, struct lane_table *lane,
                                   uint32_t chip, uint32_t units, uint32_t hop, uint32_t slowest)
 {
-    uint32_t const number =
-        lane->passed == NULL ? 0 : lane->passed[(uint64_t)hop * replay->chip_count + chip]++;
+    uint32_t const number = lane->route.passed == NULL
+                                ? 0
+                                : lane->route.passed[(uint64_t)hop * replay->chip_count + chip]++;
     uint32_t const port = route_port(lane, hop);
     uint32_t const kind = link_class_of(replay, chip, port);
     const struct message_cost *cost = cost_at(lane, kind, units);
@@ -63,11 +66,11 @@ static struct port_entry entry_of(const struct replay *replay, struct lane_table
         .work_ps = cost->link_ps,
         .latency_ps = replay->fold->link_classes[kind].latency_ps,
         .chip = chip,
-        .last = hop + 1u == lane->hop_count,
+        .last = hop + 1u == lane->route.hop_count,
         .own = hop == 0,
         .number = number,
     };
-    if (hop == 0) entry.latency_ps += lane->overhead_ps;
+    if (hop == 0) entry.latency_ps += lane->route.overhead_ps;
     if (entry.last) {
         entry.order |= arrival_number(number);
         return entry;
@@ -83,7 +86,7 @@ static struct port_place place_of(struct replay *replay, uint32_t port, uint32_t
     struct link_state *link = link_at(replay, port, chip);
     return (struct port_place){
         .link = link,
-        .waits = replay->waits == NULL ? NULL : &replay->waits[link - replay->links],
+        .waits = replay->grid.waits == NULL ? NULL : &replay->grid.waits[link - replay->grid.links],
         .kind = link_class_of(replay, chip, port),
         .port = port,
         .chip = chip,
@@ -95,12 +98,13 @@ int64_t message_share(struct replay *replay, struct lane_table *lane, uint32_t c
 {
     struct port_entry entry = entry_of(replay, lane, chip, units, hop, slowest);
     struct port_place const place = place_of(replay, route_port(lane, hop), chip);
-    uint64_t const records = replay->record_count;
+    uint64_t const records = replay->records.count;
     entry.tail_ps = tail_ps;
-    if (replay->recording && replay->chips[chip].shown) { /* Its end is mended when it is known. */
+    if (replay->records.active &&
+        replay->chips[chip].shown) { /* Its end is mended when it is known. */
         link_hop_record(replay, lane, hop, chip, place.port, now_ps, now_ps + entry.work_ps,
                         cost_at(lane, place.kind, units)->bytes);
-        if (replay->record_count > records) entry.record = (uint32_t)replay->record_count;
+        if (replay->records.count > records) entry.record = (uint32_t)replay->records.count;
     }
     return promise_share(replay, &place, &entry, cost_at(lane, place.kind, units)->bytes, now_ps);
 }
@@ -110,24 +114,24 @@ int64_t message_forward(struct replay *replay, struct lane_table *lane, uint32_t
                         int64_t tail_ps)
 {
     uint32_t const port = route_port(lane, hop);
-    uint32_t const next = replay->neighbour[(uint64_t)port * replay->chip_count + chip];
+    uint32_t const next = replay->grid.neighbour[(uint64_t)port * replay->chip_count + chip];
     struct link_state *link = link_at(replay, port, chip);
     SIM_ASSERT(next != UINT32_MAX);
     if (promise_meets(replay, link, lane->stream, lane, now_ps))
         return message_share(replay, lane, chip, units, hop, slowest, now_ps, tail_ps);
     struct port_entry entry = entry_of(replay, lane, chip, units, hop, slowest);
     const struct message_cost *cost = cost_at(lane, link_class_of(replay, chip, port), units);
-    uint64_t const records = replay->record_count;
+    uint64_t const records = replay->records.count;
     int64_t depart_ps = 0;
     int64_t const start_ps =
         link_take(replay, link, lane, hop, port, chip, cost, now_ps, tail_ps, &depart_ps);
     engine_post(replay->engine, (entry.last ? depart_ps : start_ps) + entry.latency_ps, entry.order,
                 channel_of(replay, entry.last ? EVENT_ARRIVE : EVENT_HOP, lane->number), next);
-    if (lane->passed != NULL) {
+    if (lane->route.passed != NULL) {
         struct port_place const place = place_of(replay, port, chip);
         entry.work_ps = depart_ps - start_ps;
         entry.end_ps = depart_ps;
-        if (replay->record_count > records) entry.record = (uint32_t)replay->record_count;
+        if (replay->records.count > records) entry.record = (uint32_t)replay->records.count;
         promise_keep(replay, &place, &entry, now_ps);
     }
     return depart_ps;
@@ -137,10 +141,10 @@ int64_t message_depart(struct replay *replay, struct lane_table *lane, uint32_t 
                        uint32_t units, int64_t now_ps)
 {
     int64_t const work_ps = cost_at(lane, 0, units)->read_ps;
-    int64_t const read_ps = dma_read_ps(replay, chip, work_ps, now_ps);
+    int64_t const read_ps = dma_read_ps(&replay->servers, chip, work_ps, now_ps);
     int64_t const depart_ps = message_forward(replay, lane, chip, units, 0, 0, now_ps, read_ps);
-    dma_leave(replay, &lane->reads[chip], chip, work_ps, now_ps,
-              promise_left_ps(&lane->links[chip], depart_ps));
+    dma_leave(&replay->servers, &lane->route.reads[chip], chip, work_ps, now_ps,
+              promise_left_ps(&lane->route.links[chip], depart_ps));
     return depart_ps;
 }
 

@@ -15,7 +15,7 @@ static inline struct lane_table *lane_of_order(struct replay *replay, uint64_t o
     uint32_t const stream = order_stream(order);
     uint32_t const lane = order_field(order, ORDER_LANE_SHIFT, ORDER_LANE_BITS);
     uint32_t const plan = order_field(order, ORDER_PLAN_SHIFT, ORDER_PLAN_BITS);
-    return &replay->plans[plan].lane[lane - replay->lane_first[stream]];
+    return &replay->lanes.plans[plan].lane[lane - replay->lanes.first[stream]];
 }
 
 static inline uint32_t position_of(const struct lane_table *lane, uint32_t chip)
@@ -32,7 +32,7 @@ static inline uint32_t link_class_of(const struct replay *replay, uint32_t chip,
 static inline const struct message_cost *cost_at(const struct lane_table *lane, uint32_t kind,
                                                  uint32_t units)
 {
-    return &lane->cost[(uint64_t)kind * (lane->units_max + 1) + units];
+    return &lane->costs.cost[(uint64_t)kind * (lane->costs.units_max + 1) + units];
 }
 
 struct label;
@@ -64,18 +64,19 @@ static inline int64_t link_take(struct replay *replay, struct link_state *link,
         *ret_depart_ps = link->free_ps = TIME_PS_END;
         return start_ps;
     }
-    if (start_ps - now_ps > replay->queued_ps[port]) replay->queued_ps[port] = start_ps - now_ps;
+    if (start_ps - now_ps > replay->tally.queued_ps[port])
+        replay->tally.queued_ps[port] = start_ps - now_ps;
     link->free_ps = depart_ps;
     link->busy_ps += cost->link_ps;
     link->bytes += cost->bytes;
     link->stream = lane->stream;
     link->lane = lane->number;
-    if (replay->waits != NULL) {
-        replay->waits[link - replay->links].waited_ps += (uint64_t)(start_ps - now_ps);
-        replay->waits[link - replay->links].messages++;
+    if (replay->grid.waits != NULL) {
+        replay->grid.waits[link - replay->grid.links].waited_ps += (uint64_t)(start_ps - now_ps);
+        replay->grid.waits[link - replay->grid.links].messages++;
     }
-    replay->transfers++;
-    if (replay->recording && replay->chips[chip].shown)
+    replay->tally.transfers++;
+    if (replay->records.active && replay->chips[chip].shown)
         link_hop_record(replay, lane, hop, chip, port, start_ps, depart_ps, cost->bytes);
     *ret_depart_ps = depart_ps;
     return start_ps;
@@ -101,17 +102,18 @@ int64_t message_depart(struct replay *replay, struct lane_table *lane, uint32_t 
 static inline int64_t message_send(struct replay *replay, struct lane_table *lane, uint32_t chip,
                                    uint32_t units, int64_t now_ps)
 {
-    if (!lane->plain) return message_depart(replay, lane, chip, units, now_ps);
+    if (!lane->route.plain) return message_depart(replay, lane, chip, units, now_ps);
     const struct message_cost *cost = cost_at(lane, 0, units);
     int64_t depart_ps = 0;
-    if (promise_meets(replay, &lane->links[chip], lane->stream, lane, now_ps))
+    if (promise_meets(replay, &lane->route.links[chip], lane->stream, lane, now_ps))
         return message_depart(replay, lane, chip, units, now_ps);
-    (void)link_take(replay, &lane->links[chip], lane, 0, lane->leg[0].port, chip, cost, now_ps, 0,
-                    &depart_ps);
-    replay->hbm[chip].dma_ps += cost->read_ps;
-    reads_add(&lane->reads[chip], cost->read_ps, now_ps, depart_ps);
-    engine_post(replay->engine, depart_ps + lane->latency_ps, lane->arrive_order | units,
-                channel_of(replay, EVENT_ARRIVE, lane->number), lane->neighbours[chip]);
+    (void)link_take(replay, &lane->route.links[chip], lane, 0, lane->route.leg[0].port, chip, cost,
+                    now_ps, 0, &depart_ps);
+    replay->servers.hbm[chip].dma_ps += cost->read_ps;
+    reads_add(&lane->route.reads[chip], cost->read_ps, now_ps, depart_ps);
+    engine_post(replay->engine, depart_ps + lane->route.latency_ps,
+                lane->route.arrive_order | units, channel_of(replay, EVENT_ARRIVE, lane->number),
+                lane->route.neighbours[chip]);
     return depart_ps;
 }
 

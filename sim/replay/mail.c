@@ -6,6 +6,7 @@
 #include "sim/replay/account.h"
 #include "sim/replay/links.h"
 #include "sim/replay/route.h"
+#include "sim/replay/state.h"
 
 static uint64_t index_of(const struct replay *replay, uint32_t stream, uint32_t chip)
 {
@@ -25,9 +26,10 @@ static uint32_t receiver_of(const struct replay *replay, const struct lane_table
         plan_item_peer(plan, lane->item, from->at, peer, to.at);
         return route_chip(replay->routes, &to);
     }
-    for (uint32_t leg = 0; leg < lane->leg_count; leg++)
-        for (uint32_t hop = 0; hop < lane->leg[leg].hops; hop++)
-            chip = replay->neighbour[(uint64_t)lane->leg[leg].port * replay->chip_count + chip];
+    for (uint32_t leg = 0; leg < lane->route.leg_count; leg++)
+        for (uint32_t hop = 0; hop < lane->route.leg[leg].hops; hop++)
+            chip = replay->grid
+                       .neighbour[(uint64_t)lane->route.leg[leg].port * replay->chip_count + chip];
     return chip;
 }
 
@@ -37,8 +39,8 @@ static uint32_t receiver_of(const struct replay *replay, const struct lane_table
 static void senders_find(struct replay *replay)
 {
     struct mail *mail = replay->mail;
-    for (uint32_t i = 0; i < replay->plan_count; i++) {
-        const struct plan_table *plan = &replay->plans[i];
+    for (uint32_t i = 0; i < replay->lanes.plan_count; i++) {
+        const struct plan_table *plan = &replay->lanes.plans[i];
         if (replay->program->stream[plan->stream].kind != PROGRAM_OP_SEND) continue;
         const struct lane_table *lane = &plan->lane[0];
         for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
@@ -122,7 +124,7 @@ static void arrival_record(struct replay *replay, uint32_t stream, uint32_t chip
         .kind = TRACE_ARRIVAL,
         .stream = (uint8_t)stream,
         .inbox = (uint16_t)inbox};
-    account_record(replay, &record);
+    record_add(&replay->records, &record);
 }
 
 void mail_arrive(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
@@ -134,7 +136,7 @@ void mail_arrive(struct replay *replay, uint32_t stream, uint32_t chip, int64_t 
     uint32_t const sender = mail->sender[from], number = mail->came[from]++;
     SIM_ASSERT(sender != UINT32_MAX);
     uint32_t const came = ++mail->came[to];
-    if (replay->recording) arrival_record(replay, stream, chip, sender, number, now_ps);
+    if (replay->records.active) arrival_record(replay, stream, chip, sender, number, now_ps);
     if (stream_at(replay, inbox, chip)->phase != STREAM_RUNS) return;
     if (came < streams_needs(replay, inbox, chip)->arrivals) return;
     mail->transfer_ps[to] =
@@ -212,5 +214,5 @@ uint64_t mail_bound(const struct replay *replay, uint32_t stream)
         uint64_t const total = replay->program->roles[role].stream_total[stream];
         most = total > most ? total : most;
     }
-    return (replay->steps_max > 1 ? 2 * most : most) + 1;
+    return (replay->steps.max > 1 ? 2 * most : most) + 1;
 }

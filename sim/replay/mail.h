@@ -13,7 +13,13 @@
 #ifndef SIM_REPLAY_MAIL_H
 #define SIM_REPLAY_MAIL_H
 
-#include "sim/replay/replay_internal.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+
+struct arena;
+struct replay;
 
 /* The idle time of a chip. */
 struct mail_wait {

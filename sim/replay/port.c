@@ -162,7 +162,7 @@ bool ports_wanted(const struct replay *replay)
 
 static uint64_t link_count(const struct replay *replay)
 {
-    uint64_t count = (uint64_t)replay->port_count * replay->chip_count;
+    uint64_t count = (uint64_t)replay->grid.port_count * replay->chip_count;
     for (uint32_t index = 0; index < replay->routes->level_count; index++)
         for (uint32_t t = 0; t < replay->routes->level[index].level->tier_count; t++) {
             const struct tier_links *tier = &replay->routes->level[index].tier[t];
@@ -175,13 +175,13 @@ static uint64_t link_count(const struct replay *replay)
 static enum status passed_build(struct arena *arena, struct replay *replay, struct error *reterr)
 {
     void *memory = NULL;
-    for (uint32_t i = 0; i < replay->plan_count; i++)
-        for (uint32_t l = 0; l < replay->plans[i].lane_count; l++) {
-            struct lane_table *lane = &replay->plans[i].lane[l];
-            if (lane->routed != NULL || lane->hop_count < 2) continue;
-            STATUS_TRY(arena_try(arena, lane->hop_count * (uint64_t)replay->chip_count,
-                                 sizeof *lane->passed, &memory, reterr));
-            lane->passed = memory;
+    for (uint32_t i = 0; i < replay->lanes.plan_count; i++)
+        for (uint32_t l = 0; l < replay->lanes.plans[i].lane_count; l++) {
+            struct lane_table *lane = &replay->lanes.plans[i].lane[l];
+            if (lane->routed != NULL || lane->route.hop_count < 2) continue;
+            STATUS_TRY(arena_try(arena, lane->route.hop_count * (uint64_t)replay->chip_count,
+                                 sizeof *lane->route.passed, &memory, reterr));
+            lane->route.passed = memory;
         }
     return STATUS_OK;
 }

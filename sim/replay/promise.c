@@ -3,6 +3,7 @@
 
 #include "sim/replay/links.h"
 #include "sim/replay/routed.h"
+#include "sim/replay/transport.h"
 
 static const uint64_t kind_mask = ~(UINT64_C(7) << ORDER_KIND_SHIFT);
 
@@ -12,7 +13,7 @@ static uint32_t payload_of(const struct replay *replay, const struct port_entry 
     if (entry->lane->routed != NULL) return entry->chip;
     uint32_t const port =
         order_field(entry->order, ORDER_PORT_SHIFT, ORDER_KIND_SHIFT - ORDER_PORT_SHIFT);
-    return replay->neighbour[(uint64_t)port * replay->chip_count + entry->chip];
+    return replay->grid.neighbour[(uint64_t)port * replay->chip_count + entry->chip];
 }
 
 /* The arrival at the end of the whole way: its order, payload, name, and how long after the tail
@@ -30,7 +31,7 @@ static struct arrival arrival_of(struct replay *replay, const struct port_entry 
     struct arrival arrival = {
         .order = entry->order, .payload = payload_of(replay, entry), .after_ps = entry->latency_ps};
     if (entry->last) {
-        if (lane->routed == NULL && lane->hop_count == 1) {
+        if (lane->routed == NULL && lane->route.hop_count == 1) {
             int64_t const depart_ps =
                 entry->end_ps > entry->tail_ps ? entry->end_ps : entry->tail_ps;
             arrival.stamp = depart_ps + entry->latency_ps;
@@ -46,15 +47,16 @@ static struct arrival arrival_of(struct replay *replay, const struct port_entry 
     uint32_t const units = order_field(entry->order, 0, ORDER_UNITS_BITS);
     uint32_t slowest = order_field(entry->order, ORDER_CLASS_SHIFT, ORDER_CLASS_BITS);
     for (uint32_t hop = order_field(entry->order, ORDER_HOP_SHIFT, ORDER_HOP_BITS);
-         hop < lane->hop_count; hop++) {
+         hop < lane->route.hop_count; hop++) {
         uint32_t const port = route_port(lane, hop);
         uint32_t const kind = link_class_of(replay, arrival.payload, port);
         int64_t const latency_ps = replay->fold->link_classes[kind].latency_ps;
-        bool const last = hop + 1u == lane->hop_count;
+        bool const last = hop + 1u == lane->route.hop_count;
         if (cost_at(lane, kind, units)->link_ps > cost_at(lane, slowest, units)->link_ps)
             slowest = kind;
         arrival.after_ps += last || latency_ps > 0 ? latency_ps : 1;
-        arrival.payload = replay->neighbour[(uint64_t)port * replay->chip_count + arrival.payload];
+        arrival.payload =
+            replay->grid.neighbour[(uint64_t)port * replay->chip_count + arrival.payload];
         arrival.order = order_make(EVENT_ARRIVE, port, lane->stream, lane->number) |
                         (uint64_t)lane->plan->index << ORDER_PLAN_SHIFT | units |
                         (uint64_t)slowest << ORDER_CLASS_SHIFT | arrival_number(entry->number);
@@ -149,7 +151,8 @@ static void promises_check(struct replay *replay, const struct port_place *place
 static bool lane_on_port(const struct replay *replay, struct lane_table *lane, uint32_t port,
                          uint32_t chip, int64_t now_ps, struct port_entry *ret_entry)
 {
-    if (lane->routed != NULL || lane->hop_count != 1 || lane->leg[0].port != port) return false;
+    if (lane->routed != NULL || lane->route.hop_count != 1 || lane->route.leg[0].port != port)
+        return false;
     const struct lane_state *state = &lane->states[chip];
     if (state->sent == 0 || state->free_ps <= now_ps || state->free_ps == lane_held_ps)
         return false;
@@ -159,10 +162,10 @@ static bool lane_on_port(const struct replay *replay, struct lane_table *lane, u
     uint32_t const kind = link_class_of(replay, chip, port);
     *ret_entry = (struct port_entry){
         .lane = lane,
-        .order = lane->arrive_order | units | (uint64_t)kind << ORDER_CLASS_SHIFT,
+        .order = lane->route.arrive_order | units | (uint64_t)kind << ORDER_CLASS_SHIFT,
         .work_ps = cost_at(lane, kind, units)->link_ps,
         .end_ps = state->free_ps,
-        .latency_ps = replay->fold->link_classes[kind].latency_ps + lane->overhead_ps,
+        .latency_ps = replay->fold->link_classes[kind].latency_ps + lane->route.overhead_ps,
         .chip = chip,
         .last = true,
         .own = true,
@@ -177,7 +180,7 @@ static void lanes_keep(struct replay *replay, const struct port_place *place,
     for (uint32_t stream = 0; stream < replay->stream_count; stream++) {
         uint16_t const running = *running_at(replay, stream, place->chip);
         if (running == RUNNING_NONE) continue;
-        struct plan_table *plan = &replay->plans[running];
+        struct plan_table *plan = &replay->lanes.plans[running];
         for (uint32_t i = 0; i < plan->lane_count; i++) {
             struct port_entry entry;
             if (!lane_on_port(replay, &plan->lane[i], place->port, place->chip, now_ps, &entry))
@@ -282,7 +285,8 @@ static void count(struct replay *replay, const struct port_place *place, uint64_
 {
     struct link_state *link = place->link;
     int64_t const waited_ps = end_ps - work_ps - now_ps;
-    if (waited_ps > replay->queued_ps[place->port]) replay->queued_ps[place->port] = waited_ps;
+    if (waited_ps > replay->tally.queued_ps[place->port])
+        replay->tally.queued_ps[place->port] = waited_ps;
     if (place->waits != NULL) {
         place->waits->waited_ps += (uint64_t)waited_ps;
         place->waits->messages++;
@@ -290,7 +294,7 @@ static void count(struct replay *replay, const struct port_place *place, uint64_
     link->free_ps += work_ps;
     link->busy_ps += work_ps;
     link->bytes += bytes;
-    replay->transfers++;
+    replay->tally.transfers++;
 }
 
 int64_t promise_share(struct replay *replay, const struct port_place *place,
@@ -381,7 +385,7 @@ static void place_find(struct replay *replay, uint64_t order, uint32_t chip,
     struct link_state *link = link_at(replay, port, chip);
     *ret_place = (struct port_place){
         .link = link,
-        .waits = replay->waits == NULL ? NULL : &replay->waits[link - replay->links],
+        .waits = replay->grid.waits == NULL ? NULL : &replay->grid.waits[link - replay->grid.links],
         .kind = link_class_of(replay, chip, port),
         .port = port,
         .chip = chip};

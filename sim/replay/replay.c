@@ -12,6 +12,9 @@
 #include "sim/replay/mail.h"
 #include "sim/replay/promise.h"
 #include "sim/replay/routed.h"
+#include "sim/replay/state.h"
+#include "sim/replay/tables.h"
+#include "sim/replay/transport.h"
 
 static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t order,
                    const uint32_t *chips, uint32_t count)
@@ -87,7 +90,7 @@ static void look_ahead(void *owner, uint64_t order, uint32_t chip)
     }
     __builtin_prefetch(lane_at(replay, lane, chip), 1);
     if (port != ORDER_ROUTED) __builtin_prefetch(link_at(replay, port, chip), 1);
-    __builtin_prefetch(&replay->hbm[chip], 1);
+    __builtin_prefetch(&replay->servers.hbm[chip], 1);
     __builtin_prefetch(running_at(replay, stream, chip));
 }
 
@@ -95,9 +98,9 @@ static bool watch(void *owner, int64_t now_ps, uint64_t event_count)
 {
     struct replay *replay = owner;
     struct replay_progress const progress = {
-        .share = replay->compute_parts_total == 0
+        .share = replay->tally.parts_total == 0
                      ? 0.0
-                     : (double)replay->compute_parts_done / (double)replay->compute_parts_total,
+                     : (double)replay->tally.parts_done / (double)replay->tally.parts_total,
         .events = event_count,
         .now_ps = now_ps,
     };
@@ -115,12 +118,12 @@ static enum status state_build(struct arena *arena, struct replay *replay, struc
     replay->array = memory;
     REPLAY_STATE_TABLE(X)
 #undef X
-    memset(replay->running, 0xff, stream_rows * sizeof *replay->running);
-    if (!replay->options->count_waits) replay->waits = NULL;
+    memset(replay->lanes.running, 0xff, stream_rows * sizeof *replay->lanes.running);
+    if (!replay->options->count_waits) replay->grid.waits = NULL;
     for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
         if (replay->fold->chip_class != NULL)
             replay->chips[chip].chip_class = replay->fold->chip_class[chip];
-        replay->finished_ps[chip] = TIME_PS_NEVER;
+        replay->steps.finished_ps[chip] = TIME_PS_NEVER;
         replay->chips[chip].first_begin_ps = TIME_PS_NEVER;
         uint32_t at[MACHINE_AXES_MAX];
         fold_coordinates(replay->fold, chip, at);
@@ -128,11 +131,11 @@ static enum status state_build(struct arena *arena, struct replay *replay, struc
         replay->chips[chip].role = (uint16_t)role;
         struct role_table *table = &replay->roles[role];
         table->pass_chip = table->pass_chip < chip ? table->pass_chip : chip;
-        replay->compute_parts_total += program->roles[role].stream_total[PROGRAM_COMPUTE];
+        replay->tally.parts_total += program->roles[role].stream_total[PROGRAM_COMPUTE];
     }
     for (uint64_t i = 0; i < stream_rows; i++) {
-        replay->streams[i].wake_done = UINT32_MAX;
-        replay->streams[i].wake_begun = UINT32_MAX;
+        replay->streams.states[i].wake_done = UINT32_MAX;
+        replay->streams.states[i].wake_begun = UINT32_MAX;
     }
     return STATUS_OK;
 }
@@ -145,7 +148,7 @@ static void shown_mark(struct replay *replay)
         uint32_t const chip =
             fold_replayed_chip(replay->fold, replay->machine, replay->options->shown_chips[i]);
         replay->chips[chip].shown = true;
-        replay->recording = true;
+        replay->records.active = true;
     }
 }
 
@@ -162,15 +165,15 @@ static uint64_t lane_bound(const struct replay *replay, const struct lane_table 
         sends = count > sends ? count : sends;
     }
     uint64_t const all = 2 * sends + 2;
-    if (lane->hop_count > 1 || replay->dma_may_exceed) return 2 * all;
+    if (lane->route.hop_count > 1 || replay->servers.may_exceed) return 2 * all;
     int64_t latency_ps = 0, fastest_ps = INT64_MAX;
     for (uint32_t kind = 0; kind < replay->fold->link_class_count; kind++) {
-        int64_t const link_ps = lane->cost[kind * (lane->units_max + 1u) + 1].link_ps;
+        int64_t const link_ps = lane->costs.cost[kind * (lane->costs.units_max + 1u) + 1].link_ps;
         int64_t const hop_ps = replay->fold->link_classes[kind].latency_ps;
         fastest_ps = link_ps < fastest_ps ? link_ps : fastest_ps;
         latency_ps = hop_ps > latency_ps ? hop_ps : latency_ps;
     }
-    latency_ps += replay->message_overhead_ps;
+    latency_ps += replay->machine->chip.message_overhead_ps;
     uint64_t const wire = (uint64_t)(latency_ps / (fastest_ps > 0 ? fastest_ps : 1)) + 3;
     return wire < all ? wire : all;
 }
@@ -189,16 +192,16 @@ static const uint64_t shared_pending_max = UINT64_C(1) << 21;
 static uint64_t pending_bound(const struct replay *replay, bool *ret_is_limit)
 {
     uint64_t lanes_most[256] = {0}, routed_most[256] = {0};
-    for (uint32_t i = 0; i < replay->plan_count; i++) {
-        for (uint32_t lane = 0; lane < replay->plans[i].lane_count; lane++) {
-            const struct lane_table *table = &replay->plans[i].lane[lane];
+    for (uint32_t i = 0; i < replay->lanes.plan_count; i++) {
+        for (uint32_t lane = 0; lane < replay->lanes.plans[i].lane_count; lane++) {
+            const struct lane_table *table = &replay->lanes.plans[i].lane[lane];
             if (table->posts) continue;
             uint64_t *most = table->routed != NULL ? &routed_most[lane] : &lanes_most[lane];
             uint64_t const bound = lane_bound(replay, table);
             if (bound > *most) *most = bound;
         }
     }
-    uint64_t each = 2 * (uint64_t)replay->stream_count + 2 * (uint64_t)replay->lane_count + 2;
+    uint64_t each = 2 * (uint64_t)replay->stream_count + 2 * (uint64_t)replay->lanes.count + 2;
     uint64_t routed = 0;
     for (uint32_t stream = 0; stream < replay->stream_count; stream++) {
         if (replay->program->stream[stream].kind == PROGRAM_OP_SEND) {
@@ -238,7 +241,7 @@ static const char *waits_for(struct arena *arena, struct replay *replay, uint32_
     if (state->phase == STREAM_RUNS && stream != PROGRAM_COMPUTE) {
         uint32_t missing = 0;
         for (uint32_t i = 0; i < replay->program->stream[stream].lane_count; i++) {
-            const struct lane_state *lane = lane_at(replay, replay->lane_first[stream] + i, chip);
+            const struct lane_state *lane = lane_at(replay, replay->lanes.first[stream] + i, chip);
             missing += lane->arrivals - lane->counted;
         }
         return arena_format(arena, "%u messages of its group that did not arrive", missing);
@@ -265,7 +268,7 @@ static enum status stuck_check(struct arena *arena, struct replay *replay, struc
 {
     uint32_t stuck = 0, first_chip = 0, first_stream = 0;
     for (uint32_t chip = replay->chip_count; chip-- > 0;) {
-        if (replay->finished_ps[chip] != TIME_PS_NEVER) continue;
+        if (replay->steps.finished_ps[chip] != TIME_PS_NEVER) continue;
         stuck++;
         first_chip = chip;
         for (uint32_t stream = replay->stream_count; stream-- > 0;)
@@ -303,7 +306,7 @@ static enum status replay_make(struct arena *arena, const struct replay_options 
     replay->program = program;
     replay->fold = fold;
     replay->options = options;
-    replay->steps_max = steps_max;
+    replay->steps.max = steps_max;
     STATUS_TRY(tables_build(arena, replay, reterr));
     STATUS_TRY(state_build(arena, replay, reterr));
     tables_attach(replay);
@@ -346,7 +349,7 @@ static enum status begin_early(struct arena *arena, struct replay *whole, struct
     struct error error = {.status = STATUS_OK};
     bool worthwhile = false;
     if (fold != NULL && !whole->options->record) {
-        STATUS_TRY(replay_make(arena, whole->options, whole->steps_max, whole->machine,
+        STATUS_TRY(replay_make(arena, whole->options, whole->steps.max, whole->machine,
                                whole->program, fold, &early, reterr));
         STATUS_TRY(early_prepare(arena, early, whole, &worthwhile, reterr));
     }
@@ -383,10 +386,10 @@ static enum status play(struct arena *arena, struct replay *replay, struct trace
     STATUS_TRY(stuck_check(arena, replay, reterr));
     /* Each event that was to be passed over has come, so no message has arrived twice. */
     SIM_ASSERT(replay->ports == NULL || replay->ports->void_left == 0);
-    if (replay->record_failed) {
+    if (replay->records.failed) {
         return error_set(reterr, STATUS_NO_MEMORY, "/run",
                          "no memory for the timeline after %llu records",
-                         (unsigned long long)replay->record_count);
+                         (unsigned long long)replay->records.count);
     }
     return account_results(arena, replay, ret_trace, reterr);
 }
@@ -402,10 +405,10 @@ static enum status period_play(struct arena *arena, const struct replay_options 
     STATUS_TRY(replay_make(arena, options, steps_max, machine, program, fold, &replay, reterr));
     STATUS_TRY(begin_early(arena, replay, reterr));
     STATUS_TRY(run(replay, reterr));
-    *ret_period = replay->period;
-    if (replay->period.steps > 0) return STATUS_OK;
+    *ret_period = replay->steps.period;
+    if (replay->steps.period.steps > 0) return STATUS_OK;
     STATUS_TRY(stuck_check(arena, replay, reterr));
-    *ret_period = period_of(replay->step_end_ps, replay->chip_count, steps_max);
+    *ret_period = period_of(replay->steps.end_ps, replay->chip_count, steps_max);
     return STATUS_OK;
 }
 
@@ -438,7 +441,7 @@ enum status replay_run(struct arena *arena, const struct replay_options *options
     SIM_ASSERT(options->steps_max <= REPLAY_STEPS_MAX);
     STATUS_TRY(replay_make(arena, options, 0, machine, program, fold, &replay, reterr));
     enum status const status = play(arena, replay, ret_trace, reterr);
-    free(replay->record);
+    free(replay->records.record);
     if (status != STATUS_OK) return status;
     /* Records and results speak of the machine's chips. */
     for (uint64_t i = 0; i < ret_trace->record_count; i++)

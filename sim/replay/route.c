@@ -247,8 +247,9 @@ struct route_link route_grid_link(struct replay *replay, const struct place *her
                               : replay->fold->link_class[(uint64_t)chip * MACHINE_PORTS_MAX + port];
     int64_t const latency_ps = replay->fold->link_classes[kind].latency_ps;
     uint64_t const index = (uint64_t)port * replay->chip_count + chip;
-    return (struct route_link){.link = &replay->links[index],
-                               .waits = replay->waits == NULL ? NULL : &replay->waits[index],
+    return (struct route_link){.link = &replay->grid.links[index],
+                               .waits =
+                                   replay->grid.waits == NULL ? NULL : &replay->grid.waits[index],
                                .chip = chip,
                                .port = (uint8_t)port,
                                .kind = (uint8_t)kind,

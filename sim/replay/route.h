@@ -13,7 +13,7 @@
 #ifndef SIM_REPLAY_ROUTE_H
 #define SIM_REPLAY_ROUTE_H
 
-#include "sim/replay/replay_internal.h"
+#include "sim/replay/state.h"
 
 enum {
     ROUTE_KINDS_MAX = FOLD_LINK_CLASSES_MAX + LEVELS_MAX * LEVEL_TIERS_MAX,
@@ -203,12 +203,13 @@ static inline void route_leg_find(struct replay *replay, const struct route_leg 
     }
     int64_t const latency_ps = replay->fold->link_classes[0].latency_ps;
     uint64_t const index = (uint64_t)leg->port * replay->chip_count + chip;
-    *ret_link = (struct route_link){.link = &replay->links[index],
-                                    .waits = replay->waits == NULL ? NULL : &replay->waits[index],
-                                    .chip = chip,
-                                    .port = leg->port,
-                                    .latency_ps = latency_ps > 0 ? latency_ps : 1,
-                                    .last = leg->last};
+    *ret_link =
+        (struct route_link){.link = &replay->grid.links[index],
+                            .waits = replay->grid.waits == NULL ? NULL : &replay->grid.waits[index],
+                            .chip = chip,
+                            .port = leg->port,
+                            .latency_ps = latency_ps > 0 ? latency_ps : 1,
+                            .last = leg->last};
 }
 
 #endif

@@ -7,6 +7,8 @@
 #include "sim/replay/landing.h"
 #include "sim/replay/links.h"
 #include "sim/replay/promise.h"
+#include "sim/replay/state.h"
+#include "sim/replay/transport.h"
 #include "sim/replay/tree.h"
 
 /* What all messages of a batch have in common. */
@@ -239,10 +241,10 @@ static int64_t message_share_link(struct replay *replay, struct lane_table *lane
 {
     struct port_entry entry = entry_of(lane, sender, message, at, order, tail_ps, overhead_ps);
     struct port_place const place = place_of(at);
-    uint64_t const records = replay->record_count;
-    if (replay->recording)
+    uint64_t const records = replay->records.count;
+    if (replay->records.active)
         message_record(replay, lane, sender, message, at, now_ps, now_ps + entry.work_ps);
-    if (replay->record_count > records) entry.record = (uint32_t)replay->record_count;
+    if (replay->records.count > records) entry.record = (uint32_t)replay->records.count;
     return promise_share(replay, &place, &entry, message->cost->memory.bytes, now_ps);
 }
 
@@ -266,8 +268,8 @@ static int64_t message_take(struct replay *replay, struct lane_table *lane, uint
         engine_post(replay->engine, TIME_PS_END, order, 0, sender);
         return link->free_ps = TIME_PS_END;
     }
-    if (start_ps - now_ps > replay->queued_ps[at->port])
-        replay->queued_ps[at->port] = start_ps - now_ps;
+    if (start_ps - now_ps > replay->tally.queued_ps[at->port])
+        replay->tally.queued_ps[at->port] = start_ps - now_ps;
     if (at->waits != NULL) {
         at->waits->waited_ps += (uint64_t)(start_ps - now_ps);
         at->waits->messages++;
@@ -277,9 +279,10 @@ static int64_t message_take(struct replay *replay, struct lane_table *lane, uint
     link->bytes += cost->memory.bytes;
     link->stream = lane->stream;
     link->lane = lane->number;
-    replay->transfers++;
-    uint64_t const records = replay->record_count;
-    if (replay->recording) message_record(replay, lane, sender, message, at, start_ps, depart_ps);
+    replay->tally.transfers++;
+    uint64_t const records = replay->records.count;
+    if (replay->records.active)
+        message_record(replay, lane, sender, message, at, start_ps, depart_ps);
     int64_t const latency_ps = at->latency_ps + overhead_ps;
     enum replay_event const event = at->last ? EVENT_ARRIVE : EVENT_HOP;
     engine_post(replay->engine, (at->last ? depart_ps : start_ps) + latency_ps,
@@ -289,7 +292,7 @@ static int64_t message_take(struct replay *replay, struct lane_table *lane, uint
         struct port_entry entry = entry_of(lane, sender, message, at, order, tail_ps, overhead_ps);
         struct port_place const place = place_of(at);
         entry.end_ps = link->free_ps;
-        if (replay->record_count > records) entry.record = (uint32_t)replay->record_count;
+        if (replay->records.count > records) entry.record = (uint32_t)replay->records.count;
         promise_keep(replay, &place, &entry, now_ps);
     }
     return depart_ps;
@@ -365,11 +368,11 @@ int64_t routed_send(struct replay *replay, struct lane_table *lane, uint32_t chi
     passed_count(replay, lane, chip, &message);
     uint32_t const network = route_network(at->port);
     int64_t const work_ps = message.cost->memory.read_ps;
-    int64_t const read_ps = dma_read_ps(replay, chip, work_ps, now_ps);
+    int64_t const read_ps = dma_read_ps(&replay->servers, chip, work_ps, now_ps);
     int64_t const depart_ps = message_take(replay, lane, chip, &message, at, order, now_ps, read_ps,
                                            lane->routed->overhead_ps[network]);
-    uint32_t const way = network == 0 ? at->port : replay->port_count + network - 1;
-    dma_leave(replay, reads_at(replay, way, chip), chip, work_ps, now_ps,
+    uint32_t const way = network == 0 ? at->port : replay->grid.port_count + network - 1;
+    dma_leave(&replay->servers, reads_at(&replay->servers, way, chip), chip, work_ps, now_ps,
               promise_left_ps(at->link, depart_ps));
     return depart_ps;
 }
@@ -429,9 +432,9 @@ void routed_arrive(struct replay *replay, uint64_t order, const uint32_t *chips,
         digest_add(replay, now_ps, order, chips[i]);
         const struct message_cost *cost = &message.cost->memory;
         bool const looks_back =
-            landing_looks_back(replay, cost, chip, message.cost->slowest_ps, now_ps);
+            landing_looks_back(&replay->servers, cost, chip, message.cost->slowest_ps, now_ps);
         int64_t const link_ps = looks_back ? own_ps(replay, lane, chips[i], &message) : 0;
-        int64_t const land_ps = landing_ps(replay, cost, link_ps, chip, now_ps);
+        int64_t const land_ps = landing_ps(&replay->servers, cost, link_ps, chip, now_ps);
         if (land_ps > now_ps)
             engine_post(replay->engine, land_ps, order | (uint64_t)EVENT_LAND << ORDER_KIND_SHIFT,
                         channel_of(replay, EVENT_LAND, lane->number), chips[i]);

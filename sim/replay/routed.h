@@ -45,6 +45,7 @@
 #ifndef SIM_REPLAY_ROUTED_H
 #define SIM_REPLAY_ROUTED_H
 
+#include "sim/replay/landing.h"
 #include "sim/replay/route.h"
 
 enum {
@@ -192,7 +193,7 @@ static inline struct lane_table *routed_lane_of(struct replay *replay, uint64_t 
     uint32_t const stream = order_stream(order);
     uint32_t const lane = order_field(order, ORDER_LANE_SHIFT, ORDER_LANE_BITS);
     uint32_t const plan = order_field(order, ORDER_ROUTED_PLAN_SHIFT, ORDER_ROUTED_PLAN_BITS);
-    return &replay->plans[plan].lane[lane - replay->lane_first[stream]];
+    return &replay->lanes.plans[plan].lane[lane - replay->lanes.first[stream]];
 }
 
 #endif

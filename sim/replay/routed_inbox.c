@@ -2,8 +2,11 @@
  */
 #include <string.h>
 
+#include "sim/replay/landing.h"
 #include "sim/replay/mail.h"
 #include "sim/replay/routed.h"
+#include "sim/replay/state.h"
+#include "sim/replay/transport.h"
 
 /* The slots of the collective of an epoch at a receiver. */
 static uint64_t *slots_of(const struct routed_lane *routed, uint32_t chip, uint32_t epoch)
@@ -40,7 +43,7 @@ static uint32_t parts_new(struct replay *replay, const struct lane_table *lane, 
 {
     const struct plan *plan = lane->routed->plan;
     if (plan->counts_units) return units;
-    if (plan->part_count == 1 || !lane->last) return 0;
+    if (plan->part_count == 1 || !lane->chain.last) return 0;
     return transport_parts_new(replay, lane, chip);
 }
 
@@ -75,9 +78,9 @@ void routed_refuse_ahead(struct replay *replay, const struct lane_table *lane, u
 /* Whether a lane behind may go on when arrivals are counted up to `after`. */
 static inline bool is_awaited(const struct lane_table *lane, uint32_t before, uint32_t after)
 {
-    if (lane->behind_count == 0) return false;
-    if (lane->awaited == NULL) return true;
-    while (before < after && !lane->awaited[before + 1]) before++;
+    if (lane->chain.behind_count == 0) return false;
+    if (lane->chain.awaited == NULL) return true;
+    while (before < after && !lane->chain.awaited[before + 1]) before++;
     return before < after;
 }
 

@@ -1,5 +1,6 @@
 /* What is constant about a lane of a routed primitive. */
 #include "sim/base/arena.h"
+#include "sim/replay/tables.h"
 #include "sim/replay/tree.h"
 
 /* Steps looked at one by one, to find whether any waits. */
@@ -184,14 +185,14 @@ static enum status inbox_build(struct arena *arena, const struct replay *replay,
     struct routed_lane *routed = lane->routed;
     const struct plan *plan = routed->plan;
     uint64_t const rows = (uint64_t)replay->chip_count * EPOCHS_AHEAD;
-    bool const pieces =
-        lane->piece_count > 1 && (lane->waits || lane->behind_count > 0 || plan->part_count > 1);
+    bool const pieces = lane->piece_count > 1 &&
+                        (lane->waits || lane->chain.behind_count > 0 || plan->part_count > 1);
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, rows, sizeof *routed->early, &memory, reterr));
     routed->early = memory;
     STATUS_TRY(arena_try(arena, rows, sizeof *routed->early_units, &memory, reterr));
     routed->early_units = memory;
-    if (!lane->primitive->ordered && !pieces && !lane->led_by_message) return STATUS_OK;
+    if (!lane->primitive->ordered && !pieces && !lane->chain.led_by_message) return STATUS_OK;
     uint64_t const slots =
         (uint64_t)most(lane->arrival_count, positions_of(lane)) * lane->piece_count;
     routed->words = (uint32_t)((slots + 63) / 64);
@@ -210,7 +211,7 @@ static enum status order_check(const struct replay *replay, struct lane_table *l
     uint32_t const hop_bits = bits_for(hops > tree_hops ? hops : tree_hops);
     routed->tie_bits = (uint8_t)bits_for(ties);
     routed->number_bits = (uint8_t)bits_for(sends);
-    if (replay->plan_count > 1u << ORDER_ROUTED_PLAN_BITS)
+    if (replay->lanes.plan_count > 1u << ORDER_ROUTED_PLAN_BITS)
         return error_set(reterr, STATUS_LIMIT, "/workload",
                          "more than %u different collectives, some over switches",
                          1u << ORDER_ROUTED_PLAN_BITS);
@@ -269,7 +270,8 @@ enum status routed_build(struct arena *arena, struct replay *replay, const struc
     uint32_t const grid = routed->axes & ((1u << replay->machine->grid_axis_count) - 1);
     routed->twisted = replay->routes->twisted != NULL && (grid & (grid - 1)) != 0;
     for (uint32_t way = 0; way <= LEVELS_MAX; way++)
-        routed->overhead_ps[way] = replay->message_overhead_ps + plan->protocol.message_ps[way];
+        routed->overhead_ps[way] =
+            replay->machine->chip.message_overhead_ps + plan->protocol.message_ps[way];
     /* Links lead to each peer of a node. A flat group over more axes also sends to chips elsewhere:
      * all of these messages are put on its NIC at once. So are a chain's pieces on the link to its
      * one peer. */

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "sim/replay/replay_internal.h"
+#include "sim/base/units.h"
 
 int64_t server_share_ps(int64_t work_ps, int64_t part_ps, int64_t whole_ps)
 {
@@ -40,24 +40,24 @@ void server_passed(struct server_state *state, int64_t work_ps, int64_t from_ps,
     state->settled_ps += work_ps - owed_ps;
 }
 
-struct server_state *server_at(const struct replay *replay, enum server server, uint32_t chip)
+struct server_state *server_at(const struct servers *servers, enum server server, uint32_t chip)
 {
-    return server == SERVER_HBM ? &replay->hbm[chip] : &replay->vpu[chip];
+    return server == SERVER_HBM ? &servers->hbm[chip] : &servers->vpu[chip];
 }
 
 /* What has been granted and not been done yet. */
-static int64_t unserved_ps(const struct replay *replay, enum server server, uint32_t chip,
+static int64_t unserved_ps(const struct servers *servers, enum server server, uint32_t chip,
                            int64_t now_ps)
 {
     int64_t sum_ps = 0;
-    if (replay->dma_may_exceed) {
-        int64_t const free_ps = server_at(replay, server, chip)->free_ps;
+    if (servers->may_exceed) {
+        int64_t const free_ps = server_at(servers, server, chip)->free_ps;
         return free_ps > now_ps ? free_ps - now_ps : 0;
     }
     if (server != SERVER_HBM) return 0; /* Only reads are granted before they are done. */
-    for (uint32_t way = 0; way < replay->read_ways; way++) {
+    for (uint32_t way = 0; way < servers->read_ways; way++) {
         const struct server_reads *reads =
-            &replay->reads[(uint64_t)way * replay->chip_count + chip];
+            &servers->reads[(uint64_t)way * servers->chip_count + chip];
         int64_t const rest_ps = reads->until_ps - now_ps;
         if (rest_ps <= 0) continue;
         sum_ps += server_share_ps(reads->work_ps, rest_ps, reads->until_ps - reads->since_ps);
@@ -83,31 +83,32 @@ static void run_keep(struct server_state *state)
         (struct server_run){.begin_ps = state->run_begin_ps, .end_ps = state->edge_ps};
 }
 
-void server_part_begin(struct replay *replay, enum server server, uint32_t chip, int64_t now_ps)
+void server_part_begin(const struct servers *servers, enum server server, uint32_t chip,
+                       int64_t now_ps)
 {
-    struct server_state *state = server_at(replay, server, chip);
+    struct server_state *state = server_at(servers, server, chip);
     if (state->edge_ps != now_ps) {
         run_keep(state);
         state->run_begin_ps = now_ps;
         state->settled_ps =
-            state->dma_ps - unserved_ps(replay, server, chip, now_ps) - state->debt_ps;
+            state->dma_ps - unserved_ps(servers, server, chip, now_ps) - state->debt_ps;
     }
     state->debt_ps = 0; /* From here on it is what is served and not settled. */
     state->edge_ps = state->run_begin_ps;
     state->needed = true;
 }
 
-int64_t server_owed_ps(const struct replay *replay, enum server server, uint32_t chip,
+int64_t server_owed_ps(const struct servers *servers, enum server server, uint32_t chip,
                        int64_t now_ps)
 {
-    const struct server_state *state = server_at(replay, server, chip);
-    return state->dma_ps - unserved_ps(replay, server, chip, now_ps) - state->settled_ps;
+    const struct server_state *state = server_at(servers, server, chip);
+    return state->dma_ps - unserved_ps(servers, server, chip, now_ps) - state->settled_ps;
 }
 
-void server_part_end(struct replay *replay, enum server server, uint32_t chip, int64_t owed_ps,
-                     int64_t spared_ps, int64_t now_ps)
+void server_part_end(const struct servers *servers, enum server server, uint32_t chip,
+                     int64_t owed_ps, int64_t spared_ps, int64_t now_ps)
 {
-    struct server_state *state = server_at(replay, server, chip);
+    struct server_state *state = server_at(servers, server, chip);
     SIM_ASSERT(owed_ps >= 0 && spared_ps >= 0);
     state->settled_ps += owed_ps;
     state->spared_ps = spared_ps;
@@ -115,12 +116,12 @@ void server_part_end(struct replay *replay, enum server server, uint32_t chip, i
     state->needed = false;
 }
 
-int64_t servers_left_ps(const struct replay *replay, uint32_t chip, int64_t now_ps)
+int64_t servers_left_ps(const struct servers *servers, uint32_t chip, int64_t now_ps)
 {
     int64_t most_ps = 0;
     for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++) {
         int64_t const left_ps =
-            server_at(replay, server, chip)->debt_ps + unserved_ps(replay, server, chip, now_ps);
+            server_at(servers, server, chip)->debt_ps + unserved_ps(servers, server, chip, now_ps);
         if (left_ps > most_ps) most_ps = left_ps;
     }
     return most_ps;

@@ -27,9 +27,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct replay;
+#include "sim/fold/fold.h"
+
 struct compute_time;
-struct op_table;
+struct replay;
 
 enum server { SERVER_HBM, SERVER_VPU, SERVER_COUNT };
 
@@ -65,11 +66,34 @@ struct server_reads {
     int64_t until_ps;
 };
 
+/* A part of a compute op at a server. */
+struct op_server {
+    int64_t shared_ps; /* Time of a part that the server bounds: its work on the server, and the
+                          work that does not overlap it. 0: no work on the server. */
+    int64_t spare_ps;  /* Time of the server that a part surely leaves, if `spares`. */
+    uint32_t shared_longer;
+    bool spares; /* No load of messages can delay the op. */
+};
+
+struct servers {
+    struct server_state *hbm;   /* [chip] */
+    struct server_state *vpu;   /* [chip] */
+    struct server_reads *reads; /* [way][chip] */
+    uint32_t chip_count;
+    uint32_t read_ways;         /* Ways by which reads leave a chip: ports, levels, the host. */
+    const struct fold *fold;    /* Classes of chips. */
+    bool differs[SERVER_COUNT]; /* Some chip's server has another rate. */
+    bool may_exceed;            /* False: no server ever delays a collective. */
+    uint32_t most_ppm[SERVER_COUNT]; /* Share of a server's time that all links of a chip can ask
+                                        for; at most all. */
+};
+
 /* server_tables.c: the most that the links of a chip can ask of each server. */
 void servers_build(struct replay *replay);
-/* server_tables.c: the time of a server that an op of `time` takes, and the time that it leaves. */
-void server_op_build(const struct replay *replay, enum server server,
-                     const struct compute_time *time, struct op_table *table);
+/* server_tables.c: the time of a server that an op of `time` takes in each of its parts, and the
+ * time that it leaves. */
+struct op_server server_op(const struct servers *servers, enum server server,
+                           const struct compute_time *time, uint32_t parts);
 
 /* work · part / whole, rounded down; all at least 0, part <= whole. */
 int64_t server_share_ps(int64_t work_ps, int64_t part_ps, int64_t whole_ps);
@@ -78,15 +102,16 @@ int64_t server_share_ps(int64_t work_ps, int64_t part_ps, int64_t whole_ps);
 void server_passed(struct server_state *state, int64_t work_ps, int64_t from_ps, int64_t until_ps);
 
 /* The state of a server of a chip. */
-struct server_state *server_at(const struct replay *replay, enum server server, uint32_t chip);
+struct server_state *server_at(const struct servers *servers, enum server server, uint32_t chip);
 /* A part of an op that needs the server begins. */
-void server_part_begin(struct replay *replay, enum server server, uint32_t chip, int64_t now_ps);
+void server_part_begin(const struct servers *servers, enum server server, uint32_t chip,
+                       int64_t now_ps);
 /* The time that the part owes if it ends now. */
-int64_t server_owed_ps(const struct replay *replay, enum server server, uint32_t chip,
+int64_t server_owed_ps(const struct servers *servers, enum server server, uint32_t chip,
                        int64_t now_ps);
 /* The part ends, has paid `owed_ps`, and had `spared_ps` left over. */
-void server_part_end(struct replay *replay, enum server server, uint32_t chip, int64_t owed_ps,
-                     int64_t spared_ps, int64_t now_ps);
+void server_part_end(const struct servers *servers, enum server server, uint32_t chip,
+                     int64_t owed_ps, int64_t spared_ps, int64_t now_ps);
 /* A part of an op ends, and pays debt from the time that it had to spare. */
 static inline void server_spare(struct server_state *state, int64_t spare_ps)
 {
@@ -94,6 +119,6 @@ static inline void server_spare(struct server_state *state, int64_t spare_ps)
 }
 /* The time until all servers have paid their debts, when all streams of a chip have ended; the
  * servers pay at the same time. */
-int64_t servers_left_ps(const struct replay *replay, uint32_t chip, int64_t now_ps);
+int64_t servers_left_ps(const struct servers *servers, uint32_t chip, int64_t now_ps);
 
 #endif

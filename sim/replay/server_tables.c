@@ -1,5 +1,6 @@
 /* What messages can ask of the servers of a chip at most, and what ops leave to them. */
-#include "sim/replay/replay_internal.h"
+#include "sim/replay/state.h"
+#include "sim/resource/compute.h"
 
 static uint32_t share_ppm(units_wide part, uint64_t whole)
 {
@@ -11,6 +12,9 @@ static uint32_t share_ppm(units_wide part, uint64_t whole)
  * than it has, or more than the VPU that adds what arrives. Only then do clocks have to be kept. */
 void servers_build(struct replay *replay)
 {
+    struct servers *servers = &replay->servers;
+    servers->fold = replay->fold;
+    servers->chip_count = replay->chip_count;
     const struct fold *fold = replay->fold;
     const struct chip *chip = &replay->machine->chip;
     uint64_t link_most = 0, least[SERVER_COUNT] = {UINT64_MAX, UINT64_MAX};
@@ -30,37 +34,35 @@ void servers_build(struct replay *replay)
             units_scale_ppm(chip->vector_flop_per_s, kind->math_ppm)};
         for (uint32_t server = 0; server < SERVER_COUNT; server++)
             least[server] = rates[server] < least[server] ? rates[server] : least[server];
-        replay->differs[SERVER_HBM] = replay->differs[SERVER_HBM] || kind->hbm_ppm != PPM_ONE;
-        replay->differs[SERVER_VPU] = replay->differs[SERVER_VPU] || kind->math_ppm != PPM_ONE;
+        servers->differs[SERVER_HBM] = servers->differs[SERVER_HBM] || kind->hbm_ppm != PPM_ONE;
+        servers->differs[SERVER_VPU] = servers->differs[SERVER_VPU] || kind->math_ppm != PPM_ONE;
     }
-    uint64_t most = link_most * replay->port_count;
+    uint64_t most = link_most * replay->grid.port_count;
     for (uint32_t i = 0; i < replay->machine->level_count; i++)
         most += level_bundle_bytes_per_s(&replay->machine->level[i].tier[0]);
     const struct machine_host *host = &replay->machine->host;
     if (replay->program->copy_count > 0 && host->level == LEVEL_NONE) most += host->bytes_per_s;
-    replay->read_ways =
-        replay->port_count + replay->machine->level_count + (replay->host != NULL ? 1 : 0);
-    replay->dma_most_ppm[SERVER_HBM] = share_ppm(2 * (units_wide)most, least[SERVER_HBM]);
-    replay->dma_most_ppm[SERVER_VPU] =
+    servers->read_ways =
+        replay->grid.port_count + replay->machine->level_count + (replay->host != NULL ? 1 : 0);
+    servers->most_ppm[SERVER_HBM] = share_ppm(2 * (units_wide)most, least[SERVER_HBM]);
+    servers->most_ppm[SERVER_VPU] =
         share_ppm((units_wide)most * 8 / element_bits, least[SERVER_VPU]);
-    replay->dma_may_exceed =
-        replay->dma_most_ppm[SERVER_HBM] == PPM_ONE || replay->dma_most_ppm[SERVER_VPU] == PPM_ONE;
+    servers->may_exceed =
+        servers->most_ppm[SERVER_HBM] == PPM_ONE || servers->most_ppm[SERVER_VPU] == PPM_ONE;
 }
 
-/* What a whole op asks of a server, over its parts. One that asks for nothing leaves it alone. */
-void server_op_build(const struct replay *replay, enum server server,
-                     const struct compute_time *time, struct op_table *table)
+struct op_server server_op(const struct servers *servers, enum server server,
+                           const struct compute_time *time, uint32_t parts)
 {
     bool const hbm = server == SERVER_HBM;
     int64_t const own_ps = hbm ? time->hbm_ps : time->vpu_ps;
     int64_t const rest_ps = hbm ? time->rest_ps : time->vpu_rest_ps;
-    int64_t const shared_ps = own_ps == 0 ? 0 : own_ps + rest_ps;
+    int64_t const shared_ps = own_ps == 0 ? 0 : own_ps + rest_ps; /* Of the whole op. */
     int64_t const spare_ps = (int64_t)((units_wide)(uint64_t)time->duration_ps *
-                                       (PPM_ONE - replay->dma_most_ppm[server]) / PPM_ONE);
+                                       (PPM_ONE - servers->most_ppm[server]) / PPM_ONE);
     bool const spares = own_ps == 0 || shared_ps <= spare_ps;
-    table->server[server] =
-        (struct op_server){.shared_ps = shared_ps / table->parts,
-                           .shared_longer = (uint32_t)(shared_ps % table->parts),
-                           .spare_ps = spares ? (spare_ps - shared_ps) / table->parts : 0,
-                           .spares = spares};
+    return (struct op_server){.shared_ps = shared_ps / parts,
+                              .shared_longer = (uint32_t)(shared_ps % parts),
+                              .spare_ps = spares ? (spare_ps - shared_ps) / parts : 0,
+                              .spares = spares};
 }

@@ -1,24 +1,25 @@
 #include "sim/replay/steps.h"
 
 #include "sim/replay/mail.h"
+#include "sim/replay/state.h"
 
 void steps_end(struct replay *replay, uint32_t chip, int64_t now_ps)
 {
-    uint32_t const step = ++replay->steps_ended[chip];
-    if (replay->steps_max == 0) return;
-    replay->step_end_ps[(uint64_t)step * replay->chip_count + chip] = now_ps;
-    if (step < replay->steps_max)
+    uint32_t const step = ++replay->steps.ended[chip];
+    if (replay->steps.max == 0) return;
+    replay->steps.end_ps[(uint64_t)step * replay->chip_count + chip] = now_ps;
+    if (step < replay->steps.max)
         engine_post(replay->engine, now_ps, order_make(EVENT_START, 0, 0, 0),
                     channel_of(replay, EVENT_START, 0), chip);
-    if (++replay->chips_ended[step] < replay->chip_count) return;
-    if (period_find(replay->step_end_ps, replay->chip_count, step, &replay->period))
+    if (++replay->steps.chips_ended[step] < replay->chip_count) return;
+    if (period_find(replay->steps.end_ps, replay->chip_count, step, &replay->steps.period))
         engine_pause(replay->engine);
 }
 
 void steps_begin(struct replay *replay, uint32_t chip)
 {
-    if (replay->steps_max == 0 || replay->steps_ended[chip] == 0) return;
-    replay->finished_ps[chip] = TIME_PS_NEVER;
+    if (replay->steps.max == 0 || replay->steps.ended[chip] == 0) return;
+    replay->steps.finished_ps[chip] = TIME_PS_NEVER;
     for (uint32_t stream = 0; stream < replay->stream_count; stream++) {
         struct stream_state *state = stream_at(replay, stream, chip);
         *state = (struct stream_state){
@@ -29,6 +30,6 @@ void steps_begin(struct replay *replay, uint32_t chip)
 
 void steps_spread(const struct replay *early, struct replay *whole, uint32_t factor)
 {
-    for (uint32_t step = 0; step <= whole->steps_max; step++)
-        whole->chips_ended[step] = early->chips_ended[step] * factor;
+    for (uint32_t step = 0; step <= whole->steps.max; step++)
+        whole->steps.chips_ended[step] = early->steps.chips_ended[step] * factor;
 }

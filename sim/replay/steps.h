@@ -13,7 +13,21 @@
 #ifndef SIM_REPLAY_STEPS_H
 #define SIM_REPLAY_STEPS_H
 
-#include "sim/replay/replay_internal.h"
+#include <stdint.h>
+
+#include "sim/base/period.h"
+#include "sim/replay/replay.h"
+
+struct replay;
+
+struct steps {
+    uint32_t max;         /* Most steps in a row; 0: the single step only. */
+    int64_t *finished_ps; /* [chip]: when the chip has ended; TIME_PS_NEVER: not yet. */
+    uint32_t *ended;      /* [chip] */
+    int64_t *end_ps;      /* [step, from 1][chip]; [0]: the starts. */
+    uint32_t chips_ended[REPLAY_STEPS_MAX + 1]; /* [step, from 1]: chips that have ended it. */
+    struct period period;                       /* Valid once it is found. */
+};
 
 /* Every stream of the chip has come to its end. */
 void steps_end(struct replay *replay, uint32_t chip, int64_t now_ps);

@@ -9,12 +9,14 @@
 #include "sim/replay/host.h"
 #include "sim/replay/label.h"
 #include "sim/replay/mail.h"
+#include "sim/replay/state.h"
 #include "sim/replay/steps.h"
+#include "sim/replay/transport.h"
 
 static inline const struct stream_ops *
 ops_at(const struct replay *replay, const struct role_table *role, uint32_t stream, uint32_t slot)
 {
-    return &replay->stream_ops[role->slot_template[slot] * PROGRAM_STREAMS_MAX + stream];
+    return &replay->streams.ops[role->slot_template[slot] * PROGRAM_STREAMS_MAX + stream];
 }
 
 static const struct program_block *block_at(const struct role_table *role, uint32_t slot)
@@ -163,8 +165,8 @@ static void op_begin(struct replay *replay, uint32_t stream, uint32_t chip,
     state->begun += op->parts;
     state->epoch = (uint8_t)((state->epoch + 1) % (1u << ORDER_EPOCH_BITS));
     *running_at(replay, stream, chip) =
-        replay->plan_index[stream * replay->program->plan_count + op->index];
-    if (replay->recording) label_op_begin(replay, *running_at(replay, stream, chip), chip);
+        replay->lanes.plan_index[stream * replay->program->plan_count + op->index];
+    if (replay->records.active) label_op_begin(replay, *running_at(replay, stream, chip), chip);
     transport_begin(replay, stream, chip, now_ps);
 }
 
@@ -235,7 +237,8 @@ static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now
     state->begun++;
     const struct op_table *table = compute_table(replay, chip, op);
     for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++)
-        if (!table->server[server].spares) server_part_begin(replay, server, chip, now_ps);
+        if (!table->server[server].spares)
+            server_part_begin(&replay->servers, server, chip, now_ps);
     int64_t const duration_ps = table->idle_ps + (state->part < table->idle_longer);
     engine_post(replay->engine, now_ps + duration_ps,
                 order_make(EVENT_COMPUTE_END, 0, PROGRAM_COMPUTE, 0),
@@ -255,7 +258,7 @@ static int64_t part_end_ps(struct replay *replay, uint32_t chip, const struct st
     for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++) {
         const struct op_server *own = &table->server[server];
         if (own->spares) continue;
-        owed_ps[server] = server_owed_ps(replay, server, chip, now_ps);
+        owed_ps[server] = server_owed_ps(&replay->servers, server, chip, now_ps);
         end_ps[server] =
             begin_ps + own->shared_ps + (state->part < own->shared_longer) + owed_ps[server];
         if (end_ps[server] > last_ps) last_ps = end_ps[server];
@@ -264,9 +267,10 @@ static int64_t part_end_ps(struct replay *replay, uint32_t chip, const struct st
     for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++) {
         const struct op_server *own = &table->server[server];
         if (own->spares)
-            server_spare(server_at(replay, server, chip), own->spare_ps);
+            server_spare(server_at(&replay->servers, server, chip), own->spare_ps);
         else
-            server_part_end(replay, server, chip, owed_ps[server], now_ps - end_ps[server], now_ps);
+            server_part_end(&replay->servers, server, chip, owed_ps[server],
+                            now_ps - end_ps[server], now_ps);
     }
     return now_ps;
 }
@@ -283,7 +287,7 @@ void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps)
         return;
     }
     digest_add(replay, now_ps, order, chip);
-    replay->compute_parts_done++;
+    replay->tally.parts_done++;
     if (self->shown) {
         struct trace_record record = {.begin_ps = self->part_begin_ps,
                                       .end_ps = now_ps,
@@ -293,7 +297,7 @@ void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps)
                                       .kind = TRACE_OP,
                                       .stream = PROGRAM_COMPUTE,
                                       .lane = state->part};
-        account_record(replay, &record);
+        record_add(&replay->records, &record);
     }
     state->part_runs = false;
     state->part++;
@@ -332,7 +336,7 @@ void streams_collective_end(struct replay *replay, uint32_t stream, uint32_t chi
                                       .op = streams_op_index(replay, stream, chip),
                                       .kind = TRACE_OP,
                                       .stream = (uint8_t)stream};
-        account_record(replay, &record);
+        record_add(&replay->records, &record);
     }
     digest_add(replay, now_ps, order_make(EVENT_COLLECTIVE_END, 0, stream, 0), chip);
     *running_at(replay, stream, chip) = RUNNING_NONE;
@@ -346,7 +350,7 @@ void streams_collective_end(struct replay *replay, uint32_t stream, uint32_t chi
 
 static void chip_finish(struct replay *replay, uint32_t chip, int64_t now_ps)
 {
-    replay->finished_ps[chip] = now_ps;
+    replay->steps.finished_ps[chip] = now_ps;
     steps_end(replay, chip, now_ps);
 }
 
@@ -355,13 +359,13 @@ void streams_check_finished(struct replay *replay, uint32_t chip, int64_t now_ps
     for (uint32_t stream = 0; stream < replay->stream_count; stream++)
         if (stream_at(replay, stream, chip)->phase != STREAM_FINISHED) return;
     account_until(replay, chip, now_ps);
-    int64_t const left_ps = servers_left_ps(replay, chip, now_ps);
+    int64_t const left_ps = servers_left_ps(&replay->servers, chip, now_ps);
     if (left_ps == 0) {
         chip_finish(replay, chip, now_ps);
         return;
     }
     /* The last op that needed the server goes on for so long, and then nothing is owed. */
-    replay->hbm[chip].debt_ps = replay->vpu[chip].debt_ps = 0;
+    replay->servers.hbm[chip].debt_ps = replay->servers.vpu[chip].debt_ps = 0;
     int64_t const end_ps = left_ps < TIME_PS_END - now_ps ? now_ps + left_ps : TIME_PS_END;
     replay->chips[chip].computes = true;
     engine_post(replay->engine, end_ps, order_make(EVENT_FINISH, 0, 0, 0),

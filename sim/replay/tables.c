@@ -1,8 +1,11 @@
 /* What is constant during a run: durations, lanes, neighbours. */
+#include "sim/replay/tables.h"
 #include "sim/base/arena.h"
 #include "sim/replay/account.h"
 #include "sim/replay/host.h"
 #include "sim/replay/routed.h"
+#include "sim/replay/state.h"
+#include "sim/resource/compute.h"
 
 /* Passes over a layer in a step, all microbatches: 4 bytes each, and minutes to play. */
 enum { TABLES_SLOTS_MAX = 1 << 26 };
@@ -15,14 +18,14 @@ static enum status neighbours_build(struct arena *arena, struct replay *replay,
 {
     const struct machine *machine = replay->machine;
     void *memory = NULL;
-    replay->port_count = 2 * machine->grid_axis_count;
-    STATUS_TRY(arena_try(arena, (uint64_t)replay->port_count * replay->chip_count,
-                         sizeof *replay->neighbour, &memory, reterr));
-    replay->neighbour = memory;
+    replay->grid.port_count = 2 * machine->grid_axis_count;
+    STATUS_TRY(arena_try(arena, (uint64_t)replay->grid.port_count * replay->chip_count,
+                         sizeof *replay->grid.neighbour, &memory, reterr));
+    replay->grid.neighbour = memory;
     for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
         uint32_t const real = fold_machine_chip(replay->fold, machine, chip);
-        for (uint32_t port = 0; port < replay->port_count; port++) {
-            replay->neighbour[(uint64_t)port * replay->chip_count + chip] =
+        for (uint32_t port = 0; port < replay->grid.port_count; port++) {
+            replay->grid.neighbour[(uint64_t)port * replay->chip_count + chip] =
                 machine_has_link(machine, real, port)
                     ? fold_neighbour(replay->fold, machine, chip, port)
                     : UINT32_MAX;
@@ -36,8 +39,8 @@ static enum status streams_build(struct arena *arena, struct replay *replay, str
     const struct program *program = replay->program;
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, (uint64_t)program->template_count * PROGRAM_STREAMS_MAX,
-                         sizeof *replay->stream_ops, &memory, reterr));
-    replay->stream_ops = memory;
+                         sizeof *replay->streams.ops, &memory, reterr));
+    replay->streams.ops = memory;
     for (uint32_t t = 0; t < program->template_count; t++) {
         const struct program_template *template = &program->templates[t];
         for (uint32_t stream = 0; stream < program->stream_count; stream++) {
@@ -46,7 +49,7 @@ static enum status streams_build(struct arena *arena, struct replay *replay, str
             uint32_t count = 0;
             for (uint32_t op = 0; op < template->op_count; op++)
                 if (template->op[op].stream == stream) list[count++] = (uint16_t)op;
-            replay->stream_ops[t * PROGRAM_STREAMS_MAX + stream] =
+            replay->streams.ops[t * PROGRAM_STREAMS_MAX + stream] =
                 (struct stream_ops){.op = list, .op_count = count};
         }
     }
@@ -133,8 +136,8 @@ static void op_build(const struct replay *replay, uint32_t kind, const struct pr
     *table = (struct op_table){.idle_ps = time.duration_ps / op->parts,
                                .idle_longer = (uint32_t)(time.duration_ps % op->parts),
                                .parts = op->parts};
-    server_op_build(replay, SERVER_HBM, &time, table);
-    server_op_build(replay, SERVER_VPU, &time, table);
+    for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++)
+        table->server[server] = server_op(&replay->servers, server, &time, op->parts);
 }
 
 static enum status ops_build(struct arena *arena, struct replay *replay, struct error *reterr)
@@ -142,9 +145,9 @@ static enum status ops_build(struct arena *arena, struct replay *replay, struct 
     const struct program *program = replay->program;
     uint32_t const class_count = replay->fold->chip_class_count;
     void *memory = NULL;
-    STATUS_TRY(arena_try(arena, (uint64_t)class_count * program->work_count, sizeof *replay->ops,
-                         &memory, reterr));
-    replay->ops = memory;
+    STATUS_TRY(arena_try(arena, (uint64_t)class_count * program->work_count,
+                         sizeof *replay->streams.works, &memory, reterr));
+    replay->streams.works = memory;
     for (uint32_t kind = 0; kind < class_count; kind++) {
         for (uint32_t t = 0; t < program->template_count; t++) {
             const struct program_template *template = &program->templates[t];
@@ -195,18 +198,18 @@ static enum status costs_build(struct arena *arena, struct replay *replay, const
 {
     const struct fold *fold = replay->fold;
     void *memory = NULL;
-    table->units_max = units_max_of(item->primitive, table->size);
-    if (table->units_max >= 1u << ORDER_UNITS_BITS) {
+    table->costs.units_max = units_max_of(item->primitive, table->size);
+    if (table->costs.units_max >= 1u << ORDER_UNITS_BITS) {
         return error_set(reterr, STATUS_LIMIT, "/mesh", "an AllToAll over %u ranks is too large",
                          table->size);
     }
-    uint64_t const stride = (uint64_t)table->units_max + 1;
-    STATUS_TRY(
-        arena_try(arena, fold->link_class_count * stride, sizeof *table->cost, &memory, reterr));
-    table->cost = memory;
+    uint64_t const stride = (uint64_t)table->costs.units_max + 1;
+    STATUS_TRY(arena_try(arena, fold->link_class_count * stride, sizeof *table->costs.cost, &memory,
+                         reterr));
+    table->costs.cost = memory;
     for (uint32_t kind = 0; kind < fold->link_class_count; kind++) {
-        for (uint32_t units = 1; units <= table->units_max; units++) {
-            struct message_cost *cost = &table->cost[kind * stride + units];
+        for (uint32_t units = 1; units <= table->costs.units_max; units++) {
+            struct message_cost *cost = &table->costs.cost[kind * stride + units];
             *cost = tables_cost(replay, plan, item->primitive, units * item->unit_bytes);
             cost->link_ps = units_duration_ps(cost->bytes, fold->link_classes[kind].bytes_per_s);
         }
@@ -255,18 +258,19 @@ static bool continues(const struct plan *plan, uint32_t item, uint32_t other)
 static void waits_build(const struct plan *plan, uint32_t index, struct lane_table *table)
 {
     const struct plan_item *item = &plan->item[index];
-    table->waits_by_step = item->wait != NULL && item->portion_end == NULL;
+    table->chain.by_step = item->wait != NULL && item->portion_end == NULL;
     for (uint32_t other = 0; other < plan->item_count; other++) {
         const struct plan_item *at = &plan->item[other];
         if (continues(plan, index, other))
-            range_add(plan, other, item->after == other ? item->wait : NULL, 0, table->before,
-                      &table->before_count);
+            range_add(plan, other, item->after == other ? item->wait : NULL, 0, table->chain.before,
+                      &table->chain.before_count);
         else if (item->turn == other)
-            range_add(plan, other, NULL, item->turn_lead, table->before, &table->before_count);
+            range_add(plan, other, NULL, item->turn_lead, table->chain.before,
+                      &table->chain.before_count);
         if (continues(plan, other, index) || at->turn == index)
-            range_add(plan, other, NULL, 0, table->behind, &table->behind_count);
+            range_add(plan, other, NULL, 0, table->chain.behind, &table->chain.behind_count);
         if (at->after == index && at->wait != NULL && at->portion_end != NULL)
-            table->led_by_message = true;
+            table->chain.led_by_message = true;
     }
 }
 
@@ -277,10 +281,11 @@ static enum status awaited_build(struct arena *arena, const struct plan *plan,
 {
     uint32_t const each = table->arrival_count[0], count = each * table->piece_count;
     void *memory = NULL;
-    STATUS_TRY(arena_try(arena, (uint64_t)count + 1, sizeof *table->awaited, &memory, reterr));
+    STATUS_TRY(
+        arena_try(arena, (uint64_t)count + 1, sizeof *table->chain.awaited, &memory, reterr));
     bool *awaited = memory;
     for (uint32_t i = 0; each > 0 && i <= count; i += each) awaited[i] = true;
-    for (uint32_t i = 0; table->led_by_message && i < plan->item_count; i++) {
+    for (uint32_t i = 0; table->chain.led_by_message && i < plan->item_count; i++) {
         const struct plan_item *behind = &plan->item[i];
         if (behind->portion_end == NULL || behind->wait == NULL) continue;
         if (&plan->item[behind->after] != table->item) continue;
@@ -288,7 +293,7 @@ static enum status awaited_build(struct arena *arena, const struct plan *plan,
             for (uint32_t k = 0; k < behind->portion_count; k++)
                 awaited[piece * each + behind->wait[k]] = true;
     }
-    table->awaited = awaited;
+    table->chain.awaited = awaited;
     return STATUS_OK;
 }
 
@@ -298,14 +303,14 @@ static enum status lane_route(struct arena *arena, struct replay *replay, const 
 {
     const struct plan_lane *lane = &plan->lane[index];
     const struct primitive *primitive = table->primitive;
-    table->leg_count = lane->leg_count;
+    table->route.leg_count = lane->leg_count;
     for (uint32_t leg = 0; leg < lane->leg_count; leg++) {
-        table->leg[leg] = lane->leg[leg];
-        table->hop_count = (uint16_t)(table->hop_count + lane->leg[leg].hops);
+        table->route.leg[leg] = lane->leg[leg];
+        table->route.hop_count = (uint16_t)(table->route.hop_count + lane->leg[leg].hops);
     }
-    SIM_ASSERT(table->hop_count >= 1 && table->hop_count < 1u << ORDER_HOP_BITS);
+    SIM_ASSERT(table->route.hop_count >= 1 && table->route.hop_count < 1u << ORDER_HOP_BITS);
     for (uint32_t step = 0; table->ring && step < lane->send_count[0]; step++)
-        table->units_total += primitive->step(table->size, table->lane, 0, step).units;
+        table->costs.units_total += primitive->step(table->size, table->lane, 0, step).units;
     return costs_build(arena, replay, plan, &plan->item[lane->item], table, reterr);
 }
 
@@ -321,8 +326,8 @@ static enum status lane_build(struct arena *arena, struct replay *replay, const 
     table->ring = plan_item_is_uniform(plan, item);
     table->waits = true;
     table->reduces = item->primitive->kind == COLLECTIVE_REDUCE_SCATTER;
-    table->first = item->after == PLAN_NO_ITEM;
-    table->last = item->last;
+    table->chain.first = item->after == PLAN_NO_ITEM;
+    table->chain.last = item->last;
     table->portions = plan_item_portions(item);
     table->piece_count = item->piece_count * table->portions;
     for (uint8_t at = item->after; table->piece_count == 1 && at != PLAN_NO_ITEM;
@@ -332,10 +337,11 @@ static enum status lane_build(struct arena *arena, struct replay *replay, const 
     table->send_count = lane->send_count;
     table->arrival_count = lane->arrival_count;
     if (table->reduces)
-        table->shard_ps = units_duration_ps(2 * plan_item_unit_bytes(item) / item->piece_count,
-                                            replay->machine->chip.hbm_bytes_per_s);
+        table->costs.shard_ps =
+            units_duration_ps(2 * plan_item_unit_bytes(item) / item->piece_count,
+                              replay->machine->chip.hbm_bytes_per_s);
     waits_build(plan, lane->item, table);
-    if (table->ring && table->behind_count > 0 && item->primitive->routed)
+    if (table->ring && table->chain.behind_count > 0 && item->primitive->routed)
         STATUS_TRY(awaited_build(arena, plan, table, reterr));
     if (!table->ring) STATUS_TRY(positions_build(arena, replay, plan, item, table, reterr));
     if (item->primitive->routed) return routed_build(arena, replay, plan, table, reterr);
@@ -346,7 +352,7 @@ static enum status plan_build_table(struct arena *arena, struct replay *replay, 
                                     const struct program_op *first, struct error *reterr)
 {
     const struct plan *plan = &replay->program->plans[first->index];
-    struct plan_table *table = &replay->plans[index];
+    struct plan_table *table = &replay->lanes.plans[index];
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, plan->lane_count, sizeof *table->lane, &memory, reterr));
     *table = (struct plan_table){.plan = plan,
@@ -367,23 +373,24 @@ static enum status plans_build(struct arena *arena, struct replay *replay, struc
     const struct program *program = replay->program;
     uint64_t const pairs = (uint64_t)program->plan_count * program->stream_count;
     void *plans = NULL, *index = NULL;
-    STATUS_TRY(arena_try(arena, pairs, sizeof *replay->plans, &plans, reterr));
-    STATUS_TRY(arena_try(arena, pairs, sizeof *replay->plan_index, &index, reterr));
-    replay->plans = plans;
-    replay->plan_index = index;
-    for (uint64_t i = 0; i < pairs; i++) replay->plan_index[i] = RUNNING_NONE;
+    STATUS_TRY(arena_try(arena, pairs, sizeof *replay->lanes.plans, &plans, reterr));
+    STATUS_TRY(arena_try(arena, pairs, sizeof *replay->lanes.plan_index, &index, reterr));
+    replay->lanes.plans = plans;
+    replay->lanes.plan_index = index;
+    for (uint64_t i = 0; i < pairs; i++) replay->lanes.plan_index[i] = RUNNING_NONE;
     for (uint32_t t = 0; t < program->template_count; t++) {
         for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
             const struct program_op *op = &program->templates[t].op[i];
             if (op->kind != PROGRAM_OP_COLLECTIVE && op->kind != PROGRAM_OP_SEND) continue;
-            uint16_t *known = &replay->plan_index[op->stream * program->plan_count + op->index];
+            uint16_t *known =
+                &replay->lanes.plan_index[op->stream * program->plan_count + op->index];
             if (*known != RUNNING_NONE) continue;
-            if (replay->plan_count + 1 >= 1u << ORDER_PLAN_BITS) {
+            if (replay->lanes.plan_count + 1 >= 1u << ORDER_PLAN_BITS) {
                 return error_set(reterr, STATUS_LIMIT, "/workload",
-                                 "more than %u different collectives", replay->plan_count);
+                                 "more than %u different collectives", replay->lanes.plan_count);
             }
-            *known = (uint16_t)replay->plan_count;
-            STATUS_TRY(plan_build_table(arena, replay, replay->plan_count++, op, reterr));
+            *known = (uint16_t)replay->lanes.plan_count;
+            STATUS_TRY(plan_build_table(arena, replay, replay->lanes.plan_count++, op, reterr));
         }
     }
     return STATUS_OK;
@@ -393,10 +400,10 @@ static void lanes_number(struct replay *replay)
 {
     const struct program *program = replay->program;
     for (uint32_t stream = 0; stream < program->stream_count; stream++) {
-        replay->lane_first[stream] = (uint8_t)replay->lane_count;
+        replay->lanes.first[stream] = (uint8_t)replay->lanes.count;
         for (uint32_t lane = 0; lane < program->stream[stream].lane_count; lane++) {
-            SIM_ASSERT(replay->lane_count < sizeof replay->lane_stream);
-            replay->lane_stream[replay->lane_count++] = (uint8_t)stream;
+            SIM_ASSERT(replay->lanes.count < sizeof replay->lanes.stream);
+            replay->lanes.stream[replay->lanes.count++] = (uint8_t)stream;
         }
     }
 }
@@ -406,7 +413,6 @@ enum status tables_build(struct arena *arena, struct replay *replay, struct erro
     STATUS_TRY(roles_build(arena, replay, reterr));
     replay->stream_count = replay->program->stream_count;
     replay->chip_count = replay->fold->chip_count;
-    replay->message_overhead_ps = replay->machine->chip.message_overhead_ps;
     STATUS_TRY(neighbours_build(arena, replay, reterr));
     STATUS_TRY(routes_build(arena, replay, reterr));
     STATUS_TRY(host_build_links(arena, replay, reterr));
@@ -422,27 +428,28 @@ static void lane_attach(struct replay *replay, struct plan_table *plan, uint32_t
     struct lane_table *lane = &plan->lane[index];
     lane->plan = plan;
     lane->stream = (uint8_t)plan->stream;
-    lane->number = (uint8_t)(replay->lane_first[plan->stream] + index);
+    lane->number = (uint8_t)(replay->lanes.first[plan->stream] + index);
     lane->states = lane_at(replay, lane->number, 0);
-    lane->overhead_ps = replay->message_overhead_ps + plan->plan->protocol.message_ps[0];
-    lane->latency_ps = replay->fold->link_classes[0].latency_ps + lane->overhead_ps;
+    lane->route.overhead_ps =
+        replay->machine->chip.message_overhead_ps + plan->plan->protocol.message_ps[0];
+    lane->route.latency_ps = replay->fold->link_classes[0].latency_ps + lane->route.overhead_ps;
     lane->known[0].sent = UINT32_MAX;
     lane->known[1].sent = UINT32_MAX;
     if (lane->routed != NULL) return;
-    uint32_t const port = lane->leg[0].port;
-    lane->reads = &replay->reads[(uint64_t)port * replay->chip_count];
-    lane->links = link_at(replay, port, 0);
-    lane->neighbours = &replay->neighbour[(uint64_t)port * replay->chip_count];
-    lane->plain = lane->hop_count == 1 && replay->fold->link_class == NULL &&
-                  !replay->dma_may_exceed && !replay->differs[SERVER_HBM] &&
-                  !replay->differs[SERVER_VPU];
-    lane->arrive_order = order_make(EVENT_ARRIVE, port, plan->stream, lane->number) |
-                         (uint64_t)plan->index << ORDER_PLAN_SHIFT;
+    uint32_t const port = lane->route.leg[0].port;
+    lane->route.reads = &replay->servers.reads[(uint64_t)port * replay->chip_count];
+    lane->route.links = link_at(replay, port, 0);
+    lane->route.neighbours = &replay->grid.neighbour[(uint64_t)port * replay->chip_count];
+    lane->route.plain = lane->route.hop_count == 1 && replay->fold->link_class == NULL &&
+                        !replay->servers.may_exceed && !replay->servers.differs[SERVER_HBM] &&
+                        !replay->servers.differs[SERVER_VPU];
+    lane->route.arrive_order = order_make(EVENT_ARRIVE, port, plan->stream, lane->number) |
+                               (uint64_t)plan->index << ORDER_PLAN_SHIFT;
 }
 
 void tables_attach(struct replay *replay)
 {
-    for (uint32_t i = 0; i < replay->plan_count; i++)
-        for (uint32_t lane = 0; lane < replay->plans[i].lane_count; lane++)
-            lane_attach(replay, &replay->plans[i], lane);
+    for (uint32_t i = 0; i < replay->lanes.plan_count; i++)
+        for (uint32_t lane = 0; lane < replay->lanes.plans[i].lane_count; lane++)
+            lane_attach(replay, &replay->lanes.plans[i], lane);
 }

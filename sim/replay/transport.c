@@ -9,20 +9,22 @@
  *
  * Most of a run is spent here. What a batch of chips has in common is looked up once.
  */
+#include "sim/replay/transport.h"
 #include "sim/collective/script.h"
 #include "sim/replay/early.h"
 #include "sim/replay/landing.h"
 #include "sim/replay/links.h"
 #include "sim/replay/mail.h"
 #include "sim/replay/routed.h"
+#include "sim/replay/state.h"
 
 /* Whether what a step needs of the items before has arrived here: a piece of them, or that part of
  * it which a portion passes on, or whose portion a message is made of. */
 static bool predecessors_arrived(const struct lane_table *lane, uint32_t chip, uint32_t portion,
                                  uint32_t number)
 {
-    for (uint32_t r = 0; r < lane->before_count; r++) {
-        const struct lane_range *range = &lane->before[r];
+    for (uint32_t r = 0; r < lane->chain.before_count; r++) {
+        const struct lane_range *range = &lane->chain.before[r];
         uint32_t piece = portion / lane->portions;
         if (piece < range->lead) continue;
         piece -= range->lead;
@@ -31,7 +33,7 @@ static bool predecessors_arrived(const struct lane_table *lane, uint32_t chip, u
             uint32_t const each = before->arrival_count[position_of(before, chip)];
             if (each == 0) continue; /* Its state is far off. */
             uint32_t wanted = (piece + 1) * range->portions * each;
-            if (range->wait != NULL && lane->waits_by_step)
+            if (range->wait != NULL && lane->chain.by_step)
                 wanted = (piece * range->portions + range->wait[number]) * each;
             else if (range->wait != NULL)
                 wanted = piece * each + range->wait[portion % lane->portions];
@@ -100,7 +102,7 @@ static void ready_post(struct replay *replay, const struct lane_table *lane, uin
 {
     lane->states[chip].waiting = true;
     engine_post(replay->engine, at_ps,
-                order_make(EVENT_LANE_READY, lane->leg[0].port, lane->stream, lane->number),
+                order_make(EVENT_LANE_READY, lane->route.leg[0].port, lane->stream, lane->number),
                 channel_of(replay, EVENT_LANE_READY, lane->number), chip);
 }
 
@@ -154,11 +156,12 @@ void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t
                              : routed_waits(lane, chip, step, piece)) {
             return;
         }
-        bool const may_wait = number == 0 || lane->waits_by_step;
-        if (lane->before_count > 0 && may_wait && !state->alone_before &&
+        bool const may_wait = number == 0 || lane->chain.by_step;
+        if (lane->chain.before_count > 0 && may_wait && !state->alone_before &&
             !predecessors_arrived(lane, chip, piece, number))
             return;
-        if (lane->reduces && lane->first && !operand_ready(replay, lane, chip, piece, step->chunks))
+        if (lane->reduces && lane->chain.first &&
+            !operand_ready(replay, lane, chip, piece, step->chunks))
             return;
         if (state->free_ps > now_ps && !(lane->abreast && state->sent > 0)) {
             if (state->free_ps != lane_held_ps) ready_post(replay, lane, chip, state->free_ps);
@@ -178,9 +181,9 @@ void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t
 
 void transport_lane_ready(struct replay *replay, uint32_t number, uint32_t chip, int64_t now_ps)
 {
-    uint32_t const stream = replay->lane_stream[number];
-    struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
-    struct lane_table *lane = &plan->lane[number - replay->lane_first[stream]];
+    uint32_t const stream = replay->lanes.stream[number];
+    struct plan_table *plan = &replay->lanes.plans[*running_at(replay, stream, chip)];
+    struct lane_table *lane = &plan->lane[number - replay->lanes.first[stream]];
     lane->states[chip].waiting = false;
     transport_lane_try(replay, lane, chip, now_ps);
     transport_check_end(replay, stream, chip, now_ps);
@@ -199,7 +202,7 @@ static uint32_t pieces_done(const struct plan_table *plan, uint32_t chip)
     uint32_t least = UINT32_MAX;
     for (uint32_t i = 0; i < plan->lane_count; i++) {
         const struct lane_table *lane = &plan->lane[i];
-        if (!lane->last) continue;
+        if (!lane->chain.last) continue;
         uint32_t const each = lane->arrival_count[position_of(lane, chip)];
         uint32_t const counted = lane->states[chip].counted;
         uint32_t const pieces = (each == 0 ? lane->piece_count : counted / each) / lane->portions;
@@ -224,7 +227,7 @@ static inline uint32_t lane_absorb(struct replay *replay, const struct lane_tabl
     struct lane_state *state = &lane->states[chip];
     state->counted++;
     if (plan->counts_units) return units;
-    if (plan->part_count == 1 || !lane->last) return 0;
+    if (plan->part_count == 1 || !lane->chain.last) return 0;
     if (state->counted % lane->arrival_count[position_of(lane, chip)] != 0) return 0;
     return transport_parts_new(replay, lane, chip);
 }
@@ -243,7 +246,7 @@ static uint32_t arrival_units(const struct lane_table *lane, uint32_t chip, uint
 static inline bool landing_delayed(struct replay *replay, const struct message_cost *cost,
                                    uint32_t chip, uint64_t order, int64_t now_ps)
 {
-    int64_t const land_ps = landing_ps(replay, cost, cost->link_ps, chip, now_ps);
+    int64_t const land_ps = landing_ps(&replay->servers, cost, cost->link_ps, chip, now_ps);
     if (land_ps <= now_ps) return false;
     uint32_t const lane = order_field(order, ORDER_LANE_SHIFT, ORDER_LANE_BITS);
     uint64_t const kind = (uint64_t)(EVENT_LAND ^ EVENT_ARRIVE) << ORDER_KIND_SHIFT;
@@ -254,8 +257,8 @@ static inline bool landing_delayed(struct replay *replay, const struct message_c
 void transport_followers_try(struct replay *replay, const struct lane_table *lane, uint32_t chip,
                              int64_t now_ps)
 {
-    for (uint32_t r = 0; r < lane->behind_count; r++) {
-        struct lane_range const range = lane->behind[r];
+    for (uint32_t r = 0; r < lane->chain.behind_count; r++) {
+        struct lane_range const range = lane->chain.behind[r];
         for (uint32_t i = range.first; i < range.first + range.count; i++) {
             struct lane_table *behind = &lane->plan->lane[i];
             if (behind->send_count[position_of(behind, chip)] > 0)
@@ -279,7 +282,7 @@ static inline void message_land(struct replay *replay, struct lane_table *lane, 
     uint32_t const parts = lane_absorb(replay, lane, chip, units);
     if (parts > 0) streams_progress(replay, lane->stream, chip, parts, now_ps);
     transport_lane_try(replay, lane, chip, now_ps);
-    if (lane->behind_count > 0 && !state->alone_behind &&
+    if (lane->chain.behind_count > 0 && !state->alone_behind &&
         state->counted % lane->arrival_count[position_of(lane, chip)] == 0)
         transport_followers_try(replay, lane, chip, now_ps);
     if (state->finished) transport_check_end(replay, lane->stream, chip, now_ps);
@@ -298,7 +301,7 @@ static inline bool arrival_is_void(struct replay *replay, const struct lane_tabl
                                    uint64_t order, uint32_t chip, int64_t now_ps)
 {
     /* Over several links its name has its number. */
-    return promise_is_void(replay, order, chip, lane->passed == NULL ? now_ps : 0);
+    return promise_is_void(replay, order, chip, lane->route.passed == NULL ? now_ps : 0);
 }
 
 void transport_arrive(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
@@ -312,8 +315,8 @@ void transport_arrive(struct replay *replay, uint64_t order, const uint32_t *chi
     for (uint32_t i = 0; i < count; i++) {
         if (arrival_is_void(replay, lane, order, chips[i], now_ps)) continue;
         digest_add(replay, now_ps, unnumbered, chips[i]);
-        if (lane->plain)
-            landing_plain(replay, cost, chips[i], now_ps);
+        if (lane->route.plain)
+            landing_plain(&replay->servers, cost, chips[i], now_ps);
         else if (landing_delayed(replay, cost, chips[i], order, now_ps))
             continue;
         message_land(replay, lane, chips[i], units, now_ps);
@@ -327,14 +330,14 @@ static void rooted_begin(const struct plan_table *plan, uint32_t chip)
         const struct lane_table *lane = &plan->lane[i];
         struct lane_state *own = &lane->states[chip];
         own->alone_before = own->alone_behind = true;
-        for (uint32_t r = 0; r < lane->before_count; r++)
-            for (uint32_t j = 0; j < lane->before[r].count; j++) {
-                const struct lane_table *other = &plan->lane[lane->before[r].first + j];
+        for (uint32_t r = 0; r < lane->chain.before_count; r++)
+            for (uint32_t j = 0; j < lane->chain.before[r].count; j++) {
+                const struct lane_table *other = &plan->lane[lane->chain.before[r].first + j];
                 if (other->arrival_count[position_of(other, chip)] > 0) own->alone_before = false;
             }
-        for (uint32_t r = 0; r < lane->behind_count; r++)
-            for (uint32_t j = 0; j < lane->behind[r].count; j++) {
-                const struct lane_table *other = &plan->lane[lane->behind[r].first + j];
+        for (uint32_t r = 0; r < lane->chain.behind_count; r++)
+            for (uint32_t j = 0; j < lane->chain.behind[r].count; j++) {
+                const struct lane_table *other = &plan->lane[lane->chain.behind[r].first + j];
                 if (other->send_count[position_of(other, chip)] > 0) own->alone_behind = false;
             }
     }
@@ -342,7 +345,7 @@ static void rooted_begin(const struct plan_table *plan, uint32_t chip)
 
 void transport_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
-    const struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
+    const struct plan_table *plan = &replay->lanes.plans[*running_at(replay, stream, chip)];
     struct stream_state *state = stream_at(replay, stream, chip);
     int64_t const begin_ps = plan->plan->protocol.begin_ps;
     state->lanes_left = (uint8_t)plan->lane_count;
@@ -377,7 +380,7 @@ void transport_begin(struct replay *replay, uint32_t stream, uint32_t chip, int6
 
 void transport_operand(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
-    const struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
+    const struct plan_table *plan = &replay->lanes.plans[*running_at(replay, stream, chip)];
     for (uint32_t i = 0; i < plan->lane_count; i++)
         transport_lane_try(replay, &plan->lane[i], chip, now_ps);
     transport_check_end(replay, stream, chip, now_ps);

@@ -2,11 +2,13 @@
 #include "sim/replay/landing.h"
 #include "sim/replay/links.h"
 #include "sim/replay/routed.h"
+#include "sim/replay/state.h"
+#include "sim/replay/transport.h"
 
 /* When the last message of the running collective leaves this chip. */
 static int64_t last_departure_ps(struct replay *replay, uint32_t stream, uint32_t chip)
 {
-    const struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
+    const struct plan_table *plan = &replay->lanes.plans[*running_at(replay, stream, chip)];
     int64_t last_ps = 0;
     for (uint32_t i = 0; i < plan->lane_count; i++) {
         const struct lane_state *state = &plan->lane[i].states[chip];
@@ -20,23 +22,24 @@ static int64_t last_departure_ps(struct replay *replay, uint32_t stream, uint32_
  * where the collective adds. */
 static int64_t shards_write(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
-    const struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
+    const struct plan_table *plan = &replay->lanes.plans[*running_at(replay, stream, chip)];
     for (uint32_t i = 0; i < plan->lane_count; i++) {
         const struct lane_table *lane = &plan->lane[i];
-        bool const has_shard = lane->shard_ps > 0 && position_of(lane, chip) < lane->size;
+        bool const has_shard = lane->costs.shard_ps > 0 && position_of(lane, chip) < lane->size;
         if (lane->lane != 0 || !has_shard) continue;
-        int64_t const work_ps = lane->shard_ps * lane->piece_count / lane->portions;
-        if (replay->dma_may_exceed)
-            (void)dma_clock(replay, SERVER_HBM, chip, now_ps, work_ps, now_ps);
+        int64_t const work_ps = lane->costs.shard_ps * lane->piece_count / lane->portions;
+        if (replay->servers.may_exceed)
+            (void)dma_clock(&replay->servers, SERVER_HBM, chip, now_ps, work_ps, now_ps);
         else
-            dma_pass(replay, SERVER_HBM, chip, work_ps, stream_at(replay, stream, chip)->begin_ps,
-                     now_ps);
+            dma_pass(&replay->servers, SERVER_HBM, chip, work_ps,
+                     stream_at(replay, stream, chip)->begin_ps, now_ps);
     }
-    if (!replay->dma_may_exceed) return 0;
+    if (!replay->servers.may_exceed) return 0;
     enum collective_kind const kind = plan->plan->kind;
     bool const adds = kind == COLLECTIVE_REDUCE_SCATTER || kind == COLLECTIVE_ALL_REDUCE ||
                       kind == COLLECTIVE_REDUCE;
-    int64_t const hbm_ps = replay->hbm[chip].free_ps, vpu_ps = replay->vpu[chip].free_ps;
+    int64_t const hbm_ps = replay->servers.hbm[chip].free_ps,
+                  vpu_ps = replay->servers.vpu[chip].free_ps;
     return adds && vpu_ps > hbm_ps ? vpu_ps : hbm_ps;
 }
 
@@ -87,18 +90,18 @@ static int64_t port_time_ps(const struct replay *replay, const struct lane_table
                             uint32_t chip)
 {
     uint32_t const position = position_of(lane, chip);
-    uint64_t units = lane->units_total;
+    uint64_t units = lane->costs.units_total;
     for (uint32_t step = 0; !lane->ring && step < lane->send_count[position]; step++)
         units += lane->primitive->step(lane->size, lane->lane, position, step).units;
-    uint32_t const kind = link_class_of(replay, chip, lane->leg[0].port);
-    int64_t const whole_ps = cost_at(lane, kind, lane->units_max)->link_ps;
+    uint32_t const kind = link_class_of(replay, chip, lane->route.leg[0].port);
+    int64_t const whole_ps = cost_at(lane, kind, lane->costs.units_max)->link_ps;
     if (whole_ps == 0) return 0;
-    return (int64_t)(units * lane->piece_count / lane->units_max) * (whole_ps - 1);
+    return (int64_t)(units * lane->piece_count / lane->costs.units_max) * (whole_ps - 1);
 }
 
 void transport_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
-    const struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
+    const struct plan_table *plan = &replay->lanes.plans[*running_at(replay, stream, chip)];
     const struct stream_state *state = stream_at(replay, stream, chip);
     int64_t port_ps[MACHINE_GRID_PORTS] = {0};
     for (uint32_t i = 0; i < plan->lane_count; i++) {
@@ -106,13 +109,13 @@ void transport_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_
         if (lane->routed != NULL)
             routed_end(replay, lane, chip);
         else if (lane->states[chip].sends > 0)
-            port_ps[lane->leg[0].port] += port_time_ps(replay, lane, chip);
+            port_ps[lane->route.leg[0].port] += port_time_ps(replay, lane, chip);
     }
     /* No collective is faster than the ports it leaves by: bytes over rate, each port apart. (Links
      * of routes are checked at the end of the run: account.c.) */
     for (uint32_t port = 0; port < MACHINE_GRID_PORTS; port++) {
         if (port_ps[port] == 0) continue;
         SIM_ASSERT(port_ps[port] <= now_ps - state->begin_ps);
-        replay->bound_checks++;
+        replay->tally.bound_checks++;
     }
 }

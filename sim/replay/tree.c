@@ -4,6 +4,7 @@
 #include "sim/replay/landing.h"
 #include "sim/replay/links.h"
 #include "sim/replay/promise.h"
+#include "sim/replay/transport.h"
 
 /* A message in a unit. */
 struct tree_message {
@@ -125,8 +126,9 @@ static int64_t cable_take(struct replay *replay, const struct lane_table *lane,
     int64_t depart_ps = start_ps + link_ps;
     if (depart_ps < tail_ps) depart_ps = tail_ps;
     link->bytes += message->cost->memory.bytes;
-    replay->transfers++;
-    if (start_ps - now_ps > replay->queued_ps[port]) replay->queued_ps[port] = start_ps - now_ps;
+    replay->tally.transfers++;
+    if (start_ps - now_ps > replay->tally.queued_ps[port])
+        replay->tally.queued_ps[port] = start_ps - now_ps;
     tier->waits[down][queue].waited_ps += (uint64_t)(start_ps - now_ps);
     tier->waits[down][queue].messages++;
     if (tier->queues) {
@@ -134,7 +136,7 @@ static int64_t cable_take(struct replay *replay, const struct lane_table *lane,
         link->busy_ps += link_ps;
         if (!meets) link->stream = lane->stream;
     }
-    if (message->tier == 0 && replay->recording) {
+    if (message->tier == 0 && replay->records.active) {
         uint32_t const chip = route_chip(replay->routes, owner);
         if (replay->chips[chip].shown) {
             struct label const label = label_of_epoch(replay, lane->stream, chip, message->epoch);
@@ -172,14 +174,15 @@ int64_t tree_send(struct replay *replay, struct lane_table *lane, uint32_t chip,
         displacement = displacement_between(routed, &from, &to);
     }
     int64_t const work_ps = message.cost->memory.read_ps;
-    int64_t const read_ps = dma_read_ps(replay, chip, work_ps, now_ps);
+    int64_t const read_ps = dma_read_ps(&replay->servers, chip, work_ps, now_ps);
     int64_t depart_ps = 0;
     int64_t const head_ps =
         cable_take(replay, lane, &message, false, &from, now_ps, read_ps, &depart_ps);
     tree_post(replay, lane, &message, TREE_UNIT_UP, 0, &from, displacement,
               head_ps + routed->overhead_ps[1 + routed->tree->level_index]);
-    uint32_t const way = replay->port_count + routed->tree->level_index;
-    dma_leave(replay, reads_at(replay, way, chip), chip, work_ps, now_ps, depart_ps);
+    uint32_t const way = replay->grid.port_count + routed->tree->level_index;
+    dma_leave(&replay->servers, reads_at(&replay->servers, way, chip), chip, work_ps, now_ps,
+              depart_ps);
     return depart_ps;
 }
 

@@ -1,0 +1,141 @@
+/*
+ * lane.h: lanes of the plans: what all chips share of a lane, and where each chip is in it.
+ */
+#ifndef SIM_REPLAY_LANE_H
+#define SIM_REPLAY_LANE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/collective/plan.h"
+#include "sim/program/program.h"
+
+struct label_passing;
+struct link_state;
+struct message_cost;
+struct routed_lane;
+struct server_reads;
+
+/* Consecutive lanes of a plan: an item's. */
+struct lane_range {
+    uint8_t first;
+    uint8_t count;
+    uint8_t lead;         /* Pieces that a waiting lane may be ahead. */
+    uint16_t portions;    /* Portions of each piece of the item. */
+    const uint32_t *wait; /* Parts of a piece to wait for (plan_item.wait); NULL: all. */
+};
+
+enum { LANE_RANGES_MAX = PLAN_ITEMS_MAX, RUNNING_NONE = 0xffff };
+
+struct lane_state {    /* 32 bytes: two to a cache line. */
+    int64_t free_ps;   /* Instant at which the last of its messages has left. */
+    uint32_t early;    /* Messages that arrived for ops still to come; routed: before others of
+                          this op that are counted first. */
+    uint32_t sent;     /* Messages of the running op that were sent. */
+    uint32_t counted;  /* Messages of the running op that arrived. */
+    uint32_t sends;    /* Messages that the running op sends in all pieces. */
+    uint32_t arrivals; /* Messages that arrive for the running op in all pieces. */
+    bool waiting;      /* An EVENT_LANE_READY is under way. */
+    bool finished;
+    bool alone_before; /* No message of items that the lane waits for comes to this chip. */
+    bool alone_behind; /* This chip sends no message in items that wait for the lane. */
+};
+
+/* The fixed route of a lane's messages: to a neighbour, or over several links of the grid. */
+struct lane_route {
+    uint8_t leg_count;
+    struct plan_leg leg[PLAN_ROUTE_MAX];
+    uint16_t hop_count;
+    bool plain;               /* One link a message; links and HBM are all alike, and none waits. */
+    struct link_state *links; /* [chip]: the first link of the route. */
+    const uint32_t *neighbours; /* [chip]: the chip at the end of that link. */
+    struct server_reads *reads; /* [chip]: reads of messages that leave by the first port. */
+    int64_t overhead_ps;        /* Of a message, in addition to the latency of its links. */
+    int64_t latency_ps;         /* Of a message over one link of class 0, overhead included. */
+    uint64_t arrive_order;      /* Of the arrival of a message over one link, less its units. */
+    uint32_t *passed; /* [hop][chip]: messages that came so far; NULL: not needed (port.h). */
+    struct label_passing *passing; /* [hop - 1][chip]; NULL unless later links are recorded. */
+    uint32_t *recorded; /* [chip]: 1 + index of its last message's record, 0: none; NULL unless
+                           messages of one link are recorded. */
+};
+
+/* The place of a lane among the items of its plan: what waits for what. */
+struct lane_chain {
+    bool first;          /* The first of its order of axes: it reads the operand. */
+    bool last;           /* The last of its order of axes: it completes the share. */
+    bool by_step;        /* Its steps wait for different portions of the item before. */
+    bool led_by_message; /* Portions of the item behind wait for its single messages. */
+    uint8_t before_count, behind_count;
+    struct lane_range before[LANE_RANGES_MAX]; /* Lanes of items that this lane waits for. */
+    struct lane_range behind[LANE_RANGES_MAX]; /* Lanes of items that wait for this lane. */
+    const bool *awaited; /* [arrivals counted]: some lane may wait for that count; NULL: for any. */
+};
+
+/* What the messages of a lane cost that go to a neighbour or on a fixed route. */
+struct lane_costs {
+    uint32_t units_max;
+    struct message_cost *cost; /* [link class][units] */
+    int64_t shard_ps;          /* HBM time of writing the shard of a ReduceScatter, per piece. */
+    uint64_t units_total;      /* Units of a ring's lane in one piece; for the check of its port. */
+};
+
+/* A step of a lane where every position is alike. */
+struct lane_step {
+    uint32_t sent; /* Messages sent before it; UINT32_MAX: no step is known. */
+    uint32_t piece;
+    uint32_t number;
+    struct primitive_step step;
+};
+
+/* A lane of one plan: the data that all chips share. Constant, except `known`. */
+struct lane_table {
+    const struct primitive *primitive;
+    uint32_t size; /* Of the dimension. */
+    uint8_t lane;  /* Of the primitive. */
+    uint8_t stream;
+    uint8_t number;       /* Among the lanes of all streams. */
+    uint8_t phase;        /* Of its order, from 0; with pieces, which are in several, 0. */
+    bool ring;            /* Every position behaves as position 0. */
+    bool waits;           /* Some step of its item waits for its arrivals. */
+    bool reduces;         /* A ReduceScatter: its operand may still be computed. */
+    bool posts;           /* Its messages are SENDs: they are counted where they arrive. */
+    bool abreast;         /* Messages go to their first links at once (routed_tables.c). */
+    bool takes_turns;     /* With other lanes also where its stream has the link alone (port.h). */
+    uint32_t piece_count; /* Pieces, with each portion counted as a piece. */
+    uint32_t portions;    /* Portions that make up one piece of the array. */
+    const uint32_t *position; /* [chip]; unused where ring. */
+    const uint32_t *send_count;
+    const uint32_t *arrival_count;
+    struct plan_table *plan;
+    const struct plan_item *item;
+    struct lane_state *states; /* [chip] */
+    /* The last two steps asked for, where every position is alike: a chip sends one message and
+     * then checks whether it may send the next. */
+    struct lane_step known[2];
+    struct lane_chain chain;
+    struct lane_costs costs;
+    struct lane_route route;
+    struct routed_lane *routed; /* NULL: its messages have a fixed route. */
+};
+
+struct plan_table {
+    const struct plan *plan;
+    struct lane_table *lane;
+    uint32_t lane_count;
+    uint32_t index; /* In lanes.plans. */
+    uint32_t stream;
+    uint32_t *begun; /* [chip]: ops with this plan that began; NULL: not recorded. */
+};
+
+struct lanes {
+    uint32_t count;                     /* Lanes of all streams. */
+    uint8_t first[PROGRAM_STREAMS_MAX]; /* [stream]: its first lane. */
+    uint8_t stream[256];                /* [lane]: its stream. */
+    struct plan_table *plans;           /* One for each plan of each stream. */
+    uint32_t plan_count;
+    uint16_t *plan_index;      /* [stream][plan of the program]: in plans, or RUNNING_NONE. */
+    struct lane_state *states; /* [lane][chip] */
+    uint16_t *running; /* [stream][chip]: plan of the running collective, or RUNNING_NONE. */
+};
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * link.h: a link as messages find it, and the links of the grid.
+ */
+#ifndef SIM_REPLAY_LINK_H
+#define SIM_REPLAY_LINK_H
+
+#include <stdint.h>
+
+struct link_state {
+    int64_t free_ps;
+    int64_t busy_ps;
+    uint64_t bytes;
+    uint32_t queue; /* Index of its port_queue, once streams have met or messages are kept. */
+    uint8_t lane;   /* On the grid: lane of its last message, among the lanes of all streams. */
+    uint8_t stream; /* Stream of its messages; PORT_SHARED: streams or lanes take turns. */
+};
+
+/* Waits of a link's messages, if the caller asks for them: they cost a long run some percent. */
+struct link_waits {
+    uint64_t waited_ps; /* Sum over all messages; may wrap if the simulated run lasts for days. */
+    uint64_t messages;
+};
+
+struct grid_links {
+    uint32_t port_count;      /* Ports of a chip on the grid. */
+    uint32_t *neighbour;      /* [port][chip]; UINT32_MAX: no link. */
+    struct link_state *links; /* [port][chip] */
+    struct link_waits *waits; /* [port][chip]; NULL: not counted. */
+};
+
+#endif

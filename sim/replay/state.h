@@ -1,0 +1,151 @@
+/*
+ * state.h: the state of a run, made of parts: each is a struct in the header of the files that
+ * keep it.
+ *
+ *   replay.c     sets a run up, runs it, names ranks that are stuck
+ *   tables.c     constants of a run: durations, lanes, neighbours
+ *   streams.c    ops of a stream in order, needs, parts; the compute stream
+ *   steps.c      further steps after the first
+ *   transport.c  lanes of collectives
+ *   server.c     what messages take of HBM and of the VPU, and what compute ops owe for it
+ *   links.c      messages between neighbours
+ *   port.c       links that several streams want; promise.c: events of messages that wait there
+ *   route.c      the way between any two chips, and links of levels; route_twisted.c: if twisted
+ *   routed.c     messages that name their receivers; routed_inbox.c: where they arrive
+ *   tree.c       messages that switches copy or add
+ *   host.c       copies to and from the host
+ *   mail.c       messages between ranks of different roles, and waits for them
+ *   account.c    breakdown, memory, results
+ *   record.c     records of a timeline; label.c: the ops of messages in them
+ *   early.c      pipelines replayed as one while they are alike
+ *
+ * State is kept as arrays over chips, [stream or lane or port][chip]: in a symmetric machine the
+ * chips of a batch are adjacent in memory. A handler touches the state of one chip only.
+ */
+#ifndef SIM_REPLAY_STATE_H
+#define SIM_REPLAY_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/digest.h"
+#include "sim/base/units.h"
+#include "sim/engine/engine.h"
+#include "sim/replay/account.h"
+#include "sim/replay/lane.h"
+#include "sim/replay/link.h"
+#include "sim/replay/order.h"
+#include "sim/replay/record.h"
+#include "sim/replay/replay.h"
+#include "sim/replay/server.h"
+#include "sim/replay/steps.h"
+#include "sim/replay/streams.h"
+
+struct host_links;
+struct mail;
+struct ports;
+struct routes;
+struct spread;
+
+struct replay {
+    const struct machine *machine;
+    const struct program *program;
+    const struct fold *fold;
+    const struct replay_options *options;
+    struct engine *engine;
+    uint32_t chip_count; /* Replayed. */
+    uint32_t stream_count;
+    struct role_table *roles;
+    struct chip_state *chips; /* [chip] */
+
+    struct streams streams;
+    struct lanes lanes;
+    struct grid_links grid;
+    struct routes *routes;
+    struct host_links *host; /* NULL: nothing is copied to or from a host. */
+    struct mail *mail;       /* NULL: nothing is sent. */
+    struct ports *ports;     /* NULL: no streams share a link, or arbitration is `fifo`. */
+    struct servers servers;
+    struct accounts accounts;
+    struct tally tally;
+    struct records records;
+    struct steps steps;
+    struct spread *spread; /* In the replay of an early fold; otherwise NULL. */
+    struct error refusal;  /* Error of a handler; the run ends with it. */
+};
+
+/* The arrays of state, and the number of rows over chips of each. They are reserved at the start,
+ * and an early fold hands them on (early.c). Mail, inboxes and links of levels are kept apart. */
+#define REPLAY_STATE_TABLE(X)                                                                      \
+    X(chips, 1)                                                                                    \
+    X(streams.states, replay->stream_count)                                                        \
+    X(lanes.running, replay->stream_count)                                                         \
+    X(servers.hbm, 1)                                                                              \
+    X(servers.vpu, 1)                                                                              \
+    X(servers.reads, replay->servers.read_ways)                                                    \
+    X(lanes.states, replay->lanes.count)                                                           \
+    X(grid.links, replay->grid.port_count)                                                         \
+    X(grid.waits, replay->options->count_waits ? replay->grid.port_count : 0)                      \
+    X(accounts.breakdowns, PROGRAM_PHASE_COUNT)                                                    \
+    X(accounts.spans, PROGRAM_PHASE_COUNT)                                                         \
+    X(accounts.stream_ps, PROGRAM_PHASE_COUNT * replay->stream_count)                              \
+    X(accounts.classes, replay->program->class_count)                                              \
+    X(accounts.memories, 1)                                                                        \
+    X(steps.finished_ps, 1)                                                                        \
+    X(steps.ended, 1)                                                                              \
+    X(steps.end_ps, replay->steps.max == 0 ? 0 : replay->steps.max + 1)
+
+/* The engine's channel of an event. Events of a batch share it. */
+static inline uint32_t channel_of(const struct replay *replay, enum replay_event event,
+                                  uint32_t lane_or_stream)
+{
+    uint32_t const widest =
+        replay->lanes.count > PROGRAM_STREAMS_MAX ? replay->lanes.count : PROGRAM_STREAMS_MAX;
+    return (uint32_t)event * widest + lane_or_stream;
+}
+
+static inline struct stream_state *stream_at(struct replay *replay, uint32_t stream, uint32_t chip)
+{
+    return &replay->streams.states[(uint64_t)stream * replay->chip_count + chip];
+}
+
+static inline struct role_table *role_at(const struct replay *replay, uint32_t chip)
+{
+    return &replay->roles[replay->chips[chip].role];
+}
+
+static inline struct lane_state *lane_at(struct replay *replay, uint32_t lane, uint32_t chip)
+{
+    return &replay->lanes.states[(uint64_t)lane * replay->chip_count + chip];
+}
+
+static inline struct link_state *link_at(struct replay *replay, uint32_t port, uint32_t chip)
+{
+    return &replay->grid.links[(uint64_t)port * replay->chip_count + chip];
+}
+
+static inline struct op_table *op_table_at(const struct replay *replay, uint32_t work,
+                                           uint32_t kind)
+{
+    return &replay->streams.works[(uint64_t)work * replay->fold->chip_class_count + kind];
+}
+
+static inline uint16_t *running_at(struct replay *replay, uint32_t stream, uint32_t chip)
+{
+    return &replay->lanes.running[(uint64_t)stream * replay->chip_count + chip];
+}
+
+/* The op a stream runs or waits for. Its needs are cached for chips that are at the same place. */
+static inline const struct need_cache *streams_needs(struct replay *replay, uint32_t stream,
+                                                     uint32_t chip)
+{
+    const struct role_table *role = role_at(replay, chip);
+    const struct stream_state *state = stream_at(replay, stream, chip);
+    struct need_cache *cache =
+        &role->needs[stream][(state->slot * 5 + state->position) % NEED_CACHES];
+    if (!cache->filled || cache->slot != state->slot || cache->position != state->position)
+        streams_needs_fill(replay, role, stream, state, cache);
+    return cache;
+}
+
+#endif

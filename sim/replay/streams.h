@@ -1,0 +1,140 @@
+/*
+ * streams.h: the ops of a stream in order, and where each chip is in them.
+ */
+#ifndef SIM_REPLAY_STREAMS_H
+#define SIM_REPLAY_STREAMS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/program/program.h"
+#include "sim/replay/account.h"
+#include "sim/replay/server.h"
+#include "sim/trace/trace.h"
+
+struct replay;
+
+/* A compute op on one class of chips. A span of time is cut into the op's parts as evenly
+ * as integers allow: the first `longer` have 1 ps more. */
+struct op_table {
+    int64_t idle_ps; /* Time of a part on a chip without messages. */
+    uint32_t idle_longer;
+    uint32_t parts; /* 0: no op has this work. */
+    struct op_server server[SERVER_COUNT];
+};
+
+/* Ops of one stream in one template, as indices into the template. */
+struct stream_ops {
+    const uint16_t *op;
+    uint32_t op_count;
+};
+
+enum stream_phase {
+    STREAM_WAITS,
+    STREAM_RUNS,
+    STREAM_LEAVES, /* Only messages that wait for turns at a link are left. */
+    STREAM_ENDS,
+    STREAM_FINISHED,
+};
+
+struct stream_state {
+    uint32_t done;     /* Parts done since the start of the step. */
+    uint32_t begun;    /* Parts begun since the start of the step. */
+    uint32_t op_first; /* Value of `done` when the running op began. */
+    uint32_t slot;
+    uint16_t position; /* In stream_ops of the slot's template. */
+    uint8_t phase;     /* enum stream_phase */
+    uint8_t lanes_left;
+    uint32_t waiters;    /* Streams of this chip that wait for parts of this stream; bits. */
+    uint32_t wake_done;  /* The least number of done parts that wakes a waiter. */
+    uint32_t wake_begun; /* The least number of begun parts that wakes a waiter. */
+    uint16_t part;       /* Compute: part of the running op. Copy: piece of the copy. */
+    bool part_runs;
+    uint8_t epoch;          /* Collectives begun, modulo 64. */
+    uint32_t operand_first; /* Collective: parts of the compute stream before the operand's op. */
+    uint32_t operand_parts; /* Collective: parts of the operand's op; 0: the operand is there. */
+    int64_t begin_ps;       /* Begin of the running op. */
+};
+
+struct streams {
+    struct stream_ops *ops;      /* [template][stream] */
+    struct op_table *works;      /* [work][chip class]: chips mostly run the same op. */
+    struct stream_state *states; /* [stream][chip] */
+};
+
+struct chip_state {
+    int64_t part_begin_ps;
+    int64_t account_ps;       /* Instant up to which the breakdown is written. */
+    int64_t first_begin_ps;   /* Of compute before the update; TIME_PS_NEVER: none yet. */
+    int64_t last_end_ps;      /* Of compute before the update. */
+    int64_t exposed_ps;       /* Exposed time in all. */
+    int64_t exposed_last_ps;  /* Exposed time up to last_end_ps. */
+    int64_t exposed_first_ps; /* Exposed time up to first_begin_ps. */
+    uint32_t running;         /* Streams with a collective or a copy under way, as bits. */
+    uint16_t chip_class;      /* Of the fold. */
+    uint16_t role;
+    uint8_t block_phase; /* enum program_phase of the compute stream's slot. */
+    uint8_t last_phase;  /* enum program_phase of the op that ended last before the update. */
+    bool computes;
+    bool shown;
+};
+
+/* NEED_CACHES: chips of a batch pass to the next op in turn, so the needs of both are kept. */
+enum { NEED_CACHES = 8 };
+
+/* Needs of one op of one slot, as absolute counts. */
+struct need_cache {
+    uint32_t slot;
+    uint16_t position;
+    bool filled;
+    uint8_t phase; /* enum program_phase */
+    const struct program_op *op;
+    uint32_t count[PROGRAM_NEEDS_MAX];
+    uint32_t per_part[PROGRAM_NEEDS_MAX];
+    uint32_t operand_first; /* Parts of the compute stream before the operand's op. */
+    uint32_t operand_parts; /* Parts of the operand's op. */
+    uint32_t arrivals;      /* Of a RECEIVE: messages that it waits for. */
+    uint32_t pass;          /* Pass of the block. */
+};
+
+/* The data that chips of a role share. */
+struct role_table {
+    const struct program_role *role;
+    uint16_t *slot_template; /* [slot] */
+    uint32_t *slot_block;    /* [slot]; NULL: blocks are few, and searched. */
+    uint32_t late_slot;      /* Slot at which an early fold ends; UINT32_MAX: no early fold. */
+    struct need_cache (*needs)[NEED_CACHES]; /* [stream] */
+    int64_t *pass_ps;         /* [pass, from 1]: time of pass_chip; [0]: of no pass. NULL: none. */
+    int64_t *pass_begin_ps;   /* [pass]: begin on pass_chip. */
+    int64_t *pass_end_ps;     /* [pass]: end on pass_chip; 0: it has not begun. */
+    int64_t pass_until_ps;    /* End of the time that pass_ps counts. */
+    uint32_t pass_count;      /* Passes, [0] included. */
+    uint32_t pass_chip;       /* The first chip of the role. */
+    struct trace_curve curve; /* Of pass_chip; has room for the whole step, or none. */
+};
+
+/* A stream waits until another of its chip has `parts` parts done (or begun). */
+static inline void stream_wait(struct stream_state *other, uint32_t waiter, bool begun,
+                               uint32_t parts)
+{
+    uint32_t *least = begun ? &other->wake_begun : &other->wake_done;
+    other->waiters |= 1u << waiter;
+    if (parts < *least) *least = parts;
+}
+
+void streams_start(struct replay *replay, uint32_t chip, int64_t now_ps);
+void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps);
+/* The chip has finished if all streams have ended and no server owes anything: streams_finish(). */
+void streams_finish(struct replay *replay, uint32_t chip, int64_t now_ps);
+void streams_check_finished(struct replay *replay, uint32_t chip, int64_t now_ps);
+/* A collective's last message has left and all have arrived, or a copy is done. */
+void streams_collective_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
+/* Counts `parts` more as done (of a running op) and wakes streams that wait for them. */
+void streams_progress(struct replay *replay, uint32_t stream, uint32_t chip, uint32_t parts,
+                      int64_t now_ps);
+void streams_needs_fill(const struct replay *replay, const struct role_table *role, uint32_t stream,
+                        const struct stream_state *state, struct need_cache *cache);
+
+uint16_t streams_op_index(struct replay *replay, uint32_t stream, uint32_t chip); /* Template's. */
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * transport.h: collectives as they travel: the lanes of a plan, and how a collective begins and
+ * ends on a chip.
+ */
+#ifndef SIM_REPLAY_TRANSPORT_H
+#define SIM_REPLAY_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lane_table;
+struct replay;
+
+void transport_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
+void transport_operand(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
+void transport_arrive(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+                      int64_t now_ps);
+void transport_land(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+                    int64_t now_ps);
+void transport_hop(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+                   int64_t now_ps);
+void transport_lane_ready(struct replay *replay, uint32_t number, uint32_t chip, int64_t now_ps);
+/* Posts the end of the running collective if nothing of it is left. */
+void transport_check_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
+/* Whether the collective that was to end now still has a message to leave, and ends with it. */
+bool transport_leaves(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
+/* Sends what the lane may send now. */
+void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t chip,
+                        int64_t now_ps);
+/* Notes that the lane has sent and received all, if so. */
+void transport_lane_check(struct replay *replay, const struct lane_table *lane, uint32_t chip);
+/* The lane's last message has left, after others that it shared its link with. */
+void transport_left(struct replay *replay, struct lane_table *lane, uint32_t chip, int64_t now_ps);
+/* Tries lanes that waited for a piece of this lane. */
+void transport_followers_try(struct replay *replay, const struct lane_table *lane, uint32_t chip,
+                             int64_t now_ps);
+/* Pieces that the plan has completed on the chip, less those that already count as done. */
+uint32_t transport_parts_new(struct replay *replay, const struct lane_table *lane, uint32_t chip);
+/* Ends the collective's accounts, and checks that no port was faster than its link. */
+void transport_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
+
+#endif

@@ -169,7 +169,7 @@ static const struct text_row host_copy_rows[] = {
 #define OP_NAMES                                                                                   \
     {NAME("class", program_op, class_name)}, {NAME("reads", program_op, reads)},                   \
     {                                                                                              \
-        TEXT("writes", program_op, writes)                                                         \
+        NAME("writes", program_op, writes)                                                         \
     }
 #define OP_STREAM                                                                                  \
     {                                                                                              \

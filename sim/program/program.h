@@ -150,9 +150,7 @@ enum program_op_kind {
 struct program_op {
     const char *name; /* Short, for timelines and tables: "attention.qkv", "AllGather W_mlp". */
     const char
-        *class_name;   /* Ops of one class are one row of a report: "AllGather W_mlp (fsdp)". */
-    const char *reads; /* Arrays, separated by spaces; NULL: nobody says. */
-    const char *writes;
+        *class_name;      /* Ops of one class are one row of a report: "AllGather W_mlp (fsdp)". */
     uint16_t class_index; /* Filled by program_seal(). */
     enum program_op_kind kind;
     uint8_t stream;

@@ -167,9 +167,8 @@ static const struct text_row host_copy_rows[] = {
 };
 
 #define OP_NAMES                                                                                   \
-    {NAME("class", program_op, class_name)}, {NAME("reads", program_op, reads)},                   \
     {                                                                                              \
-        NAME("writes", program_op, writes)                                                         \
+        NAME("class", program_op, class_name)                                                      \
     }
 #define OP_STREAM                                                                                  \
     {                                                                                              \

@@ -171,11 +171,13 @@ static bool is_written(const struct graph_step *step, struct graph_value value)
     return false;
 }
 
-static bool is_met(const struct graph_step *reader, const struct graph_step *writer)
+/* The first value that a step reads of another; NULL: none. */
+static const struct graph_value *met_of(const struct graph_step *reader,
+                                        const struct graph_step *writer)
 {
     for (uint8_t i = 0; i < reader->read_count; i++)
-        if (is_written(writer, reader->read[i])) return true;
-    return false;
+        if (is_written(writer, reader->read[i])) return &reader->read[i];
+    return NULL;
 }
 
 /* Two steps that stand together, a product and its collective over tp, run chunk by chunk. What is
@@ -188,7 +190,8 @@ static bool is_coupled(const struct emit *emit, uint32_t first)
     const struct graph_step *collective = gathers ? step : step + 1;
     enum collective_kind const kind = gathers ? COLLECTIVE_ALL_GATHER : COLLECTIVE_REDUCE_SCATTER;
     return collective->move.kind == kind && is_chunked(emit, collective) &&
-           is_met(step + 1, step) && op_is_forward(step->pass) == op_is_forward(step[1].pass);
+           met_of(step + 1, step) != NULL &&
+           op_is_forward(step->pass) == op_is_forward(step[1].pass);
 }
 
 /* Parts of a compute. */
@@ -233,15 +236,22 @@ static void kept_need(struct emit *emit, uint32_t at)
     uint32_t writer[PROGRAM_STREAMS_MAX];
     struct lower *lower = emit->lower;
     if (step->of != GRAPH_NONE) {
-        lower_need_before(lower, emit->op[at], LOWER_COMPUTE, PROGRAM_REASON_ORDER);
+        lower_need_before(lower, emit->op[at], LOWER_COMPUTE, NULL);
         return;
     }
     if (!writers_find(emit, at, (struct graph_value){block->out, true, false}, writer)) {
-        lower_need_output(lower, emit->op[at]);
+        lower_need_output(lower, emit->op[at], NULL);
         return;
     }
     for (uint32_t s = 0; s < PROGRAM_STREAMS_MAX; s++)
-        if (writer[s] != LOWER_NONE) lower_need_done(lower, emit->op[at], emit->op[writer[s]]);
+        if (writer[s] != LOWER_NONE)
+            lower_need_done(lower, emit->op[at], emit->op[writer[s]], NULL);
+}
+
+/* With `layer` the gradient from above waits for the end of the repetition. */
+static bool repeats_first(const struct emit *emit)
+{
+    return emit->repeated > 0 && emit->graph->terms->policy.remat == GRAPH_REMAT_LAYER;
 }
 
 /* Of values that no step before has written. */
@@ -253,7 +263,8 @@ static void outer_need(struct emit *emit, uint32_t at, struct graph_value value)
     if (emit->graph->tensor[value.of].role == GRAPH_WEIGHT) return; /* See weights_add(). */
     bool const weights_alone = emit->graph->op[step->op].in_count == 0;
     if (value.gradient ? lower_has_input(lower) || weights_alone : !backward)
-        lower_need_output(lower, emit->op[at]);
+        lower_need_output(lower, emit->op[at],
+                          repeats_first(emit) ? NULL : emit_value_name(emit, value));
     else if (!value.gradient && at >= emit->repeated && !step->is_compute &&
              op_is_forward(step->pass))
         kept_need(emit, at);
@@ -279,12 +290,14 @@ static void needs_add(struct emit *emit, uint32_t at)
     for (uint32_t s = 0; s < PROGRAM_STREAMS_MAX; s++) {
         if (writer[s] == LOWER_NONE) continue;
         uint32_t const target = emit->op[writer[s]];
+        const struct graph_value *met = met_of(step, &emit->steps->step[writer[s]]);
+        const char *array = met == NULL ? NULL : emit_value_name(emit, *met);
         if (writer[s] + 1 != at || !is_coupled(emit, writer[s]))
-            lower_need_done(lower, emit->op[at], target);
+            lower_need_done(lower, emit->op[at], target, array);
         else if (step->is_compute)
-            lower_need_chunks(lower, emit->op[at], target);
+            lower_need_chunks(lower, emit->op[at], target, array);
         else
-            lower_operand(lower, emit->op[at], target);
+            lower_operand(lower, emit->op[at], target, array);
     }
 }
 
@@ -306,84 +319,8 @@ static void weights_add(struct emit *emit, uint32_t at)
         lower_gradient(lower, index, place);
     }
     if (backward && !op_gives_input(step->pass)) return;
-    lower_weights_need(lower, index, place);
+    lower_weights_need(lower, index, place, /* reads= */ true);
     if (backward || step->pass == OP_FORWARD) lower_weights_release(lower, index, place, backward);
-}
-
-/* --- Memory --- */
-
-/* What a later pass finds, or an earlier one has left, is saved. */
-static void lives_add(struct emit *emit, const struct graph_live *live)
-{
-    struct lower *lower = emit->lower;
-    for (uint32_t i = 0; i < live->count; i++) {
-        const struct graph_life *life = &live->life[i];
-        /* The head's backward pass follows at once: it keeps buffers. */
-        bool const kept = (life->before || life->after) && !emit->graph->begins_backward;
-        enum program_memory const memory =
-            kept ? PROGRAM_MEMORY_ACTIVATIONS : PROGRAM_MEMORY_BUFFERS;
-        if (emit->end != NULL && emit->end->shares_input && life->value.of == emit->graph->stream)
-            continue;
-        if (!life->before) lower_take(lower, emit->op[life->first], memory, life->bytes);
-        if (!life->after) lower_give(lower, emit->op[life->last], memory, life->bytes);
-    }
-}
-
-enum framework_pass { FRAMEWORK_FORWARD, FRAMEWORK_GRADIENT, FRAMEWORK_WEIGHT };
-
-static bool is_in(enum op_pass pass, enum framework_pass wanted)
-{
-    if (wanted == FRAMEWORK_FORWARD) return op_is_forward(pass);
-    return wanted == FRAMEWORK_WEIGHT ? op_gives_weight(pass) : !op_is_forward(pass);
-}
-
-/* The first step of an op in a pass; LOWER_NONE: there is none. */
-static uint32_t op_in(const struct emit *emit, uint8_t op, enum framework_pass pass)
-{
-    for (uint32_t i = 0; i < emit->steps->count; i++) {
-        const struct graph_step *step = &emit->steps->step[i];
-        if (step->is_compute && step->of == GRAPH_NONE && step->op == op && is_in(step->pass, pass))
-            return emit->op[i];
-    }
-    return LOWER_NONE;
-}
-
-/* Arrays that only frameworks keep: from the op that writes it to the one that reads it, and to
- * that one's gradient where it is kept; else a function's output is made again for that. */
-static void framework_add(struct emit *emit, tensor of, uint8_t writer, uint8_t reader)
-{
-    const struct graph *graph = emit->graph;
-    const struct graph_tensor *at = &graph->tensor[of];
-    const struct graph_policy *policy = &graph->terms->policy;
-    bool const backward = emit->steps->request.backward, kept = at->framework_kept >= policy->remat;
-    bool const here = !backward || graph_remat_repeats(policy->remat),
-               is_mask = at->framework == GRAPH_FRAMEWORK_MASK;
-    uint64_t const bytes = format_bytes(at->framework_format, graph_elements(graph, &at->at, 0));
-    enum program_memory const memory = is_mask ? PROGRAM_MEMORY_MASKS : PROGRAM_MEMORY_ACTIVATED;
-    enum framework_pass const gradient = is_mask ? FRAMEWORK_GRADIENT : FRAMEWORK_WEIGHT;
-    uint32_t const made = op_in(emit, writer, FRAMEWORK_FORWARD);
-    uint32_t const read = op_in(emit, reader, backward ? gradient : FRAMEWORK_FORWARD);
-    if (is_mask && (!kept || emit->steps->request.half == GRAPH_WEIGHT_HALF))
-        return; /* Drawn again, or read. */
-    if (!kept || !backward) lower_take(emit->lower, here ? made : read, memory, bytes);
-    if (!kept || backward) lower_give(emit->lower, read, memory, bytes);
-}
-
-/* A mask is read by the gradients of the op that gives what is dropped. */
-static void framework_arrays_add(struct emit *emit)
-{
-    const struct graph *graph = emit->graph;
-    for (uint8_t i = 0; i < graph->op_count; i++) {
-        const struct graph_op *op = &graph->op[i];
-        if (graph->tensor[op->out[0]].framework == GRAPH_FRAMEWORK_MASK)
-            framework_add(emit, op->out[0], i, i);
-        for (uint8_t in = 0; !op->fused && in < op->in_count; in++) {
-            const struct graph_op *maker = graph_maker(graph, op->in[in]);
-            if (graph->tensor[op->in[in]].framework != GRAPH_FRAMEWORK_OUTPUT) continue;
-            if (maker->fused) maker = graph_maker(graph, maker->in[0]);
-            framework_add(emit, op->in[in], graph_index(graph, maker), i);
-        }
-    }
 }
 
 /* --- A pass --- */
@@ -419,28 +356,24 @@ static void step_add(struct emit *emit, uint32_t at)
     }
 }
 
-/* The repetition begins when the gradient from above is there. With `layer` the gradient waits for
- * its end in turn. */
+/* The repetition begins when the gradient from above is there. */
 static void steps_add(struct emit *emit)
 {
     struct lower *lower = emit->lower;
-    bool const whole = emit->graph->terms->policy.remat == GRAPH_REMAT_LAYER;
     uint32_t above = lower->output;
     for (uint32_t at = 0; at < emit->steps->count; at++) {
-        lower->repeating = at < emit->repeated;
         if (at == emit->repeated && at > 0) {
-            if (whole) output_set(emit, 0, at, false);
+            if (repeats_first(emit)) output_set(emit, 0, at, false);
             above = lower->output;
         }
         if (emit->end != NULL) emit_end_gather(emit, at);
         step_add(emit, at);
-        if (at == 0 && emit->repeated > 0) lower_need_output(lower, emit->op[at]);
+        if (at == 0 && emit->repeated > 0) lower_need_output(lower, emit->op[at], NULL);
         needs_add(emit, at);
         if (emit->steps->step[at].is_compute)
             (emit->end != NULL ? emit_end_weights : weights_add)(emit, at);
         lower->output = above;
     }
-    lower->repeating = false;
 }
 
 static uint32_t repeated_of(const struct lower_graph *of, const struct graph_steps *steps)
@@ -470,9 +403,7 @@ void emit_pass(struct lower *lower, struct lower_graph *of, const struct emit_en
     struct graph_request const second = {.backward = true, .half = GRAPH_WEIGHT_HALF};
     if (halves) graph_steps(&of->sharded, &of->backward, &of->kept, second, &of->later);
     graph_live(&of->sharded, &of->kept, &of->steps, halves ? &of->later : NULL, &of->live);
-    lives_add(&emit, &of->live);
-    framework_arrays_add(&emit);
-    if (emit.graph->begins_backward) emit_loss(&emit);
+    emit_memory(&emit);
     output_set(&emit, emit.repeated, of->steps.count, request.backward);
 }
 

@@ -86,30 +86,14 @@ void emit_end_weights(struct emit *emit, uint32_t at)
     uint32_t const index = emit->op[at];
     bool const gives = use->gives && lower->local->shards > 1 && lower->keeping == LOWER_GATHERS;
     if (!op->kind->weights_apart || step->of != GRAPH_NONE) return;
-    if (op_is_forward(step->pass) || op_gives_input(step->pass) || is_taken_at(emit, step))
-        lower_need_done(lower, index, emit->gather[op->block]);
+    bool const reads = op_is_forward(step->pass) || op_gives_input(step->pass);
+    if (reads || is_taken_at(emit, step))
+        lower_need_done(lower, index, emit->gather[op->block],
+                        reads ? lower_moved(lower, emit->gather[op->block]) : NULL);
     if (op_gives_weight(step->pass)) {
         end_gradient(emit, index, use);
     } else if (gives) {
         lower_give(lower, index, PROGRAM_MEMORY_GATHERED,
                    lower_weight_bytes(lower, use->read.elements));
-    }
-}
-
-/* --- The loss --- */
-
-void emit_loss(struct emit *emit)
-{
-    struct lower *lower = emit->lower;
-    uint64_t const bytes = overheads_loss_bytes(lower->local);
-    for (uint32_t i = 0; i < emit->steps->count; i++) {
-        const struct graph_step *step = &emit->steps->step[i];
-        if (!step->is_compute) continue;
-        if (emit->steps->request.backward) {
-            if (lower_has_input(lower)) lower_give(lower, emit->op[i], PROGRAM_MEMORY_LOSS, bytes);
-            return;
-        }
-        if (emit->graph->op[step->op].kind->gives_gradient)
-            lower_take(lower, emit->op[i], PROGRAM_MEMORY_LOSS, bytes);
     }
 }

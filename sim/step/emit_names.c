@@ -105,3 +105,17 @@ const char *emit_moved_name(const struct emit *emit, const struct graph_step *st
     return builder_format(build, "%s%.*s%s", outer_prefix(emit, op), length, prefix,
                           tensor_name(emit, step->of, gradient, one));
 }
+
+const char *emit_value_name(const struct emit *emit, struct graph_value value)
+{
+    const struct graph *graph = emit->graph;
+    const struct graph_op *maker = graph_maker(graph, value.of);
+    const char *prefix = NULL;
+    char name[NAME_BYTES];
+    if (!value.full && (maker == NULL || value.of == graph->added))
+        return value.gradient ? lower_stream_gradient : lower_stream_activation;
+    if (maker == NULL) maker = &graph->op[0];
+    int const length = prefix_of(emit, maker, &prefix);
+    return builder_format(&emit->lower->build, "%s%.*s%s", outer_prefix(emit, maker), length,
+                          prefix, tensor_name(emit, value.of, value.gradient, name));
+}

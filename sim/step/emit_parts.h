@@ -43,15 +43,19 @@ void emit_pass(struct lower *lower, struct lower_graph *of, const struct emit_en
 struct graph_request emit_backward_request(const struct lower *lower);
 
 /* Of an end (emit_ends.c): the gather of weights that a step, or one behind it, reads; what a step
- * does with weights and their gradients; what frameworks write for the loss, until the first
- * gradient behind it is there. */
+ * does with weights and their gradients. */
 void emit_end_gather(struct emit *emit, uint32_t at);
 void emit_end_weights(struct emit *emit, uint32_t at);
-void emit_loss(struct emit *emit);
+
+/* What the ops take and give back (emit_memory.c), once all of them are there. */
+void emit_memory(struct emit *emit);
 
 /* "attention.QKV again", "attention.dIn" */
 const char *emit_compute_name(const struct emit *emit, const struct graph_step *step);
 /* What a collective moves: "attention.In", "dRows". */
 const char *emit_moved_name(const struct emit *emit, const struct graph_step *step);
+/* The array that an op waits for: "attention.Q", "mlp.dOut"; what goes from slot to slot is "x",
+ * and "dx". */
+const char *emit_value_name(const struct emit *emit, struct graph_value value);
 
 #endif

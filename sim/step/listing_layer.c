@@ -9,7 +9,7 @@
 #include "sim/graph/list.h"
 #include "sim/step/graph_terms.h"
 #include "sim/step/listing.h"
-#include "sim/step/reads.h"
+#include "sim/step/lower.h"
 
 struct layer {
     struct graph_terms terms, state_terms;
@@ -38,8 +38,8 @@ static bool has_template(const struct program *program, const char *name)
     return false;
 }
 
-/* Whether some backward pass of a layer has collectives that write weights, or their gradients. */
-static bool backward_has(const struct program *program, const char *array)
+/* Whether some backward pass of a layer gathers weights, or reduces their gradients. */
+static bool backward_has(const struct program *program, enum lower_urgency urgency)
 {
     for (uint32_t t = 0; t < program->template_count; t++) {
         const struct program_template *template = &program->templates[t];
@@ -48,7 +48,7 @@ static bool backward_has(const struct program *program, const char *array)
                               strcmp(template->name, "layer weight gradient") == 0;
         for (uint32_t i = 0; backward && i < template->op_count; i++)
             if (template->op[i].kind == PROGRAM_OP_COLLECTIVE &&
-                reads_have(reads_find(template->op[i].name)->writes, array))
+                program->stream[template->op[i].stream].urgency == urgency)
                 return true;
     }
     return false;
@@ -60,8 +60,8 @@ static void weights_derive(const struct local *local, const struct program *prog
     bool const zero = local->plan->zero != 0;
     layer->weights = (struct graph_list_weights){
         .state = &layer->state,
-        .gathers_backward = !local->reduce_once || backward_has(program, "W"),
-        .reduces = !local->reduce_once || backward_has(program, "dW"),
+        .gathers_backward = !local->reduce_once || backward_has(program, LOWER_URGENCY_WEIGHTS),
+        .reduces = !local->reduce_once || backward_has(program, LOWER_URGENCY_GRADIENTS),
         .axis_same = local->shards > 1 ? local->axis_z : local->axis_x,
         .grouped_ranks = local->experts.ranks > 1 ? local->experts.replicas : 0,
         .grouped_scatters = zero,

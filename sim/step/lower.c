@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-#include "sim/step/reads.h"
+const char lower_stream_activation[] = "x", lower_stream_gradient[] = "dx",
+           lower_weight_gradient[] = "dW";
 
 void lower_begin(struct lower *lower, struct arena *arena, const struct local *local,
                  struct program *program, struct error *reterr)
@@ -20,7 +21,6 @@ void lower_pass_begin(struct lower *lower)
     lower->received = LOWER_NONE;
     lower->half = LOWER_WHOLE;
     lower->windowed = false;
-    lower->repeating = false;
     lower->last_microbatch = true;
     lower->last_lookup = true;
     lower->keeping = LOWER_GATHERS;
@@ -48,12 +48,7 @@ uint16_t lower_template_end(struct lower *lower)
 
 uint32_t lower_op_add(struct lower *lower, struct program_op op)
 {
-    if (lower->build.status != STATUS_OK) return LOWER_NONE;
-    const struct reads *row = reads_find(op.name);
-    SIM_ASSERT(row != NULL);
-    op.reads = row->reads;
-    op.writes = row->writes;
-    return builder_op(&lower->build, op);
+    return lower->build.status == STATUS_OK ? builder_op(&lower->build, op) : LOWER_NONE;
 }
 
 uint32_t lower_compute(struct lower *lower, const char *name, const struct work *work,
@@ -139,109 +134,91 @@ uint32_t lower_collective(struct lower *lower, enum lower_stream stream, const c
                                });
 }
 
-/* "W_mlp" of "AllGather W_mlp", "dW_mlp" of "ReduceScatter dW_mlp": gradients are of the unit that
- * is reduced, weights of the one that is gathered. */
-static const char *unit_of(const struct program_op *op, const char *array)
+const char *lower_moved(const struct lower *lower, uint32_t op)
 {
-    const char *space = strchr(op->name, ' ');
-    bool const names = op->kind == PROGRAM_OP_COLLECTIVE && space != NULL &&
-                       strncmp(space + 1, array, strlen(array)) == 0;
-    return names ? space + 1 : NULL;
+    if (lower->build.status != STATUS_OK || op == LOWER_NONE) return NULL;
+    SIM_ASSERT(lower->build.op[op].kind == PROGRAM_OP_COLLECTIVE);
+    return strchr(lower->build.op[op].name, ' ') + 1;
 }
 
-/* Data where the op reads what its target writes, and an order where it does not. */
-static void need_target(struct lower *lower, uint32_t op, uint32_t target, struct program_need need)
+static void need_target(struct lower *lower, uint32_t op, struct program_need need,
+                        const char *array)
 {
-    const struct program_op *on = &lower->build.op[target];
-    char array[READS_ARRAY_BYTES];
-    need.reason = PROGRAM_REASON_ORDER;
-    if (reads_meet(lower->build.op[op].reads, on->writes, array)) {
-        const char *unit = unit_of(on, array);
-        if (unit == NULL) unit = unit_of(&lower->build.op[op], array);
-        need.reason = PROGRAM_REASON_DATA;
-        need.array = unit != NULL ? unit : builder_format(&lower->build, "%s", array);
-    }
+    need.reason = array != NULL ? PROGRAM_REASON_DATA : PROGRAM_REASON_ORDER;
+    need.array = array;
     builder_need(&lower->build, op, need);
 }
 
-void lower_operand(struct lower *lower, uint32_t op, uint32_t operand)
+void lower_operand(struct lower *lower, uint32_t op, uint32_t operand, const char *array)
 {
     if (lower->build.status != STATUS_OK || op == LOWER_NONE) return;
     struct program_op *collective = &lower->build.op[op];
     if (lower->build.program->plans[collective->index].chunk_count == 0) {
-        lower_need_done(lower, op, operand);
+        lower_need_done(lower, op, operand, array);
         return;
     }
     collective->operand_op = (uint16_t)operand;
     /* It begins with its operand, not before. */
-    need_target(lower, op, operand,
+    need_target(lower, op,
                 (struct program_need){.stream = PROGRAM_COMPUTE,
                                       .begun = true,
-                                      .part = lower->build.op[operand].part_first + 1});
+                                      .part = lower->build.op[operand].part_first + 1},
+                array);
 }
 
-void lower_need_done(struct lower *lower, uint32_t op, uint32_t target)
+void lower_need_done(struct lower *lower, uint32_t op, uint32_t target, const char *array)
 {
     if (lower->build.status != STATUS_OK || op == LOWER_NONE || target == LOWER_NONE) return;
     const struct program_op *on = &lower->build.op[target];
     if (on->stream == lower->build.op[op].stream) return; /* A stream is in order. */
-    need_target(lower, op, target, builder_end_of(&lower->build, target));
+    need_target(lower, op, builder_end_of(&lower->build, target), array);
 }
 
-void lower_need_chunks(struct lower *lower, uint32_t op, uint32_t gather)
+void lower_need_chunks(struct lower *lower, uint32_t op, uint32_t gather, const char *array)
 {
     if (lower->build.status != STATUS_OK || op == LOWER_NONE || gather == LOWER_NONE) return;
     const struct program_op *on = &lower->build.op[gather];
     const struct plan *plan = &lower->build.program->plans[on->index];
     if (lower->build.op[op].parts == 1) {
-        lower_need_done(lower, op, gather);
+        lower_need_done(lower, op, gather, array);
         return;
     }
     SIM_ASSERT(lower->build.op[op].parts == plan->chunk_count);
     SIM_ASSERT(plan->chunk_count * plan->chunk_parts == plan->part_count);
-    need_target(lower, op, gather,
+    need_target(lower, op,
                 (struct program_need){.stream = on->stream,
                                       .part = on->part_first + plan->chunk_parts,
-                                      .per_part = plan->chunk_parts});
+                                      .per_part = plan->chunk_parts},
+                array);
 }
 
 void lower_need_before(struct lower *lower, uint32_t op, enum lower_stream stream,
-                       enum program_reason reason)
+                       const char *array)
 {
     if (lower->build.status != STATUS_OK || op == LOWER_NONE) return;
     uint8_t const index = lower->stream[stream];
     if (index == PROGRAM_STREAMS_MAX || index == lower->build.op[op].stream) return;
-    /* What goes from slot to slot. */
-    static const char *const arrays[] = {"x", "dx", "dW", "mtp.dRows"};
-    struct program_need need = {.stream = index, .reason = reason};
-    for (uint32_t i = 0; i < sizeof arrays / sizeof *arrays && reason == PROGRAM_REASON_DATA; i++)
-        if (need.array == NULL && reads_have(lower->build.op[op].reads, arrays[i]))
-            need.array = arrays[i];
-    if (reason == PROGRAM_REASON_DATA && need.array == NULL) need.reason = PROGRAM_REASON_ORDER;
-    builder_need(&lower->build, op, need);
+    need_target(lower, op, (struct program_need){.stream = index}, array);
 }
 
-void lower_need_output(struct lower *lower, uint32_t op)
+void lower_need_output(struct lower *lower, uint32_t op, const char *array)
 {
     if (lower->build.status != STATUS_OK || op == LOWER_NONE) return;
     if (lower->output != LOWER_NONE) {
-        lower_need_done(lower, op, lower->output);
+        lower_need_done(lower, op, lower->output, array);
         return;
     }
     if (lower->received != LOWER_NONE) {
-        lower_need_done(lower, op, lower->received);
+        lower_need_done(lower, op, lower->received, array);
         return;
     }
-    enum program_reason const reason =
-        lower->repeating ? PROGRAM_REASON_ORDER : PROGRAM_REASON_DATA;
     /* A gradient comes out of a norm where there is one. */
-    bool const summed = local_is_llama(lower->local) &&
-                        (lower->repeating || !reads_have(lower->build.op[op].reads, "x"));
-    lower_need_before(lower, op, LOWER_COMPUTE, reason);
-    if (!summed) lower_need_before(lower, op, LOWER_REDUCE_TP, reason);
+    bool const summed = local_is_llama(lower->local) && array != lower_stream_activation;
+    lower_need_before(lower, op, LOWER_COMPUTE, array);
+    if (!summed) lower_need_before(lower, op, LOWER_REDUCE_TP, array);
     /* What a stage without layers has got and not sent on. */
-    lower_need_before(lower, op, LOWER_RECEIVE_PREVIOUS, reason);
-    lower_need_before(lower, op, LOWER_RECEIVE_NEXT, reason);
+    lower_need_before(lower, op, LOWER_RECEIVE_PREVIOUS, array);
+    lower_need_before(lower, op, LOWER_RECEIVE_NEXT, array);
 }
 
 void lower_take(struct lower *lower, uint32_t op, enum program_memory memory, uint64_t bytes)

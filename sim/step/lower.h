@@ -52,6 +52,15 @@ enum lower_stream {
     LOWER_STREAM_COUNT,
 };
 
+/* How long an op can wait for what a stream carries: what program_stream.urgency is here. Several
+ * streams have the same, and take turns. */
+enum lower_urgency {
+    LOWER_URGENCY_ACTIVATIONS, /* And their gradients: the next op of this rank or another reads
+                                  them. */
+    LOWER_URGENCY_WEIGHTS,     /* Of a layer to come. They are gathered ahead of it. */
+    LOWER_URGENCY_GRADIENTS,   /* Of weights. The update at the end of the step reads their sums. */
+};
+
 /* What of a backward pass is emitted: all of it, or one gradient. Between the two, what the weight
  * gradients read stays: inputs of the matmuls and gradients of their outputs, gathered. */
 enum lower_half { LOWER_WHOLE, LOWER_INPUT, LOWER_WEIGHT };
@@ -84,7 +93,6 @@ struct lower {
                         are gathered from the ranks that have updated a part of them each. */
     bool head_stays; /* Of the head in a pipeline: its weights stay from its forward pass to its
                         backward pass, which is the next of the rank. */
-    bool repeating;  /* The ops are those of the forward pass again. */
     struct lower_graph *graph[LOCAL_KINDS][2]; /* [windowed]: kinds of layers (emit.c), or NULL. */
     struct lower_graph *end_graph[LOWER_PARTS_MAX][2]; /* [part][used before]: the same of ends. */
     bool gathers_since; /* Gathers wait for what the block says, not for the slots before. */
@@ -127,17 +135,21 @@ uint32_t lower_plan_chunks(const struct lower *lower, uint32_t plan);
  * parentheses. */
 uint32_t lower_collective(struct lower *lower, enum lower_stream stream, const char *what,
                           const char *group_name, uint32_t plan);
-/* The collective's operand is produced by `operand`, chunk by chunk if it has chunks. */
-void lower_operand(struct lower *lower, uint32_t op, uint32_t operand);
-/* Needs: the end of an op of this template; its parts, one by one, as the compute op's own; all
- * of a stream in earlier slots; parts of a stream in an earlier slot. The reason of the first two
- * follows from what the ops read and write; of the third, data that no such op reads is order. */
-void lower_need_done(struct lower *lower, uint32_t op, uint32_t target);
-void lower_need_chunks(struct lower *lower, uint32_t op, uint32_t gather);
+/* Needs are of data, and name the `array` that the op reads; NULL: of order. The collective's
+ * operand is produced by `operand`, chunk by chunk if it has chunks. */
+void lower_operand(struct lower *lower, uint32_t op, uint32_t operand, const char *array);
+/* The end of an op of this template; its parts, one by one, as the compute op's own; all of a
+ * stream in earlier slots. */
+void lower_need_done(struct lower *lower, uint32_t op, uint32_t target, const char *array);
+void lower_need_chunks(struct lower *lower, uint32_t op, uint32_t gather, const char *array);
 void lower_need_before(struct lower *lower, uint32_t op, enum lower_stream stream,
-                       enum program_reason reason);
+                       const char *array);
 /* The running activation or gradient: see `output` and `received`. */
-void lower_need_output(struct lower *lower, uint32_t op);
+void lower_need_output(struct lower *lower, uint32_t op, const char *array);
+/* What goes from slot to slot, and gradients of weights of no one unit. */
+extern const char lower_stream_activation[], lower_stream_gradient[], lower_weight_gradient[];
+/* What a collective of weights or their gradients moves: "W_mlp" of "AllGather W_mlp". */
+const char *lower_moved(const struct lower *lower, uint32_t op);
 
 /* Takes `bytes` when the op begins, or gives back when it ends. LOWER_NONE: nothing. */
 void lower_take(struct lower *lower, uint32_t op, enum program_memory memory, uint64_t bytes);
@@ -155,7 +167,8 @@ void lower_units_gather(struct lower *lower, const struct local_unit *units, uin
                         bool backward);
 /* The op may begin as many slots ahead of its own as `prefetch_layers` says. */
 void lower_prefetch_need(struct lower *lower, uint32_t op);
-void lower_weights_need(struct lower *lower, uint32_t op, uint8_t place);
+/* The op reads them; or it reads none, but passes behind it may, that wait for nothing else. */
+void lower_weights_need(struct lower *lower, uint32_t op, uint8_t place, bool reads);
 /* The op is the last of the pass to read the place's matrices. */
 void lower_weights_release(struct lower *lower, uint32_t op, uint8_t place, bool backward);
 /* The op computes the gradient of the place's matrices. */

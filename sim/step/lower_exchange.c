@@ -3,13 +3,13 @@
 #include "sim/step/pipeline.h"
 
 /* The reductions of the rank's own gradients, and all that they were computed by. */
-static void own_need(struct lower *lower, uint32_t op, bool layers)
+static void own_need(struct lower *lower, uint32_t op, bool layers, const char *array)
 {
     static const enum lower_stream streams[] = {
         LOWER_COMPUTE, LOWER_REDUCE_WEIGHTS, LOWER_REDUCE_DP, LOWER_REDUCE_EXPERTS, LOWER_SUM_KV};
     uint32_t const all = sizeof streams / sizeof *streams, of_vocabulary = 3;
     for (uint32_t i = 0; i < (layers ? all : of_vocabulary); i++)
-        lower_need_before(lower, op, streams[i], PROGRAM_REASON_DATA);
+        lower_need_before(lower, op, streams[i], array);
 }
 
 void lower_exchange_send(struct lower *lower, const struct lower_exchange *exchange,
@@ -26,7 +26,7 @@ void lower_exchange_send(struct lower *lower, const struct lower_exchange *excha
                                                 .stream = lower->stream[exchange->send_stream],
                                                 .parts = 1,
                                                 .index = (uint16_t)plan});
-    own_need(lower, sent, exchange->layers);
+    own_need(lower, sent, exchange->layers, lower_weight_gradient);
 }
 
 void lower_exchange_sum(struct lower *lower, const struct lower_exchange *exchange)
@@ -45,9 +45,9 @@ void lower_exchange_sum(struct lower *lower, const struct lower_exchange *exchan
                                                 .kind = PROGRAM_OP_RECEIVE,
                                                 .stream = lower->stream[exchange->receive_stream],
                                                 .parts = 1});
-    own_need(lower, received, exchange->layers);
+    own_need(lower, received, exchange->layers, NULL);
     uint32_t const sum = lower_compute(lower, exchange->sum, &work, 1);
-    lower_need_done(lower, sum, received);
+    lower_need_done(lower, sum, received, "copy");
     lower_take(lower, received, PROGRAM_MEMORY_BUFFERS, bytes);
     lower_give(lower, sum, PROGRAM_MEMORY_BUFFERS, bytes);
 }

@@ -116,10 +116,10 @@ void lower_offload_update(struct lower *lower, uint32_t update, uint64_t moments
         copy_add(lower, LOWER_LOAD_OPTIMIZER, "optimizer", /* to_host= */ false, moments_bytes);
     lower_prefetch_need(lower, load);
     need_behind(lower, load, LOWER_STORE_OPTIMIZER, ahead + 1, PROGRAM_REASON_WINDOW);
-    lower_need_done(lower, update, load);
+    lower_need_done(lower, update, load, "moments");
     lower_take(lower, load, PROGRAM_MEMORY_OPTIMIZER, moments_bytes);
     uint32_t const store =
         copy_add(lower, LOWER_STORE_OPTIMIZER, "optimizer", /* to_host= */ true, moments_bytes);
-    lower_need_done(lower, store, update);
+    lower_need_done(lower, store, update, "moments");
     lower_give(lower, store, PROGRAM_MEMORY_OPTIMIZER, moments_bytes);
 }

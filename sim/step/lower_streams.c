@@ -1,20 +1,12 @@
 #include "sim/step/lower.h"
 
-/* How long an op can wait for what a stream carries: what program_stream.urgency is here. Several
- * streams have the same, and take turns. */
-enum {
-    URGENCY_ACTIVATIONS, /* And their gradients: the next op of this rank or another reads them. */
-    URGENCY_WEIGHTS,     /* Of a layer to come. They are gathered ahead of it. */
-    URGENCY_GRADIENTS,   /* Of weights. The update at the end of the step reads their sums. */
-};
-
 static uint8_t stream_urgency(uint32_t stream)
 {
     switch (stream) {
     case LOWER_GATHER_WEIGHTS:
     case LOWER_GATHER_DP: /* Updated weights, as those of experts. */
     case LOWER_GATHER_EXPERTS:
-        return URGENCY_WEIGHTS;
+        return LOWER_URGENCY_WEIGHTS;
     case LOWER_REDUCE_WEIGHTS:
     case LOWER_REDUCE_EXPERTS:
     case LOWER_REDUCE_DP:
@@ -22,9 +14,9 @@ static uint8_t stream_urgency(uint32_t stream)
     case LOWER_SEND_COPY:
     case LOWER_SEND_TWIN: /* Gradients of an embedding that several stages hold. */
     case LOWER_SEND_FIRST:
-        return URGENCY_GRADIENTS;
+        return LOWER_URGENCY_GRADIENTS;
     default:
-        return URGENCY_ACTIVATIONS;
+        return LOWER_URGENCY_ACTIVATIONS;
     }
 }
 

@@ -23,7 +23,9 @@ void lower_prefetch_need(struct lower *lower, uint32_t op)
         return;
     }
     if (ahead == 0) {
-        lower_need_before(lower, op, LOWER_COMPUTE, PROGRAM_REASON_WINDOW);
+        builder_need(
+            &lower->build, op,
+            (struct program_need){.stream = PROGRAM_COMPUTE, .reason = PROGRAM_REASON_WINDOW});
         return;
     }
     builder_need(&lower->build, op,
@@ -103,10 +105,11 @@ void lower_units_gather(struct lower *lower, const struct local_unit *units, uin
     }
 }
 
-void lower_weights_need(struct lower *lower, uint32_t op, uint8_t place)
+void lower_weights_need(struct lower *lower, uint32_t op, uint8_t place, bool reads)
 {
     if (op == LOWER_NONE || (lower->weights_needed >> place & 1) != 0) return;
-    lower_need_done(lower, op, lower->weights[place]);
+    uint32_t const gather = lower->weights[place];
+    lower_need_done(lower, op, gather, reads ? lower_moved(lower, gather) : NULL);
     for (uint32_t p = 0; p < LOCAL_PLACES_MAX; p++) {
         if (lower->weights[p] == lower->weights[place]) lower->weights_needed |= 1u << p;
     }
@@ -186,9 +189,9 @@ void lower_experts_gradient_take(struct lower *lower, uint32_t op, uint64_t elem
 static void reduction_need(struct lower *lower, uint32_t op, uint32_t after)
 {
     if (after == LOWER_NONE)
-        lower_need_before(lower, op, LOWER_COMPUTE, PROGRAM_REASON_DATA);
+        lower_need_before(lower, op, LOWER_COMPUTE, lower_weight_gradient);
     else
-        lower_need_done(lower, op, after);
+        lower_need_done(lower, op, after, lower_moved(lower, op));
 }
 
 /* Several chips hold one KV head, or latent attention's down-projections, and each has its own part
@@ -243,7 +246,8 @@ void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint3
     }
     if (reduced != LOWER_NONE) {
         reduction_need(lower, reduced, after);
-        if (unit->places >> LOCAL_FIRST_PLACE & 1) lower_need_done(lower, reduced, lower->kv_sum);
+        if (unit->places >> LOCAL_FIRST_PLACE & 1)
+            lower_need_done(lower, reduced, lower->kv_sum, lower_moved(lower, lower->kv_sum));
         uint64_t const copied = overheads_reduced_bytes(local, unit->elements);
         lower_take(lower, reduced, PROGRAM_MEMORY_COPIES, copied);
         lower_give(lower, reduced, PROGRAM_MEMORY_COPIES, copied);
@@ -256,11 +260,11 @@ void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint3
             units_ceil_divide(unit->elements, local->shards), format, false);
         uint32_t const op = lower_collective(lower, replicas.reduce, what, replicas.name, plan);
         if (reduced != LOWER_NONE)
-            lower_need_done(lower, op, reduced);
+            lower_need_done(lower, op, reduced, what);
         else
             reduction_need(lower, op, after);
         if (reduced == LOWER_NONE && (unit->places >> LOCAL_FIRST_PLACE & 1)) {
-            lower_need_done(lower, op, lower->kv_sum);
+            lower_need_done(lower, op, lower->kv_sum, lower_moved(lower, lower->kv_sum));
         }
         if (scattered == LOWER_NONE) scattered = op;
     }
@@ -282,8 +286,7 @@ void lower_layer_reduce(struct lower *lower)
 void lower_gradient(struct lower *lower, uint32_t op, uint8_t place)
 {
     lower->gradients |= 1u << place;
-    /* Weight gradients read no weights, but passes behind them may, that wait for nothing else. */
-    if (lower->half == LOWER_WEIGHT) lower_weights_need(lower, op, place);
+    if (lower->half == LOWER_WEIGHT) lower_weights_need(lower, op, place, /* reads= */ false);
     if (place == LOCAL_FIRST_PLACE) lower->kv_sum = kv_sum(lower, op);
     for (uint32_t u = 0; u < lower->layer->unit_count; u++) {
         const struct local_unit *unit = &lower->layer->unit[u];
@@ -302,7 +305,7 @@ static void update_need(struct lower *lower, uint32_t op, uint16_t backward, uin
     if (lower->build.status != STATUS_OK) return;
     for (uint32_t i = 0; i < sizeof streams / sizeof *streams; i++) {
         if (slots == 0) {
-            lower_need_before(lower, op, streams[i], PROGRAM_REASON_DATA);
+            lower_need_before(lower, op, streams[i], lower_weight_gradient);
             continue;
         }
         uint8_t const stream = lower->stream[streams[i]];
@@ -314,7 +317,7 @@ static void update_need(struct lower *lower, uint32_t op, uint16_t backward, uin
                                            .slot = (int16_t) - (int32_t)slots,
                                            .part = parts,
                                            .reason = PROGRAM_REASON_DATA,
-                                           .array = "dW"});
+                                           .array = lower_weight_gradient});
     }
 }
 
@@ -348,7 +351,7 @@ void lower_update_behind(struct lower *lower, const struct lower_behind *update)
     /* ZeRO-1 and 2: each rank has updated its part of parameters that all of them hold. */
     for (uint32_t u = 0; local->plan->zero != 0 && u < unit_count; u++) {
         if (local_gathers_next(local)) break;
-        lower_need_done(lower, updated_gather(lower, &units[u]), op);
+        lower_need_done(lower, updated_gather(lower, &units[u]), op, units[u].name);
     }
 }
 

@@ -24,7 +24,7 @@ static void receive_add(struct pipeline *pipeline, const struct pipeline_variant
                                                               .kind = PROGRAM_OP_RECEIVE,
                                                               .stream = lower->stream[stream],
                                                               .parts = 1});
-    lower_need_before(lower, lower->received, LOWER_COMPUTE, PROGRAM_REASON_ORDER);
+    lower_need_before(lower, lower->received, LOWER_COMPUTE, NULL);
 }
 
 static void send_add(struct pipeline *pipeline, const struct pipeline_part *part)
@@ -32,7 +32,8 @@ static void send_add(struct pipeline *pipeline, const struct pipeline_part *part
     struct lower *lower = pipeline->lower;
     enum pipeline_way const way = (enum pipeline_way)part->send;
     bool const next = way == WAY_NEXT;
-    const char *name = pipeline_is_forward(part->kind) ? "send activations" : "send gradients";
+    bool const forward = pipeline_is_forward(part->kind);
+    const char *name = forward ? "send activations" : "send gradients";
     if (way == WAY_NONE) return;
     uint32_t const plan = pipeline_send_plan(pipeline, way, part->around, part->arrays);
     if (lower->build.status != STATUS_OK) return;
@@ -44,7 +45,7 @@ static void send_add(struct pipeline *pipeline, const struct pipeline_part *part
                             .stream = lower->stream[next ? LOWER_SEND_NEXT : LOWER_SEND_PREVIOUS],
                             .parts = 1,
                             .index = (uint16_t)plan});
-    lower_need_output(lower, op);
+    lower_need_output(lower, op, forward ? lower_stream_activation : lower_stream_gradient);
     uint64_t const bytes = lower_activation_bytes(lower, part->arrays * lower->local->block_shard);
     lower_take(lower, op, PROGRAM_MEMORY_BUFFERS, bytes);
     lower_give(lower, op, PROGRAM_MEMORY_BUFFERS, bytes);

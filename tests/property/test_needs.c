@@ -1,8 +1,8 @@
 /*
- * What an op waits for is what it reads, by the table of sim/step/reads.c: of every shipped
+ * What an op waits for is what it reads, by the table of tests/oracle/reads.c: of every shipped
  * scenario and of 500 drawn ones, lowered and not played.
  *
- * - A need of data names an array that its op reads and that is written by what it waits for.
+ * - A need is of data if and only if its op reads what is written by what it waits for.
  * - An op that reads what another stream of its slot has written waits for it, by way of others if
  *   need be.
  * - Block remat repeats of a layer what is read again, which is known for each kind of layer.
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/step/reads.h"
+#include "tests/oracle/reads.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/thin.h"
@@ -35,12 +35,20 @@ struct checked {
         fail_msg("in %s", (checked)->text);                                                        \
     } while (0)
 
-/* "W_mlp" is of the kind "W". */
-static bool list_has(const char *list, const char *array)
+static const char *read_by(const struct program_op *op)
 {
-    if (strncmp(array, "W_", 2) == 0) return reads_have(list, "W");
-    if (strncmp(array, "dW_", 3) == 0) return reads_have(list, "dW");
-    return reads_have(list, array);
+    return reads_find(op->name)->reads;
+}
+
+static const char *written_by(const struct program_op *op)
+{
+    return reads_find(op->name)->writes;
+}
+
+static bool meet(const char *list, const char *other)
+{
+    char unused[READS_ARRAY_BYTES];
+    return reads_meet(list, other, unused);
 }
 
 /* The op of a template in which a count of a stream's parts is reached. */
@@ -61,12 +69,12 @@ static bool is_local(const struct program_need *need)
     return need->slot == 0 && need->part != 0;
 }
 
-static bool stream_writes(const struct program *program, uint32_t stream, const char *array)
+static bool stream_writes(const struct program *program, uint32_t stream, const char *list)
 {
     for (uint32_t t = 0; t < program->template_count; t++)
         for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
             const struct program_op *op = &program->templates[t].op[i];
-            if (op->stream == stream && list_has(op->writes, array)) return true;
+            if (op->stream == stream && meet(written_by(op), list)) return true;
         }
     return false;
 }
@@ -83,7 +91,7 @@ static bool is_forward_array(const char *list)
 static bool moves_a_gradient(const struct program_op *op)
 {
     bool const moves = op->kind == PROGRAM_OP_COLLECTIVE;
-    return moves && !is_forward_array(op->writes) && !reads_have(op->writes, "W");
+    return moves && !is_forward_array(written_by(op)) && !reads_have(written_by(op), "W");
 }
 
 static bool is_backward(const struct program_template *template)
@@ -99,12 +107,10 @@ static void data_check(struct checked *checked, const struct program_template *t
     bool const copied = op->kind == PROGRAM_OP_COPY || kind == PROGRAM_OP_COPY;
     checked->data++;
     if (need->array == NULL) fail_at(checked, op, "data of no name\n");
-    if (!copied && !list_has(op->reads, need->array))
-        fail_at(checked, op, "does not read %s\n", need->array);
-    if (is_local(need) && !copied && !list_has(on->writes, need->array))
-        fail_at(checked, op, "%s does not write %s\n", on->name, need->array);
+    if (is_local(need) && !copied && !meet(read_by(op), written_by(on)))
+        fail_at(checked, op, "does not read %s of %s\n", need->array, on->name);
     if (!is_local(need) && !copied && kind != PROGRAM_OP_COMPUTE && kind != PROGRAM_OP_RECEIVE &&
-        !stream_writes(checked->program, need->stream, need->array))
+        !stream_writes(checked->program, need->stream, read_by(op)))
         fail_at(checked, op, "nothing of its stream writes %s\n", need->array);
 }
 
@@ -113,11 +119,15 @@ static void order_check(struct checked *checked, const struct program_template *
                         const struct program_op *op, const struct program_need *need)
 {
     bool const loaded = checked->program->stream[need->stream].kind == PROGRAM_OP_COPY;
+    const struct program_op *target =
+        is_local(need) ? op_of_part(template, need->stream, need->part) : NULL;
     checked->orders++;
+    if (!loaded && target != NULL && meet(read_by(op), written_by(target)))
+        fail_at(checked, op, "reads what %s writes\n", target->name);
     if (!moves_a_gradient(op) || loaded) return;
     if (is_local(need) && checked->remat == WORKLOAD_REMAT_LAYER) {
         const struct program_op *on = op_of_part(template, need->stream, need->part);
-        if (is_forward_array(on->writes)) return;
+        if (is_forward_array(written_by(on))) return;
     }
     fail_at(checked, op, "waits, and reads nothing of what it waits for\n");
 }
@@ -133,7 +143,7 @@ static void needs_check(struct checked *checked, const struct program_template *
             fail_at(checked, op, "is held back by a window\n");
         if (!is_local(need) || !moves_a_gradient(op) || !is_backward(template)) continue;
         const struct program_op *on = op_of_part(template, need->stream, need->part);
-        if (checked->remat != WORKLOAD_REMAT_LAYER && is_forward_array(on->writes))
+        if (checked->remat != WORKLOAD_REMAT_LAYER && is_forward_array(written_by(on)))
             fail_at(checked, op, "waits for %s, which was repeated\n", on->name);
     }
 }
@@ -179,7 +189,7 @@ static const struct program_op *last_writer(const struct program_template *templ
                                             uint32_t before, const char *array)
 {
     for (uint32_t i = before; i-- > 0;)
-        if (reads_have(template->op[i].writes, array)) return &template->op[i];
+        if (reads_have(written_by(&template->op[i]), array)) return &template->op[i];
     return NULL;
 }
 
@@ -187,7 +197,7 @@ static const struct program_op *last_writer(const struct program_template *templ
 static void reads_check(const struct checked *checked, const struct program_template *template,
                         const struct program_op *op, const struct behind *behind)
 {
-    for (const char *at = op->reads; *at != '\0';) {
+    for (const char *at = read_by(op); *at != '\0';) {
         char array[READS_ARRAY_BYTES];
         size_t const length = strcspn(at, " ");
         memcpy(array, at, length);
@@ -222,8 +232,7 @@ static void program_check(struct checked *checked)
         assert_true(template->op_count <= OPS_MAX);
         for (uint32_t i = 0; i < template->op_count; i++) {
             const struct program_op *op = &template->op[i];
-            assert_non_null(op->reads);
-            assert_non_null(op->writes);
+            assert_non_null(reads_find(op->name));
             all[i] = behind_of(all, template, op);
             needs_check(checked, template, op);
             if (!pair) reads_check(checked, template, op, &all[i]);

@@ -22,7 +22,7 @@
 #include "sim/graph/steps.h"
 #include "sim/step/graph_terms.h"
 #include "sim/step/local.h"
-#include "sim/step/reads.h"
+#include "sim/step/lower.h"
 #include "tests/unit/graph_needs.h"
 #include "tests/unit/graph_values.h"
 #include "tests/unit/workload_case.h"
@@ -114,7 +114,7 @@ static inline bool graph_stream_is(const struct program *program, const struct p
 /* An op that is the graph's to derive. */
 static inline bool graph_op_is_ours(const struct program *program, const struct program_op *op)
 {
-    bool const weights = reads_have(op->writes, "W") || reads_have(op->writes, "dW");
+    bool const weights = program->stream[op->stream].urgency != LOWER_URGENCY_ACTIVATIONS;
     if (op->kind == PROGRAM_OP_COMPUTE) return strncmp(op->name, "update", 6) != 0;
     if (op->kind != PROGRAM_OP_COLLECTIVE) return false;
     return !weights || graph_stream_is(program, op, "kv");

@@ -1,14 +1,14 @@
 /*
  * reads.h: what each op of a training step reads and writes, by its name: the arrays between ops,
- * whatever their sharding, so that a collective reads and writes the same one. Reasons of needs
- * follow from it (lower.c).
+ * whatever their sharding, so that a collective reads and writes the same one. An account that
+ * knows no graph, to hold needs against. Frozen, as oracle.h says: never extended.
  *
  * "x" is the activation between slots, "dx" its gradient; "W" are weights, "dW" their gradients.
  * What is saved of a block's input is "attention.X", "mlp.X"; behind them stands what remat has to
  * repeat.
  */
-#ifndef SIM_STEP_READS_H
-#define SIM_STEP_READS_H
+#ifndef TESTS_ORACLE_READS_H
+#define TESTS_ORACLE_READS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,9 +21,6 @@ struct reads {
 
 /* The row of an op; NULL: no op has such a name. */
 const struct reads *reads_find(const char *op_name);
-
-/* The rows, ordered by name; NULL: there are no more. */
-const struct reads *reads_at(uint32_t index);
 
 /* Whether an array stands in a list. */
 bool reads_have(const char *list, const char *array);

@@ -1,11 +1,11 @@
-#include "sim/step/reads.h"
+#include "tests/oracle/reads.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/base/status.h"
 
-/* Ordered by name, or row_of() does not find it (tests/unit/test_reads.c). */
+/* Ordered by name, or row_of() does not find it. */
 static const struct reads table[] = {
     {"AllGather In", "x X", "X In"},
     {"AllGather K V", "attention.QKV", "attention.KV"},
@@ -202,11 +202,6 @@ const struct reads *reads_find(const char *op_name)
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
         if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0) return row_of(beginnings[i]);
     return row_of(name);
-}
-
-const struct reads *reads_at(uint32_t index)
-{
-    return index < sizeof table / sizeof *table ? &table[index] : NULL;
 }
 
 bool reads_have(const char *list, const char *array)

@@ -1,123 +1,203 @@
 #include "sim/step/counts.h"
 
 #include "sim/base/units.h"
+#include "sim/graph/count.h"
+#include "sim/graph/derive.h"
+#include "sim/graph/op.h"
 #include "sim/step/counts_parts.h"
+#include "sim/step/graph_terms.h"
 
-static double bytes_of(enum format format)
+/* --- Sums over the graph of a part of the model --- */
+
+/* Parts that have the same graph. */
+struct part {
+    const struct local *local;
+    uint64_t count; /* In one microbatch. */
+    struct graph_count graph;
+};
+
+static void compute_add(const struct part *part, const struct graph_compute_sum *sum,
+                        struct workload_counts *counts)
 {
-    return format_bits(format) / 8.0;
+    const struct workload_plan *plan = part->local->plan;
+    double const times = (double)(plan->accumulate * part->count);
+    bool const linear = sum->kind->weights_apart && sum->format == plan->formats.matmuls;
+    bool const uneven = local_experts_drawn(part->local) || plan->capacity_ppm != 0;
+    counts->matmul_flop += times * (double)sum->flop;
+    counts->padded_flop += times * (double)sum->padded_flop;
+    if (linear) counts->linear_flop += times * (double)sum->flop;
+    if (linear) counts->padded_linear_flop += times * (double)sum->padded_flop;
+    counts->matmul_useful += times * (double)sum->useful_flop;
+    counts->matmul_copies += times * (double)sum->spare.copies;
+    counts->matmul_padding += times * (double)sum->spare.padding;
+    /* Else rows are only rounded up. */
+    if (uneven) counts->matmul_uneven += times * (double)sum->spare.rows;
+    counts->matmul_flash += times * (double)sum->spare.again;
+    counts->matmul_waiting += times * (double)sum->spare.waiting;
+    /* Products without weights are attention's. */
+    if (!sum->kind->weights_apart)
+        counts->useful_attention_flop += times * (double)sum->useful_flop;
+    counts->vector_flop += times * (double)sum->vector_flop;
+    counts->hbm_bytes += times * (double)sum->hbm_bytes;
+    counts->compute_count += times * (double)sum->count;
 }
 
-static struct letters letters_of(const struct local *local, const struct machine *machine)
+static void traffic_add(struct workload_traffic *traffic, enum collective_kind kind, uint64_t count,
+                        double bytes)
 {
-    const struct workload_plan *plan = local->plan;
-    struct letters x = {.local = local, .machine = machine};
-    x.layers = (double)(plan->model.layers + local->predictors);
-    x.predictors = (double)local->predictors;
-    x.microbatches = plan->accumulate;
-    x.a = bytes_of(plan->formats.activations);
-    x.w = bytes_of(plan->formats.weights);
-    x.g = bytes_of(plan->formats.gradients);
-    x.o = bytes_of(plan->formats.optimizer);
-    x.rows = (double)local->rows;
-    x.shard = (double)local->block_shard;
-    x.dense = (double)local_layer_count(local, LOCAL_DENSE);
-    x.sparse = (double)local_layer_count(local, LOCAL_EXPERTS);
-    counts_layers_letters(&x);
-    x.step_elements = x.dense * x.layer_elements + x.sparse * x.sparse_elements;
-    if (local_is_llama(local)) {
-        counts_ends_letters(&x);
-        x.vocabulary = (double)x.end[COUNTS_HEAD].graph.matrix_elements;
-        x.twins = local->twins ? 2 * x.vocabulary : 0;
-        x.step_elements += x.vocabulary * ((local->tied ? 1 : 2) + local->twin_reads) +
-                           (double)(local->norm_elements + local->position_elements);
-        x.step_elements += x.predictors * (double)local->predictor_elements;
+    struct {
+        enum collective_kind kind;
+        uint64_t *count;
+        double *bytes;
+    } const rows[] = {
+        {COLLECTIVE_ALL_GATHER, &traffic->gather_count, &traffic->gather_bytes},
+        {COLLECTIVE_REDUCE_SCATTER, &traffic->scatter_count, &traffic->scatter_bytes},
+        {COLLECTIVE_ALL_REDUCE, &traffic->all_reduce_count, &traffic->all_reduce_bytes},
+        {COLLECTIVE_ALL_TO_ALL, &traffic->all_to_all_count, &traffic->all_to_all_bytes},
+        {COLLECTIVE_PERMUTE, &traffic->permute_count, &traffic->permute_bytes},
+    };
+    size_t const row_count = sizeof rows / sizeof *rows;
+    size_t i = 0;
+    while (i < row_count && rows[i].kind != kind) i++;
+    SIM_ASSERT(i < row_count);
+    *rows[i].count += count;
+    *rows[i].bytes += bytes;
+}
+
+/* The graph's bytes are of the rows of all ranks; where routing is drawn, of all that might travel.
+ */
+static void exchange_add(const struct local *local, uint64_t count, double bytes,
+                         struct workload_traffic *exchange)
+{
+    const struct local_experts *experts = &local->experts;
+    bool const drawn = experts->drawn.expert_count != 0;
+    uint64_t const rows = drawn ? experts->ranks * local->rows : experts->exchanged;
+    double const row_bytes = bytes / (double)rows;
+    traffic_add(exchange, COLLECTIVE_ALL_TO_ALL, count, (double)experts->exchanged * row_bytes);
+    for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++)
+        exchange->crossing_bytes[d] += (double)experts->crossing[d] * row_bytes;
+}
+
+/* V of what a layer with experts moves over tp, forward. */
+static void rows_set(const struct graph_move_sum *sum, struct workload_counts *counts)
+{
+    double const bytes = (double)sum->bytes;
+    if (sum->pass != OP_FORWARD) return;
+    if (sum->collective == COLLECTIVE_ALL_REDUCE) counts->tp_logits_bytes = bytes;
+    if (sum->kind == &op_kind_exchange) counts->tp_rows_bytes = bytes;
+    if (sum->kind == &op_kind_sort) counts->tp_outputs_bytes = bytes;
+}
+
+static void move_add(const struct part *part, const struct graph_move_sum *sum,
+                     struct workload_counts *counts)
+{
+    const struct local *local = part->local;
+    bool const summed_once = sum->axis == OP_AXIS_HOLDERS && local->gradient_shards == 1;
+    uint64_t const times = part->count * (summed_once ? local->copies : local->plan->accumulate);
+    uint64_t const count = times * sum->count;
+    double const bytes = (double)times * (double)sum->bytes;
+    switch (sum->axis) {
+    case OP_AXIS_TP:
+        traffic_add(&counts->role[MESH_TP], sum->collective, count, bytes);
+        counts->tp_critical_count += count;
+        rows_set(sum, counts);
+        break;
+    case OP_AXIS_EP:
+        exchange_add(local, count, bytes, &counts->role[MESH_EP]);
+        break;
+    case OP_AXIS_SEQUENCE:
+        traffic_add(&counts->sequence, sum->collective, count, bytes);
+        if (local_rings(local)) counts->sequence.algorithm = local->ring_name;
+        break;
+    case OP_AXIS_HOLDERS:
+        traffic_add(&counts->kv, sum->collective, count, bytes);
+        break;
     }
-    return x;
 }
 
-static double padded(uint64_t amount, uint64_t multiple)
+static void part_add(const struct local *local, const struct graph_terms *terms,
+                     enum block_part which, uint64_t layer, uint64_t count,
+                     struct workload_counts *counts)
 {
-    return (double)units_round_up(amount, multiple);
+    const struct chip *chip = &local->machine->chip;
+    struct work_edges const edges = {WORK_EDGE_ROWS, chip->mxu_rows, chip->mxu_columns};
+    struct part part = {.local = local, .count = count};
+    struct graph_derived derived;
+    if (count == 0) return;
+    graph_derive(terms, &local->plan->model, which, layer, &derived);
+    graph_count(&derived.sharded, &derived.backward, &derived.kept, edges, &part.graph);
+    for (uint32_t i = 0; i < part.graph.compute_count; i++)
+        compute_add(&part, &part.graph.compute[i], counts);
+    for (uint32_t i = 0; i < part.graph.move_count; i++)
+        move_add(&part, &part.graph.move[i], counts);
+    /* The model's end has its backward pass at once: what that reads lies in buffers. */
+    if (!derived.graph.begins_backward)
+        counts->activation_bytes +=
+            (double)count * (double)(part.graph.kept_bytes + part.graph.framework_bytes);
 }
 
-/* 2·rows·inner·columns with the shape padded to the chip's MXU. */
-double counts_padded_matmul(const struct letters *x, uint64_t rows, uint64_t inner,
-                            uint64_t columns)
+static void layers_add(const struct local *local, struct workload_counts *counts)
 {
-    const struct chip *chip = &x->machine->chip;
-    return 2 * padded(rows, WORK_EDGE_ROWS) * padded(inner, chip->mxu_rows) *
-           padded(columns, chip->mxu_columns);
-}
-
-/* Gradients that several ranks have of the same weights, and, with a ZeRO stage, those weights. */
-static void count_replicas(const struct letters *x, bool experts, uint64_t units,
-                           struct workload_traffic *traffic)
-{
-    const struct local *local = x->local;
-    const struct workload_plan *plan = local->plan;
-    uint64_t const times = local->reduce_last ? local->copies : plan->accumulate;
-    double const elements = counts_share(x, local->shards, experts);
-    if (plan->zero == 0) {
-        traffic->all_reduce_bytes += (double)times * elements * x->g;
-        traffic->all_reduce_count += times * units;
-        return;
-    }
-    traffic->scatter_bytes += (double)times * elements * x->g;
-    traffic->scatter_count += times * units;
-    traffic->gather_bytes += local->copies * elements * x->w;
-    traffic->gather_count += local->copies * units;
-}
-
-/* Weights gathered and gradients reduced, as one op a unit. */
-static void count_weights(const struct letters *x, struct workload_counts *counts)
-{
-    const struct local *local = x->local;
-    const struct workload_plan *plan = local->plan;
-    bool const llama = local_is_llama(local);
-    bool const tied = local->tied;
-    uint64_t const tensors = plan->model.matrices + (llama ? counts_attention_units(x) : 0);
-    uint64_t const layer_units = plan->gather == WORKLOAD_GATHER_TENSOR  ? tensors
-                                 : plan->gather == WORKLOAD_GATHER_LAYER ? 1
-                                                                         : UINT64_C(1) + llama;
-    uint64_t const expert_units = counts_expert_units(x);
-    uint64_t const units =
-        local_layer_count(local, LOCAL_DENSE) * layer_units +
-        local_layer_count(local, LOCAL_EXPERTS) * (counts_sparse_units(x) - expert_units);
-    uint64_t const of_experts = local_layer_count(local, LOCAL_EXPERTS) * expert_units;
-    uint64_t const owned = llama ? UINT64_C(2) - tied + local->predictors + local->twin_reads : 0;
-    double const layers = x->dense * x->layer_elements + x->sparse * x->sparse_elements;
-    /* Without what counts_predictors() counts. */
-    double const rest = x->step_elements - layers -
-                        x->predictors * (double)local->predictor_elements -
-                        (local->twin_reads ? x->vocabulary : 0);
-    double const experts = x->sparse * x->expert_elements;
-    if (local->shards > 1 && local->reduce_once) {
-        /* At least once: how often more depends on the order of passes. */
-        struct workload_traffic *traffic = &counts->role[local->shard_role];
-        traffic->gather_bytes += local->copies * (x->step_elements + experts) * x->w;
-        traffic->gather_count += local->copies * (units + of_experts + owned);
-        traffic->scatter_bytes += local->copies * (x->step_elements + experts) * x->g;
-        traffic->scatter_count += local->copies * (units + of_experts + owned);
-    } else if (local->shards > 1) {
-        struct workload_traffic *traffic = &counts->role[local->shard_role];
-        /* Tied, the one matrix is gathered for the lookup and for the head. */
-        traffic->gather_bytes +=
-            x->microbatches * (2 * (layers + experts) + rest + (tied ? x->vocabulary : 0)) * x->w;
-        traffic->gather_count += plan->accumulate * (2 * (units + of_experts) + (llama ? 2 : 0));
-        /* Other passes of a pipeline may lie between the head's forward and backward pass. */
-        if (local->pp > 1 && llama) {
-            uint32_t const returns = workload_head_returns(plan, local->pp);
-            traffic->gather_bytes +=
-                returns * (x->vocabulary + (double)local->norm_elements) * x->w;
-            traffic->gather_count += returns;
+    const struct model *model = &local->plan->model;
+    uint64_t const dense = model_dense_layers(model);
+    for (uint32_t kind = 0; kind < LOCAL_KINDS; kind++)
+        for (uint32_t windowed = 0; windowed < 2; windowed++) {
+            bool const module = kind == local_last_kind(local) && windowed == 0;
+            uint64_t const like = kind == LOCAL_EXPERTS ? model->layers - 1 : 0;
+            uint64_t count = module ? local->predictors : 0;
+            struct graph_terms terms;
+            for (uint64_t layer = 0; layer < model->layers; layer++)
+                count += (layer < dense ? LOCAL_DENSE : LOCAL_EXPERTS) == kind &&
+                         local_layer_is_windowed(local, layer) == windowed;
+            graph_terms_of(local, like, &terms);
+            terms.sequence.window = windowed ? model->window : 0;
+            part_add(local, &terms, BLOCK_LAYER, like, count, counts);
         }
-        traffic->scatter_bytes += x->microbatches * (x->step_elements + experts) * x->g;
-        traffic->scatter_count += plan->accumulate * (units + of_experts + owned);
+}
+
+/* Ends, and modules' own parts: each once more where the matrix has been used before in a backward
+ * pass. */
+static void ends_add(const struct local *local, struct workload_counts *counts)
+{
+    uint64_t const modules = local->predictors, last = local->plan->model.layers - 1;
+    struct {
+        enum block_part part;
+        bool used_before;
+        uint64_t count;
+    } const ends[] = {{BLOCK_EMBEDDING, graph_terms_embedding_used(local), 1},
+                      {BLOCK_HEAD, false, 1},
+                      {BLOCK_HEAD, true, modules},
+                      {BLOCK_MTP, false, modules != 0},
+                      {BLOCK_MTP, true, modules != 0 ? modules - 1 : 0}};
+    for (uint32_t i = 0; local_is_llama(local) && i < sizeof ends / sizeof *ends; i++) {
+        struct graph_terms terms;
+        graph_terms_of_end(local, ends[i].used_before, &terms);
+        part_add(local, &terms, ends[i].part, last, ends[i].count, counts);
     }
-    if (local->replicas > 1)
-        count_replicas(x, /* experts= */ false, units + owned, &counts->role[MESH_DP]);
-    if (local->experts.replicas > 1) count_replicas(x, true, of_experts, &counts->experts);
+}
+
+/* --- All of a step --- */
+
+/* Tokens that are dropped are not what the step is for. */
+static void useful_count(const struct local *local, struct workload_counts *counts)
+{
+    const struct workload_plan *plan = local->plan;
+    const struct local_experts *experts = &local->experts;
+    const struct model_experts *model = &plan->model.experts;
+    double const tokens = (double)plan->batch_tokens;
+    double const sparse = (double)local_layer_count(local, LOCAL_EXPERTS);
+    struct model_counts const parameters = model_count(&plan->model);
+    uint64_t const active =
+        parameters.active + (local->predictors != 0 ? parameters.predictors_active : 0);
+    counts->parameter_flop = 6 * (double)active * tokens;
+    counts->useful_attention_flop *= (double)local->data * local->tp; /* Of all ranks. */
+    if (sparse == 0) return;
+    double const all = (double)(local->rows * model->top_k * experts->ranks);
+    double const each = (double)(local->width * experts->columns * plan->model.matrices);
+    counts->experts_width = (double)experts->kept / (double)local->rows * (double)model->width;
+    counts->rows_assigned = sparse * tokens * (double)model->top_k;
+    counts->rows_dropped = counts->rows_assigned * (double)experts->dropped / all;
+    counts->parameter_flop -= 6 * counts->rows_dropped * each * local->tp;
 }
 
 /* Up: a rank that has any collective has a whole one. */
@@ -161,12 +241,12 @@ static void stages_divide(struct workload_counts *counts, uint32_t ranks)
     counts->tp_critical_count /= ranks;
 }
 
-static void count_messages(const struct letters *x, struct workload_counts *counts)
+static void messages_count(const struct local *local, struct workload_counts *counts)
 {
-    const struct local *local = x->local;
     struct workload_borders const borders = workload_borders(local->plan, local->pp);
-    double const messages = x->microbatches / local->copies;
-    double const bytes = x->shard * x->a;
+    double const messages = local->plan->accumulate / (double)local->copies;
+    double const bytes =
+        (double)local->block_shard * format_bits(local->plan->formats.activations) / 8;
     counts->stage_bytes = messages * borders.pair * bytes;
     counts->stage_sent_bytes = messages * borders.rank * bytes;
     counts->stage_way_count = 2 * messages * borders.way;
@@ -182,41 +262,21 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
     unwatched.watch = NULL;
     enum status const status = local_build(&unwatched, machine, mesh, &local, &error);
     SIM_ASSERT(status == STATUS_OK);
-    struct letters const x = letters_of(&local, machine);
-    struct workload_counts counts = {0};
+    struct workload_counts counts = {.kv_heads_held = (double)local.kv_heads * local.tp,
+                                     .kv_heads_padded = (double)local.kv_heads_padded};
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) counts.role[r].group = mesh->axis[r].group;
     counts.role[MESH_DP].group = local.replica_group;
     counts.experts.group = local.experts.replica_group;
     counts.kv.group = local.kv_group;
     counts.sequence.group = local.sequence_group;
-    counts_layers(&x, &counts);
-    counts_ends(&x, &counts);
-    count_weights(&x, &counts);
-    counts_predictors(&x, &counts);
+    layers_add(&local, &counts);
+    ends_add(&local, &counts);
     padding_list(&local, &counts.paddings);
-    counts.kv_heads_held = (double)local.kv_heads * local.tp;
-    counts.kv_heads_padded = (double)local.kv_heads_padded;
-
-    double const tokens = (double)plan->batch_tokens;
-    struct model_counts const model = model_count(&plan->model);
-    uint64_t const active = model.active + (local.predictors != 0 ? model.predictors_active : 0);
-    counts.parameter_flop = 6 * (double)active * tokens;
-    counts.useful_attention_flop *= (double)local.data * local.tp; /* Of all ranks. */
-    counts_experts(&x, &counts);
-    bool const experts = x.sparse > 0;
-    double const kept =
-        counts_share(&x, local.shards, false) + counts_share(&x, local.shards, true);
-    double gradients = counts_share(&x, local.gradient_shards, false);
-    if (experts) gradients += counts_share(&x, local.experts.gradient_shards, true);
-    counts.parameter_bytes = local.copies * kept * x.w;
-    counts.optimizer_bytes = 2 * counts_state_elements(&x) * x.o;
-    counts.gradient_bytes = local.copies * gradients * x.g;
-    double const gathered = x.sparse > 0 ? x.sparse_elements + x.expert_elements : x.layer_elements;
-    counts.gathered_bytes = local.shards > 1 ? gathered * x.w : 0;
-    counts_offload(&x, &counts);
-    counts_overheads(&x, &counts);
+    useful_count(&local, &counts);
+    counts_weights(&local, &counts);
+    counts_memory(&local, &counts);
     stages_divide(&counts, local.pp);
     counts.activation_bytes *= (double)workload_held_ppm(plan, machine, mesh) / PPM_ONE;
-    count_messages(&x, &counts);
+    messages_count(&local, &counts);
     *ret_counts = counts;
 }

@@ -3,37 +3,28 @@
 #include "sim/base/units.h"
 #include "sim/step/local.h"
 
-/* Sums over units of parameters: what they have, and what equal shares have beyond it. */
-struct sums {
-    uint32_t ranks;
-    uint64_t elements, padding;
-};
-
-static void sums_add(struct sums *sums, uint64_t elements, uint64_t times)
+static void sums_add(struct padding_sums *sums, uint32_t ranks, uint64_t elements, uint64_t times)
 {
+    sums->units += times;
     sums->elements += times * elements;
-    sums->padding += times * (units_round_up(elements, sums->ranks) - elements);
+    sums->padding += times * (units_round_up(elements, ranks) - elements);
 }
 
-static struct sums sums_of(const struct local *local, uint32_t ranks, bool experts)
+struct padding_sums padding_sums(const struct local *local, uint32_t ranks, bool experts)
 {
-    struct sums sums = {.ranks = ranks};
+    struct padding_sums sums = {0, 0, 0};
     for (uint32_t k = 0; k < LOCAL_KINDS; k++)
         for (uint32_t u = 0; u < local->layer[k].unit_count; u++)
             if (local->layer[k].unit[u].experts == experts)
-                sums_add(&sums, local->layer[k].unit[u].elements, local_layer_count(local, k));
+                sums_add(&sums, ranks, local->layer[k].unit[u].elements,
+                         local_layer_count(local, k));
     if (experts || !local_is_llama(local)) return sums;
     uint64_t const norm = local->norm_elements, vocabulary = local->vocabulary_elements;
-    sums_add(&sums, vocabulary + local->position_elements + (local->tied ? norm : 0), 1);
-    if (!local->tied) sums_add(&sums, vocabulary + norm, 1);
-    if (local->twin_reads) sums_add(&sums, vocabulary, 1);
-    sums_add(&sums, local->predictor_elements, local->predictors);
+    sums_add(&sums, ranks, vocabulary + local->position_elements + (local->tied ? norm : 0), 1);
+    if (!local->tied) sums_add(&sums, ranks, vocabulary + norm, 1);
+    if (local->twin_reads) sums_add(&sums, ranks, vocabulary, 1);
+    sums_add(&sums, ranks, local->predictor_elements, local->predictors);
     return sums;
-}
-
-uint64_t padding_elements(const struct local *local, uint32_t ranks, bool experts)
-{
-    return sums_of(local, ranks, experts).padding;
 }
 
 static void list_add(struct paddings *paddings, const char *what, const char *role, uint32_t ranks,
@@ -47,7 +38,7 @@ static void list_add(struct paddings *paddings, const char *what, const char *ro
 static void flat_add(const struct local *local, struct paddings *paddings, const char *what,
                      const char *role, uint32_t ranks, bool experts)
 {
-    struct sums const sums = sums_of(local, ranks, experts);
+    struct padding_sums const sums = padding_sums(local, ranks, experts);
     list_add(paddings, what, role, ranks, sums.elements, sums.elements + sums.padding);
 }
 

@@ -27,8 +27,13 @@ struct paddings {
 
 void padding_list(const struct local *local, struct paddings *ret_paddings);
 
-/* Elements by which the units of parameters are padded where `ranks` have equal shares of
- * each: of experts, or of all others. */
-uint64_t padding_elements(const struct local *local, uint32_t ranks, bool experts);
+/* Units of parameters, of experts or of all others, on one chip that has the whole model. */
+struct padding_sums {
+    uint64_t units;
+    uint64_t elements; /* Whole over those who share them. */
+    uint64_t padding;  /* Beyond these, where `ranks` have equal shares of each unit. */
+};
+
+struct padding_sums padding_sums(const struct local *local, uint32_t ranks, bool experts);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a layer's experts ask of one chip: see lower_experts.h for the ops. */
+/* What a layer's experts ask of one chip: see workloads/blocks/experts.c for the ops. */
 #include "sim/base/units.h"
 #include "sim/base/vector.h"
 #include "tests/oracle/counts_parts.h"

@@ -1,5 +1,5 @@
-/* What latent attention asks of one chip besides other attention: see lower_latent.c for the ops.
- */
+/* What latent attention asks of one chip besides other attention: see
+ * workloads/blocks/latent_attention.c for the ops. */
 #include "sim/base/vector.h"
 #include "tests/oracle/counts_parts.h"
 

@@ -1,5 +1,5 @@
 /* Scores of attention: how many there are, and how many a kernel multiplies for them; see
- * lower_attention.c for the ops. */
+ * workloads/ops/attention.c for the ops. */
 #include <math.h>
 
 #include "tests/oracle/counts_parts.h"
@@ -22,7 +22,7 @@ void oracle_scores_letters(struct letters *x)
 }
 
 /* The scores of all heads and sequences, with and without the causal half; see
- * lower_attention.c for how the half is laid out. */
+ * workloads/ops/attention.c for how the half is laid out. */
 static double padded_whole_scores(const struct letters *x, uint64_t width, bool weighted)
 {
     const struct local *local = x->local;

@@ -10,7 +10,7 @@
 double oracle_share(const struct letters *x, uint32_t ranks, bool experts)
 {
     double const all = experts ? x->sparse * x->expert_elements : x->step_elements;
-    return all == 0 ? 0 : (all + (double)padding_elements(x->local, ranks, experts)) / ranks;
+    return all == 0 ? 0 : (all + (double)padding_sums(x->local, ranks, experts).padding) / ranks;
 }
 
 double oracle_state_elements(const struct letters *x)

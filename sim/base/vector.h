@@ -10,8 +10,8 @@ enum {
     VECTOR_NORM = 5,          /* x + r; square, sum; · 1/rms; · weight */
     VECTOR_NORM_BACKWARD = 9, /* dy·w, x·1/rms, their product, sum; two products, difference;
                                  dw; + residual */
-    VECTOR_NORM_ALONE = 4,    /* The same without r, */
-    VECTOR_NORM_ALONE_BACKWARD = 8, /* and without its residual. */
+    VECTOR_NORM_ALONE = 4,    /* A norm without a residual */
+    VECTOR_NORM_ALONE_BACKWARD = 8, /* The gradient of a norm without a residual */
     VECTOR_GATE = 4,                /* silu: exp, +1, divide; · up */
     VECTOR_GATE_BACKWARD = 8,       /* silu again (3), its derivative (3), d gate, d up */
     VECTOR_ROPE = 3,                /* x·cos + y·sin */

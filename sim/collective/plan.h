@@ -78,12 +78,11 @@ struct plan_item {
     /* Of a ragged exchange: what a rank sends to a position in a piece, and what it keeps for its
      * own: [(piece · ranks + plan_rank()) · size + position]. NULL: not ragged. */
     const uint32_t *ragged_units;
-    /* Who takes part, of a rooted plan over several dimensions, as bits: only who stands where the
-     * root does along all of these dimensions; */
+    /* Ranks of a rooted plan over several dimensions that take part, as bits of dimensions: ranks
+     * that have the root's coordinate along all of them. */
     uint8_t at_root;
-    uint8_t off_root; /* only who does not along all of these; */
-    uint8_t parted;   /* and dimensions along which each goes on with its own part of what all have.
-                       */
+    uint8_t off_root; /* Ranks that differ from the root along at least one of these. */
+    uint8_t parted;   /* Dimensions along which each rank goes on with its own part of the array. */
     uint8_t lane_first; /* Its lanes are consecutive, lane_count of the primitive. */
 };
 
@@ -127,15 +126,15 @@ struct plan {
         size_bytes; /* V: the whole gathered (unreduced, exchanged) array; permute: a message. */
     /* Of one kind of plans each, and all zero in others. */
     struct plan_permute {
-        int32_t offset[GROUP_DIMENSIONS_MAX]; /* The displacement in members, */
-        uint32_t peer;                        /* and, through switches, as a position. */
+        int32_t offset[GROUP_DIMENSIONS_MAX]; /* The displacement in members. */
+        uint32_t peer;                        /* The displacement through switches, in positions. */
         int32_t shift; /* Instead: the displacement in ranks over several switched dimensions. It
                           carries from one dimension into the next. */
         bool mirrors;  /* Instead, from each member to the one as far from the other end. */
     } permute;
     struct plan_rooted {
-        uint32_t root;                        /* Its rank, */
-        uint32_t digit[GROUP_DIMENSIONS_MAX]; /* and its member number along each dimension. */
+        uint32_t root;                        /* The rank of the root. */
+        uint32_t digit[GROUP_DIMENSIONS_MAX]; /* The member numbers of the root. */
     } rooted;
     struct plan_ragged ragged;    /* AllToAll. */
     const uint32_t *ragged_units; /* Halves of tokens that ranks have for each other, however they

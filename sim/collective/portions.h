@@ -32,8 +32,8 @@ enum { PORTIONS_MAX = 32 };
 struct portions {
     uint32_t count; /* 0: pieces are whole. */
     uint32_t nodes;
-    const uint32_t *gather_end;  /* [portion]: nodes up to its last, */
-    const uint32_t *gather_wait; /* [portion]: messages of the exchange that it waits for. */
+    const uint32_t *gather_end;  /* [portion]: nodes up to its last one. */
+    const uint32_t *gather_wait; /* [portion]: messages of the exchange before it. */
     const uint32_t *reduce_end;  /* [portion] */
     const uint32_t *reduce_wait; /* [message of the exchange]: portions that it waits for. */
 };

@@ -45,8 +45,8 @@ struct proof_entry {
 
 /* One atom at one rank: whose contributions it holds. */
 struct proof_atom {
-    uint64_t who;   /* There from the start, */
-    uint32_t entry; /* and what messages added. 0: nothing. */
+    uint64_t who;   /* Ranks whose contribution is in it from the start. */
+    uint32_t entry; /* What messages have added to it. 0: nothing. */
 };
 
 /* AllToAll: where an atom is. */
@@ -76,13 +76,13 @@ struct proof {
     uint32_t halvings;                              /* 2^dimensions */
     uint32_t at[PROOF_RANKS_MAX][MACHINE_AXES_MAX]; /* Coordinates on the machine. */
     uint32_t digit[PROOF_RANKS_MAX][GROUP_DIMENSIONS_MAX];
-    uint32_t digits[PROOF_RANKS_MAX];         /* The same, a byte each, */
-    uint32_t digits_mask[PROOF_HALVINGS_MAX]; /* and masks for sets of dimensions, as bits. */
-    uint8_t position[PLAN_ITEMS_MAX][PROOF_RANKS_MAX]; /* In an item, of a rank; */
-    uint8_t seat[PLAN_ITEMS_MAX][PROOF_RANKS_MAX];     /* and where it finds its counts; */
-    uint8_t level[PLAN_ITEMS_MAX];     /* items of the same kind before it in its chain; */
-    uint8_t scattered[PLAN_ITEMS_MAX]; /* bits: dimensions along which ranks hold different parts
-                                          when it begins; */
+    uint32_t digits[PROOF_RANKS_MAX];         /* [rank]: the digits of a rank, a byte each. */
+    uint32_t digits_mask[PROOF_HALVINGS_MAX]; /* [dimensions as bits]: the bytes of their digits. */
+    uint8_t position[PLAN_ITEMS_MAX][PROOF_RANKS_MAX]; /* [item][rank]: the position in the item. */
+    uint8_t seat[PLAN_ITEMS_MAX][PROOF_RANKS_MAX];     /* [item][rank]: where its counts lie. */
+    uint8_t level[PLAN_ITEMS_MAX];     /* [item]: items of its kind that precede it in its chain. */
+    uint8_t scattered[PLAN_ITEMS_MAX]; /* [item]: dimensions, as bits, along which ranks hold
+                                          different parts when it begins. */
     uint8_t done[PLAN_ITEMS_MAX];      /* AllToAll, bits: dimensions already exchanged over. */
     struct proof_atom *atom;           /* [piece][rank][chunk][halving] */
     struct proof_place *place;         /* AllToAll: [piece][source][destination][halving] */

@@ -53,10 +53,10 @@ struct ragged_draw {
     uint64_t random;      /* The generator's state. */
     uint64_t *weight_end; /* [i]: sum of the weights of the experts up to the i-th in popularity. */
     uint32_t *expert;     /* [i] */
-    uint32_t count;       /* Of experts; */
-    uint32_t rank_experts;            /* of one rank; */
-    uint32_t top_k;                   /* of one token. */
-    uint32_t token[RAGGED_TOP_K_MAX]; /* Those of the token that was drawn last. */
+    uint32_t count;       /* Number of experts. */
+    uint32_t rank_experts;            /* Experts of one rank. */
+    uint32_t top_k;                   /* Experts of one token. */
+    uint32_t token[RAGGED_TOP_K_MAX]; /* Experts of the token that was drawn last. */
 };
 
 enum status ragged_draw_begin(struct arena *arena, const struct plan_ragged *ragged, uint32_t ranks,

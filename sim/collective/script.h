@@ -48,7 +48,7 @@ struct script {
     uint32_t channel_count;
     uint32_t chunk_count; /* Of the buffer: the whole gathered or unreduced array; AllToAll: what
                              one rank sends. */
-    uint32_t block_count; /* Over all GPUs; */
+    uint32_t block_count; /* Threadblocks of all GPUs. */
     uint32_t step_count;
     uint32_t message_count;
     struct primitive primitive; /* Named after it, with its lanes; its steps are asked for here. */
@@ -56,8 +56,8 @@ struct script {
     struct script_gpu *gpu;
     struct script_block *block;
     struct script_step *step;
-    uint32_t *send;       /* Steps that send, threadblock by threadblock; */
-    uint32_t *receive;    /* and those that receive. */
+    uint32_t *send;       /* Steps that send, threadblock by threadblock. */
+    uint32_t *receive;    /* Steps that receive, threadblock by threadblock. */
     uint32_t *lane_block; /* [GPU · lanes + lane]: who sends; UINT32_MAX: nobody. */
     uint32_t *lane_sends, *lane_arrivals; /* [lane · GPUs + GPU] */
     struct script_wait *wait;

@@ -54,8 +54,8 @@ struct script_block {
     uint32_t send_count;
     uint32_t receive_first;
     uint32_t receive_count;
-    uint32_t receiver; /* Of its messages: a threadblock, or script_none; */
-    uint32_t sender;   /* and of what it receives. */
+    uint32_t receiver; /* The threadblock that receives its messages, or script_none. */
+    uint32_t sender;   /* The threadblock whose messages it receives, or script_none. */
     uint32_t send_lane, receive_lane;
     struct script_place place;
 };
@@ -71,8 +71,8 @@ struct script_step {
     int32_t after_block; /* As the file has them: -1: none. */
     int32_t after_step;
     uint32_t after;      /* The step that it waits for, or script_none. */
-    uint32_t sends;      /* Of its threadblock, up to and with it; */
-    uint32_t receives;   /* the same. */
+    uint32_t sends;      /* Steps of its threadblock that send, up to and with this one. */
+    uint32_t receives;   /* Steps of its threadblock that receive, up to and with this one. */
     uint32_t wait_first; /* In script.wait; of steps that send. */
     uint32_t wait_count;
     struct script_place place;

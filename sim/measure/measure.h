@@ -32,8 +32,8 @@ struct measure_options {
 
 struct measured {
     int64_t time_ps[MEASURE_REQUESTS_MAX]; /* Of each: when its last rank had ended. */
-    const struct plan *plans;              /* What was played, */
-    const struct program *program;         /* and as what. */
+    const struct plan *plans;              /* The plans of the requests. */
+    const struct program *program;         /* The program that played the plans. */
     struct fold fold;
     struct trace trace; /* Of all together; the links' waits are counted. */
 };

@@ -60,20 +60,20 @@ struct row {
     uint32_t runner_count;
     uint32_t left_out;       /* Ways that "auto" passed over, as they would take minutes to play. */
     uint32_t tuner_line;     /* Whose rule decided; 0: none. */
-    struct ragged_load load; /* Of a ragged exchange, */
-    uint64_t farthest_bytes; /* and what of it crosses the outermost
- axis,
- if that is a level's. */
+    struct ragged_load load; /* Loads of a ragged exchange. */
+    uint64_t farthest_bytes; /* Bytes of a ragged exchange that cross the outermost axis, if a level
+                                serves it. */
     const char *farthest_axis; /* NULL: none, or there are no others. */
     bool proved;               /* plan_check() holds; else there are too many ranks for it. */
     int64_t time_ps;
     int64_t alone_ps; /* The same collective on an idle machine; time_ps where it was. */
     double algbw_bytes_per_s;
     double busbw_bytes_per_s; /* Ragged: of what a rank sends in the mean. */
-    double roofline_s;        /* collective_bound(): the book's bound, ... */
-    double latency_s;         /* what hops alone take, */
-    double strict_s; /* and what no algorithm can beat. Ragged: the roofline is that of balanced
-                        exchanges of as many bytes, and the strict bound knows only hops. */
+    double roofline_s;        /* The book's bound (collective_bound()). */
+    double latency_s;         /* Latency of the hops alone. */
+    /* No algorithm takes less. Of a ragged exchange the roofline is that of a balanced one with
+     * equally many bytes, and this bound knows hops only. */
+    double strict_s;
     const char *bound_by;
     const char *bound_where; /* "NVLink", "x", ""; the machine's. */
 };

@@ -44,7 +44,7 @@ struct mesh_axis_plan {
 struct mesh_plan {
     struct mesh_axis_plan axis[MESH_ROLE_COUNT]; /* In the order the scenario names them. */
     uint32_t axis_count;
-    enum mesh_role order[MESH_ROLE_COUNT]; /* Each axis once, innermost first; */
+    enum mesh_role order[MESH_ROLE_COUNT]; /* Each axis once, innermost first. */
     uint32_t order_count;                  /* 0: mesh_order_standard. */
 };
 
@@ -66,8 +66,8 @@ struct mesh {
     struct mesh_axis
         axis[MESH_ROLE_COUNT]; /* Indexed by role; size 1 where the scenario has none. */
     bool present[MESH_ROLE_COUNT];
-    enum mesh_role order[MESH_ROLE_COUNT]; /* Innermost first, */
-    enum mesh_role named[MESH_ROLE_COUNT]; /* and as named. */
+    enum mesh_role order[MESH_ROLE_COUNT]; /* The axes, innermost first. */
+    enum mesh_role named[MESH_ROLE_COUNT]; /* The axes in the order that was named. */
     uint32_t order_count;
     /* A machine axis that mesh axes share in another order than the scenario's keys have, where
      * nothing but the standard says so; MACHINE_AXES_MAX: there is none. */

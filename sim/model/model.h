@@ -25,8 +25,8 @@ struct model_experts {
     uint64_t dense_layers; /* The first layers, which have one MLP of `mlp_width`. */
     uint64_t groups;       /* Of experts; a token goes to the best of them only. 0: no groups. */
     uint64_t top_groups;
-    bool router_biased; /* E more weights in a router, */
-    bool biased;        /* and 2F + D more in an expert. */
+    bool router_biased; /* A router has E more weights. */
+    bool biased;        /* An expert has 2F + D more weights. */
 };
 
 /* Latent attention (MLA): Q comes from `query_rank` columns, K and V from `kv_rank`, which all
@@ -70,9 +70,9 @@ struct model_counts {
     uint64_t positions; /* Of their own matrix. */
     uint64_t head;      /* 0 if tied. */
     uint64_t attention_layer;
-    uint64_t mlp_layer; /* Of a layer that has one MLP, */
+    uint64_t mlp_layer; /* Parameters of the MLP, in a layer that has one MLP. */
     uint64_t mlp_layers;
-    uint64_t router_layer; /* and of a layer that has experts: */
+    uint64_t router_layer; /* Parameters of the router, in a layer that has experts. */
     uint64_t experts_layer;
     uint64_t shared_layer;
     uint64_t expert_layers;

@@ -101,9 +101,9 @@ enum program_memory {
 };
 
 #define PROGRAM_REASON_TABLE(X)                                                                    \
-    X(DATA, "data")     /* The op reads an array that is there then; */                            \
-    X(WINDOW, "window") /* it would run farther ahead than prefetch or memory lets it; */          \
-    X(ORDER, "order")   /* it reads nothing of what it waits for: that goes first. */
+    X(DATA, "data")     /* The op reads an array that is there then. */                            \
+    X(WINDOW, "window") /* The op would run farther ahead than prefetch or memory allows. */       \
+    X(ORDER, "order")   /* The op reads nothing of the other, which goes first. */
 
 enum program_reason {
 #define X(name, text) PROGRAM_REASON_##name,

@@ -23,8 +23,8 @@ enum row_kind {
 struct text_row {
     const char *key;
     enum row_kind kind;
-    uint8_t size;    /* Of the member, in bytes; */
-    uint16_t offset; /* where it lies. */
+    uint8_t size;    /* Bytes of the member. */
+    uint16_t offset; /* Offset of the member in its struct. */
     bool needed;
     bool is_name;             /* Tells people what it is, and no run. */
     bool is_index;            /* Of another line, which it stands for. */

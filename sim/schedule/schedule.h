@@ -94,8 +94,8 @@ struct schedule {
     uint32_t microbatch_count;
     uint32_t chunk_count; /* Stages of a rank, of one copy; in a file, of the rank with most. */
     uint32_t copy_count;  /* 1, or 2: the first half of the microbatches takes copy 0. */
-    bool has_gathers;     /* Actions say when weights are gathered, */
-    bool has_reductions;  /* and, of some stages, when gradients are reduced. */
+    bool has_gathers;     /* Actions say when weights are gathered. */
+    bool has_reductions;  /* Actions say when gradients of some stages are reduced. */
     uint16_t *rank_of;    /* [copy][stage] */
     struct schedule_rank *rank;
 };
@@ -149,7 +149,7 @@ struct schedule_request {
     uint32_t chunk_count;        /* 0: the form's own. */
     struct schedule_times times; /* Only those that heed times go by them, and formulas. */
     uint32_t held_max;           /* "auto": chunks' activations a rank may hold; 0: as 1F1B. */
-    uint32_t kept_ppm;           /* "auto": of these, what an input gradient leaves; */
+    uint32_t kept_ppm; /* "auto": the share of held activations that an input gradient leaves. */
     const struct schedule_kept *kept_of_rank; /* [rank]: where ranks are unlike; NULL: all have
                                                  that, and it rises to no more. */
     const struct watch *watch;

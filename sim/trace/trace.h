@@ -63,8 +63,8 @@ struct trace_record {
                         turns, also between these. */
     uint32_t chip;
     uint32_t slot;
-    uint32_t from;   /* Transfer, arrival: the sender; */
-    uint32_t to;     /* the receiver; trace_no_chip: a switch, or the host; */
+    uint32_t from;   /* Transfer, arrival: the sender. */
+    uint32_t to;     /* Transfer, arrival: the receiver. trace_no_chip: a switch, or the host. */
     uint32_t at;     /* Whose link it takes, or whose cable from the switches. */
     uint32_t number; /* Transfer: among the sender's messages of its lane and op, from 0. */
     uint16_t op;     /* In the slot's template. */
@@ -105,9 +105,10 @@ struct trace_link {
                               switches the first of its chips. */
     int64_t sum_busy_ps;   /* Over all replayed chips. */
     int64_t queued_ps;     /* Longest wait of a message for that port's link. */
-    /* Of the grid only where the run was asked to count them: */
-    uint64_t waited_ps;     /* On the busiest link, by all of its messages together: over a time, */
-    uint64_t messages;      /* the mean number that wait; over their count, the mean wait. */
+    /* Waits on the grid are counted only where the run was asked to. */
+    uint64_t waited_ps; /* Waits of all messages of the busiest link together. Divided by a time:
+                           the mean number of waiting messages. */
+    uint64_t messages;  /* Messages of the busiest link. */
     uint64_t sum_waited_ps; /* Over all replayed chips. */
     uint64_t sum_messages;
 };
@@ -123,24 +124,24 @@ struct trace_curve {
  * Compute, exposed and idle add up to step_ps, also where the chip ends before others. */
 struct trace_role {
     uint32_t chip;          /* Of the machine. */
-    int64_t first_begin_ps; /* Of compute before the update, */
-    int64_t last_end_ps;    /* and its end; both 0 if it has none. */
+    int64_t first_begin_ps; /* Begin of the first compute before the update; 0: there is none. */
+    int64_t last_end_ps;    /* End of the last compute before the update; 0: there is none. */
     int64_t compute_ps;
-    int64_t exposed_ps;        /* Only collectives and copies running; */
-    int64_t exposed_before_ps; /* of it, before first_begin_ps. */
+    int64_t exposed_ps;        /* Time in which only collectives and copies run. */
+    int64_t exposed_before_ps; /* Exposed time before first_begin_ps. */
     struct {
         int64_t compute_ps, exposed_ps;
     } phase[TRACE_PHASES_MAX]; /* Of these, by enum program_phase; behind last_end_ps: update. */
     /* Of the rank's first chip, [pass of its list]: compute, and collectives waited for since the
      * pass before; NULL: it has no passes. */
     int64_t *pass_ps;
-    int64_t *pass_begin_ps; /* When the first of its compute begins, */
-    int64_t *pass_end_ps;   /* and the last ends. */
+    int64_t *pass_begin_ps; /* [pass]: when its first compute begins. */
+    int64_t *pass_end_ps;   /* [pass]: when its last compute ends. */
     uint32_t pass_count;
     struct trace_curve curve; /* Of that chip too. */
-    int64_t idle_ps;          /* Of it: */
-    int64_t waiting_ps; /* what it waited for was on its way, or its own message had not left; */
-    int64_t bubble_ps;  /* the rest. */
+    int64_t idle_ps;          /* waiting_ps + bubble_ps. */
+    int64_t waiting_ps;       /* Idle while a message comes to the rank or leaves it. */
+    int64_t bubble_ps;        /* Idle otherwise. */
     uint64_t sent_bytes;
     uint64_t memory_peak_bytes; /* The most of any chip of the role. */
     int64_t memory_peak_at_ps;
@@ -157,8 +158,9 @@ struct trace {
     uint64_t queue_entries; /* What the engine's queue handled: simultaneous events share one. */
     uint64_t chips;
     uint64_t chips_replayed;
-    uint64_t early_chips; /* Fewer were, which stood for all, up to */
-    int64_t early_ps;     /* here; 0: at no time. */
+    uint64_t early_chips; /* Chips that were replayed up to early_ps, each for several of
+                             chips_replayed; 0: none. */
+    int64_t early_ps;     /* Instant up to which early_chips were replayed; 0: at no time. */
 
     uint32_t reported_chip; /* The one that finishes last; lowest number among equals. */
     int64_t compute_ps;     /* Its three parts add up to step_ps. */

@@ -175,7 +175,7 @@ static inline struct primitive_cost cost_recursive(uint32_t size)
     return cost;
 }
 
-/* What switches copy or add: a chunk for each of the others; */
+/* Switches copy or add: a chunk for each other rank. */
 static inline struct primitive_cost cost_sharp(uint32_t size)
 {
     uint64_t const units = 2 * ((uint64_t)size - 1);

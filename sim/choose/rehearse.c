@@ -248,7 +248,7 @@ static bool play_build(struct arena *arena, struct play *play)
     uint32_t *position = arena_take(arena, ways->chip_count, sizeof *position);
     if (position == NULL) return false;
     for (uint32_t chip = 0; chip < ways->chip_count; chip++)
-        position[chip] = (ways->grid != NULL ? plan_item_seat : plan_item_position)(
+        position[chip] = (ways->paths.overridden != NULL ? plan_item_seat : plan_item_position)(
             play->plan, play->item, ways->at[chip].axis);
     play->position = position;
     play->lane_count = play->item->primitive->lane_count;

@@ -1,9 +1,9 @@
 /*
  * ways.h: the links between the chips that an item's messages go between, for rehearse.h.
  *
- * The same ways as the replay's (sim/replay/route.h), over chips that stand for all that do the
- * same: an axis along which a shift maps the item, the levels and the flows' cables onto themselves
- * is played only as far as that shift. Where single links are unlike the others all chips are.
+ * Ways are those of machine/path.h, over chips that stand for all that do the same: an axis along
+ * which a shift maps the item, the levels and the flows' cables onto themselves is played only as
+ * far as that shift. Where single links are overridden all chips are played.
  */
 #ifndef SIM_CHOOSE_WAYS_H
 #define SIM_CHOOSE_WAYS_H
@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "sim/collective/plan.h"
-#include "sim/machine/machine.h"
+#include "sim/machine/path.h"
 
 struct arena;
 
@@ -20,27 +20,19 @@ struct ways_place {
     uint32_t axis[MACHINE_AXES_MAX];
 };
 
-/* Of a link of the grid, where some are unlike the others. */
-struct ways_grid_link {
-    uint64_t bytes_per_s;
-    int64_t latency_ps;
-};
-
 struct ways {
     const struct machine *machine;
     const struct plan *plan;
+    struct paths paths;
+    struct path_balance balance;
     uint32_t period[MACHINE_AXES_MAX];
     uint32_t chip_count;
-    struct ways_place *at;       /* [chip] */
-    struct ways_grid_link *grid; /* [link]; NULL: all are those of the chip. */
+    struct ways_place *at; /* [chip] */
     uint32_t link_count;
     uint32_t tier_first[LEVELS_MAX][LEVEL_TIERS_MAX]; /* Links: those up, then those down. */
     uint32_t tier_links[LEVELS_MAX][LEVEL_TIERS_MAX]; /* One way. */
     uint32_t longest;                                 /* Links of any way. */
-    uint32_t stride[MACHINE_AXES_MAX];
-    uint8_t antipodes; /* Axes on which messages may go half way round either way, as bits; */
-    uint8_t antipode_by[MACHINE_AXES_MAX]; /* which by the parity of this axis. */
-    bool twisted;
+    bool twisted; /* Messages over several axes use links around twisted ones. */
 };
 
 struct way_link {

@@ -23,7 +23,7 @@
 #include "sim/base/watch.h"
 #include "sim/collective/collective.h"
 #include "sim/collective/group.h"
-#include "sim/machine/level.h"
+#include "sim/machine/path.h"
 
 struct arena;
 struct script; /* An algorithm out of a file: sim/collective/script.h. */
@@ -205,8 +205,6 @@ struct plan_request {
     bool spreads;
 };
 
-struct machine;
-
 /* Fills what the request says of links and switches from the machine that the group lies on. */
 void plan_request_links(const struct machine *machine, struct plan_request *request);
 
@@ -293,6 +291,10 @@ uint32_t plan_item_displaced(const struct plan *plan, const struct plan_item *it
 /* The least shift of all members along a dimension, in members, that maps what the item does onto
  * itself: 1 where they are alike, the dimension's size where nothing less does. */
 uint32_t plan_item_shift(const struct plan *plan, const struct plan_item *item, uint32_t dimension);
+
+/* Which way round the axes of the grid its messages go that have as far either way. */
+struct path_balance plan_item_balance(const struct machine *machine, const struct plan *plan,
+                                      const struct plan_item *item);
 
 /* Messages in series along a dimension, as what sends to neighbours there says; where nothing does,
  * as round a ring both ways, or along a line. */

@@ -108,6 +108,43 @@ uint32_t plan_item_shift(const struct plan *plan, const struct plan_item *item, 
     return item->primitive->partners ? at->size / 2 : at->size;
 }
 
+/* Rings of the grid, whole and of an even number of members, along which a routed item sends. */
+static uint32_t antipodal_axes(const struct machine *machine, const struct plan *plan,
+                               const struct plan_item *item)
+{
+    uint32_t axes = 0;
+    for (uint32_t d = 0; d < plan->group.dimension_count && item->primitive->routed; d++) {
+        const struct group_dimension *at = &plan->group.dimension[d];
+        bool const takes = item->flat || item->dimension == d;
+        if (takes && at->axis < machine->grid_axis_count && machine->wrap[at->axis] &&
+            at->size % 2 == 0 && at->size * at->stride == machine->shape[at->axis])
+            axes |= 1u << at->axis;
+    }
+    return axes;
+}
+
+struct path_balance plan_item_balance(const struct machine *machine, const struct plan *plan,
+                                      const struct plan_item *item)
+{
+    struct path_balance balance = {.by_sender = 0};
+    uint32_t const axes = antipodal_axes(machine, plan, item);
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) balance.stride[axis] = 1;
+    for (uint32_t d = 0; d < plan->group.dimension_count; d++)
+        if (item->flat || item->dimension == d)
+            balance.stride[plan->group.dimension[d].axis] = plan->group.dimension[d].stride;
+    for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++) {
+        uint32_t const others = axes & ~(1u << axis);
+        if ((axes >> axis & 1) == 0) continue;
+        if (others == 0) {
+            balance.by_sender |= (uint8_t)(1u << axis);
+            continue;
+        }
+        balance.by_other |= (uint8_t)(1u << axis);
+        balance.other[axis] = (uint8_t)__builtin_ctz(others);
+    }
+    return balance;
+}
+
 struct primitive_step plan_step(const struct plan *plan, const struct plan_item *item,
                                 uint32_t lane, uint32_t position, uint32_t step)
 {

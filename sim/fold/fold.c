@@ -11,28 +11,6 @@ static bool item_covers(const struct plan_item *item, uint32_t dimension)
     return item->flat || item->dimension == dimension;
 }
 
-bool fold_axis_has_antipodes(const struct machine *machine, const struct plan *plan,
-                             const struct plan_item *item, uint32_t axis)
-{
-    if (!item->primitive->routed || !machine->wrap[axis] || axis >= machine->grid_axis_count)
-        return false;
-    for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
-        const struct group_dimension *dimension = &plan->group.dimension[d];
-        if (item_covers(item, d) && dimension->axis == axis)
-            return dimension->size % 2 == 0 &&
-                   dimension->size * dimension->stride == machine->shape[axis];
-    }
-    return false;
-}
-
-uint32_t fold_antipode_axis(const struct machine *machine, const struct plan *plan,
-                            const struct plan_item *item, uint32_t axis)
-{
-    for (uint32_t other = 0; other < machine->grid_axis_count; other++)
-        if (other != axis && fold_axis_has_antipodes(machine, plan, item, other)) return other;
-    return axis;
-}
-
 uint32_t fold_item_period(const struct machine *machine, const struct plan *plan,
                           const struct plan_item *item, uint32_t axis)
 {
@@ -42,8 +20,7 @@ uint32_t fold_item_period(const struct machine *machine, const struct plan *plan
         if (dimension->axis != axis || !tells) continue;
         uint32_t shift = plan_item_shift(plan, item, d);
         /* Where antipodal messages go by the sender's place, neighbours differ. */
-        if (fold_axis_has_antipodes(machine, plan, item, axis) &&
-            fold_antipode_axis(machine, plan, item, axis) == axis)
+        if ((plan_item_balance(machine, plan, item).by_sender >> axis & 1) != 0)
             shift = units_common_multiple(shift, 2);
         return shift == 1 ? 1 : shift * dimension->stride;
     }

@@ -77,16 +77,6 @@ enum status fold_build(struct arena *arena, const struct machine *machine,
                        const struct program *program, bool full, struct fold *ret_fold,
                        struct error *reterr);
 
-/* Whether messages of a routed item may have to go exactly half way round an axis of the grid. */
-bool fold_axis_has_antipodes(const struct machine *machine, const struct plan *plan,
-                             const struct plan_item *item, uint32_t axis);
-
-/* The axis that decides which way round such messages go, so that both ways carry the same bytes:
- * another such axis decides by whether the message goes an odd way along it; the axis itself
- * decides by whether its sender stands at an odd place on it. */
-uint32_t fold_antipode_axis(const struct machine *machine, const struct plan *plan,
-                            const struct plan_item *item, uint32_t axis);
-
 /* The replayed place, from 0 to period - 1, that stands for a coordinate of an axis. */
 uint32_t fold_along(const struct fold *fold, uint32_t axis, uint32_t at);
 /* The lowest coordinate that a replayed place stands for. */

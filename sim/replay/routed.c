@@ -21,8 +21,7 @@ static void message_open(const struct replay *replay, struct lane_table *lane, u
     ret_message->epoch = order_field(order, ORDER_EPOCH_SHIFT, ORDER_EPOCH_BITS);
     ret_message->hop = what >> (routed->tie_bits + routed->number_bits);
     ret_message->number = what >> routed->tie_bits & ((1u << routed->number_bits) - 1);
-    ret_message->course = (struct route_course){.level = LEVEL_NONE, .twisted = routed->twisted};
-    ret_message->antipode = 0;
+    ret_message->course = (struct path_course){.level = LEVEL_NONE, .twisted = routed->twisted};
     ret_message->ways = NULL;
     ret_message->step = NULL;
     if (routed->guide == ROUTED_BY_POSITION) return;
@@ -38,17 +37,6 @@ static void message_open(const struct replay *replay, struct lane_table *lane, u
     if (routed->guide == ROUTED_BY_TURNS)
         ret_message->leg = route_leg(replay->routes, &ret_message->step->by, ret_message->hop,
                                      ret_message->step->antipode);
-}
-
-/* Axes on which the sender has its antipodal messages go down. */
-static uint32_t parity_of(const struct routed_lane *routed, const struct place *from)
-{
-    uint32_t axes = 0;
-    for (uint32_t bits = routed->parity; bits != 0; bits &= bits - 1) {
-        uint32_t const axis = (uint32_t)__builtin_ctz(bits);
-        axes |= from->at[axis] / routed->stride[axis] % 2 << axis;
-    }
-    return axes;
 }
 
 /* The same where positions differ. */
@@ -67,14 +55,9 @@ static void message_look_up(const struct replay *replay, struct lane_table *lane
     uint32_t const units =
         plan_step_units(routed->plan, routed->item, &step, message->from.at, piece);
     message->cost = routed_cost_of(replay, lane, units * routed_portion_size(lane, piece));
-    message->antipode = parity_of(routed, &message->from);
-    for (uint32_t axis = 0; axis < replay->routes->grid_axes; axis++) {
-        uint32_t const by = routed->parity_by[axis];
-        if (by == UINT8_MAX) continue;
-        uint32_t const odd =
-            message->from.at[by] / routed->stride[by] + message->to.at[by] / routed->stride[by];
-        message->antipode |= odd % 2 << axis;
-    }
+    message->course.antipode =
+        (uint8_t)(path_antipode_of(&routed->balance, message->from.at) |
+                  path_antipode_by(&routed->balance, message->from.at, message->to.at));
 }
 
 static inline void course_choose(const struct replay *replay, const struct routed_lane *routed,
@@ -83,12 +66,14 @@ static inline void course_choose(const struct replay *replay, const struct route
     if (!routed->switched) return;
     if ((routed->axes & (routed->axes - 1)) == 0) {
         uint32_t const axis = (uint32_t)__builtin_ctz(routed->axes);
-        message->course =
-            route_course_along(replay->routes, axis, message->from.at[axis], message->to.at[axis]);
+        message->course = path_course_along(&replay->routes->paths, axis, message->from.at[axis],
+                                            message->to.at[axis]);
         return;
     }
-    message->course = route_course(replay->routes, &message->from, &message->to);
+    uint8_t const antipode = message->course.antipode;
+    message->course = path_course(&replay->routes->paths, message->from.at, message->to.at);
     message->course.twisted = routed->twisted;
+    message->course.antipode = antipode;
 }
 
 /* Where a chip's message comes from and goes to. */
@@ -109,7 +94,8 @@ static inline void message_address(const struct replay *replay, struct lane_tabl
         if (to >= routed->end[axis][from]) to -= routed->extent[axis];
         message->to.at[axis] = to;
     }
-    message->antipode = step->antipode | parity_of(routed, &message->from);
+    message->course.antipode =
+        (uint8_t)(step->antipode | path_antipode_of(&routed->balance, message->from.at));
     course_choose(replay, routed, message);
 }
 
@@ -119,7 +105,7 @@ static void way_fill(struct replay *replay, struct lane_table *lane, uint32_t se
 {
     struct routed_message message = *of;
     message_address(replay, lane, sender, &message);
-    route_find(replay, message.course, &message.from, &message.to, hop, message.antipode, &way->at);
+    route_find(replay, message.course, &message.from, &message.to, hop, &way->at);
     way->receiver = route_chip(replay->routes, &message.to);
     way->tie = routed_tie(lane->routed, &message.from);
     if (message.course.level == LEVEL_NONE) return;
@@ -150,8 +136,7 @@ static inline const struct route_link *message_find(struct replay *replay, struc
         return scratch;
     }
     message_address(replay, lane, sender, message);
-    route_find(replay, message->course, &message->from, &message->to, message->hop,
-               message->antipode, scratch);
+    route_find(replay, message->course, &message->from, &message->to, message->hop, scratch);
     return scratch;
 }
 
@@ -178,8 +163,7 @@ static struct label_ends ends_of(struct replay *replay, struct lane_table *lane,
     for (uint32_t hop = 0; hop < message.hop && on->port < MACHINE_GRID_PORTS; hop++) {
         struct route_link link;
         uint32_t next[MACHINE_AXES_MAX];
-        route_find(replay, message.course, &message.from, &message.to, hop, message.antipode,
-                   &link);
+        route_find(replay, message.course, &message.from, &message.to, hop, &link);
         machine_neighbour(replay->machine, at, link.port, next);
         memcpy(at, next, sizeof at);
     }
@@ -315,7 +299,7 @@ static int64_t slowest_ps(struct replay *replay, struct lane_table *lane, uint32
         }
     } else if (message->course.level != LEVEL_NONE) {
         const struct level_links *level = &replay->routes->level[message->course.level];
-        const struct route_stop *stop = level->way[message->course.turn].stop;
+        const struct path_stop *stop = level->path->climb[message->course.turn].stop;
         slowest_ps = 0;
         for (uint32_t behind = 0; behind < hop; behind++) {
             int64_t const link_ps = message->cost->link_ps[level->tier[stop[behind].tier].kind];
@@ -325,8 +309,7 @@ static int64_t slowest_ps(struct replay *replay, struct lane_table *lane, uint32
         slowest_ps = 0;
         for (uint32_t behind = 0; behind < hop; behind++) {
             struct route_link at;
-            route_find(replay, message->course, &message->from, &message->to, behind,
-                       message->antipode, &at);
+            route_find(replay, message->course, &message->from, &message->to, behind, &at);
             int64_t const link_ps = message->cost->link_ps[at.kind];
             slowest_ps = link_ps > slowest_ps ? link_ps : slowest_ps;
         }

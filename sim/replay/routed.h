@@ -21,13 +21,12 @@
  *       receivers in different ways: those that pass the end of their extent and those that do
  *       not. Which they are follows from the sender's place in the extent along such axes, which
  *       is its discriminator. Senders that agree there are displaced alike as chips of the torus,
- *       and a way depends on that alone (route_twisted.c), never on the sender's place: it is the
- *       other's, shifted, as above.
- *   on a level    A shift of the senders that maps units onto units and groups onto groups (a
- *       multiple of each queueing tier's boxes, and of the group's extent unless one divides the
- *       other) takes links to other links. What is left is to tell apart senders within such
- *       a shift: the discriminator is the sender's place in the box of that shift. Chips below a
- *       switch (every cable is one chip's) have a box of 1, so their discriminator is 0 and they
+ *       and a way depends on that alone (machine/path_twisted.c), never on the sender's place: it
+ * is the other's, shifted, as above. on a level    A shift of the senders that maps units onto
+ * units and groups onto groups (a multiple of each queueing tier's boxes, and of the group's extent
+ * unless one divides the other) takes links to other links. What is left is to tell apart senders
+ * within such a shift: the discriminator is the sender's place in the box of that shift. Chips
+ * below a switch (every cable is one chip's) have a box of 1, so their discriminator is 0 and they
  *       share entries of the queue.
  *   a primitive that does not translate    Its positions are told apart too: the discriminator is
  *       the sender's place in the whole extent of the group, or in the least shift that maps the
@@ -101,10 +100,9 @@ struct routed_lane {
     bool twisted;        /* Routes over several axes use links around twisted ones. */
     uint8_t tie_bits;    /* Lowest bits of the order key: the discriminator. */
     uint8_t number_bits; /* Bits above the discriminator: the number; above these the hop. */
-    uint8_t parity;      /* Axes on which antipodal messages alternate by source; bits. */
-    uint8_t parity_by[MACHINE_AXES_MAX]; /* [other axis]: the axis whose displacement decides. */
-    const struct routed_step *steps;     /* [number] */
-    struct routed_way *ways;             /* [step][hop][sender] */
+    struct path_balance balance;
+    const struct routed_step *steps; /* [number] */
+    struct routed_way *ways;         /* [step][hop][sender] */
     uint32_t way_hops;
     uint32_t extent[MACHINE_AXES_MAX]; /* Size · stride. */
     uint32_t stride[MACHINE_AXES_MAX];
@@ -125,11 +123,10 @@ struct routed_message {
     uint32_t epoch;
     uint32_t hop;
     uint32_t number;
-    uint32_t slot; /* Over all pieces. */
-    uint32_t antipode;
+    uint32_t slot;           /* Over all pieces. */
     struct routed_way *ways; /* [hop][sender] of the step; NULL: none remembered. */
-    struct route_course course;
-    struct route_leg leg; /* With ROUTED_BY_TURNS. */
+    struct path_course course;
+    struct path_leg leg; /* With ROUTED_BY_TURNS. */
     struct place from;
     struct place to;
 };

@@ -67,7 +67,7 @@ static uint32_t tie_period(const struct replay *replay, const struct lane_table 
     bool const translates = lane->primitive->translates && !lane->item->cyclic &&
                             routed->plan->ragged_units == NULL && routed->plan->script == NULL;
     uint32_t period = 1;
-    bool const closes = routed->extent[axis] == replay->routes->length[axis];
+    bool const closes = routed->extent[axis] == replay->routes->paths.length[axis];
     if (routed->axes >> axis & 1 && routed->twisted && !(translates && closes))
         period = routed->extent[axis];
     else if (routed->axes >> axis & 1 && !translates)
@@ -105,25 +105,10 @@ static enum status axis_build(struct arena *arena, const struct replay *replay,
     return STATUS_OK;
 }
 
-/* Which way antipodal messages go round a ring, so that both ways carry the same: by whether the
- * displacement along another even axis is odd, or else by the sender. */
-static void parity_build(const struct replay *replay, struct routed_lane *routed)
-{
-    for (uint32_t axis = 0; axis < replay->machine->grid_axis_count; axis++) {
-        routed->parity_by[axis] = UINT8_MAX;
-        if (!fold_axis_has_antipodes(replay->machine, routed->plan, routed->item, axis)) continue;
-        uint32_t const by = fold_antipode_axis(replay->machine, routed->plan, routed->item, axis);
-        if (by == axis)
-            routed->parity |= (uint8_t)(1u << axis);
-        else
-            routed->parity_by[axis] = (uint8_t)by;
-    }
-}
-
 /* Steps of a primitive whose positions are alike, with displacements digit by digit. */
-static enum status steps_build(struct arena *arena, const struct replay *replay,
-                               struct lane_table *lane, struct error *reterr)
+static enum status steps_build(struct arena *arena, struct lane_table *lane, struct error *reterr)
 {
+    static const uint32_t first[MACHINE_AXES_MAX];
     struct routed_lane *routed = lane->routed;
     uint32_t const count = lane->send_count[0];
     void *memory = NULL;
@@ -141,11 +126,7 @@ static enum status steps_build(struct arena *arena, const struct replay *replay,
             own->by.at[dimension->axis] = peer % dimension->size * dimension->stride;
             peer /= dimension->size;
         }
-        for (uint32_t axis = 0; axis < replay->machine->grid_axis_count; axis++) {
-            uint32_t const by = routed->parity_by[axis];
-            if (by != UINT8_MAX && own->by.at[by] / routed->stride[by] % 2 != 0)
-                own->antipode |= (uint8_t)(1u << axis);
-        }
+        own->antipode = path_antipode_by(&routed->balance, first, own->by.at);
     }
     routed->guide = ROUTED_BY_STEP;
     routed->steps = steps;
@@ -155,11 +136,11 @@ static enum status steps_build(struct arena *arena, const struct replay *replay,
 /* Whether all messages of a number take the same turns: round whole axes, over links all alike. */
 static bool turns_together(const struct replay *replay, const struct routed_lane *routed)
 {
-    bool together = !routed->switched && routed->parity == 0 && !routed->twisted &&
+    bool together = !routed->switched && routed->balance.by_sender == 0 && !routed->twisted &&
                     replay->fold->link_class == NULL;
     for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
         together = together && (routed->extent[axis] == 1 ||
-                                routed->extent[axis] == replay->routes->length[axis]);
+                                routed->extent[axis] == replay->routes->paths.length[axis]);
     return together;
 }
 
@@ -168,7 +149,7 @@ static enum status ways_build(struct arena *arena, const struct replay *replay,
                               struct lane_table *lane, struct error *reterr)
 {
     struct routed_lane *routed = lane->routed;
-    uint32_t const hops = route_links_most(replay, routed->axes);
+    uint32_t const hops = path_links_most(replay->machine, routed->axes);
     uint64_t const count = (uint64_t)lane->send_count[0] * hops * replay->chip_count;
     if (routed->guide != ROUTED_BY_STEP || count > ROUTED_WAYS_MAX) return STATUS_OK;
     void *memory = NULL;
@@ -206,7 +187,7 @@ static enum status order_check(const struct replay *replay, struct lane_table *l
 {
     struct routed_lane *routed = lane->routed;
     uint64_t const sends = (uint64_t)most(lane->send_count, positions_of(lane)) * lane->piece_count;
-    uint32_t const hops = route_links_most(replay, routed->axes) + 2;
+    uint32_t const hops = path_links_most(replay->machine, routed->axes) + 2;
     uint32_t const tree_hops = TREE_STEPS * LEVEL_TIERS_MAX;
     uint32_t const hop_bits = bits_for(hops > tree_hops ? hops : tree_hops);
     routed->tie_bits = (uint8_t)bits_for(ties);
@@ -235,7 +216,7 @@ static enum status reach_check(const struct replay *replay, const struct lane_ta
     if (!routed->switched) return STATUS_OK;
     for (uint32_t index = 0; index < routes->level_count; index++) {
         const struct level_links *links = &routes->level[index];
-        const struct tier_links *top = &links->tier[links->level->tier_count - 1];
+        const struct path_tier *top = &links->path->tier[links->level->tier_count - 1];
         bool joins = true;
         for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
             for (uint32_t at = 0; routed->axes >> axis & 1 && at < replay->machine->shape[axis];
@@ -268,7 +249,7 @@ enum status routed_build(struct arena *arena, struct replay *replay, const struc
     }
     /* Along one axis nothing is shorter than the plain way. */
     uint32_t const grid = routed->axes & ((1u << replay->machine->grid_axis_count) - 1);
-    routed->twisted = replay->routes->twisted != NULL && (grid & (grid - 1)) != 0;
+    routed->twisted = replay->routes->paths.twisted != NULL && (grid & (grid - 1)) != 0;
     for (uint32_t way = 0; way <= LEVELS_MAX; way++)
         routed->overhead_ps[way] =
             replay->machine->chip.message_overhead_ps + plan->protocol.message_ps[way];
@@ -282,15 +263,14 @@ enum status routed_build(struct arena *arena, struct replay *replay, const struc
     for (uint32_t axis = MACHINE_AXES_MAX; axis-- > 0;)
         STATUS_TRY(axis_build(arena, replay, lane, axis, &ties, reterr));
     STATUS_TRY(reach_check(replay, lane, reterr));
-    parity_build(replay, routed);
+    routed->balance = plan_item_balance(replay->machine, plan, lane->item);
     if (lane->primitive->network != PRIMITIVE_NETWORK_NONE) {
         STATUS_TRY(tree_build(arena, replay, lane, reterr));
         routed->guide = ROUTED_BY_TREE;
         ties *= lane->size; /* How far it is to the receiver or the source. */
     }
     lane->waits = any_step_waits(plan, lane);
-    if (lane->ring && routed->guide != ROUTED_BY_TREE)
-        STATUS_TRY(steps_build(arena, replay, lane, reterr));
+    if (lane->ring && routed->guide != ROUTED_BY_TREE) STATUS_TRY(steps_build(arena, lane, reterr));
     if (routed->guide == ROUTED_BY_STEP && turns_together(replay, routed))
         routed->guide = ROUTED_BY_TURNS;
     STATUS_TRY(ways_build(arena, replay, lane, reterr));

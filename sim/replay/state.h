@@ -10,7 +10,7 @@
  *   server.c     what messages take of HBM and of the VPU, and what compute ops owe for it
  *   links.c      messages between neighbours
  *   port.c       links that several streams want; promise.c: events of messages that wait there
- *   route.c      the way between any two chips, and links of levels; route_twisted.c: if twisted
+ *   route.c      the links of ways (machine/path.h) as they are replayed
  *   routed.c     messages that name their receivers; routed_inbox.c: where they arrive
  *   tree.c       messages that switches copy or add
  *   host.c       copies to and from the host

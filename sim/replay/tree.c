@@ -73,8 +73,8 @@ static bool same_unit(const struct tree *tree, uint32_t t, const struct place *a
 {
     bool same = true;
     for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
-        same = same && tree->level->tier[t].unit_at[axis][a->at[axis]] ==
-                           tree->level->tier[t].unit_at[axis][b->at[axis]];
+        same = same && tree->level->path->tier[t].unit_at[axis][a->at[axis]] ==
+                           tree->level->path->tier[t].unit_at[axis][b->at[axis]];
     return same;
 }
 
@@ -113,7 +113,7 @@ static int64_t cable_take(struct replay *replay, const struct lane_table *lane,
     const struct tree *tree = lane->routed->tree;
     struct tier_links *tier = &tree->level->tier[message->tier];
     struct place const root = lowest(tree, owner, (int32_t)message->tier - 1);
-    uint32_t const queue = route_queue(replay, tier, message->tier, &root, &root, &root);
+    uint32_t const queue = route_queue(replay, tree->level, message->tier, &root, &root, &root);
     struct link_state *link = &tier->links[down][queue];
     int64_t const link_ps = tier->queues ? message->cost->link_ps[tier->kind] : 0;
     int64_t const free_ps = tier->queues ? link->free_ps : 0;

@@ -89,8 +89,9 @@ static enum status level_choose(const struct replay *replay, struct lane_table *
             for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
                 for (uint32_t at = 0; routed->axes >> axis & 1 && at < replay->machine->shape[axis];
                      at += routed->extent[axis])
-                    joins = joins && links->tier[t].unit_at[axis][at] ==
-                                         links->tier[t].unit_at[axis][end_of(routed, axis, at) - 1];
+                    joins = joins &&
+                            links->path->tier[t].unit_at[axis][at] ==
+                                links->path->tier[t].unit_at[axis][end_of(routed, axis, at) - 1];
             if (!joins) continue;
             tree->level = links;
             tree->level_index = index;

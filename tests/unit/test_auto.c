@@ -177,6 +177,22 @@ static void test_crowded_cables_count(void **state)
     }
 }
 
+/* Messages of an exchange over a twisted torus go the ways of the replay, which load the links more
+ * evenly than the first of equally short ones would. */
+static void test_ways_over_a_twisted_torus_are_those_played(void **state)
+{
+    (void)state;
+    struct machine const machine = case_machine("v4p:4x4x8_twisted");
+    struct row_question const question = question_of(&machine, OPERATION_ALL_TO_ALL);
+    const struct row_choice *choice = NULL;
+    struct plan plan;
+    struct collective_estimate estimate;
+    case_ok(row_choose(case_arena, &question, 1 << 25, "flat-direct", "", &choice, &case_error));
+    case_ok(plan_build(case_arena, &choice->request, "", &plan, &case_error));
+    collective_estimate(&machine, &plan, NULL, &estimate);
+    case_near(estimate.time_s * 1e12, (double)played_ps(&question, choice), 0.03);
+}
+
 /* What switches copy goes by one cable of a hashed bundle; it is not taken for a whole port. */
 static void test_copies_keep_one_cable(void **state)
 {
@@ -280,6 +296,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_copies_keep_one_cable, case_arena_up, case_arena_down),
         cmocka_unit_test_setup_teardown(test_exchanges_one_way_fill_every_link, case_arena_up,
                                         case_arena_down),
+        cmocka_unit_test_setup_teardown(test_ways_over_a_twisted_torus_are_those_played,
+                                        case_arena_up, case_arena_down),
         cmocka_unit_test_setup_teardown(test_played_is_said, case_arena_up, case_arena_down),
         cmocka_unit_test_setup_teardown(test_a_reduction_keeps_its_rate, case_arena_up,
                                         case_arena_down),

@@ -1,5 +1,5 @@
 /*
- * route_twisted.c: ways over a twisted torus.
+ * path_twisted.c: ways over a twisted torus.
  *
  * Such a torus looks alike from every chip: it is the integer grid, in which chips that lie a whole
  * way round apart are one, and going round a short axis also shifts the long ones. So a way is
@@ -10,11 +10,10 @@
 #include <stdlib.h>
 
 #include "sim/base/arena.h"
-#include "sim/replay/route.h"
+#include "sim/machine/path.h"
 
-/* Brings a place, or a displacement, to the coordinates of a chip: around each axis that twists,
- * with its shifts, then around the rings. */
-static void reduce(const struct machine *machine, int32_t at[CHIP_AXES_MAX])
+/* Around each axis that twists, with its shifts, then around the rings. */
+void path_twisted_reduce(const struct machine *machine, int32_t at[CHIP_AXES_MAX])
 {
     for (uint32_t axis = 0; axis < CHIP_AXES_MAX; axis++) {
         int32_t const length = (int32_t)machine->shape[axis];
@@ -36,7 +35,7 @@ static void reduce(const struct machine *machine, int32_t at[CHIP_AXES_MAX])
 static uint32_t displacement_index(const struct machine *machine, int32_t by[CHIP_AXES_MAX])
 {
     uint32_t index = 0;
-    reduce(machine, by);
+    path_twisted_reduce(machine, by);
     for (uint32_t axis = 0; axis < CHIP_AXES_MAX; axis++)
         index = index * machine->shape[axis] + (uint32_t)by[axis];
     return index;
@@ -68,9 +67,9 @@ static int64_t unevenness(struct loads loads, const int32_t way[CHIP_AXES_MAX], 
 }
 
 /* Chooses the way of a displacement and its opposite, if it has several ways or one, as asked. */
-static void choose(const struct machine *machine, struct routes *routes, uint32_t index,
-                   bool several, struct loads *loads)
+static void choose(struct paths *paths, uint32_t index, bool several, struct loads *loads)
 {
+    const struct machine *machine = paths->machine;
     uint32_t const from[MACHINE_AXES_MAX] = {0};
     uint32_t to[MACHINE_AXES_MAX] = {0};
     int32_t ways[MACHINE_WAYS_MAX][CHIP_AXES_MAX], back[CHIP_AXES_MAX];
@@ -90,54 +89,25 @@ static void choose(const struct machine *machine, struct routes *routes, uint32_
             best = way;
     load(loads, ways[best], opposite != index);
     for (uint32_t axis = 0; axis < CHIP_AXES_MAX; axis++) {
-        routes->twisted[opposite].by[axis] = (int16_t)-ways[best][axis];
-        routes->twisted[index].by[axis] = (int16_t)ways[best][axis];
+        paths->twisted[opposite].by[axis] = -ways[best][axis];
+        paths->twisted[index].by[axis] = ways[best][axis];
     }
 }
 
-enum status route_twisted_build(struct arena *arena, const struct machine *machine,
-                                struct routes *routes, struct error *reterr)
+enum status paths_twisted_build(struct arena *arena, struct paths *paths, struct error *reterr)
 {
     uint32_t count = 1;
     void *memory = NULL;
     struct loads loads = {{0}};
-    for (uint32_t axis = 0; axis < CHIP_AXES_MAX; axis++) count *= machine->shape[axis];
-    STATUS_TRY(arena_try(arena, count, sizeof *routes->twisted, &memory, reterr));
-    routes->twisted = memory;
-    for (uint32_t index = 0; index < count; index++) choose(machine, routes, index, false, &loads);
-    for (uint32_t index = 0; index < count; index++) choose(machine, routes, index, true, &loads);
+    for (uint32_t axis = 0; axis < CHIP_AXES_MAX; axis++) count *= paths->machine->shape[axis];
+    STATUS_TRY(arena_try(arena, count, sizeof *paths->twisted, &memory, reterr));
+    paths->twisted = memory;
+    for (uint32_t index = 0; index < count; index++) choose(paths, index, false, &loads);
+    for (uint32_t index = 0; index < count; index++) choose(paths, index, true, &loads);
     return STATUS_OK;
 }
 
-void route_twisted_find(struct replay *replay, const struct place *from, const struct place *to,
-                        uint32_t hop, struct route_link *ret_link)
+const struct path_hops *path_twisted_hops(const struct paths *paths, int32_t by[CHIP_AXES_MAX])
 {
-    const struct machine *machine = replay->machine;
-    int32_t by[CHIP_AXES_MAX], at[CHIP_AXES_MAX];
-    for (uint32_t axis = 0; axis < CHIP_AXES_MAX; axis++) {
-        at[axis] = (int32_t)from->at[axis];
-        by[axis] = (int32_t)to->at[axis] - at[axis];
-    }
-    const struct route_hops *way = &replay->routes->twisted[displacement_index(machine, by)];
-    uint32_t port = 0;
-    int32_t left = (int32_t)hop;
-    bool found = false, last = true;
-    for (uint32_t axis = 0; axis < CHIP_AXES_MAX; axis++) {
-        int32_t const hops = abs(way->by[axis]);
-        if (found) {
-            last = last && hops == 0;
-        } else if (left >= hops) {
-            at[axis] += way->by[axis];
-            left -= hops;
-        } else {
-            at[axis] += way->by[axis] < 0 ? -left : left;
-            port = machine_port(axis, way->by[axis] < 0);
-            last = left + 1 == hops;
-            found = true;
-        }
-    }
-    struct place here = *from;
-    reduce(machine, at);
-    for (uint32_t axis = 0; axis < CHIP_AXES_MAX; axis++) here.at[axis] = (uint32_t)at[axis];
-    *ret_link = route_grid_link(replay, &here, port, last);
+    return &paths->twisted[displacement_index(paths->machine, by)];
 }

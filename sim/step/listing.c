@@ -190,19 +190,18 @@ static void predictors_add(struct listing *listing, const struct program *progra
 
 enum status workload_listing(struct arena *arena, const struct workload_plan *plan,
                              const struct machine *machine, const struct mesh *mesh,
-                             struct workload_listing *ret_listing, struct error *reterr)
+                             const struct program *program, struct workload_listing *ret_listing,
+                             struct error *reterr)
 {
     struct local local;
-    struct program program;
     struct text text = {0};
     STATUS_TRY(local_build(plan, machine, mesh, &local, reterr));
-    STATUS_TRY(workload_lower(arena, plan, machine, mesh, &program, reterr));
     struct listing listing = {.text = &text, .local = &local, .made = ret_listing};
     *ret_listing = (struct workload_listing){.listed_count = 0};
     listing_heading(&text, &local);
-    listing_layer(&listing, &program);
-    predictors_add(&listing, &program);
-    listing_streams(&text, &program);
+    listing_layer(&listing, program);
+    predictors_add(&listing, program);
+    listing_streams(&text, program);
     const char *copy = text.failed ? NULL : arena_text(arena, text.bytes);
     text_free(&text);
     if (copy == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the listing");

@@ -221,11 +221,12 @@ struct workload_listing {
 
 /* The listing of one layer, forward and backward, in the book's notation (chapter 5): every step
  * with its shardings, collectives and remarks; of models with layers of two kinds the kind at the
- * top. The text lies in the arena. Collectives are those of the program, once each; where matrices
- * travel as one, the first of them stands for all. */
+ * top. The text lies in the arena. Collectives are those of the program that the plan was lowered
+ * to, once each; where matrices travel as one, the first of them stands for all. */
 enum status workload_listing(struct arena *arena, const struct workload_plan *plan,
                              const struct machine *machine, const struct mesh *mesh,
-                             struct workload_listing *ret_listing, struct error *reterr);
+                             const struct program *program, struct workload_listing *ret_listing,
+                             struct error *reterr);
 
 struct text;
 

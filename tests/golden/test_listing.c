@@ -80,7 +80,7 @@ static struct text scenario_listing(const struct scenario_listed *of)
     enum status status = play_try(&play, scenario, &lower_only, &error);
     if (status == STATUS_OK)
         status = workload_listing(play.arena, &play.scenario.workload, &play.machine, &play.mesh,
-                                  &listing, &error);
+                                  &play.program, &listing, &error);
     if (status == STATUS_OK) {
         const char *streams = strstr(listing.text, "\nStreams:");
         text_add_bytes(&text, listing.text, (uint64_t)(streams - listing.text));
@@ -100,10 +100,12 @@ static const char *listing_of(const struct listed *of, struct workload_case *mad
     made->plan.remat = of->remat;
     made->plan.zero = of->zero;
     made->plan.collective_matmul = of->collective_matmul;
-    if (status == STATUS_OK) {
-        status = workload_listing(made->arena, &made->plan, &made->machine, &made->mesh, &listing,
-                                  &made->error);
-    }
+    if (status == STATUS_OK)
+        status = workload_lower(made->arena, &made->plan, &made->machine, &made->mesh,
+                                &made->program, &made->error);
+    if (status == STATUS_OK)
+        status = workload_listing(made->arena, &made->plan, &made->machine, &made->mesh,
+                                  &made->program, &listing, &made->error);
     if (status == STATUS_OK) return listing.text;
     (void)fprintf(stderr, "%s: %s: %s\n", of->name, made->error.where, made->error.message);
     return NULL;

@@ -42,7 +42,7 @@ static enum status tell(struct play *play, const char *text, uint64_t memory_byt
     struct notes notes;
     STATUS_TRY(play_try(play, text, &options, reterr));
     STATUS_TRY(workload_listing(play->arena, &play->scenario.workload, &play->machine, &play->mesh,
-                                &listing, reterr));
+                                &play->program, &listing, reterr));
     struct report_input const input = play_report(play);
     STATUS_TRY(facts_build(play->arena, &input, &facts, reterr));
     STATUS_TRY(notes_build(play->arena, &input, &facts, &notes, reterr));

@@ -200,7 +200,7 @@ static void listing_is_the_program(const struct play *play, const char *text)
     struct workload_listing listing;
     struct error error = {0};
     if (workload_listing(play->arena, &play->scenario.workload, &play->machine, &play->mesh,
-                         &listing, &error) != STATUS_OK)
+                         &play->program, &listing, &error) != STATUS_OK)
         fail_msg("%s: %s\nin %s", error.where, error.message, text);
     for (uint32_t s = 0; s <= WORKLOAD_SECTION_PREDICTORS; s++) {
         struct moves const listed = listing_moves(&listing, (enum workload_section)s);

@@ -90,7 +90,7 @@ static enum status stage_text(struct chain *chain, enum chain_stage stage, bool 
         return program_file_write(chain->arena, &chain->scenario, &chain->machine, &chain->program,
                                   text, reterr);
     STATUS_TRY(workload_listing(chain->arena, &chain->scenario.workload, &chain->machine,
-                                &chain->mesh, &listing, reterr));
+                                &chain->mesh, &chain->program, &listing, reterr));
     text_add(text, "%s", listing.text);
     return STATUS_OK;
 }

@@ -6,6 +6,7 @@ struct writer {
     const struct graph_kept *kept;
     struct graph_request request;
     struct graph_steps *steps;
+    uint32_t gradients;               /* That are written. */
     bool gathered[GRAPH_TENSORS_MAX]; /* In this pass. */
 };
 
@@ -173,9 +174,13 @@ static void partial_add(struct writer *writer, const struct graph_gradient *grad
                                          .move = move});
 }
 
-static void gradient_add(struct writer *writer, const struct graph_gradient *gradient, bool first,
-                         bool last)
+static void gradient_add(struct writer *writer)
 {
+    const struct graph_backward *backward = writer->backward;
+    uint32_t const at = writer->gradients++;
+    const struct graph_gradient *gradient = &backward->gradient[at];
+    bool const first = at == 0 || gradient[-1].op != gradient->op;
+    bool const last = at + 1 == backward->count || gradient[1].op != gradient->op;
     bool const apart = graph_of(writer)->op[gradient->op].behind != GRAPH_NONE;
     enum op_pass pass = gradient->pass;
     if (first) results_add(writer, gradient->op);
@@ -235,6 +240,34 @@ static uint8_t block_end(const struct graph *graph, const struct graph_span *spa
     return end->kind->weights_apart ? graph_index(graph, end) : GRAPH_NONE;
 }
 
+static bool is_exchange(const struct writer *writer, const struct graph_gradient *gradient)
+{
+    const struct graph_op *op = &graph_of(writer)->op[gradient->op];
+    struct op_move move[OP_MOVES_MAX];
+    return op->kind->moves != NULL &&
+           op->kind->moves(writer->sharded, op, gradient->pass, move) > 0 &&
+           move[0].axis == OP_AXIS_EP;
+}
+
+/* The gradient of a block's result travels to experts ahead of all that is repeated: it reads
+ * nothing of that, and has the compute of the repetition to hide behind. */
+static void exchange_add(struct writer *writer, uint8_t block)
+{
+    const struct graph *graph = graph_of(writer);
+    const struct graph_backward *backward = writer->backward;
+    uint32_t end = writer->gradients;
+    if (!has_input(writer) || graph->terms->policy.remat == GRAPH_REMAT_LAYER) return;
+    for (; end < backward->count; end++) {
+        const struct graph_gradient *gradient = &backward->gradient[end];
+        const struct graph_op *op = &graph->op[gradient->op];
+        tensor read[OP_READS_MAX];
+        bool const reads = op->kind->reads(graph, op, gradient->pass, read) > 0;
+        if (op->block != block || reads) return;
+        if (is_exchange(writer, gradient)) break;
+    }
+    while (end < backward->count && writer->gradients <= end) gradient_add(writer);
+}
+
 static void block_add(struct writer *writer, uint8_t block)
 {
     const struct graph *graph = graph_of(writer);
@@ -243,20 +276,19 @@ static void block_add(struct writer *writer, uint8_t block)
     bool const repeated = graph_remat_repeats(graph->terms->policy.remat);
     uint8_t const last = block_end(graph, span);
     bool again = repeated; /* Already. */
+    if (!repeated) exchange_add(writer, block);
     for (uint8_t i = span->first; !repeated && has_input(writer) && i < span->first + span->count;
          i++)
         if (writer->kept->for_input[i]) again_add(writer, i);
-    for (uint32_t g = 0; g < backward->count; g++) {
-        const struct graph_gradient *gradient = &backward->gradient[g];
-        if (graph->op[gradient->op].block != block) continue;
+    while (writer->gradients < backward->count) {
+        const struct graph_gradient *gradient = &backward->gradient[writer->gradients];
+        if (graph->op[gradient->op].block != block) break;
         bool const behind = last == GRAPH_NONE || gradient->op < last;
         if (!again && (behind || waits_for_weights_again(writer, gradient))) {
             weights_again_add(writer, span);
             again = true;
         }
-        bool const first = g == 0 || gradient[-1].op != gradient->op;
-        bool const ends = g + 1 == backward->count || gradient[1].op != gradient->op;
-        gradient_add(writer, gradient, first, ends);
+        gradient_add(writer);
     }
 }
 
@@ -274,10 +306,13 @@ void graph_steps(const struct graph_sharded *sharded, const struct graph_backwar
         request.backward && has_input(&writer) && graph_remat_repeats(graph->terms->policy.remat);
     ret_steps->request = request;
     ret_steps->count = 0;
+    if (repeats) exchange_add(&writer, graph->block_count - 1);
+    ret_steps->again = ret_steps->count;
     for (uint8_t i = 0; i < graph->op_count; i++) {
         if (!request.backward) forward_add(&writer, i, OP_FORWARD);
         if (repeats && kept->again[i]) again_add(&writer, i);
     }
+    ret_steps->repeated = repeats ? ret_steps->count : ret_steps->again;
     for (uint8_t block = graph->block_count; request.backward && block-- > 0;)
         block_add(&writer, block);
 }

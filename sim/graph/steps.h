@@ -5,7 +5,8 @@
  * made. Backward: gradients in their order; repetitions that an input's gradient waits for come at
  * the start of their block; the others, and what is gathered again, behind the gradients of the
  * op that ends the block, or before that of its weights, if it reads them; where the op has no
- * gradient of weights apart, at the block's start too.
+ * gradient of weights apart, at the block's start too. The exchange with experts that a gradient
+ * begins with goes ahead of repetitions.
  */
 #ifndef SIM_GRAPH_STEPS_H
 #define SIM_GRAPH_STEPS_H
@@ -46,6 +47,8 @@ struct graph_steps {
     struct graph_request request;
     struct graph_step step[GRAPH_STEPS_MAX];
     uint32_t count;
+    uint32_t again, repeated; /* Steps that repeat the layer, under a remat that begins with it:
+                                 from `again` to before `repeated`. */
 };
 
 void graph_steps(const struct graph_sharded *sharded, const struct graph_backward *backward,

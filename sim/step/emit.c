@@ -251,7 +251,7 @@ static void kept_need(struct emit *emit, uint32_t at)
 /* With `layer` the gradient from above waits for the end of the repetition. */
 static bool repeats_first(const struct emit *emit)
 {
-    return emit->repeated > 0 && emit->graph->terms->policy.remat == GRAPH_REMAT_LAYER;
+    return emit->steps->repeated > 0 && emit->graph->terms->policy.remat == GRAPH_REMAT_LAYER;
 }
 
 /* Of values that no step before has written. */
@@ -265,7 +265,7 @@ static void outer_need(struct emit *emit, uint32_t at, struct graph_value value)
     if (value.gradient ? lower_has_input(lower) || weights_alone : !backward)
         lower_need_output(lower, emit->op[at],
                           repeats_first(emit) ? NULL : emit_value_name(emit, value));
-    else if (!value.gradient && at >= emit->repeated && !step->is_compute &&
+    else if (!value.gradient && at >= emit->steps->repeated && !step->is_compute &&
              op_is_forward(step->pass))
         kept_need(emit, at);
 }
@@ -360,28 +360,22 @@ static void step_add(struct emit *emit, uint32_t at)
 static void steps_add(struct emit *emit)
 {
     struct lower *lower = emit->lower;
+    const struct graph_steps *steps = emit->steps;
+    bool const repeats = steps->again < steps->repeated;
     uint32_t above = lower->output;
-    for (uint32_t at = 0; at < emit->steps->count; at++) {
-        if (at == emit->repeated && at > 0) {
+    for (uint32_t at = 0; at < steps->count; at++) {
+        if (at == steps->repeated && at > 0) {
             if (repeats_first(emit)) output_set(emit, 0, at, false);
             above = lower->output;
         }
         if (emit->end != NULL) emit_end_gather(emit, at);
         step_add(emit, at);
-        if (at == 0 && emit->repeated > 0) lower_need_output(lower, emit->op[at], NULL);
+        if (repeats && at == steps->again) lower_need_output(lower, emit->op[at], NULL);
         needs_add(emit, at);
         if (emit->steps->step[at].is_compute)
             (emit->end != NULL ? emit_end_weights : weights_add)(emit, at);
         lower->output = above;
     }
-}
-
-static uint32_t repeated_of(const struct lower_graph *of, const struct graph_steps *steps)
-{
-    uint32_t count = 0;
-    if (!steps->request.backward || !graph_remat_repeats(of->terms.policy.remat)) return 0;
-    while (count < steps->count && op_is_forward(steps->step[count].pass)) count++;
-    return count;
 }
 
 void emit_pass(struct lower *lower, struct lower_graph *of, const struct emit_end *end,
@@ -394,7 +388,6 @@ void emit_pass(struct lower *lower, struct lower_graph *of, const struct emit_en
                         .of = of,
                         .graph = &of->graph,
                         .steps = &of->steps,
-                        .repeated = repeated_of(of, &of->steps),
                         .end = end,
                         .gather = {LOWER_NONE, LOWER_NONE}};
     for (uint32_t i = 0; i < of->steps.count; i++) emit.plan[i] = LOWER_NONE;
@@ -404,7 +397,7 @@ void emit_pass(struct lower *lower, struct lower_graph *of, const struct emit_en
     if (halves) graph_steps(&of->sharded, &of->backward, &of->kept, second, &of->later);
     graph_live(&of->sharded, &of->kept, &of->steps, halves ? &of->later : NULL, &of->live);
     emit_memory(&emit);
-    output_set(&emit, emit.repeated, of->steps.count, request.backward);
+    output_set(&emit, of->steps.repeated, of->steps.count, request.backward);
 }
 
 void emit_forward(struct lower *lower)

@@ -26,7 +26,6 @@ struct emit {
     const struct lower_graph *of;
     const struct graph *graph;
     const struct graph_steps *steps;
-    uint32_t repeated;                 /* Steps that repeat the layer; gradients follow. */
     uint32_t op[GRAPH_STEPS_MAX];      /* [step] */
     uint32_t plan[GRAPH_STEPS_MAX];    /* [step]: of a collective; LOWER_NONE: not yet. */
     const struct emit_end *end;        /* NULL: it is a layer's. */

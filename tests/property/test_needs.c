@@ -7,7 +7,10 @@
  *   need be.
  * - Block remat repeats of a layer what is read again, which is known for each kind of layer.
  * - Gradients travel as soon as they are there: a collective of a gradient waits for nothing by
- * mere order, and for no op that was repeated.
+ *   mere order, and for no op that was repeated.
+ * - What a gradient from above begins with, an exchange with experts, has no repeated op before it
+ *   either, neither by needs nor by the order of a stream. Gathers over tp stand behind those of
+ *   the repetition, whose compute hides them (docs/program.md).
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +29,7 @@ struct checked {
     enum workload_remat remat;
     const char *text;
     uint64_t data, orders; /* Needs that were held. */
+    uint64_t exchanges;    /* Ahead of a repetition. */
 };
 
 #define fail_at(checked, op, ...)                                                                  \
@@ -193,16 +197,63 @@ static const struct program_op *last_writer(const struct program_template *templ
     return NULL;
 }
 
+static bool is_repeated(const struct program_op *op)
+{
+    static const char again[] = " again";
+    size_t const length = strlen(op->name), suffix = sizeof again - 1;
+    return length > suffix && strcmp(op->name + length - suffix, again) == 0;
+}
+
+/* Takes the next array of a list; false: there are no more. */
+static bool array_next(const char **list, char ret_array[READS_ARRAY_BYTES])
+{
+    size_t const length = strcspn(*list, " ");
+    memcpy(ret_array, *list, length);
+    ret_array[length] = '\0';
+    *list += length + ((*list)[length] == ' ');
+    return length > 0;
+}
+
+/* Whether an op reads, by way of others of its template if need be, what a repeated one writes. */
+static bool reads_repeated(const struct program_template *template, const struct program_op *op)
+{
+    bool wanted[OPS_MAX] = {false};
+    uint32_t at = (uint32_t)(op - template->op);
+    wanted[at] = true;
+    do {
+        char array[READS_ARRAY_BYTES];
+        if (!wanted[at]) continue;
+        if (is_repeated(&template->op[at])) return true;
+        for (const char *list = read_by(&template->op[at]); array_next(&list, array);) {
+            const struct program_op *writer = last_writer(template, at, array);
+            if (writer != NULL) wanted[writer - template->op] = true;
+        }
+    } while (at-- > 0);
+    return false;
+}
+
+static void ahead_check(struct checked *checked, const struct program_template *template,
+                        const struct program_op *op, const struct behind *behind)
+{
+    bool const experts = (checked->program->stream[op->stream].use.of & STREAM_OF_EP) != 0 &&
+                         checked->program->stream[op->stream].use.verb == STREAM_DISPATCH;
+    if (!experts || !moves_a_gradient(op) || checked->remat == WORKLOAD_REMAT_LAYER) return;
+    if (reads_repeated(template, op)) return;
+    for (uint32_t i = 0; i < template->op_count; i++) {
+        const struct program_op *on = &template->op[i];
+        if (!is_repeated(on)) continue;
+        checked->exchanges++;
+        if (behind->parts[on->stream] >= on->part_first + on->parts)
+            fail_at(checked, op, "comes behind %s\n", on->name);
+    }
+}
+
 /* Weights and their gradients go by units, which the table does not tell apart. */
 static void reads_check(const struct checked *checked, const struct program_template *template,
                         const struct program_op *op, const struct behind *behind)
 {
-    for (const char *at = read_by(op); *at != '\0';) {
-        char array[READS_ARRAY_BYTES];
-        size_t const length = strcspn(at, " ");
-        memcpy(array, at, length);
-        array[length] = '\0';
-        at += length + (at[length] == ' ');
+    char array[READS_ARRAY_BYTES];
+    for (const char *list = read_by(op); array_next(&list, array);) {
         const struct program_op *writer =
             last_writer(template, (uint32_t)(op - template->op), array);
         if (writer == NULL || strcmp(array, "W") == 0 || strcmp(array, "dW") == 0) continue;
@@ -236,6 +287,7 @@ static void program_check(struct checked *checked)
             all[i] = behind_of(all, template, op);
             needs_check(checked, template, op);
             if (!pair) reads_check(checked, template, op, &all[i]);
+            if (!pair) ahead_check(checked, template, op, &all[i]);
         }
     }
 }
@@ -259,7 +311,7 @@ static void every_shipped_scenario_waits_for_what_it_reads(void **state)
     walk_shipped(&options, NULL, shipped_check);
     print_message("    %llu needs of data, %llu of order\n", (unsigned long long)shipped.data,
                   (unsigned long long)shipped.orders);
-    assert_true(shipped.data > 0);
+    assert_true(shipped.data > 0 && shipped.exchanges > 0);
 }
 
 #define PICK(...) CASE_PICK(state, __VA_ARGS__)
@@ -349,7 +401,7 @@ static void drawn_steps_wait_for_what_they_read(void **unused)
     }
     print_message("    of %u drawn; %llu needs of data, %llu of order\n", drawn,
                   (unsigned long long)checked.data, (unsigned long long)checked.orders);
-    assert_true(checked.data > 0);
+    assert_true(checked.data > 0 && checked.exchanges > 0);
 }
 
 /* Whether the backward template of a layer has an op. */

@@ -1,5 +1,7 @@
 #include "sim/graph/block.h"
 
+#include "sim/base/name.h"
+
 const struct block *const block_table[] = {
 #define BLOCK(name) &block_##name,
 #include "workloads/blocks.def"
@@ -26,12 +28,28 @@ static const uint32_t places_of[] = {
     [BLOCK_MTP] = 1U << BLOCK_LOOKS_UP | 1U << BLOCK_JOINS_EMBEDDING,
 };
 
+/* The blocks that a model names, in its order. */
+static void named_write(const struct model *model, struct graph *graph)
+{
+    for (const char *const *name = model->blocks; *name != NULL; name++) {
+        uint32_t i = 0;
+        while (i < block_count && !name_same(block_table[i]->name, *name)) i++;
+        SIM_ASSERT(i < block_count);
+        block_write(block_table[i], model, graph);
+    }
+}
+
 void block_write_part(const struct graph_terms *terms, const struct model *model,
                       enum block_part part, uint64_t layer, struct graph *ret_graph)
 {
     *ret_graph = (struct graph){.terms = terms};
+    if (part == BLOCK_LAYER && model->blocks != NULL) {
+        named_write(model, ret_graph);
+        return;
+    }
     for (uint32_t place = 0; place < BLOCK_PLACE_COUNT; place++)
         for (uint32_t i = 0; (places_of[part] >> place & 1) != 0 && i < block_count; i++)
-            if (block_table[i]->place == place && block_table[i]->applies(model, layer))
+            if (block_table[i]->place == place && block_table[i]->applies != NULL &&
+                block_table[i]->applies(model, layer))
                 block_write(block_table[i], model, ret_graph);
 }

@@ -31,6 +31,7 @@ struct block {
     const char *bucket_shared; /* with shared experts among them. NULL: no other name. */
     bool couples; /* Its products may run chunk by chunk with the collectives over tp that bring
                      their operands and take their results. */
+    /* NULL: to layers of models that name it. */
     bool (*applies)(const struct model *model, uint64_t layer);
     void (*write)(struct graph *graph, const struct model *model);
 };

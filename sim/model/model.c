@@ -44,10 +44,10 @@ struct model_counts model_count(const struct model *model)
     if (model->kind == MODEL_LLAMA) {
         uint64_t const matrix = model->vocabulary * model->width;
         counts.embedding = matrix;
-        counts.head = model->tied ? 0 : matrix;
+        counts.head = (model->tied ? 0 : matrix) + model->head_vectors;
         counts.attention_layer = attention_weights(model);
         counts.norm_final = (1 + model->norm_biases) * model->width;
-        counts.norm_layer = 2 * counts.norm_final;
+        counts.norm_layer = (model->norms == 0 ? 2 : model->norms) * counts.norm_final;
         counts.positions = model->positions * model->width;
     }
     if (model_has_experts(model)) {

@@ -54,7 +54,11 @@ struct model {
     uint64_t attention_vectors; /* Weights of a layer's attention that are in no matrix: norms of Q
                                    and K, biases, sinks. */
     uint64_t mlp_vectors;       /* The same of one MLP: biases. */
+    uint64_t norms;             /* Of a layer; 0: one before attention, one before the MLP. */
     uint64_t norm_biases;       /* Of a channel of a norm, besides its weight: 0 or 1. */
+    uint64_t head_vectors;      /* Of the head, what is in no matrix and not its norm: biases. */
+    const char *const *blocks;  /* Names of a layer's blocks (workloads/blocks), in their order,
+                                   ended by NULL. NULL: those that apply to the layer. */
     uint64_t positions;         /* Rows that are added to the embedding by position; 0: Q and K are
                                    turned by position instead. */
     uint64_t window;            /* Keys that a query of a windowed layer has at most, its own
@@ -68,7 +72,7 @@ struct model {
 struct model_counts {
     uint64_t embedding; /* V·D, and again for an untied head. */
     uint64_t positions; /* Of their own matrix. */
-    uint64_t head;      /* 0 if tied. */
+    uint64_t head;      /* Its biases alone if tied. */
     uint64_t attention_layer;
     uint64_t mlp_layer; /* Parameters of the MLP, in a layer that has one MLP. */
     uint64_t mlp_layers;

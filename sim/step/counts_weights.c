@@ -77,7 +77,7 @@ static void shards_gather(const struct local *local, struct workload_counts *cou
     if (local->pp > 1) heads += workload_head_returns(plan, local->pp);
     gathered_add(local, microbatches,
                  (double)(local->vocabulary_elements + local->position_elements), counts);
-    gathered_add(local, heads, (double)(local->vocabulary_elements + local->norm_elements), counts);
+    gathered_add(local, heads, (double)(local->vocabulary_elements + local->head_vectors), counts);
 }
 
 /* Modules' own projection as a layer, and the embedding for each lookup. An embedding that both

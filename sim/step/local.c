@@ -396,6 +396,7 @@ static void vectors_build(struct local *local)
 {
     const struct model *model = &local->plan->model;
     local->norm_elements = vector_share(local, (1 + model->norm_biases) * local->width);
+    local->head_vectors = local->norm_elements + units_ceil_divide(model->head_vectors, local->tp);
     local->attention_vectors = vector_share(local, model->attention_vectors);
     local->mlp_vectors = vector_share(local, model->mlp_vectors);
     local->position_elements = vector_share(local, model->positions * local->width);

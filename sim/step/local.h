@@ -111,6 +111,7 @@ struct local {
     struct local_layer layer[LOCAL_KINDS];
     uint64_t vocabulary_elements; /* Of the embedding; of the head without its norm. */
     uint64_t norm_elements;       /* Of one norm on one rank of tp. */
+    uint64_t head_vectors;        /* Of the head, what is in no matrix: its norm and biases. */
     uint64_t position_elements;   /* Of the rows that are added by position. */
     uint64_t attention_vectors;   /* Of a layer's attention, what is in no matrix and not its norm.
                                    */

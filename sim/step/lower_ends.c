@@ -25,14 +25,14 @@ struct local_unit lower_embedding_unit(const struct local *local)
 {
     return (struct local_unit){.name = "W_embedding",
                                .elements = local->vocabulary_elements + local->position_elements +
-                                           (local->tied ? local->norm_elements : 0)};
+                                           (local->tied ? local->head_vectors : 0)};
 }
 
 struct local_unit lower_head_unit(const struct local *local)
 {
     if (local->tied) return lower_embedding_unit(local);
     return (struct local_unit){.name = "W_head",
-                               .elements = local->vocabulary_elements + local->norm_elements};
+                               .elements = local->vocabulary_elements + local->head_vectors};
 }
 
 /* Of these, what a lookup reads: the final norm is the head's, */
@@ -46,7 +46,7 @@ static struct local_unit lookup_unit(const struct local *local)
 static struct local_unit head_read_unit(const struct local *local)
 {
     struct local_unit unit = lower_head_unit(local);
-    unit.elements = local->vocabulary_elements + local->norm_elements;
+    unit.elements = local->vocabulary_elements + local->head_vectors;
     return unit;
 }
 

@@ -19,9 +19,9 @@ struct padding_sums padding_sums(const struct local *local, uint32_t ranks, bool
                 sums_add(&sums, ranks, local->layer[k].unit[u].elements,
                          local_layer_count(local, k));
     if (experts || !local_is_llama(local)) return sums;
-    uint64_t const norm = local->norm_elements, vocabulary = local->vocabulary_elements;
-    sums_add(&sums, ranks, vocabulary + local->position_elements + (local->tied ? norm : 0), 1);
-    if (!local->tied) sums_add(&sums, ranks, vocabulary + norm, 1);
+    uint64_t const head = local->head_vectors, vocabulary = local->vocabulary_elements;
+    sums_add(&sums, ranks, vocabulary + local->position_elements + (local->tied ? head : 0), 1);
+    if (!local->tied) sums_add(&sums, ranks, vocabulary + head, 1);
     if (local->twin_reads) sums_add(&sums, ranks, vocabulary, 1);
     sums_add(&sums, ranks, local->predictor_elements, local->predictors);
     return sums;

@@ -13,6 +13,14 @@ const struct graph_dimension *graph_dimension_of(const struct graph_terms *terms
     return dimension;
 }
 
+bool graph_reads_first(const struct graph *graph, const struct graph_op *op, tensor of)
+{
+    for (const struct graph_op *before = graph->op; before < op; before++)
+        for (uint8_t i = 0; !before->fused && i < before->in_count; i++)
+            if (before->in[i] == of) return false;
+    return true;
+}
+
 /* Whether an axis is there for an array: X splits weights only where parameters are split. */
 static bool has_axis(const struct graph_terms *terms, char letter, enum graph_role role)
 {

@@ -34,7 +34,7 @@
 enum {
     GRAPH_TENSORS_MAX = 64,
     GRAPH_OPS_MAX = 32,
-    GRAPH_ARRAYS_MAX = 4, /* Inputs of an op, its weights, its outputs. */
+    GRAPH_ARRAYS_MAX = 6, /* Inputs of an op, its weights, its outputs. */
     GRAPH_BLOCKS_MAX = 2,
 };
 
@@ -176,6 +176,10 @@ static inline const struct graph_op *graph_fused(const struct graph *graph, tens
     const struct graph_op *maker = graph_maker(graph, of);
     return maker != NULL && maker->fused ? maker : NULL;
 }
+
+/* Whether an op is the first to read a tensor: then what is computed on the way is written down for
+ * later ones. */
+bool graph_reads_first(const struct graph *graph, const struct graph_op *op, tensor of);
 
 static inline uint8_t graph_index(const struct graph *graph, const struct graph_op *op)
 {

@@ -127,6 +127,8 @@ static void product_add(struct graph_list *list, const struct graph_step *step,
     const struct graph_terms *terms = graph->terms;
     const struct graph_shard *shard = graph_shard_of(list->sharded, op);
     struct graph_phrase remark = {.length = 0};
+    const struct graph_matmul *matmul = &op->as.matmul;
+    bool const last = product + 1 == matmul->product + matmul->product_count;
     bool const ends = product->out == graph->block[op->block].out;
     bool const reduces = (shard->scatter | shard->all_reduce) != 0;
     struct sharding const left = graph_list_in(list, op, product->left);
@@ -134,6 +136,7 @@ static void product_add(struct graph_list *list, const struct graph_step *step,
         graph_list_weight(list, product->weight, step->pass != OP_FORWARD);
     struct sharding out = sharding_gathered(&graph->tensor[product->out].at, shard->scatter);
     out.unreduced |= shard->scatter | shard->all_reduce;
+    if (!last && product[1].out == product->out) graph_phrase_add(&remark, "added up");
     if (graph->tensor[product->weight].grouped) graph_phrase_add(&remark, "each expert by itself");
     if (!ends && terms->axis_y != 0 && !terms->policy.weights_split && !reduces) {
         graph_phrase_join(&remark, "; ");

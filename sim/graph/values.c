@@ -151,7 +151,8 @@ static void forward_values(const struct values *values)
 {
     const struct graph_op *op = values->op;
     for (uint8_t i = 0; i < op->in_count; i++) {
-        if (graph_fused(graph_of(values), op->in[i]) != NULL)
+        bool const fused = graph_fused(graph_of(values), op->in[i]) != NULL;
+        if (fused && graph_reads_first(graph_of(values), op, op->in[i]))
             fused_values(values, op->in[i]);
         else
             read_add(values, op->in[i], false, is_full_in(values, op->in[i]));

@@ -191,14 +191,12 @@ struct graph_op *graph_matmul(struct graph *graph, const char *name)
     return op;
 }
 
-tensor graph_product(struct graph *graph, tensor left, const char *weight_text, const char *text)
+static void product_add(struct graph *graph, tensor left, tensor weight, tensor out)
 {
     struct graph_op *op = last_op(graph);
-    input_add(op, left);
-    tensor const weight = weight_add(graph, weight_text);
-    tensor const out = graph_result(graph, text);
-    graph_set_kept(graph, out, GRAPH_REMAT_BIG_MATMULS, GRAPH_REMAT_BIG_MATMULS);
     struct graph_tensor *of = &graph->tensor[weight];
+    SIM_ASSERT(op->as.matmul.product_count < GRAPH_ARRAYS_MAX);
+    input_add(op, left);
     for (uint32_t d = 0; d < of->at.dimension_count; d++)
         of->grouped =
             of->grouped || (!sharding_has(&graph->tensor[left].at, of->at.dimension[d].name) &&
@@ -206,7 +204,23 @@ tensor graph_product(struct graph *graph, tensor left, const char *weight_text, 
     if (of->grouped) of->adds = graph->terms->policy.adds_of_experts;
     op->as.matmul.product[op->as.matmul.product_count++] =
         (struct graph_product){left, weight, out};
+}
+
+tensor graph_product(struct graph *graph, tensor left, const char *weight_text, const char *text)
+{
+    tensor const weight = weight_add(graph, weight_text);
+    tensor const out = graph_result(graph, text);
+    graph_set_kept(graph, out, GRAPH_REMAT_BIG_MATMULS, GRAPH_REMAT_BIG_MATMULS);
+    product_add(graph, left, weight, out);
     return out;
+}
+
+void graph_product_added(struct graph *graph, tensor left, const char *weight_text)
+{
+    const struct graph_matmul *matmul = &last_op(graph)->as.matmul;
+    SIM_ASSERT(matmul->product_count > 0);
+    tensor const out = matmul->product[matmul->product_count - 1].out;
+    product_add(graph, left, weight_add(graph, weight_text), out);
 }
 
 tensor graph_copied(struct graph *graph, tensor in, const char *text)

@@ -41,6 +41,8 @@ tensor graph_lookup(struct graph *graph, const char *table, const char *by_posit
 struct graph_op *graph_matmul(struct graph *graph, const char *name);
 tensor graph_product(struct graph *graph, tensor left, const char *weight, const char *text);
 tensor graph_copied(struct graph *graph, tensor in, const char *text);
+/* One more product, which is added to the result of the last one. */
+void graph_product_added(struct graph *graph, tensor left, const char *weight);
 
 /* An op of any kind, with its inputs; a result of it; a result that is one fp32 a row. */
 struct graph_op *graph_op(struct graph *graph, const struct op_kind *kind, const char *name,

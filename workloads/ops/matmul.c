@@ -110,14 +110,6 @@ static bool is_left(const struct graph_op *op, tensor of)
     return false;
 }
 
-static uint64_t lefts_bytes(const struct graph_sharded *sharded, const struct graph_op *op)
-{
-    struct op_bytes bytes = {{0}};
-    for (uint8_t i = 0; i < op->in_count; i++)
-        if (is_left(op, op->in[i])) op_bytes_in(sharded, op, i, false, &bytes);
-    return op_bytes_sum(&bytes);
-}
-
 static uint64_t all_bytes(const struct graph_sharded *sharded, const struct graph_op *op,
                           bool results, bool gradient)
 {
@@ -148,12 +140,21 @@ static uint64_t fused_flop(const struct graph_sharded *sharded, const struct gra
     return flop;
 }
 
-/* Whether the gradient of the inputs reads them: that of a fused one may. */
-static bool input_gradient_reads(const struct graph *graph, const struct graph_op *op)
+/* Whether a gradient reads an input: that of the weights does, and that of a fused one may. */
+static bool input_is_read(const struct graph *graph, const struct graph_op *op, tensor in,
+                          bool gives_weight)
 {
+    return is_left(op, in) && (gives_weight || fused_of(graph, in).reads_inputs);
+}
+
+static uint64_t lefts_bytes(const struct graph_sharded *sharded, const struct graph_op *op,
+                            bool gives_weight)
+{
+    struct op_bytes bytes = {{0}};
     for (uint8_t i = 0; i < op->in_count; i++)
-        if (fused_of(graph, op->in[i]).reads_inputs) return true;
-    return false;
+        if (input_is_read(sharded->graph, op, op->in[i], gives_weight))
+            op_bytes_in(sharded, op, i, false, &bytes);
+    return op_bytes_sum(&bytes);
 }
 
 /* Gradients of copies add up to that of what is copied. */
@@ -172,7 +173,7 @@ static void weight_gradient(const struct graph_sharded *sharded, const struct gr
     bool const adds = sharded->graph->tensor[op->weight[0]].adds;
     uint64_t const gradient = weight_bytes(sharded, op, true);
     work->vector_flop += fused_flop(sharded, op, false);
-    work->hbm_read_bytes += lefts_bytes(sharded, op) + (adds ? gradient : 0);
+    work->hbm_read_bytes += lefts_bytes(sharded, op, true) + (adds ? gradient : 0);
     work->hbm_write_bytes += gradient;
 }
 
@@ -181,7 +182,7 @@ static void input_gradient(const struct graph_sharded *sharded, const struct gra
 {
     work->vector_flop += fused_flop(sharded, op, true) + copies(sharded, op);
     work->hbm_read_bytes += weight_bytes(sharded, op, false);
-    if (input_gradient_reads(sharded->graph, op)) work->hbm_read_bytes += lefts_bytes(sharded, op);
+    work->hbm_read_bytes += lefts_bytes(sharded, op, false);
     work->hbm_write_bytes += all_bytes(sharded, op, false, true);
 }
 
@@ -274,10 +275,10 @@ static void spare(const struct graph_sharded *sharded, const struct graph_op *op
 static uint8_t reads(const struct graph *graph, const struct graph_op *op, enum op_pass pass,
                      tensor ret_reads[OP_READS_MAX])
 {
-    bool const read = op_gives_weight(pass) || input_gradient_reads(graph, op);
     uint8_t count = 0;
-    for (uint8_t i = 0; read && i < op->in_count; i++)
-        if (is_left(op, op->in[i])) ret_reads[count++] = op->in[i];
+    for (uint8_t i = 0; i < op->in_count; i++)
+        if (input_is_read(graph, op, op->in[i], op_gives_weight(pass)))
+            ret_reads[count++] = op->in[i];
     return count;
 }
 

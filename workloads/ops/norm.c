@@ -11,9 +11,10 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
                  struct work *ret_work)
 {
     const struct graph *graph = sharded->graph;
-    bool const summed = graph_fused(graph, op->in[0]) != NULL && pass != OP_AGAIN_ALONE;
+    bool const stream = graph_fused(graph, op->in[0]) != NULL;
+    bool const summed = stream && pass != OP_AGAIN_ALONE && graph_reads_first(graph, op, op->in[0]);
     const struct graph_tensor *in = &graph->tensor[op->in[0]];
-    bool const adds = summed || in->shared; /* The stream's gradient. */
+    bool const adds = stream || in->shared; /* The stream's gradient. */
     struct op_bytes out = {{0}};
     uint64_t elements = 0;
     for (uint8_t i = 0; i < op->out_count; i++) elements += op_out_elements(sharded, op, i);

@@ -8,6 +8,8 @@
  * keys and values, pass them round (ring), or turn their parts of sequences into some heads of
  * whole ones and back (Ulysses).
  */
+#include "workloads/blocks/attention.h"
+
 #include "sim/base/vector.h"
 #include "sim/graph/block.h"
 #include "sim/graph/op.h"
@@ -20,14 +22,8 @@ static bool applies(const struct model *model, uint64_t layer)
     return model->kind == MODEL_LLAMA && model->latent.kv_rank == 0;
 }
 
-/* Q, K and V; and of these what is turned by position. */
-struct heads {
-    tensor q, k, v;
-    struct graph_turned turned;
-};
-
 /* One kernel; scores never lie in HBM. */
-static tensor flash_write(struct graph *g, const struct heads *heads, const char *text,
+static tensor flash_write(struct graph *g, const struct attention_heads *heads, const char *text,
                           const char *rows)
 {
     bool const rings = g->terms->sequence.rings;
@@ -42,9 +38,9 @@ static tensor flash_write(struct graph *g, const struct heads *heads, const char
 }
 
 /* The same of whole sequences, with some of the heads: they go there and come back. */
-static tensor turned_write(struct graph *g, const struct heads *heads)
+static tensor turned_write(struct graph *g, const struct attention_heads *heads)
 {
-    struct heads some = *heads;
+    struct attention_heads some = *heads;
     graph_op(g, &op_kind_turn, "Turn", 3, (const tensor[]){heads->q, heads->k, heads->v});
     some.q = graph_result(g, "QC[Bc_ZX, N_YC, H]");
     some.k = graph_result(g, "KC[Bc_ZX, Kc_YC, H]");
@@ -71,7 +67,7 @@ static tensor dropped_write(struct graph *g, tensor p)
 }
 
 /* Kernels of its own; what the softmax gives lies in HBM until the backward pass. */
-static tensor scores_write(struct graph *g, const struct heads *heads)
+static tensor scores_write(struct graph *g, const struct attention_heads *heads)
 {
     struct graph_op *scores = graph_op(g, &op_kind_dot, "S", 2, (tensor[]){heads->q, heads->k});
     scores->as.turned = heads->turned;
@@ -95,11 +91,25 @@ static tensor scores_write(struct graph *g, const struct heads *heads)
     return a;
 }
 
-static tensor attention_write(struct graph *g, const struct heads *heads)
+tensor attention_between(struct graph *graph, const struct attention_heads *heads)
 {
-    if (g->terms->policy.stores_scores) return scores_write(g, heads);
-    if (g->terms->axis_c != 0) return turned_write(g, heads);
-    return flash_write(g, heads, "A[B_ZX, N_Y, H]", "S[B_ZX, N_Y]");
+    if (graph->terms->policy.stores_scores) return scores_write(graph, heads);
+    if (graph->terms->axis_c != 0) return turned_write(graph, heads);
+    return flash_write(graph, heads, "A[B_ZX, N_Y, H]", "S[B_ZX, N_Y]");
+}
+
+struct attention_heads attention_products(struct graph *graph, const struct model *model, tensor in)
+{
+    tensor const q = graph_product(graph, in, "W_Q[D_X, N_Y, H]", "Q[B_ZX, N_Y, H]");
+    tensor const k = graph_product(graph, in, "W_K[D_X, K_Y, H]", "K[B_ZX, K_Y, H]");
+    tensor const v = graph_product(graph, in, "W_V[D_X, K_Y, H]", "V[B_ZX, K_Y, H]");
+    /* What passes round is not kept. */
+    enum graph_remat const whole =
+        graph->terms->sequence.rings ? GRAPH_REMAT_NEVER : GRAPH_REMAT_NORMS;
+    bool const turns = model->positions == 0;
+    graph_set_kept(graph, k, GRAPH_REMAT_BIG_MATMULS, whole);
+    graph_set_kept(graph, v, GRAPH_REMAT_BIG_MATMULS, whole);
+    return (struct attention_heads){q, k, v, {{turns ? q : GRAPH_NONE, turns ? k : GRAPH_NONE}}};
 }
 
 static void write(struct graph *g, const struct model *model)
@@ -111,17 +121,8 @@ static void write(struct graph *g, const struct model *model)
 
     graph_matmul(g, "QKV")->joined = true;
     graph_set_names(g, "dIn", "dW_QKV");
-    tensor const q = graph_product(g, in, "W_Q[D_X, N_Y, H]", "Q[B_ZX, N_Y, H]");
-    tensor const k = graph_product(g, in, "W_K[D_X, K_Y, H]", "K[B_ZX, K_Y, H]");
-    tensor const v = graph_product(g, in, "W_V[D_X, K_Y, H]", "V[B_ZX, K_Y, H]");
-    /* What passes round is not kept. */
-    enum graph_remat const whole = g->terms->sequence.rings ? GRAPH_REMAT_NEVER : GRAPH_REMAT_NORMS;
-    graph_set_kept(g, k, GRAPH_REMAT_BIG_MATMULS, whole);
-    graph_set_kept(g, v, GRAPH_REMAT_BIG_MATMULS, whole);
-
-    bool const turns = model->positions == 0;
-    struct heads const heads = {q, k, v, {{turns ? q : GRAPH_NONE, turns ? k : GRAPH_NONE}}};
-    tensor const a = attention_write(g, &heads);
+    struct attention_heads const heads = attention_products(g, model, in);
+    tensor const a = attention_between(g, &heads);
 
     graph_matmul(g, "O");
     graph_set_names(g, "dA", "dW_O");

@@ -33,40 +33,71 @@ static tensor fused_write(struct graph *g, const char *text, const char *formula
     return out;
 }
 
-static tensor gated_write(struct graph *g, const struct mlp_texts *texts, tensor in)
+struct mlp_hidden mlp_products(struct graph *graph, const struct mlp_texts *texts, bool gated,
+                               tensor in)
+{
+    if (!gated)
+        return (struct mlp_hidden){{in_product(graph, in, texts->weight_in, texts->tmp)}, 1};
+    tensor const gate = in_product(graph, in, texts->weight_gate, texts->gate);
+    return (struct mlp_hidden){{gate, in_product(graph, in, texts->weight_up, texts->up)}, 2};
+}
+
+/* g: what the router gives a row. */
+static tensor gated_write(struct graph *g, const struct mlp_texts *texts,
+                          const struct mlp_hidden *hidden)
 {
     struct graph_map map = {VECTOR_GATE, VECTOR_GATE_BACKWARD, .reads_inputs = true};
-    graph_matmul(g, texts->name_gated);
-    graph_set_names(g, "dIn", "dW_gate,up");
-    tensor const gate = in_product(g, in, texts->weight_gate, texts->gate);
-    tensor const up = in_product(g, in, texts->weight_up, texts->up);
-    const char *formula = "silu(%) * %";
     if (texts->weighted) {
-        formula = "g * silu(%) * %"; /* g: what the router gives the row. */
         map.flop += 1;
         map.flop_backward += VECTOR_ROW_DOT + 1;
     }
-    return fused_write(g, texts->tmp, formula, map, 2, (const tensor[]){gate, up});
+    return fused_write(g, texts->tmp, texts->weighted ? "g * silu(%) * %" : "silu(%) * %", map, 2,
+                       hidden->of);
 }
 
-static tensor bare_write(struct graph *g, const struct mlp_texts *texts, tensor in)
+static tensor bare_write(struct graph *g, const struct mlp_texts *texts,
+                         const struct mlp_hidden *hidden)
 {
     struct graph_map const map = {.flop = 1, .flop_backward = VECTOR_ROW_DOT + 1};
-    graph_matmul(g, texts->name_bare);
-    graph_set_names(g, "dIn", texts->d_weight_bare);
-    tensor const tmp = in_product(g, in, texts->weight_in, texts->tmp);
-    return texts->weighted ? fused_write(g, texts->tmp, "g * %", map, 1, &tmp) : tmp;
+    return texts->weighted ? fused_write(g, texts->tmp, "g * %", map, 1, hidden->of)
+                           : hidden->of[0];
+}
+
+tensor mlp_activated(struct graph *graph, const struct mlp_texts *texts,
+                     const struct mlp_hidden *hidden)
+{
+    tensor const tmp = (hidden->count == 2 ? gated_write : bare_write)(graph, texts, hidden);
+    graph_set_framework(graph, tmp, GRAPH_FRAMEWORK_OUTPUT, graph->terms->formats.matmuls,
+                        GRAPH_REMAT_NONE);
+    return tmp;
 }
 
 tensor mlp_write(struct graph *graph, const struct mlp_texts *texts, bool gated, tensor in)
 {
-    tensor const tmp = (gated ? gated_write : bare_write)(graph, texts, in);
-    graph_set_framework(graph, tmp, GRAPH_FRAMEWORK_OUTPUT, graph->terms->formats.matmuls,
-                        GRAPH_REMAT_NONE);
+    graph_matmul(graph, gated ? texts->name_gated : texts->name_bare);
+    graph_set_names(graph, "dIn", gated ? "dW_gate,up" : texts->d_weight_bare);
+    struct mlp_hidden const hidden = mlp_products(graph, texts, gated, in);
+    tensor const tmp = mlp_activated(graph, texts, &hidden);
     graph_matmul(graph, texts->name_out);
     graph_set_names(graph, gated ? "dGate,dUp" : texts->d_tmp_bare, "dW_out");
     return graph_product(graph, tmp, texts->weight_out, texts->out);
 }
+
+const struct mlp_texts mlp_texts_dense = {
+    .weight_in = "W_in[D_X, F_Y]",
+    .weight_gate = "W_gate[D_X, F_Y]",
+    .gate = "Gate[B_ZX, F_Y]",
+    .weight_up = "W_up[D_X, F_Y]",
+    .up = "Up[B_ZX, F_Y]",
+    .tmp = "Tmp[B_ZX, F_Y]",
+    .weight_out = "W_out[F_Y, D_X]",
+    .out = "Out",
+    .name_gated = "Gate,Up",
+    .name_bare = "Tmp",
+    .name_out = "Out",
+    .d_tmp_bare = "dTmp",
+    .d_weight_bare = "dW_in",
+};
 
 static bool applies(const struct model *model, uint64_t layer)
 {
@@ -75,21 +106,6 @@ static bool applies(const struct model *model, uint64_t layer)
 
 static void write(struct graph *g, const struct model *model)
 {
-    static const struct mlp_texts texts = {
-        .weight_in = "W_in[D_X, F_Y]",
-        .weight_gate = "W_gate[D_X, F_Y]",
-        .gate = "Gate[B_ZX, F_Y]",
-        .weight_up = "W_up[D_X, F_Y]",
-        .up = "Up[B_ZX, F_Y]",
-        .tmp = "Tmp[B_ZX, F_Y]",
-        .weight_out = "W_out[F_Y, D_X]",
-        .out = "Out",
-        .name_gated = "Gate,Up",
-        .name_bare = "Tmp",
-        .name_out = "Out",
-        .d_tmp_bare = "dTmp",
-        .d_weight_bare = "dW_in",
-    };
     bool const normed = model->kind == MODEL_LLAMA;
     tensor in = normed ? graph_residual(g) : graph_block_input(g);
     if (normed) {
@@ -97,7 +113,7 @@ static void write(struct graph *g, const struct model *model)
         in = graph_normed(g, in, "In");
         graph_set_linear(g, in);
     }
-    tensor const out = mlp_write(g, &texts, model->matrices == 3, in);
+    tensor const out = mlp_write(g, &mlp_texts_dense, model->matrices == 3, in);
     if (g->terms->policy.drops)
         graph_set_framework(g, out, GRAPH_FRAMEWORK_MASK, FORMAT_INT8, GRAPH_REMAT_NORMS);
     graph_block_output(g, out);

@@ -6,7 +6,7 @@
 
 /* Its tensors in the notation, and its ops' names. */
 struct mlp_texts {
-    const char *weight_in; /* The first matrix of an MLP without a gate. */
+    const char *weight_in; /* Of a bare one, */
     const char *weight_gate, *gate, *weight_up, *up;
     const char *tmp; /* What is multiplied with W_out. */
     const char *weight_out, *out;
@@ -14,6 +14,21 @@ struct mlp_texts {
     const char *d_tmp_bare, *d_weight_bare; /* Gradients of a bare one's Tmp and W_in. */
     bool weighted; /* Each row is multiplied by its router's weight in between. */
 };
+
+/* Of the MLP that all tokens of a layer meet. */
+extern const struct mlp_texts mlp_texts_dense;
+
+/* What its in-projection gives: Gate and Up, or one array. */
+struct mlp_hidden {
+    tensor of[2];
+    uint8_t count;
+};
+
+/* The in-projection, as products of the last op; and of it what is multiplied with W_out. */
+struct mlp_hidden mlp_products(struct graph *graph, const struct mlp_texts *texts, bool gated,
+                               tensor in);
+tensor mlp_activated(struct graph *graph, const struct mlp_texts *texts,
+                     const struct mlp_hidden *hidden);
 
 /* From its input to its result. */
 tensor mlp_write(struct graph *graph, const struct mlp_texts *texts, bool gated, tensor in);

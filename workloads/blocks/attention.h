@@ -1,0 +1,21 @@
+/* attention.h: attention of whole heads: its projections, and what lies between them. */
+#ifndef WORKLOADS_BLOCKS_ATTENTION_H
+#define WORKLOADS_BLOCKS_ATTENTION_H
+
+#include "sim/graph/write.h"
+#include "sim/model/model.h"
+
+/* Q, K and V; and of these what is turned by position. */
+struct attention_heads {
+    tensor q, k, v;
+    struct graph_turned turned;
+};
+
+/* Q, K and V of an input, as products of the last op. */
+struct attention_heads attention_products(struct graph *graph, const struct model *model,
+                                          tensor in);
+
+/* A: what the heads give, that W_O projects. */
+tensor attention_between(struct graph *graph, const struct attention_heads *heads);
+
+#endif

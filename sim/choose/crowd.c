@@ -138,9 +138,9 @@ double crowd_network_rate(const struct machine *machine, uint32_t axis)
     double least = wire_level_rate(machine, axis);
     for (uint32_t tier = 0; tier < level->tier_count; tier++) {
         const struct level_tier *at = &level->tier[tier];
+        struct level_share const share = level_tier_share(machine, level, tier);
         if (at->policy == LEVEL_HASH && at->multicasts)
-            least = fmin(least, (double)at->cable_bytes_per_s /
-                                    level_box_chips(machine, level, (int32_t)tier - 1));
+            least = fmin(least, (double)at->cable_bytes_per_s / share.chips);
     }
     return least;
 }

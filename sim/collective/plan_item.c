@@ -199,14 +199,12 @@ void plan_request_links(const struct machine *machine, struct plan_request *requ
         request->meshed[d] = machine_is_meshed(machine, axis);
         if (machine->axis_level[axis] != LEVEL_NONE) {
             const struct level *level = &machine->level[machine->axis_level[axis]];
-            rate = UINT64_MAX;
+            rate =
+                level_share_bytes_per_s(level_least_share(machine, level, level->tier_count - 1));
             hop_ps = level_way_ps(level, level->tier_count - 1);
             near_ps = next_ps(machine, level, &request->group.dimension[d]);
             request->multicasts[d] = request->reduces[d] = true;
             for (uint32_t tier = 0; tier < level->tier_count; tier++) {
-                uint64_t const share = level_bundle_bytes_per_s(&level->tier[tier]) /
-                                       level_box_chips(machine, level, (int32_t)tier - 1);
-                rate = share < rate ? share : rate;
                 request->multicasts[d] = request->multicasts[d] && level->tier[tier].multicasts;
                 request->reduces[d] =
                     request->reduces[d] && level->tier[tier].reduce_flop_per_s > 0;

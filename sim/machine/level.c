@@ -48,6 +48,42 @@ uint32_t level_box_chips(const struct machine *machine, const struct level *leve
     return chips;
 }
 
+uint32_t level_queue_count(const struct level *level, uint32_t tier)
+{
+    const struct level_tier *own = &level->tier[tier];
+    /* A chip has no place below it to choose a rail by. */
+    bool const bundled = own->policy == LEVEL_SPRAY || (own->policy == LEVEL_RAIL && tier == 0);
+    return bundled ? 1 : own->cable_count;
+}
+
+uint64_t level_queue_bytes_per_s(const struct level *level, uint32_t tier)
+{
+    return level_bundle_bytes_per_s(&level->tier[tier]) / level_queue_count(level, tier);
+}
+
+struct level_share level_tier_share(const struct machine *machine, const struct level *level,
+                                    uint32_t tier)
+{
+    return (struct level_share){level_bundle_bytes_per_s(&level->tier[tier]),
+                                level_box_chips(machine, level, (int32_t)tier - 1)};
+}
+
+static bool is_less(struct level_share a, struct level_share b)
+{
+    return (units_wide)a.bytes_per_s * b.chips < (units_wide)b.bytes_per_s * a.chips;
+}
+
+struct level_share level_least_share(const struct machine *machine, const struct level *level,
+                                     uint32_t tier)
+{
+    struct level_share least = level_tier_share(machine, level, 0);
+    for (uint32_t i = 1; i <= tier; i++) {
+        struct level_share const share = level_tier_share(machine, level, i);
+        if (is_less(share, least)) least = share;
+    }
+    return least;
+}
+
 int64_t level_way_ps(const struct level *level, uint32_t tier)
 {
     int64_t way_ps = 0;

@@ -85,6 +85,29 @@ static inline uint64_t level_bundle_bytes_per_s(const struct level_tier *tier)
     return tier->cable_count * tier->cable_bytes_per_s;
 }
 
+/* Queues of those cables, one way: 1 of a bundle, which carries all, or each cable one. */
+uint32_t level_queue_count(const struct level *level, uint32_t tier);
+uint64_t level_queue_bytes_per_s(const struct level *level, uint32_t tier);
+
+/* The rate of a level: what a chip has of cables, one way, when all chips use them. It is not
+ * always a whole number, so it is kept as what `chips` have together. */
+struct level_share {
+    uint64_t bytes_per_s;
+    uint32_t chips;
+};
+
+static inline uint64_t level_share_bytes_per_s(struct level_share share)
+{
+    return share.bytes_per_s / share.chips;
+}
+
+/* Of the cables that lead up to a tier. */
+struct level_share level_tier_share(const struct machine *machine, const struct level *level,
+                                    uint32_t tier);
+/* The least of those up to a tier: what a chip can send to others that it meets there. */
+struct level_share level_least_share(const struct machine *machine, const struct level *level,
+                                     uint32_t tier);
+
 /* Up from a chip to a tier, and down again. */
 int64_t level_way_ps(const struct level *level, uint32_t tier);
 

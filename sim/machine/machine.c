@@ -73,8 +73,7 @@ void machine_link(const struct machine *machine, uint32_t chip, uint32_t port,
         if (machine_chip_at(machine, link->from) != chip ||
             machine_port_between(machine, link->from, link->to) != port)
             continue;
-        if (link->bytes_per_s != 0) *ret_bytes_per_s = link->bytes_per_s;
-        if (link->latency_ps != 0) *ret_latency_ps = link->latency_ps;
+        machine_override_rate(machine, link, ret_bytes_per_s, ret_latency_ps);
     }
 }
 

@@ -38,7 +38,7 @@ static const uint32_t machine_any = UINT32_MAX; /* A "*" in a coordinate of an o
 static const uint32_t machine_chips_max = 1u << 20;
 static const uint32_t machine_gpus_max = 576; /* NVLink domain: book, chapter 12, GB200. */
 
-/* One directed link that is unlike the others. */
+/* One directed link with a rate or latency of its own. */
 struct machine_link_override {
     uint32_t from[MACHINE_AXES_MAX];
     uint32_t to[MACHINE_AXES_MAX];
@@ -46,7 +46,7 @@ struct machine_link_override {
     int64_t latency_ps;   /* 0: unchanged. Replaces the hop latency; overheads are added. */
 };
 
-/* Chips that are slower than the others: parts per million of the effective rates. */
+/* Chips with rates of their own: parts per million of the effective rates. */
 struct machine_chip_override {
     uint32_t at[MACHINE_AXES_MAX]; /* machine_any: every coordinate. */
     uint32_t math_ppm;             /* MXU and VPU. */
@@ -180,6 +180,15 @@ void machine_hops(const struct machine *machine, const uint32_t from[MACHINE_AXE
 uint32_t machine_ways(const struct machine *machine, const uint32_t from[MACHINE_AXES_MAX],
                       const uint32_t to[MACHINE_AXES_MAX],
                       int32_t ret_hops[MACHINE_WAYS_MAX][CHIP_AXES_MAX]);
+
+/* Rate and latency of an overridden link: where it does not say, those of the others. */
+static inline void machine_override_rate(const struct machine *machine,
+                                         const struct machine_link_override *link,
+                                         uint64_t *ret_bytes_per_s, int64_t *ret_latency_ps)
+{
+    *ret_bytes_per_s = link->bytes_per_s != 0 ? link->bytes_per_s : machine->chip.ici_bytes_per_s;
+    *ret_latency_ps = link->latency_ps != 0 ? link->latency_ps : machine->chip.hop_latency_ps;
+}
 
 /* Rate and latency of the link that leaves a chip by a port, overrides applied. */
 void machine_link(const struct machine *machine, uint32_t chip, uint32_t port,

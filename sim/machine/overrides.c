@@ -71,7 +71,7 @@ static enum status check_link(const struct machine *machine,
     if (level != LEVEL_NONE) {
         return error_set(reterr, STATUS_UNSUPPORTED, where,
                          "%s and %s are joined by %s are all alike; only links of a grid can be "
-                         "unlike the others",
+                         "overridden",
                          at_text(from, machine, link->from), at_text(to, machine, link->to),
                          joins_without_switch(machine, level) ? "the links of a node, which"
                                                               : "switches, whose cables");

@@ -1,6 +1,5 @@
 /*
- * overrides.h: checks the links and chips that a scenario makes unlike the others, and hands them
- * to the machine.
+ * overrides.h: checks the links and chips that a scenario overrides, and hands them to the machine.
  */
 #ifndef SIM_MACHINE_OVERRIDES_H
 #define SIM_MACHINE_OVERRIDES_H

@@ -39,15 +39,11 @@ static enum status axis_build(struct arena *arena, const struct paths *paths,
 static enum status tier_build(struct arena *arena, const struct paths *paths,
                               struct path_level *level, uint32_t t, struct error *reterr)
 {
-    const struct level_tier *own = &level->level->tier[t];
     struct path_tier *tier = &level->tier[t];
     uint32_t rails = 1;
-    /* A chip has no place below it to choose a rail by: its own cables are a bundle. */
-    bool const bundled = own->policy == LEVEL_SPRAY || own->cable_count == 1 ||
-                         (own->policy == LEVEL_RAIL && t == 0);
     tier->queues = level_tier_queues(level->level, t);
-    tier->cable_count = bundled ? 1 : own->cable_count;
-    tier->bytes_per_s = own->cable_bytes_per_s * (bundled ? own->cable_count : 1);
+    tier->cable_count = level_queue_count(level->level, t);
+    tier->bytes_per_s = level_queue_bytes_per_s(level->level, t);
     for (uint32_t axis = MACHINE_AXES_MAX; axis-- > 0;)
         STATUS_TRY(axis_build(arena, paths, level, t, axis, &rails, reterr));
     return STATUS_OK;
@@ -106,8 +102,7 @@ enum status paths_rates_build(struct arena *arena, struct paths *paths, struct e
         struct path_rate *rate =
             &paths->overridden[chip * MACHINE_GRID_PORTS +
                                machine_port_between(machine, link->from, link->to)];
-        if (link->bytes_per_s != 0) rate->bytes_per_s = link->bytes_per_s;
-        if (link->latency_ps != 0) rate->latency_ps = link->latency_ps;
+        machine_override_rate(machine, link, &rate->bytes_per_s, &rate->latency_ps);
     }
     return STATUS_OK;
 }

@@ -26,7 +26,7 @@ void totals_of_tier(const struct machine *machine, uint32_t level_index, uint32_
         .unit_count = level_unit_count(machine, level, (int32_t)tier_index),
         .unit_chips = level_box_chips(machine, level, (int32_t)tier_index),
         .pair_bytes_per_s = UINT64_MAX,
-        .share_bytes_per_s = UINT64_MAX,
+        .share_bytes_per_s = level_share_bytes_per_s(level_least_share(machine, level, tier_index)),
     };
     totals.switch_count = (uint64_t)totals.unit_count * tier->switch_count;
     totals.ports_used =
@@ -38,12 +38,8 @@ void totals_of_tier(const struct machine *machine, uint32_t level_index, uint32_
     totals.switch_bytes_per_s = totals.switch_count * tier->switch_ports * tier->cable_bytes_per_s;
     totals.unit_bytes_per_s = below * level_bundle_bytes_per_s(tier);
     for (uint32_t i = 0; i <= tier_index; i++) {
-        const struct level_tier *step = &level->tier[i];
-        uint64_t const bundle = level_bundle_bytes_per_s(step);
-        uint64_t const alone = step->policy == LEVEL_SPRAY ? bundle : step->cable_bytes_per_s;
-        uint64_t const share = bundle / level_box_chips(machine, level, (int32_t)i - 1);
+        uint64_t const alone = level_queue_bytes_per_s(level, i);
         if (alone < totals.pair_bytes_per_s) totals.pair_bytes_per_s = alone;
-        if (share < totals.share_bytes_per_s) totals.share_bytes_per_s = share;
     }
     *ret_totals = totals;
 }

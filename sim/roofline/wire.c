@@ -22,23 +22,22 @@ static uint32_t meeting_tier(const struct machine *machine, const struct level *
     return tier;
 }
 
+static double rate_of(struct level_share share)
+{
+    return (double)share.bytes_per_s / share.chips;
+}
+
 /* What a chip has of the cables that lead up to a tier, when all use them. */
 static double tier_rate(const struct machine *machine, const struct level *level, uint32_t tier)
 {
-    return (double)level_bundle_bytes_per_s(&level->tier[tier]) /
-           level_box_chips(machine, level, (int32_t)tier - 1);
+    return rate_of(level_tier_share(machine, level, tier));
 }
 
 double wire_level_rate(const struct machine *machine, uint32_t axis)
 {
     const struct level *level = level_of(machine, axis);
     uint32_t const top = meeting_tier(machine, level, axis, machine->shape[axis]);
-    double least = INFINITY;
-    for (uint32_t tier = 0; tier <= top; tier++) {
-        double const rate = tier_rate(machine, level, tier);
-        least = rate < least ? rate : least;
-    }
-    return least;
+    return rate_of(level_least_share(machine, level, top));
 }
 
 /* A link to each of a number of others, of one chip. */

@@ -163,15 +163,11 @@ static uint64_t rate_of(const struct machine *machine, const struct mesh_part *p
     if (machine->axis_level[part->axis] == LEVEL_NONE) return machine->chip.ici_bytes_per_s;
     const struct level *level = &machine->level[machine->axis_level[part->axis]];
     uint32_t const top = top_tier(machine, part);
-    uint64_t slowest = UINT64_MAX;
+    uint64_t slowest = level_share_bytes_per_s(level_least_share(machine, level, top));
     for (uint32_t t = 0; t <= top; t++) {
-        const struct level_tier *tier = &level->tier[t];
-        uint64_t const share =
-            level_bundle_bytes_per_s(tier) / level_box_chips(machine, level, (int32_t)t - 1);
-        uint64_t const cable = tier->cable_bytes_per_s;
-        bool const one = tier->policy == LEVEL_HASH || tier->policy == LEVEL_PAIR;
-        uint64_t const rate = one && cable < share ? cable : share;
-        slowest = rate < slowest ? rate : slowest;
+        bool const one = level->tier[t].policy == LEVEL_HASH || level->tier[t].policy == LEVEL_PAIR;
+        uint64_t const cable = level->tier[t].cable_bytes_per_s;
+        if (one && cable < slowest) slowest = cable;
     }
     return slowest > 0 ? slowest : 1;
 }

@@ -113,6 +113,25 @@ static void nodes_have_the_egress_of_the_book(void **state)
     }
 }
 
+/* A GPU's own cables are one bundle by position too: nothing below it chooses one. */
+static void a_chip_alone_has_all_cables_but_of_a_hash(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t bytes_per_s;
+    } rows[] = {{"h100-sxm", 450 * giga},
+                {"h100-sxm:nvlink.policy=rail", 450 * giga},
+                {"h100-sxm:nvlink.policy=hash", 25 * giga}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct machine const machine = case_machine(rows[i].text);
+        struct tier_totals totals;
+        totals_of_tier(&machine, 0, 0, &totals);
+        assert_int_equal(totals.pair_bytes_per_s, rows[i].bytes_per_s);
+        assert_int_equal(totals.share_bytes_per_s, 450 * giga);
+    }
+}
+
 static void nvlink_domains_grow_by_a_second_tier(void **state)
 {
     (void)state;
@@ -450,6 +469,7 @@ int main(void)
         cmocka_unit_test(switches_are_those_of_the_superpod),
         cmocka_unit_test(a_superpod_has_the_rates_of_the_book),
         cmocka_unit_test(nodes_have_the_egress_of_the_book),
+        cmocka_unit_test(a_chip_alone_has_all_cables_but_of_a_hash),
         cmocka_unit_test(nvlink_domains_grow_by_a_second_tier),
         cmocka_unit_test(no_tree_uses_more_ports_than_there_are),
         cmocka_unit_test(oversubscription_thins_the_cables_up),

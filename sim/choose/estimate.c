@@ -5,7 +5,7 @@
 
 #include "sim/base/units.h"
 #include "sim/choose/crowd.h"
-#include "sim/choose/odd.h"
+#include "sim/choose/overrides.h"
 #include "sim/choose/rehearse.h"
 #include "sim/collective/ragged.h"
 #include "sim/collective/spanning.h"
@@ -60,7 +60,7 @@ static double rate_of(const struct estimator *estimator, const struct plan_item 
     const struct machine *machine = estimator->machine;
     const struct group_dimension *at = &estimator->plan->group.dimension[dimension];
     if (machine->axis_level[at->axis] == LEVEL_NONE)
-        return odd_grid_rate(machine, estimator->plan, item, dimension) / at->stride;
+        return overrides_grid_rate(machine, estimator->plan, item, dimension) / at->stride;
     if (item != NULL && item->primitive->network != PRIMITIVE_NETWORK_NONE)
         return crowd_network_rate(machine, at->axis);
     return wire_level_rate(machine, at->axis);
@@ -99,7 +99,7 @@ static double grid_latency_s(const struct estimator *estimator, const struct pla
                              uint32_t depth, double ranks, double *ret_latency_s)
 {
     const struct plan *plan = estimator->plan;
-    double here = 1, far = 0, doubling = 0, hop = 0, odd = 0;
+    double here = 1, far = 0, doubling = 0, hop = 0, overridden = 0;
     for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
         const struct group_dimension *at = &plan->group.dimension[d];
         if (!takes(item, d) || at->switched) continue;
@@ -108,12 +108,12 @@ static double grid_latency_s(const struct estimator *estimator, const struct pla
         far += (at->ring ? at->size / 2 : at->size - 1) * once;
         doubling += doubling_links(at) * once;
         hop = fmax(hop, once);
-        odd += odd_grid_hop_s(estimator->machine, plan, item, d);
+        overridden += overrides_grid_hop_s(estimator->machine, plan, item, d);
     }
     *ret_latency_s = doubling * depth / log2_up(ranks);
     if (is_between_neighbours(depth, ranks)) *ret_latency_s = (ranks - ranks / here) * hop;
     if (depth == 1) *ret_latency_s = far;
-    *ret_latency_s += odd;
+    *ret_latency_s += overridden;
     return here;
 }
 
@@ -271,7 +271,7 @@ static struct cost links_cost(const struct estimator *estimator, const struct pl
             inside *= add_routed(estimator, item, &of, bytes, wire, inside, &cost);
     } else {
         cost.latency_s = of.depth * message_s(estimator, item->dimension) +
-                         odd_grid_hop_s(estimator->machine, plan, item, item->dimension);
+                         overrides_grid_hop_s(estimator->machine, plan, item, item->dimension);
         cost.serial_s = bytes / rate_of(estimator, item, item->dimension);
         cost.wire_s[wire_of(estimator, item->dimension)] = cost.serial_s * port_share(&of);
     }

@@ -1,9 +1,9 @@
 /*
- * odd.h: what links of the grid that are unlike the others do to closed forms: the slowest one that
+ * overrides.h: what overridden links of the grid do to closed forms: the slowest one that
  * an item's messages use decides, since in a ring or a line each passes all.
  */
-#ifndef SIM_CHOOSE_ODD_H
-#define SIM_CHOOSE_ODD_H
+#ifndef SIM_CHOOSE_OVERRIDES_H
+#define SIM_CHOOSE_OVERRIDES_H
 
 #include "sim/collective/plan.h"
 #include "sim/machine/machine.h"
@@ -11,11 +11,11 @@
 /* Bytes per second of the slowest link, in any group, that an item uses along a dimension of the
  * grid; more where it carries less than the busiest. Without an item any link of the axis may be
  * used. Links that are faster than the others do not count: something always takes one of these. */
-double odd_grid_rate(const struct machine *machine, const struct plan *plan,
-                     const struct plan_item *item, uint32_t dimension);
+double overrides_grid_rate(const struct machine *machine, const struct plan *plan,
+                           const struct plan_item *item, uint32_t dimension);
 
 /* How much longer its longest hop is than the others; 0 along an axis of a level. */
-double odd_grid_hop_s(const struct machine *machine, const struct plan *plan,
-                      const struct plan_item *item, uint32_t dimension);
+double overrides_grid_hop_s(const struct machine *machine, const struct plan *plan,
+                            const struct plan_item *item, uint32_t dimension);
 
 #endif

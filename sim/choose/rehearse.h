@@ -40,7 +40,7 @@ struct rehearsals {
         int64_t message_ps[1 + LEVELS_MAX];
         uint32_t root;
         uint8_t dimension;
-        uint8_t at_root, off_root; /* Where single links are unlike the others. */
+        uint8_t at_root, off_root; /* Where single links are overridden. */
         bool flat;
         bool played; /* Else there is too much to play. */
         struct rehearsal rehearsal;

@@ -140,7 +140,7 @@ static uint32_t roles_count(const struct program *program, uint32_t axis)
     return program_roles_along(program, axis, &ignored);
 }
 
-static void axis_period(const struct fold_part *part, const struct fold_oddities *odd,
+static void axis_period(const struct fold_part *part, const struct fold_overrides *overrides,
                         uint32_t axis, struct fold *fold)
 {
     const struct machine *machine = part->machine;
@@ -186,7 +186,8 @@ static void axis_period(const struct fold_part *part, const struct fold_oddities
                                  ? "not folded: one group of unlike members spans it"
                                  : "folded to the period of its smaller groups";
     for (uint32_t period = allowed; period <= length; period += allowed) {
-        if (length % period != 0 || !fold_oddities_repeat(machine, odd, axis, period)) continue;
+        if (length % period != 0 || !fold_overrides_repeat(machine, overrides, axis, period))
+            continue;
         fold->period[axis] = period;
         if (period == allowed) return;
         fold->reason[axis] = period == length ? "not folded: an overridden chip or link breaks it"
@@ -202,12 +203,12 @@ static void runs_set(struct fold *fold, uint32_t axis)
     fold->run[axis][0] = (struct fold_run){.stride = 1, .size = fold->period[axis]};
 }
 
-static void axis_fold(const struct fold_part *part, const struct fold_oddities *odd, uint32_t axis,
-                      struct fold *fold)
+static void axis_fold(const struct fold_part *part, const struct fold_overrides *overrides,
+                      uint32_t axis, struct fold *fold)
 {
     struct fold_run run[FOLD_RUNS_MAX];
     uint32_t run_count = 0, kept = 1;
-    axis_period(part, odd, axis, fold);
+    axis_period(part, overrides, axis, fold);
     runs_set(fold, axis);
     if (!fold_digits(part, axis, run, &run_count)) return;
     for (uint32_t i = 0; i < run_count; i++) kept *= run[i].size;
@@ -223,7 +224,7 @@ static void axis_fold(const struct fold_part *part, const struct fold_oddities *
 
 /* Classes of the replayed chips, out of those of the whole machine. */
 static enum status classes_fold(struct arena *arena, const struct machine *machine,
-                                const struct fold_oddities *odd, struct fold *fold,
+                                const struct fold_overrides *overrides, struct fold *fold,
                                 struct error *reterr)
 {
     void *chips = NULL, *links = NULL;
@@ -231,25 +232,26 @@ static enum status classes_fold(struct arena *arena, const struct machine *machi
     STATUS_TRY(arena_try(arena, (uint64_t)fold->chip_count * MACHINE_PORTS_MAX, 1, &links, reterr));
     for (uint32_t replayed = 0; replayed < fold->chip_count; replayed++) {
         uint64_t const chip = fold_machine_chip(fold, machine, replayed);
-        if (odd->chip_class != NULL) ((uint16_t *)chips)[replayed] = odd->chip_class[chip];
-        if (odd->link_class == NULL) continue;
+        if (overrides->chip_class != NULL)
+            ((uint16_t *)chips)[replayed] = overrides->chip_class[chip];
+        if (overrides->link_class == NULL) continue;
         for (uint64_t port = 0; port < MACHINE_PORTS_MAX; port++) {
             ((uint8_t *)links)[(uint64_t)replayed * MACHINE_PORTS_MAX + port] =
-                odd->link_class[chip * MACHINE_PORTS_MAX + port];
+                overrides->link_class[chip * MACHINE_PORTS_MAX + port];
         }
     }
-    fold->chip_class = odd->chip_class != NULL ? chips : NULL;
-    fold->link_class = odd->link_class != NULL ? links : NULL;
+    fold->chip_class = overrides->chip_class != NULL ? chips : NULL;
+    fold->link_class = overrides->link_class != NULL ? links : NULL;
     return STATUS_OK;
 }
 
 /* The machine folded for a part alone, out of what all parts have in common. */
-static void part_fold(const struct fold_part *part, const struct fold_oddities *odd,
+static void part_fold(const struct fold_part *part, const struct fold_overrides *overrides,
                       struct fold *fold)
 {
     fold->chip_count = 1;
     for (uint32_t axis = 0; axis < fold->axis_count; axis++) {
-        axis_fold(part, odd, axis, fold);
+        axis_fold(part, overrides, axis, fold);
         fold->chip_count *= fold->period[axis];
     }
 }
@@ -279,8 +281,9 @@ static bool runs_hold(const struct fold *fold, const struct fold *other, uint32_
 
 /* The fold of pipelines before the first plan that tells more of them apart than their ranks. */
 static enum status early_build(struct arena *arena, const struct machine *machine,
-                               const struct program *program, const struct fold_oddities *odd,
-                               struct fold *fold, struct error *reterr)
+                               const struct program *program,
+                               const struct fold_overrides *overrides, struct fold *fold,
+                               struct error *reterr)
 {
     void *early = NULL, *late = NULL, *alone = NULL;
     STATUS_TRY(arena_try(arena, 1, sizeof *fold, &early, reterr));
@@ -290,14 +293,14 @@ static enum status early_build(struct arena *arena, const struct machine *machin
     memset(left_out, true, program->plan_count * sizeof *left_out);
     struct fold_part const one = {machine, program, left_out}, all = {machine, program, is_late};
     struct fold least = *fold, trial = *fold;
-    part_fold(&one, odd, &least);
+    part_fold(&one, overrides, &least);
     for (uint32_t i = 0; i < program->plan_count; i++) {
         left_out[i] = false;
-        part_fold(&one, odd, &trial);
+        part_fold(&one, overrides, &trial);
         is_late[i] = trial.chip_count > least.chip_count || fold_is_tree(&program->plans[i]);
         left_out[i] = true;
     }
-    part_fold(&all, odd, &trial);
+    part_fold(&all, overrides, &trial);
     trial.late = is_late;
     for (uint32_t axis = 0; axis < fold->axis_count; axis++)
         if (!runs_hold(fold, &trial, axis)) return STATUS_OK;
@@ -320,8 +323,8 @@ enum status fold_build(struct arena *arena, const struct machine *machine,
     fold.link_classes[0] = (struct fold_link_class){.bytes_per_s = machine->chip.ici_bytes_per_s,
                                                     .latency_ps = machine->chip.hop_latency_ps};
     fold.link_class_count = 1;
-    struct fold_oddities odd = {0};
-    STATUS_TRY(fold_oddities_find(arena, machine, &fold, &odd, reterr));
+    struct fold_overrides overrides = {0};
+    STATUS_TRY(fold_overrides_find(arena, machine, &fold, &overrides, reterr));
     /* Between chips at least 1 ps must pass, or a fold could not order what touches what. */
     bool timeless = false;
     for (uint32_t i = 0; machine->grid_axis_count > 0 && i < fold.link_class_count; i++)
@@ -337,14 +340,14 @@ enum status fold_build(struct arena *arena, const struct machine *machine,
         } else if (timeless) {
             fold.reason[axis] = "not folded: a link without latency";
         } else {
-            axis_fold(&whole, &odd, axis, &fold);
+            axis_fold(&whole, &overrides, axis, &fold);
         }
         fold.chip_count *= fold.period[axis];
     }
-    bool const even = odd.chip_class == NULL && odd.link_class == NULL;
-    if (!even) STATUS_TRY(classes_fold(arena, machine, &odd, &fold, reterr));
+    bool const even = overrides.chip_class == NULL && overrides.link_class == NULL;
+    if (!even) STATUS_TRY(classes_fold(arena, machine, &overrides, &fold, reterr));
     if (even && !full && !timeless && program->role_count > 1 && program->copy_count == 0)
-        STATUS_TRY(early_build(arena, machine, program, &odd, &fold, reterr));
+        STATUS_TRY(early_build(arena, machine, program, &overrides, &fold, reterr));
     *ret_fold = fold;
     return STATUS_OK;
 }

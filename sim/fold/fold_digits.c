@@ -136,8 +136,8 @@ static bool carries_keep(const struct fold_part *part, uint32_t axis, struct dig
     return more;
 }
 
-/* What only periods are asked about: the grid, odd chips, links to hosts, sums in switches, and
- * levels that end within the axis. */
+/* What only periods are asked about: the grid, overridden chips, links to hosts, sums in switches,
+ * and levels that end within the axis. */
 static bool has_digits(const struct fold_part *part, uint32_t axis)
 {
     const struct machine *machine = part->machine;

@@ -1,28 +1,28 @@
-/* Chips and links of the machine that are not like the others. */
+/* Overridden chips and links of the machine. */
 #include <string.h>
 
 #include "sim/base/arena.h"
 #include "sim/fold/part.h"
 
-static uint16_t chip_class_find(struct fold *fold, const struct machine_chip_override *odd)
+static uint16_t chip_class_find(struct fold *fold, const struct machine_chip_override *override)
 {
     for (uint32_t i = 0; i < fold->chip_class_count; i++) {
         const struct fold_chip_class *known = &fold->chip_classes[i];
-        if (known->math_ppm == odd->math_ppm && known->hbm_ppm == odd->hbm_ppm) return (uint16_t)i;
+        if (known->math_ppm == override->math_ppm && known->hbm_ppm == override->hbm_ppm)
+            return (uint16_t)i;
     }
     SIM_ASSERT(fold->chip_class_count < FOLD_CHIP_CLASSES_MAX);
     fold->chip_classes[fold->chip_class_count] =
-        (struct fold_chip_class){.math_ppm = odd->math_ppm, .hbm_ppm = odd->hbm_ppm};
+        (struct fold_chip_class){.math_ppm = override->math_ppm, .hbm_ppm = override->hbm_ppm};
     return (uint16_t)fold->chip_class_count++;
 }
 
-static enum status link_class_find(struct fold *fold, const struct machine_link_override *odd,
+static enum status link_class_find(const struct machine *machine,
+                                   const struct machine_link_override *override, struct fold *fold,
                                    uint8_t *ret_class, struct error *reterr)
 {
-    struct fold_link_class const wanted = {
-        .bytes_per_s = odd->bytes_per_s ? odd->bytes_per_s : fold->link_classes[0].bytes_per_s,
-        .latency_ps = odd->latency_ps ? odd->latency_ps : fold->link_classes[0].latency_ps,
-    };
+    struct fold_link_class wanted;
+    machine_override_rate(machine, override, &wanted.bytes_per_s, &wanted.latency_ps);
     for (uint32_t i = 0; i < fold->link_class_count; i++) {
         const struct fold_link_class *known = &fold->link_classes[i];
         if (known->bytes_per_s == wanted.bytes_per_s && known->latency_ps == wanted.latency_ps) {
@@ -40,14 +40,15 @@ static enum status link_class_find(struct fold *fold, const struct machine_link_
 }
 
 /* Gives a class to every chip that the pattern covers; a later pattern overrides an earlier one. */
-static void chip_class_paint(const struct machine *machine, const struct machine_chip_override *odd,
-                             uint16_t kind, uint16_t *chip_class)
+static void chip_class_paint(const struct machine *machine,
+                             const struct machine_chip_override *override, uint16_t kind,
+                             uint16_t *chip_class)
 {
     uint32_t first[MACHINE_AXES_MAX], last[MACHINE_AXES_MAX];
     for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
-        bool const any = axis >= machine->axis_count || odd->at[axis] == machine_any;
-        first[axis] = any ? 0 : odd->at[axis];
-        last[axis] = any ? machine->shape[axis] - 1 : odd->at[axis];
+        bool const any = axis >= machine->axis_count || override->at[axis] == machine_any;
+        first[axis] = any ? 0 : override->at[axis];
+        last[axis] = any ? machine->shape[axis] - 1 : override->at[axis];
     }
     uint32_t at[MACHINE_AXES_MAX];
     memcpy(at, first, sizeof at);
@@ -58,51 +59,55 @@ static void chip_class_paint(const struct machine *machine, const struct machine
     }
 }
 
-enum status fold_oddities_find(struct arena *arena, const struct machine *machine,
-                               struct fold *fold, struct fold_oddities *odd, struct error *reterr)
+enum status fold_overrides_find(struct arena *arena, const struct machine *machine,
+                                struct fold *fold, struct fold_overrides *overrides,
+                                struct error *reterr)
 {
     if (machine->chip_override_count > 0) {
         void *memory = NULL;
-        STATUS_TRY(arena_try(arena, machine->chip_count, sizeof *odd->chip_class, &memory, reterr));
-        odd->chip_class = memory;
+        STATUS_TRY(
+            arena_try(arena, machine->chip_count, sizeof *overrides->chip_class, &memory, reterr));
+        overrides->chip_class = memory;
         for (uint32_t i = 0; i < machine->chip_override_count; i++) {
             uint16_t const kind = chip_class_find(fold, &machine->chips[i]);
-            chip_class_paint(machine, &machine->chips[i], kind, odd->chip_class);
+            chip_class_paint(machine, &machine->chips[i], kind, overrides->chip_class);
         }
     }
     if (machine->link_override_count > 0) {
         void *memory = NULL;
         STATUS_TRY(arena_try(arena, (uint64_t)machine->chip_count * MACHINE_PORTS_MAX, 1, &memory,
                              reterr));
-        odd->link_class = memory;
+        overrides->link_class = memory;
         for (uint32_t i = 0; i < machine->link_override_count; i++) {
             const struct machine_link_override *link = &machine->links[i];
             uint8_t kind = 0;
-            STATUS_TRY(link_class_find(fold, link, &kind, reterr));
+            STATUS_TRY(link_class_find(machine, link, fold, &kind, reterr));
             uint32_t const port = machine_port_between(machine, link->from, link->to);
             SIM_ASSERT(port < MACHINE_PORTS_MAX);
-            odd->link_class[(uint64_t)machine_chip_at(machine, link->from) * MACHINE_PORTS_MAX +
-                            port] = kind;
+            overrides
+                ->link_class[(uint64_t)machine_chip_at(machine, link->from) * MACHINE_PORTS_MAX +
+                             port] = kind;
         }
     }
     return STATUS_OK;
 }
 
-bool fold_oddities_repeat(const struct machine *machine, const struct fold_oddities *odd,
-                          uint32_t axis, uint32_t period)
+bool fold_overrides_repeat(const struct machine *machine, const struct fold_overrides *overrides,
+                           uint32_t axis, uint32_t period)
 {
-    if (odd->chip_class == NULL && odd->link_class == NULL) return true;
+    if (overrides->chip_class == NULL && overrides->link_class == NULL) return true;
     for (uint32_t chip = 0; chip < machine->chip_count; chip++) {
         uint32_t at[MACHINE_AXES_MAX];
         machine_coordinates(machine, chip, at);
         at[axis] = (at[axis] + period) % machine->shape[axis];
         uint32_t const image = machine_chip_at(machine, at);
-        if (odd->chip_class != NULL && odd->chip_class[chip] != odd->chip_class[image])
+        if (overrides->chip_class != NULL &&
+            overrides->chip_class[chip] != overrides->chip_class[image])
             return false;
-        if (odd->link_class == NULL) continue;
+        if (overrides->link_class == NULL) continue;
         for (uint32_t port = 0; port < MACHINE_PORTS_MAX; port++) {
-            if (odd->link_class[(uint64_t)chip * MACHINE_PORTS_MAX + port] !=
-                odd->link_class[(uint64_t)image * MACHINE_PORTS_MAX + port])
+            if (overrides->link_class[(uint64_t)chip * MACHINE_PORTS_MAX + port] !=
+                overrides->link_class[(uint64_t)image * MACHINE_PORTS_MAX + port])
                 return false;
         }
     }

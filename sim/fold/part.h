@@ -7,17 +7,18 @@
 #include "sim/fold/fold.h"
 
 /* The whole machine's classes, before folding: what a translation must map onto itself. */
-struct fold_oddities {
-    uint16_t *chip_class; /* [chip]; NULL: none is odd. */
-    uint8_t *link_class;  /* [chip · ports + port]; NULL: none is odd. */
+struct fold_overrides {
+    uint16_t *chip_class; /* [chip]; NULL: none is overridden. */
+    uint8_t *link_class;  /* [chip · ports + port]; NULL: none is overridden. */
 };
 
-/* fold_odd.c: finds odd chips and links, and fills the classes of the fold. */
-enum status fold_oddities_find(struct arena *arena, const struct machine *machine,
-                               struct fold *fold, struct fold_oddities *odd, struct error *reterr);
-/* Whether a shift by `period` along an axis maps the odd chips and links onto themselves. */
-bool fold_oddities_repeat(const struct machine *machine, const struct fold_oddities *odd,
-                          uint32_t axis, uint32_t period);
+/* fold_overrides.c: finds overridden chips and links, and fills the classes of the fold. */
+enum status fold_overrides_find(struct arena *arena, const struct machine *machine,
+                                struct fold *fold, struct fold_overrides *overrides,
+                                struct error *reterr);
+/* Whether a shift by `period` along an axis maps the overridden chips and links onto themselves. */
+bool fold_overrides_repeat(const struct machine *machine, const struct fold_overrides *overrides,
+                           uint32_t axis, uint32_t period);
 
 /* A machine for a program, or for some of its plans. */
 struct fold_part {

@@ -13,7 +13,7 @@
 #include "sim/report/notes_host.h"
 #include "sim/report/notes_layout.h"
 #include "sim/report/notes_model.h"
-#include "sim/report/notes_odd.h"
+#include "sim/report/notes_overrides.h"
 #include "sim/report/notes_parts.h"
 #include "sim/report/notes_replicas.h"
 #include "sim/report/notes_upper.h"
@@ -174,16 +174,17 @@ static void narrow_collectives(const struct roofline *roofline, char *text, uint
 }
 
 /* Whether a slow chip or link, which has its own note, is why a group's collectives take long. */
-static bool odd_reaches(const struct notes_odd *odd, const struct roofline_group *group)
+static bool overrides_reach(const struct notes_overrides *overrides,
+                            const struct roofline_group *group)
 {
-    bool reached = odd->chip;
+    bool reached = overrides->chip;
     for (uint32_t i = 0; i < group->group.dimension_count; i++)
-        reached = reached || (odd->axis_bits >> group->group.dimension[i].axis & 1) != 0;
+        reached = reached || (overrides->axis_bits >> group->group.dimension[i].axis & 1) != 0;
     return reached;
 }
 
 static void note_tp_exposed(struct arena *arena, const struct report_input *input,
-                            const struct facts *facts, const struct notes_odd *odd,
+                            const struct facts *facts, const struct notes_overrides *overrides,
                             struct notes *notes)
 {
     struct axis_total const total = axis_total(facts, STREAM_OF_TP);
@@ -211,15 +212,15 @@ static void note_tp_exposed(struct arena *arena, const struct report_input *inpu
     else
         (void)snprintf(cause, sizeof cause,
                        "all are wide enough for their bytes to hide behind that math by formulas");
-    bool const odd_one = odd_reaches(odd, tp);
+    bool const overridden = overrides_reach(overrides, tp);
     notes_add(arena, notes,
               "tp collectives stay exposed for %s (%.1f%% of the step), though collective matmul "
               "overlaps each with its matmuls: %s%s",
               table_seconds(total.exposed_s).text, percent(total.exposed_s, facts->step_s), cause,
-              odd_one             ? "; what is exposed waits for the slow chip or link"
+              overridden          ? "; what is exposed waits for the slow chip or link"
               : narrow[0] != '\0' ? ""
                                   : "; what is exposed is the first chunk and the last");
-    if (rest > 0 && !odd_one)
+    if (rest > 0 && !overridden)
         notes_add(arena, notes,
                   "collective matmul goes in %llu chunks: no math overlaps the first to arrive and "
                   "the last to leave, and each hop of the ring adds its latency; that is "
@@ -229,14 +230,15 @@ static void note_tp_exposed(struct arena *arena, const struct report_input *inpu
 }
 
 static void note_fsdp(struct arena *arena, const struct report_input *input,
-                      const struct facts *facts, const struct notes_odd *odd, struct notes *notes)
+                      const struct facts *facts, const struct notes_overrides *overrides,
+                      struct notes *notes)
 {
     const struct roofline_group *fsdp = roofline_group_find(input->roofline, MESH_FSDP);
     if (fsdp == NULL) return;
     const struct roofline_rules *rules = &input->roofline->rules;
     struct rules_factors const factors = rules_factors(rules, input->mesh);
     struct axis_total const total = axis_total(facts, STREAM_OF_FSDP);
-    bool const odd_one = odd_reaches(odd, fsdp);
+    bool const overridden = overrides_reach(overrides, fsdp);
     bool const hidden = total.exposed_s < 2 * hidden_share * facts->step_s;
     bool const forward = rules->tokens_per_chip >= rules->fsdp_exact_tokens;
     bool const step = rules->tokens_per_chip >= rules->fsdp_crossing_tokens;
@@ -249,7 +251,7 @@ static void note_fsdp(struct arena *arena, const struct report_input *input,
         input->mesh->axis[MESH_TP].size > 1 ? "/Y" : "", factors.over_stages,
         rules->fsdp_critical_tokens, rules->fsdp_exact_tokens, rules->fsdp_crossing_tokens,
         rules->tokens_per_chip, forward ? "compute" : "communication",
-        step ? "compute" : "communication", odd_one ? ", but for the slow chip or link" : "");
+        step ? "compute" : "communication", overridden ? ", but for the slow chip or link" : "");
     if (hidden)
         notes_add(arena, notes,
                   "the fsdp gathers and reductions are hidden: of their %s only %s is exposed "
@@ -266,7 +268,7 @@ static void note_fsdp(struct arena *arena, const struct report_input *input,
             "need %s of the step's %s by formulas%s%s",
             table_seconds(total.exposed_s).text, percent(total.exposed_s, facts->step_s),
             table_seconds(fsdp->time_s).text, table_seconds(facts->step_s).text,
-            odd_one ? ", without the slow chip or link that they wait for" : "",
+            overridden ? ", without the slow chip or link that they wait for" : "",
             input->workload->prefetch_layers == 0
                 ? "; with prefetch_layers 0 each gather waits for the layer before it"
                 : "");
@@ -438,10 +440,10 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
     note_longest(arena, facts, ret_notes);
     notes_layout_build(arena, input, ret_notes);
     notes_upper_build(arena, input, facts, ret_notes);
-    struct notes_odd const odd = notes_odd_build(arena, input, facts, ret_notes);
+    struct notes_overrides const overrides = notes_overrides_build(arena, input, facts, ret_notes);
     note_tp_rule(arena, input, ret_notes);
-    note_tp_exposed(arena, input, facts, &odd, ret_notes);
-    note_fsdp(arena, input, facts, &odd, ret_notes);
+    note_tp_exposed(arena, input, facts, &overrides, ret_notes);
+    note_fsdp(arena, input, facts, &overrides, ret_notes);
     note_sequence(arena, input, facts, ret_notes);
     notes_replicas_build(arena, input, facts, /* minor= */ false, ret_notes);
     notes_host_build(arena, input, facts, ret_notes);

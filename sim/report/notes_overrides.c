@@ -1,4 +1,4 @@
-#include "sim/report/notes_odd.h"
+#include "sim/report/notes_overrides.h"
 
 #include <stdio.h>
 
@@ -130,13 +130,13 @@ static bool note_chip(struct arena *arena, const struct report_input *input, boo
     return some;
 }
 
-struct notes_odd notes_odd_build(struct arena *arena, const struct report_input *input,
-                                 const struct facts *facts, struct notes *notes)
+struct notes_overrides notes_overrides_build(struct arena *arena, const struct report_input *input,
+                                             const struct facts *facts, struct notes *notes)
 {
-    struct notes_odd odd = {0};
+    struct notes_overrides overrides = {0};
     for (uint32_t port = 0; port < 2 * input->machine->axis_count; port++)
-        if (note_link(arena, input, facts, port, notes)) odd.axis_bits |= 1u << port / 2;
-    odd.chip = note_chip(arena, input, false, notes);
-    odd.chip = note_chip(arena, input, true, notes) || odd.chip;
-    return odd;
+        if (note_link(arena, input, facts, port, notes)) overrides.axis_bits |= 1u << port / 2;
+    overrides.chip = note_chip(arena, input, false, notes);
+    overrides.chip = note_chip(arena, input, true, notes) || overrides.chip;
+    return overrides;
 }

@@ -1,8 +1,8 @@
 /*
- * notes_odd.h: notes on links and chips that are unlike the others, where the step waits for them.
+ * notes_overrides.h: notes on overridden links and chips, where the step waits for them.
  */
-#ifndef SIM_REPORT_NOTES_ODD_H
-#define SIM_REPORT_NOTES_ODD_H
+#ifndef SIM_REPORT_NOTES_OVERRIDES_H
+#define SIM_REPORT_NOTES_OVERRIDES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,12 +11,12 @@
 #include "sim/report/notes.h"
 
 /* What the other notes must not explain otherwise. */
-struct notes_odd {
+struct notes_overrides {
     uint32_t axis_bits; /* Machine axes whose busiest link is a slow one. */
     bool chip;          /* A chip is slower than the others. */
 };
 
-struct notes_odd notes_odd_build(struct arena *arena, const struct report_input *input,
-                                 const struct facts *facts, struct notes *notes);
+struct notes_overrides notes_overrides_build(struct arena *arena, const struct report_input *input,
+                                             const struct facts *facts, struct notes *notes);
 
 #endif

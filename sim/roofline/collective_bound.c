@@ -5,7 +5,7 @@
 
 #include "sim/base/units.h"
 #include "sim/roofline/collective_cuts.h"
-#include "sim/roofline/unlike.h"
+#include "sim/roofline/overrides.h"
 
 /* The fastest hop of an axis. */
 static double hop_s(const struct machine *machine, uint32_t axis)
@@ -114,8 +114,8 @@ static double hbm_s(const struct machine *machine, const struct group *group,
     double const v = (double)query->array_bytes, n = (double)group_rank_count(group);
     double const rate = (double)machine->chip.hbm_bytes_per_s;
     double math = 1, slowest = 1;
-    unlike_slowest_chip(machine, &math, &slowest);
-    double const fastest = unlike_fastest_hbm(machine);
+    overrides_slowest_chip(machine, &math, &slowest);
+    double const fastest = overrides_fastest_hbm(machine);
     enum collective_kind const kind = query->kind;
     double bytes = v;
     if (kind == COLLECTIVE_PERMUTE) return v / (rate * fastest);

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "sim/roofline/collective_bound.h"
-#include "sim/roofline/unlike.h"
+#include "sim/roofline/overrides.h"
 
 static double ranks_of(const struct group *group)
 {
@@ -99,8 +99,8 @@ double exchange_slow_s(const struct machine *machine, const struct workload_traf
         lines = lines || !at->ring;
         grid = grid && !at->switched;
         if (at->switched) continue;
-        double const slowest = unlike_slowest_link(machine, at->axis, NULL);
-        uneven = uneven || slowest < unlike_fastest_link(machine, at->axis, NULL);
+        double const slowest = overrides_slowest_link(machine, at->axis, NULL);
+        uneven = uneven || slowest < overrides_fastest_link(machine, at->axis, NULL);
         total += (bytes / ranks * links + traffic->permute_bytes) * at->stride / slowest;
     }
     if (!grid) return uneven ? total + once : once;
@@ -133,7 +133,7 @@ static double grid_axis_s(const struct machine *machine, const struct workload_t
     double const given = traffic->all_to_all_bytes / ranks_of(&traffic->group);
     if (machine_is_twisted(machine)) return 0;
     return given * mean_links(machine, dimension) * chips /
-           (links * unlike_fastest_link(machine, axis, NULL));
+           (links * overrides_fastest_link(machine, axis, NULL));
 }
 
 double exchange_axis_s(const struct machine *machine, const struct workload_traffic *traffic,

@@ -1,11 +1,11 @@
-#include "sim/roofline/unlike.h"
+#include "sim/roofline/overrides.h"
 
 #include <stddef.h>
 
 #include "sim/base/units.h"
 #include "sim/roofline/wire.h"
 
-void unlike_slowest_chip(const struct machine *machine, double *ret_math, double *ret_hbm)
+void overrides_slowest_chip(const struct machine *machine, double *ret_math, double *ret_hbm)
 {
     uint32_t math = PPM_ONE, hbm = PPM_ONE;
     for (uint32_t chip = 0; machine->chip_override_count > 0 && chip < machine->chip_count;
@@ -19,7 +19,7 @@ void unlike_slowest_chip(const struct machine *machine, double *ret_math, double
     *ret_hbm = (double)hbm / PPM_ONE;
 }
 
-double unlike_fastest_hbm(const struct machine *machine)
+double overrides_fastest_hbm(const struct machine *machine)
 {
     uint32_t fastest = machine->chip_override_count > 0 ? 0 : PPM_ONE;
     for (uint32_t chip = 0; machine->chip_override_count > 0 && chip < machine->chip_count;
@@ -31,15 +31,15 @@ double unlike_fastest_hbm(const struct machine *machine)
     return (double)fastest / PPM_ONE;
 }
 
-void unlike_work_shares(const struct machine *machine, const struct mesh *mesh, double *ret_math,
-                        double *ret_hbm)
+void overrides_work_shares(const struct machine *machine, const struct mesh *mesh, double *ret_math,
+                           double *ret_hbm)
 {
     enum { RANKS_MAX = 4096 };
     uint32_t const ranks = mesh->axis[MESH_PP].size;
     uint32_t math[RANKS_MAX], hbm[RANKS_MAX];
     uint64_t math_sum = 0, hbm_sum = 0;
     if (ranks == 1 || machine->chip_override_count == 0) {
-        unlike_slowest_chip(machine, ret_math, ret_hbm);
+        overrides_slowest_chip(machine, ret_math, ret_hbm);
         return;
     }
     SIM_ASSERT(ranks <= RANKS_MAX);
@@ -65,15 +65,15 @@ static bool lies_on(const struct machine_link_override *link, uint32_t axis)
     return link->from[axis] != link->to[axis];
 }
 
-static double odd_link(const struct machine *machine, uint32_t axis,
-                       const struct algorithm *algorithm, bool slowest)
+static double overridden_link(const struct machine *machine, uint32_t axis,
+                              const struct algorithm *algorithm, bool slowest)
 {
     if (machine->axis_level[axis] != LEVEL_NONE) return wire_level_rate(machine, axis);
     bool const one_way = algorithm != NULL && algorithm_is(algorithm, PRIMITIVE_RING_ONE_WAY);
     uint64_t const length = machine->shape[axis];
     uint64_t const links = machine->chip_count / length *
                            (machine->wrap[axis] ? length : length - 1) * (one_way ? 1 : 2);
-    uint64_t odd = 0;
+    uint64_t overridden = 0;
     double rate = 0;
     for (uint32_t i = 0; i < machine->link_override_count; i++) {
         const struct machine_link_override *link = &machine->links[i];
@@ -81,28 +81,28 @@ static double odd_link(const struct machine *machine, uint32_t axis,
         uint32_t const port = machine_port_between(machine, link->from, link->to);
         if (one_way && port != machine_port(axis, false)) continue;
         double const other = (double)link->bytes_per_s;
-        if (odd++ == 0 || (slowest ? other < rate : other > rate)) rate = other;
+        if (overridden++ == 0 || (slowest ? other < rate : other > rate)) rate = other;
     }
-    if (odd == links && odd > 0) return rate;
+    if (overridden == links && overridden > 0) return rate;
     double const even = (double)machine->chip.ici_bytes_per_s;
-    if (odd == 0) return even;
+    if (overridden == 0) return even;
     return slowest == (rate < even) ? rate : even;
 }
 
-double unlike_slowest_link(const struct machine *machine, uint32_t axis,
-                           const struct algorithm *algorithm)
+double overrides_slowest_link(const struct machine *machine, uint32_t axis,
+                              const struct algorithm *algorithm)
 {
-    return odd_link(machine, axis, algorithm, true);
+    return overridden_link(machine, axis, algorithm, true);
 }
 
-double unlike_fastest_link(const struct machine *machine, uint32_t axis,
-                           const struct algorithm *algorithm)
+double overrides_fastest_link(const struct machine *machine, uint32_t axis,
+                              const struct algorithm *algorithm)
 {
-    return odd_link(machine, axis, algorithm, false);
+    return overridden_link(machine, axis, algorithm, false);
 }
 
-bool unlike_reaches_all(const struct machine *machine, const struct group_dimension *dimension,
-                        const struct algorithm *algorithm)
+bool overrides_reaches_all(const struct machine *machine, const struct group_dimension *dimension,
+                           const struct algorithm *algorithm)
 {
     bool const rings = algorithm->means == ALGORITHM_AUTO ||
                        algorithm_is(algorithm, PRIMITIVE_RING) ||
@@ -111,7 +111,7 @@ bool unlike_reaches_all(const struct machine *machine, const struct group_dimens
            dimension->size * dimension->stride == machine->shape[dimension->axis];
 }
 
-int64_t unlike_longest_hop_ps(const struct machine *machine, uint32_t axis)
+int64_t overrides_longest_hop_ps(const struct machine *machine, uint32_t axis)
 {
     int64_t longest_ps = machine->chip.hop_latency_ps;
     for (uint32_t i = 0; i < machine->link_override_count; i++) {

@@ -1,8 +1,8 @@
 /*
- * unlike.h: what links and chips that are unlike the others mean for bounds from both sides.
+ * overrides.h: what overridden links and chips mean for bounds from both sides.
  */
-#ifndef SIM_ROOFLINE_UNLIKE_H
-#define SIM_ROOFLINE_UNLIKE_H
+#ifndef SIM_ROOFLINE_OVERRIDES_H
+#define SIM_ROOFLINE_OVERRIDES_H
 
 #include <stdbool.h>
 
@@ -11,31 +11,31 @@
 #include "sim/mesh/mesh.h"
 
 /* The shares of the rates of the chips that compute and that load slowest. */
-void unlike_slowest_chip(const struct machine *machine, double *ret_math, double *ret_hbm);
+void overrides_slowest_chip(const struct machine *machine, double *ret_math, double *ret_hbm);
 
 /* The share of the rate of the chip that loads fastest. */
-double unlike_fastest_hbm(const struct machine *machine);
+double overrides_fastest_hbm(const struct machine *machine);
 
 /* What the mean chip's work takes at least. All chips that hold the same layers have the same work,
  * so the slowest of them sets the pace: without stages that is the slowest of all. Stages differ,
  * and the slow ones may have fewer layers: all of the work by all of their rates. */
-void unlike_work_shares(const struct machine *machine, const struct mesh *mesh, double *ret_math,
-                        double *ret_hbm);
+void overrides_work_shares(const struct machine *machine, const struct mesh *mesh, double *ret_math,
+                           double *ret_hbm);
 
 /* Bytes per second of one direction of an axis' links, one of them alone: the slowest or the
  * fastest that there is. `algorithm` tells which directions carry anything; NULL: both. Of an axis
  * that a level serves, what a chip has of it. */
-double unlike_slowest_link(const struct machine *machine, uint32_t axis,
-                           const struct algorithm *algorithm);
-double unlike_fastest_link(const struct machine *machine, uint32_t axis,
-                           const struct algorithm *algorithm);
+double overrides_slowest_link(const struct machine *machine, uint32_t axis,
+                              const struct algorithm *algorithm);
+double overrides_fastest_link(const struct machine *machine, uint32_t axis,
+                              const struct algorithm *algorithm);
 
 /* Whether every link of the axis carries the same part of the groups' traffic in this dimension: a
- * closed ring. Of a line nobody knows which link is the odd one: it may carry nothing. */
-bool unlike_reaches_all(const struct machine *machine, const struct group_dimension *dimension,
-                        const struct algorithm *algorithm);
+ * closed ring. Of a line nobody knows which link is overridden: it may carry nothing. */
+bool overrides_reaches_all(const struct machine *machine, const struct group_dimension *dimension,
+                           const struct algorithm *algorithm);
 
 /* The longest hop of an axis. */
-int64_t unlike_longest_hop_ps(const struct machine *machine, uint32_t axis);
+int64_t overrides_longest_hop_ps(const struct machine *machine, uint32_t axis);
 
 #endif

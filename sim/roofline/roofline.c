@@ -7,12 +7,12 @@
 #include "sim/roofline/beside.h"
 #include "sim/roofline/exchange.h"
 #include "sim/roofline/host_bound.h"
+#include "sim/roofline/overrides.h"
 #include "sim/roofline/roofline_bounds.h"
 #include "sim/roofline/roofline_flop.h"
 #include "sim/roofline/rules.h"
 #include "sim/roofline/stages.h"
 #include "sim/roofline/tiers.h"
-#include "sim/roofline/unlike.h"
 #include "sim/roofline/wire.h"
 
 /* Whether a dimension is played as a ring: one that closes may be played as a line. */
@@ -51,35 +51,35 @@ static enum wire_reach reach_of(const struct algorithm *algorithm)
     return to_all ? WIRE_TO_ALL : WIRE_TO_ONE;
 }
 
-/* Which links count where some are unlike the others. */
-enum odd_links {
-    ODD_FASTEST,  /* A bound from below that holds wherever they are. */
-    ODD_ON_RINGS, /* The same, but rings that reach all links are as slow as the slowest. */
-    ODD_SLOWEST,  /* From above. */
+/* Which links count where some are overridden. */
+enum override_links {
+    OVERRIDES_FASTEST,  /* A bound from below that holds wherever they are. */
+    OVERRIDES_ON_RINGS, /* The same, but rings that reach all links are as slow as the slowest. */
+    OVERRIDES_SLOWEST,  /* From above. */
 };
 
 /* Bytes a second that each dimension brings to a member. The shares of the dimensions do not see
- * odd links, so from above each is as slow as the slowest of all. */
+ * overridden links, so from above each is as slow as the slowest of all. */
 static void rates_of(const struct algorithm *algorithm, const struct machine *machine,
-                     const struct group *group, enum odd_links odd,
+                     const struct group *group, enum override_links overrides,
                      double ret_rate[GROUP_DIMENSIONS_MAX])
 {
     double slowest = INFINITY;
     for (uint32_t i = 0; i < group->dimension_count; i++) {
         const struct group_dimension *dimension = &group->dimension[i];
         enum wire_reach const reach = reach_of(algorithm);
-        bool const all = unlike_reaches_all(machine, dimension, algorithm);
+        bool const all = overrides_reaches_all(machine, dimension, algorithm);
         double const slow = dimension->switched
                                 ? wire_slow_rate(machine, dimension, reach)
-                                : unlike_slowest_link(machine, dimension->axis, algorithm);
+                                : overrides_slowest_link(machine, dimension->axis, algorithm);
         double const fast = dimension->switched
                                 ? wire_dimension_rate(machine, dimension, reach)
-                                : unlike_fastest_link(machine, dimension->axis, algorithm);
-        ret_rate[i] =
-            dimension_links(algorithm, dimension) * (odd == ODD_ON_RINGS && all ? slow : fast);
+                                : overrides_fastest_link(machine, dimension->axis, algorithm);
+        ret_rate[i] = dimension_links(algorithm, dimension) *
+                      (overrides == OVERRIDES_ON_RINGS && all ? slow : fast);
         if (slow < slowest) slowest = slow;
     }
-    for (uint32_t i = 0; odd == ODD_SLOWEST && i < group->dimension_count; i++)
+    for (uint32_t i = 0; overrides == OVERRIDES_SLOWEST && i < group->dimension_count; i++)
         ret_rate[i] = dimension_links(algorithm, &group->dimension[i]) * slowest;
 }
 
@@ -88,11 +88,11 @@ static void rates_of(const struct algorithm *algorithm, const struct machine *ma
  * dimensions together. All of them together decide unless some are slow: a strided one, or a long
  * line, has that much to carry whatever the others could take over. */
 static double gather_s(const struct algorithm *algorithm, const struct machine *machine,
-                       const struct group *group, double bytes, enum odd_links odd)
+                       const struct group *group, double bytes, enum override_links overrides)
 {
     double rate[GROUP_DIMENSIONS_MAX], longest = 0;
     double const ranks = (double)group_rank_count(group);
-    rates_of(algorithm, machine, group, odd, rate);
+    rates_of(algorithm, machine, group, overrides, rate);
     for (uint32_t subset = 1; subset < 1u << group->dimension_count; subset++) {
         double together = 0, size = 1;
         for (uint32_t i = 0; i < group->dimension_count; i++) {
@@ -110,13 +110,13 @@ static double gather_s(const struct algorithm *algorithm, const struct machine *
  * leave to it. */
 static double dimension_busy_s(const struct algorithm *algorithm, const struct machine *machine,
                                const struct group *group, uint32_t index, double bytes,
-                               enum odd_links odd)
+                               enum override_links overrides)
 {
     double rate[GROUP_DIMENSIONS_MAX], together = 0;
     double const ranks = (double)group_rank_count(group);
     double const arriving = bytes * (ranks - 1) / ranks;
-    double const whole = gather_s(algorithm, machine, group, bytes, odd);
-    rates_of(algorithm, machine, group, odd, rate);
+    double const whole = gather_s(algorithm, machine, group, bytes, overrides);
+    rates_of(algorithm, machine, group, overrides, rate);
     for (uint32_t i = 0; i < group->dimension_count; i++) together += rate[i];
     if (arriving >= whole * together * (1 - 1e-12)) return whole;
     double const rest = arriving - whole * (together - rate[index]);
@@ -133,7 +133,7 @@ double roofline_axis_bytes_per_s(const struct machine *machine)
 double roofline_gather_s(const struct algorithm *algorithm, const struct machine *machine,
                          const struct group *group, double bytes)
 {
-    return gather_s(algorithm, machine, group, bytes, ODD_ON_RINGS);
+    return gather_s(algorithm, machine, group, bytes, OVERRIDES_ON_RINGS);
 }
 
 /* floor(n/2) steps on a ring both ways, n-1 else, each over `stride` links; through switches all
@@ -152,7 +152,7 @@ static double group_hop_s(const struct algorithm *algorithm, const struct machin
                                    machine->chip.message_overhead_ps);
             continue;
         }
-        int64_t const hop_ps = longest ? unlike_longest_hop_ps(machine, dimension->axis)
+        int64_t const hop_ps = longest ? overrides_longest_hop_ps(machine, dimension->axis)
                                        : machine->chip.hop_latency_ps;
         double const step = dimension->stride * units_seconds(hop_ps) +
                             units_seconds(machine->chip.message_overhead_ps);
@@ -210,7 +210,7 @@ static double axis_even_s(const struct workload_plan *plan, const struct machine
                           bool slow_rings)
 {
     double rings = 0, lines = 0;
-    enum odd_links const odd = slow_rings ? ODD_ON_RINGS : ODD_FASTEST;
+    enum override_links const overrides = slow_rings ? OVERRIDES_ON_RINGS : OVERRIDES_FASTEST;
     for (uint32_t t = 0; t < ROOFLINE_GROUPS_MAX; t++) {
         const struct group *group = &traffic[t]->group;
         double const gathered = traffic[t]->gather_bytes + traffic[t]->all_reduce_bytes;
@@ -224,11 +224,11 @@ static double axis_even_s(const struct workload_plan *plan, const struct machine
             double const exchanged = exchange_axis_s(machine, traffic[t], i);
             if (exchanged > lines) lines = exchanged;
             if (is_even(&algorithm, dimension)) {
-                rings += dimension_busy_s(&algorithm, machine, group, i, more + less, odd);
+                rings += dimension_busy_s(&algorithm, machine, group, i, more + less, overrides);
                 continue;
             }
             double const both = more + less / (dimension->size - 1);
-            double const line = dimension_busy_s(&algorithm, machine, group, i, both, odd);
+            double const line = dimension_busy_s(&algorithm, machine, group, i, both, overrides);
             if (line > lines) lines = line;
         }
     }
@@ -253,7 +253,7 @@ static double arriving_bytes(const struct algorithm *algorithm,
  * switches, links that the plan's algorithm leaves idle could be used by another. */
 static double axis_alone_s(const struct workload_plan *plan, const struct machine *machine,
                            const struct workload_traffic *const *traffic, uint32_t axis,
-                           enum odd_links odd)
+                           enum override_links overrides)
 {
     double longest = 0;
     for (uint32_t t = 0; t < ROOFLINE_GROUPS_MAX; t++) {
@@ -263,7 +263,8 @@ static double axis_alone_s(const struct workload_plan *plan, const struct machin
         if (machine_is_meshed(machine, axis)) algorithm = algorithm_of(traffic[t]->algorithm);
         for (uint32_t i = 0; i < group->dimension_count; i++) {
             if (group->dimension[i].axis != axis) continue;
-            longest = fmax(longest, dimension_busy_s(&algorithm, machine, group, i, bytes, odd));
+            longest =
+                fmax(longest, dimension_busy_s(&algorithm, machine, group, i, bytes, overrides));
             if (group->dimension_count == 1)
                 longest = fmax(longest, exchange_s(machine, traffic[t]));
         }
@@ -275,8 +276,8 @@ static double level_busy_s(const struct workload_plan *plan, const struct machin
                            const struct workload_traffic *const *traffic, uint32_t axis)
 {
     double const together_s = tiers_busy_s(plan, machine, traffic, ROOFLINE_GROUPS_MAX, axis);
-    double const alone_s = axis_alone_s(plan, machine, traffic, axis, ODD_FASTEST);
-    double const slow_s = axis_alone_s(plan, machine, traffic, axis, ODD_ON_RINGS);
+    double const alone_s = axis_alone_s(plan, machine, traffic, axis, OVERRIDES_FASTEST);
+    double const slow_s = axis_alone_s(plan, machine, traffic, axis, OVERRIDES_ON_RINGS);
     return fmax(together_s, fmax(alone_s, slow_s));
 }
 
@@ -378,9 +379,9 @@ static double grid_slow_s(const struct algorithm *algorithm, const struct machin
     double sum = 0;
     for (uint32_t i = 0; i < grid->dimension_count; i++) {
         lines = lines || !is_ring(algorithm, &grid->dimension[i]);
-        sum += dimension_busy_s(algorithm, machine, grid, i, bytes, ODD_SLOWEST);
+        sum += dimension_busy_s(algorithm, machine, grid, i, bytes, OVERRIDES_SLOWEST);
     }
-    return lines ? sum : gather_s(algorithm, machine, grid, bytes, ODD_SLOWEST);
+    return lines ? sum : gather_s(algorithm, machine, grid, bytes, OVERRIDES_SLOWEST);
 }
 
 /* An array goes over the levels one after the other, the outermost first. */
@@ -389,7 +390,7 @@ static double gather_slow_s(const struct algorithm *algorithm, const struct mach
 {
     struct group grid = {.dimension_count = 0};
     double total = 0;
-    if (algorithm->flat) return gather_s(algorithm, machine, group, bytes, ODD_SLOWEST);
+    if (algorithm->flat) return gather_s(algorithm, machine, group, bytes, OVERRIDES_SLOWEST);
     for (uint32_t i = 0; i < group->dimension_count; i++) {
         const struct group_dimension *at = &group->dimension[i];
         if (!at->switched) {
@@ -441,7 +442,7 @@ void roofline_from_counts(const struct workload_plan *plan, const struct machine
     communication(plan, machine, counts, &roofline);
 
     double math_share, hbm_share;
-    unlike_work_shares(machine, mesh, &math_share, &hbm_share);
+    overrides_work_shares(machine, mesh, &math_share, &hbm_share);
     double const hbm_rate = (double)machine->chip.hbm_bytes_per_s * hbm_share;
     roofline.math_s = counts->padded_flop / (roofline.mean_flop_per_s * math_share);
     roofline.vector_collectives_s /= math_share;

@@ -1,8 +1,8 @@
 #include "sim/roofline/roofline_bounds.h"
 
 #include "sim/base/units.h"
+#include "sim/roofline/overrides.h"
 #include "sim/roofline/stages.h"
-#include "sim/roofline/unlike.h"
 #include "sim/roofline/wire.h"
 
 /* Everything after everything else, on the slowest links, with the profile's overheads. The counts
@@ -11,8 +11,8 @@ static double upper(const struct workload_plan *plan, const struct machine *mach
                     const struct mesh *mesh, const struct roofline *roofline)
 {
     double math_share, hbm_share, slowest_math, slowest_hbm;
-    unlike_work_shares(machine, mesh, &math_share, &hbm_share);
-    unlike_slowest_chip(machine, &slowest_math, &slowest_hbm);
+    overrides_work_shares(machine, mesh, &math_share, &hbm_share);
+    overrides_slowest_chip(machine, &slowest_math, &slowest_hbm);
     double total = (roofline->math_s + roofline->vector_s) * (math_share / slowest_math) +
                    roofline->hbm_s * (hbm_share / slowest_hbm) +
                    roofline->counts.compute_count * units_seconds(machine->chip.op_overhead_ps);

@@ -1,7 +1,7 @@
 #include "sim/roofline/stages.h"
 
 #include "sim/base/units.h"
-#include "sim/roofline/unlike.h"
+#include "sim/roofline/overrides.h"
 #include "sim/roofline/wire.h"
 
 /* Neighbours on the grid have a link each way, which strided pipelines share. On a level all that
@@ -13,7 +13,7 @@ static double neighbours_s(const struct machine *machine, const struct group_dim
         return counts->stage_bytes / wire_step_rate(machine, dimension);
     if (dimension->switched) return counts->stage_sent_bytes / wire_step_rate(machine, dimension);
     return dimension->stride * counts->stage_bytes /
-           unlike_fastest_link(machine, dimension->axis, NULL);
+           overrides_fastest_link(machine, dimension->axis, NULL);
 }
 
 void stages_evaluate(const struct machine *machine, const struct workload_counts *counts,
@@ -43,11 +43,13 @@ static double dimension_slow_s(const struct machine *machine, const struct workl
                                const struct group_dimension *dimension)
 {
     int64_t const way_ps =
-        dimension->switched ? wire_level_latency_ps(machine, dimension)
-                            : dimension->stride * unlike_longest_hop_ps(machine, dimension->axis);
+        dimension->switched
+            ? wire_level_latency_ps(machine, dimension)
+            : dimension->stride * overrides_longest_hop_ps(machine, dimension->axis);
     double const links = dimension->switched ? 1 : dimension->stride;
-    double const rate = dimension->switched ? wire_slow_rate(machine, dimension, WIRE_TO_ONE)
-                                            : unlike_slowest_link(machine, dimension->axis, NULL);
+    double const rate = dimension->switched
+                            ? wire_slow_rate(machine, dimension, WIRE_TO_ONE)
+                            : overrides_slowest_link(machine, dimension->axis, NULL);
     return counts->stage_way_bytes * links / rate +
            counts->stage_way_count * units_seconds(way_ps + machine->chip.message_overhead_ps);
 }

@@ -156,7 +156,7 @@ static double most_of(const struct fabric *fabric, enum collective_kind kind)
     return collective_is_rooted(kind) ? fabric->root_most : fabric->most;
 }
 
-/* Every algorithm of every kind; `slow`, if given, is a link unlike the others. */
+/* Every algorithm of every kind; `slow`, if given, is an overridden link. */
 static void run_fabric(const struct fabric *fabric, const struct machine_link_override *slow,
                        uint32_t *walked)
 {

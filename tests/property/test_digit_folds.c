@@ -2,7 +2,7 @@
  * Folds along parts of an axis: groups, units of switches and ranks of a pipeline on random digits
  * of the node axis, several exchanges at once; steps with experts and copies beside stages. Folded
  * and full agree to the picosecond, the fast and the reference queue in every event; and what is
- * told apart by a unit that a group straddles, a queue, a hash or an odd chip is not folded.
+ * told apart by a unit that a group straddles, a queue, a hash or an overridden chip is not folded.
  */
 #include <stdio.h>
 #include <string.h>

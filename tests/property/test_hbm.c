@@ -1,9 +1,9 @@
 /*
  * HBM and the VPU never do more than their rates: over small steps that HBM bounds, on chips of
- * every kind and with odd ones among them, and on such chips with slow vector units, no queue is
- * busy for longer than the step, and no step is below its roofline. The environment variable
- * PODSIM_TEST_HBM says how many are drawn (5000 where there is time), from one seed that is printed
- * (or given as the first argument).
+ * every kind and with overridden ones among them, and on such chips with slow vector units, no
+ * queue is busy for longer than the step, and no step is below its roofline. The environment
+ * variable PODSIM_TEST_HBM says how many are drawn (5000 where there is time), from one seed that
+ * is printed (or given as the first argument).
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -28,7 +28,7 @@ enum {
     TEXT_BYTES = CHIP_BYTES + 2048,
     PART_BYTES = 400,
     ALIKE = 40,
-    ODD = 5
+    OVERRIDES = 5
 };
 
 static uint64_t seed = 1;
@@ -36,10 +36,10 @@ static bool slow_vectors;
 
 #define PICK(...) CASE_PICK(state, __VA_ARGS__)
 
-/* Where chips and links may be odd, and how meshes lie. */
+/* Where chips and links may be overridden, and how meshes lie. */
 struct kind {
     const char *machine;
-    const char *odd[ODD];
+    const char *overrides[OVERRIDES];
     const char *dense[4]; /* Meshes. */
     const char *experts[2];
 };
@@ -109,7 +109,7 @@ static void machine_random(uint64_t *state, bool gpu, const struct kind *kind, c
 {
     const char *chip = gpu ? PICK("a100-sxm", "h100-sxm", "h800-sxm", "b200")
                            : PICK("tpu-v5e", "tpu-v6e", "tpu-v3");
-    const char *odd = kind->odd[case_random(state) % ODD];
+    const char *overrides = kind->overrides[case_random(state) % OVERRIDES];
     const char *profile = PICK("ideal", "ideal", "measured");
     const char *rate = slow_vectors ? PICK("1GFLOP/s", "5GFLOP/s", "20GFLOP/s", "100GFLOP/s",
                                            "400GFLOP/s", "2TFLOP/s")
@@ -117,9 +117,10 @@ static void machine_random(uint64_t *state, bool gpu, const struct kind *kind, c
     char own[CHIP_BYTES];
     (void)snprintf(own, sizeof own, "\"%s\"", chip);
     if (rate != NULL) slow_chip(chip, rate, own);
-    int const length = snprintf(
-        text, CHIP_BYTES + PART_BYTES, "%s,\"profile\":\"%s\"%s%s%s,\"chip\":%s", kind->machine,
-        profile, odd[0] != '\0' ? ",\"chips\":[" : "", odd, odd[0] != '\0' ? "]" : "", own);
+    int const length =
+        snprintf(text, CHIP_BYTES + PART_BYTES, "%s,\"profile\":\"%s\"%s%s%s,\"chip\":%s",
+                 kind->machine, profile, overrides[0] != '\0' ? ",\"chips\":[" : "", overrides,
+                 overrides[0] != '\0' ? "]" : "", own);
     assert_in_range(length, 1, CHIP_BYTES + PART_BYTES - 1);
 }
 

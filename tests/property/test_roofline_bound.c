@@ -15,7 +15,7 @@
 #include "tests/support/play.h"
 #include "tests/support/thin.h"
 
-enum { STEPS = 100, EXCHANGES = 40, FABRICS = 140, PAIRS = 160, SEED = 20240607, ODD = 6 };
+enum { STEPS = 100, EXCHANGES = 40, FABRICS = 140, PAIRS = 160, SEED = 20240607, OVERRIDES = 6 };
 
 #define LENGTH(array) (uint32_t)(sizeof(array) / sizeof *(array))
 
@@ -62,7 +62,7 @@ static void write_scenario(char *text, size_t room)
                     "\"fsdp\":[\"x:4\"],\"tp\":[\"x:2\"]"
                     ", \"order\": [\"fsdp\", \"tp\"]",
                     "\"dp\":[\"x\"]", "\"tp\":[\"x:4\"],\"fsdp\":[\"x:4\"]");
-    static const char *const odd[][ODD] = {
+    static const char *const overrides[][OVERRIDES] = {
         {"", ",\"chips\":[{\"at\":[1],\"math\":0.5}]",
          ",\"links\":[{\"from\":[0],\"to\":[1],\"rate\":\"9GB/s\"}]",
          ",\"links\":[{\"from\":[1],\"to\":[2],\"rate\":\"900GB/s\"}]",
@@ -87,7 +87,7 @@ static void write_scenario(char *text, size_t room)
     static const uint32_t tokens[] = {15360, 61440, 245760, 983040};
     const char *chip = axes == 3 ? PICK("tpu-v5p", "tpu-v4p") : PICK("tpu-v5e", "tpu-v6e");
     const char *profile = PICK("ideal", "measured"), *wrap = PICK("true", "false");
-    const char *override = odd[axes - 1][draw(ODD)];
+    const char *override = overrides[axes - 1][draw(OVERRIDES)];
     uint32_t const batch = tokens[draw(4)];
     const char *remat = PICK("none", "norms", "block", "big_matmuls", "layer");
     const char *accumulate = PICK("1", "2"), *gather = PICK("block", "tensor", "layer");
@@ -281,7 +281,8 @@ static bool check_step(const char *text, const char *arbitration, struct error *
         bool const alike = machine->chip_override_count == 0 && strstr(text, "\"pp\"") == NULL;
         if (alike && (mxu_s * rounding < roofline->math_s || mxu_s > roofline->math_s * (1 + 1e-6)))
             fail_msg("the mxu works %.9g s, not %.9g s: %s", mxu_s, roofline->math_s, text);
-        /* Odd links and strided parts are not what the shares of several axes are solved for. */
+        /* Overridden links and strided parts are not what the shares of several axes are solved
+         * for. */
         bool const even = machine->link_override_count == 0 && strstr(text, "y:2") == NULL;
         for (uint32_t axis = 0; even && axis < machine->grid_axis_count; axis++) {
             int64_t busy_ps = trace->link[2 * axis].busy_ps;

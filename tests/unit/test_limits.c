@@ -247,7 +247,7 @@ static void numbers_of_a_chip_have_limits(void **state)
     }
 }
 
-/* Lists of odd links and chips, as long as they may be and by one longer. */
+/* Lists of overridden links and chips, as long as they may be and by one longer. */
 static void lists_have_limits(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /*
- * Overlap, contention and oddities come out of queues: two collectives on different axes do not
+ * Overlap, contention and overrides come out of queues: two collectives on different axes do not
  * feel each other, on one axis they share it; a slow chip or link holds up whom it must, and no
  * one else; what folds is exact.
  */
@@ -94,7 +94,7 @@ static void layers_open(struct scene *scene, uint32_t x, uint32_t y, uint32_t z)
     scene_need(scene, reduce, matmul, 0);
 }
 
-static void odd_chips_and_links_unfold_what_they_must_and_stay_exact(void **state)
+static void overridden_chips_and_links_unfold_what_they_must_and_stay_exact(void **state)
 {
     (void)state;
     static const struct machine_chip_override chips[] = {
@@ -102,25 +102,25 @@ static void odd_chips_and_links_unfold_what_they_must_and_stay_exact(void **stat
         {.at = {1, 2, 3}, .math_ppm = 700000, .hbm_ppm = 1000000}};
     static const struct machine_link_override link = {
         .from = {0, 0, 0}, .to = {1, 0, 0}, .bytes_per_s = UINT64_C(45000000000)};
-    for (uint32_t odd = 0; odd < 4; odd++) {
+    for (uint32_t overrides = 0; overrides < 4; overrides++) {
         struct scene scene;
         layers_open(&scene, 4, 4, 4);
         int64_t const even_ps = scene_run(&scene, 6, false, false).step_ps;
-        if (odd == 1 || odd == 2) {
-            scene.machine.chips = &chips[odd - 1];
+        if (overrides == 1 || overrides == 2) {
+            scene.machine.chips = &chips[overrides - 1];
             scene.machine.chip_override_count = 1;
-        } else if (odd == 3) {
+        } else if (overrides == 3) {
             scene.machine.links = &link;
             scene.machine.link_override_count = 1;
         }
         struct trace const folded = scene_run(&scene, 6, false, false);
         struct trace const full = scene_run(&scene, 6, true, false);
         static const uint64_t replayed[] = {1, 4, 64, 64};
-        assert_int_equal(folded.chips_replayed, replayed[odd]);
+        assert_int_equal(folded.chips_replayed, replayed[overrides]);
         assert_int_equal(full.chips_replayed, 64);
         assert_int_equal(folded.step_ps, full.step_ps);
         assert_int_equal(folded.exposed_ps, full.exposed_ps);
-        if (odd == 0)
+        if (overrides == 0)
             assert_int_equal(folded.step_ps, even_ps);
         else
             assert_true(folded.step_ps > even_ps);
@@ -276,7 +276,7 @@ int main(void)
         cmocka_unit_test(collectives_on_different_axes_overlap_fully),
         cmocka_unit_test(collectives_on_one_axis_share_it),
         cmocka_unit_test(point_to_point_pays_every_hop_and_cuts_through),
-        cmocka_unit_test(odd_chips_and_links_unfold_what_they_must_and_stay_exact),
+        cmocka_unit_test(overridden_chips_and_links_unfold_what_they_must_and_stay_exact),
         cmocka_unit_test(both_queues_print_the_same_digest),
         cmocka_unit_test(the_records_of_a_chip_are_the_same_folded_and_full),
         cmocka_unit_test(a_chunked_gather_feeds_its_matmul_as_it_arrives),

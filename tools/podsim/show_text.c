@@ -128,8 +128,8 @@ static void add_coordinates(struct text *text, const struct machine *machine, co
 static void add_overrides(struct text *text, const struct machine *machine)
 {
     if (machine->link_override_count != 0)
-        text_add(text, "\n%u link%s unlike the others\n", machine->link_override_count,
-                 machine->link_override_count == 1 ? " is" : "s are");
+        text_add(text, "\n%u overridden link%s\n", machine->link_override_count,
+                 machine->link_override_count == 1 ? "" : "s");
     for (uint32_t i = 0; i < machine->link_override_count && i < OVERRIDES_SHOWN_MAX; i++) {
         const struct machine_link_override *link = &machine->links[i];
         uint32_t const port = machine_port_between(machine, link->from, link->to);
@@ -146,7 +146,7 @@ static void add_overrides(struct text *text, const struct machine *machine)
         text_add(text, "%s, %s\n", quantity_text_rate(rate, (double)bytes_per_s, "B/s"),
                  quantity_text_seconds(latency, units_seconds(latency_ps)));
     }
-    if (machine->chip_override_count != 0) text_add(text, "\nchips unlike the others\n");
+    if (machine->chip_override_count != 0) text_add(text, "\noverridden chips\n");
     for (uint32_t i = 0; i < machine->chip_override_count && i < OVERRIDES_SHOWN_MAX; i++) {
         const struct machine_chip_override *chip = &machine->chips[i];
         text_add(text, "  ");

@@ -74,7 +74,7 @@ static void an_offer_is_the_nearest_or_what_there_is(void **state)
     assert_string_equal(name_offer("nic_rate", keys, "; is it ", "?", "; ask").text, "; ask");
     assert_string_equal(name_offer("nic_rate", none, "; is it ", "?", NULL).text, "");
     /* Those that have no room are counted. */
-    static char many[200][12];
+    static char many[200][16];
     const char *list[201] = {NULL};
     for (int i = 0; i < 200; i++) {
         (void)snprintf(many[i], sizeof many[i], "name%d", i);

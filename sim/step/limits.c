@@ -34,11 +34,7 @@ enum status limits_format_check(const struct local *local, struct error *reterr)
     const struct workload_formats *formats = &local->plan->formats;
     const struct chip *chip = &local->machine->chip;
     STATUS_TRY(rate_check(chip, formats->activations, "/workload/formats/activations", reterr));
-    STATUS_TRY(rate_check(chip, formats->matmuls, "/workload/formats/matmuls", reterr));
-    if (formats->dispatch != formats->activations && local->mesh->axis[MESH_EP].size == 1)
-        return error_set(reterr, STATUS_INVALID, "/workload/formats/dispatch",
-                         "no tokens travel to experts: the mesh has no ep of two ranks or more");
-    return STATUS_OK;
+    return rate_check(chip, formats->matmuls, "/workload/formats/matmuls", reterr);
 }
 
 static enum status below(units_wide amount, const char *what, struct error *reterr)

@@ -8,8 +8,7 @@
 #include "sim/base/status.h"
 #include "sim/step/local.h"
 
-/* The chip must have a rate for matmuls of linear layers and for all others; and what is said of
- * tokens on their way to experts needs some that go there. */
+/* The chip must have a rate for matmuls of linear layers and for all others. */
 enum status limits_format_check(const struct local *local, struct error *reterr);
 
 /* FLOP and bytes of a part of the model, and what a chip's ops take in all: below 2^62. Once all

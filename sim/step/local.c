@@ -3,12 +3,11 @@
 #include <string.h>
 
 #include "sim/base/counted.h"
-#include "sim/base/name.h"
 #include "sim/base/units.h"
 #include "sim/schedule/schedule.h"
 #include "sim/step/limits.h"
 #include "sim/step/nearest.h"
-#include "sim/step/overheads.h"
+#include "sim/step/refusals.h"
 #include "sim/step/stages.h"
 
 enum { LAYERS_MAX = 30000 }; /* A need names a slot by a 16-bit offset, at most layers + 2 back. */
@@ -45,29 +44,6 @@ static uint32_t letter_add(struct local *local, char letter, uint32_t size)
     return 1u << axis;
 }
 
-static enum status zero_check(const struct local *local, struct error *reterr)
-{
-    uint32_t const zero = local->plan->zero;
-    const struct mesh *mesh = local->mesh;
-    if (zero > 3)
-        return error_set(reterr, STATUS_INVALID, "/workload/zero", "stage %u is above 3", zero);
-    if (zero == 0) return STATUS_OK;
-    if (!mesh->present[MESH_DP] && !mesh->present[MESH_EP] && !mesh->present[MESH_CP]) {
-        return error_set(reterr, STATUS_INVALID, "/workload/zero",
-                         "zero is a stage of dp, which the mesh does not have (fsdp is stage 3)");
-    }
-    if (mesh->present[MESH_FSDP]) {
-        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/zero",
-                         "zero %u with fsdp is not modelled: dp replicates the shards of fsdp",
-                         zero);
-    }
-    if (zero == 3 && mesh->axis[MESH_EP].size * mesh->axis[MESH_CP].size > 1) {
-        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/zero",
-                         "zero 3 with ep or cp is not modelled; fsdp with them is");
-    }
-    return STATUS_OK;
-}
-
 static const char *replica_name(const struct mesh *mesh)
 {
     static const char *const names[] = {"dp", "dp",    "ep",    "dp,ep",
@@ -95,7 +71,6 @@ static enum status ranks_build(struct local *local, struct error *reterr)
     uint32_t const fsdp = mesh->axis[MESH_FSDP].size;
     uint32_t const replicas =
         mesh->axis[MESH_DP].size * mesh->axis[MESH_EP].size * mesh->axis[MESH_CP].size;
-    STATUS_TRY(zero_check(local, reterr));
     STATUS_TRY(mesh_union(mesh, local->machine, 1u << MESH_DP | 1u << MESH_EP | 1u << MESH_CP,
                           "/mesh", &local->replica_group, reterr));
     local->replica_name = replica_name(mesh);
@@ -112,10 +87,6 @@ static enum status ranks_build(struct local *local, struct error *reterr)
     local->gradients_resident = plan->accumulate > 1;
     /* What a reduction leaves on this chip must be the accumulator, or it has to wait. */
     local->reduce_last = local->replicas > 1 && plan->zero <= 1;
-    if (plan->regather != WORKLOAD_REGATHER_MICROBATCH && local->pp > 1 && local->shards == 1)
-        return error_set(reterr, STATUS_INVALID, "/workload/regather",
-                         "no weights are gathered: they are not split over fsdp, nor over dp with "
-                         "zero 3");
     local->reduce_once = reduces_once(local);
     if (local->reduce_once) {
         local->reduce_last = true;
@@ -126,68 +97,6 @@ static enum status ranks_build(struct local *local, struct error *reterr)
     local->axis_z = beside ? letter_add(local, 'Z', replicas) : 0;
     local->axis_x = letter_add(local, 'X', beside ? fsdp : local->data);
     local->axis_y = letter_add(local, 'Y', local->tp);
-    return STATUS_OK;
-}
-
-/* How ranks of cp share sequences, of a mesh without any. */
-static enum status unshared_check(const struct local *local, struct error *reterr)
-{
-    static const char reason[] = "the mesh has no cp whose ranks could share a sequence";
-    if (local->mesh->present[MESH_CP]) return STATUS_OK;
-    if (local->plan->context != WORKLOAD_CONTEXT_RING)
-        return error_set(reterr, STATUS_INVALID, "/workload/context", "%s", reason);
-    if (local->plan->context_order != WORKLOAD_CONTEXT_ZIGZAG)
-        return error_set(reterr, STATUS_INVALID, "/workload/context_order", "%s", reason);
-    return STATUS_OK;
-}
-
-/* Keeping what tp gathers, where nothing is gathered for later or all is kept with either. */
-static enum status tp_inputs_check(const struct local *local, struct error *reterr)
-{
-    static const char where[] = "/workload/tp_inputs";
-    if (local->plan->tp_inputs == WORKLOAD_TP_INPUTS_SHARDS) return STATUS_OK;
-    if (!local->mesh->present[MESH_TP])
-        return error_set(reterr, STATUS_INVALID, where,
-                         "the mesh has no tp that would gather an input");
-    if (!local_is_llama(local))
-        return error_set(reterr, STATUS_INVALID, where,
-                         "%s has no norms; it keeps its input whole without the key",
-                         local->plan->model.name);
-    if (local->plan->remat != WORKLOAD_REMAT_NONE)
-        return error_set(reterr, STATUS_INVALID, where,
-                         "the gathered input is kept with remat \"none\" alone; any other gathers "
-                         "it again");
-    return STATUS_OK;
-}
-
-/* Mesh axes that this model or this version has no use for, and policies of axes that are not
- * there. */
-static enum status roles_check(const struct local *local, struct error *reterr)
-{
-    const struct mesh *mesh = local->mesh;
-    if (mesh->present[MESH_EP] && !model_has_experts(&local->plan->model))
-        return error_set(reterr, STATUS_UNSUPPORTED, "/mesh/ep",
-                         "%s has no experts that could be split over ep", local->plan->model.name);
-    if (mesh->present[MESH_CP] && !local_is_llama(local))
-        return error_set(reterr, STATUS_UNSUPPORTED, "/mesh/cp",
-                         "%s has no attention, so no sequences that cp could split; dp splits "
-                         "its tokens",
-                         local->plan->model.name);
-    STATUS_TRY(unshared_check(local, reterr));
-    STATUS_TRY(tp_inputs_check(local, reterr));
-    if (mesh->axis[MESH_PP].size > 1) return STATUS_OK;
-    bool const one = mesh->present[MESH_PP]; /* Which the default is right for. */
-    if (local->plan->regather != WORKLOAD_REGATHER_MICROBATCH)
-        return error_set(reterr, STATUS_INVALID, "/workload/regather",
-                         "the mesh has no pp; without stages each microbatch gathers");
-    bool const plain = one && local->plan->schedule != NULL &&
-                       name_same(local->plan->schedule, WORKLOAD_SCHEDULE_DEFAULT);
-    if ((local->plan->schedule != NULL && !plain) || local->plan->schedule_given != NULL)
-        return error_set(reterr, STATUS_INVALID, "/workload/schedule",
-                         "the mesh has no pp whose stages it could schedule");
-    if (local->plan->layout != NULL)
-        return error_set(reterr, STATUS_INVALID, "/workload/layout",
-                         "the mesh has no pp whose stages it could lay out");
     return STATUS_OK;
 }
 
@@ -204,6 +113,19 @@ static void heads_split(struct local *local)
     local->kv_heads = padded >= tp ? padded / tp : 1;
     local->kv_holders = padded >= tp ? 1 : (uint32_t)(tp / padded);
     local->heads = local->kv_heads * units_ceil_divide(group, local->kv_holders);
+}
+
+/* Each rank of tp projects all of its tokens down, for what comes out is small compared with its
+ * heads. So each has the part of the gradients that its heads give, as holders of a KV head have.
+ */
+static void latent_build(struct local *local)
+{
+    const struct model_latent *latent = &local->plan->model.latent;
+    if (!local_is_latent(local)) return;
+    local->latent_normed = latent->query_rank + latent->kv_rank;
+    local->latent_columns = model_latent_columns(&local->plan->model);
+    local->partial_ranks = local->tp;
+    local->partial_elements = local->width * local->latent_columns + local->latent_normed;
 }
 
 static enum status heads_build(struct local *local, struct error *reterr)
@@ -226,50 +148,13 @@ static enum status heads_build(struct local *local, struct error *reterr)
         (local->heads + local->kv_heads) * local->head_width + local->kv_heads * local->value_width;
     local->partial_ranks = local->kv_holders;
     local->partial_elements = 2 * local->width * local->kv_heads * local->head_width;
-    local_latent_build(local);
+    latent_build(local);
     if (local->partial_ranks > 1) {
         STATUS_TRY(mesh_subgroup(local->mesh, local->machine, MESH_TP, local->partial_ranks,
                                  "/mesh/tp", &local->kv_group, reterr));
     }
     local->vocabulary = units_ceil_divide(model->vocabulary, tp);
     return STATUS_OK;
-}
-
-/* Whole sequences on each rank; or equal parts of them, where ranks are no divisor of sequences. */
-static enum status sequences_build(struct local *local, struct error *reterr)
-{
-    const struct workload_plan *plan = local->plan;
-    uint64_t const tokens = plan->batch_tokens / plan->accumulate;
-    char nearest[NEAREST_TEXT_BYTES];
-    uint64_t const sequences = tokens / plan->sequence_length;
-    if (tokens % plan->sequence_length != 0) {
-        return error_set(reterr, STATUS_INVALID, "/workload/sequence_length",
-                         "a microbatch has %s, which are not whole sequences of %llu; the "
-                         "nearest batch_tokens that fit: %s",
-                         counted(tokens, "token").text, (unsigned long long)plan->sequence_length,
-                         nearest_batch(local, nearest));
-    }
-    enum mesh_role role = MESH_FSDP;
-    bool const split = nearest_sequences_split(local, sequences, &local->sequence_parts, &role);
-    if (local->cp == 1 && !split) {
-        return error_set(reterr, STATUS_INVALID, "/workload/batch_tokens",
-                         "%s of %s cannot be split evenly over %s "
-                         "(dp, fsdp, ep and cp together): %u would share each, and only neighbours "
-                         "along fsdp or "
-                         "along dp do; the nearest batch_tokens that fit: %s",
-                         counted(sequences, "sequence").text,
-                         counted(plan->sequence_length, "token").text,
-                         counted(local->data, "data rank").text, local->sequence_parts,
-                         nearest_batch(local, nearest));
-    }
-    local->keys = plan->sequence_length;
-    if (local->cp > 1) return local_context_build(local, reterr);
-    STATUS_TRY(local_latent_sequences_check(local, reterr));
-    local->sequences = sequences * local->sequence_parts / local->data;
-    local->queries = local->keys / local->sequence_parts;
-    if (local->sequence_parts == 1) return STATUS_OK;
-    return mesh_subgroup(local->mesh, local->machine, role, local->sequence_parts,
-                         "/workload/batch_tokens", &local->sequence_group, reterr);
 }
 
 static enum status model_check(const struct local *local, struct error *reterr)
@@ -285,36 +170,9 @@ static enum status model_check(const struct local *local, struct error *reterr)
                          "an MLP has 2 matrices, or 3 when it is gated, not %llu",
                          (unsigned long long)model->matrices);
     }
-    STATUS_TRY(local_latent_check(local, reterr));
-    STATUS_TRY(local_predictors_check(local, reterr));
-    if (model->kind == MODEL_MLP && local->plan->attention != WORKLOAD_ATTENTION_FULL) {
-        return error_set(reterr, STATUS_INVALID, "/workload/attention",
-                         "the bare MLP has no attention that could be causal");
-    }
     if (local->plan->prefetch_layers > LAYERS_MAX) {
         return error_set(reterr, STATUS_LIMIT, "/run/prefetch_layers", "%u is above %d",
                          local->plan->prefetch_layers, LAYERS_MAX);
-    }
-    return STATUS_OK;
-}
-
-static enum status offload_check(const struct local *local, struct error *reterr)
-{
-    if (local->plan->offload == WORKLOAD_OFFLOAD_NONE) return STATUS_OK;
-    if (model_has_experts(&local->plan->model) || workload_predictors(local->plan) != 0) {
-        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/offload",
-                         "nothing is offloaded from layers with experts, nor with multi-token "
-                         "prediction, in this version");
-    }
-    if (local->machine->host.bytes_per_s == 0) {
-        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/offload",
-                         "%s has no link to a host whose memory could keep anything",
-                         local->machine->chip.title);
-    }
-    if (local_offloads_activations(local) && local->plan->model.layers < 2) {
-        return error_set(reterr, STATUS_INVALID, "/workload/offload",
-                         "the last layer keeps its activations on the chip, so a model of one "
-                         "layer has none to offload; \"optimizer\" can be");
     }
     return STATUS_OK;
 }
@@ -357,16 +215,10 @@ static enum status widths_build(struct local *local, struct error *reterr)
     uint64_t share = 0;
     local->width = plan->model.width;
     local->mlp_columns = units_ceil_divide(plan->model.mlp_width, local->tp);
-    if (plan->accumulate == 0) {
-        return error_set(reterr, STATUS_INVALID, "/workload/accumulate", "0 microbatches");
-    }
     if (local_is_llama(local)) {
         STATUS_TRY(heads_build(local, reterr));
-        if (plan->sequence_length == 0)
-            return error_set(reterr, STATUS_INVALID, "/workload/sequence_length", "0 tokens");
         STATUS_TRY(local_context_check(local, reterr));
     }
-    twins_build(local);
     STATUS_TRY(local_stages_check(local, reterr));
     STATUS_TRY(tokens_build(local, reterr));
     bool const by_tokens = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
@@ -404,27 +256,45 @@ static void vectors_build(struct local *local)
     local->tied = model->tied && local->pp == 1;
 }
 
+/* Layers that attend to a window; where sequences fit it they are as any other. */
+static void windows_build(struct local *local)
+{
+    const struct model *model = &local->plan->model;
+    local->window_layers = model_window_layers(model, local->plan->sequence_length);
+    for (uint64_t layer = 1; layer < model->layers && local->window_layers != 0; layer++)
+        local->window_turns +=
+            model_layer_is_windowed(model, layer) != model_layer_is_windowed(model, layer - 1);
+}
+
+/* A module joins two arrays, each normed, to one of D, and ends in a norm. */
+static enum status predictors_build(struct local *local, struct error *reterr)
+{
+    uint64_t columns = 0;
+    local->predictors = workload_predictors(local->plan);
+    if (local->predictors == 0) return STATUS_OK;
+    STATUS_TRY(local_divide(local->width, local->tp, "/mesh/tp", "the model's width D",
+                            "ranks of tp", &columns, reterr));
+    local->predictor_elements = 2 * local->width * columns + 3 * local->norm_elements;
+    return STATUS_OK;
+}
+
 enum status local_build(const struct workload_plan *plan, const struct machine *machine,
                         const struct mesh *mesh, struct local *ret_local, struct error *reterr)
 {
     struct local local = {.plan = plan, .machine = machine, .mesh = mesh, .kv_holders = 1};
     local.sequence_parts = local.partial_ranks = 1;
     STATUS_TRY(model_check(&local, reterr));
-    STATUS_TRY(offload_check(&local, reterr));
-    STATUS_TRY(limits_format_check(&local, reterr));
-    STATUS_TRY(roles_check(&local, reterr));
     STATUS_TRY(ranks_build(&local, reterr));
-    STATUS_TRY(overheads_check(&local, reterr));
+    twins_build(&local);
+    STATUS_TRY(refusals_check(&local, reterr));
+    STATUS_TRY(limits_format_check(&local, reterr));
     STATUS_TRY(widths_build(&local, reterr));
     if (local_is_llama(&local)) {
-        STATUS_TRY(sequences_build(&local, reterr));
-        STATUS_TRY(local_window_check(&local, reterr));
-        local_attention_build(&local);
-        local_window_build(&local);
+        STATUS_TRY(local_sequences_build(&local, reterr));
+        windows_build(&local);
         vectors_build(&local);
-        STATUS_TRY(local_predictors_build(&local, reterr));
+        STATUS_TRY(predictors_build(&local, reterr));
     }
-    STATUS_TRY(local_scores_check(&local, reterr));
     if (model_has_experts(&plan->model)) STATUS_TRY(local_experts_build(&local, reterr));
     STATUS_TRY(limits_sizes_check(&local, reterr));
     local_units_build(&local);

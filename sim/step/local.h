@@ -116,7 +116,7 @@ struct local {
     uint64_t attention_vectors;   /* Of a layer's attention, what is in no matrix and not its norm.
                                    */
     uint64_t mlp_vectors;         /* The same of its MLP. */
-    uint64_t predictors;          /* Modules that predict further tokens (local_predictors.c), */
+    uint64_t predictors;          /* Modules that predict further tokens , */
     uint64_t predictor_elements;  /* and of each what is neither its layer nor shared. */
     bool predictors_apart;        /* They lie on another stage than the head. */
     bool tied;                    /* Embedding and head are one array here. */
@@ -132,11 +132,9 @@ static inline bool local_gathers_next(const struct local *local)
            (local->plan->zero == 1 || local->plan->zero == 2);
 }
 
-/* Sequences that ranks of cp share, and what each of them attends with (local_context.c). Without
- * cp the latter only. */
-enum status local_context_check(struct local *local, struct error *reterr);
-enum status local_context_build(struct local *local, struct error *reterr);
-void local_attention_build(struct local *local);
+/* How sequences lie on ranks (sequences.c): what cp has to divide, whatever the batch; and all. */
+enum status local_context_check(const struct local *local, struct error *reterr);
+enum status local_sequences_build(struct local *local, struct error *reterr);
 
 static inline bool local_rings(const struct local *local)
 {
@@ -149,18 +147,10 @@ static inline bool local_turns(const struct local *local)
     return local->cp > 1 && local->plan->context == WORKLOAD_CONTEXT_ULYSSES;
 }
 
-/* Latent attention (local_latent.c): what is not modelled of it or with it, and its columns. */
-enum status local_latent_check(const struct local *local, struct error *reterr);
-enum status local_latent_sequences_check(const struct local *local, struct error *reterr);
-void local_latent_build(struct local *local);
-
 static inline bool local_is_latent(const struct local *local)
 {
     return local->plan->model.latent.kv_rank != 0;
 }
-
-/* Attention without fusing (local_scores.c): what is not modelled with it. */
-enum status local_scores_check(const struct local *local, struct error *reterr);
 
 /* Whether scores lie in HBM. */
 static inline bool local_is_unfused(const struct local *local)
@@ -168,18 +158,10 @@ static inline bool local_is_unfused(const struct local *local)
     return local->plan->attention_kernel != WORKLOAD_KERNEL_FLASH;
 }
 
-/* Layers that attend to a window of keys (local_window.c). */
-enum status local_window_check(const struct local *local, struct error *reterr);
-void local_window_build(struct local *local);
-
 static inline bool local_layer_is_windowed(const struct local *local, uint64_t layer)
 {
     return local->window_layers != 0 && model_layer_is_windowed(&local->plan->model, layer);
 }
-
-/* Modules that predict further tokens: what they are not modelled with, and their weights. */
-enum status local_predictors_check(const struct local *local, struct error *reterr);
-enum status local_predictors_build(struct local *local, struct error *reterr);
 
 /* Refuses what does not divide, with the nearest amounts that would. */
 enum status local_divide(uint64_t amount, uint64_t by, const char *where, const char *what,

@@ -50,28 +50,8 @@ static enum status crossing_build(struct local *local, struct error *reterr)
 bool local_experts_drawn(const struct local *local)
 {
     const struct workload_plan *plan = local->plan;
-    return plan->routing_skew_ppm != 0 && (local->experts.ranks > 1 || plan->capacity_ppm != 0);
-}
-
-static enum status drawn_check(const struct local *local, struct error *reterr)
-{
-    static const char where[] = "/workload/routing_skew";
-    const struct group *group = &local->mesh->axis[MESH_EP].group;
-    if (local->plan->model.experts.groups != 0)
-        return error_set(reterr, STATUS_UNSUPPORTED, where,
-                         "a skew is not modelled where a token's experts are in few groups of "
-                         "them");
-    uint32_t switched = 0;
-    for (uint32_t d = 0; d < group->dimension_count; d++) switched += group->dimension[d].switched;
-    if (switched == group->dimension_count) return STATUS_OK;
-    if (switched > 0)
-        return error_set(reterr, STATUS_UNSUPPORTED, where,
-                         "a skew is modelled where switches alone or links of a grid alone join "
-                         "the ranks of ep, and here both do");
-    if (machine_is_twisted(local->machine))
-        return error_set(reterr, STATUS_UNSUPPORTED, where,
-                         "a skew is modelled on tori that are not twisted");
-    return STATUS_OK;
+    bool const spread = local->mesh->axis[MESH_EP].size > 1;
+    return plan->routing_skew_ppm != 0 && (spread || plan->capacity_ppm != 0);
 }
 
 /* One microbatch is drawn, and all draw alike. */
@@ -113,7 +93,6 @@ static enum status loads_build(struct local *local, struct error *reterr)
     const struct group *group = &local->mesh->axis[MESH_EP].group;
     uint64_t const capacity = local->plan->capacity_ppm == 0 ? 0 : experts->rows;
     struct routing_load load;
-    STATUS_TRY(drawn_check(local, reterr));
     experts->drawn = (struct plan_ragged){
         .expert_count = (uint32_t)model->count,
         .top_k = (uint32_t)model->top_k,

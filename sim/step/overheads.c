@@ -117,23 +117,6 @@ enum workload_memory workload_memory(const struct workload_plan *plan,
     return measured ? WORKLOAD_MEMORY_FRAMEWORK : WORKLOAD_MEMORY_BOOK;
 }
 
-enum status overheads_check(const struct local *local, struct error *reterr)
-{
-    if (!overheads_count(local) && local->plan->formats.main_gradients != FORMAT_FP32)
-        return error_set(reterr, STATUS_INVALID, "/workload/formats/main_gradients",
-                         "\"memory\": \"book\" has no main gradients; its gradients lie in the "
-                         "format of \"gradients\"");
-    if (overheads_of_fsdp(local) && local->plan->formats.main_gradients != FORMAT_FP32)
-        return error_set(reterr, STATUS_INVALID, "/workload/formats/main_gradients",
-                         "FSDP keeps gradients in the format of its shards, which is fp32; what it "
-                         "reduces has the format of \"gradients\"");
-    if (!overheads_count(local) || local->machine->chip.kind == CHIP_GPU) return STATUS_OK;
-    return error_set(reterr, STATUS_UNSUPPORTED, "/workload/memory",
-                     "\"framework\" counts what Megatron-LM and PyTorch hold on GPUs; for %s there "
-                     "is \"book\"",
-                     local->machine->chip.title);
-}
-
 bool overheads_count(const struct local *local)
 {
     return workload_memory(local->plan, local->machine) == WORKLOAD_MEMORY_FRAMEWORK;

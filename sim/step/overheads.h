@@ -29,9 +29,6 @@ struct overhead {
 /* The row of a kind of memory; NULL: it is none of these. */
 const struct overhead *overhead_of(enum program_memory memory);
 
-/* Refused: frameworks' bytes of a machine that is no GPU. */
-enum status overheads_check(const struct local *local, struct error *reterr);
-
 /* Whether the step is counted as frameworks hold it; and as which of the two. */
 bool overheads_count(const struct local *local);
 bool overheads_of_fsdp(const struct local *local);

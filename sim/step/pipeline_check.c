@@ -2,19 +2,6 @@
 #include "sim/base/arena.h"
 #include "sim/step/pipeline.h"
 
-static enum status mesh_check(const struct local *local, struct error *reterr)
-{
-    STATUS_TRY(mesh_stages_check(local->mesh, reterr));
-    if (local->mesh->axis[MESH_PP].group.dimension_count > 1 && local->copies > 1)
-        return error_set(reterr, STATUS_UNSUPPORTED, "/mesh/pp",
-                         "stages over two axes of the machine are not modelled for schedules that "
-                         "lay each stage on two ranks; name one axis or a part of one");
-    if (local->plan->offload != WORKLOAD_OFFLOAD_NONE)
-        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/offload",
-                         "nothing is offloaded from pipeline stages in this version");
-    return STATUS_OK;
-}
-
 /* Both ends of a model that ties them on one rank, or elsewhere than the first and `twin_rank`. */
 static enum status twins_check(const struct local *local, const struct schedule *schedule,
                                uint32_t twin_rank, struct error *reterr)
@@ -60,7 +47,7 @@ static enum status places_check(struct arena *arena, const struct local *local,
 enum status local_stages_check(const struct local *local, struct error *reterr)
 {
     if (local->pp == 1) return STATUS_OK;
-    STATUS_TRY(mesh_check(local, reterr));
+    STATUS_TRY(mesh_stages_check(local->mesh, reterr));
     struct arena *arena = arena_create(0);
     if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for stages");
     enum status const status = places_check(arena, local, reterr);

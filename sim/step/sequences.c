@@ -1,5 +1,6 @@
 /*
- * Sequences that ranks of cp share: what must divide, and with what each rank attends.
+ * Sequences: whole ones on each rank, or some that ranks share; what must divide, and with what
+ * each rank attends.
  *
  * With causal attention a query has as many keys as stand before it and itself. In zigzag order
  * rank r of n holds parts r and 2n-1-r of 2n, so that the rank's first query and its last have T+1
@@ -13,6 +14,7 @@
 #include "sim/base/units.h"
 #include "sim/step/local.h"
 #include "sim/step/nearest.h"
+#include "sim/step/refusals.h"
 
 static bool orders_causally(const struct local *local)
 {
@@ -52,34 +54,13 @@ static enum status turn_check(const struct local *local, struct error *reterr)
                      (unsigned long long)below, more);
 }
 
-/* Keys go to the next rank each time, the last one's to the first. */
-static enum status ring_find(struct local *local, struct error *reterr)
-{
-    const struct group *group = &local->mesh->axis[MESH_CP].group;
-    const struct group_dimension *dimension = &group->dimension[0];
-    if (group->dimension_count > 1)
-        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/context",
-                         "\"ring\" goes round one axis of the machine, and cp lies on %u; "
-                         "\"all_gather\" and \"ulysses\" go over several",
-                         group->dimension_count);
-    bool const two = dimension->size == 2; /* Each is next to the other, on a line too. */
-    if (!dimension->ring && !dimension->switched && !two)
-        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/context",
-                         "\"ring\" needs an axis that closes, and the %u ranks of cp along %s are "
-                         "a line; \"all_gather\" and \"ulysses\" go over lines",
-                         dimension->size, dimension->name);
-    local->ring_name = dimension->switched ? "ring" : dimension->ring ? "ring-one-way" : "line";
-    return STATUS_OK;
-}
-
-enum status local_context_check(struct local *local, struct error *reterr)
+enum status local_context_check(const struct local *local, struct error *reterr)
 {
     const struct workload_plan *plan = local->plan;
     uint64_t const parts = parts_of(local);
     char nearest[NEAREST_TEXT_BYTES];
     if (local->cp == 1) return STATUS_OK;
     if (local_turns(local)) STATUS_TRY(turn_check(local, reterr));
-    if (local_rings(local)) STATUS_TRY(ring_find(local, reterr));
     if (plan->sequence_length % parts == 0) return STATUS_OK;
     return error_set(reterr, STATUS_INVALID, "/workload/sequence_length",
                      "%llu tokens cannot be cut into %llu equal parts, %s for each of %u ranks of "
@@ -89,7 +70,7 @@ enum status local_context_check(struct local *local, struct error *reterr)
                      nearest_multiples(plan->sequence_length, parts, nearest));
 }
 
-enum status local_context_build(struct local *local, struct error *reterr)
+static enum status shared_build(struct local *local, struct error *reterr)
 {
     const struct workload_plan *plan = local->plan;
     uint64_t const sequences = plan->batch_tokens / plan->accumulate / plan->sequence_length;
@@ -111,11 +92,14 @@ enum status local_context_build(struct local *local, struct error *reterr)
     return STATUS_OK;
 }
 
-void local_attention_build(struct local *local)
+static void attention_build(struct local *local)
 {
     bool const last_has_most = local->cp > 1 && orders_causally(local) &&
                                local->plan->context_order == WORKLOAD_CONTEXT_CONTIGUOUS;
     uint64_t const columns = 2 * local->sequences * local->head_width;
+    const struct group_dimension *dimension = &local->mesh->axis[MESH_CP].group.dimension[0];
+    if (local_rings(local)) /* Keys go to the next rank each time, the last one's to the first. */
+        local->ring_name = dimension->switched ? "ring" : dimension->ring ? "ring-one-way" : "line";
     local->key_pairs = last_has_most ? 2 * local->keys - local->queries + 1 : local->keys + 1;
     local->attention_queries = local->queries;
     local->attention_heads = local->heads;
@@ -131,4 +115,46 @@ void local_attention_build(struct local *local)
     } else if (!local_rings(local)) {
         local->kv_kept_elements = columns * (local->keys - local->queries) * local->kv_heads;
     }
+}
+
+/* Whole sequences on each rank; or equal parts of them, where ranks are no divisor of sequences. */
+enum status local_sequences_build(struct local *local, struct error *reterr)
+{
+    const struct workload_plan *plan = local->plan;
+    uint64_t const tokens = plan->batch_tokens / plan->accumulate;
+    char nearest[NEAREST_TEXT_BYTES];
+    uint64_t const sequences = tokens / plan->sequence_length;
+    if (tokens % plan->sequence_length != 0) {
+        return error_set(reterr, STATUS_INVALID, "/workload/sequence_length",
+                         "a microbatch has %s, which are not whole sequences of %llu; the "
+                         "nearest batch_tokens that fit: %s",
+                         counted(tokens, "token").text, (unsigned long long)plan->sequence_length,
+                         nearest_batch(local, nearest));
+    }
+    enum mesh_role role = MESH_FSDP;
+    bool const split = nearest_sequences_split(local, sequences, &local->sequence_parts, &role);
+    if (local->cp == 1 && !split) {
+        return error_set(reterr, STATUS_INVALID, "/workload/batch_tokens",
+                         "%s of %s cannot be split evenly over %s "
+                         "(dp, fsdp, ep and cp together): %u would share each, and only neighbours "
+                         "along fsdp or "
+                         "along dp do; the nearest batch_tokens that fit: %s",
+                         counted(sequences, "sequence").text,
+                         counted(plan->sequence_length, "token").text,
+                         counted(local->data, "data rank").text, local->sequence_parts,
+                         nearest_batch(local, nearest));
+    }
+    local->keys = plan->sequence_length;
+    if (local->cp > 1) {
+        STATUS_TRY(shared_build(local, reterr));
+    } else {
+        STATUS_TRY(refusals_check(local, reterr));
+        local->sequences = sequences * local->sequence_parts / local->data;
+        local->queries = local->keys / local->sequence_parts;
+        if (local->sequence_parts > 1)
+            STATUS_TRY(mesh_subgroup(local->mesh, local->machine, role, local->sequence_parts,
+                                     "/workload/batch_tokens", &local->sequence_group, reterr));
+    }
+    attention_build(local);
+    return STATUS_OK;
 }

@@ -105,7 +105,7 @@ static enum status choose_chip(struct arena *arena, const struct machine_plan *p
     STATUS_TRY(machine_chip(arena, plan, &machine->chip, &units, reterr));
     if (units == NULL) return STATUS_OK;
     uint64_t count = 0;
-    (void)number_read(units, machine_chips_max, &count);
+    (void)number_read(units, MACHINE_CHIPS_MAX, &count);
     machine->product = arena_text(arena, plan->chip);
     if (machine->product == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a name");
@@ -133,10 +133,10 @@ static enum status choose_shape(const struct machine_plan *plan, struct machine 
                          machine->chip.name);
     }
     uint64_t const chips = shape_chip_count(shape);
-    if (chips > machine_chips_max) {
+    if (chips > MACHINE_CHIPS_MAX) {
         return error_set(reterr, STATUS_LIMIT, where,
                          "%s has %llu chips, more than the limit of %u", shape_text(text, shape),
-                         (unsigned long long)chips, machine_chips_max);
+                         (unsigned long long)chips, MACHINE_CHIPS_MAX);
     }
     if (!plan->unrealisable) STATUS_TRY(shape_check(&machine->chip, shape, where, reterr));
     machine->axis_count = shape->axis_count;
@@ -207,15 +207,15 @@ static enum status choose_nodes(const struct machine_plan *plan, struct machine 
 static enum status count_chips(struct machine *machine, struct error *reterr)
 {
     uint64_t chips = 1;
-    for (uint32_t axis = 0; axis < machine->axis_count && chips <= machine_chips_max; axis++)
+    for (uint32_t axis = 0; axis < machine->axis_count && chips <= MACHINE_CHIPS_MAX; axis++)
         chips *= machine->shape[axis];
-    if (chips > machine_chips_max) {
+    if (chips > MACHINE_CHIPS_MAX) {
         const char *where = machine->chip.kind == CHIP_GPU                   ? "/machine/nodes"
                             : machine->axis_count > machine->grid_axis_count ? "/machine/slices"
                                                                              : "/machine/shape";
         return error_set(reterr, STATUS_LIMIT, where,
                          "the machine would have %llu chips, more than the limit of %u",
-                         (unsigned long long)chips, machine_chips_max);
+                         (unsigned long long)chips, MACHINE_CHIPS_MAX);
     }
     machine->chip_count = (uint32_t)chips;
     return STATUS_OK;

@@ -31,12 +31,12 @@ enum {
     MACHINE_HOST_PORT = MACHINE_GRID_PORTS + 2 * LEVELS_MAX * LEVEL_TIERS_MAX,
     MACHINE_PORTS_MAX = MACHINE_HOST_PORT + 2,
     MACHINE_OVERRIDES_MAX = 4096,
+    MACHINE_CHIPS_MAX = 1 << 20,
     MACHINE_WAYS_MAX = 27 * 8, /* Around each axis up, down or not; half way round either way. */
 };
 
 static const uint32_t machine_any = UINT32_MAX; /* A "*" in a coordinate of an override. */
-static const uint32_t machine_chips_max = 1u << 20;
-static const uint32_t machine_gpus_max = 576; /* NVLink domain: book, chapter 12, GB200. */
+static const uint32_t machine_gpus_max = 576;   /* NVLink domain: book, chapter 12, GB200. */
 
 /* One directed link with a rate or latency of its own. */
 struct machine_link_override {
@@ -76,14 +76,14 @@ enum machine_sharp {
 /* Rates of cables up and down need not be equal: `oversubscription_ppm` is what may come from below
  * for what can go up, from the switches of a leaf or a spine. */
 struct machine_tier_plan {
-    uint8_t policy;                /* 1 + enum level_policy; 0: that of the network. */
+    uint32_t policy;               /* 1 + enum level_policy; 0: that of the network. */
     uint32_t oversubscription_ppm; /* 0: 1. */
 };
 
 /* What switches do. Zero everywhere is the hardware's default. */
 struct machine_network_plan {
-    uint8_t policy; /* Beyond a node or slice. 1 + enum level_policy; 0: spray. */
-    uint8_t nvlink_policy;
+    uint32_t policy; /* Beyond a node or slice. 1 + enum level_policy; 0: spray. */
+    uint32_t nvlink_policy;
     enum machine_sharp sharp;        /* All levels. */
     enum machine_sharp nvlink_sharp; /* Auto: as `sharp`. */
     int64_t cable_latency_ps;        /* 0: the chip's. Beyond a node or slice. */

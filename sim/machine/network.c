@@ -23,7 +23,7 @@ static const char *where_of(char *buffer, enum machine_tier tier, const char *ke
     return buffer;
 }
 
-static enum level_policy policy_of(uint8_t wish, uint8_t otherwise)
+static enum level_policy policy_of(uint32_t wish, uint32_t otherwise)
 {
     if (wish != 0) return (enum level_policy)(wish - 1);
     return otherwise != 0 ? (enum level_policy)(otherwise - 1) : LEVEL_SPRAY;

@@ -76,7 +76,7 @@ enum status network_check_built(const struct machine_network_plan *plan,
     return check_sharp(plan, machine, reterr);
 }
 
-static bool says_policy(uint8_t policy)
+static bool says_policy(uint32_t policy)
 {
     return policy != 0 && policy != 1 + LEVEL_SPRAY;
 }

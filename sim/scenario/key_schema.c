@@ -1,6 +1,7 @@
 /*
  * key_schema.c: the JSON Schema of a scenario and the tables of its documentation.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "sim/base/json.h"
@@ -14,12 +15,10 @@ enum { FLAT_DEPTH = 5 };
 /* As scaled.h reads it. */
 static const char count_pattern[] = "^[0-9]+(\\.[0-9]+)?[kKmMgGtTpP]?$";
 
-/* Sections that have rows. */
-static const struct {
-    const char *name;
-    const struct key *rows;
-} sections[] = {{"workload", workload_keys}, {"run", run_keys}};
-enum { SECTION_COUNT = sizeof sections / sizeof *sections };
+/* As quantity.h reads them. */
+#define NUMBER_PATTERN "^[0-9]+(\\.[0-9]+)?([eE][-+]?[0-9]+)? *"
+static const char rate_pattern[] = NUMBER_PATTERN "([kKMGTP]?B|[KMGT]iB|[kMGT]?bit)/s$";
+static const char duration_pattern[] = NUMBER_PATTERN "[pnum]?s$";
 
 /* The text of a link, the name behind which it points nowhere, and what code marks enclose. */
 static void plain_add(struct text *text, const char *markdown)
@@ -32,11 +31,13 @@ static void plain_add(struct text *text, const char *markdown)
     }
 }
 
-static void described(struct json_writer *writer, const char *markdown)
+/* What it means, and behind which condition. */
+static void described(struct json_writer *writer, const struct key *row)
 {
     struct text text = {0};
-    if (markdown == NULL) return;
-    plain_add(&text, markdown);
+    if (row->when != NULL) plain_add(&text, row->when);
+    if (row->when != NULL) text_add(&text, ": ");
+    plain_add(&text, row->help);
     if (text.bytes != NULL && !text.failed) json_put_string(writer, "description", text.bytes);
     text_free(&text);
 }
@@ -44,8 +45,7 @@ static void described(struct json_writer *writer, const char *markdown)
 /* Whether the row alone gives the default. */
 static bool has_preset(const struct key *row)
 {
-    return !row->needed && row->preset_text == NULL && row->kind != KEY_OBJECT &&
-           row->kind != KEY_OWN;
+    return !row->needed && row->preset_text == NULL && !row->quiet && row->kind < KEY_RATE;
 }
 
 static const char *preset_word(const struct key *row)
@@ -54,31 +54,17 @@ static const char *preset_word(const struct key *row)
     return row->choices[row->preset - (row->kind == KEY_CHOICE ? row->least : 0)];
 }
 
+/* Of kinds that has_preset() has. */
 static void preset_write(struct json_writer *writer, const struct key *row)
 {
-    switch (row->kind) {
-    case KEY_FLAG:
-    case KEY_FLAG_NOT:
+    if (row->kind == KEY_FLAG || row->kind == KEY_FLAG_NOT)
         json_put_boolean(writer, "default", row->preset != 0);
-        break;
-    case KEY_COUNT:
-    case KEY_TOKENS:
-    case KEY_INTEGER:
-        json_put_integer(writer, "default", row->preset);
-        break;
-    case KEY_SHARE:
+    else if (row->kind == KEY_SHARE)
         json_put_real(writer, "default", (double)row->preset / PPM_ONE);
-        break;
-    case KEY_CHOICE:
-    case KEY_WORD:
-    case KEY_TEXT:
+    else if (row->choices != NULL || row->kind == KEY_TEXT)
         json_put_string(writer, "default", preset_word(row));
-        break;
-    case KEY_FIXED:
-    case KEY_OBJECT:
-    case KEY_OWN:
-        break;
-    }
+    else
+        json_put_integer(writer, "default", row->preset);
 }
 
 static void types_write(struct json_writer *writer, const char *first, const char *second)
@@ -101,6 +87,36 @@ static void whole_write(struct json_writer *writer, const struct key *row)
     json_put_integer(writer, "maximum", row->most);
 }
 
+static void words_write(struct json_writer *writer, const char *const *words)
+{
+    json_put_array(writer, "enum");
+    for (uint32_t i = 0; words[i] != NULL; i++) json_write_string(writer, words[i]);
+    json_write_array_end(writer);
+}
+
+/* What is the same of all arrays; the schema of its elements is open behind it. */
+static void array_begin(struct json_writer *writer, int64_t least, int64_t most)
+{
+    json_put_string(writer, "type", "array");
+    json_put_integer(writer, "minItems", least);
+    json_put_integer(writer, "maxItems", most);
+    json_put_object(writer, "items");
+}
+
+static void coordinates_write(struct json_writer *writer, bool may_be_any)
+{
+    array_begin(writer, 1, MACHINE_AXES_MAX);
+    if (may_be_any) {
+        types_write(writer, "integer", "string");
+        json_put_string(writer, "pattern", "^[*]$");
+    } else {
+        json_put_string(writer, "type", "integer");
+    }
+    json_put_integer(writer, "minimum", 0);
+    json_put_integer(writer, "maximum", MACHINE_CHIPS_MAX - 1);
+    json_write_object_end(writer);
+}
+
 static void object_write(struct json_writer *writer, const struct key *rows);
 
 static void kind_write(struct json_writer *writer, const struct key *row)
@@ -108,6 +124,7 @@ static void kind_write(struct json_writer *writer, const struct key *row)
     switch (row->kind) {
     case KEY_FLAG:
     case KEY_FLAG_NOT:
+    case KEY_MAYBE:
         json_put_string(writer, "type", "boolean");
         break;
     case KEY_COUNT:
@@ -123,10 +140,27 @@ static void kind_write(struct json_writer *writer, const struct key *row)
     case KEY_CHOICE:
     case KEY_WORD:
     case KEY_FIXED:
-        json_put_array(writer, "enum");
-        for (uint32_t i = 0; row->choices[i] != NULL; i++)
-            json_write_string(writer, row->choices[i]);
-        json_write_array_end(writer);
+        words_write(writer, row->choices);
+        break;
+    case KEY_RATE:
+    case KEY_DURATION:
+        json_put_string(writer, "type", "string");
+        json_put_string(writer, "pattern", row->kind == KEY_RATE ? rate_pattern : duration_pattern);
+        break;
+    case KEY_CHIP:
+    case KEY_CHIPS:
+        coordinates_write(writer, row->kind == KEY_CHIPS);
+        break;
+    case KEY_LIST:
+        array_begin(writer, row->least, row->most);
+        object_write(writer, row->members);
+        json_write_object_end(writer);
+        break;
+    case KEY_WORDS:
+        array_begin(writer, row->least, row->most);
+        json_put_string(writer, "type", "string");
+        if (row->choices != NULL) words_write(writer, row->choices);
+        json_write_object_end(writer);
         break;
     case KEY_TEXT:
         json_put_string(writer, "type", "string");
@@ -152,21 +186,11 @@ static void object_write(struct json_writer *writer, const struct key *rows)
     json_put_object(writer, "properties");
     for (const struct key *row = rows; row->name != NULL; row++) {
         json_put_object(writer, row->name);
-        described(writer, row->help);
+        described(writer, row);
         kind_write(writer, row);
         if (has_preset(row)) preset_write(writer, row);
         json_write_object_end(writer);
     }
-    json_write_object_end(writer);
-}
-
-/* A member whose keys have no rows. */
-static void whole_member_write(struct json_writer *writer, const char *name, const char *type,
-                               const char *description)
-{
-    json_put_object(writer, name);
-    json_put_string(writer, "description", description);
-    json_put_string(writer, "type", type);
     json_write_object_end(writer);
 }
 
@@ -178,47 +202,32 @@ void scenario_schema(struct text *text)
     json_write_object(&writer);
     json_put_string(&writer, "$schema", "https://json-schema.org/draft/2020-12/schema");
     json_put_string(&writer, "title", "a scenario of podsim");
-    json_put_string(&writer, "type", "object");
-    json_put_boolean(&writer, "additionalProperties", false);
-    json_put_array(&writer, "required");
-    json_write_string(&writer, "podsim");
-    json_write_string(&writer, "machine");
-    json_write_string(&writer, "workload");
-    json_write_array_end(&writer);
-    json_put_object(&writer, "properties");
-    json_put_object(&writer, "podsim");
-    json_put_string(&writer, "description", "version of the format");
-    json_put_integer(&writer, "const", 1);
-    json_write_object_end(&writer);
-    whole_member_write(&writer, "title", "string", "the name of the run in reports");
-    whole_member_write(&writer, "question", "string", "the question that the scenario answers");
-    whole_member_write(&writer, "machine", "object",
-                       "chips, links and switches; this schema does not say its keys");
-    whole_member_write(&writer, "mesh", "object",
-                       "mesh axes on machine axes; this schema does not say its keys");
-    for (uint32_t i = 0; i < SECTION_COUNT; i++) {
-        json_put_object(&writer, sections[i].name);
-        object_write(&writer, sections[i].rows);
-        json_write_object_end(&writer);
-    }
-    json_write_object_end(&writer);
+    object_write(&writer, scenario_keys);
     json_write_object_end(&writer);
 }
 
 static void values_add(struct text *text, const struct key *row)
 {
+    char least[KEY_AMOUNT_BYTES], most[KEY_AMOUNT_BYTES];
+    bool const has_unit = row->kind == KEY_RATE || row->kind == KEY_DURATION;
     if (row->values != NULL)
         text_add(text, "%s", row->values);
-    else if (row->kind == KEY_FLAG || row->kind == KEY_FLAG_NOT)
+    else if (row->kind == KEY_FLAG || row->kind == KEY_FLAG_NOT || row->kind == KEY_MAYBE)
         text_add(text, "boolean");
     else if (row->kind == KEY_SHARE)
         text_add(text, "%g to %g", (double)row->least / PPM_ONE, (double)row->most / PPM_ONE);
+    else if (has_unit)
+        text_add(text, "%s to %s", key_amount_text(row, (uint64_t)row->least, least),
+                 key_amount_text(row, (uint64_t)row->most, most));
     else if (row->choices == NULL && row->most == INT64_MAX)
         text_add(text, "%lld or more", (long long)row->least);
+    else if (row->choices == NULL && row->least == row->most)
+        text_add(text, "%lld", (long long)row->least);
     else if (row->choices == NULL)
         text_add(text, "%lld to %lld", (long long)row->least, (long long)row->most);
-    for (uint32_t i = 0; row->choices != NULL && row->choices[i] != NULL; i++)
-        text_add(text, "%s`%s`", i == 0 ? "" : ", ", row->choices[i]);
+    else
+        for (uint32_t i = 0; row->choices[i] != NULL; i++)
+            text_add(text, "%s`%s`", i == 0 ? "" : ", ", row->choices[i]);
 }
 
 static void preset_add(struct text *text, const struct key *row)
@@ -237,17 +246,39 @@ static void preset_add(struct text *text, const struct key *row)
         text_add(text, "%lld", (long long)row->preset);
 }
 
+/* An object that has no words for its values comes as its members, "leaf.policy". */
+static void rows_add(struct text *text, const char *before, const struct key *rows)
+{
+    for (const struct key *row = rows; row->name != NULL; row++) {
+        if (row->kind == KEY_OBJECT && row->values == NULL) {
+            char path[64];
+            (void)snprintf(path, sizeof path, "%s%s.", before, row->name);
+            rows_add(text, path, row->members);
+            continue;
+        }
+        text_add(text, "| `%s%s` | ", before, row->name);
+        values_add(text, row);
+        text_add(text, " | ");
+        preset_add(text, row);
+        text_add(text, " | %s%s%s |\n", row->when == NULL ? "" : row->when,
+                 row->when == NULL ? "" : ": ", row->help);
+    }
+}
+
+static const char table_head[] = "| key | values | default | meaning |\n|---|---|---|---|\n";
+
 void scenario_tables(struct text *text)
 {
-    for (uint32_t i = 0; i < SECTION_COUNT; i++) {
-        text_add(text, "%s## `%s`\n\n| key | values | default | meaning |\n|---|---|---|---|\n",
-                 i == 0 ? "" : "\n", sections[i].name);
-        for (const struct key *row = sections[i].rows; row->name != NULL; row++) {
-            text_add(text, "| `%s` | ", row->name);
-            values_add(text, row);
-            text_add(text, " | ");
-            preset_add(text, row);
-            text_add(text, " | %s |\n", row->help);
+    text_add(text, "## A scenario\n\n%s", table_head);
+    rows_add(text, "", scenario_keys);
+    for (const struct key *row = scenario_keys; row->name != NULL; row++) {
+        if (row->kind != KEY_OBJECT) continue;
+        text_add(text, "\n## `%s`\n\n%s", row->name, table_head);
+        rows_add(text, "", row->members);
+        for (const struct key *member = row->members; member->name != NULL; member++) {
+            if (member->kind != KEY_OBJECT || !member->has_table) continue;
+            text_add(text, "\n### `%s`\n\n%s", member->name, table_head);
+            rows_add(text, "", member->members);
         }
     }
 }

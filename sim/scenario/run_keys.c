@@ -57,16 +57,21 @@ static enum status algorithm_settle(const struct key_reader *reader, struct json
     return json_choice(member, names, &chosen, reterr);
 }
 
-static bool has_updated_parts(const struct scenario *scenario)
+static bool updates_parts(const struct scenario *scenario)
 {
     return scenario->workload.zero == 1 || scenario->workload.zero == 2;
+}
+
+static bool has_updated_parts(const struct key_source *source)
+{
+    return updates_parts(source->scenario);
 }
 
 static enum status parameters_settle(const struct key_reader *reader, struct json *member,
                                      struct error *reterr)
 {
     const struct workload_plan *plan = &reader->scenario->workload;
-    if (plan->parameter_gather == WORKLOAD_PARAMETERS_END || has_updated_parts(reader->scenario))
+    if (plan->parameter_gather == WORKLOAD_PARAMETERS_END || updates_parts(reader->scenario))
         return STATUS_OK;
     return error_set(reterr, STATUS_INVALID, json_where(member),
                      "with \"zero\": %u no updated weights are gathered; \"next_step\" is for 1 "
@@ -99,9 +104,10 @@ const struct key run_keys[] = {
      .choices = parameters_names,
      .settle = parameters_settle,
      .shown = has_updated_parts,
-     .help = "when `zero` 1 or 2 gathers updated weights. `end`: after the update; `next_step`: "
-             "each layer before its first use in the next step, `prefetch_layers` ahead "
-             "(Megatron's `overlap_param_gather`)"},
+     .when = "with `zero` 1 or 2",
+     .help = "when updated weights are gathered. `end`: after the update; `next_step`: each layer "
+             "before its first use in the next step, `prefetch_layers` ahead (Megatron's "
+             "`overlap_param_gather`)"},
     {.name = "collective_matmul",
      .kind = KEY_FLAG,
      .at = AT(workload.collective_matmul),

@@ -23,6 +23,7 @@ struct run_plan {
 };
 
 struct scenario {
+    uint64_t version; /* Of the format: 1. */
     const char *title;
     const char *question; /* What the scenario answers, or "". */
     struct machine_plan machine;
@@ -63,12 +64,12 @@ enum status scenario_machine_parse(struct arena *arena, const char *text, const 
 /* The scenario with every default visible, as JSON text in the arena (for `show scenario`). */
 const char *scenario_text(struct arena *arena, const struct scenario *scenario);
 
-/* The JSON Schema (draft 2020-12) of scenarios. It says the keys of the workload and of the run,
- * each by itself; machine and mesh are objects to it. Only readers refuse values that do not go
- * with other keys, names that are in no catalogue, and text of counts out of range. */
+/* The JSON Schema (draft 2020-12) of scenarios. It says each key by itself, but for those of a chip
+ * and a model that stand in the scenario. Only readers refuse values that do not go with other
+ * keys, names that are in no catalogue, and text out of range. */
 void scenario_schema(struct text *text);
 
-/* The tables of docs/scenario.md for the same sections, each under its heading, in Markdown. */
+/* The tables of docs/scenario.md, each under its heading, in Markdown. */
 void scenario_tables(struct text *text);
 
 /* What a program's text has of it before the program: all but the workload, and a chip whole that

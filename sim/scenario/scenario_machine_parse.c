@@ -11,39 +11,18 @@
 #include "sim/base/path.h"
 #include "sim/scenario/scenario_parts.h"
 
-enum { TEXT_BYTES_MAX = 1024 };
+enum { TEXT_BYTES_MAX = 1024, PLACES_MAX = 48, NAME_BYTES = 48 };
 
-/* A key of the text and what it sets. */
-struct key {
-    const char *name;
-    const char *pointer;
+/* A key that the text may set: "leaf.policy", "/network/leaf/policy". */
+struct place {
+    char name[NAME_BYTES], pointer[NAME_BYTES];
+    bool is_taken;
 };
 
-static const struct key keys[] = {
-    {"nodes", "/nodes"},
-    {"gpus", "/gpus"},
-    {"slices", "/slices"},
-    {"shape", "/shape"},
-    {"profile", "/profile"},
-    {"clock", "/clock"},
-    {"nic_rate", "/network/nic_rate"},
-    {"node_nics", "/network/node_nics"},
-    {"unrealisable", "/unrealisable"},
-    {"policy", "/network/policy"},
-    {"sharp", "/network/sharp"},
-    {"switch_ports", "/network/switch_ports"},
-    {"switch_latency", "/network/switch_latency"},
-    {"cable_latency", "/network/cable_latency"},
-    {"nvlink.policy", "/network/nvlink/policy"},
-    {"nvlink.sharp", "/network/nvlink/sharp"},
-    {"nvlink.latency", "/network/nvlink/latency"},
-    {"leaf.policy", "/network/leaf/policy"},
-    {"leaf.oversubscription", "/network/leaf/oversubscription"},
-    {"spine.policy", "/network/spine/policy"},
-    {"spine.oversubscription", "/network/spine/oversubscription"},
-    {"core.policy", "/network/core/policy"},
+struct places {
+    struct place at[PLACES_MAX];
+    uint32_t count;
 };
-enum { KEY_COUNT = sizeof keys / sizeof *keys };
 
 /* A part of a text, up to a comma. */
 struct piece {
@@ -51,15 +30,33 @@ struct piece {
     int length;
 };
 
-static enum status find_key(struct piece name, const char *where, const struct key **ret_key,
-                            struct error *reterr)
+/* The keys of one value, and where `within` says so those of objects. */
+static void places_add(struct places *places, const char *before, const char *pointer,
+                       const struct key *rows, bool within)
 {
-    const char *names[KEY_COUNT + 1] = {NULL};
+    for (const struct key *row = rows; row->name != NULL; row++) {
+        struct place place = {.is_taken = false};
+        (void)snprintf(place.name, sizeof place.name, "%s%s", before, row->name);
+        (void)snprintf(place.pointer, sizeof place.pointer, "%s/%s", pointer, row->name);
+        if (row->kind == KEY_OBJECT && within) {
+            (void)snprintf(place.name, sizeof place.name, "%s.", row->name);
+            places_add(places, place.name, place.pointer, row->members, within);
+        } else if (row->kind < KEY_CHIP) {
+            SIM_ASSERT(places->count < PLACES_MAX);
+            places->at[places->count++] = place;
+        }
+    }
+}
+
+static enum status place_find(struct places *places, struct piece name, const char *where,
+                              struct place **ret_place, struct error *reterr)
+{
+    const char *names[PLACES_MAX + 1] = {NULL};
     char wanted[64];
     (void)snprintf(wanted, sizeof wanted, "%.*s", name.length, name.text);
-    for (uint32_t i = 0; i < KEY_COUNT; i++) {
-        names[i] = keys[i].name;
-        *ret_key = &keys[i];
+    for (uint32_t i = 0; i < places->count; i++) {
+        names[i] = places->at[i].name;
+        *ret_place = &places->at[i];
         if (name_same(wanted, names[i])) return STATUS_OK;
     }
     return error_set(reterr, STATUS_INVALID, where, "\"%s\" is no key of a machine%s", wanted,
@@ -76,33 +73,34 @@ static enum status set(struct json *document, const char *pointer, struct piece 
 
 /* "key=value", or a shape if it is the first after the chip's colon. */
 static enum status take_piece(struct json *document, struct piece piece, bool may_be_shape,
-                              bool taken[KEY_COUNT], const char *where, struct error *reterr)
+                              struct places *places, const char *where, struct error *reterr)
 {
+    static const struct piece shape = {"shape", 5};
     const char *equals = memchr(piece.text, '=', (size_t)piece.length);
-    const struct key *key = NULL;
-    if (equals == NULL && may_be_shape && piece.length > 0) {
-        taken[3] = true;
-        return set(document, "/shape", piece, reterr);
-    }
-    if (equals == NULL) {
+    struct place *place = NULL;
+    bool const is_shape = equals == NULL && may_be_shape && piece.length > 0;
+    if (equals == NULL && !is_shape) {
         return error_set(reterr, STATUS_INVALID, where,
                          "\"%.*s\" is not \"key=value\", such as \"nodes=4\"", piece.length,
                          piece.text);
     }
-    struct piece const name = {piece.text, (int)(equals - piece.text)};
-    struct piece const value = {equals + 1, piece.length - name.length - 1};
-    STATUS_TRY(find_key(name, where, &key, reterr));
-    if (taken[key - keys])
-        return error_set(reterr, STATUS_INVALID, where, "\"%s\" is said twice", key->name);
-    taken[key - keys] = true;
-    return set(document, key->pointer, value, reterr);
+    struct piece name = shape, value = piece;
+    if (!is_shape) {
+        name = (struct piece){piece.text, (int)(equals - piece.text)};
+        value = (struct piece){equals + 1, piece.length - name.length - 1};
+    }
+    STATUS_TRY(place_find(places, name, where, &place, reterr));
+    if (place->is_taken)
+        return error_set(reterr, STATUS_INVALID, where, "\"%s\" is said twice", place->name);
+    place->is_taken = true;
+    return set(document, place->pointer, value, reterr);
 }
 
 static enum status parse_text(struct arena *arena, const char *text, const char *where,
                               struct json **ret_document, struct error *reterr)
 {
     static const char empty[] = "{}";
-    bool taken[KEY_COUNT] = {false};
+    struct places places = {.count = 0};
     struct json *document = NULL;
     size_t const name = strcspn(text, ":,");
     if (name == 0) {
@@ -116,9 +114,11 @@ static enum status parse_text(struct arena *arena, const char *text, const char 
     if (chip == NULL) return error_set(reterr, STATUS_NO_MEMORY, where, "no memory for a text");
     STATUS_TRY(json_set(document, chip, reterr));
     bool may_be_shape = text[name] == ':';
+    places_add(&places, "", "", machine_keys, /* within= */ false);
+    places_add(&places, "", "/network", network_keys, /* within= */ true);
     for (const char *next = text + name; *next != '\0';) {
         struct piece const piece = {next + 1, (int)strcspn(next + 1, ",")};
-        STATUS_TRY(take_piece(document, piece, may_be_shape, taken, where, reterr));
+        STATUS_TRY(take_piece(document, piece, may_be_shape, &places, where, reterr));
         may_be_shape = false;
         next = piece.text + piece.length;
     }

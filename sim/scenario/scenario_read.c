@@ -4,33 +4,66 @@
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
 #include "sim/base/path.h"
-#include "sim/scenario/key.h"
 #include "sim/scenario/scenario_parts.h"
 
 /* Of pipelines, and where a step ends in the next one. Nearly all repeat after three steps. */
 enum { STEPS_DEFAULT = 8 };
 
-/* Members that scenarios and programs' texts have alike. */
-struct parts {
-    struct json *machine, *mesh, *workload, *run;
+#define AT(member) offsetof(struct scenario, member)
+#define KEYS_OF_BOTH                                                                               \
+    {.name = "podsim",                                                                             \
+     .kind = KEY_INTEGER,                                                                          \
+     .needed = true,                                                                               \
+     .at = AT(version),                                                                            \
+     .least = 1,                                                                                   \
+     .most = 1,                                                                                    \
+     .help = "version of the format"},                                                             \
+        {.name = "title",                                                                          \
+         .kind = KEY_TEXT,                                                                         \
+         .at = AT(title),                                                                          \
+         .word = "untitled",                                                                       \
+         .values = "text",                                                                         \
+         .help = "the name of the run in reports"},                                                \
+        {.name = "question",                                                                       \
+         .kind = KEY_TEXT,                                                                         \
+         .at = AT(question),                                                                       \
+         .word = "",                                                                               \
+         .values = "text",                                                                         \
+         .preset_text = "empty",                                                                   \
+         .help = "the question that the scenario answers"},                                        \
+        {.name = "machine",                                                                        \
+         .kind = KEY_OBJECT,                                                                       \
+         .needed = true,                                                                           \
+         .at = AT(machine),                                                                        \
+         .members = machine_keys,                                                                  \
+         .values = "[below](#machine)",                                                            \
+         .help = "chips, links and switches"},                                                     \
+    {                                                                                              \
+        .name = "mesh", .kind = KEY_OBJECT, .at = AT(mesh), .members = mesh_keys,                  \
+        .write = scenario_mesh_write, .values = "[below](#mesh)", .preset_text = "no axes",        \
+        .help = "mesh axes on axes of the machine"                                                 \
+    }
+
+/* Fields of both lie in the scenario itself. */
+#define RUN_KEY                                                                                    \
+    {                                                                                              \
+        .name = "run", .kind = KEY_OBJECT, .members = run_keys, .values = "[below](#run)",         \
+        .preset_text = "its keys'", .help = "how it is simulated"                                  \
+    }
+
+const struct key scenario_keys[] = {
+    KEYS_OF_BOTH,
+    {.name = "workload",
+     .kind = KEY_OBJECT,
+     .needed = true,
+     .members = workload_keys,
+     .values = "[below](#workload)",
+     .help = "what is computed"},
+    RUN_KEY,
+    {0},
 };
 
-static enum status parts_take(struct json *document, const char *const *known, struct parts *parts,
-                              struct scenario *scenario, struct error *reterr)
-{
-    struct json *version = NULL;
-    int64_t ignored = 0;
-    STATUS_TRY(json_need(document, "podsim", &version, reterr));
-    STATUS_TRY(json_as_integer(version, 1, 1, &ignored, reterr));
-    STATUS_TRY(scenario_take_text(document, "title", &scenario->title, reterr));
-    STATUS_TRY(scenario_take_text(document, "question", &scenario->question, reterr));
-    parts->mesh = json_take(document, "mesh");
-    parts->run = json_take(document, "run");
-    (void)json_take(document, "machine");
-    if (parts->workload != NULL) parts->workload = json_take(document, "workload");
-    STATUS_TRY(json_end(document, known, reterr)); /* A misspelt key before a missing one. */
-    return json_need(document, "machine", &parts->machine, reterr);
-}
+const struct key program_keys[] = {KEYS_OF_BOTH, RUN_KEY, {0}};
 
 static bool is_staged(const struct mesh_plan *mesh)
 {
@@ -50,18 +83,13 @@ static enum status document_read(struct arena *arena, struct json *document,
                                  const char *base_folder, struct scenario *ret_scenario,
                                  struct error *reterr)
 {
-    static const char *const known[] = {"podsim", "title",    "question", "machine",
-                                        "mesh",   "workload", "run",      NULL};
-    struct scenario scenario = {.title = "untitled", .question = ""};
-    struct parts parts = {.workload = document};
-    STATUS_TRY(parts_take(document, known, &parts, &scenario, reterr));
-    STATUS_TRY(json_need(document, "workload", &parts.workload, reterr));
-    STATUS_TRY(scenario_machine_read(arena, parts.machine, base_folder, &scenario.machine, reterr));
-    if (parts.mesh != NULL) STATUS_TRY(scenario_mesh_read(parts.mesh, &scenario.mesh, reterr));
-    struct key_reader reader = {arena, base_folder, parts.workload, &scenario};
-    STATUS_TRY(keys_read(workload_keys, &reader, reterr));
-    reader.object = parts.run;
-    STATUS_TRY(keys_read(run_keys, &reader, reterr));
+    struct scenario scenario = {.version = 0};
+    struct key_reader const reader = {.arena = arena,
+                                      .base_folder = base_folder,
+                                      .object = document,
+                                      .scenario = &scenario,
+                                      .base = &scenario};
+    STATUS_TRY(keys_read(scenario_keys, &reader, reterr));
     steps_default(&scenario);
     *ret_scenario = scenario;
     return STATUS_OK;
@@ -71,20 +99,15 @@ static enum status document_read(struct arena *arena, struct json *document,
 static enum status program_document_read(struct arena *arena, struct json *document,
                                          struct scenario *ret_scenario, struct error *reterr)
 {
-    static const char *const known[] = {"podsim", "title", "question", "machine",
-                                        "mesh",   "run",   NULL};
-    struct scenario scenario = {.title = "untitled", .question = ""};
-    struct parts parts = {.workload = NULL};
-    STATUS_TRY(parts_take(document, known, &parts, &scenario, reterr));
-    STATUS_TRY(scenario_machine_read(arena, parts.machine, NULL, &scenario.machine, reterr));
-    if (parts.mesh != NULL) STATUS_TRY(scenario_mesh_read(parts.mesh, &scenario.mesh, reterr));
-    if (parts.run != NULL) {
-        STATUS_TRY(json_as_object(parts.run, reterr));
-        /* Only ZeRO-1 and 2 have it, so it says that the step was one of these. */
-        scenario.workload.zero = json_take(parts.run, "parameter_gather") != NULL;
-    }
-    struct key_reader const reader = {arena, NULL, parts.run, &scenario};
-    STATUS_TRY(keys_read(run_keys, &reader, reterr));
+    struct scenario scenario = {.version = 0};
+    struct key_reader const reader = {
+        .arena = arena, .object = document, .scenario = &scenario, .base = &scenario};
+    STATUS_TRY(json_as_object(document, reterr));
+    struct json *run = json_take(document, "run");
+    /* Only ZeRO-1 and 2 have it, so it says that the step was one of these. */
+    if (run != NULL && json_kind(run) == JSON_OBJECT)
+        scenario.workload.zero = json_take(run, "parameter_gather") != NULL;
+    STATUS_TRY(keys_read(program_keys, &reader, reterr));
     steps_default(&scenario);
     *ret_scenario = scenario;
     return STATUS_OK;

@@ -67,9 +67,9 @@ static enum status model_settle(const struct key_reader *reader, struct json *me
 }
 
 static void model_write(struct json_writer *writer, const char *name,
-                        const struct scenario *scenario)
+                        const struct key_source *source)
 {
-    const struct model *model = &scenario->workload.model;
+    const struct model *model = &source->scenario->workload.model;
     if (model->kind != MODEL_MLP) {
         json_put_string(writer, name, model->name);
         return;
@@ -93,9 +93,9 @@ static enum status schedule_settle(const struct key_reader *reader, struct json 
 }
 
 static void schedule_write(struct json_writer *writer, const char *name,
-                           const struct scenario *scenario)
+                           const struct key_source *source)
 {
-    json_put_string(writer, name, workload_schedule_name(&scenario->workload));
+    json_put_string(writer, name, workload_schedule_name(&source->scenario->workload));
 }
 
 /* To an MLP, tokens are just tokens. */
@@ -146,41 +146,31 @@ static bool mesh_has(const struct scenario *scenario, enum mesh_role role)
     return false;
 }
 
-static bool has_context(const struct scenario *scenario)
+static bool has_context(const struct key_source *source)
 {
-    return mesh_has(scenario, MESH_CP);
+    return mesh_has(source->scenario, MESH_CP);
 }
 
-static bool has_stages(const struct scenario *scenario)
+static bool has_stages(const struct key_source *source)
 {
-    return mesh_has(scenario, MESH_PP);
+    return mesh_has(source->scenario, MESH_PP);
 }
 
-static bool has_sharded_stages(const struct scenario *scenario)
+static bool has_sharded_stages(const struct key_source *source)
 {
-    return has_stages(scenario) && (mesh_has(scenario, MESH_FSDP) || scenario->workload.zero == 3);
+    return has_stages(source) &&
+           (mesh_has(source->scenario, MESH_FSDP) || source->scenario->workload.zero == 3);
 }
 
-static bool has_experts(const struct scenario *scenario)
+static bool has_experts(const struct key_source *source)
 {
-    return model_has_experts(&scenario->workload.model);
+    return model_has_experts(&source->scenario->workload.model);
 }
 
-static bool has_predictors(const struct scenario *scenario)
+static bool has_predictors(const struct key_source *source)
 {
-    const struct workload_plan *plan = &scenario->workload;
+    const struct workload_plan *plan = &source->scenario->workload;
     return plan->model.predictors != 0 || plan->without_predictors;
-}
-
-static bool has_layout(const struct scenario *scenario)
-{
-    return scenario->workload.layout != NULL;
-}
-
-/* Otherwise the machine says. */
-static bool has_memory(const struct scenario *scenario)
-{
-    return scenario->workload.memory != WORKLOAD_MEMORY_DEFAULT;
 }
 
 static const struct key format_keys[] = {
@@ -278,7 +268,7 @@ const struct key workload_keys[] = {
      .choices = memory_names,
      .least = WORKLOAD_MEMORY_BOOK,
      .preset = WORKLOAD_MEMORY_DEFAULT,
-     .shown = has_memory,
+     .quiet = true,
      .preset_text = "`framework` on GPUs in another profile than `ideal`, else `book`",
      .help = "the bytes that count: [the book's](program.md#memory), or also the bytes of "
              "Megatron-LM, PyTorch, NCCL and CUDA. `framework` needs GPUs"},
@@ -335,15 +325,15 @@ const struct key workload_keys[] = {
      .at = AT(context),
      .choices = context_names,
      .shown = has_context,
-     .help = "how ranks of `cp` attend to shared sequences: [context](context.md). Other values "
-             "than the default need `cp` in the mesh"},
+     .when = "with `cp`",
+     .help = "how its ranks attend to shared sequences: [context](context.md)"},
     {.name = "context_order",
      .kind = KEY_CHOICE,
      .at = AT(context_order),
      .choices = context_order_names,
      .shown = has_context,
-     .help = "a rank of `cp` holds a part from each end of a causal sequence, or one part. "
-             "`contiguous` needs `cp` in the mesh"},
+     .when = "with `cp`",
+     .help = "a rank holds a part from each end of a causal sequence, or one part"},
     {.name = "offload",
      .kind = KEY_CHOICE,
      .at = AT(offload),
@@ -355,6 +345,7 @@ const struct key workload_keys[] = {
      .most = PPM_ONE,
      .settle = routing_settle,
      .shown = has_experts,
+     .when = "with experts",
      .help = "skew of the choice of experts: 0 even, 1 Zipf's law, [drawn](moe.md#uneven-routing) "
              "with the run's seed"},
     {.name = "capacity_factor",
@@ -364,6 +355,7 @@ const struct key workload_keys[] = {
      .settle = routing_settle,
      .shown = has_experts,
      .values = "0, or up to experts over experts a token",
+     .when = "with experts",
      .help = "rows that an expert computes, as a multiple of its even share; rows above are "
              "dropped. 0: all are computed"},
     {.name = "schedule",
@@ -374,14 +366,17 @@ const struct key workload_keys[] = {
      .write = schedule_write,
      .shown = has_stages,
      .values = "a name of `podsim list schedules`, with `:chunks` where it has them",
-     .help = "the [order of a rank's passes](pipeline.md); needs `pp` in the mesh. Files of passes "
-             "are for `podsim pipeline FILE --schedule-csv`"},
+     .when = "with `pp`",
+     .help =
+         "the [order of a rank's passes](pipeline.md). Files of passes are for `podsim pipeline "
+         "FILE --schedule-csv`"},
     {.name = "layout",
      .kind = KEY_TEXT,
      .at = AT(layout),
-     .shown = has_layout,
+     .quiet = true,
      .values = "Megatron's letters, `\"Et*7\\|(t*8\\|)*2t*9L\"`",
      .preset_text = "layers evenly",
+     .when = "with `pp`",
      .help =
          "which layers each [stage of the pipeline](pipeline.md#the-pipeline-of-a-scenario) has"},
     {.name = "regather",
@@ -389,7 +384,8 @@ const struct key workload_keys[] = {
      .at = AT(regather),
      .choices = regather_names,
      .shown = has_sharded_stages,
-     .help = "how long a rank of `pp` keeps [gathered "
+     .when = "with `pp` and sharded weights",
+     .help = "how long a rank keeps [gathered "
              "weights](pipeline.md#how-long-gathered-weights-are-kept)"},
     {.name = "mtp",
      .kind = KEY_FLAG_NOT,
@@ -398,6 +394,7 @@ const struct key workload_keys[] = {
      .settle = predictors_settle,
      .shown = has_predictors,
      .preset_text = "`true`", /* Which is refused if it is written for a model without. */
+     .when = "models with MTP",
      .help = "train the modules for [multi-token prediction](moe.md#multi-token-prediction) of the "
              "model's `config.json`; `true` is refused where it has none"},
     {.name = "allow_oversubscription",

@@ -100,7 +100,7 @@ static const struct limit limits[] = {
     {nodes, "/machine/network/nvlink/latency", "\"1s\"", "\"1.001s\"", NULL},
     {nodes, "/machine/network/leaf/oversubscription", "1", "0.999", NULL},
     {grid, "/machine/links", "[{\"from\":[0,0,0],\"to\":[1,0,0],\"rate\":\"1PB/s\"}]",
-     "[{\"from\":[0,0,0],\"to\":[1,0,0],\"rate\":\"1.001PB/s\"}]", "/machine/links/0"},
+     "[{\"from\":[0,0,0],\"to\":[1,0,0],\"rate\":\"1.001PB/s\"}]", "/machine/links/0/rate"},
     {grid, "/machine/links", "[{\"from\":[0,0,0],\"to\":[1,0,0],\"rate\":\"1B/s\"}]",
      "[{\"from\":[0,0,0],\"to\":[1,0,0],\"rate\":\"0B/s\"}]", "/machine/links/0/rate"},
     {grid, "/machine/links", "[{\"from\":[0,0,0],\"to\":[1,0,0],\"latency\":\"1s\"}]",

@@ -346,7 +346,7 @@ static void what_cannot_be_joined_is_refused(void **state)
             "at least 4 ports");
     assert_int_equal(case_machine("h100-sxm:nodes=12500,switch_ports=144").chip_count, 100000);
     assert_int_equal(case_machine("h100-sxm:nodes=131072,switch_ports=256").chip_count,
-                     machine_chips_max);
+                     MACHINE_CHIPS_MAX);
 }
 
 /* By brute force: the shortest shift that divides the axis and maps each tier's units that can be

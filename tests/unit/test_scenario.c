@@ -184,6 +184,19 @@ static void the_text_shows_all_and_reads_back_to_the_same(void **state)
         if (strstr(text, visible[i]) == NULL) fail_msg("%s is not in %s", visible[i], text);
 }
 
+/* Between slices, where no tier is there but one that is named. */
+static void a_tier_with_a_policy_alone_reads_back(void **state)
+{
+    (void)state;
+    accept(minimal,
+           "/machine={\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\", \"slices\": 2, \"network\": "
+           "{\"leaf\": {\"policy\": \"hash\"}}}");
+    const char *first = scenario_text(case_arena, &scenario);
+    assert_non_null(strstr(first, "\"leaf\": {\"policy\": \"hash\"}"));
+    accept(first, NULL);
+    assert_string_equal(scenario_text(case_arena, &scenario), first);
+}
+
 static void the_text_keeps_what_full_says(void **state)
 {
     (void)state;
@@ -235,7 +248,7 @@ static const struct {
     {"/machine/links=[{\"from\":[0,0,0],\"to\":[1,0,0],\"rate\":90}]", "/machine/links/0/rate",
      "90GB/s"},
     {"/machine/links=[{\"from\":[0,0,0],\"to\":[1,0,0],\"rate\":\"0GB/s\"}]",
-     "/machine/links/0/rate", "minimum is 1B/s"},
+     "/machine/links/0/rate", "between 1B/s and 1PB/s"},
     {"/machine/links=[{\"from\":[0,0,0],\"to\":[1,0,0],\"latency\":\"0us\"}]",
      "/machine/links/0/latency", "between 1ps and 1s"},
     {"/machine/links=[{\"from\":[0,0,0],\"to\":[1,0,0],\"latency\":\"2s\"}]",
@@ -473,6 +486,7 @@ int main(void)
         cmocka_unit_test(defaults_are_filled),
         cmocka_unit_test(every_key_reaches_its_field),
         cmocka_unit_test(the_text_shows_all_and_reads_back_to_the_same),
+        cmocka_unit_test(a_tier_with_a_policy_alone_reads_back),
         cmocka_unit_test(the_text_keeps_what_full_says),
         cmocka_unit_test(what_is_wrong_is_refused_with_its_place),
         cmocka_unit_test(what_is_missing_is_named),

@@ -48,7 +48,8 @@ static bool is_of_type(struct json *value, const char *type)
         const char *name;
         enum json_kind kind;
     } types[] = {{"boolean", JSON_BOOLEAN}, {"integer", JSON_INTEGER}, {"number", JSON_INTEGER},
-                 {"number", JSON_REAL},     {"string", JSON_STRING},   {"object", JSON_OBJECT}};
+                 {"number", JSON_REAL},     {"string", JSON_STRING},   {"object", JSON_OBJECT},
+                 {"array", JSON_ARRAY}};
     bool known = false, is = false;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (strcmp(types[i].name, type) != 0) continue;
@@ -103,13 +104,24 @@ static bool members_hold(struct json *value, struct json *rules)
     return true;
 }
 
+static bool elements_hold(struct json *array, struct json *rules)
+{
+    double const count = json_count(array);
+    if (count < number_of(json_take(rules, "minItems")) ||
+        count > number_of(json_take(rules, "maxItems")))
+        return false;
+    for (uint32_t i = 0; i < json_count(array); i++)
+        if (!is_valid(json_at(array, i), json_take(rules, "items"))) return false;
+    return true;
+}
+
 /* A word of JSON Schema that the validator does not have fails the test. */
 static void words_check(struct json *rules)
 {
     static const char *const words[] = {
-        "$schema", "title",   "description", "default",  "type",       "additionalProperties",
-        "enum",    "pattern", "minimum",     "required", "properties", "maximum",
-        "const"};
+        "$schema", "title",    "description", "default",  "type",       "additionalProperties",
+        "enum",    "pattern",  "minimum",     "required", "properties", "maximum",
+        "items",   "minItems", "maxItems"};
     for (uint32_t i = 0; json_key_at(rules, i) != NULL; i++) {
         bool known = false;
         for (size_t k = 0; k < sizeof words / sizeof *words; k++)
@@ -133,9 +145,6 @@ static bool is_valid(struct json *value, struct json *rules)
     bool const is_text = json_kind(value) == JSON_STRING;
     words_check(rules);
     if (!is_typed(value, json_take(rules, "type"))) return false;
-    if ((member = json_take(rules, "const")) != NULL &&
-        (!is_number(value) || number_of(value) != number_of(member)))
-        return false;
     if ((member = json_take(rules, "enum")) != NULL &&
         !(is_text && is_among(text_of(value), member)))
         return false;
@@ -148,6 +157,7 @@ static bool is_valid(struct json *value, struct json *rules)
     if ((member = json_take(rules, "maximum")) != NULL && is_number(value) &&
         number_of(value) > number_of(member))
         return false;
+    if (json_kind(value) == JSON_ARRAY) return elements_hold(value, rules);
     return json_kind(value) != JSON_OBJECT || members_hold(value, rules);
 }
 
@@ -183,71 +193,152 @@ static void what_is_shown_is_valid(void **state)
     assert_true(is_valid(parsed(shown, NULL), schema()));
 }
 
-/* Of a scenario that every key applies to but four. Without `memory` the machine says, without
- * `layout` the schedule; the model has no MTP, and only ZeRO-1 and 2 gather updated weights. */
+/* The properties of the object at "machine/network"; "" is the scenario. */
+static struct json *properties_at(const char *path)
+{
+    struct json *at = json_take(schema(), "properties");
+    char name[32];
+    for (const char *part = path; *part != '\0'; part += strlen(name), part += *part == '/') {
+        (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(part, "/"), part);
+        at = json_take(json_take(at, name), "properties");
+    }
+    return at;
+}
+
+static struct json *value_at(struct json *json, const char *path)
+{
+    char name[32];
+    for (const char *part = path; *part != '\0'; part += strlen(name), part += *part == '/') {
+        (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(part, "/"), part);
+        json = json_take(json, name);
+    }
+    return json;
+}
+
+/* Of a scenario that every key applies to but these: what the chip, the product, the machine or
+ * the schedule says otherwise; the model has no MTP, only ZeRO-1 and 2 gather updated weights, and
+ * a tier has the policy of the network. */
 static void every_default_is_shown(void **state)
 {
     (void)state;
-    static const char *const left_out[] = {"memory", "layout", "mtp", "parameter_gather"};
-    static const char *const sections[] = {"workload", "run"};
+    static const char *const left_out[] = {
+        "memory",         "layout",        "mtp",          "parameter_gather", "nodes",
+        "gpus",           "slices",        "switch_ports", "nic_rate",         "node_nics",
+        "switch_latency", "cable_latency", "latency"};
+    static const char *const objects[] = {"",
+                                          "machine",
+                                          "machine/network",
+                                          "machine/network/nvlink",
+                                          "workload",
+                                          "workload/formats",
+                                          "run"};
     const char *text = NULL;
     unsigned seen = 0;
     assert_true(is_read(base, NULL, &text));
-    struct json *shown = parsed(text, NULL), *all = json_take(schema(), "properties");
-    for (int i = 0; i < 2; i++) {
-        struct json *keys = json_take(json_take(all, sections[i]), "properties");
+    struct json *shown = parsed(text, NULL);
+    for (size_t i = 0; i < sizeof objects / sizeof *objects; i++) {
+        struct json *keys = properties_at(objects[i]);
         for (uint32_t k = 0; json_key_at(keys, k) != NULL; k++) {
             const char *const key = json_key_at(keys, k);
             bool missing = false;
             for (size_t j = 0; j < sizeof left_out / sizeof *left_out; j++)
                 missing |= strcmp(left_out[j], key) == 0;
-            if ((json_take(json_take(shown, sections[i]), key) == NULL) != missing)
-                fail_msg("%s is%s shown", key, missing ? "" : " not");
+            if ((json_take(value_at(shown, objects[i]), key) == NULL) != missing)
+                fail_msg("%s/%s is%s shown", objects[i], key, missing ? "" : " not");
             seen++;
         }
     }
-    assert_true(seen > 30);
-    struct json *shown_formats = json_take(json_take(shown, "workload"), "formats");
-    struct json *formats = json_take(json_take(all, "workload"), "properties");
-    formats = json_take(json_take(formats, "formats"), "properties");
-    assert_int_equal(json_count(shown_formats), json_count(formats));
+    assert_true(seen > 65);
 }
+
+static const char *const asked_values[] = {
+    "true",
+    "0",
+    "1",
+    "3",
+    "4",
+    "64",
+    "65",
+    "-1",
+    "0.5",
+    "\"1\"",
+    "\"4X\"",
+    "\"bf16\"",
+    "{}",
+    "[]",
+    "1e99",
+    "1024",
+    "1025",
+    "65536",
+    "65537",
+    "\"\"",
+    "[[]]",
+    "[1]",
+    "[{\"at\": [0, \"*\", 1], \"hbm\": 2}]",
+    "[{\"from\": [0, 0, 0], \"to\": [1, 0, 0], \"rate\": \"1GB/s\"}]",
+    "[{\"from\": [0, 0, 0], \"rate\": \"1GB/s\"}]",
+    "[\"z:2\"]",
+    "\"on\"",
+    "\"hash\"",
+    "{\"policy\": \"rail\"}",
+    "{\"x\": true}"};
+static const char *const asked_keys[] = {"workload/kind",
+                                         "workload/batch_tokens",
+                                         "workload/remat",
+                                         "workload/zero",
+                                         "workload/accumulate",
+                                         "workload/routing_skew",
+                                         "workload/formats/weights",
+                                         "workload/formats/main_gradients",
+                                         "workload/allow_oversubscription",
+                                         "workload/mtpp",
+                                         "workload/formats",
+                                         "workload/formats/weight",
+                                         "workload/attention_kernel",
+                                         "workload/memory",
+                                         "run",
+                                         "run/prefetch_layers",
+                                         "run/seed",
+                                         "run/steps",
+                                         "run/engine",
+                                         "run/arbitration",
+                                         "run/collective_matmul",
+                                         "run/sed",
+                                         "runs",
+                                         "podsim",
+                                         "question",
+                                         "machine",
+                                         "machine/chips",
+                                         "machine/clock",
+                                         "machine/gpus",
+                                         "machine/links",
+                                         "machine/network",
+                                         "machine/network/leaf/oversubscription",
+                                         "machine/network/leaf/policy",
+                                         "machine/network/nic_rate",
+                                         "machine/network/nvlink/sharp",
+                                         "machine/network/nvlinks",
+                                         "machine/network/switch_latency",
+                                         "machine/nodes",
+                                         "machine/profile",
+                                         "machine/shapes",
+                                         "machine/unrealisable",
+                                         "machine/wrap",
+                                         "machine/wrap/x",
+                                         "mesh",
+                                         "mesh/dp",
+                                         "mesh/order",
+                                         "mesh/xp"};
 
 /* Where one key says it; of counts that are text the schema knows the form, not the range. */
 static void schema_and_reader_agree(void **state)
 {
     (void)state;
-    static const char *const values[] = {"true", "0",    "1",     "3",      "4",        "64",  "65",
-                                         "-1",   "0.5",  "\"1\"", "\"4X\"", "\"bf16\"", "{}",  "[]",
-                                         "1e99", "1024", "1025",  "65536",  "65537",    "\"\""};
-    static const char *const keys[] = {"workload/kind",
-                                       "workload/batch_tokens",
-                                       "workload/remat",
-                                       "workload/zero",
-                                       "workload/accumulate",
-                                       "workload/routing_skew",
-                                       "workload/formats/weights",
-                                       "workload/formats/main_gradients",
-                                       "workload/allow_oversubscription",
-                                       "workload/mtpp",
-                                       "workload/formats",
-                                       "workload/formats/weight",
-                                       "workload/attention_kernel",
-                                       "workload/memory",
-                                       "run",
-                                       "run/prefetch_layers",
-                                       "run/seed",
-                                       "run/steps",
-                                       "run/engine",
-                                       "run/arbitration",
-                                       "run/collective_matmul",
-                                       "run/sed",
-                                       "runs"};
     unsigned accepted = 0, refused = 0;
-    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
-        for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
-            char setting[128];
-            (void)snprintf(setting, sizeof setting, "/%s=%s", keys[k], values[v]);
+    for (size_t k = 0; k < sizeof asked_keys / sizeof *asked_keys; k++) {
+        for (size_t v = 0; v < sizeof asked_values / sizeof *asked_values; v++) {
+            char setting[192];
+            (void)snprintf(setting, sizeof setting, "/%s=%s", asked_keys[k], asked_values[v]);
             struct json *json = parsed(base, setting);
             bool const valid = json != NULL && is_valid(json, schema());
             bool const read = is_read(base, setting, NULL);
@@ -274,7 +365,7 @@ static bool default_setting(char setting[256], const char *section, const char *
     json_write_object_end(&writer);
     char *const value = strchr(text.bytes, ':') + 2;
     value[strcspn(value, "\n}")] = '\0';
-    (void)snprintf(setting, 256, "/%s/%s=%s", section, key, value);
+    (void)snprintf(setting, 256, "/%s%s%s=%s", section, *section == '\0' ? "" : "/", key, value);
     text_free(&text);
     return true;
 }
@@ -283,25 +374,28 @@ static bool default_setting(char setting[256], const char *section, const char *
 static void defaults_are_those_of_the_reader(void **state)
 {
     (void)state;
-    static const char *const sections[] = {"workload", "run", "workload/formats"};
-    struct json *properties[3], *all = json_take(schema(), "properties");
+    static const char *const objects[] = {"",
+                                          "machine",
+                                          "machine/network",
+                                          "machine/network/nvlink",
+                                          "workload",
+                                          "workload/formats",
+                                          "run"};
     const char *without = NULL, *with = NULL;
     unsigned seen = 0;
-    for (int i = 0; i < 2; i++)
-        properties[i] = json_take(json_take(all, sections[i]), "properties");
-    properties[2] = json_take(json_take(properties[0], "formats"), "properties");
     assert_true(is_read(base, NULL, &without));
-    for (int i = 0; i < 3; i++) {
-        for (uint32_t k = 0; json_key_at(properties[i], k) != NULL; k++) {
+    for (size_t i = 0; i < sizeof objects / sizeof *objects; i++) {
+        struct json *properties = properties_at(objects[i]);
+        for (uint32_t k = 0; json_key_at(properties, k) != NULL; k++) {
             char setting[256];
-            const char *const key = json_key_at(properties[i], k);
-            if (!default_setting(setting, sections[i], key, properties[i])) continue;
+            const char *const key = json_key_at(properties, k);
+            if (!default_setting(setting, objects[i], key, properties)) continue;
             if (!is_read(base, setting, &with)) fail_msg("%s: %s", setting, error.message);
             assert_string_equal(with, without);
             seen++;
         }
     }
-    assert_true(seen > 20);
+    assert_true(seen > 28);
 }
 
 static const char *file_text(const char *path)
@@ -323,8 +417,9 @@ static void tables_of_the_page_are_those_of_the_rows(void **state)
     scenario_tables(&tables);
     const char *const page = file_text("docs/scenario.md");
     unsigned rows = 0;
-    for (char *table = strstr(tables.bytes, "## `"), *next = NULL; table != NULL; table = next) {
-        next = strstr(table + 1, "\n## `");
+    for (char *table = strstr(tables.bytes, "## "), *next = NULL; table != NULL; table = next) {
+        next = strstr(table + 1, "\n\n##");
+        if (next != NULL) next++;         /* The line that is empty. */
         if (next != NULL) *next++ = '\0'; /* The table keeps its own line ends. */
         const char *const at = strstr(page, table);
         if (at == NULL)
@@ -335,7 +430,7 @@ static void tables_of_the_page_are_those_of_the_rows(void **state)
         assert_true(after == '\0' || after == '\n');
         for (const char *line = table; (line = strchr(line, '\n')) != NULL; line++) rows++;
     }
-    assert_true(rows > 30);
+    assert_true(rows > 70);
     text_free(&tables);
 }
 

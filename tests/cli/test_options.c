@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "tools/podsim/options.h"
+#include "tools/podsim/common/options.h"
 
 static const struct option known[] = {
     {"--json", "FILE", "", false},

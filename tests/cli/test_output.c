@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "sim/base/text.h"
-#include "tools/podsim/output.h"
+#include "tools/podsim/common/output.h"
 
 static struct output output;
 static struct error error;

@@ -8,7 +8,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/trace/trace.h"
-#include "tools/podsim/staged_times.h"
+#include "tools/podsim/pipeline/staged_times.h"
 
 enum { RANKS = 4, MICROBATCHES = 16, SHARED_PS = 40 };
 

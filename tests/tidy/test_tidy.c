@@ -18,6 +18,8 @@ static const char layers[] = "# comment: sim/engine\n"
                              "topology: sim/machine\n"
                              "sim/report: sim/machine\n"
                              "tools/podsim: *\n"
+                             "tools/podsim/common: sim/*\n"
+                             "tools/podsim/run: sim/* tools/podsim/common\n"
                              "tests: *\n";
 static const char doubles[] = "sim/report/summary.c: prints\nsim/roofline/: bounds\n";
 
@@ -65,6 +67,12 @@ static void a_layer_may_include_only_what_the_table_allows(void **state)
             "sim/base/text.c:1: sim/base may not include sim/machine/machine.h\n");
     refuses("sim/engine/heap.c", "#include \"tools/podsim/options.h\"\n",
             "sim/engine/heap.c:1: sim/engine may not include tools/podsim/options.h\n");
+    refuses("tools/podsim/common/a.c", "#include \"tools/podsim/run/advise.h\"\n",
+            "tools/podsim/common/a.c:1: tools/podsim/common may not include "
+            "tools/podsim/run/advise.h\n");
+    accepts("tools/podsim/run/a.c", "#include \"sim/engine/engine.h\"\n"
+                                    "#include \"tools/podsim/common/options.h\"\n");
+    accepts("tools/podsim/main.c", "#include \"tools/podsim/run/advise.h\"\n");
     refuses("sim/new/new.c", "#include \"sim/base/status.h\"\n",
             "sim/new/new.c:1: tools/layers.txt has no line for this folder\n");
     refuses("sim/engine/heap.c", "#include \"engine.h\"\n",

@@ -28,7 +28,7 @@ static const char *layer_find(const char *layers, const char *path, size_t *ret_
     return found;
 }
 
-/* Whether the line "folder: a b c" names the folder, or everything. */
+/* Whether the line "folder: a b c" names the folder, or all of a folder that it lies in, or all. */
 static bool layer_allows(const char *line, const char *folder, size_t folder_length)
 {
     const char *end = line + tidy_line_length(line);
@@ -37,6 +37,8 @@ static bool layer_allows(const char *line, const char *folder, size_t folder_len
         size_t const length = strcspn(at, " \n");
         if (length == 1 && *at == '*') return true;
         if (length == folder_length && strncmp(at, folder, length) == 0) return true;
+        bool const is_group = length > 2 && strncmp(at + length - 2, "/*", 2) == 0;
+        if (is_group && lies_in(folder, at, length - 2)) return true;
         at += length;
     }
     return false;

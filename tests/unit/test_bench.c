@@ -10,7 +10,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
 #include "sim/base/text.h"
-#include "tools/podsim/bench.h"
+#include "tools/podsim/bench/bench.h"
 
 enum { SHRINK = 100, CHIPS = 4096, PORTS = 6 };
 

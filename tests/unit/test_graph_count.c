@@ -5,7 +5,7 @@
 #include "sim/scenario/scenario.h"
 #include "tests/unit/counts_case.h"
 #include "tests/unit/graph_ends.h"
-#include "tools/podsim/scenarios.h"
+#include "tools/podsim/common/scenarios.h"
 
 static const struct work_edges edges = {WORK_EDGE_ROWS, 128, 128};
 

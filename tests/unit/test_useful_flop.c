@@ -10,7 +10,7 @@
 #include "sim/scenario/scenario.h"
 #include "sim/step/counts.h"
 #include "sim/step/workload.h"
-#include "tools/podsim/scenarios.h"
+#include "tools/podsim/common/scenarios.h"
 
 static void near(const char *name, double counted, double built)
 {

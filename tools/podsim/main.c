@@ -11,9 +11,10 @@
 
 #include "sim/base/name.h"
 #include "sim/base/text.h"
-#include "tools/podsim/command.h"
-#include "tools/podsim/output.h"
-#include "tools/podsim/report.h"
+#include "tools/podsim/common/command.h"
+#include "tools/podsim/common/output.h"
+#include "tools/podsim/common/report.h"
+#include "tools/podsim/common/version.h"
 
 #define COMMAND(name) extern const struct command command_##name;
 #include "tools/podsim/commands.def"

@@ -1,0 +1,48 @@
+/*
+ * cmd_check.c: whether files are scenarios. Form only: whether it fits the memory is the run's.
+ */
+#include "sim/base/text.h"
+#include "tools/podsim/common/chain.h"
+#include "tools/podsim/common/command.h"
+#include "tools/podsim/common/output.h"
+#include "tools/podsim/common/report.h"
+
+static const struct option check_options[] = {
+    {"--set", "/POINTER=VALUE", "change a key of every scenario; may be repeated", true},
+    {0},
+};
+
+static int check(const struct options *options)
+{
+    static struct chain_source source;
+    int exit_status = EXIT_DONE;
+    for (uint32_t i = 0; i < options->operand_count; i++) {
+        struct error error = {0};
+        struct chain chain = {0};
+        struct text text = {.columns = report_columns(1)};
+        enum status status = chain_source_read(options, options->operand[i], &source, &error);
+        if (status == STATUS_OK) status = chain_build(&chain, &source, CHAIN_PROGRAM, &error);
+        text_add(&text, "%s: ok\n", options->operand[i]);
+        if (status == STATUS_OK) status = output_print(&text, false, &error);
+        if (status != STATUS_OK) exit_status = command_fail(options->operand[i], &error);
+        text_free(&text);
+        chain_close(&chain);
+        chain_source_close(&source);
+    }
+    return exit_status;
+}
+
+const struct command command_check = {
+    .name = "check",
+    .usage = "podsim check FILE... [--set /pointer=value]...",
+    .summary = "judges the form of scenario files",
+    .help = "Reads each file and builds its machine, mesh and program, but runs nothing: a line\n"
+            "for each, `FILE: ok` or what is wrong and where. Whether a scenario fits the memory\n"
+            "is judged by `podsim run`.\n"
+            "\n"
+            "  podsim check scenarios/train/*.json\n",
+    .operands_min = 1,
+    .operands_max = OPTIONS_GIVEN_MAX,
+    .options = check_options,
+    .run = check,
+};

@@ -1,0 +1,236 @@
+/* The runs of `podsim collective`: each in memory of its own. */
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "tools/podsim/collective/collective.h"
+#include "tools/podsim/common/shell.h"
+
+static bool watch(void *owner, const struct replay_progress *progress)
+{
+    struct collective_study *study = owner;
+    return shell_progress(study->shell, (double)study->run_count / study->run_count_max,
+                          progress->events);
+}
+
+/* The members of one run. */
+struct party {
+    struct arena *arena; /* Of the choices, which copies to and from the host have none of. */
+    const struct row_choice *choice[MEASURE_REQUESTS_MAX];
+    uint64_t size_bytes[MEASURE_REQUESTS_MAX];
+    int64_t alone_ps[MEASURE_REQUESTS_MAX];
+    uint32_t played[MEASURE_REQUESTS_MAX]; /* Which of the measured times is its own. */
+};
+
+static bool is_alike(const struct collective_study *study, uint32_t a, uint32_t b)
+{
+    const struct collective_member *one = &study->member[a], *other = &study->member[b];
+    return one->question.operation == other->question.operation &&
+           one->size_bytes == other->size_bytes && (a == 0) == (b == 0) &&
+           one->question.ragged.expert_count == other->question.ragged.expert_count &&
+           group_equal(&one->question.group, &other->question.group);
+}
+
+/* A collective, or else a copy, by itself, in memory of its own. */
+static enum status one_play(struct collective_study *study, const struct row_choice *choice,
+                            const struct program_copy *copy, int64_t *ret_ps, struct error *reterr)
+{
+    struct measured measured;
+    struct arena *arena = arena_create(0);
+    if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    struct measure_party const party = {.requests = choice == NULL ? NULL : &choice->request,
+                                        .request_count = choice != NULL,
+                                        .copies = copy,
+                                        .copy_count = choice == NULL};
+    enum status const status = measure_party_run(
+        arena, &study->asked.machine, &party, "--algorithm", &study->asked.run, &measured, reterr);
+    if (status == STATUS_OK) *ret_ps = measured.time_ps[0];
+    arena_destroy(arena);
+    return status;
+}
+
+/* How long each takes by itself; copies are played once. */
+static enum status alone_play(struct collective_study *study, struct party *party,
+                              struct error *reterr)
+{
+    for (uint32_t i = 0; i < study->member_count; i++) {
+        uint32_t like = 0;
+        while (like < i && !is_alike(study, like, i)) like++;
+        party->alone_ps[i] = party->alone_ps[like];
+        if (like != i) continue;
+        struct program_copy const copy = row_copy(&study->member[i].question, party->size_bytes[i]);
+        STATUS_TRY(one_play(study, party->choice[i], &copy, &party->alone_ps[i], reterr));
+    }
+    return STATUS_OK;
+}
+
+/* The runners-up of the last row, where they are wanted. */
+static enum status runners_play(struct collective_study *study, const struct party *party,
+                                struct row *row, struct error *reterr)
+{
+    if (!study->plays_runners || party->choice[0] == NULL) return STATUS_OK;
+    const struct choose_ranking *ranking = party->choice[0]->ranking;
+    for (uint32_t i = 0; i < row->runner_count; i++) {
+        const struct row_choice *choice = NULL;
+        STATUS_TRY(row_choose_other(party->arena, row->question, row->size_bytes,
+                                    &ranking->candidate[i + 1], "--algorithm", &choice, reterr));
+        STATUS_TRY(one_play(study, choice, NULL, &row->runner[i].time_ps, reterr));
+    }
+    return STATUS_OK;
+}
+
+static enum status run_note(struct collective_study *study, const struct party *party,
+                            const struct measured *measured, struct error *reterr)
+{
+    struct row_run *run = &study->runs[study->run_count];
+    *run = (struct row_run){
+        .size_bytes = party->size_bytes[0],
+        .row_first = study->row_count,
+        .row_count = study->member_count,
+        .time_ps = measured->trace.step_ps,
+        .events = measured->trace.events,
+        .transfers = measured->trace.transfers,
+        .digest = measured->trace.digest,
+    };
+    memcpy(run->link, measured->trace.link, sizeof run->link);
+    struct row *rows = &study->rows[run->row_first];
+    for (uint32_t i = 0; i < study->member_count; i++) {
+        const struct row_question *question = &study->member[i].question;
+        int64_t const time_ps = measured->time_ps[party->played[i]];
+        int64_t const alone_ps = study->member_count > 1 ? party->alone_ps[i] : time_ps;
+        if (party->choice[i] == NULL) {
+            row_fill_copy(question, party->size_bytes[i], time_ps, alone_ps, &rows[i]);
+            continue;
+        }
+        const struct plan *plan = &measured->plans[party->played[i]];
+        row_fill(question, party->size_bytes[i], party->choice[i], plan, time_ps, alone_ps,
+                 &rows[i]);
+        if (study->checks) STATUS_TRY(row_prove(plan, &rows[i], reterr));
+    }
+    STATUS_TRY(runners_play(study, party, &rows[0], reterr));
+    run->fairness = row_fairness(rows, run->row_count);
+    study->fold = measured->fold;
+    study->run_count++;
+    study->row_count += study->member_count;
+    return STATUS_OK;
+}
+
+static enum status party_play(struct collective_study *study, struct party *party,
+                              uint64_t size_bytes, const char *algorithm, struct error *reterr)
+{
+    struct plan_request requests[MEASURE_REQUESTS_MAX];
+    struct program_copy copies[MEASURE_REQUESTS_MAX];
+    struct measure_party played = {.requests = requests, .copies = copies};
+    struct measured measured;
+    bool const shifts =
+        study->asked.row.operation == OPERATION_SENDRECV && strcmp(algorithm, "auto") == 0;
+    const char *const where = shifts ? "--shift" : "--algorithm";
+    for (uint32_t i = 0; i < study->member_count; i++) {
+        const struct collective_member *member = &study->member[i];
+        party->size_bytes[i] = member->size_bytes == 0 ? size_bytes : member->size_bytes;
+        if (operation_is_copy(member->question.operation)) {
+            uint64_t unused = 0;
+            STATUS_TRY(operation_array_bytes(
+                member->question.operation, group_rank_count(&member->question.group),
+                party->size_bytes[i], "--concurrent", &unused, reterr));
+            party->played[i] = played.copy_count;
+            copies[played.copy_count++] = row_copy(&member->question, party->size_bytes[i]);
+            continue;
+        }
+        STATUS_TRY(row_choose(party->arena, &member->question, party->size_bytes[i],
+                              i == 0 ? algorithm : NULL, i == 0 ? where : "--concurrent",
+                              &party->choice[i], reterr));
+        party->played[i] = played.request_count;
+        requests[played.request_count++] = party->choice[i]->request;
+    }
+    for (uint32_t i = 0; i < study->member_count; i++)
+        if (party->choice[i] == NULL) party->played[i] += played.request_count;
+    if (study->member_count > 1) STATUS_TRY(alone_play(study, party, reterr));
+    struct measure_options options = study->asked.run;
+    options.shown_chips = study->shown.chip;
+    options.shown_count = study->shown.count;
+    STATUS_TRY(measure_party_run(party->arena, &study->asked.machine, &played,
+                                 study->member_count > 1 ? "--concurrent" : where, &options,
+                                 &measured, reterr));
+    STATUS_TRY(collective_write_trace(party->arena, study, &measured, reterr));
+    return run_note(study, party, &measured, reterr);
+}
+
+static enum status run_play(struct collective_study *study, uint64_t size_bytes,
+                            const char *algorithm, struct error *reterr)
+{
+    struct party party = {.arena = arena_create(0)};
+    if (party.arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    enum status const status = party_play(study, &party, size_bytes, algorithm, reterr);
+    arena_destroy(party.arena);
+    return status;
+}
+
+/* The plans of one size that have been played by name. */
+struct namesakes {
+    struct arena *arena;
+    const struct plan *plan[QUESTION_ALGORITHMS_MAX];
+    uint32_t count;
+};
+
+/* Whether a name means a plan that another name was played for; "auto" is a question, no name.
+ * Tokens are not drawn once more for it. */
+static enum status name_is_repeated(struct collective_study *study, struct namesakes *namesakes,
+                                    uint64_t size_bytes, const char *algorithm, bool *ret_repeated,
+                                    struct error *reterr)
+{
+    const struct row_question *question = &study->member[0].question;
+    const struct row_choice *choice = NULL;
+    void *memory = NULL;
+    *ret_repeated = false;
+    if (study->asked.algorithm_count == 1 || strcmp(algorithm, "auto") == 0 ||
+        question->script != NULL || question->ragged.expert_count > 0 ||
+        operation_is_copy(question->operation))
+        return STATUS_OK;
+    STATUS_TRY(row_choose(namesakes->arena, question, size_bytes, algorithm, "--algorithm", &choice,
+                          reterr));
+    struct plan_request request = choice->request;
+    plan_request_links(question->machine, &request);
+    STATUS_TRY(arena_try(namesakes->arena, 1, sizeof(struct plan), &memory, reterr));
+    struct plan *plan = memory;
+    STATUS_TRY(plan_build(namesakes->arena, &request, "--algorithm", plan, reterr));
+    for (uint32_t i = 0; i < namesakes->count && !*ret_repeated; i++)
+        *ret_repeated = choose_is_same(namesakes->plan[i], plan);
+    if (!*ret_repeated) namesakes->plan[namesakes->count++] = plan;
+    return STATUS_OK;
+}
+
+/* Each algorithm that was asked for, at one size. */
+static enum status size_play(struct collective_study *study, struct namesakes *namesakes,
+                             uint64_t size_bytes, struct error *reterr)
+{
+    for (uint32_t i = 0; i < study->asked.algorithm_count; i++) {
+        const char *algorithm = study->asked.algorithm[i];
+        bool repeated = false;
+        STATUS_TRY(shell_check(study->shell, reterr));
+        STATUS_TRY(name_is_repeated(study, namesakes, size_bytes, algorithm, &repeated, reterr));
+        if (!repeated) {
+            STATUS_TRY(run_play(study, size_bytes, algorithm, reterr));
+            continue;
+        }
+        study->run_count_max--;
+        study->merged_count++;
+    }
+    return STATUS_OK;
+}
+
+enum status collective_play(void *owner, struct shell *shell, struct error *reterr)
+{
+    struct collective_study *study = owner;
+    study->shell = shell;
+    study->asked.run.watch = watch;
+    study->asked.run.watch_owner = study;
+    for (uint64_t bytes = 0; sizes_next(&study->sizes, &bytes);) {
+        struct namesakes namesakes = {.arena = arena_create(0)};
+        if (namesakes.arena == NULL)
+            return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+        enum status const status = size_play(study, &namesakes, bytes, reterr);
+        arena_destroy(namesakes.arena);
+        if (status != STATUS_OK) return status;
+    }
+    return STATUS_OK;
+}

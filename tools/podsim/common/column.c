@@ -1,0 +1,152 @@
+#include "tools/podsim/common/column.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/guard.h"
+#include "sim/base/json.h"
+#include "sim/base/text.h"
+
+static double number(struct column_value value)
+{
+    return value.kind == COLUMN_WHOLE ? (double)value.whole : value.real;
+}
+
+struct table_figure column_seconds(struct column_value value)
+{
+    return table_seconds(number(value));
+}
+
+struct table_figure column_bytes(struct column_value value)
+{
+    return table_bytes(number(value));
+}
+
+struct table_figure column_share(struct column_value value)
+{
+    return table_percent(number(value), 1);
+}
+
+struct table_figure column_percent(struct column_value value)
+{
+    struct table_figure figure;
+    (void)snprintf(figure.text, sizeof figure.text, "%.1f%%", number(value));
+    return figure;
+}
+
+struct table_figure column_count(struct column_value value)
+{
+    return table_count(value.whole);
+}
+
+static void value_write(struct column_value value, struct json_writer *json)
+{
+    switch (value.kind) {
+    case COLUMN_WORDS:
+    case COLUMN_LIST:
+        if (value.words == NULL)
+            json_write_null(json);
+        else
+            json_write_string(json, value.words);
+        break;
+    case COLUMN_WHOLE:
+        json_write_unsigned(json, value.whole);
+        break;
+    case COLUMN_REAL:
+        json_write_real(json, value.real);
+        break;
+    case COLUMN_FLAG:
+        json_write_boolean(json, value.flag);
+        break;
+    case COLUMN_NULL:
+    case COLUMN_NONE:
+        json_write_null(json);
+        break;
+    }
+}
+
+void column_put(const struct column *columns, const struct column_value *values, uint32_t first,
+                uint32_t last, struct json_writer *json)
+{
+    for (uint32_t c = first; c <= last; c++) {
+        if (columns[c].key == NULL || values[c].kind == COLUMN_NONE) continue;
+        json_write_key(json, columns[c].key);
+        value_write(values[c], json);
+    }
+}
+
+void column_put_arrays(const struct column *columns, uint32_t count, column_find_fn *find,
+                       const void *owner, uint32_t row_count, struct json_writer *json)
+{
+    struct column_value values[COLUMNS_MAX];
+    SIM_ASSERT(count <= COLUMNS_MAX);
+    for (uint32_t c = 0; c < count; c++) {
+        json_put_array(json, columns[c].key);
+        for (uint32_t row = 0; row < row_count; row++) {
+            find(owner, row, values);
+            value_write(values[c], json);
+        }
+        json_write_array_end(json);
+    }
+}
+
+void column_add_keys(const struct column_line *line, struct text *text)
+{
+    for (uint32_t i = 0; i < line->count; i++) {
+        const struct column *column = &line->columns[line->order[i]];
+        text_add(text, "%s%s", i == 0 ? "" : ",", column->key);
+        if (column->unit != NULL) text_add(text, "_%s", column->unit);
+    }
+}
+
+static void quoted_add(const char *words, struct text *text)
+{
+    text_add(text, "\"");
+    for (; *words != '\0'; words++) text_add(text, *words == '"' ? "\"\"" : "%c", *words);
+    text_add(text, "\"");
+}
+
+void column_add_cells(const struct column_line *line, const struct column_value *values,
+                      struct text *text)
+{
+    for (uint32_t i = 0; i < line->count; i++) {
+        struct column_value const value = values[line->order[i]];
+        if (i > 0) text_add(text, ",");
+        if (value.kind == COLUMN_LIST ||
+            (value.kind == COLUMN_WORDS && strpbrk(value.words, ",\"\n") != NULL))
+            quoted_add(value.words, text);
+        else if (value.kind == COLUMN_WORDS)
+            text_add(text, "%s", value.words);
+        else if (value.kind == COLUMN_WHOLE)
+            text_add(text, "%llu", (unsigned long long)value.whole);
+        else if (value.kind == COLUMN_REAL)
+            text_add(text, "%.9g", value.real);
+        else if (value.kind == COLUMN_FLAG)
+            text_add(text, "%s", value.flag ? "true" : "false");
+    }
+}
+
+void column_add_headings(const struct column_line *line, uint32_t of, uint32_t at,
+                         struct text *text)
+{
+    for (uint32_t i = 0; i < line->count; i++) {
+        const struct column *column = &line->columns[line->order[i]];
+        table_right(text, at += (uint32_t)column->width, column->heading[of]);
+    }
+}
+
+void column_add_figures(const struct column_line *line, const struct column_value *values,
+                        uint32_t at, bool colour, struct text *text)
+{
+    for (uint32_t i = 0; i < line->count; i++) {
+        const struct column *column = &line->columns[line->order[i]];
+        struct column_value const value = values[line->order[i]];
+        bool const has = value.kind != COLUMN_NONE && value.kind != COLUMN_NULL;
+        char cell[TABLE_FIGURE_BYTES + 2];
+        (void)snprintf(cell, sizeof cell, "%s%s", has ? column->look(value).text : "-",
+                       value.is_too_much ? "!" : "");
+        table_colour(text, colour && value.is_too_much, TABLE_RED);
+        table_right(text, at += (uint32_t)column->width, cell);
+        table_colour(text, colour && value.is_too_much, TABLE_PLAIN);
+    }
+}

@@ -1,0 +1,88 @@
+/*
+ * column.h: a figure of a row is said once. Its members of JSON, its cells of CSV and its figures
+ * on a screen come from a table of columns; each row fills an array with a value a column.
+ */
+#ifndef TOOLS_PODSIM_COMMON_COLUMN_H
+#define TOOLS_PODSIM_COMMON_COLUMN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/report/table.h"
+
+struct json_writer;
+struct text;
+
+/* A list is words with commas, which CSV quotes. None: the row has no such figure. Null: JSON says
+ * that it has none, as of words that are NULL. */
+enum column_kind {
+    COLUMN_NONE,
+    COLUMN_NULL,
+    COLUMN_WORDS,
+    COLUMN_LIST,
+    COLUMN_WHOLE,
+    COLUMN_REAL,
+    COLUMN_FLAG
+};
+
+struct column_value {
+    enum column_kind kind;
+    union {
+        const char *words;
+        uint64_t whole;
+        double real;
+        bool flag;
+    };
+    bool is_too_much; /* A screen says so, in red and with "!". */
+};
+
+/* How a figure reads on a screen; none and null are "-" in any case. */
+typedef struct table_figure column_look(struct column_value value);
+column_look column_seconds, column_bytes, column_percent, column_count;
+column_look column_share; /* "12.3%" of 0.123 */
+
+struct column {
+    const char *key;        /* Of JSON and CSV; NULL: the screen's alone. */
+    const char *unit;       /* What CSV adds to the key: "period_s". */
+    const char *heading[2]; /* On the screen, in two lines or, of the second alone, one. */
+    int width;              /* On the screen. */
+    column_look *look;      /* NULL: the screen does not have it, or the table's own way. */
+};
+
+enum { COLUMNS_MAX = 48 };
+
+/* What fills the values of a row. */
+typedef void column_find_fn(const void *owner, uint32_t row, struct column_value *ret_values);
+
+/* The members that a row has, from column `first` to column `last`. */
+void column_put(const struct column *columns, const struct column_value *values, uint32_t first,
+                uint32_t last, struct json_writer *json);
+
+/* Of the first `count` columns an array each, of all rows. */
+void column_put_arrays(const struct column *columns, uint32_t count, column_find_fn *find,
+                       const void *owner, uint32_t row_count, struct json_writer *json);
+
+/* Columns in the order of a line. */
+struct column_line {
+    const struct column *columns;
+    const uint8_t *order;
+    uint32_t count;
+};
+#define COLUMN_LINE(columns, order)                                                                \
+    {                                                                                              \
+        columns, order, sizeof(order)                                                              \
+    }
+
+/* CSV: the keys, and a row's cells, each with a comma behind but the last. */
+void column_add_keys(const struct column_line *line, struct text *text);
+void column_add_cells(const struct column_line *line, const struct column_value *values,
+                      struct text *text);
+
+/* On a screen: one line of the headings, and a row's figures, all right aligned; the first ends its
+ * width behind column `at`. */
+void column_add_headings(const struct column_line *line, uint32_t of, uint32_t at,
+                         struct text *text);
+void column_add_figures(const struct column_line *line, const struct column_value *values,
+                        uint32_t at, bool colour, struct text *text);
+
+#endif

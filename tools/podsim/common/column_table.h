@@ -1,0 +1,34 @@
+/*
+ * column_table.h: the words of a table of columns, for the files that have one. A table is a macro
+ * TABLE(X) of rows X(name, key, value, screen), in the order of the JSON. `name` is a constant of
+ * the table; `value` is one of those below, and `screen` SHOWN(...) or HIDDEN:
+ *
+ *     enum { TABLE(COLUMN_NAME) COLUMN_TOTAL };
+ *     static const struct column columns[] = {TABLE(COLUMN_ENTRY)};
+ *     static void find(..., struct column_value *ret_values) { TABLE(COLUMN_FIND) }
+ */
+#ifndef TOOLS_PODSIM_COMMON_COLUMN_TABLE_H
+#define TOOLS_PODSIM_COMMON_COLUMN_TABLE_H
+
+#include "sim/base/units.h"
+#include "tools/podsim/common/column.h"
+
+#define COLUMN_NAME(name, ...) name,
+#define COLUMN_ENTRY(name, word, value, ...) [name] = {.key = (word), __VA_ARGS__},
+#define COLUMN_FIND(name, word, value, ...) ret_values[name] = value;
+
+#define WORDS(text) ((struct column_value){COLUMN_WORDS, {.words = (text)}, false})
+#define LIST(text) ((struct column_value){COLUMN_LIST, {.words = (text)}, false})
+#define WHOLE(count) ((struct column_value){COLUMN_WHOLE, {.whole = (uint64_t)(count)}, false})
+#define REAL(figure) ((struct column_value){COLUMN_REAL, {.real = (double)(figure)}, false})
+#define FLAG(is) ((struct column_value){COLUMN_FLAG, {.flag = (is)}, false})
+#define SECONDS(duration_ps) REAL(units_seconds(duration_ps))
+#define PERCENT(part, whole) REAL((whole) > 0 ? 100 * (double)(part) / (double)(whole) : 0)
+#define WHERE(has, value) ((has) ? (value) : (struct column_value){.kind = COLUMN_NONE})
+#define OR_NULL(has, value) ((has) ? (value) : (struct column_value){.kind = COLUMN_NULL})
+
+#define SHOWN(first, second, columns, shown)                                                       \
+    .heading = {first, second}, .width = (columns), .look = (shown)
+#define HIDDEN .look = NULL
+
+#endif

@@ -1,0 +1,19 @@
+/*
+ * input.h: a whole file into memory, without a mark of its byte order.
+ */
+#ifndef TOOLS_PODSIM_COMMON_INPUT_H
+#define TOOLS_PODSIM_COMMON_INPUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+
+struct arena;
+
+/* "-" is standard input. Errors: STATUS_IO, STATUS_LIMIT beyond `bytes_max`, STATUS_NO_MEMORY; the
+ * place is the path. */
+enum status input_load(struct arena *arena, const char *path, uint64_t bytes_max, char **ret_text,
+                       uint64_t *ret_bytes, struct error *reterr);
+
+#endif

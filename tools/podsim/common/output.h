@@ -1,0 +1,71 @@
+/*
+ * output.h: results that are whole or not there. A file is opened before the work that fills it,
+ * under another name beside it, and takes its own name when everything has been written; so what
+ * cannot be written is known before a long run, and an interrupted run leaves nothing.
+ */
+#ifndef TOOLS_PODSIM_COMMON_OUTPUT_H
+#define TOOLS_PODSIM_COMMON_OUTPUT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "sim/base/status.h"
+#include "tools/podsim/common/options.h"
+
+struct text;
+
+enum { OUTPUT_PATH_BYTES = 4096 };
+
+struct output {
+    const char *path;                  /* As the user wrote it; NULL: not asked for. */
+    char target[OUTPUT_PATH_BYTES];    /* What takes the new text: `path`, links followed. */
+    char temporary[OUTPUT_PATH_BYTES]; /* "" if it is written in place: a device or a pipe. */
+    FILE *file;
+};
+
+/* For main(), before anything is opened: standard streams that are closed get something that takes
+ * their number, what ends the process removes unfinished files, and a write that fails is an error
+ * and no signal. Only a pipe that nobody reads any more ends the process silently, by SIGPIPE,
+ * unless that was ignored before. */
+void output_prepare(void);
+
+/* A child that must not outlive the process: a signal that ends the process ends it too. 0: none.
+ */
+void output_child(pid_t child);
+
+/* Refuses two outputs (NULL: none; "-": standard output) that are one file by any names. */
+enum status output_distinct(const char *path, const char *other, struct error *reterr);
+
+/* `path` NULL does nothing; "-" is standard output. What the command reads is not overwritten: a
+ * path is refused that names an operand, the value of another option that takes a file, or a file
+ * that has been read (files_read.h); and so is a scenario that is there, whoever reads it.
+ * `options` NULL: nothing is read. */
+enum status output_open(struct output *output, const char *path, const struct options *options,
+                        struct error *reterr);
+
+/* The same of a table in CSV. A file that is there is replaced only if it is empty or such a table,
+ * of this verb or of another one: what --schedule-csv reads is CSV too. Errors: also STATUS_IO. */
+enum status output_open_table(struct output *output, const char *path,
+                              const struct options *options, struct error *reterr);
+
+/* The same refusal, of a file that is written in another way. */
+enum status output_spares(const char *path, const struct options *options, struct error *reterr);
+
+/* Writes all of it, under the temporary name. A file that the command has read since it was opened
+ * is refused as above. */
+enum status output_write(struct output *output, const struct text *text, struct error *reterr);
+/* Gives the file its name. Several outputs are all written before the first gets its name. */
+enum status output_finish(struct output *output, struct error *reterr);
+
+/* Gives up an output that was opened and not finished; harmless otherwise. */
+void output_abandon(struct output *output);
+
+/* Prints to standard output, or to standard error if that is taken by a result. Lines of a text
+ * that is for a terminal are broken where it ends. */
+enum status output_print(struct text *text, bool to_error, struct error *reterr);
+
+/* Flushes standard output; a closed pipe or a full disk is an error. */
+enum status output_flush(struct error *reterr);
+
+#endif

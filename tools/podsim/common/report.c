@@ -1,0 +1,83 @@
+#include "tools/podsim/common/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <sys/ioctl.h>
+
+#include <uv.h>
+
+#include "sim/base/arena.h"
+#include "tools/podsim/common/version.h"
+
+void report_from_chain(const struct chain *chain, struct report_input *ret_input)
+{
+    bool const replayed = chain->trace.chips != 0;
+    *ret_input = (struct report_input){
+        .title = chain->scenario.title,
+        .question = chain->scenario.question,
+        .machine = &chain->machine,
+        .mesh = &chain->mesh,
+        .workload = &chain->scenario.workload,
+        .roofline = chain->is_program ? NULL : &chain->roofline,
+        .program = replayed ? &chain->program : NULL,
+        .trace = replayed ? &chain->trace : NULL,
+    };
+    for (uint32_t axis = 0; replayed && axis < chain->fold.axis_count; axis++)
+        ret_input->fold[axis] = (struct report_fold){
+            .period = chain->fold.period[axis],
+            .reason = chain->fold.reason[axis],
+        };
+}
+
+const char *report_version(void)
+{
+    return PODSIM_VERSION;
+}
+
+enum status report_name(struct arena *arena, const struct options *options, const char *scenario,
+                        struct report_input *input, struct error *reterr)
+{
+    const char *setting = NULL;
+    uint64_t bytes = 1;
+    void *memory = NULL;
+    for (uint32_t i = 0; (setting = options_value_at(options, "--set", i)) != NULL; i++)
+        bytes += strlen(setting) + 1;
+    STATUS_TRY(arena_try(arena, bytes, 1, &memory, reterr));
+    char *settings = memory;
+    for (uint32_t i = 0; (setting = options_value_at(options, "--set", i)) != NULL; i++) {
+        if (i > 0) *settings++ = ' ';
+        size_t const length = strlen(setting);
+        memcpy(settings, setting, length);
+        settings += length;
+    }
+    *settings = '\0';
+    input->version = report_version();
+    input->scenario = scenario;
+    input->settings = memory;
+    return STATUS_OK;
+}
+
+bool report_in_colour(int descriptor)
+{
+    const char *const refused = getenv("NO_COLOR"), *const terminal = getenv("TERM");
+    if (refused != NULL && refused[0] != '\0') return false;
+    if (terminal != NULL && strcmp(terminal, "dumb") == 0) return false;
+    return uv_guess_handle(descriptor) == UV_TTY;
+}
+
+struct report_terminal report_terminal(int descriptor)
+{
+    struct report_terminal terminal = {.colour = report_in_colour(descriptor), .columns = 94};
+    struct winsize size = {0};
+    if (uv_guess_handle(descriptor) == UV_TTY && ioctl(descriptor, TIOCGWINSZ, &size) == 0 &&
+        size.ws_col > 0)
+        terminal = (struct report_terminal){terminal.colour, true, size.ws_col};
+    return terminal;
+}
+
+uint32_t report_columns(int descriptor)
+{
+    struct report_terminal const terminal = report_terminal(descriptor);
+    return terminal.is_one ? terminal.columns : 0;
+}

@@ -1,0 +1,103 @@
+/*
+ * cmd_list.c: the catalogues, and one entry of one.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/name.h"
+#include "sim/base/text.h"
+#include "tools/podsim/common/command.h"
+#include "tools/podsim/common/output.h"
+#include "tools/podsim/common/report.h"
+#include "tools/podsim/list/list_text.h"
+
+static const struct option list_options[] = {{0}};
+
+static const struct {
+    const char *name;
+    list_all_fn *all;
+    list_one_fn *one;
+    const char *help;    /* What the entries are, and where a scenario names one. */
+    const char *example; /* The name of an entry. */
+} catalogues[] = {
+    {"chips", list_chips, list_chip, "TPUs and GPUs, for a machine's \"chip\" and --machine",
+     "h100-sxm"},
+    {"shapes", list_shapes, list_shape, "slices of TPUs that can be had, for a machine's \"shape\"",
+     "v5p-8192"},
+    {"collectives", list_collectives, list_collective,
+     "algorithms, for \"algorithm\" in a run and --algorithm", "all_gather_ring"},
+    {"models", list_models, list_model, "Hugging Face models, for a workload's \"model\"",
+     "llama-3-70b"},
+    {"schedules", list_schedules, list_schedule,
+     "orders of a pipeline's passes, for \"schedule\" and --schedules", "zb-v"},
+    {"scenarios", list_scenarios, list_scenario, "whole steps with a question each, for podsim run",
+     "llama3-70b-fsdp-v5p-16x16x16"},
+};
+enum { CATALOGUE_COUNT = sizeof catalogues / sizeof *catalogues };
+
+/* The catalogues themselves, each with an entry to look at. */
+static void list_catalogues(struct text *text)
+{
+    text_add(text, "podsim list CATALOGUE [NAME]\n\n");
+    for (size_t i = 0; i < CATALOGUE_COUNT; i++) {
+        text_add(text, "  %s", catalogues[i].name);
+        text_pad(text, 16);
+        text_add(text, "%s\n", catalogues[i].help);
+    }
+    text_add(text, "\nOne entry with all there is to know about it:\n\n");
+    for (size_t i = 0; i < CATALOGUE_COUNT; i++)
+        text_add(text, "  podsim list %s %s\n", catalogues[i].name, catalogues[i].example);
+}
+
+static enum status list_text(struct arena *arena, const struct options *options, struct text *text,
+                             struct error *reterr)
+{
+    const char *names[CATALOGUE_COUNT + 1] = {0};
+    if (options->operand_count == 0) {
+        list_catalogues(text);
+        return STATUS_OK;
+    }
+    for (size_t i = 0; i < CATALOGUE_COUNT; i++) {
+        names[i] = catalogues[i].name;
+        if (strcmp(options->operand[0], names[i]) != 0) continue;
+        if (options->operand_count == 1) return catalogues[i].all(arena, text, reterr);
+        return catalogues[i].one(arena, options->operand[1], text, reterr);
+    }
+    return error_set(reterr, STATUS_NOT_FOUND, options->operand[0], "no such catalogue%s",
+                     name_offer(options->operand[0], names, "; the nearest is ", "", NULL).text);
+}
+
+static int list(const struct options *options)
+{
+    struct error error = {0};
+    struct text text = {.columns = report_columns(1)};
+    struct arena *arena = arena_create(0);
+    enum status status = STATUS_OK;
+    if (arena == NULL) status = error_set(&error, STATUS_NO_MEMORY, "", "there is no memory");
+    if (status == STATUS_OK) status = list_text(arena, options, &text, &error);
+    if (status == STATUS_OK) status = output_print(&text, false, &error);
+    text_free(&text);
+    arena_destroy(arena);
+    return status == STATUS_OK ? EXIT_DONE : command_fail(NULL, &error);
+}
+
+const struct command command_list = {
+    .name = "list",
+    .usage = "podsim list [chips|shapes|collectives|schedules|models|scenarios [NAME]]",
+    .summary = "what a scenario may name, and where its numbers come from",
+    .help = "Alone it says what catalogues there are. Without NAME one line an entry; with NAME "
+            "all there is to know about it: a chip's\n"
+            "numbers with the source of each, which products can be sliced into a shape and\n"
+            "which of its axes wrap around, a collective's algorithm and source, a model's\n"
+            "parameters, a scenario's text.\n"
+            "\n"
+            "  podsim list chips tpu-v5p\n"
+            "  podsim list shapes 8x16x16\n"
+            "  podsim list shapes v5p-8192\n"
+            "  podsim list scenarios mlp-tp-v5p > mine.json\n",
+    .operands_min = 0,
+    .operands_max = 2,
+    .options = list_options,
+    .run = list,
+};

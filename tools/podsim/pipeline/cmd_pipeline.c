@@ -1,0 +1,178 @@
+/*
+ * cmd_pipeline.c: pipeline schedules side by side.
+ */
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/text.h"
+#include "tools/podsim/common/command.h"
+#include "tools/podsim/common/output.h"
+#include "tools/podsim/common/report.h"
+#include "tools/podsim/common/shell.h"
+#include "tools/podsim/common/timeline_file.h"
+#include "tools/podsim/pipeline/comparison.h"
+#include "tools/podsim/pipeline/comparison_csv.h"
+#include "tools/podsim/pipeline/comparison_rows.h"
+#include "tools/podsim/pipeline/schedules.h"
+#include "tools/podsim/pipeline/staged.h"
+
+struct outputs {
+    struct output json, rows, svg, trace;
+    struct comparison_csv csv;
+};
+
+static enum status open_outputs(const struct comparison *comparison, struct outputs *outputs,
+                                struct error *reterr)
+{
+    const struct options *options = comparison->options;
+    const char *const json = options_value(options, "--json");
+    const char *const rows = options_value(options, "--csv");
+    const char *const svg = options_value(options, "--svg");
+    if (svg != NULL && strcmp(svg, "-") == 0)
+        return error_set(reterr, STATUS_INVALID, "--svg", "a picture needs a file of its own");
+    const char *const trace = options_value(options, "--trace");
+    STATUS_TRY(output_distinct(json, rows, reterr));
+    STATUS_TRY(output_distinct(json, svg, reterr));
+    STATUS_TRY(output_distinct(svg, rows, reterr));
+    STATUS_TRY(output_distinct(trace, rows, reterr));
+    STATUS_TRY(output_distinct(trace, json, reterr));
+    STATUS_TRY(output_distinct(trace, svg, reterr));
+    STATUS_TRY(output_distinct(trace, "-", reterr));
+    STATUS_TRY(comparison_csv_open(comparison, &outputs->csv, reterr));
+    STATUS_TRY(output_open(&outputs->json, json, options, reterr));
+    STATUS_TRY(output_open_table(&outputs->rows, rows, options, reterr));
+    STATUS_TRY(output_open(&outputs->trace, trace, options, reterr));
+    return output_open(&outputs->svg, svg, options, reterr);
+}
+
+static bool is_stdout(const char *path)
+{
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
+static enum status write_results(const struct comparison *comparison, struct outputs *outputs,
+                                 struct error *reterr)
+{
+    struct text text = {0}, json = {0}, rows = {0}, svg = {0};
+    const struct comparison_way *way = comparison->way;
+    bool const to_stdout = is_stdout(outputs->json.path) || is_stdout(outputs->rows.path);
+    enum status status = STATUS_OK;
+    struct report_terminal const terminal = report_terminal(to_stdout ? 2 : 1);
+    text.columns = terminal.is_one ? terminal.columns : 0;
+    bool const any = comparison_played(comparison) > 0;
+    if (any)
+        way->write_text(comparison, &terminal, &text);
+    else
+        comparison_write_refused(comparison, &text);
+    comparison_write_json(comparison, &json);
+    comparison_write_csv(comparison, &rows);
+    /* Of no rows there is no picture, and a file that is there stays. */
+    if (outputs->svg.path != NULL && any) status = way->write_svg(comparison, &svg, reterr);
+    if (status == STATUS_OK) status = output_write(&outputs->json, &json, reterr);
+    if (status == STATUS_OK) status = output_write(&outputs->rows, &rows, reterr);
+    if (status == STATUS_OK && any) status = output_write(&outputs->svg, &svg, reterr);
+    if (status == STATUS_OK)
+        status = timeline_file_write(&outputs->trace, &comparison->timeline, reterr);
+    if (status == STATUS_OK)
+        status = comparison_csv_write(comparison, &outputs->csv, &text, reterr);
+    if (status == STATUS_OK) status = output_finish(&outputs->json, reterr);
+    if (status == STATUS_OK) status = output_finish(&outputs->rows, reterr);
+    if (status == STATUS_OK && any) status = output_finish(&outputs->svg, reterr);
+    if (status == STATUS_OK) status = output_finish(&outputs->trace, reterr);
+    if (status == STATUS_OK) status = output_print(&text, to_stdout, reterr);
+    text_free(&text);
+    text_free(&json);
+    text_free(&rows);
+    text_free(&svg);
+    return status;
+}
+
+/* What was played is shown, whatever kept the rest from it. */
+static enum status comparison_run(struct comparison *comparison, struct outputs *outputs,
+                                  struct error *reterr)
+{
+    STATUS_TRY(comparison->way->read(comparison, reterr));
+    STATUS_TRY(comparison_read_trace(comparison, reterr));
+    STATUS_TRY(comparison_check_picture(comparison, reterr));
+    STATUS_TRY(open_outputs(comparison, outputs, reterr));
+    enum status const status = shell_run(comparison_play, comparison, "schedules", reterr);
+    if (comparison_played(comparison) == 0 &&
+        (comparison->row_count == 1 || comparison->done_count < comparison->row_count))
+        return status;
+    comparison_rank(comparison);
+    struct error error;
+    if (write_results(comparison, outputs, &error) == STATUS_OK) return status;
+    *reterr = error;
+    return error.status;
+}
+
+static int pipeline(const struct options *options)
+{
+    struct error error = {0};
+    static struct outputs outputs;
+    struct arena *arena = arena_create(0);
+    struct comparison *comparison = arena == NULL ? NULL : arena_take(arena, 1, sizeof *comparison);
+    const char *const file = options->operand_count > 0 ? options->operand[0] : NULL;
+    if (comparison == NULL) {
+        (void)error_set(&error, STATUS_NO_MEMORY, "", "there is no memory");
+        arena_destroy(arena);
+        return command_fail(NULL, &error);
+    }
+    comparison->way = file == NULL ? &schedules_way : &staged_way;
+    comparison->options = options;
+    comparison->arena = arena;
+    enum status const status = comparison_run(comparison, &outputs, &error);
+    output_abandon(&outputs.json);
+    output_abandon(&outputs.rows);
+    output_abandon(&outputs.svg);
+    output_abandon(&outputs.trace);
+    text_free(&comparison->timeline);
+    comparison_csv_close(&outputs.csv);
+    if (comparison->way->close != NULL) comparison->way->close(comparison);
+    int exit_status = EXIT_DONE;
+    if (status == STATUS_INTERRUPTED && comparison_played(comparison) > 0)
+        exit_status = EXIT_INTERRUPTED; /* The text says so. */
+    else if (status != STATUS_OK)
+        exit_status = command_fail(file, &error);
+    arena_destroy(arena);
+    return exit_status;
+}
+
+const struct command command_pipeline = {
+    .name = "pipeline",
+    .usage = "podsim pipeline FILE [--schedules LIST|all] [--microbatches LIST]\n"
+             "           [--sort KEY] ...\n"
+             "       podsim pipeline --stages N [--microbatches LIST]\n"
+             "           [--times F=1,I=1,W=1,hop=0] [--schedules LIST|all]\n"
+             "           [--schedule-csv FILE] [--sort KEY] [--csv FILE] ...",
+    .summary = "pipeline schedules side by side: bubbles and activations",
+    .help = "Simulates a scenario with pp under each schedule, with the real ops of its\n"
+            "layers on the machine's own links:\n"
+            "\n"
+            "  podsim pipeline scenarios/pipeline/llama3-8b-pp4-h100-32.json \\\n"
+            "      --schedules gpipe,1f1b,interleaved:2,zb-h1,dualpipev \\\n"
+            "      --microbatches 8,16 --sort period\n"
+            "\n"
+            "Without a file it simulates schedules with given times: F, I and W are the times\n"
+            "of a rank's whole share of a microbatch, forward, for its input gradient and for\n"
+            "its weight gradient. A rank with several chunks takes a part for each. A hop\n"
+            "between ranks is latency only. Each row has the published formula, and a line\n"
+            "says where it does not hold.\n"
+            "\n"
+            "  podsim pipeline --stages 8\n"
+            "  podsim pipeline --stages 8 --microbatches 16,32 \\\n"
+            "      --times F=1,I=1.3,W=0.7,hop=0.1\n"
+            "  podsim pipeline --stages 4 --schedules zb-v --microbatches 8 --svg zb-v.svg\n"
+            "  podsim pipeline --schedule-csv mine.csv --schedules 1f1b --stages 4 \\\n"
+            "      --microbatches 8\n"
+            "\n"
+            "The best row has a * in front: the shortest period of the rows that fit. The\n"
+            "row of the search (auto) comes last. \"all\" is every schedule except none,\n"
+            "which has no pipeline.\n"
+            "\n"
+            "Names: podsim list schedules. One schedule alone is drawn as lanes.\n",
+    .operands_min = 0,
+    .operands_max = 1,
+    .options = schedules_options,
+    .run = pipeline,
+};

@@ -1,0 +1,15 @@
+/*
+ * lanes.h: a played schedule as lanes of text, one a rank, as wide as the terminal.
+ */
+#ifndef TOOLS_PODSIM_PIPELINE_LANES_H
+#define TOOLS_PODSIM_PIPELINE_LANES_H
+
+#include "sim/schedule/schedule_play.h"
+
+struct report_terminal;
+struct text;
+
+void lanes_write(const struct schedule *schedule, const struct schedule_played *played,
+                 const struct report_terminal *terminal, struct text *text);
+
+#endif

@@ -1,0 +1,192 @@
+/*
+ * cmd_regimes.c: sizes times ranks times algorithms: who wins where, and what binds.
+ */
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/text.h"
+#include "tools/podsim/common/command.h"
+#include "tools/podsim/common/output.h"
+#include "tools/podsim/common/report.h"
+#include "tools/podsim/common/shell.h"
+#include "tools/podsim/regimes/regimes.h"
+
+static const struct option regimes_options[] = {
+    QUESTION_OPTIONS,
+    {"-b", "SIZE", "least size in bytes; K, M, G are powers of 1024 (1K)", false},
+    {"-e", "SIZE", "greatest size (1G)", false},
+    {"-f", "FACTOR", "from one size to the next (4)", false},
+    {"--algorithm", "NAMES", "with commas between (all that apply if left out)", false},
+    {"--xml", "FILE", "also an algorithm in MSCCL's XML; --op follows", false},
+    {"--svg", "FILE", "draw the map", false},
+    {"--json", "FILE", "write it as JSON; - is standard output", false},
+    {0},
+};
+
+/* One map; the worker's until it has ended. */
+struct map {
+    const struct options *options;
+    struct arena *arena;
+    struct question question;
+    struct regimes_plan plan;
+    struct regimes regimes;
+    struct shell *shell;
+    struct output json, svg;
+};
+
+static bool watch_run(void *owner, const struct replay_progress *progress)
+{
+    struct map *map = owner;
+    return shell_progress(map->shell,
+                          (double)map->regimes.group_count / map->regimes.group_count_max,
+                          progress->events);
+}
+
+static bool watch(void *owner, double share, uint64_t events)
+{
+    struct map *map = owner;
+    return shell_progress(map->shell, share, events);
+}
+
+static enum status work(void *owner, struct shell *shell, struct error *reterr)
+{
+    struct map *map = owner;
+    map->shell = shell;
+    return regimes_run(map->arena, &map->plan, &map->regimes, reterr);
+}
+
+/* The greatest size, and that of the peak, are those of arrays that can be played. */
+static enum status end_check(const struct question *question, const struct sizes *sizes,
+                             struct error *reterr)
+{
+    uint64_t const ranks = group_rank_count(&question->row.group);
+    struct error ignored;
+    uint64_t unused = 0;
+    STATUS_TRY(operation_array_bytes(question->row.operation, ranks, sizes->end_bytes, "-e",
+                                     &unused, reterr));
+    if (operation_array_bytes(question->row.operation, ranks, regimes_peak_bytes(sizes), "-e",
+                              &unused, &ignored) == STATUS_OK)
+        return STATUS_OK;
+    return error_set(
+        reterr, STATUS_LIMIT, "-e",
+        "a map also simulates 16 times the greatest size, which would be an array of more "
+        "than 2^56 bytes");
+}
+
+static enum status plan_read(struct map *map, struct error *reterr)
+{
+    const struct options *options = map->options;
+    const char *const begin = options_value(options, "-b"), *const end =
+                                                                options_value(options, "-e");
+    const char *const factor = options_value(options, "-f");
+    struct question *question = &map->question;
+    STATUS_TRY(question_read(options, map->arena, question, reterr));
+    if (question->row.tuner != NULL)
+        return error_set(
+            reterr, STATUS_INVALID, "--tuner",
+            "decides what auto takes, and a map simulates every algorithm; leave it out, "
+            "or ask podsim collective");
+    if (operation_is_copy(question->row.operation))
+        return error_set(reterr, STATUS_UNSUPPORTED, "--op",
+                         "%s is done in one way, by every chip alone, so there is nothing to map; "
+                         "podsim collective sweeps its sizes",
+                         operation_name(question->row.operation));
+    STATUS_TRY(sizes_read(begin == NULL ? "1K" : begin, end == NULL ? "1G" : end,
+                          factor == NULL ? "4" : factor, NULL, &map->plan.sizes, reterr));
+    STATUS_TRY(end_check(question, &map->plan.sizes, reterr));
+    map->plan.question = question->row;
+    map->plan.algorithms = question->algorithm_count > 0 ? question->algorithm : NULL;
+    map->plan.algorithm_count = question->algorithm_count;
+    map->plan.run = question->run;
+    map->plan.run.watch = watch_run;
+    map->plan.run.watch_owner = map;
+    map->plan.watch = watch;
+    map->plan.watch_owner = map;
+    return STATUS_OK;
+}
+
+static enum status open_outputs(struct map *map, struct error *reterr)
+{
+    const char *const json = options_value(map->options, "--json");
+    const char *const svg = options_value(map->options, "--svg");
+    bool const to_stdout = json != NULL && strcmp(json, "-") == 0;
+    if (svg != NULL && strcmp(svg, "-") == 0)
+        return error_set(reterr, STATUS_INVALID, "--svg", "a picture needs a file of its own");
+    STATUS_TRY(output_distinct(json, svg, reterr));
+    STATUS_TRY(output_distinct(json, to_stdout ? NULL : "-", reterr));
+    STATUS_TRY(output_distinct(svg, to_stdout ? NULL : "-", reterr));
+    STATUS_TRY(output_open(&map->json, json, map->options, reterr));
+    return output_open(&map->svg, svg, map->options, reterr);
+}
+
+static enum status write_results(struct map *map, struct error *reterr)
+{
+    struct text json = {0}, svg = {0};
+    bool const to_stdout = map->json.path != NULL && strcmp(map->json.path, "-") == 0;
+    struct text text = {.columns = report_columns(to_stdout ? 2 : 1)};
+    regimes_write_text(&map->question, &map->regimes, report_in_colour(to_stdout ? 2 : 1), &text);
+    regimes_write_json(&map->question, &map->regimes, &json);
+    if (map->svg.path != NULL) regimes_write_svg(&map->question, &map->regimes, &svg);
+    enum status status = output_write(&map->json, &json, reterr);
+    if (status == STATUS_OK) status = output_write(&map->svg, &svg, reterr);
+    if (status == STATUS_OK) status = output_finish(&map->json, reterr);
+    if (status == STATUS_OK) status = output_finish(&map->svg, reterr);
+    if (status == STATUS_OK) status = output_print(&text, to_stdout, reterr);
+    text_free(&text);
+    text_free(&json);
+    text_free(&svg);
+    return status;
+}
+
+static enum status map_run(struct map *map, struct error *reterr)
+{
+    STATUS_TRY(plan_read(map, reterr));
+    STATUS_TRY(open_outputs(map, reterr));
+    enum status const status = shell_run(work, map, "map", reterr);
+    if (status != STATUS_OK && status != STATUS_INTERRUPTED) return status;
+    if (map->regimes.group_count == 0) return status;
+    STATUS_TRY(write_results(map, reterr));
+    return status;
+}
+
+static int regimes(const struct options *options)
+{
+    static struct map map;
+    struct error error = {0};
+    enum status status = STATUS_OK;
+    map.options = options;
+    map.arena = arena_create(0);
+    if (map.arena == NULL) status = error_set(&error, STATUS_NO_MEMORY, "", "there is no memory");
+    if (status == STATUS_OK) status = map_run(&map, &error);
+    output_abandon(&map.json);
+    output_abandon(&map.svg);
+    int exit_status = EXIT_DONE;
+    if (status == STATUS_INTERRUPTED && map.regimes.group_count > 0)
+        exit_status = EXIT_INTERRUPTED; /* The text says so. */
+    else if (status != STATUS_OK)
+        exit_status = command_fail(question_input(&map.question, &error), &error);
+    arena_destroy(map.arena);
+    return exit_status;
+}
+
+const struct command command_regimes = {
+    .name = "regimes",
+    .usage = "podsim regimes --machine SPEC --op NAME [--axes LIST] [-b SIZE] [-e SIZE] [-f N]\n"
+             "           [--algorithm NAMES] [--svg FILE] [--json FILE|-] ...",
+    .summary = "which algorithm wins at which size and ranks, and what binds",
+    .help =
+        "Runs every algorithm that applies on growing groups of neighbours, for sizes from the\n"
+        "least to the greatest: who wins where, the sizes at which the winner changes (found by\n"
+        "bisection), the latency floor, the sizes that reach half and 95 % of the bandwidth, and\n"
+        "a line alpha + beta * size through the times of each.\n"
+        "\n"
+        "  podsim regimes --machine tpu-v5e:16x16 --op all_reduce\n"
+        "  podsim regimes --machine tpu-v5p:8x8x8 --op all_gather --axes x --svg map.svg\n"
+        "  podsim regimes --machine h100-sxm --algorithm ring,tree --xml mine.xml\n"
+        "\n"
+        "Ctrl-C keeps the groups that are finished and ends with status 130.\n",
+    .operands_min = 0,
+    .operands_max = 0,
+    .options = regimes_options,
+    .run = regimes,
+};

@@ -1,0 +1,32 @@
+/*
+ * regimes.h: how `podsim regimes` shows what it found: as text, as JSON, as a picture.
+ */
+#ifndef TOOLS_PODSIM_REGIMES_REGIMES_H
+#define TOOLS_PODSIM_REGIMES_REGIMES_H
+
+#include <stdbool.h>
+
+#include "sim/measure/regimes.h"
+#include "tools/podsim/common/question.h"
+
+struct text;
+
+/* Letters of algorithms on the map. */
+static inline char regimes_letter(uint32_t algorithm)
+{
+    return (char)('A' + algorithm);
+}
+
+/* "64K", "1.5M": exact where it is a whole number of 1024ths, else three digits. */
+enum { REGIMES_SIZE_BYTES = 16 };
+const char *regimes_size(char buffer[REGIMES_SIZE_BYTES], uint64_t bytes);
+
+void regimes_write_text(const struct question *question, const struct regimes *regimes, bool colour,
+                        struct text *text);
+void regimes_write_json(const struct question *question, const struct regimes *regimes,
+                        struct text *text);
+/* A self-contained SVG. */
+void regimes_write_svg(const struct question *question, const struct regimes *regimes,
+                       struct text *text);
+
+#endif

@@ -1,0 +1,175 @@
+/* The map of `podsim regimes` on a terminal. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/quantity.h"
+#include "sim/base/text.h"
+#include "sim/base/units.h"
+#include "sim/report/table_fit.h"
+#include "tools/podsim/regimes/regimes.h"
+
+enum { CELL_WIDTH = 6, LABEL_COLUMNS = 26 };
+
+const char *regimes_size(char buffer[REGIMES_SIZE_BYTES], uint64_t bytes)
+{
+    static const char letters[] = "KMGTPE";
+    uint32_t shift = 0;
+    while (shift < 60 && bytes >> (shift + 10) != 0) shift += 10;
+    if (shift == 0)
+        (void)snprintf(buffer, REGIMES_SIZE_BYTES, "%u", (unsigned)bytes);
+    else
+        (void)snprintf(buffer, REGIMES_SIZE_BYTES, "%.4g%c",
+                       (double)bytes / (double)(UINT64_C(1) << shift), letters[shift / 10 - 1]);
+    return buffer;
+}
+
+static void paint(struct text *text, bool colour, uint32_t algorithm)
+{
+    static const uint32_t codes[] = {36, 33, 32, 35, 34, 31}; /* Cyan first; letters tell apart. */
+    if (colour) text_add(text, "\033[%um", codes[algorithm % (sizeof codes / sizeof *codes)]);
+}
+
+static void unpaint(struct text *text, bool colour)
+{
+    if (colour) text_add(text, "\033[0m");
+}
+
+static void write_head(const struct question *question, const struct regimes *regimes,
+                       struct text *text)
+{
+    char begin[REGIMES_SIZE_BYTES], end[REGIMES_SIZE_BYTES];
+    text_add(text, "podsim regimes: %s on %s, profile %s\n",
+             operation_name(question->row.operation), question->machine_text,
+             question->machine.chip.profile);
+    text_add(text, "size: %s, %s to %s; %u groups of neighbours; %llu runs\n",
+             operation_size_text(question->row.operation),
+             regimes_size(begin, regimes->size_bytes[0]),
+             regimes_size(end, regimes->size_bytes[regimes->size_count - 1]), regimes->group_count,
+             (unsigned long long)regimes->run_count);
+    if (regimes->group_count < regimes->group_count_max)
+        text_add(text, "interrupted: %u of %u groups\n", regimes->group_count,
+                 regimes->group_count_max);
+}
+
+static void write_map(const struct regimes *regimes, bool colour, struct text *text)
+{
+    char size[REGIMES_SIZE_BYTES];
+    text_add(text, "\nwho is fastest\n");
+    uint64_t const table = table_open(text);
+    text_add(text, "   ranks  axes            ");
+    for (uint32_t s = 0; s < regimes->size_count; s++)
+        text_add(text, "%*s", CELL_WIDTH, regimes_size(size, regimes->size_bytes[s]));
+    text_add(text, "\n");
+    for (uint32_t g = 0; g < regimes->group_count; g++) {
+        const struct regimes_group *group = &regimes->group[g];
+        text_add(text, "%8llu  %-16s", (unsigned long long)group->ranks, group->question.axes);
+        for (uint32_t s = 0; s < regimes->size_count; s++) {
+            if (group->winner[s] == REGIMES_NONE) {
+                text_add(text, "%*s", CELL_WIDTH, "-");
+                continue;
+            }
+            text_add(text, "%*s", CELL_WIDTH - 1, "");
+            paint(text, colour, group->winner[s]);
+            text_add(text, "%c", regimes_letter(group->winner[s]));
+            unpaint(text, colour);
+        }
+        text_add(text, "\n");
+    }
+    table_close(text, table, LABEL_COLUMNS);
+    for (uint32_t a = 0; a < regimes->algorithm_count; a++) {
+        uint32_t const width = 4 + (uint32_t)strlen(regimes->algorithm[a]);
+        /* A name stays with its letter. */
+        if (text->columns > 0 && a > 0 && text_column(text) + width > text->columns)
+            text_add(text, "\n");
+        text_add(text, "  ");
+        paint(text, colour, a);
+        text_add(text, "%c", regimes_letter(a));
+        unpaint(text, colour);
+        text_add(text, " %s", regimes->algorithm[a]);
+    }
+    text_add(text, "\n");
+}
+
+static const char *size_or_none(char buffer[REGIMES_SIZE_BYTES], uint64_t bytes)
+{
+    return bytes == 0 ? "-" : regimes_size(buffer, bytes);
+}
+
+static void write_landmarks(const struct regimes *regimes, struct text *text)
+{
+    text_add(text, "\nfloor: of one byte; peak: algbw that the fastest tends to; n1/2 and 95 %%: "
+                   "sizes that reach so much of it\n");
+    uint64_t const table = table_open(text);
+    text_add(text, "   ranks  axes                floor        peak     n1/2     95 %%  bound   "
+                   "changes at\n");
+    for (uint32_t g = 0; g < regimes->group_count; g++) {
+        const struct regimes_group *group = &regimes->group[g];
+        char floor[QUANTITY_TEXT_BYTES], peak[QUANTITY_TEXT_BYTES];
+        char half[REGIMES_SIZE_BYTES], most[REGIMES_SIZE_BYTES], at[REGIMES_SIZE_BYTES];
+        if (group->winner[0] == REGIMES_NONE) continue;
+        text_add(text, "%8llu  %-16s %9s  %10s  %7s  %7s  %-7s", (unsigned long long)group->ranks,
+                 group->question.axes,
+                 quantity_text_seconds(floor, units_seconds(group->best.floor_ps)),
+                 quantity_text_rate(peak, group->best.peak_bytes_per_s, "B/s"),
+                 size_or_none(half, group->best.half_bytes),
+                 size_or_none(most, group->best.most_bytes), group->bound_by);
+        for (uint32_t c = 0; c < group->crossover_count; c++)
+            text_add(text, "%s%c|%c %s", c == 0 ? " " : ", ",
+                     regimes_letter(group->crossover[c].from),
+                     regimes_letter(group->crossover[c].to),
+                     regimes_size(at, group->crossover[c].size_bytes));
+        text_add(text, group->crossover_count == 0 ? " nowhere\n" : "\n");
+    }
+    table_close(text, table, LABEL_COLUMNS);
+}
+
+static const char *rate_or_none(char buffer[QUANTITY_TEXT_BYTES], double beta_s_per_byte)
+{
+    return beta_s_per_byte > 0 ? quantity_text_rate(buffer, 1 / beta_s_per_byte, "B/s") : "-";
+}
+
+static void write_fit(const struct regimes_group *group, const struct regimes_curve *curve,
+                      char letter, const char *algorithm, struct text *text)
+{
+    char alpha[QUANTITY_TEXT_BYTES], rate[QUANTITY_TEXT_BYTES];
+    char theory_alpha[QUANTITY_TEXT_BYTES], theory_rate[QUANTITY_TEXT_BYTES];
+    char half[REGIMES_SIZE_BYTES], most[REGIMES_SIZE_BYTES];
+    text_add(text, "%8llu  %-16s  %c %-24s  %9s %-9s  %6.1f%%  %9s %-9s  %7s  %7s\n",
+             (unsigned long long)group->ranks, group->question.axes, letter, algorithm,
+             quantity_text_seconds(alpha, curve->fit.alpha_s),
+             rate_or_none(rate, curve->fit.beta_s_per_byte), 100 * curve->fit.error_most,
+             curve->has_theory ? quantity_text_seconds(theory_alpha, curve->theory_alpha_s) : "-",
+             rate_or_none(theory_rate, curve->theory_beta_s_per_byte),
+             size_or_none(half, curve->half_bytes), size_or_none(most, curve->most_bytes));
+}
+
+static void write_fits(const struct regimes *regimes, struct text *text)
+{
+    text_add(text, "\nfit: time = alpha + beta * size, least squares of the relative errors of the "
+                   "sizes above; theory: idle links\n");
+    uint64_t const table = table_open(text);
+    text_add(text, "%8s  %-16s  %-26s  %9s %-9s  %7s  %9s\n", "", "", "", "fit", "", "", "theory");
+    text_add(text, "%8s  %-16s  %-26s  %9s %-9s  %7s  %9s %-9s  %7s  %7s\n", "ranks", "axes",
+             "algorithm", "alpha", "1/beta", "off by", "alpha", "1/beta", "n1/2", "95 %");
+    for (uint32_t g = 0; g < regimes->group_count; g++) {
+        const struct regimes_group *group = &regimes->group[g];
+        char alpha[QUANTITY_TEXT_BYTES], rate[QUANTITY_TEXT_BYTES];
+        for (uint32_t a = 0; a < regimes->algorithm_count; a++)
+            if (group->curve[a].applies)
+                write_fit(group, &group->curve[a], regimes_letter(a), regimes->algorithm[a], text);
+        text_add(text, "%8llu  %-16s    %-24s  %9s %-9s  %6s   %9s %s\n",
+                 (unsigned long long)group->ranks, group->question.axes, "any (cuts of the fabric)",
+                 "", "", "", quantity_text_seconds(alpha, group->bound_alpha_s),
+                 rate_or_none(rate, group->bound_beta_s_per_byte));
+    }
+    table_close(text, table, LABEL_COLUMNS + 30);
+}
+
+void regimes_write_text(const struct question *question, const struct regimes *regimes, bool colour,
+                        struct text *text)
+{
+    write_head(question, regimes, text);
+    write_map(regimes, colour, text);
+    write_landmarks(regimes, text);
+    write_fits(regimes, text);
+}

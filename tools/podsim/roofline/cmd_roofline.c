@@ -1,0 +1,69 @@
+/*
+ * cmd_roofline.c: the closed forms alone, without a run.
+ */
+#include <string.h>
+
+#include "sim/base/text.h"
+#include "sim/report/report_roofline.h"
+#include "sim/report/result.h"
+#include "tools/podsim/common/command.h"
+#include "tools/podsim/common/output.h"
+#include "tools/podsim/common/report.h"
+
+static const struct option roofline_options[] = {
+    {"--set", "/POINTER=VALUE", "change a key of the scenario; may be repeated", true},
+    {"--json", "FILE", "write it as JSON; - is standard output", false},
+    {0},
+};
+
+static enum status print(const struct options *options, struct chain *chain, struct error *reterr)
+{
+    static struct output json;
+    struct report_input input;
+    struct text result = {0};
+    const char *const path = options_value(options, "--json");
+    bool const to_stdout = path != NULL && strcmp(path, "-") == 0;
+    struct text text = {.columns = report_columns(to_stdout ? 2 : 1)};
+    report_from_chain(chain, &input);
+    report_roofline_write(&input, report_in_colour(to_stdout ? 2 : 1), &text);
+    if (path != NULL) result_write_roofline(&input, &result);
+    enum status status = output_distinct(path, to_stdout ? NULL : "-", reterr);
+    if (status == STATUS_OK) status = output_open(&json, path, options, reterr);
+    if (status == STATUS_OK) status = output_write(&json, &result, reterr);
+    if (status == STATUS_OK) status = output_finish(&json, reterr);
+    if (status == STATUS_OK) status = output_print(&text, to_stdout, reterr);
+    output_abandon(&json);
+    text_free(&text);
+    text_free(&result);
+    return status;
+}
+
+static int roofline(const struct options *options)
+{
+    static struct chain_source source;
+    struct error error = {0};
+    struct chain chain = {0};
+    enum status status = chain_source_read(options, options->operand[0], &source, &error);
+    if (status == STATUS_OK) status = chain_build(&chain, &source, CHAIN_PROGRAM, &error);
+    if (status == STATUS_OK) status = print(options, &chain, &error);
+    chain_close(&chain);
+    chain_source_close(&source);
+    return status == STATUS_OK ? EXIT_DONE : command_fail(options->operand[0], &error);
+}
+
+const struct command command_roofline = {
+    .name = "roofline",
+    .usage = "podsim roofline FILE [--set /pointer=value]... [--json FILE|-]",
+    .summary = "the bounds by closed forms, without a run",
+    .help =
+        "What each resource needs for the step if nothing waited for anything else: the largest\n"
+        "is a lower bound, the sum, of a pipeline that of all its ranks in turn, an upper one;\n"
+        "and the book's rules with the scenario's numbers. `podsim run` shows where the step\n"
+        "comes to lie between them.\n"
+        "\n"
+        "  podsim roofline scenarios/train/llama3-70b-fsdp-tp-v5p-16x16x16.json\n",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = roofline_options,
+    .run = roofline,
+};

@@ -1,0 +1,69 @@
+/*
+ * advise.h: a scenario's neighbours, simulated: other splits of the mesh between tp and the axis
+ * that shards weights or batch, remat, ZeRO, collective matmul, prefetch. Which is best is a result
+ * of runs, never of formulas.
+ *
+ * Neighbours are folded runs in a fixed order, a fixed number of them and each of a bounded number
+ * of events, so the advice is the same on every machine. First the scenario's own mesh, then every
+ * split of tp, with each remat; then what else may change, on the best of these that fits.
+ */
+#ifndef TOOLS_PODSIM_RUN_ADVISE_H
+#define TOOLS_PODSIM_RUN_ADVISE_H
+
+#include <stdbool.h>
+
+#include "tools/podsim/common/chain.h"
+
+struct json_writer;
+struct shell;
+struct text;
+
+enum {
+    /* The scenario's own mesh and six splits with three ways of remat, four sizes of microbatches,
+     * three changes of the best. */
+    ADVISE_ROWS_MAX = 28,
+    ADVISE_SETTINGS_MAX = 6,
+    ADVISE_EVENTS_MAX = 24000000, /* Of one neighbour. */
+    ADVISE_STEPS_MAX = 4,         /* For its period: most repeat by then. */
+    ADVISE_NONE = ADVISE_ROWS_MAX,
+};
+
+enum advise_state {
+    ADVISE_PLAYED,
+    ADVISE_UNFIT,    /* What it holds at least is too much: not played. */
+    ADVISE_TOO_LONG, /* More events than a neighbour may have. */
+    ADVISE_REFUSED,  /* The workload cannot be lowered so. */
+};
+
+struct advise_row {
+    const char *setting[ADVISE_SETTINGS_MAX]; /* As --set has them: "/workload/remat=none". */
+    uint32_t setting_count;
+    enum advise_state state;
+    bool fits;             /* Where played. */
+    bool has_period;       /* Where played: steps follow one another, as with pp. */
+    int64_t step_ps;       /* Where played. */
+    int64_t time_ps;       /* What rows are compared by: the period, or else the step. */
+    double mfu;            /* The same. */
+    uint64_t memory_bytes; /* The peak; of ADVISE_UNFIT what it holds at least. */
+    const char *why;       /* Of ADVISE_REFUSED. */
+};
+
+struct advise {
+    struct advise_row row[ADVISE_ROWS_MAX]; /* In the order of play; the first is the scenario. */
+    uint32_t count;
+    uint32_t best; /* The fastest that fits, but for changes that gain next to nothing; ADVISE_NONE:
+                      none fits. */
+    uint64_t hbm_bytes;                /* Of a chip. */
+    const struct chain_source *source; /* The scenario, with what the command line sets in it. */
+};
+
+/* Plays them. `chain` is the scenario's own, built up to its program. STATUS_INTERRUPTED. */
+enum status advise_run(const struct chain_source *source, const struct chain *chain,
+                       struct shell *shell, struct advise *ret_advise, struct error *reterr);
+
+/* The neighbours, the fastest first; `operand` is how the command line called the scenario. */
+void advise_write_text(const struct advise *advise, const char *operand, struct text *text);
+/* The member "advice" of an object that is open. */
+void advise_write_json(const struct advise *advise, struct json_writer *json);
+
+#endif

@@ -1,0 +1,155 @@
+#include "tools/podsim/run/advise_mesh.h"
+
+#include "sim/base/arena.h"
+#include "sim/base/text.h"
+
+/* The mesh while it is changed: of each role its parts, the slowest first. */
+struct layout {
+    const struct machine *machine;
+    struct mesh_axis axis[MESH_ROLE_COUNT]; /* Parts' axes and sizes; nothing else is filled. */
+    bool has_order;
+    enum mesh_role order[MESH_ROLE_COUNT];
+    uint32_t order_count;
+};
+
+/* The mesh axis that has what tp has not: weights and batch, or the batch alone. */
+static enum mesh_role data_role(const struct mesh *mesh)
+{
+    return mesh->present[MESH_FSDP] || !mesh->present[MESH_DP] ? MESH_FSDP : MESH_DP;
+}
+
+/* The axis along which neighbours are nearest: tp's own, else the nodes' GPUs or the last of the
+ * grid. */
+static uint32_t tp_axis(const struct chain *chain)
+{
+    const struct mesh *mesh = &chain->mesh;
+    const struct mesh_axis *tp = &mesh->axis[MESH_TP];
+    if (mesh->present[MESH_TP] && tp->part_count > 0) return tp->part[tp->part_count - 1].axis;
+    const struct machine *machine = &chain->machine;
+    return machine->chip.kind == CHIP_GPU ? 0 : machine->grid_axis_count - 1;
+}
+
+/* How many ranks of a mesh axis lie along an axis of the machine. */
+static uint32_t ranks_along(const struct mesh_axis *axis, uint32_t machine_axis)
+{
+    for (uint32_t p = 0; p < axis->part_count; p++)
+        if (axis->part[p].axis == machine_axis) return axis->part[p].size;
+    return 1;
+}
+
+uint32_t advise_mesh_splits(const struct chain *chain, uint32_t ret_ranks[ADVISE_SPLITS_MAX])
+{
+    const struct mesh *mesh = &chain->mesh;
+    uint32_t const along = tp_axis(chain);
+    uint32_t const room =
+        ranks_along(&mesh->axis[MESH_TP], along) * ranks_along(&mesh->axis[data_role(mesh)], along);
+    uint32_t count = 0;
+    for (uint32_t ranks = 1; ranks <= room && count < ADVISE_SPLITS_MAX; ranks *= 2)
+        if (room % ranks == 0) ret_ranks[count++] = ranks;
+    return count;
+}
+
+bool advise_mesh_is_current(const struct chain *chain, uint32_t tp_ranks)
+{
+    const struct mesh_axis *tp = &chain->mesh.axis[MESH_TP];
+    return tp->size == tp_ranks && ranks_along(tp, tp_axis(chain)) == tp_ranks;
+}
+
+/* Ranks along an axis of the machine times `by`, over `over`: in the part that is there, else in
+ * one more, the fastest. Parts of one rank go. */
+static void part_scale(struct mesh_axis *axis, uint32_t machine_axis, uint32_t by, uint32_t over)
+{
+    uint32_t p = 0;
+    while (p < axis->part_count && axis->part[p].axis != machine_axis) p++;
+    if (p == axis->part_count)
+        axis->part[axis->part_count++] = (struct mesh_part){.axis = machine_axis, .size = 1};
+    SIM_ASSERT(axis->part[p].size * by % over == 0);
+    axis->part[p].size = axis->part[p].size * by / over;
+    if (axis->part[p].size > 1) return;
+    for (axis->part_count--; p < axis->part_count; p++) axis->part[p] = axis->part[p + 1];
+}
+
+/* Where an axis that the scenario's mesh has not takes its neighbours: as in the standard order. */
+static void order_add(struct layout *layout, enum mesh_role role)
+{
+    uint32_t rank[MESH_ROLE_COUNT], at = 0;
+    for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) rank[mesh_order_standard[i]] = i;
+    for (uint32_t i = 0; i < layout->order_count; i++)
+        if (layout->order[i] == role) return;
+    while (at < layout->order_count && rank[layout->order[at]] < rank[role]) at++;
+    for (uint32_t i = layout->order_count++; i > at; i--) layout->order[i] = layout->order[i - 1];
+    layout->order[at] = role;
+}
+
+static void layout_fill(const struct chain *chain, uint32_t tp_ranks, bool shards,
+                        struct layout *layout)
+{
+    const struct mesh *mesh = &chain->mesh;
+    enum mesh_role data = data_role(mesh);
+    uint32_t const along = tp_axis(chain);
+    *layout = (struct layout){.machine = &chain->machine,
+                              .has_order = chain->scenario.mesh.order_count > 0,
+                              .order_count = mesh->order_count};
+    for (uint32_t i = 0; i < mesh->order_count; i++)
+        layout->order[i] = shards && mesh->order[i] == MESH_DP ? MESH_FSDP : mesh->order[i];
+    for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++)
+        if (mesh->present[role])
+            layout->axis[shards && role == MESH_DP ? MESH_FSDP : role] = mesh->axis[role];
+    if (shards) data = MESH_FSDP;
+    struct mesh_axis const tp = mesh->axis[MESH_TP];
+    layout->axis[MESH_TP].part_count = 0;
+    for (uint32_t p = 0; mesh->present[MESH_TP] && p < tp.part_count; p++)
+        part_scale(&layout->axis[data], tp.part[p].axis, tp.part[p].size, 1);
+    part_scale(&layout->axis[data], along, 1, tp_ranks);
+    part_scale(&layout->axis[MESH_TP], along, tp_ranks, 1);
+    order_add(layout, MESH_TP);
+    order_add(layout, data);
+}
+
+/* "\"fsdp\":[\"x\",\"y:2\"]," */
+static void role_add(const struct layout *layout, enum mesh_role role, struct text *text)
+{
+    const struct machine *machine = layout->machine;
+    const struct mesh_axis *axis = &layout->axis[role];
+    if (axis->part_count == 0) return;
+    text_add(text, "\"%s\":[", mesh_role_name(role));
+    for (uint32_t p = 0; p < axis->part_count; p++) {
+        const struct mesh_part *part = &axis->part[p];
+        text_add(text, "%s\"%s", p == 0 ? "" : ",", machine_axis_name(machine, part->axis));
+        text_add(text, part->size == machine->shape[part->axis] ? "\"" : ":%u\"", part->size);
+    }
+    text_add(text, "],");
+}
+
+static void order_write(const struct layout *layout, struct text *text)
+{
+    bool first = true;
+    text_add(text, "\"order\":[");
+    for (uint32_t i = 0; i < layout->order_count; i++) {
+        if (layout->axis[layout->order[i]].part_count == 0) continue;
+        text_add(text, "%s\"%s\"", first ? "" : ",", mesh_role_name(layout->order[i]));
+        first = false;
+    }
+    text_add(text, "],");
+}
+
+const char *advise_mesh_setting(const struct chain *chain, uint32_t tp_ranks, bool shards,
+                                bool *ret_keeps_zero)
+{
+    struct layout layout;
+    struct text text = {0};
+    layout_fill(chain, tp_ranks, shards, &layout);
+    text_add(&text, "/mesh={");
+    for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++)
+        role_add(&layout, (enum mesh_role)role, &text);
+    if (layout.has_order) order_write(&layout, &text);
+    const char *setting = NULL;
+    if (!text.failed) /* Without the last comma. */
+        setting = arena_format(chain->arena, "%.*s}", (int)text.size_bytes - 1, text.bytes);
+    text_free(&text);
+    const struct mesh_axis *axis = layout.axis;
+    bool const replicates =
+        axis[MESH_DP].part_count + axis[MESH_EP].part_count + axis[MESH_CP].part_count > 0;
+    *ret_keeps_zero = replicates && axis[MESH_FSDP].part_count == 0;
+    return setting;
+}

@@ -1,0 +1,289 @@
+#include <string.h>
+
+#include "sim/base/counted.h"
+#include "sim/base/json.h"
+#include "sim/base/text.h"
+#include "sim/base/units.h"
+#include "sim/report/table.h"
+#include "tools/podsim/run/advise.h"
+
+enum { SHOWN_MAX = 8, STEP_COLUMN = 11, MFU_COLUMN = 19, MEMORY_COLUMN = 28, CHANGE_COLUMN = 31 };
+
+enum { STATES = ADVISE_REFUSED + 1, EVENTS_MILLIONS = ADVISE_EVENTS_MAX / 1000000 };
+
+static const char *const states[STATES] = {"simulated", "does not fit", "too many events",
+                                           "refused"};
+
+/* Whether a row stands before another: played ones first, the faster before the slower; else as
+ * they were tried. */
+static bool is_before(const struct advise *advise, uint32_t one, uint32_t other)
+{
+    const struct advise_row *a = &advise->row[one], *b = &advise->row[other];
+    bool const a_good = a->state == ADVISE_PLAYED && a->fits;
+    bool const b_good = b->state == ADVISE_PLAYED && b->fits;
+    if (a_good != b_good) return a_good;
+    if (a->state == ADVISE_PLAYED && b->state == ADVISE_PLAYED && a->time_ps != b->time_ps)
+        return a->time_ps < b->time_ps;
+    return one < other;
+}
+
+static void rows_sort(const struct advise *advise, uint32_t ret_order[ADVISE_ROWS_MAX])
+{
+    for (uint32_t i = 0; i < advise->count; i++) {
+        uint32_t at = i;
+        for (; at > 0 && is_before(advise, i, ret_order[at - 1]); at--)
+            ret_order[at] = ret_order[at - 1];
+        ret_order[at] = i;
+    }
+}
+
+/* A mesh without the signs of JSON: "fsdp x,y,z:8 tp z:2". */
+static void add_mesh(const char *json, struct text *text)
+{
+    for (const char *c = json; *c != '\0'; c++) {
+        if (c[0] == ':' && c[1] == '[')
+            text_add(text, " ");
+        else if (c[0] == ']' && c[1] == ',')
+            text_add(text, " "), c++;
+        else if (strchr("{}[]\"", *c) == NULL)
+            text_add_bytes(text, c, 1);
+    }
+}
+
+/* "fsdp x,y tp z; remat=none": what is set, without the pointers to it. */
+static void add_change(const struct advise_row *row, struct text *text)
+{
+    static const char mesh[] = "/mesh=";
+    if (row->setting_count == 0) text_add(text, "as it is");
+    for (uint32_t i = 0; i < row->setting_count; i++) {
+        const char *from = row->setting[i], *const equals = strchr(from, '=');
+        text_add(text, "%s", i == 0 ? "" : "; ");
+        if (strncmp(from, mesh, sizeof mesh - 1) == 0) {
+            add_mesh(equals + 1, text);
+            continue;
+        }
+        for (const char *c = row->setting[i]; c < equals; c++)
+            if (*c == '/') from = c + 1;
+        text_add(text, "%s", from);
+    }
+}
+
+static void add_row(const struct advise *advise, uint32_t index, struct text *text)
+{
+    const struct advise_row *row = &advise->row[index];
+    text_add(text, index == advise->best ? " >" : "  ");
+    if (row->state == ADVISE_PLAYED) {
+        table_right(text, STEP_COLUMN, table_duration(row->time_ps).text);
+        table_right(text, MFU_COLUMN, table_percent(row->mfu, 1).text);
+    } else {
+        table_right(text, MFU_COLUMN, states[row->state]);
+    }
+    if (row->memory_bytes > 0)
+        table_right(text, MEMORY_COLUMN,
+                    table_percent((double)row->memory_bytes, (double)advise->hbm_bytes).text);
+    text_pad(text, CHANGE_COLUMN);
+    add_change(row, text);
+    if (row->why != NULL) text_add(text, ": %s", row->why);
+    text_add(text, "\n");
+}
+
+/* One word of a shell, between quotes. */
+static void add_quoted(const char *word, struct text *text)
+{
+    text_add(text, "'");
+    for (const char *c = word; *c != '\0'; c++) {
+        if (*c == '\'')
+            text_add(text, "'\\''");
+        else
+            text_add_bytes(text, c, 1);
+    }
+    text_add(text, "'");
+}
+
+/* The scenario as one word of a shell. A name stands for standard input, which was read and is
+ * gone, and for a name that would command the terminal. */
+static void add_operand(const char *operand, struct text *text)
+{
+    bool is_plain = true, is_word = strcmp(operand, "-") != 0;
+    for (const char *c = operand; *c != '\0'; c++) {
+        bool const is_letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z');
+        is_plain =
+            is_plain && (is_letter || (*c >= '0' && *c <= '9') || strchr("/._-+,:@%", *c) != NULL);
+        is_word = is_word && (unsigned char)*c >= 0x20 && *c != 0x7f;
+    }
+    if (!is_word) {
+        text_add(text, "FILE");
+        return;
+    }
+    if (*operand == '-') text_add(text, "./"); /* Else it were an option. */
+    if (is_plain)
+        text_add(text, "%s", operand);
+    else
+        add_quoted(operand, text);
+}
+
+/* A command that a shell takes as it stands, so no terminal breaks it elsewhere. */
+static void add_setting(const char *setting, struct text *text)
+{
+    uint32_t const width = (uint32_t)strlen(setting) + 9; /* And " \\" behind. */
+    if (text->columns > 0 && text_column(text) + width + 2 > text->columns)
+        text_add(text, " \\\n   ");
+    text_add(text, " --set ");
+    add_quoted(setting, text);
+}
+
+/* Whether one of a row's settings says again what the command line has set. */
+static bool is_overridden(const struct advise_row *row, const char *setting)
+{
+    for (uint32_t i = 0; i < row->setting_count; i++) {
+        size_t const length = strcspn(row->setting[i], "=");
+        if (strncmp(row->setting[i], setting, length) == 0 &&
+            (setting[length] == '=' || setting[length] == '/'))
+            return true;
+    }
+    return false;
+}
+
+static void add_command(const struct advise *advise, const struct advise_row *row,
+                        const char *operand, struct text *text)
+{
+    const struct chain_source *source = advise->source;
+    text_add(text, "  podsim run ");
+    add_operand(operand, text);
+    for (uint32_t i = 0; i < source->setting_count; i++)
+        if (!is_overridden(row, source->settings[i].text))
+            add_setting(source->settings[i].text, text);
+    for (uint32_t i = 0; i < row->setting_count; i++) add_setting(row->setting[i], text);
+    text_add(text, "\n");
+}
+
+/* The row with too many events that holds least; ADVISE_NONE: there is none. */
+static uint32_t least_unknown(const struct advise *advise, uint32_t *ret_count)
+{
+    uint32_t least = ADVISE_NONE;
+    *ret_count = 0;
+    for (uint32_t i = 0; i < advise->count; i++) {
+        const struct advise_row *row = &advise->row[i];
+        if (row->state != ADVISE_TOO_LONG) continue;
+        ++*ret_count;
+        if (least == ADVISE_NONE || row->memory_bytes < advise->row[least].memory_bytes) least = i;
+    }
+    return least;
+}
+
+static bool any_played(const struct advise *advise)
+{
+    for (uint32_t i = 0; i < advise->count; i++)
+        if (advise->row[i].state == ADVISE_PLAYED) return true;
+    return false;
+}
+
+/* Whether those with too many events fit is not known: what they hold at least does. */
+static void add_none(const struct advise *advise, const char *operand, struct text *text)
+{
+    uint32_t count = 0;
+    uint32_t const least = least_unknown(advise, &count);
+    if (least == ADVISE_NONE) {
+        text_add(text, "none of them fits the memory of a chip\n");
+        return;
+    }
+    text_add(
+        text,
+        "%s; %u ha%s more than %d million events and may fit\n\n"
+        "> the least memory of those (%s at least):\n",
+        any_played(advise) ? "none of those simulated fits the memory of a chip"
+                           : "none was simulated to its end",
+        count, count == 1 ? "s" : "ve", EVENTS_MILLIONS,
+        table_percent((double)advise->row[least].memory_bytes, (double)advise->hbm_bytes).text);
+    add_command(advise, &advise->row[least], operand, text);
+}
+
+/* "12 neighbours of the scenario, simulated"; or how many were, and what became of the others. */
+static void add_counts(const struct advise *advise, struct text *text)
+{
+    uint32_t counts[STATES] = {0};
+    for (uint32_t i = 0; i < advise->count; i++) counts[advise->row[i].state]++;
+    text_add(text, "\nadvice: %s of the scenario", counted(advise->count, "neighbour").text);
+    if (counts[ADVISE_PLAYED] == advise->count) {
+        text_add(text, ", simulated\n");
+        return;
+    }
+    text_add(text, ": %u simulated", counts[ADVISE_PLAYED]);
+    if (counts[ADVISE_UNFIT] > 0)
+        text_add(text, ", %u not, as %s not fit", counts[ADVISE_UNFIT],
+                 counts[ADVISE_UNFIT] == 1 ? "it does" : "they do");
+    if (counts[ADVISE_TOO_LONG] > 0)
+        text_add(text, ", %u not to the end, beyond %d million events", counts[ADVISE_TOO_LONG],
+                 EVENTS_MILLIONS);
+    if (counts[ADVISE_REFUSED] > 0) text_add(text, ", %u refused", counts[ADVISE_REFUSED]);
+    text_add(text, "\n");
+}
+
+/* The first rows, and each that nothing is known of: it could be the best. */
+static void add_rows(const struct advise *advise, const uint32_t *order, struct text *text)
+{
+    uint32_t hidden = 0;
+    for (uint32_t i = 0; i < advise->count; i++) {
+        enum advise_state const state = advise->row[order[i]].state;
+        if (i < SHOWN_MAX || state == ADVISE_TOO_LONG || state == ADVISE_REFUSED)
+            add_row(advise, order[i], text);
+        else
+            hidden++;
+    }
+    if (hidden > 0) text_add(text, "  %u more with --json\n", hidden);
+}
+
+static bool have_periods(const struct advise *advise)
+{
+    bool have = false;
+    for (uint32_t i = 0; i < advise->count; i++) have = have || advise->row[i].has_period;
+    return have;
+}
+
+void advise_write_text(const struct advise *advise, const char *operand, struct text *text)
+{
+    uint32_t order[ADVISE_ROWS_MAX] = {0};
+    rows_sort(advise, order);
+    add_counts(advise, text);
+    table_right(text, STEP_COLUMN, have_periods(advise) ? "period" : "step");
+    table_right(text, MFU_COLUMN, "MFU");
+    table_right(text, MEMORY_COLUMN, "memory");
+    text_pad(text, CHANGE_COLUMN);
+    text_add(text, "change\n");
+    add_rows(advise, order, text);
+    if (advise->best == ADVISE_NONE) {
+        add_none(advise, operand, text);
+        return;
+    }
+    text_add(text, "\n> the best that fits%s:\n",
+             order[0] == advise->best ? "" : " (one more change has to gain 0.5 %)");
+    add_command(advise, &advise->row[advise->best], operand, text);
+}
+
+void advise_write_json(const struct advise *advise, struct json_writer *json)
+{
+    json_put_object(json, "advice");
+    if (advise->best != ADVISE_NONE) json_put_unsigned(json, "best", advise->best);
+    json_put_unsigned(json, "events_max", ADVISE_EVENTS_MAX);
+    json_put_array(json, "neighbours");
+    for (uint32_t i = 0; i < advise->count; i++) {
+        const struct advise_row *row = &advise->row[i];
+        json_write_object(json);
+        json_put_string(json, "state", states[row->state]);
+        if (row->state == ADVISE_PLAYED || row->state == ADVISE_UNFIT)
+            json_put_boolean(json, "fits", row->state == ADVISE_PLAYED && row->fits);
+        if (row->state == ADVISE_PLAYED) {
+            json_put_real(json, "step_time_s", units_seconds(row->step_ps));
+            if (row->has_period) json_put_real(json, "period_time_s", units_seconds(row->time_ps));
+            json_put_real(json, "mfu", row->mfu);
+        }
+        if (row->memory_bytes > 0) json_put_unsigned(json, "memory_bytes", row->memory_bytes);
+        if (row->why != NULL) json_put_string(json, "why", row->why);
+        json_put_array(json, "set");
+        for (uint32_t s = 0; s < row->setting_count; s++) json_write_string(json, row->setting[s]);
+        json_write_array_end(json);
+        json_write_object_end(json);
+    }
+    json_write_array_end(json);
+    json_write_object_end(json);
+}

@@ -1,0 +1,308 @@
+/*
+ * cmd_run.c: a scenario from its file to summary, result and timeline.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <uv.h>
+
+#include "sim/base/text.h"
+#include "sim/report/least_memory.h"
+#include "sim/report/result.h"
+#include "sim/report/summary.h"
+#include "sim/report/timeline.h"
+#include "sim/schedule/schedule.h"
+#include "tools/podsim/common/chain.h"
+#include "tools/podsim/common/command.h"
+#include "tools/podsim/common/output.h"
+#include "tools/podsim/common/report.h"
+#include "tools/podsim/common/shell.h"
+#include "tools/podsim/common/timeline_file.h"
+#include "tools/podsim/common/trace_chips.h"
+#include "tools/podsim/run/advise.h"
+
+static const struct option run_options[] = {
+    {"--set", "/POINTER=VALUE", "change a key of the scenario; may be repeated", true},
+    {"--program", NULL, "FILE is a program's text, of `podsim show program --format text`", false},
+    {"--full", NULL, "every chip and every hop: no folding", false},
+    {"--json", "FILE", "write the result as JSON; - is standard output", false},
+    TIMELINE_OPTIONS,
+    {"--advise", NULL, "simulate the scenario's neighbours too and name the best that fits", false},
+    {"--engine", "NAME", "fast or reference: the queue behind the clock", false},
+    {"--timing", NULL, "say how long the simulation itself took", false},
+    {"--quiet", NULL, "no summary, and of a step that does not fit the error alone", false},
+    {0},
+};
+
+/* One run; the worker's until it has ended. */
+struct run {
+    const struct options *options;
+    const char *path;
+    struct chain_source source;
+    struct watch building; /* While the program is. */
+    struct chain chain;
+    struct report_input input;
+    struct least_memory least;
+    struct advise advise;
+    bool unfit; /* Refused because of its memory: result and reason say how much, and what fits. */
+    struct trace_chips shown;
+    struct output json;
+    struct output trace;
+    struct text summary;
+    struct text reason; /* Of a refusal: the table of what needs how much memory. */
+    struct text result;
+    struct text timeline;
+    struct shell *shell;
+    double wall_s;
+    char engine_setting[64];
+};
+
+static bool json_to_stdout(const struct run *run)
+{
+    const char *const json = options_value(run->options, "--json");
+    return json != NULL && strcmp(json, "-") == 0;
+}
+
+static bool summary_in_colour(const struct run *run)
+{
+    return report_in_colour(json_to_stdout(run) ? 2 : 1);
+}
+
+static bool watch(void *owner, const struct replay_progress *progress)
+{
+    struct run *run = owner;
+    return shell_progress(run->shell, progress->share, progress->events);
+}
+
+static enum status replay(struct run *run, struct error *reterr)
+{
+    struct chain *chain = &run->chain;
+    bool const record = run->trace.path != NULL;
+    const char *const list = options_value(run->options, "--trace-chips");
+    STATUS_TRY(trace_chips_read(list, &chain->machine, &run->shown, reterr));
+    struct replay_options const options = {
+        .shown_chips = run->shown.chip,
+        .shown_count = run->shown.count,
+        .record = record,
+        .watch = watch,
+        .watch_owner = run,
+    };
+    uint64_t const begin_ns = uv_hrtime();
+    STATUS_TRY(chain_replay(chain, &run->source, &options, reterr));
+    run->wall_s = (double)(uv_hrtime() - begin_ns) * 1e-9;
+    return STATUS_OK;
+}
+
+static enum status oversubscribed(struct error *reterr)
+{
+    return error_set(reterr, STATUS_LIMIT, "",
+                     "the step does not fit the memory of a chip; "
+                     "\"allow_oversubscription\": true in the workload simulates it all the same");
+}
+
+static void write_advice(const void *owner, struct json_writer *json)
+{
+    advise_write_json(owner, json);
+}
+
+static bool is_quiet(const struct run *run)
+{
+    return options_has(run->options, "--quiet");
+}
+
+/* Simulates the neighbours. */
+static enum status advise(struct run *run, struct error *reterr)
+{
+    STATUS_TRY(advise_run(&run->source, &run->chain, run->shell, &run->advise, reterr));
+    run->input.write_more = write_advice;
+    run->input.more_owner = &run->advise;
+    return STATUS_OK;
+}
+
+/* Of a step that does not fit its neighbours are told without being asked for, where anything is
+ * told at all. */
+static enum status advise_unfit(struct run *run, struct error *reterr)
+{
+    if (is_quiet(run) && !options_has(run->options, "--advise")) return STATUS_OK;
+    STATUS_TRY(advise(run, reterr));
+    advise_write_text(&run->advise, run->path, &run->reason);
+    return STATUS_OK;
+}
+
+/* A step whose memory is known to be too small before it is played. */
+static enum status refuse_before(struct run *run, struct error *reterr)
+{
+    struct chain *chain = &run->chain;
+    STATUS_TRY(least_memory_of(chain->arena, &chain->program, &run->least, reterr));
+    if (chain->scenario.workload.allow_oversubscription ||
+        run->least.total_bytes <= chain->machine.chip.hbm_capacity_bytes)
+        return STATUS_OK;
+    run->input = (struct report_input){.title = chain->scenario.title,
+                                       .question = chain->scenario.question,
+                                       .machine = &chain->machine,
+                                       .program = &chain->program};
+    run->unfit = true;
+    least_memory_write(&run->input, &run->least, &run->reason);
+    STATUS_TRY(advise_unfit(run, reterr));
+    result_write_unfit(&run->input, &run->least, &run->result);
+    return oversubscribed(reterr);
+}
+
+/* And one whose memory is seen to be too small when it has been. */
+static enum status refuse_behind(struct run *run, struct error *reterr)
+{
+    if (run->chain.scenario.workload.allow_oversubscription || summary_fits(&run->input))
+        return STATUS_OK;
+    run->unfit = true;
+    summary_write_memory(&run->input, &run->reason);
+    STATUS_TRY(advise_unfit(run, reterr));
+    STATUS_TRY(result_write(run->chain.arena, &run->input, &run->result, reterr));
+    return oversubscribed(reterr);
+}
+
+/* Before a long run: the outputs were opened before the scenario said which files it reads. */
+static enum status spare_what_was_read(const struct run *run, struct error *reterr)
+{
+    static const char *const outputs[] = {"--json", "--trace"};
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+        const char *const path = options_value(run->options, outputs[i]);
+        if (path != NULL) STATUS_TRY(output_spares(path, run->options, reterr));
+    }
+    return STATUS_OK;
+}
+
+/* Everything up to complete texts; nothing is written yet. */
+static enum status work_texts(struct run *run, struct error *reterr)
+{
+    struct chain *chain = &run->chain;
+    bool const colour = summary_in_colour(run);
+    run->building = (struct watch){.stops = shell_stops, .owner = run->shell};
+    run->source.watch = &run->building;
+    run->reason.columns = report_columns(2);
+    STATUS_TRY(chain_build(chain, &run->source, CHAIN_PROGRAM, reterr));
+    STATUS_TRY(spare_what_was_read(run, reterr));
+    STATUS_TRY(refuse_before(run, reterr));
+    STATUS_TRY(shell_check(run->shell, reterr));
+    STATUS_TRY(replay(run, reterr));
+    STATUS_TRY(shell_check(run->shell, reterr));
+    report_from_chain(chain, &run->input);
+    STATUS_TRY(report_name(chain->arena, run->options, run->path, &run->input, reterr));
+    if (options_has(run->options, "--timing")) run->input.wall_s = run->wall_s;
+    STATUS_TRY(refuse_behind(run, reterr));
+    if (options_has(run->options, "--advise")) STATUS_TRY(advise(run, reterr));
+    run->summary.columns = report_columns(json_to_stdout(run) ? 2 : 1);
+    STATUS_TRY(summary_write(chain->arena, &run->input, colour, &run->summary, reterr));
+    if (run->input.write_more != NULL) advise_write_text(&run->advise, run->path, &run->summary);
+    if (run->json.path != NULL)
+        STATUS_TRY(result_write(chain->arena, &run->input, &run->result, reterr));
+    if (run->trace.path != NULL)
+        STATUS_TRY(timeline_write(chain->arena, &run->input, &run->timeline, reterr));
+    return shell_check(run->shell, reterr);
+}
+
+static enum status work(void *owner, struct shell *shell, struct error *reterr)
+{
+    struct run *run = owner;
+    run->shell = shell;
+    enum status const status = work_texts(run, reterr);
+    if (status != STATUS_OK && !(status == STATUS_LIMIT && run->unfit)) return status;
+    struct error unfit = *reterr;
+    STATUS_TRY(output_write(&run->json, &run->result, reterr));
+    if (run->unfit) {
+        STATUS_TRY(output_finish(&run->json, reterr));
+        *reterr = unfit;
+        return status;
+    }
+    STATUS_TRY(timeline_file_write(&run->trace, &run->timeline, reterr));
+    STATUS_TRY(output_finish(&run->trace, reterr));
+    return output_finish(&run->json, reterr);
+}
+
+static enum status open_outputs(struct run *run, struct error *reterr)
+{
+    const char *const json = options_value(run->options, "--json");
+    const char *const trace = options_value(run->options, "--trace");
+    STATUS_TRY(timeline_file_check(run->options, reterr));
+    const char *const summary = is_quiet(run) || json_to_stdout(run) ? NULL : "-";
+    STATUS_TRY(output_distinct(trace, json, reterr));
+    STATUS_TRY(output_distinct(trace, summary, reterr));
+    STATUS_TRY(output_distinct(json, summary, reterr));
+    STATUS_TRY(output_open(&run->json, json, run->options, reterr));
+    if (run->source.is_program && options_has(run->options, "--advise"))
+        return error_set(reterr, STATUS_INVALID, "--advise",
+                         "a program's text has no workload whose neighbours could be tried");
+    return output_open(&run->trace, trace, run->options, reterr);
+}
+
+static void add_engine(struct run *run)
+{
+    const char *const engine = options_value(run->options, "--engine");
+    if (engine == NULL) return;
+    (void)snprintf(run->engine_setting, sizeof run->engine_setting, "/run/engine=%s", engine);
+    run->source.settings[run->source.setting_count++].text = run->engine_setting;
+}
+
+/* The summary goes where the result does not. */
+static int print(struct run *run, enum status status, struct error *error)
+{
+    struct error ignored = {0};
+    if (status == STATUS_OK && !is_quiet(run))
+        status = output_print(&run->summary, json_to_stdout(run), error);
+    if (status == STATUS_OK) return EXIT_DONE;
+    if (!is_quiet(run)) (void)output_print(&run->reason, true, &ignored);
+    return command_fail(run->path, error);
+}
+
+static int run(const struct options *options)
+{
+    static struct run run;
+    struct error error = {0};
+    run.options = options;
+    run.path = options->operand[0];
+    enum status status = chain_source_read(options, run.path, &run.source, &error);
+    add_engine(&run);
+    if (status == STATUS_OK) status = open_outputs(&run, &error);
+    if (status == STATUS_OK) status = shell_run(work, &run, "step", &error);
+    int const exit_status = print(&run, status, &error);
+    output_abandon(&run.json);
+    output_abandon(&run.trace);
+    text_free(&run.summary);
+    text_free(&run.reason);
+    text_free(&run.result);
+    text_free(&run.timeline);
+    chain_close(&run.chain);
+    chain_source_close(&run.source);
+    return exit_status;
+}
+
+const struct command command_run = {
+    .name = "run",
+    .usage = "podsim run FILE [--set /pointer=value]... [--full] [--json FILE|-] [--trace FILE]\n"
+             "           [--trace-chips LIST] [--advise] [--engine NAME] [--timing] [--quiet]\n"
+             "       podsim run --program FILE [...]",
+    .summary = "simulates a scenario: how long it takes, and why",
+    .help = "Simulates one step on the queues of chips and links, and prints one screen: the\n"
+            "step, its bound, exposed communication, memory, the roofline and each reason for\n"
+            "a difference from it. A step that does not fit the memory ends with a table of\n"
+            "the memory by category, and with neighbours that fit; --json then has\n"
+            "\"fits\": false. --advise simulates the scenario's neighbours (splits of tp,\n"
+            "remat, collective matmul, prefetch) and names the best that fits. With --quiet\n"
+            "the table and unasked neighbours are left out.\n"
+            "\n"
+            "FILE is a scenario, a name of `podsim list scenarios`, or - for standard input; with\n"
+            "--program it is a program's text, which has no roofline.\n"
+            "\n"
+            "  podsim run llama3-8b-fsdp-v5e-16x16\n"
+            "  podsim run FILE --set /workload/batch_tokens=8M --set /run/prefetch_layers=2\n"
+            "  podsim run FILE --set '/mesh={\"fsdp\": [\"x\", \"y\", \"z\"]}'\n"
+            "  podsim run FILE --json - --quiet | jq .step_time_s\n"
+            "  podsim run FILE --trace step.pftrace --trace-chips \"0,0,0 0,0,1\"\n"
+            "\n"
+            "--set takes JSON if it parses as such, else a string; counts may end in K, M, G,\n"
+            "T or P, powers of 1024. Files are written whole or not at all; Ctrl-C stops cleanly\n"
+            "with exit status 130.\n",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = run_options,
+    .run = run,
+};

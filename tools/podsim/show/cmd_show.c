@@ -1,0 +1,240 @@
+/*
+ * cmd_show.c: the product of a stage, for eyes.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/name.h"
+#include "sim/base/text.h"
+#include "sim/report/machine_svg.h"
+#include "sim/scenario/program_file.h"
+#include "tools/podsim/common/chain.h"
+#include "tools/podsim/common/command.h"
+#include "tools/podsim/common/output.h"
+#include "tools/podsim/common/report.h"
+#include "tools/podsim/show/show_text.h"
+
+static const struct option show_options[] = {
+    {"--machine", "SPEC", "a machine without a scenario, as \"h100-sxm:nodes=4\"", false},
+    {"--svg", "FILE", "draw the machine, too; - is standard output, instead of the text", false},
+    {"--set", "/POINTER=VALUE", "change a key of the scenario; may be repeated", true},
+    {"--format", "NAME",
+     "of a program: listing, or text, which `podsim run --program` reads; of the schema: json "
+     "or markdown",
+     false},
+    {0},
+};
+
+static const struct {
+    const char *name;
+    enum chain_stage stage;
+} stages[] = {
+    {"scenario", CHAIN_SCENARIO}, {"machine", CHAIN_MACHINE}, {"mesh", CHAIN_MESH},
+    {"graph", CHAIN_GRAPH},       {"program", CHAIN_PROGRAM},
+};
+enum { STAGE_COUNT = sizeof stages / sizeof *stages };
+
+static enum status stage_find(const char *name, enum chain_stage *ret_stage, struct error *reterr)
+{
+    const char *names[STAGE_COUNT + 2] = {0};
+    for (uint32_t i = 0; i < STAGE_COUNT; i++) {
+        names[i] = stages[i].name;
+        *ret_stage = stages[i].stage;
+        if (strcmp(name, names[i]) == 0) return STATUS_OK;
+    }
+    names[STAGE_COUNT] = "schema"; /* Which is of no stage. */
+    return error_set(reterr, STATUS_NOT_FOUND, name,
+                     "no such stage%s (scenario, machine, mesh, graph, program, schema)",
+                     name_offer(name, names, "; the nearest is ", "", "").text);
+}
+
+/* Whether a program is asked for as text. */
+static enum status text_format_find(const struct options *options, enum chain_stage stage,
+                                    bool *ret_is_text, struct error *reterr)
+{
+    static const char *const formats[] = {"listing", "text", NULL};
+    const char *const asked = options_value(options, "--format");
+    *ret_is_text = asked != NULL && strcmp(asked, "text") == 0;
+    if (asked == NULL) return STATUS_OK;
+    if (stage != CHAIN_PROGRAM)
+        return error_set(reterr, STATUS_INVALID, "--format", "only a program has two formats");
+    if (*ret_is_text || strcmp(asked, "listing") == 0) return STATUS_OK;
+    return error_set(reterr, STATUS_NOT_FOUND, "--format", "no format \"%.40s\"%s (listing, text)",
+                     asked, name_offer(asked, formats, "; the nearest is ", "", "").text);
+}
+
+static enum status stage_text(struct chain *chain, enum chain_stage stage, bool as_text,
+                              struct text *text, struct error *reterr)
+{
+    struct workload_listing listing;
+    switch (stage) {
+    case CHAIN_SCENARIO:
+        text_add(text, "%s", scenario_text(chain->arena, &chain->scenario));
+        return STATUS_OK;
+    case CHAIN_MACHINE: /* Printed by machine_print(). */
+        break;
+    case CHAIN_MESH:
+        STATUS_TRY(mesh_stages_check(&chain->mesh, reterr)); /* As a run does. */
+        show_mesh(&chain->machine, &chain->mesh, text);
+        return STATUS_OK;
+    case CHAIN_GRAPH:
+        return workload_graphs(&chain->scenario.workload, &chain->machine, &chain->mesh,
+                               report_in_colour(STDOUT_FILENO), text, reterr);
+    case CHAIN_PROGRAM:
+        break;
+    }
+    SIM_ASSERT(stage == CHAIN_PROGRAM);
+    if (as_text)
+        return program_file_write(chain->arena, &chain->scenario, &chain->machine, &chain->program,
+                                  text, reterr);
+    STATUS_TRY(workload_listing(chain->arena, &chain->scenario.workload, &chain->machine,
+                                &chain->mesh, &chain->program, &listing, reterr));
+    text_add(text, "%s", listing.text);
+    return STATUS_OK;
+}
+
+/* The drawing and the text of a machine, or the drawing alone where it takes standard output. */
+static enum status machine_print(const struct machine *machine, const struct options *options,
+                                 struct error *reterr)
+{
+    struct output output = {.path = NULL};
+    struct text drawing = {0}, text = {.columns = report_columns(1)};
+    const char *const svg = options_value(options, "--svg");
+    bool const alone = svg != NULL && strcmp(svg, "-") == 0;
+    enum status status = output_open(&output, svg, options, reterr);
+    if (status != STATUS_OK) return status;
+    if (svg != NULL) {
+        machine_svg(machine, &drawing);
+        status = output_write(&output, &drawing, reterr);
+        if (status == STATUS_OK) status = output_finish(&output, reterr);
+    }
+    if (status == STATUS_OK && !alone) {
+        show_machine(machine, &text);
+        status = output_print(&text, false, reterr);
+    }
+    output_abandon(&output);
+    text_free(&drawing);
+    text_free(&text);
+    return status;
+}
+
+/* `show machine --machine SPEC`. */
+static enum status spec_print(struct arena *arena, const char *spec, const struct options *options,
+                              struct error *reterr)
+{
+    struct machine_plan plan;
+    struct machine machine;
+    STATUS_TRY(scenario_machine_parse(arena, spec, "--machine", &plan, reterr));
+    STATUS_TRY(machine_build(arena, &plan, &machine, reterr));
+    return machine_print(&machine, options, reterr);
+}
+
+static int show_spec(const struct options *options, const char *spec)
+{
+    struct error error = {0};
+    struct arena *arena = arena_create(0);
+    enum status status = STATUS_OK;
+    if (arena == NULL)
+        status = error_set(&error, STATUS_NO_MEMORY, spec, "no memory for a machine");
+    else if (strcmp(options->operand[0], "machine") != 0 || options->operand_count != 1 ||
+             options_has(options, "--set"))
+        status = error_set(&error, STATUS_INVALID, "--machine",
+                           "shows a machine alone: podsim show machine --machine SPEC");
+    else
+        status = spec_print(arena, spec, options, &error);
+    arena_destroy(arena);
+    return status == STATUS_OK ? EXIT_DONE : command_fail(spec, &error);
+}
+
+static int show_file(const struct options *options)
+{
+    static struct chain_source source;
+    const char *svg = options_value(options, "--svg");
+    struct error error = {0};
+    struct chain chain = {0};
+    struct text text = {.columns = report_columns(1)};
+    enum chain_stage stage = CHAIN_SCENARIO;
+    bool as_text = false;
+    enum status status = stage_find(options->operand[0], &stage, &error);
+    if (status == STATUS_OK) status = text_format_find(options, stage, &as_text, &error);
+    if (as_text) text.columns = 0; /* Which a reader has to understand. */
+    if (status == STATUS_OK && svg != NULL && stage != CHAIN_MACHINE)
+        status = error_set(&error, STATUS_INVALID, "--svg", "only a machine is drawn");
+    if (status == STATUS_OK)
+        status = chain_source_read(options, options->operand[1], &source, &error);
+    if (status == STATUS_OK) status = chain_build(&chain, &source, stage, &error);
+    if (status == STATUS_OK && stage == CHAIN_MACHINE) {
+        status = machine_print(&chain.machine, options, &error);
+    } else {
+        if (status == STATUS_OK) status = stage_text(&chain, stage, as_text, &text, &error);
+        if (status == STATUS_OK) status = output_print(&text, false, &error);
+    }
+    text_free(&text);
+    chain_close(&chain);
+    chain_source_close(&source);
+    return status == STATUS_OK ? EXIT_DONE : command_fail(options->operand[1], &error);
+}
+
+/* `show schema`: of every scenario, so without one. */
+static int show_schema(const struct options *options)
+{
+    static const char *const formats[] = {"json", "markdown", NULL};
+    const char *const asked = options_value(options, "--format");
+    struct error error = {0};
+    struct text text = {0};
+    enum status status = STATUS_OK;
+    if (options->operand_count != 1 || options_has(options, "--set") ||
+        options_has(options, "--svg") || options_has(options, "--machine"))
+        status = error_set(&error, STATUS_INVALID, "schema",
+                           "is of every scenario: podsim show schema [--format markdown]");
+    else if (asked == NULL || strcmp(asked, "json") == 0)
+        scenario_schema(&text);
+    else if (strcmp(asked, "markdown") == 0)
+        scenario_tables(&text);
+    else
+        status = error_set(&error, STATUS_NOT_FOUND, "--format",
+                           "no format \"%.40s\"%s (json, markdown)", asked,
+                           name_offer(asked, formats, "; the nearest is ", "", "").text);
+    if (status == STATUS_OK) status = output_print(&text, false, &error);
+    text_free(&text);
+    return status == STATUS_OK ? EXIT_DONE : command_fail("schema", &error);
+}
+
+static int show(const struct options *options)
+{
+    if (strcmp(options->operand[0], "schema") == 0) return show_schema(options);
+    const char *spec = options_value(options, "--machine");
+    if (spec != NULL) return show_spec(options, spec);
+    if (options->operand_count == 2) return show_file(options);
+    struct error few = {0};
+    (void)error_set(&few, STATUS_INVALID, "show", "needs a stage and a FILE");
+    return command_fail("show", &few);
+}
+
+const struct command command_show = {
+    .name = "show",
+    .usage = "podsim show scenario|machine|mesh|graph|program FILE [--set /pointer=value]...\n"
+             "       podsim show program FILE --format text\n"
+             "       podsim show machine --machine SPEC [--svg FILE]\n"
+             "       podsim show schema [--format markdown]",
+    .summary = "prints a stage: scenario, machine, mesh, graph or program; or the schema",
+    .help = "  scenario   every key, with every default filled in\n"
+            "  machine    chips, links, wraparound and the reason for it; switches and totals\n"
+            "  mesh       where each mesh axis lies, and the shape of its groups\n"
+            "  graph      what each pass derives of each part of a model: tensors, ops,\n"
+            "             gradients, what is kept, steps, lifetimes, sums\n"
+            "  program    a layer forward and backward: shardings, collectives, what is reused\n"
+            "  schema     the JSON Schema of scenarios, or their keys as tables\n"
+            "\n"
+            "  podsim show graph mlp-fsdp-tp-v5p-4x4x4\n"
+            "  podsim show program scenarios/train/mlp-fsdp-tp-v5p-4x4x4.json\n"
+            "  podsim show program llama3-8b-fsdp-v5e-8x8 --format text > step.program\n"
+            "  podsim show machine scenarios/train/llama3-8b-fsdp-v5e-8x8.json\n"
+            "  podsim show machine --machine h100-sxm:nodes=128 --svg superpod.svg\n",
+    .operands_min = 1,
+    .operands_max = 2,
+    .options = show_options,
+    .run = show,
+};

@@ -6,6 +6,7 @@
 #include "sim/collective/algorithm.h"
 
 #define COLLECTIVE(name) extern const struct primitive primitive_##name;
+#define MIRROR(name, ...) COLLECTIVE(name)
 #include "workloads/collectives.def"
 #undef COLLECTIVE
 

@@ -135,6 +135,12 @@ struct primitive_cost {
     enum primitive_reach reach;
 };
 
+/* Who sends a message, and as which of its own. */
+struct primitive_origin {
+    uint32_t position;
+    uint32_t step;
+};
+
 struct primitive {
     const char *name; /* "all_gather_ring": equal to the file's name. */
     const char *help;
@@ -168,6 +174,9 @@ struct primitive {
     /* ReduceScatter: the chunk that a producer should compute as its `index`-th, so that the lanes
      * never wait longer than they must. NULL for other kinds. */
     uint32_t (*chunk_at)(uint32_t size, uint32_t position, uint32_t index);
+    /* Routed primitives that others mirror (mirror.h): the origin of the message that a position
+     * gets as its `arrival`-th. NULL for all others. */
+    struct primitive_origin (*origin)(uint32_t size, uint32_t position, uint32_t arrival);
     /* NULL where the primitive comes out of a file. */
     struct primitive_cost (*cost)(uint32_t size);
 };

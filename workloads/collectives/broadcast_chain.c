@@ -30,6 +30,12 @@ static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t posi
         .source = primitive_any, .destination = step, .halves = PRIMITIVE_HALVES};
 }
 
+static struct primitive_origin origin_of(uint32_t size, uint32_t position, uint32_t arrival)
+{
+    (void)size;
+    return (struct primitive_origin){position - 1, arrival};
+}
+
 const struct primitive primitive_broadcast_chain = {
     .name = "broadcast_chain",
     .help = "chunk after chunk along a chain: V(1 + (N-2)/(N·P))/w in P pieces, and N-1 latencies",
@@ -43,5 +49,6 @@ const struct primitive primitive_broadcast_chain = {
     .arrival_count = count_chunks_of_others,
     .step = step_of,
     .move = move_of,
+    .origin = origin_of,
     .cost = cost_chain,
 };

@@ -23,5 +23,6 @@ const struct primitive primitive_broadcast_direct = {
     .arrival_count = count_one_of_others,
     .step = step_of,
     .move = move_array,
+    .origin = origin_root,
     .cost = cost_direct_array,
 };

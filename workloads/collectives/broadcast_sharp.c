@@ -11,6 +11,14 @@ static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t posi
     return (struct primitive_step){.units = 2 * size, .move_count = size, .peer = primitive_any};
 }
 
+static struct primitive_origin origin_of(uint32_t size, uint32_t position, uint32_t arrival)
+{
+    (void)size;
+    (void)position;
+    (void)arrival;
+    return (struct primitive_origin){0, 0};
+}
+
 const struct primitive primitive_broadcast_sharp = {
     .name = "broadcast_sharp",
     .help = "switches copy the array to all others: V/w and one latency",
@@ -25,5 +33,6 @@ const struct primitive primitive_broadcast_sharp = {
     .arrival_count = count_one_of_others,
     .step = step_of,
     .move = move_array,
+    .origin = origin_of,
     .cost = cost_sharp_array,
 };

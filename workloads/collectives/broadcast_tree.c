@@ -28,5 +28,6 @@ const struct primitive primitive_broadcast_tree = {
     .arrival_count = count_one_of_others,
     .step = step_of,
     .move = move_array,
+    .origin = origin_binomial,
     .cost = cost_binomial,
 };

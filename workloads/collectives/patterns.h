@@ -215,6 +215,15 @@ static inline struct primitive_move move_own_chunk(uint32_t size, uint32_t lane,
         .source = position, .destination = primitive_any, .halves = PRIMITIVE_HALVES};
 }
 
+/* Sent by the root, to each of the others in order. */
+static inline struct primitive_origin origin_root(uint32_t size, uint32_t position,
+                                                  uint32_t arrival)
+{
+    (void)size;
+    (void)arrival;
+    return (struct primitive_origin){0, position - 1};
+}
+
 /* All chunks of an array, or of its sum. */
 static inline struct primitive_move move_array(uint32_t size, uint32_t lane, uint32_t position,
                                                uint32_t step, uint32_t move)

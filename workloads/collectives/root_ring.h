@@ -15,12 +15,6 @@ static inline uint32_t root_ring_from(uint32_t size, uint32_t lane, uint32_t pos
     return lane == 0 || position == 0 ? position : size - position;
 }
 
-/* Links from a position to the root along a lane that leads there. */
-static inline uint32_t root_ring_to(uint32_t size, uint32_t lane, uint32_t position)
-{
-    return root_ring_from(size, 1 - lane, position);
-}
-
 /* The position so far from the root. */
 static inline uint32_t root_ring_at(uint32_t size, bool up, uint32_t distance)
 {

@@ -35,5 +35,6 @@ const struct primitive primitive_scatter_direct = {
     .arrival_count = count_one_of_others,
     .step = step_of,
     .move = move_of,
+    .origin = origin_root,
     .cost = cost_direct,
 };

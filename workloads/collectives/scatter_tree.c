@@ -37,5 +37,6 @@ const struct primitive primitive_scatter_tree = {
     .arrival_count = count_one_of_others,
     .step = step_of,
     .move = move_of,
+    .origin = origin_binomial,
     .cost = cost_binomial_bundles,
 };

@@ -49,6 +49,16 @@ static inline uint32_t binomial_held(uint32_t size, uint32_t position)
     return held < size - position ? (uint32_t)held : size - position;
 }
 
+/* A parent sends to its farthest child first. */
+static inline struct primitive_origin origin_binomial(uint32_t size, uint32_t position,
+                                                      uint32_t arrival)
+{
+    (void)arrival;
+    uint32_t const bit = binomial_bit(size, position);
+    uint32_t const parent = position - (UINT32_C(1) << bit);
+    return (struct primitive_origin){parent, binomial_children(size, parent) - 1 - bit};
+}
+
 /* Bits that `size` positions need: the storeys of a binomial tree. */
 static inline uint32_t binomial_storeys(uint32_t size)
 {

@@ -140,24 +140,10 @@ struct port_queue *port_queue_of(struct replay *replay, struct link_state *link)
     return &ports->queues[link->queue];
 }
 
-/* Streams whose messages travel. A program of one, as of a single collective, keeps no entries: its
- * lanes go as they come. They meet only where axes are of unlike length. There turns would end some
- * collectives earlier: an all-reduce on 4x4x16 TPU v5p by 5 % at one size. */
-static uint32_t travelling_streams(const struct program *program)
-{
-    uint32_t count = 0;
-    for (uint32_t s = 0; s < program->stream_count; s++)
-        count += program->stream[s].kind == PROGRAM_OP_COLLECTIVE ||
-                 program->stream[s].kind == PROGRAM_OP_SEND ||
-                 program->stream[s].kind == PROGRAM_OP_COPY;
-    return count;
-}
-
 bool ports_wanted(const struct replay *replay)
 {
     const char *arbitration = replay->options->arbitration;
-    bool const whole = arbitration != NULL && strcmp(arbitration, "fifo") == 0;
-    return !whole && travelling_streams(replay->program) >= 2;
+    return arbitration == NULL || strcmp(arbitration, "fifo") != 0;
 }
 
 static uint64_t link_count(const struct replay *replay)

@@ -149,10 +149,10 @@ struct port_place {
     uint32_t chip; /* Grid: the owner of the link. */
 };
 
-/* Whether streams could meet at a link, under an arbitration other than `fifo`. */
+/* Whether messages that meet at a link take turns: under an arbitration other than `fifo`. */
 bool ports_wanted(const struct replay *replay);
 
-/* Sets replay->ports where streams could meet and arbitration is not `fifo`. */
+/* Sets replay->ports where ports_wanted(). */
 enum status ports_build(struct arena *arena, struct replay *replay, uint64_t message_max,
                         struct error *reterr);
 

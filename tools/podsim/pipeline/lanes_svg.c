@@ -21,13 +21,15 @@ enum {
     CURVE = 48,
     BELOW = 40,
     DIGIT = 5,
-    NARROW = 4,         /* The narrowest pass, while the page may become wider. */
     NUMBERED_EVERY = 4, /* Of passes too narrow for a number. */
     NUMBER_DIGITS_MAX = 16,
 };
 
 /* Of a digit in the smaller letters, and what a number keeps clear. */
-static const double small_digit = 4.2, clear = 1;
+static const double small_digit = 4.2, small_line = 7.5, clear = 1;
+/* The narrowest pass, while the page may become wider, and the narrowest that has one digit above
+ * the other. */
+static const double narrow = 5, stacked_width = 4.7;
 
 static const char classes[] =
     ".p0 { fill: #7aa6f0 } .p1 { fill: #8fce9a } .p2 { fill: #6cc5c1 } .p3 { fill: #f3b562 }\n"
@@ -38,7 +40,7 @@ static const char classes[] =
 
 static double scale_of(const struct lanes_page *page)
 {
-    double const wanted = NARROW * page->longest_units / page->narrowest_units;
+    double const wanted = narrow * page->longest_units / page->narrowest_units;
     return fmin(fmax(wanted, WIDTH_LEAST), WIDTH_MOST) / page->longest_units;
 }
 
@@ -130,16 +132,25 @@ static bool is_pale(const struct schedule *schedule, const struct odd_stages *od
 /* The microbatch where there is room for it, which is how much a number takes. */
 struct number {
     char words[NUMBER_DIGITS_MAX];
-    double width, small_width;
+    int digits;
+    double width, small_width, stacked_height;
 };
 
 static struct number number_of(const struct schedule_pass *pass)
 {
     struct number number;
-    int const digits = snprintf(number.words, sizeof number.words, "%u", pass->microbatch);
-    number.width = DIGIT * digits + 3;
-    number.small_width = small_digit * digits + clear;
+    number.digits = snprintf(number.words, sizeof number.words, "%u", pass->microbatch);
+    number.width = DIGIT * number.digits + 3;
+    number.small_width = small_digit * number.digits + clear;
+    number.stacked_height = small_line * number.digits + clear;
     return number;
+}
+
+static void draw_stacked(const struct number *number, double middle, double base, struct text *text)
+{
+    double const first = base - small_line * (number->digits - 1) / 2;
+    for (int i = 0; i < number->digits; i++)
+        svg_say(text, middle, first + small_line * i, "d", "%c", number->words[i]);
 }
 
 static void draw_pass(const struct lanes_picture *picture, const struct odd_stages *odd,
@@ -160,8 +171,9 @@ static void draw_pass(const struct lanes_picture *picture, const struct odd_stag
     svg_titled_box(text, x, y, width - edge, height, style, title);
 }
 
-/* The number of a pass, in it; else, of every fourth microbatch, from where the pass begins on over
- * passes that have none either. `free_x`: where the lane's last number ends. */
+/* The number of a pass, in it, its digits one above the other if they have to be; else, of every
+ * fourth microbatch, from where the pass begins on over passes that have none either. `free_x`:
+ * where the lane's last number ends. */
 static void draw_number(const struct lanes_picture *picture, double scale, uint32_t rank,
                         uint32_t index, double y, double height, double *free_x, struct text *text)
 {
@@ -173,6 +185,11 @@ static void draw_number(const struct lanes_picture *picture, double scale, uint3
     double const middle = x + width / 2, base = y + height / 2 + 3;
     if (width >= number.small_width) {
         svg_words(text, middle, base, width >= number.width ? "n" : "d", number.words);
+        *free_x = x + width;
+        return;
+    }
+    if (width >= stacked_width && height >= number.stacked_height) {
+        draw_stacked(&number, middle, base, text);
         *free_x = x + width;
         return;
     }
@@ -239,9 +256,12 @@ static void legend_find(const struct lanes_page *page, const char *ret_sentence[
     if (page->has_chunks) ret_sentence[count++] = "paler: every second stage of a rank";
     if (page->has_copies)
         ret_sentence[count++] = "paler: the second copy of the model, from the other end";
-    if (page->narrowest_units * scale_of(page) < 2 * small_digit + clear)
+    double const narrowest = page->narrowest_units * scale_of(page);
+    if (narrowest < stacked_width)
         ret_sentence[count++] = "numbers: microbatches; of narrow passes every fourth, from where "
                                 "it begins";
+    else if (narrowest < 2 * small_digit + clear)
+        ret_sentence[count++] = "numbers: microbatches; in narrow passes from top to bottom";
     if (page->has_pairs)
         ret_sentence[count++] = "one above the other: a pair of passes, side by side";
     ret_sentence[count] = NULL;

@@ -17,7 +17,7 @@ enum {
     GAP = 84,
     PLOT = 360,
     MARK_APART = 12, /* A letter and a mark. */
-    LETTER = 12,     /* From one letter next to the curves to the next. */
+    LETTER = 16,     /* From one letter next to the curves to the next. */
     LEGEND_COLUMNS = 4,
     LEGEND_COLUMN = 240,
     LEGEND_ROW = 22,

@@ -138,7 +138,7 @@ static void note_tp_rule(struct arena *arena, const struct report_input *input, 
     const struct model *model = &input->workload->model;
     double const mlp = rules->tp_mlp_width, attention = rules->tp_attention_width;
     double const half_matrices = (double)model->matrices / 2;
-    double mean = mlp > 0 && attention > 0 ? (mlp + attention) / 2 : mlp + attention;
+    double mean = 2 * (mlp + attention) / input->roofline->counts.tp_forward_moves;
     char blocks[160];
     if (model_dense_layers(model) < model->layers) {
         /* An expert meets few of the tokens: the rule is of what meets all. */

@@ -1,6 +1,7 @@
 #include "sim/roofline/beside.h"
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "sim/collective/algorithm.h"
 
@@ -26,27 +27,26 @@ static void add(const struct layers *layers, const char *name, enum collective_k
     double const gather_s = roofline_gather_s(&algorithm, layers->machine, layers->tp, bytes);
     if (layers->count == 0 || bytes <= 0) return;
     SIM_ASSERT(roofline->beside_count < ROOFLINE_BESIDE_MAX);
-    roofline->beside[roofline->beside_count++] =
-        (struct roofline_beside){.name = name,
-                                 .kind = kind,
-                                 .count = layers->count * passes,
-                                 .bytes = bytes,
-                                 .width = width,
-                                 .link_s = (kind == COLLECTIVE_ALL_REDUCE ? 2 : 1) * gather_s,
-                                 .math_s = layers->math_s_per_width * width};
+    struct roofline_beside *beside = &roofline->beside[roofline->beside_count++];
+    *beside = (struct roofline_beside){.kind = kind,
+                                       .count = layers->count * passes,
+                                       .bytes = bytes,
+                                       .width = width,
+                                       .link_s = (kind == COLLECTIVE_ALL_REDUCE ? 2 : 1) * gather_s,
+                                       .math_s = layers->math_s_per_width * width};
+    (void)snprintf(beside->name, sizeof beside->name, "%s", name);
 }
 
-/* Forward, the gathered input feeds the in-projections and the out-projection feeds the reduction.
- * Backward, the gathered dOut feeds both dTmp and dW_out, and dIn feeds its reduction (book,
- * chapter 5, with the order dW_out, dTmp, dW_in, dIn). */
-static void add_block(const struct layers *layers, const char *const names[4], uint32_t out_passes,
-                      double in_width, double out_width)
+/* Products beside collectives of other blocks, as their graphs have them. */
+static void add_products(const struct layers *layers, double flop_per_width)
 {
-    double const bytes = layers->block_bytes;
-    add(layers, names[0], COLLECTIVE_ALL_GATHER, layers->in_passes, bytes, in_width);
-    add(layers, names[1], COLLECTIVE_REDUCE_SCATTER, out_passes, bytes, out_width);
-    add(layers, names[2], COLLECTIVE_ALL_GATHER, 1, bytes, 2 * out_width);
-    add(layers, names[3], COLLECTIVE_REDUCE_SCATTER, 1, bytes, in_width);
+    const struct workload_counts *counts = &layers->roofline->counts;
+    for (uint32_t i = 0; i < counts->beside_count; i++) {
+        const struct workload_beside *beside = &counts->beside[i];
+        struct layers one = *layers;
+        one.count = beside->count;
+        add(&one, beside->name, beside->kind, 1, beside->bytes, beside->flop / flop_per_width);
+    }
 }
 
 /* Experts' matmuls are not cut into chunks: the router and the sort need all of a gather. Shared
@@ -73,22 +73,9 @@ static void add_experts(const struct layers *layers)
     add(layers, "moe.dRows", reduce, 1, counts->tp_outputs_bytes, 0);
 }
 
-static void add_attention(const struct layers *layers, double tp_ranks)
-{
-    static const char *const names[] = {"attention.In", "attention.Out", "attention.dOut",
-                                        "attention.dIn"};
-    const struct model *model = &layers->plan->model;
-    double const held = (double)model->kv_heads > tp_ranks ? (double)model->kv_heads : tp_ranks;
-    double const heads = (double)model->heads, head_width = (double)model->head_width;
-    double const in = model->latent.kv_rank != 0 ? (double)model_latent_columns(model) * tp_ranks
-                                                 : (heads + 2 * held) * head_width;
-    add_block(layers, names, layers->forward_passes, in, heads * (double)model_value_width(model));
-}
-
 static void add_all(const struct workload_plan *plan, const struct machine *machine,
                     const struct mesh *mesh, const struct group *tp, struct roofline *roofline)
 {
-    static const char *const mlp[] = {"mlp.In", "mlp.Out", "mlp.dOut", "mlp.dIn"};
     const struct model *model = &plan->model;
     bool const normed = model->kind == MODEL_LLAMA; /* Without a norm In is what lies between. */
     bool const parts = normed && plan->tp_inputs == WORKLOAD_TP_INPUTS_SHARDS;
@@ -110,11 +97,7 @@ static void add_all(const struct workload_plan *plan, const struct machine *mach
     };
     uint64_t const predictors = workload_predictors(plan), dense = model_dense_layers(model);
     bool const experts = dense < model->layers; /* A module's layer is as the last. */
-    layers.count = plan->accumulate * (model->layers + predictors);
-    if (model->kind == MODEL_LLAMA) add_attention(&layers, tp_ranks);
-    layers.count = plan->accumulate * (dense + (experts ? 0 : predictors));
-    add_block(&layers, mlp, layers.last_passes, (double)((model->matrices - 1) * model->mlp_width),
-              (double)model->mlp_width);
+    add_products(&layers, 2 * rows * width / tp_ranks);
     layers.count = plan->accumulate * (model->layers - dense + (experts ? predictors : 0));
     add_experts(&layers);
 }

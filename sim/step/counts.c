@@ -130,6 +130,7 @@ static void part_add(const struct local *local, const struct graph_terms *terms,
         compute_add(&part, &part.graph.compute[i], counts);
     for (uint32_t i = 0; i < part.graph.move_count; i++)
         move_add(&part, &part.graph.move[i], counts);
+    if (which == BLOCK_LAYER) counts_beside(&derived, count * local->plan->accumulate, counts);
     /* The model's end has its backward pass at once: what that reads lies in buffers. */
     if (!derived.graph.begins_backward)
         counts->activation_bytes +=

@@ -37,6 +37,17 @@ struct workload_traffic {
     const char *algorithm; /* Of gathers and scatters, whatever the plan says; NULL: as it says. */
 };
 
+enum { WORKLOAD_BESIDE_MAX = 16, WORKLOAD_BESIDE_BYTES = 64 };
+
+/* A collective over tp of layers, and the products that may run chunk by chunk with it. */
+struct workload_beside {
+    char name[WORKLOAD_BESIDE_BYTES]; /* "mlp.Out" */
+    enum collective_kind kind;
+    uint64_t count; /* In a step, of all ranks of a pipeline together. */
+    double bytes;   /* V of one. */
+    double flop;    /* On one chip. */
+};
+
 struct workload_counts {
     /* Compute ops of one chip, a step; recomputation and duplicated KV heads included. */
     double matmul_flop; /* Executed. */
@@ -76,6 +87,10 @@ struct workload_counts {
     struct workload_traffic kv;       /* tp/K chips that hold the same KV head. */
     struct workload_traffic sequence; /* Ranks that share a sequence. */
     uint64_t tp_critical_count;       /* tp collectives that the compute stream waits for. */
+
+    struct workload_beside beside[WORKLOAD_BESIDE_MAX]; /* Not of experts. */
+    uint32_t beside_count;
+    uint32_t tp_forward_moves; /* Collectives over tp of a layer's forward pass. */
 
     /* V of the tp collectives of a layer with experts; 0: the layer has none of that kind. */
     double tp_rows_bytes;    /* Tokens on their way to experts, gathered; */

@@ -74,8 +74,96 @@ static enum status read_gpt_bigcode(struct json *document, struct model *model,
     return STATUS_OK;
 }
 
+/* --- Attention and MLP side by side --- */
+
+static const char *const parallel_blocks[] = {"parallel", NULL};
+
+/* One norm for both; norms of Q and K, head by head, of command-r-plus. */
+static enum status read_cohere(struct json *document, struct model *model, struct error *reterr)
+{
+    bool normed = false;
+    STATUS_TRY(model_take_flag(document, "use_qk_norm", false, &normed, reterr));
+    model->blocks = parallel_blocks;
+    model->norms = 1;
+    if (normed) model->attention_vectors = (model->heads + model->kv_heads) * model->head_width;
+    return STATUS_OK;
+}
+
+/* Layernorms, one for each half; biases everywhere, or in the MLP and the norms alone. */
+static enum status read_gpt_neox(struct json *document, struct model *model, struct error *reterr)
+{
+    bool parallel = true, biased = true;
+    STATUS_TRY(model_take_flag(document, "use_parallel_residual", true, &parallel, reterr));
+    STATUS_TRY(model_take_flag(document, "attention_bias", true, &biased, reterr));
+    if (parallel) model->blocks = parallel_blocks;
+    model->matrices = 2;
+    model->norm_biases = 1;
+    model->mlp_vectors = model->mlp_width + model->width;
+    if (biased) STATUS_TRY(read_qwen2(document, model, reterr));
+    if (biased) model->attention_vectors += model->width;
+    return STATUS_OK;
+}
+
+/* One layernorm for both, and biases of the MLP and of the head. */
+static enum status read_gptj(struct json *document, struct model *model, struct error *reterr)
+{
+    (void)document;
+    (void)reterr;
+    model->blocks = parallel_blocks;
+    model->norms = 1;
+    model->matrices = 2;
+    model->norm_biases = 1;
+    model->mlp_vectors = model->mlp_width + model->width;
+    model->head_vectors = model->vocabulary;
+    return STATUS_OK;
+}
+
+/* The same with biases of attention. */
+static enum status read_phi(struct json *document, struct model *model, struct error *reterr)
+{
+    bool normed = false;
+    STATUS_TRY(model_take_flag(document, "qk_layernorm", false, &normed, reterr));
+    if (normed)
+        return model_refuse(json_take(document, "qk_layernorm"), "a norm of Q and K", reterr);
+    STATUS_TRY(read_gptj(document, model, reterr));
+    STATUS_TRY(read_qwen2(document, model, reterr));
+    model->attention_vectors += model->width;
+    return STATUS_OK;
+}
+
+/* Layernorms. Heads share one K and V, or, in the new architecture, groups of them do. There each
+ * half has a norm of its own, unless `num_ln_in_parallel_attn` is 1. */
+static enum status read_falcon(struct json *document, struct model *model, struct error *reterr)
+{
+    bool parallel = true, shared = true, grouped = false, biased = false;
+    uint64_t norms = 0, kv_heads = 0;
+    STATUS_TRY(model_take_flag(document, "new_decoder_architecture", false, &grouped, reterr));
+    STATUS_TRY(model_take_flag(document, "parallel_attn", true, &parallel, reterr));
+    STATUS_TRY(model_take_flag(document, "multi_query", true, &shared, reterr));
+    STATUS_TRY(model_take_flag(document, "alibi", false, &biased, reterr));
+    if (biased)
+        return model_refuse(json_take(document, "alibi"), "a bias of scores by position", reterr);
+    STATUS_TRY(
+        model_take_count(document, "num_kv_heads", heads_max, model->heads, &kv_heads, reterr));
+    STATUS_TRY(
+        model_take_count(document, "num_ln_in_parallel_attn", 2, grouped ? 2 : 1, &norms, reterr));
+    model->matrices = 2;
+    model->norm_biases = 1;
+    model->kv_heads = grouped || !shared ? kv_heads : 1;
+    if (model->heads % model->kv_heads != 0)
+        return error_set(reterr, STATUS_INVALID, json_where(json_take(document, "num_kv_heads")),
+                         "%llu key and value heads do not divide the %llu heads",
+                         (unsigned long long)model->kv_heads, (unsigned long long)model->heads);
+    if (!parallel && !grouped) return STATUS_OK;
+    model->blocks = parallel_blocks;
+    model->norms = norms;
+    return STATUS_OK;
+}
+
 /* --- All families --- */
 
+static const struct model_keys falcon_keys = {
+    "num_hidden_layers", "hidden_size", "num_attention_heads", "ffn_hidden_size", "activation"};
 static const struct model_keys gpt2_keys = {"n_layer", "n_embd", "n_head", "n_inner",
                                             "activation_function"};
 
@@ -179,6 +267,41 @@ const struct model_family model_families[] = {
                       SUMMARIES, "scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn"),
      .read = read_gpt2,
      .names = &gpt2_keys},
+    {.type = "cohere",
+     .architectures = NAMES("CohereForCausalLM", "CohereModel"),
+     .tied = true,
+     .keys = NAMES("use_qk_norm"),
+     .ignored = NAMES("logit_scale"),
+     .read = read_cohere},
+    {.type = "gpt_neox",
+     .architectures = NAMES("GPTNeoXForCausalLM", "GPTNeoXModel"),
+     .keys = NAMES("use_parallel_residual", "attention_bias"),
+     .ignored = NAMES("rotary_pct", "rotary_emb_base", "classifier_dropout",
+                      "attention_probs_dropout_prob", "hidden_dropout_prob"),
+     .read = read_gpt_neox},
+    {.type = "gptj",
+     .architectures = NAMES("GPTJForCausalLM", "GPTJModel"),
+     .ignored = NAMES("n_positions", "rotary", "rotary_dim", SUMMARIES),
+     .read = read_gptj,
+     .names = &gpt2_keys},
+    {.type = "codegen",
+     .architectures = NAMES("CodeGenForCausalLM", "CodeGenModel"),
+     .ignored = NAMES("n_positions", "n_ctx", "rotary_dim", SUMMARIES),
+     .read = read_gptj,
+     .names = &gpt2_keys},
+    {.type = "phi",
+     .architectures = NAMES("PhiForCausalLM", "PhiModel"),
+     .keys = NAMES("qk_layernorm"),
+     .ignored = NAMES("partial_rotary_factor"),
+     .read = read_phi},
+    {.type = "falcon",
+     .architectures = NAMES("FalconForCausalLM", "FalconModel"),
+     .tied = true,
+     .keys = NAMES("new_decoder_architecture", "parallel_attn", "multi_query", "num_kv_heads",
+                   "num_ln_in_parallel_attn", "alibi"),
+     .ignored = NAMES("apply_residual_connection_post_layernorm"),
+     .read = read_falcon,
+     .names = &falcon_keys},
     {.type = NULL},
 };
 
@@ -193,9 +316,7 @@ struct refused_type {
     bool by_default;
 };
 
-static const char parallel[] = "a block whose attention and MLP read the same norm, in parallel,";
-static const char two_norms[] =
-    "a block whose attention and MLP run in parallel, each behind a norm of its own,";
+static const char unturned[] = "attention without positions in some layers, by turns,";
 static const char behind[] = "a norm behind attention and MLP, on what they add,";
 static const char chunked[] = "attention within chunks of a sequence";
 static const char linear[] = "linear attention";
@@ -203,15 +324,7 @@ static const char gated[] = "a shared expert behind a gate of its own";
 static const char state_space[] = "a state space layer";
 
 static const struct refused_type refused[] = {
-    {"cohere", NULL, parallel, true},
-    {"cohere2", NULL, parallel, true},
-    {"gpt_neox", "use_parallel_residual", two_norms, true},
-    {"gptj", NULL, parallel, true},
-    {"phi", NULL, parallel, true},
-    {"codegen", NULL, parallel, true},
-    {"falcon", "new_decoder_architecture", two_norms, false},
-    {"falcon", "parallel_attn", parallel, true},
-    {"stablelm", "use_parallel_residual", parallel, false},
+    {"cohere2", NULL, unturned, true},
     {"gemma2", NULL, behind, true},
     {"gemma3_text", NULL, behind, true},
     {"gemma3", NULL, behind, true},

@@ -36,19 +36,13 @@ static void what_a_block_cannot_be_is_refused_at_the_key_that_says_it(void **sta
     static const struct {
         const char *type, *more, *where, *words;
     } rows[] = {
-        {"cohere", "", "/model_type", "in parallel, is not modelled yet"},
-        {"gpt_neox", "", "/model_type", "in parallel, each behind a norm of its own"},
-        {"gpt_neox", "\"use_parallel_residual\": true,", "/use_parallel_residual",
-         "in parallel, each behind a norm of its own"},
-        {"gpt_neox", "\"use_parallel_residual\": false,", "/model_type", serial},
         {"stablelm", "", "/model_type", serial},
-        {"stablelm", "\"use_parallel_residual\": true,", "/use_parallel_residual", "the same norm"},
-        {"falcon", "", "/model_type", "the same norm"},
-        {"falcon", "\"parallel_attn\": false,", "/model_type", serial},
-        {"falcon", "\"new_decoder_architecture\": true,", "/new_decoder_architecture",
-         "each behind a norm of its own"},
-        {"falcon", "\"parallel_attn\": true,", "/parallel_attn", "in parallel"},
-        {"falcon", "\"new_decoder_architecture\": true,", "/new_decoder_architecture", "parallel"},
+        {"cohere2", "", "/model_type", "without positions in some layers"},
+        {"falcon", "\"alibi\": true,", "/alibi", "a bias of scores by position"},
+        {"falcon", "\"bias\": true,", "/bias", "a bias"},
+        {"falcon", "\"new_decoder_architecture\": true, \"num_kv_heads\": 3,", "/num_kv_heads",
+         "do not divide"},
+        {"phi", "\"qk_layernorm\": true,", "/qk_layernorm", "a norm of Q and K"},
         {"gemma2", "", "/model_type", "a norm behind attention and MLP"},
         {"gemma3_text", "", "/model_type", "a norm behind"},
         {"gemma3", "\"text_config\": {\"model_type\": \"gemma3_text\"},", "/model_type", "behind"},
@@ -179,43 +173,25 @@ static void parameters_equal_the_published_counts(void **state)
         const char *name;
         uint64_t parameters;
     } rows[] = {
-        {"deepseek-v2", 235741434880},
-        {"deepseek-v3", 671026419200},
-        {"gemma-7b", 8537680896},
-        {"gpt-oss-20b", 20914757184},
-        {"gpt-oss-120b", 116829156672},
-        {"granite-3.1-8b", 8170848256},
-        {"internlm2-7b", 7737708544},
-        {"kimi-k2", 1026408232448},
-        {"llama-2-13b", 13015864320},
-        {"llama-3-8b", 8030261248},
-        {"llama-3-70b", 70553706496},
-        {"llama-3-405b", 405853388800},
-        {"megatron-1.7b", 1652230656},
-        {"megatron-3.6b", 3562168320},
-        {"megatron-7.5b", 7467786240},
-        {"megatron-18.4b", 18449756160},
-        {"megatron-39.1b", 39096041472},
-        {"megatron-76.1b", 76050739200},
-        {"megatron-145.6b", 145622261760},
-        {"megatron-174.6b", 174615846912},
-        {"megatron-310.1b", 310130540544},
-        {"megatron-529.6b", 529600819200},
-        {"megatron-1008b", 1008038758400},
-        {"mistral-7b", 7248023552},
-        {"mixtral-8x7b", 46702792704},
-        {"phi-3-mini", 3821079552},
-        {"phi-4", 14659507200},
-        {"qwen2.5-7b", 7615616512},
-        {"qwen2.5-32b", 32763876352},
-        {"qwen2.5-72b", 72706203648},
-        {"qwen3-8b", 8190735360},
-        {"qwen3-30b-a3b", 30532122624},
-        {"qwen3-32b", 32762123264},
-        {"qwen3-235b-a22b", 235093634560},
-        {"starcoder2-3b", 3030371328},
-        {"starcoder2-15b", 15957889024},
-        {"starcoder-15b", 15517456384},
+        {"deepseek-v2", 235741434880},     {"deepseek-v3", 671026419200},
+        {"gemma-7b", 8537680896},          {"gpt-neox-20b", 20554567680},
+        {"gpt-oss-20b", 20914757184},      {"gpt-oss-120b", 116829156672},
+        {"granite-3.1-8b", 8170848256},    {"internlm2-7b", 7737708544},
+        {"kimi-k2", 1026408232448},        {"llama-2-13b", 13015864320},
+        {"llama-3-8b", 8030261248},        {"llama-3-70b", 70553706496},
+        {"llama-3-405b", 405853388800},    {"megatron-1.7b", 1652230656},
+        {"megatron-3.6b", 3562168320},     {"megatron-7.5b", 7467786240},
+        {"megatron-18.4b", 18449756160},   {"megatron-39.1b", 39096041472},
+        {"megatron-76.1b", 76050739200},   {"megatron-145.6b", 145622261760},
+        {"megatron-174.6b", 174615846912}, {"megatron-310.1b", 310130540544},
+        {"megatron-529.6b", 529600819200}, {"megatron-1008b", 1008038758400},
+        {"mistral-7b", 7248023552},        {"mixtral-8x7b", 46702792704},
+        {"phi-3-mini", 3821079552},        {"phi-4", 14659507200},
+        {"qwen2.5-7b", 7615616512},        {"qwen2.5-32b", 32763876352},
+        {"qwen2.5-72b", 72706203648},      {"qwen3-8b", 8190735360},
+        {"qwen3-30b-a3b", 30532122624},    {"qwen3-32b", 32762123264},
+        {"qwen3-235b-a22b", 235093634560}, {"starcoder2-3b", 3030371328},
+        {"starcoder2-15b", 15957889024},   {"starcoder-15b", 15517456384},
     };
     for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct model const model = model_of(rows[i].name);
@@ -224,6 +200,71 @@ static void parameters_equal_the_published_counts(void **state)
         assert_string_equal(model_name_at(i), rows[i].name);
     }
     assert_null(model_name_at(sizeof rows / sizeof rows[0]));
+}
+
+/* Published: the sums of the tensors of each checkpoint, as its index on Hugging Face gives them;
+ * GPT-NeoX-20B's and Pythia's also in their model cards. Falcon's without the head that some copies
+ * store once more. Keys are those of the published config.json. */
+static void attention_and_mlp_side_by_side_have_the_published_counts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *config;
+        uint64_t parameters;
+        uint64_t norms; /* 0: one for each half. */
+    } rows[] = {
+        {"\"model_type\": \"cohere\", \"architectures\": [\"CohereForCausalLM\"], "
+         "\"hidden_size\": 8192, \"intermediate_size\": 22528, \"num_attention_heads\": 64, "
+         "\"num_key_value_heads\": 64, \"num_hidden_layers\": 40, \"vocab_size\": 256000, "
+         "\"logit_scale\": 0.0625, \"use_qk_norm\": false, \"attention_bias\": false",
+         34980831232, 1},
+        {"\"model_type\": \"cohere\", \"architectures\": [\"CohereForCausalLM\"], "
+         "\"hidden_size\": 12288, \"intermediate_size\": 33792, \"num_attention_heads\": 96, "
+         "\"num_key_value_heads\": 8, \"num_hidden_layers\": 64, \"vocab_size\": 256000, "
+         "\"logit_scale\": 0.8333333333333334, \"use_qk_norm\": true",
+         103810674688, 1},
+        {"\"model_type\": \"gpt_neox\", \"architectures\": [\"GPTNeoXForCausalLM\"], "
+         "\"hidden_size\": 5120, \"intermediate_size\": 20480, \"num_attention_heads\": 40, "
+         "\"num_hidden_layers\": 36, \"vocab_size\": 50688, \"hidden_act\": \"gelu\", "
+         "\"rotary_pct\": 0.25, \"rotary_emb_base\": 10000, \"use_parallel_residual\": true",
+         11846072320, 0},
+        {"\"model_type\": \"gptj\", \"architectures\": [\"GPTJForCausalLM\"], \"n_embd\": 4096, "
+         "\"n_head\": 16, \"n_inner\": null, \"n_layer\": 28, \"n_positions\": 2048, "
+         "\"rotary\": true, \"rotary_dim\": 64, \"activation_function\": \"gelu_new\", "
+         "\"tie_word_embeddings\": false, \"vocab_size\": 50400",
+         6050882784, 1},
+        {"\"model_type\": \"codegen\", \"architectures\": [\"CodeGenForCausalLM\"], "
+         "\"n_embd\": 1024, \"n_ctx\": 2048, \"n_head\": 16, \"n_inner\": null, \"n_layer\": 20, "
+         "\"n_positions\": 2048, \"rotary_dim\": 32, \"vocab_size\": 51200",
+         356712448, 1},
+        {"\"model_type\": \"phi\", \"architectures\": [\"PhiForCausalLM\"], \"hidden_size\": 2560, "
+         "\"intermediate_size\": 10240, \"num_attention_heads\": 32, \"num_hidden_layers\": 32, "
+         "\"partial_rotary_factor\": 0.4, \"qk_layernorm\": false, \"vocab_size\": 51200",
+         2779683840, 1},
+        {"\"model_type\": \"falcon\", \"architectures\": [\"FalconForCausalLM\"], "
+         "\"alibi\": false, \"bias\": false, \"hidden_size\": 4544, \"multi_query\": true, "
+         "\"apply_residual_connection_post_layernorm\": false, \"num_attention_heads\": 71, "
+         "\"new_decoder_architecture\": false, \"num_hidden_layers\": 32, "
+         "\"parallel_attn\": true, \"vocab_size\": 65024",
+         6921720704, 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct json *document = NULL;
+        struct model model;
+        const char *text = arena_format(case_arena, "{%s}", rows[i].config);
+        case_ok(json_read_text(case_arena, "text", text, strlen(text), &document, &case_error));
+        case_ok(model_read_config(case_arena, document, "published", &model, &case_error));
+        assert_int_equal(model_count(&model).total, rows[i].parameters);
+        assert_int_equal(model.norms, rows[i].norms);
+        assert_string_equal(model.blocks[0], "parallel");
+    }
+    struct model model;
+    case_ok(read_config("\"model_type\": \"gpt_neox\", \"num_attention_heads\": 8, "
+                        "\"use_parallel_residual\": false,",
+                        &model, &case_error));
+    assert_null(model.blocks);
+    assert_int_equal(model_of("gpt-neox-20b").norms, 0);
+    assert_string_equal(model_of("gpt-neox-20b").blocks[0], "parallel");
 }
 
 /* A build that has not been configured since a file came does not have it. */
@@ -257,6 +298,7 @@ int main(void)
         cmocka_unit_test(what_changes_nothing_or_is_off_passes),
         cmocka_unit_test(biases_and_norms_of_heads_are_counted),
         cmocka_unit_test(parameters_equal_the_published_counts),
+        cmocka_unit_test(attention_and_mlp_side_by_side_have_the_published_counts),
         cmocka_unit_test(every_file_of_the_folder_is_built_in),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

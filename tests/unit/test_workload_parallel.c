@@ -1,0 +1,142 @@
+/* Layers whose attention and MLP lie side by side: formulas and programs agree for every
+ * combination of mesh, remat, gather, ZeRO stage, accumulation, order and formats; over tp each sum
+ * is reduced once; and no gradient reads what comes out of either half. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/graph/derive.h"
+#include "tests/support/case.h"
+#include "tests/unit/counts_case.h"
+#include "tests/unit/graph_case.h"
+
+static const char *const blocks[] = {"parallel", NULL};
+
+static const struct {
+    const char *shape, *dp, *fsdp, *tp, *cp;
+    uint64_t batch_tokens;
+} places[] = {
+    {"16", "x", NULL, NULL, NULL, 1 << 20},
+    {"4x4x4", NULL, "x y", "z", NULL, 1 << 20},
+    {"4x4x4", "y", "x", "z", NULL, 1 << 20},
+    {"16x16x16", NULL, "x y", "z", NULL, 1 << 22}, /* More ranks of tp than KV heads. */
+    {"16x16x16", NULL, "x y", "z", NULL, 1 << 19}, /* A sequence on several ranks. */
+    {"4x4x4", NULL, "y", "z", "x", 1 << 20},
+};
+enum { PLACES = sizeof places / sizeof *places, VARIANTS = 36 };
+
+static void step_build(struct workload_case *made, uint32_t place, uint64_t norms)
+{
+    const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = places[place].dp,
+                                                [MESH_FSDP] = places[place].fsdp,
+                                                [MESH_TP] = places[place].tp,
+                                                [MESH_CP] = places[place].cp};
+    assert_int_equal(case_build_roles(made, &case_llama_70b, places[place].shape, parts),
+                     STATUS_OK);
+    made->plan.batch_tokens = places[place].batch_tokens;
+    made->plan.sequence_length = 8192;
+    made->plan.model.blocks = blocks;
+    made->plan.model.norms = norms;
+}
+
+static void formulas_and_programs_agree(void **state)
+{
+    (void)state;
+    for (uint32_t p = 0; p < PLACES; p++)
+        for (uint32_t variant = 0; variant < 2 * VARIANTS; variant++) {
+            struct workload_case made;
+            char name[96];
+            (void)snprintf(name, sizeof name, "place %u, variant %u", p, variant);
+            step_build(&made, p, 1 + variant / VARIANTS);
+            made.plan.zero = places[p].fsdp == NULL ? variant / 3 % 4 : 0;
+            vary(&made, variant % VARIANTS);
+            if (places[p].cp != NULL) made.plan.context = (enum workload_context)(variant / 12 % 3);
+            compare(name, &made);
+            graph_step_hold(name, &made);
+            case_free(&made);
+        }
+}
+
+static uint32_t moves_count(const struct graph_derived *layer, bool backward,
+                            enum collective_kind kind)
+{
+    struct graph_request const request = {.backward = backward};
+    struct graph_steps steps;
+    uint32_t count = 0;
+    graph_steps(&layer->sharded, &layer->backward, &layer->kept, request, &steps);
+    for (uint32_t i = 0; i < steps.count; i++)
+        count += !steps.step[i].is_compute && steps.step[i].move.axis == OP_AXIS_TP &&
+                 steps.step[i].move.kind == kind;
+    return count;
+}
+
+/* Serial layers have two of each. */
+static void over_tp_a_layer_has_one_gather_and_one_reduction_each_way(void **state)
+{
+    (void)state;
+    for (uint32_t norms = 1; norms <= 2; norms++) {
+        struct workload_case made;
+        struct local local;
+        struct graph_terms terms;
+        struct graph_derived layer;
+        step_build(&made, 1, norms);
+        made.plan.remat = WORKLOAD_REMAT_NONE;
+        made.plan.tp_inputs = WORKLOAD_TP_INPUTS_WHOLE;
+        assert_int_equal(local_build(&made.plan, &made.machine, &made.mesh, &local, &made.error),
+                         STATUS_OK);
+        graph_terms_of(&local, 0, &terms);
+        graph_derive(&terms, &made.plan.model, BLOCK_LAYER, 0, &layer);
+        assert_int_equal(moves_count(&layer, false, COLLECTIVE_ALL_GATHER), norms);
+        assert_int_equal(moves_count(&layer, false, COLLECTIVE_REDUCE_SCATTER), 1);
+        assert_int_equal(moves_count(&layer, true, COLLECTIVE_ALL_GATHER), 1);
+        assert_int_equal(moves_count(&layer, true, COLLECTIVE_REDUCE_SCATTER), norms);
+        case_free(&made);
+    }
+}
+
+/* All else comes again. */
+static void both_out_projections_are_dead_in_a_repetition(void **state)
+{
+    (void)state;
+    for (uint32_t norms = 1; norms <= 2; norms++) {
+        struct workload_case made;
+        struct local local;
+        struct graph_terms terms;
+        struct graph_derived layer;
+        step_build(&made, 1, norms);
+        made.plan.remat = WORKLOAD_REMAT_BLOCK;
+        assert_int_equal(local_build(&made.plan, &made.machine, &made.mesh, &local, &made.error),
+                         STATUS_OK);
+        graph_terms_of(&local, 0, &terms);
+        graph_derive(&terms, &made.plan.model, BLOCK_LAYER, 0, &layer);
+        for (uint8_t i = 0; i < layer.graph.op_count; i++) {
+            const struct graph_op *op = &layer.graph.op[i];
+            if (!op->fused) assert_int_equal(layer.kept.again[i], strcmp(op->name, "Out") != 0);
+        }
+        assert_int_equal(moves_count(&layer, true, COLLECTIVE_REDUCE_SCATTER), norms);
+        case_free(&made);
+    }
+}
+
+/* Matrices are alike. */
+static void weights_are_those_of_a_serial_layer_less_a_norm(void **state)
+{
+    (void)state;
+    struct model model = case_llama_70b;
+    struct model_counts const serial = model_count(&model);
+    model.blocks = blocks;
+    model.norms = 2;
+    assert_int_equal(model_count(&model).total, serial.total);
+    model.norms = 1;
+    assert_int_equal(model_count(&model).total, serial.total - model.layers * model.width);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(formulas_and_programs_agree),
+        cmocka_unit_test(over_tp_a_layer_has_one_gather_and_one_reduction_each_way),
+        cmocka_unit_test(both_out_projections_are_dead_in_a_repetition),
+        cmocka_unit_test(weights_are_those_of_a_serial_layer_less_a_norm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

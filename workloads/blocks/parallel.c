@@ -1,0 +1,65 @@
+/*
+ * Attention and MLP side by side: both read the stream as it comes into the layer, and the sum of
+ * what they give is added to it. They share one norm, or have one each.
+ *
+ * With one norm their in-projections are one product: In is gathered over tp once, and so is the
+ * sum of both gradients of it reduced once. Their out-projections are one product in any case: what
+ * a rank of tp has of both is a part of one sum, which one reduction ends. No gradient reads either
+ * result.
+ */
+#include "sim/graph/block.h"
+#include "sim/graph/op.h"
+#include "sim/graph/write.h"
+#include "sim/model/model.h"
+#include "workloads/blocks/attention.h"
+#include "workloads/blocks/mlp.h"
+
+static tensor normed(struct graph *g, tensor x, const char *name, const char *text)
+{
+    graph_norm(g, name);
+    tensor const in = graph_normed(g, x, text);
+    graph_set_linear(g, in);
+    return in;
+}
+
+static void write(struct graph *g, const struct model *model)
+{
+    const struct mlp_texts *mlp = &mlp_texts_dense;
+    bool const gated = model->matrices == 3, shares = model->norms == 1;
+    tensor const x = graph_residual(g);
+    tensor const in = normed(g, x, "norm", "In");
+    struct mlp_hidden hidden = {.count = 0};
+
+    graph_matmul(g, !shares ? "QKV" : gated ? "QKV,Gate,Up" : "QKV,Tmp")->joined = true;
+    graph_set_names(g, "dIn", shares ? "dW_in" : "dW_QKV");
+    struct attention_heads const heads = attention_products(g, model, in);
+    if (shares) hidden = mlp_products(g, mlp, gated, in);
+    tensor const a = attention_between(g, &heads);
+
+    if (!shares) {
+        tensor const mlp_in = normed(g, x, "MlpNorm", "MlpIn");
+        graph_matmul(g, gated ? mlp->name_gated : mlp->name_bare);
+        graph_set_names(g, "dMlpIn", "dW_mlp");
+        hidden = mlp_products(g, mlp, gated, mlp_in);
+    }
+    tensor const tmp = mlp_activated(g, mlp, &hidden);
+
+    graph_matmul(g, "Out");
+    graph_set_names(g, gated ? "dA,dGate,dUp" : "dA,dTmp", "dW_out");
+    tensor const out = graph_product(g, a, "W_O[N_Y, H, D_X]", "Out");
+    graph_product_added(g, tmp, mlp->weight_out);
+    if (g->terms->policy.drops)
+        graph_set_framework(g, out, GRAPH_FRAMEWORK_MASK, FORMAT_INT8, GRAPH_REMAT_NORMS);
+    graph_block_output(g, out);
+}
+
+const struct block block_parallel = {
+    .name = "parallel",
+    .prefix = "parallel.",
+    .source = "GPT-J, Wang and Komatsuzaki 2021; PaLM, arXiv 2204.02311, 2; GPT-NeoX-20B, arXiv "
+              "2204.06745, 2.2",
+    .place = BLOCK_MIXES_TOKENS,
+    .bucket = "W_layer",
+    .couples = true,
+    .write = write,
+};

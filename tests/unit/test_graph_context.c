@@ -120,7 +120,8 @@ static void what_frameworks_hold_is_derived(void **state)
     uint32_t walked = 0;
     graph_compared.framework = 0;
     (void)state;
-    for (uint32_t variant = 0; variant < 180; variant++) {
+    for (uint32_t i = 0; i < 180; i++) {
+        uint32_t const variant = (12 + i) % 180; /* The first, always taken, holds something. */
         struct workload_case made;
         char name[96];
         if (thin_skips(&walked)) continue;

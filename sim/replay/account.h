@@ -15,7 +15,6 @@ struct arena;
 struct need_cache;
 struct replay;
 struct role_table;
-struct trace;
 
 struct breakdown {
     int64_t compute_ps;
@@ -80,7 +79,5 @@ void account_pass(struct replay *replay, const struct need_cache *needs, uint32_
 enum status account_curve_build(struct arena *arena, const struct program *program,
                                 struct role_table *table, struct error *reterr);
 void account_resident(struct replay *replay, uint32_t chip);
-enum status account_results(struct arena *arena, struct replay *replay, struct trace *ret_trace,
-                            struct error *reterr);
 
 #endif

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/replay/links.h"
+#include "sim/replay/message.h"
 #include "sim/replay/state.h"
 
 /* A place in the list of a stream's ops. */

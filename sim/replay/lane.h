@@ -7,12 +7,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sim/base/status.h"
 #include "sim/collective/plan.h"
 #include "sim/program/program.h"
 
+struct arena;
 struct label_passing;
 struct link_state;
 struct message_cost;
+struct replay;
 struct routed_lane;
 struct server_reads;
 
@@ -137,5 +140,13 @@ struct lanes {
     struct lane_state *states; /* [lane][chip] */
     uint16_t *running; /* [stream][chip]: plan of the running collective, or RUNNING_NONE. */
 };
+
+/* A table for each plan of each stream; needs all other tables. */
+enum status lanes_build(struct arena *arena, struct replay *replay, struct error *reterr);
+/* Sets the lanes' pointers into the arrays of state, which must exist. */
+void lanes_attach(struct replay *replay);
+/* The cost of a message, without its time on a link. */
+struct message_cost lane_message_cost(const struct replay *replay, const struct plan *plan,
+                                      const struct primitive *primitive, uint64_t bytes);
 
 #endif

@@ -6,6 +6,11 @@
 
 #include <stdint.h>
 
+#include "sim/base/status.h"
+
+struct arena;
+struct replay;
+
 struct link_state {
     int64_t free_ps;
     int64_t busy_ps;
@@ -27,5 +32,8 @@ struct grid_links {
     struct link_state *links; /* [port][chip] */
     struct link_waits *waits; /* [port][chip]; NULL: not counted. */
 };
+
+/* Which chip each port leads to. The arrays of state are reserved later. */
+enum status grid_links_build(struct arena *arena, struct replay *replay, struct error *reterr);
 
 #endif

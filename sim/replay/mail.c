@@ -4,7 +4,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/replay/account.h"
-#include "sim/replay/links.h"
+#include "sim/replay/message.h"
 #include "sim/replay/route.h"
 #include "sim/replay/state.h"
 

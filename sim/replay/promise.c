@@ -1,7 +1,7 @@
 /* Events of messages that share their links. */
 #include "sim/replay/promise.h"
 
-#include "sim/replay/links.h"
+#include "sim/replay/message.h"
 #include "sim/replay/routed.h"
 #include "sim/replay/transport.h"
 

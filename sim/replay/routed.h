@@ -145,9 +145,6 @@ void routed_arrive(struct replay *replay, uint64_t order, const uint32_t *chips,
                    int64_t now_ps);
 void routed_land(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
                  int64_t now_ps);
-/* A message has arrived whole at a chip: in routed_inbox.c, as the two below. */
-void routed_message_land(struct replay *replay, struct lane_table *lane, uint32_t chip,
-                         const struct routed_message *message, int64_t now_ps);
 /* Counts messages that came before the collective began; returns parts that are thereby done. */
 uint32_t routed_begin(struct replay *replay, const struct lane_table *lane, uint32_t chip);
 void routed_end(struct replay *replay, const struct lane_table *lane, uint32_t chip);

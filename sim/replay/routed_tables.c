@@ -1,6 +1,5 @@
 /* What is constant about a lane of a routed primitive. */
 #include "sim/base/arena.h"
-#include "sim/replay/tables.h"
 #include "sim/replay/tree.h"
 
 /* Steps looked at one by one, to find whether any waits. */
@@ -297,7 +296,7 @@ const struct routed_cost *routed_cost_of(const struct replay *replay, const stru
     if (cost->units == units) return cost;
     cost->units = units;
     cost->memory =
-        tables_cost(replay, routed->plan, lane->primitive, units * routed->item->unit_bytes);
+        lane_message_cost(replay, routed->plan, lane->primitive, units * routed->item->unit_bytes);
     cost->slowest_ps = 0;
     for (uint32_t kind = 0; kind < replay->routes->kind_count; kind++) {
         cost->link_ps[kind] =

@@ -2,20 +2,21 @@
  * state.h: the state of a run, made of parts: each is a struct in the header of the files that
  * keep it.
  *
- *   replay.c     sets a run up, runs it, names ranks that are stuck
- *   tables.c     constants of a run: durations, lanes, neighbours
+ *   replay.c     sets a run up, runs it; stuck.c: names a rank that does not end
+ *   *_tables.c   what is constant about streams, lanes, servers, trees
  *   streams.c    ops of a stream in order, needs, parts; the compute stream
  *   steps.c      further steps after the first
  *   transport.c  lanes of collectives
  *   server.c     what messages take of HBM and of the VPU, and what compute ops owe for it
- *   links.c      messages between neighbours
+ *   message.c    a message on a link of the grid
  *   port.c       links that several streams want; promise.c: events of messages that wait there
  *   route.c      the links of ways (machine/path.h) as they are replayed
- *   routed.c     messages that name their receivers; routed_inbox.c: where they arrive
+ *   routed.c     messages that name their receivers, at a link; routed_way.c: their ways;
+ *                routed_land.c: where they arrive
  *   tree.c       messages that switches copy or add
  *   host.c       copies to and from the host
  *   mail.c       messages between ranks of different roles, and waits for them
- *   account.c    breakdown, memory, results
+ *   account.c    breakdown, memory; results.c: what was found, as a trace
  *   record.c     records of a timeline; label.c: the ops of messages in them
  *   early.c      pipelines replayed as one while they are alike
  *
@@ -133,6 +134,18 @@ static inline struct op_table *op_table_at(const struct replay *replay, uint32_t
 static inline uint16_t *running_at(struct replay *replay, uint32_t stream, uint32_t chip)
 {
     return &replay->lanes.running[(uint64_t)stream * replay->chip_count + chip];
+}
+
+static inline uint64_t account_row(const struct replay *replay, uint32_t phase, uint32_t chip)
+{
+    return (uint64_t)phase * replay->chip_count + chip;
+}
+
+static inline int64_t *account_stream_ps(const struct replay *replay, uint32_t phase,
+                                         uint32_t stream, uint32_t chip)
+{
+    uint64_t const row = (uint64_t)phase * replay->stream_count + stream;
+    return &replay->accounts.stream_ps[row * replay->chip_count + chip];
 }
 
 /* The op a stream runs or waits for. Its needs are cached for chips that are at the same place. */

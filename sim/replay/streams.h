@@ -113,6 +113,11 @@ struct role_table {
     struct trace_curve curve; /* Of pass_chip; has room for the whole step, or none. */
 };
 
+enum status roles_build(struct arena *arena, struct replay *replay, struct error *reterr);
+enum status streams_build(struct arena *arena, struct replay *replay, struct error *reterr);
+/* Durations of compute ops; needs the servers. */
+enum status ops_build(struct arena *arena, struct replay *replay, struct error *reterr);
+
 /* A stream waits until another of its chip has `parts` parts done (or begun). */
 static inline void stream_wait(struct stream_state *other, uint32_t waiter, bool begun,
                                uint32_t parts)

@@ -13,8 +13,8 @@
 #include "sim/collective/script.h"
 #include "sim/replay/early.h"
 #include "sim/replay/landing.h"
-#include "sim/replay/links.h"
 #include "sim/replay/mail.h"
+#include "sim/replay/message.h"
 #include "sim/replay/routed.h"
 #include "sim/replay/state.h"
 

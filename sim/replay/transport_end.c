@@ -1,6 +1,6 @@
 /* The end of a collective on a chip: all has come, all has left, and what it leaves is written. */
 #include "sim/replay/landing.h"
-#include "sim/replay/links.h"
+#include "sim/replay/message.h"
 #include "sim/replay/routed.h"
 #include "sim/replay/state.h"
 #include "sim/replay/transport.h"

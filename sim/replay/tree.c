@@ -2,7 +2,7 @@
 
 #include "sim/replay/label.h"
 #include "sim/replay/landing.h"
-#include "sim/replay/links.h"
+#include "sim/replay/message.h"
 #include "sim/replay/promise.h"
 #include "sim/replay/transport.h"
 

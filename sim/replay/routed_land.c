@@ -1,12 +1,14 @@
-/* Messages that name their receivers, as they arrive: what is counted, and what is kept for later.
- */
+/* Landing: messages that name their receivers, as they arrive: what is counted, and what is kept
+ * for later. */
 #include <string.h>
 
+#include "sim/replay/early.h"
 #include "sim/replay/landing.h"
 #include "sim/replay/mail.h"
-#include "sim/replay/routed.h"
+#include "sim/replay/routed_way.h"
 #include "sim/replay/state.h"
 #include "sim/replay/transport.h"
+#include "sim/replay/tree.h"
 
 /* The slots of the collective of an epoch at a receiver. */
 static uint64_t *slots_of(const struct routed_lane *routed, uint32_t chip, uint32_t epoch)
@@ -84,7 +86,8 @@ static inline bool is_awaited(const struct lane_table *lane, uint32_t before, ui
     return before < after;
 }
 
-void routed_message_land(struct replay *replay, struct lane_table *lane, uint32_t chip,
+/* A message has arrived whole at a chip. */
+static void message_land(struct replay *replay, struct lane_table *lane, uint32_t chip,
                          const struct routed_message *message, int64_t now_ps)
 {
     const struct routed_lane *routed = lane->routed;
@@ -147,4 +150,59 @@ void routed_end(struct replay *replay, const struct lane_table *lane, uint32_t c
     uint32_t const row = stream_at(replay, lane->stream, chip)->epoch % EPOCHS_AHEAD;
     memset(&routed->slots[((uint64_t)chip * EPOCHS_AHEAD + row) * routed->words], 0,
            routed->words * sizeof *routed->slots);
+}
+
+/* The message of an arrival, and the chip where it is. */
+static inline uint32_t message_receive(struct replay *replay, struct lane_table *lane,
+                                       uint64_t order, uint32_t payload,
+                                       struct routed_message *message)
+{
+    if (lane->routed->guide == ROUTED_BY_TREE) {
+        tree_message(replay, lane, order, payload, message);
+        return payload;
+    }
+    return routed_receiver(replay, lane, payload, message);
+}
+
+/* A message's own time on its way. */
+static int64_t own_ps(struct replay *replay, struct lane_table *lane, uint32_t sender,
+                      const struct routed_message *message)
+{
+    if (lane->routed->guide == ROUTED_BY_TREE) return tree_pace_ps(lane, message->cost);
+    return routed_slowest_ps(replay, lane, sender, message, message->hop);
+}
+
+void routed_arrive(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+                   int64_t now_ps)
+{
+    struct lane_table *lane = routed_lane_of(replay, order);
+    struct routed_message message;
+    if (lane->routed->guide != ROUTED_BY_TREE) routed_open(replay, lane, order, &message);
+    for (uint32_t i = 0; i < count; i++) {
+        if (promise_is_void(replay, order, chips[i], 0)) continue;
+        uint32_t const chip = message_receive(replay, lane, order, chips[i], &message);
+        digest_add(replay, now_ps, order, chips[i]);
+        const struct message_cost *cost = &message.cost->memory;
+        bool const looks_back =
+            landing_looks_back(&replay->servers, cost, chip, message.cost->slowest_ps, now_ps);
+        int64_t const link_ps = looks_back ? own_ps(replay, lane, chips[i], &message) : 0;
+        int64_t const land_ps = landing_ps(&replay->servers, cost, link_ps, chip, now_ps);
+        if (land_ps > now_ps)
+            engine_post(replay->engine, land_ps, order | (uint64_t)EVENT_LAND << ORDER_KIND_SHIFT,
+                        channel_of(replay, EVENT_LAND, lane->number), chips[i]);
+        else
+            message_land(replay, lane, chip, &message, now_ps);
+    }
+}
+
+void routed_land(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+                 int64_t now_ps)
+{
+    struct lane_table *lane = routed_lane_of(replay, order);
+    struct routed_message message;
+    if (lane->routed->guide != ROUTED_BY_TREE) routed_open(replay, lane, order, &message);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t const chip = message_receive(replay, lane, order, chips[i], &message);
+        message_land(replay, lane, chip, &message, now_ps);
+    }
 }

@@ -1,9 +1,9 @@
 /*
- * links.h: a message on a link, and the look-ups of transport.c; inline, since every message needs
- * them.
+ * message.h: a message on a link, and the look-ups of transport.c; inline, since every message
+ * needs them.
  */
-#ifndef SIM_REPLAY_LINKS_H
-#define SIM_REPLAY_LINKS_H
+#ifndef SIM_REPLAY_MESSAGE_H
+#define SIM_REPLAY_MESSAGE_H
 
 #include <stddef.h>
 
@@ -38,11 +38,11 @@ static inline const struct message_cost *cost_at(const struct lane_table *lane, 
 struct label;
 struct label_ends;
 
-/* links.c: records a message that is handed to a link now, for a timeline. */
+/* message.c: records a message that is handed to a link now, for a timeline. */
 void link_record(struct replay *replay, const struct lane_table *lane, const struct label *label,
                  const struct label_ends *ends, uint32_t chip, uint32_t port, int64_t begin_ps,
                  int64_t end_ps, uint64_t bytes);
-/* links.c: records a message on the `hop`-th link of its route. */
+/* message.c: records a message on the `hop`-th link of its route. */
 void link_hop_record(struct replay *replay, const struct lane_table *lane, uint32_t hop,
                      uint32_t chip, uint32_t port, int64_t begin_ps, int64_t end_ps,
                      uint64_t bytes);
@@ -82,7 +82,7 @@ static inline int64_t link_take(struct replay *replay, struct link_state *link,
     return start_ps;
 }
 
-/* links.c: a message goes over the `hop`-th link of its route; `slowest` is the class of the
+/* message.c: a message goes over the `hop`-th link of its route; `slowest` is the class of the
  * slowest link behind it. The next event is its head at a chip on the way, or all of it at the end.
  * Returns when its tail leaves. */
 int64_t message_forward(struct replay *replay, struct lane_table *lane, uint32_t chip,

@@ -1,5 +1,5 @@
 /* Messages on their routes: over several links they cut through, and each link is a queue. */
-#include "sim/replay/links.h"
+#include "sim/replay/message.h"
 
 #include "sim/replay/account.h"
 #include "sim/replay/label.h"

@@ -1,163 +1,10 @@
-/* What is constant during a run: durations, lanes, neighbours. */
-#include "sim/replay/tables.h"
+/* What is constant about lanes during a run: costs of messages, routes, and what waits for what. */
+#include "sim/replay/lane.h"
+
 #include "sim/base/arena.h"
-#include "sim/replay/account.h"
-#include "sim/replay/host.h"
+#include "sim/replay/landing.h"
 #include "sim/replay/routed.h"
 #include "sim/replay/state.h"
-#include "sim/resource/compute.h"
-
-/* Passes over a layer in a step, all microbatches: 4 bytes each, and minutes to play. */
-enum { TABLES_SLOTS_MAX = 1 << 26 };
-
-/* Of one role; of more the block of each slot is kept. */
-enum { BLOCKS_SEARCHED_MAX = 32 };
-
-static enum status neighbours_build(struct arena *arena, struct replay *replay,
-                                    struct error *reterr)
-{
-    const struct machine *machine = replay->machine;
-    void *memory = NULL;
-    replay->grid.port_count = 2 * machine->grid_axis_count;
-    STATUS_TRY(arena_try(arena, (uint64_t)replay->grid.port_count * replay->chip_count,
-                         sizeof *replay->grid.neighbour, &memory, reterr));
-    replay->grid.neighbour = memory;
-    for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
-        uint32_t const real = fold_machine_chip(replay->fold, machine, chip);
-        for (uint32_t port = 0; port < replay->grid.port_count; port++) {
-            replay->grid.neighbour[(uint64_t)port * replay->chip_count + chip] =
-                machine_has_link(machine, real, port)
-                    ? fold_neighbour(replay->fold, machine, chip, port)
-                    : UINT32_MAX;
-        }
-    }
-    return STATUS_OK;
-}
-
-static enum status streams_build(struct arena *arena, struct replay *replay, struct error *reterr)
-{
-    const struct program *program = replay->program;
-    void *memory = NULL;
-    STATUS_TRY(arena_try(arena, (uint64_t)program->template_count * PROGRAM_STREAMS_MAX,
-                         sizeof *replay->streams.ops, &memory, reterr));
-    replay->streams.ops = memory;
-    for (uint32_t t = 0; t < program->template_count; t++) {
-        const struct program_template *template = &program->templates[t];
-        for (uint32_t stream = 0; stream < program->stream_count; stream++) {
-            STATUS_TRY(arena_try(arena, template->op_count, sizeof(uint16_t), &memory, reterr));
-            uint16_t *list = memory;
-            uint32_t count = 0;
-            for (uint32_t op = 0; op < template->op_count; op++)
-                if (template->op[op].stream == stream) list[count++] = (uint16_t)op;
-            replay->streams.ops[t * PROGRAM_STREAMS_MAX + stream] =
-                (struct stream_ops){.op = list, .op_count = count};
-        }
-    }
-    return STATUS_OK;
-}
-
-static enum status role_build(struct arena *arena, const struct replay *replay, uint32_t index,
-                              struct error *reterr)
-{
-    const struct program *program = replay->program;
-    const struct program_role *role = &program->roles[index];
-    struct role_table *table = &replay->roles[index];
-    void *memory = NULL;
-    table->role = role;
-    table->late_slot = UINT32_MAX;
-    table->pass_chip = UINT32_MAX;
-    STATUS_TRY(arena_try(arena, role->slot_count, sizeof *table->slot_template, &memory, reterr));
-    table->slot_template = memory;
-    if (role->block_count > BLOCKS_SEARCHED_MAX) {
-        STATUS_TRY(arena_try(arena, role->slot_count, sizeof *table->slot_block, &memory, reterr));
-        table->slot_block = memory;
-    }
-    STATUS_TRY(arena_try(arena, program->stream_count, sizeof *table->needs, &memory, reterr));
-    table->needs = memory;
-    uint32_t passes = 0;
-    for (uint32_t b = 0; b < role->block_count; b++) {
-        const struct program_block *block = &role->block[b];
-        passes = block->pass > passes ? block->pass : passes;
-        if (block->arrivals >= UINT32_MAX / 2)
-            return error_set(reterr, STATUS_LIMIT, "/workload",
-                             "%llu messages are more than a run can count",
-                             (unsigned long long)block->arrivals);
-        for (uint32_t slot = block->slot_first; slot < block->slot_first + block->repeat; slot++) {
-            table->slot_template[slot] = block->template_index;
-            if (table->slot_block != NULL) table->slot_block[slot] = b;
-        }
-    }
-    for (uint32_t stream = 0; stream < program->stream_count; stream++)
-        if (role->stream_total[stream] >= UINT32_MAX / 2)
-            return error_set(reterr, STATUS_LIMIT, "/workload",
-                             "%llu parts on stream %s are more than a run can count",
-                             (unsigned long long)role->stream_total[stream],
-                             program->stream[stream].name);
-    if (passes > 0) {
-        uint32_t const count = passes + 2; /* With [0], and the second of a pair. */
-        STATUS_TRY(arena_try(arena, 3u * count, sizeof *table->pass_ps, &memory, reterr));
-        table->pass_ps = memory;
-        table->pass_begin_ps = table->pass_ps + count;
-        table->pass_end_ps = table->pass_begin_ps + count;
-        table->pass_count = passes + 1;
-    }
-    return replay->options->curves ? account_curve_build(arena, replay->program, table, reterr)
-                                   : STATUS_OK;
-}
-
-static enum status roles_build(struct arena *arena, struct replay *replay, struct error *reterr)
-{
-    const struct program *program = replay->program;
-    void *memory = NULL;
-    uint64_t slots = 0;
-    for (uint32_t role = 0; role < program->role_count; role++)
-        slots += program->roles[role].slot_count;
-    if (slots > TABLES_SLOTS_MAX)
-        return error_set(reterr, STATUS_LIMIT, "/workload",
-                         "a step of %llu passes over layers is more than a run can hold (%d)",
-                         (unsigned long long)slots, TABLES_SLOTS_MAX);
-    if (program->role_count > UINT16_MAX)
-        return error_set(reterr, STATUS_LIMIT, "/mesh", "more than %d different roles", UINT16_MAX);
-    STATUS_TRY(arena_try(arena, program->role_count, sizeof *replay->roles, &memory, reterr));
-    replay->roles = memory;
-    for (uint32_t role = 0; role < program->role_count; role++)
-        STATUS_TRY(role_build(arena, replay, role, reterr));
-    return STATUS_OK;
-}
-
-static void op_build(const struct replay *replay, uint32_t kind, const struct program_op *op)
-{
-    const struct program *program = replay->program;
-    struct op_table *table = op_table_at(replay, op->index, kind);
-    struct compute_time const time = compute_time(
-        &replay->machine->chip, &program->works[op->index],
-        replay->fold->chip_classes[kind].math_ppm, replay->fold->chip_classes[kind].hbm_ppm);
-    SIM_ASSERT(table->parts == 0 || table->parts == op->parts);
-    *table = (struct op_table){.idle_ps = time.duration_ps / op->parts,
-                               .idle_longer = (uint32_t)(time.duration_ps % op->parts),
-                               .parts = op->parts};
-    for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++)
-        table->server[server] = server_op(&replay->servers, server, &time, op->parts);
-}
-
-static enum status ops_build(struct arena *arena, struct replay *replay, struct error *reterr)
-{
-    const struct program *program = replay->program;
-    uint32_t const class_count = replay->fold->chip_class_count;
-    void *memory = NULL;
-    STATUS_TRY(arena_try(arena, (uint64_t)class_count * program->work_count,
-                         sizeof *replay->streams.works, &memory, reterr));
-    replay->streams.works = memory;
-    for (uint32_t kind = 0; kind < class_count; kind++) {
-        for (uint32_t t = 0; t < program->template_count; t++) {
-            const struct program_template *template = &program->templates[t];
-            for (uint32_t op = 0; op < template->op_count; op++)
-                if (template->op[op].kind == PROGRAM_OP_COMPUTE)
-                    op_build(replay, kind, &template->op[op]);
-        }
-    }
-    return STATUS_OK;
-}
 
 /* Units of the largest message of a primitive: a chunk, or all that one rank has to send on. */
 static uint32_t units_max_of(const struct primitive *primitive, uint32_t size)
@@ -167,15 +14,16 @@ static uint32_t units_max_of(const struct primitive *primitive, uint32_t size)
     return whole || primitive->kind == COLLECTIVE_ALL_TO_ALL ? 2 * size : 2;
 }
 
-uint64_t tables_wire_bytes(const struct plan *plan, uint64_t bytes)
+/* Bytes on the wire of a payload, by the plan's protocol. */
+static uint64_t wire_bytes(const struct plan *plan, uint64_t bytes)
 {
     if (plan->protocol.wire_ppm == 0) return bytes;
     units_wide const wire = (units_wide)bytes * plan->protocol.wire_ppm + PPM_ONE - 1;
     return (uint64_t)(wire / PPM_ONE);
 }
 
-struct message_cost tables_cost(const struct replay *replay, const struct plan *plan,
-                                const struct primitive *primitive, uint64_t bytes)
+struct message_cost lane_message_cost(const struct replay *replay, const struct plan *plan,
+                                      const struct primitive *primitive, uint64_t bytes)
 {
     const struct chip *chip = &replay->machine->chip;
     bool const adds =
@@ -183,7 +31,7 @@ struct message_cost tables_cost(const struct replay *replay, const struct plan *
         (primitive->kind == COLLECTIVE_REDUCE || primitive->kind == COLLECTIVE_ALL_REDUCE);
     struct message_cost cost = {
         .read_ps = units_duration_ps(bytes, chip->hbm_bytes_per_s),
-        .bytes = tables_wire_bytes(plan, bytes),
+        .bytes = wire_bytes(plan, bytes),
     };
     /* Partial sums stay in VMEM: what arrives is added, not written. */
     if (adds || primitive->kind == COLLECTIVE_REDUCE_SCATTER)
@@ -210,7 +58,7 @@ static enum status costs_build(struct arena *arena, struct replay *replay, const
     for (uint32_t kind = 0; kind < fold->link_class_count; kind++) {
         for (uint32_t units = 1; units <= table->costs.units_max; units++) {
             struct message_cost *cost = &table->costs.cost[kind * stride + units];
-            *cost = tables_cost(replay, plan, item->primitive, units * item->unit_bytes);
+            *cost = lane_message_cost(replay, plan, item->primitive, units * item->unit_bytes);
             cost->link_ps = units_duration_ps(cost->bytes, fold->link_classes[kind].bytes_per_s);
         }
     }
@@ -367,12 +215,25 @@ static enum status plan_build_table(struct arena *arena, struct replay *replay, 
     return STATUS_OK;
 }
 
+static void lanes_number(struct replay *replay)
+{
+    const struct program *program = replay->program;
+    for (uint32_t stream = 0; stream < program->stream_count; stream++) {
+        replay->lanes.first[stream] = (uint8_t)replay->lanes.count;
+        for (uint32_t lane = 0; lane < program->stream[stream].lane_count; lane++) {
+            SIM_ASSERT(replay->lanes.count < sizeof replay->lanes.stream);
+            replay->lanes.stream[replay->lanes.count++] = (uint8_t)stream;
+        }
+    }
+}
+
 /* A plan may be played on several streams, and has a table for each: lanes belong to a stream. */
-static enum status plans_build(struct arena *arena, struct replay *replay, struct error *reterr)
+enum status lanes_build(struct arena *arena, struct replay *replay, struct error *reterr)
 {
     const struct program *program = replay->program;
     uint64_t const pairs = (uint64_t)program->plan_count * program->stream_count;
     void *plans = NULL, *index = NULL;
+    lanes_number(replay);
     STATUS_TRY(arena_try(arena, pairs, sizeof *replay->lanes.plans, &plans, reterr));
     STATUS_TRY(arena_try(arena, pairs, sizeof *replay->lanes.plan_index, &index, reterr));
     replay->lanes.plans = plans;
@@ -394,33 +255,6 @@ static enum status plans_build(struct arena *arena, struct replay *replay, struc
         }
     }
     return STATUS_OK;
-}
-
-static void lanes_number(struct replay *replay)
-{
-    const struct program *program = replay->program;
-    for (uint32_t stream = 0; stream < program->stream_count; stream++) {
-        replay->lanes.first[stream] = (uint8_t)replay->lanes.count;
-        for (uint32_t lane = 0; lane < program->stream[stream].lane_count; lane++) {
-            SIM_ASSERT(replay->lanes.count < sizeof replay->lanes.stream);
-            replay->lanes.stream[replay->lanes.count++] = (uint8_t)stream;
-        }
-    }
-}
-
-enum status tables_build(struct arena *arena, struct replay *replay, struct error *reterr)
-{
-    STATUS_TRY(roles_build(arena, replay, reterr));
-    replay->stream_count = replay->program->stream_count;
-    replay->chip_count = replay->fold->chip_count;
-    STATUS_TRY(neighbours_build(arena, replay, reterr));
-    STATUS_TRY(routes_build(arena, replay, reterr));
-    STATUS_TRY(host_build_links(arena, replay, reterr));
-    STATUS_TRY(streams_build(arena, replay, reterr));
-    servers_build(replay);
-    STATUS_TRY(ops_build(arena, replay, reterr));
-    lanes_number(replay);
-    return plans_build(arena, replay, reterr);
 }
 
 static void lane_attach(struct replay *replay, struct plan_table *plan, uint32_t index)
@@ -447,7 +281,7 @@ static void lane_attach(struct replay *replay, struct plan_table *plan, uint32_t
                                (uint64_t)plan->index << ORDER_PLAN_SHIFT;
 }
 
-void tables_attach(struct replay *replay)
+void lanes_attach(struct replay *replay)
 {
     for (uint32_t i = 0; i < replay->lanes.plan_count; i++)
         for (uint32_t lane = 0; lane < replay->lanes.plans[i].lane_count; lane++)

@@ -1,0 +1,180 @@
+/* Finding a way: everything about a message but its order and its sender is computed anew. */
+#include "sim/replay/routed_way.h"
+
+#include "sim/replay/message.h"
+#include "sim/replay/state.h"
+
+void routed_open(const struct replay *replay, struct lane_table *lane, uint64_t order,
+                 struct routed_message *ret_message)
+{
+    const struct routed_lane *routed = lane->routed;
+    uint32_t const what = order_field(order, 0, ORDER_WHAT_BITS);
+    /* Its places are written when it is addressed. */
+    ret_message->epoch = order_field(order, ORDER_EPOCH_SHIFT, ORDER_EPOCH_BITS);
+    ret_message->hop = what >> (routed->tie_bits + routed->number_bits);
+    ret_message->number = what >> routed->tie_bits & ((1u << routed->number_bits) - 1);
+    ret_message->course = (struct path_course){.level = LEVEL_NONE, .twisted = routed->twisted};
+    ret_message->ways = NULL;
+    ret_message->step = NULL;
+    if (routed->guide == ROUTED_BY_POSITION) return;
+    uint32_t const each = lane->send_count[0];
+    uint32_t const piece = ret_message->number < each ? 0 : ret_message->number / each;
+    uint32_t const step = ret_message->number - piece * each;
+    ret_message->step = &routed->steps[step];
+    if (routed->guide == ROUTED_BY_WAY)
+        ret_message->ways = &routed->ways[(uint64_t)step * routed->way_hops * replay->chip_count];
+    ret_message->slot = piece * lane->arrival_count[0] + ret_message->step->slot;
+    ret_message->cost =
+        routed_cost_of(replay, lane, ret_message->step->units * routed_portion_size(lane, piece));
+    if (routed->guide == ROUTED_BY_TURNS)
+        ret_message->leg = route_leg(replay->routes, &ret_message->step->by, ret_message->hop,
+                                     ret_message->step->antipode);
+}
+
+/* The same where positions differ. */
+static void message_look_up(const struct replay *replay, struct lane_table *lane, uint32_t sender,
+                            struct routed_message *message)
+{
+    const struct routed_lane *routed = lane->routed;
+    uint32_t const position = position_of(lane, sender);
+    uint32_t const piece = message->number / lane->send_count[position];
+    uint32_t const number = message->number - piece * lane->send_count[position];
+    struct primitive_step const step =
+        plan_step(routed->plan, routed->item, lane->lane, position, number);
+    plan_item_peer(routed->plan, routed->item, message->from.at, step.peer, message->to.at);
+    uint32_t const receiver = plan_item_position(routed->plan, routed->item, message->to.at);
+    message->slot = piece * lane->arrival_count[receiver] + step.slot;
+    uint32_t const units =
+        plan_step_units(routed->plan, routed->item, &step, message->from.at, piece);
+    message->cost = routed_cost_of(replay, lane, units * routed_portion_size(lane, piece));
+    message->course.antipode =
+        (uint8_t)(path_antipode_of(&routed->balance, message->from.at) |
+                  path_antipode_by(&routed->balance, message->from.at, message->to.at));
+}
+
+static inline void course_choose(const struct replay *replay, const struct routed_lane *routed,
+                                 struct routed_message *message)
+{
+    if (!routed->switched) return;
+    if ((routed->axes & (routed->axes - 1)) == 0) {
+        uint32_t const axis = (uint32_t)__builtin_ctz(routed->axes);
+        message->course = path_course_along(&replay->routes->paths, axis, message->from.at[axis],
+                                            message->to.at[axis]);
+        return;
+    }
+    uint8_t const antipode = message->course.antipode;
+    message->course = path_course(&replay->routes->paths, message->from.at, message->to.at);
+    message->course.twisted = routed->twisted;
+    message->course.antipode = antipode;
+}
+
+void routed_address(const struct replay *replay, struct lane_table *lane, uint32_t sender,
+                    struct routed_message *message)
+{
+    const struct routed_lane *routed = lane->routed;
+    message->from = replay->routes->places[sender];
+    if (routed->guide == ROUTED_BY_POSITION) {
+        message_look_up(replay, lane, sender, message);
+        course_choose(replay, routed, message);
+        return;
+    }
+    const struct routed_step *step = message->step;
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
+        uint32_t const from = message->from.at[axis];
+        uint32_t to = from + step->by.at[axis];
+        if (to >= routed->end[axis][from]) to -= routed->extent[axis];
+        message->to.at[axis] = to;
+    }
+    message->course.antipode =
+        (uint8_t)(step->antipode | path_antipode_of(&routed->balance, message->from.at));
+    course_choose(replay, routed, message);
+}
+
+void routed_way_fill(struct replay *replay, struct lane_table *lane, uint32_t sender,
+                     const struct routed_message *of, uint32_t hop, struct routed_way *way)
+{
+    struct routed_message message = *of;
+    routed_address(replay, lane, sender, &message);
+    route_find(replay, message.course, &message.from, &message.to, hop, &way->at);
+    way->receiver = route_chip(replay->routes, &message.to);
+    way->tie = routed_tie(lane->routed, &message.from);
+    if (message.course.level == LEVEL_NONE) return;
+    const struct level_links *level = &replay->routes->level[message.course.level];
+    for (uint32_t t = 0; t <= message.course.turn; t++)
+        way->passes = way->passes || !level->tier[t].queues;
+}
+
+int64_t routed_slowest_ps(struct replay *replay, struct lane_table *lane, uint32_t sender,
+                          const struct routed_message *message, uint32_t hop)
+{
+    int64_t slowest_ps = message->cost->link_ps[0];
+    if (message->ways != NULL) {
+        slowest_ps = 0;
+        for (uint32_t behind = 0; behind < hop; behind++) {
+            const struct routed_way *way = routed_way_at(replay, lane, sender, message, behind);
+            int64_t const link_ps = message->cost->link_ps[way->at.kind];
+            slowest_ps = link_ps > slowest_ps ? link_ps : slowest_ps;
+        }
+    } else if (message->course.level != LEVEL_NONE) {
+        const struct level_links *level = &replay->routes->level[message->course.level];
+        const struct path_stop *stop = level->path->climb[message->course.turn].stop;
+        slowest_ps = 0;
+        for (uint32_t behind = 0; behind < hop; behind++) {
+            int64_t const link_ps = message->cost->link_ps[level->tier[stop[behind].tier].kind];
+            slowest_ps = link_ps > slowest_ps ? link_ps : slowest_ps;
+        }
+    } else if (replay->fold->link_class != NULL) {
+        slowest_ps = 0;
+        for (uint32_t behind = 0; behind < hop; behind++) {
+            struct route_link at;
+            route_find(replay, message->course, &message->from, &message->to, behind, &at);
+            int64_t const link_ps = message->cost->link_ps[at.kind];
+            slowest_ps = link_ps > slowest_ps ? link_ps : slowest_ps;
+        }
+    }
+    return slowest_ps;
+}
+
+/* The message of an event that comes behind a link, opened at that link or further on. */
+static void message_open_at(struct replay *replay, struct lane_table *lane, uint64_t order,
+                            uint32_t hop, struct routed_message *ret_message)
+{
+    const struct routed_lane *routed = lane->routed;
+    uint32_t const shift = routed->tie_bits + routed->number_bits;
+    uint64_t const hops = (UINT64_C(1) << (ORDER_WHAT_BITS - shift)) - 1;
+    routed_open(replay, lane, (order & ~(hops << shift)) | (uint64_t)hop << shift, ret_message);
+}
+
+static uint32_t hop_of(const struct routed_lane *routed, uint64_t order)
+{
+    return order_field(order, 0, ORDER_WHAT_BITS) >> (routed->tie_bits + routed->number_bits);
+}
+
+void routed_port_place(struct replay *replay, uint64_t order, uint32_t sender,
+                       struct port_place *ret_place)
+{
+    struct lane_table *lane = routed_lane_of(replay, order);
+    struct routed_message message;
+    struct route_link scratch;
+    message_open_at(replay, lane, order, hop_of(lane->routed, order) - 1, &message);
+    *ret_place = port_place_of(routed_find(replay, lane, sender, &message, &scratch));
+}
+
+uint64_t routed_rest(struct replay *replay, uint64_t order, uint32_t sender, int64_t *ret_ps)
+{
+    struct lane_table *lane = routed_lane_of(replay, order);
+    const struct routed_lane *routed = lane->routed;
+    *ret_ps = 0;
+    for (uint32_t hop = hop_of(routed, order);; hop++) {
+        struct routed_message message;
+        struct route_link scratch;
+        message_open_at(replay, lane, order, hop, &message);
+        const struct route_link *at = routed_find(replay, lane, sender, &message, &scratch);
+        *ret_ps += at->latency_ps;
+        if (!at->last) continue;
+        uint32_t const shift = routed->tie_bits + routed->number_bits;
+        uint64_t const hops = (UINT64_C(1) << (ORDER_WHAT_BITS - shift)) - 1;
+        uint64_t const kind = UINT64_C(7) << ORDER_KIND_SHIFT;
+        return (order & ~(hops << shift | kind)) | (uint64_t)(hop + 1) << shift;
+    }
+}

@@ -1,0 +1,70 @@
+/*
+ * routed_way.h: finding a way: the message that an event names, its receiver, its links. Inline
+ * where every event asks.
+ */
+#ifndef SIM_REPLAY_ROUTED_WAY_H
+#define SIM_REPLAY_ROUTED_WAY_H
+
+#include "sim/replay/promise.h"
+#include "sim/replay/routed.h"
+
+/* What all messages of a batch have in common. */
+void routed_open(const struct replay *replay, struct lane_table *lane, uint64_t order,
+                 struct routed_message *ret_message);
+/* Where a chip's message comes from and goes to. */
+void routed_address(const struct replay *replay, struct lane_table *lane, uint32_t sender,
+                    struct routed_message *message);
+/* Looks a place on the way of a chip's message up, to be remembered. */
+void routed_way_fill(struct replay *replay, struct lane_table *lane, uint32_t sender,
+                     const struct routed_message *of, uint32_t hop, struct routed_way *way);
+/* The longest that a link behind the `hop`-th took for the message: its tail comes so much after
+ * its head. While a head waits its tail catches up, but a message without memory cannot know how
+ * far: behind a queue it may leave a fast link later than it could, by that time at most. Links are
+ * no longer busy for it. */
+int64_t routed_slowest_ps(struct replay *replay, struct lane_table *lane, uint32_t sender,
+                          const struct routed_message *message, uint32_t hop);
+
+/* Where a chip's message is after a number of links, of a lane that remembers. */
+static inline const struct routed_way *routed_way_at(struct replay *replay, struct lane_table *lane,
+                                                     uint32_t sender,
+                                                     const struct routed_message *message,
+                                                     uint32_t hop)
+{
+    struct routed_way *way = &message->ways[(uint64_t)hop * replay->chip_count + sender];
+    if (way->at.link == NULL) routed_way_fill(replay, lane, sender, message, hop, way);
+    return way;
+}
+
+/* The link that a message of a batch takes next. */
+static inline const struct route_link *routed_find(struct replay *replay, struct lane_table *lane,
+                                                   uint32_t sender, struct routed_message *message,
+                                                   struct route_link *scratch)
+{
+    if (message->ways != NULL)
+        return &routed_way_at(replay, lane, sender, message, message->hop)->at;
+    if (lane->routed->guide == ROUTED_BY_TURNS) {
+        message->from = replay->routes->places[sender];
+        route_leg_find(replay, &message->leg, &message->from, &message->step->by, scratch);
+        return scratch;
+    }
+    routed_address(replay, lane, sender, message);
+    route_find(replay, message->course, &message->from, &message->to, message->hop, scratch);
+    return scratch;
+}
+
+/* The replayed chip that a message goes to. */
+static inline uint32_t routed_receiver(struct replay *replay, struct lane_table *lane,
+                                       uint32_t sender, struct routed_message *message)
+{
+    if (message->ways != NULL) return routed_way_at(replay, lane, sender, message, 0)->receiver;
+    routed_address(replay, lane, sender, message);
+    return route_chip(replay->routes, &message->to);
+}
+
+static inline struct port_place port_place_of(const struct route_link *at)
+{
+    return (struct port_place){
+        .link = at->link, .waits = at->waits, .kind = at->kind, .port = at->port, .chip = at->chip};
+}
+
+#endif

@@ -118,6 +118,21 @@ struct plan_ragged {
                      out, merged where it was spread. */
 };
 
+/* Who sends to whom in a permute. */
+struct plan_permute {
+    int32_t offset[GROUP_DIMENSIONS_MAX]; /* The displacement in members. */
+    uint32_t peer;                        /* The displacement through switches, in positions. */
+    int32_t shift; /* Instead: the displacement in ranks over several switched dimensions. It
+                      carries from one dimension into the next. */
+    bool mirrors;  /* Instead, from each member to the one as far from the other end. */
+};
+
+/* The root of a broadcast, a reduction, a gather or a scatter. */
+struct plan_rooted {
+    uint32_t root;                        /* The rank of the root. */
+    uint32_t digit[GROUP_DIMENSIONS_MAX]; /* The member numbers of the root. */
+};
+
 struct plan {
     enum collective_kind kind;
     const char *algorithm;
@@ -125,17 +140,8 @@ struct plan {
     uint64_t
         size_bytes; /* V: the whole gathered (unreduced, exchanged) array; permute: a message. */
     /* Of one kind of plans each, and all zero in others. */
-    struct plan_permute {
-        int32_t offset[GROUP_DIMENSIONS_MAX]; /* The displacement in members. */
-        uint32_t peer;                        /* The displacement through switches, in positions. */
-        int32_t shift; /* Instead: the displacement in ranks over several switched dimensions. It
-                          carries from one dimension into the next. */
-        bool mirrors;  /* Instead, from each member to the one as far from the other end. */
-    } permute;
-    struct plan_rooted {
-        uint32_t root;                        /* The rank of the root. */
-        uint32_t digit[GROUP_DIMENSIONS_MAX]; /* The member numbers of the root. */
-    } rooted;
+    struct plan_permute permute;
+    struct plan_rooted rooted;
     struct plan_ragged ragged;    /* AllToAll. */
     const uint32_t *ragged_units; /* Halves of tokens that ranks have for each other, however they
                                      come there: [source · ranks + destination], by plan_rank();

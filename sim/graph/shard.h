@@ -37,12 +37,7 @@ static inline const struct graph_shard *graph_shard_of(const struct graph_sharde
     return &sharded->op[graph_index(sharded->graph, op)];
 }
 
-/* Whether readers see more of a tensor than lies on the chip that has it; and its elements as they
- * do. */
-static inline bool graph_is_gathered(const struct graph_sharded *sharded, tensor of)
-{
-    return sharded->gathered[of] != 0 || sharded->whole[of] != 0;
-}
+/* Elements of a tensor as its readers see it. */
 uint64_t graph_gathered_elements(const struct graph_sharded *sharded, tensor of);
 
 #endif

@@ -22,7 +22,7 @@ static void compute_add(const struct part *part, const struct graph_compute_sum 
     const struct workload_plan *plan = part->local->plan;
     double const times = (double)(plan->accumulate * part->count);
     bool const linear = sum->kind->weights_apart && sum->format == plan->formats.matmuls;
-    bool const uneven = local_experts_drawn(part->local) || plan->capacity_ppm != 0;
+    bool const uneven = routing_is_drawn(part->local) || plan->capacity_ppm != 0;
     counts->matmul_flop += times * (double)sum->flop;
     counts->padded_flop += times * (double)sum->padded_flop;
     if (linear) counts->linear_flop += times * (double)sum->flop;
@@ -69,7 +69,7 @@ static void traffic_add(struct workload_traffic *traffic, enum collective_kind k
 static void exchange_add(const struct local *local, uint64_t count, double bytes,
                          struct workload_traffic *exchange)
 {
-    const struct local_experts *experts = &local->experts;
+    const struct routing *experts = &local->experts;
     bool const drawn = experts->drawn.expert_count != 0;
     uint64_t const rows = drawn ? experts->ranks * local->rows : experts->exchanged;
     double const row_bytes = bytes / (double)rows;
@@ -183,7 +183,7 @@ static void ends_add(const struct local *local, struct workload_counts *counts)
 static void useful_count(const struct local *local, struct workload_counts *counts)
 {
     const struct workload_plan *plan = local->plan;
-    const struct local_experts *experts = &local->experts;
+    const struct routing *experts = &local->experts;
     const struct model_experts *model = &plan->model.experts;
     double const tokens = (double)plan->batch_tokens;
     double const sparse = (double)local_layer_count(local, LOCAL_EXPERTS);

@@ -62,99 +62,21 @@ uint64_t emit_kept_bytes(struct lower *lower)
     return of == NULL ? 0 : graph_kept_bytes(&of->sharded, &of->kept);
 }
 
-/* --- Collectives --- */
-
-struct route {
-    enum lower_stream stream;
-    const char *group_name;
-    const struct group *group;
-};
-
-static bool spreads(const struct emit *emit, const struct graph_step *step)
+uint64_t emit_partial_elements(struct lower *lower, const char **ret_names)
 {
-    return emit->graph->op[step->op].as.exchange.spreads == op_is_forward(step->pass);
-}
-
-static struct route route_of(const struct emit *emit, const struct graph_step *step)
-{
-    const struct local *local = emit->lower->local;
-    bool const gathers = step->move.kind == COLLECTIVE_ALL_GATHER;
-    bool const turns = step->move.kind == COLLECTIVE_ALL_TO_ALL;
-    bool const home = step->move.kind == COLLECTIVE_PERMUTE;
-    const struct mesh_axis *axis = local->mesh->axis;
-    switch (step->move.axis) {
-    case OP_AXIS_EP:
-        return (struct route){spreads(emit, step) ? LOWER_DISPATCH : LOWER_COMBINE, "ep",
-                              &axis[MESH_EP].group};
-    case OP_AXIS_SEQUENCE:
-        return (struct route){gathers || turns ? LOWER_GATHER_SEQUENCE
-                              : home           ? LOWER_HOME_SEQUENCE
-                                               : LOWER_REDUCE_SEQUENCE,
-                              "sequence", &local->sequence_group};
-    case OP_AXIS_TP:
-    case OP_AXIS_HOLDERS: /* Sums of weights' gradients stand with their buckets. */
-        break;
+    const struct lower_graph *of = graph_of(lower);
+    uint64_t elements = 0;
+    *ret_names = NULL;
+    for (uint8_t block = 0; of != NULL && block < of->graph.block_count; block++)
+        elements += graph_partial_of(&of->sharded, &of->backward, block).elements;
+    for (uint8_t t = 0; of != NULL && t < of->graph.tensor_count; t++) {
+        const struct graph_tensor *at = &of->graph.tensor[t];
+        bool const matrix = at->role == GRAPH_WEIGHT && at->at.dimension_count > 1;
+        if (!matrix || of->backward.parts[t] == 1) continue;
+        *ret_names = builder_format(&lower->build, "%s%sd%s", *ret_names == NULL ? "" : *ret_names,
+                                    *ret_names == NULL ? "" : " ", at->at.name);
     }
-    bool const sums = step->move.kind == COLLECTIVE_ALL_REDUCE;
-    return (struct route){gathers ? LOWER_GATHER_TP
-                          : sums  ? LOWER_SUM_LOGITS
-                                  : LOWER_REDUCE_TP,
-                          "tp", &axis[MESH_TP].group};
-}
-
-static enum format format_of(const struct emit *emit, const struct graph_step *step)
-{
-    const struct graph_op *op = &emit->graph->op[step->op];
-    tensor const of = step->of != GRAPH_NONE ? step->of : op->in[op->in_count - 1];
-    const struct graph_tensor *at = &emit->graph->tensor[of];
-    return op_is_forward(step->pass) ? at->format : at->gradient;
-}
-
-/* Blocks go round an axis that closes, part by part with the compute that takes them in. */
-static bool is_round(const struct emit *emit, const struct graph_step *step)
-{
-    return emit->graph->op[step->op].kind->passes_round && step->move.axis == OP_AXIS_SEQUENCE &&
-           step->move.kind != COLLECTIVE_PERMUTE;
-}
-
-static bool is_chunked(const struct emit *emit, const struct graph_step *step)
-{
-    const struct graph_op *op = &emit->graph->op[step->op];
-    if (is_round(emit, step)) return true;
-    return emit->lower->local->plan->collective_matmul && step->move.axis == OP_AXIS_TP &&
-           emit->graph->block[op->block].block->couples;
-}
-
-/* To the next rank. Two ranks on a line close their ring over the one cable between them: each is
- * the next of the other, and both send. */
-static void home_set(struct plan_request *request)
-{
-    const struct group_dimension *dimension = &request->group.dimension[0];
-    bool const line = !dimension->ring && !dimension->switched;
-    request->algorithm = NULL;
-    request->mirrors = line;
-    request->offset[0] = line ? 0 : 1;
-}
-
-static uint32_t plan_of(struct emit *emit, uint32_t at)
-{
-    const struct graph_step *step = &emit->steps->step[at];
-    struct lower *lower = emit->lower;
-    if (emit->plan[at] != LOWER_NONE || lower->build.status != STATUS_OK) return emit->plan[at];
-    struct route const route = route_of(emit, step);
-    struct plan_request request = {
-        .kind = step->move.kind,
-        .algorithm = lower->local->plan->algorithm,
-        .group = *route.group,
-        .chunk_count = is_chunked(emit, step) ? (uint32_t)group_rank_count(route.group) : 0,
-        .size_bytes = step->move.bytes,
-    };
-    if (is_round(emit, step)) request.algorithm = lower->local->ring_name;
-    if (step->move.kind == COLLECTIVE_PERMUTE) home_set(&request);
-    emit->plan[at] = step->move.axis == OP_AXIS_EP
-                         ? experts_exchange_plan(lower, spreads(emit, step))
-                         : lower_plan_bytes(lower, &request, format_of(emit, step));
-    return emit->plan[at];
+    return elements;
 }
 
 /* --- What a step reads of others --- */
@@ -189,7 +111,7 @@ static bool is_coupled(const struct emit *emit, uint32_t first)
     bool const gathers = !step->is_compute;
     const struct graph_step *collective = gathers ? step : step + 1;
     enum collective_kind const kind = gathers ? COLLECTIVE_ALL_GATHER : COLLECTIVE_REDUCE_SCATTER;
-    return collective->move.kind == kind && is_chunked(emit, collective) &&
+    return collective->move.kind == kind && emit_is_chunked(emit, collective) &&
            met_of(step + 1, step) != NULL &&
            op_is_forward(step->pass) == op_is_forward(step[1].pass);
 }
@@ -198,8 +120,8 @@ static bool is_coupled(const struct emit *emit, uint32_t first)
 static uint32_t parts_of(struct emit *emit, uint32_t at)
 {
     if (at > 0 && is_coupled(emit, at - 1))
-        return lower_plan_chunks(emit->lower, plan_of(emit, at - 1));
-    if (is_coupled(emit, at)) return lower_plan_chunks(emit->lower, plan_of(emit, at + 1));
+        return lower_plan_chunks(emit->lower, emit_plan(emit, at - 1));
+    if (is_coupled(emit, at)) return lower_plan_chunks(emit->lower, emit_plan(emit, at + 1));
     return 1;
 }
 
@@ -350,9 +272,9 @@ static void step_add(struct emit *emit, uint32_t at)
         emit->op[at] =
             lower_compute(lower, emit_compute_name(emit, step), &step->work, parts_of(emit, at));
     } else {
-        struct route const route = route_of(emit, step);
+        struct emit_route const route = emit_route(emit, step);
         emit->op[at] = lower_collective(lower, route.stream, emit_moved_name(emit, step),
-                                        route.group_name, plan_of(emit, at));
+                                        route.group_name, emit_plan(emit, at));
     }
 }
 

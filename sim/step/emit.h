@@ -51,6 +51,10 @@ void emit_end(struct lower *lower, const struct emit_end *end, bool backward);
 void emit_forward(struct lower *lower);
 void emit_backward(struct lower *lower);
 
+/* Elements of the layer's weights whose gradients several ranks of tp have parts of, and what
+ * these gradients are called: "dW_K dW_V". */
+uint64_t emit_partial_elements(struct lower *lower, const char **ret_names);
+
 /* Bytes that the layer keeps from its forward to its backward pass. */
 uint64_t emit_kept_bytes(struct lower *lower);
 

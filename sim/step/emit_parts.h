@@ -46,6 +46,17 @@ struct graph_request emit_backward_request(const struct lower *lower);
 void emit_end_gather(struct emit *emit, uint32_t at);
 void emit_end_weights(struct emit *emit, uint32_t at);
 
+/* Where a collective goes (emit_plans.c); whether its parts are coupled with those of a compute;
+ * its plan. */
+struct emit_route {
+    enum lower_stream stream;
+    const char *group_name;
+    const struct group *group;
+};
+struct emit_route emit_route(const struct emit *emit, const struct graph_step *step);
+bool emit_is_chunked(const struct emit *emit, const struct graph_step *step);
+uint32_t emit_plan(struct emit *emit, uint32_t at);
+
 /* What the ops take and give back (emit_memory.c), once all of them are there. */
 void emit_memory(struct emit *emit);
 

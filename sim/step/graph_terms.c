@@ -86,7 +86,7 @@ static void latent_add(const struct local *local, struct graph_terms *terms, uin
  * back, and that all ranks together exchange. */
 static void experts_add(const struct local *local, struct graph_terms *terms, uint32_t *count)
 {
-    const struct local_experts *experts = &local->experts;
+    const struct routing *experts = &local->experts;
     const struct model_experts *model = &local->plan->model.experts;
     uint64_t const tp = local->tp, data = local->data;
     bool const drawn = experts->drawn.expert_count != 0;

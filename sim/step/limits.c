@@ -94,7 +94,7 @@ static enum status ends_check(const struct local *local, units_wide *bytes, stru
 enum status limits_sizes_check(const struct local *local, struct error *reterr)
 {
     struct model_counts const counts = model_count(&local->plan->model);
-    const struct local_experts *experts = &local->experts;
+    const struct routing *experts = &local->experts;
     uint64_t crossing = 0;
     for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++)
         if (experts->crossing[d] > crossing) crossing = experts->crossing[d];

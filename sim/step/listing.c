@@ -81,7 +81,7 @@ static void axes_add(struct text *text, const struct local *local)
 
 static void experts_add(struct text *text, const struct local *local)
 {
-    const struct local_experts *experts = &local->experts;
+    const struct routing *experts = &local->experts;
     const struct model_experts *model = &local->plan->model.experts;
     text_add(text, "  E = %llu experts, %llu of each token; L = %llu on one chip, Fe = %llu",
              wide(model->count), wide(model->top_k), wide(experts->count), wide(model->width));

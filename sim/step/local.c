@@ -115,19 +115,6 @@ static void heads_split(struct local *local)
     local->heads = local->kv_heads * units_ceil_divide(group, local->kv_holders);
 }
 
-/* Each rank of tp projects all of its tokens down, for what comes out is small compared with its
- * heads. So each has the part of the gradients that its heads give, as holders of a KV head have.
- */
-static void latent_build(struct local *local)
-{
-    const struct model_latent *latent = &local->plan->model.latent;
-    if (!local_is_latent(local)) return;
-    local->latent_normed = latent->query_rank + latent->kv_rank;
-    local->latent_columns = model_latent_columns(&local->plan->model);
-    local->partial_ranks = local->tp;
-    local->partial_elements = local->width * local->latent_columns + local->latent_normed;
-}
-
 static enum status heads_build(struct local *local, struct error *reterr)
 {
     const struct model *model = &local->plan->model;
@@ -144,11 +131,8 @@ static enum status heads_build(struct local *local, struct error *reterr)
     heads_split(local);
     local->head_width = model->head_width;
     local->value_width = model_value_width(model);
-    local->qkv_columns =
-        (local->heads + local->kv_heads) * local->head_width + local->kv_heads * local->value_width;
-    local->partial_ranks = local->kv_holders;
-    local->partial_elements = 2 * local->width * local->kv_heads * local->head_width;
-    latent_build(local);
+    /* Of latents, which are small, each rank of tp projects all of its tokens down. */
+    local->partial_ranks = local_is_latent(local) ? tp : local->kv_holders;
     if (local->partial_ranks > 1) {
         STATUS_TRY(mesh_subgroup(local->mesh, local->machine, MESH_TP, local->partial_ranks,
                                  "/mesh/tp", &local->kv_group, reterr));
@@ -230,9 +214,7 @@ static enum status widths_build(struct local *local, struct error *reterr)
                          by_tokens ? "the number of tokens of a data rank" : "the model's width D",
                          "ranks of tp", &share, reterr));
     local->block_columns = by_tokens ? local->width : units_round_up(local->width, local->tp);
-    local->block_full = local->rows * local->block_columns;
-    local->block_shard = local->block_full / local->tp;
-    local->mlp_in_count = plan->model.matrices - 1;
+    local->block_shard = local->rows * local->block_columns / local->tp;
     return STATUS_OK;
 }
 
@@ -295,7 +277,7 @@ enum status local_build(const struct workload_plan *plan, const struct machine *
         vectors_build(&local);
         STATUS_TRY(predictors_build(&local, reterr));
     }
-    if (model_has_experts(&plan->model)) STATUS_TRY(local_experts_build(&local, reterr));
+    if (model_has_experts(&plan->model)) STATUS_TRY(routing_build(&local, reterr));
     STATUS_TRY(limits_sizes_check(&local, reterr));
     local_units_build(&local);
     *ret_local = local;

@@ -15,7 +15,7 @@
 #include "sim/base/units.h"
 #include "sim/mesh/mesh.h"
 #include "sim/mesh/sharding.h"
-#include "sim/step/local_experts.h"
+#include "sim/step/routing.h"
 #include "sim/step/workload.h"
 
 /* A layer's matrices by their place in it: the op that reads them, counted in the order of the
@@ -72,42 +72,34 @@ struct local {
     uint64_t rows;          /* Tokens of a microbatch on one data rank. */
     uint64_t width;         /* D */
     uint64_t block_columns; /* D between blocks: up to a multiple of Y where it lies in parts. */
-    uint64_t block_full;    /* Elements of [B_X, D], as padded */
     uint64_t block_shard;   /* Elements of [B_X, D_Y] */
     uint64_t mlp_columns;   /* F / tp, rounded up. */
-    uint64_t mlp_in_count;  /* Matrices of the in-projection: 1, or 2 when gated. */
 
     /* MODEL_LLAMA */
-    uint64_t heads;            /* N / tp, with padding, as each KV head has its queries' with it. */
-    uint64_t kv_heads;         /* K / tp, at least 1. */
-    uint64_t kv_heads_padded;  /* K, rounded up so that these lie evenly on tp, */
-    uint32_t kv_holders;       /* the chips that hold the same KV head being as many for each. */
-    uint64_t head_width;       /* H, of Q and K. */
-    uint64_t value_width;      /* Of V. */
-    uint64_t qkv_columns;      /* (heads + kv_heads)·H, and those of V. */
-    uint64_t latent_columns;   /* Of latent attention's down-projections, or 0; */
-    uint64_t latent_normed;    /* those of them that are normed. */
-    uint32_t partial_ranks;    /* Chips of tp that hold the same weights and have each a part of */
-    uint64_t partial_elements; /* their gradients: the holders of a KV head, or all of tp for the
-                                  down-projections; and how many they are. */
-    uint32_t sequence_parts;   /* Ranks that share a sequence. */
-    const char *ring_name;     /* The algorithm by which keys pass round, where they do. */
-    uint64_t sequences;        /* Of a microbatch on one rank, whole or in part. */
-    uint64_t queries;          /* Of one sequence on one rank. */
-    uint64_t keys;             /* T */
-    uint64_t window_layers;    /* Whose queries have fewer keys than that: model.window. */
-    uint64_t window_turns;     /* Layers that differ in this from the one before. */
-    uint64_t key_pairs;        /* Causal: keys of the first query and of the last one together. */
-    uint64_t attention_queries; /* Of a sequence, and heads, as one rank attends with them: as */
-    uint64_t attention_heads;   /* above, or all queries with some heads. */
-    uint64_t attention_kv_heads;
-    uint64_t kv_kept_elements;  /* Keys and values that attention keeps besides the rank's own. */
-    uint64_t mid_kept_elements; /* Of its output, kept besides what is multiplied. */
-    uint64_t vocabulary;        /* V / tp, rounded up. */
+    uint64_t heads;           /* N / tp, with padding, as each KV head has its queries' with it. */
+    uint64_t kv_heads;        /* K / tp, at least 1. */
+    uint64_t kv_heads_padded; /* K, rounded up so that these lie evenly on tp, */
+    uint32_t kv_holders;      /* the chips that hold the same KV head being as many for each. */
+    uint64_t head_width;      /* H, of Q and K. */
+    uint64_t value_width;     /* Of V. */
+    uint32_t partial_ranks;   /* Chips of tp that hold the same weights and have each a part of
+                                 their gradients: the holders of a KV head, or all of tp for the
+                                 down-projections. */
+    uint32_t sequence_parts;  /* Ranks that share a sequence. */
+    const char *ring_name;    /* The algorithm by which keys pass round, where they do. */
+    uint64_t sequences;       /* Of a microbatch on one rank, whole or in part. */
+    uint64_t queries;         /* Of one sequence on one rank. */
+    uint64_t keys;            /* T */
+    uint64_t window_layers;   /* Whose queries have fewer keys than that: model.window. */
+    uint64_t window_turns;    /* Layers that differ in this from the one before. */
+    uint64_t key_pairs;       /* Causal: keys of the first query and of the last one together. */
+    uint64_t attention_queries;  /* Of a sequence, and KV heads, as one rank attends with them: */
+    uint64_t attention_kv_heads; /* as above, or all queries with some heads. */
+    uint64_t vocabulary;         /* V / tp, rounded up. */
     struct group kv_group;
     struct group sequence_group;
 
-    struct local_experts experts;
+    struct routing experts;
     struct local_layer layer[LOCAL_KINDS];
     uint64_t vocabulary_elements; /* Of the embedding; of the head without its norm. */
     uint64_t norm_elements;       /* Of one norm on one rank of tp. */
@@ -194,34 +186,11 @@ static inline bool local_keeps_parts(const struct local *local)
            local->plan->tp_inputs == WORKLOAD_TP_INPUTS_SHARDS;
 }
 
-/* What a norm gives to a linear layer: over tp it travels. */
-static inline enum format local_normed_format(const struct local *local)
-{
-    const struct workload_formats *formats = &local->plan->formats;
-    return local->tp > 1 ? formats->activations : formats->matmuls;
-}
-
 /* Of all layers but the last. */
 static inline bool local_offloads_activations(const struct local *local)
 {
     return local->plan->offload == WORKLOAD_OFFLOAD_ACTIVATIONS ||
            local->plan->offload == WORKLOAD_OFFLOAD_BOTH;
-}
-
-/* Whether frameworks keep masks of dropout for the backward pass, which else makes them again: what
- * is offloaded is ours to choose, so it is not copied either. */
-static inline bool local_keeps_masks(const struct local *local)
-{
-    enum workload_remat const remat = local->plan->remat;
-    return (remat == WORKLOAD_REMAT_NONE || remat == WORKLOAD_REMAT_NORMS) &&
-           !local_offloads_activations(local);
-}
-
-/* The same of what activation functions give. `norms` is the policy of DeepSeek-V3, which keeps the
- * inputs of SwiGLU and makes its output again (arXiv 2412.19437, 3.3.3). */
-static inline bool local_keeps_outputs(const struct local *local)
-{
-    return local->plan->remat == WORKLOAD_REMAT_NONE && local_keeps_masks(local);
 }
 
 /* Which layers lie at the top, before the head. */

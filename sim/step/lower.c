@@ -236,16 +236,6 @@ uint64_t lower_activation_bytes(const struct lower *lower, uint64_t elements)
     return format_bytes(lower->local->plan->formats.activations, elements);
 }
 
-uint64_t lower_matmul_bytes(const struct lower *lower, uint64_t elements)
-{
-    return format_bytes(lower->local->plan->formats.matmuls, elements);
-}
-
-uint64_t lower_dispatch_bytes(const struct lower *lower, uint64_t elements)
-{
-    return format_bytes(lower->local->plan->formats.dispatch, elements);
-}
-
 uint64_t lower_weight_bytes(const struct lower *lower, uint64_t elements)
 {
     return format_bytes(lower->local->plan->formats.weights, elements);

@@ -157,8 +157,6 @@ void lower_give(struct lower *lower, uint32_t op, enum program_memory memory, ui
 
 /* Bytes in the workload's formats. */
 uint64_t lower_activation_bytes(const struct lower *lower, uint64_t elements);
-uint64_t lower_matmul_bytes(const struct lower *lower, uint64_t elements);
-uint64_t lower_dispatch_bytes(const struct lower *lower, uint64_t elements);
 uint64_t lower_weight_bytes(const struct lower *lower, uint64_t elements);
 uint64_t lower_gradient_bytes(const struct lower *lower, uint64_t elements);
 
@@ -179,29 +177,12 @@ void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint3
 void lower_layer_reduce(struct lower *lower);
 /* Memory that a computed gradient takes: until it is reduced, or until the update. */
 void lower_gradient_take(struct lower *lower, uint32_t op, uint64_t elements);
-/* dW also reads the accumulator that it adds to. */
-bool lower_gradient_adds(const struct lower *lower);
 /* The same of the experts' matrices. */
 void lower_experts_gradient_take(struct lower *lower, uint32_t op, uint64_t elements);
-bool lower_experts_gradient_adds(const struct lower *lower);
-
-/* Of rows on their way to experts, or back (lower_rows.c). */
-uint32_t experts_exchange_plan(struct lower *lower, bool spreads);
 
 static inline bool lower_has_input(const struct lower *lower)
 {
     return lower->half != LOWER_WEIGHT;
-}
-
-static inline bool lower_has_weight(const struct lower *lower)
-{
-    return lower->half != LOWER_INPUT;
-}
-
-/* Where a gradient lies until both gradients of its matmul are computed. */
-static inline enum program_memory lower_kept_memory(const struct lower *lower)
-{
-    return lower->half == LOWER_WHOLE ? PROGRAM_MEMORY_BUFFERS : PROGRAM_MEMORY_ACTIVATIONS;
 }
 
 /* Copies to and from the host (lower_offload.c), at the end of a layer's forward and backward

@@ -48,7 +48,7 @@ void lower_resident(const struct local *local, const struct lower_holding *holdi
 static double dropped_flop(const struct local *local)
 {
     const struct model *model = &local->plan->model;
-    const struct local_experts *experts = &local->experts;
+    const struct routing *experts = &local->experts;
     if (experts->dropped == 0) return 0;
     double const rows = (double)local_layer_count(local, LOCAL_EXPERTS) *
                         (double)local->plan->batch_tokens * (double)experts->dropped /

@@ -3,6 +3,7 @@
 
 #include "sim/base/units.h"
 #include "sim/base/vector.h"
+#include "sim/step/emit.h"
 #include "sim/step/overheads.h"
 
 static const struct group *role_group(const struct lower *lower, enum mesh_role role)
@@ -47,7 +48,7 @@ struct replicas {
 static struct replicas replicas_of(const struct lower *lower, const struct local_unit *unit)
 {
     const struct local *local = lower->local;
-    const struct local_experts *experts = &local->experts;
+    const struct routing *experts = &local->experts;
     if (unit->experts)
         return (struct replicas){experts->replicas, &experts->replica_group, experts->replica_name,
                                  LOWER_REDUCE_EXPERTS, LOWER_GATHER_EXPERTS};
@@ -148,16 +149,6 @@ static uint64_t unit_kept_bytes(const struct lower *lower, const struct local_un
     return kept_bytes(lower, units_ceil_divide(unit->elements, shards));
 }
 
-bool lower_gradient_adds(const struct lower *lower)
-{
-    return lower->local->gradients_resident && lower->local->gradient_shards == 1;
-}
-
-bool lower_experts_gradient_adds(const struct lower *lower)
-{
-    return lower->local->gradients_resident && lower->local->experts.gradient_shards == 1;
-}
-
 /* A gradient that is to be reduced. FSDP2 computes it in the format of what it has gathered. */
 static uint64_t unreduced_bytes(const struct lower *lower, uint64_t elements)
 {
@@ -201,11 +192,11 @@ static uint32_t kv_sum(struct lower *lower, uint32_t after)
     const struct local *local = lower->local;
     bool const once = local->gradient_shards == 1;
     bool const apart = (once || local->reduce_once) && !lower->last_microbatch;
+    const char *what = NULL;
     if (local->partial_ranks == 1 || apart) return LOWER_NONE;
-    uint32_t const plan =
-        lower_plan(lower, COLLECTIVE_ALL_REDUCE, &local->kv_group, local->partial_elements,
-                   local->plan->formats.gradients, false);
-    const char *what = local_is_latent(local) ? "dW_DQ dW_DKV" : "dW_K dW_V";
+    uint64_t const elements = emit_partial_elements(lower, &what);
+    uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_REDUCE, &local->kv_group, elements,
+                                     local->plan->formats.gradients, false);
     uint32_t const op = lower_collective(lower, LOWER_SUM_KV, what, "kv", plan);
     reduction_need(lower, op, after);
     return op;

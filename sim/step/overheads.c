@@ -156,12 +156,6 @@ uint64_t overheads_autograd_bytes(const struct local *local, uint64_t elements)
     return of_megatron(local) ? format_bytes(local->plan->formats.weights, elements) : 0;
 }
 
-uint64_t overheads_mask_bytes(const struct local *local)
-{
-    bool const drops = local->plan->attention_kernel == WORKLOAD_KERNEL_DROPOUT;
-    return overheads_count(local) && drops ? local->block_shard : 0;
-}
-
 uint64_t overheads_loss_bytes(const struct local *local)
 {
     uint64_t const logits = local->rows * local->vocabulary;

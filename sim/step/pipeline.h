@@ -172,29 +172,16 @@ void lower_totals(const struct local *local, struct program *program);
  * (pipeline_check.c). */
 uint32_t pipeline_twin_rank(const struct schedule *schedule, const struct stages *stages);
 
-/* Gradients that two ranks of pp give to one another, each to add the other's to its own, once its
- * own are reduced over the data ranks (lower_exchange.c). */
-struct lower_exchange {
-    const char *send, *receive, *sum; /* Ops. */
-    enum lower_stream send_stream, receive_stream;
-    bool layers; /* Gradients of layers, or else of the vocabulary only, which fewer streams reduce.
-                  */
-    uint64_t elements;
-};
-/* Ops of the template under construction. The request is of the message, less its size. */
-void lower_exchange_send(struct lower *lower, const struct lower_exchange *exchange,
-                         const struct plan_request *request);
-void lower_exchange_sum(struct lower *lower, const struct lower_exchange *exchange);
-
-/* A tied matrix on both ends of a pipeline (lower_twins.c): a template in which an end's gradient
- * goes to the other, that one's comes, and they are added up; and the block that plays it before
- * all updates, which is when the other end waits for it, and has got `arrivals` messages. */
+/* A tied matrix on both ends of a pipeline (pipeline_gradients.c): a template in which an end's
+ * gradient goes to the other, that one's comes, and they are added up; and the block that plays it
+ * before all updates, which is when the other end waits for it, and has got `arrivals` messages. */
 uint16_t lower_twin(struct lower *lower, uint32_t other, bool head);
 struct program_block lower_twin_block(const struct schedule *schedule, bool head,
                                       uint16_t template_index, uint64_t arrivals);
 
-/* Two copies of a model (lower_copies.c): a template in which the gradients of units go to the rank
- * that holds the same stages; and one in which that rank's come and are added to one's own. */
+/* Two copies of a model (pipeline_gradients.c): a template in which the gradients of units go to
+ * the rank that holds the same stages; and one in which that rank's come and are added to one's
+ * own. */
 uint16_t lower_copy_send(struct lower *lower, const struct lower_behind *of);
 uint16_t lower_copy_sum(struct lower *lower, const struct lower_behind *of);
 

@@ -66,7 +66,7 @@ enum { PREDICTORS_MAX = 16, SENTENCE_BYTES = 640 };
     X(OFFLOADS_ACTIVATIONS, local_offloads_activations(l))                                         \
     X(HOST, l->machine->host.bytes_per_s != 0)                                                     \
     X(DISPATCH_SAID, p->formats.dispatch != p->formats.activations)                                \
-    X(DRAWN, local_experts_drawn(l))                                                               \
+    X(DRAWN, routing_is_drawn(l))                                                                  \
     X(GPU, l->machine->chip.kind == CHIP_GPU)                                                      \
     X(FRAMEWORKS, overheads_count(l))                                                              \
     X(FSDP2, overheads_of_fsdp(l))                                                                 \

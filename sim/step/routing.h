@@ -1,6 +1,9 @@
 /*
- * routing.h: where tokens go when a router sends each to k of E experts, all alike to it: how many
- * of them come to a rank or a node. Counted, not drawn: every rank has the same load.
+ * routing.h: where tokens go when a router sends each to k of E experts, and what a layer's experts
+ * are on one chip: rows, columns, and what is exchanged over ep.
+ *
+ * Ranks of ep split the experts as they split the tokens. Expert weights lie once in an ep group,
+ * so their gradients are reduced over the other data ranks only.
  */
 #ifndef SIM_STEP_ROUTING_H
 #define SIM_STEP_ROUTING_H
@@ -8,10 +11,46 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sim/base/status.h"
+#include "sim/collective/group.h"
+#include "sim/collective/plan.h"
 #include "sim/model/model.h"
 
-/* How many of `tokens` have at least one of their experts among `held` of them that lie next to
- * each other (those of a rank, of a node), on average and rounded up. */
+struct local;
+
+struct routing {
+    uint32_t ranks;          /* ep: data ranks that share one set of experts. */
+    uint64_t count;          /* E / ep: of one rank. */
+    uint64_t rows;           /* Of each of them: the tokens' assignments, evenly, rounded up; of the
+                                most loaded rank where routing is drawn, of its experts evenly. */
+    uint64_t kept;           /* Assignments of a rank that are computed, on average; */
+    uint64_t dropped;        /* those of all ranks that are not. */
+    uint64_t all;            /* count · rows */
+    uint64_t columns;        /* F / tp, rounded up, of an expert; */
+    uint64_t shared_columns; /* of the shared ones together. */
+    uint64_t arrivals;  /* Tokens that come to a rank: once each, however many of its experts want
+                           it; where routing is drawn, to the rank that gets most. */
+    uint64_t sent;      /* Arrivals of one rank's tokens: as many, but where routing is drawn. */
+    uint64_t exchanged; /* Of all ranks. */
+    struct plan_ragged drawn; /* No experts: routing is not drawn. But for a token's bytes. */
+    uint64_t crossing[GROUP_DIMENSIONS_MAX]; /* Of the exchange: V of a dimension, in tokens. */
+    uint64_t router_inner; /* Columns of In that a chip scores; of a part of D, it sums over tp. */
+
+    uint32_t replicas; /* Ranks that hold the same experts, or 1. */
+    struct group replica_group;
+    const char *replica_name;
+    uint32_t state_shards, gradient_shards;
+};
+
+/* Whether the skew of routing shows on this mesh, or in what is dropped. */
+bool routing_is_drawn(const struct local *local);
+
+/* Refused: experts that ep does not divide. `local` has its ranks and widths. */
+enum status routing_build(struct local *local, struct error *reterr);
+
+/* All experts alike to the router, counted, not drawn: how many of `tokens` have at least one of
+ * their experts among `held` of them that lie next to each other (those of a rank, of a node), on
+ * average and rounded up. */
 uint64_t routing_hits(const struct model_experts *experts, uint64_t held, uint64_t tokens);
 
 /* Whether `held` experts are part of a group of experts, or whole groups: what a token's limit to

@@ -96,24 +96,16 @@ static void attention_build(struct local *local)
 {
     bool const last_has_most = local->cp > 1 && orders_causally(local) &&
                                local->plan->context_order == WORKLOAD_CONTEXT_CONTIGUOUS;
-    uint64_t const columns = 2 * local->sequences * local->head_width;
     const struct group_dimension *dimension = &local->mesh->axis[MESH_CP].group.dimension[0];
     if (local_rings(local)) /* Keys go to the next rank each time, the last one's to the first. */
         local->ring_name = dimension->switched ? "ring" : dimension->ring ? "ring-one-way" : "line";
     local->key_pairs = last_has_most ? 2 * local->keys - local->queries + 1 : local->keys + 1;
     local->attention_queries = local->queries;
-    local->attention_heads = local->heads;
     local->attention_kv_heads = local->kv_heads;
     if (local_turns(local)) {
         uint64_t const shared = local->kv_heads < local->cp ? local->cp : local->kv_heads;
         local->attention_queries = local->keys;
-        local->attention_heads = local->heads / local->cp;
         local->attention_kv_heads = shared / local->cp;
-        local->kv_kept_elements =
-            columns * (local->keys * local->attention_kv_heads - local->queries * local->kv_heads);
-        local->mid_kept_elements = local->rows * local->heads * local->head_width;
-    } else if (!local_rings(local)) {
-        local->kv_kept_elements = columns * (local->keys - local->queries) * local->kv_heads;
     }
 }
 

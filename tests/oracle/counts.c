@@ -9,6 +9,25 @@ static double bytes_of(enum format format)
     return format_bits(format) / 8.0;
 }
 
+static uint64_t partial_elements(const struct local *local)
+{
+    if (!local_is_latent(local)) return 2 * local->width * local->kv_heads * local->head_width;
+    return local->width * oracle_latent_columns(local) + oracle_latent_normed(local);
+}
+
+/* Keys and values that attention keeps besides the rank's own, and of its output what it keeps
+ * besides what is multiplied. */
+static uint64_t shared_kept_elements(const struct local *local)
+{
+    uint64_t const columns = 2 * local->sequences * local->head_width;
+    if (local_turns(local))
+        return columns *
+                   (local->keys * local->attention_kv_heads - local->queries * local->kv_heads) +
+               local->rows * local->heads * local->head_width;
+    if (local_rings(local)) return 0;
+    return columns * (local->keys - local->queries) * local->kv_heads;
+}
+
 static struct letters letters_of(const struct local *local, const struct machine *machine)
 {
     const struct workload_plan *plan = local->plan;
@@ -25,7 +44,7 @@ static struct letters letters_of(const struct local *local, const struct machine
     x.a = bytes_of(plan->formats.activations);
     x.m = bytes_of(plan->formats.matmuls);
     x.d = bytes_of(plan->formats.dispatch);
-    x.normed = bytes_of(local_normed_format(local));
+    x.normed = bytes_of(oracle_normed_format(local));
     x.w = bytes_of(plan->formats.weights);
     x.g = bytes_of(plan->formats.gradients);
     x.o = bytes_of(plan->formats.optimizer);
@@ -46,8 +65,9 @@ static struct letters letters_of(const struct local *local, const struct machine
         x.q = x.rows * (double)local->heads * head;
         double const value = (double)local->value_width;
         x.attended = x.rows * (double)local->heads * value;
-        x.qkv = x.rows * (double)local->qkv_columns;
-        x.attention_tmp = local_is_latent(local) ? x.rows * (double)local->latent_columns : x.qkv;
+        x.qkv = x.rows * (double)oracle_qkv_columns(local);
+        x.attention_tmp =
+            local_is_latent(local) ? x.rows * (double)oracle_latent_columns(local) : x.qkv;
         x.kv = (double)local->sequences * (double)local->keys * (double)local->attention_kv_heads *
                (head + value);
         x.useful_heads = (double)plan->model.heads / ((double)local->heads * (double)local->tp);
@@ -64,7 +84,7 @@ static struct letters letters_of(const struct local *local, const struct machine
         x.twins = local->twins ? 2 * x.vocabulary : 0;
         double const both = x.attention_in + x.attention_out + 2 * (double)local->norm_elements +
                             (double)local->attention_vectors + x.latent_up +
-                            (double)local->latent_normed;
+                            (double)oracle_latent_normed(local);
         x.layer_elements += both + (double)local->mlp_vectors;
         x.sparse_elements += both;
     }
@@ -118,7 +138,7 @@ static void count_matmuls(const struct letters *x, struct workload_counts *count
 
     double const columns =
         (double)(local_is_latent(local)
-                     ? local->latent_columns + model->heads * local->value_width
+                     ? oracle_latent_columns(local) + model->heads * local->value_width
                      : (2 * model->heads + 2 * model->kv_heads) * model->head_width);
     double const mlp_width = x->dense * (double)(model->matrices * model->mlp_width);
     double const useful_width = mlp_width + x->layers * columns;
@@ -142,7 +162,7 @@ static void count_padded(const struct letters *x, struct workload_counts *counts
     if (local_is_llama(local)) {
         uint64_t const key = local->head_width, value = local->value_width;
         uint64_t const columns =
-            local_is_latent(local) ? local->latent_columns : local->qkv_columns;
+            local_is_latent(local) ? oracle_latent_columns(local) : oracle_qkv_columns(local);
         pad_attention = passes * (oracle_padded_matmul(x, rows, width, columns) +
                                   oracle_padded_matmul(x, rows, local->heads * value, width));
         pad_dots = (2 - x->unfused + x->attention_again) * oracle_padded_scores(x, key, false) +
@@ -309,7 +329,7 @@ static void count_activations(const struct letters *x, struct workload_counts *c
         uint64_t const times = local->gradient_shards == 1 ? local->copies : plan->accumulate;
         counts->kv.all_reduce_count = times * layers;
         counts->kv.all_reduce_bytes =
-            (double)counts->kv.all_reduce_count * (double)local->partial_elements * x->g;
+            (double)counts->kv.all_reduce_count * (double)partial_elements(local) * x->g;
     }
 }
 
@@ -353,7 +373,7 @@ static double saved_bytes(const struct letters *x)
                x->layers *
                    ((x->shard + x->attention_tmp + x->attended) * x->a + normed + x->statistics +
                     x->scores * (x->unfused * x->a + x->drops * (x->a + 1)) +
-                    (double)(local->kv_kept_elements + local->mid_kept_elements) * x->a);
+                    (double)shared_kept_elements(local) * x->a);
     case WORKLOAD_REMAT_BIG_MATMULS:
         return x->dense * (x->shard * x->a + x->tmp * x->m) +
                x->layers * (llama * x->shard + x->attention_tmp) * x->a;

@@ -23,7 +23,7 @@ struct expert_letters {
 static struct expert_letters letters_of(const struct letters *x)
 {
     const struct local *local = x->local;
-    const struct local_experts *experts = &local->experts;
+    const struct routing *experts = &local->experts;
     const struct model_experts *model = &local->plan->model.experts;
     double const width = (double)local->width, tp = local->tp;
     double const columns = (double)experts->columns;
@@ -85,20 +85,22 @@ static void count_matmuls(const struct letters *x, const struct expert_letters *
                           struct workload_counts *counts)
 {
     const struct local *local = x->local;
-    const struct local_experts *experts = &local->experts;
+    const struct routing *experts = &local->experts;
     const struct model_experts *model = &local->plan->model.experts;
     double const passes = 3 + x->again, times = x->microbatches * x->sparse;
     double const ins = passes, outs = 3 + x->whole;
     double const shared = 2 * x->rows * (e->shared_in + e->shared_out);
     double const router = 2 * e->logits * e->router / (double)model->count;
     double const all = (double)experts->all;
-    if (local_experts_drawn(local) || local->plan->capacity_ppm != 0)
+    if (routing_is_drawn(local) || local->plan->capacity_ppm != 0)
         counts->matmul_uneven = times * 3 * 2 * (all - e->assigned) * (e->in + e->out);
     counts->matmul_flop += times * passes * router;
     double const kept = 2 * e->assigned * (e->in + e->out);
     double const useful = (double)model->width / ((double)experts->columns * (double)local->tp);
     counts->matmul_useful += times * 3 * ((kept + shared) * useful + router);
     counts->matmul_padding += times * 3 * (kept + shared) * (1 - useful);
+    bool const by_tokens = local->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
+    uint64_t const router_rows = by_tokens ? local->rows / local->tp : local->rows;
     uint64_t const columns = experts->columns, beside = experts->shared_columns;
     double const gates = ins * (1 + x->gated);
     double pads = (double)experts->count *
@@ -108,8 +110,7 @@ static void count_matmuls(const struct letters *x, const struct expert_letters *
         pads += gates * oracle_padded_matmul(x, local->rows, local->width, beside) +
                 outs * oracle_padded_matmul(x, local->rows, beside, local->width);
     counts->padded_flop +=
-        times * passes *
-        oracle_padded_matmul(x, experts->router_rows, experts->router_inner, model->count);
+        times * passes * oracle_padded_matmul(x, router_rows, experts->router_inner, model->count);
     oracle_linear(counts,
                   times * (2 * all * (ins * e->in + outs * e->out) +
                            2 * x->rows * (ins * e->shared_in + outs * e->shared_out)),
@@ -170,7 +171,7 @@ static void count_traffic(const struct letters *x, const struct expert_letters *
                           struct workload_counts *counts)
 {
     const struct local *local = x->local;
-    const struct local_experts *experts = &local->experts;
+    const struct routing *experts = &local->experts;
     uint64_t const layers = local->plan->accumulate * local_layer_count(local, LOCAL_EXPERTS);
     uint64_t const block = x->again > 0, big = x->attention_again > 0 && !block;
     uint64_t const outs = 2 + (x->whole > 0); /* Ways back, of what experts give or gradients. */
@@ -215,7 +216,7 @@ static void count_dropped(const struct letters *x, const struct expert_letters *
                           struct workload_counts *counts)
 {
     const struct workload_plan *plan = x->local->plan;
-    const struct local_experts *experts = &x->local->experts;
+    const struct routing *experts = &x->local->experts;
     double const all = x->rows * (double)plan->model.experts.top_k * experts->ranks;
     counts->rows_assigned =
         x->sparse * (double)plan->batch_tokens * (double)plan->model.experts.top_k;

@@ -19,7 +19,7 @@ void oracle_latent(const struct letters *x, struct workload_counts *counts)
     const struct model_latent *latent = &local->plan->model.latent;
     if (!local_is_latent(local)) return;
     double const times = x->microbatches * x->layers, forwards = 1 + x->norms_again;
-    double const normed = x->rows * (double)local->latent_normed;
+    double const normed = x->rows * (double)oracle_latent_normed(local);
     double const product = 2 * x->rows * x->latent_up;
     double const pads =
         oracle_padded_matmul(x, local->rows, latent->query_rank, local->heads * local->head_width) +

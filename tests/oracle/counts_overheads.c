@@ -4,15 +4,34 @@
 
 enum { FP32 = 4 };
 
+/* Whether frameworks keep masks of dropout for the backward pass. */
+static bool keeps_masks(const struct local *local)
+{
+    enum workload_remat const remat = local->plan->remat;
+    return (remat == WORKLOAD_REMAT_NONE || remat == WORKLOAD_REMAT_NORMS) &&
+           !local_offloads_activations(local);
+}
+
+/* The same of what activation functions give. */
+static bool keeps_outputs(const struct local *local)
+{
+    return local->plan->remat == WORKLOAD_REMAT_NONE && keeps_masks(local);
+}
+
+static uint64_t mask_bytes(const struct local *local)
+{
+    return local->plan->attention_kernel == WORKLOAD_KERNEL_DROPOUT ? local->block_shard : 0;
+}
+
 void oracle_overheads_saved(const struct letters *x, struct workload_counts *counts)
 {
     const struct local *local = x->local;
     double const product = x->tmp / (1 + x->gated) * x->m;
     if (!overheads_count(local) || !local_is_llama(local)) return;
-    if (local_keeps_outputs(local))
+    if (keeps_outputs(local))
         counts->activation_bytes += x->dense * product + oracle_experts_products(x) * x->m;
-    if (local_keeps_masks(local))
-        counts->activation_bytes += (x->layers + x->dense) * (double)overheads_mask_bytes(local);
+    if (keeps_masks(local))
+        counts->activation_bytes += (x->layers + x->dense) * (double)mask_bytes(local);
 }
 
 void oracle_overheads(const struct letters *x, struct workload_counts *counts)

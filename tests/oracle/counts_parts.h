@@ -46,6 +46,32 @@ struct letters {
                                embedding where a pipeline has one. */
 };
 
+/* Of the layer on one chip, once more by formulas. */
+static inline uint64_t oracle_latent_columns(const struct local *local)
+{
+    return local_is_latent(local) ? model_latent_columns(&local->plan->model) : 0;
+}
+static inline uint64_t oracle_latent_normed(const struct local *local)
+{
+    const struct model_latent *latent = &local->plan->model.latent;
+    return local_is_latent(local) ? latent->query_rank + latent->kv_rank : 0;
+}
+/* What a norm gives to a linear layer: over tp it travels. */
+static inline enum format oracle_normed_format(const struct local *local)
+{
+    const struct workload_formats *formats = &local->plan->formats;
+    return local->tp > 1 ? formats->activations : formats->matmuls;
+}
+static inline uint64_t oracle_qkv_columns(const struct local *local)
+{
+    return (local->heads + local->kv_heads) * local->head_width +
+           local->kv_heads * local->value_width;
+}
+static inline uint64_t oracle_attention_heads(const struct local *local)
+{
+    return local->heads / (local_turns(local) ? local->cp : 1);
+}
+
 double oracle_padded_matmul(const struct letters *x, uint64_t rows, uint64_t inner,
                             uint64_t columns);
 

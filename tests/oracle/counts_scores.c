@@ -34,7 +34,7 @@ static double padded_whole_scores(const struct letters *x, uint64_t width, bool 
     }
     double const one = weighted ? oracle_padded_matmul(x, rows, columns, width)
                                 : oracle_padded_matmul(x, rows, width, columns);
-    return one * (double)(local->attention_heads * local->sequences);
+    return one * (double)(oracle_attention_heads(local) * local->sequences);
 }
 
 /* The same of a layer with a window: a block of queries, as many as a tile has rows of the MXU,
@@ -57,7 +57,7 @@ static double padded_window_scores(const struct letters *x, uint64_t width, bool
     }
     double const one = weighted ? oracle_padded_matmul(x, rows, columns, width)
                                 : oracle_padded_matmul(x, rows, width, columns);
-    return one * (double)(local->attention_heads * local->sequences);
+    return one * (double)(oracle_attention_heads(local) * local->sequences);
 }
 
 /* Of all layers. */

@@ -1,0 +1,134 @@
+/* Collectives of a pass: the stream, the group and the plan of each. */
+#include <string.h>
+
+#include "sim/step/emit.h"
+#include "sim/step/emit_parts.h"
+
+static bool spreads(const struct emit *emit, const struct graph_step *step)
+{
+    return emit->graph->op[step->op].as.exchange.spreads == op_is_forward(step->pass);
+}
+
+struct emit_route emit_route(const struct emit *emit, const struct graph_step *step)
+{
+    const struct local *local = emit->lower->local;
+    bool const gathers = step->move.kind == COLLECTIVE_ALL_GATHER;
+    bool const turns = step->move.kind == COLLECTIVE_ALL_TO_ALL;
+    bool const home = step->move.kind == COLLECTIVE_PERMUTE;
+    const struct mesh_axis *axis = local->mesh->axis;
+    switch (step->move.axis) {
+    case OP_AXIS_EP:
+        return (struct emit_route){spreads(emit, step) ? LOWER_DISPATCH : LOWER_COMBINE, "ep",
+                                   &axis[MESH_EP].group};
+    case OP_AXIS_SEQUENCE:
+        return (struct emit_route){gathers || turns ? LOWER_GATHER_SEQUENCE
+                                   : home           ? LOWER_HOME_SEQUENCE
+                                                    : LOWER_REDUCE_SEQUENCE,
+                                   "sequence", &local->sequence_group};
+    case OP_AXIS_TP:
+    case OP_AXIS_HOLDERS: /* Sums of weights' gradients stand with their buckets. */
+        break;
+    }
+    bool const sums = step->move.kind == COLLECTIVE_ALL_REDUCE;
+    return (struct emit_route){gathers ? LOWER_GATHER_TP
+                               : sums  ? LOWER_SUM_LOGITS
+                                       : LOWER_REDUCE_TP,
+                               "tp", &axis[MESH_TP].group};
+}
+
+static enum format format_of(const struct emit *emit, const struct graph_step *step)
+{
+    const struct graph_op *op = &emit->graph->op[step->op];
+    tensor const of = step->of != GRAPH_NONE ? step->of : op->in[op->in_count - 1];
+    const struct graph_tensor *at = &emit->graph->tensor[of];
+    return op_is_forward(step->pass) ? at->format : at->gradient;
+}
+
+/* Blocks go round an axis that closes, part by part with the compute that takes them in. */
+static bool is_round(const struct emit *emit, const struct graph_step *step)
+{
+    return emit->graph->op[step->op].kind->passes_round && step->move.axis == OP_AXIS_SEQUENCE &&
+           step->move.kind != COLLECTIVE_PERMUTE;
+}
+
+bool emit_is_chunked(const struct emit *emit, const struct graph_step *step)
+{
+    const struct graph_op *op = &emit->graph->op[step->op];
+    if (is_round(emit, step)) return true;
+    return emit->lower->local->plan->collective_matmul && step->move.axis == OP_AXIS_TP &&
+           emit->graph->block[op->block].block->couples;
+}
+
+/* To the next rank. Two ranks on a line close their ring over the one cable between them: each is
+ * the next of the other, and both send. */
+static void home_set(struct plan_request *request)
+{
+    const struct group_dimension *dimension = &request->group.dimension[0];
+    bool const line = !dimension->ring && !dimension->switched;
+    request->algorithm = NULL;
+    request->mirrors = line;
+    request->offset[0] = line ? 0 : 1;
+}
+
+/* --- Rows on their way to experts, or back --- */
+
+static enum format exchange_format(const struct local *local, bool spreads)
+{
+    const struct workload_formats *formats = &local->plan->formats;
+    return spreads ? formats->dispatch : formats->activations;
+}
+
+/* What each rank really has for each other, once to each unit of a level on the way. */
+static uint32_t drawn_plan(struct lower *lower, const struct plan_request *exchange)
+{
+    const struct local *local = lower->local;
+    uint64_t const part = local->width / local->tp;
+    enum format const format = exchange_format(local, exchange->spreads);
+    struct plan_request request = *exchange;
+    bool const automatic = request.algorithm == NULL || strcmp(request.algorithm, "auto") == 0;
+    bool const levels = request.group.dimension_count > 1 && request.group.dimension[0].switched;
+    if (automatic && levels) request.algorithm = "hierarchical";
+    request.ragged = local->experts.drawn;
+    request.ragged.token_bytes = format_bytes(format, part);
+    request.ragged.returns = !exchange->spreads;
+    return lower_plan_request(lower, &request, local->experts.ranks * local->rows * part, format);
+}
+
+static uint32_t exchange_plan(struct lower *lower, bool spreads)
+{
+    const struct local *local = lower->local;
+    const struct routing *experts = &local->experts;
+    uint64_t const part = local->width / local->tp; /* Of a token. */
+    enum format const format = exchange_format(local, spreads);
+    struct plan_request request = {
+        .kind = COLLECTIVE_ALL_TO_ALL,
+        .algorithm = local->plan->algorithm,
+        .group = local->mesh->axis[MESH_EP].group,
+        .spreads = spreads,
+    };
+    if (experts->drawn.expert_count != 0) return drawn_plan(lower, &request);
+    for (uint32_t d = 0; d < request.group.dimension_count; d++)
+        request.exchange_bytes[d] = format_bytes(format, experts->crossing[d] * part);
+    return lower_plan_request(lower, &request, experts->exchanged * part, format);
+}
+
+uint32_t emit_plan(struct emit *emit, uint32_t at)
+{
+    const struct graph_step *step = &emit->steps->step[at];
+    struct lower *lower = emit->lower;
+    if (emit->plan[at] != LOWER_NONE || lower->build.status != STATUS_OK) return emit->plan[at];
+    struct emit_route const route = emit_route(emit, step);
+    struct plan_request request = {
+        .kind = step->move.kind,
+        .algorithm = lower->local->plan->algorithm,
+        .group = *route.group,
+        .chunk_count = emit_is_chunked(emit, step) ? (uint32_t)group_rank_count(route.group) : 0,
+        .size_bytes = step->move.bytes,
+    };
+    if (is_round(emit, step)) request.algorithm = lower->local->ring_name;
+    if (step->move.kind == COLLECTIVE_PERMUTE) home_set(&request);
+    emit->plan[at] = step->move.axis == OP_AXIS_EP
+                         ? exchange_plan(lower, spreads(emit, step))
+                         : lower_plan_bytes(lower, &request, format_of(emit, step));
+    return emit->plan[at];
+}

@@ -1,0 +1,171 @@
+/*
+ * Gradients that two ranks of a pipeline give to one another, each to add the other's to its own:
+ * of a stage that two ranks hold, and of an embedding that two stages hold.
+ */
+#include "sim/base/units.h"
+#include "sim/step/pipeline.h"
+
+/* An exchange of two ranks: each op, its stream, and what goes. */
+struct exchange {
+    const char *send, *receive, *sum; /* Ops. */
+    enum lower_stream send_stream, receive_stream;
+    bool layers; /* Gradients of layers, or else of the vocabulary only, which fewer streams reduce.
+                  */
+    uint64_t elements;
+};
+
+/* The reductions of the rank's own gradients, and all that they were computed by. */
+static void own_need(struct lower *lower, uint32_t op, bool layers, const char *array)
+{
+    static const enum lower_stream streams[] = {
+        LOWER_COMPUTE, LOWER_REDUCE_WEIGHTS, LOWER_REDUCE_DP, LOWER_REDUCE_EXPERTS, LOWER_SUM_KV};
+    uint32_t const all = sizeof streams / sizeof *streams, of_vocabulary = 3;
+    for (uint32_t i = 0; i < (layers ? all : of_vocabulary); i++)
+        lower_need_before(lower, op, streams[i], array);
+}
+
+/* Ops of the template under construction. The request is of the message, less its size. */
+static void exchange_send(struct lower *lower, const struct exchange *exchange,
+                          const struct plan_request *request)
+{
+    uint32_t const plan = lower_plan_request(lower, request, exchange->elements,
+                                             lower->local->plan->formats.gradients);
+    if (lower->build.status != STATUS_OK) return;
+    SIM_ASSERT(plan != LOWER_NONE); /* Its group is pp, which has several ranks. */
+    uint32_t const sent =
+        lower_op_add(lower, (struct program_op){.name = exchange->send,
+                                                .class_name = exchange->send,
+                                                .kind = PROGRAM_OP_SEND,
+                                                .stream = lower->stream[exchange->send_stream],
+                                                .parts = 1,
+                                                .index = (uint16_t)plan});
+    own_need(lower, sent, exchange->layers, lower_weight_gradient);
+}
+
+static void exchange_sum(struct lower *lower, const struct exchange *exchange)
+{
+    uint64_t const bytes = lower_gradient_bytes(lower, exchange->elements);
+    struct work const work = {
+        .math_format = lower->local->plan->formats.gradients,
+        .vector_flop = exchange->elements,
+        .hbm_read_bytes = 2 * bytes,
+        .hbm_write_bytes = bytes,
+    };
+    if (lower->build.status != STATUS_OK) return;
+    uint32_t const received =
+        lower_op_add(lower, (struct program_op){.name = exchange->receive,
+                                                .class_name = exchange->receive,
+                                                .kind = PROGRAM_OP_RECEIVE,
+                                                .stream = lower->stream[exchange->receive_stream],
+                                                .parts = 1});
+    own_need(lower, received, exchange->layers, NULL);
+    uint32_t const sum = lower_compute(lower, exchange->sum, &work, 1);
+    lower_need_done(lower, sum, received, "copy");
+    lower_take(lower, received, PROGRAM_MEMORY_BUFFERS, bytes);
+    lower_give(lower, sum, PROGRAM_MEMORY_BUFFERS, bytes);
+}
+
+/* --- Copies ---
+ *
+ * Two copies of a model over the ranks of a pipeline: each stage lies on two ranks, i and p-1-i,
+ * and each of these has gradients of half of the microbatches. Once they are reduced over the data
+ * ranks, a stage's units go to the other rank, as soon as its last backward pass has ended; before
+ * the update the other's come, and both are added up, so that the copies stay equal. Two ranks that
+ * add up by an AllReduce would send as many bytes, by halves and a message later.
+ *
+ * A message is all of a unit, and they come in the order of the other rank's list, which is this
+ * one's with the two halves of the microbatches exchanged.
+ */
+
+/* Gradients of the units as the data ranks share them: what each of them has the sum of. */
+static uint64_t shared_elements(const struct lower *lower, const struct lower_behind *of)
+{
+    uint64_t elements = 0;
+    for (uint32_t u = 0; u < of->unit_count; u++)
+        elements += units_ceil_divide(of->units[u].elements,
+                                      local_state_shards(lower->local, of->units[u].experts));
+    return elements;
+}
+
+static struct exchange exchange_of(const struct lower *lower, const struct lower_behind *of)
+{
+    return (struct exchange){.send = "send copy's gradients",
+                             .receive = "receive copy's gradients",
+                             .sum = "copy's gradients.sum",
+                             .send_stream = LOWER_SEND_COPY,
+                             .receive_stream = LOWER_RECEIVE_COPY,
+                             .layers = true,
+                             .elements = shared_elements(lower, of)};
+}
+
+uint16_t lower_copy_send(struct lower *lower, const struct lower_behind *of)
+{
+    struct plan_request const request = {.kind = COLLECTIVE_PERMUTE,
+                                         .group = lower->local->mesh->axis[MESH_PP].group,
+                                         .mirrors = true};
+    struct exchange const exchange = exchange_of(lower, of);
+    if (lower->build.status != STATUS_OK) return 0;
+    lower_template_begin(lower, builder_format(&lower->build, "send %s", of->name));
+    exchange_send(lower, &exchange, &request);
+    return lower_template_end(lower);
+}
+
+uint16_t lower_copy_sum(struct lower *lower, const struct lower_behind *of)
+{
+    struct exchange const exchange = exchange_of(lower, of);
+    if (lower->build.status != STATUS_OK) return 0;
+    lower_template_begin(lower, builder_format(&lower->build, "sum %s", of->name));
+    exchange_sum(lower, &exchange);
+    return lower_template_end(lower);
+}
+
+/* --- Twins ---
+ *
+ * An embedding that is tied to the head, or that modules of a later stage look up too, lies on the
+ * first and on that stage. Each has a gradient of its own: once they are reduced over the data
+ * ranks, the two stages give them to one another and both update by the sum, so that the two stay
+ * equal. Two ranks that add up by an AllReduce would send as many bytes, by halves and a message
+ * later.
+ *
+ * The last rank is the one before the first, around: such messages go where gradients go to the
+ * rank before, and activations to the next, and are the last of their streams. A rank between them,
+ * where modules have a stage of their own, is no neighbour and has streams of its own.
+ */
+
+struct program_block lower_twin_block(const struct schedule *schedule, bool head,
+                                      uint16_t template_index, uint64_t arrivals)
+{
+    return (struct program_block){.template_index = template_index,
+                                  .phase = PROGRAM_PHASE_UPDATE,
+                                  .name = head ? "tied head" : "tied embedding",
+                                  .repeat = 1,
+                                  .layer_first = -1,
+                                  .microbatch = schedule->microbatch_count - 1,
+                                  .arrivals = arrivals};
+}
+
+uint16_t lower_twin(struct lower *lower, uint32_t other, bool head)
+{
+    const struct local *local = lower->local;
+    int32_t const apart = (int32_t)other;
+    uint64_t const elements = units_ceil_divide(local->vocabulary_elements, local->state_shards);
+    struct plan_request request = {.kind = COLLECTIVE_PERMUTE,
+                                   .group = local->mesh->axis[MESH_PP].group};
+    bool const own = local->predictors_apart;
+    enum lower_stream const send_streams[] = {own ? LOWER_SEND_TWIN : LOWER_SEND_PREVIOUS,
+                                              own ? LOWER_SEND_FIRST : LOWER_SEND_NEXT};
+    enum lower_stream const streams[] = {own ? LOWER_RECEIVE_TWIN : LOWER_RECEIVE_PREVIOUS,
+                                         own ? LOWER_RECEIVE_FIRST : LOWER_RECEIVE_NEXT};
+    struct exchange const exchange = {.send = "send tied gradients",
+                                      .receive = "receive tied gradients",
+                                      .sum = "tied gradients.sum",
+                                      .send_stream = send_streams[head],
+                                      .receive_stream = streams[head],
+                                      .elements = elements};
+    if (lower->build.status != STATUS_OK) return 0;
+    *pipeline_distance(&request) = head ? -apart : apart;
+    lower_template_begin(lower, "tied gradients");
+    exchange_send(lower, &exchange, &request);
+    exchange_sum(lower, &exchange);
+    return lower_template_end(lower);
+}

@@ -6,6 +6,7 @@
 
 #include "sim/base/text.h"
 #include "sim/base/units.h"
+#include "sim/report/rows.h"
 #include "sim/report/table.h"
 #include "sim/report/table_fit.h"
 #include "sim/report/words.h"
@@ -82,24 +83,11 @@ static void write_groups(const struct roofline *roofline, struct text *text)
     text_add(text, "\n");
     uint64_t const table = table_open(text);
     text_add(text, "collectives");
-    table_right(text, 24, "ranks");
-    table_right(text, 32, "count");
-    table_right(text, 46, "sent a chip");
-    table_right(text, 58, "bytes' time");
-    table_right(text, 70, "hops' time");
-    table_right(text, 84, "axes' worth");
+    column_add_headings(&rows_groups.screen, 1, 0, text);
     text_add(text, "\n");
     for (uint32_t i = 0; i < roofline->group_count; i++) {
-        const struct roofline_group *group = &roofline->group[i];
-        char axes[TABLE_FIGURE_BYTES];
-        (void)snprintf(axes, sizeof axes, "%.3g", group->axes);
-        text_add(text, "%s", group->name);
-        table_right(text, 24, table_count(group->rank_count).text);
-        table_right(text, 32, table_count(group->count).text);
-        table_right(text, 46, table_bytes(group->sent_bytes).text);
-        table_right(text, 58, table_seconds(group->time_s).text);
-        table_right(text, 70, table_seconds(group->hops_total_s).text);
-        table_right(text, 84, axes);
+        text_add(text, "%s", roofline->group[i].name);
+        column_add_row(&rows_groups, roofline, i, 0, text);
         text_add(text, "\n");
     }
     table_close(text, table, 16);

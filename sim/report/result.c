@@ -10,6 +10,7 @@
 #include "sim/report/least_memory.h"
 #include "sim/report/notes.h"
 #include "sim/report/result_mesh.h"
+#include "sim/report/rows.h"
 #include "sim/report/summary.h"
 
 /* Rows of a table stand on one line each. */
@@ -19,14 +20,8 @@ static void write_groups(struct json_writer *json, const struct roofline *roofli
 {
     json_put_array(json, "groups");
     for (uint32_t i = 0; i < roofline->group_count; i++) {
-        const struct roofline_group *group = &roofline->group[i];
         json_write_object(json);
-        json_put_string(json, "axis", group->name);
-        json_put_unsigned(json, "ranks", group->rank_count);
-        json_put_unsigned(json, "count", group->count);
-        json_put_real(json, "sent_bytes", group->sent_bytes);
-        json_put_real(json, "time_s", group->time_s);
-        json_put_real(json, "hops_s", group->hops_total_s);
+        column_put_row(&rows_groups, roofline, i, json);
         json_write_object_end(json);
     }
     json_write_array_end(json);
@@ -36,15 +31,8 @@ static void write_beside(struct json_writer *json, const struct roofline *roofli
 {
     json_put_array(json, "tp_collectives");
     for (uint32_t i = 0; i < roofline->beside_count; i++) {
-        const struct roofline_beside *beside = &roofline->beside[i];
         json_write_object(json);
-        json_put_string(json, "name", beside->name);
-        json_put_string(json, "kind", collective_kind_name(beside->kind));
-        json_put_unsigned(json, "count", beside->count);
-        json_put_real(json, "bytes", beside->bytes);
-        json_put_real(json, "width", beside->width);
-        json_put_real(json, "link_s", beside->link_s);
-        json_put_real(json, "math_s", beside->math_s);
+        column_put_row(&rows_beside, roofline, i, json);
         json_write_object_end(json);
     }
     json_write_array_end(json);
@@ -205,12 +193,7 @@ static void write_phases(struct json_writer *json, const struct report_input *in
     for (uint32_t i = 0; i < facts->phase_count; i++) {
         const struct facts_phase *phase = &facts->phase[i];
         json_write_object(json);
-        json_put_string(json, "name", phase->name);
-        json_put_real(json, "begin_s", phase->begin_s);
-        json_put_real(json, "end_s", phase->end_s);
-        json_put_real(json, "compute_s", phase->compute_s);
-        json_put_real(json, "exposed_communication_s", phase->exposed_s);
-        json_put_real(json, "idle_s", phase->idle_s);
+        column_put_row(&rows_phases, facts, i, json);
         json_put_object(json, "ici_s");
         for (uint32_t a = 0; a < input->machine->axis_count; a++)
             json_put_real(json, machine_axis_name(input->machine, a), phase->ici_s[a]);
@@ -229,20 +212,8 @@ static enum status write_collectives(struct arena *arena, struct json_writer *js
     STATUS_TRY(facts_collectives(arena, facts, &index, &count, reterr));
     json_put_array(json, "collectives");
     for (uint32_t i = 0; i < count; i++) {
-        const struct facts_class *row = &facts->classes[index[i]];
         json_write_object(json);
-        json_put_string(json, "name", row->name);
-        json_put_string(json, "kind", row->kind);
-        json_put_string(json, "axis", row->axis);
-        json_put_string(json, "machine_axes", row->machine_axes);
-        json_put_unsigned(json, "ranks", row->rank_count);
-        json_put_string(json, "algorithm", row->algorithm);
-        json_put_unsigned(json, "bytes", (uint64_t)(row->bytes + 0.5));
-        json_put_unsigned(json, "count", row->count);
-        json_put_real(json, "time_s", row->time_s);
-        json_put_real(json, "exposed_s", row->exposed_s);
-        json_put_real(json, "idle_overlap_s", row->idle_s);
-        json_put_real(json, "busbw_bytes_per_s", row->busbw_bytes_per_s);
+        column_put_row(&rows_collectives, facts, index[i], json);
         json_write_object_end(json);
     }
     json_write_array_end(json);
@@ -349,16 +320,7 @@ static void write_ranks(struct json_writer *json, const struct report_input *inp
     for (uint32_t i = 0; i < trace->role_count; i++) {
         const struct trace_role *role = &trace->roles[i];
         json_write_object(json);
-        json_put_unsigned(json, "rank", i);
-        json_put_unsigned(json, "chip", role->chip);
-        json_put_real(json, "begin_s", units_seconds(role->first_begin_ps));
-        json_put_real(json, "end_s", units_seconds(role->last_end_ps));
-        json_put_real(json, "compute_s", units_seconds(role->compute_ps));
-        json_put_real(json, "exposed_communication_s", units_seconds(role->exposed_ps));
-        json_put_real(json, "waiting_s", units_seconds(role->waiting_ps));
-        json_put_real(json, "bubble_s", units_seconds(role->bubble_ps));
-        json_put_unsigned(json, "sent_bytes", role->sent_bytes);
-        json_put_unsigned(json, "memory_peak_bytes", role->memory_peak_bytes);
+        column_put_row(&rows_ranks, trace, i, json);
         json_put_object(json, "parts");
         for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++)
             put_memory(json, m, role->memory_at_peak_bytes[m]);

@@ -9,6 +9,7 @@
 #include "sim/base/units.h"
 #include "sim/report/facts.h"
 #include "sim/report/notes.h"
+#include "sim/report/rows.h"
 #include "sim/report/table.h"
 #include "sim/report/table_fit.h"
 #include "sim/report/words.h"
@@ -147,24 +148,11 @@ static void write_ranks(const struct report_input *input, struct text *text)
              reported);
     uint64_t const table = table_open(text);
     text_add(text, "pipeline rank");
-    table_right(text, 26, "from");
-    table_right(text, 37, "to");
-    table_right(text, 48, "compute");
-    table_right(text, 59, "exposed");
-    table_right(text, 69, "waiting");
-    table_right(text, 79, "bubble");
-    table_right(text, 90, "memory");
+    column_add_headings(&rows_ranks.screen, 1, 0, text);
     text_add(text, "\n");
     for (uint32_t i = 0; i < trace->role_count && i < RANKS_SHOWN; i++) {
-        const struct trace_role *role = &trace->roles[i];
         text_add(text, "%u", i);
-        table_right(text, 26, table_duration(role->first_begin_ps).text);
-        table_right(text, 37, table_duration(role->last_end_ps).text);
-        table_right(text, 48, table_duration(role->compute_ps).text);
-        table_right(text, 59, table_duration(role->exposed_ps).text);
-        table_right(text, 69, table_duration(role->waiting_ps).text);
-        table_right(text, 79, table_duration(role->bubble_ps).text);
-        table_right(text, 90, table_bytes((double)role->memory_peak_bytes).text);
+        column_add_row(&rows_ranks, trace, i, 0, text);
         text_add(text, "\n");
     }
     table_close(text, table, 14);
@@ -183,20 +171,12 @@ static void write_phases(const struct report_input *input, const struct facts *f
     text_add(text, "\n");
     uint64_t const table = table_open(text);
     text_add(text, "phase");
-    table_right(text, wider + 26, "from");
-    table_right(text, wider + 40, "to");
-    table_right(text, wider + 54, "compute");
-    table_right(text, wider + 68, "exposed");
-    table_right(text, wider + 78, "idle");
+    column_add_headings(&rows_phases.screen, 1, wider, text);
     text_add(text, "  bound by\n");
     for (uint32_t i = 0; i < facts->phase_count; i++) {
         const struct facts_phase *phase = &facts->phase[i];
         text_add(text, "%s", phase->name);
-        table_right(text, wider + 26, table_seconds(phase->begin_s).text);
-        table_right(text, wider + 40, table_seconds(phase->end_s).text);
-        table_right(text, wider + 54, table_seconds(phase->compute_s).text);
-        table_right(text, wider + 68, table_seconds(phase->exposed_s).text);
-        table_right(text, wider + 78, table_seconds(phase->idle_s).text);
+        column_add_row(&rows_phases, facts, i, wider, text);
         text_add(text, "  %s\n", words_resource(input->machine, phase->bound_by));
     }
     table_close(text, table, wider + 18);
@@ -212,22 +192,11 @@ static enum status write_collectives(struct arena *arena, const struct facts *fa
     text_add(text, "\n");
     uint64_t const table = table_open(text);
     text_add(text, "collective");
-    table_right(text, 43, "ranks");
-    table_right(text, 50, "count");
-    table_right(text, 61, "each");
-    table_right(text, 72, "time");
-    table_right(text, 83, "exposed");
-    table_right(text, 95, "busbw");
+    column_add_headings(&rows_collectives.screen, 1, 0, text);
     text_add(text, "\n");
     for (uint32_t i = 0; i < count && i < COLLECTIVES_SHOWN; i++) {
-        const struct facts_class *row = &facts->classes[index[i]];
-        text_add(text, "%.36s", row->name);
-        table_right(text, 43, table_count(row->rank_count).text);
-        table_right(text, 50, table_count(row->count).text);
-        table_right(text, 61, table_bytes(row->bytes / (double)row->count).text);
-        table_right(text, 72, table_seconds(row->time_s).text);
-        table_right(text, 83, table_seconds(row->exposed_s).text);
-        table_right(text, 95, table_rate(row->busbw_bytes_per_s).text);
+        text_add(text, "%.36s", facts->classes[index[i]].name);
+        column_add_row(&rows_collectives, facts, index[i], 0, text);
         text_add(text, "\n");
     }
     double time_s = 0, exposed_s = 0;
@@ -237,8 +206,7 @@ static enum status write_collectives(struct arena *arena, const struct facts *fa
     }
     if (count > COLLECTIVES_SHOWN) {
         text_add(text, "and %u more", count - COLLECTIVES_SHOWN);
-        table_right(text, 72, table_seconds(time_s).text);
-        table_right(text, 83, table_seconds(exposed_s).text);
+        rows_collectives_add_sum(time_s, exposed_s, text);
         text_add(text, "\n");
     }
     table_close(text, table, 36);

@@ -3,8 +3,8 @@
 
 #include "sim/base/json.h"
 #include "sim/base/text.h"
+#include "sim/report/column_table.h"
 #include "tools/podsim/collective/collective.h"
-#include "tools/podsim/common/column_table.h"
 
 enum { COUNT_WIDTH = 12, TIME_WIDTH = 7, US_PER_S = 1000000 };
 

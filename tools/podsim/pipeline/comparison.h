@@ -9,8 +9,8 @@
 #include <stdbool.h>
 
 #include "sim/base/text.h"
+#include "sim/report/column.h"
 #include "sim/schedule/schedule.h"
-#include "tools/podsim/common/column.h"
 #include "tools/podsim/common/options.h"
 
 struct arena;

@@ -1,7 +1,7 @@
 #include "tools/podsim/pipeline/comparison_rows.h"
 
 #include "sim/base/json.h"
-#include "tools/podsim/common/column_table.h"
+#include "sim/report/column_table.h"
 
 /* What every row says of itself. */
 #define TABLE(X)                                                                                   \

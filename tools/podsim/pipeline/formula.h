@@ -4,8 +4,8 @@
 #ifndef TOOLS_PODSIM_PIPELINE_FORMULA_H
 #define TOOLS_PODSIM_PIPELINE_FORMULA_H
 
+#include "sim/report/column_table.h"
 #include "sim/schedule/schedule_play.h"
-#include "tools/podsim/common/column_table.h"
 
 /* The bubble that a formula is held against. */
 int64_t formula_measured(const struct schedule_formula *formula,

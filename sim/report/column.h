@@ -2,8 +2,8 @@
  * column.h: a figure of a row is said once. Its members of JSON, its cells of CSV and its figures
  * on a screen come from a table of columns; each row fills an array with a value a column.
  */
-#ifndef TOOLS_PODSIM_COMMON_COLUMN_H
-#define TOOLS_PODSIM_COMMON_COLUMN_H
+#ifndef SIM_REPORT_COLUMN_H
+#define SIM_REPORT_COLUMN_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,8 +13,8 @@
 struct json_writer;
 struct text;
 
-/* A list is words with commas, which CSV quotes. None: the row has no such figure. Null: JSON says
- * that it has none, as of words that are NULL. */
+/* A list is words with commas, which CSV quotes. None: the row has no such figure, and its place is
+ * empty. Null: JSON says that it has none, as of words that are NULL, and the screen "-". */
 enum column_kind {
     COLUMN_NONE,
     COLUMN_NULL,
@@ -36,9 +36,9 @@ struct column_value {
     bool is_too_much; /* A screen says so, in red and with "!". */
 };
 
-/* How a figure reads on a screen; none and null are "-" in any case. */
+/* How a figure reads on a screen. */
 typedef struct table_figure column_look(struct column_value value);
-column_look column_seconds, column_bytes, column_percent, column_count;
+column_look column_seconds, column_bytes, column_rate, column_percent, column_count;
 column_look column_share; /* "12.3%" of 0.123 */
 
 struct column {
@@ -84,5 +84,19 @@ void column_add_headings(const struct column_line *line, uint32_t of, uint32_t a
                          struct text *text);
 void column_add_figures(const struct column_line *line, const struct column_value *values,
                         uint32_t at, bool colour, struct text *text);
+
+/* Rows that the screen and the JSON share. */
+struct column_table {
+    const struct column *columns;
+    uint32_t count;
+    struct column_line screen;
+    column_find_fn *find;
+};
+
+/* All members of a row, and its figures. */
+void column_put_row(const struct column_table *table, const void *owner, uint32_t row,
+                    struct json_writer *json);
+void column_add_row(const struct column_table *table, const void *owner, uint32_t row, uint32_t at,
+                    struct text *text);
 
 #endif

@@ -1,4 +1,4 @@
-#include "tools/podsim/common/column.h"
+#include "sim/report/column.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +20,11 @@ struct table_figure column_seconds(struct column_value value)
 struct table_figure column_bytes(struct column_value value)
 {
     return table_bytes(number(value));
+}
+
+struct table_figure column_rate(struct column_value value)
+{
+    return table_rate(number(value));
 }
 
 struct table_figure column_share(struct column_value value)
@@ -141,12 +146,30 @@ void column_add_figures(const struct column_line *line, const struct column_valu
     for (uint32_t i = 0; i < line->count; i++) {
         const struct column *column = &line->columns[line->order[i]];
         struct column_value const value = values[line->order[i]];
-        bool const has = value.kind != COLUMN_NONE && value.kind != COLUMN_NULL;
         char cell[TABLE_FIGURE_BYTES + 2];
-        (void)snprintf(cell, sizeof cell, "%s%s", has ? column->look(value).text : "-",
+        at += (uint32_t)column->width;
+        if (value.kind == COLUMN_NONE) continue;
+        (void)snprintf(cell, sizeof cell, "%s%s",
+                       value.kind == COLUMN_NULL ? "-" : column->look(value).text,
                        value.is_too_much ? "!" : "");
         table_colour(text, colour && value.is_too_much, TABLE_RED);
-        table_right(text, at += (uint32_t)column->width, cell);
+        table_right(text, at, cell);
         table_colour(text, colour && value.is_too_much, TABLE_PLAIN);
     }
+}
+
+void column_put_row(const struct column_table *table, const void *owner, uint32_t row,
+                    struct json_writer *json)
+{
+    struct column_value values[COLUMNS_MAX];
+    table->find(owner, row, values);
+    column_put(table->columns, values, 0, table->count - 1, json);
+}
+
+void column_add_row(const struct column_table *table, const void *owner, uint32_t row, uint32_t at,
+                    struct text *text)
+{
+    struct column_value values[COLUMNS_MAX];
+    table->find(owner, row, values);
+    column_add_figures(&table->screen, values, at, false, text);
 }

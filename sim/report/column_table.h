@@ -7,11 +7,11 @@
  *     static const struct column columns[] = {TABLE(COLUMN_ENTRY)};
  *     static void find(..., struct column_value *ret_values) { TABLE(COLUMN_FIND) }
  */
-#ifndef TOOLS_PODSIM_COMMON_COLUMN_TABLE_H
-#define TOOLS_PODSIM_COMMON_COLUMN_TABLE_H
+#ifndef SIM_REPORT_COLUMN_TABLE_H
+#define SIM_REPORT_COLUMN_TABLE_H
 
 #include "sim/base/units.h"
-#include "tools/podsim/common/column.h"
+#include "sim/report/column.h"
 
 #define COLUMN_NAME(name, ...) name,
 #define COLUMN_ENTRY(name, word, value, ...) [name] = {.key = (word), __VA_ARGS__},

@@ -1,0 +1,19 @@
+/*
+ * rows.h: the tables of a run and of a roofline: a column is one row here, for the screen and for
+ * the JSON.
+ */
+#ifndef SIM_REPORT_ROWS_H
+#define SIM_REPORT_ROWS_H
+
+#include "sim/report/column.h"
+
+extern const struct column_table rows_ranks;       /* Of struct trace. */
+extern const struct column_table rows_phases;      /* Of struct facts. */
+extern const struct column_table rows_collectives; /* Of struct facts, by class. */
+extern const struct column_table rows_groups;      /* Of struct roofline. */
+extern const struct column_table rows_beside;      /* The same: collectives beside matmuls. */
+
+/* What several collectives together have of theirs. */
+void rows_collectives_add_sum(double time_s, double exposed_s, struct text *text);
+
+#endif

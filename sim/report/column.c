@@ -27,6 +27,13 @@ struct table_figure column_rate(struct column_value value)
     return table_rate(number(value));
 }
 
+struct table_figure column_words(struct column_value value)
+{
+    struct table_figure figure;
+    (void)snprintf(figure.text, sizeof figure.text, "%s", value.words);
+    return figure;
+}
+
 struct table_figure column_share(struct column_value value)
 {
     return table_percent(number(value), 1);
@@ -131,13 +138,38 @@ void column_add_cells(const struct column_line *line, const struct column_value 
     }
 }
 
+/* Returns where the place ends. */
+static uint32_t place_add(const struct column *column, uint32_t at, const char *cell,
+                          struct text *text)
+{
+    bool const is_left = column->width < 0;
+    uint32_t const end = at + (uint32_t)(is_left ? -column->width : column->width);
+    if (*cell == '\0') return end;
+    if (is_left) {
+        text_pad(text, at + 1);
+        text_add(text, "%s", cell);
+    } else {
+        table_right(text, end, cell);
+    }
+    return end;
+}
+
 void column_add_headings(const struct column_line *line, uint32_t of, uint32_t at,
                          struct text *text)
 {
     for (uint32_t i = 0; i < line->count; i++) {
         const struct column *column = &line->columns[line->order[i]];
-        table_right(text, at += (uint32_t)column->width, column->heading[of]);
+        at = place_add(column, at, column->heading[of], text);
     }
+}
+
+static const char *cell_of(const struct column *column, struct column_value value,
+                           struct table_figure *figure)
+{
+    if (value.kind == COLUMN_NULL) return "-";
+    if (value.kind == COLUMN_NONE) return column->none == NULL ? "" : column->none;
+    *figure = column->look(value);
+    return figure->text;
 }
 
 void column_add_figures(const struct column_line *line, const struct column_value *values,
@@ -146,14 +178,12 @@ void column_add_figures(const struct column_line *line, const struct column_valu
     for (uint32_t i = 0; i < line->count; i++) {
         const struct column *column = &line->columns[line->order[i]];
         struct column_value const value = values[line->order[i]];
+        struct table_figure figure;
         char cell[TABLE_FIGURE_BYTES + 2];
-        at += (uint32_t)column->width;
-        if (value.kind == COLUMN_NONE) continue;
-        (void)snprintf(cell, sizeof cell, "%s%s",
-                       value.kind == COLUMN_NULL ? "-" : column->look(value).text,
+        (void)snprintf(cell, sizeof cell, "%s%s", cell_of(column, value, &figure),
                        value.is_too_much ? "!" : "");
         table_colour(text, colour && value.is_too_much, TABLE_RED);
-        table_right(text, at, cell);
+        at = place_add(column, at, cell, text);
         table_colour(text, colour && value.is_too_much, TABLE_PLAIN);
     }
 }

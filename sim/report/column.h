@@ -38,15 +38,16 @@ struct column_value {
 
 /* How a figure reads on a screen. */
 typedef struct table_figure column_look(struct column_value value);
-column_look column_seconds, column_bytes, column_rate, column_percent, column_count;
+column_look column_seconds, column_bytes, column_rate, column_percent, column_count, column_words;
 column_look column_share; /* "12.3%" of 0.123 */
 
 struct column {
     const char *key;        /* Of JSON and CSV; NULL: the screen's alone. */
     const char *unit;       /* What CSV adds to the key: "period_s". */
     const char *heading[2]; /* On the screen, in two lines or, of the second alone, one. */
-    int width;              /* On the screen. */
-    column_look *look;      /* NULL: the screen does not have it, or the table's own way. */
+    int width;              /* On the screen; negative: it begins at the left, behind a blank. */
+    column_look *look;      /* NULL: the screen does not have it. */
+    const char *none;       /* On the screen of a row without it; NULL: an empty place. */
 };
 
 enum { COLUMNS_MAX = 48 };
@@ -78,8 +79,8 @@ void column_add_keys(const struct column_line *line, struct text *text);
 void column_add_cells(const struct column_line *line, const struct column_value *values,
                       struct text *text);
 
-/* On a screen: one line of the headings, and a row's figures, all right aligned; the first ends its
- * width behind column `at`. */
+/* On a screen: one line of the headings, and a row's figures; the first has its width behind column
+ * `at`. */
 void column_add_headings(const struct column_line *line, uint32_t of, uint32_t at,
                          struct text *text);
 void column_add_figures(const struct column_line *line, const struct column_value *values,

@@ -1,9 +1,11 @@
 #include "tools/podsim/bench/bench.h"
 
+#include <stdio.h>
 #include <time.h>
 
 #include "sim/base/json.h"
 #include "sim/base/text.h"
+#include "sim/report/column_table.h"
 
 struct bench_row {
     const char *name;
@@ -59,33 +61,85 @@ static double per(double amount, double by)
     return by > 0 ? amount / by : 0;
 }
 
-static double rate_per_s(const struct bench_sample *sample)
+static struct table_figure digits(struct column_value value, int decimals, double unit)
 {
-    return per((double)sample->count, sample->wall_s);
+    struct table_figure figure;
+    (void)snprintf(figure.text, sizeof figure.text, "%.*f", decimals, value.real * unit);
+    return figure;
 }
 
-static double event_ns(const struct bench_sample *sample)
+static struct table_figure millions(struct column_value value)
 {
-    return per(1e9 * sample->wall_s, (double)sample->event_count);
+    return digits(value, 2, 1e-6);
 }
+
+static struct table_figure hundredths(struct column_value value)
+{
+    return digits(value, 2, 1);
+}
+
+static struct table_figure tenths(struct column_value value)
+{
+    return digits(value, 1, 1);
+}
+
+static struct table_figure whole(struct column_value value)
+{
+    return digits(value, 0, 1);
+}
+
+#define TABLE(X)                                                                                   \
+    X(NAME, "name", WORDS(row->name), HIDDEN)                                                      \
+    X(TITLE, "title", WORDS(row->title), HIDDEN)                                                   \
+    X(UNIT, "unit", WORDS(row->unit), HIDDEN)                                                      \
+    X(RATE, "per_s", REAL(per((double)best->count, best->wall_s)),                                 \
+      SHOWN("", "million/s", 11, millions))                                                        \
+    X(EVENT, "event_ns", REAL(per(1e9 * best->wall_s, (double)best->event_count)),                 \
+      SHOWN("", "ns/event", 11, hundredths))                                                       \
+    X(WALL, "wall_s", REAL(best->wall_s), HIDDEN)                                                  \
+    X(COUNT, "count", WHOLE(best->count), HIDDEN)                                                  \
+    X(EVENTS, "events", WHOLE(best->event_count), HIDDEN)                                          \
+    X(ENTRIES, "entries", WHOLE(best->entry_count), HIDDEN)                                        \
+    X(CHIPS, "chips", WHOLE(best->chip_count), HIDDEN)                                             \
+    X(RESERVED, "reserved_bytes", WHOLE(best->reserved_bytes), HIDDEN)                             \
+    X(MILLIONS, NULL, REAL(best->event_count), SHOWN("", "million events", 16, millions))          \
+    X(PER_ENTRY, NULL, REAL(per((double)best->event_count, (double)best->entry_count)),            \
+      SHOWN("", "events/entry", 14, tenths))                                                       \
+    X(PER_CHIP, NULL,                                                                              \
+      WHERE(best->chip_count > 0,                                                                  \
+            REAL(per((double)best->reserved_bytes, (double)best->chip_count))),                    \
+      SHOWN("", "reserved B/chip", 17, whole))
+
+enum { TABLE(COLUMN_NAME) COLUMN_TOTAL };
+
+static const struct column columns[] = {TABLE(COLUMN_ENTRY)};
+static const uint8_t screen[] = {RATE, EVENT, MILLIONS, PER_ENTRY, PER_CHIP};
+
+static void find(const void *owner, uint32_t index, struct column_value *ret_values)
+{
+    const struct bench *bench = owner;
+    const struct bench_result *row = &bench->rows[index];
+    const struct bench_sample *best = &row->best;
+    TABLE(COLUMN_FIND)
+}
+
+static const struct column_table table = {columns, COLUMN_TOTAL, COLUMN_LINE(columns, screen),
+                                          find};
 
 void bench_print(const struct bench *bench, struct text *text)
 {
-    text_add(text, "load                million/s   ns/event  million events  events/entry  "
-                   "reserved B/chip\n");
+    enum { LABEL = 18 };
+    text_add(text, "load");
+    column_add_headings(&table.screen, 1, LABEL, text);
+    text_add(text, "\n");
     for (uint32_t i = 0; i < bench->row_count; i++) {
-        const struct bench_result *row = &bench->rows[i];
-        const struct bench_sample *best = &row->best;
-        text_add(text, "%-18s %10.2f %10.2f %15.2f %13.1f", row->name, 1e-6 * rate_per_s(best),
-                 event_ns(best), 1e-6 * (double)best->event_count,
-                 per((double)best->event_count, (double)best->entry_count));
-        if (best->chip_count > 0)
-            text_add(text, " %16.0f", per((double)best->reserved_bytes, (double)best->chip_count));
+        text_add(text, "%s", bench->rows[i].name);
+        column_add_row(&table, bench, i, LABEL, text);
         text_add(text, "\n");
     }
     text_add(text, "\n");
     for (uint32_t i = 0; i < bench->row_count; i++)
-        text_add(text, "%-18s %s; counts %s\n", bench->rows[i].name, bench->rows[i].title,
+        text_add(text, "%-*s %s; counts %s\n", LABEL, bench->rows[i].name, bench->rows[i].title,
                  bench->rows[i].unit);
 }
 
@@ -93,19 +147,8 @@ void bench_write_json(const struct bench *bench, struct json_writer *writer)
 {
     json_write_array(writer);
     for (uint32_t i = 0; i < bench->row_count; i++) {
-        const struct bench_result *row = &bench->rows[i];
         json_write_object(writer);
-        json_put_string(writer, "name", row->name);
-        json_put_string(writer, "title", row->title);
-        json_put_string(writer, "unit", row->unit);
-        json_put_real(writer, "per_s", rate_per_s(&row->best));
-        json_put_real(writer, "event_ns", event_ns(&row->best));
-        json_put_real(writer, "wall_s", row->best.wall_s);
-        json_put_unsigned(writer, "count", row->best.count);
-        json_put_unsigned(writer, "events", row->best.event_count);
-        json_put_unsigned(writer, "entries", row->best.entry_count);
-        json_put_unsigned(writer, "chips", row->best.chip_count);
-        json_put_unsigned(writer, "reserved_bytes", row->best.reserved_bytes);
+        column_put_row(&table, bench, i, writer);
         json_write_object_end(writer);
     }
     json_write_array_end(writer);

@@ -6,6 +6,7 @@
 #include "sim/base/json.h"
 #include "sim/base/quantity.h"
 #include "sim/base/text.h"
+#include "sim/report/column_table.h"
 #include "tools/podsim/bench/bench.h"
 #include "tools/podsim/bench/bench_steps.h"
 #include "tools/podsim/common/command.h"
@@ -26,43 +27,54 @@ struct measurements {
     struct bench engine;
 };
 
-static void write_steps(const struct bench_step *steps, uint32_t count, struct text *text)
+static struct table_figure count(struct column_value value)
 {
-    text_add(text, "step                      transfers      events     wall     transfers/s  "
-                   "peak memory  a chip\n");
-    for (uint32_t i = 0; i < count; i++) {
-        const struct bench_step *step = &steps[i];
-        char buffer[QUANTITY_TEXT_BYTES];
-        text_add(text, "%s", step->name);
-        text_pad(text, 26);
-        text_add(text, "%s", quantity_text_count(buffer, (double)step->transfers));
-        text_pad(text, 41);
-        text_add(text, "%s", quantity_text_count(buffer, (double)step->events));
-        text_pad(text, 52);
-        text_add(text, "%s", quantity_text_seconds(buffer, step->wall_s));
-        text_pad(text, 61);
-        text_add(text, "%s", quantity_text_count(buffer, (double)step->transfers / step->replay_s));
-        text_pad(text, 74);
-        text_add(text, "%s", quantity_text_bytes(buffer, (double)step->peak_bytes));
-        text_pad(text, 87);
-        text_add(
-            text, "%s\n",
-            quantity_text_bytes(buffer, (double)step->peak_bytes / (double)step->chips_replayed));
-    }
+    struct table_figure figure;
+    (void)quantity_text_count(figure.text, value.real);
+    return figure;
 }
 
-static void write_step(const struct bench_step *step, struct json_writer *writer)
+#define TABLE(X)                                                                                   \
+    X(NAME, "name", WORDS(step->name), HIDDEN)                                                     \
+    X(CHIPS, "chips", WHOLE(step->chips), HIDDEN)                                                  \
+    X(REPLAYED, "chips_replayed", WHOLE(step->chips_replayed), HIDDEN)                             \
+    X(EVENTS, "events", WHOLE(step->events), HIDDEN)                                               \
+    X(TRANSFERS, "transfers", WHOLE(step->transfers), HIDDEN)                                      \
+    X(WALL, "wall_s", REAL(step->wall_s), SHOWN("", "wall", -9, column_seconds))                   \
+    X(REPLAY, "replay_s", REAL(step->replay_s), HIDDEN)                                            \
+    X(PEAK, "peak_bytes", WHOLE(step->peak_bytes), SHOWN("", "peak memory", -13, column_bytes))    \
+    X(SHOWN_TRANSFERS, NULL, REAL(step->transfers), SHOWN("", "transfers", -15, count))            \
+    X(SHOWN_EVENTS, NULL, REAL(step->events), SHOWN("", "events", -11, count))                     \
+    X(RATE, NULL, REAL((double)step->transfers / step->replay_s),                                  \
+      SHOWN("", "transfers/s", -13, count))                                                        \
+    X(A_CHIP, NULL, REAL((double)step->peak_bytes / (double)step->chips_replayed),                 \
+      SHOWN("", "a chip", -7, column_bytes))
+
+enum { TABLE(COLUMN_NAME) COLUMN_TOTAL };
+
+static const struct column columns[] = {TABLE(COLUMN_ENTRY)};
+static const uint8_t screen[] = {SHOWN_TRANSFERS, SHOWN_EVENTS, WALL, RATE, PEAK, A_CHIP};
+
+static void find(const void *owner, uint32_t row, struct column_value *ret_values)
 {
-    json_write_object(writer);
-    json_put_string(writer, "name", step->name);
-    json_put_unsigned(writer, "chips", step->chips);
-    json_put_unsigned(writer, "chips_replayed", step->chips_replayed);
-    json_put_unsigned(writer, "events", step->events);
-    json_put_unsigned(writer, "transfers", step->transfers);
-    json_put_real(writer, "wall_s", step->wall_s);
-    json_put_real(writer, "replay_s", step->replay_s);
-    json_put_unsigned(writer, "peak_bytes", step->peak_bytes);
-    json_write_object_end(writer);
+    const struct bench_step *step = (const struct bench_step *)owner + row;
+    TABLE(COLUMN_FIND)
+}
+
+static const struct column_table table = {columns, COLUMN_TOTAL, COLUMN_LINE(columns, screen),
+                                          find};
+
+static void write_steps(const struct bench_step *steps, uint32_t step_count, struct text *text)
+{
+    enum { LABEL = 25 };
+    text_add(text, "step");
+    column_add_headings(&table.screen, 1, LABEL, text);
+    text_add(text, "\n");
+    for (uint32_t i = 0; i < step_count; i++) {
+        text_add(text, "%s", steps[i].name);
+        column_add_row(&table, steps, i, LABEL, text);
+        text_add(text, "\n");
+    }
 }
 
 static void write_json(const struct measurements *measured, struct text *text)
@@ -72,7 +84,11 @@ static void write_json(const struct measurements *measured, struct text *text)
     json_write_object(&writer);
     json_put_integer(&writer, "podsim", 1);
     json_put_array(&writer, "steps");
-    for (uint32_t i = 0; i < measured->step_count; i++) write_step(&measured->step[i], &writer);
+    for (uint32_t i = 0; i < measured->step_count; i++) {
+        json_write_object(&writer);
+        column_put_row(&table, measured->step, i, &writer);
+        json_write_object_end(&writer);
+    }
     json_write_array_end(&writer);
     json_write_key(&writer, "engine");
     bench_write_json(&measured->engine, &writer);

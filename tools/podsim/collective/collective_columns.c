@@ -26,13 +26,6 @@ static struct table_figure figure(int width, double value)
     return figure;
 }
 
-static struct table_figure words(struct column_value value)
-{
-    struct table_figure figure;
-    (void)snprintf(figure.text, sizeof figure.text, "%s", value.words);
-    return figure;
-}
-
 static struct table_figure digits(struct column_value value)
 {
     struct table_figure figure;
@@ -84,12 +77,12 @@ static struct table_figure times(struct column_value value)
     X(ARRAY, "array_bytes", WHOLE(row->array_bytes), SHOWN("array", "(B)", 0, digits))             \
     X(COUNT, "count", WHOLE(row->count), SHOWN("count", "(elements)", 0, digits))                  \
     X(DTYPE, "dtype", WORDS(format_name(question->format)), HIDDEN)                                \
-    X(TYPE, NULL, WORDS(format_nccl_name(question->format)), SHOWN("type", "", 8, words))          \
+    X(TYPE, NULL, WORDS(format_nccl_name(question->format)), SHOWN("type", "", 8, column_words))   \
     X(PROVED, "proved", WHERE(study->checks, FLAG(row->proved)), SHOWN("#wrong", "", 6, wrong))    \
     X(ROOT, "root", WHERE(operation_is_rooted(question->operation), WHOLE(question->root)),        \
       SHOWN("root", "", 6, root))                                                                  \
     X(REDOP, NULL, WORDS(operation_adds(question->operation) ? "sum" : "none"),                    \
-      SHOWN("redop", "", 6, words))                                                                \
+      SHOWN("redop", "", 6, column_words))                                                         \
     X(SHIFT, "shift",                                                                              \
       WHERE(question->operation == OPERATION_SENDRECV,                                             \
             WHOLE(question->shift == 0 ? 1 : question->shift)),                                    \
@@ -102,7 +95,7 @@ static struct table_figure times(struct column_value value)
     X(ROOFLINE, "roofline_s", REAL(row->roofline_s), SHOWN("roofline", "(us)", 8, us_of_s))        \
     X(LATENCY, "latency_s", REAL(row->latency_s), HIDDEN)                                          \
     X(STRICT, "strict_s", REAL(row->strict_s), HIDDEN)                                             \
-    X(BOUND, "bound_by", WORDS(row->bound_by), SHOWN("bound", "", -7, words))                      \
+    X(BOUND, "bound_by", WORDS(row->bound_by), SHOWN("bound", "", -7, column_words))               \
     X(WHERE, "bound_where", WORDS(row->bound_where), HIDDEN)                                       \
     X(ESTIMATE, "estimate_s", WHERE(row->estimate_s > 0, REAL(row->estimate_s)), HIDDEN)           \
     X(TUNER, "tuner_line", WHERE(row->tuner_line > 0, WHOLE(row->tuner_line)), HIDDEN)             \

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "sim/measure/regimes.h"
+#include "sim/report/column.h"
 #include "tools/podsim/common/question.h"
 
 struct text;
@@ -20,6 +21,14 @@ static inline char regimes_letter(uint32_t algorithm)
 /* "64K", "1.5M": exact where it is a whole number of 1024ths, else three digits. */
 enum { REGIMES_SIZE_BYTES = 16 };
 const char *regimes_size(char buffer[REGIMES_SIZE_BYTES], uint64_t bytes);
+
+/* Figures of groups, of struct regimes, and of the curves of algorithms in one (regimes_columns.c).
+ */
+extern const struct column_table regimes_group_table, regimes_curve_table;
+struct regimes_curves_of {
+    const struct regimes *regimes;
+    const struct regimes_group *group;
+};
 
 void regimes_write_text(const struct question *question, const struct regimes *regimes, bool colour,
                         struct text *text);

@@ -3,28 +3,13 @@
 #include "sim/base/text.h"
 #include "tools/podsim/regimes/regimes.h"
 
-/* Floor, peak and sizes; a size that is never reached has no key. */
-static void put_landmarks(struct json_writer *json, const struct regimes_curve *curve)
-{
-    json_put_unsigned(json, "floor_ps", (uint64_t)curve->floor_ps);
-    json_put_real(json, "peak_algbw_bytes_per_s", curve->peak_bytes_per_s);
-    if (curve->half_bytes > 0) json_put_unsigned(json, "half_bandwidth_bytes", curve->half_bytes);
-    if (curve->most_bytes > 0) json_put_unsigned(json, "bandwidth_95_bytes", curve->most_bytes);
-}
-
 static void put_curve(struct json_writer *json, const struct regimes *regimes,
-                      const struct regimes_curve *curve, const char *algorithm)
+                      const struct regimes_group *group, uint32_t algorithm)
 {
+    const struct regimes_curve *curve = &group->curve[algorithm];
     json_write_object(json);
-    json_put_string(json, "algorithm", algorithm);
-    put_landmarks(json, curve);
-    json_put_real(json, "alpha_s", curve->fit.alpha_s);
-    json_put_real(json, "beta_s_per_byte", curve->fit.beta_s_per_byte);
-    json_put_real(json, "fit_error", curve->fit.error_most);
-    if (curve->has_theory) {
-        json_put_real(json, "theory_alpha_s", curve->theory_alpha_s);
-        json_put_real(json, "theory_beta_s_per_byte", curve->theory_beta_s_per_byte);
-    }
+    column_put_row(&regimes_curve_table, &(struct regimes_curves_of){regimes, group}, algorithm,
+                   json);
     json_put_array(json, "time_ps");
     for (uint32_t s = 0; s < regimes->size_count; s++) json_write_integer(json, curve->time_ps[s]);
     json_write_array_end(json);
@@ -45,17 +30,12 @@ static void put_crossovers(struct json_writer *json, const struct regimes *regim
     json_write_array_end(json);
 }
 
-static void put_group(struct json_writer *json, const struct regimes *regimes,
-                      const struct regimes_group *group)
+static void put_group(struct json_writer *json, const struct regimes *regimes, uint32_t index)
 {
+    const struct regimes_group *group = &regimes->group[index];
     json_write_object(json);
-    json_put_string(json, "axes", group->question.axes);
-    json_put_unsigned(json, "ranks", group->ranks);
-    json_put_real(json, "bound_alpha_s", group->bound_alpha_s);
-    json_put_real(json, "bound_beta_s_per_byte", group->bound_beta_s_per_byte);
-    json_put_string(json, "bound_by", group->bound_by);
+    column_put_row(&regimes_group_table, regimes, index, json);
     if (group->winner[0] != REGIMES_NONE) {
-        put_landmarks(json, &group->best);
         json_put_array(json, "winners");
         for (uint32_t s = 0; s < regimes->size_count; s++)
             json_write_string(json, regimes->algorithm[group->winner[s]]);
@@ -64,8 +44,7 @@ static void put_group(struct json_writer *json, const struct regimes *regimes,
     put_crossovers(json, regimes, group);
     json_put_array(json, "algorithms");
     for (uint32_t a = 0; a < regimes->algorithm_count; a++)
-        if (group->curve[a].applies)
-            put_curve(json, regimes, &group->curve[a], regimes->algorithm[a]);
+        if (group->curve[a].applies) put_curve(json, regimes, group, a);
     json_write_array_end(json);
     json_write_object_end(json);
 }
@@ -87,8 +66,7 @@ void regimes_write_json(const struct question *question, const struct regimes *r
         json_write_unsigned(&json, regimes->size_bytes[s]);
     json_write_array_end(&json);
     json_put_array(&json, "groups");
-    for (uint32_t g = 0; g < regimes->group_count; g++)
-        put_group(&json, regimes, &regimes->group[g]);
+    for (uint32_t g = 0; g < regimes->group_count; g++) put_group(&json, regimes, g);
     json_write_array_end(&json);
     json_write_object_end(&json);
     text_add(text, "\n");

@@ -8,7 +8,7 @@
 #include "sim/report/table_fit.h"
 #include "tools/podsim/regimes/regimes.h"
 
-enum { CELL_WIDTH = 6, LABEL_COLUMNS = 26 };
+enum { CELL_WIDTH = 6, LABEL_COLUMNS = 26, ALGORITHM_COLUMNS = 28 };
 
 const char *regimes_size(char buffer[REGIMES_SIZE_BYTES], uint64_t bytes)
 {
@@ -90,9 +90,13 @@ static void write_map(const struct regimes *regimes, bool colour, struct text *t
     text_add(text, "\n");
 }
 
-static const char *size_or_none(char buffer[REGIMES_SIZE_BYTES], uint64_t bytes)
+/* Ranks and axes of a row; those of the headings have none. */
+static void write_label(const struct regimes_group *group, struct text *text)
 {
-    return bytes == 0 ? "-" : regimes_size(buffer, bytes);
+    if (group == NULL)
+        text_add(text, "%8s  %-16s", "ranks", "axes");
+    else
+        text_add(text, "%8llu  %-16s", (unsigned long long)group->ranks, group->question.axes);
 }
 
 static void write_landmarks(const struct regimes *regimes, struct text *text)
@@ -100,19 +104,16 @@ static void write_landmarks(const struct regimes *regimes, struct text *text)
     text_add(text, "\nfloor: of one byte; peak: algbw that the fastest tends to; n1/2 and 95 %%: "
                    "sizes that reach so much of it\n");
     uint64_t const table = table_open(text);
-    text_add(text, "   ranks  axes                floor        peak     n1/2     95 %%  bound   "
-                   "changes at\n");
+    write_label(NULL, text);
+    column_add_headings(&regimes_group_table.screen, 1, text_column(text), text);
+    text_add(text, "  %-7s changes at\n", "bound");
     for (uint32_t g = 0; g < regimes->group_count; g++) {
         const struct regimes_group *group = &regimes->group[g];
-        char floor[QUANTITY_TEXT_BYTES], peak[QUANTITY_TEXT_BYTES];
-        char half[REGIMES_SIZE_BYTES], most[REGIMES_SIZE_BYTES], at[REGIMES_SIZE_BYTES];
+        char at[REGIMES_SIZE_BYTES];
         if (group->winner[0] == REGIMES_NONE) continue;
-        text_add(text, "%8llu  %-16s %9s  %10s  %7s  %7s  %-7s", (unsigned long long)group->ranks,
-                 group->question.axes,
-                 quantity_text_seconds(floor, units_seconds(group->best.floor_ps)),
-                 quantity_text_rate(peak, group->best.peak_bytes_per_s, "B/s"),
-                 size_or_none(half, group->best.half_bytes),
-                 size_or_none(most, group->best.most_bytes), group->bound_by);
+        write_label(group, text);
+        column_add_row(&regimes_group_table, regimes, g, text_column(text), text);
+        text_add(text, "  %-7s", group->bound_by);
         for (uint32_t c = 0; c < group->crossover_count; c++)
             text_add(text, "%s%c|%c %s", c == 0 ? " " : ", ",
                      regimes_letter(group->crossover[c].from),
@@ -123,24 +124,13 @@ static void write_landmarks(const struct regimes *regimes, struct text *text)
     table_close(text, table, LABEL_COLUMNS);
 }
 
-static const char *rate_or_none(char buffer[QUANTITY_TEXT_BYTES], double beta_s_per_byte)
+/* What no algorithm is faster than, where theory stands. */
+static void write_bound(const struct regimes_group *group, struct text *text)
 {
-    return beta_s_per_byte > 0 ? quantity_text_rate(buffer, 1 / beta_s_per_byte, "B/s") : "-";
-}
-
-static void write_fit(const struct regimes_group *group, const struct regimes_curve *curve,
-                      char letter, const char *algorithm, struct text *text)
-{
-    char alpha[QUANTITY_TEXT_BYTES], rate[QUANTITY_TEXT_BYTES];
-    char theory_alpha[QUANTITY_TEXT_BYTES], theory_rate[QUANTITY_TEXT_BYTES];
-    char half[REGIMES_SIZE_BYTES], most[REGIMES_SIZE_BYTES];
-    text_add(text, "%8llu  %-16s  %c %-24s  %9s %-9s  %6.1f%%  %9s %-9s  %7s  %7s\n",
-             (unsigned long long)group->ranks, group->question.axes, letter, algorithm,
-             quantity_text_seconds(alpha, curve->fit.alpha_s),
-             rate_or_none(rate, curve->fit.beta_s_per_byte), 100 * curve->fit.error_most,
-             curve->has_theory ? quantity_text_seconds(theory_alpha, curve->theory_alpha_s) : "-",
-             rate_or_none(theory_rate, curve->theory_beta_s_per_byte),
-             size_or_none(half, curve->half_bytes), size_or_none(most, curve->most_bytes));
+    double const beta = group->bound_beta_s_per_byte;
+    write_label(group, text);
+    text_add(text, "    %-24s  %9s %-9s  %6s   %9s %s\n", "any (cuts of the fabric)", "", "", "",
+             table_seconds(group->bound_alpha_s).text, beta > 0 ? table_rate(1 / beta).text : "-");
 }
 
 static void write_fits(const struct regimes *regimes, struct text *text)
@@ -148,21 +138,25 @@ static void write_fits(const struct regimes *regimes, struct text *text)
     text_add(text, "\nfit: time = alpha + beta * size, least squares of the relative errors of the "
                    "sizes above; theory: idle links\n");
     uint64_t const table = table_open(text);
-    text_add(text, "%8s  %-16s  %-26s  %9s %-9s  %7s  %9s\n", "", "", "", "fit", "", "", "theory");
-    text_add(text, "%8s  %-16s  %-26s  %9s %-9s  %7s  %9s %-9s  %7s  %7s\n", "ranks", "axes",
-             "algorithm", "alpha", "1/beta", "off by", "alpha", "1/beta", "n1/2", "95 %");
+    column_add_headings(&regimes_curve_table.screen, 0, LABEL_COLUMNS + ALGORITHM_COLUMNS, text);
+    text_add(text, "\n");
+    write_label(NULL, text);
+    text_add(text, "  %-26s", "algorithm");
+    column_add_headings(&regimes_curve_table.screen, 1, text_column(text), text);
+    text_add(text, "\n");
     for (uint32_t g = 0; g < regimes->group_count; g++) {
         const struct regimes_group *group = &regimes->group[g];
-        char alpha[QUANTITY_TEXT_BYTES], rate[QUANTITY_TEXT_BYTES];
-        for (uint32_t a = 0; a < regimes->algorithm_count; a++)
-            if (group->curve[a].applies)
-                write_fit(group, &group->curve[a], regimes_letter(a), regimes->algorithm[a], text);
-        text_add(text, "%8llu  %-16s    %-24s  %9s %-9s  %6s   %9s %s\n",
-                 (unsigned long long)group->ranks, group->question.axes, "any (cuts of the fabric)",
-                 "", "", "", quantity_text_seconds(alpha, group->bound_alpha_s),
-                 rate_or_none(rate, group->bound_beta_s_per_byte));
+        struct regimes_curves_of const curves = {regimes, group};
+        for (uint32_t a = 0; a < regimes->algorithm_count; a++) {
+            if (!group->curve[a].applies) continue;
+            write_label(group, text);
+            text_add(text, "  %c %-24s", regimes_letter(a), regimes->algorithm[a]);
+            column_add_row(&regimes_curve_table, &curves, a, text_column(text), text);
+            text_add(text, "\n");
+        }
+        write_bound(group, text);
     }
-    table_close(text, table, LABEL_COLUMNS + 30);
+    table_close(text, table, LABEL_COLUMNS + ALGORITHM_COLUMNS + 2);
 }
 
 void regimes_write_text(const struct question *question, const struct regimes *regimes, bool colour,

@@ -3,16 +3,45 @@
 #include "sim/base/counted.h"
 #include "sim/base/json.h"
 #include "sim/base/text.h"
-#include "sim/base/units.h"
-#include "sim/report/table.h"
+#include "sim/report/column_table.h"
 #include "tools/podsim/run/advise.h"
 
-enum { SHOWN_MAX = 8, STEP_COLUMN = 11, MFU_COLUMN = 19, MEMORY_COLUMN = 28, CHANGE_COLUMN = 31 };
+enum { SHOWN_MAX = 8, CHANGE_COLUMN = 31 };
 
 enum { STATES = ADVISE_REFUSED + 1, EVENTS_MILLIONS = ADVISE_EVENTS_MAX / 1000000 };
 
 static const char *const states[STATES] = {"simulated", "does not fit", "too many events",
                                            "refused"};
+
+#define TABLE(X)                                                                                   \
+    X(STATE, "state", WORDS(states[of->state]), SHOWN("", "MFU", 8, column_words))                 \
+    X(FITS, "fits", WHERE(played || of->state == ADVISE_UNFIT, FLAG(played && of->fits)), HIDDEN)  \
+    X(STEP, "step_time_s", WHERE(played, SECONDS(of->step_ps)), HIDDEN)                            \
+    X(PERIOD, "period_time_s", WHERE(played && of->has_period, SECONDS(of->time_ps)), HIDDEN)      \
+    X(MFU, "mfu", WHERE(played, REAL(of->mfu)), SHOWN("", "MFU", 8, column_share))                 \
+    X(MEMORY, "memory_bytes", WHERE(of->memory_bytes > 0, WHOLE(of->memory_bytes)), HIDDEN)        \
+    X(WHY, "why", WHERE(of->why != NULL, WORDS(of->why)), HIDDEN)                                  \
+    X(TIME, NULL, WHERE(played, SECONDS(of->time_ps)), SHOWN("", "step", 11, column_seconds))      \
+    X(SHOWN_PERIOD, NULL, WHERE(played, SECONDS(of->time_ps)),                                     \
+      SHOWN("", "period", 11, column_seconds))                                                     \
+    X(SHARE, NULL, WHERE(of->memory_bytes > 0, PERCENT(of->memory_bytes, advise->hbm_bytes)),      \
+      SHOWN("", "memory", 9, column_percent))
+
+enum { TABLE(COLUMN_NAME) COLUMN_TOTAL };
+
+static const struct column columns[] = {TABLE(COLUMN_ENTRY)};
+static const uint8_t steps[] = {TIME, MFU, SHARE}, periods[] = {SHOWN_PERIOD, MFU, SHARE};
+static const uint8_t not_simulated[] = {TIME, STATE, SHARE}; /* Which says why. */
+static const struct column_line steps_line = COLUMN_LINE(columns, steps);
+static const struct column_line periods_line = COLUMN_LINE(columns, periods);
+static const struct column_line not_simulated_line = COLUMN_LINE(columns, not_simulated);
+
+static void find(const struct advise *advise, uint32_t row, struct column_value *ret_values)
+{
+    const struct advise_row *of = &advise->row[row];
+    bool const played = of->state == ADVISE_PLAYED;
+    TABLE(COLUMN_FIND)
+}
 
 /* Whether a row stands before another: played ones first, the faster before the slower; else as
  * they were tried. */
@@ -71,16 +100,11 @@ static void add_change(const struct advise_row *row, struct text *text)
 static void add_row(const struct advise *advise, uint32_t index, struct text *text)
 {
     const struct advise_row *row = &advise->row[index];
+    struct column_value values[COLUMN_TOTAL];
     text_add(text, index == advise->best ? " >" : "  ");
-    if (row->state == ADVISE_PLAYED) {
-        table_right(text, STEP_COLUMN, table_duration(row->time_ps).text);
-        table_right(text, MFU_COLUMN, table_percent(row->mfu, 1).text);
-    } else {
-        table_right(text, MFU_COLUMN, states[row->state]);
-    }
-    if (row->memory_bytes > 0)
-        table_right(text, MEMORY_COLUMN,
-                    table_percent((double)row->memory_bytes, (double)advise->hbm_bytes).text);
+    find(advise, index, values);
+    column_add_figures(row->state == ADVISE_PLAYED ? &steps_line : &not_simulated_line, values, 0,
+                       false, text);
     text_pad(text, CHANGE_COLUMN);
     add_change(row, text);
     if (row->why != NULL) text_add(text, ": %s", row->why);
@@ -245,9 +269,7 @@ void advise_write_text(const struct advise *advise, const char *operand, struct 
     uint32_t order[ADVISE_ROWS_MAX] = {0};
     rows_sort(advise, order);
     add_counts(advise, text);
-    table_right(text, STEP_COLUMN, have_periods(advise) ? "period" : "step");
-    table_right(text, MFU_COLUMN, "MFU");
-    table_right(text, MEMORY_COLUMN, "memory");
+    column_add_headings(have_periods(advise) ? &periods_line : &steps_line, 1, 0, text);
     text_pad(text, CHANGE_COLUMN);
     text_add(text, "change\n");
     add_rows(advise, order, text);
@@ -268,17 +290,10 @@ void advise_write_json(const struct advise *advise, struct json_writer *json)
     json_put_array(json, "neighbours");
     for (uint32_t i = 0; i < advise->count; i++) {
         const struct advise_row *row = &advise->row[i];
+        struct column_value values[COLUMN_TOTAL];
         json_write_object(json);
-        json_put_string(json, "state", states[row->state]);
-        if (row->state == ADVISE_PLAYED || row->state == ADVISE_UNFIT)
-            json_put_boolean(json, "fits", row->state == ADVISE_PLAYED && row->fits);
-        if (row->state == ADVISE_PLAYED) {
-            json_put_real(json, "step_time_s", units_seconds(row->step_ps));
-            if (row->has_period) json_put_real(json, "period_time_s", units_seconds(row->time_ps));
-            json_put_real(json, "mfu", row->mfu);
-        }
-        if (row->memory_bytes > 0) json_put_unsigned(json, "memory_bytes", row->memory_bytes);
-        if (row->why != NULL) json_put_string(json, "why", row->why);
+        find(advise, i, values);
+        column_put(columns, values, 0, WHY, json);
         json_put_array(json, "set");
         for (uint32_t s = 0; s < row->setting_count; s++) json_write_string(json, row->setting[s]);
         json_write_array_end(json);

@@ -342,7 +342,8 @@ void lower_update_behind(struct lower *lower, const struct lower_behind *update)
     /* ZeRO-1 and 2: each rank has updated its part of parameters that all of them hold. */
     for (uint32_t u = 0; local->plan->zero != 0 && u < unit_count; u++) {
         if (local_gathers_next(local)) break;
-        lower_need_done(lower, updated_gather(lower, &units[u]), op, units[u].name);
+        lower_need_done(lower, updated_gather(lower, &units[u]), op,
+                        builder_format(&lower->build, "%s", units[u].name));
     }
 }
 

@@ -232,8 +232,8 @@ static struct tally tally_of(const struct program *program, const char *name,
         const char *own = strchr(walk.op->name, ' ') + 1;
         const char *dot = strchr(own, '.');
         bool const layer = strncmp(own, "attention.", 10) == 0 || dot == NULL ||
-                           strncmp(own, "mlp.", 4) == 0 || strncmp(own, "moe.", 4) == 0 ||
-                           strncmp(own, "shared.", 7) == 0;
+                           strncmp(own, "parallel.", 9) == 0 || strncmp(own, "mlp.", 4) == 0 ||
+                           strncmp(own, "moe.", 4) == 0 || strncmp(own, "shared.", 7) == 0;
         /* A bare MLP has one block, and no name for it. */
         if (name == NULL ? !layer : strcmp(own, dot != NULL ? name : name + 4) != 0) continue;
         tally.count += walk.times;
@@ -287,10 +287,12 @@ static void of_every_shipped_scenario(void **unused)
 
 static void step_random(uint64_t *state, char text[TEXT_BYTES])
 {
-    const char *model = PICK("{\"kind\":\"mlp\",\"D\":4096,\"F\":8192,\"layers\":3,\"matrices\":2}",
-                             "{\"kind\":\"mlp\",\"D\":4096,\"F\":8192,\"layers\":3,\"matrices\":3}",
-                             "\"llama-3-8b\"", "\"megatron-7.5b\"", "\"mixtral-8x7b\"",
-                             "\"qwen3-30b-a3b\"", "\"deepseek-v3\"", "\"gpt-oss-20b\"");
+    const char *model =
+        PICK("{\"kind\":\"mlp\",\"D\":4096,\"F\":8192,\"layers\":3,\"matrices\":2}",
+             "{\"kind\":\"mlp\",\"D\":4096,\"F\":8192,\"layers\":3,\"matrices\":3}",
+             "\"tests/property/parallel.json\"", "\"tests/property/parallel-norms.json\"",
+             "\"llama-3-8b\"", "\"megatron-7.5b\"", "\"mixtral-8x7b\"", "\"qwen3-30b-a3b\"",
+             "\"deepseek-v3\"", "\"gpt-oss-20b\"");
     bool const mlp = model[0] == '{', experts = strchr("mqdg", model[1]) != NULL && model[2] != 'e';
     const char *mesh =
         experts ? PICK("\"fsdp\":[\"node\"],\"tp\":[\"gpu\"]",

@@ -270,8 +270,28 @@ static void roofline_is_the_program(const struct play *play, const char *text)
                  count, all, text);
 }
 
+static bool is_text(const char *name)
+{
+    const char *at = name;
+    while (*at >= ' ' && *at <= '~') at++;
+    return at > name && *at == '\0';
+}
+
+/* Arrays have names that outlive what they were built from. */
+static void needs_are_named(const struct program *program, const char *text)
+{
+    for (uint32_t t = 0; t < program->template_count; t++)
+        for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
+            const struct program_op *op = &program->templates[t].op[i];
+            for (uint32_t n = 0; n < op->need_count; n++)
+                if (op->need[n].array != NULL && !is_text(op->need[n].array))
+                    fail_msg("%s needs an array without a name\nin %s", op->name, text);
+        }
+}
+
 static void shipped_check(struct play *play, const char *path)
 {
+    needs_are_named(&play->program, path);
     listing_is_the_program(play, path);
     roofline_is_the_program(play, path);
 }

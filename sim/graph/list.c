@@ -84,17 +84,12 @@ struct sharding graph_list_gradient(const struct sharding *array)
     return gradient;
 }
 
-static const struct graph *graph_of(const struct graph_list *list)
-{
-    return list->sharded->graph;
-}
-
 struct sharding graph_list_in(const struct graph_list *list, const struct graph_op *op, tensor of)
 {
-    uint32_t const gather =
-        graph_shard_of(list->sharded, op)->gather & sharding_axes(&graph_of(list)->tensor[of].at);
+    uint32_t const gather = graph_shard_of(list->sharded, op)->gather &
+                            sharding_axes(&graph_list_graph(list)->tensor[of].at);
     if (gather == 0) of = graph_value_at(list->sharded, of, /* gradient= */ false);
-    return sharding_gathered(&graph_of(list)->tensor[of].at, gather);
+    return sharding_gathered(&graph_list_graph(list)->tensor[of].at, gather);
 }
 
 struct sharding graph_list_out(const struct graph_list *list, const struct graph_op *op,
@@ -102,7 +97,7 @@ struct sharding graph_list_out(const struct graph_list *list, const struct graph
 {
     const struct graph_shard *shard = graph_shard_of(list->sharded, op);
     struct sharding out =
-        sharding_gathered(&graph_of(list)->tensor[op->out[result]].at, shard->scatter);
+        sharding_gathered(&graph_list_graph(list)->tensor[op->out[result]].at, shard->scatter);
     out.unreduced |= shard->scatter | shard->all_reduce;
     return out;
 }

@@ -3,17 +3,12 @@
 
 #include "sim/graph/list_parts.h"
 
-static const struct graph *graph_of(const struct graph_list *list)
-{
-    return list->sharded->graph;
-}
-
 /* --- Gradients as arrays --- */
 
 /* Of a result, as an op's gradients read it: gathered where the forward pass scattered it. */
 static struct sharding d_out(const struct graph_list *list, const struct graph_op *op, tensor out)
 {
-    const struct graph *graph = graph_of(list);
+    const struct graph *graph = graph_list_graph(list);
     uint32_t const scatter = graph_shard_of(list->sharded, op)->scatter;
     if (scatter == 0) out = graph_value_at(list->sharded, out, /* gradient= */ true);
     struct sharding const whole = sharding_gathered(&graph->tensor[out].gradient_at, scatter);
@@ -25,7 +20,7 @@ static struct sharding d_out(const struct graph_list *list, const struct graph_o
 /* Of an input, as the op gives it: a sum where the forward pass gathered it. */
 static struct sharding d_in(const struct graph_list *list, const struct graph_op *op, tensor in)
 {
-    const struct graph_tensor *of = &graph_of(list)->tensor[in];
+    const struct graph_tensor *of = &graph_list_graph(list)->tensor[in];
     uint32_t const gather =
         graph_shard_of(list->sharded, op)->gather & sharding_axes(&of->gradient_at);
     struct sharding const whole = sharding_gathered(&of->gradient_at, gather);
@@ -38,7 +33,7 @@ static struct sharding d_in(const struct graph_list *list, const struct graph_op
  * again: it is kept so, or comes from the repetition. */
 static void sharing_add(struct graph_list *list, const struct graph_op *op, tensor of)
 {
-    const struct graph *graph = graph_of(list);
+    const struct graph *graph = graph_list_graph(list);
     uint32_t const axes =
         graph_shard_of(list->sharded, op)->gather & sharding_axes(&graph->tensor[of].at);
     bool const repeats = graph_remat_repeats(graph->terms->policy.remat);
@@ -51,13 +46,13 @@ static void sharing_add(struct graph_list *list, const struct graph_op *op, tens
                      list->gathered_at[of], repeats ? "of" : "from",
                      repeats ? "repeated forward pass" : "forward pass");
     struct sharding const whole = sharding_gathered(&graph->tensor[of].at, axes);
-    graph_list_reduction(list, &graph->tensor[of].at, &whole, "AllGather", axes,
-                         graph->tensor[of].format, remark.bytes);
+    graph_list_collective(list, &graph->tensor[of].at, &whole, "AllGather", axes,
+                          graph->tensor[of].format, remark.bytes);
 }
 
 static void weight_gradients_add(struct graph_list *list, const struct graph_op *op)
 {
-    const struct graph *graph = graph_of(list);
+    const struct graph *graph = graph_list_graph(list);
     for (uint8_t i = 0; i < op->as.matmul.product_count; i++) {
         const struct graph_product *product = &op->as.matmul.product[i];
         const struct graph_tensor *weight = &graph->tensor[product->weight];
@@ -87,7 +82,7 @@ static void product_remark(struct graph_list *list, const struct graph_op *op, u
                            const struct sharding *right, const struct sharding *weight,
                            struct graph_phrase *remark)
 {
-    const struct graph *graph = graph_of(list);
+    const struct graph *graph = graph_list_graph(list);
     const struct graph_product *product = &op->as.matmul.product[index];
     bool const last = index + 1 == op->as.matmul.product_count;
     bool const adds = !last && product[1].left == product->left;
@@ -133,7 +128,7 @@ static void prime_add(const struct graph_list *list, const struct graph_op *op, 
 /* What was computed on the way has its gradient on the way, too. */
 static void fused_gradients_add(struct graph_list *list, const struct graph_op *op)
 {
-    const struct graph *graph = graph_of(list);
+    const struct graph *graph = graph_list_graph(list);
     for (uint8_t i = 0; i < op->in_count; i++) {
         const struct graph_op *fused = graph_fused(graph, op->in[i]);
         struct graph_phrase what = {.length = 0}, remark = {.length = 0};
@@ -152,7 +147,7 @@ static void fused_gradients_add(struct graph_list *list, const struct graph_op *
 
 static void input_gradients_add(struct graph_list *list, const struct graph_op *op)
 {
-    const struct graph *graph = graph_of(list);
+    const struct graph *graph = graph_list_graph(list);
     for (uint8_t i = 0; i < op->as.matmul.product_count; i++) {
         const struct graph_product *product = &op->as.matmul.product[i];
         struct graph_phrase remark = {.length = 0};
@@ -182,7 +177,7 @@ static void input_gradients_add(struct graph_list *list, const struct graph_op *
  */
 static void one_gradient_add(struct graph_list *list, const struct graph_op *op, uint8_t input)
 {
-    const struct graph *graph = graph_of(list);
+    const struct graph *graph = graph_list_graph(list);
     bool const sums = graph_fused(graph, op->in[input]) != NULL;
     struct graph_phrase what = {.length = 0}, remark = {.length = 0};
     struct sharding const to = d_in(list, op, op->in[input]);
@@ -198,7 +193,7 @@ static void one_gradient_add(struct graph_list *list, const struct graph_op *op,
 static void operand_gradient_add(struct graph_list *list, const struct graph_op *op,
                                  enum op_pass pass)
 {
-    const struct graph *graph = graph_of(list);
+    const struct graph *graph = graph_list_graph(list);
     bool const left = pass == OP_LEFT_GRADIENT;
     tensor const of = op->in[left ? 0 : 1], other = op->in[left ? 1 : 0];
     struct sharding const to = d_in(list, op, of), from = d_out(list, op, op->out[0]);
@@ -215,7 +210,7 @@ static void operand_gradient_add(struct graph_list *list, const struct graph_op 
 /* Of several inputs; where these stand by name, all but the first gradient do. */
 static void all_gradients_add(struct graph_list *list, const struct graph_op *op)
 {
-    const struct graph *graph = graph_of(list);
+    const struct graph *graph = graph_list_graph(list);
     bool const names = strchr(graph_list_formula(op), '@') != NULL;
     struct graph_phrase what = {.length = 0}, remark = {.length = 0};
     struct sharding const first = d_in(list, op, op->in[0]);
@@ -237,7 +232,7 @@ static void all_gradients_add(struct graph_list *list, const struct graph_op *op
 /* A gradient that passes on: copied where it is wanted in another format, else the same array. */
 static void copies_add(struct graph_list *list, const struct graph_op *op)
 {
-    const struct graph *graph = graph_of(list);
+    const struct graph *graph = graph_list_graph(list);
     for (uint8_t i = 0; i < op->in_count; i++) {
         const struct graph_tensor *in = &graph->tensor[op->in[i]];
         struct graph_phrase what = {.length = 0}, remark = {.length = 0};
@@ -254,7 +249,7 @@ static void copies_add(struct graph_list *list, const struct graph_op *op)
 /* "dIn = dIn of Router + dSent + dIn of shared.Gate,Up" */
 static void sum_add(struct graph_list *list, const struct graph_step *step)
 {
-    const struct graph *graph = graph_of(list);
+    const struct graph *graph = graph_list_graph(list);
     const struct graph_tensor *of = &graph->tensor[step->of];
     struct sharding const sum = graph_list_gradient(&of->gradient_at);
     struct graph_phrase what = {.length = 0}, terms = {.length = 0};
@@ -278,7 +273,7 @@ static void sum_add(struct graph_list *list, const struct graph_step *step)
 
 static void compute_add(struct graph_list *list, const struct graph_step *step)
 {
-    const struct graph_op *op = &graph_of(list)->op[step->op];
+    const struct graph_op *op = &graph_list_graph(list)->op[step->op];
     if (step->of != GRAPH_NONE) {
         sum_add(list, step);
     } else if (op->kind->weights_apart) {
@@ -299,7 +294,7 @@ static void compute_add(struct graph_list *list, const struct graph_step *step)
 
 static void gradient_moved(struct graph_list *list, const struct graph_step *step)
 {
-    const struct graph *graph = graph_of(list);
+    const struct graph *graph = graph_list_graph(list);
     const struct graph_tensor *of = &graph->tensor[step->of];
     const struct graph_shard *shard = graph_shard_of(list->sharded, &graph->op[step->op]);
     bool const gathers = step->move.kind == COLLECTIVE_ALL_GATHER;
@@ -310,9 +305,9 @@ static void gradient_moved(struct graph_list *list, const struct graph_step *ste
     struct sharding const from = graph_list_gradient(&graph->tensor[there].gradient_at);
     struct sharding whole = sharding_gathered(&own, axes);
     if (!gathers) whole.unreduced |= axes;
-    graph_list_reduction(list, gathers ? &from : &whole, gathers ? &whole : &own,
-                         collective_kind_name(step->move.kind), axes, of->gradient,
-                         "on critical path");
+    graph_list_collective(list, gathers ? &from : &whole, gathers ? &whole : &own,
+                          collective_kind_name(step->move.kind), axes, of->gradient,
+                          "on critical path");
 }
 
 static void move_add(struct graph_list *list, const struct graph_step *step)
@@ -350,7 +345,7 @@ static void repetition_add(struct graph_list *list)
 /* "dOut[B_X, D_Y] = dX": where a block's backward pass begins. */
 static void begin_add(struct graph_list *list, uint8_t block)
 {
-    const struct graph *graph = graph_of(list);
+    const struct graph *graph = graph_list_graph(list);
     const struct graph_tensor *out = &graph->tensor[graph->block[block].out];
     struct sharding const gradient = graph_list_gradient(&out->gradient_at);
     struct graph_phrase what = {.length = 0};
@@ -364,7 +359,7 @@ static void begin_add(struct graph_list *list, uint8_t block)
 
 void graph_list_backward(struct graph_list *list, const struct graph_steps *steps, bool begins)
 {
-    const struct graph *graph = graph_of(list);
+    const struct graph *graph = graph_list_graph(list);
     bool const repeats = graph_remat_repeats(graph->terms->policy.remat);
     uint8_t block = graph->block_count;
     list->halves = steps->request.half != GRAPH_WHOLE;

@@ -3,14 +3,9 @@
 
 #include "sim/graph/list_parts.h"
 
-static const struct graph *graph_of(const struct graph_list *list)
-{
-    return list->sharded->graph;
-}
-
 static const struct sharding_mesh *mesh_of(const struct graph_list *list)
 {
-    return &graph_of(list)->terms->mesh;
+    return &graph_list_graph(list)->terms->mesh;
 }
 
 /* --- A compute --- */
@@ -20,7 +15,7 @@ static bool is_split(const struct graph_list *list, const struct sharding *array
 {
     struct sharding rows = {.dimension_count = 1};
     rows.dimension[0] = array->dimension[array->dimension_count - 1];
-    return (sharding_axes(&rows) & graph_of(list)->terms->axis_y) != 0;
+    return (sharding_axes(&rows) & graph_list_graph(list)->terms->axis_y) != 0;
 }
 
 /* "again, as norms does not keep it" of a step that is repeated where it is needed. */
@@ -64,10 +59,10 @@ static void formula_add(const struct graph_list *list, const struct graph_op *op
 
 static void result_add(struct graph_list *list, const struct graph_step *step, uint8_t result)
 {
-    const struct graph_op *op = &graph_of(list)->op[step->op];
-    const struct graph_tensor *of = &graph_of(list)->tensor[op->out[result]];
+    const struct graph_op *op = &graph_list_graph(list)->op[step->op];
+    const struct graph_tensor *of = &graph_list_graph(list)->tensor[op->out[result]];
     const struct op_notation *notation = &op->kind->notation;
-    const struct graph_terms *terms = graph_of(list)->terms;
+    const struct graph_terms *terms = graph_list_graph(list)->terms;
     struct graph_phrase what = {.length = 0}, remark = {.length = 0};
     struct sharding const out = graph_list_out(list, op, result);
     graph_phrase_array(&what, list, &out);
@@ -80,7 +75,7 @@ static void result_add(struct graph_list *list, const struct graph_step *step, u
         graph_phrase_add(&remark, "; %llu keys at most",
                          (unsigned long long)terms->sequence.window);
     if (strcmp(graph_list_formula(op), "%") == 0 &&
-        of->format != graph_of(list)->tensor[op->in[0]].format)
+        of->format != graph_list_graph(list)->tensor[op->in[0]].format)
         graph_phrase_add(&remark, "in %s", format_name(of->format));
     again_add(list, step, &remark);
     graph_list_add(list, &out, of->format, &remark, &what);
@@ -90,9 +85,9 @@ static void result_add(struct graph_list *list, const struct graph_step *step, u
  * way again. */
 static bool fused_repeats(const struct graph_list *list, const struct graph_op *fused)
 {
-    bool repeats = graph_remat_repeats(graph_of(list)->terms->policy.remat);
+    bool repeats = graph_remat_repeats(graph_list_graph(list)->terms->policy.remat);
     for (uint8_t i = 0; i < fused->in_count; i++) {
-        uint8_t const maker = graph_of(list)->tensor[fused->in[i]].made_by;
+        uint8_t const maker = graph_list_graph(list)->tensor[fused->in[i]].made_by;
         repeats = repeats && maker != GRAPH_NONE && list->kept->again[maker];
     }
     return repeats;
@@ -103,7 +98,7 @@ static bool fused_repeats(const struct graph_list *list, const struct graph_op *
 static void fused_add(struct graph_list *list, const struct graph_op *op)
 {
     for (uint8_t i = 0; i < op->in_count; i++) {
-        const struct graph_op *fused = graph_fused(graph_of(list), op->in[i]);
+        const struct graph_op *fused = graph_fused(graph_list_graph(list), op->in[i]);
         struct graph_phrase what = {.length = 0}, remark = {.length = 0};
         if (fused == NULL || fused->kind->passes_on) continue;
         struct sharding const out = graph_list_out(list, fused, 0);
@@ -122,7 +117,7 @@ static void fused_add(struct graph_list *list, const struct graph_op *op)
 static void product_add(struct graph_list *list, const struct graph_step *step,
                         const struct graph_product *product)
 {
-    const struct graph *graph = graph_of(list);
+    const struct graph *graph = graph_list_graph(list);
     const struct graph_op *op = &graph->op[step->op];
     const struct graph_terms *terms = graph->terms;
     const struct graph_shard *shard = graph_shard_of(list->sharded, op);
@@ -155,7 +150,7 @@ static void product_add(struct graph_list *list, const struct graph_step *step,
 static void copy_add(struct graph_list *list, const struct graph_step *step,
                      const struct graph_copy *copy)
 {
-    const struct graph *graph = graph_of(list);
+    const struct graph *graph = graph_list_graph(list);
     const struct graph_tensor *out = &graph->tensor[copy->out];
     struct graph_phrase what = {.length = 0}, remark = {.length = 0};
     graph_phrase_array(&what, list, &out->at);
@@ -168,7 +163,7 @@ static void copy_add(struct graph_list *list, const struct graph_step *step,
 
 static void compute_add(struct graph_list *list, const struct graph_step *step)
 {
-    const struct graph_op *op = &graph_of(list)->op[step->op];
+    const struct graph_op *op = &graph_list_graph(list)->op[step->op];
     fused_add(list, op);
     if (op->kind->weights_apart) {
         for (uint8_t i = 0; i < op->as.matmul.product_count; i++)
@@ -178,7 +173,8 @@ static void compute_add(struct graph_list *list, const struct graph_step *step)
         return;
     }
     for (uint8_t i = 0; i < op->out_count; i++)
-        if (graph_of(list)->tensor[op->out[i]].role == GRAPH_ACTIVATION) result_add(list, step, i);
+        if (graph_list_graph(list)->tensor[op->out[i]].role == GRAPH_ACTIVATION)
+            result_add(list, step, i);
 }
 
 /* --- A collective --- */
@@ -186,7 +182,7 @@ static void compute_add(struct graph_list *list, const struct graph_step *step)
 void graph_list_moved(struct graph_list *list, const struct graph_step *step,
                       const struct graph_phrase *remark)
 {
-    const struct graph *graph = graph_of(list);
+    const struct graph *graph = graph_list_graph(list);
     const struct graph_op *op = &graph->op[step->op];
     bool const gradient = !op_is_forward(step->pass) && !step->move.before;
     bool const one = step->move.carries && step->move.of != OP_MOVES_ALL;
@@ -236,7 +232,7 @@ void graph_list_moved(struct graph_list *list, const struct graph_step *step,
 static void tensor_moved(struct graph_list *list, const struct graph_step *step,
                          const struct graph_phrase *remark)
 {
-    const struct graph *graph = graph_of(list);
+    const struct graph *graph = graph_list_graph(list);
     const struct graph_tensor *of = &graph->tensor[step->of];
     const struct graph_shard *shard = graph_shard_of(list->sharded, &graph->op[step->op]);
     bool const gathers = step->move.kind == COLLECTIVE_ALL_GATHER;
@@ -246,16 +242,9 @@ static void tensor_moved(struct graph_list *list, const struct graph_step *step,
     struct sharding const there =
         graph->tensor[graph_value_at(list->sharded, step->of, /* gradient= */ false)].at;
     struct sharding whole = sharding_gathered(&of->at, axes);
-    struct graph_phrase what = {.length = 0};
-    char letters[SHARDING_AXES_MAX + 1];
     if (!gathers) whole.unreduced |= axes;
-    const struct sharding *to = gathers ? &whole : &of->at, *from = gathers ? &there : &whole;
-    graph_phrase_array(&what, list, to);
-    graph_phrase_add(&what, " = %s_%s(", collective_kind_name(step->move.kind),
-                     sharding_axes_text(mesh_of(list), axes, letters));
-    graph_phrase_array(&what, list, from);
-    graph_phrase_add(&what, ")");
-    graph_list_add(list, to, of->format, remark, &what);
+    graph_list_collective(list, gathers ? &there : &whole, gathers ? &whole : &of->at,
+                          collective_kind_name(step->move.kind), axes, of->format, remark->bytes);
     if (gathers && step->pass == OP_FORWARD) list->gathered_at[step->of] = list->line;
 }
 
@@ -272,7 +261,7 @@ static void forward_move_add(struct graph_list *list, const struct graph_step *s
                          "; this could be skipped by sharing with (%u) from the forward pass, but "
                          "%s %s",
                          list->gathered_at[step->of], graph_list_policy(list),
-                         graph_of(list)->terms->policy.remat == GRAPH_REMAT_NONE
+                         graph_list_graph(list)->terms->policy.remat == GRAPH_REMAT_NONE
                              ? "keeps a rank's part alone"
                              : "does not keep it");
     } else {
@@ -295,7 +284,7 @@ void graph_list_step(struct graph_list *list, const struct graph_step *step)
 static bool is_repeated(const struct graph_list *list, const struct graph_step *step,
                         const struct graph_steps *backward)
 {
-    if (!graph_remat_repeats(graph_of(list)->terms->policy.remat)) return false;
+    if (!graph_remat_repeats(graph_list_graph(list)->terms->policy.remat)) return false;
     for (uint32_t i = 0; i < backward->count; i++) {
         const struct graph_step *again = &backward->step[i];
         if (op_is_forward(again->pass) && again->is_compute == step->is_compute &&
@@ -319,7 +308,7 @@ static const struct graph_op *sum_of(const struct graph *graph, uint8_t block)
 /* "X += Out": the next block's norm adds them up, so it is repeated with that one. */
 static void residual_add(struct graph_list *list, uint8_t block, const struct graph_steps *backward)
 {
-    const struct graph *graph = graph_of(list);
+    const struct graph *graph = graph_list_graph(list);
     const struct graph_op *sum = sum_of(graph, block);
     struct graph_phrase what = {.length = 0}, remark = {.length = 0};
     struct sharding x = graph->tensor[graph->stream].at;
@@ -339,7 +328,7 @@ static void residual_add(struct graph_list *list, uint8_t block, const struct gr
 void graph_list_forward(struct graph_list *list, const struct graph_steps *forward,
                         const struct graph_steps *backward)
 {
-    const struct graph *graph = graph_of(list);
+    const struct graph *graph = graph_list_graph(list);
     /* Without norms there is no stream: the block's result is the layer's. */
     bool const streams = graph_maker(graph, graph->stream) != NULL;
     struct sharding const loss = graph_sharding(graph, "Loss[B_ZX]", GRAPH_ACTIVATION);

@@ -9,6 +9,11 @@ struct graph_phrase {
     uint32_t length;
 };
 
+static inline const struct graph *graph_list_graph(const struct graph_list *list)
+{
+    return list->sharded->graph;
+}
+
 void graph_phrase_add(struct graph_phrase *phrase, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* " and " or ", " or whatever `between` is, where something stands before. */
@@ -39,9 +44,9 @@ void graph_list_moved(struct graph_list *list, const struct graph_step *step,
 void graph_list_step(struct graph_list *list, const struct graph_step *step);
 
 /* "dIn = ReduceScatter_Y(dIn {U_Y})": a collective over axes that makes one array of another. */
-void graph_list_reduction(struct graph_list *list, const struct sharding *from,
-                          const struct sharding *to, const char *kind, uint32_t axes,
-                          enum format format, const char *remark);
+void graph_list_collective(struct graph_list *list, const struct sharding *from,
+                           const struct sharding *to, const char *kind, uint32_t axes,
+                           enum format format, const char *remark);
 /* Axes that a weight's gradient is a sum over: of dimensions that its product contracts. */
 uint32_t graph_list_summed(const struct graph_list *list, const struct sharding *left,
                            tensor weight);

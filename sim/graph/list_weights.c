@@ -1,36 +1,22 @@
 /* The lines of weights: their gathers, the sums of their gradients, and the update. */
 #include "sim/graph/list_parts.h"
 
-static const struct graph *graph_of(const struct graph_list *list)
-{
-    return list->sharded->graph;
-}
-
 /* --- Weights that are read --- */
 
 struct sharding graph_list_weight(struct graph_list *list, tensor weight, bool backward)
 {
-    const struct graph_terms *terms = graph_of(list)->terms;
-    const struct graph_tensor *of = &graph_of(list)->tensor[weight];
+    const struct graph_terms *terms = graph_list_graph(list)->terms;
+    const struct graph_tensor *of = &graph_list_graph(list)->tensor[weight];
     uint32_t const axes = sharding_axes(&of->at) & terms->axis_x;
     struct sharding const whole = sharding_gathered(&of->at, axes);
-    struct graph_phrase what = {.length = 0}, remark = {.length = 0};
-    char letters[SHARDING_AXES_MAX + 1];
     bool const travels = !backward || list->weights->gathers_backward;
+    const char *remark = "not on critical path, can do it during previous layer";
     if (axes == 0 || list->weight_there[weight] || !travels) return whole;
+    if (backward || terms->axis_y != 0) remark = "can be done ahead of time";
+    if (backward && graph_remat_repeats(terms->policy.remat))
+        remark = "shared with the repeated forward pass";
     list->weight_there[weight] = true;
-    graph_phrase_array(&what, list, &whole);
-    graph_phrase_add(&what, " = AllGather_%s(",
-                     sharding_axes_text(&graph_of(list)->terms->mesh, axes, letters));
-    graph_phrase_array(&what, list, &of->at);
-    graph_phrase_add(&what, ")");
-    graph_phrase_add(&remark, "%s",
-                     backward && graph_remat_repeats(terms->policy.remat)
-                         ? "shared with the repeated forward pass"
-                     : backward || terms->axis_y != 0
-                         ? "can be done ahead of time"
-                         : "not on critical path, can do it during previous layer");
-    graph_list_add(list, &whole, of->format, &remark, &what);
+    graph_list_collective(list, &of->at, &whole, "AllGather", axes, of->format, remark);
     return whole;
 }
 
@@ -40,7 +26,7 @@ struct sharding graph_list_weight(struct graph_list *list, tensor weight, bool b
  * hold have no letter for these. */
 static struct sharding wanted(const struct graph_list *list, tensor weight)
 {
-    const struct graph_tensor *of = &graph_of(list)->tensor[weight];
+    const struct graph_tensor *of = &graph_list_graph(list)->tensor[weight];
     bool const apart = of->grouped && list->weights->grouped_ranks != 0;
     return apart ? of->at : list->weights->state->tensor[weight].at;
 }
@@ -49,7 +35,7 @@ static struct sharding wanted(const struct graph_list *list, tensor weight)
 uint32_t graph_list_summed(const struct graph_list *list, const struct sharding *left,
                            tensor weight)
 {
-    const struct graph_tensor *of = &graph_of(list)->tensor[weight];
+    const struct graph_tensor *of = &graph_list_graph(list)->tensor[weight];
     struct sharding contracted = {.dimension_count = 0};
     for (uint32_t d = 0; d < left->dimension_count; d++)
         if (!sharding_has(&of->at, left->dimension[d].name))
@@ -59,15 +45,15 @@ uint32_t graph_list_summed(const struct graph_list *list, const struct sharding 
     return axes;
 }
 
-void graph_list_reduction(struct graph_list *list, const struct sharding *from,
-                          const struct sharding *to, const char *kind, uint32_t axes,
-                          enum format format, const char *remark_text)
+void graph_list_collective(struct graph_list *list, const struct sharding *from,
+                           const struct sharding *to, const char *kind, uint32_t axes,
+                           enum format format, const char *remark_text)
 {
     struct graph_phrase what = {.length = 0}, remark = {.length = 0};
     char letters[SHARDING_AXES_MAX + 1];
     graph_phrase_array(&what, list, to);
     graph_phrase_add(&what, " = %s_%s(", kind,
-                     sharding_axes_text(&graph_of(list)->terms->mesh, axes, letters));
+                     sharding_axes_text(&graph_list_graph(list)->terms->mesh, axes, letters));
     graph_phrase_array(&what, list, from);
     graph_phrase_add(&what, ")");
     graph_phrase_add(&remark, "%s", remark_text);
@@ -77,7 +63,7 @@ void graph_list_reduction(struct graph_list *list, const struct sharding *from,
 /* Weights of a block whose gradients lie in parts: "dW_K and dW_V". */
 static void partial_names(const struct graph_list *list, uint8_t block, struct graph_phrase *names)
 {
-    const struct graph *graph = graph_of(list);
+    const struct graph *graph = graph_list_graph(list);
     uint32_t left = 0;
     for (uint32_t way = 0; way < 2; way++)
         for (uint8_t i = graph->block[block].first;
@@ -98,8 +84,8 @@ static void partial_names(const struct graph_list *list, uint8_t block, struct g
 static void parts_add(struct graph_list *list, uint8_t block, tensor weight,
                       struct sharding *gradient)
 {
-    uint32_t const tp = graph_of(list)->terms->axis_y;
-    enum format const format = graph_of(list)->tensor[weight].gradient;
+    uint32_t const tp = graph_list_graph(list)->terms->axis_y;
+    enum format const format = graph_list_graph(list)->tensor[weight].gradient;
     struct graph_phrase remark = {.length = 0}, what = {.length = 0}, names = {.length = 0};
     if (list->backward->parts[weight] == 1 || !list->weights->reduces) return;
     partial_names(list, block, &names);
@@ -107,7 +93,7 @@ static void parts_add(struct graph_list *list, uint8_t block, tensor weight,
     if ((gradient->unreduced & tp) != 0) {
         struct sharding to = *gradient;
         to.unreduced &= ~tp;
-        graph_list_reduction(list, gradient, &to, "AllReduce", tp, format, remark.bytes);
+        graph_list_collective(list, gradient, &to, "AllReduce", tp, format, remark.bytes);
         *gradient = to;
         return;
     }
@@ -120,23 +106,23 @@ static void parts_add(struct graph_list *list, uint8_t block, tensor weight,
 static void reductions_add(struct graph_list *list, tensor weight, struct sharding gradient)
 {
     static const char remark[] = "not on critical path, can be done async";
-    const struct graph_tensor *of = &graph_of(list)->tensor[weight];
+    const struct graph_tensor *of = &graph_list_graph(list)->tensor[weight];
     const struct graph_list_weights *weights = list->weights;
     struct sharding const state = wanted(list, weight);
-    uint32_t const due = gradient.unreduced & ~graph_of(list)->terms->axis_y;
+    uint32_t const due = gradient.unreduced & ~graph_list_graph(list)->terms->axis_y;
     uint32_t const scatter = due & sharding_axes(&state);
     struct sharding to = graph_list_gradient(&state);
     struct graph_phrase what = {.length = 0}, why = {.length = 0};
     if (!weights->reduces) return;
     to.unreduced = gradient.unreduced & ~scatter;
     if (scatter != 0) {
-        graph_list_reduction(list, &gradient, &to, "ReduceScatter", scatter, of->gradient, remark);
+        graph_list_collective(list, &gradient, &to, "ReduceScatter", scatter, of->gradient, remark);
         gradient = to;
     }
     to.unreduced &= ~due;
     if ((due & ~scatter) != 0)
-        graph_list_reduction(list, &gradient, &to, "AllReduce", due & ~scatter, of->gradient,
-                             remark);
+        graph_list_collective(list, &gradient, &to, "AllReduce", due & ~scatter, of->gradient,
+                              remark);
     if (!of->grouped || weights->grouped_ranks < 2) return;
     graph_phrase_add(&why, "%s", remark);
     graph_phrase_add(&what, "%s = %s(%s) over the %u ranks that hold the same experts", to.name,
@@ -155,7 +141,7 @@ void graph_list_reduce(struct graph_list *list, uint8_t block, tensor weight,
 /* "dW_out[F_Y, D_X], dW_in[D_X, F_Y]", as the pass has to compute them, from the last block on. */
 void graph_list_goals(struct graph_list *list)
 {
-    const struct graph *graph = graph_of(list);
+    const struct graph *graph = graph_list_graph(list);
     for (uint8_t block = graph->block_count; block-- > 0;) {
         const struct graph_span *span = &graph->block[block];
         struct graph_phrase goals = {.length = 0};
@@ -176,14 +162,14 @@ void graph_list_goals(struct graph_list *list)
 static void updated_add(struct graph_list *list, tensor weight)
 {
     static const char remark[] = "after the update of this rank's part";
-    const struct graph_tensor *of = &graph_of(list)->tensor[weight];
+    const struct graph_tensor *of = &graph_list_graph(list)->tensor[weight];
     uint32_t const ranks = list->weights->grouped_ranks;
     struct sharding const from = wanted(list, weight);
-    uint32_t const axes = sharding_axes(&from) & graph_of(list)->terms->axis_x;
+    uint32_t const axes = sharding_axes(&from) & graph_list_graph(list)->terms->axis_x;
     struct sharding const to = sharding_gathered(&from, axes);
     struct graph_phrase what = {.length = 0}, why = {.length = 0};
     if (!of->grouped || ranks == 0) {
-        graph_list_reduction(list, &from, &to, "AllGather", axes, of->format, remark);
+        graph_list_collective(list, &from, &to, "AllGather", axes, of->format, remark);
     } else if (ranks > 1) {
         graph_phrase_array(&what, list, &of->at);
         graph_phrase_add(&what, " = AllGather(%s) over the %u ranks that hold the same experts",
@@ -195,7 +181,7 @@ static void updated_add(struct graph_list *list, tensor weight)
 
 void graph_list_update(struct graph_list *list)
 {
-    const struct graph *graph = graph_of(list);
+    const struct graph *graph = graph_list_graph(list);
     list->line = 0;
     for (uint8_t block = graph->block_count; block-- > 0;) {
         const struct graph_span *span = &graph->block[block];

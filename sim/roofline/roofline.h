@@ -18,7 +18,7 @@
 
 struct algorithm; /* sim/collective/algorithm.h */
 
-enum { ROOFLINE_GROUPS_MAX = MESH_ROLE_COUNT + 3, ROOFLINE_BESIDE_MAX = 20 };
+enum { ROOFLINE_GROUPS_MAX = MESH_ROLE_COUNT + 3 };
 
 /* Whose collectives a group's are: of a mesh axis, by enum mesh_role, or of arrays that have ranks
  * of their own. */
@@ -48,7 +48,7 @@ struct roofline_group {
 /* A tp collective of the layers and the matmuls that can run during it: it is hidden if they are
  * wide enough, whatever the batch. */
 struct roofline_beside {
-    char name[WORKLOAD_BESIDE_BYTES]; /* "mlp.Out" */
+    char name[GRAPH_OVERLAP_NAME_BYTES]; /* "mlp.Out" */
     enum collective_kind kind;
     uint64_t count; /* In the step, of all ranks of a pipeline together. */
     double bytes;   /* V of one. */
@@ -137,7 +137,7 @@ struct roofline {
 
     struct roofline_group group[ROOFLINE_GROUPS_MAX]; /* Those that communicate. */
     uint32_t group_count;
-    struct roofline_beside beside[ROOFLINE_BESIDE_MAX]; /* Of a layer, in its order. */
+    struct roofline_beside beside[GRAPH_OVERLAPS_MAX]; /* Of layers, in their order. */
     uint32_t beside_count;
     struct roofline_rules rules;
     struct workload_counts counts;

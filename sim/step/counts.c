@@ -78,16 +78,6 @@ static void exchange_add(const struct local *local, uint64_t count, double bytes
         exchange->crossing_bytes[d] += (double)experts->crossing[d] * row_bytes;
 }
 
-/* V of what a layer with experts moves over tp, forward. */
-static void rows_set(const struct graph_move_sum *sum, struct workload_counts *counts)
-{
-    double const bytes = (double)sum->bytes;
-    if (sum->pass != OP_FORWARD) return;
-    if (sum->collective == COLLECTIVE_ALL_REDUCE) counts->tp_logits_bytes = bytes;
-    if (sum->kind == &op_kind_exchange) counts->tp_rows_bytes = bytes;
-    if (sum->kind == &op_kind_sort) counts->tp_outputs_bytes = bytes;
-}
-
 static void move_add(const struct part *part, const struct graph_move_sum *sum,
                      struct workload_counts *counts)
 {
@@ -100,7 +90,6 @@ static void move_add(const struct part *part, const struct graph_move_sum *sum,
     case OP_AXIS_TP:
         traffic_add(&counts->role[MESH_TP], sum->collective, count, bytes);
         counts->tp_critical_count += count;
-        rows_set(sum, counts);
         break;
     case OP_AXIS_EP:
         exchange_add(local, count, bytes, &counts->role[MESH_EP]);
@@ -112,6 +101,22 @@ static void move_add(const struct part *part, const struct graph_move_sum *sum,
     case OP_AXIS_HOLDERS:
         traffic_add(&counts->kv, sum->collective, count, bytes);
         break;
+    }
+}
+
+static void overlaps_add(const struct part *part, const struct graph_derived *derived,
+                         struct workload_counts *counts)
+{
+    uint64_t const layers = part->count * part->local->plan->accumulate;
+    struct graph_overlaps overlaps;
+    graph_overlaps(&derived->sharded, &derived->backward, &derived->kept, &overlaps);
+    for (uint32_t i = 0; i < overlaps.count; i++)
+        graph_overlap_add(&counts->tp_overlaps, &overlaps.of[i], layers);
+    counts->tp_forward_moves = 0;
+    for (uint32_t i = 0; i < part->graph.move_count; i++) {
+        const struct graph_move_sum *sum = &part->graph.move[i];
+        if (sum->pass == OP_FORWARD && sum->axis == OP_AXIS_TP)
+            counts->tp_forward_moves += (uint32_t)sum->count;
     }
 }
 
@@ -130,7 +135,7 @@ static void part_add(const struct local *local, const struct graph_terms *terms,
         compute_add(&part, &part.graph.compute[i], counts);
     for (uint32_t i = 0; i < part.graph.move_count; i++)
         move_add(&part, &part.graph.move[i], counts);
-    if (which == BLOCK_LAYER) counts_beside(&derived, count * local->plan->accumulate, counts);
+    if (which == BLOCK_LAYER) overlaps_add(&part, &derived, counts);
     /* The model's end has its backward pass at once: what that reads lies in buffers. */
     if (!derived.graph.begins_backward)
         counts->activation_bytes +=
@@ -195,7 +200,6 @@ static void useful_count(const struct local *local, struct workload_counts *coun
     if (sparse == 0) return;
     double const all = (double)(local->rows * model->top_k * experts->ranks);
     double const each = (double)(local->width * experts->columns * plan->model.matrices);
-    counts->experts_width = (double)experts->kept / (double)local->rows * (double)model->width;
     counts->rows_assigned = sparse * tokens * (double)model->top_k;
     counts->rows_dropped = counts->rows_assigned * (double)experts->dropped / all;
     counts->parameter_flop -= 6 * counts->rows_dropped * each * local->tp;

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "sim/collective/group.h"
+#include "sim/graph/overlap.h"
 #include "sim/machine/machine.h"
 #include "sim/mesh/mesh.h"
 #include "sim/step/padding.h"
@@ -35,17 +36,6 @@ struct workload_traffic {
     uint64_t all_to_all_count;
     uint64_t permute_count;
     const char *algorithm; /* Of gathers and scatters, whatever the plan says; NULL: as it says. */
-};
-
-enum { WORKLOAD_BESIDE_MAX = 16, WORKLOAD_BESIDE_BYTES = 64 };
-
-/* A collective over tp of layers, and the products that may run chunk by chunk with it. */
-struct workload_beside {
-    char name[WORKLOAD_BESIDE_BYTES]; /* "mlp.Out" */
-    enum collective_kind kind;
-    uint64_t count; /* In a step, of all ranks of a pipeline together. */
-    double bytes;   /* V of one. */
-    double flop;    /* On one chip. */
 };
 
 struct workload_counts {
@@ -88,15 +78,9 @@ struct workload_counts {
     struct workload_traffic sequence; /* Ranks that share a sequence. */
     uint64_t tp_critical_count;       /* tp collectives that the compute stream waits for. */
 
-    struct workload_beside beside[WORKLOAD_BESIDE_MAX]; /* Not of experts. */
-    uint32_t beside_count;
+    /* Those of layers, and what runs beside them: in a step, of all ranks of a pipeline. */
+    struct graph_overlaps tp_overlaps;
     uint32_t tp_forward_moves; /* Collectives over tp of a layer's forward pass. */
-
-    /* V of the tp collectives of a layer with experts; 0: the layer has none of that kind. */
-    double tp_rows_bytes;    /* Tokens on their way to experts, gathered; */
-    double tp_outputs_bytes; /* and on their way back, reduced. */
-    double tp_logits_bytes;  /* The router's sums. */
-    double experts_width;    /* F of all experts that one token meets, without shared ones. */
 
     /* Messages between two neighbours of a pipeline, a step, one way: [B_X, D_Y] each, at the pair
      * that has most. Not those of one model's copies, of a tied matrix, and of modules that lie

@@ -5,13 +5,9 @@
 #ifndef SIM_STEP_COUNTS_PARTS_H
 #define SIM_STEP_COUNTS_PARTS_H
 
-#include "sim/graph/derive.h"
 #include "sim/step/counts.h"
 #include "sim/step/local.h"
 
-/* Collectives over tp of layers like one, and products beside them. */
-void counts_beside(const struct graph_derived *layer, uint64_t times,
-                   struct workload_counts *counts);
 /* Gathers and reductions of weights, and the update. */
 void counts_weights(const struct local *local, struct workload_counts *counts);
 /* Memory of a chip that has the whole model, after what its layers save. */

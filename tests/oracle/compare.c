@@ -13,18 +13,17 @@ static const struct {
     const char *name;
     size_t offset;
 } fields[] = {
-    FIELD(matmul_flop),           FIELD(padded_flop),      FIELD(linear_flop),
-    FIELD(padded_linear_flop),    FIELD(vector_flop),      FIELD(hbm_bytes),
-    FIELD(compute_count),         FIELD(matmul_useful),    FIELD(matmul_flash),
-    FIELD(matmul_waiting),        FIELD(matmul_padding),   FIELD(kv_heads_held),
-    FIELD(kv_heads_padded),       FIELD(matmul_uneven),    FIELD(rows_dropped),
-    FIELD(rows_assigned),         FIELD(parameter_flop),   FIELD(useful_attention_flop),
-    FIELD(tp_rows_bytes),         FIELD(tp_outputs_bytes), FIELD(tp_logits_bytes),
-    FIELD(experts_width),         FIELD(stage_bytes),      FIELD(stage_sent_bytes),
-    FIELD(stage_way_count),       FIELD(stage_way_bytes),  FIELD(host_moment_bytes),
-    FIELD(host_activation_bytes), FIELD(parameter_bytes),  FIELD(optimizer_bytes),
-    FIELD(gradient_bytes),        FIELD(activation_bytes), FIELD(master_bytes),
-    FIELD(fixed_bytes),           FIELD(gathered_bytes),
+    FIELD(matmul_flop),        FIELD(padded_flop),       FIELD(linear_flop),
+    FIELD(padded_linear_flop), FIELD(vector_flop),       FIELD(hbm_bytes),
+    FIELD(compute_count),      FIELD(matmul_useful),     FIELD(matmul_flash),
+    FIELD(matmul_waiting),     FIELD(matmul_padding),    FIELD(kv_heads_held),
+    FIELD(kv_heads_padded),    FIELD(matmul_uneven),     FIELD(rows_dropped),
+    FIELD(rows_assigned),      FIELD(parameter_flop),    FIELD(useful_attention_flop),
+    FIELD(stage_bytes),        FIELD(stage_sent_bytes),  FIELD(stage_way_count),
+    FIELD(stage_way_bytes),    FIELD(host_moment_bytes), FIELD(host_activation_bytes),
+    FIELD(parameter_bytes),    FIELD(optimizer_bytes),   FIELD(gradient_bytes),
+    FIELD(activation_bytes),   FIELD(master_bytes),      FIELD(fixed_bytes),
+    FIELD(gathered_bytes),
 };
 
 static bool differ(double counted, double oracle, double of)

@@ -185,11 +185,7 @@ static void count_traffic(const struct letters *x, const struct expert_letters *
         for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++)
             exchange->crossing_bytes[d] = (double)experts->crossing[d] * bytes;
     }
-    counts->experts_width = e->assigned / x->rows * (double)local->plan->model.experts.width;
     if (local->tp == 1) return;
-    counts->tp_rows_bytes = e->arrivals * x->d;
-    counts->tp_outputs_bytes = e->arrivals * x->a;
-    counts->tp_logits_bytes = e->sums * 4 * e->logits;
     struct workload_traffic *tp = &counts->role[MESH_TP];
     uint64_t const shared = e->shared > 0, times = 1 + block;
     /* In alone. */

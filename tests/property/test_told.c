@@ -256,8 +256,10 @@ static void roofline_is_the_program(const struct play *play, const char *text)
                      " in the program, %.9g bytes together\nin %s",
                      collective_kind_name(beside->kind), beside->name, beside->count, beside->bytes,
                      done.count, done.bytes, text);
-        /* The router and the sort need all of a gather; shared experts run while rows travel. */
+        /* Sorts and sums need all of a gather; shared experts run while rows travel, or their
+         * gradients, as does what is repeated; and the parts of the router while its input does. */
         if (strncmp(beside->name, "moe.", 4) == 0 && strcmp(beside->name, "moe.rows") != 0 &&
+            strcmp(beside->name, "moe.In") != 0 && strcmp(beside->name, "moe.dOutputs") != 0 &&
             (beside->width != 0 || beside->math_s != 0))
             fail_msg("%s is beside a matmul of %.9g columns\nin %s", beside->name, beside->width,
                      text);

@@ -117,10 +117,32 @@ static void formulas_count_what_programs_execute(void **unused)
     assert_true(padded > taken / 4);
 }
 
+/* 40 heads over 16 ranks are 48 that are multiplied: Q, K and V have 48 · 128 columns each, of
+ * which a rank has a part, for 16,384 tokens. */
+static void padded_heads_run_beside_tp(void **unused)
+{
+    static struct workload_counts counts;
+    struct workload_case made;
+    (void)unused;
+    assert_int_equal(case_build(&made, &case_llama_70b, "16x16x16", NULL, "x y", "z"), STATUS_OK);
+    made.plan.model.width = 5120;
+    made.plan.model.heads = made.plan.model.kv_heads = 40;
+    made.plan.batch_tokens = 4194304;
+    workload_count(&made.plan, &made.machine, &made.mesh, &counts);
+    const struct graph_overlap *overlap = counts.tp_overlaps.of;
+    double const column_flop = 2.0 * 16384 * 5120 / 16, columns = 48 * 128;
+    assert_string_equal(overlap[0].name, "attention.In");
+    case_near(overlap[0].flop / (double)overlap[0].count, 3 * columns * column_flop, 1e-12);
+    assert_string_equal(overlap[1].name, "attention.Out");
+    case_near(overlap[1].flop / (double)overlap[1].count, columns * column_flop, 1e-12);
+    case_free(&made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(formulas_count_what_programs_execute),
+        cmocka_unit_test(padded_heads_run_beside_tp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,162 @@
+#include "sim/graph/overlap.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/graph/block.h"
+#include "sim/graph/op.h"
+
+/* --- Steps of a pass --- */
+
+static bool has_value(const struct graph_value *values, uint8_t count, struct graph_value value)
+{
+    for (uint8_t i = 0; i < count; i++)
+        if (values[i].of == value.of && values[i].gradient == value.gradient &&
+            values[i].full == value.full)
+            return true;
+    return false;
+}
+
+/* Whether one step reads what another writes. */
+static bool reads(const struct graph_step *reader, const struct graph_step *writer)
+{
+    for (uint8_t i = 0; i < writer->written_count; i++)
+        if (has_value(reader->read, reader->read_count, writer->written[i])) return true;
+    return false;
+}
+
+static double flop_of(const struct graph *graph, const struct graph_step *step)
+{
+    bool const product = step->is_compute && graph->op[step->op].kind->weights_apart;
+    return product ? (double)work_matmul_flop(&step->work) : 0;
+}
+
+static bool is_over_tp(const struct graph_step *step)
+{
+    return !step->is_compute && step->move.axis == OP_AXIS_TP;
+}
+
+/* The first step behind a collective that waits for it. */
+static uint32_t reader_of(const struct graph_steps *steps, uint32_t at)
+{
+    uint32_t reader = at + 1;
+    while (reader < steps->count && !reads(&steps->step[reader], &steps->step[at])) reader++;
+    return reader;
+}
+
+/* Chunk by chunk: products that give what is reduced; that read what is gathered, forward or in the
+ * backward pass, as the first of them. */
+static double coupled_flop(const struct graph *graph, const struct graph_steps *steps, uint32_t at)
+{
+    const struct graph_step *move = &steps->step[at];
+    uint32_t const reader = reader_of(steps, at);
+    double flop = 0;
+    if (move->move.kind == COLLECTIVE_REDUCE_SCATTER) {
+        for (uint32_t i = 0; i < at; i++)
+            if (reads(move, &steps->step[i])) flop += flop_of(graph, &steps->step[i]);
+        return flop;
+    }
+    for (uint32_t i = reader; i < steps->count; i++) {
+        const struct graph_step *step = &steps->step[i];
+        bool const alike = op_is_forward(step->pass) == op_is_forward(steps->step[reader].pass);
+        if (alike && reads(step, move)) flop += flop_of(graph, step);
+    }
+    return flop;
+}
+
+/* The compute whose result a collective moves, be it by way of others; `at`: it was there before.
+ */
+static uint32_t maker_of(const struct graph_steps *steps, uint32_t at)
+{
+    for (uint32_t i = at; i-- > 0;)
+        if (reads(&steps->step[at], &steps->step[i]))
+            return steps->step[i].is_compute ? i : maker_of(steps, i);
+    return at;
+}
+
+/* From behind the compute that gives the operand, and from the first step that waited for an
+ * earlier collective of the kind; to the first step that waits for this one, or for a later one. */
+static double between_flop(const struct graph *graph, const struct graph_steps *steps, uint32_t at)
+{
+    uint32_t first = maker_of(steps, at) + 1, end = reader_of(steps, at);
+    double flop = 0;
+    for (uint32_t i = 0; i < steps->count; i++) {
+        const struct graph_step *other = &steps->step[i];
+        if (!is_over_tp(other) || other->move.kind != steps->step[at].move.kind) continue;
+        uint32_t const reader = reader_of(steps, i);
+        if (i < at && reader < at && reader > first) first = reader;
+        if (i > at && reader < end) end = reader;
+    }
+    for (uint32_t i = first; i < end; i++) flop += flop_of(graph, &steps->step[i]);
+    return flop;
+}
+
+/* --- Rows --- */
+
+/* "attention.dIn"; "shared.Out" of a part of a block that has a name of its own. */
+static void name_set(const struct graph *graph, const struct graph_step *step,
+                     struct graph_overlap *overlap)
+{
+    const struct graph_op *op = &graph->op[step->op];
+    const struct graph_tensor *of = &graph->tensor[step->of];
+    const char *dot = strchr(op->name, '.');
+    const char *prefix = dot != NULL ? op->name : graph->block[op->block].block->prefix;
+    int const length = (int)(dot != NULL ? dot + 1 - op->name : (ptrdiff_t)strlen(prefix));
+    const char *name = of->moved_as != NULL ? of->moved_as : of->at.name;
+    bool const small = name[0] >= 'a' && name[0] <= 'z';
+    if (!overlap->gradient)
+        (void)snprintf(overlap->name, sizeof overlap->name, "%.*s%s", length, prefix, name);
+    else
+        (void)snprintf(overlap->name, sizeof overlap->name, "%.*sd%c%s", length, prefix,
+                       small ? name[0] - 'a' + 'A' : name[0], name + 1);
+}
+
+void graph_overlap_add(struct graph_overlaps *overlaps, const struct graph_overlap *overlap,
+                       uint64_t times)
+{
+    uint32_t at = 0;
+    for (; at < overlaps->count; at++) {
+        const struct graph_overlap *of = &overlaps->of[at];
+        if (of->block == overlap->block && of->of == overlap->of && of->kind == overlap->kind &&
+            of->gradient == overlap->gradient && of->bytes == overlap->bytes)
+            break;
+    }
+    SIM_ASSERT(at < GRAPH_OVERLAPS_MAX);
+    struct graph_overlap *of = &overlaps->of[at];
+    if (at == overlaps->count) {
+        overlaps->count++;
+        *of = *overlap;
+        of->count = 0;
+        of->flop = 0;
+    }
+    of->count += times * overlap->count;
+    of->flop += (double)times * overlap->flop;
+}
+
+void graph_overlaps(const struct graph_sharded *sharded, const struct graph_backward *backward,
+                    const struct graph_kept *kept, struct graph_overlaps *ret_overlaps)
+{
+    const struct graph *graph = sharded->graph;
+    struct graph_steps steps[2];
+    ret_overlaps->count = 0;
+    for (uint32_t way = 0; way < 2; way++)
+        graph_steps(sharded, backward, kept, (struct graph_request){.backward = way == 1},
+                    &steps[way]);
+    for (uint8_t block = 0; block < graph->block_count; block++)
+        for (uint32_t way = 0; way < 2; way++)
+            for (uint32_t i = 0; i < steps[way].count; i++) {
+                const struct graph_step *step = &steps[way].step[i];
+                bool const couples = graph->block[block].block->couples;
+                if (!is_over_tp(step) || graph->op[step->op].block != block) continue;
+                struct graph_overlap overlap = {
+                    .block = graph->block[block].block,
+                    .of = step->of,
+                    .gradient = !op_is_forward(step->pass),
+                    .kind = step->move.kind,
+                    .count = 1,
+                    .bytes = step->move.bytes,
+                    .flop = (couples ? coupled_flop : between_flop)(graph, &steps[way], i)};
+                name_set(graph, step, &overlap);
+                graph_overlap_add(ret_overlaps, &overlap, 1);
+            }
+}

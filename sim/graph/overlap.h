@@ -1,0 +1,37 @@
+/*
+ * overlap.h: which products of a layer run beside its collectives over tp, by what its steps read
+ * and write. It knows no streams: of a block whose products couple, chunk by chunk, those that read
+ * what is gathered, or give what is reduced; of another block those that stand between.
+ */
+#ifndef SIM_GRAPH_OVERLAP_H
+#define SIM_GRAPH_OVERLAP_H
+
+#include "sim/graph/steps.h"
+
+enum { GRAPH_OVERLAPS_MAX = 32, GRAPH_OVERLAP_NAME_BYTES = 48 };
+
+/* Collectives of one array, in all passes. */
+struct graph_overlap {
+    char name[GRAPH_OVERLAP_NAME_BYTES]; /* "attention.In" */
+    const struct block *block;
+    tensor of;
+    bool gradient; /* Of that tensor. */
+    enum collective_kind kind;
+    uint64_t count;
+    uint64_t bytes; /* Of one. */
+    double flop;    /* Of matmuls beside all of them. */
+};
+
+struct graph_overlaps {
+    struct graph_overlap of[GRAPH_OVERLAPS_MAX]; /* By block; forward, then backward. */
+    uint32_t count;
+};
+
+void graph_overlaps(const struct graph_sharded *sharded, const struct graph_backward *backward,
+                    const struct graph_kept *kept, struct graph_overlaps *ret_overlaps);
+
+/* Adds one `times` over, to that of the same array or behind all others. */
+void graph_overlap_add(struct graph_overlaps *overlaps, const struct graph_overlap *overlap,
+                       uint64_t times);
+
+#endif

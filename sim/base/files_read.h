@@ -15,7 +15,7 @@
  * Errors: STATUS_NO_MEMORY; the place is `path`. */
 enum status files_read_add(int file, const char *path, struct error *reterr);
 
-/* Whether it is one of them, by whatever name. */
+/* Whether the process has read the file, by whatever name. */
 bool files_read_has(const struct stat *status);
 
 #endif

@@ -10,10 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The place of a name among `names`, which NULL ends; of none of them, and of NULL, their number.
- */
+/* The place of a name among `names`, which NULL ends. Their number, if the name is NULL or not
+ * among them. */
 uint32_t name_find(const char *name, const char *const *names);
-/* The same, whatever the case of the letters. */
+/* As name_find(), whatever the case of the letters. */
 uint32_t name_find_any_case(const char *name, const char *const *names);
 /* Whether two names that were read or made are the same; NULL is like NULL alone. */
 bool name_same(const char *name, const char *other);

@@ -22,11 +22,11 @@ struct work_matmul {
 
 struct work {
     struct work_matmul matmul[WORK_MATMULS_MAX];
-    uint64_t masked_rows; /* Multiplied besides the rows of each of them, for nothing: what a mask
-                             hides of the tiles that it cuts. They are padding. */
+    uint64_t masked_rows; /* Padding rows of each matmul: the part of a mask's cut tiles that the
+                             mask hides. */
     uint32_t matmul_count;
     enum format math_format;  /* Decides the MXU's rate. */
-    uint64_t vector_flop;     /* On the VPU, besides the MXU's. */
+    uint64_t vector_flop;     /* FLOP of the VPU. */
     uint64_t hbm_read_bytes;  /* Through HBM -> VMEM. */
     uint64_t hbm_write_bytes; /* VMEM -> HBM. */
     uint64_t vmem_read_bytes; /* Operands that already lie in VMEM: they pay its rate, not HBM's. */
@@ -42,7 +42,8 @@ struct work_edges {
 };
 enum { WORK_EDGE_ROWS = 8 };
 
-/* The same with padded shapes, and rows that a mask hides. The most of 64 bits where it is more. */
+/* FLOP of the MXU with padded shapes and the rows that a mask hides. The most of 64 bits where it
+ * is more. */
 uint64_t work_padded_flop(const struct work *work, struct work_edges edges);
 
 #endif

@@ -26,7 +26,7 @@ struct choose_question {
     bool protocols;              /* NCCL's compete, and only algorithms that NCCL has, if it has
                                     any for the kind; else no protocol is used. */
     enum protocol protocol;      /* Where they compete: only this one; PROTOCOL_NONE: all. */
-    const struct tuner *tuner;   /* Or NULL. */
+    const struct tuner *tuner;   /* May be NULL. */
     uint64_t size_bytes;         /* As nccl-tests means it: what the tuner asks for. */
     struct rehearsals *known;    /* Of the machine, from size to size (rehearse.h); or NULL. */
 };

@@ -42,7 +42,7 @@ struct rehearsals {
         uint8_t dimension;
         uint8_t at_root, off_root; /* Where single links are overridden. */
         bool flat;
-        bool played; /* Else there is too much to play. */
+        bool played; /* False: there is too much to play. */
         struct rehearsal rehearsal;
     } entry[REHEARSALS_MAX];
     uint32_t count;

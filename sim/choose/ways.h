@@ -29,7 +29,7 @@ struct ways {
     uint32_t chip_count;
     struct ways_place *at; /* [chip] */
     uint32_t link_count;
-    uint32_t tier_first[LEVELS_MAX][LEVEL_TIERS_MAX]; /* Links: those up, then those down. */
+    uint32_t tier_first[LEVELS_MAX][LEVEL_TIERS_MAX]; /* Links up, then links down. */
     uint32_t tier_links[LEVELS_MAX][LEVEL_TIERS_MAX]; /* One way. */
     uint32_t longest;                                 /* Links of any way. */
     bool twisted; /* Messages over several axes use links around twisted ones. */
@@ -38,8 +38,8 @@ struct ways {
 struct way_link {
     uint32_t link;
     double bytes_per_s;
-    double latency_s; /* To the next link, or to the end; that of the first has what a message
-                         has besides its links. */
+    double latency_s; /* To the next link, or to the end. The first link's includes the overhead of
+                         a message. */
 };
 
 /* False where there are more chips than `chips_max`. */

@@ -34,7 +34,7 @@ struct choice {
     /* Rooted kinds: dimension by dimension, `once` from or to the root, and for Broadcast and
      * Reduce `gather` what brings together or scatters within boxes that the root is not in. */
     bool by_axis;
-    bool named; /* And a name was given for each level. */
+    bool named; /* A name was given for each level. */
     /* Over all dimensions: a scatter before `once` gathers (Broadcast), a gather after `once` has
      * scattered sums (Reduce); or NULL. */
     const struct primitive *rooted;
@@ -61,7 +61,8 @@ bool choice_find(const struct plan_request *request, const char *name, struct ch
 /* choice_names.c: "auto, line, ring": the names without "+" that can run on the group. */
 void choice_list(const struct plan_request *request, char *ret_text, size_t size);
 
-/* Refuses an algorithm that cannot run on the group, with the reason and those that can. */
+/* Refuses an algorithm that cannot run on the group, with the reason and the algorithms that can.
+ */
 enum status choice_make(const struct plan_request *request, const char *where,
                         struct choice *ret_choice, struct error *reterr);
 

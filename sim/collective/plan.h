@@ -63,7 +63,7 @@ struct plan_item {
     bool cyclic;   /* Flat: its primitive translates, but not digit by digit: peers are displaced
                       with carries. */
     uint32_t size; /* Positions: of the dimension, or of all of them where it is flat. */
-    uint64_t unit_bytes; /* Half a chunk; where pieces are cut, of one node's part of it. */
+    uint64_t unit_bytes; /* Half a chunk; where pieces are cut, half a node's part of a chunk. */
     uint32_t piece_count;
     /* Pieces may be cut into portions (portions.h), which follow one another as pieces do; portion
      * k carries what belongs to nodes portion_end[k-1] to portion_end[k] - 1 of a dimension, and
@@ -102,7 +102,7 @@ struct plan_protocol {
     const char *name;                   /* "LL", "LL128", "Simple"; NULL: none. */
     int64_t begin_ps;                   /* Before the first message of the collective. */
     int64_t message_ps[1 + LEVELS_MAX]; /* Each message, by the way it goes: the grid, level 0... */
-    uint32_t wire_ppm; /* Bytes on the wire for a million of payload; 0: as many. */
+    uint32_t wire_ppm; /* Bytes on the wire for a million of payload; 0: a million. */
 };
 
 /* A ragged AllToAll: each token goes to top_k of the experts, which lie evenly on the ranks
@@ -228,7 +228,7 @@ struct plan_algorithms {
  * several levels, "A+B" can be asked for too: a name a level, the innermost first. */
 struct plan_algorithms plan_algorithms(const struct plan_request *request);
 
-/* All that mean something for a kind on some group, besides "A+B". */
+/* All names but "A+B" that mean something for a kind on some group. */
 struct plan_algorithms plan_algorithm_names(enum collective_kind kind);
 
 /* An algorithm that cannot run on this group is refused with the reason; `where` is its place. */

@@ -76,10 +76,10 @@ struct ragged_load {
     uint64_t received_least_bytes, received_most_bytes;
 };
 
-/* Of a plan that has plan.ragged_units: what ranks have for each other, */
+/* What ranks of a plan with plan.ragged_units have for each other. */
 struct ragged_load ragged_load(const struct plan *plan);
 
-/* and what they send each other in one of its items. */
+/* What ranks send each other in one item of the plan. */
 struct ragged_load ragged_item_load(const struct plan *plan, const struct plan_item *item);
 
 /* Bytes that all ranks send between units of the outermost dimension: over the network. */

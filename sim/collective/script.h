@@ -32,7 +32,7 @@ struct script_step;
 
 enum { SCRIPT_LANES_MAX = PLAN_LANES_MAX };
 
-/* What a message waits for, besides the one before it in its lane. */
+/* What a message waits for, in addition to the previous message of its lane. */
 struct script_wait {
     uint8_t lane;
     bool left;      /* Messages of the lane have left this GPU; else: arrived at it. */

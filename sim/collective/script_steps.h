@@ -64,7 +64,7 @@ struct script_step {
     uint8_t type;     /* enum script_type */
     uint8_t from, to; /* enum script_buffer */
     bool tells;       /* Others may wait for it. */
-    uint32_t source;  /* Chunks of those buffers, where the type uses them. */
+    uint32_t source;  /* Chunks of the two buffers, where the type uses them. */
     uint32_t destination;
     uint32_t count;
     uint32_t block;

@@ -82,8 +82,8 @@ uint32_t fold_along(const struct fold *fold, uint32_t axis, uint32_t at);
 /* The lowest coordinate that a replayed place stands for. */
 uint32_t fold_lowest(const struct fold *fold, uint32_t axis, uint32_t replayed);
 
-/* Coordinates of a replayed chip, which are those of the machine's chip it stands for (the one
- * with the lowest coordinates). */
+/* Coordinates of a replayed chip: the coordinates of the machine's chip that it stands for, the
+ * lowest ones. */
 void fold_coordinates(const struct fold *fold, uint32_t replayed,
                       uint32_t ret_at[MACHINE_AXES_MAX]);
 

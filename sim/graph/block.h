@@ -27,8 +27,9 @@ struct block {
     const char *prefix; /* Of its ops' names: "attention." */
     const char *source;
     enum block_place place;
-    const char *bucket;        /* Of a layer's block: what its weights are called together; */
-    const char *bucket_shared; /* with shared experts among them. NULL: no other name. */
+    const char *bucket; /* What the weights of a layer's block are called together. */
+    const char
+        *bucket_shared; /* The name where shared experts are among the weights. NULL: `bucket`. */
     bool couples; /* Its products may run chunk by chunk with the collectives over tp that bring
                      their operands and take their results. */
     /* NULL: to layers of models that name it. */

@@ -17,9 +17,9 @@ struct graph_compute_sum {
     const struct op_kind *kind;
     enum format format;
     uint64_t count;
-    uint64_t flop;          /* Of matmuls, executed; */
-    units_wide padded_flop; /* with shapes padded; */
-    uint64_t useful_flop;   /* and neither repeated nor duplicated. */
+    uint64_t flop;          /* FLOP of matmuls that are executed. */
+    units_wide padded_flop; /* FLOP of matmuls with padded shapes. */
+    uint64_t useful_flop;   /* FLOP of matmuls that are neither repeated nor duplicated. */
     struct op_spare spare;
     uint64_t vector_flop;
     uint64_t hbm_bytes;
@@ -39,8 +39,8 @@ struct graph_count {
     struct graph_compute_sum compute[GRAPH_SUMS_MAX];
     struct graph_move_sum move[GRAPH_SUMS_MAX]; /* Sums of gradients in parts are among them. */
     uint32_t compute_count, move_count;
-    uint64_t kept_bytes;      /* From the forward to the backward pass; */
-    uint64_t framework_bytes; /* of frameworks on top of it. */
+    uint64_t kept_bytes;      /* Kept from the forward to the backward pass. */
+    uint64_t framework_bytes; /* Kept by frameworks in addition. */
     uint64_t matrix_elements; /* Of products' weights, whole over X. */
 };
 

@@ -92,11 +92,13 @@ struct graph_copy {
 
 struct graph_op {
     const struct op_kind *kind;
-    const char *name;            /* "QKV" */
-    const char *input_name;      /* Of its gradients' ops: "dIn", */
-    const char *weight_name;     /* "dW_QKV". NULL: the op's with a d. */
-    const char *formula;         /* As op_notation's; NULL: that of the kind. */
-    uint8_t block;               /* Of the graph. */
+    const char *name;        /* "QKV" */
+    const char *input_name;  /* The name of the op that gives the gradient of the inputs: "dIn".
+                                NULL: that of the op with a d. */
+    const char *weight_name; /* The name of the op that gives the gradient of the weights: "dW_QKV".
+                                NULL: that of the op with a d. */
+    const char *formula;     /* As op_notation's; NULL: that of the kind. */
+    uint8_t block;           /* Of the graph. */
     tensor in[GRAPH_ARRAYS_MAX]; /* Behind the last one GRAPH_NONE. */
     tensor weight[GRAPH_ARRAYS_MAX];
     tensor out[GRAPH_ARRAYS_MAX];

@@ -15,13 +15,13 @@
 enum { GRAPH_LINES_MAX = 256, GRAPH_LINE_BYTES = 512 };
 
 struct graph_list_weights {
-    const struct graph *state; /* The same layer, as gradients of weights are wanted. */
+    const struct graph *state; /* The layer, as gradients of weights are wanted. */
     bool gathers_backward;     /* Weights are gathered for the backward pass, too. */
     bool reduces;              /* Gradients of weights are reduced in it. */
     uint32_t axis_same;        /* The axis of ranks that hold the same weights, or 0. */
-    uint32_t grouped_ranks;    /* Ranks that hold the same experts, where these are only a part of
-                                  that axis. 0: they are all of it. */
-    bool grouped_scatters;     /* Each of them wants a part of the gradients. */
+    uint32_t grouped_ranks; /* Ranks that hold the same experts, where they are only a part of the
+                               axis. 0: they are the whole axis. */
+    bool grouped_scatters;  /* Each of the ranks wants a part of the gradients. */
 };
 
 struct graph_list {

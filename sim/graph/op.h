@@ -14,13 +14,13 @@ enum { OP_READS_MAX = 8, OP_MOVES_MAX = 3 };
 
 enum op_pass {
     OP_FORWARD,
-    OP_AGAIN,       /* As forward, for the backward pass; */
-    OP_AGAIN_ALONE, /* and without the sum that is fused with it, which was kept. */
+    OP_AGAIN,       /* The forward pass again, for the backward pass. */
+    OP_AGAIN_ALONE, /* The forward pass again, without the fused sum, which was kept. */
     OP_INPUT_GRADIENT,
     OP_WEIGHT_GRADIENT,
     OP_BOTH_GRADIENTS, /* In one kernel. */
-    OP_LEFT_GRADIENT,  /* Of the first of two inputs alone, */
-    OP_RIGHT_GRADIENT, /* and of the second. */
+    OP_LEFT_GRADIENT,  /* The gradient of the first of two inputs alone. */
+    OP_RIGHT_GRADIENT, /* The gradient of the second of two inputs alone. */
 };
 
 /* Ranks that a collective is over. */
@@ -55,8 +55,8 @@ struct op_spare {
 /* Of an op that a product computes on the way: vector FLOP of an element of the result. */
 struct op_fused {
     uint64_t flop;
-    uint64_t flop_backward; /* For its gradient, */
-    bool reads_inputs;      /* which reads the inputs. */
+    uint64_t flop_backward; /* FLOP of an element of its gradient. */
+    bool reads_inputs;      /* Its gradient reads the inputs. */
 };
 
 /* How a listing writes an op: "Norm(%)". % stands for the next input, @ for the names of all, + for
@@ -93,8 +93,8 @@ struct op_kind {
      * split the result, and a sum that ends in the op is reduced. */
     struct graph_shard (*shard)(const struct graph *graph, const struct graph_op *op);
 
-    /* Adds, tensor by tensor, axes that gradients of inputs and weights are sums over. NULL: those
-     * of the results' gradients. */
+    /* Adds, tensor by tensor, axes that gradients of inputs and weights are sums over. NULL: the
+     * axes of the results' gradients. */
     void (*due)(const struct graph_sharded *sharded, const struct graph_op *op,
                 uint32_t due[GRAPH_TENSORS_MAX]);
 
@@ -106,8 +106,8 @@ struct op_kind {
     bool inputs_apart;    /* It has two inputs, whose gradients are passes of their own. */
     bool passes_on;       /* The gradient of an input is that of the result. */
     bool gives_gradient;  /* The result is already the gradient of the input. */
-    bool shares_sequence; /* All inputs but the first are read of whole sequences, */
-    bool passes_round;    /* of which two ranks' parts lie here at once. */
+    bool shares_sequence; /* All inputs but the first are read of whole sequences. */
+    bool passes_round;    /* The parts of two ranks lie here at once. */
 };
 
 extern const struct op_kind *const op_kind_table[];
@@ -137,7 +137,8 @@ static inline bool op_gives_weight(enum op_pass pass)
     return pass == OP_WEIGHT_GRADIENT || pass == OP_BOTH_GRADIENTS;
 }
 
-/* The same of an op: without a pass of their own, its weights' gradients come with its inputs'. */
+/* Whether a pass of the op gives gradients of weights: without a pass of their own they come with
+ * the inputs' gradients. */
 static inline bool op_gives_weights(const struct graph_op *op, enum op_pass pass)
 {
     return !op->kind->weights_apart || op_gives_weight(pass);

@@ -15,7 +15,7 @@
 
 enum { GRAPH_STEPS_MAX = 128, GRAPH_VALUES_MAX = 12 };
 
-/* Pipelines may split a backward pass: gradients of inputs, and later those of weights. */
+/* Pipelines may split a backward pass: gradients of inputs, and later gradients of weights. */
 enum graph_half { GRAPH_WHOLE, GRAPH_INPUT_HALF, GRAPH_WEIGHT_HALF };
 
 struct graph_request {
@@ -33,8 +33,8 @@ struct graph_value {
 
 struct graph_step {
     bool is_compute;
-    uint8_t op;          /* The op it is a step of, */
-    enum op_pass pass;   /* in which pass. */
+    uint8_t op;          /* The op that the step belongs to. */
+    enum op_pass pass;   /* The pass of the op. */
     tensor of;           /* What is moved, or whose gradients are added up; GRAPH_NONE: the step is
                             the op's own. */
     struct work work;    /* Of a compute. */

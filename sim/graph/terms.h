@@ -65,8 +65,8 @@ enum graph_remat {
     GRAPH_REMAT_NONE,
     GRAPH_REMAT_NORMS,
     GRAPH_REMAT_BIG_MATMULS,
-    GRAPH_REMAT_BLOCK, /* What the backward pass reads is computed again before it; */
-    GRAPH_REMAT_LAYER, /* the whole layer is. */
+    GRAPH_REMAT_BLOCK, /* Arrays that the backward pass reads are computed again before it. */
+    GRAPH_REMAT_LAYER, /* The whole layer is computed again before its backward pass. */
 };
 
 struct graph_policy {
@@ -77,8 +77,9 @@ struct graph_policy {
     bool weights_split;      /* Parameters are split over X. */
     bool stores_scores;      /* Attention is not fused: its scores lie in HBM. */
     bool drops;              /* Of these some are dropped. */
-    bool counts_frameworks;  /* Arrays that only frameworks keep are counted; */
-    bool remakes_frameworks; /* none of it is kept for the backward pass, whatever remat is. */
+    bool counts_frameworks;  /* Arrays that only frameworks keep are counted. */
+    bool remakes_frameworks; /* Arrays of frameworks are not kept for the backward pass, whatever
+                                remat is. */
     bool adds;               /* Gradients of weights are added to an accumulator. */
     bool adds_of_experts;    /* Gradients of experts' weights are. */
     bool used_before; /* Of the embedding, or of the head: another use of the matrix has left its

@@ -29,7 +29,7 @@ void graph_block_output(struct graph *graph, tensor out);
 
 /* --- Ops. What follows one adds to it. --- */
 
-/* Norms in one kernel; and one of them, with a weight for each column. */
+/* Norms in one kernel; and a norm of the kernel, with a weight for each column. */
 struct graph_op *graph_norm(struct graph *graph, const char *name);
 tensor graph_normed(struct graph *graph, tensor in, const char *text);
 
@@ -37,14 +37,15 @@ tensor graph_normed(struct graph *graph, tensor in, const char *text);
 tensor graph_lookup(struct graph *graph, const char *table, const char *by_position,
                     const char *text);
 
-/* Products in one kernel; one of them; and a copy of `in` that is written with their results. */
+/* Products in one kernel; a product of the kernel; a copy of `in` that is written with the results.
+ */
 struct graph_op *graph_matmul(struct graph *graph, const char *name);
 tensor graph_product(struct graph *graph, tensor left, const char *weight, const char *text);
 tensor graph_copied(struct graph *graph, tensor in, const char *text);
 /* One more product, which is added to the result of the last one. */
 void graph_product_added(struct graph *graph, tensor left, const char *weight);
 
-/* An op of any kind, with its inputs; a result of it; a result that is one fp32 a row. */
+/* An op of any kind, with its inputs; a result of the op; a result that is one fp32 a row. */
 struct graph_op *graph_op(struct graph *graph, const struct op_kind *kind, const char *name,
                           uint8_t count, const tensor *in);
 tensor graph_result(struct graph *graph, const char *text);
@@ -75,7 +76,7 @@ void graph_set_due(struct graph *graph, tensor of);
 void graph_set_names(struct graph *graph, const char *input_name, const char *weight_name);
 /* What collectives over tp call it. */
 void graph_set_moved_as(struct graph *graph, tensor of, const char *name);
-/* Gradients of the ops from `first` up to `end` come directly behind those of `behind`. */
+/* Gradients of the ops from `first` up to `end` come directly behind the gradients of `behind`. */
 void graph_set_behind(struct graph *graph, uint8_t first, uint8_t end, uint8_t behind);
 
 #endif

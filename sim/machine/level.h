@@ -52,13 +52,14 @@ struct level_tier {
                                      hold fewer. */
     uint32_t switch_count;        /* That make up one unit: 4 NVSwitches, 1 leaf, 16 spines. */
     uint32_t switch_ports;        /* Of one switch; 0: not a switch with ports (a host). */
-    uint32_t cable_count;         /* From one unit below into this one; as many back. */
-    uint64_t cable_bytes_per_s;   /* One cable, one way, effective. */
+    uint32_t cable_count; /* Cables from one unit below into this one. The number of cables back is
+                             equal. */
+    uint64_t cable_bytes_per_s; /* One cable, one way, effective. */
     uint64_t cable_peak_bytes_per_s;
     int64_t latency_ps; /* Up or down: along a cable and through half of the switch at each of its
                            ends, and through the NIC at the end that is a chip or a host. */
     enum level_policy policy;
-    bool assumed;    /* No product has as many chips: one switch for each link of a chip. */
+    bool assumed;    /* No product has this number of chips: one switch for each link of a chip. */
     bool multicasts; /* One copy in, one out of each port: NVLink SHARP, IB SHARP. */
     uint64_t reduce_flop_per_s; /* fp32 additions of one whole unit; 0: it cannot reduce. */
 };
@@ -148,7 +149,7 @@ uint32_t level_hash_cable(uint64_t source, uint64_t target, uint32_t tier, uint3
 uint32_t level_period(const struct machine *machine, const struct level *level, uint32_t tier_count,
                       uint32_t axis);
 
-/* What one tier alone asks of it. */
+/* The shift that one tier alone asks for. */
 uint32_t level_tier_period(const struct machine *machine, const struct level *level, uint32_t tier,
                            uint32_t axis);
 

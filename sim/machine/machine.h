@@ -103,12 +103,12 @@ struct machine_plan {
     const char *chip;
     struct json *chip_document; /* NULL: a chip of the catalogue. */
     const char *chip_path;      /* Of the document's file; NULL: it stands in the scenario. */
-    uint32_t clock_ppm;         /* Share of the clock that power leaves to math; 0: all of it. */
-    const char *shape;          /* "16x16x16", or NULL if the chip is a product name or a GPU. */
-    const char *profile;        /* "ideal" */
-    uint32_t nodes;             /* GPU. 0: one, without an axis of its own. */
-    uint32_t gpus;              /* GPU, of a node. 0: as the chip's node has. */
-    uint32_t slices;            /* TPU. 0 or 1: one, without an axis of its own. */
+    uint32_t clock_ppm;  /* Share of the clock that power leaves to math; 0: the whole clock. */
+    const char *shape;   /* "16x16x16", or NULL if the chip is a product name or a GPU. */
+    const char *profile; /* "ideal" */
+    uint32_t nodes;      /* GPU. 0: one, without an axis of its own. */
+    uint32_t gpus;       /* GPU, of a node. 0: as the chip's node has. */
+    uint32_t slices;     /* TPU. 0 or 1: one, without an axis of its own. */
     struct machine_network_plan network;
     bool unrealisable;          /* Permits shapes the product cannot be sliced into. */
     int8_t wrap[CHIP_AXES_MAX]; /* 1, 0; -1: by the product's rule. Needs `unrealisable`. */
@@ -162,7 +162,7 @@ static inline uint32_t machine_port(uint32_t axis, bool backward)
 /* Whether a link leaves this chip by this port. */
 bool machine_has_link(const struct machine *machine, uint32_t chip, uint32_t port);
 
-/* Whether links go around an axis into other lines of it. */
+/* Whether links go around an axis into the axis' other lines. */
 bool machine_twists(const struct machine *machine, uint32_t axis);
 bool machine_is_twisted(const struct machine *machine);
 

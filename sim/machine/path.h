@@ -212,7 +212,7 @@ struct path_balance {
     uint32_t stride[MACHINE_AXES_MAX]; /* Of a group's members: places are counted in these. */
 };
 
-/* Axes on which such messages go down, as bits: by the sender's place, */
+/* Axes, as bits, on which messages half way round go down: axes that the sender's place decides. */
 static inline uint8_t path_antipode_of(const struct path_balance *balance,
                                        const uint32_t from[MACHINE_AXES_MAX])
 {
@@ -224,7 +224,7 @@ static inline uint8_t path_antipode_of(const struct path_balance *balance,
     return (uint8_t)axes;
 }
 
-/* and by the displacement. */
+/* Axes, as bits, on which messages half way round go down: axes that a displacement decides. */
 static inline uint8_t path_antipode_by(const struct path_balance *balance,
                                        const uint32_t from[MACHINE_AXES_MAX],
                                        const uint32_t to[MACHINE_AXES_MAX])

@@ -12,10 +12,10 @@
 struct tier_totals {
     uint32_t unit_count;
     uint64_t switch_count;
-    uint32_t unit_chips;         /* Of one whole unit. */
-    uint32_t ports_used;         /* Of the switch that uses most. */
-    uint64_t cable_count;        /* From below into the tier; as many back. */
-    uint64_t cable_bytes_per_s;  /* All of them together. */
+    uint32_t unit_chips;  /* Of one whole unit. */
+    uint32_t ports_used;  /* Of the switch that uses most. */
+    uint64_t cable_count; /* Cables from below into the tier. The number of cables back is equal. */
+    uint64_t cable_bytes_per_s;  /* Rate of all cables of one direction. */
     uint64_t switch_bytes_per_s; /* All ports of all switches; 0: they have no ports. */
     uint64_t unit_bytes_per_s;   /* From below into one whole unit. */
     uint64_t pair_bytes_per_s;   /* From one chip to one that it meets here, both alone. */

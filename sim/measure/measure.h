@@ -46,16 +46,15 @@ struct measure_party {
     uint32_t copy_count;
 };
 
-/* `where` is the place of the party in the input. Times are those of the requests, then those of
- * the copies. Everything lies in the arena. */
+/* `where` is the place of the party in the input. Times are of the requests, then of the copies.
+ * Everything lies in the arena. */
 enum status measure_party_run(struct arena *arena, const struct machine *machine,
                               const struct measure_party *party, const char *where,
                               const struct measure_options *options, struct measured *ret_measured,
                               struct error *reterr);
 
-/* The same without copies. `where` is the place of the requests in the input. Everything lies in
- * the arena. Links are those of the machine: hop_bytes and bytes_per_s of the requests are filled
- * here. */
+/* As measure_party_run(), without copies. `where` is the place of the requests in the input.
+ * hop_bytes and bytes_per_s of the requests are filled here, from the machine's links. */
 enum status measure_run(struct arena *arena, const struct machine *machine,
                         const struct plan_request *requests, uint32_t count, const char *where,
                         const struct measure_options *options, struct measured *ret_measured,

@@ -44,8 +44,8 @@ struct regimes_curve {
     int64_t *time_ps;        /* [size] */
     int64_t floor_ps;        /* Of one byte. */
     double peak_bytes_per_s; /* algbw of 16 GiB, or up to 16 times the largest size. */
-    uint64_t half_bytes;     /* The least size that has half of it: n½. */
-    uint64_t most_bytes;     /* And 95 %. */
+    uint64_t half_bytes;     /* The least size that has half of peak_bytes_per_s: n½. */
+    uint64_t most_bytes;     /* The least size that has 95 % of peak_bytes_per_s. */
     struct fit fit;
     /* The same by the estimate of its plans (sim/choose/estimate.h), which idle links would give:
      * alpha of the plan for the least size, beta of that for the greatest. */

@@ -23,7 +23,7 @@ struct model_experts {
     uint64_t width;        /* F of one expert. */
     uint64_t shared;       /* Experts as wide that every token goes to. */
     uint64_t dense_layers; /* The first layers, which have one MLP of `mlp_width`. */
-    uint64_t groups;       /* Of experts; a token goes to the best of them only. 0: no groups. */
+    uint64_t groups; /* Groups of experts; a token goes to the best groups only. 0: no groups. */
     uint64_t top_groups;
     bool router_biased; /* A router has E more weights. */
     bool biased;        /* An expert has 2F + D more weights. */
@@ -34,7 +34,7 @@ struct model_experts {
 struct model_latent {
     uint64_t query_rank; /* 0: Q comes from the width itself. */
     uint64_t kv_rank;
-    uint64_t plain; /* Of a head's `head_width` columns, those that are not turned. */
+    uint64_t plain; /* Columns of a head that are not turned. */
     uint64_t rope;
 };
 
@@ -53,9 +53,9 @@ struct model {
     bool tied;                  /* Embedding and head are one matrix. */
     uint64_t attention_vectors; /* Weights of a layer's attention that are in no matrix: norms of Q
                                    and K, biases, sinks. */
-    uint64_t mlp_vectors;       /* The same of one MLP: biases. */
+    uint64_t mlp_vectors;       /* Biases of one MLP. */
     uint64_t norms;             /* Of a layer; 0: one before attention, one before the MLP. */
-    uint64_t norm_biases;       /* Of a channel of a norm, besides its weight: 0 or 1. */
+    uint64_t norm_biases;       /* Biases of a channel of a norm: 0 or 1. */
     uint64_t head_vectors;      /* Of the head, what is in no matrix and not its norm: biases. */
     const char *const *blocks;  /* Names of a layer's blocks (workloads/blocks), in their order,
                                    ended by NULL. NULL: those that apply to the layer. */

@@ -235,7 +235,7 @@ struct program {
     /* What the step achieves, over all ranks. */
     uint64_t tokens;
     double parameter_flop;        /* 6·P·tokens, all P that are active, as the book counts. */
-    double useful_attention_flop; /* On top of it. */
+    double useful_attention_flop; /* FLOP of attention, in addition to parameter_flop. */
 };
 
 /* What of a program a refusal is of. PROGRAM_NOWHERE: nothing of that sort. */

@@ -56,7 +56,7 @@ void mail_again(struct replay *replay, uint32_t chip);
 void mail_waited(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
 /* A chip has been in one state for `span_ps`, until now. */
 void mail_account(struct replay *replay, uint32_t chip, int64_t span_ps);
-/* The most messages of a lane of SENDs that one chip may have in flight: those of its step, and of
+/* The most messages of a lane of SENDs that one chip may have in flight: all of its step, and of
  * the previous step where steps follow one another. */
 uint64_t mail_bound(const struct replay *replay, uint32_t stream);
 

@@ -43,7 +43,7 @@ enum {
     ORDER_LANE_BITS = 8,
     ORDER_STREAM_SHIFT = 54,
     ORDER_STREAM_BITS =
-        4, /* And a fifth below the lane: of 16 and more, which few programs have. */
+        4, /* A fifth bit lies below the lane, for 16 streams and more, which few programs have. */
     ORDER_STREAM_HIGH_SHIFT = 45,
     ORDER_PORT_SHIFT = 58,
     ORDER_KIND_SHIFT = 61,

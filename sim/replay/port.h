@@ -120,7 +120,7 @@ struct port_void {
     int64_t stamp; /* The event's instant, or the message's number. */
     uint32_t chip; /* The event's payload. */
     uint32_t count;
-    uint32_t next; /* Of those that are free. */
+    uint32_t next; /* The next free entry. */
 };
 
 struct ports {

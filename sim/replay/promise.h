@@ -64,8 +64,8 @@ uint32_t promise_record_find(const struct replay *replay, const struct port_plac
 void promise_record(struct replay *replay, const struct port_entry *entry, int64_t now_ps);
 /* It has left, at another instant than was promised. */
 void promise_record_end(struct replay *replay, const struct port_entry *entry, int64_t now_ps);
-/* A slice begins with its first byte. Whatever comes to a link moves those that are still to come.
- */
+/* A slice begins with its first byte. Whatever comes to a link moves the slices that are still to
+ * come. */
 void promise_records_move(struct replay *replay, const struct port_place *place,
                           const struct port_queue *queue, int64_t now_ps);
 

@@ -20,7 +20,7 @@ void transport_land(struct replay *replay, uint64_t order, const uint32_t *chips
 void transport_hop(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
                    int64_t now_ps);
 void transport_lane_ready(struct replay *replay, uint32_t number, uint32_t chip, int64_t now_ps);
-/* Posts the end of the running collective if nothing of it is left. */
+/* Posts the end of the running collective if all its messages are done. */
 void transport_check_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
 /* Whether the collective that was to end now still has a message to leave, and ends with it. */
 bool transport_leaves(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
@@ -34,7 +34,7 @@ void transport_left(struct replay *replay, struct lane_table *lane, uint32_t chi
 /* Tries lanes that waited for a piece of this lane. */
 void transport_followers_try(struct replay *replay, const struct lane_table *lane, uint32_t chip,
                              int64_t now_ps);
-/* Pieces that the plan has completed on the chip, less those that already count as done. */
+/* Pieces that the plan has completed on the chip, without the ones that already count as done. */
 uint32_t transport_parts_new(struct replay *replay, const struct lane_table *lane, uint32_t chip);
 /* Ends the collective's accounts, and checks that no port was faster than its link. */
 void transport_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);

@@ -16,7 +16,7 @@ enum { FACTS_HOST_BIT = 1 << MACHINE_AXES_MAX };
 /* A class of ops: one row of a report. */
 struct facts_class {
     const char *name;
-    bool collective; /* Or a copy, or a message to another rank of the pipeline. */
+    bool collective; /* A copy or a message to another rank of the pipeline counts too. */
     bool receives;   /* Neither that nor compute: a wait for such a message. */
     uint64_t count;
     double time_s;    /* Sum over ops of end - begin. */
@@ -26,8 +26,8 @@ struct facts_class {
 
     /* Collectives, and copies to and from the host, which are a collective of one rank here. */
     const char *kind;         /* "AllGather"; "store" */
-    const char *axis;         /* What its stream is of: "fsdp", "sequence"; */
-    uint32_t of;              /* the same as bits of enum stream_of. */
+    const char *axis;         /* The group of its stream: "fsdp", "sequence". */
+    uint32_t of;              /* The group of its stream, as bits of enum stream_of. */
     enum stream_verb verb;    /* What its stream does. */
     bool gathers;             /* An AllGather. */
     const char *algorithm;    /* "ring" */

@@ -21,7 +21,7 @@ enum status summary_write(struct arena *arena, const struct report_input *input,
  * when a scenario does not fit. */
 void summary_write_memory(const struct report_input *input, struct text *text);
 
-/* The lines of it: each kind of memory, and all together. */
+/* The lines of the memory: each kind, and all together. */
 void summary_write_memory_parts(const struct report_input *input,
                                 const uint64_t bytes[PROGRAM_MEMORY_COUNT], uint64_t total_bytes,
                                 struct text *text);

@@ -18,8 +18,8 @@ struct table_figure {
 };
 
 struct table_figure table_seconds(double seconds);
-struct table_figure table_duration(int64_t duration_ps); /* The same in seconds. */
-struct table_figure table_instant(double seconds); /* "2015.921 ms": to compare two of them. */
+struct table_figure table_duration(int64_t duration_ps); /* A duration in seconds. */
+struct table_figure table_instant(double seconds); /* "2015.921 ms": to compare two instants. */
 struct table_figure table_bytes(double bytes);
 struct table_figure table_rate(double bytes_per_s);
 struct table_figure table_percent(double part, double whole); /* "12.3%" */

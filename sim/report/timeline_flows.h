@@ -30,7 +30,7 @@ struct timeline_flows {
     uint32_t shown; /* Its number among the shown. */
 
     uint32_t *parts_before; /* [record]: of its stream. */
-    uint32_t *waiter;       /* [record]: the first compute that waited for it, by record; */
+    uint32_t *waiter;       /* [record]: the record of the first compute that waited for it. */
     uint32_t *waiter_next;  /* [record of compute]: the next; UINT32_MAX: none. */
     uint32_t *awaited;      /* [record of compute]: what it waited for; UINT32_MAX: nothing. */
     uint32_t arrival_next[TRACE_STREAMS_MAX]; /* Of the stream of RECEIVEs; counts its arrivals. */

@@ -17,7 +17,7 @@ struct arena;
 /* Of one chip. */
 struct timeline_lanes {
     uint32_t *of;  /* [record]: the lane of the slice that begins with it, from 0. */
-    uint32_t most; /* Lanes of the stream or port that needs the most of them. */
+    uint32_t most; /* Lanes of the stream or port that needs the most lanes. */
 };
 
 /* A slice takes the first lane that is free when it begins, and every slice gets one. */

@@ -20,7 +20,7 @@ enum { TRACK_ARGUMENTS_MAX = 8 };
 /* What a slice says when it is clicked. The name is a constant. */
 struct track_argument {
     const char *name;
-    const char *string; /* Or else: */
+    const char *string; /* NULL: the value is `number`. */
     uint64_t number;
 };
 
@@ -46,7 +46,7 @@ struct track_writer {
 /* Starts the trace; STATUS_NO_MEMORY. */
 enum status track_writer_start(struct arena *arena, struct text *text,
                                struct track_writer *ret_writer, struct error *reterr);
-/* Gives back what the writer holds besides the trace. */
+/* Gives back what the writer holds in addition to the trace. */
 void track_writer_end(struct track_writer *writer);
 
 /* An arrow leaves the slice whose begin or end is written next, or leads to it. An arrow has a

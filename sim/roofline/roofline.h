@@ -27,7 +27,7 @@ enum { ROOFLINE_KV = MESH_ROLE_COUNT, ROOFLINE_SEQUENCE, ROOFLINE_EXPERTS };
 /* The collectives of one mesh axis, or of neighbours on it, over a step; one chip. */
 struct roofline_group {
     uint32_t of;      /* A mesh axis, or one of the above. */
-    const char *name; /* The same: "fsdp", "tp", "dp", "kv", "sequence". */
+    const char *name; /* The group by name: "fsdp", "tp", "dp", "kv", "sequence". */
     struct group group;
     const char *algorithm; /* Of its gathers and scatters; NULL: as the plan says. */
     uint64_t rank_count;
@@ -35,14 +35,14 @@ struct roofline_group {
     double array_bytes;  /* Sum of V; an AllReduce counts twice, as the gather and scatter it is. */
     double gather_bytes; /* Of it, of gathers and scatters. */
     double exchange_s;   /* Of the bytes of AllToAlls and permutes, one after another. */
-    double exchange_slow_s; /* The same from above. */
+    double exchange_slow_s; /* exchange_s from above. */
     double sent_bytes;      /* By one chip, over all its links. */
     double axes;            /* M: as many machine axes' full rings as the group can keep busy; of a
                                level, its share of what roofline_axis_bytes_per_s() says. */
     double finite_share;    /* (N-1)/N; over several levels, of the one that binds. */
     double time_s;          /* Of the bytes, one collective after another, no hop latency. */
     double hop_s;           /* Hop latencies of one gather or scatter that has no bytes. */
-    double hops_total_s;    /* Of all of them, one after another. */
+    double hops_total_s;    /* Hops of all collectives, one after another. */
 };
 
 /* A tp collective of the layers and the matmuls that can run during it: it is hidden if they are
@@ -123,7 +123,7 @@ struct roofline {
 
     double useful_flop; /* Over the machine: 6 a token and parameter of a matmul, so that it is a
                            part of what is executed; parameter_flop of counts.h are all. */
-    double useful_attention_flop; /* On top of it. */
+    double useful_attention_flop; /* FLOP of attention, in addition to useful_flop. */
     double executed_flop;         /* Over the machine; unpadded. */
     double padded_flop;           /* What the MXU's time is charged for. */
     double recomputed_flop;       /* Of the executed: again, for remat. */
@@ -147,7 +147,7 @@ struct roofline {
 void roofline_train_step(const struct workload_plan *plan, const struct machine *machine,
                          const struct mesh *mesh, struct roofline *ret_roofline);
 
-/* The same from counts that were made elsewhere. */
+/* As roofline_train_step(), from counts that were made elsewhere. */
 void roofline_from_counts(const struct workload_plan *plan, const struct machine *machine,
                           const struct mesh *mesh, const struct workload_counts *counts,
                           struct roofline *ret_roofline);

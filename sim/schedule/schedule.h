@@ -125,8 +125,8 @@ struct schedule_times {
     int64_t pair;     /* Of an overlapped forward and backward pass; 0: as long as both. */
     int64_t hop;      /* Between ranks, pure latency. */
     int64_t backward; /* Of a whole backward pass; 0: as long as both gradients. */
-    const struct schedule_times *of_rank; /* [rank]: where ranks are unlike, theirs, none of them
-                                             longer than those above; NULL: all have those. */
+    const struct schedule_times *of_rank; /* [rank]: times of ranks that differ, none longer than
+                                             `times`; NULL: all ranks have `times`. */
 };
 
 /* A rank's own; the hop is that of all. */
@@ -147,7 +147,7 @@ struct schedule_request {
     uint32_t rank_count;
     uint32_t microbatch_count;
     uint32_t chunk_count;        /* 0: the form's own. */
-    struct schedule_times times; /* Only those that heed times go by them, and formulas. */
+    struct schedule_times times; /* Formulas, and schedules that heed times, go by them. */
     uint32_t held_max;           /* "auto": chunks' activations a rank may hold; 0: as 1F1B. */
     uint32_t kept_ppm; /* "auto": the share of held activations that an input gradient leaves. */
     const struct schedule_kept *kept_of_rank; /* [rank]: where ranks are unlike; NULL: all have

@@ -26,9 +26,9 @@ struct workload_traffic {
     double gather_bytes;     /* AllGather */
     double scatter_bytes;    /* ReduceScatter */
     double all_reduce_bytes; /* AllReduce */
-    double all_to_all_bytes; /* AllToAll: V is what all ranks have for each other; */
-    double crossing_bytes[GROUP_DIMENSIONS_MAX]; /* of tokens that go once to each unit of the
-                                                    levels on their way, over each dimension. */
+    double all_to_all_bytes; /* AllToAll: V is what all ranks have for each other. */
+    double crossing_bytes[GROUP_DIMENSIONS_MAX]; /* Bytes over each dimension of tokens that go once
+                                                    to each unit of the levels on their way. */
     double permute_bytes;                        /* To the next rank: V is a message. */
     uint64_t gather_count;
     uint64_t scatter_count;
@@ -41,9 +41,9 @@ struct workload_traffic {
 struct workload_counts {
     /* Compute ops of one chip, a step; recomputation and duplicated KV heads included. */
     double matmul_flop; /* Executed. */
-    double padded_flop; /* The same with shapes padded: token rows to 8, the rest to the MXU. */
-    double linear_flop; /* Of matmul_flop: in the format of `matmuls`, as linear layers are; */
-    double padded_linear_flop; /* and padded. */
+    double padded_flop; /* Matmuls with padded shapes: token rows to 8, the rest to the MXU. */
+    double linear_flop; /* The share of matmul_flop in the format of `matmuls`: linear layers. */
+    double padded_linear_flop; /* The share of padded_flop in the format of `matmuls`. */
     double vector_flop;        /* VPU */
     double hbm_bytes;          /* Operands read once, results written once. */
     double compute_count;      /* Ops. */
@@ -62,14 +62,16 @@ struct workload_counts {
     double matmul_copies; /* Of matmul_flop: what several ranks of tp compute alike, each time. */
     double matmul_uneven; /* Of matmul_flop: rows of experts that not every rank has: all are
                              charged those of the most loaded one, or of the capacity. */
-    double rows_dropped;  /* Assignments of tokens to experts that these have no room for, and */
-    double rows_assigned; /* all of them, of the whole machine in a step. */
+    double rows_dropped;  /* Assignments of tokens to experts that have no room for them, of the
+                             whole machine in a step. */
+    double rows_assigned; /* All assignments, of the whole machine in a step. */
 
     /* The whole machine, a step. */
     /* 6·P·tokens, all P that are active, as the book counts; what is looked up or scaled has
      * parameters and no matmul, so the useful FLOP of roofline.h are fewer. */
     double parameter_flop;
-    double useful_attention_flop; /* Of the dot products, on top of it. */
+    double useful_attention_flop; /* FLOP of the dot products of attention, in addition to
+                                     useful_flop. */
 
     /* By mesh role, and the two kinds of neighbours. Roles of size 1 have no traffic. */
     struct workload_traffic role[MESH_ROLE_COUNT];
@@ -86,15 +88,15 @@ struct workload_counts {
      * that has most. Not those of one model's copies, of a tied matrix, and of modules that lie
      * between the layers and their heads. */
     double stage_bytes;
-    double
-        stage_sent_bytes;   /* The same, that one rank sends to all others, at the one with most. */
-    double stage_way_count; /* Of all ranks and both ways, each from neighbour to neighbour; no
-                               fewer than there are. */
+    double stage_sent_bytes; /* Messages that one rank sends to all others, a step, at the rank that
+                                sends most. */
+    double stage_way_count;  /* Of all ranks and both ways, each from neighbour to neighbour; no
+                                fewer than there are. */
     double stage_way_bytes;
 
-    /* Copies between one chip and its host, a step: as many bytes each way. */
-    double host_moment_bytes;     /* Of the optimizer, */
-    double host_activation_bytes; /* and what layers save. */
+    /* Copies between one chip and its host, a step: bytes of one way, equal both ways. */
+    double host_moment_bytes;     /* Moments of the optimizer. */
+    double host_activation_bytes; /* Activations that layers save. */
     uint64_t host_count;          /* Both ways. */
 
     /* Memory of one chip. Of what is offloaded: one layer's moments, with the gradients of one
@@ -104,9 +106,9 @@ struct workload_counts {
     double gradient_bytes;   /* All gradients at once, as they are kept for the update. */
     double activation_bytes; /* Saved for the backward pass by remat, all layers, a microbatch; in a
                                 pipeline of all microbatches that are held at once. */
-    double master_bytes;     /* Of frameworks: weights in fp32 on top of the parameters, */
-    double fixed_bytes;      /* and what they hold whatever the step does (overheads_chip()). */
-    double gathered_bytes;   /* Weights of one layer, gathered: 0 if they always lie there whole. */
+    double master_bytes; /* Weights in fp32 that frameworks hold in addition to the parameters. */
+    double fixed_bytes;  /* Bytes that frameworks hold whatever the step does (overheads_chip()). */
+    double gathered_bytes; /* Weights of one layer, gathered: 0 if they always lie there whole. */
 };
 
 void workload_count(const struct workload_plan *plan, const struct machine *machine,

@@ -24,15 +24,15 @@ struct lower;
 
 /* How a block of an end uses its weights, which are one bucket. */
 struct emit_use {
-    const char *prefix;         /* Before the block's own: "mtp." of a module's embedding. */
-    struct local_unit unit;     /* Reduced and updated as one; */
-    struct local_unit read;     /* of that what is gathered. */
-    bool gathers;               /* Before an op reads them. */
-    bool ahead;                 /* Backward, too, at the start of the block. */
-    bool gives;                 /* Behind the op that reads them. */
-    bool opens;                 /* The first of a backward pass to add to the gradient, */
-    bool closes;                /* and the last, behind which it is reduced. */
-    bool last;                  /* Of the last microbatch that adds to it. */
+    const char *prefix;     /* Before the block's own: "mtp." of a module's embedding. */
+    struct local_unit unit; /* Weights that are reduced and updated together. */
+    struct local_unit read; /* The part of the weights that is gathered. */
+    bool gathers;           /* Before an op reads them. */
+    bool ahead;             /* Backward, too, at the start of the block. */
+    bool gives;             /* Behind the op that reads them. */
+    bool opens;             /* The first use of a backward pass to add to the gradient. */
+    bool closes; /* The last use of a backward pass, after which the gradient is reduced. */
+    bool last;   /* Of the last microbatch that adds to it. */
     uint64_t autograd_elements; /* What frameworks write before it is added to the gradient. */
 };
 
@@ -44,7 +44,7 @@ struct emit_end {
     struct emit_use use[GRAPH_BLOCKS_MAX]; /* By block. */
 };
 
-/* Its forward pass; its backward pass, or half of it. */
+/* The forward pass of the end; its backward pass, or a half of the backward pass. */
 void emit_end(struct lower *lower, const struct emit_end *end, bool backward);
 
 /* The forward pass of the layer that the template is of; the backward pass, or its half. */

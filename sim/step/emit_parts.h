@@ -57,7 +57,7 @@ struct emit_route emit_route(const struct emit *emit, const struct graph_step *s
 bool emit_is_chunked(const struct emit *emit, const struct graph_step *step);
 uint32_t emit_plan(struct emit *emit, uint32_t at);
 
-/* What the ops take and give back (emit_memory.c), once all of them are there. */
+/* What the ops take and give back (emit_memory.c), once all ops are there. */
 void emit_memory(struct emit *emit);
 
 /* "attention.QKV again", "attention.dIn" */

@@ -78,8 +78,8 @@ struct local {
     /* MODEL_LLAMA */
     uint64_t heads;           /* N / tp, with padding, as each KV head has its queries' with it. */
     uint64_t kv_heads;        /* K / tp, at least 1. */
-    uint64_t kv_heads_padded; /* K, rounded up so that these lie evenly on tp, */
-    uint32_t kv_holders;      /* the chips that hold the same KV head being as many for each. */
+    uint64_t kv_heads_padded; /* K, rounded up so that each KV head has equally many holders. */
+    uint32_t kv_holders;      /* Chips of tp that hold one KV head. */
     uint64_t head_width;      /* H, of Q and K. */
     uint64_t value_width;     /* Of V. */
     uint32_t partial_ranks;   /* Chips of tp that hold the same weights and have each a part of
@@ -107,14 +107,14 @@ struct local {
     uint64_t position_elements;   /* Of the rows that are added by position. */
     uint64_t attention_vectors;   /* Of a layer's attention, what is in no matrix and not its norm.
                                    */
-    uint64_t mlp_vectors;         /* The same of its MLP. */
-    uint64_t predictors;          /* Modules that predict further tokens , */
-    uint64_t predictor_elements;  /* and of each what is neither its layer nor shared. */
-    bool predictors_apart;        /* They lie on another stage than the head. */
-    bool tied;                    /* Embedding and head are one array here. */
-    bool ends_meet;               /* The first and the last stage lie on one rank. */
-    bool twins;      /* One matrix lies on the first stage and on a later one: tied ones, */
-    bool twin_reads; /* or the embedding, which modules that predict look up too. */
+    uint64_t mlp_vectors; /* Vectors of a layer's MLP that are in no matrix and not its norm. */
+    uint64_t predictors;  /* Modules that predict further tokens. */
+    uint64_t predictor_elements; /* Elements of one module outside its layer that are not shared. */
+    bool predictors_apart;       /* They lie on another stage than the head. */
+    bool tied;                   /* Embedding and head are one array here. */
+    bool ends_meet;              /* The first and the last stage lie on one rank. */
+    bool twins;                  /* One matrix lies on the first stage and on a later one. */
+    bool twin_reads; /* The matrix is the embedding that modules on a later stage look up. */
 };
 
 /* Updated weights are gathered in the next step. */

@@ -28,8 +28,8 @@ enum lower_stream {
     LOWER_GATHER_DP,
     LOWER_SUM_KV,
     LOWER_SUM_LOGITS, /* Of routers. */
-    LOWER_DISPATCH,   /* Of tokens to the ranks that have their experts, */
-    LOWER_COMBINE,    /* and back. */
+    LOWER_DISPATCH,   /* Tokens to the ranks that have their experts. */
+    LOWER_COMBINE,    /* Tokens back from their experts. */
     LOWER_REDUCE_EXPERTS,
     LOWER_GATHER_EXPERTS,
     LOWER_GATHER_SEQUENCE,
@@ -38,8 +38,8 @@ enum lower_stream {
     LOWER_SEND_NEXT,     /* Messages between pipeline stages, by rank along pp. */
     LOWER_SEND_PREVIOUS,
     LOWER_SEND_COPY,  /* To the rank that holds the same stages. */
-    LOWER_SEND_TWIN,  /* From the first rank to one between that holds the embedding, */
-    LOWER_SEND_FIRST, /* and back. */
+    LOWER_SEND_TWIN,  /* From the first rank to a later one that holds the embedding. */
+    LOWER_SEND_FIRST, /* From the later rank back to the first. */
     LOWER_RECEIVE_PREVIOUS,
     LOWER_RECEIVE_NEXT,
     LOWER_RECEIVE_COPY,
@@ -55,10 +55,11 @@ enum lower_stream {
 /* How long an op can wait for what a stream carries: what program_stream.urgency is here. Several
  * streams have the same, and take turns. */
 enum lower_urgency {
-    LOWER_URGENCY_ACTIVATIONS, /* And their gradients: the next op of this rank or another reads
-                                  them. */
-    LOWER_URGENCY_WEIGHTS,     /* Of a layer to come. They are gathered ahead of it. */
-    LOWER_URGENCY_GRADIENTS,   /* Of weights. The update at the end of the step reads their sums. */
+    LOWER_URGENCY_ACTIVATIONS, /* Activations and their gradients: the next op of this rank or
+                                  another reads them. */
+    LOWER_URGENCY_WEIGHTS, /* Weights of a layer to come, which are gathered ahead of the layer. */
+    LOWER_URGENCY_GRADIENTS, /* Gradients of weights. The update at the end of the step reads their
+                                sums. */
 };
 
 /* What of a backward pass is emitted: all of it, or one gradient. Between the two, what the weight
@@ -85,9 +86,10 @@ struct lower {
     uint32_t output;      /* The op whose end makes the running activation (or its gradient)
                              available; LOWER_NONE: it comes from earlier slots. */
     uint32_t received;    /* The RECEIVE that its input comes by, or LOWER_NONE. */
-    enum lower_half half; /* Of a backward template, */
-    bool last_microbatch; /* and whether gradients are reduced after it; */
-    bool last_lookup;     /* of an embedding that both ends of a pipeline use, the same. */
+    enum lower_half half; /* Of a backward template: which gradients it computes. */
+    bool last_microbatch; /* Gradients are reduced after the template. */
+    bool last_lookup; /* The gradient of an embedding that both ends of a pipeline use is reduced
+                         after the template. */
     enum lower_weights keeping;
     bool updated;    /* Of a forward template: weights come from the last step's update, and
                         are gathered from the ranks that have updated a part of them each. */
@@ -112,7 +114,7 @@ void lower_streams_add(struct lower *lower);
 void lower_template_begin(struct lower *lower, const char *name);
 /* Its index in the program; 0 after a failure. */
 uint16_t lower_template_end(struct lower *lower);
-/* The ops that follow know nothing of those before, but share the template. */
+/* The ops that follow know nothing of the ops before, but share the template. */
 void lower_pass_begin(struct lower *lower);
 
 /* Ops. Names live as long as the arena. */
@@ -123,10 +125,10 @@ uint32_t lower_compute(struct lower *lower, const char *name, const struct work 
  * its parts are coupled with those of compute ops. */
 uint32_t lower_plan(struct lower *lower, enum collective_kind kind, const struct group *group,
                     uint64_t elements, enum format format, bool chunked);
-/* The same by a request of which all is set but its size and links. */
+/* As lower_plan(), by a request of which all is set but its size and links. */
 uint32_t lower_plan_request(struct lower *lower, const struct plan_request *request,
                             uint64_t elements, enum format format);
-/* The same, and all but the bits of an element, which is of a format. */
+/* As lower_plan_request(), by a request whose size is set, but not the bits of an element. */
 uint32_t lower_plan_bytes(struct lower *lower, const struct plan_request *request,
                           enum format format);
 /* How many parts a compute op coupled with the plan has; 1 for LOWER_NONE. */
@@ -173,11 +175,11 @@ void lower_weights_release(struct lower *lower, uint32_t op, uint8_t place, bool
 void lower_gradient(struct lower *lower, uint32_t op, uint8_t place);
 /* `after` LOWER_NONE: all compute of earlier slots. */
 void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint32_t after);
-/* The same of a layer's units, without its passes. */
+/* Reduces the units of a layer, without its passes. */
 void lower_layer_reduce(struct lower *lower);
 /* Memory that a computed gradient takes: until it is reduced, or until the update. */
 void lower_gradient_take(struct lower *lower, uint32_t op, uint64_t elements);
-/* The same of the experts' matrices. */
+/* As lower_gradient_take(), of the experts' matrices. */
 void lower_experts_gradient_take(struct lower *lower, uint32_t op, uint64_t elements);
 
 static inline bool lower_has_input(const struct lower *lower)
@@ -232,11 +234,11 @@ void lower_predictor_head_backward(struct lower *lower, struct lower_place place
 uint32_t lower_unit_gather(struct lower *lower, const struct local_unit *unit);
 struct local_unit lower_embedding_unit(const struct local *local);
 struct local_unit lower_head_unit(const struct local *local); /* The embedding's if tied. */
-/* Elements of them that a use of either reads, and gathers where they are sharded. */
+/* Elements that a use of the embedding or the head reads, and gathers where they are sharded. */
 uint64_t lower_embedding_gathered(const struct local *local);
 uint64_t lower_head_gathered(const struct local *local);
 void lower_update_behind(struct lower *lower, const struct lower_behind *update);
-/* The same as a template of its own. */
+/* An update as a template of its own. */
 uint16_t lower_update(struct lower *lower, const struct lower_behind *update);
 
 #endif

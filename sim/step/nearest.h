@@ -17,7 +17,7 @@ const char *nearest_multiples(uint64_t amount, uint64_t by, char text[NEAREST_TE
 /* Values of batch_tokens that microbatches, sequences and data ranks split evenly. */
 const char *nearest_batch(const struct local *local, char text[NEAREST_TEXT_BYTES]);
 
-/* The greatest of them that is `most` or less; 0: there is none. */
+/* The greatest value that fits and is `most` or less; 0: there is none. */
 uint64_t nearest_batch_below(const struct local *local, uint64_t most);
 
 /* What does divide the amount, nearest to `by`. */

@@ -17,7 +17,7 @@ struct padding {
     const char *what;      /* "attention heads" */
     const char *role;      /* The ranks: "tp". */
     uint32_t ranks;        /* As many have equal shares. */
-    uint64_t size, padded; /* Of all of them together; the latter is the greater. */
+    uint64_t size, padded; /* Elements of all ranks together, without and with padding. */
 };
 
 struct paddings {
@@ -30,7 +30,7 @@ void padding_list(const struct local *local, struct paddings *ret_paddings);
 /* Units of parameters, of experts or of all others, on one chip that has the whole model. */
 struct padding_sums {
     uint64_t units;
-    uint64_t elements; /* Whole over those who share them. */
+    uint64_t elements; /* Elements of all ranks that share them. */
     uint64_t padding;  /* Beyond these, where `ranks` have equal shares of each unit. */
 };
 

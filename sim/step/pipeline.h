@@ -13,8 +13,8 @@
  * only hands on what it gets. */
 enum pipeline_unit {
     UNIT_EMBEDDING,
-    UNIT_LAYER,   /* With one MLP; */
-    UNIT_EXPERTS, /* one with experts. */
+    UNIT_LAYER,   /* A layer with one MLP. */
+    UNIT_EXPERTS, /* A layer with experts. */
     UNIT_PREDICTOR,
     UNIT_PREDICTOR_HEAD, /* Of one on another stage. */
     UNIT_HEAD,
@@ -27,19 +27,19 @@ enum pipeline_way { WAY_NONE, WAY_NEXT, WAY_PREVIOUS };
 
 /* What one pass does in a template. */
 struct pipeline_part {
-    uint8_t unit;             /* enum pipeline_unit */
-    uint8_t kind;             /* enum schedule_kind */
-    uint8_t send;             /* enum pipeline_way */
-    uint8_t keeping;          /* enum lower_weights */
-    bool windowed;            /* A layer that attends to a window. */
-    bool updated;             /* Weights of the last step's update are gathered. */
-    bool head_stays;          /* Of the head: see struct lower. */
-    bool receives;            /* Its input comes as a message. */
-    bool since;               /* Gathers wait for what the block says. */
-    uint8_t arrays;           /* What is sent: of [B_X, D] between blocks, as many. */
-    bool around;              /* It is sent from the last rank to the first, or back. */
-    bool last;                /* Gradients are reduced; */
-    bool last_lookup;         /* of an embedding that both ends use, the same. */
+    uint8_t unit;     /* enum pipeline_unit */
+    uint8_t kind;     /* enum schedule_kind */
+    uint8_t send;     /* enum pipeline_way */
+    uint8_t keeping;  /* enum lower_weights */
+    bool windowed;    /* A layer that attends to a window. */
+    bool updated;     /* Weights of the last step's update are gathered. */
+    bool head_stays;  /* Of the head: see struct lower. */
+    bool receives;    /* Its input comes as a message. */
+    bool since;       /* Gathers wait for what the block says. */
+    uint8_t arrays;   /* Number of arrays [B_X, D] between blocks that are sent. */
+    bool around;      /* It is sent from the last rank to the first, or back. */
+    bool last;        /* Gradients are reduced after it. */
+    bool last_lookup; /* The gradient of an embedding that both ends use is reduced after it. */
     struct lower_place place; /* Of a module that predicts further tokens. */
 };
 
@@ -56,7 +56,7 @@ enum { PIPELINE_TWINS = 2 };
 /* The weights of a stage that its rank holds gathered. */
 struct pipeline_hold {
     bool held;
-    bool has[UNIT_COUNT]; /* Gathered by a pass of it. */
+    bool has[UNIT_COUNT]; /* [unit]: gathered by a pass of the stage. */
     uint32_t since_slot;  /* Where it was asked for. */
     uint64_t bytes;
 };
@@ -71,13 +71,16 @@ struct pipeline {
     uint32_t variant_count;
     uint32_t *number[2]; /* [stage · microbatches + microbatch]: the message that a forward (0) or
                             backward pass (1) sends is that of its sender's stream, from 1. */
-    uint16_t update[UNIT_COUNT];     /* Templates, by unit, or PROGRAM_NONE: nothing to update, */
-    uint16_t reduce[UNIT_COUNT];     /* or to reduce; */
-    uint16_t send_copy[UNIT_COUNT];  /* of two copies, what goes to the other's rank, */
-    uint16_t sum_copies[UNIT_COUNT]; /* and is added up with what comes from there. */
+    uint16_t update[UNIT_COUNT];     /* [unit]: the template of the update, or PROGRAM_NONE. */
+    uint16_t reduce[UNIT_COUNT];     /* [unit]: the template of the reduction, or PROGRAM_NONE. */
+    uint16_t send_copy[UNIT_COUNT];  /* [unit]: the template that sends gradients to the rank of the
+                                        other copy. */
+    uint16_t sum_copies[UNIT_COUNT]; /* [unit]: the template that adds the gradients of the other
+                                        copy. */
     uint32_t twin_rank;              /* Which shares a matrix with the first. */
-    uint16_t twin[PIPELINE_TWINS];   /* Of the first stage, and of that rank's, */
-    uint32_t twin_message[PIPELINE_TWINS]; /* which comes as the message of this number. */
+    uint16_t twin[PIPELINE_TWINS];   /* Templates of the first stage and of `twin_rank`. */
+    uint32_t twin_message[PIPELINE_TWINS]; /* Numbers of the messages that bring the gradients of
+                                              the other. */
     bool differs;                          /* Only the last microbatch reduces gradients. */
 
     /* The role under construction. */
@@ -86,10 +89,11 @@ struct pipeline {
     uint64_t block_capacity;
     uint32_t block_count;
     uint32_t slot_count;
-    uint32_t action_next;       /* Of the list: gathers and reductions. */
-    uint32_t give_next;         /* Of the list: what is given back. */
-    uint32_t *sent_stage;       /* Stages whose gradients have gone to the other copy's rank, in */
-    uint32_t sent_count;        /* that order, and how many. */
+    uint32_t action_next; /* Of the list: gathers and reductions. */
+    uint32_t give_next;   /* Of the list: what is given back. */
+    uint32_t *sent_stage; /* Stages whose gradients have gone to the rank of the other copy, in that
+                             order. */
+    uint32_t sent_count;  /* Number of entries of `sent_stage`. */
     struct pipeline_hold *hold; /* [stage] */
 };
 
@@ -119,8 +123,8 @@ void pipeline_units_add(struct pipeline *pipeline, const struct stage *stage,
                         uint32_t microbatch, uint32_t *arrivals);
 /* Gathers that are asked for, and reductions, before a pass. */
 void pipeline_actions_add(struct pipeline *pipeline, uint32_t before);
-/* The gradients of stages to which no pass from here on adds go to the other copy's rank; and those
- * that come from there, in the same order, are added up. */
+/* The gradients of stages to which no pass from here on adds go to the other copy's rank; gradients
+ * that come from there, in this order, are added up. */
 void pipeline_copies_send(struct pipeline *pipeline, uint32_t before);
 void pipeline_copies_sum(struct pipeline *pipeline);
 
@@ -157,7 +161,7 @@ void lower_pipeline(struct lower *lower);
 /* What of a model a rank holds. */
 struct lower_holding {
     uint64_t layers[LOCAL_KINDS];
-    uint64_t predictors; /* Modules, of which each has a layer besides these. */
+    uint64_t predictors; /* Modules, each of which has a layer that `layers` does not count. */
     bool embedding, head;
 };
 

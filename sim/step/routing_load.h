@@ -16,8 +16,9 @@
 struct routing_load {
     uint64_t dropped;   /* Assignments that no expert computes, of all ranks. */
     uint64_t rows_most; /* Those that are computed by the rank that has most. */
-    uint64_t came_most; /* Tokens that come to a rank, its own among them; */
-    uint64_t sent_most; /* tokens of one rank, each as often as there are ranks that it goes to. */
+    uint64_t came_most; /* Tokens that come to the rank that gets most, its own among them. */
+    uint64_t sent_most; /* Tokens of the rank that sends most, once for each rank that a token goes
+                           to. */
     uint64_t sent;      /* Of all ranks. */
     /* Of a group on switches, what all ranks send on along a dimension. On a grid, where each copy
      * goes its own way, as many as would have to cross the dimension's links if they went evenly to

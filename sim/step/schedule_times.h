@@ -11,13 +11,13 @@
 struct arena;
 
 /* In picoseconds, for stages of one chunk a rank: a pass of each, and the longest hop between
- * neighbours. Errors: those of local_build() and of stages_build(). */
+ * neighbours. Errors: as local_build() and stages_build(). */
 enum status schedule_times_estimate(struct arena *arena, const struct workload_plan *plan,
                                     const struct machine *machine, const struct mesh *mesh,
                                     struct schedule_times *ret_times, struct error *reterr);
 
 /* What input gradients leave to weight gradients, in millionths of what the forward pass saves: of
- * each stage, and of the model as a whole. Errors: those of workload_lower(). */
+ * each stage, and of the model as a whole. Errors: as workload_lower(). */
 enum status schedule_kept_estimate(const struct workload_plan *plan, const struct machine *machine,
                                    const struct mesh *mesh, uint32_t stage_count,
                                    struct schedule_kept *ret_kept, uint32_t *ret_mean_ppm,

@@ -16,8 +16,8 @@ struct arena;
 struct stage {
     uint32_t layer_first;
     uint32_t layer_count;
-    uint32_t predictors;      /* Modules that predict further tokens (MTP), */
-    uint32_t predictor_heads; /* and heads of those on another stage. */
+    uint32_t predictors;      /* Modules that predict further tokens (MTP). */
+    uint32_t predictor_heads; /* Heads of modules that lie on another stage. */
     bool embedding, head;
 };
 

@@ -24,8 +24,9 @@ enum workload_remat {
     WORKLOAD_REMAT_NONE,
     WORKLOAD_REMAT_NORMS, /* Norms, and of latent attention the projections up. */
     WORKLOAD_REMAT_BIG_MATMULS,
-    WORKLOAD_REMAT_BLOCK, /* Of a layer what its backward pass reads, as jax.checkpoint does; */
-    WORKLOAD_REMAT_LAYER, /* all of it, as Megatron's own checkpoint does. */
+    WORKLOAD_REMAT_BLOCK, /* Arrays of a layer that its backward pass reads, as jax.checkpoint does.
+                           */
+    WORKLOAD_REMAT_LAYER, /* The whole layer, as Megatron's own checkpoint does. */
 };
 
 /* Whether a layer keeps its input alone. */
@@ -61,7 +62,7 @@ enum workload_tp_inputs {
     WORKLOAD_TP_INPUTS_SHARDS, /* Its part; the whole is gathered again for the weight gradient. */
     WORKLOAD_TP_INPUTS_WHOLE,  /* What it has gathered. */
 };
-/* Which bytes a chip holds: those that the book counts, or with what frameworks hold besides
+/* Which bytes a chip holds: the bytes that the book counts, or also the bytes of frameworks
  * (overheads.h). */
 enum workload_memory {
     WORKLOAD_MEMORY_DEFAULT, /* By the machine: see workload_memory(). */
@@ -169,7 +170,7 @@ bool workload_ends_meet(const struct workload_plan *plan, uint32_t ranks);
 struct workload_borders {
     uint32_t pair; /* Of two neighbours, at the pair that has most. */
     uint32_t rank; /* Of one rank with all others, at the one that has most. */
-    uint32_t way;  /* Of all, each as many times as it is from neighbour to neighbour: at most. */
+    uint32_t way;  /* All messages, each once for each pair of neighbours on its way: at most. */
 };
 
 /* Over `ranks` of pp; all 0: there is one. */

@@ -83,7 +83,7 @@ struct trace_class { /* Of one class of ops, on the reported chip. */
     int64_t exposed_ps; /* Of the chip's exposed time: each instant is one class's, of the
                            collective that compute waits for. Classes add up to it. */
     int64_t idle_ps;    /* Of busy_ps, while the compute stream was idle: each in full. */
-    int64_t end_ps;     /* When the last chip of all has ended the last of them. */
+    int64_t end_ps;     /* When the last chip has ended the last op. */
 };
 
 struct trace_phase {

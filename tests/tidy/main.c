@@ -86,6 +86,7 @@ static void check_file(struct tree *tree, const char *path)
     tree->file_count++;
     tidy_check_layout(&tree->tidy, &file);
     tidy_check_words(&tree->tidy, &file, tree->doubles);
+    tidy_check_comments(&tree->tidy, &file);
     tidy_check_draws(&tree->tidy, &file);
     tidy_check_names(&tree->tidy, &file, tree->names);
     tidy_check_excuse(&tree->tidy, &file, tree->doubles);

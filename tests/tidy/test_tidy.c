@@ -33,6 +33,7 @@ static struct tidy complaints(const char *path, const char *text)
     struct tidy_file const file = {path, text, code};
     tidy_check_layout(&tidy, &file);
     tidy_check_words(&tidy, &file, doubles);
+    tidy_check_comments(&tidy, &file);
     tidy_check_draws(&tidy, &file);
     tidy_check_names(&tidy, &file, names);
     tidy_check_excuse(&tidy, &file, doubles);
@@ -174,6 +175,24 @@ static void calls_that_lose_a_size_or_an_order_are_refused(void **state)
             "sim/a.c:1: qsort() is not used here: its order of equals is not defined\n");
     accepts("sim/a.c", "/* time(0) */ int compute_time(int time);\nchar *a = \"rand()\";\n");
     accepts("sim/a.c", "char *a = \"a\\\"b\"; char c = '\"'; // sprintf(\n");
+}
+
+static void comments_of_headers_stand_alone(void **state)
+{
+    static const char said[] =
+        ": a comment of a header begins or ends in the middle of a sentence\n";
+    static const char *const torn[] = {"/* Of it, */", "/* Of it; */", "/* Of it and */",
+                                       "/* and it. */", "/* Or\n * it. */"};
+    (void)state;
+    for (size_t i = 0; i < sizeof torn / sizeof *torn; i++) {
+        char text[64], message[128];
+        (void)snprintf(text, sizeof text, "int a;\nint b; %s\n", torn[i]);
+        (void)snprintf(message, sizeof message, "sim/a.h:2%s", said);
+        refuses("sim/a.h", text, message);
+        accepts("sim/a.c", text);
+        accepts("tests/unit/a.h", text);
+    }
+    accepts("sim/a.h", "int a; /* Its order, and a brand. */\nint b; /* oral */\n/* */\n");
 }
 
 static void draws_have_an_order(void **state)
@@ -334,6 +353,7 @@ int main(void)
         cmocka_unit_test(private_words_stay_out_of_what_users_read),
         cmocka_unit_test(pictures_are_drawn_in_one_place),
         cmocka_unit_test(calls_that_lose_a_size_or_an_order_are_refused),
+        cmocka_unit_test(comments_of_headers_stand_alone),
         cmocka_unit_test(draws_have_an_order),
         cmocka_unit_test(inexact_numbers_need_an_excuse),
         cmocka_unit_test(names_are_looked_up_and_not_compared),

@@ -56,6 +56,9 @@ void tidy_check_excuse(struct tidy *tidy, const struct tidy_file *file, const ch
 /* Of sim/: names that are compared outside sim/base. `names` is the text of names.txt. */
 void tidy_check_names(struct tidy *tidy, const struct tidy_file *file, const char *names);
 
+/* Of headers: comments that run on from one field into the next. */
+void tidy_check_comments(struct tidy *tidy, const struct tidy_file *file);
+
 /* Of tests: two draws in the arguments of one call, or in one initializer. */
 void tidy_check_draws(struct tidy *tidy, const struct tidy_file *file);
 

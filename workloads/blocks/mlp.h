@@ -6,7 +6,7 @@
 
 /* Its tensors in the notation, and its ops' names. */
 struct mlp_texts {
-    const char *weight_in; /* Of a bare one, */
+    const char *weight_in; /* The first matrix of an MLP without a gate. */
     const char *weight_gate, *gate, *weight_up, *up;
     const char *tmp; /* What is multiplied with W_out. */
     const char *weight_out, *out;

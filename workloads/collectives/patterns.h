@@ -129,7 +129,7 @@ static inline struct primitive_cost cost_one_way(uint32_t size)
         .depth = size - 1, .units = units, .port_units = units, .serial = true};
 }
 
-/* Chunks that are passed on along a line: the last link carries those of all others. */
+/* Chunks that are passed on along a line: the last link carries the chunks of all others. */
 static inline struct primitive_cost cost_line(uint32_t size)
 {
     uint64_t const units = 2 * ((uint64_t)size - 1);
@@ -167,7 +167,7 @@ static inline struct primitive_cost cost_bruck(uint32_t size)
                                    .reach = PRIMITIVE_REACH_SCALED};
 }
 
-/* The same between partners. */
+/* As cost_bruck(), between partners. */
 static inline struct primitive_cost cost_recursive(uint32_t size)
 {
     struct primitive_cost cost = cost_bruck(size);
@@ -182,7 +182,7 @@ static inline struct primitive_cost cost_sharp(uint32_t size)
     return (struct primitive_cost){.depth = 1, .units = units, .port_units = units};
 }
 
-/* or an array. */
+/* Switches copy or add: an array. */
 static inline struct primitive_cost cost_sharp_array(uint32_t size)
 {
     return (struct primitive_cost){

@@ -24,7 +24,7 @@ struct bench_step {
     uint64_t peak_bytes; /* Resident. */
 };
 
-/* Fills up to BENCH_STEPS_MAX rows; `quick`: only those that take well under a second. */
+/* Fills up to BENCH_STEPS_MAX rows; `quick`: only steps that take well under a second. */
 enum status bench_steps_run(bool quick, struct bench_step *ret_steps, uint32_t *ret_count,
                             struct error *reterr);
 

@@ -72,7 +72,7 @@ enum status collective_write_trace(struct arena *arena, struct collective_study 
 void collective_write_ragged(const struct row *row, struct text *text);
 void collective_put_ragged(const struct row *row, struct json_writer *json);
 
-/* The work, for shell_run(): all runs, or as many as there were when the user stopped it. */
+/* The work, for shell_run(): all runs, or the runs up to when the user stopped it. */
 enum status collective_play(void *study, struct shell *shell, struct error *reterr);
 
 /* The columns of a row (collective_columns.c): its headings and cells on the screen, where counts

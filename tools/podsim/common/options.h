@@ -19,7 +19,7 @@ struct option {
     bool repeats; /* May be given several times. */
 };
 
-/* Options and operands in the order of the command line; texts are those of argv. */
+/* Options and operands in the order of the command line; texts lie in argv. */
 struct options {
     const struct option *known; /* Ended by an option without name. */
     struct {

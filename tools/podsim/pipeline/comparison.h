@@ -41,10 +41,10 @@ struct comparison_row {
     const struct schedule_form *form; /* NULL: from a file. */
     const struct schedule *given;     /* From a file. */
     uint32_t rank_count, chunk_count, microbatch_count;
-    struct error refused;                /* STATUS_OK: it was played; then: */
+    struct error refused; /* STATUS_OK: it was played, and the fields below are filled. */
     double figure[COMPARISON_KEY_COUNT]; /* In one unit for all rows. */
     bool fits;                           /* The memory of a chip, or none is known. */
-    bool best;                           /* Of those that it is compared with. */
+    bool best;                           /* Best of the rows that it is compared with. */
 
     struct schedule schedule;
     struct schedule_formula formula;
@@ -80,14 +80,14 @@ struct comparison {
     const char *own;     /* The scenario's schedule, a row where none are named; NULL: given times.
                           */
     uint32_t microbatches[COMPARISON_COUNTS_MAX];
-    uint32_t count; /* Of those. */
+    uint32_t count; /* Number of `microbatches`. */
     struct comparison_row row[COMPARISON_ROWS_MAX];
     uint32_t row_count;                  /* All that are asked for. */
     uint32_t order[COMPARISON_ROWS_MAX]; /* [place]: the row, behind comparison_rank(). */
     uint32_t done_count;
-    uint32_t failed_count; /* Of those done: they were asked for by name and cannot be. */
-    bool traces;           /* The one row writes a timeline, */
-    struct text timeline;  /* this. */
+    uint32_t failed_count; /* Rows that were asked for by name and cannot be played. */
+    bool traces;           /* A comparison of one row writes a timeline. */
+    struct text timeline;  /* The timeline. */
 };
 
 /* The rows: each schedule that is asked for by name with each number of microbatches, or else with

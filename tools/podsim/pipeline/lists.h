@@ -12,7 +12,7 @@ enum { LISTS_FORMS_MAX = 64 };
 enum status lists_count(const char *text, const char *end, const char *where, uint32_t most,
                         uint32_t *ret_count, struct error *reterr);
 
-/* "8,16,32": at most `counts_max` of them, appended. */
+/* "8,16,32": at most `counts_max` counts, appended. */
 enum status lists_counts(const char *text, const char *where, uint32_t most, uint32_t *counts,
                          uint32_t counts_max, uint32_t *count, struct error *reterr);
 

@@ -34,7 +34,8 @@ extern const struct comparison_way schedules_way;
 /* What the way does, file by file. */
 enum status schedules_read(struct comparison *comparison, struct error *reterr);
 void schedules_rank(struct comparison *comparison, uint32_t row);
-/* Whether rows have as many ranks and microbatches: only then their times are of the same work. */
+/* Whether rows have equally many ranks and microbatches: only then their times are of the same
+ * work. */
 bool schedules_are_together(const struct comparison_row *row, const struct comparison_row *other);
 enum status schedules_play(struct comparison *comparison, uint32_t row, struct error *reterr);
 void schedules_write_text(const struct comparison *comparison,

@@ -29,19 +29,19 @@ struct staged_row {
     struct trace_role *role;
     struct staged_bubbles bubble;
     double *activations;        /* [rank]: the most held, in its whole shares of a microbatch. */
-    uint64_t *parameter_count;  /* [rank]: stored on one chip of it. */
-    uint64_t *gathered_bytes;   /* [rank]: weights that one chip of it gathers in a step. */
+    uint64_t *parameter_count;  /* [rank]: parameters stored on one of its chips. */
+    uint64_t *gathered_bytes;   /* [rank]: weights that one of its chips gathers in a step. */
     int64_t weights_exposed_ps; /* Of the chip that ends last: waiting for its weights' gathers and
                                    its gradients' reductions over the same ranks. */
-    double mfu;                 /* From step to step: of 6 FLOP a parameter and token, */
-    double mfu_attention;       /* and with attention. */
-    double tokens_per_s;        /* The same. */
+    double mfu;                 /* MFU from step to step, of 6 FLOP a parameter and token. */
+    double mfu_attention;       /* MFU from step to step, with attention. */
+    double tokens_per_s;        /* Tokens a second, from step to step. */
     bool fits;
     uint64_t chips_replayed;
 
     /* What a pass of a chunk took, a mean over ranks: compute and exposed collectives. */
     struct schedule_times times;
-    struct schedule_played equal;  /* The same order of passes, with these and nothing else. */
+    struct schedule_played equal;  /* The order of passes with these durations and nothing else. */
     struct schedule_played played; /* What really began and ended when; empty unless drawn. */
     struct trace_curve curve;      /* Of a chip of `fullest`; empty unless drawn. */
     uint32_t fullest;              /* The rank whose chips hold most. */
@@ -55,9 +55,9 @@ struct staged {
     uint64_t chip_count;
     uint64_t hbm_bytes;
     struct staged_row row[COMPARISON_ROWS_MAX];
-    struct routing_drawn drawn; /* Rows of as many microbatches route alike. */
-    bool draws;                 /* When passes began and ended, */
-    bool draws_memory;          /* and what was held meanwhile. */
+    struct routing_drawn drawn; /* Rows of equally many microbatches route alike. */
+    bool draws;                 /* Begins and ends of passes are kept. */
+    bool draws_memory;          /* Memory between passes is kept. */
 };
 
 extern const struct comparison_way staged_way;

@@ -15,7 +15,7 @@
 #include "sim/base/status.h"
 
 struct arena;
-struct text;
+struct strbuf;
 struct json; /* A value and its place. Lives in the arena of its document. */
 
 enum { JSON_FILE_BYTES_MAX = 16 * 1024 * 1024, JSON_DEPTH_MAX = 64 };
@@ -93,14 +93,14 @@ enum status json_bytes(struct json *json, uint64_t *ret_bytes, struct error *ret
  * same everywhere; a real that is not finite is an assertion.
  */
 struct json_writer {
-    struct text *text;
+    struct strbuf *text;
     uint32_t depth;
     bool first;
     bool after_key;
     uint32_t flat; /* Depth from which members stay on one line; 0: never. */
 };
 
-void json_write_start(struct json_writer *writer, struct text *text);
+void json_write_start(struct json_writer *writer, struct strbuf *text);
 void json_write_key(struct json_writer *writer, const char *key);
 void json_write_object(struct json_writer *writer); /* "{" ... */
 void json_write_object_end(struct json_writer *writer);

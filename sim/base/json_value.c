@@ -10,7 +10,7 @@
 #include "sim/base/name.h"
 #include "sim/base/quantity.h"
 #include "sim/base/scaled.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 
 static const char *const kind_names[] = {"null",     "a boolean", "an integer", "a number",
                                          "a string", "an array",  "an object"};
@@ -21,13 +21,13 @@ enum json_kind json_kind(const struct json *json)
 }
 
 /* "~" and "/" in keys are written as RFC 6901 has it. */
-static void where_add_key(struct text *text, const char *key)
+static void where_add_key(struct strbuf *text, const char *key)
 {
     for (; *key != '\0'; key++) {
         if (*key == '~' || *key == '/')
-            text_add(text, "~%c", *key == '~' ? '0' : '1');
+            strbuf_add(text, "~%c", *key == '~' ? '0' : '1');
         else
-            text_add_bytes(text, key, 1);
+            strbuf_add_bytes(text, key, 1);
     }
 }
 
@@ -39,17 +39,17 @@ const char *json_where(const struct json *json)
         SIM_ASSERT(depth < 2 * JSON_DEPTH_MAX);
         path[depth++] = node;
     }
-    struct text text = {0};
+    struct strbuf text = {0};
     while (depth > 0) {
         const struct json *node = path[--depth];
-        text_add_bytes(&text, "/", 1);
+        strbuf_add_bytes(&text, "/", 1);
         if (node->key != NULL)
             where_add_key(&text, node->key);
         else
-            text_add(&text, "%u", node->index);
+            strbuf_add(&text, "%u", node->index);
     }
     char *where = text.bytes == NULL ? NULL : arena_text(json->document->arena, text.bytes);
-    text_free(&text);
+    strbuf_free(&text);
     return where == NULL ? "" : where;
 }
 
@@ -221,14 +221,14 @@ enum status json_choice(struct json *json, const char *const *choices, uint32_t 
             return STATUS_OK;
         }
     }
-    struct text list = {0};
+    struct strbuf list = {0};
     for (uint32_t i = 0; choices[i] != NULL; i++)
-        text_add(&list, "%s\"%s\"", i == 0 ? "" : ", ", choices[i]);
+        strbuf_add(&list, "%s\"%s\"", i == 0 ? "" : ", ", choices[i]);
     enum status const status =
         error_set(reterr, STATUS_INVALID, json_where(json), "\"%.64s\" is not one of %s%s", text,
                   list.bytes == NULL ? "the choices" : list.bytes,
                   name_offer(text, choices, "; the nearest is \"", "\"", "").text);
-    text_free(&list);
+    strbuf_free(&list);
     return status;
 }
 

@@ -8,9 +8,9 @@
 
 #include "sim/base/json.h"
 #include "sim/base/json_node.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 
-void json_write_start(struct json_writer *writer, struct text *text)
+void json_write_start(struct json_writer *writer, struct strbuf *text)
 {
     *writer = (struct json_writer){.text = text, .first = true};
 }
@@ -22,7 +22,7 @@ static bool on_one_line(const struct json_writer *writer)
 
 static void write_line(struct json_writer *writer)
 {
-    text_add(writer->text, "\n%*s", (int)(2 * writer->depth), "");
+    strbuf_add(writer->text, "\n%*s", (int)(2 * writer->depth), "");
 }
 
 /* What stands between the last thing written and the next value or key. */
@@ -32,7 +32,7 @@ static void write_separator(struct json_writer *writer)
         writer->after_key = false;
         return;
     }
-    if (!writer->first) text_add(writer->text, on_one_line(writer) ? ", " : ",");
+    if (!writer->first) strbuf_add(writer->text, on_one_line(writer) ? ", " : ",");
     if (writer->depth > 0 && !on_one_line(writer)) write_line(writer);
     writer->first = false;
 }
@@ -40,7 +40,7 @@ static void write_separator(struct json_writer *writer)
 static void write_open(struct json_writer *writer, const char *bracket)
 {
     write_separator(writer);
-    text_add(writer->text, "%s", bracket);
+    strbuf_add(writer->text, "%s", bracket);
     writer->depth++;
     writer->first = true;
 }
@@ -51,28 +51,28 @@ static void write_close(struct json_writer *writer, const char *bracket)
     bool const flat = on_one_line(writer);
     writer->depth--;
     if (!writer->first && !flat) write_line(writer);
-    text_add(writer->text, "%s%s", bracket, writer->depth == 0 ? "\n" : "");
+    strbuf_add(writer->text, "%s%s", bracket, writer->depth == 0 ? "\n" : "");
     writer->first = false;
 }
 
-static void write_quoted(struct text *text, const char *string)
+static void write_quoted(struct strbuf *text, const char *string)
 {
     uint64_t const length = strlen(string);
-    text_add_bytes(text, "\"", 1);
+    strbuf_add_bytes(text, "\"", 1);
     for (uint64_t i = 0; i < length;) {
         uint32_t const bytes = json_utf8_bytes(string + i, length - i);
         char const c = string[i];
         if (bytes == 0)
-            text_add(text, "\xef\xbf\xbd"); /* U+FFFD: a path need not be UTF-8; JSON must. */
+            strbuf_add(text, "\xef\xbf\xbd"); /* U+FFFD: a path need not be UTF-8; JSON must. */
         else if (c == '"' || c == '\\')
-            text_add(text, "\\%c", c);
+            strbuf_add(text, "\\%c", c);
         else if (bytes == 1 && ((unsigned char)c < 0x20 || c == 0x7f))
-            text_add(text, "\\u%04x", (unsigned)c);
+            strbuf_add(text, "\\u%04x", (unsigned)c);
         else
-            text_add_bytes(text, string + i, bytes);
+            strbuf_add_bytes(text, string + i, bytes);
         i += bytes == 0 ? 1 : bytes;
     }
-    text_add_bytes(text, "\"", 1);
+    strbuf_add_bytes(text, "\"", 1);
 }
 
 void json_write_key(struct json_writer *writer, const char *key)
@@ -80,7 +80,7 @@ void json_write_key(struct json_writer *writer, const char *key)
     SIM_ASSERT(writer->depth > 0 && !writer->after_key);
     write_separator(writer);
     write_quoted(writer->text, key);
-    text_add(writer->text, ": ");
+    strbuf_add(writer->text, ": ");
     writer->after_key = true;
 }
 
@@ -113,13 +113,13 @@ void json_write_string(struct json_writer *writer, const char *text)
 void json_write_integer(struct json_writer *writer, int64_t value)
 {
     write_separator(writer);
-    text_add(writer->text, "%lld", (long long)value);
+    strbuf_add(writer->text, "%lld", (long long)value);
 }
 
 void json_write_unsigned(struct json_writer *writer, uint64_t value)
 {
     write_separator(writer);
-    text_add(writer->text, "%llu", (unsigned long long)value);
+    strbuf_add(writer->text, "%llu", (unsigned long long)value);
 }
 
 static const double plain_below = 1e15;
@@ -146,20 +146,20 @@ void json_write_real(struct json_writer *writer, double value)
         plain[length++] = kept ? *c : '.';
     }
     write_separator(writer);
-    text_add_bytes(writer->text, plain, length);
-    if (!real) text_add(writer->text, ".0"); /* So that it is read back as a real. */
+    strbuf_add_bytes(writer->text, plain, length);
+    if (!real) strbuf_add(writer->text, ".0"); /* So that it is read back as a real. */
 }
 
 void json_write_null(struct json_writer *writer)
 {
     write_separator(writer);
-    text_add(writer->text, "null");
+    strbuf_add(writer->text, "null");
 }
 
 void json_write_boolean(struct json_writer *writer, bool value)
 {
     write_separator(writer);
-    text_add(writer->text, value ? "true" : "false");
+    strbuf_add(writer->text, value ? "true" : "false");
 }
 
 void json_put_object(struct json_writer *writer, const char *key)
@@ -209,7 +209,7 @@ static void write_value(struct json_writer *writer, struct json *value)
     switch (value->kind) {
     case NODE_NULL:
         write_separator(writer);
-        text_add(writer->text, "null");
+        strbuf_add(writer->text, "null");
         break;
     case NODE_BOOLEAN:
         json_write_boolean(writer, value->value.boolean);

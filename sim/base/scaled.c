@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "sim/base/number.h"
+#include "sim/base/parse_uint.h"
 #include "sim/base/units.h"
 
 enum { FRACTION_DIGITS_MAX = 18 };
@@ -21,11 +21,11 @@ enum scaled scaled_read(const char *text, uint64_t most, uint64_t *ret_number,
 {
     uint64_t whole = 0, fraction = 0;
     units_wide scale = 1;
-    const char *at = number_read(text, most, &whole);
+    const char *at = parse_uint(text, most, &whole);
     if (at == text) return SCALED_NO_NUMBER;
     if (*at == '.') {
         const char *const digits = at + 1;
-        at = number_read(digits, most, &fraction);
+        at = parse_uint(digits, most, &fraction);
         if (at == digits || at - digits > FRACTION_DIGITS_MAX) return SCALED_NO_NUMBER;
         for (ptrdiff_t i = 0; i < at - digits; i++) scale *= 10;
     }

@@ -27,22 +27,22 @@ static const char common_dark[] =
     ".soft { fill: #444b55 } .paper { fill: #14171c } .faint { fill: #22272f }\n"
     ".edge { stroke: #8a93a0 } .axis { stroke: #e6e6e6 } .grid { stroke: #3a414c }\n";
 
-static void add_escaped(struct text *text, const char *plain)
+static void add_escaped(struct strbuf *text, const char *plain)
 {
     for (const char *c = plain == NULL ? "" : plain; *c != '\0'; c++) {
         if (*c == '&')
-            text_add(text, "&amp;");
+            strbuf_add(text, "&amp;");
         else if (*c == '<')
-            text_add(text, "&lt;");
+            strbuf_add(text, "&lt;");
         else if (*c == '>')
-            text_add(text, "&gt;");
+            strbuf_add(text, "&gt;");
         else
-            text_add_bytes(text, c, 1);
+            strbuf_add_bytes(text, c, 1);
     }
 }
 
 /* To a hundredth of a pixel, as short as that is. */
-static void add_number(struct text *text, double value)
+static void add_number(struct strbuf *text, double value)
 {
     char digits[32];
     int const length = snprintf(digits, sizeof digits, "%.2f", value);
@@ -50,159 +50,161 @@ static void add_number(struct text *text, double value)
     while (end > 0 && digits[end - 1] == '0') end--;
     if (end > 0 && digits[end - 1] == '.') end--;
     digits[end] = '\0';
-    text_add(text, "%s", strcmp(digits, "-0") == 0 ? "0" : digits);
+    strbuf_add(text, "%s", strcmp(digits, "-0") == 0 ? "0" : digits);
 }
 
-static void add_attribute(struct text *text, const char *name, double value)
+static void add_attribute(struct strbuf *text, const char *name, double value)
 {
-    text_add(text, " %s=\"", name);
+    strbuf_add(text, " %s=\"", name);
     add_number(text, value);
-    text_add(text, "\"");
+    strbuf_add(text, "\"");
 }
 
-static void add_series(struct text *text, uint32_t count)
+static void add_series(struct strbuf *text, uint32_t count)
 {
     for (uint32_t i = 0; i < count && i < SVG_SERIES_MAX; i++) {
         uint32_t const again = i / COLOUR_COUNT;
-        text_add(text, ".l%u { stroke: %s; stroke-dasharray: %s }", i, colours[i % COLOUR_COUNT],
-                 dashes[again]);
+        strbuf_add(text, ".l%u { stroke: %s; stroke-dasharray: %s }", i, colours[i % COLOUR_COUNT],
+                   dashes[again]);
         if (again == 0)
-            text_add(text, " .f%u { fill: %s }\n", i, colours[i]);
+            strbuf_add(text, " .f%u { fill: %s }\n", i, colours[i]);
         else
-            text_add(text, " .f%u { fill: url(#p%u) }\n", i, i);
+            strbuf_add(text, " .f%u { fill: url(#p%u) }\n", i, i);
     }
 }
 
 /* Stripes, then dots, of a colour that has come before. */
-static void add_patterns(struct text *text, uint32_t count)
+static void add_patterns(struct strbuf *text, uint32_t count)
 {
     for (uint32_t i = COLOUR_COUNT; i < count && i < SVG_SERIES_MAX; i++) {
-        text_add(text,
-                 "<pattern id=\"p%u\" width=\"7\" height=\"7\" patternUnits=\"userSpaceOnUse\" "
-                 "patternTransform=\"rotate(45)\"><rect width=\"7\" height=\"7\" class=\"f%u\"/>",
-                 i, i % COLOUR_COUNT);
+        strbuf_add(text,
+                   "<pattern id=\"p%u\" width=\"7\" height=\"7\" patternUnits=\"userSpaceOnUse\" "
+                   "patternTransform=\"rotate(45)\"><rect width=\"7\" height=\"7\" class=\"f%u\"/>",
+                   i, i % COLOUR_COUNT);
         if (i / COLOUR_COUNT == 1)
-            text_add(text, "<rect width=\"2.5\" height=\"7\" class=\"paper\"/></pattern>\n");
+            strbuf_add(text, "<rect width=\"2.5\" height=\"7\" class=\"paper\"/></pattern>\n");
         else
-            text_add(text, "<circle cx=\"3.5\" cy=\"3.5\" r=\"2\" class=\"paper\"/></pattern>\n");
+            strbuf_add(text, "<circle cx=\"3.5\" cy=\"3.5\" r=\"2\" class=\"paper\"/></pattern>\n");
     }
 }
 
-void svg_begin(struct text *text, const struct svg_page *page)
+void svg_begin(struct strbuf *text, const struct svg_page *page)
 {
-    text_add(text, "<svg xmlns=\"http://www.w3.org/2000/svg\"");
+    strbuf_add(text, "<svg xmlns=\"http://www.w3.org/2000/svg\"");
     add_attribute(text, "width", page->width);
     add_attribute(text, "height", page->height);
-    text_add(text, " viewBox=\"0 0 %.0f %.0f\" role=\"img\">\n<title>", page->width, page->height);
+    strbuf_add(text, " viewBox=\"0 0 %.0f %.0f\" role=\"img\">\n<title>", page->width,
+               page->height);
     add_escaped(text, page->title);
-    text_add(text, "</title>\n<style>\n%s", common);
+    strbuf_add(text, "</title>\n<style>\n%s", common);
     add_series(text, page->series_count);
-    text_add(text, "%s@media (prefers-color-scheme: dark) {\n%s%s}\n</style>\n",
-             page->classes == NULL ? "" : page->classes, common_dark,
-             page->dark == NULL ? "" : page->dark);
+    strbuf_add(text, "%s@media (prefers-color-scheme: dark) {\n%s%s}\n</style>\n",
+               page->classes == NULL ? "" : page->classes, common_dark,
+               page->dark == NULL ? "" : page->dark);
     add_patterns(text, page->series_count);
-    text_add(text, "<rect width=\"100%%\" height=\"100%%\" class=\"paper\"/>\n");
+    strbuf_add(text, "<rect width=\"100%%\" height=\"100%%\" class=\"paper\"/>\n");
 }
 
-void svg_end(struct text *text)
+void svg_end(struct strbuf *text)
 {
-    text_add(text, "</svg>\n");
+    strbuf_add(text, "</svg>\n");
 }
 
-void svg_words(struct text *text, double x, double y, const char *style, const char *words)
+void svg_words(struct strbuf *text, double x, double y, const char *style, const char *words)
 {
-    text_add(text, "<text");
+    strbuf_add(text, "<text");
     add_attribute(text, "x", x);
     add_attribute(text, "y", y);
-    text_add(text, " class=\"%s\">", style);
+    strbuf_add(text, " class=\"%s\">", style);
     add_escaped(text, words);
-    text_add(text, "</text>\n");
+    strbuf_add(text, "</text>\n");
 }
 
-void svg_say(struct text *text, double x, double y, const char *style, const char *format, ...)
+void svg_say(struct strbuf *text, double x, double y, const char *style, const char *format, ...)
 {
-    struct text words = {0};
+    struct strbuf words = {0};
     va_list arguments;
     va_start(arguments, format);
-    text_add_list(&words, format, arguments);
+    strbuf_add_list(&words, format, arguments);
     va_end(arguments);
     svg_words(text, x, y, style, words.bytes);
     text->failed = text->failed || words.failed;
-    text_free(&words);
+    strbuf_free(&words);
 }
 
-static void add_box(struct text *text, double x, double y, double width, double height,
+static void add_box(struct strbuf *text, double x, double y, double width, double height,
                     const char *style)
 {
-    text_add(text, "<rect");
+    strbuf_add(text, "<rect");
     add_attribute(text, "x", x);
     add_attribute(text, "y", y);
     add_attribute(text, "width", width);
     add_attribute(text, "height", height);
-    text_add(text, " class=\"%s\"", style);
+    strbuf_add(text, " class=\"%s\"", style);
 }
 
-void svg_box(struct text *text, double x, double y, double width, double height, const char *style)
+void svg_box(struct strbuf *text, double x, double y, double width, double height,
+             const char *style)
 {
     add_box(text, x, y, width, height, style);
-    text_add(text, "/>\n");
+    strbuf_add(text, "/>\n");
 }
 
-void svg_titled_box(struct text *text, double x, double y, double width, double height,
+void svg_titled_box(struct strbuf *text, double x, double y, double width, double height,
                     const char *style, const char *title)
 {
     add_box(text, x, y, width, height, style);
-    text_add(text, "><title>");
+    strbuf_add(text, "><title>");
     add_escaped(text, title);
-    text_add(text, "</title></rect>\n");
+    strbuf_add(text, "</title></rect>\n");
 }
 
-void svg_line(struct text *text, double x1, double y1, double x2, double y2, const char *style)
+void svg_line(struct strbuf *text, double x1, double y1, double x2, double y2, const char *style)
 {
-    text_add(text, "<line");
+    strbuf_add(text, "<line");
     add_attribute(text, "x1", x1);
     add_attribute(text, "y1", y1);
     add_attribute(text, "x2", x2);
     add_attribute(text, "y2", y2);
-    text_add(text, " class=\"%s\"/>\n", style);
+    strbuf_add(text, " class=\"%s\"/>\n", style);
 }
 
-void svg_circle(struct text *text, double x, double y, double radius, const char *style)
+void svg_circle(struct strbuf *text, double x, double y, double radius, const char *style)
 {
-    text_add(text, "<circle");
+    strbuf_add(text, "<circle");
     add_attribute(text, "cx", x);
     add_attribute(text, "cy", y);
     add_attribute(text, "r", radius);
-    text_add(text, " class=\"%s\"/>\n", style);
+    strbuf_add(text, " class=\"%s\"/>\n", style);
 }
 
-void svg_path_begin(struct text *text, const char *style)
+void svg_path_begin(struct strbuf *text, const char *style)
 {
-    text_add(text, "<path class=\"%s\" d=\"", style);
+    strbuf_add(text, "<path class=\"%s\" d=\"", style);
 }
 
-void svg_path_to(struct text *text, double x, double y)
+void svg_path_to(struct strbuf *text, double x, double y)
 {
     bool const is_first = !text->failed && text->bytes[text->size_bytes - 1] == '"';
-    text_add(text, is_first ? "M" : "L");
+    strbuf_add(text, is_first ? "M" : "L");
     add_number(text, x);
-    text_add(text, " ");
+    strbuf_add(text, " ");
     add_number(text, y);
 }
 
-void svg_path_end(struct text *text)
+void svg_path_end(struct strbuf *text)
 {
-    text_add(text, "\"/>\n");
+    strbuf_add(text, "\"/>\n");
 }
 
-void svg_group_begin(struct text *text, const char *style)
+void svg_group_begin(struct strbuf *text, const char *style)
 {
-    text_add(text, "<g class=\"%s\">\n", style);
+    strbuf_add(text, "<g class=\"%s\">\n", style);
 }
 
-void svg_group_end(struct text *text)
+void svg_group_end(struct strbuf *text)
 {
-    text_add(text, "</g>\n");
+    strbuf_add(text, "</g>\n");
 }
 
 const char *svg_fill(char buffer[SVG_CLASS_BYTES], uint32_t series)

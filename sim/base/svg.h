@@ -19,7 +19,7 @@
 
 #include <stdint.h>
 
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 
 enum { SVG_SERIES_MAX = 24, SVG_CLASS_BYTES = 16 };
 
@@ -31,28 +31,29 @@ struct svg_page {
     uint32_t series_count;
 };
 
-void svg_begin(struct text *text, const struct svg_page *page);
-void svg_end(struct text *text);
+void svg_begin(struct strbuf *text, const struct svg_page *page);
+void svg_end(struct strbuf *text);
 
 /* Plain text of any length, NULL for none: what XML reserves is escaped. */
-void svg_words(struct text *text, double x, double y, const char *style, const char *words);
-void svg_say(struct text *text, double x, double y, const char *style, const char *format, ...)
+void svg_words(struct strbuf *text, double x, double y, const char *style, const char *words);
+void svg_say(struct strbuf *text, double x, double y, const char *style, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
-void svg_box(struct text *text, double x, double y, double width, double height, const char *style);
+void svg_box(struct strbuf *text, double x, double y, double width, double height,
+             const char *style);
 /* A box that says `title` under the pointer. */
-void svg_titled_box(struct text *text, double x, double y, double width, double height,
+void svg_titled_box(struct strbuf *text, double x, double y, double width, double height,
                     const char *style, const char *title);
-void svg_line(struct text *text, double x1, double y1, double x2, double y2, const char *style);
-void svg_circle(struct text *text, double x, double y, double radius, const char *style);
+void svg_line(struct strbuf *text, double x1, double y1, double x2, double y2, const char *style);
+void svg_circle(struct strbuf *text, double x, double y, double radius, const char *style);
 
 /* A path: goes from point to point, ends open or as an area. */
-void svg_path_begin(struct text *text, const char *style);
-void svg_path_to(struct text *text, double x, double y);
-void svg_path_end(struct text *text);
+void svg_path_begin(struct strbuf *text, const char *style);
+void svg_path_to(struct strbuf *text, double x, double y);
+void svg_path_end(struct strbuf *text);
 
 /* A class of all that is drawn between. */
-void svg_group_begin(struct text *text, const char *style);
-void svg_group_end(struct text *text);
+void svg_group_begin(struct strbuf *text, const char *style);
+void svg_group_end(struct strbuf *text);
 
 /* The class of a series' boxes ("f7") or lines ("l7"). */
 const char *svg_fill(char buffer[SVG_CLASS_BYTES], uint32_t series);

@@ -4,14 +4,14 @@
 #include <stddef.h>
 
 #include "sim/base/units.h"
-#include "sim/choose/crowd.h"
+#include "sim/choose/contention.h"
+#include "sim/choose/ecmp_collisions.h"
 #include "sim/choose/overrides.h"
-#include "sim/choose/rehearse.h"
 #include "sim/collective/ragged.h"
 #include "sim/collective/spanning.h"
-#include "sim/roofline/wire.h"
+#include "sim/roofline/level_rate.h"
 
-enum { WAYS = REHEARSAL_WIRES }; /* Wires: axes of the grid, then levels. */
+enum { WAYS = CONTENTION_WIRES }; /* Wires: axes of the grid, then levels. */
 
 /* Of an item. Times of bytes are for all pieces together. */
 struct cost {
@@ -26,7 +26,7 @@ struct estimator {
     const struct machine *machine;
     const struct plan *plan;
     double wire; /* Bytes on the wire for one. */
-    struct rehearsals *known;
+    struct contentions *known;
 };
 
 static double log2_up(double value)
@@ -48,8 +48,8 @@ static double message_s(const struct estimator *estimator, uint32_t dimension)
     if (index == LEVEL_NONE)
         return own + at->stride * units_seconds(machine->chip.hop_latency_ps) +
                units_seconds(protocol->message_ps[0]);
-    return own + units_seconds(wire_level_latency_ps(machine, at) +
-                               protocol->message_ps[1 + (size_t)index]);
+    return own +
+           units_seconds(level_latency_ps(machine, at) + protocol->message_ps[1 + (size_t)index]);
 }
 
 /* What a chip has of a dimension's wires, one way: its share of a level's cables, or a link, the
@@ -62,8 +62,8 @@ static double rate_of(const struct estimator *estimator, const struct plan_item 
     if (machine->axis_level[at->axis] == LEVEL_NONE)
         return overrides_grid_rate(machine, estimator->plan, item, dimension) / at->stride;
     if (item != NULL && item->primitive->network != PRIMITIVE_NETWORK_NONE)
-        return crowd_network_rate(machine, at->axis);
-    return wire_level_rate(machine, at->axis);
+        return ecmp_network_rate(machine, at->axis);
+    return level_rate(machine, at->axis);
 }
 
 static uint32_t wire_of(const struct estimator *estimator, uint32_t dimension)
@@ -191,7 +191,7 @@ static double add_routed(const struct estimator *estimator, const struct plan_it
         if (!at->switched) passed = grid_share(item->primitive, of->reach, at, ranks);
         time_s = bytes * passed /
                  fmin(rate_of(estimator, item, d),
-                      wire_mesh_rate(estimator->machine, at, of->paired ? at->size - 1 : 1));
+                      level_mesh_rate(estimator->machine, at, of->paired ? at->size - 1 : 1));
     }
     cost->wire_s[wire] += time_s * port_share(of);
     cost->serial_s = fmax(cost->serial_s, time_s);
@@ -207,18 +207,18 @@ static double ragged_units(const struct plan *plan, const struct plan_item *item
 }
 
 /* What was found by playing an item's messages. */
-static struct cost rehearsed_cost(const struct estimator *estimator, const struct plan_item *item,
-                                  const struct rehearsal *rehearsal)
+static struct cost contended_cost(const struct estimator *estimator, const struct plan_item *item,
+                                  const struct contention *contention)
 {
     double const bytes = (double)plan_item_unit_bytes(item) * estimator->wire;
     struct cost cost = {
-        .latency_s = rehearsal->latency_s,
-        .serial_s = rehearsal->byte_s * bytes,
-        .next_latency_s = rehearsal->next_latency_s,
-        .next_s = rehearsal->next_byte_s * bytes,
+        .latency_s = contention->latency_s,
+        .serial_s = contention->byte_s * bytes,
+        .next_latency_s = contention->next_latency_s,
+        .next_s = contention->next_byte_s * bytes,
     };
     for (uint32_t wire = 0; wire < WAYS; wire++)
-        cost.wire_s[wire] = rehearsal->wire_byte_s[wire] * bytes;
+        cost.wire_s[wire] = contention->wire_byte_s[wire] * bytes;
     return cost;
 }
 
@@ -250,9 +250,9 @@ static double adders_s(const struct estimator *estimator, const struct plan_item
 
 static struct cost links_cost(const struct estimator *estimator, const struct plan_item *item)
 {
-    struct rehearsal rehearsal;
-    if (rehearse(estimator->machine, estimator->plan, item, estimator->known, &rehearsal))
-        return rehearsed_cost(estimator, item, &rehearsal);
+    struct contention contention;
+    if (contention_play(estimator->machine, estimator->plan, item, estimator->known, &contention))
+        return contended_cost(estimator, item, &contention);
 
     const struct plan *plan = estimator->plan;
     const struct primitive *primitive = item->primitive;
@@ -276,9 +276,9 @@ static struct cost links_cost(const struct estimator *estimator, const struct pl
         cost.wire_s[wire_of(estimator, item->dimension)] = cost.serial_s * port_share(&of);
     }
     double const counted = (double)plan_item_unit_bytes(item) * estimator->wire;
-    cost.serial_s = fmax(cost.serial_s, rehearsal.byte_s * counted);
+    cost.serial_s = fmax(cost.serial_s, contention.byte_s * counted);
     for (uint32_t wire = 0; wire < WAYS; wire++)
-        cost.wire_s[wire] = fmax(cost.wire_s[wire], rehearsal.wire_byte_s[wire] * counted);
+        cost.wire_s[wire] = fmax(cost.wire_s[wire], contention.wire_byte_s[wire] * counted);
     for (uint32_t wire = 0; wire < WAYS; wire++) cost.next_s = fmax(cost.next_s, cost.wire_s[wire]);
     if (of.serial) {
         cost.next_latency_s = cost.latency_s;
@@ -310,7 +310,7 @@ static double permute_s(const struct estimator *estimator, double *ret_alpha_s)
         const struct group_dimension *at = &plan->group.dimension[d];
         if (offset == 0) continue;
         slowest = fmin(
-            slowest, fmin(rate_of(estimator, NULL, d), wire_mesh_rate(estimator->machine, at, 1)));
+            slowest, fmin(rate_of(estimator, NULL, d), level_mesh_rate(estimator->machine, at, 1)));
         if (plan->group.dimension[d].switched)
             level = fmax(level, message_s(estimator, d));
         else
@@ -347,7 +347,7 @@ static struct chain chain_to(const struct plan *plan, const struct cost *costs, 
 }
 
 void collective_estimate(const struct machine *machine, const struct plan *plan,
-                         struct rehearsals *known, struct collective_estimate *ret_estimate)
+                         struct contentions *known, struct collective_estimate *ret_estimate)
 {
     struct estimator const estimator = {
         machine, plan, plan->protocol.wire_ppm == 0 ? 1 : (double)plan->protocol.wire_ppm / PPM_ONE,

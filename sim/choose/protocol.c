@@ -7,7 +7,7 @@
 #include "sim/collective/algorithm.h"
 
 /* Rows and columns of NCCL's tables. */
-enum row { ROW_TREE, ROW_RING, ROW_NVLS, ROW_COUNT };
+enum measure_row { ROW_TREE, ROW_RING, ROW_NVLS, ROW_COUNT };
 enum { LL, LL128, SIMPLE, CLASS_COUNT };
 enum { NVLINK_FIRST = 2, GENERATIONS = 4 }; /* Volta, Ampere, Hopper, Blackwell. */
 enum { CORRECTIONS = 23 };
@@ -93,7 +93,7 @@ void protocol_extent(const struct machine *machine, const struct group *group,
     }
 }
 
-static enum row row_of(const struct protocol_use *use)
+static enum measure_row row_of(const struct protocol_use *use)
 {
     enum primitive_family const family = algorithm_of(use->algorithm).family;
     if (family == PRIMITIVE_SHARP) return ROW_NVLS;
@@ -192,7 +192,7 @@ static uint64_t share_of(const struct protocol_use *use, uint32_t class, uint64_
 static int64_t message_ns(const struct protocol_use *use, uint32_t level, uint32_t class,
                           uint64_t nodes, uint64_t ranks)
 {
-    enum row const row = row_of(use);
+    enum measure_row const row = row_of(use);
     if (!is_nvlink(use->machine, level))
         return network_ns[nodes == ranks && row == ROW_RING ? ROW_TREE : row][class];
     if (row == ROW_NVLS) return 0; /* Once for the collective. */
@@ -226,7 +226,7 @@ enum status protocol_make(const struct protocol_use *use, enum protocol protocol
     uint64_t nodes, ranks;
     protocol_extent(machine, use->group, &nodes, &ranks);
     int64_t const percent = plateau(use, class, nodes, ranks);
-    enum row const row = row_of(use);
+    enum measure_row const row = row_of(use);
     struct plan_protocol made = {.name = names[protocol]};
     made.begin_ps = base_ns[row][class] * percent * ps_per_ns / 100;
     for (uint32_t level = 0; level < machine->level_count; level++) {

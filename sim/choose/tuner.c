@@ -5,7 +5,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/name.h"
-#include "sim/base/number.h"
+#include "sim/base/parse_uint.h"
 #include "sim/base/units.h"
 #include "sim/collective/algorithm.h"
 
@@ -109,7 +109,7 @@ static enum status number_take(const struct reader *reader, const struct field *
     uint64_t value = 0;
     *ret_value = -1;
     if (any && name_same(field->text, any_number)) return STATUS_OK;
-    const char *end = number_read(field->text, INT64_MAX, &value);
+    const char *end = parse_uint(field->text, INT64_MAX, &value);
     if (*end != '\0' || end == field->text || value > INT64_MAX)
         return error_set(reader->reterr, STATUS_INVALID, place(reader, field->column, where),
                          "\"%s\" is not a whole number below 2^63%s", field->text,

@@ -68,7 +68,7 @@ enum primitive_family {
     PRIMITIVE_FAMILY_TABLE(X)
 #undef X
         PRIMITIVE_FAMILY_COUNT,
-    PRIMITIVE_SCRIPT =
+    PRIMITIVE_MSCCL =
         PRIMITIVE_FAMILY_COUNT, /* Of none, as out of a file: called by its own name. */
 };
 
@@ -195,8 +195,8 @@ const char *primitive_family_name(enum primitive_family family); /* "ring-one-wa
 /* What a scenario calls it. */
 static inline const char *primitive_algorithm(const struct primitive *primitive)
 {
-    return primitive->family == PRIMITIVE_SCRIPT ? primitive->name
-                                                 : primitive_family_name(primitive->family);
+    return primitive->family == PRIMITIVE_MSCCL ? primitive->name
+                                                : primitive_family_name(primitive->family);
 }
 
 /* How many messages of a member go one after the other, each of which has to come round before the

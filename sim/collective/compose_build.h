@@ -49,7 +49,8 @@ static inline bool build_is_ragged(const struct build *build)
     return build->request->ragged.expert_count > 0;
 }
 
-/* compose_cuts.c: how the array is cut: into shares, pieces, chunks for other ops, and portions. */
+/* compose_split.c: how the array is cut: into shares, pieces, chunks for other ops, and portions.
+ */
 enum status cuts_set(struct build *build);
 
 /* compose.c: adds an item after `*after`, which it becomes. `level`: how many dimensions of the

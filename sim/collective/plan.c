@@ -7,9 +7,9 @@
 #include "sim/base/units.h"
 #include "sim/collective/choice.h"
 #include "sim/collective/compose.h"
+#include "sim/collective/msccl.h"
 #include "sim/collective/plan_permute.h"
 #include "sim/collective/ragged.h"
-#include "sim/collective/script.h"
 
 enum { PIECES_MAX = 65536 };
 
@@ -52,7 +52,7 @@ static void parts_fill(struct plan *plan)
     if (plan->item_count > 1) {
         plan->part_count = plan->chunk_count;
     } else if (is_gather) {
-        plan->counts_units = true;
+        plan->counts_buckets = true;
         plan->chunk_parts = 2;
         plan->part_count = 2 * plan->chunk_count;
     }
@@ -91,7 +91,7 @@ enum status plan_build(struct arena *arena, const struct plan_request *request, 
     flat_fill(&plan);
     if (collective_is_rooted(plan.kind)) root_fill(&plan, request->root);
     if (request->script != NULL) {
-        STATUS_TRY(script_compose(request->script, request, where, &plan, reterr));
+        STATUS_TRY(msccl_compose(request->script, request, where, &plan, reterr));
     } else if (plan.kind == COLLECTIVE_PERMUTE) {
         plan.algorithm = "shift";
         STATUS_TRY(choice_make(request, where, &choice, reterr));

@@ -19,14 +19,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sim/base/cancel.h"
 #include "sim/base/status.h"
-#include "sim/base/watch.h"
 #include "sim/collective/collective.h"
 #include "sim/collective/group.h"
 #include "sim/machine/path.h"
 
 struct arena;
-struct script; /* An algorithm out of a file: sim/collective/script.h. */
+struct msccl_script; /* An algorithm out of a file: sim/collective/msccl.h. */
 
 enum {
     PLAN_ITEMS_MAX = 2 * GROUP_DIMENSIONS_MAX * GROUP_DIMENSIONS_MAX,
@@ -148,7 +148,7 @@ struct plan {
                                      NULL: not ragged. */
     uint32_t element_bits;        /* Of what is added; 0: sixteen. plan_elements() */
     struct plan_protocol protocol;
-    const struct script *script; /* What its one item plays instead of a primitive's steps. */
+    const struct msccl_script *script; /* What its one item plays instead of a primitive's steps. */
 
     uint8_t flat_dimension[GROUP_DIMENSIONS_MAX]; /* The digits of flat items' positions, the
                                                      slowest first: the outermost level's. */
@@ -164,7 +164,7 @@ struct plan {
      *   AllGather, several              counts pieces that all orders have completed
      *   ReduceScatter, one dimension    one part; a step waits for `chunks` of its producer
      *   ReduceScatter, several          counts pieces; piece p waits for the producer's part p+1 */
-    bool counts_units;
+    bool counts_buckets;
     uint32_t part_count;
     uint32_t chunk_parts;
     uint32_t chunk_count; /* How many chunks a consumer or producer may cut its work into; 0:
@@ -201,8 +201,8 @@ struct plan_request {
         portion_count; /* The same, of pieces that can be cut into portions; 1: they are not. */
     struct plan_protocol protocol;
     struct plan_ragged ragged;
-    const struct watch *watch;   /* While tokens are drawn; NULL: nobody waits. */
-    const struct script *script; /* Replaces `algorithm`. */
+    const struct cancel *watch;        /* While tokens are drawn; NULL: nobody waits. */
+    const struct msccl_script *script; /* Replaces `algorithm`. */
     /* AllToAll only, of tokens that go to several ranks but once to each unit of a level on the
      * way: V of each dimension, as many tokens as cross it. `spreads`: from the outermost in, the
      * copies being made where they arrive; else from the innermost out, and they are merged. An

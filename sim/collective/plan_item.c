@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "sim/base/units.h"
+#include "sim/collective/msccl.h"
 #include "sim/collective/plan.h"
-#include "sim/collective/script.h"
 #include "sim/machine/machine.h"
 
 /* The root's member number along a dimension; 0 for items that do not depend on it. */
@@ -148,7 +148,7 @@ struct path_balance plan_item_balance(const struct machine *machine, const struc
 struct primitive_step plan_step(const struct plan *plan, const struct plan_item *item,
                                 uint32_t lane, uint32_t position, uint32_t step)
 {
-    if (plan->script != NULL) return script_message(plan->script, lane, position, step);
+    if (plan->script != NULL) return msccl_message(plan->script, lane, position, step);
     struct primitive_step content = item->primitive->step(item->size, lane, position, step);
     if (item->primitive->kind == COLLECTIVE_PERMUTE && !plan->permute.mirrors)
         content.peer = plan->permute.peer;

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/collective/msccl.h"
 #include "sim/collective/proof.h"
-#include "sim/collective/script.h"
 #include "sim/machine/machine.h"
 
 /* Where a permute leads to along a dimension, before it is taken round. */
@@ -72,7 +72,7 @@ enum status plan_check(const struct plan *plan, struct error *reterr)
         return error_set(reterr, STATUS_LIMIT, where, "%llu ranks are more than the proof's %u",
                          (unsigned long long)rank_count, PROOF_RANKS_MAX);
     if (rank_count == 1) return STATUS_OK;
-    if (plan->script != NULL) return script_check(plan->script, plan->script->name, reterr);
+    if (plan->script != NULL) return msccl_check(plan->script, plan->script->name, reterr);
     struct arena *arena = arena_create(0);
     if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, where, "no memory for the proof");
     enum status status = STATUS_OK;

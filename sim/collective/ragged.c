@@ -226,7 +226,7 @@ enum status ragged_build(struct arena *arena, const struct plan_request *request
     for (uint32_t rank = 0; rank < ranks; rank++)
         for (uint64_t token = 0; token < tokens; token++) {
             if ((rank * tokens + token) % RAGGED_WATCH_TOKENS == 0)
-                STATUS_TRY(watch_check(request->watch, reterr));
+                STATUS_TRY(cancel_check(request->watch, reterr));
             uint32_t const wanting = ragged_draw_next(&draw, wanted);
             for (uint32_t i = 0; i < count; i++)
                 stage_pass(&stages[i], piece_of(token, tokens, stages[i].piece_count), rank, wanted,

@@ -26,7 +26,7 @@ struct engine_block {
 /* The entry that was opened last in a channel, to which equal posts are added. */
 struct engine_channel {
     uint64_t at_ps; /* UINT64_MAX: none is open. */
-    uint64_t order;
+    uint64_t key;
     uint32_t entry;
     uint32_t block; /* The last of the entry; 0 as long as it has only one chip. */
 };
@@ -59,7 +59,7 @@ struct engine {
 static void look_ahead(void *owner, const struct ladder_entry *entry)
 {
     const struct engine *engine = owner;
-    if (entry->block == 0) engine->options.ahead(engine->options.owner, entry->order, entry->chip);
+    if (entry->block == 0) engine->options.ahead(engine->options.owner, entry->key, entry->chip);
 }
 
 static enum status create_fast(struct arena *arena, struct engine *engine, struct error *reterr)
@@ -144,7 +144,7 @@ static void channel_extend(struct engine *engine, struct engine_channel *channel
 }
 
 static void channel_open(struct engine *engine, struct engine_channel *channel, uint64_t at_ps,
-                         uint64_t order, uint32_t chip)
+                         uint64_t key, uint32_t chip)
 {
     uint32_t index = engine->entry_free;
     if (index != 0)
@@ -153,15 +153,15 @@ static void channel_open(struct engine *engine, struct engine_channel *channel, 
         index = ++engine->entry_count;
     engine->entries[index] = (struct ladder_entry){
         .at_ps = at_ps,
-        .order = order,
+        .key = key,
         .channel = (uint32_t)(channel - engine->channels),
         .chip = chip,
     };
-    *channel = (struct engine_channel){at_ps, order, index, 0};
+    *channel = (struct engine_channel){at_ps, key, index, 0};
     ladder_push(&engine->ladder, index);
 }
 
-void engine_post(struct engine *engine, int64_t at_ps, uint64_t order, uint32_t channel,
+void engine_post(struct engine *engine, int64_t at_ps, uint64_t key, uint32_t channel,
                  uint32_t chip)
 {
     SIM_ASSERT(at_ps >= engine->now_ps);
@@ -177,12 +177,12 @@ void engine_post(struct engine *engine, int64_t at_ps, uint64_t order, uint32_t 
     }
     engine->pending_count++;
     if (engine->is_reference) {
-        heap_push(&engine->heap, (struct heap_event){at_ps, order, chip});
+        heap_push(&engine->heap, (struct heap_event){at_ps, key, chip});
         return;
     }
     struct engine_channel *last = &engine->channels[channel];
-    if (last->at_ps != (uint64_t)at_ps || last->order != order) {
-        channel_open(engine, last, (uint64_t)at_ps, order, chip);
+    if (last->at_ps != (uint64_t)at_ps || last->key != key) {
+        channel_open(engine, last, (uint64_t)at_ps, key, chip);
         return;
     }
     struct engine_block *block = &engine->blocks[last->block];
@@ -193,12 +193,11 @@ void engine_post(struct engine *engine, int64_t at_ps, uint64_t order, uint32_t 
 }
 
 /* Calls the handler with `count` chips that are pending no more. */
-static void engine_call(struct engine *engine, uint64_t order, const uint32_t *chips,
-                        uint32_t count)
+static void engine_call(struct engine *engine, uint64_t key, const uint32_t *chips, uint32_t count)
 {
     engine->pending_count -= count;
     engine->event_count += count;
-    engine->options.handler(engine->options.owner, engine, engine->now_ps, order, chips, count);
+    engine->options.handler(engine->options.owner, engine, engine->now_ps, key, chips, count);
 }
 
 static void serve_reference(struct engine *engine)
@@ -206,7 +205,7 @@ static void serve_reference(struct engine *engine)
     struct heap_event const event = heap_pop(&engine->heap);
     engine->now_ps = event.at_ps;
     engine->popped_count++;
-    engine_call(engine, event.order, &event.chip, 1);
+    engine_call(engine, event.key, &event.chip, 1);
 }
 
 static void serve_fast(struct engine *engine)
@@ -215,7 +214,7 @@ static void serve_fast(struct engine *engine)
     struct ladder_entry *entry = &engine->entries[index];
     struct engine_channel *channel = &engine->channels[entry->channel];
     if (channel->entry == index) *channel = (struct engine_channel){UINT64_MAX, 0, 0, 0};
-    uint64_t const order = entry->order;
+    uint64_t const key = entry->key;
     uint32_t const chip = entry->chip;
     uint32_t block = entry->block;
     engine->now_ps = (int64_t)entry->at_ps;
@@ -223,13 +222,13 @@ static void serve_fast(struct engine *engine)
     entry->next = engine->entry_free;
     engine->entry_free = index;
     if (block == 0) {
-        engine_call(engine, order, &chip, 1);
+        engine_call(engine, key, &chip, 1);
         return;
     }
     while (block != 0) {
         struct engine_block *piece = &engine->blocks[block];
         uint32_t const next = piece->next;
-        engine_call(engine, order, piece->chips, piece->count);
+        engine_call(engine, key, piece->chips, piece->count);
         piece->next = engine->block_free;
         engine->block_free = block;
         block = next;

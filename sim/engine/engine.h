@@ -28,7 +28,7 @@ struct arena;
 struct engine;
 
 /* Called with `count` chips whose event is due at engine_now_ps(). */
-typedef void engine_handler_fn(void *owner, struct engine *engine, int64_t now_ps, uint64_t order,
+typedef void engine_handler_fn(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
                                const uint32_t *chips, uint32_t count);
 
 /* Called between batches every few thousand events; returning false stops the run cleanly. */
@@ -36,7 +36,7 @@ typedef bool engine_watch_fn(void *owner, int64_t now_ps, uint64_t event_count);
 
 /* Called some time before the handler, for events of a single chip, to prefetch the chip's state.
  * It must change nothing. */
-typedef void engine_ahead_fn(void *owner, uint64_t order, uint32_t chip);
+typedef void engine_ahead_fn(void *owner, uint64_t key, uint32_t chip);
 
 struct engine_options {
     const char *queue; /* "fast" or "reference" */
@@ -57,7 +57,7 @@ enum status engine_create(struct arena *arena, const struct engine_options *opti
                           struct engine **ret_engine, struct error *reterr);
 
 /* `at_ps` must not lie in the past. At or after TIME_PS_END the run ends with STATUS_LIMIT. */
-void engine_post(struct engine *engine, int64_t at_ps, uint64_t order, uint32_t channel,
+void engine_post(struct engine *engine, int64_t at_ps, uint64_t key, uint32_t channel,
                  uint32_t chip);
 
 /* Runs until no event is left (STATUS_OK), a limit is exceeded (STATUS_LIMIT), or the watcher stops

@@ -16,7 +16,7 @@ enum status heap_create(struct arena *arena, uint64_t event_max, struct heap *re
 static bool event_before(const struct heap_event *left, const struct heap_event *right)
 {
     if (left->at_ps != right->at_ps) return left->at_ps < right->at_ps;
-    if (left->order != right->order) return left->order < right->order;
+    if (left->key != right->key) return left->key < right->key;
     return left->chip < right->chip;
 }
 

@@ -14,7 +14,7 @@ struct arena;
 
 struct heap_event {
     int64_t at_ps;
-    uint64_t order;
+    uint64_t key;
     uint32_t chip;
 };
 

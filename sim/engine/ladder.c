@@ -28,7 +28,7 @@ enum status ladder_create(struct arena *arena, struct ladder_entry *entries, uin
 
 static units_wide item_key(const struct ladder_item *item)
 {
-    return ladder_key(item->at_ps, item->order);
+    return ladder_key(item->at_ps, item->key);
 }
 
 static void sort_by_insertion(struct ladder_item *items, uint32_t count)
@@ -121,7 +121,7 @@ static struct ladder_rung *rung_add(struct ladder *ladder, uint64_t start_ps, ui
 static void front_add(struct ladder *ladder, uint32_t index)
 {
     const struct ladder_entry *entry = &ladder->entries[index];
-    ladder->front[ladder->front_count++] = (struct ladder_item){entry->at_ps, entry->order, index};
+    ladder->front[ladder->front_count++] = (struct ladder_item){entry->at_ps, entry->key, index};
 }
 
 /* A bucket becomes the front, not yet sorted, and is empty then. */
@@ -214,7 +214,7 @@ static void far_serve(struct ladder *ladder)
         for (uint32_t i = 0; i < ladder->far_count; i++) {
             uint32_t const entry = ladder->far[i].entry;
             ladder->front[i] =
-                (struct ladder_item){ladder->far[i].at_ps, ladder->entries[entry].order, entry};
+                (struct ladder_item){ladder->far[i].at_ps, ladder->entries[entry].key, entry};
         }
         ladder->front_next = 0;
         ladder->front_count = ladder->far_count;
@@ -267,7 +267,7 @@ static void late_spread(struct ladder *ladder, uint64_t start_ps)
 
 void ladder_late_push(struct ladder *ladder, uint32_t entry)
 {
-    struct ladder_item const item = {ladder->entries[entry].at_ps, ladder->entries[entry].order,
+    struct ladder_item const item = {ladder->entries[entry].at_ps, ladder->entries[entry].key,
                                      entry};
     units_wide const key = item_key(&item);
     uint32_t i = ladder->late_count++;

@@ -38,7 +38,7 @@ enum {
 /* A pending entry: its key, and the owner's data. Entry 0 stands for none. */
 struct ladder_entry {
     uint64_t at_ps;
-    uint64_t order;
+    uint64_t key;
     uint32_t next; /* In its bucket's list, or in the owner's list of free entries. */
     uint32_t channel;
     uint32_t chip;  /* Of an entry with one chip. */
@@ -47,7 +47,7 @@ struct ladder_entry {
 
 struct ladder_item {
     uint64_t at_ps;
-    uint64_t order;
+    uint64_t key;
     uint32_t entry;
 };
 
@@ -101,9 +101,9 @@ void ladder_late_push(struct ladder *ladder, uint32_t entry);
 bool ladder_refill(struct ladder *ladder);
 uint32_t ladder_late_pop(struct ladder *ladder);
 
-static inline units_wide ladder_key(uint64_t at_ps, uint64_t order)
+static inline units_wide ladder_key(uint64_t at_ps, uint64_t key)
 {
-    return (units_wide)at_ps << 64 | order;
+    return (units_wide)at_ps << 64 | key;
 }
 
 static inline void ladder_rung_push(struct ladder *ladder, const struct ladder_rung *rung,

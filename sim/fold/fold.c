@@ -4,7 +4,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
-#include "sim/fold/part.h"
+#include "sim/fold/fold_input.h"
 
 static bool item_covers(const struct plan_item *item, uint32_t dimension)
 {
@@ -27,12 +27,12 @@ uint32_t fold_item_period(const struct machine *machine, const struct plan *plan
     return 1;
 }
 
-static uint32_t groups_period(const struct fold_part *part, uint32_t axis)
+static uint32_t groups_period(const struct fold_input *part, uint32_t axis)
 {
     uint32_t period = 1;
     for (uint32_t i = 0; i < part->program->plan_count; i++) {
         const struct plan *plan = &part->program->plans[i];
-        if (fold_part_leaves_out(part, i)) continue;
+        if (fold_input_leaves_out(part, i)) continue;
         for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
             const struct group_dimension *dimension = &plan->group.dimension[d];
             if (dimension->axis == axis && !dimension->ring && !dimension->switched)
@@ -62,13 +62,13 @@ uint32_t fold_tiers_below(const struct machine *machine, const struct level *lev
 
 /* The tiers of each level that messages may use: of those up to the level of any axis that a group
  * spans. How high they climb is asked where plans are left out; else all tiers of a level count. */
-static void tiers_used(const struct fold_part *part, uint32_t ret_count[LEVELS_MAX])
+static void tiers_used(const struct fold_input *part, uint32_t ret_count[LEVELS_MAX])
 {
     const struct machine *machine = part->machine;
     for (uint32_t index = 0; index < LEVELS_MAX; index++) ret_count[index] = 0;
     for (uint32_t i = 0; i < part->program->plan_count; i++) {
         const struct group *group = &part->program->plans[i].group;
-        if (fold_part_leaves_out(part, i)) continue;
+        if (fold_input_leaves_out(part, i)) continue;
         for (uint32_t d = 0; d < group->dimension_count; d++) {
             uint32_t const highest = machine->axis_level[group->dimension[d].axis];
             for (uint32_t index = 0; highest != LEVEL_NONE && index <= highest; index++) {
@@ -96,11 +96,11 @@ static uint32_t levels_period(const struct machine *machine, const uint32_t used
 }
 
 /* A shift that tells units apart has to take whole groups to groups, or be one within each. */
-static uint32_t blocks_period(const struct fold_part *part, uint32_t axis, uint32_t period)
+static uint32_t blocks_period(const struct fold_input *part, uint32_t axis, uint32_t period)
 {
     for (uint32_t i = 0; i < part->program->plan_count; i++) {
         const struct group *group = &part->program->plans[i].group;
-        if (fold_part_leaves_out(part, i)) continue;
+        if (fold_input_leaves_out(part, i)) continue;
         for (uint32_t d = 0; d < group->dimension_count; d++) {
             const struct group_dimension *dimension = &group->dimension[d];
             uint32_t const extent = dimension->size * dimension->stride;
@@ -140,7 +140,7 @@ static uint32_t roles_count(const struct program *program, uint32_t axis)
     return program_roles_along(program, axis, &ignored);
 }
 
-static void axis_period(const struct fold_part *part, const struct fold_overrides *overrides,
+static void axis_period(const struct fold_input *part, const struct fold_overrides *overrides,
                         uint32_t axis, struct fold *fold)
 {
     const struct machine *machine = part->machine;
@@ -203,7 +203,7 @@ static void runs_set(struct fold *fold, uint32_t axis)
     fold->run[axis][0] = (struct fold_run){.stride = 1, .size = fold->period[axis]};
 }
 
-static void axis_fold(const struct fold_part *part, const struct fold_overrides *overrides,
+static void axis_fold(const struct fold_input *part, const struct fold_overrides *overrides,
                       uint32_t axis, struct fold *fold)
 {
     struct fold_run run[FOLD_RUNS_MAX];
@@ -246,7 +246,7 @@ static enum status classes_fold(struct arena *arena, const struct machine *machi
 }
 
 /* The machine folded for a part alone, out of what all parts have in common. */
-static void part_fold(const struct fold_part *part, const struct fold_overrides *overrides,
+static void part_fold(const struct fold_input *part, const struct fold_overrides *overrides,
                       struct fold *fold)
 {
     fold->chip_count = 1;
@@ -280,18 +280,18 @@ static bool runs_hold(const struct fold *fold, const struct fold *other, uint32_
 }
 
 /* The fold of pipelines before the first plan that tells more of them apart than their ranks. */
-static enum status early_build(struct arena *arena, const struct machine *machine,
-                               const struct program *program,
-                               const struct fold_overrides *overrides, struct fold *fold,
-                               struct error *reterr)
+static enum status prefix_build(struct arena *arena, const struct machine *machine,
+                                const struct program *program,
+                                const struct fold_overrides *overrides, struct fold *fold,
+                                struct error *reterr)
 {
-    void *early = NULL, *late = NULL, *alone = NULL;
-    STATUS_TRY(arena_try(arena, 1, sizeof *fold, &early, reterr));
+    void *prefix = NULL, *late = NULL, *alone = NULL;
+    STATUS_TRY(arena_try(arena, 1, sizeof *fold, &prefix, reterr));
     STATUS_TRY(arena_try(arena, program->plan_count, sizeof(bool), &late, reterr));
     STATUS_TRY(arena_try(arena, program->plan_count, sizeof(bool), &alone, reterr));
     bool *is_late = late, *left_out = alone;
     memset(left_out, true, program->plan_count * sizeof *left_out);
-    struct fold_part const one = {machine, program, left_out}, all = {machine, program, is_late};
+    struct fold_input const one = {machine, program, left_out}, all = {machine, program, is_late};
     struct fold least = *fold, trial = *fold;
     part_fold(&one, overrides, &least);
     for (uint32_t i = 0; i < program->plan_count; i++) {
@@ -305,7 +305,7 @@ static enum status early_build(struct arena *arena, const struct machine *machin
     for (uint32_t axis = 0; axis < fold->axis_count; axis++)
         if (!runs_hold(fold, &trial, axis)) return STATUS_OK;
     if (trial.chip_count == fold->chip_count) return STATUS_OK;
-    fold->early = memcpy(early, &trial, sizeof trial);
+    fold->prefix = memcpy(prefix, &trial, sizeof trial);
     return STATUS_OK;
 }
 
@@ -329,7 +329,7 @@ enum status fold_build(struct arena *arena, const struct machine *machine,
     bool timeless = false;
     for (uint32_t i = 0; machine->grid_axis_count > 0 && i < fold.link_class_count; i++)
         timeless = timeless || fold.link_classes[i].latency_ps <= 0;
-    struct fold_part const whole = {machine, program, NULL};
+    struct fold_input const whole = {machine, program, NULL};
     for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
         fold.shape[axis] = machine->shape[axis];
         fold.period[axis] = machine->shape[axis];
@@ -347,7 +347,7 @@ enum status fold_build(struct arena *arena, const struct machine *machine,
     bool const even = overrides.chip_class == NULL && overrides.link_class == NULL;
     if (!even) STATUS_TRY(classes_fold(arena, machine, &overrides, &fold, reterr));
     if (even && !full && !timeless && program->role_count > 1 && program->copy_count == 0)
-        STATUS_TRY(early_build(arena, machine, program, &overrides, &fold, reterr));
+        STATUS_TRY(prefix_build(arena, machine, program, &overrides, &fold, reterr));
     *ret_fold = fold;
     return STATUS_OK;
 }

@@ -67,8 +67,9 @@ struct fold {
 
     /* How the machine folds before the first late plan: to fewer chips, of periods that divide
      * these. NULL: the run has no early fold. */
-    const struct fold *early;
-    const bool *late; /* [plan]: it distinguishes pipelines that are alike until then (early.h). */
+    const struct fold *prefix;
+    const bool
+        *late; /* [plan]: it distinguishes pipelines that are alike until then (fold_prefix.h). */
 };
 
 /* `full`: every axis keeps its length. More than FOLD_LINK_CLASSES_MAX kinds of links are refused.

@@ -16,7 +16,7 @@
  *   where messages may have to queue for the cables of a unit, chips in it are told apart.
  */
 #include "sim/base/units.h"
-#include "sim/fold/part.h"
+#include "sim/fold/fold_input.h"
 
 enum { DIGITS_MAX = 16 };
 
@@ -47,7 +47,7 @@ static void keep(struct digits *digits, uint32_t from, uint32_t to)
         if (digits->bound[i] >= from && digits->bound[i] < to) digits->kept[i] = true;
 }
 
-static bool bounds_find(const struct fold_part *part, uint32_t axis, struct digits *digits)
+static bool bounds_find(const struct fold_input *part, uint32_t axis, struct digits *digits)
 {
     const struct machine *machine = part->machine;
     const struct program *program = part->program;
@@ -65,7 +65,7 @@ static bool bounds_find(const struct fold_part *part, uint32_t axis, struct digi
         return false;
     for (uint32_t i = 0; i < program->plan_count; i++) {
         const struct plan *plan = &program->plans[i];
-        if (fold_part_leaves_out(part, i)) continue;
+        if (fold_input_leaves_out(part, i)) continue;
         for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
             const struct group_dimension *at = &plan->group.dimension[d];
             if (at->axis != axis) continue;
@@ -80,7 +80,7 @@ static bool bounds_find(const struct fold_part *part, uint32_t axis, struct digi
 }
 
 /* The digits by which it differs how far a plan's messages climb, or with whom they queue. */
-static void tier_keep(const struct fold_part *part, const struct plan *plan,
+static void tier_keep(const struct fold_input *part, const struct plan *plan,
                       const struct level *level, uint32_t tier, uint32_t axis,
                       struct digits *digits)
 {
@@ -96,7 +96,7 @@ static void tier_keep(const struct fold_part *part, const struct plan *plan,
     }
 }
 
-static void plan_keep(const struct fold_part *part, const struct plan *plan, uint32_t axis,
+static void plan_keep(const struct fold_input *part, const struct plan *plan, uint32_t axis,
                       struct digits *digits)
 {
     const struct machine *machine = part->machine;
@@ -116,12 +116,12 @@ static void plan_keep(const struct fold_part *part, const struct plan *plan, uin
 }
 
 /* Displacements carry from digit to digit: below what is kept of a dimension all of it is. */
-static bool carries_keep(const struct fold_part *part, uint32_t axis, struct digits *digits)
+static bool carries_keep(const struct fold_input *part, uint32_t axis, struct digits *digits)
 {
     bool more = false;
     for (uint32_t i = 0; i < part->program->plan_count; i++) {
         const struct group *group = &part->program->plans[i].group;
-        if (fold_part_leaves_out(part, i)) continue;
+        if (fold_input_leaves_out(part, i)) continue;
         for (uint32_t d = 0; d < group->dimension_count; d++) {
             const struct group_dimension *at = &group->dimension[d];
             bool above = false;
@@ -138,7 +138,7 @@ static bool carries_keep(const struct fold_part *part, uint32_t axis, struct dig
 
 /* What only periods are asked about: the grid, overridden chips, links to hosts, sums in switches,
  * and levels that end within the axis. */
-static bool has_digits(const struct fold_part *part, uint32_t axis)
+static bool has_digits(const struct fold_input *part, uint32_t axis)
 {
     const struct machine *machine = part->machine;
     const struct program *program = part->program;
@@ -151,11 +151,11 @@ static bool has_digits(const struct fold_part *part, uint32_t axis)
         if (box > 1 && box < machine->shape[axis]) return false;
     }
     for (uint32_t i = 0; i < program->plan_count; i++)
-        if (!fold_part_leaves_out(part, i) && fold_is_tree(&program->plans[i])) return false;
+        if (!fold_input_leaves_out(part, i) && fold_is_tree(&program->plans[i])) return false;
     return true;
 }
 
-bool fold_digits(const struct fold_part *part, uint32_t axis,
+bool fold_digits(const struct fold_input *part, uint32_t axis,
                  struct fold_run ret_run[FOLD_RUNS_MAX], uint32_t *ret_run_count)
 {
     const struct program *program = part->program;
@@ -165,7 +165,7 @@ bool fold_digits(const struct fold_part *part, uint32_t axis,
     uint32_t const roles = program_roles_along(program, axis, &stride);
     if (roles > 1) keep(&digits, stride, stride * roles);
     for (uint32_t i = 0; i < program->plan_count; i++)
-        if (!fold_part_leaves_out(part, i)) plan_keep(part, &program->plans[i], axis, &digits);
+        if (!fold_input_leaves_out(part, i)) plan_keep(part, &program->plans[i], axis, &digits);
     while (carries_keep(part, axis, &digits)) continue;
     *ret_run_count = 0;
     for (uint32_t i = 0; i < digits.count; i++) {

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/fold/part.h"
+#include "sim/fold/fold_input.h"
 
 static uint16_t chip_class_find(struct fold *fold, const struct machine_chip_override *override)
 {

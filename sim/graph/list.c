@@ -39,24 +39,24 @@ void graph_phrase_array(struct graph_phrase *phrase, const struct graph_list *li
     graph_phrase_add(phrase, "%s", sharding_text(mesh_of(list), array, buffer));
 }
 
-void graph_list_line(struct text *text, uint32_t number, const struct sharding_mesh *mesh,
+void graph_list_line(struct strbuf *text, uint32_t number, const struct sharding_mesh *mesh,
                      const struct sharding *array, enum format format, const char *remark,
                      const char *what)
 {
-    text_add(text, "%3u. %s", number, what);
+    strbuf_add(text, "%3u. %s", number, what);
     if (array != NULL) {
         char shape[SHARDING_TEXT_BYTES], bytes[QUANTITY_TEXT_BYTES];
         uint64_t const size_bytes = format_bytes(format, sharding_local_elements(mesh, array));
-        text_pad(text, SHAPE_COLUMN);
-        text_add(text, "%s", sharding_shape_text(mesh, array, shape));
-        text_pad(text, BYTES_COLUMN);
-        text_add(text, "%s", quantity_text_bytes(bytes, (double)size_bytes));
+        strbuf_pad(text, SHAPE_COLUMN);
+        strbuf_add(text, "%s", sharding_shape_text(mesh, array, shape));
+        strbuf_pad(text, BYTES_COLUMN);
+        strbuf_add(text, "%s", quantity_text_bytes(bytes, (double)size_bytes));
     }
     if (remark[0] != '\0') {
-        text_pad(text, REMARK_COLUMN);
-        text_add(text, "(%s)", remark);
+        strbuf_pad(text, REMARK_COLUMN);
+        strbuf_add(text, "(%s)", remark);
     }
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
 }
 
 void graph_list_add(struct graph_list *list, const struct sharding *array, enum format format,

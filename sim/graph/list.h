@@ -9,7 +9,7 @@
 #ifndef SIM_GRAPH_LIST_H
 #define SIM_GRAPH_LIST_H
 
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/graph/steps.h"
 
 enum { GRAPH_LINES_MAX = 256, GRAPH_LINE_BYTES = 512 };
@@ -29,7 +29,7 @@ struct graph_list {
     const struct graph_backward *backward;
     const struct graph_kept *kept;
     const struct graph_list_weights *weights;
-    struct text *text;
+    struct strbuf *text;
 
     /* Called once for each collective of the steps. */
     void (*tell)(void *context, const struct graph_step *step);
@@ -47,7 +47,7 @@ struct graph_list {
 
 /* A numbered line: "  3. what", with the shape and bytes of `array` on one chip, NULL: nothing is
  * made that is worth a size; and a remark, or "". */
-void graph_list_line(struct text *text, uint32_t number, const struct sharding_mesh *mesh,
+void graph_list_line(struct strbuf *text, uint32_t number, const struct sharding_mesh *mesh,
                      const struct sharding *array, enum format format, const char *remark,
                      const char *what);
 

@@ -337,9 +337,9 @@ static void repetition_add(struct graph_list *list)
         if (last > i) graph_phrase_add(&lines, " to %u", last);
         i = last;
     }
-    text_add(list->text,
-             "  remat %s: first steps %s of the forward pass again, with their collectives\n",
-             graph_list_policy(list), lines.bytes);
+    strbuf_add(list->text,
+               "  remat %s: first steps %s of the forward pass again, with their collectives\n",
+               graph_list_policy(list), lines.bytes);
 }
 
 /* "dOut[B_X, D_Y] = dX": where a block's backward pass begins. */
@@ -367,7 +367,7 @@ void graph_list_backward(struct graph_list *list, const struct graph_steps *step
         list->line = 0;
         memset(list->shared, 0, sizeof list->shared);
         memset(list->weight_there, 0, sizeof list->weight_there);
-        text_add(list->text, "\nBackward pass: need to compute ");
+        strbuf_add(list->text, "\nBackward pass: need to compute ");
         graph_list_goals(list);
         if (repeats) repetition_add(list);
     }

@@ -335,8 +335,8 @@ void graph_list_forward(struct graph_list *list, const struct graph_steps *forwa
     char buffer[SHARDING_TEXT_BYTES];
     uint8_t block = 0;
     list->line = 0;
-    text_add(list->text, "\nForward pass: need to compute %s\n",
-             sharding_text(mesh_of(list), &loss, buffer));
+    strbuf_add(list->text, "\nForward pass: need to compute %s\n",
+               sharding_text(mesh_of(list), &loss, buffer));
     for (uint32_t i = 0; i < forward->count; i++) {
         const struct graph_step *step = &forward->step[i];
         for (; streams && block < graph->op[step->op].block; block++)

@@ -153,8 +153,8 @@ void graph_list_goals(struct graph_list *list)
                 graph_phrase_join(&goals, ", ");
                 graph_phrase_array(&goals, list, &gradient);
             }
-        text_add(list->text, "%s%s\n", goals.bytes, block > 0 ? "," : "");
-        if (block > 0) text_add(list->text, "  ");
+        strbuf_add(list->text, "%s%s\n", goals.bytes, block > 0 ? "," : "");
+        if (block > 0) strbuf_add(list->text, "  ");
     }
 }
 

@@ -11,44 +11,45 @@ static const char *prefix_of(const struct graph *graph, const struct graph_op *o
     return graph->block[op->block].block->prefix;
 }
 
-static void array_add(const struct graph *graph, tensor of, struct text *text)
+static void array_add(const struct graph *graph, tensor of, struct strbuf *text)
 {
     char buffer[SHARDING_TEXT_BYTES];
-    text_add(text, "%s", sharding_text(&graph->terms->mesh, &graph->tensor[of].at, buffer));
+    strbuf_add(text, "%s", sharding_text(&graph->terms->mesh, &graph->tensor[of].at, buffer));
 }
 
-static void axes_add(const struct graph *graph, const char *what, uint32_t axes, struct text *text)
+static void axes_add(const struct graph *graph, const char *what, uint32_t axes,
+                     struct strbuf *text)
 {
     char buffer[SHARDING_AXES_MAX + 1];
     if (axes == 0) return;
-    text_add(text, "  %s_%s", what, sharding_axes_text(&graph->terms->mesh, axes, buffer));
+    strbuf_add(text, "  %s_%s", what, sharding_axes_text(&graph->terms->mesh, axes, buffer));
 }
 
 /* "Q[B_X, N_Y, H], K[B_X, K_Y, H] = matmul(In[B_X, D_Y], W_Q[D_X, N_Y, H], W_K[D_X, K_Y, H])" */
 static void op_add(const struct graph_sharded *sharded, const struct graph_op *op,
-                   struct text *text)
+                   struct strbuf *text)
 {
     const struct graph *graph = sharded->graph;
     const struct graph_shard *shard = graph_shard_of(sharded, op);
-    text_add(text, "%s%s%s", prefix_of(graph, op), op->name, op->fused ? " (fused)" : "");
-    text_pad(text, NAME_COLUMN);
+    strbuf_add(text, "%s%s%s", prefix_of(graph, op), op->name, op->fused ? " (fused)" : "");
+    strbuf_pad(text, NAME_COLUMN);
     for (uint8_t i = 0; i < op->out_count; i++) {
-        if (i > 0) text_add(text, ", ");
+        if (i > 0) strbuf_add(text, ", ");
         array_add(graph, op->out[i], text);
     }
-    text_add(text, " = %s(", op->kind->name);
+    strbuf_add(text, " = %s(", op->kind->name);
     for (uint8_t i = 0; i < op->in_count + op->weight_count; i++) {
-        if (i > 0) text_add(text, ", ");
+        if (i > 0) strbuf_add(text, ", ");
         array_add(graph, i < op->in_count ? op->in[i] : op->weight[i - op->in_count], text);
     }
-    text_add(text, ")");
+    strbuf_add(text, ")");
     axes_add(graph, "AllGather", shard->gather, text);
     axes_add(graph, "ReduceScatter", shard->scatter, text);
     axes_add(graph, "AllReduce", shard->all_reduce, text);
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
 }
 
-void graph_print(const struct graph_sharded *sharded, struct text *text)
+void graph_print(const struct graph_sharded *sharded, struct strbuf *text)
 {
     for (uint8_t i = 0; i < sharded->graph->op_count; i++)
         op_add(sharded, &sharded->graph->op[i], text);
@@ -56,31 +57,31 @@ void graph_print(const struct graph_sharded *sharded, struct text *text)
 
 /* "attention.QKV again", "attention.QKV: d inputs" */
 static void op_pass_add(const struct graph *graph, const struct graph_op *op, enum op_pass pass,
-                        struct text *text)
+                        struct strbuf *text)
 {
-    text_add(text, "%s%s", prefix_of(graph, op), op->name);
+    strbuf_add(text, "%s%s", prefix_of(graph, op), op->name);
     if (pass != OP_FORWARD)
-        text_add(text, "%s%s", op_is_forward(pass) ? " " : ": ", op_pass_name(pass));
+        strbuf_add(text, "%s%s", op_is_forward(pass) ? " " : ": ", op_pass_name(pass));
 }
 
-static void bytes_add(struct text *text, uint64_t bytes)
+static void bytes_add(struct strbuf *text, uint64_t bytes)
 {
     char buffer[QUANTITY_TEXT_BYTES];
-    text_pad(text, BYTES_COLUMN);
-    text_add(text, "%s", quantity_text_bytes(buffer, (double)bytes));
+    strbuf_pad(text, BYTES_COLUMN);
+    strbuf_add(text, "%s", quantity_text_bytes(buffer, (double)bytes));
 }
 
 /* FLOP of matmuls; without any, of the vector unit. */
-static void flop_add(struct text *text, uint64_t flop, uint64_t vector_flop)
+static void flop_add(struct strbuf *text, uint64_t flop, uint64_t vector_flop)
 {
     char buffer[QUANTITY_TEXT_BYTES];
-    text_pad(text, FLOP_COLUMN);
+    strbuf_pad(text, FLOP_COLUMN);
     if (flop != 0)
-        text_add(text, "%s", quantity_text_rate(buffer, (double)flop, "FLOP"));
+        strbuf_add(text, "%s", quantity_text_rate(buffer, (double)flop, "FLOP"));
     else if (vector_flop != 0)
-        text_add(text, "%s v", quantity_text_rate(buffer, (double)vector_flop, "FLOP"));
+        strbuf_add(text, "%s v", quantity_text_rate(buffer, (double)vector_flop, "FLOP"));
     else
-        text_add(text, "-");
+        strbuf_add(text, "-");
 }
 
 const char *graph_remat_name(enum graph_remat remat)
@@ -90,171 +91,171 @@ const char *graph_remat_name(enum graph_remat remat)
 }
 
 /* A tensor as it lies on a chip, gathered over some axes: its shape and its bytes. */
-static void lies_add(const struct graph *graph, tensor of, uint32_t gathered, struct text *text)
+static void lies_add(const struct graph *graph, tensor of, uint32_t gathered, struct strbuf *text)
 {
     const struct graph_tensor *at = &graph->tensor[of];
     struct sharding const whole = sharding_gathered(&at->at, gathered);
     char buffer[SHARDING_TEXT_BYTES];
-    text_pad(text, SHAPE_COLUMN);
-    text_add(text, "%s", sharding_shape_text(&graph->terms->mesh, &whole, buffer));
+    strbuf_pad(text, SHAPE_COLUMN);
+    strbuf_add(text, "%s", sharding_shape_text(&graph->terms->mesh, &whole, buffer));
     bytes_add(text, format_bytes(at->format, graph_elements(graph, &at->at, gathered)));
 }
 
-static void tensor_add(const struct graph_sharded *sharded, tensor of, struct text *text)
+static void tensor_add(const struct graph_sharded *sharded, tensor of, struct strbuf *text)
 {
     const struct graph *graph = sharded->graph;
     const struct graph_tensor *at = &graph->tensor[of];
     array_add(graph, of, text);
     lies_add(graph, of, 0, text);
-    text_pad(text, LAST_COLUMN);
-    text_add(text, "%s", format_name(at->format));
-    if (at->role != GRAPH_WEIGHT) text_add(text, " %s", graph_remat_name(at->kept));
-    text_add(text, "\n");
+    strbuf_pad(text, LAST_COLUMN);
+    strbuf_add(text, "%s", format_name(at->format));
+    if (at->role != GRAPH_WEIGHT) strbuf_add(text, " %s", graph_remat_name(at->kept));
+    strbuf_add(text, "\n");
     uint32_t const axes = at->role == GRAPH_WEIGHT ? sharding_axes(&at->at) & graph->terms->axis_x
                                                    : sharded->gathered[of];
     if (axes == 0) return;
     char letters[SHARDING_AXES_MAX + 1];
-    text_add(text, "  gathered over %s", sharding_axes_text(&graph->terms->mesh, axes, letters));
+    strbuf_add(text, "  gathered over %s", sharding_axes_text(&graph->terms->mesh, axes, letters));
     lies_add(graph, of, axes, text);
-    text_pad(text, LAST_COLUMN);
+    strbuf_pad(text, LAST_COLUMN);
     if (at->role == GRAPH_ACTIVATION)
-        text_add(text, "%s %s", format_name(at->format), graph_remat_name(at->kept_gathered));
+        strbuf_add(text, "%s %s", format_name(at->format), graph_remat_name(at->kept_gathered));
     else
-        text_add(text, "%s", format_name(at->format));
-    text_add(text, "\n");
+        strbuf_add(text, "%s", format_name(at->format));
+    strbuf_add(text, "\n");
 }
 
-void graph_print_tensors(const struct graph_sharded *sharded, struct text *text)
+void graph_print_tensors(const struct graph_sharded *sharded, struct strbuf *text)
 {
     for (uint8_t t = 0; t < sharded->graph->tensor_count; t++) tensor_add(sharded, t, text);
 }
 
 void graph_print_backward(const struct graph_sharded *sharded,
-                          const struct graph_backward *backward, struct text *text)
+                          const struct graph_backward *backward, struct strbuf *text)
 {
     const struct graph *graph = sharded->graph;
     for (uint32_t i = 0; i < backward->count; i++) {
         const struct graph_op *op = &graph->op[backward->gradient[i].op];
         op_pass_add(graph, op, backward->gradient[i].pass, text);
-        text_add(text, "\n");
+        strbuf_add(text, "\n");
     }
     for (uint8_t t = 0; t < graph->tensor_count; t++) {
         if (backward->due[t] == 0 && backward->parts[t] <= 1) continue;
-        text_add(text, "d%s", graph->tensor[t].at.name);
-        text_pad(text, NAME_COLUMN);
+        strbuf_add(text, "d%s", graph->tensor[t].at.name);
+        strbuf_pad(text, NAME_COLUMN);
         axes_add(graph, "due", backward->due[t], text);
-        if (backward->parts[t] > 1) text_add(text, "  in %u parts", backward->parts[t]);
-        text_add(text, "\n");
+        if (backward->parts[t] > 1) strbuf_add(text, "  in %u parts", backward->parts[t]);
+        strbuf_add(text, "\n");
     }
 }
 
 void graph_print_kept(const struct graph_sharded *sharded, const struct graph_kept *kept,
-                      struct text *text)
+                      struct strbuf *text)
 {
     const struct graph *graph = sharded->graph;
     for (uint8_t t = 0; t < graph->tensor_count; t++) {
         bool const whole = kept->kept[t] == GRAPH_GATHERED;
         if (kept->kept[t] == GRAPH_NOTHING) continue;
-        text_add(text, "kept   ");
+        strbuf_add(text, "kept   ");
         array_add(graph, t, text);
-        text_add(text, "%s", whole ? ", gathered" : "");
+        strbuf_add(text, "%s", whole ? ", gathered" : "");
         bytes_add(text, format_bytes(graph->tensor[t].format,
                                      whole ? graph_gathered_elements(sharded, t)
                                            : graph_elements(graph, &graph->tensor[t].at, 0)));
-        text_add(text, "\n");
+        strbuf_add(text, "\n");
     }
     for (uint8_t i = 0; i < graph->op_count; i++)
         if (kept->again[i])
-            text_add(text, "again  %s%s\n", prefix_of(graph, &graph->op[i]), graph->op[i].name);
-    text_add(text, "kept in all");
+            strbuf_add(text, "again  %s%s\n", prefix_of(graph, &graph->op[i]), graph->op[i].name);
+    strbuf_add(text, "kept in all");
     bytes_add(text, graph_kept_bytes(sharded, kept));
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
 }
 
 static void values_add(const struct graph *graph, const struct graph_value *values, uint8_t count,
-                       struct text *text)
+                       struct strbuf *text)
 {
     for (uint8_t i = 0; i < count; i++)
-        text_add(text, " %s%s%s", values[i].gradient ? "d" : "",
-                 graph->tensor[values[i].of].at.name, values[i].full ? "*" : "");
+        strbuf_add(text, " %s%s%s", values[i].gradient ? "d" : "",
+                   graph->tensor[values[i].of].at.name, values[i].full ? "*" : "");
 }
 
 void graph_print_steps(const struct graph_sharded *sharded, const struct graph_steps *steps,
-                       struct text *text)
+                       struct strbuf *text)
 {
     const struct graph *graph = sharded->graph;
     for (uint32_t i = 0; i < steps->count; i++) {
         const struct graph_step *step = &steps->step[i];
         const struct graph_op *op = &graph->op[step->op];
-        text_add(text, "%3u  ", i + 1);
+        strbuf_add(text, "%3u  ", i + 1);
         if (!step->is_compute) {
-            text_add(text, "  %s %s", collective_kind_name(step->move.kind),
-                     op_axis_name(step->move.axis));
+            strbuf_add(text, "  %s %s", collective_kind_name(step->move.kind),
+                       op_axis_name(step->move.axis));
             bytes_add(text, step->move.bytes);
         } else {
             if (step->of == GRAPH_NONE)
                 op_pass_add(graph, op, step->pass, text);
             else
-                text_add(text, "%ssum of d%s", prefix_of(graph, op),
-                         graph->tensor[step->of].at.name);
+                strbuf_add(text, "%ssum of d%s", prefix_of(graph, op),
+                           graph->tensor[step->of].at.name);
             flop_add(text, work_matmul_flop(&step->work), step->work.vector_flop);
             bytes_add(text, step->work.hbm_read_bytes + step->work.hbm_write_bytes);
         }
-        text_add(text, "\n      ");
+        strbuf_add(text, "\n      ");
         values_add(graph, step->read, step->read_count, text);
-        text_add(text, " ->");
+        strbuf_add(text, " ->");
         values_add(graph, step->written, step->written_count, text);
-        text_add(text, "\n");
+        strbuf_add(text, "\n");
     }
 }
 
 void graph_print_live(const struct graph_sharded *sharded, const struct graph_live *live,
-                      uint32_t steps, struct text *text)
+                      uint32_t steps, struct strbuf *text)
 {
     uint32_t most = 0;
     for (uint32_t i = 0; i < live->count; i++) {
         const struct graph_life *life = &live->life[i];
         const struct graph_tensor *of = &sharded->graph->tensor[life->value.of];
-        text_add(text, "%s%s%s", life->value.gradient ? "d" : "", of->at.name,
-                 life->value.full ? "*" : "");
-        text_pad(text, NAME_COLUMN);
-        text_add(text, "steps %u to %u%s%s", life->first + 1, life->last + 1,
-                 life->before ? ", from before" : "", life->after ? ", stays" : "");
+        strbuf_add(text, "%s%s%s", life->value.gradient ? "d" : "", of->at.name,
+                   life->value.full ? "*" : "");
+        strbuf_pad(text, NAME_COLUMN);
+        strbuf_add(text, "steps %u to %u%s%s", life->first + 1, life->last + 1,
+                   life->before ? ", from before" : "", life->after ? ", stays" : "");
         bytes_add(text, life->bytes);
-        text_add(text, "\n");
+        strbuf_add(text, "\n");
     }
     for (uint32_t i = 1; i < steps; i++)
         if (graph_live_bytes(live, i) > graph_live_bytes(live, most)) most = i;
-    text_add(text, "the most, in step %u", most + 1);
+    strbuf_add(text, "the most, in step %u", most + 1);
     bytes_add(text, graph_live_bytes(live, most));
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
 }
 
-void graph_print_count(const struct graph_count *count, struct text *text)
+void graph_print_count(const struct graph_count *count, struct strbuf *text)
 {
     for (uint32_t i = 0; i < count->compute_count; i++) {
         const struct graph_compute_sum *sum = &count->compute[i];
         char useful[QUANTITY_TEXT_BYTES];
-        text_add(text, "%s, %llu %s %s", op_pass_name(sum->pass), (unsigned long long)sum->count,
-                 format_name(sum->format), sum->kind->name);
+        strbuf_add(text, "%s, %llu %s %s", op_pass_name(sum->pass), (unsigned long long)sum->count,
+                   format_name(sum->format), sum->kind->name);
         flop_add(text, sum->flop, sum->vector_flop);
         bytes_add(text, sum->hbm_bytes);
         if (sum->useful_flop != 0) {
-            text_pad(text, LAST_COLUMN);
-            text_add(text, "%s useful",
-                     quantity_text_rate(useful, (double)sum->useful_flop, "FLOP"));
+            strbuf_pad(text, LAST_COLUMN);
+            strbuf_add(text, "%s useful",
+                       quantity_text_rate(useful, (double)sum->useful_flop, "FLOP"));
         }
-        text_add(text, "\n");
+        strbuf_add(text, "\n");
     }
     for (uint32_t i = 0; i < count->move_count; i++) {
         const struct graph_move_sum *sum = &count->move[i];
-        text_add(text, "%s, %llu %s %s of %s", op_pass_name(sum->pass),
-                 (unsigned long long)sum->count, collective_kind_name(sum->collective),
-                 op_axis_name(sum->axis), sum->kind->name);
+        strbuf_add(text, "%s, %llu %s %s of %s", op_pass_name(sum->pass),
+                   (unsigned long long)sum->count, collective_kind_name(sum->collective),
+                   op_axis_name(sum->axis), sum->kind->name);
         bytes_add(text, sum->bytes);
-        text_add(text, "\n");
+        strbuf_add(text, "\n");
     }
-    text_add(text, "kept");
+    strbuf_add(text, "kept");
     bytes_add(text, count->kept_bytes);
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
 }

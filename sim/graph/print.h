@@ -6,28 +6,28 @@
 #ifndef SIM_GRAPH_PRINT_H
 #define SIM_GRAPH_PRINT_H
 
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/graph/count.h"
 #include "sim/graph/live.h"
 
 /* Tensors, with their shape and bytes on a chip, and the strongest remat policy that keeps them. */
-void graph_print_tensors(const struct graph_sharded *sharded, struct text *text);
+void graph_print_tensors(const struct graph_sharded *sharded, struct strbuf *text);
 /* Ops as they are written, and their collectives over tp. */
-void graph_print(const struct graph_sharded *sharded, struct text *text);
+void graph_print(const struct graph_sharded *sharded, struct strbuf *text);
 /* Gradients in their order; sums that stay due; weights whose gradients lie in parts. */
 void graph_print_backward(const struct graph_sharded *sharded,
-                          const struct graph_backward *backward, struct text *text);
+                          const struct graph_backward *backward, struct strbuf *text);
 /* What is kept, and what is computed again. */
 void graph_print_kept(const struct graph_sharded *sharded, const struct graph_kept *kept,
-                      struct text *text);
+                      struct strbuf *text);
 /* The steps of a pass: what each asks of a chip or moves, what it reads and writes. */
 void graph_print_steps(const struct graph_sharded *sharded, const struct graph_steps *steps,
-                       struct text *text);
+                       struct strbuf *text);
 /* From which to which of the steps each value lies in memory, and when most does. */
 void graph_print_live(const struct graph_sharded *sharded, const struct graph_live *live,
-                      uint32_t steps, struct text *text);
+                      uint32_t steps, struct strbuf *text);
 /* Sums over the steps of a layer. */
-void graph_print_count(const struct graph_count *count, struct text *text);
+void graph_print_count(const struct graph_count *count, struct strbuf *text);
 
 /* "big_matmuls"; "never". */
 const char *graph_remat_name(enum graph_remat remat);

@@ -434,14 +434,14 @@ static enum status value_text(struct arena *arena, struct json *value, const cha
     return STATUS_OK;
 }
 
-struct facts {
+struct analysis {
     struct arena *arena;
     struct chip_fact *fact;
     uint32_t count;
 };
 
 /* The numbers of one object; `prefix` is the path to it, "math/". */
-static enum status facts_add(struct facts *facts, struct json *object, const char *prefix,
+static enum status facts_add(struct analysis *facts, struct json *object, const char *prefix,
                              struct error *reterr)
 {
     const char *key = NULL;
@@ -463,10 +463,10 @@ static enum status facts_add(struct facts *facts, struct json *object, const cha
 }
 
 enum status chip_read_facts(struct arena *arena, struct json *document,
-                            const struct chip_fact **ret_facts, uint32_t *ret_count,
+                            const struct chip_fact **ret_analysis, uint32_t *ret_count,
                             struct error *reterr)
 {
-    struct facts facts = {arena, NULL, 0};
+    struct analysis facts = {arena, NULL, 0};
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, CHIP_FACTS_MAX, sizeof *facts.fact, &memory, reterr));
     facts.fact = memory;
@@ -479,7 +479,7 @@ enum status chip_read_facts(struct arena *arena, struct json *document,
         if (prefix == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a text");
         STATUS_TRY(facts_add(&facts, json_take(profiles, key), prefix, reterr));
     }
-    *ret_facts = facts.fact;
+    *ret_analysis = facts.fact;
     *ret_count = facts.count;
     return STATUS_OK;
 }

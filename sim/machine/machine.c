@@ -5,7 +5,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/counted.h"
-#include "sim/base/number.h"
+#include "sim/base/parse_uint.h"
 #include "sim/base/units.h"
 #include "sim/machine/network.h"
 #include "sim/machine/overrides.h"
@@ -105,7 +105,7 @@ static enum status choose_chip(struct arena *arena, const struct machine_plan *p
     STATUS_TRY(machine_chip(arena, plan, &machine->chip, &units, reterr));
     if (units == NULL) return STATUS_OK;
     uint64_t count = 0;
-    (void)number_read(units, MACHINE_CHIPS_MAX, &count);
+    (void)parse_uint(units, MACHINE_CHIPS_MAX, &count);
     machine->product = arena_text(arena, plan->chip);
     if (machine->product == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a name");

@@ -1,7 +1,7 @@
 #include "sim/machine/shape.h"
 #include "sim/base/counted.h"
 #include "sim/base/name.h"
-#include "sim/base/number.h"
+#include "sim/base/parse_uint.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ enum status shape_parse(const char *text, const char *where, struct shape *ret_s
     for (const char *next = text;; next++) {
         uint64_t length = 0;
         const char *digits = next;
-        next = number_read(next, shape_length_max, &length);
+        next = parse_uint(next, shape_length_max, &length);
         bool const ends = *next == '\0' || name_same(next, twisted);
         if (next == digits || (*next != 'x' && !ends)) {
             return error_set(reterr, STATUS_INVALID, where,

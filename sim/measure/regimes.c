@@ -9,7 +9,7 @@
 #include "sim/choose/choose.h"
 #include "sim/choose/estimate.h"
 #include "sim/collective/algorithm.h"
-#include "sim/collective/script.h"
+#include "sim/collective/msccl.h"
 #include "sim/mesh/mesh.h"
 #include "sim/roofline/collective_bound.h"
 
@@ -60,16 +60,16 @@ uint32_t regimes_groups(const struct machine *machine, const struct group *large
 }
 
 /* The question of an algorithm: a script is played by one only. */
-static struct row_question question_of(const struct study *study, uint32_t algorithm)
+static struct measure_row_question question_of(const struct study *study, uint32_t algorithm)
 {
-    struct row_question question = study->group->question;
-    if (algorithm != study->regimes->script_at) question.script = NULL;
+    struct measure_row_question question = study->group->question;
+    if (algorithm != study->regimes->msccl_at) question.script = NULL;
     return question;
 }
 
 static const char *place_of(const struct study *study, uint32_t algorithm)
 {
-    return algorithm == study->regimes->script_at ? "--xml" : "--algorithm";
+    return algorithm == study->regimes->msccl_at ? "--xml" : "--algorithm";
 }
 
 static enum status play(struct study *study, uint32_t algorithm, uint64_t size_bytes,
@@ -77,14 +77,14 @@ static enum status play(struct study *study, uint32_t algorithm, uint64_t size_b
 {
     const struct regimes_plan *plan = study->plan;
     struct regimes *regimes = study->regimes;
-    const struct row_choice *choice = NULL;
+    const struct measure_row_choice *choice = NULL;
     struct measured measured = {.plans = NULL};
-    struct row_question const question = question_of(study, algorithm);
+    struct measure_row_question const question = question_of(study, algorithm);
     const char *const where = place_of(study, algorithm);
     struct arena *arena = arena_create(0);
     if (arena == NULL) return error_set(study->reterr, STATUS_NO_MEMORY, "", "there is no memory");
-    enum status status = row_choose(arena, &question, size_bytes, regimes->algorithm[algorithm],
-                                    where, &choice, study->reterr);
+    enum status status = measure_row_choose(
+        arena, &question, size_bytes, regimes->algorithm[algorithm], where, &choice, study->reterr);
     if (status == STATUS_OK)
         status = measure_run(arena, plan->question.machine, &choice->request, 1, where, &plan->run,
                              &measured, study->reterr);
@@ -241,11 +241,11 @@ static enum status landmarks_find(struct study *study, uint64_t among, struct re
 static enum status bound_fill(const struct study *study)
 {
     struct regimes_group *group = study->group;
-    const struct row_question *question = &group->question;
+    const struct measure_row_question *question = &group->question;
     const uint64_t size_bytes = study->plan->sizes.end_bytes;
     struct plan_request request;
     struct collective_bound bound;
-    STATUS_TRY(row_request(question, size_bytes, "", &request, study->reterr));
+    STATUS_TRY(measure_row_request(question, size_bytes, "", &request, study->reterr));
     struct collective_query query = {
         .kind = request.kind,
         .array_bytes = request.size_bytes,
@@ -265,11 +265,11 @@ static enum status bound_fill(const struct study *study)
 static enum status plan_make(struct study *study, uint32_t algorithm, uint64_t size_bytes,
                              struct arena *arena, struct plan *ret_plan, struct error *reterr)
 {
-    const struct row_choice *choice = NULL;
-    struct row_question const question = question_of(study, algorithm);
+    const struct measure_row_choice *choice = NULL;
+    struct measure_row_question const question = question_of(study, algorithm);
     const char *const where = place_of(study, algorithm);
-    STATUS_TRY(row_choose(arena, &question, size_bytes, study->regimes->algorithm[algorithm], where,
-                          &choice, reterr));
+    STATUS_TRY(measure_row_choose(arena, &question, size_bytes,
+                                  study->regimes->algorithm[algorithm], where, &choice, reterr));
     struct plan_request request = choice->request;
     plan_request_links(study->plan->question.machine, &request);
     return plan_build(arena, &request, where, ret_plan, reterr);
@@ -281,7 +281,7 @@ static enum status theory_fill(struct study *study, uint32_t algorithm, struct r
 {
     const struct sizes *sizes = &study->plan->sizes;
     struct plan least, greatest;
-    if (algorithm == study->regimes->script_at) return STATUS_OK;
+    if (algorithm == study->regimes->msccl_at) return STATUS_OK;
     struct arena *arena = arena_create(0);
     if (arena == NULL) return error_set(study->reterr, STATUS_NO_MEMORY, "", "there is no memory");
     enum status status =
@@ -289,7 +289,7 @@ static enum status theory_fill(struct study *study, uint32_t algorithm, struct r
     if (status == STATUS_OK)
         status = plan_make(study, algorithm, sizes->end_bytes, arena, &greatest, study->reterr);
     if (status == STATUS_OK) {
-        const struct row_question *question = &study->plan->question;
+        const struct measure_row_question *question = &study->plan->question;
         struct collective_estimate start, rate;
         collective_estimate(question->machine, &least, question->known, &start);
         collective_estimate(question->machine, &greatest, question->known, &rate);
@@ -377,8 +377,8 @@ static enum status names_fill(const struct regimes_plan *plan, struct regimes *r
     for (uint32_t g = 0; g < regimes->group_count_max && plan->algorithm_count == 0; g++) {
         struct plan_request request;
         struct error ignored;
-        if (row_request(&regimes->group[g].question, plan->sizes.begin_bytes, "", &request,
-                        &ignored) != STATUS_OK)
+        if (measure_row_request(&regimes->group[g].question, plan->sizes.begin_bytes, "", &request,
+                                &ignored) != STATUS_OK)
             continue;
         plan_request_links(plan->question.machine, &request);
         struct plan_algorithms const names = plan_algorithms(&request);
@@ -394,8 +394,8 @@ static enum status names_fill(const struct regimes_plan *plan, struct regimes *r
 static enum status algorithms_fill(const struct regimes_plan *plan, struct regimes *regimes,
                                    struct error *reterr)
 {
-    const struct script *script = plan->question.script;
-    regimes->script_at = REGIMES_NONE;
+    const struct msccl_script *script = plan->question.script;
+    regimes->msccl_at = REGIMES_NONE;
     STATUS_TRY(names_fill(plan, regimes, reterr));
     if (script == NULL) return STATUS_OK;
     uint32_t const count = regimes->algorithm_count;
@@ -405,7 +405,7 @@ static enum status algorithms_fill(const struct regimes_plan *plan, struct regim
                          "\"%.60s\" is the name of another algorithm of the map too; give the algo "
                          "another one",
                          script->name);
-    regimes->script_at = count;
+    regimes->msccl_at = count;
     return STATUS_OK;
 }
 
@@ -429,7 +429,7 @@ static enum status applies_fill(struct study *study)
             applies = applies || has;
             arena_destroy(arena);
         }
-        if (!applies && (study->plan->algorithm_count > 0 || a == regimes->script_at))
+        if (!applies && (study->plan->algorithm_count > 0 || a == regimes->msccl_at))
             return error_set(study->reterr, refusal.status, refusal.where, "%s", refusal.message);
     }
     return STATUS_OK;

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "sim/measure/fit.h"
-#include "sim/measure/row.h"
+#include "sim/measure/measure_row.h"
 #include "sim/measure/sizes.h"
 
 struct arena;
@@ -28,8 +28,8 @@ enum {
 typedef bool regimes_watch_fn(void *owner, double share, uint64_t events);
 
 struct regimes_plan {
-    struct row_question question; /* With the largest group. Its script, if it has one, is one more
-                                     algorithm, of the groups with as many ranks. */
+    struct measure_row_question question; /* With the largest group. Its script, if it has one, is
+                                     one more algorithm, of the groups with as many ranks. */
     struct sizes sizes;
     const char *const *algorithms; /* NULL: all that apply. */
     uint32_t algorithm_count;
@@ -60,7 +60,7 @@ struct regimes_crossover {
 };
 
 struct regimes_group {
-    struct row_question question;
+    struct measure_row_question question;
     uint64_t ranks;
     struct regimes_curve curve[REGIMES_ALGORITHMS_MAX];
     uint8_t *winner; /* [size] */
@@ -75,7 +75,7 @@ struct regimes_group {
 struct regimes {
     char algorithm[REGIMES_ALGORITHMS_MAX][PLAN_ALGORITHM_SIZE];
     uint32_t algorithm_count;
-    uint32_t script_at; /* Which of them is the script; REGIMES_NONE: none. */
+    uint32_t msccl_at; /* Which of them is the script; REGIMES_NONE: none. */
     uint64_t *size_bytes;
     uint32_t size_count;
     struct regimes_group *group; /* The smallest first. */

@@ -4,7 +4,7 @@
 
 #include "sim/base/counted.h"
 #include "sim/base/name.h"
-#include "sim/base/number.h"
+#include "sim/base/parse_uint.h"
 #include "sim/base/scaled.h"
 
 enum { FACTOR_MAX = 1 << 20 };
@@ -50,7 +50,7 @@ enum status sizes_parse(const char *text, const char *where, uint64_t *ret_bytes
 static enum status factor_read(const char *text, uint32_t *ret_factor, struct error *reterr)
 {
     uint64_t value = 0;
-    const char *end = number_read(text, FACTOR_MAX, &value);
+    const char *end = parse_uint(text, FACTOR_MAX, &value);
     if (end == text || *end != '\0' || value < 2 || value > FACTOR_MAX)
         return error_set(reterr, STATUS_INVALID, "-f",
                          "\"%.40s\" is not a factor between 2 and %d; sizes are multiplied by it",

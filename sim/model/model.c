@@ -2,9 +2,9 @@
 
 /* MLA: DeepSeek-V2 (arXiv 2405.04434), 2.1: down and up for Q, and for K and V; both latents are
  * normed; the columns of K that are turned come straight from the width. */
-static uint64_t latent_matrices(const struct model *model)
+static uint64_t mla_matrices(const struct model *model)
 {
-    const struct model_latent *latent = &model->latent;
+    const struct model_mla *latent = &model->latent;
     uint64_t const queries = model->heads * model->head_width;
     uint64_t const values = model->heads * model_value_width(model);
     uint64_t const query = latent->query_rank == 0
@@ -19,7 +19,7 @@ static uint64_t attention_weights(const struct model *model)
 {
     uint64_t const matrices =
         model->latent.kv_rank != 0
-            ? latent_matrices(model)
+            ? mla_matrices(model)
             : 2 * model->width * (model->heads + model->kv_heads) * model->head_width;
     return matrices + model->attention_vectors;
 }
@@ -41,7 +41,7 @@ struct model_counts model_count(const struct model *model)
     struct model_counts counts = {.mlp_layers = model_dense_layers(model)};
     counts.expert_layers = model->layers - counts.mlp_layers;
     counts.mlp_layer = model->matrices * model->width * model->mlp_width + model->mlp_vectors;
-    if (model->kind == MODEL_LLAMA) {
+    if (model->kind == MODEL_DECODER) {
         uint64_t const matrix = model->vocabulary * model->width;
         counts.embedding = matrix;
         counts.head = (model->tied ? 0 : matrix) + model->head_vectors;
@@ -65,11 +65,10 @@ struct model_counts model_count(const struct model *model)
     counts.active = counts.total - counts.expert_layers * idle;
     /* DeepSeek-V3 (arXiv 2412.19437), 2.2: both inputs are normed, and projected from 2D to D; a
      * layer like the last; a norm before the head. */
-    counts.predictors =
-        model->predictors * (2 * model->width * model->width + 3 * counts.norm_final + layer);
-    counts.predictors_active = counts.predictors +
-                               model->predictors * model->vocabulary * model->width -
-                               model->predictors * idle;
+    counts.mtp_modules =
+        model->mtp_modules * (2 * model->width * model->width + 3 * counts.norm_final + layer);
+    counts.mtp_active = counts.mtp_modules + model->mtp_modules * model->vocabulary * model->width -
+                        model->mtp_modules * idle;
     return counts;
 }
 
@@ -83,13 +82,13 @@ uint64_t model_window_layers(const struct model *model, uint64_t length)
 
 /* Causal, query i of T has i keys: T·(T+1)/2 in all. In a window of w the first w have as many as
  * in a sequence of w, and each of the others w. */
-double model_attention_flop(const struct model *model, uint64_t predictors, uint64_t tokens,
+double model_attention_flop(const struct model *model, uint64_t mtp_modules, uint64_t tokens,
                             uint64_t length, bool causal)
 {
     if (model->kind == MODEL_MLP) return 0.0;
     double const all = (double)length, window = (double)model->window;
     double const windowed = (double)model_window_layers(model, length);
-    double const whole = (double)(model->layers + predictors) - windowed;
+    double const whole = (double)(model->layers + mtp_modules) - windowed;
     double const in_all = causal ? (all + 1) / 2 : all;
     double const in_window = causal ? window - window * (window - 1) / (2 * all) : window;
     return 6.0 * (double)tokens * (double)model->heads *

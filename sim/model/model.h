@@ -12,8 +12,8 @@
 #include "sim/base/status.h"
 
 enum model_kind {
-    MODEL_LLAMA, /* Decoder of attention and MLP blocks, norms, embedding and head. */
-    MODEL_MLP,   /* `layers` MLPs of `matrices` matrices and nothing else. */
+    MODEL_DECODER, /* Decoder of attention and MLP blocks, norms, embedding and head. */
+    MODEL_MLP,     /* `layers` MLPs of `matrices` matrices and nothing else. */
 };
 
 /* Layers whose MLP is a set of experts, of which each token goes to a few. count 0: none are. */
@@ -31,7 +31,7 @@ struct model_experts {
 
 /* Latent attention (MLA): Q comes from `query_rank` columns, K and V from `kv_rank`, which all
  * heads share, as they do the `rope` columns of K that are turned by position. kv_rank 0: none. */
-struct model_latent {
+struct model_mla {
     uint64_t query_rank; /* 0: Q comes from the width itself. */
     uint64_t kv_rank;
     uint64_t plain; /* Columns of a head that are not turned. */
@@ -64,9 +64,9 @@ struct model {
     uint64_t window;            /* Keys that a query of a windowed layer has at most, its own
                                    among them. */
     const bool *windowed;       /* [layer]; NULL: none is. */
-    uint64_t predictors;        /* Layers behind the last that predict further tokens (MTP). */
+    uint64_t mtp_modules;       /* Layers behind the last that predict further tokens (MTP). */
     struct model_experts experts;
-    struct model_latent latent;
+    struct model_mla latent;
 };
 
 struct model_counts {
@@ -83,11 +83,11 @@ struct model_counts {
     uint64_t norm_layer;
     uint64_t norm_final;
     uint64_t total;
-    uint64_t active;     /* Of `total`, what one token meets: k of E experts, and all else. */
-    uint64_t predictors; /* Not in `total`: of the layers that predict further tokens, which use
+    uint64_t active;      /* Of `total`, what one token meets: k of E experts, and all else. */
+    uint64_t mtp_modules; /* Not in `total`: of the layers that predict further tokens, which use
                             the model's own embedding and head. */
-    uint64_t predictors_active; /* Of them, what one token meets, and the head's matrix once more
-                                   for each. */
+    uint64_t mtp_active;  /* Of them, what one token meets, and the head's matrix once more
+                                    for each. */
 };
 
 static inline bool model_has_experts(const struct model *model)
@@ -112,7 +112,7 @@ static inline uint64_t model_value_width(const struct model *model)
 }
 
 /* Columns of latent attention's projections down. */
-static inline uint64_t model_latent_columns(const struct model *model)
+static inline uint64_t model_mla_columns(const struct model *model)
 {
     return model->latent.query_rank + model->latent.kv_rank + model->latent.rope;
 }
@@ -126,7 +126,7 @@ uint64_t model_window_layers(const struct model *model, uint64_t length);
  * 12·B·T·S·N·H·L, the full rectangle (book, 4.2.2); causal, of each query's own keys only. A
  * windowed layer's queries have `window` keys, causal the first ones fewer. Modules that predict
  * further tokens have a layer each, which is not windowed. */
-double model_attention_flop(const struct model *model, uint64_t predictors, uint64_t tokens,
+double model_attention_flop(const struct model *model, uint64_t mtp_modules, uint64_t tokens,
                             uint64_t length, bool causal);
 
 #endif

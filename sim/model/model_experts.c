@@ -83,7 +83,7 @@ enum status model_read_qwen3_moe(struct json *document, struct model *model, str
 
 static enum status read_latent(struct json *document, struct model *model, struct error *reterr)
 {
-    struct model_latent *latent = &model->latent;
+    struct model_mla *latent = &model->latent;
     STATUS_TRY(
         model_take_count(document, "q_lora_rank", width_max, 0, &latent->query_rank, reterr));
     STATUS_TRY(model_need_count(document, "kv_lora_rank", width_max, &latent->kv_rank, reterr));
@@ -157,7 +157,7 @@ enum status model_read_deepseek_v2(struct json *document, struct model *model, s
     STATUS_TRY(read_groups(document, model, reterr));
     struct json *more = model_take_set(document, "num_nextn_predict_layers");
     if (more != NULL) STATUS_TRY(json_as_integer(more, 0, layers_max, &layers, reterr));
-    model->predictors = more == NULL ? 0 : (uint64_t)layers;
+    model->mtp_modules = more == NULL ? 0 : (uint64_t)layers;
     return check_experts(document, model, reterr);
 }
 

@@ -218,7 +218,7 @@ static enum status read_dimensions(struct json *document, const struct model_key
 enum status model_read_config(struct arena *arena, struct json *document, const char *name,
                               struct model *ret_model, struct error *reterr)
 {
-    struct model model = {.kind = MODEL_LLAMA, .matrices = 3};
+    struct model model = {.kind = MODEL_DECODER, .matrices = 3};
     const struct model_family *family = NULL;
     STATUS_TRY(json_as_object(document, reterr));
     STATUS_TRY(read_family(document, &family, reterr));

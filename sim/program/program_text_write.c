@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "sim/base/json.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/program/program_text.h"
 #include "sim/program/program_text_rows.h"
 
@@ -10,20 +10,20 @@
 struct out {
     const struct program *program;
     const struct machine *machine;
-    struct text *text;
+    struct strbuf *text;
     bool bare; /* No names; and what an op names stands below it. */
 };
 
-static void quoted(struct text *text, const char *value)
+static void quoted(struct strbuf *text, const char *value)
 {
-    text_add_bytes(text, "\"", 1);
+    strbuf_add_bytes(text, "\"", 1);
     while (*value != '\0') {
         size_t const plain = strcspn(value, "\"\\");
-        text_add_bytes(text, value, plain);
+        strbuf_add_bytes(text, value, plain);
         value += plain;
-        if (*value != '\0') text_add(text, "\\%c", *value++);
+        if (*value != '\0') strbuf_add(text, "\\%c", *value++);
     }
-    text_add_bytes(text, "\"", 1);
+    strbuf_add_bytes(text, "\"", 1);
 }
 
 static uint64_t member_unsigned(const void *member, uint8_t size)
@@ -56,15 +56,15 @@ static int64_t member_signed(const void *member, uint8_t size)
     return (bits & sign) == 0 ? (int64_t)bits : -(int64_t)(2 * sign - bits - 1) - 1;
 }
 
-static void add_word(struct text *text, const char *word)
+static void add_word(struct strbuf *text, const char *word)
 {
     if (strchr(word, ' ') != NULL)
         quoted(text, word);
     else
-        text_add(text, "%s", word);
+        strbuf_add(text, "%s", word);
 }
 
-static void add_real(struct text *text, double value)
+static void add_real(struct strbuf *text, double value)
 {
     struct json_writer writer = {.text = text, .after_key = true};
     json_write_real(&writer, value);
@@ -78,22 +78,22 @@ static void add_row(const struct out *out, const struct text_row *row, const voi
     if (row->kind == ROW_TEXT) memcpy(&value, member, sizeof value);
     if (row->kind == ROW_TEXT && value == NULL) return;
     if (row->means != NULL && !row->means(line)) return;
-    text_add(out->text, " %s=", row->key);
+    strbuf_add(out->text, " %s=", row->key);
     bool const is_instead =
         row->instead != NULL &&
         (row->kind == ROW_SIGNED
              ? member_signed(member, row->size) == row->instead_value
              : member_unsigned(member, row->size) == (uint64_t)row->instead_value);
     if (is_instead) {
-        text_add(out->text, "%s", row->instead);
+        strbuf_add(out->text, "%s", row->instead);
         return;
     }
     switch (row->kind) {
     case ROW_UNSIGNED:
-        text_add(out->text, "%llu", (unsigned long long)member_unsigned(member, row->size));
+        strbuf_add(out->text, "%llu", (unsigned long long)member_unsigned(member, row->size));
         break;
     case ROW_SIGNED:
-        text_add(out->text, "%lld", (long long)member_signed(member, row->size));
+        strbuf_add(out->text, "%lld", (long long)member_signed(member, row->size));
         break;
     case ROW_REAL:
         memcpy(&real, member, sizeof real);
@@ -116,19 +116,19 @@ static void add_line(const struct out *out, uint32_t indent, enum text_line_kind
                      uint32_t number, const void *line)
 {
     const struct text_line *of = &text_lines[kind];
-    text_add(out->text, "%*s%s", (int)(2 * indent), "", of->word);
+    strbuf_add(out->text, "%*s%s", (int)(2 * indent), "", of->word);
     if (of->numbered && !(out->bare && of->parent == LINE_COUNT))
-        text_add(out->text, " %u", number);
+        strbuf_add(out->text, " %u", number);
     if (of->named && !out->bare) {
         const char *name = NULL;
         memcpy(&name, (const char *)line + of->name_offset, sizeof name);
-        text_add(out->text, " ");
+        strbuf_add(out->text, " ");
         quoted(out->text, name);
     }
-    for (uint32_t i = 0; i < of->row_count; i++)
+    for (uint32_t i = 0; i < of->measure_row_count; i++)
         if (!out->bare || !(of->rows[i].is_name || of->rows[i].is_index))
             add_row(out, &of->rows[i], line);
-    text_add(out->text, "\n");
+    strbuf_add(out->text, "\n");
 }
 
 static void add_work(const struct out *out, uint32_t indent, uint32_t index)
@@ -186,7 +186,7 @@ static void add_template(const struct out *out, uint32_t index)
     add_line(out, 0, LINE_TEMPLATE, index, template);
     for (uint32_t s = 0; out->bare && s < out->program->stream_count; s++)
         if (template->stream_parts[s] != 0) {
-            text_add(out->text, "  %u: ", s);
+            strbuf_add(out->text, "  %u: ", s);
             add_line(out, 0, LINE_STREAM, s, &out->program->stream[s]);
         }
     for (uint32_t i = 0; i < template->op_count; i++) {
@@ -213,35 +213,35 @@ static void add_role(const struct out *out, uint32_t index)
 }
 
 void program_text_write(const struct program *program, const struct machine *machine,
-                        struct text *text)
+                        struct strbuf *text)
 {
     struct out const out = {.program = program, .machine = machine, .text = text};
     SIM_ASSERT(program->requests != NULL || program->plan_count == 0);
     add_line(&out, 0, LINE_STEP, 0, program);
     if (program->role_count > 1) add_line(&out, 0, LINE_ROLES, 0, program);
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
     for (uint32_t i = 0; i < program->stream_count; i++)
         add_line(&out, 0, LINE_STREAM, i, &program->stream[i]);
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
     for (uint32_t i = 0; i < program->work_count; i++) add_work(&out, 0, i);
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
     for (uint32_t i = 0; i < program->plan_count; i++) add_plan(&out, 0, i);
     for (uint32_t i = 0; i < program->copy_count; i++) {
-        if (i == 0) text_add(text, "\n");
+        if (i == 0) strbuf_add(text, "\n");
         add_line(&out, 0, LINE_HOST_COPY, i, &program->copies[i]);
     }
     for (uint32_t i = 0; i < program->template_count; i++) {
-        text_add(text, "\n");
+        strbuf_add(text, "\n");
         add_template(&out, i);
     }
     for (uint32_t i = 0; i < program->role_count; i++) {
-        text_add(text, "\n");
+        strbuf_add(text, "\n");
         add_role(&out, i);
     }
 }
 
 void program_text_write_template(const struct program *program, const struct machine *machine,
-                                 uint32_t template_index, struct text *text)
+                                 uint32_t template_index, struct strbuf *text)
 {
     struct out const out = {.program = program, .machine = machine, .text = text, .bare = true};
     add_template(&out, template_index);

@@ -1,9 +1,9 @@
 #include "sim/replay/host.h"
-#include "sim/replay/early.h"
+#include "sim/replay/fold_prefix.h"
 
 #include "sim/base/arena.h"
-#include "sim/replay/account.h"
-#include "sim/replay/landing.h"
+#include "sim/replay/arrival_cost.h"
+#include "sim/replay/breakdown.h"
 #include "sim/replay/promise.h"
 #include "sim/replay/route.h"
 #include "sim/replay/state.h"
@@ -108,7 +108,7 @@ enum status host_build_links(struct arena *arena, struct replay *replay, struct 
 static uint64_t order_of(const struct replay *replay, enum replay_event event, uint32_t stream,
                          uint32_t chip)
 {
-    return order_make(event, ORDER_HOST, stream, 0) | replay->host->place[chip];
+    return event_key_make(event, KEY_HOST, stream, 0) | replay->host->place[chip];
 }
 
 static const struct copy_table *copy_of(struct replay *replay, uint32_t stream, uint32_t chip)
@@ -163,7 +163,7 @@ static void piece_send(struct replay *replay, uint32_t stream, uint32_t chip, in
     struct link_state *link = &host->links[down][host->unit[chip]];
     struct link_waits *waits = &host->waits[down][host->unit[chip]];
     int64_t const link_ps = piece_ps(copy, piece);
-    struct port_place const place = {
+    struct port_ticket const place = {
         .link = link, .waits = waits, .kind = host->kind, .port = port};
     bool const meets = host->on_level && promise_meets(replay, link, stream, NULL, now_ps);
     int64_t start_ps = link->free_ps > now_ps ? link->free_ps : now_ps;
@@ -175,9 +175,9 @@ static void piece_send(struct replay *replay, uint32_t stream, uint32_t chip, in
         dma_leave(&replay->servers, reads_at(&replay->servers, replay->servers.read_ways - 1, chip),
                   chip, copy->hbm_ps, now_ps, depart_ps);
     }
-    uint64_t const order = order_of(replay, EVENT_ARRIVE, stream, chip);
+    uint64_t const key = order_of(replay, EVENT_ARRIVE, stream, chip);
     if (depart_ps >= TIME_PS_END) { /* The run ends with an error; nothing may overflow before. */
-        engine_post(replay->engine, TIME_PS_END, order, 0, chip);
+        engine_post(replay->engine, TIME_PS_END, key, 0, chip);
         link->free_ps = TIME_PS_END;
         return;
     }
@@ -193,7 +193,7 @@ static void piece_send(struct replay *replay, uint32_t stream, uint32_t chip, in
     replay->tally.transfers++;
     if (replay->records.active && replay->chips[chip].shown)
         piece_record(replay, stream, chip, port, start_ps, depart_ps, bytes);
-    engine_post(replay->engine, depart_ps, order, channel_of(replay, EVENT_ARRIVE, stream), chip);
+    engine_post(replay->engine, depart_ps, key, channel_of(replay, EVENT_ARRIVE, stream), chip);
 }
 
 /* A piece is where it belongs: the next, or the end. */
@@ -206,20 +206,20 @@ static void piece_end(struct replay *replay, uint32_t stream, uint32_t chip, int
         return;
     }
     state->phase = STREAM_ENDS;
-    engine_post(replay->engine, now_ps, order_make(EVENT_COLLECTIVE_END, 0, stream, 0),
+    engine_post(replay->engine, now_ps, event_key_make(EVENT_COLLECTIVE_END, 0, stream, 0),
                 channel_of(replay, EVENT_COLLECTIVE_END, stream), chip);
 }
 
-static void piece_arrive(struct replay *replay, uint64_t order, uint32_t stream, uint32_t chip,
+static void piece_arrive(struct replay *replay, uint64_t key, uint32_t stream, uint32_t chip,
                          int64_t now_ps)
 {
     const struct copy_table *copy = copy_of(replay, stream, chip);
     uint32_t const piece = stream_at(replay, stream, chip)->part;
-    digest_add(replay, now_ps, order, chip);
+    digest_add(replay, now_ps, key, chip);
     if (!copy->to_host) {
         int64_t const link_ps = piece_ps(copy, piece);
         struct message_cost const cost = {.link_ps = link_ps, .write_ps = copy->hbm_ps};
-        int64_t const land_ps = landing_ps(&replay->servers, &cost, link_ps, chip, now_ps);
+        int64_t const land_ps = arrival_cost_ps(&replay->servers, &cost, link_ps, chip, now_ps);
         if (land_ps > now_ps) {
             engine_post(replay->engine, land_ps, order_of(replay, EVENT_LAND, stream, chip),
                         channel_of(replay, EVENT_LAND, stream), chip);
@@ -229,16 +229,16 @@ static void piece_arrive(struct replay *replay, uint64_t order, uint32_t stream,
     piece_end(replay, stream, chip, now_ps);
 }
 
-void host_event(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+void host_event(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
                 int64_t now_ps)
 {
-    uint32_t const stream = order_stream(order);
-    enum replay_event const event = order_event(order);
+    uint32_t const stream = event_key_stream(key);
+    enum replay_event const event = event_key_kind(key);
     for (uint32_t i = 0; i < count; i++) {
         if (event == EVENT_HOP)
             piece_send(replay, stream, chips[i], now_ps);
         else if (event == EVENT_ARRIVE)
-            piece_arrive(replay, order, stream, chips[i], now_ps);
+            piece_arrive(replay, key, stream, chips[i], now_ps);
         else
             piece_end(replay, stream, chips[i], now_ps);
     }

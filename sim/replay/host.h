@@ -8,7 +8,7 @@
  * allow.
  *
  * Chips may share a link, so it is touched in events only whose key holds the chip's place among
- * those that share it: kind, ORDER_HOST, stream, place (engine.h, rule 1).
+ * those that share it: kind, KEY_HOST, stream, place (engine.h, rule 1).
  */
 #ifndef SIM_REPLAY_HOST_H
 #define SIM_REPLAY_HOST_H
@@ -53,7 +53,7 @@ void host_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t n
 
 /* EVENT_HOP: a piece joins the queue. EVENT_ARRIVE: it has passed. EVENT_LAND: HBM has caught up
  * with writing it. */
-void host_event(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+void host_event(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
                 int64_t now_ps);
 
 #endif

@@ -12,7 +12,7 @@
 #include "sim/program/program.h"
 
 struct arena;
-struct label_passing;
+struct record_passing;
 struct link_state;
 struct message_cost;
 struct replay;
@@ -55,9 +55,9 @@ struct lane_route {
     struct server_reads *reads; /* [chip]: reads of messages that leave by the first port. */
     int64_t overhead_ps;        /* Of a message, in addition to the latency of its links. */
     int64_t latency_ps;         /* Of a message over one link of class 0, overhead included. */
-    uint64_t arrive_order;      /* Of the arrival of a message over one link, less its units. */
+    uint64_t arrive_key;        /* Of the arrival of a message over one link, less its units. */
     uint32_t *passed; /* [hop][chip]: messages that came so far; NULL: not needed (port.h). */
-    struct label_passing *passing; /* [hop - 1][chip]; NULL unless later links are recorded. */
+    struct record_passing *passing; /* [hop - 1][chip]; NULL unless later links are recorded. */
     uint32_t *recorded; /* [chip]: 1 + index of its last message's record, 0: none; NULL unless
                            messages of one link are recorded. */
 };

@@ -2,7 +2,7 @@
 #include "sim/replay/lane.h"
 
 #include "sim/base/arena.h"
-#include "sim/replay/landing.h"
+#include "sim/replay/arrival_cost.h"
 #include "sim/replay/routed.h"
 #include "sim/replay/state.h"
 
@@ -47,7 +47,7 @@ static enum status costs_build(struct arena *arena, struct replay *replay, const
     const struct fold *fold = replay->fold;
     void *memory = NULL;
     table->costs.units_max = units_max_of(item->primitive, table->size);
-    if (table->costs.units_max >= 1u << ORDER_UNITS_BITS) {
+    if (table->costs.units_max >= 1u << KEY_UNITS_BITS) {
         return error_set(reterr, STATUS_LIMIT, "/mesh", "an AllToAll over %u ranks is too large",
                          table->size);
     }
@@ -156,7 +156,7 @@ static enum status lane_route(struct arena *arena, struct replay *replay, const 
         table->route.leg[leg] = lane->leg[leg];
         table->route.hop_count = (uint16_t)(table->route.hop_count + lane->leg[leg].hops);
     }
-    SIM_ASSERT(table->route.hop_count >= 1 && table->route.hop_count < 1u << ORDER_HOP_BITS);
+    SIM_ASSERT(table->route.hop_count >= 1 && table->route.hop_count < 1u << KEY_HOP_BITS);
     for (uint32_t step = 0; table->ring && step < lane->send_count[0]; step++)
         table->costs.units_total += primitive->step(table->size, table->lane, 0, step).units;
     return costs_build(arena, replay, plan, &plan->item[lane->item], table, reterr);
@@ -246,7 +246,7 @@ enum status lanes_build(struct arena *arena, struct replay *replay, struct error
             uint16_t *known =
                 &replay->lanes.plan_index[op->stream * program->plan_count + op->index];
             if (*known != RUNNING_NONE) continue;
-            if (replay->lanes.plan_count + 1 >= 1u << ORDER_PLAN_BITS) {
+            if (replay->lanes.plan_count + 1 >= 1u << KEY_PLAN_BITS) {
                 return error_set(reterr, STATUS_LIMIT, "/workload",
                                  "more than %u different collectives", replay->lanes.plan_count);
             }
@@ -277,8 +277,8 @@ static void lane_attach(struct replay *replay, struct plan_table *plan, uint32_t
     lane->route.plain = lane->route.hop_count == 1 && replay->fold->link_class == NULL &&
                         !replay->servers.may_exceed && !replay->servers.differs[SERVER_HBM] &&
                         !replay->servers.differs[SERVER_VPU];
-    lane->route.arrive_order = order_make(EVENT_ARRIVE, port, plan->stream, lane->number) |
-                               (uint64_t)plan->index << ORDER_PLAN_SHIFT;
+    lane->route.arrive_key = event_key_make(EVENT_ARRIVE, port, plan->stream, lane->number) |
+                             (uint64_t)plan->index << KEY_PLAN_SHIFT;
 }
 
 void lanes_attach(struct replay *replay)

@@ -1,8 +1,8 @@
 /* Messages on their routes: over several links they cut through, and each link is a queue. */
 #include "sim/replay/message.h"
 
-#include "sim/replay/account.h"
-#include "sim/replay/label.h"
+#include "sim/replay/breakdown.h"
+#include "sim/replay/record_owner.h"
 #include "sim/replay/state.h"
 #include "sim/replay/transport.h"
 
@@ -13,9 +13,9 @@ uint32_t route_port(const struct lane_table *lane, uint32_t hop)
     return lane->route.leg[leg].port;
 }
 
-void link_record(struct replay *replay, const struct lane_table *lane, const struct label *label,
-                 const struct label_ends *ends, uint32_t chip, uint32_t port, int64_t begin_ps,
-                 int64_t end_ps, uint64_t bytes)
+void link_record(struct replay *replay, const struct lane_table *lane,
+                 const struct record_owner *label, const struct record_ends *ends, uint32_t chip,
+                 uint32_t port, int64_t begin_ps, int64_t end_ps, uint64_t bytes)
 {
     struct trace_record const record = {.begin_ps = begin_ps,
                                         .end_ps = end_ps,
@@ -38,9 +38,9 @@ void link_record(struct replay *replay, const struct lane_table *lane, const str
 void link_hop_record(struct replay *replay, const struct lane_table *lane, uint32_t hop,
                      uint32_t chip, uint32_t port, int64_t begin_ps, int64_t end_ps, uint64_t bytes)
 {
-    struct label const label = hop == 0 ? label_running(replay, lane->stream, chip)
-                                        : label_passing(replay, lane, chip, hop);
-    struct label_ends const ends = label_ends_fixed(replay, lane, chip, hop);
+    struct record_owner const label = hop == 0 ? record_owner_running(replay, lane->stream, chip)
+                                               : record_passing(replay, lane, chip, hop);
+    struct record_ends const ends = record_ends_fixed(replay, lane, chip, hop);
     uint64_t const records = replay->records.count;
     link_record(replay, lane, &label, &ends, chip, port, begin_ps, end_ps, bytes);
     if (lane->route.recorded != NULL && replay->records.count > records)
@@ -58,11 +58,11 @@ static struct port_entry entry_of(const struct replay *replay, struct lane_table
     uint32_t const kind = link_class_of(replay, chip, port);
     const struct message_cost *cost = cost_at(lane, kind, units);
     bool const slower = hop == 0 || cost->link_ps > cost_at(lane, slowest, units)->link_ps;
-    uint64_t const what = (uint64_t)lane->plan->index << ORDER_PLAN_SHIFT | units |
-                          (uint64_t)(slower ? kind : slowest) << ORDER_CLASS_SHIFT;
+    uint64_t const what = (uint64_t)lane->plan->index << KEY_PLAN_SHIFT | units |
+                          (uint64_t)(slower ? kind : slowest) << KEY_CLASS_SHIFT;
     struct port_entry entry = {
         .lane = lane,
-        .order = order_make(EVENT_ARRIVE, port, lane->stream, lane->number) | what,
+        .key = event_key_make(EVENT_ARRIVE, port, lane->stream, lane->number) | what,
         .work_ps = cost->link_ps,
         .latency_ps = replay->fold->link_classes[kind].latency_ps,
         .chip = chip,
@@ -72,19 +72,19 @@ static struct port_entry entry_of(const struct replay *replay, struct lane_table
     };
     if (hop == 0) entry.latency_ps += lane->route.overhead_ps;
     if (entry.last) {
-        entry.order |= arrival_number(number);
+        entry.key |= arrival_number(number);
         return entry;
     }
-    entry.order |= (uint64_t)EVENT_HOP << ORDER_KIND_SHIFT | (uint64_t)(hop + 1) << ORDER_HOP_SHIFT;
+    entry.key |= (uint64_t)EVENT_HOP << KEY_KIND_SHIFT | (uint64_t)(hop + 1) << KEY_HOP_SHIFT;
     /* Between chips at least 1 ps passes, even over a link without latency. */
     if (entry.latency_ps == 0) entry.latency_ps = 1;
     return entry;
 }
 
-static struct port_place place_of(struct replay *replay, uint32_t port, uint32_t chip)
+static struct port_ticket place_of(struct replay *replay, uint32_t port, uint32_t chip)
 {
     struct link_state *link = link_at(replay, port, chip);
-    return (struct port_place){
+    return (struct port_ticket){
         .link = link,
         .waits = replay->grid.waits == NULL ? NULL : &replay->grid.waits[link - replay->grid.links],
         .kind = link_class_of(replay, chip, port),
@@ -97,7 +97,7 @@ int64_t message_share(struct replay *replay, struct lane_table *lane, uint32_t c
                       uint32_t hop, uint32_t slowest, int64_t now_ps, int64_t tail_ps)
 {
     struct port_entry entry = entry_of(replay, lane, chip, units, hop, slowest);
-    struct port_place const place = place_of(replay, route_port(lane, hop), chip);
+    struct port_ticket const place = place_of(replay, route_port(lane, hop), chip);
     uint64_t const records = replay->records.count;
     entry.tail_ps = tail_ps;
     if (replay->records.active &&
@@ -125,10 +125,10 @@ int64_t message_forward(struct replay *replay, struct lane_table *lane, uint32_t
     int64_t depart_ps = 0;
     int64_t const start_ps =
         link_take(replay, link, lane, hop, port, chip, cost, now_ps, tail_ps, &depart_ps);
-    engine_post(replay->engine, (entry.last ? depart_ps : start_ps) + entry.latency_ps, entry.order,
+    engine_post(replay->engine, (entry.last ? depart_ps : start_ps) + entry.latency_ps, entry.key,
                 channel_of(replay, entry.last ? EVENT_ARRIVE : EVENT_HOP, lane->number), next);
     if (lane->route.passed != NULL) {
-        struct port_place const place = place_of(replay, port, chip);
+        struct port_ticket const place = place_of(replay, port, chip);
         entry.work_ps = depart_ps - start_ps;
         entry.end_ps = depart_ps;
         if (replay->records.count > records) entry.record = (uint32_t)replay->records.count;
@@ -148,17 +148,17 @@ int64_t message_depart(struct replay *replay, struct lane_table *lane, uint32_t 
     return depart_ps;
 }
 
-void transport_hop(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+void transport_hop(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
                    int64_t now_ps)
 {
-    struct lane_table *lane = lane_of_order(replay, order);
-    uint32_t const units = order_field(order, 0, ORDER_UNITS_BITS);
-    uint32_t const hop = order_field(order, ORDER_HOP_SHIFT, ORDER_HOP_BITS);
-    uint32_t const slowest = order_field(order, ORDER_CLASS_SHIFT, ORDER_CLASS_BITS);
+    struct lane_table *lane = lane_of_key(replay, key);
+    uint32_t const units = event_key_field(key, 0, KEY_UNITS_BITS);
+    uint32_t const hop = event_key_field(key, KEY_HOP_SHIFT, KEY_HOP_BITS);
+    uint32_t const slowest = event_key_field(key, KEY_CLASS_SHIFT, KEY_CLASS_BITS);
     /* Cut through: the tail follows its head over the slowest link so far. */
     int64_t const tail_ps = now_ps + cost_at(lane, slowest, units)->link_ps;
     for (uint32_t i = 0; i < count; i++) {
-        if (promise_is_void(replay, order, chips[i], now_ps)) continue;
+        if (promise_is_void(replay, key, chips[i], now_ps)) continue;
         (void)message_forward(replay, lane, chips[i], units, hop, slowest, now_ps, tail_ps);
     }
 }

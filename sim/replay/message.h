@@ -7,14 +7,14 @@
 
 #include <stddef.h>
 
-#include "sim/replay/landing.h"
+#include "sim/replay/arrival_cost.h"
 #include "sim/replay/promise.h"
 
-static inline struct lane_table *lane_of_order(struct replay *replay, uint64_t order)
+static inline struct lane_table *lane_of_key(struct replay *replay, uint64_t key)
 {
-    uint32_t const stream = order_stream(order);
-    uint32_t const lane = order_field(order, ORDER_LANE_SHIFT, ORDER_LANE_BITS);
-    uint32_t const plan = order_field(order, ORDER_PLAN_SHIFT, ORDER_PLAN_BITS);
+    uint32_t const stream = event_key_stream(key);
+    uint32_t const lane = event_key_field(key, KEY_LANE_SHIFT, KEY_LANE_BITS);
+    uint32_t const plan = event_key_field(key, KEY_PLAN_SHIFT, KEY_PLAN_BITS);
     return &replay->lanes.plans[plan].lane[lane - replay->lanes.first[stream]];
 }
 
@@ -35,13 +35,13 @@ static inline const struct message_cost *cost_at(const struct lane_table *lane, 
     return &lane->costs.cost[(uint64_t)kind * (lane->costs.units_max + 1) + units];
 }
 
-struct label;
-struct label_ends;
+struct record_owner;
+struct record_ends;
 
 /* message.c: records a message that is handed to a link now, for a timeline. */
-void link_record(struct replay *replay, const struct lane_table *lane, const struct label *label,
-                 const struct label_ends *ends, uint32_t chip, uint32_t port, int64_t begin_ps,
-                 int64_t end_ps, uint64_t bytes);
+void link_record(struct replay *replay, const struct lane_table *lane,
+                 const struct record_owner *label, const struct record_ends *ends, uint32_t chip,
+                 uint32_t port, int64_t begin_ps, int64_t end_ps, uint64_t bytes);
 /* message.c: records a message on the `hop`-th link of its route. */
 void link_hop_record(struct replay *replay, const struct lane_table *lane, uint32_t hop,
                      uint32_t chip, uint32_t port, int64_t begin_ps, int64_t end_ps,
@@ -111,9 +111,8 @@ static inline int64_t message_send(struct replay *replay, struct lane_table *lan
                     now_ps, 0, &depart_ps);
     replay->servers.hbm[chip].dma_ps += cost->read_ps;
     reads_add(&lane->route.reads[chip], cost->read_ps, now_ps, depart_ps);
-    engine_post(replay->engine, depart_ps + lane->route.latency_ps,
-                lane->route.arrive_order | units, channel_of(replay, EVENT_ARRIVE, lane->number),
-                lane->route.neighbours[chip]);
+    engine_post(replay->engine, depart_ps + lane->route.latency_ps, lane->route.arrive_key | units,
+                channel_of(replay, EVENT_ARRIVE, lane->number), lane->route.neighbours[chip]);
     return depart_ps;
 }
 

@@ -57,13 +57,14 @@ static const int64_t lane_held_ps = INT64_MAX;
 /* A message at a link, as long as its events could change. */
 struct port_entry {
     struct lane_table *lane;
-    uint64_t order;     /* Of the next event: the head at the next link, or the arrival. */
+    uint64_t key;       /* Of the next event: the head at the next link, or the arrival. */
     int64_t work_ps;    /* The message's own time on this link. */
     int64_t end_ps;     /* Promised instant at which the tail leaves this link. */
     int64_t tail_ps;    /* Earliest instant at which the tail may leave. */
     int64_t latency_ps; /* From this link to the next event. */
     int64_t lane_ps;    /* Where lanes take turns: the lane's work at the message's end. */
-    /* The stream's work at the message's end, and at its first picosecond: port_place_done_ps(). */
+    /* The stream's work at the message's end, and at its first picosecond: port_ticket_done_ps().
+     */
     int64_t done_ps, begun_ps;
     uint32_t chip;       /* Sender of a routed message; otherwise the owner of the port. */
     uint32_t number;     /* On routes of several links: the message's number in its lane. */
@@ -116,7 +117,7 @@ struct port_queue {
 
 /* A promise that is not kept: an event that is passed over when it comes. */
 struct port_void {
-    uint64_t order;
+    uint64_t key;
     int64_t stamp; /* The event's instant, or the message's number. */
     uint32_t chip; /* The event's payload. */
     uint32_t count;
@@ -141,7 +142,7 @@ struct ports {
 };
 
 /* A link as a message comes to it. */
-struct port_place {
+struct port_ticket {
     struct link_state *link;
     struct link_waits *waits; /* NULL: not counted. */
     uint32_t kind;            /* Of message_cost. */
@@ -168,7 +169,7 @@ int64_t port_lane_leaves_ps(const struct replay *replay, const struct port_entry
 void port_list_append(struct ports *ports, struct port_list *list, uint32_t index);
 void port_list_remove(struct ports *ports, struct port_list *list, uint32_t index);
 /* The hash of what an EVENT_PORT says of its entry: the order but for the kind, and the chip. */
-uint64_t port_name(uint64_t order, uint32_t chip);
+uint64_t port_name(uint64_t key, uint32_t chip);
 /* An entry of a stream that takes turns is found by its name from now on. */
 void port_name_add(struct ports *ports, uint32_t index);
 /* Entries of a stream that takes turns; what is removed is done, and given away. */
@@ -191,13 +192,13 @@ void port_lane_ask(struct ports *ports, struct port_flow *flow, uint32_t index, 
                    int64_t segment_ps, bool ret_certain[2]);
 /* How much of the stream's work is done with the entry's last picosecond, and with its first, if
  * nothing else comes; of one that was done long ago: PORT_DONE_LONG_AGO, and anything. */
-int64_t port_place_done_ps(const struct ports *ports, const struct port_flow *flow,
-                           const struct port_entry *entry, int64_t segment_ps);
-int64_t port_place_begun_ps(const struct ports *ports, const struct port_flow *flow,
+int64_t port_ticket_done_ps(const struct ports *ports, const struct port_flow *flow,
                             const struct port_entry *entry, int64_t segment_ps);
+int64_t port_ticket_begun_ps(const struct ports *ports, const struct port_flow *flow,
+                             const struct port_entry *entry, int64_t segment_ps);
 /* An entry is done: its place moves no more. */
-void port_place_fix(struct ports *ports, const struct port_flow *flow, uint32_t index,
-                    int64_t segment_ps);
+void port_ticket_fix(struct ports *ports, const struct port_flow *flow, uint32_t index,
+                     int64_t segment_ps);
 /* Ends the turns of lanes: all work of the stream is done. */
 void port_lanes_end(struct ports *ports, struct port_flow *flow);
 /* Copies the lanes of a flow of an early fold, once its entries are copied. */

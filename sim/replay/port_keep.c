@@ -53,15 +53,15 @@ void port_list_remove(struct ports *ports, struct port_list *list, uint32_t inde
     *(next == 0 ? &list->last : &ports->entries[next].before) = before;
 }
 
-uint64_t port_name(uint64_t order, uint32_t chip)
+uint64_t port_name(uint64_t key, uint32_t chip)
 {
-    return digest_record(0, order << (64 - ORDER_KIND_SHIFT), chip);
+    return digest_record(0, key << (64 - KEY_KIND_SHIFT), chip);
 }
 
 void port_name_add(struct ports *ports, uint32_t index)
 {
     const struct port_entry *entry = &ports->entries[index];
-    hashed_add(&ports->named, port_name(entry->order, entry->chip), index);
+    hashed_add(&ports->named, port_name(entry->key, entry->chip), index);
 }
 
 void port_flow_append(struct ports *ports, struct port_flow *flow, uint32_t index)
@@ -74,8 +74,8 @@ void port_flow_remove(struct ports *ports, struct port_flow *flow, uint32_t inde
                       int64_t segment_ps)
 {
     const struct port_entry *entry = &ports->entries[index];
-    port_place_fix(ports, flow, index, segment_ps);
-    hashed_remove(&ports->named, port_name(entry->order, entry->chip), index);
+    port_ticket_fix(ports, flow, index, segment_ps);
+    hashed_remove(&ports->named, port_name(entry->key, entry->chip), index);
     port_list_remove(ports, &flow->list, index);
     port_entry_give(ports, index);
 }
@@ -101,22 +101,22 @@ void port_list_sort_in(struct ports *ports, struct port_list *list, uint32_t ind
 }
 
 /* The void event of these words; 0: there is none. */
-static uint32_t void_find(const struct ports *ports, uint64_t hash, uint64_t order, uint32_t chip,
+static uint32_t void_find(const struct ports *ports, uint64_t hash, uint64_t key, uint32_t chip,
                           int64_t stamp)
 {
     uint32_t index = hashed_first(&ports->void_named, hash);
     for (; index != 0; index = hashed_next(&ports->void_named, index)) {
         const struct port_void *at = &ports->voids[index];
-        if (at->order == order && at->chip == chip && at->stamp == stamp) break;
+        if (at->key == key && at->chip == chip && at->stamp == stamp) break;
     }
     return index;
 }
 
-void promise_void_add(struct replay *replay, uint64_t order, uint32_t chip, int64_t stamp)
+void promise_void_add(struct replay *replay, uint64_t key, uint32_t chip, int64_t stamp)
 {
     struct ports *ports = replay->ports;
-    uint64_t const hash = digest_record(stamp, order, chip);
-    uint32_t index = void_find(ports, hash, order, chip, stamp);
+    uint64_t const hash = digest_record(stamp, key, chip);
+    uint32_t index = void_find(ports, hash, key, chip, stamp);
     ports->void_left++;
     if (index != 0) {
         ports->voids[index].count++;
@@ -131,16 +131,15 @@ void promise_void_add(struct replay *replay, uint64_t order, uint32_t chip, int6
         port_no_room(replay);
         return;
     }
-    ports->voids[index] =
-        (struct port_void){.order = order, .stamp = stamp, .chip = chip, .count = 1};
+    ports->voids[index] = (struct port_void){.key = key, .stamp = stamp, .chip = chip, .count = 1};
     hashed_add(&ports->void_named, hash, index);
 }
 
-bool promise_void_take(struct replay *replay, uint64_t order, uint32_t chip, int64_t stamp)
+bool promise_void_take(struct replay *replay, uint64_t key, uint32_t chip, int64_t stamp)
 {
     struct ports *ports = replay->ports;
-    uint64_t const hash = digest_record(stamp, order, chip);
-    uint32_t const index = void_find(ports, hash, order, chip, stamp);
+    uint64_t const hash = digest_record(stamp, key, chip);
+    uint32_t const index = void_find(ports, hash, key, chip, stamp);
     if (index == 0) return false;
     ports->void_left--;
     if (--ports->voids[index].count > 0) return true;

@@ -92,15 +92,15 @@ static bool stream_certain(const struct ports *ports, const struct port_flow *fl
            turns_until(lane, done_ps, segment_ps) == 1;
 }
 
-int64_t port_place_done_ps(const struct ports *ports, const struct port_flow *flow,
-                           const struct port_entry *entry, int64_t segment_ps)
+int64_t port_ticket_done_ps(const struct ports *ports, const struct port_flow *flow,
+                            const struct port_entry *entry, int64_t segment_ps)
 {
     if (entry->done_ps != PORT_BY_TURNS) return entry->done_ps;
     return stream_ps(ports, flow, entry->turns, entry->lane_ps, segment_ps);
 }
 
-int64_t port_place_begun_ps(const struct ports *ports, const struct port_flow *flow,
-                            const struct port_entry *entry, int64_t segment_ps)
+int64_t port_ticket_begun_ps(const struct ports *ports, const struct port_flow *flow,
+                             const struct port_entry *entry, int64_t segment_ps)
 {
     if (entry->begun_ps != PORT_BY_TURNS) return entry->begun_ps;
     int64_t const behind_ps = entry->work_ps > 0 ? entry->work_ps - 1 : 0;
@@ -116,15 +116,15 @@ static void places_fix(struct ports *ports, const struct port_flow *flow, uint32
         struct port_entry *entry = &ports->entries[lane->first];
         bool const done = entry->lane_ps <= until_ps;
         if (done || entry->lane_ps - entry->work_ps < until_ps)
-            entry->begun_ps = port_place_begun_ps(ports, flow, entry, segment_ps);
+            entry->begun_ps = port_ticket_begun_ps(ports, flow, entry, segment_ps);
         if (!done) return;
-        entry->done_ps = port_place_done_ps(ports, flow, entry, segment_ps);
+        entry->done_ps = port_ticket_done_ps(ports, flow, entry, segment_ps);
         lane->first = entry->turns_next;
     }
 }
 
-void port_place_fix(struct ports *ports, const struct port_flow *flow, uint32_t index,
-                    int64_t segment_ps)
+void port_ticket_fix(struct ports *ports, const struct port_flow *flow, uint32_t index,
+                     int64_t segment_ps)
 {
     const struct port_entry *entry = &ports->entries[index];
     if (entry->done_ps == PORT_BY_TURNS)

@@ -5,21 +5,21 @@
 #include "sim/replay/routed.h"
 #include "sim/replay/transport.h"
 
-static const uint64_t kind_mask = ~(UINT64_C(7) << ORDER_KIND_SHIFT);
+static const uint64_t kind_mask = ~(UINT64_C(7) << KEY_KIND_SHIFT);
 
 /* To whom the next event goes. */
 static uint32_t payload_of(const struct replay *replay, const struct port_entry *entry)
 {
     if (entry->lane->routed != NULL) return entry->chip;
     uint32_t const port =
-        order_field(entry->order, ORDER_PORT_SHIFT, ORDER_KIND_SHIFT - ORDER_PORT_SHIFT);
+        event_key_field(entry->key, KEY_PORT_SHIFT, KEY_KIND_SHIFT - KEY_PORT_SHIFT);
     return replay->grid.neighbour[(uint64_t)port * replay->chip_count + entry->chip];
 }
 
 /* The arrival at the end of the whole way: its order, payload, name, and how long after the tail
  * has left the entry's link. */
 struct arrival {
-    uint64_t order;
+    uint64_t key;
     uint32_t payload;
     int64_t stamp;
     int64_t after_ps;
@@ -29,7 +29,7 @@ static struct arrival arrival_of(struct replay *replay, const struct port_entry 
 {
     const struct lane_table *lane = entry->lane;
     struct arrival arrival = {
-        .order = entry->order, .payload = payload_of(replay, entry), .after_ps = entry->latency_ps};
+        .key = entry->key, .payload = payload_of(replay, entry), .after_ps = entry->latency_ps};
     if (entry->last) {
         if (lane->routed == NULL && lane->route.hop_count == 1) {
             int64_t const depart_ps =
@@ -40,13 +40,13 @@ static struct arrival arrival_of(struct replay *replay, const struct port_entry 
     }
     if (lane->routed != NULL) {
         int64_t rest_ps = 0;
-        arrival.order = routed_rest(replay, entry->order, entry->chip, &rest_ps);
+        arrival.key = routed_rest(replay, entry->key, entry->chip, &rest_ps);
         arrival.after_ps += rest_ps;
         return arrival;
     }
-    uint32_t const units = order_field(entry->order, 0, ORDER_UNITS_BITS);
-    uint32_t slowest = order_field(entry->order, ORDER_CLASS_SHIFT, ORDER_CLASS_BITS);
-    for (uint32_t hop = order_field(entry->order, ORDER_HOP_SHIFT, ORDER_HOP_BITS);
+    uint32_t const units = event_key_field(entry->key, 0, KEY_UNITS_BITS);
+    uint32_t slowest = event_key_field(entry->key, KEY_CLASS_SHIFT, KEY_CLASS_BITS);
+    for (uint32_t hop = event_key_field(entry->key, KEY_HOP_SHIFT, KEY_HOP_BITS);
          hop < lane->route.hop_count; hop++) {
         uint32_t const port = route_port(lane, hop);
         uint32_t const kind = link_class_of(replay, arrival.payload, port);
@@ -57,9 +57,9 @@ static struct arrival arrival_of(struct replay *replay, const struct port_entry 
         arrival.after_ps += last || latency_ps > 0 ? latency_ps : 1;
         arrival.payload =
             replay->grid.neighbour[(uint64_t)port * replay->chip_count + arrival.payload];
-        arrival.order = order_make(EVENT_ARRIVE, port, lane->stream, lane->number) |
-                        (uint64_t)lane->plan->index << ORDER_PLAN_SHIFT | units |
-                        (uint64_t)slowest << ORDER_CLASS_SHIFT | arrival_number(entry->number);
+        arrival.key = event_key_make(EVENT_ARRIVE, port, lane->stream, lane->number) |
+                      (uint64_t)lane->plan->index << KEY_PLAN_SHIFT | units |
+                      (uint64_t)slowest << KEY_CLASS_SHIFT | arrival_number(entry->number);
     }
     return arrival;
 }
@@ -67,14 +67,14 @@ static struct arrival arrival_of(struct replay *replay, const struct port_entry 
 static void port_post(struct replay *replay, const struct port_entry *entry, int64_t at_ps)
 {
     engine_post(replay->engine, at_ps,
-                (entry->order & kind_mask) | (uint64_t)EVENT_PORT << ORDER_KIND_SHIFT,
+                (entry->key & kind_mask) | (uint64_t)EVENT_PORT << KEY_KIND_SHIFT,
                 channel_of(replay, EVENT_PORT, entry->lane->number), entry->chip);
 }
 
 static void next_post(struct replay *replay, const struct port_entry *entry, int64_t at_ps)
 {
     enum replay_event const event = entry->last ? EVENT_ARRIVE : EVENT_HOP;
-    engine_post(replay->engine, at_ps, entry->order, channel_of(replay, event, entry->lane->number),
+    engine_post(replay->engine, at_ps, entry->key, channel_of(replay, event, entry->lane->number),
                 payload_of(replay, entry));
 }
 
@@ -83,7 +83,7 @@ static int64_t start_ps(const struct ports *ports, const struct port_queue *queu
                         const struct port_entry *entry, int64_t segment_ps, int64_t now_ps)
 {
     uint8_t const stream = entry->lane->stream;
-    int64_t const begun_ps = port_place_begun_ps(ports, &queue->flow[stream], entry, segment_ps);
+    int64_t const begun_ps = port_ticket_begun_ps(ports, &queue->flow[stream], entry, segment_ps);
     int64_t const at_ps =
         port_done_ps(ports, queue, stream, begun_ps, segment_ps) - (entry->work_ps > 0);
     return at_ps > now_ps ? at_ps : now_ps;
@@ -96,13 +96,13 @@ static int64_t milestone_ps(const struct ports *ports, const struct port_queue *
     uint8_t const stream = entry->lane->stream;
     if (entry->done_ps == PORT_DONE_LONG_AGO) return now_ps;
     if (entry->head_withheld) return start_ps(ports, queue, entry, segment_ps, now_ps);
-    int64_t const done_ps = port_place_done_ps(ports, &queue->flow[stream], entry, segment_ps);
+    int64_t const done_ps = port_ticket_done_ps(ports, &queue->flow[stream], entry, segment_ps);
     int64_t const at_ps = port_done_ps(ports, queue, stream, done_ps, segment_ps);
     return at_ps > now_ps ? at_ps : now_ps;
 }
 
 /* A message does not leave as promised. */
-static void withhold(struct replay *replay, const struct port_place *place,
+static void withhold(struct replay *replay, const struct port_ticket *place,
                      struct port_queue *queue, struct port_entry *entry, int64_t now_ps)
 {
     struct ports *ports = replay->ports;
@@ -111,11 +111,11 @@ static void withhold(struct replay *replay, const struct port_place *place,
     queue->flow[entry->lane->stream].promised--;
     if (!entry->last && begin_ps > now_ps) {
         entry->head_withheld = true;
-        promise_void_add(replay, entry->order, payload_of(replay, entry),
+        promise_void_add(replay, entry->key, payload_of(replay, entry),
                          begin_ps + entry->latency_ps);
     }
     struct arrival const arrival = arrival_of(replay, entry);
-    promise_void_add(replay, arrival.order, arrival.payload, arrival.stamp);
+    promise_void_add(replay, arrival.key, arrival.payload, arrival.stamp);
     if (entry->own) {
         SIM_ASSERT(place->port >= MACHINE_GRID_PORTS || place->chip == entry->chip);
         entry->lane->states[entry->chip].free_ps = lane_held_ps;
@@ -126,7 +126,7 @@ static void withhold(struct replay *replay, const struct port_place *place,
 
 /* Withholds all that leave at another instant than they were promised to: nearly always a later
  * one, but earlier where lanes that were promised first come, first served begin to take turns. */
-static void promises_check(struct replay *replay, const struct port_place *place,
+static void promises_check(struct replay *replay, const struct port_ticket *place,
                            struct port_queue *queue, int64_t now_ps)
 {
     struct ports *ports = replay->ports;
@@ -139,7 +139,7 @@ static void promises_check(struct replay *replay, const struct port_place *place
             struct port_entry *entry = &ports->entries[e];
             if (entry->withheld) continue;
             left--;
-            int64_t const done_ps = port_place_done_ps(ports, flow, entry, segment_ps);
+            int64_t const done_ps = port_ticket_done_ps(ports, flow, entry, segment_ps);
             if (done_ps <= flow->served_ps) continue;
             int64_t const end_ps = port_done_ps(ports, queue, stream, done_ps, segment_ps);
             if (end_ps != entry->end_ps) withhold(replay, place, queue, entry, now_ps);
@@ -162,7 +162,7 @@ static bool lane_on_port(const struct replay *replay, struct lane_table *lane, u
     uint32_t const kind = link_class_of(replay, chip, port);
     *ret_entry = (struct port_entry){
         .lane = lane,
-        .order = lane->route.arrive_order | units | (uint64_t)kind << ORDER_CLASS_SHIFT,
+        .key = lane->route.arrive_key | units | (uint64_t)kind << KEY_CLASS_SHIFT,
         .work_ps = cost_at(lane, kind, units)->link_ps,
         .end_ps = state->free_ps,
         .latency_ps = replay->fold->link_classes[kind].latency_ps + lane->route.overhead_ps,
@@ -174,7 +174,7 @@ static bool lane_on_port(const struct replay *replay, struct lane_table *lane, u
 }
 
 /* Messages of one link are not kept when they are promised: their lanes know them. */
-static void lanes_keep(struct replay *replay, const struct port_place *place,
+static void lanes_keep(struct replay *replay, const struct port_ticket *place,
                        struct port_queue *queue, int64_t now_ps)
 {
     for (uint32_t stream = 0; stream < replay->stream_count; stream++) {
@@ -207,7 +207,8 @@ static void finished_drop(struct ports *ports, struct port_flow *flow, int64_t s
     while (flow->list.first != 0) {
         uint32_t const first = flow->list.first;
         const struct port_entry *entry = &ports->entries[first];
-        if (entry->withheld || port_place_done_ps(ports, flow, entry, segment_ps) > flow->served_ps)
+        if (entry->withheld ||
+            port_ticket_done_ps(ports, flow, entry, segment_ps) > flow->served_ps)
             return;
         flow->promised--;
         port_flow_remove(ports, flow, first, segment_ps);
@@ -215,7 +216,7 @@ static void finished_drop(struct ports *ports, struct port_flow *flow, int64_t s
 }
 
 /* From one queue of promises to turns. */
-static void share_begin(struct replay *replay, const struct port_place *place,
+static void share_begin(struct replay *replay, const struct port_ticket *place,
                         struct port_queue *queue, int64_t now_ps)
 {
     struct ports *ports = replay->ports;
@@ -269,7 +270,7 @@ static void share_begin(struct replay *replay, const struct port_place *place,
     }
 }
 
-static struct port_queue *shared_queue(struct replay *replay, const struct port_place *place,
+static struct port_queue *shared_queue(struct replay *replay, const struct port_ticket *place,
                                        int64_t now_ps)
 {
     struct port_queue *queue = port_queue_of(replay, place->link);
@@ -280,7 +281,7 @@ static struct port_queue *shared_queue(struct replay *replay, const struct port_
 
 /* A message waits before its turns and between them: all the time until its end but its own. If
  * others come it waits longer than is counted here, and entry_end() adds that. */
-static void count(struct replay *replay, const struct port_place *place, uint64_t bytes,
+static void count(struct replay *replay, const struct port_ticket *place, uint64_t bytes,
                   int64_t work_ps, int64_t end_ps, int64_t now_ps)
 {
     struct link_state *link = place->link;
@@ -297,14 +298,14 @@ static void count(struct replay *replay, const struct port_place *place, uint64_
     replay->tally.transfers++;
 }
 
-int64_t promise_share(struct replay *replay, const struct port_place *place,
+int64_t promise_share(struct replay *replay, const struct port_ticket *place,
                       const struct port_entry *message, uint64_t bytes, int64_t now_ps)
 {
     struct ports *ports = replay->ports;
     int64_t const segment_ps = ports->segment_ps[place->kind];
     uint8_t const stream = message->lane->stream;
     if (place->link->free_ps >= TIME_PS_END - message->work_ps) {
-        engine_post(replay->engine, TIME_PS_END, message->order, 0, message->chip);
+        engine_post(replay->engine, TIME_PS_END, message->key, 0, message->chip);
         return place->link->free_ps = TIME_PS_END;
     }
     struct port_queue *queue = shared_queue(replay, place, now_ps);
@@ -317,8 +318,8 @@ int64_t promise_share(struct replay *replay, const struct port_place *place,
     bool among_lanes[2];
     port_lane_ask(ports, flow, index, entry->work_ps, segment_ps, among_lanes);
     if (ports->lanes_lacked) port_no_room(replay);
-    int64_t const begun_ps = port_place_begun_ps(ports, flow, entry, segment_ps);
-    int64_t const done_ps = port_place_done_ps(ports, flow, entry, segment_ps);
+    int64_t const begun_ps = port_ticket_begun_ps(ports, flow, entry, segment_ps);
+    int64_t const done_ps = port_ticket_done_ps(ports, flow, entry, segment_ps);
     bool const head_certain =
         among_lanes[0] && port_done_certain(ports, queue, stream, begun_ps, segment_ps);
     bool const end_certain =
@@ -339,7 +340,7 @@ int64_t promise_share(struct replay *replay, const struct port_place *place,
     } else {
         if (!entry->last) {
             struct arrival const arrival = arrival_of(replay, entry);
-            promise_void_add(replay, arrival.order, arrival.payload, arrival.stamp);
+            promise_void_add(replay, arrival.key, arrival.payload, arrival.stamp);
         }
         port_post(replay, entry, milestone_ps(ports, queue, entry, segment_ps, now_ps));
     }
@@ -348,7 +349,7 @@ int64_t promise_share(struct replay *replay, const struct port_place *place,
     return end_certain ? depart_ps : lane_held_ps;
 }
 
-int64_t promise_whole(struct replay *replay, const struct port_place *place, int64_t work_ps,
+int64_t promise_whole(struct replay *replay, const struct port_ticket *place, int64_t work_ps,
                       int64_t now_ps)
 {
     struct port_queue *queue = shared_queue(replay, place, now_ps);
@@ -359,7 +360,7 @@ int64_t promise_whole(struct replay *replay, const struct port_place *place, int
     return start_ps;
 }
 
-void promise_keep(struct replay *replay, const struct port_place *place,
+void promise_keep(struct replay *replay, const struct port_ticket *place,
                   const struct port_entry *entry, int64_t now_ps)
 {
     struct ports *ports = replay->ports;
@@ -374,16 +375,16 @@ void promise_keep(struct replay *replay, const struct port_place *place,
 }
 
 /* Where the message of an EVENT_PORT waits. */
-static void place_find(struct replay *replay, uint64_t order, uint32_t chip,
-                       struct port_place *ret_place)
+static void place_find(struct replay *replay, uint64_t key, uint32_t chip,
+                       struct port_ticket *ret_place)
 {
-    uint32_t const port = order_field(order, ORDER_PORT_SHIFT, ORDER_KIND_SHIFT - ORDER_PORT_SHIFT);
-    if (port == ORDER_ROUTED) {
-        routed_port_place(replay, order, chip, ret_place);
+    uint32_t const port = event_key_field(key, KEY_PORT_SHIFT, KEY_KIND_SHIFT - KEY_PORT_SHIFT);
+    if (port == KEY_ROUTED) {
+        routed_port_ticket(replay, key, chip, ret_place);
         return;
     }
     struct link_state *link = link_at(replay, port, chip);
-    *ret_place = (struct port_place){
+    *ret_place = (struct port_ticket){
         .link = link,
         .waits = replay->grid.waits == NULL ? NULL : &replay->grid.waits[link - replay->grid.links],
         .kind = link_class_of(replay, chip, port),
@@ -392,17 +393,17 @@ static void place_find(struct replay *replay, uint64_t order, uint32_t chip,
 }
 
 /* Of the entries that an EVENT_PORT names the first that is due; or else the first. */
-static uint32_t entry_find(const struct replay *replay, const struct port_place *place,
-                           const struct port_queue *queue, uint64_t order, uint32_t chip,
+static uint32_t entry_find(const struct replay *replay, const struct port_ticket *place,
+                           const struct port_queue *queue, uint64_t key, uint32_t chip,
                            int64_t now_ps)
 {
     const struct ports *ports = replay->ports;
     uint32_t found = 0;
-    for (uint32_t e = hashed_first(&ports->named, port_name(order, chip)); e != 0;
+    for (uint32_t e = hashed_first(&ports->named, port_name(key, chip)); e != 0;
          e = hashed_next(&ports->named, e)) {
         const struct port_entry *entry = &ports->entries[e];
         if (!entry->withheld || entry->chip != chip ||
-            (entry->order & kind_mask) != (order & kind_mask))
+            (entry->key & kind_mask) != (key & kind_mask))
             continue;
         if (milestone_ps(ports, queue, entry, ports->segment_ps[place->kind], now_ps) == now_ps)
             return e;
@@ -412,7 +413,7 @@ static uint32_t entry_find(const struct replay *replay, const struct port_place 
 }
 
 /* All of a message has left its link. */
-static void entry_end(struct replay *replay, const struct port_place *place,
+static void entry_end(struct replay *replay, const struct port_ticket *place,
                       struct port_queue *queue, uint32_t index, int64_t now_ps)
 {
     struct ports *ports = replay->ports;
@@ -422,7 +423,7 @@ static void entry_end(struct replay *replay, const struct port_place *place,
         next_post(replay, &entry, depart_ps + entry.latency_ps);
     } else {
         struct arrival const arrival = arrival_of(replay, &entry);
-        engine_post(replay->engine, depart_ps + arrival.after_ps, arrival.order,
+        engine_post(replay->engine, depart_ps + arrival.after_ps, arrival.key,
                     channel_of(replay, EVENT_ARRIVE, entry.lane->number), arrival.payload);
     }
     if (place->waits != NULL && now_ps > entry.end_ps)
@@ -435,16 +436,16 @@ static void entry_end(struct replay *replay, const struct port_place *place,
     transport_left(replay, entry.lane, entry.chip, now_ps);
 }
 
-void promise_port(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+void promise_port(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
                   int64_t now_ps)
 {
     struct ports *ports = replay->ports;
     for (uint32_t i = 0; i < count; i++) {
-        struct port_place place;
-        place_find(replay, order, chips[i], &place);
+        struct port_ticket place;
+        place_find(replay, key, chips[i], &place);
         struct port_queue *queue = &ports->queues[place.link->queue];
         int64_t const segment_ps = ports->segment_ps[place.kind];
-        uint32_t const index = entry_find(replay, &place, queue, order, chips[i], now_ps);
+        uint32_t const index = entry_find(replay, &place, queue, key, chips[i], now_ps);
         SIM_ASSERT(index != 0);
         struct port_entry *entry = &ports->entries[index];
         if (milestone_ps(ports, queue, entry, segment_ps, now_ps) == now_ps) {

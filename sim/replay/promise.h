@@ -36,29 +36,29 @@
 /* A message comes to a link that has messages with which it takes turns (promise_meets()). `entry`
  * has all but what is filled here. Returns when its tail leaves; lane_held_ps: that is not known.
  */
-int64_t promise_share(struct replay *replay, const struct port_place *place,
+int64_t promise_share(struct replay *replay, const struct port_ticket *place,
                       const struct port_entry *entry, uint64_t bytes, int64_t now_ps);
 
 /* A message that cannot be cut comes to such a link and has the next turn, until its end. Returns
  * when the turn begins. */
-int64_t promise_whole(struct replay *replay, const struct port_place *place, int64_t work_ps,
+int64_t promise_whole(struct replay *replay, const struct port_ticket *place, int64_t work_ps,
                       int64_t now_ps);
 
 /* Keeps a message that has been promised, in case that others come. */
-void promise_keep(struct replay *replay, const struct port_place *place,
+void promise_keep(struct replay *replay, const struct port_ticket *place,
                   const struct port_entry *entry, int64_t now_ps);
 
 /* An EVENT_PORT. */
-void promise_port(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+void promise_port(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
                   int64_t now_ps);
 
 /* Add state of an early fold: a message at a link; a void event. */
 void promise_append(struct replay *replay, struct port_list *list, const struct port_entry *entry);
-void promise_void_add(struct replay *replay, uint64_t order, uint32_t chip, int64_t stamp);
+void promise_void_add(struct replay *replay, uint64_t key, uint32_t chip, int64_t stamp);
 
 /* promise_record.c: the record of the last message of a lane of one link, if that ends when the
  * entry does; 0: there is none. */
-uint32_t promise_record_find(const struct replay *replay, const struct port_place *place,
+uint32_t promise_record_find(const struct replay *replay, const struct port_ticket *place,
                              const struct port_entry *entry);
 /* A message comes to turns. It waits at the link for as long as it is there but not on it. */
 void promise_record(struct replay *replay, const struct port_entry *entry, int64_t now_ps);
@@ -66,17 +66,17 @@ void promise_record(struct replay *replay, const struct port_entry *entry, int64
 void promise_record_end(struct replay *replay, const struct port_entry *entry, int64_t now_ps);
 /* A slice begins with its first byte. Whatever comes to a link moves the slices that are still to
  * come. */
-void promise_records_move(struct replay *replay, const struct port_place *place,
+void promise_records_move(struct replay *replay, const struct port_ticket *place,
                           const struct port_queue *queue, int64_t now_ps);
 
 /* Whether an event is void; if so, removes it from the void events. */
-bool promise_void_take(struct replay *replay, uint64_t order, uint32_t chip, int64_t stamp);
+bool promise_void_take(struct replay *replay, uint64_t key, uint32_t chip, int64_t stamp);
 
-static inline bool promise_is_void(struct replay *replay, uint64_t order, uint32_t chip,
+static inline bool promise_is_void(struct replay *replay, uint64_t key, uint32_t chip,
                                    int64_t stamp)
 {
     return replay->ports != NULL && replay->ports->void_left > 0 &&
-           promise_void_take(replay, order, chip, stamp);
+           promise_void_take(replay, key, chip, stamp);
 }
 
 /* Whether a message finds the link with messages of another stream, or of a lane of its own stream
@@ -100,14 +100,14 @@ static inline int64_t promise_left_ps(const struct link_state *link, int64_t dep
  * under way few have one lane, so the last digits are enough. */
 static inline uint64_t arrival_number(uint32_t number)
 {
-    return (uint64_t)(number & ((1u << ORDER_HOP_BITS) - 1)) << ORDER_HOP_SHIFT;
+    return (uint64_t)(number & ((1u << KEY_HOP_BITS) - 1)) << KEY_HOP_SHIFT;
 }
 
 /* routed.c: the link of an EVENT_PORT of a sender. */
-void routed_port_place(struct replay *replay, uint64_t order, uint32_t sender,
-                       struct port_place *ret_place);
+void routed_port_ticket(struct replay *replay, uint64_t key, uint32_t sender,
+                        struct port_ticket *ret_place);
 /* The order of the arrival of such a message, and the latency from the begin of the next link to
  * the arrival. */
-uint64_t routed_rest(struct replay *replay, uint64_t order, uint32_t sender, int64_t *ret_ps);
+uint64_t routed_rest(struct replay *replay, uint64_t key, uint32_t sender, int64_t *ret_ps);
 
 #endif

@@ -1,7 +1,7 @@
 /* The timeline's records of messages that take turns. */
 #include "sim/replay/promise.h"
 
-uint32_t promise_record_find(const struct replay *replay, const struct port_place *place,
+uint32_t promise_record_find(const struct replay *replay, const struct port_ticket *place,
                              const struct port_entry *entry)
 {
     uint32_t const last =
@@ -27,7 +27,7 @@ void promise_record_end(struct replay *replay, const struct port_entry *entry, i
     if (record->begin_ps > latest_ps) record->begin_ps = latest_ps;
 }
 
-void promise_records_move(struct replay *replay, const struct port_place *place,
+void promise_records_move(struct replay *replay, const struct port_ticket *place,
                           const struct port_queue *queue, int64_t now_ps)
 {
     const struct ports *ports = replay->ports;
@@ -39,7 +39,7 @@ void promise_records_move(struct replay *replay, const struct port_place *place,
             bool const begun = entry->lane_ps < entry->work_ps; /* Before turns were taken. */
             if (entry->record == 0 || entry->done_ps == PORT_DONE_LONG_AGO || begun) continue;
             int64_t const begun_ps =
-                port_place_begun_ps(ports, &queue->flow[stream], entry, segment_ps);
+                port_ticket_begun_ps(ports, &queue->flow[stream], entry, segment_ps);
             int64_t const begin_ps =
                 port_done_ps(ports, queue, stream, begun_ps, segment_ps) - (entry->work_ps > 0);
             if (begin_ps >= now_ps) replay->records.record[entry->record - 1].begin_ps = begin_ps;

@@ -5,43 +5,43 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/replay/account.h"
-#include "sim/replay/early.h"
+#include "sim/replay/breakdown.h"
+#include "sim/replay/fold_prefix.h"
 #include "sim/replay/host.h"
-#include "sim/replay/label.h"
-#include "sim/replay/mail.h"
+#include "sim/replay/p2p.h"
 #include "sim/replay/promise.h"
+#include "sim/replay/record_owner.h"
 #include "sim/replay/results.h"
 #include "sim/replay/routed.h"
 #include "sim/replay/state.h"
 #include "sim/replay/stuck.h"
 #include "sim/replay/transport.h"
 
-static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t order,
+static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
                    const uint32_t *chips, uint32_t count)
 {
     struct replay *replay = owner;
-    uint32_t const lane = order_field(order, ORDER_LANE_SHIFT, ORDER_LANE_BITS);
-    uint32_t const stream = order_stream(order);
-    uint32_t const port = order_field(order, ORDER_PORT_SHIFT, ORDER_KIND_SHIFT - ORDER_PORT_SHIFT);
-    bool const routed = port == ORDER_ROUTED;
+    uint32_t const lane = event_key_field(key, KEY_LANE_SHIFT, KEY_LANE_BITS);
+    uint32_t const stream = event_key_stream(key);
+    uint32_t const port = event_key_field(key, KEY_PORT_SHIFT, KEY_KIND_SHIFT - KEY_PORT_SHIFT);
+    bool const routed = port == KEY_ROUTED;
     (void)engine;
-    if (port == ORDER_HOST) {
-        host_event(replay, order, chips, count, now_ps);
+    if (port == KEY_HOST) {
+        host_event(replay, key, chips, count, now_ps);
         return;
     }
-    switch (order_event(order)) {
+    switch (event_key_kind(key)) {
     case EVENT_ARRIVE:
         if (routed)
-            routed_arrive(replay, order, chips, count, now_ps);
+            routed_arrive(replay, key, chips, count, now_ps);
         else
-            transport_arrive(replay, order, chips, count, now_ps);
+            transport_arrive(replay, key, chips, count, now_ps);
         break;
     case EVENT_HOP:
         if (routed)
-            routed_hop(replay, order, chips, count, now_ps);
+            routed_hop(replay, key, chips, count, now_ps);
         else
-            transport_hop(replay, order, chips, count, now_ps);
+            transport_hop(replay, key, chips, count, now_ps);
         break;
     case EVENT_LANE_READY:
         for (uint32_t i = 0; i < count; i++) transport_lane_ready(replay, lane, chips[i], now_ps);
@@ -55,16 +55,16 @@ static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t 
         break;
     case EVENT_LAND:
         if (routed)
-            routed_land(replay, order, chips, count, now_ps);
+            routed_land(replay, key, chips, count, now_ps);
         else
-            transport_land(replay, order, chips, count, now_ps);
+            transport_land(replay, key, chips, count, now_ps);
         break;
     case EVENT_START:
         for (uint32_t i = 0; i < count; i++) streams_start(replay, chips[i], now_ps);
         break;
     case EVENT_FINISH_OR_PORT:
         if (stream != PROGRAM_COMPUTE) {
-            promise_port(replay, order, chips, count, now_ps);
+            promise_port(replay, key, chips, count, now_ps);
             break;
         }
         for (uint32_t i = 0; i < count; i++) streams_finish(replay, chips[i], now_ps);
@@ -73,24 +73,24 @@ static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t 
 }
 
 /* The lines that the handler of an event will touch first. */
-static void look_ahead(void *owner, uint64_t order, uint32_t chip)
+static void look_ahead(void *owner, uint64_t key, uint32_t chip)
 {
     struct replay *replay = owner;
-    uint32_t const stream = order_stream(order);
+    uint32_t const stream = event_key_stream(key);
     __builtin_prefetch(stream_at(replay, stream, chip), 1);
-    if (order_event(order) == EVENT_COMPUTE_END) {
+    if (event_key_kind(key) == EVENT_COMPUTE_END) {
         __builtin_prefetch(&replay->chips[chip], 1);
         return;
     }
-    uint32_t const lane = order_field(order, ORDER_LANE_SHIFT, ORDER_LANE_BITS);
-    uint32_t const port = order_field(order, ORDER_PORT_SHIFT, ORDER_KIND_SHIFT - ORDER_PORT_SHIFT);
-    if (port == ORDER_HOST) return;
-    if (port == ORDER_ROUTED && order_event(order) != EVENT_LANE_READY) {
-        routed_ahead(replay, order, chip);
+    uint32_t const lane = event_key_field(key, KEY_LANE_SHIFT, KEY_LANE_BITS);
+    uint32_t const port = event_key_field(key, KEY_PORT_SHIFT, KEY_KIND_SHIFT - KEY_PORT_SHIFT);
+    if (port == KEY_HOST) return;
+    if (port == KEY_ROUTED && event_key_kind(key) != EVENT_LANE_READY) {
+        routed_ahead(replay, key, chip);
         return;
     }
     __builtin_prefetch(lane_at(replay, lane, chip), 1);
-    if (port != ORDER_ROUTED) __builtin_prefetch(link_at(replay, port, chip), 1);
+    if (port != KEY_ROUTED) __builtin_prefetch(link_at(replay, port, chip), 1);
     __builtin_prefetch(&replay->servers.hbm[chip], 1);
     __builtin_prefetch(running_at(replay, stream, chip));
 }
@@ -206,7 +206,7 @@ static uint64_t pending_bound(const struct replay *replay, bool *ret_is_limit)
     uint64_t routed = 0;
     for (uint32_t stream = 0; stream < replay->stream_count; stream++) {
         if (replay->program->stream[stream].kind == PROGRAM_OP_SEND) {
-            routed += mail_bound(replay, stream) * replay->chip_count;
+            routed += p2p_bound(replay, stream) * replay->chip_count;
             continue;
         }
         for (uint32_t lane = 0; lane < replay->program->stream[stream].lane_count; lane++) {
@@ -255,7 +255,7 @@ static enum status replay_make(struct arena *arena, const struct replay_options 
     STATUS_TRY(tables_build(arena, replay, reterr));
     STATUS_TRY(state_build(arena, replay, reterr));
     lanes_attach(replay);
-    STATUS_TRY(mail_build(arena, replay, reterr));
+    STATUS_TRY(p2p_build(arena, replay, reterr));
     bool is_limit = false;
     uint64_t const pending_max = pending_bound(replay, &is_limit);
     struct engine_options const engine = {
@@ -273,43 +273,43 @@ static enum status replay_make(struct arena *arena, const struct replay_options 
     STATUS_TRY(engine_create(arena, &engine, &replay->engine, reterr));
     STATUS_TRY(ports_build(arena, replay, pending_max, reterr));
     shown_mark(replay);
-    return label_build(arena, replay, reterr);
+    return record_owner_build(arena, replay, reterr);
 }
 
 static void begin(struct replay *replay)
 {
     for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
-        account_resident(replay, chip);
-        engine_post(replay->engine, 0, order_make(EVENT_START, 0, 0, 0),
+        breakdown_resident(replay, chip);
+        engine_post(replay->engine, 0, event_key_make(EVENT_START, 0, 0, 0),
                     channel_of(replay, EVENT_START, 0), chip);
     }
 }
 
 /* Plays the beginning with fewer chips, where the fold knows how; else the step is to be played
  * from its start on. */
-static enum status begin_early(struct arena *arena, struct replay *whole, struct error *reterr)
+static enum status begin_prefix(struct arena *arena, struct replay *whole, struct error *reterr)
 {
-    const struct fold *fold = whole->fold->early;
-    struct replay *early = NULL;
+    const struct fold *fold = whole->fold->prefix;
+    struct replay *prefix = NULL;
     struct error error = {.status = STATUS_OK};
     bool worthwhile = false;
     if (fold != NULL && !whole->options->record) {
         STATUS_TRY(replay_make(arena, whole->options, whole->steps.max, whole->machine,
-                               whole->program, fold, &early, reterr));
-        STATUS_TRY(early_prepare(arena, early, whole, &worthwhile, reterr));
+                               whole->program, fold, &prefix, reterr));
+        STATUS_TRY(prefix_prepare(arena, prefix, whole, &worthwhile, reterr));
     }
     if (!worthwhile) {
         begin(whole);
         return STATUS_OK;
     }
-    begin(early);
-    enum status const status = engine_run(early->engine, &error);
+    begin(prefix);
+    enum status const status = engine_run(prefix->engine, &error);
     if (status == STATUS_INTERRUPTED) {
         *reterr = error;
         return status;
     }
-    if (status == STATUS_OK && early_holds(early))
-        early_spread(early);
+    if (status == STATUS_OK && prefix_holds(prefix))
+        prefix_spread(prefix);
     else
         begin(whole);
     return STATUS_OK;
@@ -326,7 +326,7 @@ static enum status run(struct replay *replay, struct error *reterr)
 static enum status play(struct arena *arena, struct replay *replay, struct trace *ret_trace,
                         struct error *reterr)
 {
-    STATUS_TRY(begin_early(arena, replay, reterr));
+    STATUS_TRY(begin_prefix(arena, replay, reterr));
     STATUS_TRY(run(replay, reterr));
     STATUS_TRY(stuck_check(arena, replay, reterr));
     /* Each event that was to be passed over has come, so no message has arrived twice. */
@@ -348,7 +348,7 @@ static enum status period_play(struct arena *arena, const struct replay_options 
 {
     struct replay *replay = NULL;
     STATUS_TRY(replay_make(arena, options, steps_max, machine, program, fold, &replay, reterr));
-    STATUS_TRY(begin_early(arena, replay, reterr));
+    STATUS_TRY(begin_prefix(arena, replay, reterr));
     STATUS_TRY(run(replay, reterr));
     *ret_period = replay->steps.period;
     if (replay->steps.period.steps > 0) return STATUS_OK;

@@ -5,7 +5,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/replay/host.h"
-#include "sim/replay/mail.h"
+#include "sim/replay/p2p.h"
 #include "sim/replay/route.h"
 #include "sim/replay/state.h"
 #include "sim/resource/compute.h"
@@ -185,9 +185,9 @@ static void role_times(struct replay *replay, uint32_t chip, int64_t step_ps,
     role->phase[self->last_phase].exposed_ps -= behind_ps;
     role->phase[PROGRAM_PHASE_UPDATE].exposed_ps += behind_ps;
     role->idle_ps = step_ps - role->compute_ps - role->exposed_ps;
-    if (replay->mail != NULL) {
-        role->waiting_ps = replay->mail->waits[chip].waiting_ps;
-        role->sent_bytes = replay->mail->waits[chip].sent_bytes;
+    if (replay->p2p != NULL) {
+        role->waiting_ps = replay->p2p->waits[chip].waiting_ps;
+        role->sent_bytes = replay->p2p->waits[chip].sent_bytes;
     }
     role->bubble_ps = role->idle_ps - role->waiting_ps;
     SIM_ASSERT(role->bubble_ps >= 0);
@@ -253,8 +253,8 @@ enum status results_take(struct arena *arena, struct replay *replay, struct trac
                           .bound_checks = replay->tally.bound_checks,
                           .chips = replay->machine->chip_count,
                           .chips_replayed = replay->chip_count,
-                          .early_chips = replay->tally.early_chips,
-                          .early_ps = replay->tally.early_ps};
+                          .prefix_chips = replay->tally.prefix_chips,
+                          .prefix_ps = replay->tally.prefix_ps};
     uint32_t last = 0;
     for (uint32_t chip = 1; chip < replay->chip_count; chip++)
         if (replay->steps.finished_ps[chip] > replay->steps.finished_ps[last]) last = chip;
@@ -270,7 +270,7 @@ enum status results_take(struct arena *arena, struct replay *replay, struct trac
     if (replay->host != NULL && !replay->host->on_level) host_results(replay, &trace);
     memory_results(replay, &trace);
     STATUS_TRY(role_results(arena, replay, &trace, reterr));
-    if (replay->mail != NULL) trace.waiting_ps = replay->mail->waits[last].waiting_ps;
+    if (replay->p2p != NULL) trace.waiting_ps = replay->p2p->waits[last].waiting_ps;
 
     STATUS_TRY(class_results(arena, replay, last, &trace, reterr));
     int64_t charged_ps = 0;

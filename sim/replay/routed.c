@@ -3,24 +3,24 @@
 
 #include <string.h>
 
-#include "sim/replay/label.h"
-#include "sim/replay/landing.h"
+#include "sim/replay/arrival_cost.h"
 #include "sim/replay/message.h"
+#include "sim/replay/record_owner.h"
 #include "sim/replay/routed_way.h"
 #include "sim/replay/state.h"
 #include "sim/replay/tree.h"
 
 /* Who sends it to whom, and where between them it is, on chips that lie as the real ones do. */
-static struct label_ends ends_of(struct replay *replay, struct lane_table *lane, uint32_t sender,
-                                 const struct routed_message *of, const struct route_link *on)
+static struct record_ends ends_of(struct replay *replay, struct lane_table *lane, uint32_t sender,
+                                  const struct routed_message *of, const struct route_link *on)
 {
     struct routed_message message = *of;
     uint32_t at[MACHINE_AXES_MAX];
     routed_address(replay, lane, sender, &message);
     fold_coordinates(replay->fold, sender, at);
-    struct label_ends ends = {.from = machine_chip_at(replay->machine, at),
-                              .to = machine_chip_at(replay->machine, message.to.at),
-                              .number = message.number};
+    struct record_ends ends = {.from = machine_chip_at(replay->machine, at),
+                               .to = machine_chip_at(replay->machine, message.to.at),
+                               .number = message.number};
     for (uint32_t hop = 0; hop < message.hop && on->port < MACHINE_GRID_PORTS; hop++) {
         struct route_link link;
         uint32_t next[MACHINE_AXES_MAX];
@@ -48,8 +48,9 @@ static void message_record(struct replay *replay, struct lane_table *lane, uint3
             chip = route_chip(replay->routes, &message->to);
     }
     if (!replay->chips[chip].shown) return;
-    struct label const label = label_of_epoch(replay, lane->stream, sender, message->epoch);
-    struct label_ends const ends = ends_of(replay, lane, sender, message, at);
+    struct record_owner const label =
+        record_owner_of_epoch(replay, lane->stream, sender, message->epoch);
+    struct record_ends const ends = ends_of(replay, lane, sender, message, at);
     link_record(replay, lane, &label, &ends, chip, at->port, begin_ps, end_ps,
                 message->cost->memory.bytes);
 }
@@ -57,12 +58,12 @@ static void message_record(struct replay *replay, struct lane_table *lane, uint3
 /* A message at a link, as it is kept where streams may share that. */
 static struct port_entry entry_of(struct lane_table *lane, uint32_t sender,
                                   const struct routed_message *message, const struct route_link *at,
-                                  uint64_t order, int64_t tail_ps, int64_t overhead_ps)
+                                  uint64_t key, int64_t tail_ps, int64_t overhead_ps)
 {
     enum replay_event const event = at->last ? EVENT_ARRIVE : EVENT_HOP;
     return (struct port_entry){
         .lane = lane,
-        .order = order | (uint64_t)event << ORDER_KIND_SHIFT,
+        .key = key | (uint64_t)event << KEY_KIND_SHIFT,
         .work_ps = message->cost->link_ps[at->kind],
         .tail_ps = tail_ps,
         .latency_ps = at->latency_ps + overhead_ps,
@@ -75,11 +76,11 @@ static struct port_entry entry_of(struct lane_table *lane, uint32_t sender,
 /* The same where the link has messages with which it takes turns. */
 static int64_t message_share_link(struct replay *replay, struct lane_table *lane, uint32_t sender,
                                   const struct routed_message *message, const struct route_link *at,
-                                  uint64_t order, int64_t now_ps, int64_t tail_ps,
+                                  uint64_t key, int64_t now_ps, int64_t tail_ps,
                                   int64_t overhead_ps)
 {
-    struct port_entry entry = entry_of(lane, sender, message, at, order, tail_ps, overhead_ps);
-    struct port_place const place = port_place_of(at);
+    struct port_entry entry = entry_of(lane, sender, message, at, key, tail_ps, overhead_ps);
+    struct port_ticket const place = port_ticket_of(at);
     uint64_t const records = replay->records.count;
     if (replay->records.active)
         message_record(replay, lane, sender, message, at, now_ps, now_ps + entry.work_ps);
@@ -92,19 +93,19 @@ static int64_t message_share_link(struct replay *replay, struct lane_table *lane
  * when it leaves. */
 static int64_t message_take(struct replay *replay, struct lane_table *lane, uint32_t sender,
                             const struct routed_message *message, const struct route_link *at,
-                            uint64_t order, int64_t now_ps, int64_t tail_ps, int64_t overhead_ps)
+                            uint64_t key, int64_t now_ps, int64_t tail_ps, int64_t overhead_ps)
 {
     struct link_state *link = at->link;
     const struct routed_cost *cost = message->cost;
     int64_t const link_ps = cost->link_ps[at->kind];
     if (promise_meets(replay, link, lane->stream, lane, now_ps))
-        return message_share_link(replay, lane, sender, message, at, order, now_ps, tail_ps,
+        return message_share_link(replay, lane, sender, message, at, key, now_ps, tail_ps,
                                   overhead_ps);
     int64_t const start_ps = link->free_ps > now_ps ? link->free_ps : now_ps;
     int64_t depart_ps = start_ps + link_ps;
     if (depart_ps < tail_ps) depart_ps = tail_ps;
     if (depart_ps >= TIME_PS_END) { /* The run ends with an error; nothing may overflow before. */
-        engine_post(replay->engine, TIME_PS_END, order, 0, sender);
+        engine_post(replay->engine, TIME_PS_END, key, 0, sender);
         return link->free_ps = TIME_PS_END;
     }
     if (start_ps - now_ps > replay->tally.queued_ps[at->port])
@@ -125,11 +126,11 @@ static int64_t message_take(struct replay *replay, struct lane_table *lane, uint
     int64_t const latency_ps = at->latency_ps + overhead_ps;
     enum replay_event const event = at->last ? EVENT_ARRIVE : EVENT_HOP;
     engine_post(replay->engine, (at->last ? depart_ps : start_ps) + latency_ps,
-                order | (uint64_t)event << ORDER_KIND_SHIFT,
-                channel_of(replay, event, lane->number), sender);
+                key | (uint64_t)event << KEY_KIND_SHIFT, channel_of(replay, event, lane->number),
+                sender);
     if (replay->ports != NULL) {
-        struct port_entry entry = entry_of(lane, sender, message, at, order, tail_ps, overhead_ps);
-        struct port_place const place = port_place_of(at);
+        struct port_entry entry = entry_of(lane, sender, message, at, key, tail_ps, overhead_ps);
+        struct port_ticket const place = port_ticket_of(at);
         entry.end_ps = link->free_ps;
         if (replay->records.count > records) entry.record = (uint32_t)replay->records.count;
         promise_keep(replay, &place, &entry, now_ps);
@@ -160,19 +161,19 @@ int64_t routed_send(struct replay *replay, struct lane_table *lane, uint32_t chi
     const struct routed_lane *routed = lane->routed;
     if (routed->guide == ROUTED_BY_TREE) return tree_send(replay, lane, chip, now_ps);
     uint32_t const epoch = stream_at(replay, lane->stream, chip)->epoch;
-    uint64_t order = routed_order(lane, EVENT_ARRIVE, epoch) | (uint64_t)lane->states[chip].sent
-                                                                   << routed->tie_bits;
+    uint64_t key = routed_key(lane, EVENT_ARRIVE, epoch) | (uint64_t)lane->states[chip].sent
+                                                               << routed->tie_bits;
     struct routed_message message;
     struct route_link scratch;
-    routed_open(replay, lane, order, &message); /* Of hop 0. */
+    routed_open(replay, lane, key, &message); /* Of hop 0. */
     const struct route_link *at = routed_find(replay, lane, chip, &message, &scratch);
-    order += (UINT64_C(1) << (routed->tie_bits + routed->number_bits)) +
-             (message.ways != NULL ? message.ways[chip].tie : routed_tie(routed, &message.from));
+    key += (UINT64_C(1) << (routed->tie_bits + routed->number_bits)) +
+           (message.ways != NULL ? message.ways[chip].tie : routed_tie(routed, &message.from));
     passed_count(replay, lane, chip, &message);
     uint32_t const network = route_network(at->port);
     int64_t const work_ps = message.cost->memory.read_ps;
     int64_t const read_ps = dma_read_ps(&replay->servers, chip, work_ps, now_ps);
-    int64_t const depart_ps = message_take(replay, lane, chip, &message, at, order, now_ps, read_ps,
+    int64_t const depart_ps = message_take(replay, lane, chip, &message, at, key, now_ps, read_ps,
                                            lane->routed->overhead_ps[network]);
     uint32_t const way = network == 0 ? at->port : replay->grid.port_count + network - 1;
     dma_leave(&replay->servers, reads_at(&replay->servers, way, chip), chip, work_ps, now_ps,
@@ -180,22 +181,22 @@ int64_t routed_send(struct replay *replay, struct lane_table *lane, uint32_t chi
     return depart_ps;
 }
 
-void routed_hop(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+void routed_hop(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
                 int64_t now_ps)
 {
-    struct lane_table *lane = routed_lane_of(replay, order);
+    struct lane_table *lane = routed_lane_of(replay, key);
     const struct routed_lane *routed = lane->routed;
     if (routed->guide == ROUTED_BY_TREE) {
-        tree_hop(replay, lane, order, chips, count, now_ps);
+        tree_hop(replay, lane, key, chips, count, now_ps);
         return;
     }
-    uint64_t const onwards = (order & ~((uint64_t)EVENT_HOP << ORDER_KIND_SHIFT)) +
+    uint64_t const onwards = (key & ~((uint64_t)EVENT_HOP << KEY_KIND_SHIFT)) +
                              (UINT64_C(1) << (routed->tie_bits + routed->number_bits));
     struct routed_message message;
-    routed_open(replay, lane, order, &message);
+    routed_open(replay, lane, key, &message);
     for (uint32_t i = 0; i < count; i++) {
         struct route_link scratch;
-        if (promise_is_void(replay, order, chips[i], now_ps)) continue;
+        if (promise_is_void(replay, key, chips[i], now_ps)) continue;
         const struct route_link *at = routed_find(replay, lane, chips[i], &message, &scratch);
         /* Cut through: the tail follows its head over the slowest link so far. */
         int64_t const tail_ps =

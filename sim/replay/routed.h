@@ -44,7 +44,7 @@
 #ifndef SIM_REPLAY_ROUTED_H
 #define SIM_REPLAY_ROUTED_H
 
-#include "sim/replay/landing.h"
+#include "sim/replay/arrival_cost.h"
 #include "sim/replay/route.h"
 
 enum {
@@ -139,17 +139,17 @@ enum status routed_build(struct arena *arena, struct replay *replay, const struc
 int64_t routed_send(struct replay *replay, struct lane_table *lane, uint32_t chip, int64_t now_ps);
 /* Marks the run as refused: a chip is too far behind others that send to it. */
 void routed_refuse_ahead(struct replay *replay, const struct lane_table *lane, uint32_t chip);
-void routed_hop(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+void routed_hop(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
                 int64_t now_ps);
-void routed_arrive(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+void routed_arrive(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
                    int64_t now_ps);
-void routed_land(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+void routed_land(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
                  int64_t now_ps);
 /* Counts messages that came before the collective began; returns parts that are thereby done. */
 uint32_t routed_begin(struct replay *replay, const struct lane_table *lane, uint32_t chip);
 void routed_end(struct replay *replay, const struct lane_table *lane, uint32_t chip);
 /* Prefetches the data of an event's handler. */
-void routed_ahead(struct replay *replay, uint64_t order, uint32_t chip);
+void routed_ahead(struct replay *replay, uint64_t key, uint32_t chip);
 /* Messages of a lane that can be under way at once. */
 uint64_t routed_bound(const struct lane_table *lane);
 
@@ -167,12 +167,12 @@ static inline uint32_t routed_tie(const struct routed_lane *routed, const struct
 }
 
 /* The order of an event, less hop, number and discriminator. */
-static inline uint64_t routed_order(const struct lane_table *lane, enum replay_event event,
-                                    uint32_t epoch)
+static inline uint64_t routed_key(const struct lane_table *lane, enum replay_event event,
+                                  uint32_t epoch)
 {
-    return order_make(event, ORDER_ROUTED, lane->stream, lane->number) |
-           (uint64_t)lane->plan->index << ORDER_ROUTED_PLAN_SHIFT |
-           (uint64_t)epoch << ORDER_EPOCH_SHIFT;
+    return event_key_make(event, KEY_ROUTED, lane->stream, lane->number) |
+           (uint64_t)lane->plan->index << KEY_ROUTED_PLAN_SHIFT |
+           (uint64_t)epoch << KEY_EPOCH_SHIFT;
 }
 
 /* Length of a message, in its step's units. */
@@ -182,11 +182,11 @@ static inline uint32_t routed_portion_size(const struct lane_table *lane, uint32
     return plan_item_portion_size(lane->item, piece % lane->portions);
 }
 
-static inline struct lane_table *routed_lane_of(struct replay *replay, uint64_t order)
+static inline struct lane_table *routed_lane_of(struct replay *replay, uint64_t key)
 {
-    uint32_t const stream = order_stream(order);
-    uint32_t const lane = order_field(order, ORDER_LANE_SHIFT, ORDER_LANE_BITS);
-    uint32_t const plan = order_field(order, ORDER_ROUTED_PLAN_SHIFT, ORDER_ROUTED_PLAN_BITS);
+    uint32_t const stream = event_key_stream(key);
+    uint32_t const lane = event_key_field(key, KEY_LANE_SHIFT, KEY_LANE_BITS);
+    uint32_t const plan = event_key_field(key, KEY_ROUTED_PLAN_SHIFT, KEY_ROUTED_PLAN_BITS);
     return &replay->lanes.plans[plan].lane[lane - replay->lanes.first[stream]];
 }
 

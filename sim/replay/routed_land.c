@@ -2,9 +2,9 @@
  * for later. */
 #include <string.h>
 
-#include "sim/replay/early.h"
-#include "sim/replay/landing.h"
-#include "sim/replay/mail.h"
+#include "sim/replay/arrival_cost.h"
+#include "sim/replay/fold_prefix.h"
+#include "sim/replay/p2p.h"
 #include "sim/replay/routed_way.h"
 #include "sim/replay/state.h"
 #include "sim/replay/transport.h"
@@ -44,7 +44,7 @@ static uint32_t parts_new(struct replay *replay, const struct lane_table *lane, 
                           uint32_t units)
 {
     const struct plan *plan = lane->routed->plan;
-    if (plan->counts_units) return units;
+    if (plan->counts_buckets) return units;
     if (plan->part_count == 1 || !lane->chain.last) return 0;
     return transport_parts_new(replay, lane, chip);
 }
@@ -93,10 +93,10 @@ static void message_land(struct replay *replay, struct lane_table *lane, uint32_
     const struct routed_lane *routed = lane->routed;
     const struct stream_state *stream = stream_at(replay, lane->stream, chip);
     if (lane->posts) {
-        mail_arrive(replay, lane->stream, chip, now_ps);
+        p2p_arrive(replay, lane->stream, chip, now_ps);
         return;
     }
-    uint32_t const ahead = (message->epoch - stream->epoch) & ((1u << ORDER_EPOCH_BITS) - 1);
+    uint32_t const ahead = (message->epoch - stream->epoch) & ((1u << KEY_EPOCH_BITS) - 1);
     if (ahead >= EPOCHS_AHEAD) {
         routed_refuse_ahead(replay, lane, chip);
         return;
@@ -153,12 +153,11 @@ void routed_end(struct replay *replay, const struct lane_table *lane, uint32_t c
 }
 
 /* The message of an arrival, and the chip where it is. */
-static inline uint32_t message_receive(struct replay *replay, struct lane_table *lane,
-                                       uint64_t order, uint32_t payload,
-                                       struct routed_message *message)
+static inline uint32_t message_receive(struct replay *replay, struct lane_table *lane, uint64_t key,
+                                       uint32_t payload, struct routed_message *message)
 {
     if (lane->routed->guide == ROUTED_BY_TREE) {
-        tree_message(replay, lane, order, payload, message);
+        tree_message(replay, lane, key, payload, message);
         return payload;
     }
     return routed_receiver(replay, lane, payload, message);
@@ -172,37 +171,37 @@ static int64_t own_ps(struct replay *replay, struct lane_table *lane, uint32_t s
     return routed_slowest_ps(replay, lane, sender, message, message->hop);
 }
 
-void routed_arrive(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+void routed_arrive(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
                    int64_t now_ps)
 {
-    struct lane_table *lane = routed_lane_of(replay, order);
+    struct lane_table *lane = routed_lane_of(replay, key);
     struct routed_message message;
-    if (lane->routed->guide != ROUTED_BY_TREE) routed_open(replay, lane, order, &message);
+    if (lane->routed->guide != ROUTED_BY_TREE) routed_open(replay, lane, key, &message);
     for (uint32_t i = 0; i < count; i++) {
-        if (promise_is_void(replay, order, chips[i], 0)) continue;
-        uint32_t const chip = message_receive(replay, lane, order, chips[i], &message);
-        digest_add(replay, now_ps, order, chips[i]);
+        if (promise_is_void(replay, key, chips[i], 0)) continue;
+        uint32_t const chip = message_receive(replay, lane, key, chips[i], &message);
+        digest_add(replay, now_ps, key, chips[i]);
         const struct message_cost *cost = &message.cost->memory;
         bool const looks_back =
-            landing_looks_back(&replay->servers, cost, chip, message.cost->slowest_ps, now_ps);
+            arrival_cost_looks_back(&replay->servers, cost, chip, message.cost->slowest_ps, now_ps);
         int64_t const link_ps = looks_back ? own_ps(replay, lane, chips[i], &message) : 0;
-        int64_t const land_ps = landing_ps(&replay->servers, cost, link_ps, chip, now_ps);
+        int64_t const land_ps = arrival_cost_ps(&replay->servers, cost, link_ps, chip, now_ps);
         if (land_ps > now_ps)
-            engine_post(replay->engine, land_ps, order | (uint64_t)EVENT_LAND << ORDER_KIND_SHIFT,
+            engine_post(replay->engine, land_ps, key | (uint64_t)EVENT_LAND << KEY_KIND_SHIFT,
                         channel_of(replay, EVENT_LAND, lane->number), chips[i]);
         else
             message_land(replay, lane, chip, &message, now_ps);
     }
 }
 
-void routed_land(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+void routed_land(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
                  int64_t now_ps)
 {
-    struct lane_table *lane = routed_lane_of(replay, order);
+    struct lane_table *lane = routed_lane_of(replay, key);
     struct routed_message message;
-    if (lane->routed->guide != ROUTED_BY_TREE) routed_open(replay, lane, order, &message);
+    if (lane->routed->guide != ROUTED_BY_TREE) routed_open(replay, lane, key, &message);
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t const chip = message_receive(replay, lane, order, chips[i], &message);
+        uint32_t const chip = message_receive(replay, lane, key, chips[i], &message);
         message_land(replay, lane, chip, &message, now_ps);
     }
 }

@@ -191,11 +191,11 @@ static enum status order_check(const struct replay *replay, struct lane_table *l
     uint32_t const hop_bits = bits_for(hops > tree_hops ? hops : tree_hops);
     routed->tie_bits = (uint8_t)bits_for(ties);
     routed->number_bits = (uint8_t)bits_for(sends);
-    if (replay->lanes.plan_count > 1u << ORDER_ROUTED_PLAN_BITS)
+    if (replay->lanes.plan_count > 1u << KEY_ROUTED_PLAN_BITS)
         return error_set(reterr, STATUS_LIMIT, "/workload",
                          "more than %u different collectives, some over switches",
-                         1u << ORDER_ROUTED_PLAN_BITS);
-    if (routed->tie_bits + routed->number_bits + hop_bits > ORDER_WHAT_BITS)
+                         1u << KEY_ROUTED_PLAN_BITS);
+    if (routed->tie_bits + routed->number_bits + hop_bits > KEY_WHAT_BITS)
         return error_set(reterr, STATUS_LIMIT, "/workload",
                          "%s \"%s\" over %u ranks, of %llu messages a rank, is more than the order "
                          "of events can tell apart",
@@ -308,8 +308,8 @@ const struct routed_cost *routed_cost_of(const struct replay *replay, const stru
     return cost;
 }
 
-void routed_ahead(struct replay *replay, uint64_t order, uint32_t chip)
+void routed_ahead(struct replay *replay, uint64_t key, uint32_t chip)
 {
-    (void)order;
+    (void)key;
     __builtin_prefetch(&replay->routes->places[chip]);
 }

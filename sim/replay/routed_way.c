@@ -4,13 +4,13 @@
 #include "sim/replay/message.h"
 #include "sim/replay/state.h"
 
-void routed_open(const struct replay *replay, struct lane_table *lane, uint64_t order,
+void routed_open(const struct replay *replay, struct lane_table *lane, uint64_t key,
                  struct routed_message *ret_message)
 {
     const struct routed_lane *routed = lane->routed;
-    uint32_t const what = order_field(order, 0, ORDER_WHAT_BITS);
+    uint32_t const what = event_key_field(key, 0, KEY_WHAT_BITS);
     /* Its places are written when it is addressed. */
-    ret_message->epoch = order_field(order, ORDER_EPOCH_SHIFT, ORDER_EPOCH_BITS);
+    ret_message->epoch = event_key_field(key, KEY_EPOCH_SHIFT, KEY_EPOCH_BITS);
     ret_message->hop = what >> (routed->tie_bits + routed->number_bits);
     ret_message->number = what >> routed->tie_bits & ((1u << routed->number_bits) - 1);
     ret_message->course = (struct path_course){.level = LEVEL_NONE, .twisted = routed->twisted};
@@ -136,45 +136,45 @@ int64_t routed_slowest_ps(struct replay *replay, struct lane_table *lane, uint32
 }
 
 /* The message of an event that comes behind a link, opened at that link or further on. */
-static void message_open_at(struct replay *replay, struct lane_table *lane, uint64_t order,
+static void message_open_at(struct replay *replay, struct lane_table *lane, uint64_t key,
                             uint32_t hop, struct routed_message *ret_message)
 {
     const struct routed_lane *routed = lane->routed;
     uint32_t const shift = routed->tie_bits + routed->number_bits;
-    uint64_t const hops = (UINT64_C(1) << (ORDER_WHAT_BITS - shift)) - 1;
-    routed_open(replay, lane, (order & ~(hops << shift)) | (uint64_t)hop << shift, ret_message);
+    uint64_t const hops = (UINT64_C(1) << (KEY_WHAT_BITS - shift)) - 1;
+    routed_open(replay, lane, (key & ~(hops << shift)) | (uint64_t)hop << shift, ret_message);
 }
 
-static uint32_t hop_of(const struct routed_lane *routed, uint64_t order)
+static uint32_t hop_of(const struct routed_lane *routed, uint64_t key)
 {
-    return order_field(order, 0, ORDER_WHAT_BITS) >> (routed->tie_bits + routed->number_bits);
+    return event_key_field(key, 0, KEY_WHAT_BITS) >> (routed->tie_bits + routed->number_bits);
 }
 
-void routed_port_place(struct replay *replay, uint64_t order, uint32_t sender,
-                       struct port_place *ret_place)
+void routed_port_ticket(struct replay *replay, uint64_t key, uint32_t sender,
+                        struct port_ticket *ret_place)
 {
-    struct lane_table *lane = routed_lane_of(replay, order);
+    struct lane_table *lane = routed_lane_of(replay, key);
     struct routed_message message;
     struct route_link scratch;
-    message_open_at(replay, lane, order, hop_of(lane->routed, order) - 1, &message);
-    *ret_place = port_place_of(routed_find(replay, lane, sender, &message, &scratch));
+    message_open_at(replay, lane, key, hop_of(lane->routed, key) - 1, &message);
+    *ret_place = port_ticket_of(routed_find(replay, lane, sender, &message, &scratch));
 }
 
-uint64_t routed_rest(struct replay *replay, uint64_t order, uint32_t sender, int64_t *ret_ps)
+uint64_t routed_rest(struct replay *replay, uint64_t key, uint32_t sender, int64_t *ret_ps)
 {
-    struct lane_table *lane = routed_lane_of(replay, order);
+    struct lane_table *lane = routed_lane_of(replay, key);
     const struct routed_lane *routed = lane->routed;
     *ret_ps = 0;
-    for (uint32_t hop = hop_of(routed, order);; hop++) {
+    for (uint32_t hop = hop_of(routed, key);; hop++) {
         struct routed_message message;
         struct route_link scratch;
-        message_open_at(replay, lane, order, hop, &message);
+        message_open_at(replay, lane, key, hop, &message);
         const struct route_link *at = routed_find(replay, lane, sender, &message, &scratch);
         *ret_ps += at->latency_ps;
         if (!at->last) continue;
         uint32_t const shift = routed->tie_bits + routed->number_bits;
-        uint64_t const hops = (UINT64_C(1) << (ORDER_WHAT_BITS - shift)) - 1;
-        uint64_t const kind = UINT64_C(7) << ORDER_KIND_SHIFT;
-        return (order & ~(hops << shift | kind)) | (uint64_t)(hop + 1) << shift;
+        uint64_t const hops = (UINT64_C(1) << (KEY_WHAT_BITS - shift)) - 1;
+        uint64_t const kind = UINT64_C(7) << KEY_KIND_SHIFT;
+        return (key & ~(hops << shift | kind)) | (uint64_t)(hop + 1) << shift;
     }
 }

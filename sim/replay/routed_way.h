@@ -9,7 +9,7 @@
 #include "sim/replay/routed.h"
 
 /* What all messages of a batch have in common. */
-void routed_open(const struct replay *replay, struct lane_table *lane, uint64_t order,
+void routed_open(const struct replay *replay, struct lane_table *lane, uint64_t key,
                  struct routed_message *ret_message);
 /* Where a chip's message comes from and goes to. */
 void routed_address(const struct replay *replay, struct lane_table *lane, uint32_t sender,
@@ -61,9 +61,9 @@ static inline uint32_t routed_receiver(struct replay *replay, struct lane_table 
     return route_chip(replay->routes, &message->to);
 }
 
-static inline struct port_place port_place_of(const struct route_link *at)
+static inline struct port_ticket port_ticket_of(const struct route_link *at)
 {
-    return (struct port_place){
+    return (struct port_ticket){
         .link = at->link, .waits = at->waits, .kind = at->kind, .port = at->port, .chip = at->chip};
 }
 

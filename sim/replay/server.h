@@ -1,7 +1,7 @@
 /*
  * server.h: time of HBM and of the VPU that messages take from compute ops, and the debt of the
  * ops. DMA reads and writes HBM, and the VPU adds the arriving data of reductions. Internal to
- * sim/replay; landing.h has the work of each message.
+ * sim/replay; arrival_cost.h has the work of each message.
  *
  * Messages go before the tiles of compute ops, so a message never waits for an op, and an op that
  * needs the server ends later by what messages take of it meanwhile. That counts along a message's

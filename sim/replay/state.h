@@ -15,10 +15,10 @@
  *                routed_land.c: where they arrive
  *   tree.c       messages that switches copy or add
  *   host.c       copies to and from the host
- *   mail.c       messages between ranks of different roles, and waits for them
- *   account.c    breakdown, memory; results.c: what was found, as a trace
- *   record.c     records of a timeline; label.c: the ops of messages in them
- *   early.c      pipelines replayed as one while they are alike
+ *   p2p.c        messages between ranks of different roles, and waits for them
+ *   breakdown.c  breakdown, memory; results.c: what was found, as a trace
+ *   record.c     records of a timeline; record_owner.c: the ops of messages in them
+ *   fold_prefix.c pipelines replayed as one while they are alike
  *
  * State is kept as arrays over chips, [stream or lane or port][chip]: in a symmetric machine the
  * chips of a batch are adjacent in memory. A handler touches the state of one chip only.
@@ -32,10 +32,10 @@
 #include "sim/base/digest.h"
 #include "sim/base/units.h"
 #include "sim/engine/engine.h"
-#include "sim/replay/account.h"
+#include "sim/replay/breakdown.h"
+#include "sim/replay/event_key.h"
 #include "sim/replay/lane.h"
 #include "sim/replay/link.h"
-#include "sim/replay/order.h"
 #include "sim/replay/record.h"
 #include "sim/replay/replay.h"
 #include "sim/replay/server.h"
@@ -43,7 +43,7 @@
 #include "sim/replay/streams.h"
 
 struct host_links;
-struct mail;
+struct p2p;
 struct ports;
 struct routes;
 struct spread;
@@ -64,7 +64,7 @@ struct replay {
     struct grid_links grid;
     struct routes *routes;
     struct host_links *host; /* NULL: nothing is copied to or from a host. */
-    struct mail *mail;       /* NULL: nothing is sent. */
+    struct p2p *p2p;         /* NULL: nothing is sent. */
     struct ports *ports;     /* NULL: no streams share a link, or arbitration is `fifo`. */
     struct servers servers;
     struct accounts accounts;
@@ -76,7 +76,8 @@ struct replay {
 };
 
 /* The arrays of state, and the number of rows over chips of each. They are reserved at the start,
- * and an early fold hands them on (early.c). Mail, inboxes and links of levels are kept apart. */
+ * and an early fold hands them on (fold_prefix.c). Mail, inboxes and links of levels are kept
+ * apart. */
 #define REPLAY_STATE_TABLE(X)                                                                      \
     X(chips, 1)                                                                                    \
     X(streams.states, replay->stream_count)                                                        \

@@ -34,6 +34,6 @@ void steps_end(struct replay *replay, uint32_t chip, int64_t now_ps);
 /* The chip starts a step: its counters are reset, unless the step is its first. */
 void steps_begin(struct replay *replay, uint32_t chip);
 /* Copies the counts of an early fold into the whole run. */
-void steps_spread(const struct replay *early, struct replay *whole, uint32_t factor);
+void steps_spread(const struct replay *prefix, struct replay *whole, uint32_t factor);
 
 #endif

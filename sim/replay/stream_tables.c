@@ -2,7 +2,7 @@
 #include "sim/replay/streams.h"
 
 #include "sim/base/arena.h"
-#include "sim/replay/account.h"
+#include "sim/replay/breakdown.h"
 #include "sim/replay/state.h"
 #include "sim/resource/compute.h"
 
@@ -79,7 +79,7 @@ static enum status role_build(struct arena *arena, const struct replay *replay, 
         table->pass_end_ps = table->pass_begin_ps + count;
         table->pass_count = passes + 1;
     }
-    return replay->options->curves ? account_curve_build(arena, replay->program, table, reterr)
+    return replay->options->curves ? breakdown_curve_build(arena, replay->program, table, reterr)
                                    : STATUS_OK;
 }
 

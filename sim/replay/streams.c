@@ -4,11 +4,11 @@
  * A stream that waits names itself at the stream it waits for; whoever makes progress there wakes
  * it. So nothing is polled, and a handler costs what it changes.
  */
-#include "sim/replay/account.h"
-#include "sim/replay/early.h"
+#include "sim/replay/breakdown.h"
+#include "sim/replay/fold_prefix.h"
 #include "sim/replay/host.h"
-#include "sim/replay/label.h"
-#include "sim/replay/mail.h"
+#include "sim/replay/p2p.h"
+#include "sim/replay/record_owner.h"
 #include "sim/replay/state.h"
 #include "sim/replay/steps.h"
 #include "sim/replay/transport.h"
@@ -98,7 +98,7 @@ static inline void wake(struct replay *replay, uint32_t stream, uint32_t chip, i
     if (state->done < state->wake_done && state->begun < state->wake_begun) return;
     const struct chip_state *self = &replay->chips[chip];
     /* Whom exposed time waited for can be told no longer once they have gone on. */
-    if (!self->computes && self->running != 0) account_until(replay, chip, now_ps);
+    if (!self->computes && self->running != 0) breakdown_until(replay, chip, now_ps);
     uint32_t waiters = state->waiters;
     state->waiters = 0;
     state->wake_done = UINT32_MAX;
@@ -133,12 +133,12 @@ static void op_begin(struct replay *replay, uint32_t stream, uint32_t chip,
     const struct need_cache *needs = streams_needs(replay, stream, chip);
     const struct program_op *op = needs->op;
     struct chip_state *self = &replay->chips[chip];
-    account_until(replay, chip, now_ps); /* It has waited until now. */
+    breakdown_until(replay, chip, now_ps); /* It has waited until now. */
     state->phase = STREAM_RUNS;
     state->begin_ps = now_ps;
     state->op_first = state->done;
     state->part = 0;
-    account_op_effects(replay, op, false, chip, now_ps);
+    breakdown_op_effects(replay, op, false, chip, now_ps);
     if (stream == PROGRAM_COMPUTE) {
         self->block_phase = needs->phase;
         if (needs->phase != PROGRAM_PHASE_UPDATE && now_ps < self->first_begin_ps) {
@@ -154,19 +154,20 @@ static void op_begin(struct replay *replay, uint32_t stream, uint32_t chip,
         if (op->kind == PROGRAM_OP_COPY)
             host_begin(replay, stream, chip, now_ps);
         else
-            mail_receive(replay, stream, chip, now_ps);
+            p2p_receive(replay, stream, chip, now_ps);
         streams_progress(replay, stream, chip, 0, now_ps);
         return;
     }
-    if (op->kind == PROGRAM_OP_SEND) mail_send(replay, stream, chip, now_ps);
-    if (replay->spread != NULL) early_op_begin(replay, op);
+    if (op->kind == PROGRAM_OP_SEND) p2p_send(replay, stream, chip, now_ps);
+    if (replay->spread != NULL) prefix_op_begin(replay, op);
     state->operand_first = needs->operand_first;
     state->operand_parts = needs->operand_parts;
     state->begun += op->parts;
-    state->epoch = (uint8_t)((state->epoch + 1) % (1u << ORDER_EPOCH_BITS));
+    state->epoch = (uint8_t)((state->epoch + 1) % (1u << KEY_EPOCH_BITS));
     *running_at(replay, stream, chip) =
         replay->lanes.plan_index[stream * replay->program->plan_count + op->index];
-    if (replay->records.active) label_op_begin(replay, *running_at(replay, stream, chip), chip);
+    if (replay->records.active)
+        record_owner_op_begin(replay, *running_at(replay, stream, chip), chip);
     transport_begin(replay, stream, chip, now_ps);
 }
 
@@ -176,15 +177,15 @@ static void op_end(struct replay *replay, uint32_t stream, uint32_t chip,
     const struct need_cache *needs = streams_needs(replay, stream, chip);
     const struct program_op *op = needs->op;
     SIM_ASSERT(state->done == state->op_first + op->parts);
-    account_until(replay, chip, now_ps);
-    account_op_effects(replay, op, true, chip, now_ps);
-    account_class(replay, op, chip, state->begin_ps, now_ps);
+    breakdown_until(replay, chip, now_ps);
+    breakdown_op_effects(replay, op, true, chip, now_ps);
+    breakdown_class(replay, op, chip, state->begin_ps, now_ps);
     if (stream == PROGRAM_COMPUTE && needs->phase != PROGRAM_PHASE_UPDATE) {
         struct chip_state *self = &replay->chips[chip];
         self->last_end_ps = now_ps;
         self->exposed_last_ps = self->exposed_ps;
         self->last_phase = needs->phase;
-        account_pass(replay, needs, chip, state->begin_ps, now_ps);
+        breakdown_pass(replay, needs, chip, state->begin_ps, now_ps);
     }
     state->phase = STREAM_WAITS;
     state->position++;
@@ -230,7 +231,7 @@ static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now
     struct stream_state *state = stream_at(replay, PROGRAM_COMPUTE, chip);
     struct chip_state *self = &replay->chips[chip];
     const struct program_op *op = streams_needs(replay, PROGRAM_COMPUTE, chip)->op;
-    if (!self->computes) account_until(replay, chip, now_ps);
+    if (!self->computes) breakdown_until(replay, chip, now_ps);
     self->computes = true;
     self->part_begin_ps = now_ps;
     state->part_runs = true;
@@ -241,7 +242,7 @@ static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now
             server_part_begin(&replay->servers, server, chip, now_ps);
     int64_t const duration_ps = table->idle_ps + (state->part < table->idle_longer);
     engine_post(replay->engine, now_ps + duration_ps,
-                order_make(EVENT_COMPUTE_END, 0, PROGRAM_COMPUTE, 0),
+                event_key_make(EVENT_COMPUTE_END, 0, PROGRAM_COMPUTE, 0),
                 channel_of(replay, EVENT_COMPUTE_END, 0), chip);
     wake(replay, PROGRAM_COMPUTE, chip, now_ps);
 }
@@ -281,12 +282,12 @@ void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps)
     struct chip_state *self = &replay->chips[chip];
     const struct program_op *op = streams_needs(replay, PROGRAM_COMPUTE, chip)->op;
     int64_t const end_ps = part_end_ps(replay, chip, state, op, now_ps);
-    uint64_t const order = order_make(EVENT_COMPUTE_END, 0, PROGRAM_COMPUTE, 0);
+    uint64_t const key = event_key_make(EVENT_COMPUTE_END, 0, PROGRAM_COMPUTE, 0);
     if (end_ps > now_ps) {
-        engine_post(replay->engine, end_ps, order, channel_of(replay, EVENT_COMPUTE_END, 0), chip);
+        engine_post(replay->engine, end_ps, key, channel_of(replay, EVENT_COMPUTE_END, 0), chip);
         return;
     }
-    digest_add(replay, now_ps, order, chip);
+    digest_add(replay, now_ps, key, chip);
     replay->tally.parts_done++;
     if (self->shown) {
         struct trace_record record = {.begin_ps = self->part_begin_ps,
@@ -306,7 +307,7 @@ void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps)
     wake(replay, PROGRAM_COMPUTE, chip, now_ps);
     stream_advance(replay, PROGRAM_COMPUTE, chip, now_ps);
     if (!state->part_runs) {
-        account_until(replay, chip, now_ps);
+        breakdown_until(replay, chip, now_ps);
         self->computes = false;
     }
     if (state->phase == STREAM_FINISHED) streams_check_finished(replay, chip, now_ps);
@@ -338,9 +339,9 @@ void streams_collective_end(struct replay *replay, uint32_t stream, uint32_t chi
                                       .stream = (uint8_t)stream};
         record_add(&replay->records, &record);
     }
-    digest_add(replay, now_ps, order_make(EVENT_COLLECTIVE_END, 0, stream, 0), chip);
+    digest_add(replay, now_ps, event_key_make(EVENT_COLLECTIVE_END, 0, stream, 0), chip);
     *running_at(replay, stream, chip) = RUNNING_NONE;
-    if (!is_exposed(op)) mail_waited(replay, stream, chip, now_ps);
+    if (!is_exposed(op)) p2p_waited(replay, stream, chip, now_ps);
     op_end(replay, stream, chip, state, now_ps);
     replay->chips[chip].running &= ~(1u << stream);
     wake(replay, stream, chip, now_ps);
@@ -358,7 +359,7 @@ void streams_check_finished(struct replay *replay, uint32_t chip, int64_t now_ps
 {
     for (uint32_t stream = 0; stream < replay->stream_count; stream++)
         if (stream_at(replay, stream, chip)->phase != STREAM_FINISHED) return;
-    account_until(replay, chip, now_ps);
+    breakdown_until(replay, chip, now_ps);
     int64_t const left_ps = servers_left_ps(&replay->servers, chip, now_ps);
     if (left_ps == 0) {
         chip_finish(replay, chip, now_ps);
@@ -368,14 +369,14 @@ void streams_check_finished(struct replay *replay, uint32_t chip, int64_t now_ps
     replay->servers.hbm[chip].debt_ps = replay->servers.vpu[chip].debt_ps = 0;
     int64_t const end_ps = left_ps < TIME_PS_END - now_ps ? now_ps + left_ps : TIME_PS_END;
     replay->chips[chip].computes = true;
-    engine_post(replay->engine, end_ps, order_make(EVENT_FINISH, 0, 0, 0),
+    engine_post(replay->engine, end_ps, event_key_make(EVENT_FINISH, 0, 0, 0),
                 channel_of(replay, EVENT_FINISH, 0), chip);
 }
 
 void streams_finish(struct replay *replay, uint32_t chip, int64_t now_ps)
 {
-    digest_add(replay, now_ps, order_make(EVENT_FINISH, 0, 0, 0), chip);
-    account_until(replay, chip, now_ps);
+    digest_add(replay, now_ps, event_key_make(EVENT_FINISH, 0, 0, 0), chip);
+    breakdown_until(replay, chip, now_ps);
     replay->chips[chip].computes = false;
     chip_finish(replay, chip, now_ps);
 }

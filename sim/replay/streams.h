@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "sim/program/program.h"
-#include "sim/replay/account.h"
+#include "sim/replay/breakdown.h"
 #include "sim/replay/server.h"
 #include "sim/trace/trace.h"
 

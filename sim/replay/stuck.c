@@ -2,7 +2,7 @@
 #include "sim/replay/stuck.h"
 
 #include "sim/base/arena.h"
-#include "sim/replay/mail.h"
+#include "sim/replay/p2p.h"
 #include "sim/replay/state.h"
 
 /* "5 messages, of which 3 came" */
@@ -11,7 +11,7 @@ static const char *receive_text(struct arena *arena, struct replay *replay, uint
 {
     uint64_t const row = (uint64_t)stream * replay->chip_count + chip;
     return arena_format(arena, "%u messages of other ranks, of which %u came",
-                        streams_needs(replay, stream, chip)->arrivals, replay->mail->came[row]);
+                        streams_needs(replay, stream, chip)->arrivals, replay->p2p->came[row]);
 }
 
 static const char *waits_for(struct arena *arena, struct replay *replay, uint32_t stream,

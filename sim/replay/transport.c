@@ -10,11 +10,11 @@
  * Most of a run is spent here. What a batch of chips has in common is looked up once.
  */
 #include "sim/replay/transport.h"
-#include "sim/collective/script.h"
-#include "sim/replay/early.h"
-#include "sim/replay/landing.h"
-#include "sim/replay/mail.h"
+#include "sim/collective/msccl.h"
+#include "sim/replay/arrival_cost.h"
+#include "sim/replay/fold_prefix.h"
 #include "sim/replay/message.h"
+#include "sim/replay/p2p.h"
 #include "sim/replay/routed.h"
 #include "sim/replay/state.h"
 
@@ -101,20 +101,21 @@ static void ready_post(struct replay *replay, const struct lane_table *lane, uin
                        int64_t at_ps)
 {
     lane->states[chip].waiting = true;
-    engine_post(replay->engine, at_ps,
-                order_make(EVENT_LANE_READY, lane->route.leg[0].port, lane->stream, lane->number),
-                channel_of(replay, EVENT_LANE_READY, lane->number), chip);
+    engine_post(
+        replay->engine, at_ps,
+        event_key_make(EVENT_LANE_READY, lane->route.leg[0].port, lane->stream, lane->number),
+        channel_of(replay, EVENT_LANE_READY, lane->number), chip);
 }
 
 /* Whether a message of a script has to wait: for what arrived in other lanes, or left in them. Who
  * waits for the end of a message that is leaving comes back then. */
-static bool script_message_waits(struct replay *replay, const struct lane_table *lane,
-                                 uint32_t chip, int64_t now_ps)
+static bool msccl_message_waits(struct replay *replay, const struct lane_table *lane, uint32_t chip,
+                                int64_t now_ps)
 {
-    const struct script *script = lane->plan->plan->script;
+    const struct msccl_script *script = lane->plan->plan->script;
     uint32_t count = 0;
-    const struct script_wait *wait =
-        script_waits(script, lane->lane, position_of(lane, chip), lane->states[chip].sent, &count);
+    const struct msccl_wait *wait =
+        msccl_waits(script, lane->lane, position_of(lane, chip), lane->states[chip].sent, &count);
     int64_t left_ps = now_ps;
     for (uint32_t i = 0; i < count; i++) {
         const struct lane_state *other =
@@ -130,8 +131,8 @@ static bool script_message_waits(struct replay *replay, const struct lane_table 
 }
 
 /* A message of a script has left: others of the chip may have waited for that. */
-static void script_others_try(struct replay *replay, const struct lane_table *lane, uint32_t chip,
-                              int64_t now_ps)
+static void msccl_others_try(struct replay *replay, const struct lane_table *lane, uint32_t chip,
+                             int64_t now_ps)
 {
     for (uint32_t i = 0; i < lane->primitive->lane_count; i++) {
         struct lane_table *other = &lane->plan->lane[lane->item->lane_first + i];
@@ -152,7 +153,7 @@ void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t
             uint32_t arrivals = step->arrivals;
             if (piece > 0) arrivals += piece * lane->arrival_count[position_of(lane, chip)];
             if (state->counted < arrivals) return;
-        } else if (is_script ? script_message_waits(replay, lane, chip, now_ps)
+        } else if (is_script ? msccl_message_waits(replay, lane, chip, now_ps)
                              : routed_waits(lane, chip, step, piece)) {
             return;
         }
@@ -174,7 +175,7 @@ void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t
             state->free_ps = message_send(replay, lane, chip, step->units, now_ps);
         }
         state->sent++;
-        if (is_script) script_others_try(replay, lane, chip, now_ps);
+        if (is_script) msccl_others_try(replay, lane, chip, now_ps);
     }
     transport_lane_check(replay, lane, chip);
 }
@@ -192,7 +193,7 @@ void transport_lane_ready(struct replay *replay, uint32_t number, uint32_t chip,
 void transport_left(struct replay *replay, struct lane_table *lane, uint32_t chip, int64_t now_ps)
 {
     transport_lane_try(replay, lane, chip, now_ps);
-    if (lane->plan->plan->script != NULL) script_others_try(replay, lane, chip, now_ps);
+    if (lane->plan->plan->script != NULL) msccl_others_try(replay, lane, chip, now_ps);
     transport_check_end(replay, lane->stream, chip, now_ps);
 }
 
@@ -226,7 +227,7 @@ static inline uint32_t lane_absorb(struct replay *replay, const struct lane_tabl
     const struct plan *plan = lane->plan->plan;
     struct lane_state *state = &lane->states[chip];
     state->counted++;
-    if (plan->counts_units) return units;
+    if (plan->counts_buckets) return units;
     if (plan->part_count == 1 || !lane->chain.last) return 0;
     if (state->counted % lane->arrival_count[position_of(lane, chip)] != 0) return 0;
     return transport_parts_new(replay, lane, chip);
@@ -244,13 +245,13 @@ static uint32_t arrival_units(const struct lane_table *lane, uint32_t chip, uint
 
 /* Whether HBM or the VPU is behind where a message lands: then EVENT_LAND will say when not. */
 static inline bool landing_delayed(struct replay *replay, const struct message_cost *cost,
-                                   uint32_t chip, uint64_t order, int64_t now_ps)
+                                   uint32_t chip, uint64_t key, int64_t now_ps)
 {
-    int64_t const land_ps = landing_ps(&replay->servers, cost, cost->link_ps, chip, now_ps);
+    int64_t const land_ps = arrival_cost_ps(&replay->servers, cost, cost->link_ps, chip, now_ps);
     if (land_ps <= now_ps) return false;
-    uint32_t const lane = order_field(order, ORDER_LANE_SHIFT, ORDER_LANE_BITS);
-    uint64_t const kind = (uint64_t)(EVENT_LAND ^ EVENT_ARRIVE) << ORDER_KIND_SHIFT;
-    engine_post(replay->engine, land_ps, order ^ kind, channel_of(replay, EVENT_LAND, lane), chip);
+    uint32_t const lane = event_key_field(key, KEY_LANE_SHIFT, KEY_LANE_BITS);
+    uint64_t const kind = (uint64_t)(EVENT_LAND ^ EVENT_ARRIVE) << KEY_KIND_SHIFT;
+    engine_post(replay->engine, land_ps, key ^ kind, channel_of(replay, EVENT_LAND, lane), chip);
     return true;
 }
 
@@ -274,7 +275,7 @@ static inline void message_land(struct replay *replay, struct lane_table *lane, 
     if (*running_at(replay, lane->stream, chip) != lane->plan->index ||
         state->counted == state->arrivals) {
         if (lane->posts)
-            mail_arrive(replay, lane->stream, chip, now_ps);
+            p2p_arrive(replay, lane->stream, chip, now_ps);
         else
             state->early++; /* It belongs to an op still to come. */
         return;
@@ -288,36 +289,36 @@ static inline void message_land(struct replay *replay, struct lane_table *lane, 
     if (state->finished) transport_check_end(replay, lane->stream, chip, now_ps);
 }
 
-void transport_land(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+void transport_land(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
                     int64_t now_ps)
 {
-    struct lane_table *lane = lane_of_order(replay, order);
-    uint32_t const units = order_field(order, 0, ORDER_UNITS_BITS);
+    struct lane_table *lane = lane_of_key(replay, key);
+    uint32_t const units = event_key_field(key, 0, KEY_UNITS_BITS);
     for (uint32_t i = 0; i < count; i++) message_land(replay, lane, chips[i], units, now_ps);
 }
 
 /* Whether the rest of the message has still to come. */
 static inline bool arrival_is_void(struct replay *replay, const struct lane_table *lane,
-                                   uint64_t order, uint32_t chip, int64_t now_ps)
+                                   uint64_t key, uint32_t chip, int64_t now_ps)
 {
     /* Over several links its name has its number. */
-    return promise_is_void(replay, order, chip, lane->route.passed == NULL ? now_ps : 0);
+    return promise_is_void(replay, key, chip, lane->route.passed == NULL ? now_ps : 0);
 }
 
-void transport_arrive(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+void transport_arrive(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
                       int64_t now_ps)
 {
-    struct lane_table *lane = lane_of_order(replay, order);
-    uint32_t const units = order_field(order, 0, ORDER_UNITS_BITS);
-    uint32_t const kind = order_field(order, ORDER_CLASS_SHIFT, ORDER_CLASS_BITS);
+    struct lane_table *lane = lane_of_key(replay, key);
+    uint32_t const units = event_key_field(key, 0, KEY_UNITS_BITS);
+    uint32_t const kind = event_key_field(key, KEY_CLASS_SHIFT, KEY_CLASS_BITS);
     const struct message_cost *cost = cost_at(lane, kind, units);
-    uint64_t const unnumbered = order & ~arrival_number(UINT32_MAX);
+    uint64_t const unnumbered = key & ~arrival_number(UINT32_MAX);
     for (uint32_t i = 0; i < count; i++) {
-        if (arrival_is_void(replay, lane, order, chips[i], now_ps)) continue;
+        if (arrival_is_void(replay, lane, key, chips[i], now_ps)) continue;
         digest_add(replay, now_ps, unnumbered, chips[i]);
         if (lane->route.plain)
-            landing_plain(&replay->servers, cost, chips[i], now_ps);
-        else if (landing_delayed(replay, cost, chips[i], order, now_ps))
+            arrival_cost_plain(&replay->servers, cost, chips[i], now_ps);
+        else if (landing_delayed(replay, cost, chips[i], key, now_ps))
             continue;
         message_land(replay, lane, chips[i], units, now_ps);
     }
@@ -373,7 +374,7 @@ void transport_begin(struct replay *replay, uint32_t stream, uint32_t chip, int6
         for (; own->early > 0 && own->counted < own->arrivals; own->early--)
             state->done += lane_absorb(replay, lane, chip, arrival_units(lane, chip, own->counted));
     }
-    if (plan->plan->counts_units) state->done += plan->plan->chunk_parts; /* The own chunk. */
+    if (plan->plan->counts_buckets) state->done += plan->plan->chunk_parts; /* The own chunk. */
     transport_operand(replay, stream, chip, now_ps);
     streams_progress(replay, stream, chip, 0, now_ps);
 }

@@ -13,11 +13,11 @@ struct replay;
 
 void transport_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
 void transport_operand(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
-void transport_arrive(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+void transport_arrive(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
                       int64_t now_ps);
-void transport_land(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+void transport_land(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
                     int64_t now_ps);
-void transport_hop(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+void transport_hop(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
                    int64_t now_ps);
 void transport_lane_ready(struct replay *replay, uint32_t number, uint32_t chip, int64_t now_ps);
 /* Posts the end of the running collective if all its messages are done. */

@@ -1,5 +1,5 @@
 /* The end of a collective on a chip: all has come, all has left, and what it leaves is written. */
-#include "sim/replay/landing.h"
+#include "sim/replay/arrival_cost.h"
 #include "sim/replay/message.h"
 #include "sim/replay/routed.h"
 #include "sim/replay/state.h"
@@ -53,7 +53,7 @@ static void end_post(struct replay *replay, uint32_t stream, uint32_t chip, int6
     if (state->phase == STREAM_LEAVES) return;
     int64_t const end_ps = depart_ps > written_ps ? depart_ps : written_ps;
     engine_post(replay->engine, end_ps > now_ps ? end_ps : now_ps,
-                order_make(EVENT_COLLECTIVE_END, 0, stream, 0),
+                event_key_make(EVENT_COLLECTIVE_END, 0, stream, 0),
                 channel_of(replay, EVENT_COLLECTIVE_END, stream), chip);
 }
 
@@ -112,7 +112,7 @@ void transport_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_
             port_ps[lane->route.leg[0].port] += port_time_ps(replay, lane, chip);
     }
     /* No collective is faster than the ports it leaves by: bytes over rate, each port apart. (Links
-     * of routes are checked at the end of the run: account.c.) */
+     * of routes are checked at the end of the run: breakdown.c.) */
     for (uint32_t port = 0; port < MACHINE_GRID_PORTS; port++) {
         if (port_ps[port] == 0) continue;
         SIM_ASSERT(port_ps[port] <= now_ps - state->begin_ps);

@@ -1,9 +1,9 @@
 #include "sim/replay/tree.h"
 
-#include "sim/replay/label.h"
-#include "sim/replay/landing.h"
+#include "sim/replay/arrival_cost.h"
 #include "sim/replay/message.h"
 #include "sim/replay/promise.h"
+#include "sim/replay/record_owner.h"
 #include "sim/replay/transport.h"
 
 /* A message in a unit. */
@@ -86,7 +86,7 @@ static void tree_post(struct replay *replay, const struct lane_table *lane,
     uint64_t const hop = tier * TREE_STEPS + (uint64_t)step;
     uint64_t const tie = (uint64_t)routed_tie(routed, payload) * lane->size + displacement;
     engine_post(replay->engine, at_ps,
-                routed_order(lane, EVENT_HOP, message->epoch) |
+                routed_key(lane, EVENT_HOP, message->epoch) |
                     hop << (routed->tie_bits + routed->number_bits) |
                     (uint64_t)message->piece << routed->tie_bits | tie,
                 channel_of(replay, EVENT_HOP, lane->number), route_chip(replay->routes, payload));
@@ -118,7 +118,7 @@ static int64_t cable_take(struct replay *replay, const struct lane_table *lane,
     int64_t const link_ps = tier->queues ? message->cost->link_ps[tier->kind] : 0;
     int64_t const free_ps = tier->queues ? link->free_ps : 0;
     uint32_t const port = machine_level_port(tree->level_index, message->tier, down);
-    struct port_place const place = {
+    struct port_ticket const place = {
         .link = link, .waits = &tier->waits[down][queue], .kind = tier->kind, .port = port};
     bool const meets = tier->queues && promise_meets(replay, link, lane->stream, lane, now_ps);
     int64_t start_ps = free_ps > now_ps ? free_ps : now_ps;
@@ -139,12 +139,13 @@ static int64_t cable_take(struct replay *replay, const struct lane_table *lane,
     if (message->tier == 0 && replay->records.active) {
         uint32_t const chip = route_chip(replay->routes, owner);
         if (replay->chips[chip].shown) {
-            struct label const label = label_of_epoch(replay, lane->stream, chip, message->epoch);
+            struct record_owner const label =
+                record_owner_of_epoch(replay, lane->stream, chip, message->epoch);
             uint32_t const at = fold_machine_chip(replay->fold, replay->machine, chip);
-            struct label_ends const ends = {.from = down ? trace_no_chip : at,
-                                            .to = down ? at : trace_no_chip,
-                                            .at = at,
-                                            .number = message->piece};
+            struct record_ends const ends = {.from = down ? trace_no_chip : at,
+                                             .to = down ? at : trace_no_chip,
+                                             .at = at,
+                                             .number = message->piece};
             link_record(replay, lane, &label, &ends, chip, port, start_ps, depart_ps,
                         message->cost->memory.bytes);
         }
@@ -333,7 +334,7 @@ static void cable_enter(struct replay *replay, const struct lane_table *lane,
         uint64_t const tie =
             (uint64_t)routed_tie(routed, owner) * lane->size + message->displacement;
         engine_post(replay->engine, depart_ps + (latency_ps > 0 ? latency_ps : 1),
-                    routed_order(lane, EVENT_ARRIVE, message->epoch) |
+                    routed_key(lane, EVENT_ARRIVE, message->epoch) |
                         (uint64_t)message->piece << routed->tie_bits | tie,
                     channel_of(replay, EVENT_ARRIVE, lane->number),
                     route_chip(replay->routes, owner));
@@ -341,28 +342,28 @@ static void cable_enter(struct replay *replay, const struct lane_table *lane,
 }
 
 /* What the order of an event says of a message. */
-static void message_read(struct replay *replay, struct lane_table *lane, uint64_t order,
+static void message_read(struct replay *replay, struct lane_table *lane, uint64_t key,
                          struct tree_message *ret_message, enum tree_step *ret_step)
 {
     const struct routed_lane *routed = lane->routed;
-    uint32_t const what = order_field(order, 0, ORDER_WHAT_BITS);
+    uint32_t const what = event_key_field(key, 0, KEY_WHAT_BITS);
     uint32_t const hop = what >> (routed->tie_bits + routed->number_bits);
     *ret_step = (enum tree_step)(hop % TREE_STEPS);
     *ret_message = (struct tree_message){
         .tier = hop / TREE_STEPS,
         .piece = what >> routed->tie_bits & ((1u << routed->number_bits) - 1),
-        .epoch = order_field(order, ORDER_EPOCH_SHIFT, ORDER_EPOCH_BITS),
+        .epoch = event_key_field(key, KEY_EPOCH_SHIFT, KEY_EPOCH_BITS),
         .displacement = (what & ((1u << routed->tie_bits) - 1)) % lane->size,
         .cost = routed_cost_of(replay, lane, routed->tree_units),
     };
 }
 
-void tree_hop(struct replay *replay, struct lane_table *lane, uint64_t order, const uint32_t *chips,
+void tree_hop(struct replay *replay, struct lane_table *lane, uint64_t key, const uint32_t *chips,
               uint32_t count, int64_t now_ps)
 {
     enum tree_step step = TREE_UNIT_UP;
     struct tree_message message;
-    message_read(replay, lane, order, &message, &step);
+    message_read(replay, lane, key, &message, &step);
     for (uint32_t i = 0; i < count; i++) {
         const struct place *place = &replay->routes->places[chips[i]];
         if (step == TREE_CABLE_UP || step == TREE_CABLE_DOWN)
@@ -372,12 +373,12 @@ void tree_hop(struct replay *replay, struct lane_table *lane, uint64_t order, co
     }
 }
 
-void tree_message(struct replay *replay, struct lane_table *lane, uint64_t order, uint32_t chip,
+void tree_message(struct replay *replay, struct lane_table *lane, uint64_t key, uint32_t chip,
                   struct routed_message *ret_message)
 {
     struct tree_message message;
     enum tree_step step = TREE_UNIT_UP;
-    message_read(replay, lane, order, &message, &step);
+    message_read(replay, lane, key, &message, &step);
     /* A slot for each source, if there are several. */
     uint32_t const each = lane->arrival_count[position_of(lane, chip)];
     *ret_message = (struct routed_message){

@@ -75,10 +75,10 @@ enum status tree_build(struct arena *arena, struct replay *replay, struct lane_t
 
 /* The sender's message takes its first cable; returns when its tail has left. */
 int64_t tree_send(struct replay *replay, struct lane_table *lane, uint32_t chip, int64_t now_ps);
-void tree_hop(struct replay *replay, struct lane_table *lane, uint64_t order, const uint32_t *chips,
+void tree_hop(struct replay *replay, struct lane_table *lane, uint64_t key, const uint32_t *chips,
               uint32_t count, int64_t now_ps);
 /* The message that has arrived at a chip, without its route. */
-void tree_message(struct replay *replay, struct lane_table *lane, uint64_t order, uint32_t chip,
+void tree_message(struct replay *replay, struct lane_table *lane, uint64_t key, uint32_t chip,
                   struct routed_message *ret_message);
 /* The time of a message on the slowest cable of its whole route. */
 int64_t tree_pace_ps(const struct lane_table *lane, const struct routed_cost *cost);

@@ -5,7 +5,7 @@
 
 #include "sim/base/guard.h"
 #include "sim/base/json.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 
 static double number(struct column_value value)
 {
@@ -88,13 +88,13 @@ void column_put(const struct column *columns, const struct column_value *values,
 }
 
 void column_put_arrays(const struct column *columns, uint32_t count, column_find_fn *find,
-                       const void *owner, uint32_t row_count, struct json_writer *json)
+                       const void *owner, uint32_t measure_row_count, struct json_writer *json)
 {
     struct column_value values[COLUMNS_MAX];
     SIM_ASSERT(count <= COLUMNS_MAX);
     for (uint32_t c = 0; c < count; c++) {
         json_put_array(json, columns[c].key);
-        for (uint32_t row = 0; row < row_count; row++) {
+        for (uint32_t row = 0; row < measure_row_count; row++) {
             find(owner, row, values);
             value_write(values[c], json);
         }
@@ -102,52 +102,52 @@ void column_put_arrays(const struct column *columns, uint32_t count, column_find
     }
 }
 
-void column_add_keys(const struct column_line *line, struct text *text)
+void column_add_keys(const struct column_line *line, struct strbuf *text)
 {
     for (uint32_t i = 0; i < line->count; i++) {
         const struct column *column = &line->columns[line->order[i]];
-        text_add(text, "%s%s", i == 0 ? "" : ",", column->key);
-        if (column->unit != NULL) text_add(text, "_%s", column->unit);
+        strbuf_add(text, "%s%s", i == 0 ? "" : ",", column->key);
+        if (column->unit != NULL) strbuf_add(text, "_%s", column->unit);
     }
 }
 
-static void quoted_add(const char *words, struct text *text)
+static void quoted_add(const char *words, struct strbuf *text)
 {
-    text_add(text, "\"");
-    for (; *words != '\0'; words++) text_add(text, *words == '"' ? "\"\"" : "%c", *words);
-    text_add(text, "\"");
+    strbuf_add(text, "\"");
+    for (; *words != '\0'; words++) strbuf_add(text, *words == '"' ? "\"\"" : "%c", *words);
+    strbuf_add(text, "\"");
 }
 
 void column_add_cells(const struct column_line *line, const struct column_value *values,
-                      struct text *text)
+                      struct strbuf *text)
 {
     for (uint32_t i = 0; i < line->count; i++) {
         struct column_value const value = values[line->order[i]];
-        if (i > 0) text_add(text, ",");
+        if (i > 0) strbuf_add(text, ",");
         if (value.kind == COLUMN_LIST ||
             (value.kind == COLUMN_WORDS && strpbrk(value.words, ",\"\n") != NULL))
             quoted_add(value.words, text);
         else if (value.kind == COLUMN_WORDS)
-            text_add(text, "%s", value.words);
+            strbuf_add(text, "%s", value.words);
         else if (value.kind == COLUMN_WHOLE)
-            text_add(text, "%llu", (unsigned long long)value.whole);
+            strbuf_add(text, "%llu", (unsigned long long)value.whole);
         else if (value.kind == COLUMN_REAL)
-            text_add(text, "%.9g", value.real);
+            strbuf_add(text, "%.9g", value.real);
         else if (value.kind == COLUMN_FLAG)
-            text_add(text, "%s", value.flag ? "true" : "false");
+            strbuf_add(text, "%s", value.flag ? "true" : "false");
     }
 }
 
 /* Returns where the place ends. */
 static uint32_t place_add(const struct column *column, uint32_t at, const char *cell,
-                          struct text *text)
+                          struct strbuf *text)
 {
     bool const is_left = column->width < 0;
     uint32_t const end = at + (uint32_t)(is_left ? -column->width : column->width);
     if (*cell == '\0') return end;
     if (is_left) {
-        text_pad(text, at + 1);
-        text_add(text, "%s", cell);
+        strbuf_pad(text, at + 1);
+        strbuf_add(text, "%s", cell);
     } else {
         table_right(text, end, cell);
     }
@@ -155,7 +155,7 @@ static uint32_t place_add(const struct column *column, uint32_t at, const char *
 }
 
 void column_add_headings(const struct column_line *line, uint32_t of, uint32_t at,
-                         struct text *text)
+                         struct strbuf *text)
 {
     for (uint32_t i = 0; i < line->count; i++) {
         const struct column *column = &line->columns[line->order[i]];
@@ -173,7 +173,7 @@ static const char *cell_of(const struct column *column, struct column_value valu
 }
 
 void column_add_figures(const struct column_line *line, const struct column_value *values,
-                        uint32_t at, bool colour, struct text *text)
+                        uint32_t at, bool colour, struct strbuf *text)
 {
     for (uint32_t i = 0; i < line->count; i++) {
         const struct column *column = &line->columns[line->order[i]];
@@ -197,7 +197,7 @@ void column_put_row(const struct column_table *table, const void *owner, uint32_
 }
 
 void column_add_row(const struct column_table *table, const void *owner, uint32_t row, uint32_t at,
-                    struct text *text)
+                    struct strbuf *text)
 {
     struct column_value values[COLUMNS_MAX];
     table->find(owner, row, values);

@@ -11,7 +11,7 @@
 #include "sim/report/table.h"
 
 struct json_writer;
-struct text;
+struct strbuf;
 
 /* A list is words with commas, which CSV quotes. None: the row has no such figure, and its place is
  * empty. Null: JSON says that it has none, as of words that are NULL, and the screen "-". */
@@ -61,7 +61,7 @@ void column_put(const struct column *columns, const struct column_value *values,
 
 /* Of the first `count` columns an array each, of all rows. */
 void column_put_arrays(const struct column *columns, uint32_t count, column_find_fn *find,
-                       const void *owner, uint32_t row_count, struct json_writer *json);
+                       const void *owner, uint32_t measure_row_count, struct json_writer *json);
 
 /* Columns in the order of a line. */
 struct column_line {
@@ -75,16 +75,16 @@ struct column_line {
     }
 
 /* CSV: the keys, and a row's cells, each with a comma behind but the last. */
-void column_add_keys(const struct column_line *line, struct text *text);
+void column_add_keys(const struct column_line *line, struct strbuf *text);
 void column_add_cells(const struct column_line *line, const struct column_value *values,
-                      struct text *text);
+                      struct strbuf *text);
 
 /* On a screen: one line of the headings, and a row's figures; the first has its width behind column
  * `at`. */
 void column_add_headings(const struct column_line *line, uint32_t of, uint32_t at,
-                         struct text *text);
+                         struct strbuf *text);
 void column_add_figures(const struct column_line *line, const struct column_value *values,
-                        uint32_t at, bool colour, struct text *text);
+                        uint32_t at, bool colour, struct strbuf *text);
 
 /* Rows that the screen and the JSON share. */
 struct column_table {
@@ -98,6 +98,6 @@ struct column_table {
 void column_put_row(const struct column_table *table, const void *owner, uint32_t row,
                     struct json_writer *json);
 void column_add_row(const struct column_table *table, const void *owner, uint32_t row, uint32_t at,
-                    struct text *text);
+                    struct strbuf *text);
 
 #endif

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/report/summary.h"
 
 /* What has been taken and not given back. */
@@ -175,11 +175,11 @@ enum status least_memory_of(struct arena *arena, const struct program *program,
 }
 
 void least_memory_write(const struct report_input *input, const struct least_memory *least,
-                        struct text *text)
+                        struct strbuf *text)
 {
     char name[32];
     program_role_name(input->program, least->role, name, sizeof name);
-    text_add(text, "memory of a chip%s%s, what it holds at least (nothing was simulated)\n",
-             name[0] != '\0' ? " of " : "", name);
+    strbuf_add(text, "memory of a chip%s%s, what it holds at least (nothing was simulated)\n",
+               name[0] != '\0' ? " of " : "", name);
     summary_write_memory_parts(input, least->bytes, least->total_bytes, text);
 }

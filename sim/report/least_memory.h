@@ -13,7 +13,7 @@
 #include "sim/report/report.h"
 
 struct arena;
-struct text;
+struct strbuf;
 
 /* Of the role that holds most. */
 struct least_memory {
@@ -27,6 +27,6 @@ enum status least_memory_of(struct arena *arena, const struct program *program,
 
 /* As summary_write_memory(). */
 void least_memory_write(const struct report_input *input, const struct least_memory *least,
-                        struct text *text);
+                        struct strbuf *text);
 
 #endif

@@ -36,21 +36,21 @@ static const char classes_dark[] =
     ".near, .wrap, .gap, .mesh { stroke: #e0a95c }\n";
 
 /* What a row of boxes shows of its units, and where the middle of each box is. */
-struct row {
+struct measure_row {
     uint32_t unit[UNITS_SHOWN];
     struct point middle[UNITS_SHOWN];
     uint32_t count;
 };
 
 /* The first few units and the last; `most` is at least 2. */
-static void row_choose(struct row *row, uint32_t units, uint32_t most)
+static void measure_row_choose(struct measure_row *row, uint32_t units, uint32_t most)
 {
     row->count = units < most ? units : most;
     for (uint32_t i = 0; i < row->count; i++) row->unit[i] = i;
     if (units > most) row->unit[most - 1] = units - 1;
 }
 
-static double row_pitch(const struct row *row)
+static double row_pitch(const struct measure_row *row)
 {
     return (double)(RIGHT - LEFT) / row->count;
 }
@@ -69,7 +69,7 @@ static void unit_origin(const struct machine *machine, const struct level *level
 
 /* In the gap of a row of boxes that stands for units that are not drawn; words beside the row say
  * how many there are. */
-static void say_gap(struct drawing *drawing, const struct row *row, uint32_t units)
+static void say_gap(struct drawing *drawing, const struct measure_row *row, uint32_t units)
 {
     if (row->count < 2 || units <= row->count) return;
     struct point const a = row->middle[row->count - 2], b = row->middle[row->count - 1];
@@ -77,14 +77,15 @@ static void say_gap(struct drawing *drawing, const struct row *row, uint32_t uni
 }
 
 /* How many there are, under the gap in a row that stands for those not drawn. */
-static void say_more(struct drawing *drawing, const struct row *row, uint32_t units, double y)
+static void say_more(struct drawing *drawing, const struct measure_row *row, uint32_t units,
+                     double y)
 {
     if (row->count < 2 || units <= row->count) return;
     struct point const a = row->middle[row->count - 2], b = row->middle[row->count - 1];
     svg_say(drawing->text, (a.x + b.x) / 2, y, "mid", "\xe2\x80\xa6 x %u", units);
 }
 
-static void row_add(struct row *row, uint32_t unit)
+static void row_add(struct measure_row *row, uint32_t unit)
 {
     for (uint32_t i = 0; i < row->count; i++)
         if (row->unit[i] == unit) return;
@@ -92,7 +93,8 @@ static void row_add(struct row *row, uint32_t unit)
 }
 
 /* The lowest units of a network: those of the chips that will be drawn below them. */
-static void row_of_chips(const struct machine *machine, const struct level *level, struct row *row)
+static void row_of_chips(const struct machine *machine, const struct level *level,
+                         struct measure_row *row)
 {
     uint32_t at[MACHINE_AXES_MAX] = {0};
     uint32_t const last = machine->axis_count - 1;
@@ -171,7 +173,7 @@ static bool lies_in_slice(const struct machine *machine, const struct level *lev
 
 /* A cable from the upper edge of something to the lower edge of the unit above that it leads to. If
  * that is not drawn, only the cable's beginning is. */
-static void draw_cable(struct drawing *drawing, struct point from, const struct row *above,
+static void draw_cable(struct drawing *drawing, struct point from, const struct measure_row *above,
                        uint32_t unit)
 {
     for (uint32_t k = 0; k < above->count; k++)
@@ -185,18 +187,18 @@ static void draw_cable(struct drawing *drawing, struct point from, const struct 
 
 /* One storey of units as boxes, wired to the storey above. */
 static void draw_tier(struct drawing *drawing, uint32_t level_index, uint32_t tier,
-                      const struct row *above, struct row *ret_row)
+                      const struct measure_row *above, struct measure_row *ret_row)
 {
     const struct machine *machine = drawing->machine;
     const struct level *level = &machine->level[level_index];
     uint32_t const units = level_unit_count(machine, level, (int32_t)tier);
-    struct row row = {.count = 0};
+    struct measure_row row = {.count = 0};
     bool const in_slice = lies_in_slice(machine, level, tier);
     uint32_t const slices = in_slice ? machine->shape[machine->axis_count - 1] : 1;
     if (tier == 0 && units > UNITS_SHOWN)
         row_of_chips(machine, level, &row);
     else
-        row_choose(&row, units, UNITS_SHOWN);
+        measure_row_choose(&row, units, UNITS_SHOWN);
     /* Units of a slice stand next to each other. */
     for (uint32_t i = 0; units <= UNITS_SHOWN && i < units; i++)
         row.unit[i] = i % (units / slices) * slices + i / (units / slices);
@@ -228,12 +230,12 @@ static void draw_tier(struct drawing *drawing, uint32_t level_index, uint32_t ti
 
 /* Every tier of a level, the highest first. */
 static void draw_level(struct drawing *drawing, uint32_t level, uint32_t least_tier,
-                       struct row *ret_lowest)
+                       struct measure_row *ret_lowest)
 {
-    struct row above = {.count = 0};
+    struct measure_row above = {.count = 0};
     uint32_t tier = drawing->machine->level[level].tier_count;
     while (tier-- > least_tier) {
-        struct row own;
+        struct measure_row own;
         bool const top = tier + 1 == drawing->machine->level[level].tier_count;
         draw_tier(drawing, level, tier, top ? NULL : &above, &own);
         above = own;
@@ -243,7 +245,7 @@ static void draw_level(struct drawing *drawing, uint32_t level, uint32_t least_t
 
 /* The NVSwitches of a node, below its GPUs. */
 static void draw_switches(struct drawing *drawing, struct point corner, double width,
-                          const struct row *gpus, double size)
+                          const struct measure_row *gpus, double size)
 {
     const struct machine *machine = drawing->machine;
     uint32_t const nodes = machine->axis_count > 1 ? machine->shape[1] : 1;
@@ -273,7 +275,7 @@ static void draw_arc(struct drawing *drawing, struct point a, struct point b, do
 
 /* Without a switch: a cable from each GPU that is drawn to each other one. */
 static void draw_mesh(struct drawing *drawing, struct point corner, double width,
-                      const struct row *gpus, double size)
+                      const struct measure_row *gpus, double size)
 {
     uint32_t const count = drawing->machine->shape[0];
     for (uint32_t i = 0; i < gpus->count; i++)
@@ -289,11 +291,11 @@ static void draw_mesh(struct drawing *drawing, struct point corner, double width
 }
 
 static void draw_node(struct drawing *drawing, uint32_t node, struct point corner, double width,
-                      const struct row *leaves)
+                      const struct measure_row *leaves)
 {
     const struct machine *machine = drawing->machine;
-    struct row gpus = {.count = 0};
-    row_choose(&gpus, machine->shape[0], CHIPS_SHOWN);
+    struct measure_row gpus = {.count = 0};
+    measure_row_choose(&gpus, machine->shape[0], CHIPS_SHOWN);
     double const pitch = (width - 12) / gpus.count;
     double const size = pitch - 4 > 24 ? 24 : pitch - 4;
     svg_box(drawing->text, corner.x, corner.y, width, 96, "node");
@@ -319,12 +321,13 @@ static void draw_node(struct drawing *drawing, uint32_t node, struct point corne
 }
 
 /* `boards`: what joins the NVSwitches of a node in a second tier, or NULL. */
-static void draw_nodes(struct drawing *drawing, const struct row *leaves, const struct row *boards)
+static void draw_nodes(struct drawing *drawing, const struct measure_row *leaves,
+                       const struct measure_row *boards)
 {
     const struct machine *machine = drawing->machine;
     uint32_t const nodes = machine->axis_count > 1 ? machine->shape[1] : 1;
-    struct row row = {.count = 0};
-    row_choose(&row, nodes, NODES_SHOWN);
+    struct measure_row row = {.count = 0};
+    measure_row_choose(&row, nodes, NODES_SHOWN);
     double const pitch = row_pitch(&row);
     double const width = pitch - 40 > 360 ? 360 : pitch - 40;
     say_tier(drawing, 0, 0);
@@ -341,7 +344,7 @@ static void draw_nodes(struct drawing *drawing, const struct row *leaves, const 
 
 /* Around the chips of each host in a slice a line, and from there the cables to the host. */
 static void draw_hosts(struct drawing *drawing, const struct grid_layout *layout,
-                       struct point corner, uint32_t slice, const struct row *hosts)
+                       struct point corner, uint32_t slice, const struct measure_row *hosts)
 {
     const struct machine *machine = drawing->machine;
     const struct level *level = &machine->level[0];
@@ -365,14 +368,14 @@ static void draw_hosts(struct drawing *drawing, const struct grid_layout *layout
     }
 }
 
-static void draw_slices(struct drawing *drawing, const struct row *hosts)
+static void draw_slices(struct drawing *drawing, const struct measure_row *hosts)
 {
     const struct machine *machine = drawing->machine;
     uint32_t const grid = machine->grid_axis_count;
     uint32_t const slices = machine->axis_count > grid ? machine->shape[grid] : 1;
-    struct row row = {.count = 0};
+    struct measure_row row = {.count = 0};
     struct grid_layout layout;
-    row_choose(&row, slices, SLICES_SHOWN);
+    measure_row_choose(&row, slices, SLICES_SHOWN);
     double const pitch = row_pitch(&row);
     grid_layout_find(machine, pitch - 20, &layout);
     drawing->y += 24;
@@ -429,12 +432,12 @@ static void draw(struct drawing *drawing)
     const struct machine *machine = drawing->machine;
     bool const gpu = machine->chip.kind == CHIP_GPU;
     bool const far = machine->level_count > (gpu ? 1u : 0u);
-    struct row lowest = {.count = 0};
+    struct measure_row lowest = {.count = 0};
     drawing->y = 48;
     say_totals(drawing);
     if (far) draw_level(drawing, machine->level_count - 1, 0, &lowest);
     bool const two_tiers = gpu && machine->level[0].tier_count > 1;
-    struct row boards = {.count = 0};
+    struct measure_row boards = {.count = 0};
     if (two_tiers) draw_level(drawing, 0, 1, &boards);
     if (gpu)
         draw_nodes(drawing, far ? &lowest : NULL, two_tiers ? &boards : NULL);
@@ -443,12 +446,12 @@ static void draw(struct drawing *drawing)
     draw_host(drawing);
 }
 
-void machine_svg(const struct machine *machine, struct text *text)
+void machine_svg(const struct machine *machine, struct strbuf *text)
 {
-    struct text body = {0}, title = {0};
+    struct strbuf body = {0}, title = {0};
     struct drawing drawing = {machine, &body, 0};
     draw(&drawing);
-    text_add(&title, "%u x %s", machine->chip_count, machine->chip.title);
+    strbuf_add(&title, "%u x %s", machine->chip_count, machine->chip.title);
     svg_begin(text, &(struct svg_page){
                         .width = MACHINE_SVG_WIDTH,
                         .height = drawing.y,
@@ -457,9 +460,9 @@ void machine_svg(const struct machine *machine, struct text *text)
                         .dark = classes_dark,
                     });
     svg_words(text, 20, 28, "title", title.bytes);
-    text_add_bytes(text, body.bytes, body.size_bytes);
+    strbuf_add_bytes(text, body.bytes, body.size_bytes);
     svg_end(text);
     text->failed = text->failed || body.failed || title.failed;
-    text_free(&body);
-    text_free(&title);
+    strbuf_free(&body);
+    strbuf_free(&title);
 }

@@ -7,8 +7,8 @@
 #define SIM_REPORT_MACHINE_SVG_H
 
 struct machine;
-struct text;
+struct strbuf;
 
-void machine_svg(const struct machine *machine, struct text *text);
+void machine_svg(const struct machine *machine, struct strbuf *text);
 
 #endif

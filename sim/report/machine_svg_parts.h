@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct machine;
-struct text;
+struct strbuf;
 
 enum { MACHINE_SVG_WIDTH = 1180, MACHINE_SVG_GRID_SHOWN = 8 };
 
@@ -19,7 +19,7 @@ struct point {
 
 struct drawing {
     const struct machine *machine;
-    struct text *text;
+    struct strbuf *text;
     double y; /* Down to here something is drawn. */
 };
 

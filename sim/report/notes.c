@@ -50,11 +50,11 @@ struct axis_total {
     double hops_s;
 };
 
-static struct axis_total axis_total(const struct facts *facts, uint32_t of)
+static struct axis_total axis_total(const struct analysis *facts, uint32_t of)
 {
     struct axis_total total = {0};
     for (uint32_t i = 0; i < facts->class_count; i++) {
-        const struct facts_class *row = &facts->classes[i];
+        const struct analysis_class *row = &facts->classes[i];
         if (!row->collective || row->of != of) continue;
         total.time_s += row->time_s;
         total.exposed_s += row->exposed_s;
@@ -94,7 +94,7 @@ static void write_parts(const struct notes *notes, char *text, size_t text_bytes
 }
 
 static void note_bound(struct arena *arena, const struct report_input *input,
-                       const struct facts *facts, struct notes *notes)
+                       const struct analysis *facts, struct notes *notes)
 {
     const struct roofline *roofline = input->roofline;
     double const above = facts->step_s - roofline->lower_s;
@@ -113,11 +113,11 @@ static void note_bound(struct arena *arena, const struct report_input *input,
 
 /* The first note names what is exposed the longest, but for what the bounding links carry: that is
  * no part of what lies above the bound. */
-static void note_longest(struct arena *arena, const struct facts *facts, struct notes *notes)
+static void note_longest(struct arena *arena, const struct analysis *facts, struct notes *notes)
 {
-    const struct facts_class *longest = NULL;
+    const struct analysis_class *longest = NULL;
     for (uint32_t i = 0; i < facts->class_count; i++) {
-        const struct facts_class *row = &facts->classes[i];
+        const struct analysis_class *row = &facts->classes[i];
         if (row->collective && (longest == NULL || row->exposed_s > longest->exposed_s))
             longest = row;
     }
@@ -164,12 +164,12 @@ static void note_tp_rule(struct arena *arena, const struct report_input *input, 
 static void narrow_collectives(const struct roofline *roofline, char *text, uint32_t text_bytes)
 {
     text[0] = '\0';
-    for (uint32_t i = 0; i < roofline->beside_count; i++) {
-        const struct roofline_beside *beside = &roofline->beside[i];
-        if (beside->math_s >= beside->link_s) continue;
+    for (uint32_t i = 0; i < roofline->overlap_count; i++) {
+        const struct roofline_overlap *overlap = &roofline->overlap[i];
+        if (overlap->math_s >= overlap->link_s) continue;
         size_t const used = strlen(text);
-        (void)snprintf(text + used, text_bytes - used, beside->width > 0 ? "%s%s %.0f" : "%s%s",
-                       used == 0 ? "" : ", ", beside->name, beside->width);
+        (void)snprintf(text + used, text_bytes - used, overlap->width > 0 ? "%s%s %.0f" : "%s%s",
+                       used == 0 ? "" : ", ", overlap->name, overlap->width);
     }
 }
 
@@ -184,7 +184,7 @@ static bool overrides_reach(const struct notes_overrides *overrides,
 }
 
 static void note_tp_exposed(struct arena *arena, const struct report_input *input,
-                            const struct facts *facts, const struct notes_overrides *overrides,
+                            const struct analysis *facts, const struct notes_overrides *overrides,
                             struct notes *notes)
 {
     struct axis_total const total = axis_total(facts, STREAM_OF_TP);
@@ -230,7 +230,7 @@ static void note_tp_exposed(struct arena *arena, const struct report_input *inpu
 }
 
 static void note_fsdp(struct arena *arena, const struct report_input *input,
-                      const struct facts *facts, const struct notes_overrides *overrides,
+                      const struct analysis *facts, const struct notes_overrides *overrides,
                       struct notes *notes)
 {
     const struct roofline_group *fsdp = roofline_group_find(input->roofline, MESH_FSDP);
@@ -275,7 +275,7 @@ static void note_fsdp(struct arena *arena, const struct report_input *input,
 }
 
 static void note_latency(struct arena *arena, const struct report_input *input,
-                         const struct facts *facts, struct notes *notes)
+                         const struct analysis *facts, struct notes *notes)
 {
     double const latency = input->roofline->latency_s;
     if (latency < hidden_share / 5 * facts->step_s) return;
@@ -340,12 +340,12 @@ static void note_flop(struct arena *arena, const struct report_input *input, str
 }
 
 static void note_hbm(struct arena *arena, const struct report_input *input,
-                     const struct facts *facts, struct notes *notes)
+                     const struct analysis *facts, struct notes *notes)
 {
     double excess = 0;
-    const struct facts_class *most = NULL;
+    const struct analysis_class *most = NULL;
     for (uint32_t i = 0; i < facts->class_count; i++) {
-        const struct facts_class *row = &facts->classes[i];
+        const struct analysis_class *row = &facts->classes[i];
         if (row->collective || row->receives) continue;
         excess += row->hbm_excess_s;
         if (most == NULL || row->hbm_excess_s > most->hbm_excess_s) most = row;
@@ -363,10 +363,10 @@ static void note_hbm(struct arena *arena, const struct report_input *input,
 }
 
 static void note_update(struct arena *arena, const struct report_input *input,
-                        const struct facts *facts, struct notes *notes)
+                        const struct analysis *facts, struct notes *notes)
 {
     for (uint32_t i = 0; i < facts->phase_count; i++) {
-        const struct facts_phase *phase = &facts->phase[i];
+        const struct analysis_phase *phase = &facts->phase[i];
         double const span = phase->end_s - phase->begin_s;
         if (!phase->is_update || span < hidden_share / 5 * facts->step_s) continue;
         notes_add(arena, notes,
@@ -401,7 +401,7 @@ static void note_lines(struct arena *arena, const struct report_input *input, st
 }
 
 static void note_sequence(struct arena *arena, const struct report_input *input,
-                          const struct facts *facts, struct notes *notes)
+                          const struct analysis *facts, struct notes *notes)
 {
     const struct roofline_group *sequence = roofline_group_find(input->roofline, ROOFLINE_SEQUENCE);
     struct axis_total const total = axis_total(facts, STREAM_OF_SEQUENCE);
@@ -420,7 +420,7 @@ static void note_memory(struct arena *arena, const struct report_input *input, s
     const struct trace *trace = input->trace;
     uint64_t const capacity = input->machine->chip.hbm_capacity_bytes;
     char slot[96], name[32], peak[QUANTITY_TEXT_BYTES], room[QUANTITY_TEXT_BYTES];
-    uint32_t const role = facts_role(input, trace->memory_peak_chip);
+    uint32_t const role = analysis_role(input, trace->memory_peak_chip);
     program_slot_name(&input->program->roles[role], trace->memory_peak_slot, slot, sizeof slot);
     program_role_name(input->program, role, name, sizeof name);
     (void)quantity_text_bytes(peak, (double)trace->memory_peak_bytes);
@@ -432,7 +432,7 @@ static void note_memory(struct arena *arena, const struct report_input *input, s
 }
 
 enum status notes_build(struct arena *arena, const struct report_input *input,
-                        const struct facts *facts, struct notes *ret_notes, struct error *reterr)
+                        const struct analysis *facts, struct notes *ret_notes, struct error *reterr)
 {
     memset(ret_notes, 0, sizeof *ret_notes);
     notes_parts_build(arena, input, facts, ret_notes);

@@ -5,7 +5,7 @@
 #define SIM_REPORT_NOTES_H
 
 #include "sim/base/status.h"
-#include "sim/report/facts.h"
+#include "sim/report/analysis.h"
 #include "sim/report/report.h"
 
 struct arena;
@@ -16,7 +16,7 @@ enum { NOTES_MAX = 32, NOTES_PARTS_MAX = 48 };
 struct notes_part {
     const char *name;
     double seconds;
-    const struct facts_class *of; /* Whose exposed time it is; NULL: of no class alone. */
+    const struct analysis_class *of; /* Whose exposed time it is; NULL: of no class alone. */
 };
 
 struct notes {
@@ -27,7 +27,8 @@ struct notes {
 };
 
 enum status notes_build(struct arena *arena, const struct report_input *input,
-                        const struct facts *facts, struct notes *ret_notes, struct error *reterr);
+                        const struct analysis *facts, struct notes *ret_notes,
+                        struct error *reterr);
 
 /* One more note, from a format. */
 void notes_add(struct arena *arena, struct notes *notes, const char *format, ...)

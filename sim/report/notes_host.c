@@ -4,12 +4,12 @@
 #include "sim/report/table.h"
 
 void notes_host_build(struct arena *arena, const struct report_input *input,
-                      const struct facts *facts, struct notes *notes)
+                      const struct analysis *facts, struct notes *notes)
 {
     const struct roofline_rules *rules = &input->roofline->rules;
     double exposed_s = 0;
     for (uint32_t i = 0; i < facts->class_count; i++)
-        if (facts->classes[i].collective && facts->classes[i].axis_bits == FACTS_HOST_BIT)
+        if (facts->classes[i].collective && facts->classes[i].axis_bits == ANALYSIS_HOST_BIT)
             exposed_s += facts->classes[i].exposed_s;
     if (input->roofline->host_s <= 0) return;
     notes_add(arena, notes,

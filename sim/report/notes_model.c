@@ -24,7 +24,7 @@ static void note_windows(struct arena *arena, const struct report_input *input, 
         (unsigned long long)windowed, (unsigned long long)whole.layers,
         (unsigned long long)whole.window,
         percent(input->program->useful_attention_flop,
-                model_attention_flop(&whole, workload_predictors(plan), plan->batch_tokens,
+                model_attention_flop(&whole, workload_mtp(plan), plan->batch_tokens,
                                      plan->sequence_length, causal)));
 }
 
@@ -51,27 +51,26 @@ static void note_experts(struct arena *arena, const struct report_input *input, 
 }
 
 /* What a step trains besides the model. */
-static void note_predictors(struct arena *arena, const struct report_input *input,
-                            struct notes *notes)
+static void note_mtp(struct arena *arena, const struct report_input *input, struct notes *notes)
 {
     const struct model *model = &input->workload->model;
     struct model_counts const counts = model_count(model);
-    uint64_t const modules = workload_predictors(input->workload);
+    uint64_t const modules = workload_mtp(input->workload);
     char text[4][QUANTITY_TEXT_BYTES];
     if (modules == 0) return;
     notes_add(arena, notes,
               "multi-token prediction: %s of %s parameters in addition to the model's %s; MFU "
               "counts both, 6 FLOP a token for %s and %s active ones, the head for each prediction",
               counted(modules, "module").text,
-              quantity_text_count(text[0], (double)counts.predictors / (double)modules),
+              quantity_text_count(text[0], (double)counts.mtp_modules / (double)modules),
               quantity_text_count(text[1], (double)counts.total),
               quantity_text_count(text[2], (double)counts.active),
-              quantity_text_count(text[3], (double)counts.predictors_active));
+              quantity_text_count(text[3], (double)counts.mtp_active));
 }
 
 void notes_model_build(struct arena *arena, const struct report_input *input, struct notes *notes)
 {
     note_windows(arena, input, notes);
     note_experts(arena, input, notes);
-    note_predictors(arena, input, notes);
+    note_mtp(arena, input, notes);
 }

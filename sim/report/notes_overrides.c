@@ -42,7 +42,7 @@ static const struct machine_link_override *slow_link(const struct report_input *
 }
 
 static bool note_link(struct arena *arena, const struct report_input *input,
-                      const struct facts *facts, uint32_t port, struct notes *notes)
+                      const struct analysis *facts, uint32_t port, struct notes *notes)
 {
     const struct trace_link *trace = &input->trace->link[port];
     const struct machine_link_override *link = slow_link(input, port);
@@ -131,7 +131,7 @@ static bool note_chip(struct arena *arena, const struct report_input *input, boo
 }
 
 struct notes_overrides notes_overrides_build(struct arena *arena, const struct report_input *input,
-                                             const struct facts *facts, struct notes *notes)
+                                             const struct analysis *facts, struct notes *notes)
 {
     struct notes_overrides overrides = {0};
     for (uint32_t port = 0; port < 2 * input->machine->axis_count; port++)

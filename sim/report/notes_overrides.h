@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/report/facts.h"
+#include "sim/report/analysis.h"
 #include "sim/report/notes.h"
 
 /* What the other notes must not explain otherwise. */
@@ -17,6 +17,6 @@ struct notes_overrides {
 };
 
 struct notes_overrides notes_overrides_build(struct arena *arena, const struct report_input *input,
-                                             const struct facts *facts, struct notes *notes);
+                                             const struct analysis *facts, struct notes *notes);
 
 #endif

@@ -6,7 +6,7 @@
 
 /* Longest first; insertion, since the parts are few and equals keep their order. */
 static void part_of_add(struct notes *notes, const char *name, double seconds,
-                        const struct facts_class *of)
+                        const struct analysis_class *of)
 {
     if (seconds == 0 || name == NULL) return;
     SIM_ASSERT(notes->part_count < NOTES_PARTS_MAX);
@@ -23,13 +23,13 @@ static void part_add(struct notes *notes, const char *name, double seconds)
 
 /* Exposed time of collectives on the bounding axis is within the bound, that of others above it.
  * What does not get a row of its own is summed in one. */
-static double exposed_parts(struct arena *arena, const struct facts *facts, uint32_t bound_bits,
+static double exposed_parts(struct arena *arena, const struct analysis *facts, uint32_t bound_bits,
                             struct notes *notes)
 {
     double within = 0, rest = 0;
     uint32_t rows = 0;
     for (uint32_t i = 0; i < facts->class_count; i++) {
-        const struct facts_class *row = &facts->classes[i];
+        const struct analysis_class *row = &facts->classes[i];
         if (row->exposed_s == 0) continue;
         if ((row->axis_bits & bound_bits) != 0)
             within += row->exposed_s;
@@ -53,7 +53,7 @@ static double unlike_mean_s(const struct trace *trace)
 }
 
 void notes_parts_build(struct arena *arena, const struct report_input *input,
-                       const struct facts *facts, struct notes *notes)
+                       const struct analysis *facts, struct notes *notes)
 {
     const struct roofline *roofline = input->roofline;
     uint32_t const bits = roofline->bound_axis < 0 ? 0 : 1u << roofline->bound_axis;

@@ -8,6 +8,6 @@
 
 /* Fills notes->part: longest first, adding up to step - lower. */
 void notes_parts_build(struct arena *arena, const struct report_input *input,
-                       const struct facts *facts, struct notes *notes);
+                       const struct analysis *facts, struct notes *notes);
 
 #endif

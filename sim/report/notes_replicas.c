@@ -23,12 +23,12 @@ static uint32_t replicas_of(const struct mesh *mesh, bool experts)
 }
 
 /* Experts have streams of their own, whose ranks are the same as the others' without ep. */
-static struct replicas_total replicas_total(const struct facts *facts, const struct mesh *mesh,
+static struct replicas_total replicas_total(const struct analysis *facts, const struct mesh *mesh,
                                             uint32_t of, bool gathers)
 {
     struct replicas_total total = {0};
     for (uint32_t i = 0; i < facts->class_count; i++) {
-        const struct facts_class *row = &facts->classes[i];
+        const struct analysis_class *row = &facts->classes[i];
         bool const is_of_weights = row->verb == STREAM_REDUCE || row->verb == STREAM_GATHER;
         uint32_t const along = row->of == STREAM_OF_EXPERTS ? replicas_of(mesh, true) : row->of;
         if (!row->collective || !is_of_weights || along != of || row->gathers != gathers) continue;
@@ -63,13 +63,13 @@ static const char *reductions_wait(const struct workload_plan *plan, double expo
 
 /* Where experts have replicas of their own there are two groups, and reductions and gathers of
  * each: what is hidden gives way to other notes. */
-static bool is_minor(const struct facts *facts, bool alone, double exposed_s)
+static bool is_minor(const struct analysis *facts, bool alone, double exposed_s)
 {
     return !alone && exposed_s < MINOR_SHARE * facts->step_s;
 }
 
 static void note_reductions(struct arena *arena, const struct report_input *input,
-                            const struct facts *facts, const char *name,
+                            const struct analysis *facts, const char *name,
                             const struct replicas_total *sums, struct notes *notes)
 {
     const struct workload_plan *plan = input->workload;
@@ -84,7 +84,7 @@ static void note_reductions(struct arena *arena, const struct report_input *inpu
 }
 
 static void note_gathers(struct arena *arena, const struct report_input *input,
-                         const struct facts *facts, const char *name,
+                         const struct analysis *facts, const char *name,
                          const struct replicas_total *gathers, struct notes *notes)
 {
     notes_add(arena, notes,
@@ -96,7 +96,7 @@ static void note_gathers(struct arena *arena, const struct report_input *input,
 }
 
 void notes_replicas_build(struct arena *arena, const struct report_input *input,
-                          const struct facts *facts, bool minor, struct notes *notes)
+                          const struct analysis *facts, bool minor, struct notes *notes)
 {
     uint32_t const group[2] = {replicas_of(input->mesh, false), replicas_of(input->mesh, true)};
     bool const alone = group[0] == group[1];

@@ -34,7 +34,7 @@ static void reason_add(char *text, size_t size, bool holds, const char *reason)
 }
 
 void notes_upper_build(struct arena *arena, const struct report_input *input,
-                       const struct facts *facts, struct notes *notes)
+                       const struct analysis *facts, struct notes *notes)
 {
     const struct workload_plan *plan = input->workload;
     double const upper_s = input->roofline->upper_s;
@@ -50,7 +50,7 @@ void notes_upper_build(struct arena *arena, const struct report_input *input,
     reason_add(reasons, sizeof reasons,
                plan->routing_skew_ppm != 0 && input->mesh->axis[MESH_EP].size > 1,
                "of ranks that get more tokens than others");
-    reason_add(reasons, sizeof reasons, stages && (plan->model.tied || workload_predictors(plan)),
+    reason_add(reasons, sizeof reasons, stages && (plan->model.tied || workload_mtp(plan)),
                "of what stages with copies of a matrix, or modules behind the layers, exchange");
     if (reasons[0] == '\0')
         reason_add(reasons, sizeof reasons, true,

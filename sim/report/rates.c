@@ -2,7 +2,7 @@
 
 #include "sim/base/units.h"
 
-static void utilisation(const struct report_input *input, struct facts *facts)
+static void utilisation(const struct report_input *input, struct analysis *facts)
 {
     const struct roofline *roofline = input->roofline;
     double const chips = (double)input->trace->chips;
@@ -12,7 +12,7 @@ static void utilisation(const struct report_input *input, struct facts *facts)
     facts->hfu = roofline->executed_flop / peak;
 }
 
-static void period_rates(const struct trace *trace, struct facts *facts)
+static void period_rates(const struct trace *trace, struct analysis *facts)
 {
     if (trace->period.time <= 0) return;
     facts->period_s = units_seconds(trace->period.time);
@@ -22,7 +22,7 @@ static void period_rates(const struct trace *trace, struct facts *facts)
     facts->period_mfu_attention = facts->mfu_attention * sooner;
 }
 
-void rates_fill(const struct report_input *input, struct facts *facts)
+void rates_fill(const struct report_input *input, struct analysis *facts)
 {
     facts->tokens_per_s = (double)input->program->tokens / facts->step_s;
     if (input->roofline != NULL) utilisation(input, facts);

@@ -4,9 +4,9 @@
 #ifndef SIM_REPORT_RATES_H
 #define SIM_REPORT_RATES_H
 
-#include "sim/report/facts.h"
+#include "sim/report/analysis.h"
 
 /* Of the step, which is longer than 0, and from step to step where that was asked for. */
-void rates_fill(const struct report_input *input, struct facts *facts);
+void rates_fill(const struct report_input *input, struct analysis *facts);
 
 #endif

@@ -4,38 +4,38 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/base/units.h"
 #include "sim/report/rows.h"
 #include "sim/report/table.h"
 #include "sim/report/table_fit.h"
 #include "sim/report/words.h"
+#include "sim/roofline/level_rate.h"
 #include "sim/roofline/rules.h"
-#include "sim/roofline/wire.h"
 
 enum { BAR_COLUMNS = 34 };
 
 /* Against the lower bound: full is what bounds the step. */
 static void write_resource(const struct report_input *input, const char *name, double seconds,
-                           bool colour, struct text *text)
+                           bool colour, struct strbuf *text)
 {
     double const lower = input->roofline->lower_s;
-    text_add(text, "%s", name);
+    strbuf_add(text, "%s", name);
     table_right(text, 42, table_seconds(seconds).text);
     table_right(text, 52, table_percent(seconds, lower).text);
     table_colour(text, colour, seconds >= lower ? TABLE_RED : TABLE_GREEN);
     table_bar(text, seconds, lower, BAR_COLUMNS);
     table_colour(text, colour, TABLE_PLAIN);
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
 }
 
-static void write_resources(const struct report_input *input, bool colour, struct text *text)
+static void write_resources(const struct report_input *input, bool colour, struct strbuf *text)
 {
     const struct roofline *roofline = input->roofline;
-    text_add(text, "resource");
+    strbuf_add(text, "resource");
     table_right(text, 42, "busy");
     table_right(text, 52, "of lower");
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
     char math[48];
     (void)snprintf(math, sizeof math, "%s (padded FLOP)", words_resource(input->machine, "mxu"));
     write_resource(input, math, roofline->math_s, colour, text);
@@ -48,8 +48,9 @@ static void write_resources(const struct report_input *input, bool colour, struc
                            machine_axis_name(input->machine, i),
                            input->machine->wrap[i] ? "ring" : "line", input->machine->shape[i]);
         else
-            (void)snprintf(name, sizeof name, "%s along %s (%u)", wire_name(input->machine, i),
-                           machine_axis_name(input->machine, i), input->machine->shape[i]);
+            (void)snprintf(name, sizeof name, "%s along %s (%u)",
+                           level_link_name(input->machine, i), machine_axis_name(input->machine, i),
+                           input->machine->shape[i]);
         write_resource(input, name, roofline->ici_s[i], colour, text);
     }
     if (roofline->host_s > 0) {
@@ -58,68 +59,69 @@ static void write_resources(const struct report_input *input, bool colour, struc
                        input->machine->host.cable_name);
         write_resource(input, name, roofline->host_s, colour, text);
     }
-    text_add(text, "\nlower bound");
+    strbuf_add(text, "\nlower bound");
     table_right(text, 42, table_seconds(roofline->lower_s).text);
-    text_add(text, "  everything overlaps; %s bounds it\n",
-             words_resource(input->machine, roofline->bound_by));
-    text_add(text, "estimate");
+    strbuf_add(text, "  everything overlaps; %s bounds it\n",
+               words_resource(input->machine, roofline->bound_by));
+    strbuf_add(text, "estimate");
     table_right(text, 42, table_seconds(roofline->critical_s).text);
-    text_add(text, "  math, what tp%s exposed, hops\n",
-             roofline_group_find(roofline, MESH_EP) == NULL ? " leaves" : " and experts leave");
-    text_add(text, "hops on the critical path");
+    strbuf_add(text, "  math, what tp%s exposed, hops\n",
+               roofline_group_find(roofline, MESH_EP) == NULL ? " leaves" : " and experts leave");
+    strbuf_add(text, "hops on the critical path");
     table_right(text, 42, table_seconds(roofline->latency_s).text);
-    text_add(text, "  in addition to the bound\n");
-    text_add(text, "upper bound");
+    strbuf_add(text, "  in addition to the bound\n");
+    strbuf_add(text, "upper bound");
     table_right(text, 42, table_seconds(roofline->upper_s).text);
-    text_add(text, "  nothing overlaps\n");
-    text_add(text, "useful FLOP at peak");
+    strbuf_add(text, "  nothing overlaps\n");
+    strbuf_add(text, "useful FLOP at peak");
     table_right(text, 42, table_seconds(roofline->ideal_s).text);
-    text_add(text, "  MFU at most %s\n", table_percent(roofline->ideal_s, roofline->lower_s).text);
+    strbuf_add(text, "  MFU at most %s\n",
+               table_percent(roofline->ideal_s, roofline->lower_s).text);
 }
 
-static void write_groups(const struct roofline *roofline, struct text *text)
+static void write_groups(const struct roofline *roofline, struct strbuf *text)
 {
     if (roofline->group_count == 0) return;
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
     uint64_t const table = table_open(text);
-    text_add(text, "collectives");
+    strbuf_add(text, "collectives");
     column_add_headings(&rows_groups.screen, 1, 0, text);
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
     for (uint32_t i = 0; i < roofline->group_count; i++) {
-        text_add(text, "%s", roofline->group[i].name);
+        strbuf_add(text, "%s", roofline->group[i].name);
         column_add_row(&rows_groups, roofline, i, 0, text);
-        text_add(text, "\n");
+        strbuf_add(text, "\n");
     }
     table_close(text, table, 16);
 }
 
-static void write_rule(struct text *text, const char *format, ...)
+static void write_rule(struct strbuf *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void write_rule(struct text *text, const char *format, ...)
+static void write_rule(struct strbuf *text, const char *format, ...)
 {
     char sentence[512];
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
-    text_add(text, "- ");
+    strbuf_add(text, "- ");
     table_wrap(text, 2, sentence);
 }
 
 /* "attention.In 12288, mlp.Out 28672": collectives that the matmuls cannot hide. */
-static void write_narrow(const struct roofline *roofline, struct text *text)
+static void write_narrow(const struct roofline *roofline, struct strbuf *text)
 {
     char narrow[256] = "";
-    for (uint32_t i = 0; i < roofline->beside_count; i++) {
-        const struct roofline_beside *beside = &roofline->beside[i];
-        if (beside->math_s >= beside->link_s) continue;
+    for (uint32_t i = 0; i < roofline->overlap_count; i++) {
+        const struct roofline_overlap *overlap = &roofline->overlap[i];
+        if (overlap->math_s >= overlap->link_s) continue;
         size_t const used = strlen(narrow);
         (void)snprintf(narrow + used, sizeof narrow - used,
-                       beside->width > 0 ? "%s%s %.0f" : "%s%s", used == 0 ? "" : ", ",
-                       beside->name, beside->width);
+                       overlap->width > 0 ? "%s%s %.0f" : "%s%s", used == 0 ? "" : ", ",
+                       overlap->name, overlap->width);
     }
-    if (roofline->beside_count == 0) return;
+    if (roofline->overlap_count == 0) return;
     write_rule(text,
                "tp, one collective and its own matmuls: %s%s; so tp leaves %s of the step "
                "exposed",
@@ -132,13 +134,13 @@ static const char *verdict(bool compute_bound)
     return compute_bound ? "compute bound" : "communication bound";
 }
 
-static void write_rules(const struct report_input *input, struct text *text)
+static void write_rules(const struct report_input *input, struct strbuf *text)
 {
     const struct roofline_rules *rules = &input->roofline->rules;
     const struct workload_plan *workload = input->workload;
     struct rules_factors const factors = rules_factors(rules, input->mesh);
-    text_add(text, "\nthe book's rules (C/W = %.0f FLOP a byte, %.0f tokens a chip)\n",
-             rules->alpha, rules->tokens_per_chip);
+    strbuf_add(text, "\nthe book's rules (C/W = %.0f FLOP a byte, %.0f tokens a chip)\n",
+               rules->alpha, rules->tokens_per_chip);
     if (rules->fsdp_critical_tokens > 0)
         write_rule(text,
                    "fsdp: %s(C/W)/M_X%s%s = %.0f tokens a chip; with (N-1)/N %.0f; with hops and "
@@ -206,7 +208,7 @@ static void write_rules(const struct report_input *input, struct text *text)
         write_rule(text, "no rule applies: neither dp, fsdp, tp nor a ring of cp communicates");
 }
 
-void report_roofline_write(const struct report_input *input, bool colour, struct text *text)
+void report_roofline_write(const struct report_input *input, bool colour, struct strbuf *text)
 {
     const struct roofline *roofline = input->roofline;
     table_heading(input, colour, text);
@@ -214,11 +216,12 @@ void report_roofline_write(const struct report_input *input, bool colour, struct
     write_groups(roofline, text);
     write_rules(input, text);
     double const capacity = (double)input->machine->chip.hbm_capacity_bytes;
-    text_add(text, "\nmemory by formulas %s of %s HBM (%s)\n",
-             table_bytes(roofline->memory_bytes).text, table_bytes(capacity).text,
-             table_percent(roofline->memory_bytes, capacity).text);
+    strbuf_add(text, "\nmemory by formulas %s of %s HBM (%s)\n",
+               table_bytes(roofline->memory_bytes).text, table_bytes(capacity).text,
+               table_percent(roofline->memory_bytes, capacity).text);
     uint64_t const held_ppm = workload_held_ppm(input->workload, input->machine, input->mesh);
     if (held_ppm != PPM_ONE)
-        text_add(text, "- of it activations of %.4g microbatches, as many as a rank of pp holds\n",
-                 (double)held_ppm / PPM_ONE);
+        strbuf_add(text,
+                   "- of it activations of %.4g microbatches, as many as a rank of pp holds\n",
+                   (double)held_ppm / PPM_ONE);
 }

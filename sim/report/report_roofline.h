@@ -9,9 +9,9 @@
 
 #include "sim/report/report.h"
 
-struct text;
+struct strbuf;
 
 /* `input` needs neither program nor trace. */
-void report_roofline_write(const struct report_input *input, bool colour, struct text *text);
+void report_roofline_write(const struct report_input *input, bool colour, struct strbuf *text);
 
 #endif

@@ -4,9 +4,9 @@
 #include <stdio.h>
 
 #include "sim/base/json.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/base/units.h"
-#include "sim/report/facts.h"
+#include "sim/report/analysis.h"
 #include "sim/report/least_memory.h"
 #include "sim/report/notes.h"
 #include "sim/report/result_mesh.h"
@@ -30,7 +30,7 @@ static void write_groups(struct json_writer *json, const struct roofline *roofli
 static void write_beside(struct json_writer *json, const struct roofline *roofline)
 {
     json_put_array(json, "tp_collectives");
-    for (uint32_t i = 0; i < roofline->beside_count; i++) {
+    for (uint32_t i = 0; i < roofline->overlap_count; i++) {
         json_write_object(json);
         column_put_row(&rows_beside, roofline, i, json);
         json_write_object_end(json);
@@ -119,7 +119,7 @@ static void write_experts(struct json_writer *json, const struct report_input *i
 
 /* From step to step, where further steps were played. */
 static void write_period(struct json_writer *json, const struct report_input *input,
-                         const struct facts *facts)
+                         const struct analysis *facts)
 {
     const struct period *period = &input->trace->period;
     if (period->steps == 0) return;
@@ -135,7 +135,7 @@ static void write_period(struct json_writer *json, const struct report_input *in
 }
 
 static void write_head(struct json_writer *json, const struct report_input *input,
-                       const struct facts *facts)
+                       const struct analysis *facts)
 {
     const struct trace *trace = input->trace;
     char digest[17];
@@ -150,9 +150,9 @@ static void write_head(struct json_writer *json, const struct report_input *inpu
     json_put_boolean(json, "fits", summary_fits(input));
     json_put_unsigned(json, "chips", trace->chips);
     json_put_unsigned(json, "chips_replayed", trace->chips_replayed);
-    if (trace->early_chips > 0) {
-        json_put_unsigned(json, "early_chips", trace->early_chips);
-        json_put_real(json, "early_until_s", units_seconds(trace->early_ps));
+    if (trace->prefix_chips > 0) {
+        json_put_unsigned(json, "early_chips", trace->prefix_chips);
+        json_put_real(json, "early_until_s", units_seconds(trace->prefix_ps));
     }
     result_mesh_write(json, input->machine, input->mesh);
     if (input->roofline != NULL) result_padding_write(json, &input->roofline->counts.paddings);
@@ -187,11 +187,11 @@ static void write_head(struct json_writer *json, const struct report_input *inpu
 }
 
 static void write_phases(struct json_writer *json, const struct report_input *input,
-                         const struct facts *facts)
+                         const struct analysis *facts)
 {
     json_put_array(json, "phases");
     for (uint32_t i = 0; i < facts->phase_count; i++) {
-        const struct facts_phase *phase = &facts->phase[i];
+        const struct analysis_phase *phase = &facts->phase[i];
         json_write_object(json);
         column_put_row(&rows_phases, facts, i, json);
         json_put_object(json, "ici_s");
@@ -205,11 +205,11 @@ static void write_phases(struct json_writer *json, const struct report_input *in
 }
 
 static enum status write_collectives(struct arena *arena, struct json_writer *json,
-                                     const struct facts *facts, struct error *reterr)
+                                     const struct analysis *facts, struct error *reterr)
 {
     uint32_t *index;
     uint32_t count;
-    STATUS_TRY(facts_collectives(arena, facts, &index, &count, reterr));
+    STATUS_TRY(analysis_collectives(arena, facts, &index, &count, reterr));
     json_put_array(json, "collectives");
     for (uint32_t i = 0; i < count; i++) {
         json_write_object(json);
@@ -219,7 +219,7 @@ static enum status write_collectives(struct arena *arena, struct json_writer *js
     json_write_array_end(json);
     json_put_array(json, "compute");
     for (uint32_t i = 0; i < facts->class_count; i++) {
-        const struct facts_class *row = &facts->classes[i];
+        const struct analysis_class *row = &facts->classes[i];
         if (row->collective || row->receives) continue;
         json_write_object(json);
         json_put_string(json, "name", row->name);
@@ -315,7 +315,7 @@ static void write_ranks(struct json_writer *json, const struct report_input *inp
 {
     const struct trace *trace = input->trace;
     if (input->program->role_count == 1) return;
-    json_put_unsigned(json, "reported_rank", facts_role(input, trace->reported_chip));
+    json_put_unsigned(json, "reported_rank", analysis_role(input, trace->reported_chip));
     json_put_array(json, "pipeline_ranks");
     for (uint32_t i = 0; i < trace->role_count; i++) {
         const struct trace_role *role = &trace->roles[i];
@@ -345,12 +345,12 @@ static void write_notes(struct json_writer *json, const struct notes *notes)
     json_write_array_end(json);
 }
 
-enum status result_write(struct arena *arena, const struct report_input *input, struct text *text,
+enum status result_write(struct arena *arena, const struct report_input *input, struct strbuf *text,
                          struct error *reterr)
 {
-    struct facts facts;
+    struct analysis facts;
     struct notes notes = {.count = 0};
-    STATUS_TRY(facts_build(arena, input, &facts, reterr));
+    STATUS_TRY(analysis_build(arena, input, &facts, reterr));
     if (input->roofline != NULL) STATUS_TRY(notes_build(arena, input, &facts, &notes, reterr));
     struct json_writer json;
     json_write_start(&json, text);
@@ -382,7 +382,7 @@ enum status result_write(struct arena *arena, const struct report_input *input, 
 }
 
 void result_write_unfit(const struct report_input *input, const struct least_memory *least,
-                        struct text *text)
+                        struct strbuf *text)
 {
     struct json_writer json;
     json_write_start(&json, text);
@@ -404,7 +404,7 @@ void result_write_unfit(const struct report_input *input, const struct least_mem
     json_write_object_end(&json);
 }
 
-void result_write_roofline(const struct report_input *input, struct text *text)
+void result_write_roofline(const struct report_input *input, struct strbuf *text)
 {
     struct json_writer json;
     json_write_start(&json, text);

@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 
+#include "sim/report/analysis.h"
 #include "sim/report/column_table.h"
-#include "sim/report/facts.h"
 #include "sim/roofline/roofline.h"
 
 #define RANKS(X)                                                                                   \
@@ -62,13 +62,13 @@
     X(GROUP_AXES, NULL, REAL(group->axes), SHOWN("", "axes' worth", 14, three_digits))
 
 #define BESIDE(X)                                                                                  \
-    X(BESIDE_NAME, "name", WORDS(beside->name), HIDDEN)                                            \
-    X(BESIDE_KIND, "kind", WORDS(collective_kind_name(beside->kind)), HIDDEN)                      \
-    X(BESIDE_COUNT, "count", WHOLE(beside->count), HIDDEN)                                         \
-    X(BESIDE_BYTES, "bytes", REAL(beside->bytes), HIDDEN)                                          \
-    X(BESIDE_WIDTH, "width", REAL(beside->width), HIDDEN)                                          \
-    X(BESIDE_LINK, "link_s", REAL(beside->link_s), HIDDEN)                                         \
-    X(BESIDE_MATH, "math_s", REAL(beside->math_s), HIDDEN)
+    X(BESIDE_NAME, "name", WORDS(overlap->name), HIDDEN)                                           \
+    X(BESIDE_KIND, "kind", WORDS(collective_kind_name(overlap->kind)), HIDDEN)                     \
+    X(BESIDE_COUNT, "count", WHOLE(overlap->count), HIDDEN)                                        \
+    X(BESIDE_BYTES, "bytes", REAL(overlap->bytes), HIDDEN)                                         \
+    X(BESIDE_WIDTH, "width", REAL(overlap->width), HIDDEN)                                         \
+    X(BESIDE_LINK, "link_s", REAL(overlap->link_s), HIDDEN)                                        \
+    X(BESIDE_MATH, "math_s", REAL(overlap->math_s), HIDDEN)
 
 static struct table_figure three_digits(struct column_value value)
 {
@@ -98,15 +98,15 @@ static void find_rank(const void *owner, uint32_t row, struct column_value *ret_
 
 static void find_phase(const void *owner, uint32_t row, struct column_value *ret_values)
 {
-    const struct facts *facts = owner;
-    const struct facts_phase *phase = &facts->phase[row];
+    const struct analysis *facts = owner;
+    const struct analysis_phase *phase = &facts->phase[row];
     PHASES(COLUMN_FIND)
 }
 
 static void find_collective(const void *owner, uint32_t row, struct column_value *ret_values)
 {
-    const struct facts *facts = owner;
-    const struct facts_class *of = &facts->classes[row];
+    const struct analysis *facts = owner;
+    const struct analysis_class *of = &facts->classes[row];
     COLLECTIVES(COLUMN_FIND)
 }
 
@@ -120,7 +120,7 @@ static void find_group(const void *owner, uint32_t row, struct column_value *ret
 static void find_beside(const void *owner, uint32_t row, struct column_value *ret_values)
 {
     const struct roofline *roofline = owner;
-    const struct roofline_beside *beside = &roofline->beside[row];
+    const struct roofline_overlap *overlap = &roofline->overlap[row];
     BESIDE(COLUMN_FIND)
 }
 
@@ -144,7 +144,7 @@ const struct column_table rows_groups = {groups, GROUPS_TOTAL, COLUMN_LINE(group
                                          find_group};
 const struct column_table rows_beside = {besides, BESIDE_TOTAL, {0}, find_beside};
 
-void rows_collectives_add_sum(double time_s, double exposed_s, struct text *text)
+void rows_collectives_add_sum(double time_s, double exposed_s, struct strbuf *text)
 {
     struct column_value values[COLLECTIVES_TOTAL] = {
         [COLLECTIVE_TIME] = REAL(time_s), [COLLECTIVE_EXPOSED] = REAL(exposed_s)};

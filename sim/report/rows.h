@@ -8,12 +8,12 @@
 #include "sim/report/column.h"
 
 extern const struct column_table rows_ranks;       /* Of struct trace. */
-extern const struct column_table rows_phases;      /* Of struct facts. */
-extern const struct column_table rows_collectives; /* Of struct facts, by class. */
+extern const struct column_table rows_phases;      /* Of struct analysis. */
+extern const struct column_table rows_collectives; /* Of struct analysis, by class. */
 extern const struct column_table rows_groups;      /* Of struct roofline. */
 extern const struct column_table rows_beside;      /* The same: collectives beside matmuls. */
 
 /* What several collectives together have of theirs. */
-void rows_collectives_add_sum(double time_s, double exposed_s, struct text *text);
+void rows_collectives_add_sum(double time_s, double exposed_s, struct strbuf *text);
 
 #endif

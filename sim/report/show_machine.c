@@ -3,53 +3,53 @@
 #include <stdbool.h>
 
 #include "sim/base/counted.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/machine/chip.h"
 #include "sim/machine/machine.h"
 #include "sim/machine/shape.h"
 
 enum { COLUMN_NODES = 22, COLUMN_CHIPS = 14, COLUMN_SHAPE = 28, COLUMN_RINGS = 40 };
 
-static void add_rings(const struct chip *chip, const struct shape *shape, struct text *text)
+static void add_rings(const struct chip *chip, const struct shape *shape, struct strbuf *text)
 {
     bool any = false;
     for (uint32_t axis = 0; axis < shape->axis_count; axis++) {
         if (!shape_wraps(chip, shape, axis)) continue;
-        text_add(text, "%s%s", any ? ", " : "rings on ", shape_axis_name(axis));
+        strbuf_add(text, "%s%s", any ? ", " : "rings on ", shape_axis_name(axis));
         any = true;
     }
-    if (!any) text_add(text, "no rings");
+    if (!any) strbuf_add(text, "no rings");
 }
 
 /* What a machine of GPUs can be asked for as. */
-static void show_nodes(const struct chip *chip, struct text *text)
+static void show_nodes(const struct chip *chip, struct strbuf *text)
 {
     const struct chip_network *network = &chip->network;
-    text_add(text, "%s", chip->name);
-    text_pad(text, COLUMN_NODES);
-    text_add(text, "%s, %s each, ", counted(network->node_chips, "GPU").text,
-             counted(network->nvlink_count, "link").text);
+    strbuf_add(text, "%s", chip->name);
+    strbuf_pad(text, COLUMN_NODES);
+    strbuf_add(text, "%s, %s each, ", counted(network->node_chips, "GPU").text,
+               counted(network->nvlink_count, "link").text);
     if (network->nvswitch_count == 0)
-        text_add(text, "each to each\n");
+        strbuf_add(text, "each to each\n");
     else
-        text_add(text, "on %s of %u ports\n", counted(network->nvswitch_count, "NVSwitch").text,
-                 network->nvswitch_ports);
+        strbuf_add(text, "on %s of %u ports\n", counted(network->nvswitch_count, "NVSwitch").text,
+                   network->nvswitch_ports);
     if (network->nic_count == 0) return;
-    text_add(text, "%s:nodes=N", chip->name);
-    text_pad(text, COLUMN_NODES);
-    text_add(text, "N of them, by %s a GPU and InfiniBand switches of %u ports\n",
-             counted(network->nic_count, "NIC").text, network->switch_ports);
-    text_add(text, "%s:gpus=N", chip->name);
-    text_pad(text, COLUMN_NODES);
+    strbuf_add(text, "%s:nodes=N", chip->name);
+    strbuf_pad(text, COLUMN_NODES);
+    strbuf_add(text, "N of them, by %s a GPU and InfiniBand switches of %u ports\n",
+               counted(network->nic_count, "NIC").text, network->switch_ports);
+    strbuf_add(text, "%s:gpus=N", chip->name);
+    strbuf_pad(text, COLUMN_NODES);
     if (network->nvswitch_count == 0)
-        text_add(text, "N GPUs of a node, up to %u\n", network->node_chips);
+        strbuf_add(text, "N GPUs of a node, up to %u\n", network->node_chips);
     else
-        text_add(text,
-                 "N GPUs in one node, up to %u; more than a switch has ports take two tiers\n",
-                 machine_gpus_max);
+        strbuf_add(text,
+                   "N GPUs in one node, up to %u; more than a switch has ports take two tiers\n",
+                   machine_gpus_max);
 }
 
-void show_machine_products(const struct chip *chip, struct text *text)
+void show_machine_products(const struct chip *chip, struct strbuf *text)
 {
     if (chip->kind == CHIP_GPU) {
         show_nodes(chip, text);
@@ -61,13 +61,14 @@ void show_machine_products(const struct chip *chip, struct text *text)
         struct shape shape;
         char buffer[SHAPE_TEXT_BYTES];
         if (!shape_standard(chip, count, &shape)) continue;
-        text_add(text, "%s-%llu", chip->short_name, (unsigned long long)(count * chip->name_units));
-        text_pad(text, COLUMN_CHIPS);
-        text_add(text, "%s", counted(count, "chip").text);
-        text_pad(text, COLUMN_SHAPE);
-        text_add(text, "%s", shape_text(buffer, &shape));
-        text_pad(text, COLUMN_RINGS);
+        strbuf_add(text, "%s-%llu", chip->short_name,
+                   (unsigned long long)(count * chip->name_units));
+        strbuf_pad(text, COLUMN_CHIPS);
+        strbuf_add(text, "%s", counted(count, "chip").text);
+        strbuf_pad(text, COLUMN_SHAPE);
+        strbuf_add(text, "%s", shape_text(buffer, &shape));
+        strbuf_pad(text, COLUMN_RINGS);
         add_rings(chip, &shape, text);
-        text_add(text, "\n");
+        strbuf_add(text, "\n");
     }
 }

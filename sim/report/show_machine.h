@@ -5,9 +5,9 @@
 #define SIM_REPORT_SHOW_MACHINE_H
 
 struct chip;
-struct text;
+struct strbuf;
 
 /* "v5p-8192  4096 chips  16x16x16  rings on x, y, z", smallest first. */
-void show_machine_products(const struct chip *chip, struct text *text);
+void show_machine_products(const struct chip *chip, struct strbuf *text);
 
 #endif

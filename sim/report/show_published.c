@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "sim/base/quantity.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/machine/published.h"
 #include "sim/report/show_levels.h"
 
@@ -15,27 +15,27 @@ static const char *figure_text(char *buffer, const struct published *figure, uin
     return buffer;
 }
 
-static void add_figure(struct text *text, const struct published *figure)
+static void add_figure(struct strbuf *text, const struct published *figure)
 {
     char buffer[QUANTITY_TEXT_BYTES];
     uint64_t const published = figure->published, here = figure->here;
-    text_add(text, "  %s", figure->name);
-    text_pad(text, COLUMN_FIGURE);
-    text_add(text, "published %s (%s): ", figure_text(buffer, figure, published), figure->source);
+    strbuf_add(text, "  %s", figure->name);
+    strbuf_pad(text, COLUMN_FIGURE);
+    strbuf_add(text, "published %s (%s): ", figure_text(buffer, figure, published), figure->source);
     if (here == published) {
-        text_add(text, "equal\n");
+        strbuf_add(text, "equal\n");
         return;
     }
-    text_add(text, "here %s", figure_text(buffer, figure, here));
+    strbuf_add(text, "here %s", figure_text(buffer, figure, here));
     if (published != 0)
-        text_add(text, ", %.1f %% %s",
-                 100 * (double)(here < published ? published - here : here - published) /
-                     (double)published,
-                 here < published ? "less" : "more");
-    text_add(text, "\n");
+        strbuf_add(text, ", %.1f %% %s",
+                   100 * (double)(here < published ? published - here : here - published) /
+                       (double)published,
+                   here < published ? "less" : "more");
+    strbuf_add(text, "\n");
 }
 
-void show_published(const struct machine *machine, struct text *text)
+void show_published(const struct machine *machine, struct strbuf *text)
 {
     struct published figure;
     uint32_t index = 0, equal = 0, count = 0;
@@ -44,9 +44,9 @@ void show_published(const struct machine *machine, struct text *text)
         equal += figure.here == figure.published;
     }
     if (count == 0) return;
-    text_add(text, "\npublished totals, one way: %u of %u equal", equal, count);
+    strbuf_add(text, "\npublished totals, one way: %u of %u equal", equal, count);
     if (!machine->chip.is_ideal)
-        text_add(text, "; the profile %s scales rates", machine->chip.profile);
-    text_add(text, "\n");
+        strbuf_add(text, "; the profile %s scales rates", machine->chip.profile);
+    strbuf_add(text, "\n");
     for (index = 0; published_next(machine, &index, &figure);) add_figure(text, &figure);
 }

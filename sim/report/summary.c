@@ -5,9 +5,9 @@
 
 #include "sim/base/counted.h"
 #include "sim/base/quantity.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/base/units.h"
-#include "sim/report/facts.h"
+#include "sim/report/analysis.h"
 #include "sim/report/notes.h"
 #include "sim/report/rows.h"
 #include "sim/report/table.h"
@@ -24,108 +24,108 @@ enum {
     LABEL = 13
 };
 
-static void label(struct text *text, const char *name)
+static void label(struct strbuf *text, const char *name)
 {
-    text_add(text, "%s", name);
-    text_pad(text, LABEL);
+    strbuf_add(text, "%s", name);
+    strbuf_pad(text, LABEL);
 }
 
 /* From step to step, where further steps were played. */
-static void write_period(const struct report_input *input, const struct facts *facts,
-                         struct text *text)
+static void write_period(const struct report_input *input, const struct analysis *facts,
+                         struct strbuf *text)
 {
     const struct period *period = &input->trace->period;
     if (period->steps == 0) return;
     label(text, "period");
-    text_add(text, "%s   from step to step", table_instant(facts->period_s).text);
+    strbuf_add(text, "%s   from step to step", table_instant(facts->period_s).text);
     if (input->roofline != NULL)
-        text_add(text, "; MFU %.1f%% (%.1f%% with attention)", 100 * facts->period_mfu,
-                 100 * facts->period_mfu_attention);
-    text_add(text, "\n");
+        strbuf_add(text, "; MFU %.1f%% (%.1f%% with attention)", 100 * facts->period_mfu,
+                   100 * facts->period_mfu_attention);
+    strbuf_add(text, "\n");
     if (period->cycle != 0) return;
-    text_pad(text, LABEL);
-    text_add(text, "a mean: the last of %u steps still differ by up to %s\n", period->steps,
-             table_duration(period->spread).text);
+    strbuf_pad(text, LABEL);
+    strbuf_add(text, "a mean: the last of %u steps still differ by up to %s\n", period->steps,
+               table_duration(period->spread).text);
 }
 
 /* What a program that was read may not say: how many tokens its step has. */
-static void write_rates(const struct report_input *input, const struct facts *facts,
-                        struct text *text)
+static void write_rates(const struct report_input *input, const struct analysis *facts,
+                        struct strbuf *text)
 {
     if (input->program->tokens == 0) return;
     label(text, "tokens/s");
-    text_add(text, "%s", table_count((uint64_t)(facts->tokens_per_s + 0.5)).text);
+    strbuf_add(text, "%s", table_count((uint64_t)(facts->tokens_per_s + 0.5)).text);
     if (input->roofline != NULL)
-        text_add(text, "   MFU %.1f%% (%.1f%% with attention)   HFU %.1f%%", 100 * facts->mfu,
-                 100 * facts->mfu_attention, 100 * facts->hfu);
-    text_add(text, "\n");
+        strbuf_add(text, "   MFU %.1f%% (%.1f%% with attention)   HFU %.1f%%", 100 * facts->mfu,
+                   100 * facts->mfu_attention, 100 * facts->hfu);
+    strbuf_add(text, "\n");
 }
 
-static void write_step(const struct report_input *input, const struct facts *facts, bool colour,
-                       struct text *text)
+static void write_step(const struct report_input *input, const struct analysis *facts, bool colour,
+                       struct strbuf *text)
 {
     label(text, "step");
     table_colour(text, colour, TABLE_BOLD);
-    text_add(text, "%s", table_instant(facts->step_s).text);
+    strbuf_add(text, "%s", table_instant(facts->step_s).text);
     table_colour(text, colour, TABLE_PLAIN);
-    text_add(text, "   bound by %s%s%s (%.1f%% of the step",
-             words_resource(input->machine, facts->bound_by),
-             facts->bound_axis != NULL ? " along " : "",
-             facts->bound_axis != NULL ? facts->bound_axis : "", 100 * facts->bound_share);
+    strbuf_add(text, "   bound by %s%s%s (%.1f%% of the step",
+               words_resource(input->machine, facts->bound_by),
+               facts->bound_axis != NULL ? " along " : "",
+               facts->bound_axis != NULL ? facts->bound_axis : "", 100 * facts->bound_share);
     if (facts->bound_is_bubble)
-        text_add(text, " of rank %u, which ends last",
-                 facts_role(input, input->trace->reported_chip));
+        strbuf_add(text, " of rank %u, which ends last",
+                   analysis_role(input, input->trace->reported_chip));
     if (facts->runner_up != NULL)
-        text_add(text, "; %s%s%s %.1f%%", words_resource(input->machine, facts->runner_up),
-                 facts->runner_up_axis != NULL ? " along " : "",
-                 facts->runner_up_axis != NULL ? facts->runner_up_axis : "",
-                 100 * facts->runner_up_share);
-    text_add(text, ")\n");
+        strbuf_add(text, "; %s%s%s %.1f%%", words_resource(input->machine, facts->runner_up),
+                   facts->runner_up_axis != NULL ? " along " : "",
+                   facts->runner_up_axis != NULL ? facts->runner_up_axis : "",
+                   100 * facts->runner_up_share);
+    strbuf_add(text, ")\n");
     write_rates(input, facts, text);
     write_period(input, facts, text);
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
     if (input->wall_s > 0) {
         label(text, "simulated in");
-        text_add(text, "%s (%.1f million transfers/s)\n\n", table_seconds(input->wall_s).text,
-                 (double)input->trace->transfers / input->wall_s / 1e6);
+        strbuf_add(text, "%s (%.1f million transfers/s)\n\n", table_seconds(input->wall_s).text,
+                   (double)input->trace->transfers / input->wall_s / 1e6);
     }
 }
 
-static void write_share(const struct facts *facts, const char *name, double seconds, bool colour,
-                        enum table_colour which, struct text *text)
+static void write_share(const struct analysis *facts, const char *name, double seconds, bool colour,
+                        enum table_colour which, struct strbuf *text)
 {
     label(text, name);
-    text_add(text, "%s", table_seconds(seconds).text);
+    strbuf_add(text, "%s", table_seconds(seconds).text);
     table_right(text, 32, table_percent(seconds, facts->step_s).text);
     table_colour(text, colour, which);
     table_bar(text, seconds, facts->step_s, BAR_COLUMNS);
     table_colour(text, colour, TABLE_PLAIN);
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
 }
 
 /* A part may be negative: what the bound's resource did during an exposed collective. */
-static void write_part(double seconds, const char *name, struct text *text)
+static void write_part(double seconds, const char *name, struct strbuf *text)
 {
-    text_pad(text, LABEL);
-    text_add(text, "%c %s", seconds < 0 ? '-' : '+',
-             table_seconds(seconds < 0 ? -seconds : seconds).text);
-    text_pad(text, LABEL + 14);
-    text_add(text, "%s\n", name);
+    strbuf_pad(text, LABEL);
+    strbuf_add(text, "%c %s", seconds < 0 ? '-' : '+',
+               table_seconds(seconds < 0 ? -seconds : seconds).text);
+    strbuf_pad(text, LABEL + 14);
+    strbuf_add(text, "%s\n", name);
 }
 
-static void write_roofline(const struct report_input *input, const struct facts *facts,
-                           const struct notes *notes, struct text *text)
+static void write_roofline(const struct report_input *input, const struct analysis *facts,
+                           const struct notes *notes, struct strbuf *text)
 {
     const struct roofline *roofline = input->roofline;
     bool const ici = roofline->bound_axis >= 0;
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
     label(text, "roofline");
-    text_add(text, "lower %s (%s%s%s), upper %s; the step is %.3f times the lower bound\n",
-             table_seconds(roofline->lower_s).text,
-             words_resource(input->machine, roofline->bound_by), ici ? " " : "",
-             ici ? machine_axis_name(input->machine, (uint32_t)roofline->bound_axis) : "",
-             table_seconds(roofline->upper_s).text,
-             roofline->lower_s > 0 ? facts->step_s / roofline->lower_s : 0);
+    strbuf_add(text, "lower %s (%s%s%s), upper %s; the step is %.3f times the lower bound\n",
+               table_seconds(roofline->lower_s).text,
+               words_resource(input->machine, roofline->bound_by), ici ? " " : "",
+               ici ? machine_axis_name(input->machine, (uint32_t)roofline->bound_axis) : "",
+               table_seconds(roofline->upper_s).text,
+               roofline->lower_s > 0 ? facts->step_s / roofline->lower_s : 0);
     double rest = 0;
     for (uint32_t i = 0; i < notes->part_count; i++) {
         const struct notes_part *part = &notes->part[i];
@@ -139,65 +139,65 @@ static void write_roofline(const struct report_input *input, const struct facts 
 }
 
 /* The chip that the figures above are of, and each rank next to it. */
-static void write_ranks(const struct report_input *input, struct text *text)
+static void write_ranks(const struct report_input *input, struct strbuf *text)
 {
     const struct trace *trace = input->trace;
-    uint32_t const reported = facts_role(input, trace->reported_chip);
+    uint32_t const reported = analysis_role(input, trace->reported_chip);
     label(text, "of");
-    text_add(text, "pipeline rank %u, which ends last; so are phases and collectives below\n\n",
-             reported);
+    strbuf_add(text, "pipeline rank %u, which ends last; so are phases and collectives below\n\n",
+               reported);
     uint64_t const table = table_open(text);
-    text_add(text, "pipeline rank");
+    strbuf_add(text, "pipeline rank");
     column_add_headings(&rows_ranks.screen, 1, 0, text);
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
     for (uint32_t i = 0; i < trace->role_count && i < RANKS_SHOWN; i++) {
-        text_add(text, "%u", i);
+        strbuf_add(text, "%u", i);
         column_add_row(&rows_ranks, trace, i, 0, text);
-        text_add(text, "\n");
+        strbuf_add(text, "\n");
     }
     table_close(text, table, 14);
     if (trace->role_count > RANKS_SHOWN)
-        text_add(text, "and %u more with --json\n", trace->role_count - RANKS_SHOWN);
+        strbuf_add(text, "and %u more with --json\n", trace->role_count - RANKS_SHOWN);
 }
 
-static void write_phases(const struct report_input *input, const struct facts *facts,
-                         struct text *text)
+static void write_phases(const struct report_input *input, const struct analysis *facts,
+                         struct strbuf *text)
 {
     uint32_t wider = 0; /* For "forward and backward". */
     for (uint32_t i = 0; i < facts->phase_count; i++) {
         uint32_t const columns = table_columns(facts->phase[i].name);
         if (columns > 18 && columns - 18 > wider) wider = columns - 18;
     }
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
     uint64_t const table = table_open(text);
-    text_add(text, "phase");
+    strbuf_add(text, "phase");
     column_add_headings(&rows_phases.screen, 1, wider, text);
-    text_add(text, "  bound by\n");
+    strbuf_add(text, "  bound by\n");
     for (uint32_t i = 0; i < facts->phase_count; i++) {
-        const struct facts_phase *phase = &facts->phase[i];
-        text_add(text, "%s", phase->name);
+        const struct analysis_phase *phase = &facts->phase[i];
+        strbuf_add(text, "%s", phase->name);
         column_add_row(&rows_phases, facts, i, wider, text);
-        text_add(text, "  %s\n", words_resource(input->machine, phase->bound_by));
+        strbuf_add(text, "  %s\n", words_resource(input->machine, phase->bound_by));
     }
     table_close(text, table, wider + 18);
 }
 
-static enum status write_collectives(struct arena *arena, const struct facts *facts,
-                                     struct text *text, struct error *reterr)
+static enum status write_collectives(struct arena *arena, const struct analysis *facts,
+                                     struct strbuf *text, struct error *reterr)
 {
     uint32_t *index;
     uint32_t count;
-    STATUS_TRY(facts_collectives(arena, facts, &index, &count, reterr));
+    STATUS_TRY(analysis_collectives(arena, facts, &index, &count, reterr));
     if (count == 0) return STATUS_OK;
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
     uint64_t const table = table_open(text);
-    text_add(text, "collective");
+    strbuf_add(text, "collective");
     column_add_headings(&rows_collectives.screen, 1, 0, text);
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
     for (uint32_t i = 0; i < count && i < COLLECTIVES_SHOWN; i++) {
-        text_add(text, "%.36s", facts->classes[index[i]].name);
+        strbuf_add(text, "%.36s", facts->classes[index[i]].name);
         column_add_row(&rows_collectives, facts, index[i], 0, text);
-        text_add(text, "\n");
+        strbuf_add(text, "\n");
     }
     double time_s = 0, exposed_s = 0;
     for (uint32_t i = COLLECTIVES_SHOWN; i < count; i++) {
@@ -205,9 +205,9 @@ static enum status write_collectives(struct arena *arena, const struct facts *fa
         exposed_s += facts->classes[index[i]].exposed_s;
     }
     if (count > COLLECTIVES_SHOWN) {
-        text_add(text, "and %u more", count - COLLECTIVES_SHOWN);
+        strbuf_add(text, "and %u more", count - COLLECTIVES_SHOWN);
         rows_collectives_add_sum(time_s, exposed_s, text);
-        text_add(text, "\n");
+        strbuf_add(text, "\n");
     }
     table_close(text, table, 36);
     return STATUS_OK;
@@ -220,7 +220,7 @@ bool summary_fits(const struct report_input *input)
 
 void summary_write_memory_parts(const struct report_input *input,
                                 const uint64_t bytes[PROGRAM_MEMORY_COUNT], uint64_t total_bytes,
-                                struct text *text)
+                                struct strbuf *text)
 {
     static const char *const names[] = {
 #define X(name, text) text,
@@ -231,35 +231,35 @@ void summary_write_memory_parts(const struct report_input *input,
     double const capacity = (double)capacity_bytes;
     for (uint32_t i = 0; i < PROGRAM_MEMORY_COUNT; i++) {
         if (bytes[i] == 0) continue;
-        text_add(text, "  %s", names[i]);
+        strbuf_add(text, "  %s", names[i]);
         table_right(text, 32, table_bytes((double)bytes[i]).text);
         table_right(text, 41, table_percent((double)bytes[i], capacity).text);
         table_bar(text, (double)bytes[i], capacity, BAR_COLUMNS);
-        text_add(text, "\n");
+        strbuf_add(text, "\n");
     }
-    text_add(text, "  in all");
+    strbuf_add(text, "  in all");
     table_right(text, 32, table_bytes((double)total_bytes).text);
     table_right(text, 41, table_percent((double)total_bytes, capacity).text);
-    text_add(text, "  of %s HBM%s\n", table_bytes(capacity).text,
-             total_bytes <= capacity_bytes ? "" : ": it does not fit");
+    strbuf_add(text, "  of %s HBM%s\n", table_bytes(capacity).text,
+               total_bytes <= capacity_bytes ? "" : ": it does not fit");
 }
 
-void summary_write_memory(const struct report_input *input, struct text *text)
+void summary_write_memory(const struct report_input *input, struct strbuf *text)
 {
     const struct trace *trace = input->trace;
     char slot[96], name[32];
-    uint32_t const role = facts_role(input, trace->memory_peak_chip);
+    uint32_t const role = analysis_role(input, trace->memory_peak_chip);
     program_slot_name(&input->program->roles[role], trace->memory_peak_slot, slot, sizeof slot);
     program_role_name(input->program, role, name, sizeof name);
-    text_add(text, "memory of a chip%s%s at its peak, %s into the step (%s)\n",
-             name[0] != '\0' ? " of " : "", name, table_duration(trace->memory_peak_at_ps).text,
-             slot);
+    strbuf_add(text, "memory of a chip%s%s at its peak, %s into the step (%s)\n",
+               name[0] != '\0' ? " of " : "", name, table_duration(trace->memory_peak_at_ps).text,
+               slot);
     summary_write_memory_parts(input, trace->memory_at_peak_bytes, trace->memory_peak_bytes, text);
 }
 
 /* As many in a line as a sentence has room for. */
-static void write_ports(const struct report_input *input, const struct facts *facts,
-                        struct text *text)
+static void write_ports(const struct report_input *input, const struct analysis *facts,
+                        struct strbuf *text)
 {
     static const char between[] = "   ";
     uint32_t const columns = table_wrap_columns(text);
@@ -271,19 +271,19 @@ static void write_ports(const struct report_input *input, const struct facts *fa
         struct table_figure const share =
             table_percent(units_seconds(link->busy_ps), facts->step_s);
         uint32_t const width = table_columns(name) + 1 + table_columns(share.text);
-        if (!first && text_column(text) + table_columns(between) + width > columns) {
-            text_add(text, "\n");
-            text_pad(text, LABEL);
+        if (!first && strbuf_column(text) + table_columns(between) + width > columns) {
+            strbuf_add(text, "\n");
+            strbuf_pad(text, LABEL);
             first = true;
         }
-        text_add(text, "%s%s %s", first ? "" : between, name, share.text);
+        strbuf_add(text, "%s%s %s", first ? "" : between, name, share.text);
         first = false;
     }
-    text_add(text, "%s\n", first ? "none" : "");
+    strbuf_add(text, "%s\n", first ? "none" : "");
 }
 
-static void write_servers(const struct report_input *input, const struct facts *facts,
-                          struct text *text)
+static void write_servers(const struct report_input *input, const struct analysis *facts,
+                          struct strbuf *text)
 {
     static const char *const queues[] = {
 #define X(name, text) text,
@@ -291,51 +291,51 @@ static void write_servers(const struct report_input *input, const struct facts *
 #undef X
     };
     const struct trace *trace = input->trace;
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
     label(text, "busy");
     for (uint32_t i = 0; i < TRACE_QUEUE_COUNT; i++) {
         double const busy = units_seconds(trace->queue_busy_ps[i]);
-        text_add(text, "%s%s %s", i > 0 ? "   " : "", words_resource(input->machine, queues[i]),
-                 table_percent(busy, facts->step_s).text);
+        strbuf_add(text, "%s%s %s", i > 0 ? "   " : "", words_resource(input->machine, queues[i]),
+                   table_percent(busy, facts->step_s).text);
     }
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
     label(text, "links busy");
     write_ports(input, facts, text);
 }
 
-static void write_fold(const struct report_input *input, struct text *text)
+static void write_fold(const struct report_input *input, struct strbuf *text)
 {
     const struct trace *trace = input->trace;
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
     label(text, "replayed");
-    text_add(text, "%s of %s %s", table_count(trace->chips_replayed).text,
-             table_count(trace->chips).text, counted_noun(trace->chips, "chip").text);
+    strbuf_add(text, "%s of %s %s", table_count(trace->chips_replayed).text,
+               table_count(trace->chips).text, counted_noun(trace->chips, "chip").text);
     for (uint32_t i = 0; i < input->machine->axis_count; i++)
-        text_add(text, "%s%s %s", i == 0 ? " (" : ", ", machine_axis_name(input->machine, i),
-                 input->fold[i].period == 1                          ? "folded"
-                 : input->fold[i].period == input->machine->shape[i] ? "whole"
-                                                                     : "in part");
-    text_add(text, "); %s %s", table_count(trace->events).text,
-             counted_noun(trace->events, "event").text);
-    text_add(text, ", %s %s\n", table_count(trace->transfers).text,
-             counted_noun(trace->transfers, "transfer").text);
-    if (trace->early_chips > 0) {
+        strbuf_add(text, "%s%s %s", i == 0 ? " (" : ", ", machine_axis_name(input->machine, i),
+                   input->fold[i].period == 1                          ? "folded"
+                   : input->fold[i].period == input->machine->shape[i] ? "whole"
+                                                                       : "in part");
+    strbuf_add(text, "); %s %s", table_count(trace->events).text,
+               counted_noun(trace->events, "event").text);
+    strbuf_add(text, ", %s %s\n", table_count(trace->transfers).text,
+               counted_noun(trace->transfers, "transfer").text);
+    if (trace->prefix_chips > 0) {
         char buffer[32];
         label(text, "");
-        text_add(text, "up to %s as %s chips, the pipelines being alike until then\n",
-                 quantity_text_seconds(buffer, units_seconds(trace->early_ps)),
-                 table_count(trace->early_chips).text);
+        strbuf_add(text, "up to %s as %s chips, the pipelines being alike until then\n",
+                   quantity_text_seconds(buffer, units_seconds(trace->prefix_ps)),
+                   table_count(trace->prefix_chips).text);
     }
     label(text, "digest");
-    text_add(text, "%016" PRIx64 "\n", trace->digest);
+    strbuf_add(text, "%016" PRIx64 "\n", trace->digest);
 }
 
 enum status summary_write(struct arena *arena, const struct report_input *input, bool colour,
-                          struct text *text, struct error *reterr)
+                          struct strbuf *text, struct error *reterr)
 {
-    struct facts facts;
+    struct analysis facts;
     struct notes notes = {.count = 0};
-    STATUS_TRY(facts_build(arena, input, &facts, reterr));
+    STATUS_TRY(analysis_build(arena, input, &facts, reterr));
     if (input->roofline != NULL) STATUS_TRY(notes_build(arena, input, &facts, &notes, reterr));
     table_heading(input, colour, text);
     write_step(input, &facts, colour, text);
@@ -352,15 +352,15 @@ enum status summary_write(struct arena *arena, const struct report_input *input,
     write_phases(input, &facts, text);
     STATUS_TRY(write_collectives(arena, &facts, text, reterr));
     write_servers(input, &facts, text);
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
     summary_write_memory(input, text);
-    if (notes.count > 0) text_add(text, "\n");
+    if (notes.count > 0) strbuf_add(text, "\n");
     for (uint32_t i = 0; i < notes.count && i < NOTES_SHOWN; i++) {
-        text_add(text, "- ");
+        strbuf_add(text, "- ");
         table_wrap(text, 2, notes.text[i]);
     }
     if (notes.count > NOTES_SHOWN)
-        text_add(text, "- %u more with --json\n", notes.count - NOTES_SHOWN);
+        strbuf_add(text, "- %u more with --json\n", notes.count - NOTES_SHOWN);
     write_fold(input, text);
     return STATUS_OK;
 }

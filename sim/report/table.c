@@ -6,7 +6,7 @@
 
 #include "sim/base/counted.h"
 #include "sim/base/quantity.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/base/units.h"
 
 struct table_figure table_seconds(double seconds)
@@ -79,33 +79,33 @@ uint32_t table_columns(const char *string)
     return columns;
 }
 
-void table_right(struct text *text, uint32_t column, const char *figure)
+void table_right(struct strbuf *text, uint32_t column, const char *figure)
 {
     uint32_t const width = table_columns(figure);
-    text_pad(text, column > width ? column - width : 0);
-    text_add(text, "%s", figure);
+    strbuf_pad(text, column > width ? column - width : 0);
+    strbuf_add(text, "%s", figure);
 }
 
-void table_bar(struct text *text, double part, double whole, uint32_t width)
+void table_bar(struct strbuf *text, double part, double whole, uint32_t width)
 {
     static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
     double share = whole > 0 ? part / whole : 0;
-    uint32_t const at = text_column(text) + 2;
+    uint32_t const at = strbuf_column(text) + 2;
     if (text->columns > at && width > text->columns - at) width = text->columns - at;
     if (share < 0) share = 0;
     if (share > 1) share = 1;
     uint32_t const cells = (uint32_t)(share * width * 8 + 0.5);
-    if (cells > 0) text_add(text, "  "); /* No blanks where nothing follows. */
-    for (uint32_t i = 0; i < cells / 8; i++) text_add(text, "█");
-    text_add(text, "%s", eighths[cells % 8]);
+    if (cells > 0) strbuf_add(text, "  "); /* No blanks where nothing follows. */
+    for (uint32_t i = 0; i < cells / 8; i++) strbuf_add(text, "█");
+    strbuf_add(text, "%s", eighths[cells % 8]);
 }
 
-uint32_t table_wrap_columns(const struct text *text)
+uint32_t table_wrap_columns(const struct strbuf *text)
 {
     return text->columns > 0 && text->columns < TABLE_COLUMNS ? text->columns : TABLE_COLUMNS;
 }
 
-void table_wrap(struct text *text, uint32_t indent, const char *sentence)
+void table_wrap(struct strbuf *text, uint32_t indent, const char *sentence)
 {
     uint32_t const columns = table_wrap_columns(text);
     bool first = true;
@@ -113,41 +113,43 @@ void table_wrap(struct text *text, uint32_t indent, const char *sentence)
         size_t const length = strcspn(sentence, " ");
         uint32_t width = 0;
         for (size_t i = 0; i < length; i++) width += ((unsigned char)sentence[i] & 0xc0) != 0x80;
-        if (!first && text_column(text) + 1 + width > columns) {
-            text_add(text, "\n%*s", (int)indent, "");
+        if (!first && strbuf_column(text) + 1 + width > columns) {
+            strbuf_add(text, "\n%*s", (int)indent, "");
             first = true;
         }
-        if (!first) text_add(text, " ");
-        text_add_bytes(text, sentence, length);
+        if (!first) strbuf_add(text, " ");
+        strbuf_add_bytes(text, sentence, length);
         first = false;
         sentence += length;
         while (*sentence == ' ') sentence++;
     }
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
 }
 
-void table_colour(struct text *text, bool colour, enum table_colour which)
+void table_colour(struct strbuf *text, bool colour, enum table_colour which)
 {
     static const char *const codes[] = {"1", "2", "32", "33", "31", "0"};
-    if (colour) text_add(text, "\x1b[%sm", codes[which]);
+    if (colour) strbuf_add(text, "\x1b[%sm", codes[which]);
 }
 
-static void heading_mesh(const struct report_input *input, struct text *text)
+static void heading_mesh(const struct report_input *input, struct strbuf *text)
 {
     const struct mesh *mesh = input->mesh;
     for (uint32_t i = 0; i < mesh->order_count; i++) {
         const struct mesh_axis *axis = &mesh->axis[mesh->named[i]];
-        text_add(text, "%s%s %u over", i > 0 ? ", " : "; ", mesh_role_name(axis->role), axis->size);
+        strbuf_add(text, "%s%s %u over", i > 0 ? ", " : "; ", mesh_role_name(axis->role),
+                   axis->size);
         for (uint32_t p = 0; p < axis->part_count; p++) {
             const struct mesh_part *part = &axis->part[p];
-            text_add(text, " %s", machine_axis_name(input->machine, part->axis));
-            if (part->size != input->machine->shape[part->axis]) text_add(text, ":%u", part->size);
+            strbuf_add(text, " %s", machine_axis_name(input->machine, part->axis));
+            if (part->size != input->machine->shape[part->axis])
+                strbuf_add(text, ":%u", part->size);
         }
     }
 }
 
 /* A title is the user's: what would steer the terminal is not passed on. */
-static void heading_title(const char *title, struct text *text)
+static void heading_title(const char *title, struct strbuf *text)
 {
     char plain[512];
     (void)snprintf(plain, sizeof plain, "%s", title);
@@ -157,36 +159,37 @@ static void heading_title(const char *title, struct text *text)
 }
 
 /* Of a program that was read. */
-static void heading_program(const struct program *program, struct text *text)
+static void heading_program(const struct program *program, struct strbuf *text)
 {
-    text_add(text, "\na program of %u %s", program->template_count,
-             counted_noun(program->template_count, "template").text);
+    strbuf_add(text, "\na program of %u %s", program->template_count,
+               counted_noun(program->template_count, "template").text);
     if (program->tokens > 0)
-        text_add(text, ", %s %s a step", table_count(program->tokens).text,
-                 counted_noun(program->tokens, "token").text);
-    text_add(text, "\n\n");
+        strbuf_add(text, ", %s %s a step", table_count(program->tokens).text,
+                   counted_noun(program->tokens, "token").text);
+    strbuf_add(text, "\n\n");
 }
 
-void table_heading(const struct report_input *input, bool colour, struct text *text)
+void table_heading(const struct report_input *input, bool colour, struct strbuf *text)
 {
     const struct machine *machine = input->machine;
     table_colour(text, colour, TABLE_BOLD);
     heading_title(input->title, text);
     table_colour(text, colour, TABLE_PLAIN);
-    text_add(text, "%s ", machine->chip.name);
+    strbuf_add(text, "%s ", machine->chip.name);
     for (uint32_t i = 0; i < machine->axis_count; i++)
-        text_add(text, "%s%u", i > 0 ? "x" : "", machine->shape[i]);
-    text_add(text, " (%s profile), %s %s", machine->chip.profile,
-             table_count(machine->chip_count).text, counted_noun(machine->chip_count, "chip").text);
+        strbuf_add(text, "%s%u", i > 0 ? "x" : "", machine->shape[i]);
+    strbuf_add(text, " (%s profile), %s %s", machine->chip.profile,
+               table_count(machine->chip_count).text,
+               counted_noun(machine->chip_count, "chip").text);
     heading_mesh(input, text);
     if (input->roofline == NULL) {
         heading_program(input->program, text);
         return;
     }
-    text_add(text, "\n%s, %s %s a step", input->workload->model.name,
-             table_count(input->workload->batch_tokens).text,
-             counted_noun(input->workload->batch_tokens, "token").text);
-    if (input->workload->model.kind == MODEL_LLAMA)
-        text_add(text, " in sequences of %s", table_count(input->workload->sequence_length).text);
-    text_add(text, "\n\n");
+    strbuf_add(text, "\n%s, %s %s a step", input->workload->model.name,
+               table_count(input->workload->batch_tokens).text,
+               counted_noun(input->workload->batch_tokens, "token").text);
+    if (input->workload->model.kind == MODEL_DECODER)
+        strbuf_add(text, " in sequences of %s", table_count(input->workload->sequence_length).text);
+    strbuf_add(text, "\n\n");
 }

@@ -9,7 +9,7 @@
 
 #include "sim/report/report.h"
 
-struct text;
+struct strbuf;
 
 enum { TABLE_COLUMNS = 96, TABLE_FIGURE_BYTES = 48 };
 
@@ -29,25 +29,25 @@ struct table_figure table_count(uint64_t count);              /* "4,194,304" */
 uint32_t table_columns(const char *string);
 
 /* Right aligned so that the figure ends at `column`. */
-void table_right(struct text *text, uint32_t column, const char *figure);
+void table_right(struct strbuf *text, uint32_t column, const char *figure);
 
 /* Two blanks and up to `width` cells, fewer where the terminal ends, for the share of `part` in
  * `whole`. */
-void table_bar(struct text *text, double part, double whole, uint32_t width);
+void table_bar(struct strbuf *text, double part, double whole, uint32_t width);
 
 /* How many columns a sentence has: TABLE_COLUMNS, or fewer where the terminal ends. */
-uint32_t table_wrap_columns(const struct text *text);
+uint32_t table_wrap_columns(const struct strbuf *text);
 
 /* A sentence, wrapped at TABLE_COLUMNS or where the terminal ends, further lines indented to
  * `indent`; ends the line. */
-void table_wrap(struct text *text, uint32_t indent, const char *sentence);
+void table_wrap(struct strbuf *text, uint32_t indent, const char *sentence);
 
 enum table_colour { TABLE_BOLD, TABLE_DIM, TABLE_GREEN, TABLE_YELLOW, TABLE_RED, TABLE_PLAIN };
 
 /* Nothing unless `colour`. */
-void table_colour(struct text *text, bool colour, enum table_colour which);
+void table_colour(struct strbuf *text, bool colour, enum table_colour which);
 
 /* Title, machine, mesh and workload: the first lines of a screen. */
-void table_heading(const struct report_input *input, bool colour, struct text *text);
+void table_heading(const struct report_input *input, bool colour, struct strbuf *text);
 
 #endif

@@ -87,7 +87,7 @@ static uint32_t grid_squeeze(struct grid *grid, uint32_t columns)
 /* Columns from one up to another of a line, but those given up. What resets a colour belongs to the
  * column before it, what sets one to the column behind it. */
 static void slice_add(const struct grid *grid, uint64_t at, uint64_t end, uint32_t from,
-                      uint32_t to, struct text *out)
+                      uint32_t to, struct strbuf *out)
 {
     uint32_t column = 0;
     bool is_colour = false;
@@ -96,7 +96,7 @@ static void slice_add(const struct grid *grid, uint64_t at, uint64_t end, uint32
         bool const resets = is_colour && length == 4 && memcmp(grid->bytes + at, "\x1b[0m", 4) == 0;
         bool const is_in = resets ? column > from && column <= to : column >= from && column < to;
         bool const is_dropped = !is_colour && column < WIDTH_MAX && grid->dropped[column];
-        if (is_in && !is_dropped) text_add_bytes(out, grid->bytes + at, length);
+        if (is_in && !is_dropped) strbuf_add_bytes(out, grid->bytes + at, length);
         column += !is_colour;
     }
 }
@@ -139,30 +139,30 @@ static uint32_t label_end(const struct grid *grid, uint64_t at, uint64_t end, ui
     return column > grid->label ? column : grid->label;
 }
 
-static void parts_write(const struct grid *grid, uint32_t columns, struct text *out)
+static void parts_write(const struct grid *grid, uint32_t columns, struct strbuf *out)
 {
     for (uint32_t from = grid->label, to = 0; from < grid->width; from = to) {
         uint64_t end = 0;
         to = part_end(grid, from, columns);
-        if (from > grid->label) text_add(out, "\n");
+        if (from > grid->label) strbuf_add(out, "\n");
         for (uint64_t at = 0; at < grid->size_bytes; at = end + 1) {
             end = line_end(grid->bytes, grid->size_bytes, at);
             slice_add(grid, at, end, 0, label_end(grid, at, end, from), out);
             slice_add(grid, at, end, from, to == grid->width ? UINT32_MAX : to, out);
             while (out->size_bytes > 0 && out->bytes[out->size_bytes - 1] == ' ')
                 out->bytes[--out->size_bytes] = '\0';
-            text_add(out, "\n");
+            strbuf_add(out, "\n");
         }
     }
 }
 
-void table_close(struct text *text, uint64_t begin, uint32_t label_columns)
+void table_close(struct strbuf *text, uint64_t begin, uint32_t label_columns)
 {
     if (text->columns == 0 || text->failed || begin >= text->size_bytes) return;
     struct grid grid = {.bytes = text->bytes + begin,
                         .size_bytes = text->size_bytes - begin,
                         .label = label_columns};
-    struct text out = {0};
+    struct strbuf out = {0};
     grid_read(&grid);
     if (grid.width <= text->columns || grid.label >= grid.width) return;
     uint32_t const left = grid_squeeze(&grid, text->columns);
@@ -170,9 +170,9 @@ void table_close(struct text *text, uint64_t begin, uint32_t label_columns)
     text->failed = out.failed;
     if (!out.failed) {
         text->size_bytes = begin;
-        text_add_bytes(text, out.bytes, out.size_bytes);
+        strbuf_add_bytes(text, out.bytes, out.size_bytes);
     }
-    text_free(&out);
+    strbuf_free(&out);
 }
 
 /* Where further lines of one begin: below the last column of its left half, or else two columns
@@ -208,14 +208,14 @@ static uint32_t longest_word(const char *bytes, uint64_t at, uint64_t end)
 }
 
 static void line_break(const char *bytes, uint64_t at, uint64_t end, uint32_t columns,
-                       struct text *out)
+                       struct strbuf *out)
 {
     uint32_t const below = hanging(bytes, at, end, columns);
     uint32_t const hang = below + longest_word(bytes, at, end) <= columns ? below : 2;
     char const first = bytes[at] == '#' ? '#' : ' ';
-    while (line_width(bytes, at, end) + text_column(out) > columns) {
+    while (line_width(bytes, at, end) + strbuf_column(out) > columns) {
         uint64_t blank = 0;
-        uint32_t column = text_column(out);
+        uint32_t column = strbuf_column(out);
         bool is_colour = false, any = false;
         for (uint64_t i = at, length = 0; i < end; i += length) {
             length = sign_bytes(bytes, i, end, &is_colour);
@@ -227,27 +227,27 @@ static void line_break(const char *bytes, uint64_t at, uint64_t end, uint32_t co
         if (blank == 0) break;
         uint64_t next = blank;
         while (blank > at && bytes[blank - 1] == ' ') blank--;
-        text_add_bytes(out, bytes + at, blank - at);
+        strbuf_add_bytes(out, bytes + at, blank - at);
         while (next < end && bytes[next] == ' ') next++;
         at = next;
-        if (at < end) text_add(out, "\n%c%*s", first, (int)hang - 1, "");
+        if (at < end) strbuf_add(out, "\n%c%*s", first, (int)hang - 1, "");
     }
-    text_add_bytes(out, bytes + at, end - at);
+    strbuf_add_bytes(out, bytes + at, end - at);
 }
 
-void table_break(struct text *text)
+void table_break(struct strbuf *text)
 {
-    struct text out = {.columns = text->columns};
+    struct strbuf out = {.columns = text->columns};
     uint64_t end = 0;
     if (text->columns == 0 || text->failed) return;
     for (uint64_t at = 0; at < text->size_bytes; at = end + 1) {
         end = line_end(text->bytes, text->size_bytes, at);
         line_break(text->bytes, at, end, text->columns, &out);
-        if (end < text->size_bytes) text_add(&out, "\n");
+        if (end < text->size_bytes) strbuf_add(&out, "\n");
     }
     text->failed = out.failed;
     if (out.failed) {
-        text_free(&out);
+        strbuf_free(&out);
         return;
     }
     free(text->bytes);

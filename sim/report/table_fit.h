@@ -7,20 +7,20 @@
 
 #include <stdint.h>
 
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 
 /* Where a table begins in the text: for table_close(). */
-static inline uint64_t table_open(const struct text *text)
+static inline uint64_t table_open(const struct strbuf *text)
 {
     return text->size_bytes;
 }
 
 /* Behind the last line of a table. One that is too wide loses blanks between its columns; if that
  * does not do, it comes in parts, each with the first `label_columns` columns of its lines. */
-void table_close(struct text *text, uint64_t begin, uint32_t label_columns);
+void table_close(struct strbuf *text, uint64_t begin, uint32_t label_columns);
 
 /* Breaks what is still too wide at its blanks. Further lines stand below the last column of the
  * left half; those of a comment ("#") are comments too. */
-void table_break(struct text *text);
+void table_break(struct strbuf *text);
 
 #endif

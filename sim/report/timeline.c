@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/base/units.h"
-#include "sim/report/facts.h"
+#include "sim/report/analysis.h"
 #include "sim/report/timeline_flows.h"
 #include "sim/report/timeline_lanes.h"
 #include "sim/report/timeline_peers.h"
@@ -353,7 +353,7 @@ static void describe_chip(struct timeline *timeline, uint32_t index)
     const struct machine *machine = timeline->input->machine;
     const struct program *program = timeline->input->program;
     char name[2 * NAME_BYTES], at[NAME_BYTES], role[NAME_BYTES];
-    program_role_name(program, facts_role(timeline->input, timeline->chip), role, sizeof role);
+    program_role_name(program, analysis_role(timeline->input, timeline->chip), role, sizeof role);
     int const used = snprintf(name, sizeof name, "chip %u %s%s%s", timeline->chip,
                               timeline_coordinates(machine, timeline->chip, at),
                               role[0] != '\0' ? ", " : "", role);
@@ -437,16 +437,16 @@ static enum status write_chips(struct arena *arena, struct timeline *timeline, s
     const struct report_input *input = timeline->input;
     const struct trace *trace = input->trace;
     struct timeline_sorted sorted;
-    struct timeline_mail mail;
+    struct timeline_p2p p2p;
     STATUS_TRY(timeline_sort(arena, trace, &sorted, reterr));
-    STATUS_TRY(timeline_mail_find(arena, input, &sorted, &mail, reterr));
+    STATUS_TRY(timeline_p2p_find(arena, input, &sorted, &p2p, reterr));
     timeline->base = UUID_CHIP;
     for (uint32_t i = 0; i < trace->shown_count; i++) {
         timeline->chip = trace->shown_chip[i];
         timeline->recorded = trace->shown_recorded[i];
-        timeline->role = &input->program->roles[facts_role(input, timeline->chip)];
+        timeline->role = &input->program->roles[analysis_role(input, timeline->chip)];
         const struct timeline_records *records = timeline_records_of(&sorted, timeline->recorded);
-        STATUS_TRY(timeline_flows_find(arena, input, &mail, records, timeline->role, i,
+        STATUS_TRY(timeline_flows_find(arena, input, &p2p, records, timeline->role, i,
                                        &timeline->flows, reterr));
         STATUS_TRY(timeline_lanes_find(arena, records, &timeline->lanes, reterr));
         timeline->lanes_apart =
@@ -458,8 +458,8 @@ static enum status write_chips(struct arena *arena, struct timeline *timeline, s
     return STATUS_OK;
 }
 
-enum status timeline_write(struct arena *arena, const struct report_input *input, struct text *text,
-                           struct error *reterr)
+enum status timeline_write(struct arena *arena, const struct report_input *input,
+                           struct strbuf *text, struct error *reterr)
 {
     struct timeline timeline = {.input = input};
     STATUS_TRY(track_writer_start(arena, text, &timeline.writer, reterr));

@@ -9,10 +9,10 @@
 #include "sim/report/report.h"
 
 struct arena;
-struct text;
+struct strbuf;
 
-/* Appends the trace to `text`, which may hold any byte; write it with text_write_file(). */
-enum status timeline_write(struct arena *arena, const struct report_input *input, struct text *text,
-                           struct error *reterr);
+/* Appends the trace to `text`, which may hold any byte; write it with strbuf_write_file(). */
+enum status timeline_write(struct arena *arena, const struct report_input *input,
+                           struct strbuf *text, struct error *reterr);
 
 #endif

@@ -52,17 +52,17 @@ static const struct timeline_track *arrivals_of(const struct timeline_records *r
     return last->kind == TRACE_ARRIVAL ? last : NULL;
 }
 
-enum status timeline_mail_find(struct arena *arena, const struct report_input *input,
-                               const struct timeline_sorted *sorted, struct timeline_mail *ret_mail,
-                               struct error *reterr)
+enum status timeline_p2p_find(struct arena *arena, const struct report_input *input,
+                              const struct timeline_sorted *sorted, struct timeline_p2p *ret_p2p,
+                              struct error *reterr)
 {
     const struct trace *trace = input->trace;
     uint64_t const count = (uint64_t)trace->shown_count * TRACE_STREAMS_MAX + 1;
     void *memory = NULL;
-    STATUS_TRY(arena_try(arena, count, sizeof *ret_mail->sends, &memory, reterr));
-    ret_mail->sends = memory;
-    STATUS_TRY(arena_try(arena, count, sizeof *ret_mail->receives, &memory, reterr));
-    ret_mail->receives = memset(memory, 0xff, count * sizeof *ret_mail->receives);
+    STATUS_TRY(arena_try(arena, count, sizeof *ret_p2p->sends, &memory, reterr));
+    ret_p2p->sends = memory;
+    STATUS_TRY(arena_try(arena, count, sizeof *ret_p2p->receives, &memory, reterr));
+    ret_p2p->receives = memset(memory, 0xff, count * sizeof *ret_p2p->receives);
     for (uint32_t i = 0; i < trace->shown_count; i++) {
         const struct timeline_records *records =
             timeline_records_of(sorted, trace->shown_recorded[i]);
@@ -74,9 +74,9 @@ enum status timeline_mail_find(struct arena *arena, const struct report_input *i
             if (known[arrival->stream]) continue; /* One chip sends all of a stream. */
             known[arrival->stream] = true;
             uint32_t const sender = sender_of(input, arrival, i);
-            ret_mail->receives[(uint64_t)i * TRACE_STREAMS_MAX + arrival->stream] = sender;
+            ret_p2p->receives[(uint64_t)i * TRACE_STREAMS_MAX + arrival->stream] = sender;
             if (sender != none)
-                ret_mail->sends[(uint64_t)sender * TRACE_STREAMS_MAX + arrival->stream] = true;
+                ret_p2p->sends[(uint64_t)sender * TRACE_STREAMS_MAX + arrival->stream] = true;
         }
     }
     return STATUS_OK;
@@ -168,14 +168,14 @@ static void waits_find(struct timeline_flows *flows)
 }
 
 enum status timeline_flows_find(struct arena *arena, const struct report_input *input,
-                                const struct timeline_mail *mail,
+                                const struct timeline_p2p *p2p,
                                 const struct timeline_records *records,
                                 const struct program_role *role, uint32_t shown,
                                 struct timeline_flows *ret_flows, struct error *reterr)
 {
     uint64_t const count = (uint64_t)records->record_count + 1;
     struct timeline_flows flows = {
-        .input = input, .mail = mail, .records = records, .role = role, .shown = shown};
+        .input = input, .p2p = p2p, .records = records, .role = role, .shown = shown};
     uint32_t **const arrays[] = {&flows.parts_before, &flows.waiter, &flows.waiter_next,
                                  &flows.awaited};
     for (uint32_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
@@ -198,7 +198,7 @@ void timeline_flows_begin(struct timeline_flows *flows, uint32_t record,
     for (uint32_t i = flows->waiter[record]; i != none; i = flows->waiter_next[i])
         track_flow_from(writer, wait_number(flows->shown, i));
     if (program->stream[of->stream].kind == PROGRAM_OP_SEND &&
-        flows->mail->sends[(uint64_t)flows->shown * TRACE_STREAMS_MAX + of->stream])
+        flows->p2p->sends[(uint64_t)flows->shown * TRACE_STREAMS_MAX + of->stream])
         track_flow_from(writer, send_number(flows->shown, of->stream, flows->parts_before[record]));
 }
 
@@ -216,7 +216,7 @@ void timeline_flows_end(struct timeline_flows *flows, uint32_t record, struct tr
         if (arrival->inbox != of->stream) continue;
         if (arrival->came > until) break;
         uint32_t const sender =
-            flows->mail->receives[(uint64_t)flows->shown * TRACE_STREAMS_MAX + arrival->stream];
+            flows->p2p->receives[(uint64_t)flows->shown * TRACE_STREAMS_MAX + arrival->stream];
         if (sender != none)
             track_flow_to(writer, send_number(sender, arrival->stream, arrival->number));
     }

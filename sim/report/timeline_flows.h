@@ -12,19 +12,19 @@
 struct arena;
 
 /* Which shown chips send to which, as far as both are shown. */
-struct timeline_mail {
+struct timeline_p2p {
     bool *sends;        /* [shown][stream]: to a shown chip. */
     uint32_t *receives; /* [shown][stream of SENDs]: from which shown chip; UINT32_MAX: none. */
 };
 
-enum status timeline_mail_find(struct arena *arena, const struct report_input *input,
-                               const struct timeline_sorted *sorted, struct timeline_mail *ret_mail,
-                               struct error *reterr);
+enum status timeline_p2p_find(struct arena *arena, const struct report_input *input,
+                              const struct timeline_sorted *sorted, struct timeline_p2p *ret_p2p,
+                              struct error *reterr);
 
 /* Of one shown chip. */
 struct timeline_flows {
     const struct report_input *input;
-    const struct timeline_mail *mail;
+    const struct timeline_p2p *p2p;
     const struct timeline_records *records;
     const struct program_role *role;
     uint32_t shown; /* Its number among the shown. */
@@ -37,7 +37,7 @@ struct timeline_flows {
 };
 
 enum status timeline_flows_find(struct arena *arena, const struct report_input *input,
-                                const struct timeline_mail *mail,
+                                const struct timeline_p2p *p2p,
                                 const struct timeline_records *records,
                                 const struct program_role *role, uint32_t shown,
                                 struct timeline_flows *ret_flows, struct error *reterr);

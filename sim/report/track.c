@@ -4,7 +4,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/name.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/report/protobuf.h"
 
 enum {
@@ -106,7 +106,7 @@ static uint64_t packet_begin(struct track_writer *writer, uint64_t flags)
     return begin;
 }
 
-static void interned_add(struct text *text, uint32_t field, uint64_t iid, const char *name)
+static void interned_add(struct strbuf *text, uint32_t field, uint64_t iid, const char *name)
 {
     uint64_t const begin = protobuf_begin(text, field);
     protobuf_unsigned(text, INTERNED_IID, iid);
@@ -114,7 +114,7 @@ static void interned_add(struct text *text, uint32_t field, uint64_t iid, const 
     protobuf_end(text, begin);
 }
 
-enum status track_writer_start(struct arena *arena, struct text *text,
+enum status track_writer_start(struct arena *arena, struct strbuf *text,
                                struct track_writer *ret_writer, struct error *reterr)
 {
     static const char *const categories[] = {"layer", "compute", "collective", "transfer"};
@@ -132,7 +132,7 @@ enum status track_writer_start(struct arena *arena, struct text *text,
 
 void track_writer_end(struct track_writer *writer)
 {
-    text_free(&writer->flows);
+    strbuf_free(&writer->flows);
 }
 
 void track_flow_from(struct track_writer *writer, uint64_t number)
@@ -147,7 +147,7 @@ void track_flow_to(struct track_writer *writer, uint64_t number)
 
 void track_describe(struct track_writer *writer, const struct track_description *track)
 {
-    struct text *text = writer->text;
+    struct strbuf *text = writer->text;
     uint64_t const packet = packet_begin(writer, FLAG_NEEDS_STATE);
     uint64_t const descriptor = protobuf_begin(text, PACKET_TRACK_DESCRIPTOR);
     protobuf_unsigned(text, TRACK_UUID, track->uuid);
@@ -189,7 +189,7 @@ static struct event event_begin(struct track_writer *writer, uint64_t uuid, int6
     protobuf_unsigned(writer->text, EVENT_TRACK, uuid);
     writer->failed = writer->failed || writer->flows.failed;
     if (writer->flows.size_bytes > 0)
-        text_add_bytes(writer->text, writer->flows.bytes, writer->flows.size_bytes);
+        strbuf_add_bytes(writer->text, writer->flows.bytes, writer->flows.size_bytes);
     writer->flows.size_bytes = 0;
     return event;
 }
@@ -198,7 +198,7 @@ void track_slice_begin(struct track_writer *writer, uint64_t uuid, int64_t at_ps
                        enum track_category category, const char *name,
                        const struct track_argument *arguments, uint32_t argument_count)
 {
-    struct text *text = writer->text;
+    struct strbuf *text = writer->text;
     SIM_ASSERT(argument_count <= TRACK_ARGUMENTS_MAX);
     bool name_new, argument_new[TRACK_ARGUMENTS_MAX];
     uint64_t argument_iid[TRACK_ARGUMENTS_MAX];

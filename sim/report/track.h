@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "sim/base/status.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 
 struct arena;
 
@@ -36,15 +36,15 @@ enum track_unit { TRACK_NO_COUNTER, TRACK_BYTES, TRACK_PERCENT };
 struct track_names; /* Which names were written, by number. */
 
 struct track_writer {
-    struct text *text;
+    struct strbuf *text;
     struct arena *arena;
     struct track_names *names;
-    struct text flows; /* Of the next event. */
-    bool failed;       /* No memory for a name. */
+    struct strbuf flows; /* Of the next event. */
+    bool failed;         /* No memory for a name. */
 };
 
 /* Starts the trace; STATUS_NO_MEMORY. */
-enum status track_writer_start(struct arena *arena, struct text *text,
+enum status track_writer_start(struct arena *arena, struct strbuf *text,
                                struct track_writer *ret_writer, struct error *reterr);
 /* Gives back what the writer holds in addition to the trace. */
 void track_writer_end(struct track_writer *writer);

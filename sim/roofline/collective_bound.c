@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "sim/base/units.h"
-#include "sim/roofline/collective_cuts.h"
+#include "sim/roofline/bisection.h"
 #include "sim/roofline/overrides.h"
 
 /* The fastest hop of an axis. */
@@ -133,7 +133,7 @@ void collective_bound(const struct machine *machine, const struct group *group,
     struct collective_bound bound = {
         .bound_by = "latency", .where = "", .axis = -1, .level = -1, .tier = -1};
     if (group->dimension_count > 0) {
-        struct collective_cut const cut = collective_tightest_cut(machine, group, query);
+        struct bisection const cut = bisection_tightest(machine, group, query);
         bound.latency_s = latency_s(machine, group, query);
         bound.hbm_s = hbm_s(machine, group, query);
         bound.bytes_s = cut.book_s;

@@ -3,7 +3,7 @@
 #include <stddef.h>
 
 #include "sim/base/units.h"
-#include "sim/roofline/wire.h"
+#include "sim/roofline/level_rate.h"
 
 void overrides_slowest_chip(const struct machine *machine, double *ret_math, double *ret_hbm)
 {
@@ -68,7 +68,7 @@ static bool lies_on(const struct machine_link_override *link, uint32_t axis)
 static double overridden_link(const struct machine *machine, uint32_t axis,
                               const struct algorithm *algorithm, bool slowest)
 {
-    if (machine->axis_level[axis] != LEVEL_NONE) return wire_level_rate(machine, axis);
+    if (machine->axis_level[axis] != LEVEL_NONE) return level_rate(machine, axis);
     bool const one_way = algorithm != NULL && algorithm_is(algorithm, PRIMITIVE_RING_ONE_WAY);
     uint64_t const length = machine->shape[axis];
     uint64_t const links = machine->chip_count / length *

@@ -4,16 +4,16 @@
 
 #include "sim/base/units.h"
 #include "sim/collective/algorithm.h"
-#include "sim/roofline/beside.h"
-#include "sim/roofline/exchange.h"
+#include "sim/roofline/all_to_all_bound.h"
 #include "sim/roofline/host_bound.h"
+#include "sim/roofline/level_rate.h"
+#include "sim/roofline/overlap.h"
 #include "sim/roofline/overrides.h"
 #include "sim/roofline/roofline_bounds.h"
 #include "sim/roofline/roofline_flop.h"
 #include "sim/roofline/rules.h"
-#include "sim/roofline/stages.h"
-#include "sim/roofline/tiers.h"
-#include "sim/roofline/wire.h"
+#include "sim/roofline/stage_bound.h"
+#include "sim/roofline/tier_load.h"
 
 /* Whether a dimension is played as a ring: one that closes may be played as a line. */
 static bool is_ring(const struct algorithm *algorithm, const struct group_dimension *dimension)
@@ -43,12 +43,12 @@ static double dimension_links(const struct algorithm *algorithm,
 }
 
 /* Of nodes without a switch: what is not known to send to all others at once has one link. */
-static enum wire_reach reach_of(const struct algorithm *algorithm)
+static enum level_reach reach_of(const struct algorithm *algorithm)
 {
     bool const to_all = algorithm_is_automatic(algorithm) ||
                         algorithm->family == PRIMITIVE_DIRECT ||
                         algorithm->family == PRIMITIVE_SHARP;
-    return to_all ? WIRE_TO_ALL : WIRE_TO_ONE;
+    return to_all ? LEVEL_TO_ALL : LEVEL_TO_ONE;
 }
 
 /* Which links count where some are overridden. */
@@ -67,13 +67,13 @@ static void rates_of(const struct algorithm *algorithm, const struct machine *ma
     double slowest = INFINITY;
     for (uint32_t i = 0; i < group->dimension_count; i++) {
         const struct group_dimension *dimension = &group->dimension[i];
-        enum wire_reach const reach = reach_of(algorithm);
+        enum level_reach const reach = reach_of(algorithm);
         bool const all = overrides_reaches_all(machine, dimension, algorithm);
         double const slow = dimension->switched
-                                ? wire_slow_rate(machine, dimension, reach)
+                                ? level_slow_rate(machine, dimension, reach)
                                 : overrides_slowest_link(machine, dimension->axis, algorithm);
         double const fast = dimension->switched
-                                ? wire_dimension_rate(machine, dimension, reach)
+                                ? level_dimension_rate(machine, dimension, reach)
                                 : overrides_fastest_link(machine, dimension->axis, algorithm);
         ret_rate[i] = dimension_links(algorithm, dimension) *
                       (overrides == OVERRIDES_ON_RINGS && all ? slow : fast);
@@ -127,7 +127,7 @@ static double dimension_busy_s(const struct algorithm *algorithm, const struct m
 double roofline_axis_bytes_per_s(const struct machine *machine)
 {
     if (machine->grid_axis_count > 0) return 2 * (double)machine->chip.ici_bytes_per_s;
-    return wire_level_rate(machine, 0);
+    return level_rate(machine, 0);
 }
 
 double roofline_gather_s(const struct algorithm *algorithm, const struct machine *machine,
@@ -148,7 +148,7 @@ static double group_hop_s(const struct algorithm *algorithm, const struct machin
         uint32_t const steps = both ? dimension->size / 2 : dimension->size - 1;
         if (dimension->switched) {
             total += (algorithm_is(algorithm, PRIMITIVE_RING) ? steps : 1) *
-                     units_seconds(wire_level_latency_ps(machine, dimension) +
+                     units_seconds(level_latency_ps(machine, dimension) +
                                    machine->chip.message_overhead_ps);
             continue;
         }
@@ -182,21 +182,21 @@ static void add_group(const struct workload_plan *plan, const struct machine *ma
     group->gather_bytes =
         traffic->gather_bytes + traffic->scatter_bytes + 2 * traffic->all_reduce_bytes;
     group->array_bytes = group->gather_bytes + traffic->all_to_all_bytes + traffic->permute_bytes;
-    group->sent_bytes = group->gather_bytes * (ranks - 1) / ranks + exchange_sent_bytes(traffic) +
+    group->sent_bytes = group->gather_bytes * (ranks - 1) / ranks + all_to_all_sent_bytes(traffic) +
                         traffic->permute_bytes;
-    group->exchange_s = exchange_s(machine, traffic);
-    group->exchange_slow_s = exchange_slow_s(machine, traffic);
+    group->all_to_all_s = all_to_all_s(machine, traffic);
+    group->all_to_all_slow_s = all_to_all_slow_s(machine, traffic);
     group->time_s = roofline_gather_s(&algorithm, machine, &traffic->group, group->gather_bytes) +
-                    group->exchange_s;
+                    group->all_to_all_s;
     double grid = 0;
     for (uint32_t i = 0; i < traffic->group.dimension_count; i++)
         if (!traffic->group.dimension[i].switched)
             grid += dimension_links(&algorithm, &traffic->group.dimension[i]) *
                     (double)machine->chip.ici_bytes_per_s;
-    enum wire_reach const reach = reach_of(&algorithm);
-    group->axes =
-        wire_group_rate(machine, &traffic->group, reach, grid) / roofline_axis_bytes_per_s(machine);
-    group->finite_share = wire_group_share(machine, &traffic->group, reach, grid);
+    enum level_reach const reach = reach_of(&algorithm);
+    group->axes = level_group_rate(machine, &traffic->group, reach, grid) /
+                  roofline_axis_bytes_per_s(machine);
+    group->finite_share = level_group_share(machine, &traffic->group, reach, grid);
     group->hop_s = group_hop_s(&algorithm, machine, &traffic->group, false);
     group->hops_total_s = group->hop_s * (double)(count + traffic->all_reduce_count);
 }
@@ -221,7 +221,7 @@ static double axis_even_s(const struct workload_plan *plan, const struct machine
         for (uint32_t i = 0; i < group->dimension_count; i++) {
             const struct group_dimension *dimension = &group->dimension[i];
             if (dimension->axis != axis) continue;
-            double const exchanged = exchange_axis_s(machine, traffic[t], i);
+            double const exchanged = all_to_all_axis_s(machine, traffic[t], i);
             if (exchanged > lines) lines = exchanged;
             if (is_even(&algorithm, dimension)) {
                 rings += dimension_busy_s(&algorithm, machine, group, i, more + less, overrides);
@@ -266,7 +266,7 @@ static double axis_alone_s(const struct workload_plan *plan, const struct machin
             longest =
                 fmax(longest, dimension_busy_s(&algorithm, machine, group, i, bytes, overrides));
             if (group->dimension_count == 1)
-                longest = fmax(longest, exchange_s(machine, traffic[t]));
+                longest = fmax(longest, all_to_all_s(machine, traffic[t]));
         }
     }
     return longest;
@@ -275,7 +275,7 @@ static double axis_alone_s(const struct workload_plan *plan, const struct machin
 static double level_busy_s(const struct workload_plan *plan, const struct machine *machine,
                            const struct workload_traffic *const *traffic, uint32_t axis)
 {
-    double const together_s = tiers_busy_s(plan, machine, traffic, ROOFLINE_GROUPS_MAX, axis);
+    double const together_s = tier_load_busy_s(plan, machine, traffic, ROOFLINE_GROUPS_MAX, axis);
     double const alone_s = axis_alone_s(plan, machine, traffic, axis, OVERRIDES_FASTEST);
     double const slow_s = axis_alone_s(plan, machine, traffic, axis, OVERRIDES_ON_RINGS);
     return fmax(together_s, fmax(alone_s, slow_s));
@@ -317,7 +317,7 @@ static double traffic_hbm_bytes(const struct workload_plan *plan, const struct m
     bool const even =
         !algorithm.in_switches && is_shared_evenly(&algorithm, machine, &traffic->group);
     double const sent = even ? moved : 1 / ranks;
-    double const exchanged = exchange_sent_bytes(traffic) + traffic->permute_bytes;
+    double const exchanged = all_to_all_sent_bytes(traffic) + traffic->permute_bytes;
     return 2 * exchanged + (traffic->gather_bytes + traffic->all_reduce_bytes) * (moved + sent) +
            (traffic->scatter_bytes + traffic->all_reduce_bytes) * (moved + 1 / ranks);
 }
@@ -354,7 +354,7 @@ static void communication(const struct workload_plan *plan, const struct machine
     for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) traffic[3 + i] = &counts->role[i];
     for (uint32_t i = 0; i < machine->axis_count; i++)
         roofline->ici_s[i] = axis_busy_s(plan, machine, traffic, i);
-    stages_evaluate(machine, counts, roofline);
+    stage_bound_evaluate(machine, counts, roofline);
     add_group(plan, machine, ROOFLINE_KV, &counts->kv, roofline);
     add_group(plan, machine, ROOFLINE_SEQUENCE, &counts->sequence, roofline);
     add_group(plan, machine, ROOFLINE_EXPERTS, &counts->experts, roofline);
@@ -401,7 +401,7 @@ static double gather_slow_s(const struct algorithm *algorithm, const struct mach
         for (uint32_t d = 0; d < group->dimension_count; d++)
             if (group->dimension[d].switched && group->dimension[d].axis > at->axis)
                 arriving *= group->dimension[d].size;
-        total += arriving / wire_slow_rate(machine, at, reach_of(algorithm));
+        total += arriving / level_slow_rate(machine, at, reach_of(algorithm));
     }
     if (grid.dimension_count > 0) total += grid_slow_s(algorithm, machine, &grid, bytes);
     return total;
@@ -413,7 +413,8 @@ double roofline_group_slow_s(const struct workload_plan *plan, const struct mach
     double const passes = group->hop_s > 0 ? group->hops_total_s / group->hop_s : 0;
     struct algorithm const algorithm = tiers_played(plan, group->algorithm);
     return gather_slow_s(&algorithm, machine, &group->group, group->gather_bytes) +
-           group->exchange_slow_s + passes * group_hop_s(&algorithm, machine, &group->group, true);
+           group->all_to_all_slow_s +
+           passes * group_hop_s(&algorithm, machine, &group->group, true);
 }
 
 static double mean_rate(const struct workload_counts *counts, const struct roofline *roofline)
@@ -458,7 +459,7 @@ void roofline_from_counts(const struct workload_plan *plan, const struct machine
                             counts->gathered_bytes + counts->master_bytes + counts->fixed_bytes;
     roofline_bound(plan, machine, mesh, &roofline);
     rules_evaluate(plan, machine, mesh, &roofline);
-    beside_evaluate(plan, machine, mesh, &roofline);
+    overlap_evaluate(plan, machine, mesh, &roofline);
     *ret_roofline = roofline;
 }
 

@@ -34,20 +34,20 @@ struct roofline_group {
     uint64_t count;      /* Collectives. */
     double array_bytes;  /* Sum of V; an AllReduce counts twice, as the gather and scatter it is. */
     double gather_bytes; /* Of it, of gathers and scatters. */
-    double exchange_s;   /* Of the bytes of AllToAlls and permutes, one after another. */
-    double exchange_slow_s; /* exchange_s from above. */
-    double sent_bytes;      /* By one chip, over all its links. */
-    double axes;            /* M: as many machine axes' full rings as the group can keep busy; of a
-                               level, its share of what roofline_axis_bytes_per_s() says. */
-    double finite_share;    /* (N-1)/N; over several levels, of the one that binds. */
-    double time_s;          /* Of the bytes, one collective after another, no hop latency. */
-    double hop_s;           /* Hop latencies of one gather or scatter that has no bytes. */
-    double hops_total_s;    /* Hops of all collectives, one after another. */
+    double all_to_all_s; /* Of the bytes of AllToAlls and permutes, one after another. */
+    double all_to_all_slow_s; /* all_to_all_s from above. */
+    double sent_bytes;        /* By one chip, over all its links. */
+    double axes;         /* M: as many machine axes' full rings as the group can keep busy; of a
+                            level, its share of what roofline_axis_bytes_per_s() says. */
+    double finite_share; /* (N-1)/N; over several levels, of the one that binds. */
+    double time_s;       /* Of the bytes, one collective after another, no hop latency. */
+    double hop_s;        /* Hop latencies of one gather or scatter that has no bytes. */
+    double hops_total_s; /* Hops of all collectives, one after another. */
 };
 
 /* A tp collective of the layers and the matmuls that can run during it: it is hidden if they are
  * wide enough, whatever the batch. */
-struct roofline_beside {
+struct roofline_overlap {
     char name[GRAPH_OVERLAP_NAME_BYTES]; /* "mlp.Out" */
     enum collective_kind kind;
     uint64_t count; /* In the step, of all ranks of a pipeline together. */
@@ -101,7 +101,7 @@ struct roofline {
     /* Bytes over each machine axis on its busiest links, both directions used where it is a ring. A
      * group over several axes keeps all of them busy equally long where it can; with one that has
      * to take longer, an axis counts for what cannot go another way. Through switches the longest
-     * of what each group takes alone and of what all put on the cables of a tier (tiers.h). */
+     * of what each group takes alone and of what all put on the cables of a tier (tier_load.h). */
     double ici_s[MACHINE_AXES_MAX];
     double stages_s;  /* Of it on pp's axis: messages between stages, over the links of the two
                          neighbours that exchange most, or the cables of a rank amid others. */
@@ -137,8 +137,8 @@ struct roofline {
 
     struct roofline_group group[ROOFLINE_GROUPS_MAX]; /* Those that communicate. */
     uint32_t group_count;
-    struct roofline_beside beside[GRAPH_OVERLAPS_MAX]; /* Of layers, in their order. */
-    uint32_t beside_count;
+    struct roofline_overlap overlap[GRAPH_OVERLAPS_MAX]; /* Of layers, in their order. */
+    uint32_t overlap_count;
     struct roofline_rules rules;
     struct workload_counts counts;
     double memory_bytes; /* Of one chip: state, what is saved and one layer gathered, at once. */

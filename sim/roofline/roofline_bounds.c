@@ -1,9 +1,9 @@
 #include "sim/roofline/roofline_bounds.h"
 
 #include "sim/base/units.h"
+#include "sim/roofline/level_rate.h"
 #include "sim/roofline/overrides.h"
-#include "sim/roofline/stages.h"
-#include "sim/roofline/wire.h"
+#include "sim/roofline/stage_bound.h"
 
 /* Everything after everything else, on the slowest links, with the profile's overheads. The counts
  * are those of a mean rank of pp: where nothing overlaps, one rank works after the other. */
@@ -19,7 +19,7 @@ static double upper(const struct workload_plan *plan, const struct machine *mach
     for (uint32_t i = 0; i < roofline->group_count; i++)
         total += roofline_group_slow_s(plan, machine, &roofline->group[i]);
     total += 2 * roofline->host_s;
-    return total * mesh->axis[MESH_PP].size + stages_slow_s(machine, &roofline->counts) +
+    return total * mesh->axis[MESH_PP].size + stage_bound_slow_s(machine, &roofline->counts) +
            (double)roofline->counts.host_count * units_seconds(machine->host.latency_ps);
 }
 
@@ -43,7 +43,7 @@ void roofline_bound(const struct workload_plan *plan, const struct machine *mach
     }
     for (uint32_t i = 0; i < machine->axis_count; i++) {
         if (roofline->ici_s[i] <= roofline->lower_s) continue;
-        roofline->bound_by = wire_name(machine, i);
+        roofline->bound_by = level_link_name(machine, i);
         roofline->bound_axis = (int32_t)i;
         roofline->lower_s = roofline->ici_s[i];
     }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "sim/roofline/host_bound.h"
-#include "sim/roofline/wire.h"
+#include "sim/roofline/level_rate.h"
 
 /* What a block has to offer against Y·alpha/M_Y: its FLOP per byte that tensor parallelism moves
  * for it, in the units of the book's F (chapter 5, tensor parallelism). An MLP of two matrices
@@ -17,7 +17,7 @@ static void tp_widths(const struct workload_plan *plan, const struct mesh *mesh,
     double const width = (double)model->width;
     if (model_dense_layers(model) > 0)
         rules->tp_mlp_width = (double)model->mlp_width * (double)model->matrices / 2;
-    if (model->kind != MODEL_LLAMA) return;
+    if (model->kind != MODEL_DECODER) return;
     double const ranks = mesh->axis[MESH_TP].size;
     double const kv = (double)model->kv_heads > ranks ? (double)model->kv_heads : ranks;
     double const head_width = (double)model->head_width;
@@ -46,7 +46,7 @@ static void ring_rule(const struct workload_plan *plan, const struct machine *ma
     bool const halved = plan->attention == WORKLOAD_ATTENTION_CAUSAL &&
                         plan->context_order == WORKLOAD_CONTEXT_ZIGZAG;
     double const tp = mesh->axis[MESH_TP].size;
-    double const rate = ring->switched ? wire_dimension_rate(machine, ring, WIRE_TO_ONE)
+    double const rate = ring->switched ? level_dimension_rate(machine, ring, LEVEL_TO_ONE)
                                        : (double)machine->chip.ici_bytes_per_s / ring->stride;
     double const kv = (double)plan->model.kv_heads > tp ? (double)plan->model.kv_heads : tp;
     double const bytes = format_bits(plan->formats.activations) / 8.0;
@@ -79,7 +79,7 @@ static double replica_sums(const struct workload_plan *plan, const struct mesh *
                            const struct roofline_rules *rules)
 {
     uint32_t const stages = mesh->axis[MESH_PP].size;
-    double const two_bytes = 16, copies = workload_copies(plan, stages);
+    double const two_bytes = 16, copies = workload_model_replicas(plan, stages);
     double const reductions = rules->reductions * format_bits(plan->formats.gradients) / two_bytes;
     double const weight = format_bits(plan->formats.weights) / two_bytes;
     if (plan->zero == 0) return reductions;

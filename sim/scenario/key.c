@@ -82,7 +82,7 @@ static void preset_fill(const struct key *row, const struct key_reader *reader)
     }
 }
 
-static enum status number_read(const struct key *row, struct json *member, void *at,
+static enum status parse_whole(const struct key *row, struct json *member, void *at,
                                struct error *reterr)
 {
     int64_t number = 0;
@@ -187,7 +187,7 @@ static enum status value_read(const struct key *row, struct json *member,
     case KEY_COUNT:
     case KEY_TOKENS:
     case KEY_INTEGER:
-        return number_read(row, member, at, reterr);
+        return parse_whole(row, member, at, reterr);
     case KEY_RATE:
     case KEY_DURATION:
         return amount_read(row, member, at, reterr);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "sim/base/json.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/base/units.h"
 #include "sim/scenario/key.h"
 #include "sim/scenario/scenario.h"
@@ -21,25 +21,25 @@ static const char rate_pattern[] = NUMBER_PATTERN "([kKMGTP]?B|[KMGT]iB|[kMGT]?b
 static const char duration_pattern[] = NUMBER_PATTERN "[pnum]?s$";
 
 /* The text of a link, the name behind which it points nowhere, and what code marks enclose. */
-static void plain_add(struct text *text, const char *markdown)
+static void plain_add(struct strbuf *text, const char *markdown)
 {
     for (const char *at = markdown; *at != '\0'; at++) {
         if (at[0] == ']' && at[1] == '(')
             at = strchr(at, ')');
         else if (*at != '[' && *at != '`' && *at != '\\')
-            text_add_bytes(text, at, 1);
+            strbuf_add_bytes(text, at, 1);
     }
 }
 
 /* What it means, and behind which condition. */
 static void described(struct json_writer *writer, const struct key *row)
 {
-    struct text text = {0};
+    struct strbuf text = {0};
     if (row->when != NULL) plain_add(&text, row->when);
-    if (row->when != NULL) text_add(&text, ": ");
+    if (row->when != NULL) strbuf_add(&text, ": ");
     plain_add(&text, row->help);
     if (text.bytes != NULL && !text.failed) json_put_string(writer, "description", text.bytes);
-    text_free(&text);
+    strbuf_free(&text);
 }
 
 /* Whether the row alone gives the default. */
@@ -194,7 +194,7 @@ static void object_write(struct json_writer *writer, const struct key *rows)
     json_write_object_end(writer);
 }
 
-void scenario_schema(struct text *text)
+void scenario_schema(struct strbuf *text)
 {
     struct json_writer writer;
     json_write_start(&writer, text);
@@ -206,48 +206,48 @@ void scenario_schema(struct text *text)
     json_write_object_end(&writer);
 }
 
-static void values_add(struct text *text, const struct key *row)
+static void values_add(struct strbuf *text, const struct key *row)
 {
     char least[KEY_AMOUNT_BYTES], most[KEY_AMOUNT_BYTES];
     bool const has_unit = row->kind == KEY_RATE || row->kind == KEY_DURATION;
     if (row->values != NULL)
-        text_add(text, "%s", row->values);
+        strbuf_add(text, "%s", row->values);
     else if (row->kind == KEY_FLAG || row->kind == KEY_FLAG_NOT || row->kind == KEY_MAYBE)
-        text_add(text, "boolean");
+        strbuf_add(text, "boolean");
     else if (row->kind == KEY_SHARE)
-        text_add(text, "%g to %g", (double)row->least / PPM_ONE, (double)row->most / PPM_ONE);
+        strbuf_add(text, "%g to %g", (double)row->least / PPM_ONE, (double)row->most / PPM_ONE);
     else if (has_unit)
-        text_add(text, "%s to %s", key_amount_text(row, (uint64_t)row->least, least),
-                 key_amount_text(row, (uint64_t)row->most, most));
+        strbuf_add(text, "%s to %s", key_amount_text(row, (uint64_t)row->least, least),
+                   key_amount_text(row, (uint64_t)row->most, most));
     else if (row->choices == NULL && row->most == INT64_MAX)
-        text_add(text, "%lld or more", (long long)row->least);
+        strbuf_add(text, "%lld or more", (long long)row->least);
     else if (row->choices == NULL && row->least == row->most)
-        text_add(text, "%lld", (long long)row->least);
+        strbuf_add(text, "%lld", (long long)row->least);
     else if (row->choices == NULL)
-        text_add(text, "%lld to %lld", (long long)row->least, (long long)row->most);
+        strbuf_add(text, "%lld to %lld", (long long)row->least, (long long)row->most);
     else
         for (uint32_t i = 0; row->choices[i] != NULL; i++)
-            text_add(text, "%s`%s`", i == 0 ? "" : ", ", row->choices[i]);
+            strbuf_add(text, "%s`%s`", i == 0 ? "" : ", ", row->choices[i]);
 }
 
-static void preset_add(struct text *text, const struct key *row)
+static void preset_add(struct strbuf *text, const struct key *row)
 {
     if (row->needed)
-        text_add(text, "needed");
+        strbuf_add(text, "needed");
     else if (row->preset_text != NULL)
-        text_add(text, "%s", row->preset_text);
+        strbuf_add(text, "%s", row->preset_text);
     else if (row->kind == KEY_FLAG || row->kind == KEY_FLAG_NOT)
-        text_add(text, "`%s`", row->preset != 0 ? "true" : "false");
+        strbuf_add(text, "`%s`", row->preset != 0 ? "true" : "false");
     else if (row->kind == KEY_SHARE)
-        text_add(text, "%g", (double)row->preset / PPM_ONE);
+        strbuf_add(text, "%g", (double)row->preset / PPM_ONE);
     else if (row->choices != NULL || row->kind == KEY_TEXT)
-        text_add(text, "`%s`", preset_word(row));
+        strbuf_add(text, "`%s`", preset_word(row));
     else
-        text_add(text, "%lld", (long long)row->preset);
+        strbuf_add(text, "%lld", (long long)row->preset);
 }
 
 /* An object that has no words for its values comes as its members, "leaf.policy". */
-static void rows_add(struct text *text, const char *before, const struct key *rows)
+static void rows_add(struct strbuf *text, const char *before, const struct key *rows)
 {
     for (const struct key *row = rows; row->name != NULL; row++) {
         if (row->kind == KEY_OBJECT && row->values == NULL) {
@@ -256,28 +256,28 @@ static void rows_add(struct text *text, const char *before, const struct key *ro
             rows_add(text, path, row->members);
             continue;
         }
-        text_add(text, "| `%s%s` | ", before, row->name);
+        strbuf_add(text, "| `%s%s` | ", before, row->name);
         values_add(text, row);
-        text_add(text, " | ");
+        strbuf_add(text, " | ");
         preset_add(text, row);
-        text_add(text, " | %s%s%s |\n", row->when == NULL ? "" : row->when,
-                 row->when == NULL ? "" : ": ", row->help);
+        strbuf_add(text, " | %s%s%s |\n", row->when == NULL ? "" : row->when,
+                   row->when == NULL ? "" : ": ", row->help);
     }
 }
 
 static const char table_head[] = "| key | values | default | meaning |\n|---|---|---|---|\n";
 
-void scenario_tables(struct text *text)
+void scenario_tables(struct strbuf *text)
 {
-    text_add(text, "## A scenario\n\n%s", table_head);
+    strbuf_add(text, "## A scenario\n\n%s", table_head);
     rows_add(text, "", scenario_keys);
     for (const struct key *row = scenario_keys; row->name != NULL; row++) {
         if (row->kind != KEY_OBJECT) continue;
-        text_add(text, "\n## `%s`\n\n%s", row->name, table_head);
+        strbuf_add(text, "\n## `%s`\n\n%s", row->name, table_head);
         rows_add(text, "", row->members);
         for (const struct key *member = row->members; member->name != NULL; member++) {
             if (member->kind != KEY_OBJECT || !member->has_table) continue;
-            text_add(text, "\n### `%s`\n\n%s", member->name, table_head);
+            strbuf_add(text, "\n### `%s`\n\n%s", member->name, table_head);
             rows_add(text, "", member->members);
         }
     }

@@ -3,18 +3,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/program/program_text.h"
 
 static const char first_line[] = "podsim program 1";
 
 enum status program_file_write(struct arena *arena, const struct scenario *scenario,
                                const struct machine *machine, const struct program *program,
-                               struct text *text, struct error *reterr)
+                               struct strbuf *text, struct error *reterr)
 {
     const char *head = scenario_text_of_program(arena, scenario);
     if (head == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a scenario");
-    text_add(text, "%s\n%s\n", first_line, head);
+    strbuf_add(text, "%s\n%s\n", first_line, head);
     program_text_write(program, machine, text);
     if (!text->failed) return STATUS_OK;
     return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a program's text");

@@ -20,14 +20,14 @@
 #include "sim/scenario/scenario.h"
 
 struct arena;
-struct text;
+struct strbuf;
 
 enum { PROGRAM_FILE_BYTES_MAX = 1 << 28 };
 
 /* STATUS_NO_MEMORY. */
 enum status program_file_write(struct arena *arena, const struct scenario *scenario,
                                const struct machine *machine, const struct program *program,
-                               struct text *text, struct error *reterr);
+                               struct strbuf *text, struct error *reterr);
 
 /* What follows the scenario's part. */
 struct program_file_rest {

@@ -13,7 +13,7 @@
 #include "sim/step/workload.h"
 
 struct arena;
-struct text;
+struct strbuf;
 
 struct run_plan {
     uint64_t seed;
@@ -67,10 +67,10 @@ const char *scenario_text(struct arena *arena, const struct scenario *scenario);
 /* The JSON Schema (draft 2020-12) of scenarios. It says each key by itself, but for those of a chip
  * and a model that stand in the scenario. Only readers refuse values that do not go with other
  * keys, names that are in no catalogue, and text out of range. */
-void scenario_schema(struct text *text);
+void scenario_schema(struct strbuf *text);
 
 /* The tables of docs/scenario.md, each under its heading, in Markdown. */
-void scenario_tables(struct text *text);
+void scenario_tables(struct strbuf *text);
 
 /* What a program's text has of it before the program: all but the workload, and a chip whole that
  * the scenario has in another file. */

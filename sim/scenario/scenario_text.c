@@ -3,7 +3,7 @@
  */
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/scenario/scenario_parts.h"
 
 enum { FLAT_DEPTH = 3 };
@@ -11,7 +11,7 @@ enum { FLAT_DEPTH = 3 };
 static const char *scenario_write(struct arena *arena, const struct scenario *scenario,
                                   const struct key *rows)
 {
-    struct text text = {0};
+    struct strbuf text = {0};
     struct json_writer writer;
     uint32_t const known_axes = scenario_axis_count(arena, &scenario->machine);
     struct key_source const source = {scenario, scenario,
@@ -22,7 +22,7 @@ static const char *scenario_write(struct arena *arena, const struct scenario *sc
     keys_write(&writer, rows, &source);
     json_write_object_end(&writer);
     const char *copy = text.failed ? NULL : arena_text(arena, text.bytes);
-    text_free(&text);
+    strbuf_free(&text);
     return copy;
 }
 

@@ -112,11 +112,11 @@ static enum status length_settle(const struct key_reader *reader, struct json *m
 }
 
 /* Modules that are asked for by name are there. */
-static enum status predictors_settle(const struct key_reader *reader, struct json *member,
-                                     struct error *reterr)
+static enum status mtp_settle(const struct key_reader *reader, struct json *member,
+                              struct error *reterr)
 {
     const struct workload_plan *plan = &reader->scenario->workload;
-    if (member == NULL || plan->without_predictors || plan->model.predictors != 0) return STATUS_OK;
+    if (member == NULL || plan->without_mtp || plan->model.mtp_modules != 0) return STATUS_OK;
     return error_set(reterr, STATUS_INVALID, json_where(member),
                      "%s has no modules for multi-token prediction that a step could train",
                      plan->model.name);
@@ -167,10 +167,10 @@ static bool has_experts(const struct key_source *source)
     return model_has_experts(&source->scenario->workload.model);
 }
 
-static bool has_predictors(const struct key_source *source)
+static bool has_mtp(const struct key_source *source)
 {
     const struct workload_plan *plan = &source->scenario->workload;
-    return plan->model.predictors != 0 || plan->without_predictors;
+    return plan->model.mtp_modules != 0 || plan->without_mtp;
 }
 
 static const struct key format_keys[] = {
@@ -389,10 +389,10 @@ const struct key workload_keys[] = {
              "weights](pipeline.md#how-long-gathered-weights-are-kept)"},
     {.name = "mtp",
      .kind = KEY_FLAG_NOT,
-     .at = AT(without_predictors),
+     .at = AT(without_mtp),
      .preset = 1,
-     .settle = predictors_settle,
-     .shown = has_predictors,
+     .settle = mtp_settle,
+     .shown = has_mtp,
      .preset_text = "`true`", /* Which is refused if it is written for a model without. */
      .when = "models with MTP",
      .help = "train the modules for [multi-token prediction](moe.md#multi-token-prediction) of the "

@@ -229,7 +229,7 @@ enum status schedule_build(struct arena *arena, const struct schedule_form *form
     struct schedule_list *lists = memory;
     for (uint32_t r = 0; r < p; r++) {
         uint32_t const capacity = 3 * m * request.chunk_count;
-        STATUS_TRY(watch_check(request.watch, reterr));
+        STATUS_TRY(cancel_check(request.watch, reterr));
         STATUS_TRY(arena_try(arena, capacity, sizeof *lists->pass, &memory, reterr));
         lists[r] = (struct schedule_list){memory, 0, capacity, m};
         if (form->list != NULL) form->list(&request, r, &lists[r]);

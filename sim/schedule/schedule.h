@@ -19,8 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sim/base/cancel.h"
 #include "sim/base/status.h"
-#include "sim/base/watch.h"
 
 struct arena;
 
@@ -152,7 +152,7 @@ struct schedule_request {
     uint32_t kept_ppm; /* "auto": the share of held activations that an input gradient leaves. */
     const struct schedule_kept *kept_of_rank; /* [rank]: where ranks are unlike; NULL: all have
                                                  that, and it rises to no more. */
-    const struct watch *watch;
+    const struct cancel *watch;
 };
 
 static inline uint32_t schedule_kept_ppm(const struct schedule_request *request, uint32_t rank)

@@ -12,7 +12,7 @@
 
 #include "sim/schedule/schedule.h"
 
-struct text;
+struct strbuf;
 
 enum schedule_dialect {
     SCHEDULE_COMPUTE_ONLY,  /* Passes alone, idle slots as empty cells. */
@@ -38,7 +38,7 @@ enum status schedule_csv_check(const char *name, uint32_t copy_count, struct err
 /* Writes one; gathers and reductions are those of the schedule, or, if it has none, PyTorch's
  * (schedule_gather_ahead()). Errors: as schedule_csv_check(). */
 enum status schedule_csv_write(struct arena *arena, const struct schedule *schedule,
-                               enum schedule_dialect dialect, struct text *text,
+                               enum schedule_dialect dialect, struct strbuf *text,
                                struct error *reterr);
 
 #endif

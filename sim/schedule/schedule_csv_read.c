@@ -65,9 +65,9 @@ static enum status refuse(const struct reader *reader, const char *at, const cha
 }
 
 /* A number at `at`, which then lies behind it, of what a cell `needs`. */
-static enum status number_read(const struct reader *reader, const char *begin, const char *end,
-                               const char *needs, uint32_t most, const char **at,
-                               uint32_t *ret_number)
+static enum status parse_uint(const struct reader *reader, const char *begin, const char *end,
+                              const char *needs, uint32_t most, const char **at,
+                              uint32_t *ret_number)
 {
     const char *c = *at;
     const char *const of = *at == begin ? "stage" : "microbatch";
@@ -134,8 +134,8 @@ static enum status action_read(struct reader *reader, const char *begin, const c
 {
     const char *at = begin;
     uint32_t stage = 0, microbatch = 0;
-    STATUS_TRY(number_read(reader, begin, end, "does not begin with the number of a stage",
-                           SCHEDULE_STAGES_MAX - 1, &at, &stage));
+    STATUS_TRY(parse_uint(reader, begin, end, "does not begin with the number of a stage",
+                          SCHEDULE_STAGES_MAX - 1, &at, &stage));
     if (end - at >= 2 && memcmp(at, "BW", 2) == 0)
         return refuse(
             reader, begin, end,
@@ -147,9 +147,8 @@ static enum status action_read(struct reader *reader, const char *begin, const c
         if ((size_t)(end - at) < length || memcmp(at, word->text, length) != 0) continue;
         at += length;
         if (word->sort != WORD_ACTION)
-            STATUS_TRY(number_read(reader, begin, end,
-                                   "needs the number of a microbatch at its end",
-                                   SCHEDULE_MICROBATCHES_MAX - 1, &at, &microbatch));
+            STATUS_TRY(parse_uint(reader, begin, end, "needs the number of a microbatch at its end",
+                                  SCHEDULE_MICROBATCHES_MAX - 1, &at, &microbatch));
         if (at != end) return refuse(reader, begin, end, "has something behind its action");
         if (word->sort == WORD_PASS)
             return pass_take(reader, begin, end, (enum schedule_kind)word->value, stage,

@@ -1,44 +1,44 @@
 #include "sim/base/arena.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/schedule/schedule_check.h"
 #include "sim/schedule/schedule_csv.h"
 #include "sim/schedule/schedule_messages.h"
 #include "sim/schedule/schedule_play.h"
 #include "sim/schedule/schedule_traffic.h"
 
-static void add_pass(const struct schedule_pass *pass, struct text *text)
+static void add_pass(const struct schedule_pass *pass, struct strbuf *text)
 {
     char buffer[SCHEDULE_PASS_TEXT_BYTES];
-    text_add(text, "%s", schedule_pass_text(pass, buffer));
+    strbuf_add(text, "%s", schedule_pass_text(pass, buffer));
 }
 
 /* A pass, or a pair; returns how many passes that was. */
-static uint32_t add_action(const struct schedule_pass *pass, struct text *text)
+static uint32_t add_action(const struct schedule_pass *pass, struct strbuf *text)
 {
     if (!pass->paired) {
         add_pass(pass, text);
         return 1;
     }
-    text_add(text, "(");
+    strbuf_add(text, "(");
     add_pass(pass, text);
-    text_add(text, ";");
+    strbuf_add(text, ";");
     add_pass(pass + 1, text);
-    text_add(text, ")" SCHEDULE_CSV_OVERLAP);
+    strbuf_add(text, ")" SCHEDULE_CSV_OVERLAP);
     return 2;
 }
 
 /* Idle slots as they are if every action takes one: so columns are instants. */
 static void line_alone(const struct schedule_rank *rank, const struct schedule_lane *lane,
-                       struct text *text)
+                       struct strbuf *text)
 {
     int64_t column = 0;
     for (uint32_t i = 0; i < rank->count;) {
-        for (; column < lane->begin[i]; column++) text_add(text, ",");
+        for (; column < lane->begin[i]; column++) strbuf_add(text, ",");
         i += add_action(&rank->pass[i], text);
         column++;
-        if (i < rank->count) text_add(text, ",");
+        if (i < rank->count) strbuf_add(text, ",");
     }
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
 }
 
 static bool elsewhere(const struct schedule *schedule, const struct schedule_pass *pass, int step)
@@ -50,15 +50,15 @@ static bool elsewhere(const struct schedule *schedule, const struct schedule_pas
 }
 
 static void add_message(const struct schedule *schedule, const struct schedule_pass *pass, int step,
-                        enum schedule_message_kind kind, struct text *text)
+                        enum schedule_message_kind kind, struct strbuf *text)
 {
     if (!elsewhere(schedule, pass, step)) return;
-    text_add(text, "%u%s%u,", pass->stage, schedule_message_word(kind), pass->microbatch);
+    strbuf_add(text, "%u%s%u,", pass->stage, schedule_message_word(kind), pass->microbatch);
 }
 
 /* What comes from other ranks for a pass, and what they get of it. */
 static void add_receives(const struct schedule *schedule, const struct schedule_pass *pass,
-                         struct text *text)
+                         struct strbuf *text)
 {
     if (pass->kind == SCHEDULE_FORWARD)
         add_message(schedule, pass, -1, SCHEDULE_RECEIVE_FORWARD, text);
@@ -67,7 +67,7 @@ static void add_receives(const struct schedule *schedule, const struct schedule_
 }
 
 static void add_sends(const struct schedule *schedule, const struct schedule_pass *pass,
-                      struct text *text)
+                      struct strbuf *text)
 {
     if (pass->kind == SCHEDULE_FORWARD)
         add_message(schedule, pass, 1, SCHEDULE_SEND_FORWARD, text);
@@ -76,18 +76,18 @@ static void add_sends(const struct schedule *schedule, const struct schedule_pas
 }
 
 static void line_with_comms(const struct schedule *schedule, const struct schedule_rank *rank,
-                            struct text *text)
+                            struct strbuf *text)
 {
     uint32_t next = 0;
     for (uint32_t i = 0;;) {
         for (; next < rank->action_count && rank->action[next].before == i; next++)
-            text_add(text, "%u%s,", rank->action[next].stage,
-                     schedule_act_word((enum schedule_act)rank->action[next].act));
+            strbuf_add(text, "%u%s,", rank->action[next].stage,
+                       schedule_act_word((enum schedule_act)rank->action[next].act));
         if (i == rank->count) break;
         uint32_t const count = rank->pass[i].paired ? 2 : 1;
         for (uint32_t k = 0; k < count; k++) add_receives(schedule, &rank->pass[i + k], text);
         (void)add_action(&rank->pass[i], text);
-        text_add(text, ",");
+        strbuf_add(text, ",");
         for (uint32_t k = 0; k < count; k++) add_sends(schedule, &rank->pass[i + k], text);
         i += count;
     }
@@ -98,7 +98,7 @@ static void line_with_comms(const struct schedule *schedule, const struct schedu
 
 /* Idle slots are told from a play in which every action takes one. */
 static enum status lines_alone(struct arena *arena, const struct schedule *schedule,
-                               struct text *text, struct error *reterr)
+                               struct strbuf *text, struct error *reterr)
 {
     static const struct schedule_times slots = {
         .forward = 1, .input = 1, .weight = 1, .pair = 1, .backward = 1};
@@ -118,7 +118,7 @@ enum status schedule_csv_check(const char *name, uint32_t copy_count, struct err
 }
 
 enum status schedule_csv_write(struct arena *arena, const struct schedule *schedule,
-                               enum schedule_dialect dialect, struct text *text,
+                               enum schedule_dialect dialect, struct strbuf *text,
                                struct error *reterr)
 {
     STATUS_TRY(schedule_csv_check(schedule->name, schedule->copy_count, reterr));

@@ -218,12 +218,12 @@ static enum status play_open(struct arena *arena, struct play *play, struct erro
 }
 
 /* All lists once, each from where its lane has come to. */
-static enum status step_play(struct play *play, const struct watch *watch, const char *where,
+static enum status step_play(struct play *play, const struct cancel *watch, const char *where,
                              struct error *reterr)
 {
     for (uint32_t r = play->schedule->rank_count; r-- > 0;) play->stack[play->stack_count++] = r;
     while (play->stack_count > 0) {
-        STATUS_TRY(watch_check(watch, reterr));
+        STATUS_TRY(cancel_check(watch, reterr));
         rank_play(play, play->stack[--play->stack_count]);
     }
     for (uint32_t r = 0; r < play->schedule->rank_count; r++)
@@ -249,7 +249,7 @@ static void step_open(struct play *play)
 }
 
 static enum status steps_play(struct arena *arena, struct play *play, uint32_t steps_max,
-                              const struct watch *watch, const char *where,
+                              const struct cancel *watch, const char *where,
                               struct period *ret_period, struct error *reterr)
 {
     uint32_t const ranks = play->schedule->rank_count;
@@ -269,8 +269,8 @@ static enum status steps_play(struct arena *arena, struct play *play, uint32_t s
 }
 
 enum status schedule_period(const struct schedule *schedule, const struct schedule_times *times,
-                            const struct watch *watch, const char *where, struct period *ret_period,
-                            struct error *reterr)
+                            const struct cancel *watch, const char *where,
+                            struct period *ret_period, struct error *reterr)
 {
     struct play play = {.schedule = schedule, .times = times};
     struct error ignored = {0};
@@ -287,7 +287,7 @@ enum status schedule_period(const struct schedule *schedule, const struct schedu
 }
 
 enum status schedule_play(struct arena *arena, const struct schedule *schedule,
-                          const struct schedule_times *times, const struct watch *watch,
+                          const struct schedule_times *times, const struct cancel *watch,
                           const char *where, struct schedule_played *ret_played,
                           struct error *reterr)
 {

@@ -11,7 +11,7 @@
 
 /* Parts that have the same graph. */
 struct part {
-    const struct local *local;
+    const struct ranks *ranks;
     uint64_t count; /* In one microbatch. */
     struct graph_count graph;
 };
@@ -19,10 +19,10 @@ struct part {
 static void compute_add(const struct part *part, const struct graph_compute_sum *sum,
                         struct workload_counts *counts)
 {
-    const struct workload_plan *plan = part->local->plan;
+    const struct workload_plan *plan = part->ranks->plan;
     double const times = (double)(plan->accumulate * part->count);
     bool const linear = sum->kind->weights_apart && sum->format == plan->formats.matmuls;
-    bool const uneven = routing_is_drawn(part->local) || plan->capacity_ppm != 0;
+    bool const uneven = routing_is_drawn(part->ranks) || plan->capacity_ppm != 0;
     counts->matmul_flop += times * (double)sum->flop;
     counts->padded_flop += times * (double)sum->padded_flop;
     if (linear) counts->linear_flop += times * (double)sum->flop;
@@ -56,22 +56,22 @@ static void traffic_add(struct workload_traffic *traffic, enum collective_kind k
         {COLLECTIVE_ALL_TO_ALL, &traffic->all_to_all_count, &traffic->all_to_all_bytes},
         {COLLECTIVE_PERMUTE, &traffic->permute_count, &traffic->permute_bytes},
     };
-    size_t const row_count = sizeof rows / sizeof *rows;
+    size_t const measure_row_count = sizeof rows / sizeof *rows;
     size_t i = 0;
-    while (i < row_count && rows[i].kind != kind) i++;
-    SIM_ASSERT(i < row_count);
+    while (i < measure_row_count && rows[i].kind != kind) i++;
+    SIM_ASSERT(i < measure_row_count);
     *rows[i].count += count;
     *rows[i].bytes += bytes;
 }
 
 /* The graph's bytes are of the rows of all ranks; where routing is drawn, of all that might travel.
  */
-static void exchange_add(const struct local *local, uint64_t count, double bytes,
+static void exchange_add(const struct ranks *ranks, uint64_t count, double bytes,
                          struct workload_traffic *exchange)
 {
-    const struct routing *experts = &local->experts;
+    const struct routing *experts = &ranks->experts;
     bool const drawn = experts->drawn.expert_count != 0;
-    uint64_t const rows = drawn ? experts->ranks * local->rows : experts->exchanged;
+    uint64_t const rows = drawn ? experts->ranks * ranks->rows : experts->exchanged;
     double const row_bytes = bytes / (double)rows;
     traffic_add(exchange, COLLECTIVE_ALL_TO_ALL, count, (double)experts->exchanged * row_bytes);
     for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++)
@@ -81,9 +81,9 @@ static void exchange_add(const struct local *local, uint64_t count, double bytes
 static void move_add(const struct part *part, const struct graph_move_sum *sum,
                      struct workload_counts *counts)
 {
-    const struct local *local = part->local;
-    bool const summed_once = sum->axis == OP_AXIS_HOLDERS && local->gradient_shards == 1;
-    uint64_t const times = part->count * (summed_once ? local->copies : local->plan->accumulate);
+    const struct ranks *ranks = part->ranks;
+    bool const summed_once = sum->axis == OP_AXIS_HOLDERS && ranks->gradient_shards == 1;
+    uint64_t const times = part->count * (summed_once ? ranks->copies : ranks->plan->accumulate);
     uint64_t const count = times * sum->count;
     double const bytes = (double)times * (double)sum->bytes;
     switch (sum->axis) {
@@ -92,11 +92,11 @@ static void move_add(const struct part *part, const struct graph_move_sum *sum,
         counts->tp_critical_count += count;
         break;
     case OP_AXIS_EP:
-        exchange_add(local, count, bytes, &counts->role[MESH_EP]);
+        exchange_add(ranks, count, bytes, &counts->role[MESH_EP]);
         break;
     case OP_AXIS_SEQUENCE:
         traffic_add(&counts->sequence, sum->collective, count, bytes);
-        if (local_rings(local)) counts->sequence.algorithm = local->ring_name;
+        if (ranks_has_ring(ranks)) counts->sequence.algorithm = ranks->ring_name;
         break;
     case OP_AXIS_HOLDERS:
         traffic_add(&counts->kv, sum->collective, count, bytes);
@@ -107,7 +107,7 @@ static void move_add(const struct part *part, const struct graph_move_sum *sum,
 static void overlaps_add(const struct part *part, const struct graph_derived *derived,
                          struct workload_counts *counts)
 {
-    uint64_t const layers = part->count * part->local->plan->accumulate;
+    uint64_t const layers = part->count * part->ranks->plan->accumulate;
     struct graph_overlaps overlaps;
     graph_overlaps(&derived->sharded, &derived->backward, &derived->kept, &overlaps);
     for (uint32_t i = 0; i < overlaps.count; i++)
@@ -120,16 +120,16 @@ static void overlaps_add(const struct part *part, const struct graph_derived *de
     }
 }
 
-static void part_add(const struct local *local, const struct graph_terms *terms,
+static void part_add(const struct ranks *ranks, const struct graph_terms *terms,
                      enum block_part which, uint64_t layer, uint64_t count,
                      struct workload_counts *counts)
 {
-    const struct chip *chip = &local->machine->chip;
+    const struct chip *chip = &ranks->machine->chip;
     struct work_edges const edges = {WORK_EDGE_ROWS, chip->mxu_rows, chip->mxu_columns};
-    struct part part = {.local = local, .count = count};
+    struct part part = {.ranks = ranks, .count = count};
     struct graph_derived derived;
     if (count == 0) return;
-    graph_derive(terms, &local->plan->model, which, layer, &derived);
+    graph_derive(terms, &ranks->plan->model, which, layer, &derived);
     graph_count(&derived.sharded, &derived.backward, &derived.kept, edges, &part.graph);
     for (uint32_t i = 0; i < part.graph.compute_count; i++)
         compute_add(&part, &part.graph.compute[i], counts);
@@ -142,92 +142,92 @@ static void part_add(const struct local *local, const struct graph_terms *terms,
             (double)count * (double)(part.graph.kept_bytes + part.graph.framework_bytes);
 }
 
-static void layers_add(const struct local *local, struct workload_counts *counts)
+static void layers_add(const struct ranks *ranks, struct workload_counts *counts)
 {
-    const struct model *model = &local->plan->model;
+    const struct model *model = &ranks->plan->model;
     uint64_t const dense = model_dense_layers(model);
-    for (uint32_t kind = 0; kind < LOCAL_KINDS; kind++)
+    for (uint32_t kind = 0; kind < LAYER_KINDS; kind++)
         for (uint32_t windowed = 0; windowed < 2; windowed++) {
-            bool const module = kind == local_last_kind(local) && windowed == 0;
-            uint64_t const like = kind == LOCAL_EXPERTS ? model->layers - 1 : 0;
-            uint64_t count = module ? local->predictors : 0;
+            bool const module = kind == ranks_last_kind(ranks) && windowed == 0;
+            uint64_t const like = kind == LAYER_MOE ? model->layers - 1 : 0;
+            uint64_t count = module ? ranks->mtp_modules : 0;
             struct graph_terms terms;
             for (uint64_t layer = 0; layer < model->layers; layer++)
-                count += (layer < dense ? LOCAL_DENSE : LOCAL_EXPERTS) == kind &&
-                         local_layer_is_windowed(local, layer) == windowed;
-            graph_terms_of(local, like, &terms);
+                count += (layer < dense ? LAYER_DENSE : LAYER_MOE) == kind &&
+                         ranks_layer_is_windowed(ranks, layer) == windowed;
+            graph_terms_of(ranks, like, &terms);
             terms.sequence.window = windowed ? model->window : 0;
-            part_add(local, &terms, BLOCK_LAYER, like, count, counts);
+            part_add(ranks, &terms, BLOCK_LAYER, like, count, counts);
         }
 }
 
 /* Ends, and modules' own parts: each once more where the matrix has been used before in a backward
  * pass. */
-static void ends_add(const struct local *local, struct workload_counts *counts)
+static void ends_add(const struct ranks *ranks, struct workload_counts *counts)
 {
-    uint64_t const modules = local->predictors, last = local->plan->model.layers - 1;
+    uint64_t const modules = ranks->mtp_modules, last = ranks->plan->model.layers - 1;
     struct {
         enum block_part part;
         bool used_before;
         uint64_t count;
-    } const ends[] = {{BLOCK_EMBEDDING, graph_terms_embedding_used(local), 1},
+    } const ends[] = {{BLOCK_EMBEDDING, graph_terms_embedding_used(ranks), 1},
                       {BLOCK_HEAD, false, 1},
                       {BLOCK_HEAD, true, modules},
                       {BLOCK_MTP, false, modules != 0},
                       {BLOCK_MTP, true, modules != 0 ? modules - 1 : 0}};
-    for (uint32_t i = 0; local_is_llama(local) && i < sizeof ends / sizeof *ends; i++) {
+    for (uint32_t i = 0; ranks_is_decoder(ranks) && i < sizeof ends / sizeof *ends; i++) {
         struct graph_terms terms;
-        graph_terms_of_end(local, ends[i].used_before, &terms);
-        part_add(local, &terms, ends[i].part, last, ends[i].count, counts);
+        graph_terms_of_end(ranks, ends[i].used_before, &terms);
+        part_add(ranks, &terms, ends[i].part, last, ends[i].count, counts);
     }
 }
 
 /* --- All of a step --- */
 
 /* Tokens that are dropped are not what the step is for. */
-static void useful_count(const struct local *local, struct workload_counts *counts)
+static void useful_count(const struct ranks *ranks, struct workload_counts *counts)
 {
-    const struct workload_plan *plan = local->plan;
-    const struct routing *experts = &local->experts;
+    const struct workload_plan *plan = ranks->plan;
+    const struct routing *experts = &ranks->experts;
     const struct model_experts *model = &plan->model.experts;
     double const tokens = (double)plan->batch_tokens;
-    double const sparse = (double)local_layer_count(local, LOCAL_EXPERTS);
+    double const sparse = (double)ranks_layer_count(ranks, LAYER_MOE);
     struct model_counts const parameters = model_count(&plan->model);
     uint64_t const active =
-        parameters.active + (local->predictors != 0 ? parameters.predictors_active : 0);
+        parameters.active + (ranks->mtp_modules != 0 ? parameters.mtp_active : 0);
     counts->parameter_flop = 6 * (double)active * tokens;
-    counts->useful_attention_flop *= (double)local->data * local->tp; /* Of all ranks. */
+    counts->useful_attention_flop *= (double)ranks->data * ranks->tp; /* Of all ranks. */
     if (sparse == 0) return;
-    double const all = (double)(local->rows * model->top_k * experts->ranks);
-    double const each = (double)(local->width * experts->columns * plan->model.matrices);
+    double const all = (double)(ranks->rows * model->top_k * experts->ranks);
+    double const each = (double)(ranks->width * experts->columns * plan->model.matrices);
     counts->rows_assigned = sparse * tokens * (double)model->top_k;
     counts->rows_dropped = counts->rows_assigned * (double)experts->dropped / all;
-    counts->parameter_flop -= 6 * counts->rows_dropped * each * local->tp;
+    counts->parameter_flop -= 6 * counts->rows_dropped * each * ranks->tp;
 }
 
 /* Up: a rank that has any collective has a whole one. */
-static void count_divide(uint64_t *count, uint32_t ranks)
+static void count_divide(uint64_t *count, uint32_t rank_count)
 {
-    *count = (*count + ranks - 1) / ranks;
+    *count = (*count + rank_count - 1) / rank_count;
 }
 
-static void traffic_divide(struct workload_traffic *traffic, uint32_t ranks)
+static void traffic_divide(struct workload_traffic *traffic, uint32_t rank_count)
 {
-    traffic->gather_bytes /= ranks;
-    traffic->scatter_bytes /= ranks;
-    traffic->all_reduce_bytes /= ranks;
-    traffic->all_to_all_bytes /= ranks;
-    traffic->permute_bytes /= ranks;
-    for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++) traffic->crossing_bytes[d] /= ranks;
-    count_divide(&traffic->gather_count, ranks);
-    count_divide(&traffic->scatter_count, ranks);
-    count_divide(&traffic->all_reduce_count, ranks);
-    count_divide(&traffic->all_to_all_count, ranks);
-    count_divide(&traffic->permute_count, ranks);
+    traffic->gather_bytes /= rank_count;
+    traffic->scatter_bytes /= rank_count;
+    traffic->all_reduce_bytes /= rank_count;
+    traffic->all_to_all_bytes /= rank_count;
+    traffic->permute_bytes /= rank_count;
+    for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++) traffic->crossing_bytes[d] /= rank_count;
+    count_divide(&traffic->gather_count, rank_count);
+    count_divide(&traffic->scatter_count, rank_count);
+    count_divide(&traffic->all_reduce_count, rank_count);
+    count_divide(&traffic->all_to_all_count, rank_count);
+    count_divide(&traffic->permute_count, rank_count);
 }
 
 /* All that a chip would do if there were no stages, divided among `ranks`. */
-static void stages_divide(struct workload_counts *counts, uint32_t ranks)
+static void stages_divide(struct workload_counts *counts, uint32_t rank_count)
 {
     double *const shares[] = {
         &counts->matmul_flop,      &counts->padded_flop,       &counts->vector_flop,
@@ -237,21 +237,21 @@ static void stages_divide(struct workload_counts *counts, uint32_t ranks)
         &counts->activation_bytes, &counts->matmul_waiting,    &counts->matmul_uneven,
         &counts->matmul_padding,   &counts->linear_flop,       &counts->padded_linear_flop,
         &counts->master_bytes,     &counts->matmul_copies};
-    if (ranks == 1) return;
-    for (uint32_t i = 0; i < sizeof shares / sizeof *shares; i++) *shares[i] /= ranks;
-    for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) traffic_divide(&counts->role[r], ranks);
-    traffic_divide(&counts->experts, ranks);
-    traffic_divide(&counts->kv, ranks);
-    traffic_divide(&counts->sequence, ranks);
-    counts->tp_critical_count /= ranks;
+    if (rank_count == 1) return;
+    for (uint32_t i = 0; i < sizeof shares / sizeof *shares; i++) *shares[i] /= rank_count;
+    for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) traffic_divide(&counts->role[r], rank_count);
+    traffic_divide(&counts->experts, rank_count);
+    traffic_divide(&counts->kv, rank_count);
+    traffic_divide(&counts->sequence, rank_count);
+    counts->tp_critical_count /= rank_count;
 }
 
-static void messages_count(const struct local *local, struct workload_counts *counts)
+static void messages_count(const struct ranks *ranks, struct workload_counts *counts)
 {
-    struct workload_borders const borders = workload_borders(local->plan, local->pp);
-    double const messages = local->plan->accumulate / (double)local->copies;
+    struct workload_borders const borders = workload_borders(ranks->plan, ranks->pp);
+    double const messages = ranks->plan->accumulate / (double)ranks->copies;
     double const bytes =
-        (double)local->block_shard * format_bits(local->plan->formats.activations) / 8;
+        (double)ranks->block_shard * format_bits(ranks->plan->formats.activations) / 8;
     counts->stage_bytes = messages * borders.pair * bytes;
     counts->stage_sent_bytes = messages * borders.rank * bytes;
     counts->stage_way_count = 2 * messages * borders.way;
@@ -261,27 +261,27 @@ static void messages_count(const struct local *local, struct workload_counts *co
 void workload_count(const struct workload_plan *plan, const struct machine *machine,
                     const struct mesh *mesh, struct workload_counts *ret_counts)
 {
-    struct local local;
+    struct ranks ranks;
     struct error error;
     struct workload_plan unwatched = *plan; /* It cannot say that it was interrupted. */
     unwatched.watch = NULL;
-    enum status const status = local_build(&unwatched, machine, mesh, &local, &error);
+    enum status const status = ranks_make(&unwatched, machine, mesh, &ranks, &error);
     SIM_ASSERT(status == STATUS_OK);
-    struct workload_counts counts = {.kv_heads_held = (double)local.kv_heads * local.tp,
-                                     .kv_heads_padded = (double)local.kv_heads_padded};
+    struct workload_counts counts = {.kv_heads_held = (double)ranks.kv_heads * ranks.tp,
+                                     .kv_heads_padded = (double)ranks.kv_heads_padded};
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) counts.role[r].group = mesh->axis[r].group;
-    counts.role[MESH_DP].group = local.replica_group;
-    counts.experts.group = local.experts.replica_group;
-    counts.kv.group = local.kv_group;
-    counts.sequence.group = local.sequence_group;
-    layers_add(&local, &counts);
-    ends_add(&local, &counts);
-    padding_list(&local, &counts.paddings);
-    useful_count(&local, &counts);
-    counts_weights(&local, &counts);
-    counts_memory(&local, &counts);
-    stages_divide(&counts, local.pp);
+    counts.role[MESH_DP].group = ranks.replica_group;
+    counts.experts.group = ranks.experts.replica_group;
+    counts.kv.group = ranks.kv_group;
+    counts.sequence.group = ranks.sequence_group;
+    layers_add(&ranks, &counts);
+    ends_add(&ranks, &counts);
+    padding_list(&ranks, &counts.paddings);
+    useful_count(&ranks, &counts);
+    counts_weights(&ranks, &counts);
+    counts_memory(&ranks, &counts);
+    stages_divide(&counts, ranks.pp);
     counts.activation_bytes *= (double)workload_held_ppm(plan, machine, mesh) / PPM_ONE;
-    messages_count(&local, &counts);
+    messages_count(&ranks, &counts);
     *ret_counts = counts;
 }

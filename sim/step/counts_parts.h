@@ -6,11 +6,11 @@
 #define SIM_STEP_COUNTS_PARTS_H
 
 #include "sim/step/counts.h"
-#include "sim/step/local.h"
+#include "sim/step/ranks.h"
 
 /* Gathers and reductions of weights, and the update. */
-void counts_weights(const struct local *local, struct workload_counts *counts);
+void counts_weights(const struct ranks *ranks, struct workload_counts *counts);
 /* Memory of a chip that has the whole model, after what its layers save. */
-void counts_memory(const struct local *local, struct workload_counts *counts);
+void counts_memory(const struct ranks *ranks, struct workload_counts *counts);
 
 #endif

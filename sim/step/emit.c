@@ -12,8 +12,8 @@ static void places_fill(struct lower_graph *of)
     uint8_t place = 0;
     for (uint8_t i = 0; i < of->graph.op_count; i++) {
         bool const has = of->graph.op[i].kind->weights_apart;
-        SIM_ASSERT(!has || place < LOCAL_PLACES_MAX);
-        of->place[i] = has ? place++ : LOCAL_PLACES_MAX;
+        SIM_ASSERT(!has || place < MATRICES_MAX);
+        of->place[i] = has ? place++ : MATRICES_MAX;
     }
 }
 
@@ -35,12 +35,12 @@ void emit_graph_pass(struct lower_graph *of)
 
 static struct lower_graph *graph_made(struct lower *lower)
 {
-    const struct local *local = lower->local;
-    const struct model *model = &local->plan->model;
+    const struct ranks *ranks = lower->ranks;
+    const struct model *model = &ranks->plan->model;
     struct lower_graph *of = emit_graph_room(lower);
     if (of == NULL) return NULL;
     uint64_t const layer = lower->layer->experts ? model->layers - 1 : 0;
-    graph_terms_of(local, layer, &of->terms);
+    graph_terms_of(ranks, layer, &of->terms);
     of->terms.sequence.window = lower->windowed ? model->window : 0;
     block_write_layer(&of->terms, model, layer, &of->graph);
     emit_graph_pass(of);
@@ -51,7 +51,7 @@ static struct lower_graph *graph_made(struct lower *lower)
 static struct lower_graph *graph_of(struct lower *lower)
 {
     struct lower_graph **at =
-        &lower->graph[lower->layer - lower->local->layer][lower->windowed ? 1 : 0];
+        &lower->graph[lower->layer - lower->ranks->layer][lower->windowed ? 1 : 0];
     if (*at == NULL) *at = graph_made(lower);
     return *at;
 }
@@ -233,7 +233,7 @@ static void weights_add(struct emit *emit, uint32_t at)
     uint32_t const index = emit->op[at];
     uint8_t const place = emit->of->place[step->op];
     bool const backward = !op_is_forward(step->pass);
-    if (place == LOCAL_PLACES_MAX || step->of != GRAPH_NONE) return;
+    if (place == MATRICES_MAX || step->of != GRAPH_NONE) return;
     if (op_gives_weight(step->pass)) {
         uint64_t const elements = lower->layer->place_elements[place];
         bool const grouped = emit->graph->tensor[op->weight[0]].grouped;

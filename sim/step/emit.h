@@ -18,19 +18,19 @@
 
 #include "sim/graph/block.h"
 #include "sim/program/program.h"
-#include "sim/step/local.h"
+#include "sim/step/ranks.h"
 
 struct lower;
 
 /* How a block of an end uses its weights, which are one bucket. */
 struct emit_use {
-    const char *prefix;     /* Before the block's own: "mtp." of a module's embedding. */
-    struct local_unit unit; /* Weights that are reduced and updated together. */
-    struct local_unit read; /* The part of the weights that is gathered. */
-    bool gathers;           /* Before an op reads them. */
-    bool ahead;             /* Backward, too, at the start of the block. */
-    bool gives;             /* Behind the op that reads them. */
-    bool opens;             /* The first use of a backward pass to add to the gradient. */
+    const char *prefix;   /* Before the block's own: "mtp." of a module's embedding. */
+    struct bucket bucket; /* Weights that are reduced and updated together. */
+    struct bucket read;   /* The part of the weights that is gathered. */
+    bool gathers;         /* Before an op reads them. */
+    bool ahead;           /* Backward, too, at the start of the block. */
+    bool gives;           /* Behind the op that reads them. */
+    bool opens;           /* The first use of a backward pass to add to the gradient. */
     bool closes; /* The last use of a backward pass, after which the gradient is reduced. */
     bool last;   /* Of the last microbatch that adds to it. */
     uint64_t autograd_elements; /* What frameworks write before it is added to the gradient. */

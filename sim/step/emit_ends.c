@@ -6,10 +6,10 @@
 
 static struct lower_graph *end_made(struct lower *lower, const struct emit_end *end)
 {
-    const struct model *model = &lower->local->plan->model;
+    const struct model *model = &lower->ranks->plan->model;
     struct lower_graph *of = emit_graph_room(lower);
     if (of == NULL) return NULL;
-    graph_terms_of_end(lower->local, end->used_before, &of->terms);
+    graph_terms_of_end(lower->ranks, end->used_before, &of->terms);
     block_write_part(&of->terms, model, end->part, model->layers - 1, &of->graph);
     emit_graph_pass(of);
     return of;
@@ -61,19 +61,19 @@ void emit_end_gather(struct emit *emit, uint32_t at)
     const struct emit_use *use = use_of(emit, at);
     uint8_t const block = emit->graph->op[emit->steps->step[at].op].block;
     if (emit->gather[block] != LOWER_NONE || !use->gathers || !is_gathered_at(emit, at)) return;
-    emit->gather[block] = lower_unit_gather(emit->lower, &use->read);
+    emit->gather[block] = lower_bucket_gather(emit->lower, &use->read);
 }
 
 static void end_gradient(struct emit *emit, uint32_t index, const struct emit_use *use)
 {
     struct lower *lower = emit->lower;
-    uint64_t const bytes = overheads_autograd_bytes(lower->local, use->autograd_elements);
+    uint64_t const bytes = overheads_autograd_bytes(lower->ranks, use->autograd_elements);
     bool const last = lower->last_microbatch;
     lower_take(lower, index, PROGRAM_MEMORY_AUTOGRAD, bytes);
     lower_give(lower, index, PROGRAM_MEMORY_AUTOGRAD, bytes);
-    if (use->opens) lower_gradient_take(lower, index, use->unit.elements);
+    if (use->opens) lower_gradient_take(lower, index, use->bucket.elements);
     lower->last_microbatch = use->last;
-    if (use->closes) lower_unit_reduce(lower, &use->unit, index);
+    if (use->closes) lower_bucket_reduce(lower, &use->bucket, index);
     lower->last_microbatch = last;
 }
 
@@ -84,7 +84,7 @@ void emit_end_weights(struct emit *emit, uint32_t at)
     const struct emit_use *use = use_of(emit, at);
     struct lower *lower = emit->lower;
     uint32_t const index = emit->op[at];
-    bool const gives = use->gives && lower->local->shards > 1 && lower->keeping == LOWER_GATHERS;
+    bool const gives = use->gives && lower->ranks->shards > 1 && lower->keeping == LOWER_GATHERS;
     if (!op->kind->weights_apart || step->of != GRAPH_NONE) return;
     bool const reads = op_is_forward(step->pass) || op_gives_input(step->pass);
     if (reads || is_taken_at(emit, step))

@@ -86,7 +86,7 @@ static void framework_arrays_add(struct emit *emit)
 static void loss_add(struct emit *emit)
 {
     struct lower *lower = emit->lower;
-    uint64_t const bytes = overheads_loss_bytes(lower->local);
+    uint64_t const bytes = overheads_loss_bytes(lower->ranks);
     for (uint32_t i = 0; i < emit->steps->count; i++) {
         const struct graph_step *step = &emit->steps->step[i];
         if (!step->is_compute) continue;

@@ -12,7 +12,7 @@ static int prefix_of(const struct emit *emit, const struct graph_op *op, const c
 {
     const char *dot = strchr(op->name, '.');
     const char *prefix = emit->graph->block[op->block].block->prefix;
-    if (!local_is_llama(emit->lower->local)) prefix = "";
+    if (!ranks_is_decoder(emit->lower->ranks)) prefix = "";
     *ret_prefix = dot != NULL ? op->name : prefix;
     return dot != NULL ? (int)(dot + 1 - op->name) : (int)strlen(prefix);
 }

@@ -13,7 +13,7 @@ struct lower_graph {
     struct graph_sharded sharded;
     struct graph_backward backward;
     struct graph_kept kept;
-    uint8_t place[GRAPH_OPS_MAX]; /* [op]: of its matrices; LOCAL_PLACES_MAX: it has none. */
+    uint8_t place[GRAPH_OPS_MAX]; /* [op]: of its matrices; MATRICES_MAX: it has none. */
     struct graph_steps steps, later;
     struct graph_live live;
 };

@@ -11,11 +11,11 @@ static bool spreads(const struct emit *emit, const struct graph_step *step)
 
 struct emit_route emit_route(const struct emit *emit, const struct graph_step *step)
 {
-    const struct local *local = emit->lower->local;
+    const struct ranks *ranks = emit->lower->ranks;
     bool const gathers = step->move.kind == COLLECTIVE_ALL_GATHER;
     bool const turns = step->move.kind == COLLECTIVE_ALL_TO_ALL;
     bool const home = step->move.kind == COLLECTIVE_PERMUTE;
-    const struct mesh_axis *axis = local->mesh->axis;
+    const struct mesh_axis *axis = ranks->mesh->axis;
     switch (step->move.axis) {
     case OP_AXIS_EP:
         return (struct emit_route){spreads(emit, step) ? LOWER_DISPATCH : LOWER_COMBINE, "ep",
@@ -24,7 +24,7 @@ struct emit_route emit_route(const struct emit *emit, const struct graph_step *s
         return (struct emit_route){gathers || turns ? LOWER_GATHER_SEQUENCE
                                    : home           ? LOWER_HOME_SEQUENCE
                                                     : LOWER_REDUCE_SEQUENCE,
-                                   "sequence", &local->sequence_group};
+                                   "sequence", &ranks->sequence_group};
     case OP_AXIS_TP:
     case OP_AXIS_HOLDERS: /* Sums of weights' gradients stand with their buckets. */
         break;
@@ -55,7 +55,7 @@ bool emit_is_chunked(const struct emit *emit, const struct graph_step *step)
 {
     const struct graph_op *op = &emit->graph->op[step->op];
     if (is_round(emit, step)) return true;
-    return emit->lower->local->plan->collective_matmul && step->move.axis == OP_AXIS_TP &&
+    return emit->lower->ranks->plan->collective_matmul && step->move.axis == OP_AXIS_TP &&
            emit->graph->block[op->block].block->couples;
 }
 
@@ -72,38 +72,38 @@ static void home_set(struct plan_request *request)
 
 /* --- Rows on their way to experts, or back --- */
 
-static enum format exchange_format(const struct local *local, bool spreads)
+static enum format exchange_format(const struct ranks *ranks, bool spreads)
 {
-    const struct workload_formats *formats = &local->plan->formats;
+    const struct workload_formats *formats = &ranks->plan->formats;
     return spreads ? formats->dispatch : formats->activations;
 }
 
 /* What each rank really has for each other, once to each unit of a level on the way. */
 static uint32_t drawn_plan(struct lower *lower, const struct plan_request *exchange)
 {
-    const struct local *local = lower->local;
-    uint64_t const part = local->width / local->tp;
-    enum format const format = exchange_format(local, exchange->spreads);
+    const struct ranks *ranks = lower->ranks;
+    uint64_t const part = ranks->width / ranks->tp;
+    enum format const format = exchange_format(ranks, exchange->spreads);
     struct plan_request request = *exchange;
     bool const automatic = request.algorithm == NULL || strcmp(request.algorithm, "auto") == 0;
     bool const levels = request.group.dimension_count > 1 && request.group.dimension[0].switched;
     if (automatic && levels) request.algorithm = "hierarchical";
-    request.ragged = local->experts.drawn;
+    request.ragged = ranks->experts.drawn;
     request.ragged.token_bytes = format_bytes(format, part);
     request.ragged.returns = !exchange->spreads;
-    return lower_plan_request(lower, &request, local->experts.ranks * local->rows * part, format);
+    return lower_plan_request(lower, &request, ranks->experts.ranks * ranks->rows * part, format);
 }
 
 static uint32_t exchange_plan(struct lower *lower, bool spreads)
 {
-    const struct local *local = lower->local;
-    const struct routing *experts = &local->experts;
-    uint64_t const part = local->width / local->tp; /* Of a token. */
-    enum format const format = exchange_format(local, spreads);
+    const struct ranks *ranks = lower->ranks;
+    const struct routing *experts = &ranks->experts;
+    uint64_t const part = ranks->width / ranks->tp; /* Of a token. */
+    enum format const format = exchange_format(ranks, spreads);
     struct plan_request request = {
         .kind = COLLECTIVE_ALL_TO_ALL,
-        .algorithm = local->plan->algorithm,
-        .group = local->mesh->axis[MESH_EP].group,
+        .algorithm = ranks->plan->algorithm,
+        .group = ranks->mesh->axis[MESH_EP].group,
         .spreads = spreads,
     };
     if (experts->drawn.expert_count != 0) return drawn_plan(lower, &request);
@@ -120,12 +120,12 @@ uint32_t emit_plan(struct emit *emit, uint32_t at)
     struct emit_route const route = emit_route(emit, step);
     struct plan_request request = {
         .kind = step->move.kind,
-        .algorithm = lower->local->plan->algorithm,
+        .algorithm = lower->ranks->plan->algorithm,
         .group = *route.group,
         .chunk_count = emit_is_chunked(emit, step) ? (uint32_t)group_rank_count(route.group) : 0,
         .size_bytes = step->move.bytes,
     };
-    if (is_round(emit, step)) request.algorithm = lower->local->ring_name;
+    if (is_round(emit, step)) request.algorithm = lower->ranks->ring_name;
     if (step->move.kind == COLLECTIVE_PERMUTE) home_set(&request);
     emit->plan[at] = step->move.axis == OP_AXIS_EP
                          ? exchange_plan(lower, spreads(emit, step))

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "sim/step/local.h"
 #include "sim/step/overheads.h"
+#include "sim/step/ranks.h"
 
 static void dimension_add(struct graph_terms *terms, uint32_t *count,
                           struct graph_dimension dimension)
@@ -20,75 +20,75 @@ static void plain_add(struct graph_terms *terms, uint32_t *count, const char *na
 }
 
 /* Tokens, widths, heads: as in the book. */
-static void decoder_add(const struct local *local, struct graph_terms *terms, uint32_t *count)
+static void decoder_add(const struct ranks *ranks, struct graph_terms *terms, uint32_t *count)
 {
-    const struct model *model = &local->plan->model;
-    uint64_t const tp = local->tp;
-    plain_add(terms, count, "B", local->rows * local->data);
+    const struct model *model = &ranks->plan->model;
+    uint64_t const tp = ranks->tp;
+    plain_add(terms, count, "B", ranks->rows * ranks->data);
     dimension_add(terms, count,
-                  (struct graph_dimension){"D", local->block_columns, local->width, 1});
+                  (struct graph_dimension){"D", ranks->block_columns, ranks->width, 1});
     dimension_add(terms, count,
-                  (struct graph_dimension){"F", local->mlp_columns * tp, model->mlp_width, 1});
-    if (!local_is_llama(local)) return;
-    dimension_add(terms, count, (struct graph_dimension){"N", local->heads * tp, model->heads, 1});
+                  (struct graph_dimension){"F", ranks->mlp_columns * tp, model->mlp_width, 1});
+    if (!ranks_is_decoder(ranks)) return;
+    dimension_add(terms, count, (struct graph_dimension){"N", ranks->heads * tp, model->heads, 1});
     dimension_add(
         terms, count,
-        (struct graph_dimension){"K", local->kv_heads * tp, model->kv_heads, local->kv_holders});
-    plain_add(terms, count, "H", local->head_width);
-    plain_add(terms, count, "V", local->value_width);
+        (struct graph_dimension){"K", ranks->kv_heads * tp, model->kv_heads, ranks->kv_holders});
+    plain_add(terms, count, "H", ranks->head_width);
+    plain_add(terms, count, "V", ranks->value_width);
 }
 
 /* Tables of rows by token and by position; two arrays side by side. */
-static void ends_add(const struct local *local, struct graph_terms *terms, uint32_t *count)
+static void ends_add(const struct ranks *ranks, struct graph_terms *terms, uint32_t *count)
 {
-    const struct model *model = &local->plan->model;
+    const struct model *model = &ranks->plan->model;
     dimension_add(
         terms, count,
-        (struct graph_dimension){"Vocab", local->vocabulary * local->tp, model->vocabulary, 1});
-    plain_add(terms, count, "2D", 2 * local->width);
+        (struct graph_dimension){"Vocab", ranks->vocabulary * ranks->tp, model->vocabulary, 1});
+    plain_add(terms, count, "2D", 2 * ranks->width);
     if (model->positions != 0) plain_add(terms, count, "P", model->positions);
 }
 
 /* Whole sequences: the tokens of those that a rank has a part of, and KV heads that each of its
  * ranks has one of at least; and the keys of one. */
-static void sequences_add(const struct local *local, struct graph_terms *terms, uint32_t *count)
+static void sequences_add(const struct ranks *ranks, struct graph_terms *terms, uint32_t *count)
 {
-    const struct model *model = &local->plan->model;
-    uint32_t const ranks = local_turns(local) ? local->cp : 1;
-    plain_add(terms, count, "T", local->keys);
-    plain_add(terms, count, "Bc", local->rows * local->data * ranks);
+    const struct model *model = &ranks->plan->model;
+    uint32_t const rank_count = ranks_has_ulysses(ranks) ? ranks->cp : 1;
+    plain_add(terms, count, "T", ranks->keys);
+    plain_add(terms, count, "Bc", ranks->rows * ranks->data * rank_count);
     dimension_add(terms, count,
-                  (struct graph_dimension){"Kc", local->attention_kv_heads * ranks * local->tp,
-                                           model->kv_heads, local->kv_holders});
+                  (struct graph_dimension){"Kc", ranks->attention_kv_heads * rank_count * ranks->tp,
+                                           model->kv_heads, ranks->kv_holders});
 }
 
 /* Ranks that turn sequences into heads have an axis of their own. */
-static uint32_t axis_c_add(const struct local *local, struct sharding_mesh *mesh)
+static uint32_t axis_c_add(const struct ranks *ranks, struct sharding_mesh *mesh)
 {
-    if (!local_turns(local)) return 0;
+    if (!ranks_has_ulysses(ranks)) return 0;
     SIM_ASSERT(mesh->axis_count < SHARDING_AXES_MAX);
     mesh->letter[mesh->axis_count] = 'C';
-    mesh->size[mesh->axis_count] = local->cp;
+    mesh->size[mesh->axis_count] = ranks->cp;
     return UINT32_C(1) << mesh->axis_count++;
 }
 
 /* Latents, the columns of K that are turned, and what K and V of a head have from their latent. */
-static void latent_add(const struct local *local, struct graph_terms *terms, uint32_t *count)
+static void mla_add(const struct ranks *ranks, struct graph_terms *terms, uint32_t *count)
 {
-    const struct model_latent *latent = &local->plan->model.latent;
+    const struct model_mla *latent = &ranks->plan->model.latent;
     plain_add(terms, count, "Cq", latent->query_rank);
     plain_add(terms, count, "Ckv", latent->kv_rank);
     plain_add(terms, count, "R", latent->rope);
-    plain_add(terms, count, "J", latent->plain + local->value_width);
+    plain_add(terms, count, "J", latent->plain + ranks->value_width);
 }
 
 /* Experts of the layer and of a rank, their rows and widths; rows that come to a rank, that come
  * back, and that all ranks together exchange. */
-static void experts_add(const struct local *local, struct graph_terms *terms, uint32_t *count)
+static void experts_add(const struct ranks *ranks, struct graph_terms *terms, uint32_t *count)
 {
-    const struct routing *experts = &local->experts;
-    const struct model_experts *model = &local->plan->model.experts;
-    uint64_t const tp = local->tp, data = local->data;
+    const struct routing *experts = &ranks->experts;
+    const struct model_experts *model = &ranks->plan->model.experts;
+    uint64_t const tp = ranks->tp, data = ranks->data;
     bool const drawn = experts->drawn.expert_count != 0;
     plain_add(terms, count, "E", model->count);
     plain_add(terms, count, "L", experts->count);
@@ -101,26 +101,26 @@ static void experts_add(const struct local *local, struct graph_terms *terms, ui
                                            model->shared * model->width, 1});
     plain_add(terms, count, "A", experts->arrivals * data);
     plain_add(terms, count, "S", experts->sent * data);
-    plain_add(terms, count, "Sent", drawn ? experts->ranks * local->rows : experts->exchanged);
+    plain_add(terms, count, "Sent", drawn ? experts->ranks * ranks->rows : experts->exchanged);
 }
 
-static struct graph_sequence sequence_of(const struct local *local, uint64_t layer)
+static struct graph_sequence sequence_of(const struct ranks *ranks, uint64_t layer)
 {
-    const struct workload_plan *plan = local->plan;
+    const struct workload_plan *plan = ranks->plan;
     return (struct graph_sequence){
-        .keys = local->keys,
-        .queries = local->attention_queries,
-        .count = local->sequences,
-        .parts = local_turns(local) ? 1 : local->sequence_parts,
-        .rings = local_rings(local),
+        .keys = ranks->keys,
+        .queries = ranks->attention_queries,
+        .count = ranks->sequences,
+        .parts = ranks_has_ulysses(ranks) ? 1 : ranks->sequence_parts,
+        .rings = ranks_has_ring(ranks),
         .causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL,
-        .pairs = local->key_pairs,
-        .window = local_layer_is_windowed(local, layer) ? plan->model.window : 0,
-        .tile_columns = local->machine->chip.mxu_columns,
+        .pairs = ranks->key_pairs,
+        .window = ranks_layer_is_windowed(ranks, layer) ? plan->model.window : 0,
+        .tile_columns = ranks->machine->chip.mxu_columns,
     };
 }
 
-static struct graph_policy policy_of(const struct local *local)
+static struct graph_policy policy_of(const struct ranks *ranks)
 {
     static const enum graph_remat remats[] = {
         [WORKLOAD_REMAT_NONE] = GRAPH_REMAT_NONE,
@@ -129,54 +129,54 @@ static struct graph_policy policy_of(const struct local *local)
         [WORKLOAD_REMAT_BLOCK] = GRAPH_REMAT_BLOCK,
         [WORKLOAD_REMAT_LAYER] = GRAPH_REMAT_LAYER,
     };
-    const struct workload_plan *plan = local->plan;
+    const struct workload_plan *plan = ranks->plan;
     return (struct graph_policy){
         .remat = remats[plan->remat],
         .by_tokens = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS,
-        .keeps_whole = !local_keeps_parts(local),
+        .keeps_whole = !ranks_keeps_parts(ranks),
         .dx_first = plan->backward_order == WORKLOAD_BACKWARD_DX_FIRST,
-        .weights_split = local->shards > 1,
-        .stores_scores = local_is_unfused(local),
+        .weights_split = ranks->shards > 1,
+        .stores_scores = ranks_is_unfused(ranks),
         .drops = plan->attention_kernel == WORKLOAD_KERNEL_DROPOUT,
-        .counts_frameworks = overheads_count(local) && local_is_llama(local),
-        .remakes_frameworks = local_offloads_activations(local),
-        .adds = local->gradients_resident && local->gradient_shards == 1,
-        .adds_of_experts = local->gradients_resident && local->experts.gradient_shards == 1,
+        .counts_frameworks = overheads_count(ranks) && ranks_is_decoder(ranks),
+        .remakes_frameworks = ranks_offloads_activations(ranks),
+        .adds = ranks->gradients_resident && ranks->gradient_shards == 1,
+        .adds_of_experts = ranks->gradients_resident && ranks->experts.gradient_shards == 1,
     };
 }
 
-void graph_terms_of(const struct local *local, uint64_t layer, struct graph_terms *ret_terms)
+void graph_terms_of(const struct ranks *ranks, uint64_t layer, struct graph_terms *ret_terms)
 {
-    const struct workload_formats *formats = &local->plan->formats;
+    const struct workload_formats *formats = &ranks->plan->formats;
     uint32_t count = 0;
     *ret_terms = (struct graph_terms){
-        .mesh = local->axes,
-        .axis_x = local->axis_x,
-        .axis_y = local->axis_y,
-        .ranks = local->data * local->tp,
-        .ranks_y = local->tp,
-        .ranks_exchange = local->mesh->axis[MESH_EP].size,
-        .sequence = sequence_of(local, layer),
+        .mesh = ranks->axes,
+        .axis_x = ranks->axis_x,
+        .axis_y = ranks->axis_y,
+        .ranks = ranks->data * ranks->tp,
+        .ranks_y = ranks->tp,
+        .ranks_exchange = ranks->mesh->axis[MESH_EP].size,
+        .sequence = sequence_of(ranks, layer),
         .formats = {formats->weights, formats->activations, formats->gradients, formats->matmuls,
                     formats->dispatch},
-        .policy = policy_of(local),
+        .policy = policy_of(ranks),
     };
-    ret_terms->axis_c = axis_c_add(local, &ret_terms->mesh);
-    decoder_add(local, ret_terms, &count);
-    if (local_is_llama(local)) ends_add(local, ret_terms, &count);
-    if (local_is_llama(local)) sequences_add(local, ret_terms, &count);
-    if (local_is_latent(local)) latent_add(local, ret_terms, &count);
-    if (model_has_experts(&local->plan->model)) experts_add(local, ret_terms, &count);
+    ret_terms->axis_c = axis_c_add(ranks, &ret_terms->mesh);
+    decoder_add(ranks, ret_terms, &count);
+    if (ranks_is_decoder(ranks)) ends_add(ranks, ret_terms, &count);
+    if (ranks_is_decoder(ranks)) sequences_add(ranks, ret_terms, &count);
+    if (ranks_has_mla(ranks)) mla_add(ranks, ret_terms, &count);
+    if (model_has_experts(&ranks->plan->model)) experts_add(ranks, ret_terms, &count);
 }
 
-void graph_terms_of_end(const struct local *local, bool used_before, struct graph_terms *ret_terms)
+void graph_terms_of_end(const struct ranks *ranks, bool used_before, struct graph_terms *ret_terms)
 {
-    graph_terms_of(local, 0, ret_terms);
+    graph_terms_of(ranks, 0, ret_terms);
     ret_terms->policy.used_before = used_before;
     if (ret_terms->policy.remat > GRAPH_REMAT_NORMS) ret_terms->policy.remat = GRAPH_REMAT_NORMS;
 }
 
-bool graph_terms_embedding_used(const struct local *local)
+bool graph_terms_embedding_used(const struct ranks *ranks)
 {
-    return local->tied || (local->predictors != 0 && local->pp == 1);
+    return ranks->tied || (ranks->mtp_modules != 0 && ranks->pp == 1);
 }

@@ -1,30 +1,30 @@
 /* What each pass derives of each part of a model, as text. */
 #include <stdio.h>
 
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/graph/derive.h"
 #include "sim/graph/print.h"
 #include "sim/step/graph_terms.h"
 #include "sim/step/listing.h"
 
 struct printer {
-    const struct local *local;
-    struct text *text;
+    const struct ranks *ranks;
+    struct strbuf *text;
     bool colour;
 };
 
 static void bold(const struct printer *printer, const char *code)
 {
-    if (printer->colour) text_add(printer->text, "\x1b[%sm", code);
+    if (printer->colour) strbuf_add(printer->text, "\x1b[%sm", code);
 }
 
 static void title_add(const struct printer *printer, const char *title)
 {
-    text_add(printer->text, "\n");
+    strbuf_add(printer->text, "\n");
     bold(printer, "1");
-    text_add(printer->text, "%s", title);
+    strbuf_add(printer->text, "%s", title);
     bold(printer, "0");
-    text_add(printer->text, "\n");
+    strbuf_add(printer->text, "\n");
 }
 
 static void pass_add(const struct printer *printer, const struct graph_derived *derived,
@@ -46,11 +46,11 @@ static void pass_add(const struct printer *printer, const struct graph_derived *
 static void passes_add(const struct printer *printer, const struct graph_terms *terms,
                        enum block_part part, uint64_t layer)
 {
-    const struct chip *chip = &printer->local->machine->chip;
+    const struct chip *chip = &printer->ranks->machine->chip;
     struct graph_derived derived;
     struct graph_count count;
     char kept[64];
-    graph_derive(terms, &printer->local->plan->model, part, layer, &derived);
+    graph_derive(terms, &printer->ranks->plan->model, part, layer, &derived);
     title_add(printer, "tensors: on one chip, format, strongest remat that keeps them");
     graph_print_tensors(&derived.sharded, printer->text);
     title_add(printer, "ops, and their collectives over tp");
@@ -71,24 +71,24 @@ static void passes_add(const struct printer *printer, const struct graph_terms *
 
 static void part_begin(const struct printer *printer, const char *name)
 {
-    text_add(printer->text, "\n");
+    strbuf_add(printer->text, "\n");
     bold(printer, "1");
-    text_add(printer->text, "==== %s", name);
+    strbuf_add(printer->text, "==== %s", name);
     bold(printer, "0");
-    text_add(printer->text, "\n");
+    strbuf_add(printer->text, "\n");
 }
 
 /* Layers that are written alike are printed once. */
 static void layers_add(const struct printer *printer)
 {
-    const struct local *local = printer->local;
-    const struct model *model = &local->plan->model;
+    const struct ranks *ranks = printer->ranks;
+    const struct model *model = &ranks->plan->model;
     uint64_t const dense = model_dense_layers(model);
     for (uint32_t kind = 0; kind < 4; kind++) {
         uint64_t first = 0, count = 0;
         char name[128];
         for (uint64_t layer = model->layers; layer-- > 0;) {
-            bool const windowed = local_layer_is_windowed(local, layer);
+            bool const windowed = ranks_layer_is_windowed(ranks, layer);
             if ((2U * (layer >= dense) + windowed) != kind) continue;
             first = layer;
             count++;
@@ -99,7 +99,7 @@ static void layers_add(const struct printer *printer)
                        kind >= 2 ? ", with experts" : "", kind % 2 != 0 ? ", with windows" : "",
                        (unsigned long long)first);
         struct graph_terms terms;
-        graph_terms_of(local, first, &terms);
+        graph_terms_of(ranks, first, &terms);
         part_begin(printer, name);
         passes_add(printer, &terms, BLOCK_LAYER, first);
     }
@@ -109,24 +109,24 @@ static void end_add(const struct printer *printer, const char *name, enum block_
                     bool used_before)
 {
     struct graph_terms terms;
-    graph_terms_of_end(printer->local, used_before, &terms);
+    graph_terms_of_end(printer->ranks, used_before, &terms);
     part_begin(printer, name);
-    passes_add(printer, &terms, part, printer->local->plan->model.layers - 1);
+    passes_add(printer, &terms, part, printer->ranks->plan->model.layers - 1);
 }
 
 enum status workload_graphs(const struct workload_plan *plan, const struct machine *machine,
-                            const struct mesh *mesh, bool colour, struct text *text,
+                            const struct mesh *mesh, bool colour, struct strbuf *text,
                             struct error *reterr)
 {
-    struct local local;
-    STATUS_TRY(local_build(plan, machine, mesh, &local, reterr));
-    struct printer const printer = {&local, text, colour};
-    bool const ends = local_is_llama(&local);
-    listing_heading(text, &local);
-    if (ends) end_add(&printer, "embedding", BLOCK_EMBEDDING, graph_terms_embedding_used(&local));
+    struct ranks ranks;
+    STATUS_TRY(ranks_make(plan, machine, mesh, &ranks, reterr));
+    struct printer const printer = {&ranks, text, colour};
+    bool const ends = ranks_is_decoder(&ranks);
+    listing_heading(text, &ranks);
+    if (ends) end_add(&printer, "embedding", BLOCK_EMBEDDING, graph_terms_embedding_used(&ranks));
     layers_add(&printer);
     if (ends) end_add(&printer, "head", BLOCK_HEAD, false);
-    if (local.predictors != 0)
+    if (ranks.mtp_modules != 0)
         end_add(&printer, "multi-token prediction: a module's own", BLOCK_MTP, false);
     return STATUS_OK;
 }

@@ -29,10 +29,10 @@ static enum status rate_check(const struct chip *chip, enum format format, const
                      format_name(format), names);
 }
 
-enum status limits_format_check(const struct local *local, struct error *reterr)
+enum status limits_format_check(const struct ranks *ranks, struct error *reterr)
 {
-    const struct workload_formats *formats = &local->plan->formats;
-    const struct chip *chip = &local->machine->chip;
+    const struct workload_formats *formats = &ranks->plan->formats;
+    const struct chip *chip = &ranks->machine->chip;
     STATUS_TRY(rate_check(chip, formats->activations, "/workload/formats/activations", reterr));
     return rate_check(chip, formats->matmuls, "/workload/formats/matmuls", reterr);
 }
@@ -48,61 +48,61 @@ static enum status below(units_wide amount, const char *what, struct error *rete
 
 /* A part of a model, which a rank has `count` times at most. What parts take in all microbatches
  * adds up: an account of memory counts all that is ever taken. */
-static enum status part_check(const struct local *local, const struct graph_terms *terms,
+static enum status part_check(const struct ranks *ranks, const struct graph_terms *terms,
                               enum block_part part, uint64_t layer, uint64_t count,
                               units_wide *bytes, struct error *reterr)
 {
     struct graph_derived derived;
     if (count == 0) return STATUS_OK;
-    graph_derive(terms, &local->plan->model, part, layer, &derived);
+    graph_derive(terms, &ranks->plan->model, part, layer, &derived);
     units_wide const elements = graph_extent_elements(&derived.sharded);
     STATUS_TRY(below(BITS_OF_ELEMENT * elements, "the bits of a layer's arrays", reterr));
     /* Each once more where it is repeated. */
-    *bytes += 2 * BYTES_OF_ELEMENT * elements * count * local->plan->accumulate;
+    *bytes += 2 * BYTES_OF_ELEMENT * elements * count * ranks->plan->accumulate;
     STATUS_TRY(below(*bytes, "the bytes that ops take", reterr));
     return below(graph_extent_flop(&derived.sharded, &derived.backward, &derived.kept),
                  "the FLOP of a layer's matmuls", reterr);
 }
 
-static enum status layers_check(const struct local *local, units_wide *bytes, struct error *reterr)
+static enum status layers_check(const struct ranks *ranks, units_wide *bytes, struct error *reterr)
 {
-    const struct model *model = &local->plan->model;
+    const struct model *model = &ranks->plan->model;
     uint64_t const dense = model_dense_layers(model), last = model->layers - 1;
     for (uint32_t experts = 0; experts < 2; experts++) {
         bool const is_last = experts == (dense < model->layers);
         uint64_t const count = experts ? model->layers - dense : dense;
         uint64_t const layer = experts ? last : 0;
         struct graph_terms terms;
-        graph_terms_of(local, layer, &terms);
+        graph_terms_of(ranks, layer, &terms);
         terms.sequence.window = 0; /* Layers without one have more, and a kind may have both. */
-        STATUS_TRY(part_check(local, &terms, BLOCK_LAYER, layer,
-                              count + (is_last ? local->predictors : 0), bytes, reterr));
+        STATUS_TRY(part_check(ranks, &terms, BLOCK_LAYER, layer,
+                              count + (is_last ? ranks->mtp_modules : 0), bytes, reterr));
     }
     return STATUS_OK;
 }
 
-static enum status ends_check(const struct local *local, units_wide *bytes, struct error *reterr)
+static enum status ends_check(const struct ranks *ranks, units_wide *bytes, struct error *reterr)
 {
-    uint64_t const last = local->plan->model.layers - 1;
+    uint64_t const last = ranks->plan->model.layers - 1;
     struct graph_terms terms;
-    graph_terms_of_end(local, /* used_before= */ true, &terms);
-    STATUS_TRY(part_check(local, &terms, BLOCK_EMBEDDING, last, 1, bytes, reterr));
-    STATUS_TRY(part_check(local, &terms, BLOCK_HEAD, last, 1 + local->predictors, bytes, reterr));
-    return part_check(local, &terms, BLOCK_MTP, last, local->predictors, bytes, reterr);
+    graph_terms_of_end(ranks, /* used_before= */ true, &terms);
+    STATUS_TRY(part_check(ranks, &terms, BLOCK_EMBEDDING, last, 1, bytes, reterr));
+    STATUS_TRY(part_check(ranks, &terms, BLOCK_HEAD, last, 1 + ranks->mtp_modules, bytes, reterr));
+    return part_check(ranks, &terms, BLOCK_MTP, last, ranks->mtp_modules, bytes, reterr);
 }
 
-enum status limits_sizes_check(const struct local *local, struct error *reterr)
+enum status limits_sizes_check(const struct ranks *ranks, struct error *reterr)
 {
-    struct model_counts const counts = model_count(&local->plan->model);
-    const struct routing *experts = &local->experts;
+    struct model_counts const counts = model_count(&ranks->plan->model);
+    const struct routing *experts = &ranks->experts;
     uint64_t crossing = 0;
     for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++)
         if (experts->crossing[d] > crossing) crossing = experts->crossing[d];
-    STATUS_TRY(below(BITS_OF_ELEMENT * ((units_wide)counts.total + counts.predictors),
+    STATUS_TRY(below(BITS_OF_ELEMENT * ((units_wide)counts.total + counts.mtp_modules),
                      "the bits of the model's parameters", reterr));
-    STATUS_TRY(below(BITS_OF_ELEMENT * (units_wide)crossing * local->width,
+    STATUS_TRY(below(BITS_OF_ELEMENT * (units_wide)crossing * ranks->width,
                      "the bits that experts' ranks exchange", reterr));
     units_wide bytes = 0;
-    STATUS_TRY(layers_check(local, &bytes, reterr));
-    return local_is_llama(local) ? ends_check(local, &bytes, reterr) : STATUS_OK;
+    STATUS_TRY(layers_check(ranks, &bytes, reterr));
+    return ranks_is_decoder(ranks) ? ends_check(ranks, &bytes, reterr) : STATUS_OK;
 }

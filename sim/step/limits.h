@@ -6,14 +6,14 @@
 #define SIM_STEP_LIMITS_H
 
 #include "sim/base/status.h"
-#include "sim/step/local.h"
+#include "sim/step/ranks.h"
 
 /* The chip must have a rate for matmuls of linear layers and for all others. */
-enum status limits_format_check(const struct local *local, struct error *reterr);
+enum status limits_format_check(const struct ranks *ranks, struct error *reterr);
 
 /* FLOP and bytes of a part of the model, and what a chip's ops take in all: below 2^62. Once all
  * sizes of `local` are known, and before graphs of them are counted. Errors: STATUS_LIMIT at
  * "/workload". */
-enum status limits_sizes_check(const struct local *local, struct error *reterr);
+enum status limits_sizes_check(const struct ranks *ranks, struct error *reterr);
 
 #endif

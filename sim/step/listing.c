@@ -28,7 +28,7 @@ void listing_step(struct listing *listing, const char *remark, const char *what,
     va_start(arguments, what);
     (void)vsnprintf(line, sizeof line, what, arguments);
     va_end(arguments);
-    graph_list_line(listing->text, ++listing->step, &listing->local->axes, NULL, 0, remark, line);
+    graph_list_line(listing->text, ++listing->step, &listing->ranks->axes, NULL, 0, remark, line);
 }
 
 void listing_copies(struct listing *listing, const struct program *program, const char *name)
@@ -42,8 +42,9 @@ void listing_copies(struct listing *listing, const struct program *program, cons
             const struct program_op *op = &template->op[i];
             if (op->kind != PROGRAM_OP_COPY) continue;
             found = true;
-            text_add(listing->text, "  in addition: %s, %s (over the link to the host)\n", op->name,
-                     quantity_text_bytes(bytes, (double)program->copies[op->index].size_bytes));
+            strbuf_add(listing->text, "  in addition: %s, %s (over the link to the host)\n",
+                       op->name,
+                       quantity_text_bytes(bytes, (double)program->copies[op->index].size_bytes));
         }
     }
 }
@@ -53,117 +54,118 @@ static unsigned long long wide(uint64_t number)
     return number;
 }
 
-static void paddings_add(struct text *text, const struct local *local)
+static void paddings_add(struct strbuf *text, const struct ranks *ranks)
 {
     struct paddings paddings;
-    padding_list(local, &paddings);
+    padding_list(ranks, &paddings);
     for (uint32_t i = 0; i < paddings.count; i++) {
         const struct padding *of = &paddings.of[i];
-        text_add(text, "  padded over %s of %s: %s, %llu to %llu\n",
-                 counted(of->ranks, "rank").text, of->role, of->what, wide(of->size),
-                 wide(of->padded));
+        strbuf_add(text, "  padded over %s of %s: %s, %llu to %llu\n",
+                   counted(of->ranks, "rank").text, of->role, of->what, wide(of->size),
+                   wide(of->padded));
     }
 }
 
 /* Letters of the mesh. */
-static void axes_add(struct text *text, const struct local *local)
+static void axes_add(struct strbuf *text, const struct ranks *ranks)
 {
-    for (uint32_t a = 0; a < local->axes.axis_count; a++) {
-        char const letter = local->axes.letter[a];
-        bool const sharded = letter == 'X' && local->mesh->axis[MESH_FSDP].size > 1;
+    for (uint32_t a = 0; a < ranks->axes.axis_count; a++) {
+        char const letter = ranks->axes.letter[a];
+        bool const sharded = letter == 'X' && ranks->mesh->axis[MESH_FSDP].size > 1;
         const char *roles = letter == 'Y' ? mesh_role_name(MESH_TP)
                             : sharded     ? mesh_role_name(MESH_FSDP)
-                                          : local->replica_name;
-        text_add(text, "  %c = %s of %s\n", letter, counted(local->axes.size[a], "rank").text,
-                 roles);
+                                          : ranks->replica_name;
+        strbuf_add(text, "  %c = %s of %s\n", letter, counted(ranks->axes.size[a], "rank").text,
+                   roles);
     }
 }
 
-static void experts_add(struct text *text, const struct local *local)
+static void experts_add(struct strbuf *text, const struct ranks *ranks)
 {
-    const struct routing *experts = &local->experts;
-    const struct model_experts *model = &local->plan->model.experts;
-    text_add(text, "  E = %llu experts, %llu of each token; L = %llu on one chip, Fe = %llu",
-             wide(model->count), wide(model->top_k), wide(experts->count), wide(model->width));
+    const struct routing *experts = &ranks->experts;
+    const struct model_experts *model = &ranks->plan->model.experts;
+    strbuf_add(text, "  E = %llu experts, %llu of each token; L = %llu on one chip, Fe = %llu",
+               wide(model->count), wide(model->top_k), wide(experts->count), wide(model->width));
     if (model->shared != 0)
-        text_add(text, ", and Fs = %llu of the shared ones", wide(model->shared * model->width));
-    text_add(text,
-             "\n  on one data rank A = %llu tokens come to its experts in W = %llu rows, S = %llu "
-             "come back; g is what the router gives a row\n",
-             wide(experts->arrivals), wide(experts->all), wide(experts->sent));
+        strbuf_add(text, ", and Fs = %llu of the shared ones", wide(model->shared * model->width));
+    strbuf_add(
+        text,
+        "\n  on one data rank A = %llu tokens come to its experts in W = %llu rows, S = %llu "
+        "come back; g is what the router gives a row\n",
+        wide(experts->arrivals), wide(experts->all), wide(experts->sent));
 }
 
 /* Ranks that share sequences; scores that lie in HBM. */
-static void sequences_add(struct text *text, const struct local *local)
+static void sequences_add(struct strbuf *text, const struct ranks *ranks)
 {
-    struct counted const ranks = counted(local->cp, "rank");
-    if (local_turns(local))
-        text_add(text,
-                 "  C = %s of cp, which other letters count too; AllToAll_C turns parts of "
-                 "sequences into whole ones of some heads, Bc = %llu tokens on a rank\n",
-                 ranks.text, wide(local->rows * local->cp));
-    else if (local->cp > 1)
-        text_add(text, "  sequences of %llu tokens lie on %s of cp, %llu on each\n",
-                 wide(local->keys), ranks.text, wide(local->queries));
-    if (local_is_unfused(local)) text_add(text, "  T = %llu keys\n", wide(local->keys));
+    struct counted const rank_count = counted(ranks->cp, "rank");
+    if (ranks_has_ulysses(ranks))
+        strbuf_add(text,
+                   "  C = %s of cp, which other letters count too; AllToAll_C turns parts of "
+                   "sequences into whole ones of some heads, Bc = %llu tokens on a rank\n",
+                   rank_count.text, wide(ranks->rows * ranks->cp));
+    else if (ranks->cp > 1)
+        strbuf_add(text, "  sequences of %llu tokens lie on %s of cp, %llu on each\n",
+                   wide(ranks->keys), rank_count.text, wide(ranks->queries));
+    if (ranks_is_unfused(ranks)) strbuf_add(text, "  T = %llu keys\n", wide(ranks->keys));
 }
 
 /* Letters of dimensions. Heads are N and K, their columns H and V, as in the book. */
-static void letters_add(struct text *text, const struct local *local,
-                        const struct local_layer *layer)
+static void letters_add(struct strbuf *text, const struct ranks *ranks,
+                        const struct ranks_layer *layer)
 {
-    const struct model *model = &local->plan->model;
-    const struct model_latent *latent = &model->latent;
-    text_add(text, "  B = %s a microbatch, %llu on one data rank; D = %llu",
-             counted(local->rows * local->data, "token").text, wide(local->rows),
-             wide(local->width));
-    if (!layer->experts) text_add(text, ", F = %llu", wide(model->mlp_width));
-    text_add(text, "\n");
-    if (local_is_latent(local))
-        text_add(text,
-                 "  latents of Cq = %llu columns for Q, Ckv = %llu for K and V; R = %llu turned "
-                 "ones of K; J = %llu of a head's K and V\n",
-                 wide(latent->query_rank), wide(latent->kv_rank), wide(latent->rope),
-                 wide(latent->plain + local->value_width));
-    if (layer->experts) experts_add(text, local);
-    sequences_add(text, local);
-    if (local->window_layers != 0)
-        text_add(text, "  a query has %llu keys at most in %llu of %llu layers, %s the last\n",
-                 wide(model->window), wide(local->window_layers), wide(model->layers),
-                 local_layer_is_windowed(local, model->layers - 1) ? "as in" : "not in");
+    const struct model *model = &ranks->plan->model;
+    const struct model_mla *latent = &model->latent;
+    strbuf_add(text, "  B = %s a microbatch, %llu on one data rank; D = %llu",
+               counted(ranks->rows * ranks->data, "token").text, wide(ranks->rows),
+               wide(ranks->width));
+    if (!layer->experts) strbuf_add(text, ", F = %llu", wide(model->mlp_width));
+    strbuf_add(text, "\n");
+    if (ranks_has_mla(ranks))
+        strbuf_add(text,
+                   "  latents of Cq = %llu columns for Q, Ckv = %llu for K and V; R = %llu turned "
+                   "ones of K; J = %llu of a head's K and V\n",
+                   wide(latent->query_rank), wide(latent->kv_rank), wide(latent->rope),
+                   wide(latent->plain + ranks->value_width));
+    if (layer->experts) experts_add(text, ranks);
+    sequences_add(text, ranks);
+    if (ranks->window_layers != 0)
+        strbuf_add(text, "  a query has %llu keys at most in %llu of %llu layers, %s the last\n",
+                   wide(model->window), wide(ranks->window_layers), wide(model->layers),
+                   ranks_layer_is_windowed(ranks, model->layers - 1) ? "as in" : "not in");
 }
 
-void listing_heading(struct text *text, const struct local *local)
+void listing_heading(struct strbuf *text, const struct ranks *ranks)
 {
     char bytes[QUANTITY_TEXT_BYTES];
-    const struct workload_plan *plan = local->plan;
-    const struct local_layer *layer = &local->layer[local_last_kind(local)];
-    text_add(text, "%s, one layer of %llu, on one chip\n", plan->model.name,
-             wide(plan->model.layers));
-    axes_add(text, local);
-    letters_add(text, local, layer);
-    paddings_add(text, local);
-    for (uint32_t u = 0; local->shards > 1 && u < layer->unit_count; u++) {
-        text_add(text, "  %s travels as one: %s gathered\n", layer->unit[u].name,
-                 quantity_text_bytes(
-                     bytes, (double)format_bytes(plan->formats.weights, layer->unit[u].elements)));
+    const struct workload_plan *plan = ranks->plan;
+    const struct ranks_layer *layer = &ranks->layer[ranks_last_kind(ranks)];
+    strbuf_add(text, "%s, one layer of %llu, on one chip\n", plan->model.name,
+               wide(plan->model.layers));
+    axes_add(text, ranks);
+    letters_add(text, ranks, layer);
+    paddings_add(text, ranks);
+    for (uint32_t u = 0; ranks->shards > 1 && u < layer->bucket_count; u++) {
+        strbuf_add(text, "  %s travels as one: %s gathered\n", layer->bucket[u].name,
+                   quantity_text_bytes(bytes, (double)format_bytes(plan->formats.weights,
+                                                                   layer->bucket[u].elements)));
     }
     if (plan->formats.matmuls != plan->formats.activations)
-        text_add(text,
-                 "  linear layers multiply in %s, which is also what only they read; the rest "
-                 "is in %s\n",
-                 format_name(plan->formats.matmuls), format_name(plan->formats.activations));
-    if (local->pp > 1)
-        text_add(text,
-                 "  layers lie on stages over %s of pp: what a stage begins with comes from the "
-                 "one before\n",
-                 counted(local->pp, "rank").text);
-    if (local_offloads_optimizer(local))
-        text_add(text, "  the moments lie in the host's memory: each layer is updated one slot "
-                       "behind its backward pass\n");
-    if (local_offloads_activations(local))
-        text_add(text,
-                 "  what a layer saves lies in the host's memory, but for the last layer's\n");
+        strbuf_add(text,
+                   "  linear layers multiply in %s, which is also what only they read; the rest "
+                   "is in %s\n",
+                   format_name(plan->formats.matmuls), format_name(plan->formats.activations));
+    if (ranks->pp > 1)
+        strbuf_add(text,
+                   "  layers lie on stages over %s of pp: what a stage begins with comes from the "
+                   "one before\n",
+                   counted(ranks->pp, "rank").text);
+    if (ranks_offloads_optimizer(ranks))
+        strbuf_add(text, "  the moments lie in the host's memory: each layer is updated one slot "
+                         "behind its backward pass\n");
+    if (ranks_offloads_activations(ranks))
+        strbuf_add(text,
+                   "  what a layer saves lies in the host's memory, but for the last layer's\n");
 }
 
 static void section_begin(struct listing *listing, enum workload_section section)
@@ -173,16 +175,17 @@ static void section_begin(struct listing *listing, enum workload_section section
 }
 
 /* Modules that predict further tokens; their layer is as the others. */
-static void predictors_add(struct listing *listing, const struct program *program)
+static void mtp_add(struct listing *listing, const struct program *program)
 {
-    uint64_t const count = listing->local->predictors;
+    uint64_t const count = listing->ranks->mtp_modules;
     if (count == 0) return;
-    text_add(listing->text, "\nMulti-token prediction, each of %s behind the last layer: forward\n",
-             counted(count, "module").text);
-    section_begin(listing, WORKLOAD_SECTION_PREDICTORS);
+    strbuf_add(listing->text,
+               "\nMulti-token prediction, each of %s behind the last layer: forward\n",
+               counted(count, "module").text);
+    section_begin(listing, WORKLOAD_SECTION_MTP);
     (void)listing_template(listing, program, "mtp forward");
-    text_add(listing->text, "\nMulti-token prediction: backward\n");
-    section_begin(listing, WORKLOAD_SECTION_PREDICTORS);
+    strbuf_add(listing->text, "\nMulti-token prediction: backward\n");
+    section_begin(listing, WORKLOAD_SECTION_MTP);
     if (listing_template(listing, program, "mtp backward")) return;
     (void)listing_template(listing, program, "mtp input gradient");
     (void)listing_template(listing, program, "mtp weight gradient");
@@ -193,17 +196,17 @@ enum status workload_listing(struct arena *arena, const struct workload_plan *pl
                              const struct program *program, struct workload_listing *ret_listing,
                              struct error *reterr)
 {
-    struct local local;
-    struct text text = {0};
-    STATUS_TRY(local_build(plan, machine, mesh, &local, reterr));
-    struct listing listing = {.text = &text, .local = &local, .made = ret_listing};
+    struct ranks ranks;
+    struct strbuf text = {0};
+    STATUS_TRY(ranks_make(plan, machine, mesh, &ranks, reterr));
+    struct listing listing = {.text = &text, .ranks = &ranks, .made = ret_listing};
     *ret_listing = (struct workload_listing){.listed_count = 0};
-    listing_heading(&text, &local);
+    listing_heading(&text, &ranks);
     listing_layer(&listing, program);
-    predictors_add(&listing, program);
+    mtp_add(&listing, program);
     listing_streams(&text, program);
     const char *copy = text.failed ? NULL : arena_text(arena, text.bytes);
-    text_free(&text);
+    strbuf_free(&text);
     if (copy == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the listing");
     ret_listing->text = copy;
     return STATUS_OK;

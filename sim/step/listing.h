@@ -4,13 +4,13 @@
 #ifndef SIM_STEP_LISTING_H
 #define SIM_STEP_LISTING_H
 
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/program/program.h"
-#include "sim/step/local.h"
+#include "sim/step/ranks.h"
 
 struct listing {
-    struct text *text;
-    const struct local *local;
+    struct strbuf *text;
+    const struct ranks *ranks;
     struct workload_listing *made;
     enum workload_section section;
     uint32_t step; /* The last number given in this section. */
@@ -21,7 +21,7 @@ void listing_tell(struct listing *listing, enum collective_kind kind, const char
                   uint64_t size_bytes);
 
 /* What the letters of a step mean. */
-void listing_heading(struct text *text, const struct local *local);
+void listing_heading(struct strbuf *text, const struct ranks *ranks);
 
 /* A step that makes nothing worth a size: "3. what   (why)". */
 void listing_step(struct listing *listing, const char *remark, const char *what, ...)
@@ -39,6 +39,6 @@ void listing_layer(struct listing *listing, const struct program *program);
 bool listing_template(struct listing *listing, const struct program *program, const char *name);
 
 /* The streams, and for every op of a template what it waits for. */
-void listing_streams(struct text *text, const struct program *program);
+void listing_streams(struct strbuf *text, const struct program *program);
 
 #endif

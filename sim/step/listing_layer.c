@@ -19,12 +19,12 @@ struct layer {
 };
 
 /* The last layer, which is of the kind at the top. */
-static void layer_derive(const struct local *local, struct layer *layer)
+static void layer_derive(const struct ranks *ranks, struct layer *layer)
 {
-    const struct model *model = &local->plan->model;
-    graph_terms_of(local, model->layers - 1, &layer->terms);
+    const struct model *model = &ranks->plan->model;
+    graph_terms_of(ranks, model->layers - 1, &layer->terms);
     layer->state_terms = layer->terms;
-    layer->state_terms.policy.weights_split = local->state_shards > 1;
+    layer->state_terms.policy.weights_split = ranks->state_shards > 1;
     graph_derive(&layer->terms, model, BLOCK_LAYER, model->layers - 1, &layer->derived);
     block_write_layer(&layer->state_terms, model, model->layers - 1, &layer->state);
 }
@@ -54,30 +54,30 @@ static bool backward_has(const struct program *program, enum lower_urgency urgen
     return false;
 }
 
-static void weights_derive(const struct local *local, const struct program *program,
+static void weights_derive(const struct ranks *ranks, const struct program *program,
                            struct layer *layer)
 {
-    bool const zero = local->plan->zero != 0;
+    bool const zero = ranks->plan->zero != 0;
     layer->weights = (struct graph_list_weights){
         .state = &layer->state,
-        .gathers_backward = !local->reduce_once || backward_has(program, LOWER_URGENCY_WEIGHTS),
-        .reduces = !local->reduce_once || backward_has(program, LOWER_URGENCY_GRADIENTS),
-        .axis_same = local->shards > 1 ? local->axis_z : local->axis_x,
-        .grouped_ranks = local->experts.ranks > 1 ? local->experts.replicas : 0,
+        .gathers_backward = !ranks->reduce_once || backward_has(program, LOWER_URGENCY_WEIGHTS),
+        .reduces = !ranks->reduce_once || backward_has(program, LOWER_URGENCY_GRADIENTS),
+        .axis_same = ranks->shards > 1 ? ranks->axis_z : ranks->axis_x,
+        .grouped_ranks = ranks->experts.ranks > 1 ? ranks->experts.replicas : 0,
         .grouped_scatters = zero,
     };
 }
 
-static void unit_tell(struct listing *listing, enum collective_kind kind, bool shards,
-                      const struct local_unit *unit)
+static void bucket_tell(struct listing *listing, enum collective_kind kind, bool shards,
+                        const struct bucket *bucket)
 {
-    const struct local *local = listing->local;
-    const struct workload_formats *formats = &local->plan->formats;
+    const struct ranks *ranks = listing->ranks;
+    const struct workload_formats *formats = &ranks->plan->formats;
     bool const gathers = kind == COLLECTIVE_ALL_GATHER;
-    const char *group = unit->experts ? "experts" : local->replica_name;
+    const char *group = bucket->experts ? "experts" : ranks->replica_name;
     uint64_t const elements =
-        shards || gathers ? unit->elements : units_ceil_divide(unit->elements, local->shards);
-    if (shards) group = mesh_role_name(local->shard_role);
+        shards || gathers ? bucket->elements : units_ceil_divide(bucket->elements, ranks->shards);
+    if (shards) group = mesh_role_name(ranks->shard_role);
     listing_tell(listing, kind, group,
                  format_bytes(gathers ? formats->weights : formats->gradients, elements));
 }
@@ -85,29 +85,29 @@ static void unit_tell(struct listing *listing, enum collective_kind kind, bool s
 /* Units that travel in a section. */
 static void units_tell(struct listing *listing, const struct graph_list_weights *weights)
 {
-    const struct local *local = listing->local;
-    const struct local_layer *layer = &local->layer[local_last_kind(local)];
+    const struct ranks *ranks = listing->ranks;
+    const struct ranks_layer *layer = &ranks->layer[ranks_last_kind(ranks)];
     bool const forward = listing->section == WORKLOAD_SECTION_FORWARD;
     bool const backward = listing->section == WORKLOAD_SECTION_BACKWARD;
-    bool const split = local->plan->zero == 1 || local->plan->zero == 2;
+    bool const split = ranks->plan->zero == 1 || ranks->plan->zero == 2;
     /* What ranks have updated is gathered behind the update, or by the next step. */
-    bool const updated = split && (local_gathers_next(local)         ? forward
-                                   : local_offloads_optimizer(local) ? backward
+    bool const updated = split && (ranks_gathers_next(ranks)         ? forward
+                                   : ranks_offloads_optimizer(ranks) ? backward
                                                                      : !forward && !backward);
-    for (uint32_t u = 0; u < layer->unit_count; u++) {
-        const struct local_unit *unit = &layer->unit[u];
-        uint32_t const same = unit->experts ? local->experts.replicas : local->replicas;
+    for (uint32_t u = 0; u < layer->bucket_count; u++) {
+        const struct bucket *bucket = &layer->bucket[u];
+        uint32_t const same = bucket->experts ? ranks->experts.replicas : ranks->replicas;
         bool const gathers = forward || (backward && weights->gathers_backward);
-        if (local->shards > 1 && gathers)
-            unit_tell(listing, COLLECTIVE_ALL_GATHER, /* shards= */ true, unit);
-        if (local->shards > 1 && backward && weights->reduces)
-            unit_tell(listing, COLLECTIVE_REDUCE_SCATTER, /* shards= */ true, unit);
+        if (ranks->shards > 1 && gathers)
+            bucket_tell(listing, COLLECTIVE_ALL_GATHER, /* shards= */ true, bucket);
+        if (ranks->shards > 1 && backward && weights->reduces)
+            bucket_tell(listing, COLLECTIVE_REDUCE_SCATTER, /* shards= */ true, bucket);
         if (same > 1 && backward && weights->reduces)
-            unit_tell(listing,
-                      local->plan->zero == 0 ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER,
-                      /* shards= */ false, unit);
+            bucket_tell(listing,
+                        ranks->plan->zero == 0 ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER,
+                        /* shards= */ false, bucket);
         if (same > 1 && updated)
-            unit_tell(listing, COLLECTIVE_ALL_GATHER, /* shards= */ false, unit);
+            bucket_tell(listing, COLLECTIVE_ALL_GATHER, /* shards= */ false, bucket);
     }
 }
 
@@ -131,7 +131,7 @@ static void backward_add(struct listing *listing, struct graph_list *list,
                 &steps);
     graph_list_backward(list, &steps, /* begins= */ true);
     if (halves) {
-        text_add(listing->text, "  later, in another pass:\n");
+        strbuf_add(listing->text, "  later, in another pass:\n");
         request.half = GRAPH_WEIGHT_HALF;
         graph_steps(&layer->derived.sharded, &layer->derived.backward, &layer->derived.kept,
                     request, &steps);
@@ -143,7 +143,7 @@ static void backward_add(struct listing *listing, struct graph_list *list,
 
 void listing_layer(struct listing *listing, const struct program *program)
 {
-    const struct local *local = listing->local;
+    const struct ranks *ranks = listing->ranks;
     struct layer layer;
     struct graph_steps forward, backward;
     struct graph_list list = {.sharded = &layer.derived.sharded,
@@ -153,8 +153,8 @@ void listing_layer(struct listing *listing, const struct program *program)
                               .text = listing->text,
                               .tell = step_tell,
                               .context = listing};
-    layer_derive(local, &layer);
-    weights_derive(local, program, &layer);
+    layer_derive(ranks, &layer);
+    weights_derive(ranks, program, &layer);
     graph_steps(&layer.derived.sharded, &layer.derived.backward, &layer.derived.kept,
                 (struct graph_request){.backward = false}, &forward);
     graph_steps(&layer.derived.sharded, &layer.derived.backward, &layer.derived.kept,
@@ -164,8 +164,8 @@ void listing_layer(struct listing *listing, const struct program *program)
     listing_copies(listing, program, "layer forward");
     units_tell(listing, &layer.weights);
     backward_add(listing, &list, &layer, program);
-    if (local->state_shards == local->shards) return;
-    text_add(listing->text, "\nUpdate: ZeRO-%u\n", local->plan->zero);
+    if (ranks->state_shards == ranks->shards) return;
+    strbuf_add(listing->text, "\nUpdate: ZeRO-%u\n", ranks->plan->zero);
     listing->section = WORKLOAD_SECTION_UPDATE;
     graph_list_update(&list);
     units_tell(listing, &layer.weights);

@@ -90,7 +90,7 @@ static const struct notation notations[] = {
 static const char *remark_of(const struct listing *listing, const struct notation *row)
 {
     bool const merges = strcmp(row->op, "moe.Merge") == 0;
-    return merges && listing->local->plan->model.experts.shared > 0
+    return merges && listing->ranks->plan->model.experts.shared > 0
                ? "with the shared experts' result"
                : row->remark;
 }
@@ -126,13 +126,13 @@ static void collective_add(struct listing *listing, const struct program *progra
                            const struct program_op *op)
 {
     const struct plan *plan = &program->plans[op->index];
-    const struct local *local = listing->local;
+    const struct ranks *ranks = listing->ranks;
     const char *kind = collective_kind_name(plan->kind), *group = group_of(program, op);
     bool const tp = strcmp(group, "tp") == 0;
     const char *array = op->name + strlen(kind) + 1;
     if (strrchr(array, '.') != NULL && strncmp(array, "shared.", 7) != 0)
         array = strrchr(array, '.') + 1;
-    bool const shards = local->shards > 1 && strcmp(group, mesh_role_name(local->shard_role)) == 0;
+    bool const shards = ranks->shards > 1 && strcmp(group, mesh_role_name(ranks->shard_role)) == 0;
     bool const chunked = op->parts > 1 || op->operand_op != PROGRAM_NONE;
     const char *remark = "on critical path";
     if (array[0] == 'W') remark = "can be done ahead of time";
@@ -163,7 +163,7 @@ static uint32_t rank_of(const struct program_template *template, bool experts)
 static const struct program_template *template_find(const struct listing *listing,
                                                     const struct program *program, const char *name)
 {
-    bool const experts = local_last_kind(listing->local) == LOCAL_EXPERTS;
+    bool const experts = ranks_last_kind(listing->ranks) == LAYER_MOE;
     const struct program_template *best = NULL;
     for (uint32_t t = 0; t < program->template_count; t++) {
         const struct program_template *template = &program->templates[t];

@@ -5,12 +5,12 @@
 const char lower_stream_activation[] = "x", lower_stream_gradient[] = "dx",
            lower_weight_gradient[] = "dW";
 
-void lower_begin(struct lower *lower, struct arena *arena, const struct local *local,
+void lower_begin(struct lower *lower, struct arena *arena, const struct ranks *ranks,
                  struct program *program, struct error *reterr)
 {
-    *lower = (struct lower){.local = local};
-    builder_begin(&lower->build, arena, local->machine, builder_room_most, program, reterr);
-    lower->layer = &local->layer[local_last_kind(local)];
+    *lower = (struct lower){.ranks = ranks};
+    builder_begin(&lower->build, arena, ranks->machine, builder_room_most, program, reterr);
+    lower->layer = &ranks->layer[ranks_last_kind(ranks)];
     lower_streams_add(lower);
 }
 
@@ -27,10 +27,10 @@ void lower_pass_begin(struct lower *lower)
     lower->head_stays = false;
     lower->updated = false;
     lower->gathers_since = false;
-    for (uint32_t p = 0; p < LOCAL_PLACES_MAX; p++) lower->weights[p] = LOWER_NONE;
+    for (uint32_t p = 0; p < MATRICES_MAX; p++) lower->weights[p] = LOWER_NONE;
     lower->weights_needed = 0;
     lower->gradients = 0;
-    lower->units_reduced = 0;
+    lower->buckets_reduced = 0;
     lower->kv_sum = LOWER_NONE;
 }
 
@@ -89,7 +89,7 @@ uint32_t lower_plan_bytes(struct lower *lower, const struct plan_request *of, en
     const char *place = "/run/algorithm";
     if (lower->build.status != STATUS_OK) return LOWER_NONE;
     request.element_bits = format_bits(format);
-    request.watch = lower->local->plan->watch;
+    request.watch = lower->ranks->plan->watch;
     uint32_t const plan = builder_plan(&lower->build, &request, false, place);
     if (lower->build.status == STATUS_UNSUPPORTED && strcmp(lower->build.error->where, place) == 0)
         name_the_refused(&request, lower->build.error);
@@ -101,7 +101,7 @@ uint32_t lower_plan(struct lower *lower, enum collective_kind kind, const struct
 {
     struct plan_request const request = {
         .kind = kind,
-        .algorithm = lower->local->plan->algorithm,
+        .algorithm = lower->ranks->plan->algorithm,
         .group = *group,
         .chunk_count = chunked ? (uint32_t)group_rank_count(group) : 0,
     };
@@ -213,7 +213,7 @@ void lower_need_output(struct lower *lower, uint32_t op, const char *array)
         return;
     }
     /* A gradient comes out of a norm where there is one. */
-    bool const summed = local_is_llama(lower->local) && array != lower_stream_activation;
+    bool const summed = ranks_is_decoder(lower->ranks) && array != lower_stream_activation;
     lower_need_before(lower, op, LOWER_COMPUTE, array);
     if (!summed) lower_need_before(lower, op, LOWER_REDUCE_TP, array);
     /* What a stage without layers has got and not sent on. */
@@ -233,15 +233,15 @@ void lower_give(struct lower *lower, uint32_t op, enum program_memory memory, ui
 
 uint64_t lower_activation_bytes(const struct lower *lower, uint64_t elements)
 {
-    return format_bytes(lower->local->plan->formats.activations, elements);
+    return format_bytes(lower->ranks->plan->formats.activations, elements);
 }
 
 uint64_t lower_weight_bytes(const struct lower *lower, uint64_t elements)
 {
-    return format_bytes(lower->local->plan->formats.weights, elements);
+    return format_bytes(lower->ranks->plan->formats.weights, elements);
 }
 
 uint64_t lower_gradient_bytes(const struct lower *lower, uint64_t elements)
 {
-    return format_bytes(lower->local->plan->formats.gradients, elements);
+    return format_bytes(lower->ranks->plan->formats.gradients, elements);
 }

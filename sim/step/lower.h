@@ -13,7 +13,7 @@
 
 #include "sim/base/work.h"
 #include "sim/program/builder.h"
-#include "sim/step/local.h"
+#include "sim/step/ranks.h"
 
 static const uint32_t LOWER_NONE = UINT32_MAX; /* BUILDER_NONE */
 
@@ -38,12 +38,12 @@ enum lower_stream {
     LOWER_SEND_NEXT,     /* Messages between pipeline stages, by rank along pp. */
     LOWER_SEND_PREVIOUS,
     LOWER_SEND_COPY,  /* To the rank that holds the same stages. */
-    LOWER_SEND_TWIN,  /* From the first rank to a later one that holds the embedding. */
+    LOWER_SEND_TIED,  /* From the first rank to a later one that holds the embedding. */
     LOWER_SEND_FIRST, /* From the later rank back to the first. */
     LOWER_RECEIVE_PREVIOUS,
     LOWER_RECEIVE_NEXT,
     LOWER_RECEIVE_COPY,
-    LOWER_RECEIVE_TWIN,
+    LOWER_RECEIVE_TIED,
     LOWER_RECEIVE_FIRST,
     LOWER_STORE_ACTIVATIONS,
     LOWER_LOAD_ACTIVATIONS,
@@ -76,11 +76,11 @@ enum lower_weights {
 enum { LOWER_PARTS_MAX = 4 };
 struct lower {
     struct builder build;
-    const struct local *local;
+    const struct ranks *ranks;
     uint8_t stream[LOWER_STREAM_COUNT]; /* In the program, or PROGRAM_STREAMS_MAX. */
 
     /* The template under construction. */
-    const struct local_layer *layer; /* Of a layer: which kind. */
+    const struct ranks_layer *layer; /* Of a layer: which kind. */
     bool windowed;                   /* Its attention is to a window. */
     uint32_t pass_first;             /* Its first op, or of a pair's second pass the first. */
     uint32_t output;      /* The op whose end makes the running activation (or its gradient)
@@ -95,17 +95,17 @@ struct lower {
                         are gathered from the ranks that have updated a part of them each. */
     bool head_stays; /* Of the head in a pipeline: its weights stay from its forward pass to its
                         backward pass, which is the next of the rank. */
-    struct lower_graph *graph[LOCAL_KINDS][2]; /* [windowed]: kinds of layers (emit.c), or NULL. */
+    struct lower_graph *graph[LAYER_KINDS][2]; /* [windowed]: kinds of layers (emit.c), or NULL. */
     struct lower_graph *end_graph[LOWER_PARTS_MAX][2]; /* [part][used before]: the same of ends. */
     bool gathers_since; /* Gathers wait for what the block says, not for the slots before. */
-    uint32_t weights[LOCAL_PLACES_MAX]; /* The gather that a place's matrices wait for. */
-    uint32_t weights_needed;            /* Places whose gather some op already waits for. */
-    uint32_t gradients;                 /* Places whose gradients are computed. */
-    uint32_t units_reduced;             /* Units whose reduction is emitted. */
-    uint32_t kv_sum;                    /* The sum of dW_K and dW_V over the chips that share. */
+    uint32_t weights[MATRICES_MAX]; /* The gather that a place's matrices wait for. */
+    uint32_t weights_needed;        /* Places whose gather some op already waits for. */
+    uint32_t gradients;             /* Places whose gradients are computed. */
+    uint32_t buckets_reduced;       /* Units whose reduction is emitted. */
+    uint32_t kv_sum;                /* The sum of dW_K and dW_V over the chips that share. */
 };
 
-void lower_begin(struct lower *lower, struct arena *arena, const struct local *local,
+void lower_begin(struct lower *lower, struct arena *arena, const struct ranks *ranks,
                  struct program *program, struct error *reterr);
 
 /* lower_streams.c: streams in a fixed order, each only where some op can lie on it. */
@@ -163,8 +163,8 @@ uint64_t lower_weight_bytes(const struct lower *lower, uint64_t elements);
 uint64_t lower_gradient_bytes(const struct lower *lower, uint64_t elements);
 
 /* Weights and gradients (lower_weights.c). */
-void lower_units_gather(struct lower *lower, const struct local_unit *units, uint32_t unit_count,
-                        bool backward);
+void lower_buckets_gather(struct lower *lower, const struct bucket *buckets, uint32_t bucket_count,
+                          bool backward);
 /* The op may begin as many slots ahead of its own as `prefetch_layers` says. */
 void lower_prefetch_need(struct lower *lower, uint32_t op);
 /* The op reads them; or it reads none, but passes behind it may, that wait for nothing else. */
@@ -174,7 +174,7 @@ void lower_weights_release(struct lower *lower, uint32_t op, uint8_t place, bool
 /* The op computes the gradient of the place's matrices. */
 void lower_gradient(struct lower *lower, uint32_t op, uint8_t place);
 /* `after` LOWER_NONE: all compute of earlier slots. */
-void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint32_t after);
+void lower_bucket_reduce(struct lower *lower, const struct bucket *bucket, uint32_t after);
 /* Reduces the units of a layer, without its passes. */
 void lower_layer_reduce(struct lower *lower);
 /* Memory that a computed gradient takes: until it is reduced, or until the update. */
@@ -195,50 +195,50 @@ void lower_offload_update(struct lower *lower, uint32_t update, uint64_t moments
 
 /* An update behind the ops of a backward pass: of units whose gradients the template `backward`
  * reduces, `slots` slots back. */
-struct lower_behind {
+struct delayed_update {
     const char *name;
-    const struct local_unit *units;
-    uint32_t unit_count; /* 0: nothing is updated. */
+    const struct bucket *buckets;
+    uint32_t bucket_count; /* 0: nothing is updated. */
     uint16_t backward;
     uint32_t slots; /* 0: whatever has been reduced before. */
 };
 
 /* The ops of a template. `top`: of the last layer, which keeps its activations. */
 void lower_layer_forward(struct lower *lower, bool top);
-void lower_layer_backward(struct lower *lower, bool top, const struct lower_behind *update);
+void lower_layer_backward(struct lower *lower, bool top, const struct delayed_update *update);
 void lower_embedding_forward(struct lower *lower);
-void lower_embedding_backward(struct lower *lower, const struct lower_behind *update);
+void lower_embedding_backward(struct lower *lower, const struct delayed_update *update);
 void lower_head_forward(struct lower *lower);
 void lower_head_backward(struct lower *lower);
 
 /* A module that predicts a further token (lower_ends.c), in one template: its place among
  * all of them, in the order of the forward pass. */
-struct lower_place {
+struct mtp_position {
     bool first, last;
 };
-static inline struct lower_place lower_place_at(const struct local *local, uint64_t index)
+static inline struct mtp_position mtp_position_at(const struct ranks *ranks, uint64_t index)
 {
-    return (struct lower_place){.first = index == 0, .last = index + 1 == local->predictors};
+    return (struct mtp_position){.first = index == 0, .last = index + 1 == ranks->mtp_modules};
 }
-void lower_predictor_forward(struct lower *lower, struct lower_place place);
-void lower_predictor_backward(struct lower *lower, struct lower_place place);
+void lower_mtp_forward(struct lower *lower, struct mtp_position place);
+void lower_mtp_backward(struct lower *lower, struct mtp_position place);
 /* Weights that it shares with nothing; returns how many units. */
-enum { LOWER_PREDICTOR_UNITS_MAX = LOCAL_UNITS_MAX + 1 };
-uint32_t lower_predictor_units(const struct local *local,
-                               struct local_unit ret_units[LOWER_PREDICTOR_UNITS_MAX]);
+enum { LOWER_MTP_BUCKETS_MAX = LAYER_BUCKETS_MAX + 1 };
+uint32_t lower_mtp_buckets(const struct ranks *ranks,
+                           struct bucket ret_buckets[LOWER_MTP_BUCKETS_MAX]);
 /* Its head, where that is a slot of its own. */
-void lower_predictor_head_forward(struct lower *lower, struct lower_place place);
-void lower_predictor_head_backward(struct lower *lower, struct lower_place place);
+void lower_mtp_head_forward(struct lower *lower, struct mtp_position place);
+void lower_mtp_head_backward(struct lower *lower, struct mtp_position place);
 
 /* The gather of a unit that is of no layer, or LOWER_NONE. */
-uint32_t lower_unit_gather(struct lower *lower, const struct local_unit *unit);
-struct local_unit lower_embedding_unit(const struct local *local);
-struct local_unit lower_head_unit(const struct local *local); /* The embedding's if tied. */
+uint32_t lower_bucket_gather(struct lower *lower, const struct bucket *bucket);
+struct bucket lower_embedding_bucket(const struct ranks *ranks);
+struct bucket lower_head_bucket(const struct ranks *ranks); /* The embedding's if tied. */
 /* Elements that a use of the embedding or the head reads, and gathers where they are sharded. */
-uint64_t lower_embedding_gathered(const struct local *local);
-uint64_t lower_head_gathered(const struct local *local);
-void lower_update_behind(struct lower *lower, const struct lower_behind *update);
+uint64_t lower_embedding_gathered(const struct ranks *ranks);
+uint64_t lower_head_gathered(const struct ranks *ranks);
+void lower_update_delayed(struct lower *lower, const struct delayed_update *update);
 /* An update as a template of its own. */
-uint16_t lower_update(struct lower *lower, const struct lower_behind *update);
+uint16_t lower_update(struct lower *lower, const struct delayed_update *update);
 
 #endif

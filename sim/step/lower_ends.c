@@ -21,64 +21,64 @@
 
 /* --- Buckets --- */
 
-struct local_unit lower_embedding_unit(const struct local *local)
+struct bucket lower_embedding_bucket(const struct ranks *ranks)
 {
-    return (struct local_unit){.name = "W_embedding",
-                               .elements = local->vocabulary_elements + local->position_elements +
-                                           (local->tied ? local->head_vectors : 0)};
+    return (struct bucket){.name = "W_embedding",
+                           .elements = ranks->vocabulary_elements + ranks->position_elements +
+                                       (ranks->tied ? ranks->head_vectors : 0)};
 }
 
-struct local_unit lower_head_unit(const struct local *local)
+struct bucket lower_head_bucket(const struct ranks *ranks)
 {
-    if (local->tied) return lower_embedding_unit(local);
-    return (struct local_unit){.name = "W_head",
-                               .elements = local->vocabulary_elements + local->head_vectors};
+    if (ranks->tied) return lower_embedding_bucket(ranks);
+    return (struct bucket){.name = "W_head",
+                           .elements = ranks->vocabulary_elements + ranks->head_vectors};
 }
 
 /* Of these, what a lookup reads: the final norm is the head's, */
-static struct local_unit lookup_unit(const struct local *local)
+static struct bucket lookup_unit(const struct ranks *ranks)
 {
-    return (struct local_unit){.name = "W_embedding",
-                               .elements = local->vocabulary_elements + local->position_elements};
+    return (struct bucket){.name = "W_embedding",
+                           .elements = ranks->vocabulary_elements + ranks->position_elements};
 }
 
 /* and what the head reads: rows by position are the embedding's. */
-static struct local_unit head_read_unit(const struct local *local)
+static struct bucket head_read_unit(const struct ranks *ranks)
 {
-    struct local_unit unit = lower_head_unit(local);
-    unit.elements = local->vocabulary_elements + local->head_vectors;
-    return unit;
+    struct bucket bucket = lower_head_bucket(ranks);
+    bucket.elements = ranks->vocabulary_elements + ranks->head_vectors;
+    return bucket;
 }
 
-static struct local_unit module_unit(const struct local *local)
+static struct bucket module_bucket(const struct ranks *ranks)
 {
-    return (struct local_unit){.name = "W_mtp", .elements = local->predictor_elements};
+    return (struct bucket){.name = "W_mtp", .elements = ranks->mtp_elements};
 }
 
-uint64_t lower_embedding_gathered(const struct local *local)
+uint64_t lower_embedding_gathered(const struct ranks *ranks)
 {
-    return lookup_unit(local).elements;
+    return lookup_unit(ranks).elements;
 }
 
-uint64_t lower_head_gathered(const struct local *local)
+uint64_t lower_head_gathered(const struct ranks *ranks)
 {
-    return head_read_unit(local).elements;
+    return head_read_unit(ranks).elements;
 }
 
-uint32_t lower_predictor_units(const struct local *local,
-                               struct local_unit ret_units[LOWER_PREDICTOR_UNITS_MAX])
+uint32_t lower_mtp_buckets(const struct ranks *ranks,
+                           struct bucket ret_buckets[LOWER_MTP_BUCKETS_MAX])
 {
-    const struct local_layer *layer = &local->layer[local_last_kind(local)];
+    const struct ranks_layer *layer = &ranks->layer[ranks_last_kind(ranks)];
     uint32_t count = 0;
-    for (; count < layer->unit_count; count++) ret_units[count] = layer->unit[count];
-    ret_units[count++] = module_unit(local);
+    for (; count < layer->bucket_count; count++) ret_buckets[count] = layer->bucket[count];
+    ret_buckets[count++] = module_bucket(ranks);
     return count;
 }
 
-uint32_t lower_unit_gather(struct lower *lower, const struct local_unit *unit)
+uint32_t lower_bucket_gather(struct lower *lower, const struct bucket *bucket)
 {
     uint32_t const before = lower->build.op_count;
-    lower_units_gather(lower, unit, 1, false);
+    lower_buckets_gather(lower, bucket, 1, false);
     return lower->build.op_count > before ? before : LOWER_NONE;
 }
 
@@ -88,23 +88,23 @@ uint32_t lower_unit_gather(struct lower *lower, const struct local_unit *unit)
  * nothing is read; but what is to stay for later passes is gathered. */
 static struct emit_use lookup_use(const struct lower *lower, bool of_module, bool backward)
 {
-    const struct local *local = lower->local;
-    bool const is_there = lower->updated && of_module && !local->twin_reads;
-    bool const shares = local->predictors != 0 && local->pp > 1 && local->ends_meet;
+    const struct ranks *ranks = lower->ranks;
+    bool const is_there = lower->updated && of_module && !ranks->tied_lookup;
+    bool const shares = ranks->mtp_modules != 0 && ranks->pp > 1 && ranks->ends_meet;
     return (struct emit_use){
         .prefix = of_module ? "mtp." : "",
-        .unit = lower_embedding_unit(local),
-        .read = lower->updated ? lower_embedding_unit(local) : lookup_unit(local),
+        .bucket = lower_embedding_bucket(ranks),
+        .read = lower->updated ? lower_embedding_bucket(ranks) : lookup_unit(ranks),
         .gathers = backward || !is_there,
         .gives = !backward && !is_there,
         .last = shares ? lower->last_lookup : lower->last_microbatch,
-        .autograd_elements = local->vocabulary_elements,
+        .autograd_elements = ranks->vocabulary_elements,
     };
 }
 
 static struct emit_end embedding_end(const struct lower *lower, bool backward)
 {
-    bool const used = graph_terms_embedding_used(lower->local);
+    bool const used = graph_terms_embedding_used(lower->ranks);
     struct emit_end end = {
         .part = BLOCK_EMBEDDING, .used_before = used, .use = {lookup_use(lower, false, backward)}};
     end.use[0].opens = !used;
@@ -118,53 +118,53 @@ void lower_embedding_forward(struct lower *lower)
     emit_end(lower, &end, false);
 }
 
-void lower_embedding_backward(struct lower *lower, const struct lower_behind *update)
+void lower_embedding_backward(struct lower *lower, const struct delayed_update *update)
 {
     struct emit_end const end = embedding_end(lower, true);
     emit_end(lower, &end, true);
-    lower_update_behind(lower, update);
+    lower_update_delayed(lower, update);
 }
 
 /* --- The head --- */
 
 static struct emit_end head_end(const struct lower *lower, bool of_module)
 {
-    const struct local *local = lower->local;
+    const struct ranks *ranks = lower->ranks;
     return (struct emit_end){.part = BLOCK_HEAD,
                              .used_before = of_module,
                              .use = {{.prefix = of_module ? "mtp." : "",
-                                      .unit = lower_head_unit(local),
-                                      .read = head_read_unit(local),
+                                      .bucket = lower_head_bucket(ranks),
+                                      .read = head_read_unit(ranks),
                                       .opens = !of_module,
                                       .last = lower->last_microbatch,
-                                      .autograd_elements = local->vocabulary_elements}}};
+                                      .autograd_elements = ranks->vocabulary_elements}}};
 }
 
 /* The head's backward pass follows its forward pass at once, unless a pipeline's schedule has other
  * passes between them. */
 static bool head_keeps_weights(const struct lower *lower)
 {
-    return lower->local->shards == 1 || lower->local->pp == 1 || lower->head_stays;
+    return lower->ranks->shards == 1 || lower->ranks->pp == 1 || lower->head_stays;
 }
 
 /* The model's own head is the last of the forward pass, and the first of the backward pass. Tied,
  * what was updated is gathered with the lookup. */
 static void own_head(struct lower *lower, bool backward)
 {
-    const struct local *local = lower->local;
-    bool const alone = local->predictors == 0, keeps = head_keeps_weights(lower);
+    const struct ranks *ranks = lower->ranks;
+    bool const alone = ranks->mtp_modules == 0, keeps = head_keeps_weights(lower);
     struct emit_end end = head_end(lower, false);
-    end.shares_input = !alone && !local->predictors_apart;
-    end.use[0].gathers = backward ? !keeps : alone && !(lower->updated && local->tied);
+    end.shares_input = !alone && !ranks->mtp_apart;
+    end.use[0].gathers = backward ? !keeps : alone && !(lower->updated && ranks->tied);
     end.use[0].gives = backward ? alone : !keeps;
-    end.use[0].closes = alone && !local->tied;
+    end.use[0].closes = alone && !ranks->tied;
     emit_end(lower, &end, backward);
 }
 
-static void module_head(struct lower *lower, struct lower_place place, bool backward)
+static void module_head(struct lower *lower, struct mtp_position place, bool backward)
 {
     struct emit_end end = head_end(lower, true);
-    end.shares_input = !place.last && !lower->local->predictors_apart;
+    end.shares_input = !place.last && !lower->ranks->mtp_apart;
     end.use[0].gathers = !backward && place.first;
     end.use[0].gives = backward && place.first;
     end.use[0].closes = place.first;
@@ -181,12 +181,12 @@ void lower_head_backward(struct lower *lower)
     own_head(lower, true);
 }
 
-void lower_predictor_head_forward(struct lower *lower, struct lower_place place)
+void lower_mtp_head_forward(struct lower *lower, struct mtp_position place)
 {
     module_head(lower, place, false);
 }
 
-void lower_predictor_head_backward(struct lower *lower, struct lower_place place)
+void lower_mtp_head_backward(struct lower *lower, struct mtp_position place)
 {
     module_head(lower, place, true);
 }
@@ -195,31 +195,32 @@ void lower_predictor_head_backward(struct lower *lower, struct lower_place place
 
 void lower_layer_forward(struct lower *lower, bool top)
 {
-    lower_units_gather(lower, lower->layer->unit, lower->layer->unit_count, false);
+    lower_buckets_gather(lower, lower->layer->bucket, lower->layer->bucket_count, false);
     emit_forward(lower);
-    if (!top && local_offloads_activations(lower->local)) lower_offload_forward(lower);
+    if (!top && ranks_offloads_activations(lower->ranks)) lower_offload_forward(lower);
 }
 
 /* One gather of the weights serves the repetition and the gradients. */
-void lower_layer_backward(struct lower *lower, bool top, const struct lower_behind *update)
+void lower_layer_backward(struct lower *lower, bool top, const struct delayed_update *update)
 {
     bool const reads = lower_has_input(lower);
-    bool const again = reads && workload_remat_repeats(lower->local->plan->remat);
+    bool const again = reads && workload_remat_repeats(lower->ranks->plan->remat);
     bool const gathers = reads || lower->keeping == LOWER_TAKES;
-    if (gathers) lower_units_gather(lower, lower->layer->unit, lower->layer->unit_count, !again);
+    if (gathers)
+        lower_buckets_gather(lower, lower->layer->bucket, lower->layer->bucket_count, !again);
     emit_backward(lower);
-    if (!top && local_offloads_activations(lower->local)) lower_offload_backward(lower);
-    lower_update_behind(lower, update);
+    if (!top && ranks_offloads_activations(lower->ranks)) lower_offload_backward(lower);
+    lower_update_delayed(lower, update);
 }
 
 /* --- Modules --- */
 
-static void module_own(struct lower *lower, struct lower_place place, bool backward)
+static void module_own(struct lower *lower, struct mtp_position place, bool backward)
 {
-    const struct local *local = lower->local;
+    const struct ranks *ranks = lower->ranks;
     struct emit_use const own = {.prefix = "",
-                                 .unit = module_unit(local),
-                                 .read = module_unit(local),
+                                 .bucket = module_bucket(ranks),
+                                 .read = module_bucket(ranks),
                                  .gathers = !backward || lower_has_input(lower),
                                  .ahead = true,
                                  .gives = true,
@@ -230,23 +231,23 @@ static void module_own(struct lower *lower, struct lower_place place, bool backw
                            .used_before = !place.last,
                            .use = {lookup_use(lower, true, backward), own}};
     end.use[0].opens = place.last;
-    end.use[0].closes = place.first && local->pp > 1;
+    end.use[0].closes = place.first && ranks->pp > 1;
     emit_end(lower, &end, backward);
 }
 
-void lower_predictor_forward(struct lower *lower, struct lower_place place)
+void lower_mtp_forward(struct lower *lower, struct mtp_position place)
 {
-    lower->layer = &lower->local->layer[local_last_kind(lower->local)];
+    lower->layer = &lower->ranks->layer[ranks_last_kind(lower->ranks)];
     module_own(lower, place, false);
     lower_layer_forward(lower, /* top= */ true);
-    if (!lower->local->predictors_apart) module_head(lower, place, false);
+    if (!lower->ranks->mtp_apart) module_head(lower, place, false);
 }
 
-void lower_predictor_backward(struct lower *lower, struct lower_place place)
+void lower_mtp_backward(struct lower *lower, struct mtp_position place)
 {
-    static const struct lower_behind no_update = {0};
-    lower->layer = &lower->local->layer[local_last_kind(lower->local)];
-    if (!lower->local->predictors_apart) module_head(lower, place, true);
+    static const struct delayed_update no_update = {0};
+    lower->layer = &lower->ranks->layer[ranks_last_kind(lower->ranks)];
+    if (!lower->ranks->mtp_apart) module_head(lower, place, true);
     lower_layer_backward(lower, /* top= */ true, &no_update);
     module_own(lower, place, true);
 }

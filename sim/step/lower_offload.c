@@ -110,8 +110,8 @@ void lower_offload_backward(struct lower *lower)
 
 void lower_offload_update(struct lower *lower, uint32_t update, uint64_t moments_bytes)
 {
-    uint32_t const ahead = lower->local->plan->prefetch_layers;
-    if (!local_offloads_optimizer(lower->local)) return;
+    uint32_t const ahead = lower->ranks->plan->prefetch_layers;
+    if (!ranks_offloads_optimizer(lower->ranks)) return;
     uint32_t const load =
         copy_add(lower, LOWER_LOAD_OPTIMIZER, "optimizer", /* to_host= */ false, moments_bytes);
     lower_prefetch_need(lower, load);

@@ -11,42 +11,42 @@ enum { BLOCKS_A_PASS = 8 };
 
 /* The units of a stage in the order of the forward pass, without those that a pass has no part of:
  * the embedding has no input gradient. */
-struct units {
+struct modules {
     const struct stage *stage;
     bool embedding, head;
     uint32_t dense; /* Of its layers, which come first; the others have experts. */
     uint32_t count;
 };
 
-static struct units units_of(const struct pipeline *pipeline, const struct schedule_pass *pass)
+static struct modules modules_of(const struct pipeline *pipeline, const struct schedule_pass *pass)
 {
     const struct stage *stage = &pipeline->stages.stage[pass->stage];
     bool const embedding = stage->embedding && pass->kind != SCHEDULE_INPUT;
-    return (struct units){.stage = stage,
-                          .embedding = embedding,
-                          .head = stage->head,
-                          .dense = stages_dense_layers(stage, pipeline->dense_layers),
-                          .count = stage->layer_count + stage->predictors + stage->predictor_heads +
-                                   embedding + stage->head};
+    return (struct modules){.stage = stage,
+                            .embedding = embedding,
+                            .head = stage->head,
+                            .dense = stages_dense_layers(stage, pipeline->dense_layers),
+                            .count = stage->layer_count + stage->mtp_modules + stage->mtp_heads +
+                                     embedding + stage->head};
 }
 
 /* The unit that a pass plays at a place; `ret_layer` is its layer, or which of the modules it is,
  * or -1. */
-static enum pipeline_unit unit_at(const struct units *units, bool forward, uint32_t place,
-                                  int32_t *ret_layer)
+static enum pipeline_module module_at(const struct modules *modules, bool forward, uint32_t place,
+                                      int32_t *ret_layer)
 {
-    uint32_t const at = forward ? place : units->count - 1 - place;
+    uint32_t const at = forward ? place : modules->count - 1 - place;
     *ret_layer = -1;
-    if (units->embedding && at == 0) return UNIT_EMBEDDING;
-    if (units->head && at + 1 == units->count) return UNIT_HEAD;
-    uint32_t const layer = at - units->embedding;
-    if (layer >= units->stage->layer_count) {
+    if (modules->embedding && at == 0) return MODULE_EMBEDDING;
+    if (modules->head && at + 1 == modules->count) return MODULE_HEAD;
+    uint32_t const layer = at - modules->embedding;
+    if (layer >= modules->stage->layer_count) {
         /* A stage has modules, or only heads of some. */
-        *ret_layer = (int32_t)(layer - units->stage->layer_count);
-        return units->stage->predictors != 0 ? UNIT_PREDICTOR : UNIT_PREDICTOR_HEAD;
+        *ret_layer = (int32_t)(layer - modules->stage->layer_count);
+        return modules->stage->mtp_modules != 0 ? MODULE_MTP : MODULE_MTP_HEAD;
     }
-    *ret_layer = (int32_t)(units->stage->layer_first + layer);
-    return layer < units->dense ? UNIT_LAYER : UNIT_EXPERTS;
+    *ret_layer = (int32_t)(modules->stage->layer_first + layer);
+    return layer < modules->dense ? MODULE_LAYER : MODULE_EXPERTS;
 }
 
 void pipeline_block_add(struct pipeline *pipeline, const struct program_block *block)
@@ -84,13 +84,13 @@ static bool slot_is_idle(const struct pipeline *pipeline, int64_t slot)
 /* A pass while its slots are added. */
 struct passing {
     const struct schedule_pass *pass;
-    struct units units;
+    struct modules modules;
     struct pipeline_messages messages;
     uint32_t count; /* Slots. */
     bool last, last_lookup;
-    bool updated;           /* Updated weights are gathered: the stage's first forward pass. */
-    bool head_stays;        /* Between the head's two passes the rank has no other. */
-    bool holds[UNIT_COUNT]; /* Weights that are there. */
+    bool updated;             /* Updated weights are gathered: the stage's first forward pass. */
+    bool head_stays;          /* Between the head's two passes the rank has no other. */
+    bool holds[MODULE_COUNT]; /* Weights that are there. */
     uint32_t since_slot;
 };
 
@@ -125,34 +125,36 @@ static bool reduces_apart(const struct schedule_rank *list, uint32_t stage)
 
 static bool keeps_weights(const struct pipeline *pipeline)
 {
-    return pipeline->schedule.has_gathers && pipeline->lower->local->shards > 1;
+    return pipeline->schedule.has_gathers && pipeline->lower->ranks->shards > 1;
 }
 
 /* What the pass gathers of its stage stays there. */
 static void weights_take(struct pipeline *pipeline, struct passing *passing)
 {
     struct pipeline_hold *hold = &pipeline->hold[passing->pass->stage];
-    const struct units *units = &passing->units;
-    uint32_t const counts[UNIT_COUNT] = {[UNIT_EMBEDDING] = units->embedding,
-                                         [UNIT_LAYER] = units->dense,
-                                         [UNIT_EXPERTS] = units->stage->layer_count - units->dense,
-                                         [UNIT_HEAD] = units->head};
+    const struct modules *modules = &passing->modules;
+    uint32_t const counts[MODULE_COUNT] = {[MODULE_EMBEDDING] = modules->embedding,
+                                           [MODULE_LAYER] = modules->dense,
+                                           [MODULE_EXPERTS] =
+                                               modules->stage->layer_count - modules->dense,
+                                           [MODULE_HEAD] = modules->head};
     if (!keeps_weights(pipeline)) return;
     SIM_ASSERT(hold->held);
     passing->since_slot = hold->since_slot;
-    for (uint32_t unit = 0; unit < UNIT_NOTHING; unit++) {
-        passing->holds[unit] = hold->has[unit];
-        if (hold->has[unit] || counts[unit] == 0) continue;
-        hold->has[unit] = true;
-        hold->bytes += counts[unit] * pipeline_gathered_bytes(pipeline, (enum pipeline_unit)unit);
+    for (uint32_t module = 0; module < MODULE_NOTHING; module++) {
+        passing->holds[module] = hold->has[module];
+        if (hold->has[module] || counts[module] == 0) continue;
+        hold->has[module] = true;
+        hold->bytes +=
+            counts[module] * pipeline_gathered_bytes(pipeline, (enum pipeline_module)module);
     }
 }
 
 /* Slots of a pass: a stage that has nothing in it hands on what it gets, if that is for others. */
-static uint32_t slots_of(const struct units *units, const struct pipeline_messages *messages)
+static uint32_t slots_of(const struct modules *modules, const struct pipeline_messages *messages)
 {
     bool const hands_on = messages->receive != WAY_NONE || messages->send != WAY_NONE;
-    return units->count == 0 && hands_on ? 1 : units->count;
+    return modules->count == 0 && hands_on ? 1 : modules->count;
 }
 
 /* The next pass of the rank that has slots, or its end. */
@@ -160,9 +162,9 @@ static uint32_t slots_next(const struct pipeline *pipeline, uint32_t rank, uint3
 {
     for (; index < pipeline->list->count; index++) {
         const struct schedule_pass *pass = &pipeline->list->pass[index];
-        struct units const units = units_of(pipeline, pass);
+        struct modules const modules = modules_of(pipeline, pass);
         struct pipeline_messages const messages = pipeline_messages_of(pipeline, rank, pass);
-        if (slots_of(&units, &messages) != 0) break;
+        if (slots_of(&modules, &messages) != 0) break;
     }
     return index;
 }
@@ -189,33 +191,33 @@ static struct passing passing_of(struct pipeline *pipeline, uint32_t rank, uint3
     bool const last = pipeline_pass_is_last(pipeline->list, index) || !pipeline->differs;
     struct passing passing = {
         .pass = pass,
-        .units = units_of(pipeline, pass),
+        .modules = modules_of(pipeline, pass),
         .messages = pipeline_messages_of(pipeline, rank, pass),
         .last =
             last && !pipeline_is_forward(pass->kind) && !reduces_apart(pipeline->list, pass->stage),
     };
     bool const shares =
-        pipeline->lower->local->predictors != 0 && !pipeline->lower->local->twin_reads;
+        pipeline->lower->ranks->mtp_modules != 0 && !pipeline->lower->ranks->tied_lookup;
     passing.last_lookup = passing.last;
     if (shares && !pipeline_is_forward(pass->kind))
         passing.last_lookup = !pipeline->differs || lookup_is_last(pipeline, index);
     passing.updated =
-        local_gathers_next(pipeline->lower->local) && is_first_forward(pipeline->list, index);
+        ranks_gathers_next(pipeline->lower->ranks) && is_first_forward(pipeline->list, index);
     passing.head_stays = schedule_turns_at_once(pipeline->list, index);
-    passing.count = slots_of(&passing.units, &passing.messages);
+    passing.count = slots_of(&passing.modules, &passing.messages);
     weights_take(pipeline, &passing);
     return passing;
 }
 
 /* What a pass does in its slot number `place`; `ret_layer` and `ret_since` are the block's. */
-static struct pipeline_part part_at(const struct pipeline *pipeline, const struct passing *passing,
+static struct pipeline_pass part_at(const struct pipeline *pipeline, const struct passing *passing,
                                     uint32_t place, int32_t *ret_layer, uint32_t *ret_since)
 {
     bool const forward = pipeline_is_forward(passing->pass->kind);
     bool const ends = place + 1 == passing->count;
     int64_t const ahead_slot =
-        (int64_t)pipeline->slot_count - pipeline->lower->local->plan->prefetch_layers;
-    struct pipeline_part part = {.unit = UNIT_NOTHING,
+        (int64_t)pipeline->slot_count - pipeline->lower->ranks->plan->prefetch_layers;
+    struct pipeline_pass part = {.module = MODULE_NOTHING,
                                  .kind = passing->pass->kind,
                                  .last = passing->last,
                                  .last_lookup = passing->last_lookup,
@@ -225,23 +227,23 @@ static struct pipeline_part part_at(const struct pipeline *pipeline, const struc
     part.around = part.send != WAY_NONE && passing->messages.around;
     *ret_layer = -1;
     *ret_since = 0;
-    if (passing->units.count > 0)
-        part.unit = (uint8_t)unit_at(&passing->units, forward, place, ret_layer);
-    if (part.unit == UNIT_LAYER || part.unit == UNIT_EXPERTS)
-        part.windowed = local_layer_is_windowed(pipeline->lower->local, (uint64_t)*ret_layer);
-    if (part.unit == UNIT_PREDICTOR || part.unit == UNIT_PREDICTOR_HEAD)
-        part.place = lower_place_at(pipeline->lower->local, (uint64_t)*ret_layer);
-    part.updated = part.unit != UNIT_NOTHING && passing->updated;
-    if (part.unit == UNIT_NOTHING) return part;
-    if (pipeline->lower->local->shards == 1 && !part.updated) return part;
+    if (passing->modules.count > 0)
+        part.module = (uint8_t)module_at(&passing->modules, forward, place, ret_layer);
+    if (part.module == MODULE_LAYER || part.module == MODULE_EXPERTS)
+        part.windowed = ranks_layer_is_windowed(pipeline->lower->ranks, (uint64_t)*ret_layer);
+    if (part.module == MODULE_MTP || part.module == MODULE_MTP_HEAD)
+        part.place = mtp_position_at(pipeline->lower->ranks, (uint64_t)*ret_layer);
+    part.updated = part.module != MODULE_NOTHING && passing->updated;
+    if (part.module == MODULE_NOTHING) return part;
+    if (pipeline->lower->ranks->shards == 1 && !part.updated) return part;
     if (keeps_weights(pipeline)) {
-        part.keeping = passing->holds[part.unit] ? LOWER_HOLDS : LOWER_TAKES;
+        part.keeping = passing->holds[part.module] ? LOWER_HOLDS : LOWER_TAKES;
         part.since = part.keeping == LOWER_TAKES;
         if (part.since) *ret_since = passing->since_slot;
         return part;
     }
     part.head_stays =
-        part.unit == UNIT_HEAD && passing->head_stays && pipeline->lower->local->shards > 1;
+        part.module == MODULE_HEAD && passing->head_stays && pipeline->lower->ranks->shards > 1;
     if (slot_is_idle(pipeline, ahead_slot)) {
         part.since = true;
         *ret_since = (uint32_t)ahead_slot;
@@ -277,7 +279,7 @@ static void slot_add(struct pipeline *pipeline, const struct slot *slot,
     struct program_block const block = {
         .template_index = pipeline_template(pipeline, &slot->variant),
         .phase = is_pair ? PROGRAM_PHASE_PAIR : phases[passing->pass->kind],
-        .name = pipeline_unit_name((enum pipeline_unit)slot->variant.part[0].unit),
+        .name = pipeline_module_name((enum pipeline_module)slot->variant.part[0].module),
         .repeat = 1,
         .layer_first = slot->layer,
         .layer_step = slot->layer < 0 ? 0
@@ -305,9 +307,9 @@ static void places_add(struct pipeline *pipeline, const struct passing *passing,
 }
 
 /* Whether collectives stand between the ops of a pass: else there is nothing to run during. */
-static bool passes_wait(const struct local *local)
+static bool passes_wait(const struct ranks *ranks)
 {
-    return local->tp > 1 || local->experts.ranks > 1 || local->sequence_parts > 1;
+    return ranks->tp > 1 || ranks->experts.ranks > 1 || ranks->sequence_parts > 1;
 }
 
 /* Two passes overlap op by op, unless they would have to wait for messages of both neighbours,
@@ -318,8 +320,8 @@ static bool passes_mix(const struct pipeline *pipeline, const struct passing *on
     enum pipeline_way const a = one->messages.receive, b = other->messages.receive;
     bool const same_side = a == b || a == WAY_NONE || b == WAY_NONE;
     bool const apart = one->pass->stage != other->pass->stage || !keeps_weights(pipeline);
-    return passes_wait(pipeline->lower->local) && same_side && apart && one->units.count > 0 &&
-           other->units.count > 0;
+    return passes_wait(pipeline->lower->ranks) && same_side && apart && one->modules.count > 0 &&
+           other->modules.count > 0;
 }
 
 static void pair_add(struct pipeline *pipeline, uint32_t rank, uint32_t index)
@@ -365,25 +367,25 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
     const struct schedule *schedule = &pipeline->schedule;
     const struct schedule_rank *list = &schedule->rank[rank];
     struct lower_holding holding = {.layers = {0}};
-    uint64_t most = PIPELINE_TWINS, layers = 0; /* Of the stage that has most. */
+    uint64_t most = PIPELINE_TIED, layers = 0; /* Of the stage that has most. */
     void *memory = NULL;
     for (uint32_t s = 0; s < schedule->stage_count; s++) {
         if (!schedule_rank_holds(schedule, rank, s)) continue;
         const struct stage *stage = &pipeline->stages.stage[s];
         uint32_t const dense = stages_dense_layers(stage, pipeline->dense_layers);
-        holding.layers[LOCAL_DENSE] += dense;
-        holding.layers[LOCAL_EXPERTS] += stage->layer_count - dense;
+        holding.layers[LAYER_DENSE] += dense;
+        holding.layers[LAYER_MOE] += stage->layer_count - dense;
         if (stage->layer_count > layers) layers = stage->layer_count;
-        holding.predictors += stage->predictors;
-        holding.embedding = holding.embedding || stage->embedding || stage->predictors != 0;
+        holding.mtp_modules += stage->mtp_modules;
+        holding.embedding = holding.embedding || stage->embedding || stage->mtp_modules != 0;
         holding.head = holding.head || stage->head;
         /* Updates, and what goes to another copy; reductions, and what comes from there; and a
          * gather behind each of them that waits otherwise. */
-        most += 3 * UNIT_COUNT + 3 * ((uint64_t)stage->layer_count + UNIT_COUNT);
+        most += 3 * MODULE_COUNT + 3 * ((uint64_t)stage->layer_count + MODULE_COUNT);
     }
     uint64_t const turns =
-        lower->local->window_turns < layers ? lower->local->window_turns : layers;
-    most += (uint64_t)list->count * (BLOCKS_A_PASS + lower->local->predictors + turns);
+        lower->ranks->window_turns < layers ? lower->ranks->window_turns : layers;
+    most += (uint64_t)list->count * (BLOCKS_A_PASS + lower->ranks->mtp_modules + turns);
     STATUS_TRY(arena_try(lower->build.arena, most, sizeof *pipeline->block, &memory, reterr));
     pipeline->block = memory;
     pipeline->block_count = 0;
@@ -395,57 +397,57 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
     pipeline->list = list;
     for (uint32_t i = 0; i < list->count; i++) {
         pipeline_actions_add(pipeline, i);
-        pipeline_copies_send(pipeline, i);
+        pipeline_replicas_send(pipeline, i);
         if (list->pass[i].paired)
             pair_add(pipeline, rank, i++);
         else
             pass_add(pipeline, rank, i);
     }
     pipeline_actions_add(pipeline, list->count);
-    pipeline_copies_send(pipeline, list->count);
-    pipeline_copies_sum(pipeline);
-    for (uint32_t i = 0; lower->local->twins && i < PIPELINE_TWINS; i++) {
-        struct program_block twin =
-            lower_twin_block(schedule, i == 1, pipeline->twin[i], pipeline->twin_message[i]);
-        if (lower->local->twin_reads) twin.name = "tied embedding";
-        if (rank == (i == 1 ? pipeline->twin_rank : 0)) pipeline_block_add(pipeline, &twin);
+    pipeline_replicas_send(pipeline, list->count);
+    pipeline_replicas_sum(pipeline);
+    for (uint32_t i = 0; lower->ranks->tied_apart && i < PIPELINE_TIED; i++) {
+        struct program_block tied =
+            lower_tied_block(schedule, i == 1, pipeline->tied[i], pipeline->tied_message[i]);
+        if (lower->ranks->tied_lookup) tied.name = "tied embedding";
+        if (rank == (i == 1 ? pipeline->tied_rank : 0)) pipeline_block_add(pipeline, &tied);
     }
     for (uint32_t s = schedule->stage_count; s-- > 0;)
         if (schedule_rank_holds(schedule, rank, s))
-            pipeline_units_add(pipeline, &pipeline->stages.stage[s], pipeline->update,
-                               PROGRAM_PHASE_UPDATE, schedule->microbatch_count - 1, NULL);
+            pipeline_modules_add(pipeline, &pipeline->stages.stage[s], pipeline->update,
+                                 PROGRAM_PHASE_UPDATE, schedule->microbatch_count - 1, NULL);
     role->block = pipeline->block;
     role->block_count = pipeline->block_count;
-    lower_resident(lower->local, &holding, role->resident_bytes);
+    lower_resident(lower->ranks, &holding, role->resident_bytes);
     return STATUS_OK;
 }
 
 static enum status pipeline_build(struct pipeline *pipeline, struct error *reterr)
 {
     struct lower *lower = pipeline->lower;
-    const struct local *local = lower->local;
+    const struct ranks *ranks = lower->ranks;
     struct program *program = lower->build.program;
-    const struct mesh_axis *axis = &local->mesh->axis[MESH_PP];
+    const struct mesh_axis *axis = &ranks->mesh->axis[MESH_PP];
     void *memory = NULL;
-    STATUS_TRY(workload_schedule(lower->build.arena, local->plan, local->machine, local->mesh,
+    STATUS_TRY(workload_schedule(lower->build.arena, ranks->plan, ranks->machine, ranks->mesh,
                                  &pipeline->schedule, reterr));
-    STATUS_TRY(stages_build(lower->build.arena, local->plan, pipeline->schedule.stage_count,
-                            local_room(local, MESH_PP), &pipeline->stages, reterr));
+    STATUS_TRY(stages_build(lower->build.arena, ranks->plan, pipeline->schedule.stage_count,
+                            ranks_room(ranks, MESH_PP), &pipeline->stages, reterr));
     STATUS_TRY(arena_try(lower->build.arena, pipeline->schedule.stage_count, sizeof *pipeline->hold,
                          &memory, reterr));
     pipeline->hold = memory;
     STATUS_TRY(arena_try(lower->build.arena, pipeline->schedule.stage_count,
                          sizeof *pipeline->sent_stage, &memory, reterr));
     pipeline->sent_stage = memory;
-    pipeline->twin_rank = pipeline_twin_rank(&pipeline->schedule, &pipeline->stages);
+    pipeline->tied_rank = pipeline_tied_rank(&pipeline->schedule, &pipeline->stages);
     STATUS_TRY(pipeline_messages_number(pipeline, reterr));
-    bool const kv_last = local->partial_ranks > 1 && local->gradient_shards == 1;
-    pipeline->differs = local->plan->accumulate > 1 && (local->reduce_last || kv_last);
+    bool const kv_last = ranks->partial_ranks > 1 && ranks->gradient_shards == 1;
+    pipeline->differs = ranks->plan->accumulate > 1 && (ranks->reduce_last || kv_last);
     pipeline_rests_build(pipeline);
     struct program_role *roles = builder_roles(&lower->build, pipeline->schedule.rank_count, 0);
     if (roles == NULL) return lower->build.status;
     for (uint32_t rank = 0; rank < program->role_count; rank++) {
-        STATUS_TRY(watch_check(local->plan->watch, reterr));
+        STATUS_TRY(cancel_check(ranks->plan->watch, reterr));
         STATUS_TRY(role_add(pipeline, rank, &roles[rank], reterr));
     }
     const struct group *group = &axis->group;
@@ -468,7 +470,7 @@ void lower_pipeline(struct lower *lower)
     if (lower->build.status != STATUS_OK) return;
     struct pipeline *pipeline = memory;
     pipeline->lower = lower;
-    pipeline->dense_layers = lower->local->layer[LOCAL_DENSE].count;
+    pipeline->dense_layers = lower->ranks->layer[LAYER_DENSE].count;
     enum status const status = pipeline_build(pipeline, lower->build.error);
     if (lower->build.status == STATUS_OK) lower->build.status = status;
 }

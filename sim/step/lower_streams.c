@@ -12,7 +12,7 @@ static uint8_t stream_urgency(uint32_t stream)
     case LOWER_REDUCE_DP:
     case LOWER_SUM_KV:
     case LOWER_SEND_COPY:
-    case LOWER_SEND_TWIN: /* Gradients of an embedding that several stages hold. */
+    case LOWER_SEND_TIED: /* Gradients of an embedding that several stages hold. */
     case LOWER_SEND_FIRST:
         return LOWER_URGENCY_GRADIENTS;
     default:
@@ -46,48 +46,48 @@ static uint16_t replicas_of(const struct mesh *mesh)
 
 void lower_streams_add(struct lower *lower)
 {
-    const struct local *local = lower->local;
-    uint16_t const shards = (uint16_t)(1u << local->shard_role);
-    uint16_t const replicas = replicas_of(local->mesh);
-    bool const tp = local->tp > 1;
-    bool const dp = local->replicas > 1;
-    bool const parts = local->sequence_parts > 1;
-    bool const experts = local->experts.replicas > 1;
-    bool const zero = local->plan->zero != 0;
-    bool const activations = local_offloads_activations(local);
-    bool const optimizer = local_offloads_optimizer(local);
-    enum stream_verb const turns = local_turns(local) ? STREAM_TURN : STREAM_GATHER;
+    const struct ranks *ranks = lower->ranks;
+    uint16_t const shards = (uint16_t)(1u << ranks->shard_role);
+    uint16_t const replicas = replicas_of(ranks->mesh);
+    bool const tp = ranks->tp > 1;
+    bool const dp = ranks->replicas > 1;
+    bool const parts = ranks->sequence_parts > 1;
+    bool const experts = ranks->experts.replicas > 1;
+    bool const zero = ranks->plan->zero != 0;
+    bool const activations = ranks_offloads_activations(ranks);
+    bool const optimizer = ranks_offloads_optimizer(ranks);
+    enum stream_verb const turns = ranks_has_ulysses(ranks) ? STREAM_TURN : STREAM_GATHER;
     struct {
         bool used;
         struct stream_use use;
     } const table[LOWER_STREAM_COUNT] = {
         [LOWER_COMPUTE] = {true, {STREAM_NO_VERB, 0}},
-        [LOWER_GATHER_WEIGHTS] = {local->shards > 1, {STREAM_GATHER, shards}},
-        [LOWER_REDUCE_WEIGHTS] = {local->shards > 1, {STREAM_REDUCE, shards}},
+        [LOWER_GATHER_WEIGHTS] = {ranks->shards > 1, {STREAM_GATHER, shards}},
+        [LOWER_REDUCE_WEIGHTS] = {ranks->shards > 1, {STREAM_REDUCE, shards}},
         [LOWER_GATHER_TP] = {tp, {STREAM_GATHER, STREAM_OF_TP}},
         [LOWER_REDUCE_TP] = {tp, {STREAM_REDUCE, STREAM_OF_TP}},
         [LOWER_REDUCE_DP] = {dp, {STREAM_REDUCE, replicas}},
         [LOWER_GATHER_DP] = {dp && zero, {STREAM_GATHER, replicas}},
-        [LOWER_SUM_KV] = {local->partial_ranks > 1, {STREAM_NO_VERB, STREAM_OF_KV}},
-        [LOWER_SUM_LOGITS] = {local_sums_logits(local), {STREAM_SUM, STREAM_OF_TP}},
-        [LOWER_DISPATCH] = {local->experts.ranks > 1, {STREAM_DISPATCH, STREAM_OF_EP}},
-        [LOWER_COMBINE] = {local->experts.ranks > 1, {STREAM_COMBINE, STREAM_OF_EP}},
+        [LOWER_SUM_KV] = {ranks->partial_ranks > 1, {STREAM_NO_VERB, STREAM_OF_KV}},
+        [LOWER_SUM_LOGITS] = {ranks_sums_logits(ranks), {STREAM_SUM, STREAM_OF_TP}},
+        [LOWER_DISPATCH] = {ranks->experts.ranks > 1, {STREAM_DISPATCH, STREAM_OF_EP}},
+        [LOWER_COMBINE] = {ranks->experts.ranks > 1, {STREAM_COMBINE, STREAM_OF_EP}},
         [LOWER_REDUCE_EXPERTS] = {experts, {STREAM_REDUCE, STREAM_OF_EXPERTS}},
         [LOWER_GATHER_EXPERTS] = {experts && zero, {STREAM_GATHER, STREAM_OF_EXPERTS}},
         [LOWER_GATHER_SEQUENCE] = {parts, {turns, STREAM_OF_SEQUENCE}},
-        [LOWER_REDUCE_SEQUENCE] = {parts && !local_turns(local),
+        [LOWER_REDUCE_SEQUENCE] = {parts && !ranks_has_ulysses(ranks),
                                    {STREAM_REDUCE, STREAM_OF_SEQUENCE}},
-        [LOWER_HOME_SEQUENCE] = {local_rings(local), {STREAM_HOME, STREAM_OF_SEQUENCE}},
-        [LOWER_SEND_NEXT] = {local->pp > 1, {STREAM_SEND, STREAM_OF_NEXT}},
-        [LOWER_SEND_PREVIOUS] = {local->pp > 1, {STREAM_SEND, STREAM_OF_PREVIOUS}},
-        [LOWER_SEND_COPY] = {local->copies > 1, {STREAM_SEND, STREAM_OF_COPY}},
-        [LOWER_SEND_TWIN] = {local->predictors_apart, {STREAM_SEND, STREAM_OF_MTP}},
-        [LOWER_SEND_FIRST] = {local->predictors_apart, {STREAM_SEND, STREAM_OF_FIRST}},
-        [LOWER_RECEIVE_PREVIOUS] = {local->pp > 1, {STREAM_RECEIVE, STREAM_OF_PREVIOUS}},
-        [LOWER_RECEIVE_NEXT] = {local->pp > 1, {STREAM_RECEIVE, STREAM_OF_NEXT}},
-        [LOWER_RECEIVE_COPY] = {local->copies > 1, {STREAM_RECEIVE, STREAM_OF_COPY}},
-        [LOWER_RECEIVE_TWIN] = {local->predictors_apart, {STREAM_RECEIVE, STREAM_OF_MTP}},
-        [LOWER_RECEIVE_FIRST] = {local->predictors_apart, {STREAM_RECEIVE, STREAM_OF_FIRST}},
+        [LOWER_HOME_SEQUENCE] = {ranks_has_ring(ranks), {STREAM_HOME, STREAM_OF_SEQUENCE}},
+        [LOWER_SEND_NEXT] = {ranks->pp > 1, {STREAM_SEND, STREAM_OF_NEXT}},
+        [LOWER_SEND_PREVIOUS] = {ranks->pp > 1, {STREAM_SEND, STREAM_OF_PREVIOUS}},
+        [LOWER_SEND_COPY] = {ranks->copies > 1, {STREAM_SEND, STREAM_OF_COPY}},
+        [LOWER_SEND_TIED] = {ranks->mtp_apart, {STREAM_SEND, STREAM_OF_MTP}},
+        [LOWER_SEND_FIRST] = {ranks->mtp_apart, {STREAM_SEND, STREAM_OF_FIRST}},
+        [LOWER_RECEIVE_PREVIOUS] = {ranks->pp > 1, {STREAM_RECEIVE, STREAM_OF_PREVIOUS}},
+        [LOWER_RECEIVE_NEXT] = {ranks->pp > 1, {STREAM_RECEIVE, STREAM_OF_NEXT}},
+        [LOWER_RECEIVE_COPY] = {ranks->copies > 1, {STREAM_RECEIVE, STREAM_OF_COPY}},
+        [LOWER_RECEIVE_TIED] = {ranks->mtp_apart, {STREAM_RECEIVE, STREAM_OF_MTP}},
+        [LOWER_RECEIVE_FIRST] = {ranks->mtp_apart, {STREAM_RECEIVE, STREAM_OF_FIRST}},
         [LOWER_STORE_ACTIVATIONS] = {activations, {STREAM_STORE, STREAM_OF_ACTIVATIONS}},
         [LOWER_LOAD_ACTIVATIONS] = {activations, {STREAM_LOAD, STREAM_OF_ACTIVATIONS}},
         [LOWER_LOAD_OPTIMIZER] = {optimizer, {STREAM_LOAD, STREAM_OF_OPTIMIZER}},
@@ -110,12 +110,12 @@ void lower_streams_add(struct lower *lower)
                                "the %d streams that a chip has",
                                PROGRAM_STREAMS_MAX);
     }
-    if (local->pp == 1 || lower->build.status != STATUS_OK) return;
+    if (ranks->pp == 1 || lower->build.status != STATUS_OK) return;
     program->stream[lower->stream[LOWER_SEND_NEXT]].inbox = lower->stream[LOWER_RECEIVE_PREVIOUS];
     program->stream[lower->stream[LOWER_SEND_PREVIOUS]].inbox = lower->stream[LOWER_RECEIVE_NEXT];
-    if (local->copies > 1)
+    if (ranks->copies > 1)
         program->stream[lower->stream[LOWER_SEND_COPY]].inbox = lower->stream[LOWER_RECEIVE_COPY];
-    if (!local->predictors_apart) return;
-    program->stream[lower->stream[LOWER_SEND_TWIN]].inbox = lower->stream[LOWER_RECEIVE_FIRST];
-    program->stream[lower->stream[LOWER_SEND_FIRST]].inbox = lower->stream[LOWER_RECEIVE_TWIN];
+    if (!ranks->mtp_apart) return;
+    program->stream[lower->stream[LOWER_SEND_TIED]].inbox = lower->stream[LOWER_RECEIVE_FIRST];
+    program->stream[lower->stream[LOWER_SEND_FIRST]].inbox = lower->stream[LOWER_RECEIVE_TIED];
 }

@@ -8,14 +8,14 @@
 
 static const struct group *role_group(const struct lower *lower, enum mesh_role role)
 {
-    return &lower->local->mesh->axis[role].group;
+    return &lower->ranks->mesh->axis[role].group;
 }
 
 /* `prefetch_layers: n`: the gather may begin when the compute of n slots earlier has begun; 0: when
  * the slot before has been computed. */
 void lower_prefetch_need(struct lower *lower, uint32_t op)
 {
-    uint32_t const ahead = lower->local->plan->prefetch_layers;
+    uint32_t const ahead = lower->ranks->plan->prefetch_layers;
     if (lower->gathers_since) {
         builder_need(&lower->build, op,
                      (struct program_need){.stream = PROGRAM_COMPUTE,
@@ -45,63 +45,63 @@ struct replicas {
     enum lower_stream reduce, gather;
 };
 
-static struct replicas replicas_of(const struct lower *lower, const struct local_unit *unit)
+static struct replicas replicas_of(const struct lower *lower, const struct bucket *bucket)
 {
-    const struct local *local = lower->local;
-    const struct routing *experts = &local->experts;
-    if (unit->experts)
+    const struct ranks *ranks = lower->ranks;
+    const struct routing *experts = &ranks->experts;
+    if (bucket->experts)
         return (struct replicas){experts->replicas, &experts->replica_group, experts->replica_name,
                                  LOWER_REDUCE_EXPERTS, LOWER_GATHER_EXPERTS};
-    return (struct replicas){local->replicas, &local->replica_group, local->replica_name,
+    return (struct replicas){ranks->replicas, &ranks->replica_group, ranks->replica_name,
                              LOWER_REDUCE_DP, LOWER_GATHER_DP};
 }
 
 /* The gather of weights of which each rank has updated its part; LOWER_NONE: none is needed. */
-static uint32_t updated_gather(struct lower *lower, const struct local_unit *unit)
+static uint32_t updated_gather(struct lower *lower, const struct bucket *bucket)
 {
-    struct replicas const replicas = replicas_of(lower, unit);
+    struct replicas const replicas = replicas_of(lower, bucket);
     if (replicas.count == 1) return LOWER_NONE;
-    uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_GATHER, replicas.group, unit->elements,
-                                     lower->local->plan->formats.weights, false);
-    return lower_collective(lower, replicas.gather, unit->name, replicas.name, plan);
+    uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_GATHER, replicas.group, bucket->elements,
+                                     lower->ranks->plan->formats.weights, false);
+    return lower_collective(lower, replicas.gather, bucket->name, replicas.name, plan);
 }
 
 /* In the order of their first uses. */
-static void updated_units_gather(struct lower *lower, const struct local_unit *units,
-                                 uint32_t unit_count)
+static void updated_buckets_gather(struct lower *lower, const struct bucket *buckets,
+                                   uint32_t bucket_count)
 {
-    for (uint32_t u = 0; u < unit_count; u++) {
-        if (units[u].elements == 0) continue;
-        uint32_t const op = updated_gather(lower, &units[u]);
+    for (uint32_t u = 0; u < bucket_count; u++) {
+        if (buckets[u].elements == 0) continue;
+        uint32_t const op = updated_gather(lower, &buckets[u]);
         if (op == LOWER_NONE) continue;
         lower_prefetch_need(lower, op);
-        for (uint32_t p = 0; p < LOCAL_PLACES_MAX; p++)
-            if (units[u].places >> p & 1) lower->weights[p] = op;
+        for (uint32_t p = 0; p < MATRICES_MAX; p++)
+            if (buckets[u].places >> p & 1) lower->weights[p] = op;
     }
 }
 
-void lower_units_gather(struct lower *lower, const struct local_unit *units, uint32_t unit_count,
-                        bool backward)
+void lower_buckets_gather(struct lower *lower, const struct bucket *buckets, uint32_t bucket_count,
+                          bool backward)
 {
-    const struct local *local = lower->local;
-    if (lower->updated) updated_units_gather(lower, units, unit_count);
-    if (local->shards == 1 || lower->keeping == LOWER_HOLDS) return;
-    for (uint32_t i = 0; i < unit_count; i++) {
-        const struct local_unit *unit = &units[backward ? unit_count - 1 - i : i];
-        if (unit->elements == 0) continue;
-        uint64_t const bytes = lower_weight_bytes(lower, unit->elements);
+    const struct ranks *ranks = lower->ranks;
+    if (lower->updated) updated_buckets_gather(lower, buckets, bucket_count);
+    if (ranks->shards == 1 || lower->keeping == LOWER_HOLDS) return;
+    for (uint32_t i = 0; i < bucket_count; i++) {
+        const struct bucket *bucket = &buckets[backward ? bucket_count - 1 - i : i];
+        if (bucket->elements == 0) continue;
+        uint64_t const bytes = lower_weight_bytes(lower, bucket->elements);
         uint32_t const plan =
-            lower_plan(lower, COLLECTIVE_ALL_GATHER, role_group(lower, local->shard_role),
-                       unit->elements, local->plan->formats.weights, false);
-        uint32_t const op = lower_collective(lower, LOWER_GATHER_WEIGHTS, unit->name,
-                                             mesh_role_name(local->shard_role), plan);
+            lower_plan(lower, COLLECTIVE_ALL_GATHER, role_group(lower, ranks->shard_role),
+                       bucket->elements, ranks->plan->formats.weights, false);
+        uint32_t const op = lower_collective(lower, LOWER_GATHER_WEIGHTS, bucket->name,
+                                             mesh_role_name(ranks->shard_role), plan);
         lower_prefetch_need(lower, op);
         lower_take(lower, op, PROGRAM_MEMORY_GATHERED, bytes);
-        uint64_t const copied = overheads_gathered_bytes(local, unit->elements);
+        uint64_t const copied = overheads_gathered_bytes(ranks, bucket->elements);
         lower_take(lower, op, PROGRAM_MEMORY_COPIES, copied);
         lower_give(lower, op, PROGRAM_MEMORY_COPIES, copied);
-        for (uint32_t p = 0; p < LOCAL_PLACES_MAX; p++) {
-            if (unit->places >> p & 1) lower->weights[p] = op;
+        for (uint32_t p = 0; p < MATRICES_MAX; p++) {
+            if (bucket->places >> p & 1) lower->weights[p] = op;
         }
     }
 }
@@ -111,57 +111,57 @@ void lower_weights_need(struct lower *lower, uint32_t op, uint8_t place, bool re
     if (op == LOWER_NONE || (lower->weights_needed >> place & 1) != 0) return;
     uint32_t const gather = lower->weights[place];
     lower_need_done(lower, op, gather, reads ? lower_moved(lower, gather) : NULL);
-    for (uint32_t p = 0; p < LOCAL_PLACES_MAX; p++) {
+    for (uint32_t p = 0; p < MATRICES_MAX; p++) {
         if (lower->weights[p] == lower->weights[place]) lower->weights_needed |= 1u << p;
     }
 }
 
 void lower_weights_release(struct lower *lower, uint32_t op, uint8_t place, bool backward)
 {
-    const struct local *local = lower->local;
-    if (local->shards == 1 || lower->keeping != LOWER_GATHERS) return;
-    const struct local_layer *layer = lower->layer;
-    for (uint32_t u = 0; u < layer->unit_count; u++) {
-        uint32_t const places = layer->unit[u].places;
+    const struct ranks *ranks = lower->ranks;
+    if (ranks->shards == 1 || lower->keeping != LOWER_GATHERS) return;
+    const struct ranks_layer *layer = lower->layer;
+    for (uint32_t u = 0; u < layer->bucket_count; u++) {
+        uint32_t const places = layer->bucket[u].places;
         uint32_t const rest = backward ? places & ((1u << place) - 1) : places >> (place + 1);
         if (!(places >> place & 1) || rest != 0) continue;
         lower_give(lower, op, PROGRAM_MEMORY_GATHERED,
-                   lower_weight_bytes(lower, layer->unit[u].elements));
+                   lower_weight_bytes(lower, layer->bucket[u].elements));
     }
 }
 
 /* Where a gradient is kept for the update that is not there all the time, and its bytes. */
 static enum program_memory kept_memory(const struct lower *lower)
 {
-    return overheads_count(lower->local) ? PROGRAM_MEMORY_MAIN_GRADIENTS : PROGRAM_MEMORY_GRADIENTS;
+    return overheads_count(lower->ranks) ? PROGRAM_MEMORY_MAIN_GRADIENTS : PROGRAM_MEMORY_GRADIENTS;
 }
 
 static uint64_t kept_bytes(const struct lower *lower, uint64_t elements)
 {
-    const struct local *local = lower->local;
-    if (overheads_of_fsdp(local)) return overheads_gradient_bytes(local, elements);
-    return overheads_count(local) ? 0 : lower_gradient_bytes(lower, elements);
+    const struct ranks *ranks = lower->ranks;
+    if (overheads_of_fsdp(ranks)) return overheads_gradient_bytes(ranks, elements);
+    return overheads_count(ranks) ? 0 : lower_gradient_bytes(lower, elements);
 }
 
-static uint64_t unit_kept_bytes(const struct lower *lower, const struct local_unit *unit)
+static uint64_t bucket_kept_bytes(const struct lower *lower, const struct bucket *bucket)
 {
-    uint32_t const shards = local_gradient_shards(lower->local, unit->experts);
-    return kept_bytes(lower, units_ceil_divide(unit->elements, shards));
+    uint32_t const shards = ranks_gradient_shards(lower->ranks, bucket->experts);
+    return kept_bytes(lower, units_ceil_divide(bucket->elements, shards));
 }
 
 /* A gradient that is to be reduced. FSDP2 computes it in the format of what it has gathered. */
 static uint64_t unreduced_bytes(const struct lower *lower, uint64_t elements)
 {
-    return overheads_of_fsdp(lower->local) ? lower_weight_bytes(lower, elements)
+    return overheads_of_fsdp(lower->ranks) ? lower_weight_bytes(lower, elements)
                                            : lower_gradient_bytes(lower, elements);
 }
 
 static void gradient_take(struct lower *lower, uint32_t op, uint64_t elements, bool experts)
 {
-    if (local_gradient_shards(lower->local, experts) > 1) {
+    if (ranks_gradient_shards(lower->ranks, experts) > 1) {
         lower_take(lower, op, PROGRAM_MEMORY_BUFFERS,
                    unreduced_bytes(lower, elements)); /* Until it is reduced. */
-    } else if (!lower->local->gradients_resident) {
+    } else if (!lower->ranks->gradients_resident) {
         lower_take(lower, op, kept_memory(lower),
                    kept_bytes(lower, elements)); /* Until the update. */
     }
@@ -189,14 +189,14 @@ static void reduction_need(struct lower *lower, uint32_t op, uint32_t after)
  * of the gradients. */
 static uint32_t kv_sum(struct lower *lower, uint32_t after)
 {
-    const struct local *local = lower->local;
-    bool const once = local->gradient_shards == 1;
-    bool const apart = (once || local->reduce_once) && !lower->last_microbatch;
+    const struct ranks *ranks = lower->ranks;
+    bool const once = ranks->gradient_shards == 1;
+    bool const apart = (once || ranks->reduce_once) && !lower->last_microbatch;
     const char *what = NULL;
-    if (local->partial_ranks == 1 || apart) return LOWER_NONE;
+    if (ranks->partial_ranks == 1 || apart) return LOWER_NONE;
     uint64_t const elements = emit_partial_elements(lower, &what);
-    uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_REDUCE, &local->kv_group, elements,
-                                     local->plan->formats.gradients, false);
+    uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_REDUCE, &ranks->kv_group, elements,
+                                     ranks->plan->formats.gradients, false);
     uint32_t const op = lower_collective(lower, LOWER_SUM_KV, what, "kv", plan);
     reduction_need(lower, op, after);
     return op;
@@ -208,7 +208,7 @@ static uint32_t kv_sum(struct lower *lower, uint32_t after)
 static void reduction_window(struct lower *lower, uint32_t reduction)
 {
     uint32_t first = lower->pass_first;
-    if (lower->build.status != STATUS_OK || lower->local->plan->zero != 2) return;
+    if (lower->build.status != STATUS_OK || lower->ranks->plan->zero != 2) return;
     uint8_t const stream = lower->build.op[reduction].stream;
     while (first < reduction && lower->build.op[first].stream != PROGRAM_COMPUTE) first++;
     if (first == reduction) return;
@@ -220,71 +220,71 @@ static void reduction_window(struct lower *lower, uint32_t reduction)
         (struct program_need){.stream = stream, .slot = -1, .reason = PROGRAM_REASON_WINDOW});
 }
 
-void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint32_t after)
+void lower_bucket_reduce(struct lower *lower, const struct bucket *bucket, uint32_t after)
 {
-    struct replicas const replicas = replicas_of(lower, unit);
-    const struct local *local = lower->local;
-    const char *what = builder_format(&lower->build, "d%s", unit->name);
-    enum format const format = local->plan->formats.gradients;
+    struct replicas const replicas = replicas_of(lower, bucket);
+    const struct ranks *ranks = lower->ranks;
+    const char *what = builder_format(&lower->build, "d%s", bucket->name);
+    enum format const format = ranks->plan->formats.gradients;
     uint32_t reduced = LOWER_NONE;
-    if (unit->elements == 0) return;
-    if (local->shards > 1 && (lower->last_microbatch || !local->reduce_once)) {
+    if (bucket->elements == 0) return;
+    if (ranks->shards > 1 && (lower->last_microbatch || !ranks->reduce_once)) {
         uint32_t const plan =
-            lower_plan(lower, COLLECTIVE_REDUCE_SCATTER, role_group(lower, local->shard_role),
-                       unit->elements, format, false);
+            lower_plan(lower, COLLECTIVE_REDUCE_SCATTER, role_group(lower, ranks->shard_role),
+                       bucket->elements, format, false);
         reduced = lower_collective(lower, LOWER_REDUCE_WEIGHTS, what,
-                                   mesh_role_name(local->shard_role), plan);
+                                   mesh_role_name(ranks->shard_role), plan);
     }
     if (reduced != LOWER_NONE) {
         reduction_need(lower, reduced, after);
-        if (unit->places >> LOCAL_FIRST_PLACE & 1)
+        if (bucket->places >> MATRIX_FIRST & 1)
             lower_need_done(lower, reduced, lower->kv_sum, lower_moved(lower, lower->kv_sum));
-        uint64_t const copied = overheads_reduced_bytes(local, unit->elements);
+        uint64_t const copied = overheads_reduced_bytes(ranks, bucket->elements);
         lower_take(lower, reduced, PROGRAM_MEMORY_COPIES, copied);
         lower_give(lower, reduced, PROGRAM_MEMORY_COPIES, copied);
     }
     uint32_t scattered = reduced;
-    if (replicas.count > 1 && (lower->last_microbatch || !local->reduce_last)) {
-        bool const sum = local->plan->zero == 0;
+    if (replicas.count > 1 && (lower->last_microbatch || !ranks->reduce_last)) {
+        bool const sum = ranks->plan->zero == 0;
         uint32_t const plan = lower_plan(
             lower, sum ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER, replicas.group,
-            units_ceil_divide(unit->elements, local->shards), format, false);
+            units_ceil_divide(bucket->elements, ranks->shards), format, false);
         uint32_t const op = lower_collective(lower, replicas.reduce, what, replicas.name, plan);
         if (reduced != LOWER_NONE)
             lower_need_done(lower, op, reduced, what);
         else
             reduction_need(lower, op, after);
-        if (reduced == LOWER_NONE && (unit->places >> LOCAL_FIRST_PLACE & 1)) {
+        if (reduced == LOWER_NONE && (bucket->places >> MATRIX_FIRST & 1)) {
             lower_need_done(lower, op, lower->kv_sum, lower_moved(lower, lower->kv_sum));
         }
         if (scattered == LOWER_NONE) scattered = op;
     }
-    if (local_gradient_shards(local, unit->experts) == 1) return;
+    if (ranks_gradient_shards(ranks, bucket->experts) == 1) return;
     if (scattered != LOWER_NONE) reduction_window(lower, scattered);
-    if (!local->gradients_resident) {
-        lower_take(lower, scattered, kept_memory(lower), unit_kept_bytes(lower, unit));
+    if (!ranks->gradients_resident) {
+        lower_take(lower, scattered, kept_memory(lower), bucket_kept_bytes(lower, bucket));
     }
-    lower_give(lower, scattered, PROGRAM_MEMORY_BUFFERS, unreduced_bytes(lower, unit->elements));
+    lower_give(lower, scattered, PROGRAM_MEMORY_BUFFERS, unreduced_bytes(lower, bucket->elements));
 }
 
 void lower_layer_reduce(struct lower *lower)
 {
     lower->kv_sum = kv_sum(lower, LOWER_NONE);
-    for (uint32_t u = lower->layer->unit_count; u-- > 0;)
-        lower_unit_reduce(lower, &lower->layer->unit[u], LOWER_NONE);
+    for (uint32_t u = lower->layer->bucket_count; u-- > 0;)
+        lower_bucket_reduce(lower, &lower->layer->bucket[u], LOWER_NONE);
 }
 
 void lower_gradient(struct lower *lower, uint32_t op, uint8_t place)
 {
     lower->gradients |= 1u << place;
     if (lower->half == LOWER_WEIGHT) lower_weights_need(lower, op, place, /* reads= */ false);
-    if (place == LOCAL_FIRST_PLACE) lower->kv_sum = kv_sum(lower, op);
-    for (uint32_t u = 0; u < lower->layer->unit_count; u++) {
-        const struct local_unit *unit = &lower->layer->unit[u];
-        bool const ready = (unit->places & ~lower->gradients) == 0;
-        if (!ready || (lower->units_reduced >> u & 1)) continue;
-        lower->units_reduced |= 1u << u;
-        lower_unit_reduce(lower, unit, op);
+    if (place == MATRIX_FIRST) lower->kv_sum = kv_sum(lower, op);
+    for (uint32_t u = 0; u < lower->layer->bucket_count; u++) {
+        const struct bucket *bucket = &lower->layer->bucket[u];
+        bool const ready = (bucket->places & ~lower->gradients) == 0;
+        if (!ready || (lower->buckets_reduced >> u & 1)) continue;
+        lower->buckets_reduced |= 1u << u;
+        lower_bucket_reduce(lower, bucket, op);
     }
 }
 
@@ -312,19 +312,19 @@ static void update_need(struct lower *lower, uint32_t op, uint16_t backward, uin
     }
 }
 
-void lower_update_behind(struct lower *lower, const struct lower_behind *update)
+void lower_update_delayed(struct lower *lower, const struct delayed_update *update)
 {
-    const struct local *local = lower->local;
-    const struct local_unit *units = update->units;
-    uint32_t const unit_count = update->unit_count;
-    const struct workload_formats *formats = &local->plan->formats;
+    const struct ranks *ranks = lower->ranks;
+    const struct bucket *buckets = update->buckets;
+    uint32_t const bucket_count = update->bucket_count;
+    const struct workload_formats *formats = &ranks->plan->formats;
     uint64_t elements = 0;
     uint64_t kept = 0;
-    if (unit_count == 0) return;
-    for (uint32_t u = 0; u < unit_count; u++) {
+    if (bucket_count == 0) return;
+    for (uint32_t u = 0; u < bucket_count; u++) {
         elements +=
-            units_ceil_divide(units[u].elements, local_state_shards(local, units[u].experts));
-        kept += unit_kept_bytes(lower, &units[u]);
+            units_ceil_divide(buckets[u].elements, ranks_state_shards(ranks, buckets[u].experts));
+        kept += bucket_kept_bytes(lower, &buckets[u]);
     }
     /* Adam reads the gradient, both moments and the parameter, and writes all but the gradient. */
     uint64_t const moments = 2 * format_bytes(formats->optimizer, elements);
@@ -338,18 +338,18 @@ void lower_update_behind(struct lower *lower, const struct lower_behind *update)
     uint32_t const op = lower_compute(lower, update->name, &work, 1);
     update_need(lower, op, update->backward, update->slots);
     lower_offload_update(lower, op, moments);
-    if (!local->gradients_resident) lower_give(lower, op, kept_memory(lower), kept);
+    if (!ranks->gradients_resident) lower_give(lower, op, kept_memory(lower), kept);
     /* ZeRO-1 and 2: each rank has updated its part of parameters that all of them hold. */
-    for (uint32_t u = 0; local->plan->zero != 0 && u < unit_count; u++) {
-        if (local_gathers_next(local)) break;
-        lower_need_done(lower, updated_gather(lower, &units[u]), op,
-                        builder_format(&lower->build, "%s", units[u].name));
+    for (uint32_t u = 0; ranks->plan->zero != 0 && u < bucket_count; u++) {
+        if (ranks_gathers_next(ranks)) break;
+        lower_need_done(lower, updated_gather(lower, &buckets[u]), op,
+                        builder_format(&lower->build, "%s", buckets[u].name));
     }
 }
 
-uint16_t lower_update(struct lower *lower, const struct lower_behind *update)
+uint16_t lower_update(struct lower *lower, const struct delayed_update *update)
 {
     lower_template_begin(lower, update->name);
-    lower_update_behind(lower, update);
+    lower_update_delayed(lower, update);
     return lower_template_end(lower);
 }

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "sim/step/local.h"
+#include "sim/step/ranks.h"
 
 /* Blocks of memory that no formula gives, in bytes. */
 enum {
@@ -117,98 +117,98 @@ enum workload_memory workload_memory(const struct workload_plan *plan,
     return measured ? WORKLOAD_MEMORY_FRAMEWORK : WORKLOAD_MEMORY_BOOK;
 }
 
-bool overheads_count(const struct local *local)
+bool overheads_count(const struct ranks *ranks)
 {
-    return workload_memory(local->plan, local->machine) == WORKLOAD_MEMORY_FRAMEWORK;
+    return workload_memory(ranks->plan, ranks->machine) == WORKLOAD_MEMORY_FRAMEWORK;
 }
 
-bool overheads_of_fsdp(const struct local *local)
+bool overheads_of_fsdp(const struct ranks *ranks)
 {
-    return overheads_count(local) && local->shards > 1;
+    return overheads_count(ranks) && ranks->shards > 1;
 }
 
-static bool of_megatron(const struct local *local)
+static bool of_megatron(const struct ranks *ranks)
 {
-    return overheads_count(local) && local->shards == 1;
+    return overheads_count(ranks) && ranks->shards == 1;
 }
 
-uint64_t overheads_master_bytes(const struct local *local, uint64_t kept, uint64_t state)
+uint64_t overheads_master_bytes(const struct ranks *ranks, uint64_t kept, uint64_t state)
 {
     uint64_t const wide = format_bytes(FORMAT_FP32, kept);
-    uint64_t const narrow = format_bytes(local->plan->formats.weights, kept);
-    if (!overheads_count(local) || local_offloads_optimizer(local) || narrow >= wide) return 0;
-    return overheads_of_fsdp(local) ? wide - narrow : format_bytes(FORMAT_FP32, state);
+    uint64_t const narrow = format_bytes(ranks->plan->formats.weights, kept);
+    if (!overheads_count(ranks) || ranks_offloads_optimizer(ranks) || narrow >= wide) return 0;
+    return overheads_of_fsdp(ranks) ? wide - narrow : format_bytes(FORMAT_FP32, state);
 }
 
 /* FSDP2 turns what it has reduced into the format of its shards, which is fp32. */
-enum format overheads_gradient_format(const struct local *local)
+enum format overheads_gradient_format(const struct ranks *ranks)
 {
-    return overheads_of_fsdp(local) ? FORMAT_FP32 : local->plan->formats.main_gradients;
+    return overheads_of_fsdp(ranks) ? FORMAT_FP32 : ranks->plan->formats.main_gradients;
 }
 
-uint64_t overheads_gradient_bytes(const struct local *local, uint64_t elements)
+uint64_t overheads_gradient_bytes(const struct ranks *ranks, uint64_t elements)
 {
-    return overheads_count(local) ? format_bytes(overheads_gradient_format(local), elements) : 0;
+    return overheads_count(ranks) ? format_bytes(overheads_gradient_format(ranks), elements) : 0;
 }
 
-uint64_t overheads_autograd_bytes(const struct local *local, uint64_t elements)
+uint64_t overheads_autograd_bytes(const struct ranks *ranks, uint64_t elements)
 {
-    return of_megatron(local) ? format_bytes(local->plan->formats.weights, elements) : 0;
+    return of_megatron(ranks) ? format_bytes(ranks->plan->formats.weights, elements) : 0;
 }
 
-uint64_t overheads_loss_bytes(const struct local *local)
+uint64_t overheads_loss_bytes(const struct ranks *ranks)
 {
-    uint64_t const logits = local->rows * local->vocabulary;
-    return overheads_count(local) ? format_bytes(FORMAT_FP32, logits) : 0;
+    uint64_t const logits = ranks->rows * ranks->vocabulary;
+    return overheads_count(ranks) ? format_bytes(FORMAT_FP32, logits) : 0;
 }
 
-uint64_t overheads_gathered_bytes(const struct local *local, uint64_t elements)
+uint64_t overheads_gathered_bytes(const struct ranks *ranks, uint64_t elements)
 {
-    return overheads_of_fsdp(local) ? format_bytes(local->plan->formats.weights, elements) : 0;
+    return overheads_of_fsdp(ranks) ? format_bytes(ranks->plan->formats.weights, elements) : 0;
 }
 
 /* What a reduction reads is what it sends. */
-uint64_t overheads_reduced_bytes(const struct local *local, uint64_t elements)
+uint64_t overheads_reduced_bytes(const struct ranks *ranks, uint64_t elements)
 {
-    enum format const format = local->plan->formats.gradients;
-    return overheads_of_fsdp(local) ? format_bytes(format, elements) : 0;
+    enum format const format = ranks->plan->formats.gradients;
+    return overheads_of_fsdp(ranks) ? format_bytes(format, elements) : 0;
 }
 
-void overheads_unit(const struct local *local, const struct local_unit *unit, uint64_t times,
-                    uint64_t resident[PROGRAM_MEMORY_COUNT])
+void overheads_bucket(const struct ranks *ranks, const struct bucket *bucket, uint64_t times,
+                      uint64_t resident[PROGRAM_MEMORY_COUNT])
 {
-    uint64_t const kept = units_ceil_divide(unit->elements, local->shards);
+    uint64_t const kept = units_ceil_divide(bucket->elements, ranks->shards);
     uint64_t const state =
-        units_ceil_divide(unit->elements, local_state_shards(local, unit->experts));
+        units_ceil_divide(bucket->elements, ranks_state_shards(ranks, bucket->experts));
     uint64_t const gradients =
-        units_ceil_divide(unit->elements, local_gradient_shards(local, unit->experts));
-    resident[PROGRAM_MEMORY_MASTER] += times * overheads_master_bytes(local, kept, state);
-    if (of_megatron(local) || local->gradients_resident)
+        units_ceil_divide(bucket->elements, ranks_gradient_shards(ranks, bucket->experts));
+    resident[PROGRAM_MEMORY_MASTER] += times * overheads_master_bytes(ranks, kept, state);
+    if (of_megatron(ranks) || ranks->gradients_resident)
         resident[PROGRAM_MEMORY_MAIN_GRADIENTS] +=
-            times * overheads_gradient_bytes(local, gradients);
+            times * overheads_gradient_bytes(ranks, gradients);
 }
 
 /* Matrices of a layer; of its experts, which are alike, one's. */
-static uint64_t layer_shapes(const struct local *local, uint32_t kind)
+static uint64_t layer_shapes(const struct ranks *ranks, uint32_t kind)
 {
-    const struct local_layer *layer = &local->layer[kind];
+    const struct ranks_layer *layer = &ranks->layer[kind];
     uint64_t elements = 0;
-    for (uint32_t place = 0; place < LOCAL_PLACES_MAX; place++) {
+    for (uint32_t place = 0; place < MATRICES_MAX; place++) {
         bool const of_experts = (layer->expert_places >> place & 1) != 0;
-        elements += layer->place_elements[place] / (of_experts ? local->experts.count : 1);
+        elements += layer->place_elements[place] / (of_experts ? ranks->experts.count : 1);
     }
     return elements;
 }
 
 /* Layers of both kinds have the same attention. */
-static uint64_t autograd_elements(const struct local *local, const uint64_t *layers)
+static uint64_t autograd_elements(const struct ranks *ranks, const uint64_t *layers)
 {
     uint64_t elements = 0;
-    bool const both = layers[LOCAL_DENSE] != 0 && layers[LOCAL_EXPERTS] != 0;
-    for (uint32_t kind = 0; kind < LOCAL_KINDS; kind++)
-        if (layers[kind] != 0) elements += layer_shapes(local, kind);
-    const struct local_layer *dense = &local->layer[LOCAL_DENSE];
-    for (uint32_t place = 0; both && place < LOCAL_PLACES_MAX; place++)
+    bool const both = layers[LAYER_DENSE] != 0 && layers[LAYER_MOE] != 0;
+    for (uint32_t kind = 0; kind < LAYER_KINDS; kind++)
+        if (layers[kind] != 0) elements += layer_shapes(ranks, kind);
+    const struct ranks_layer *dense = &ranks->layer[LAYER_DENSE];
+    for (uint32_t place = 0; both && place < MATRICES_MAX; place++)
         if (dense->mixer_places >> place & 1) elements -= dense->place_elements[place];
     return elements;
 }
@@ -223,21 +223,21 @@ static uint64_t communicator_bytes(const struct machine *machine, const struct g
 }
 
 /* An axis of its own is no second communicator of the group that it alone makes up. */
-static uint64_t nccl_bytes(const struct local *local)
+static uint64_t nccl_bytes(const struct ranks *ranks)
 {
     static const enum mesh_role roles[] = {MESH_TP, MESH_CP, MESH_EP, MESH_FSDP, MESH_PP};
-    const struct mesh_axis *axis = local->mesh->axis;
-    const struct group *replicas = &local->replica_group;
-    const struct group *experts = &local->experts.replica_group;
+    const struct mesh_axis *axis = ranks->mesh->axis;
+    const struct group *replicas = &ranks->replica_group;
+    const struct group *experts = &ranks->experts.replica_group;
     bool alone = true;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < sizeof roles / sizeof *roles; i++) {
-        bytes += communicator_bytes(local->machine, &axis[roles[i]].group);
+        bytes += communicator_bytes(ranks->machine, &axis[roles[i]].group);
         alone = alone && !group_equal(replicas, &axis[roles[i]].group);
     }
-    if (alone) bytes += communicator_bytes(local->machine, replicas);
-    if (local->experts.replicas > 1 && !group_equal(experts, replicas))
-        bytes += communicator_bytes(local->machine, experts);
+    if (alone) bytes += communicator_bytes(ranks->machine, replicas);
+    if (ranks->experts.replicas > 1 && !group_equal(experts, replicas))
+        bytes += communicator_bytes(ranks->machine, experts);
     return bytes;
 }
 
@@ -248,13 +248,13 @@ static uint64_t workspace_bytes(const struct chip *chip)
     return hopper ? CUBLAS_HOPPER + ENGINE_HOPPER : CUBLAS_OLDER + ENGINE_OLDER;
 }
 
-void overheads_chip(const struct local *local, const uint64_t *layers,
+void overheads_chip(const struct ranks *ranks, const uint64_t *layers,
                     uint64_t resident[PROGRAM_MEMORY_COUNT])
 {
-    if (!overheads_count(local)) return;
+    if (!overheads_count(ranks)) return;
     resident[PROGRAM_MEMORY_AUTOGRAD] +=
-        overheads_autograd_bytes(local, autograd_elements(local, layers));
-    resident[PROGRAM_MEMORY_NCCL] += nccl_bytes(local);
-    resident[PROGRAM_MEMORY_CUBLAS] += workspace_bytes(&local->machine->chip);
+        overheads_autograd_bytes(ranks, autograd_elements(ranks, layers));
+    resident[PROGRAM_MEMORY_NCCL] += nccl_bytes(ranks);
+    resident[PROGRAM_MEMORY_CUBLAS] += workspace_bytes(&ranks->machine->chip);
     resident[PROGRAM_MEMORY_CONTEXT] += CONTEXT;
 }

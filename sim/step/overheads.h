@@ -15,8 +15,8 @@
 #include "sim/base/status.h"
 #include "sim/program/program.h"
 
-struct local;
-struct local_unit;
+struct ranks;
+struct bucket;
 
 struct overhead {
     enum program_memory memory;
@@ -30,23 +30,23 @@ struct overhead {
 const struct overhead *overhead_of(enum program_memory memory);
 
 /* Whether the step is counted as frameworks hold it; and as which of the two. */
-bool overheads_count(const struct local *local);
-bool overheads_of_fsdp(const struct local *local);
+bool overheads_count(const struct ranks *ranks);
+bool overheads_of_fsdp(const struct ranks *ranks);
 
 /* Bytes of rows, of elements on one chip. 0 where they are not counted. */
-uint64_t overheads_master_bytes(const struct local *local, uint64_t kept, uint64_t state);
-enum format overheads_gradient_format(const struct local *local);
-uint64_t overheads_gradient_bytes(const struct local *local, uint64_t elements);
-uint64_t overheads_autograd_bytes(const struct local *local, uint64_t elements);
-uint64_t overheads_loss_bytes(const struct local *local);
-uint64_t overheads_gathered_bytes(const struct local *local, uint64_t elements);
-uint64_t overheads_reduced_bytes(const struct local *local, uint64_t elements);
+uint64_t overheads_master_bytes(const struct ranks *ranks, uint64_t kept, uint64_t state);
+enum format overheads_gradient_format(const struct ranks *ranks);
+uint64_t overheads_gradient_bytes(const struct ranks *ranks, uint64_t elements);
+uint64_t overheads_autograd_bytes(const struct ranks *ranks, uint64_t elements);
+uint64_t overheads_loss_bytes(const struct ranks *ranks);
+uint64_t overheads_gathered_bytes(const struct ranks *ranks, uint64_t elements);
+uint64_t overheads_reduced_bytes(const struct ranks *ranks, uint64_t elements);
 
 /* Held from the first instant to the last: by a unit of weights, `times` over; and by a chip that
- * has layers of these kinds (LOCAL_KINDS). Added. */
-void overheads_unit(const struct local *local, const struct local_unit *unit, uint64_t times,
-                    uint64_t resident[PROGRAM_MEMORY_COUNT]);
-void overheads_chip(const struct local *local, const uint64_t *layers,
+ * has layers of these kinds (LAYER_KINDS). Added. */
+void overheads_bucket(const struct ranks *ranks, const struct bucket *bucket, uint64_t times,
+                      uint64_t resident[PROGRAM_MEMORY_COUNT]);
+void overheads_chip(const struct ranks *ranks, const uint64_t *layers,
                     uint64_t resident[PROGRAM_MEMORY_COUNT]);
 
 #endif

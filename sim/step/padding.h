@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct local;
+struct ranks;
 
 enum { PADDINGS_MAX = 8 };
 
@@ -25,7 +25,7 @@ struct paddings {
     uint32_t count; /* Of what is padded; the rest divides. */
 };
 
-void padding_list(const struct local *local, struct paddings *ret_paddings);
+void padding_list(const struct ranks *ranks, struct paddings *ret_paddings);
 
 /* Units of parameters, of experts or of all others, on one chip that has the whole model. */
 struct padding_sums {
@@ -34,6 +34,6 @@ struct padding_sums {
     uint64_t padding;  /* Beyond these, where `ranks` have equal shares of each unit. */
 };
 
-struct padding_sums padding_sums(const struct local *local, uint32_t ranks, bool experts);
+struct padding_sums padding_sums(const struct ranks *ranks, uint32_t rank_count, bool experts);
 
 #endif

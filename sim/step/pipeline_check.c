@@ -2,55 +2,55 @@
 #include "sim/base/arena.h"
 #include "sim/step/pipeline.h"
 
-/* Both ends of a model that ties them on one rank, or elsewhere than the first and `twin_rank`. */
-static enum status twins_check(const struct local *local, const struct schedule *schedule,
-                               uint32_t twin_rank, struct error *reterr)
+/* Both ends of a model that ties them on one rank, or elsewhere than the first and `tied_rank`. */
+static enum status tied_check(const struct ranks *ranks, const struct schedule *schedule,
+                              uint32_t tied_rank, struct error *reterr)
 {
-    bool const last = twin_rank == schedule->rank_count - 1;
+    bool const last = tied_rank == schedule->rank_count - 1;
     bool const ends = schedule_rank_of(schedule, 0, 0) == 0 && schedule->copy_count == 1;
-    if (!local->twins || (ends && (last || (local->twin_reads && twin_rank != 0))))
+    if (!ranks->tied_apart || (ends && (last || (ranks->tied_lookup && tied_rank != 0))))
         return STATUS_OK;
-    if (local->twin_reads)
+    if (ranks->tied_lookup)
         return error_set(
             reterr, STATUS_UNSUPPORTED, "/workload/mtp",
             "multi-token prediction needs the embedding on its own stage too, which is "
             "modelled with 1f1b, interleaved, looped-bfs and others with the first "
             "stage on the first rank and \"m\" on another; and where \"m\" and \"L\" "
             "share that rank, as in dualpipev; \"mtp\": false trains %s without",
-            local->plan->model.name);
+            ranks->plan->model.name);
     return error_set(reterr, STATUS_UNSUPPORTED, "/workload/schedule",
                      "%s ties its embedding to its head, which is modelled where they lie on the "
                      "first and last rank, as in 1f1b, interleaved or looped-bfs, but not as "
                      "in %s",
-                     local->plan->model.name, schedule->name);
+                     ranks->plan->model.name, schedule->name);
 }
 
-uint32_t pipeline_twin_rank(const struct schedule *schedule, const struct stages *stages)
+uint32_t pipeline_tied_rank(const struct schedule *schedule, const struct stages *stages)
 {
     uint32_t stage = schedule->stage_count - 1;
     for (uint32_t s = 0; s < schedule->stage_count; s++)
-        if (stages->stage[s].predictors != 0) stage = s;
+        if (stages->stage[s].mtp_modules != 0) stage = s;
     return schedule_rank_of(schedule, stage, 0);
 }
 
-static enum status places_check(struct arena *arena, const struct local *local,
+static enum status places_check(struct arena *arena, const struct ranks *ranks,
                                 struct error *reterr)
 {
     struct schedule schedule;
     struct stages stages;
-    STATUS_TRY(workload_places(arena, local->plan, local->pp, &schedule, reterr));
-    STATUS_TRY(stages_build(arena, local->plan, schedule.stage_count, local_room(local, MESH_PP),
+    STATUS_TRY(workload_places(arena, ranks->plan, ranks->pp, &schedule, reterr));
+    STATUS_TRY(stages_build(arena, ranks->plan, schedule.stage_count, ranks_room(ranks, MESH_PP),
                             &stages, reterr));
-    return twins_check(local, &schedule, pipeline_twin_rank(&schedule, &stages), reterr);
+    return tied_check(ranks, &schedule, pipeline_tied_rank(&schedule, &stages), reterr);
 }
 
-enum status local_stages_check(const struct local *local, struct error *reterr)
+enum status ranks_stages_check(const struct ranks *ranks, struct error *reterr)
 {
-    if (local->pp == 1) return STATUS_OK;
-    STATUS_TRY(mesh_stages_check(local->mesh, reterr));
+    if (ranks->pp == 1) return STATUS_OK;
+    STATUS_TRY(mesh_stages_check(ranks->mesh, reterr));
     struct arena *arena = arena_create(0);
     if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for stages");
-    enum status const status = places_check(arena, local, reterr);
+    enum status const status = places_check(arena, ranks, reterr);
     arena_destroy(arena);
     return status;
 }

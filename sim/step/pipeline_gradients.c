@@ -29,7 +29,7 @@ static void exchange_send(struct lower *lower, const struct exchange *exchange,
                           const struct plan_request *request)
 {
     uint32_t const plan = lower_plan_request(lower, request, exchange->elements,
-                                             lower->local->plan->formats.gradients);
+                                             lower->ranks->plan->formats.gradients);
     if (lower->build.status != STATUS_OK) return;
     SIM_ASSERT(plan != LOWER_NONE); /* Its group is pp, which has several ranks. */
     uint32_t const sent =
@@ -46,7 +46,7 @@ static void exchange_sum(struct lower *lower, const struct exchange *exchange)
 {
     uint64_t const bytes = lower_gradient_bytes(lower, exchange->elements);
     struct work const work = {
-        .math_format = lower->local->plan->formats.gradients,
+        .math_format = lower->ranks->plan->formats.gradients,
         .vector_flop = exchange->elements,
         .hbm_read_bytes = 2 * bytes,
         .hbm_write_bytes = bytes,
@@ -78,16 +78,16 @@ static void exchange_sum(struct lower *lower, const struct exchange *exchange)
  */
 
 /* Gradients of the units as the data ranks share them: what each of them has the sum of. */
-static uint64_t shared_elements(const struct lower *lower, const struct lower_behind *of)
+static uint64_t shared_elements(const struct lower *lower, const struct delayed_update *of)
 {
     uint64_t elements = 0;
-    for (uint32_t u = 0; u < of->unit_count; u++)
-        elements += units_ceil_divide(of->units[u].elements,
-                                      local_state_shards(lower->local, of->units[u].experts));
+    for (uint32_t u = 0; u < of->bucket_count; u++)
+        elements += units_ceil_divide(of->buckets[u].elements,
+                                      ranks_state_shards(lower->ranks, of->buckets[u].experts));
     return elements;
 }
 
-static struct exchange exchange_of(const struct lower *lower, const struct lower_behind *of)
+static struct exchange exchange_of(const struct lower *lower, const struct delayed_update *of)
 {
     return (struct exchange){.send = "send copy's gradients",
                              .receive = "receive copy's gradients",
@@ -98,10 +98,10 @@ static struct exchange exchange_of(const struct lower *lower, const struct lower
                              .elements = shared_elements(lower, of)};
 }
 
-uint16_t lower_copy_send(struct lower *lower, const struct lower_behind *of)
+uint16_t lower_replica_send(struct lower *lower, const struct delayed_update *of)
 {
     struct plan_request const request = {.kind = COLLECTIVE_PERMUTE,
-                                         .group = lower->local->mesh->axis[MESH_PP].group,
+                                         .group = lower->ranks->mesh->axis[MESH_PP].group,
                                          .mirrors = true};
     struct exchange const exchange = exchange_of(lower, of);
     if (lower->build.status != STATUS_OK) return 0;
@@ -110,7 +110,7 @@ uint16_t lower_copy_send(struct lower *lower, const struct lower_behind *of)
     return lower_template_end(lower);
 }
 
-uint16_t lower_copy_sum(struct lower *lower, const struct lower_behind *of)
+uint16_t lower_replica_sum(struct lower *lower, const struct delayed_update *of)
 {
     struct exchange const exchange = exchange_of(lower, of);
     if (lower->build.status != STATUS_OK) return 0;
@@ -132,7 +132,7 @@ uint16_t lower_copy_sum(struct lower *lower, const struct lower_behind *of)
  * where modules have a stage of their own, is no neighbour and has streams of its own.
  */
 
-struct program_block lower_twin_block(const struct schedule *schedule, bool head,
+struct program_block lower_tied_block(const struct schedule *schedule, bool head,
                                       uint16_t template_index, uint64_t arrivals)
 {
     return (struct program_block){.template_index = template_index,
@@ -144,17 +144,17 @@ struct program_block lower_twin_block(const struct schedule *schedule, bool head
                                   .arrivals = arrivals};
 }
 
-uint16_t lower_twin(struct lower *lower, uint32_t other, bool head)
+uint16_t lower_tied(struct lower *lower, uint32_t other, bool head)
 {
-    const struct local *local = lower->local;
+    const struct ranks *ranks = lower->ranks;
     int32_t const apart = (int32_t)other;
-    uint64_t const elements = units_ceil_divide(local->vocabulary_elements, local->state_shards);
+    uint64_t const elements = units_ceil_divide(ranks->vocabulary_elements, ranks->state_shards);
     struct plan_request request = {.kind = COLLECTIVE_PERMUTE,
-                                   .group = local->mesh->axis[MESH_PP].group};
-    bool const own = local->predictors_apart;
-    enum lower_stream const send_streams[] = {own ? LOWER_SEND_TWIN : LOWER_SEND_PREVIOUS,
+                                   .group = ranks->mesh->axis[MESH_PP].group};
+    bool const own = ranks->mtp_apart;
+    enum lower_stream const send_streams[] = {own ? LOWER_SEND_TIED : LOWER_SEND_PREVIOUS,
                                               own ? LOWER_SEND_FIRST : LOWER_SEND_NEXT};
-    enum lower_stream const streams[] = {own ? LOWER_RECEIVE_TWIN : LOWER_RECEIVE_PREVIOUS,
+    enum lower_stream const streams[] = {own ? LOWER_RECEIVE_TIED : LOWER_RECEIVE_PREVIOUS,
                                          own ? LOWER_RECEIVE_FIRST : LOWER_RECEIVE_NEXT};
     struct exchange const exchange = {.send = "send tied gradients",
                                       .receive = "receive tied gradients",

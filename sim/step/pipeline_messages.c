@@ -18,10 +18,10 @@ static int64_t stage_beside(const struct pipeline *pipeline, const struct schedu
 static enum pipeline_way way_between(const struct pipeline *pipeline, uint32_t from, uint32_t to,
                                      bool forward)
 {
-    uint32_t const ranks = pipeline->schedule.rank_count;
+    uint32_t const rank_count = pipeline->schedule.rank_count;
     if (pipeline->schedule.copy_count > 1)
         return from + 1 == to ? WAY_NEXT : from == to + 1 ? WAY_PREVIOUS : WAY_NONE;
-    bool const next = (from + 1) % ranks == to, previous = (to + 1) % ranks == from;
+    bool const next = (from + 1) % rank_count == to, previous = (to + 1) % rank_count == from;
     if (next && (forward || !previous)) return WAY_NEXT;
     return previous ? WAY_PREVIOUS : WAY_NONE;
 }
@@ -46,8 +46,8 @@ static uint32_t arrays_between(const struct pipeline *pipeline, int64_t stage, i
 {
     int64_t const before = stage < behind ? stage : behind;
     uint32_t arrays = 1;
-    if (behind < 0 || !pipeline->lower->local->predictors_apart) return arrays;
-    for (int64_t s = 0; s <= before; s++) arrays += pipeline->stages.stage[s].predictors;
+    if (behind < 0 || !pipeline->lower->ranks->mtp_apart) return arrays;
+    for (int64_t s = 0; s <= before; s++) arrays += pipeline->stages.stage[s].mtp_modules;
     return arrays;
 }
 
@@ -84,12 +84,12 @@ enum status pipeline_messages_number(struct pipeline *pipeline, struct error *re
                 *number_at(pipeline, pipeline_is_forward(pass->kind), pass->stage,
                            pass->microbatch) = ++sent[way];
         }
-        if (rank == 0) pipeline->twin_message[1] = sent[WAY_PREVIOUS] + 1;
-        if (rank + 1 == schedule->rank_count) pipeline->twin_message[0] = sent[WAY_NEXT] + 1;
+        if (rank == 0) pipeline->tied_message[1] = sent[WAY_PREVIOUS] + 1;
+        if (rank + 1 == schedule->rank_count) pipeline->tied_message[0] = sent[WAY_NEXT] + 1;
     }
     /* On streams of their own. */
-    if (pipeline->lower->local->predictors_apart)
-        pipeline->twin_message[0] = pipeline->twin_message[1] = 1;
+    if (pipeline->lower->ranks->mtp_apart)
+        pipeline->tied_message[0] = pipeline->tied_message[1] = 1;
     return STATUS_OK;
 }
 
@@ -122,11 +122,11 @@ int32_t *pipeline_distance(struct plan_request *request)
 uint32_t pipeline_send_plan(struct pipeline *pipeline, enum pipeline_way way, bool around,
                             uint32_t arrays)
 {
-    const struct local *local = pipeline->lower->local;
+    const struct ranks *ranks = pipeline->lower->ranks;
     int32_t const step = around ? -((int32_t)pipeline->schedule.rank_count - 1) : 1;
     struct plan_request request = {.kind = COLLECTIVE_PERMUTE,
-                                   .group = local->mesh->axis[MESH_PP].group};
+                                   .group = ranks->mesh->axis[MESH_PP].group};
     *pipeline_distance(&request) = way == WAY_NEXT ? step : -step;
-    return lower_plan_request(pipeline->lower, &request, arrays * local->block_shard,
-                              local->plan->formats.activations);
+    return lower_plan_request(pipeline->lower, &request, arrays * ranks->block_shard,
+                              ranks->plan->formats.activations);
 }

@@ -2,11 +2,11 @@
 #include "sim/base/arena.h"
 #include "sim/step/pipeline.h"
 
-const char *pipeline_unit_name(enum pipeline_unit unit)
+const char *pipeline_module_name(enum pipeline_module module)
 {
     static const char *const names[] = {"embedding", "layer", "layer", "mtp",
                                         "mtp head",  "head",  "stage"};
-    return names[unit];
+    return names[module];
 }
 
 static void receive_add(struct pipeline *pipeline, const struct pipeline_variant *variant)
@@ -27,7 +27,7 @@ static void receive_add(struct pipeline *pipeline, const struct pipeline_variant
     lower_need_before(lower, lower->received, LOWER_COMPUTE, NULL);
 }
 
-static void send_add(struct pipeline *pipeline, const struct pipeline_part *part)
+static void send_add(struct pipeline *pipeline, const struct pipeline_pass *part)
 {
     struct lower *lower = pipeline->lower;
     enum pipeline_way const way = (enum pipeline_way)part->send;
@@ -46,64 +46,64 @@ static void send_add(struct pipeline *pipeline, const struct pipeline_part *part
                             .parts = 1,
                             .index = (uint16_t)plan});
     lower_need_output(lower, op, forward ? lower_stream_activation : lower_stream_gradient);
-    uint64_t const bytes = lower_activation_bytes(lower, part->arrays * lower->local->block_shard);
+    uint64_t const bytes = lower_activation_bytes(lower, part->arrays * lower->ranks->block_shard);
     lower_take(lower, op, PROGRAM_MEMORY_BUFFERS, bytes);
     lower_give(lower, op, PROGRAM_MEMORY_BUFFERS, bytes);
 }
 
-static void unit_emit(struct lower *lower, const struct pipeline_part *part)
+static void unit_emit(struct lower *lower, const struct pipeline_pass *part)
 {
-    static const struct lower_behind no_update = {0};
+    static const struct delayed_update no_update = {0};
     bool const forward = pipeline_is_forward(part->kind);
-    switch ((enum pipeline_unit)part->unit) {
-    case UNIT_EMBEDDING:
+    switch ((enum pipeline_module)part->module) {
+    case MODULE_EMBEDDING:
         if (forward)
             lower_embedding_forward(lower);
         else
             lower_embedding_backward(lower, &no_update);
         break;
-    case UNIT_LAYER:
-    case UNIT_EXPERTS:
+    case MODULE_LAYER:
+    case MODULE_EXPERTS:
         if (forward)
             lower_layer_forward(lower, /* top= */ false);
         else
             lower_layer_backward(lower, /* top= */ false, &no_update);
         break;
-    case UNIT_PREDICTOR:
+    case MODULE_MTP:
         if (forward)
-            lower_predictor_forward(lower, part->place);
+            lower_mtp_forward(lower, part->place);
         else
-            lower_predictor_backward(lower, part->place);
+            lower_mtp_backward(lower, part->place);
         break;
-    case UNIT_PREDICTOR_HEAD:
+    case MODULE_MTP_HEAD:
         if (forward)
-            lower_predictor_head_forward(lower, part->place);
+            lower_mtp_head_forward(lower, part->place);
         else
-            lower_predictor_head_backward(lower, part->place);
+            lower_mtp_head_backward(lower, part->place);
         break;
-    case UNIT_HEAD:
+    case MODULE_HEAD:
         if (forward)
             lower_head_forward(lower);
         else
             lower_head_backward(lower);
         break;
-    case UNIT_NOTHING:
-    case UNIT_COUNT:
+    case MODULE_NOTHING:
+    case MODULE_COUNT:
         break;
     }
 }
 
-static const struct local_layer *layer_of(const struct lower *lower, enum pipeline_unit unit)
+static const struct ranks_layer *layer_of(const struct lower *lower, enum pipeline_module module)
 {
-    return &lower->local->layer[unit == UNIT_EXPERTS ? LOCAL_EXPERTS : LOCAL_DENSE];
+    return &lower->ranks->layer[module == MODULE_EXPERTS ? LAYER_MOE : LAYER_DENSE];
 }
 
-static void part_emit(struct pipeline *pipeline, const struct pipeline_part *part,
+static void part_emit(struct pipeline *pipeline, const struct pipeline_pass *part,
                       uint32_t received)
 {
     static const enum lower_half halves[] = {LOWER_WHOLE, LOWER_WHOLE, LOWER_INPUT, LOWER_WEIGHT};
     struct lower *lower = pipeline->lower;
-    lower->layer = layer_of(lower, (enum pipeline_unit)part->unit);
+    lower->layer = layer_of(lower, (enum pipeline_module)part->module);
     lower->windowed = part->windowed;
     lower->half = halves[part->kind];
     lower->last_microbatch = part->last;
@@ -133,8 +133,8 @@ static bool variants_equal(const struct pipeline_variant *a, const struct pipeli
         a->given_bytes != b->given_bytes)
         return false;
     for (uint32_t i = 0; i < a->part_count; i++) {
-        const struct pipeline_part *one = &a->part[i], *other = &b->part[i];
-        if (one->unit != other->unit || one->windowed != other->windowed ||
+        const struct pipeline_pass *one = &a->part[i], *other = &b->part[i];
+        if (one->module != other->module || one->windowed != other->windowed ||
             one->kind != other->kind || one->send != other->send ||
             one->keeping != other->keeping || one->head_stays != other->head_stays ||
             one->updated != other->updated || one->receives != other->receives ||
@@ -149,19 +149,19 @@ static bool variants_equal(const struct pipeline_variant *a, const struct pipeli
 
 static const char *template_name(struct lower *lower, const struct pipeline_variant *variant)
 {
-    const struct pipeline_part *one = &variant->part[0], *other = &variant->part[1];
+    const struct pipeline_pass *one = &variant->part[0], *other = &variant->part[1];
     const char *kind = schedule_kind_name((enum schedule_kind)one->kind);
-    const char *unit = pipeline_unit_name((enum pipeline_unit)one->unit);
-    if (variant->part_count == 1) return builder_format(&lower->build, "%s %s", unit, kind);
-    return builder_format(&lower->build, "%s %s, %s %s", unit, kind,
-                          pipeline_unit_name((enum pipeline_unit)other->unit),
+    const char *module = pipeline_module_name((enum pipeline_module)one->module);
+    if (variant->part_count == 1) return builder_format(&lower->build, "%s %s", module, kind);
+    return builder_format(&lower->build, "%s %s, %s %s", module, kind,
+                          pipeline_module_name((enum pipeline_module)other->module),
                           schedule_kind_name((enum schedule_kind)other->kind));
 }
 
 uint16_t pipeline_template(struct pipeline *pipeline, const struct pipeline_variant *variant)
 {
     struct lower *lower = pipeline->lower;
-    const struct pipeline_part *part = &variant->part[0];
+    const struct pipeline_pass *part = &variant->part[0];
     if (lower->build.status != STATUS_OK) return 0;
     for (uint32_t i = 0; i < pipeline->variant_count; i++)
         if (variants_equal(&pipeline->variant[i], variant)) return pipeline->variant_template[i];
@@ -190,43 +190,44 @@ uint16_t pipeline_template(struct pipeline *pipeline, const struct pipeline_vari
     return template_index;
 }
 
-uint64_t pipeline_gathered_bytes(const struct pipeline *pipeline, enum pipeline_unit unit)
+uint64_t pipeline_gathered_bytes(const struct pipeline *pipeline, enum pipeline_module module)
 {
     const struct lower *lower = pipeline->lower;
-    const struct local_layer *layer = layer_of(lower, unit);
+    const struct ranks_layer *layer = layer_of(lower, module);
     uint64_t bytes = 0;
-    if (unit == UNIT_EMBEDDING)
-        return lower_weight_bytes(lower, lower_embedding_gathered(lower->local));
-    if (unit == UNIT_HEAD) return lower_weight_bytes(lower, lower_head_gathered(lower->local));
-    SIM_ASSERT(unit == UNIT_LAYER || unit == UNIT_EXPERTS);
-    for (uint32_t u = 0; u < layer->unit_count; u++)
-        bytes += lower_weight_bytes(lower, layer->unit[u].elements);
+    if (module == MODULE_EMBEDDING)
+        return lower_weight_bytes(lower, lower_embedding_gathered(lower->ranks));
+    if (module == MODULE_HEAD) return lower_weight_bytes(lower, lower_head_gathered(lower->ranks));
+    SIM_ASSERT(module == MODULE_LAYER || module == MODULE_EXPERTS);
+    for (uint32_t u = 0; u < layer->bucket_count; u++)
+        bytes += lower_weight_bytes(lower, layer->bucket[u].elements);
     return bytes;
 }
 
 /* The reductions of a unit as a slot of their own; PROGRAM_NONE if there are none. */
-static uint16_t reduce_template(struct lower *lower, enum pipeline_unit unit,
-                                const struct local_unit *end)
+static uint16_t reduce_template(struct lower *lower, enum pipeline_module module,
+                                const struct bucket *end)
 {
     lower_template_begin(lower,
-                         builder_format(&lower->build, "reduce %s", pipeline_unit_name(unit)));
-    lower->layer = layer_of(lower, unit);
+                         builder_format(&lower->build, "reduce %s", pipeline_module_name(module)));
+    lower->layer = layer_of(lower, module);
     if (end != NULL)
-        lower_unit_reduce(lower, end, LOWER_NONE);
+        lower_bucket_reduce(lower, end, LOWER_NONE);
     else
         lower_layer_reduce(lower);
     return lower->build.op_count == 0 ? (uint16_t)PROGRAM_NONE : lower_template_end(lower);
 }
 
 /* Of two copies, what goes between their ranks of what is updated as one. */
-static void copies_build(struct pipeline *pipeline, enum pipeline_unit unit,
-                         const struct lower_behind *update)
+static void copies_build(struct pipeline *pipeline, enum pipeline_module module,
+                         const struct delayed_update *update)
 {
-    struct lower_behind const copied = {
-        .name = pipeline_unit_name(unit), .units = update->units, .unit_count = update->unit_count};
-    if (pipeline->lower->local->copies == 1) return;
-    pipeline->send_copy[unit] = lower_copy_send(pipeline->lower, &copied);
-    pipeline->sum_copies[unit] = lower_copy_sum(pipeline->lower, &copied);
+    struct delayed_update const copied = {.name = pipeline_module_name(module),
+                                          .buckets = update->buckets,
+                                          .bucket_count = update->bucket_count};
+    if (pipeline->lower->ranks->copies == 1) return;
+    pipeline->send_replica[module] = lower_replica_send(pipeline->lower, &copied);
+    pipeline->sum_replicas[module] = lower_replica_sum(pipeline->lower, &copied);
 }
 
 /* Updates come once all gradients of a rank are reduced: as Megatron's optimizer does, and unlike a
@@ -234,40 +235,41 @@ static void copies_build(struct pipeline *pipeline, enum pipeline_unit unit,
 void pipeline_rests_build(struct pipeline *pipeline)
 {
     struct lower *lower = pipeline->lower;
-    const struct local *local = lower->local;
-    struct local_unit const head = lower_head_unit(local), embedding = lower_embedding_unit(local);
-    struct local_unit of_predictor[LOWER_PREDICTOR_UNITS_MAX];
-    static const enum pipeline_unit order[] = {UNIT_LAYER, UNIT_EXPERTS, UNIT_EMBEDDING, UNIT_HEAD};
-    for (uint32_t u = 0; u < UNIT_COUNT; u++) {
+    const struct ranks *ranks = lower->ranks;
+    struct bucket const head = lower_head_bucket(ranks), embedding = lower_embedding_bucket(ranks);
+    struct bucket of_mtp[LOWER_MTP_BUCKETS_MAX];
+    static const enum pipeline_module order[] = {MODULE_LAYER, MODULE_EXPERTS, MODULE_EMBEDDING,
+                                                 MODULE_HEAD};
+    for (uint32_t u = 0; u < MODULE_COUNT; u++) {
         pipeline->update[u] = pipeline->reduce[u] = PROGRAM_NONE;
-        pipeline->send_copy[u] = pipeline->sum_copies[u] = PROGRAM_NONE;
+        pipeline->send_replica[u] = pipeline->sum_replicas[u] = PROGRAM_NONE;
     }
-    if (local->predictors != 0) {
-        struct lower_behind const behind = {
+    if (ranks->mtp_modules != 0) {
+        struct delayed_update const behind = {
             .name = "update mtp",
-            .units = of_predictor,
-            .unit_count = lower_predictor_units(local, of_predictor),
+            .buckets = of_mtp,
+            .bucket_count = lower_mtp_buckets(ranks, of_mtp),
         };
-        pipeline->update[UNIT_PREDICTOR] = lower_update(lower, &behind);
-        copies_build(pipeline, UNIT_PREDICTOR, &behind);
+        pipeline->update[MODULE_MTP] = lower_update(lower, &behind);
+        copies_build(pipeline, MODULE_MTP, &behind);
     }
     for (uint32_t i = 0; i < sizeof order / sizeof *order; i++) {
-        enum pipeline_unit const unit = order[i];
-        bool const is_layer = unit == UNIT_LAYER || unit == UNIT_EXPERTS;
-        const struct local_unit *end = unit == UNIT_HEAD ? &head : &embedding;
-        const struct local_layer *layer = layer_of(lower, unit);
-        if (is_layer ? layer->count == 0 : !local_is_llama(local)) continue;
-        struct lower_behind const behind = {
-            .name = builder_format(&lower->build, "update %s", pipeline_unit_name(unit)),
-            .units = is_layer ? layer->unit : end,
-            .unit_count = is_layer ? layer->unit_count : 1,
+        enum pipeline_module const module = order[i];
+        bool const is_layer = module == MODULE_LAYER || module == MODULE_EXPERTS;
+        const struct bucket *end = module == MODULE_HEAD ? &head : &embedding;
+        const struct ranks_layer *layer = layer_of(lower, module);
+        if (is_layer ? layer->count == 0 : !ranks_is_decoder(ranks)) continue;
+        struct delayed_update const behind = {
+            .name = builder_format(&lower->build, "update %s", pipeline_module_name(module)),
+            .buckets = is_layer ? layer->bucket : end,
+            .bucket_count = is_layer ? layer->bucket_count : 1,
         };
-        pipeline->update[unit] = lower_update(lower, &behind);
+        pipeline->update[module] = lower_update(lower, &behind);
         if (pipeline->schedule.has_reductions)
-            pipeline->reduce[unit] = reduce_template(lower, unit, is_layer ? NULL : end);
-        copies_build(pipeline, unit, &behind);
+            pipeline->reduce[module] = reduce_template(lower, module, is_layer ? NULL : end);
+        copies_build(pipeline, module, &behind);
     }
-    if (!local->twins) return;
-    pipeline->twin[0] = lower_twin(lower, pipeline->twin_rank, /* head= */ false);
-    pipeline->twin[1] = lower_twin(lower, pipeline->twin_rank, /* head= */ true);
+    if (!ranks->tied_apart) return;
+    pipeline->tied[0] = lower_tied(lower, pipeline->tied_rank, /* head= */ false);
+    pipeline->tied[1] = lower_tied(lower, pipeline->tied_rank, /* head= */ true);
 }

@@ -9,22 +9,22 @@
 
 #include "sim/base/name.h"
 #include "sim/schedule/schedule.h"
-#include "sim/step/nearest.h"
 #include "sim/step/overheads.h"
+#include "sim/step/suggest.h"
 
-enum { PREDICTORS_MAX = 16, SENTENCE_BYTES = 640 };
+enum { MTP_MODULES_MAX = 16, SENTENCE_BYTES = 640 };
 
 /* A fact, a bit, holds of a local `l`, its plan `p`, its mesh `m` and its model `o`. */
 #define FACTS(X)                                                                                   \
     X(BARE, o->kind == MODEL_MLP)                                                                  \
-    X(LATENT, local_is_latent(l))                                                                  \
+    X(LATENT, ranks_has_mla(l))                                                                    \
     X(QUERY_LATENT, o->latent.query_rank != 0)                                                     \
     X(EXPERTS, model_has_experts(o))                                                               \
     X(EXPERT_GROUPS, o->experts.groups != 0)                                                       \
     X(TIED, o->tied)                                                                               \
     X(ONE_LAYER, o->layers < 2)                                                                    \
-    X(PREDICTS, workload_predictors(p) != 0)                                                       \
-    X(PREDICTS_MANY, workload_predictors(p) > PREDICTORS_MAX)                                      \
+    X(PREDICTS, workload_mtp(p) != 0)                                                              \
+    X(PREDICTS_MANY, workload_mtp(p) > MTP_MODULES_MAX)                                            \
     X(WINDOW, model_window_layers(o, p->sequence_length) != 0)                                     \
     X(HAS_TP, m->present[MESH_TP])                                                                 \
     X(HAS_FSDP, m->present[MESH_FSDP])                                                             \
@@ -38,20 +38,20 @@ enum { PREDICTORS_MAX = 16, SENTENCE_BYTES = 640 };
     X(CP, l->cp > 1)                                                                               \
     X(CP_FOLDED, m->axis[MESH_CP].group.dimension_count > 1)                                       \
     X(CP_LINE, is_line(&m->axis[MESH_CP].group.dimension[0]))                                      \
-    X(RINGS, local_rings(l))                                                                       \
-    X(TURNS, local_turns(l))                                                                       \
+    X(RINGS, ranks_has_ring(l))                                                                    \
+    X(TURNS, ranks_has_ulysses(l))                                                                 \
     X(SHARES, l->cp > 1 || l->sequence_parts > 1)                                                  \
     X(PP, l->pp > 1)                                                                               \
     X(PP_FOLDED, m->axis[MESH_PP].group.dimension_count > 1)                                       \
     X(COPIES, l->copies > 1)                                                                       \
-    X(PREDICTS_MEETING, workload_predictors(p) != 0 && l->ends_meet && l->pp > 1)                  \
+    X(PREDICTS_MEETING, workload_mtp(p) != 0 && l->ends_meet && l->pp > 1)                         \
     X(REDUCES_ONCE, l->reduce_once)                                                                \
     X(SHARDED, l->shards > 1)                                                                      \
     X(NO_MICROBATCH, p->accumulate == 0)                                                           \
     X(ONE_MICROBATCH, p->accumulate == 1)                                                          \
     X(NO_TOKENS, p->sequence_length == 0)                                                          \
     X(CAUSAL, p->attention == WORKLOAD_ATTENTION_CAUSAL)                                           \
-    X(UNFUSED, local_is_unfused(l))                                                                \
+    X(UNFUSED, ranks_is_unfused(l))                                                                \
     X(CONTEXT_SAID, p->context != WORKLOAD_CONTEXT_RING)                                           \
     X(ORDER_SAID, p->context_order != WORKLOAD_CONTEXT_ZIGZAG)                                     \
     X(INPUTS_SAID, p->tp_inputs != WORKLOAD_TP_INPUTS_SHARDS)                                      \
@@ -63,7 +63,7 @@ enum { PREDICTORS_MAX = 16, SENTENCE_BYTES = 640 };
     X(ZERO_3, p->zero == 3)                                                                        \
     X(ZERO_ABOVE, p->zero > 3)                                                                     \
     X(OFFLOADS, p->offload != WORKLOAD_OFFLOAD_NONE)                                               \
-    X(OFFLOADS_ACTIVATIONS, local_offloads_activations(l))                                         \
+    X(OFFLOADS_ACTIVATIONS, ranks_offloads_activations(l))                                         \
     X(HOST, l->machine->host.bytes_per_s != 0)                                                     \
     X(DISPATCH_SAID, p->formats.dispatch != p->formats.activations)                                \
     X(DRAWN, routing_is_drawn(l))                                                                  \
@@ -240,58 +240,58 @@ static bool is_line(const struct group_dimension *dimension)
     return !dimension->ring && !dimension->switched && dimension->size != 2;
 }
 
-static void facts_find(const struct local *l, bool ret_facts[FACT_COUNT])
+static void facts_find(const struct ranks *l, bool ret_analysis[FACT_COUNT])
 {
     const struct workload_plan *p = l->plan;
     const struct mesh *m = l->mesh;
     const struct model *o = &p->model;
-#define X(name, holds) ret_facts[name] = holds;
+#define X(name, holds) ret_analysis[name] = holds;
     FACTS(X)
 #undef X
 }
 
 /* --- Sentences --- */
 
-static const char *word_of(const struct local *local, char letter, char text[NEAREST_TEXT_BYTES])
+static const char *word_of(const struct ranks *ranks, char letter, char text[SUGGEST_TEXT_BYTES])
 {
     static const char letters[] = "mcab", numerals[] = "zwdpnk";
-    const struct model *model = &local->plan->model;
-    const struct group *cp = &local->mesh->axis[MESH_CP].group;
-    const char *const words[] = {model->name, local->machine->chip.title, cp->dimension[0].name,
-                                 letter == 'b' ? nearest_batch(local, text) : ""};
+    const struct model *model = &ranks->plan->model;
+    const struct group *cp = &ranks->mesh->axis[MESH_CP].group;
+    const char *const words[] = {model->name, ranks->machine->chip.title, cp->dimension[0].name,
+                                 letter == 'b' ? suggest_batch(ranks, text) : ""};
     uint64_t const numbers[] = {
-        local->plan->zero,   model->window,
-        local->data,         local->cp > 1 ? local->cp : local->sequence_parts,
-        cp->dimension_count, model->predictors};
+        ranks->plan->zero,   model->window,
+        ranks->data,         ranks->cp > 1 ? ranks->cp : ranks->sequence_parts,
+        cp->dimension_count, model->mtp_modules};
     const char *const word = strchr(letters, letter), *const numeral = strchr(numerals, letter);
     if (word != NULL) return words[word - letters];
     SIM_ASSERT(numeral != NULL);
-    (void)snprintf(text, NEAREST_TEXT_BYTES, "%llu",
+    (void)snprintf(text, SUGGEST_TEXT_BYTES, "%llu",
                    (unsigned long long)numbers[numeral - numerals]);
     return text;
 }
 
-static enum status refuse(const struct local *local, const struct refusal *row,
+static enum status refuse(const struct ranks *ranks, const struct refusal *row,
                           struct error *reterr)
 {
-    char sentence[SENTENCE_BYTES], word[NEAREST_TEXT_BYTES];
+    char sentence[SENTENCE_BYTES], word[SUGGEST_TEXT_BYTES];
     size_t used = 0;
     for (const char *at = row->sentence; *at != '\0'; at++) {
         char const plain[] = {*at, '\0'};
-        const char *const next = *at == '%' ? word_of(local, *++at, word) : plain;
+        const char *const next = *at == '%' ? word_of(ranks, *++at, word) : plain;
         used += (size_t)snprintf(sentence + used, sizeof sentence - used, "%s", next);
         SIM_ASSERT(used < sizeof sentence);
     }
     return error_set(reterr, row->status, row->where, "%s", sentence);
 }
 
-enum status refusals_check(const struct local *local, struct error *reterr)
+enum status refusals_check(const struct ranks *ranks, struct error *reterr)
 {
     bool facts[FACT_COUNT] = {[NONE] = true};
-    facts_find(local, facts);
+    facts_find(ranks, facts);
     for (uint32_t i = 0; i < sizeof table / sizeof *table; i++)
         if (facts[table[i].when] && facts[table[i].also] &&
             !(table[i].unless != NONE && facts[table[i].unless]))
-            return refuse(local, &table[i], reterr);
+            return refuse(ranks, &table[i], reterr);
     return STATUS_OK;
 }

@@ -1,14 +1,14 @@
 /*
  * refusals.h: what a step refuses by a combination of its model, mesh and plan, rather than by what
- * does not divide (local.c) or is too large (limits.h). Internal to sim/step.
+ * does not divide (ranks.c) or is too large (limits.h). Internal to sim/step.
  */
 #ifndef SIM_STEP_REFUSALS_H
 #define SIM_STEP_REFUSALS_H
 
 #include "sim/base/status.h"
-#include "sim/step/local.h"
+#include "sim/step/ranks.h"
 
 /* Once ranks are known; and once more when it is known how many share a sequence. */
-enum status refusals_check(const struct local *local, struct error *reterr);
+enum status refusals_check(const struct ranks *ranks, struct error *reterr);
 
 #endif

@@ -4,9 +4,9 @@
 
 #include "sim/base/units.h"
 #include "sim/collective/ragged.h"
-#include "sim/step/local.h"
-#include "sim/step/nearest.h"
+#include "sim/step/ranks.h"
 #include "sim/step/routing_load.h"
+#include "sim/step/suggest.h"
 
 /* Probabilities are fractions of 2^32. */
 enum { ONE_BITS = 32 };
@@ -80,12 +80,12 @@ uint64_t routing_hits(const struct model_experts *experts, uint64_t held, uint64
 /* Tokens that cross each dimension of the ep group, from the outermost level in: those of all ranks
  * that share a rank's place in the levels inside, for each unit that the dimension leads to. On
  * the grid there are no units between, and each rank gets its own. */
-static enum status crossing_build(struct local *local, struct error *reterr)
+static enum status crossing_build(struct ranks *ranks, struct error *reterr)
 {
-    const struct group *group = &local->mesh->axis[MESH_EP].group;
-    const struct model_experts *model = &local->plan->model.experts;
-    struct routing *experts = &local->experts;
-    uint64_t const ranks = group_rank_count(group);
+    const struct group *group = &ranks->mesh->axis[MESH_EP].group;
+    const struct model_experts *model = &ranks->plan->model.experts;
+    struct routing *experts = &ranks->experts;
+    uint64_t const rank_count = group_rank_count(group);
     bool done[GROUP_DIMENSIONS_MAX] = {false};
     uint64_t units = 1;
     for (uint32_t i = 0; i < group->dimension_count; i++) {
@@ -96,7 +96,7 @@ static enum status crossing_build(struct local *local, struct error *reterr)
                  group->dimension[d].axis > group->dimension[outer].axis))
                 outer = d;
         if (outer != GROUP_DIMENSIONS_MAX) done[outer] = true;
-        units = outer == GROUP_DIMENSIONS_MAX ? ranks : units * group->dimension[outer].size;
+        units = outer == GROUP_DIMENSIONS_MAX ? rank_count : units * group->dimension[outer].size;
         uint64_t const held = model->count / units;
         if (!routing_fits_groups(model, held))
             return error_set(reterr, STATUS_UNSUPPORTED, "/mesh/ep",
@@ -106,7 +106,7 @@ static enum status crossing_build(struct local *local, struct error *reterr)
                              (unsigned long long)held, (unsigned long long)model->top_groups,
                              (unsigned long long)model->groups,
                              (unsigned long long)(model->count / model->groups));
-        uint64_t const tokens = ranks * units * routing_hits(model, held, local->rows);
+        uint64_t const tokens = rank_count * units * routing_hits(model, held, ranks->rows);
         for (uint32_t d = 0; d < group->dimension_count; d++)
             if (d == outer || (outer == GROUP_DIMENSIONS_MAX && !done[d]))
                 experts->crossing[d] = tokens;
@@ -115,22 +115,22 @@ static enum status crossing_build(struct local *local, struct error *reterr)
     return STATUS_OK;
 }
 
-bool routing_is_drawn(const struct local *local)
+bool routing_is_drawn(const struct ranks *ranks)
 {
-    const struct workload_plan *plan = local->plan;
-    bool const spread = local->mesh->axis[MESH_EP].size > 1;
+    const struct workload_plan *plan = ranks->plan;
+    bool const spread = ranks->mesh->axis[MESH_EP].size > 1;
     return plan->routing_skew_ppm != 0 && (spread || plan->capacity_ppm != 0);
 }
 
 /* One microbatch is drawn, and all draw alike. */
-static enum status choices_check(const struct local *local, struct error *reterr)
+static enum status choices_check(const struct ranks *ranks, struct error *reterr)
 {
-    const struct workload_plan *plan = local->plan;
-    uint64_t const ranks = local->experts.ranks, top_k = plan->model.experts.top_k;
-    if (ragged_choices_fit(local->rows, ranks, (uint32_t)top_k)) return STATUS_OK;
-    uint64_t const most = RAGGED_CHOICES_MAX / ranks / top_k * local->data * plan->accumulate;
-    uint64_t const fits = nearest_batch_below(local, most);
-    char batch[NEAREST_TEXT_BYTES] = "no batch_tokens of so long sequences fits";
+    const struct workload_plan *plan = ranks->plan;
+    uint64_t const rank_count = ranks->experts.ranks, top_k = plan->model.experts.top_k;
+    if (ragged_choices_fit(ranks->rows, rank_count, (uint32_t)top_k)) return STATUS_OK;
+    uint64_t const most = RAGGED_CHOICES_MAX / rank_count / top_k * ranks->data * plan->accumulate;
+    uint64_t const fits = suggest_batch_below(ranks, most);
+    char batch[SUGGEST_TEXT_BYTES] = "no batch_tokens of so long sequences fits";
     if (fits != 0)
         (void)snprintf(batch, sizeof batch, "the nearest batch_tokens that fits: %llu",
                        (unsigned long long)fits);
@@ -138,7 +138,7 @@ static enum status choices_check(const struct local *local, struct error *reterr
                      "%llu tokens of a microbatch on each of %llu ranks of ep choose %llu experts "
                      "each, and all are drawn: more than 2^26 choices would take minutes; more "
                      "microbatches (\"accumulate\") draw fewer, and %s",
-                     (unsigned long long)local->rows, (unsigned long long)ranks,
+                     (unsigned long long)ranks->rows, (unsigned long long)rank_count,
                      (unsigned long long)top_k, batch);
 }
 
@@ -154,27 +154,27 @@ static void crossing_drawn(const struct group *group, const struct routing_load 
 }
 
 /* Who has most is waited for by all at the combine, so everyone is charged what it has. */
-static enum status loads_build(struct local *local, struct error *reterr)
+static enum status loads_build(struct ranks *ranks, struct error *reterr)
 {
-    struct routing *experts = &local->experts;
-    const struct model_experts *model = &local->plan->model.experts;
-    const struct group *group = &local->mesh->axis[MESH_EP].group;
-    uint64_t const capacity = local->plan->capacity_ppm == 0 ? 0 : experts->rows;
+    struct routing *experts = &ranks->experts;
+    const struct model_experts *model = &ranks->plan->model.experts;
+    const struct group *group = &ranks->mesh->axis[MESH_EP].group;
+    uint64_t const capacity = ranks->plan->capacity_ppm == 0 ? 0 : experts->rows;
     struct routing_load load;
     experts->drawn = (struct plan_ragged){
         .expert_count = (uint32_t)model->count,
         .top_k = (uint32_t)model->top_k,
         .token_bytes = 1,
-        .seed = local->plan->seed,
-        .skew_ppm = local->plan->routing_skew_ppm,
+        .seed = ranks->plan->seed,
+        .skew_ppm = ranks->plan->routing_skew_ppm,
     };
     struct routing_request const request = {.group = group,
                                             .ragged = &experts->drawn,
-                                            .tokens = local->rows,
+                                            .tokens = ranks->rows,
                                             .capacity = capacity,
-                                            .watch = local->plan->watch};
-    STATUS_TRY(choices_check(local, reterr));
-    STATUS_TRY(routing_load_draw(&request, local->plan->drawn, &load, reterr));
+                                            .watch = ranks->plan->watch};
+    STATUS_TRY(choices_check(ranks, reterr));
+    STATUS_TRY(routing_load_draw(&request, ranks->plan->drawn, &load, reterr));
     if (capacity == 0) experts->rows = units_ceil_divide(load.rows_most, experts->count);
     experts->dropped = load.dropped;
     experts->arrivals = load.came_most;
@@ -185,12 +185,12 @@ static enum status loads_build(struct local *local, struct error *reterr)
 }
 
 /* With a capacity an expert has as many rows, filled or not, and what is above is dropped. */
-static enum status capacity_build(struct local *local, struct error *reterr)
+static enum status capacity_build(struct ranks *ranks, struct error *reterr)
 {
-    struct routing *experts = &local->experts;
-    const struct model_experts *model = &local->plan->model.experts;
-    uint64_t const wanted = local->rows * model->top_k * experts->ranks;
-    uint64_t const factor_ppm = local->plan->capacity_ppm;
+    struct routing *experts = &ranks->experts;
+    const struct model_experts *model = &ranks->plan->model.experts;
+    uint64_t const wanted = ranks->rows * model->top_k * experts->ranks;
+    uint64_t const factor_ppm = ranks->plan->capacity_ppm;
     if (factor_ppm == 0) return STATUS_OK;
     if ((units_wide)factor_ppm * model->top_k > (units_wide)model->count * PPM_ONE)
         return error_set(reterr, STATUS_INVALID, "/workload/capacity_factor",
@@ -212,49 +212,49 @@ static const char *replica_name(const struct mesh *mesh)
 }
 
 /* Who else holds the same experts. */
-static enum status replicas_build(struct local *local, struct error *reterr)
+static enum status replicas_build(struct ranks *ranks, struct error *reterr)
 {
-    struct routing *experts = &local->experts;
-    uint32_t const zero = local->plan->zero;
-    STATUS_TRY(mesh_union(local->mesh, local->machine, 1u << MESH_DP | 1u << MESH_CP, "/mesh",
+    struct routing *experts = &ranks->experts;
+    uint32_t const zero = ranks->plan->zero;
+    STATUS_TRY(mesh_union(ranks->mesh, ranks->machine, 1u << MESH_DP | 1u << MESH_CP, "/mesh",
                           &experts->replica_group, reterr));
-    experts->replica_name = replica_name(local->mesh);
-    experts->replicas = local->replicas / (zero == 3 ? 1 : experts->ranks);
-    experts->state_shards = zero == 0 ? local->shards : local->data / experts->ranks;
-    experts->gradient_shards = zero >= 2 ? local->data / experts->ranks : local->shards;
-    if (local->reduce_once && local->plan->accumulate > 1) experts->gradient_shards = 1;
+    experts->replica_name = replica_name(ranks->mesh);
+    experts->replicas = ranks->replicas / (zero == 3 ? 1 : experts->ranks);
+    experts->state_shards = zero == 0 ? ranks->shards : ranks->data / experts->ranks;
+    experts->gradient_shards = zero >= 2 ? ranks->data / experts->ranks : ranks->shards;
+    if (ranks->reduce_once && ranks->plan->accumulate > 1) experts->gradient_shards = 1;
     return STATUS_OK;
 }
 
-enum status routing_build(struct local *local, struct error *reterr)
+enum status routing_build(struct ranks *ranks, struct error *reterr)
 {
-    const struct workload_plan *plan = local->plan;
+    const struct workload_plan *plan = ranks->plan;
     const struct model_experts *model = &plan->model.experts;
-    struct routing *experts = &local->experts;
+    struct routing *experts = &ranks->experts;
     bool const by_tokens = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
-    experts->ranks = local->mesh->axis[MESH_EP].size;
+    experts->ranks = ranks->mesh->axis[MESH_EP].size;
     if (model->count % experts->ranks != 0) {
-        char nearest[NEAREST_TEXT_BYTES];
+        char nearest[SUGGEST_TEXT_BYTES];
         return error_set(reterr, STATUS_INVALID, "/mesh/ep",
                          "%u ranks cannot split a layer's %llu experts evenly; the nearest numbers "
                          "of ranks that can: %s",
                          experts->ranks, (unsigned long long)model->count,
-                         nearest_divisors(model->count, experts->ranks, nearest));
+                         suggest_divisors(model->count, experts->ranks, nearest));
     }
     experts->count = model->count / experts->ranks;
-    experts->columns = units_ceil_divide(model->width, local->tp);
+    experts->columns = units_ceil_divide(model->width, ranks->tp);
     experts->shared_columns = model->shared * experts->columns;
-    uint64_t const tokens = local->rows * experts->ranks;
+    uint64_t const tokens = ranks->rows * experts->ranks;
     experts->rows = units_ceil_divide(tokens * model->top_k, model->count);
-    experts->arrivals = experts->ranks * routing_hits(model, experts->count, local->rows);
+    experts->arrivals = experts->ranks * routing_hits(model, experts->count, ranks->rows);
     experts->sent = experts->arrivals;
     experts->exchanged = experts->ranks * experts->arrivals;
-    experts->router_inner = by_tokens ? local->width : local->width / local->tp;
-    STATUS_TRY(crossing_build(local, reterr));
-    STATUS_TRY(capacity_build(local, reterr));
-    if (routing_is_drawn(local)) STATUS_TRY(loads_build(local, reterr));
+    experts->router_inner = by_tokens ? ranks->width : ranks->width / ranks->tp;
+    STATUS_TRY(crossing_build(ranks, reterr));
+    STATUS_TRY(capacity_build(ranks, reterr));
+    if (routing_is_drawn(ranks)) STATUS_TRY(loads_build(ranks, reterr));
     experts->all = experts->count * experts->rows;
     experts->kept =
-        local->rows * model->top_k - units_ceil_divide(experts->dropped, experts->ranks);
-    return replicas_build(local, reterr);
+        ranks->rows * model->top_k - units_ceil_divide(experts->dropped, experts->ranks);
+    return replicas_build(ranks, reterr);
 }

@@ -16,18 +16,18 @@
 #include "sim/collective/plan.h"
 #include "sim/model/model.h"
 
-struct local;
+struct ranks;
 
 struct routing {
     uint32_t ranks;          /* ep: data ranks that share one set of experts. */
     uint64_t count;          /* E / ep: of one rank. */
     uint64_t rows;           /* Of each of them: the tokens' assignments, evenly, rounded up; of the
                                 most loaded rank where routing is drawn, of its experts evenly. */
-    uint64_t kept;           /* Assignments of a rank that are computed, on average; */
-    uint64_t dropped;        /* those of all ranks that are not. */
+    uint64_t kept;           /* Assignments of a rank that are computed, on average. */
+    uint64_t dropped;        /* Assignments of all ranks that are not computed. */
     uint64_t all;            /* count · rows */
-    uint64_t columns;        /* F / tp, rounded up, of an expert; */
-    uint64_t shared_columns; /* of the shared ones together. */
+    uint64_t columns;        /* F / tp, rounded up, of an expert. */
+    uint64_t shared_columns; /* F / tp, rounded up, of all shared experts together. */
     uint64_t arrivals;  /* Tokens that come to a rank: once each, however many of its experts want
                            it; where routing is drawn, to the rank that gets most. */
     uint64_t sent;      /* Arrivals of one rank's tokens: as many, but where routing is drawn. */
@@ -43,10 +43,10 @@ struct routing {
 };
 
 /* Whether the skew of routing shows on this mesh, or in what is dropped. */
-bool routing_is_drawn(const struct local *local);
+bool routing_is_drawn(const struct ranks *ranks);
 
 /* Refused: experts that ep does not divide. `local` has its ranks and widths. */
-enum status routing_build(struct local *local, struct error *reterr);
+enum status routing_build(struct ranks *ranks, struct error *reterr);
 
 /* All experts alike to the router, counted, not drawn: how many of `tokens` have at least one of
  * their experts among `held` of them that lie next to each other (those of a rank, of a node), on

@@ -14,7 +14,7 @@ struct tally {
     struct ragged_draw draw;
     uint64_t *expert; /* Assignments to each. */
     uint64_t *came;   /* [rank] */
-    const struct watch *watch;
+    const struct cancel *watch;
     uint32_t ranks;
     bool grid;
     uint64_t sent_on; /* Copies for other ranks. */
@@ -98,7 +98,7 @@ static enum status rank_count(struct tally *tally, uint32_t source, uint64_t tok
     uint64_t sent = 0;
     for (uint64_t token = 0; token < tokens; token++) {
         if ((source * tokens + token) % RAGGED_WATCH_TOKENS == 0)
-            STATUS_TRY(watch_check(tally->watch, reterr));
+            STATUS_TRY(cancel_check(tally->watch, reterr));
         uint32_t const count = ragged_draw_next(&tally->draw, wanted);
         sent += count;
         for (uint32_t i = 0; i < count; i++) tally->came[wanted[i]]++;

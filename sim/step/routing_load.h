@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sim/base/cancel.h"
 #include "sim/base/status.h"
-#include "sim/base/watch.h"
 #include "sim/collective/group.h"
 #include "sim/collective/plan.h"
 
@@ -33,7 +33,7 @@ struct routing_request {
     const struct plan_ragged *ragged;
     uint64_t tokens;   /* Of each rank. */
     uint64_t capacity; /* Rows that an expert computes at most; 0: all. */
-    const struct watch *watch;
+    const struct cancel *watch;
 };
 
 /* What was drawn last, and for what: it takes a while, and several ask for the same. */

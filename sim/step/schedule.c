@@ -5,7 +5,7 @@
 #include "sim/base/units.h"
 #include "sim/schedule/schedule_play.h"
 #include "sim/schedule/schedule_traffic.h"
-#include "sim/step/schedule_times.h"
+#include "sim/step/pass_times.h"
 #include "sim/step/workload.h"
 
 static const char where[] = "/workload/schedule";
@@ -84,9 +84,9 @@ enum status workload_schedule(struct arena *arena, const struct workload_plan *p
             void *memory = NULL;
             uint32_t const ranks = request.rank_count;
             STATUS_TRY(arena_try(arena, ranks, sizeof(struct schedule_kept), &memory, reterr));
-            STATUS_TRY(schedule_times_estimate(arena, plan, machine, mesh, &request.times, reterr));
-            STATUS_TRY(schedule_kept_estimate(plan, machine, mesh, ranks, memory, &request.kept_ppm,
-                                              reterr));
+            STATUS_TRY(pass_times_estimate(arena, plan, machine, mesh, &request.times, reterr));
+            STATUS_TRY(pass_memory_estimate(plan, machine, mesh, ranks, memory, &request.kept_ppm,
+                                            reterr));
             request.kept_of_rank = memory;
         }
         STATUS_TRY(schedule_build(arena, form, &request, where, ret_schedule, reterr));
@@ -142,7 +142,7 @@ static enum status mean_kept(struct arena *arena, const struct workload_plan *pl
 {
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, stage_count, sizeof(struct schedule_kept), &memory, reterr));
-    return schedule_kept_estimate(plan, machine, mesh, stage_count, memory, ret_kept_ppm, reterr);
+    return pass_memory_estimate(plan, machine, mesh, stage_count, memory, ret_kept_ppm, reterr);
 }
 
 /* By its lists; of one that is built for times and memory, what it announces. */
@@ -208,7 +208,7 @@ uint32_t workload_reductions(const struct workload_plan *plan, uint32_t ranks)
     bool const once = plan->regather != WORKLOAD_REGATHER_MICROBATCH ||
                       (given != NULL && (given->has_gathers || given->has_reductions));
     bool const last = plan->zero <= 1 || (ranks > 1 && once);
-    return last ? workload_copies(plan, ranks) : plan->accumulate;
+    return last ? workload_model_replicas(plan, ranks) : plan->accumulate;
 }
 
 static uint32_t head_returns_of(const struct schedule *schedule)
@@ -242,7 +242,7 @@ uint32_t workload_head_returns(const struct workload_plan *plan, uint32_t ranks)
     return count;
 }
 
-uint32_t workload_copies(const struct workload_plan *plan, uint32_t ranks)
+uint32_t workload_model_replicas(const struct workload_plan *plan, uint32_t ranks)
 {
     const struct schedule_form *form = NULL;
     uint32_t chunks = 0;

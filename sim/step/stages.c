@@ -85,10 +85,10 @@ static enum status layout_expand(struct layout_text *layout, struct error *reter
 }
 
 /* Modules come behind all layers, on one stage. */
-static enum status predictors_check(const struct layout_text *layout,
-                                    const struct workload_plan *plan, struct error *reterr)
+static enum status mtp_check(const struct layout_text *layout, const struct workload_plan *plan,
+                             struct error *reterr)
 {
-    uint64_t const wanted = workload_predictors(plan);
+    uint64_t const wanted = workload_mtp(plan);
     uint64_t count = 0;
     bool border = false, split = false;
     for (uint32_t i = 0; i < layout->count; i++) {
@@ -138,7 +138,7 @@ static enum status plain_check(const struct layout_text *layout, const struct wo
     if (llama && (layout->plain[0] != 'E' || layout->plain[layout->count - 1] != 'L'))
         return error_set(reterr, STATUS_INVALID, place_of_layout,
                          "\"E\" must be the first and \"L\" the last letter");
-    return predictors_check(layout, plan, reterr);
+    return mtp_check(layout, plan, reterr);
 }
 
 static enum status layout_read(struct arena *arena, const struct workload_plan *plan,
@@ -149,7 +149,7 @@ static enum status layout_read(struct arena *arena, const struct workload_plan *
     struct layout_text layout = {.text = plan->layout, .plain = memory};
     STATUS_TRY(layout_expand(&layout, reterr));
     STATUS_TRY(plain_check(&layout, plan, stages->count, reterr));
-    bool const apart = stages_predictors_apart(plan->layout);
+    bool const apart = stages_mtp_apart(plan->layout);
     uint32_t layer = 0, s = 0;
     for (uint32_t i = 0; i < layout.count; i++) {
         struct stage *stage = &stages->stage[s];
@@ -157,8 +157,8 @@ static enum status layout_read(struct arena *arena, const struct workload_plan *
         if (c == '|') stages->stage[++s].layer_first = layer;
         if (c == 'E') stage->embedding = true;
         if (c == 'L') stage->head = true;
-        stage->predictors += c == 'm';
-        if (c == 'L' && apart) stage->predictor_heads = (uint32_t)workload_predictors(plan);
+        stage->mtp_modules += c == 'm';
+        if (c == 'L' && apart) stage->mtp_heads = (uint32_t)workload_mtp(plan);
         if (c != 't') continue;
         stage->layer_count++;
         layer++;
@@ -257,14 +257,14 @@ enum status stages_build(struct arena *arena, const struct workload_plan *plan, 
             .layer_count = each - (ends_less && end),
             .embedding = llama && s == 0,
             .head = llama && s + 1 == count,
-            .predictors = s + 1 == count ? (uint32_t)workload_predictors(plan) : 0,
+            .mtp_modules = s + 1 == count ? (uint32_t)workload_mtp(plan) : 0,
         };
         layer += ret_stages->stage[s].layer_count;
     }
     return STATUS_OK;
 }
 
-bool stages_predictors_apart(const char *layout)
+bool stages_mtp_apart(const char *layout)
 {
     const char *last = layout == NULL ? NULL : strrchr(layout, 'm');
     return last != NULL && strchr(last, '|') != NULL;

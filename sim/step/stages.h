@@ -16,8 +16,8 @@ struct arena;
 struct stage {
     uint32_t layer_first;
     uint32_t layer_count;
-    uint32_t predictors;      /* Modules that predict further tokens (MTP). */
-    uint32_t predictor_heads; /* Heads of modules that lie on another stage. */
+    uint32_t mtp_modules; /* Modules that predict further tokens (MTP). */
+    uint32_t mtp_heads;   /* Heads of modules that lie on another stage. */
     bool embedding, head;
 };
 
@@ -44,7 +44,7 @@ enum status stages_build(struct arena *arena, const struct workload_plan *plan, 
                          uint64_t room, struct stages *ret_stages, struct error *reterr);
 
 /* Whether a layout, which may be NULL, puts them on another stage than the head. */
-bool stages_predictors_apart(const char *layout);
+bool stages_mtp_apart(const char *layout);
 
 /* How many layers of a stage are among the model's first `dense` ones; they come first in it. */
 uint32_t stages_dense_layers(const struct stage *stage, uint64_t dense);

@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sim/base/cancel.h"
 #include "sim/base/format.h"
 #include "sim/base/status.h"
-#include "sim/base/watch.h"
 #include "sim/machine/machine.h"
 #include "sim/mesh/mesh.h"
 #include "sim/model/model.h"
@@ -120,10 +120,10 @@ struct workload_plan {
     const char *schedule;
     const struct schedule *schedule_given;
     uint32_t schedule_held_max;      /* "auto": microbatches a rank may hold; 0: as 1F1B. */
-    const struct watch *watch;       /* While it is built and lowered; NULL: nobody waits. */
+    const struct cancel *watch;      /* While it is built and lowered; NULL: nobody waits. */
     const char *layout;              /* Which stage has what (stages.h); NULL: alike. */
     enum workload_regather regather; /* Unless the file says itself when. */
-    bool without_predictors;         /* Layers that predict further tokens (MTP) are left out. */
+    bool without_mtp;                /* Layers that predict further tokens (MTP) are left out. */
 
     enum workload_parameters parameter_gather;
     uint32_t prefetch_layers;
@@ -132,9 +132,9 @@ struct workload_plan {
 };
 
 /* Modules that a step trains to predict further tokens (MTP). */
-static inline uint64_t workload_predictors(const struct workload_plan *plan)
+static inline uint64_t workload_mtp(const struct workload_plan *plan)
 {
-    return plan->without_predictors ? 0 : plan->model.predictors;
+    return plan->without_mtp ? 0 : plan->model.mtp_modules;
 }
 
 /* What `memory` means on a machine: by default `framework` on GPUs in another profile than `ideal`,
@@ -196,14 +196,14 @@ uint32_t workload_reductions(const struct workload_plan *plan, uint32_t ranks);
 uint32_t workload_head_returns(const struct workload_plan *plan, uint32_t ranks);
 
 /* Copies of the model that its schedule lays over `ranks` of pp: 1, or 2. */
-uint32_t workload_copies(const struct workload_plan *plan, uint32_t ranks);
+uint32_t workload_model_replicas(const struct workload_plan *plan, uint32_t ranks);
 
 /* A collective that a listing names. */
 enum workload_section {
     WORKLOAD_SECTION_FORWARD,
     WORKLOAD_SECTION_BACKWARD,
     WORKLOAD_SECTION_UPDATE,
-    WORKLOAD_SECTION_PREDICTORS,
+    WORKLOAD_SECTION_MTP,
 };
 struct workload_listed {
     enum workload_section section;
@@ -229,13 +229,13 @@ enum status workload_listing(struct arena *arena, const struct workload_plan *pl
                              const struct program *program, struct workload_listing *ret_listing,
                              struct error *reterr);
 
-struct text;
+struct strbuf;
 
 /* What the passes derive of each part of the model: an embedding, layers of each kind, a head, what
  * a module that predicts a further token has of its own (sim/graph/print.h). Headings are bold with
  * `colour`. Errors: what workload_lower() refuses of sizes. */
 enum status workload_graphs(const struct workload_plan *plan, const struct machine *machine,
-                            const struct mesh *mesh, bool colour, struct text *text,
+                            const struct mesh *mesh, bool colour, struct strbuf *text,
                             struct error *reterr);
 
 #endif

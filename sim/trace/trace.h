@@ -158,9 +158,9 @@ struct trace {
     uint64_t queue_entries; /* What the engine's queue handled: simultaneous events share one. */
     uint64_t chips;
     uint64_t chips_replayed;
-    uint64_t early_chips; /* Chips that were replayed up to early_ps, each for several of
+    uint64_t prefix_chips; /* Chips that were replayed up to prefix_ps, each for several of
                              chips_replayed; 0: none. */
-    int64_t early_ps;     /* Instant up to which early_chips were replayed; 0: at no time. */
+    int64_t prefix_ps;     /* Instant up to which prefix_chips were replayed; 0: at no time. */
 
     uint32_t reported_chip; /* The one that finishes last; lowest number among equals. */
     int64_t compute_ps;     /* Its three parts add up to step_ps. */

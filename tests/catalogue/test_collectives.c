@@ -7,7 +7,7 @@
 #include "sim/collective/plan.h"
 #include "tests/catalogue/costs.h"
 #include "tests/support/case.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 
 enum { RANKS_MAX = 64 };
 
@@ -67,7 +67,7 @@ static void every_primitive_is_proved_for_every_size(void **state)
     for (uint32_t i = 0; i < primitive_count; i++)
         for (uint32_t size = 2; size <= RANKS_MAX; size++) {
             struct error error = {0};
-            if (thin_skips(&walked)) continue;
+            if (sampling_skips(&walked)) continue;
             const struct primitive *primitive = primitive_table[i];
             enum status const status = primitive_check(primitive, size, &error);
             if (primitive->routed && primitive->refuses != NULL &&
@@ -170,7 +170,7 @@ static void every_plan_on_one_axis_is_proved(void **state)
     uint32_t walked = 0;
     for (uint32_t size = 2; size <= RANKS_MAX; size++)
         for (uint32_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-            if (thin_skips(&walked)) continue;
+            if (sampling_skips(&walked)) continue;
             struct group const ring = {{{1, size, 2, true, false, "y"}}, 1};
             struct group const line = {{{2, size, 1, false, false, "z"}}, 1};
             prove(&ring, kinds[k], NULL, 1000003, 0);
@@ -187,7 +187,7 @@ static void the_default_plan_on_two_axes_is_proved(void **state)
     for (uint32_t a = 2; a <= RANKS_MAX / 2; a++)
         for (uint32_t b = 2; a * b <= RANKS_MAX; b++)
             for (uint32_t rings = 0; rings < 4; rings++) {
-                if (thin_skips(&walked)) continue;
+                if (sampling_skips(&walked)) continue;
                 struct group const group = {{{0, a, 1, (rings & 1) != 0, false, "x"},
                                              {2, b, 1, (rings & 2) != 0, false, "z"}},
                                             2};
@@ -205,7 +205,7 @@ static void the_default_plan_on_three_axes_is_proved(void **state)
             for (uint32_t c = 2; a * b * c <= RANKS_MAX; c++)
                 for (uint32_t rings = 0; rings < 8; rings++) {
                     if (rings != 7 && a * b * c > 24) continue; /* It takes long; 2x3x4 is in. */
-                    if (thin_skips(&walked)) continue;
+                    if (sampling_skips(&walked)) continue;
                     struct group const group = {{{0, a, 1, (rings & 1) != 0, false, "x"},
                                                  {1, b, 1, (rings & 2) != 0, false, "y"},
                                                  {2, c, 1, (rings & 4) != 0, false, "z"}},

@@ -7,7 +7,7 @@
 
 #include "sim/schedule/schedule_play.h"
 #include "tests/support/case.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 
 enum { RUNS = 300, MORE = 3 };
 
@@ -123,11 +123,11 @@ static void periods_are_those_of_repeated_lists(void **state)
         struct drawn drawn;
         const char *name = names[run % (sizeof names / sizeof *names)];
         struct schedule_request const request = request_draw(&random);
-        if (thin_skips(&walked) || !draw_as(name, &request, &drawn)) continue;
+        if (sampling_skips(&walked) || !draw_as(name, &request, &drawn)) continue;
         check(&drawn);
         checked++;
     }
-    assert_true(checked * thin() > RUNS / 2);
+    assert_true(checked * sampling_of() > RUNS / 2);
 }
 
 /* A step of ZB-H2 is a parallelogram: the next fits into it. */
@@ -139,7 +139,7 @@ static void the_second_zero_bubble_is_no_slower_than_the_first(void **state)
     for (uint32_t run = 0; run < RUNS; run++) {
         struct drawn first, second;
         struct schedule_request const request = request_draw(&random);
-        if (thin_skips(&walked) || !draw_as("zb-h1", &request, &first) ||
+        if (sampling_skips(&walked) || !draw_as("zb-h1", &request, &first) ||
             !draw_as("zb-h2", &request, &second))
             continue;
         struct period const one = period_of_drawn(&first), two = period_of_drawn(&second);
@@ -147,7 +147,7 @@ static void the_second_zero_bubble_is_no_slower_than_the_first(void **state)
         faster += two.time < one.time;
         checked++;
     }
-    assert_true(checked * thin() > RUNS / 2 && 4 * faster > 3 * checked);
+    assert_true(checked * sampling_of() > RUNS / 2 && 4 * faster > 3 * checked);
 }
 
 /* 8 ranks, 24 microbatches, F = I = W: both take 79, and 7 of them are bubble by themselves. */

@@ -88,10 +88,11 @@ static void what_names_its_receivers_counts_where_they_lie_elsewhere(void **stat
                                     .size_bytes = message * 128,
                                     .root = 8};
     plan = case_plan(&request);
-    uint32_t const root[GROUP_DIMENSIONS_MAX] = {0, 1, 0}, beside[GROUP_DIMENSIONS_MAX] = {0, 2, 0};
+    uint32_t const root[GROUP_DIMENSIONS_MAX] = {0, 1, 0},
+                   overlap[GROUP_DIMENSIONS_MAX] = {0, 2, 0};
     assert_int_equal(plan_sent_bytes(&plan, 1, root), 0);
-    assert_int_equal(plan_sent_bytes(&plan, 1, beside), message);
-    assert_int_equal(plan_sent_bytes(&plan, 2, beside), 0);
+    assert_int_equal(plan_sent_bytes(&plan, 1, overlap), message);
+    assert_int_equal(plan_sent_bytes(&plan, 2, overlap), 0);
 }
 
 static void axes_alike_carry_exactly_the_same_bytes(void **state)
@@ -141,14 +142,14 @@ static void chunks_say_how_others_may_go_along(void **state)
                                    .size_bytes = 1 << 20,
                                    .chunk_count = 16};
     struct plan plan = case_plan(&request);
-    assert_true(plan.counts_units);
+    assert_true(plan.counts_buckets);
     assert_int_equal(plan.part_count, 32);
     assert_int_equal(plan.chunk_parts, 2);
     assert_int_equal(plan.chunk_count, 16);
     assert_int_equal(plan.item[0].piece_count, 1);
     request.kind = COLLECTIVE_REDUCE_SCATTER;
     plan = case_plan(&request);
-    assert_false(plan.counts_units);
+    assert_false(plan.counts_buckets);
     assert_int_equal(plan.part_count, 1);
     assert_int_equal(plan.chunk_count, 16);
     request.group = torus448;

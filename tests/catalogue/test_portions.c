@@ -10,7 +10,7 @@
 #include "sim/base/arena.h"
 #include "sim/collective/plan.h"
 #include "sim/collective/portions.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 
 enum { RANKS_MAX = 64, BYTES = 12000017 };
 
@@ -69,14 +69,14 @@ static void every_cut_of_every_shape_is_proved(void **state)
         for (uint32_t inside = 2; nodes * inside <= RANKS_MAX; inside++)
             for (uint32_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
                 for (uint32_t portions = 2; portions <= nodes; portions += 1 + portions / 2) {
-                    if (thin_skips(&walked)) continue;
+                    if (sampling_skips(&walked)) continue;
                     struct plan_request request = request_of(nodes, inside, kinds[k], "direct");
                     request.piece_count = 1 + (nodes + portions) % 3;
                     request.portion_count = portions;
                     assert_true(prove(&request) >= (portions + 1) / 2);
                     plans++;
                 }
-    assert_true(plans > 500 / thin());
+    assert_true(plans > 500 / sampling_of());
 }
 
 static void every_algorithm_inside_a_node_is_proved(void **state)

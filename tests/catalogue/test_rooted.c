@@ -137,7 +137,7 @@ static void a_root_uses_all_its_links_alike(void **state)
         {{0, 4, 1, true, false, "x"}, {1, 4, 1, true, false, "y"}, {2, 4, 1, true, false, "z"}}, 3};
     uint64_t const part = 3 * 2 * 64;
     struct plan_request request = request_of(&cube, COLLECTIVE_SCATTER, "hierarchical", 0);
-    uint32_t const root[GROUP_DIMENSIONS_MAX] = {0}, beside[GROUP_DIMENSIONS_MAX] = {0, 0, 1};
+    uint32_t const root[GROUP_DIMENSIONS_MAX] = {0}, overlap[GROUP_DIMENSIONS_MAX] = {0, 0, 1};
     request.size_bytes = 64 * part;
     struct plan plan = case_plan(&request);
     for (uint32_t d = 0; d < 3; d++)
@@ -145,7 +145,7 @@ static void a_root_uses_all_its_links_alike(void **state)
     request.kind = COLLECTIVE_GATHER;
     plan = case_plan(&request);
     for (uint32_t d = 0; d < 3; d++) assert_int_equal(plan_sent_bytes(&plan, d, root), 0);
-    assert_true(plan_sent_bytes(&plan, 2, beside) > 0);
+    assert_true(plan_sent_bytes(&plan, 2, overlap) > 0);
 }
 
 /* Trees of a broadcast or reduction on a torus that cross a chip's link, one way. */
@@ -181,9 +181,9 @@ static void trees_share_no_link(void **state)
         uint32_t const links = 2 * group.dimension_count;
         uint32_t const trees = near ? group.dimension_count : links;
         uint32_t const ranks = (uint32_t)group_rank_count(&group);
-        uint32_t all = 0, beside = 0;
+        uint32_t all = 0, overlap = 0;
         for (uint32_t d = 0; near && d < group.dimension_count; d++)
-            beside += ranks / group.dimension[d].size - 1;
+            overlap += ranks / group.dimension[d].size - 1;
         for (uint32_t r = 0; r < ranks; r++) {
             uint32_t at[GROUP_DIMENSIONS_MAX] = {0}, rest = r, out = 0;
             for (uint32_t d = group.dimension_count; d-- > 0; rest /= group.dimension[d].size)
@@ -198,7 +198,7 @@ static void trees_share_no_link(void **state)
             if (r != root && kind == COLLECTIVE_REDUCE) assert_in_range(out, trees, links);
             all += out;
         }
-        assert_int_equal(all, trees * (ranks - 1) + beside);
+        assert_int_equal(all, trees * (ranks - 1) + overlap);
     }
 }
 

@@ -5,7 +5,7 @@
 #include "sim/collective/collective.h"
 #include "sim/collective/plan.h"
 #include "tests/support/case.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 
 enum { RANKS_MAX = 64 };
 
@@ -76,7 +76,7 @@ static void every_algorithm_on_one_switch_is_proved(void **state)
     (void)state;
     uint32_t walked = 0;
     for (uint32_t size = 2; size <= RANKS_MAX; size++) {
-        if (thin_skips(&walked)) continue;
+        if (sampling_skips(&walked)) continue;
         struct group const group = {{{0, size, 1, false, true, "gpu"}}, 1};
         prove_all(&group, 1000003);
     }
@@ -89,7 +89,7 @@ static void every_algorithm_on_two_levels_is_proved(void **state)
     for (uint32_t a = 2; a <= RANKS_MAX / 2; a++)
         for (uint32_t b = 2; a * b <= RANKS_MAX; b++) {
             if (a > 9 && b > 2 && a != 16) continue;
-            if (thin_skips(&walked)) continue;
+            if (sampling_skips(&walked)) continue;
             struct group const group = {
                 {{1, a, 1, false, true, "node"}, {0, b, 1, false, true, "gpu"}}, 2};
             prove_all(&group, 12000017);

@@ -13,7 +13,7 @@
 #include "sim/schedule/schedule_check.h"
 #include "sim/schedule/schedule_play.h"
 #include "tests/support/case.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 
 enum { HALF_PPM = PPM_ONE / 2 };
 
@@ -90,7 +90,7 @@ static void every_schedule_is_proved(void **state)
         for (uint32_t ranks = 1; ranks <= 16; ranks++)
             for (uint32_t microbatches = 1; microbatches <= 64; microbatches++) {
                 const struct schedule_form *form = schedule_form_table[i];
-                if (thin_skips(&walked)) continue;
+                if (sampling_skips(&walked)) continue;
                 uint32_t const chunks = form->chunks != 0 ? form->chunks : 2 + microbatches % 3;
                 struct schedule_request const request =
                     request_of(ranks, microbatches, chunks, &times);
@@ -110,7 +110,7 @@ static void every_schedule_is_proved(void **state)
                 }
                 arena_destroy(arena);
             }
-    assert_true(built > 11000 / thin() && refused > 1000 / thin());
+    assert_true(built > 11000 / sampling_of() && refused > 1000 / sampling_of());
 }
 
 static void published_bubbles_are_met_where_they_hold(void **state)
@@ -407,7 +407,7 @@ static void building_stops_when_asked(void **state)
     for (uint32_t i = 0; i < schedule_form_count; i++) {
         const struct schedule_form *form = schedule_form_table[i];
         struct patience patience = {.most = UINT32_MAX};
-        struct watch const watch = {is_at_an_end, &patience};
+        struct cancel const watch = {is_at_an_end, &patience};
         struct arena *arena = arena_create(0);
         struct schedule schedule = {.name = untouched};
         struct error error = {0};

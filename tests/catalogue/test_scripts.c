@@ -2,68 +2,68 @@
  * the catalogue has too takes as long as there. */
 #include <string.h>
 
-#include "sim/base/text.h"
-#include "sim/collective/script.h"
-#include "sim/collective/script_steps.h"
-#include "sim/measure/row.h"
+#include "sim/base/strbuf.h"
+#include "sim/collective/msccl.h"
+#include "sim/collective/msccl_steps.h"
+#include "sim/measure/measure_row.h"
 #include "sim/scenario/scenario.h"
 #include "tests/support/case.h"
 
-static struct text text;
+static struct strbuf text;
 
 static void algo(const char *collective, uint32_t chunks, uint32_t ranks, bool in_place)
 {
-    text_add(&text,
-             "<algo name=\"test\" proto=\"Simple\" nchannels=\"1\" nchunksperloop=\"%u\" "
-             "ngpus=\"%u\" coll=\"%s\" inplace=\"%d\">\n",
-             chunks, ranks, collective, in_place);
+    strbuf_add(&text,
+               "<algo name=\"test\" proto=\"Simple\" nchannels=\"1\" nchunksperloop=\"%u\" "
+               "ngpus=\"%u\" coll=\"%s\" inplace=\"%d\">\n",
+               chunks, ranks, collective, in_place);
 }
 
 static void gpu(uint32_t id, uint32_t inputs, uint32_t outputs, uint32_t scratch)
 {
-    text_add(&text, "<gpu id=\"%u\" i_chunks=\"%u\" o_chunks=\"%u\" s_chunks=\"%u\">\n", id, inputs,
-             outputs, scratch);
+    strbuf_add(&text, "<gpu id=\"%u\" i_chunks=\"%u\" o_chunks=\"%u\" s_chunks=\"%u\">\n", id,
+               inputs, outputs, scratch);
 }
 
 static void tb(uint32_t id, int32_t send, int32_t receive)
 {
-    text_add(&text, "<tb id=\"%u\" send=\"%d\" recv=\"%d\" chan=\"0\">\n", id, send, receive);
+    strbuf_add(&text, "<tb id=\"%u\" send=\"%d\" recv=\"%d\" chan=\"0\">\n", id, send, receive);
 }
 
 /* A step on one chunk; its buffers as "io": from the input to the output. */
 static void step(uint32_t number, const char *type, const char *buffers, uint32_t source,
                  uint32_t destination, int32_t depid, int32_t deps, bool hasdep)
 {
-    text_add(&text,
-             "<step s=\"%u\" type=\"%s\" srcbuf=\"%c\" srcoff=\"%u\" dstbuf=\"%c\" dstoff=\"%u\" "
-             "cnt=\"1\" depid=\"%d\" deps=\"%d\" hasdep=\"%d\"/>\n",
-             number, type, buffers[0], source, buffers[1], destination, depid, deps, hasdep);
+    strbuf_add(&text,
+               "<step s=\"%u\" type=\"%s\" srcbuf=\"%c\" srcoff=\"%u\" dstbuf=\"%c\" dstoff=\"%u\" "
+               "cnt=\"1\" depid=\"%d\" deps=\"%d\" hasdep=\"%d\"/>\n",
+               number, type, buffers[0], source, buffers[1], destination, depid, deps, hasdep);
 }
 
 static void end(const char *element)
 {
-    text_add(&text, "</%s>\n", element);
+    strbuf_add(&text, "</%s>\n", element);
 }
 
-static enum status text_read(const struct script **ret_script, struct error *error)
+static enum status text_read(const struct msccl_script **ret_script, struct error *error)
 {
     enum status const status =
-        script_read(case_arena, "test.xml", text.bytes, text.size_bytes, ret_script, error);
-    text_free(&text);
-    text = (struct text){0};
+        msccl_read(case_arena, "test.xml", text.bytes, text.size_bytes, ret_script, error);
+    strbuf_free(&text);
+    text = (struct strbuf){0};
     return status;
 }
 
-static const struct script *accepted(void)
+static const struct msccl_script *accepted(void)
 {
-    const struct script *script = NULL;
+    const struct msccl_script *script = NULL;
     case_ok(text_read(&script, &case_error));
     return script;
 }
 
 static void refused(const char *message)
 {
-    const struct script *script = NULL;
+    const struct msccl_script *script = NULL;
     case_refused(text_read(&script, &case_error), STATUS_OK, NULL, message);
 }
 
@@ -119,7 +119,7 @@ static void drawn_pairs(uint32_t ranks, uint64_t *draws)
 {
     algo("alltoall", ranks, ranks, false);
     for (uint32_t r = 0; r < ranks; r++) {
-        uint32_t peer[2][SCRIPT_RANKS_MAX]; /* Sent to, and received from. */
+        uint32_t peer[2][MSCCL_RANKS_MAX]; /* Sent to, and received from. */
         gpu(r, ranks, ranks, 0);
         for (uint32_t way = 0; way < 2; way++)
             for (uint32_t d = 0; d + 1 < ranks; d++) {
@@ -150,16 +150,16 @@ static void lanes_are_few_and_apart_whatever_the_order(void **state)
     for (uint32_t round = 0; round < 60; round++) {
         uint32_t const ranks = 3 + round % 7;
         drawn_pairs(ranks, &draws);
-        const struct script *script = accepted();
+        const struct msccl_script *script = accepted();
         uint32_t const lanes = script->primitive.lane_count;
         assert_int_equal(lanes, ranks - 1);
         for (uint32_t i = 0; i < lanes * ranks; i++) {
             assert_int_equal(script->lane_sends[i], 1);
             assert_int_equal(script->lane_arrivals[i], 1);
         }
-        uint32_t taken[2][SCRIPT_RANKS_MAX] = {{0}};
+        uint32_t taken[2][MSCCL_RANKS_MAX] = {{0}};
         for (uint32_t b = 0; b < script->block_count; b++) {
-            const struct script_block *block = &script->block[b];
+            const struct msccl_block *block = &script->block[b];
             if (block->send_count == 0) continue;
             uint32_t const lane = 1u << block->send_lane;
             assert_int_equal(script->block[block->receiver].receive_lane, block->send_lane);
@@ -169,7 +169,7 @@ static void lanes_are_few_and_apart_whatever_the_order(void **state)
             taken[0][block->gpu] |= lane;
             taken[1][block->to] |= lane;
         }
-        case_ok(script_check(script, "again", &case_error));
+        case_ok(msccl_check(script, "again", &case_error));
     }
 }
 
@@ -178,10 +178,10 @@ static void test_rings(void **state)
     (void)state;
     for (uint32_t ranks = 2; ranks <= 64; ranks += ranks < 9 ? 1 : 11) {
         ring(ranks, ranks, 0, "");
-        const struct script *script = accepted();
+        const struct msccl_script *script = accepted();
         assert_int_equal(script->primitive.lane_count, 1);
         assert_int_equal(script->message_count, ranks * (2 * ranks - 2));
-        case_ok(script_check(script, "again", &case_error));
+        case_ok(msccl_check(script, "again", &case_error));
     }
 }
 
@@ -199,14 +199,14 @@ static void test_lanes(void **state)
 {
     (void)state;
     pairs(13, false, false);
-    const struct script *script = accepted();
+    const struct msccl_script *script = accepted();
     uint32_t const lanes = script->primitive.lane_count;
     for (uint32_t lane = 0; lane < lanes; lane++) {
         uint32_t receives[13] = {0};
         for (uint32_t g = 0; g < 13; g++) {
             assert_int_equal(script->lane_sends[lane * 13 + g], 1);
             assert_int_equal(script->lane_arrivals[lane * 13 + g], 1);
-            receives[script_message(script, lane, g, 0).peer]++;
+            receives[msccl_message(script, lane, g, 0).peer]++;
         }
         for (uint32_t g = 0; g < 13; g++) assert_int_equal(receives[g], 1);
     }
@@ -271,29 +271,29 @@ static void test_connections(void **state)
 {
     (void)state;
     for (uint32_t case_number = 0; case_number < 2; case_number++) {
-        bool const twins = case_number == 0;
+        bool const tied_apart = case_number == 0;
         algo("alltoall", 2, 2, false);
         for (uint32_t r = 0; r < 2; r++) {
             gpu(r, 2, 2, 0);
             tb(0, (int32_t)(1 - r), -1);
             step(0, "s", "io", 1 - r, r, -1, -1, false);
-            if (!twins && r == 0) step(1, "s", "io", 0, 0, -1, -1, false);
+            if (!tied_apart && r == 0) step(1, "s", "io", 0, 0, -1, -1, false);
             end("tb");
-            tb(1, twins ? (int32_t)(1 - r) : -1, (int32_t)(1 - r));
+            tb(1, tied_apart ? (int32_t)(1 - r) : -1, (int32_t)(1 - r));
             step(0, "r", "io", 0, 1 - r, -1, -1, false);
-            if (twins) step(1, "s", "io", 0, 0, -1, -1, false);
+            if (tied_apart) step(1, "s", "io", 0, 0, -1, -1, false);
             end("tb");
             end("gpu");
         }
         end("algo");
-        refused(twins
+        refused(tied_apart
                     ? "threadblocks 0 and 1 of GPU 0 both send to GPU 1 over channel 0"
                     : "message 1 from GPU 0 to GPU 1 over channel 0 has no step that receives it");
     }
 }
 
 static int64_t time_of(const char *machine_text, const char *axes, enum collective_kind kind,
-                       const char *algorithm, const struct script *script, const char *engine)
+                       const char *algorithm, const struct msccl_script *script, const char *engine)
 {
     struct machine const machine = case_machine(machine_text);
     struct measured measured;
@@ -312,7 +312,7 @@ static void test_times(void **state)
     (void)state;
     static const char node[] = "h100-sxm:nodes=1", two[] = "h100-sxm:nodes=2";
     ring(8, 8, 0, "");
-    const struct script *script = accepted();
+    const struct msccl_script *script = accepted();
     int64_t const ps = time_of(node, "gpu", COLLECTIVE_ALL_REDUCE, NULL, script, "fast");
     assert_int_equal(ps, time_of(node, "gpu", COLLECTIVE_ALL_REDUCE, "ring", NULL, "fast"));
     assert_int_equal(ps, time_of(node, "gpu", COLLECTIVE_ALL_REDUCE, NULL, script, "reference"));
@@ -330,15 +330,15 @@ static void test_waits(void **state)
     (void)state;
     static const char torus[] = "tpu-v5p:4x4x4";
     pairs(4, false, false);
-    const struct script *at_once = accepted();
+    const struct msccl_script *at_once = accepted();
     pairs(4, true, false);
-    const struct script *in_turn = accepted();
+    const struct msccl_script *in_turn = accepted();
     /* The first message waits for nothing, the second for what came before, the third for both. */
     uint32_t waits = 0, all = 0;
     for (uint32_t lane = 0; lane < in_turn->primitive.lane_count; lane++) {
-        (void)script_waits(at_once, lane, 0, 0, &waits);
+        (void)msccl_waits(at_once, lane, 0, 0, &waits);
         assert_int_equal(waits, 0);
-        (void)script_waits(in_turn, lane, 0, 0, &waits);
+        (void)msccl_waits(in_turn, lane, 0, 0, &waits);
         all += waits;
     }
     assert_int_equal(all, 3);

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "tests/support/case.h"
 #include "tests/support/perfetto.h"
 
@@ -19,15 +19,15 @@ static const char *file;
 static void shows(void **state)
 {
     (void)state;
-    struct text text = {0};
+    struct strbuf text = {0};
     char piece[4096];
     FILE *const from = fopen(file, "rb");
     assert_non_null(from);
     for (size_t count; (count = fread(piece, 1, sizeof piece, from)) > 0;)
-        text_add_bytes(&text, piece, count);
+        strbuf_add_bytes(&text, piece, count);
     (void)fclose(from);
     perfetto_read(&text);
-    text_free(&text);
+    strbuf_free(&text);
     for (uint32_t i = 0; i < perfetto.slice_count; i++) {
         const struct perfetto_slice *slice = &perfetto.slice[i];
         (void)printf("%s | %s | %llu | %llu | %s\n", perfetto.track[slice->track].name, slice->name,

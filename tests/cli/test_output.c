@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "tools/podsim/common/output.h"
 
 static struct output output;
@@ -32,10 +32,10 @@ static int leave_folder(void **state)
 
 static enum status write_text(const char *content)
 {
-    struct text text = {0};
-    text_add(&text, "%s", content);
+    struct strbuf text = {0};
+    strbuf_add(&text, "%s", content);
     enum status const status = output_write(&output, &text, &error);
-    text_free(&text);
+    strbuf_free(&text);
     return status;
 }
 

@@ -6,8 +6,8 @@
 #include "sim/base/embed.h"
 #include "sim/base/json.h"
 #include "sim/base/quantity.h"
-#include "sim/base/text.h"
-#include "sim/collective/script.h"
+#include "sim/base/strbuf.h"
+#include "sim/collective/msccl.h"
 #include "sim/machine/chip_read.h"
 #include "sim/machine/machine.h"
 #include "sim/machine/shape.h"
@@ -90,12 +90,12 @@ static void check_chip(struct arena *arena, struct json *document, const struct 
         plan.network.node_nics = plan.nodes == 0 ? 0 : 4;
     }
     if (!taken_or_explained(machine_build(arena, &plan, &machine, &error), &error)) return;
-    struct text text = {0};
+    struct strbuf text = {0};
     show_levels(&machine, &text);
     show_totals(&machine, &text);
     show_published(&machine, &text);
     SIM_ASSERT(text.size_bytes > 0);
-    text_free(&text);
+    strbuf_free(&text);
     taken->machines++;
 }
 
@@ -176,11 +176,11 @@ static void fuzz_machine(const char *text, struct fuzz_taken *taken)
 static void fuzz_script(const char *text, uint64_t text_bytes, struct fuzz_taken *taken)
 {
     struct error error = {0};
-    const struct script *script = NULL;
+    const struct msccl_script *script = NULL;
     struct arena *arena = arena_create(memory_limit_bytes);
     SIM_ASSERT(arena != NULL);
-    if (taken_or_explained(script_read(arena, "fuzz", text, text_bytes, &script, &error), &error)) {
-        SIM_ASSERT(script_check(script, "fuzz", &error) == STATUS_OK);
+    if (taken_or_explained(msccl_read(arena, "fuzz", text, text_bytes, &script, &error), &error)) {
+        SIM_ASSERT(msccl_check(script, "fuzz", &error) == STATUS_OK);
         taken->scripts++;
     }
     arena_destroy(arena);
@@ -191,7 +191,7 @@ static void fuzz_schedule(const char *text, uint64_t text_bytes, struct fuzz_tak
 {
     struct error error = {0};
     struct schedule schedule, again;
-    struct text written = {0};
+    struct strbuf written = {0};
     struct arena *arena = arena_create(memory_limit_bytes);
     SIM_ASSERT(arena != NULL);
     if (taken_or_explained(schedule_csv_read(arena, text, text_bytes, "fuzz", &schedule, &error),
@@ -202,7 +202,7 @@ static void fuzz_schedule(const char *text, uint64_t text_bytes, struct fuzz_tak
                                      &error) == STATUS_OK);
         taken->schedules++;
     }
-    text_free(&written);
+    strbuf_free(&written);
     arena_destroy(arena);
 }
 
@@ -214,7 +214,7 @@ static void fuzz_program(const char *text, uint64_t text_bytes, struct fuzz_take
     struct machine machine;
     struct program program;
     struct program_file_rest rest;
-    struct text first = {0}, second = {0};
+    struct strbuf first = {0}, second = {0};
     struct arena *arena = arena_create(memory_limit_bytes);
     SIM_ASSERT(arena != NULL);
     enum status status = program_file_read_scenario(arena, "fuzz", text, text_bytes, NULL, 0,
@@ -235,8 +235,8 @@ static void fuzz_program(const char *text, uint64_t text_bytes, struct fuzz_take
                    memcmp(first.bytes, second.bytes, first.size_bytes) == 0);
         taken->programs++;
     }
-    text_free(&first);
-    text_free(&second);
+    strbuf_free(&first);
+    strbuf_free(&second);
     arena_destroy(arena);
 }
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "tests/support/play.h"
 #include "tests/unit/workload_case.h"
 
@@ -63,11 +63,11 @@ static const struct scenario_listed {
 };
 
 /* The listing up to the streams, which other tests hold. */
-static struct text scenario_listing(const struct scenario_listed *of)
+static struct strbuf scenario_listing(const struct scenario_listed *of)
 {
     char scenario[SCENARIO_BYTES_MAX];
     struct play play;
-    struct text text = {0};
+    struct strbuf text = {0};
     struct workload_listing listing;
     struct error error = {0};
     static const struct play_options lower_only = {.lower_only = true, .engine = "fast"};
@@ -83,7 +83,7 @@ static struct text scenario_listing(const struct scenario_listed *of)
                                   &play.program, &listing, &error);
     if (status == STATUS_OK) {
         const char *streams = strstr(listing.text, "\nStreams:");
-        text_add_bytes(&text, listing.text, (uint64_t)(streams - listing.text));
+        strbuf_add_bytes(&text, listing.text, (uint64_t)(streams - listing.text));
     } else {
         (void)fprintf(stderr, "%s: %s: %s\n", of->name, error.where, error.message);
     }
@@ -144,13 +144,13 @@ static int hold(const char *folder, const char *name, const char *ours, bool wri
 {
     char path[512];
     struct error error = {0};
-    struct text text = {0};
+    struct strbuf text = {0};
     (void)snprintf(path, sizeof path, "%s/%s.txt", folder, name);
     if (ours == NULL) return 1;
     if (!write) return compare(path, ours);
-    text_add(&text, "%s", ours);
-    enum status const status = text_write_file(&text, path, &error);
-    text_free(&text);
+    strbuf_add(&text, "%s", ours);
+    enum status const status = strbuf_write_file(&text, path, &error);
+    strbuf_free(&text);
     return status != STATUS_OK;
 }
 
@@ -165,9 +165,9 @@ int main(int argc, char **argv)
         case_free(&made);
     }
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
-        struct text text = scenario_listing(&scenarios[i]);
+        struct strbuf text = scenario_listing(&scenarios[i]);
         failures += hold(argv[1], scenarios[i].name, text.bytes, write);
-        text_free(&text);
+        strbuf_free(&text);
     }
     return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -9,91 +9,91 @@ static double bytes_of(enum format format)
     return format_bits(format) / 8.0;
 }
 
-static uint64_t partial_elements(const struct local *local)
+static uint64_t partial_elements(const struct ranks *ranks)
 {
-    if (!local_is_latent(local)) return 2 * local->width * local->kv_heads * local->head_width;
-    return local->width * oracle_latent_columns(local) + oracle_latent_normed(local);
+    if (!ranks_has_mla(ranks)) return 2 * ranks->width * ranks->kv_heads * ranks->head_width;
+    return ranks->width * oracle_latent_columns(ranks) + oracle_latent_normed(ranks);
 }
 
 /* Keys and values that attention keeps besides the rank's own, and of its output what it keeps
  * besides what is multiplied. */
-static uint64_t shared_kept_elements(const struct local *local)
+static uint64_t shared_kept_elements(const struct ranks *ranks)
 {
-    uint64_t const columns = 2 * local->sequences * local->head_width;
-    if (local_turns(local))
+    uint64_t const columns = 2 * ranks->sequences * ranks->head_width;
+    if (ranks_has_ulysses(ranks))
         return columns *
-                   (local->keys * local->attention_kv_heads - local->queries * local->kv_heads) +
-               local->rows * local->heads * local->head_width;
-    if (local_rings(local)) return 0;
-    return columns * (local->keys - local->queries) * local->kv_heads;
+                   (ranks->keys * ranks->attention_kv_heads - ranks->queries * ranks->kv_heads) +
+               ranks->rows * ranks->heads * ranks->head_width;
+    if (ranks_has_ring(ranks)) return 0;
+    return columns * (ranks->keys - ranks->queries) * ranks->kv_heads;
 }
 
-static struct letters letters_of(const struct local *local, const struct machine *machine)
+static struct letters letters_of(const struct ranks *ranks, const struct machine *machine)
 {
-    const struct workload_plan *plan = local->plan;
-    bool const llama = local_is_llama(local);
-    struct letters x = {.local = local, .machine = machine};
-    x.layers = (double)(plan->model.layers + local->predictors);
-    x.predictors = (double)local->predictors;
+    const struct workload_plan *plan = ranks->plan;
+    bool const llama = ranks_is_decoder(ranks);
+    struct letters x = {.ranks = ranks, .machine = machine};
+    x.layers = (double)(plan->model.layers + ranks->mtp_modules);
+    x.mtp_modules = (double)ranks->mtp_modules;
     x.microbatches = plan->accumulate;
     x.again = workload_remat_repeats(plan->remat);
     x.whole = plan->remat == WORKLOAD_REMAT_LAYER;
     x.attention_again = plan->remat >= WORKLOAD_REMAT_BIG_MATMULS;
     x.norms_again = plan->remat != WORKLOAD_REMAT_NONE;
-    x.adds = plan->accumulate > 1 && local->gradient_shards == 1;
+    x.adds = plan->accumulate > 1 && ranks->gradient_shards == 1;
     x.a = bytes_of(plan->formats.activations);
     x.m = bytes_of(plan->formats.matmuls);
     x.d = bytes_of(plan->formats.dispatch);
-    x.normed = bytes_of(oracle_normed_format(local));
+    x.normed = bytes_of(oracle_normed_format(ranks));
     x.w = bytes_of(plan->formats.weights);
     x.g = bytes_of(plan->formats.gradients);
     x.o = bytes_of(plan->formats.optimizer);
-    x.rows = (double)local->rows;
-    x.full = x.rows * (double)local->block_columns;
-    x.shard = x.full / local->tp;
-    x.in_kept = local_keeps_parts(local) ? x.shard : x.full;
+    x.rows = (double)ranks->rows;
+    x.full = x.rows * (double)ranks->block_columns;
+    x.shard = x.full / ranks->tp;
+    x.in_kept = ranks_keeps_parts(ranks) ? x.shard : x.full;
     x.gated = plan->model.matrices == 3;
-    double const columns = (double)local->mlp_columns;
-    x.in_weights = (double)local->width * columns * (1 + x.gated);
-    x.out_weights = (double)local->width * columns;
+    double const columns = (double)ranks->mlp_columns;
+    x.in_weights = (double)ranks->width * columns * (1 + x.gated);
+    x.out_weights = (double)ranks->width * columns;
     x.tmp = x.mid = x.rows * columns * (1 + x.gated);
-    x.dense = (double)local_layer_count(local, LOCAL_DENSE);
-    x.sparse = (double)local_layer_count(local, LOCAL_EXPERTS);
+    x.dense = (double)ranks_layer_count(ranks, LAYER_DENSE);
+    x.sparse = (double)ranks_layer_count(ranks, LAYER_MOE);
     x.layer_elements = x.in_weights + x.out_weights;
     if (llama) {
         double const head = (double)plan->model.head_width;
-        x.q = x.rows * (double)local->heads * head;
-        double const value = (double)local->value_width;
-        x.attended = x.rows * (double)local->heads * value;
-        x.qkv = x.rows * (double)oracle_qkv_columns(local);
+        x.q = x.rows * (double)ranks->heads * head;
+        double const value = (double)ranks->value_width;
+        x.attended = x.rows * (double)ranks->heads * value;
+        x.qkv = x.rows * (double)oracle_qkv_columns(ranks);
         x.attention_tmp =
-            local_is_latent(local) ? x.rows * (double)oracle_latent_columns(local) : x.qkv;
-        x.kv = (double)local->sequences * (double)local->keys * (double)local->attention_kv_heads *
+            ranks_has_mla(ranks) ? x.rows * (double)oracle_latent_columns(ranks) : x.qkv;
+        x.kv = (double)ranks->sequences * (double)ranks->keys * (double)ranks->attention_kv_heads *
                (head + value);
-        x.useful_heads = (double)plan->model.heads / ((double)local->heads * (double)local->tp);
+        x.useful_heads = (double)plan->model.heads / ((double)ranks->heads * (double)ranks->tp);
         oracle_scores_letters(&x);
-        x.unfused = local_is_unfused(local);
+        x.unfused = ranks_is_unfused(ranks);
         x.drops = plan->attention_kernel == WORKLOAD_KERNEL_DROPOUT;
-        x.statistics = x.unfused > 0 ? 0 : 4 * x.rows * (double)local->heads;
-        x.ring_steps = local_rings(local) ? local->cp - 1.0 : 0;
-        x.attention_in = x.attention_tmp / x.rows * (double)local->width;
-        x.attention_out = x.attended / x.rows * (double)local->width;
+        x.statistics = x.unfused > 0 ? 0 : 4 * x.rows * (double)ranks->heads;
+        x.ring_steps = ranks_has_ring(ranks) ? ranks->cp - 1.0 : 0;
+        x.attention_in = x.attention_tmp / x.rows * (double)ranks->width;
+        x.attention_out = x.attended / x.rows * (double)ranks->width;
         oracle_latent_letters(&x);
-        x.vocabulary = (double)local->vocabulary * (double)local->width;
-        x.logits = x.rows * (double)local->vocabulary;
-        x.twins = local->twins ? 2 * x.vocabulary : 0;
-        double const both = x.attention_in + x.attention_out + 2 * (double)local->norm_elements +
-                            (double)local->attention_vectors + x.latent_up +
-                            (double)oracle_latent_normed(local);
-        x.layer_elements += both + (double)local->mlp_vectors;
+        x.vocabulary = (double)ranks->vocabulary * (double)ranks->width;
+        x.logits = x.rows * (double)ranks->vocabulary;
+        x.tied_apart = ranks->tied_apart ? 2 * x.vocabulary : 0;
+        double const both = x.attention_in + x.attention_out + 2 * (double)ranks->norm_elements +
+                            (double)ranks->attention_vectors + x.mla_up +
+                            (double)oracle_latent_normed(ranks);
+        x.layer_elements += both + (double)ranks->mlp_vectors;
         x.sparse_elements += both;
     }
     oracle_experts_letters(&x);
     x.step_elements = x.dense * x.layer_elements + x.sparse * x.sparse_elements;
     if (llama) {
-        x.step_elements += x.vocabulary * ((local->tied ? 1 : 2) + local->twin_reads) +
-                           (double)(local->norm_elements + local->position_elements);
-        x.step_elements += x.predictors * (double)local->predictor_elements;
+        x.step_elements += x.vocabulary * ((ranks->tied ? 1 : 2) + ranks->tied_lookup) +
+                           (double)(ranks->norm_elements + ranks->position_elements);
+        x.step_elements += x.mtp_modules * (double)ranks->mtp_elements;
     }
     return x;
 }
@@ -114,16 +114,16 @@ double oracle_padded_matmul(const struct letters *x, uint64_t rows, uint64_t inn
 /* Each weight is multiplied forward, for dW, for dX, and once more where it is repeated. */
 static void count_matmuls(const struct letters *x, struct workload_counts *counts)
 {
-    const struct local *local = x->local;
-    const struct model *model = &local->plan->model;
+    const struct ranks *ranks = x->ranks;
+    const struct model *model = &ranks->plan->model;
     double const passes = 3 + x->again;
     double const mlp = 2 * x->rows * (passes * x->in_weights + (3 + x->whole) * x->out_weights);
     double const layer = passes * 2 * x->rows * (x->attention_in + x->attention_out);
     double const head = 2 * x->rows * x->vocabulary;
     /* Scores and their gradients' products are as wide as K, the others as V. */
-    double const dots = 2 * x->all_scores * (double)local->head_width;
-    double const values = 2 * x->all_scores * (double)local->value_width;
-    double const widths = 2 * (double)(local->head_width + local->value_width);
+    double const dots = 2 * x->all_scores * (double)ranks->head_width;
+    double const values = 2 * x->all_scores * (double)ranks->value_width;
+    double const widths = 2 * (double)(ranks->head_width + ranks->value_width);
     double const mean_dots = x->all_mean_scores * widths;
     double const useful_dots = x->all_useful_scores * widths;
     double const all_dots =
@@ -137,39 +137,39 @@ static void count_matmuls(const struct letters *x, struct workload_counts *count
         x->microbatches * (3 * (mean_dots - useful_dots) + oracle_matmul_padding(x));
 
     double const columns =
-        (double)(local_is_latent(local)
-                     ? oracle_latent_columns(local) + model->heads * local->value_width
+        (double)(ranks_has_mla(ranks)
+                     ? oracle_latent_columns(ranks) + model->heads * ranks->value_width
                      : (2 * model->heads + 2 * model->kv_heads) * model->head_width);
     double const mlp_width = x->dense * (double)(model->matrices * model->mlp_width);
     double const useful_width = mlp_width + x->layers * columns;
-    double const useful = 2 * x->rows * (double)local->width / local->tp;
+    double const useful = 2 * x->rows * (double)ranks->width / ranks->tp;
     counts->matmul_useful = x->microbatches * (3 * useful * useful_width + 3 * useful_dots +
                                                3 * useful * (double)model->vocabulary);
 }
 
 static void count_padded(const struct letters *x, struct workload_counts *counts)
 {
-    const struct local *local = x->local;
+    const struct ranks *ranks = x->ranks;
     double const passes = 3 + x->again;
-    uint64_t const rows = local->rows;
-    uint64_t const width = local->width;
+    uint64_t const rows = ranks->rows;
+    uint64_t const width = ranks->width;
     double const pad =
-        passes * (1 + x->gated) * oracle_padded_matmul(x, rows, width, local->mlp_columns) +
-        (3 + x->whole) * oracle_padded_matmul(x, rows, local->mlp_columns, width);
+        passes * (1 + x->gated) * oracle_padded_matmul(x, rows, width, ranks->mlp_columns) +
+        (3 + x->whole) * oracle_padded_matmul(x, rows, ranks->mlp_columns, width);
     double pad_attention = 0;
     double pad_dots = 0;
     double pad_head = 0;
-    if (local_is_llama(local)) {
-        uint64_t const key = local->head_width, value = local->value_width;
+    if (ranks_is_decoder(ranks)) {
+        uint64_t const key = ranks->head_width, value = ranks->value_width;
         uint64_t const columns =
-            local_is_latent(local) ? oracle_latent_columns(local) : oracle_qkv_columns(local);
+            ranks_has_mla(ranks) ? oracle_latent_columns(ranks) : oracle_qkv_columns(ranks);
         pad_attention = passes * (oracle_padded_matmul(x, rows, width, columns) +
-                                  oracle_padded_matmul(x, rows, local->heads * value, width));
+                                  oracle_padded_matmul(x, rows, ranks->heads * value, width));
         pad_dots = (2 - x->unfused + x->attention_again) * oracle_padded_scores(x, key, false) +
                    (1 + x->attention_again) * oracle_padded_scores(x, value, true) +
                    oracle_padded_scores(x, value, false) + 2 * oracle_padded_scores(x, key, true) +
                    oracle_padded_scores(x, value, true);
-        pad_head = 3 * oracle_padded_matmul(x, rows, width, local->vocabulary);
+        pad_head = 3 * oracle_padded_matmul(x, rows, width, ranks->vocabulary);
     }
     counts->padded_flop =
         x->microbatches * (x->dense * pad + x->layers * pad_attention + pad_dots + pad_head);
@@ -186,16 +186,16 @@ void oracle_linear(struct workload_counts *counts, double flop, double padded_fl
 
 static void count_vector(const struct letters *x, struct workload_counts *counts)
 {
-    const struct local *local = x->local;
-    double const gate = x->gated * x->rows * (double)local->mlp_columns;
+    const struct ranks *ranks = x->ranks;
+    double const gate = x->gated * x->rows * (double)ranks->mlp_columns;
     double const mlp = gate * ((2 + x->whole) * VECTOR_GATE + VECTOR_GATE_BACKWARD);
     double layer = 0;
     double rest = 0;
-    if (local_is_llama(local)) {
+    if (ranks_is_decoder(ranks)) {
         double const forwards = 1 + x->attention_again;
-        double const latent = (double)((local->heads + 1) * local->plan->model.latent.rope);
-        double const turned = local->plan->model.positions != 0 ? 0
-                              : local_is_latent(local)          ? x->rows * latent
+        double const latent = (double)((ranks->heads + 1) * ranks->plan->model.latent.rope);
+        double const turned = ranks->plan->model.positions != 0 ? 0
+                              : ranks_has_mla(ranks)            ? x->rows * latent
                                                                 : x->q + (x->qkv - x->q) / 2;
         double const rope = VECTOR_ROPE * turned;
         layer += 2 * x->shard * ((1 + x->norms_again) * VECTOR_NORM + VECTOR_NORM_BACKWARD);
@@ -207,7 +207,7 @@ static void count_vector(const struct letters *x, struct workload_counts *counts
         rest += (forwards + 1) * x->drops * VECTOR_DROPOUT * x->all_scores;
         rest += x->shard * (VECTOR_NORM + VECTOR_NORM_BACKWARD + 1) + VECTOR_LOSS * x->logits;
     }
-    counts->vector_flop = oracle_twins_share(x) + oracle_summed_elements(x) +
+    counts->vector_flop = oracle_tied_share(x) + oracle_summed_elements(x) +
                           x->microbatches * (x->dense * mlp + x->layers * layer + rest) +
                           VECTOR_ADAM * oracle_state_elements(x);
 }
@@ -219,14 +219,14 @@ static void count_vector(const struct letters *x, struct workload_counts *counts
  * flash attention; `norms` only these. */
 static void count_ops(const struct letters *x, struct workload_counts *counts)
 {
-    bool const llama = local_is_llama(x->local);
+    bool const llama = ranks_is_decoder(x->ranks);
     double const more = 2 * x->unfused + x->drops, back = 4 * x->unfused + x->drops;
     double const forward = llama ? 7 + more : 2, backward = llama ? 11 + back : 4;
     double const between = llama ? 2 * x->norms_again + x->attention_again * (1 + more) : 0;
     double const again = x->again > 0 ? forward - 1 + x->whole : between;
-    double const updates = x->layers + (llama ? 2 - x->local->tied : 0);
+    double const updates = x->layers + (llama ? 2 - x->ranks->tied : 0);
     counts->compute_count =
-        (x->twins > 0 ? 2 : 0) + (x->local->copies > 1 ? 4 : 1) * updates +
+        (x->tied_apart > 0 ? 2 : 0) + (x->ranks->copies > 1 ? 4 : 1) * updates +
         x->microbatches * (x->layers * (forward + backward + again) + (llama ? 8 : 0));
     if (x->sparse == 0) return;
     /* Of what is counted for an MLP: a norm, two matmuls; backwards a norm and four. */
@@ -238,10 +238,10 @@ static void count_ops(const struct letters *x, struct workload_counts *counts)
 static void count_replicas(const struct letters *x, bool experts, uint64_t units,
                            struct workload_traffic *traffic)
 {
-    const struct local *local = x->local;
-    const struct workload_plan *plan = local->plan;
-    uint64_t const times = local->reduce_last ? local->copies : plan->accumulate;
-    double const elements = oracle_share(x, local->shards, experts);
+    const struct ranks *ranks = x->ranks;
+    const struct workload_plan *plan = ranks->plan;
+    uint64_t const times = ranks->reduce_last ? ranks->copies : plan->accumulate;
+    double const elements = oracle_share(x, ranks->shards, experts);
     if (plan->zero == 0) {
         traffic->all_reduce_bytes += (double)times * elements * x->g;
         traffic->all_reduce_count += times * units;
@@ -249,87 +249,86 @@ static void count_replicas(const struct letters *x, bool experts, uint64_t units
     }
     traffic->scatter_bytes += (double)times * elements * x->g;
     traffic->scatter_count += times * units;
-    traffic->gather_bytes += local->copies * elements * x->w;
-    traffic->gather_count += local->copies * units;
+    traffic->gather_bytes += ranks->copies * elements * x->w;
+    traffic->gather_count += ranks->copies * units;
 }
 
 /* Weights gathered and gradients reduced, as one op a unit. */
 static void count_weights(const struct letters *x, struct workload_counts *counts)
 {
-    const struct local *local = x->local;
-    const struct workload_plan *plan = local->plan;
-    bool const llama = local_is_llama(local);
-    bool const tied = local->tied;
+    const struct ranks *ranks = x->ranks;
+    const struct workload_plan *plan = ranks->plan;
+    bool const llama = ranks_is_decoder(ranks);
+    bool const tied = ranks->tied;
     uint64_t const tensors = plan->model.matrices + (llama ? oracle_attention_units(x) : 0);
     uint64_t const layer_units = plan->gather == WORKLOAD_GATHER_TENSOR  ? tensors
                                  : plan->gather == WORKLOAD_GATHER_LAYER ? 1
                                                                          : UINT64_C(1) + llama;
     uint64_t const expert_units = oracle_expert_units(x);
     uint64_t const units =
-        local_layer_count(local, LOCAL_DENSE) * layer_units +
-        local_layer_count(local, LOCAL_EXPERTS) * (oracle_sparse_units(x) - expert_units);
-    uint64_t const of_experts = local_layer_count(local, LOCAL_EXPERTS) * expert_units;
-    uint64_t const owned = llama ? UINT64_C(2) - tied + local->predictors + local->twin_reads : 0;
+        ranks_layer_count(ranks, LAYER_DENSE) * layer_units +
+        ranks_layer_count(ranks, LAYER_MOE) * (oracle_sparse_units(x) - expert_units);
+    uint64_t const of_experts = ranks_layer_count(ranks, LAYER_MOE) * expert_units;
+    uint64_t const owned = llama ? UINT64_C(2) - tied + ranks->mtp_modules + ranks->tied_lookup : 0;
     double const layers = x->dense * x->layer_elements + x->sparse * x->sparse_elements;
     /* Without what oracle_predictors() counts. */
-    double const rest = x->step_elements - layers -
-                        x->predictors * (double)local->predictor_elements -
-                        (local->twin_reads ? x->vocabulary : 0);
+    double const rest = x->step_elements - layers - x->mtp_modules * (double)ranks->mtp_elements -
+                        (ranks->tied_lookup ? x->vocabulary : 0);
     double const experts = x->sparse * x->expert_elements;
-    if (local->shards > 1 && local->reduce_once) {
+    if (ranks->shards > 1 && ranks->reduce_once) {
         /* At least once: how often more depends on the order of passes. */
-        struct workload_traffic *traffic = &counts->role[local->shard_role];
-        traffic->gather_bytes += local->copies * (x->step_elements + experts) * x->w;
-        traffic->gather_count += local->copies * (units + of_experts + owned);
-        traffic->scatter_bytes += local->copies * (x->step_elements + experts) * x->g;
-        traffic->scatter_count += local->copies * (units + of_experts + owned);
-    } else if (local->shards > 1) {
-        struct workload_traffic *traffic = &counts->role[local->shard_role];
+        struct workload_traffic *traffic = &counts->role[ranks->shard_role];
+        traffic->gather_bytes += ranks->copies * (x->step_elements + experts) * x->w;
+        traffic->gather_count += ranks->copies * (units + of_experts + owned);
+        traffic->scatter_bytes += ranks->copies * (x->step_elements + experts) * x->g;
+        traffic->scatter_count += ranks->copies * (units + of_experts + owned);
+    } else if (ranks->shards > 1) {
+        struct workload_traffic *traffic = &counts->role[ranks->shard_role];
         /* Tied, the one matrix is gathered for the lookup and for the head. */
         traffic->gather_bytes +=
             x->microbatches * (2 * (layers + experts) + rest + (tied ? x->vocabulary : 0)) * x->w;
         traffic->gather_count += plan->accumulate * (2 * (units + of_experts) + (llama ? 2 : 0));
         /* Other passes of a pipeline may lie between the head's forward and backward pass. */
-        if (local->pp > 1 && llama) {
-            uint32_t const returns = workload_head_returns(plan, local->pp);
+        if (ranks->pp > 1 && llama) {
+            uint32_t const returns = workload_head_returns(plan, ranks->pp);
             traffic->gather_bytes +=
-                returns * (x->vocabulary + (double)local->norm_elements) * x->w;
+                returns * (x->vocabulary + (double)ranks->norm_elements) * x->w;
             traffic->gather_count += returns;
         }
         traffic->scatter_bytes += x->microbatches * (x->step_elements + experts) * x->g;
         traffic->scatter_count += plan->accumulate * (units + of_experts + owned);
     }
-    if (local->replicas > 1)
+    if (ranks->replicas > 1)
         count_replicas(x, /* experts= */ false, units + owned, &counts->role[MESH_DP]);
-    if (local->experts.replicas > 1) count_replicas(x, true, of_experts, &counts->experts);
+    if (ranks->experts.replicas > 1) count_replicas(x, true, of_experts, &counts->experts);
 }
 
 static void count_activations(const struct letters *x, struct workload_counts *counts)
 {
-    const struct local *local = x->local;
-    const struct workload_plan *plan = local->plan;
-    bool const llama = local_is_llama(local);
-    uint64_t const layers = plan->model.layers + local->predictors;
-    uint64_t const mlps = local_layer_count(local, LOCAL_DENSE), attentions = layers * llama;
+    const struct ranks *ranks = x->ranks;
+    const struct workload_plan *plan = ranks->plan;
+    bool const llama = ranks_is_decoder(ranks);
+    uint64_t const layers = plan->model.layers + ranks->mtp_modules;
+    uint64_t const mlps = ranks_layer_count(ranks, LAYER_DENSE), attentions = layers * llama;
     uint64_t const ends =
         llama ? UINT64_C(2) : 0; /* Embedding and head: one of each kind a pass. */
-    bool const parts = local_keeps_parts(local);
+    bool const parts = ranks_keeps_parts(ranks);
     bool const in_again = llama ? parts || x->norms_again > 0 : x->attention_again > 0;
     uint64_t const gathers = UINT64_C(2) + in_again;
     uint64_t const repeated = (x->again > 0 ? attentions : 0) + (x->whole > 0 ? mlps : 0);
     struct workload_traffic *tp = &counts->role[MESH_TP];
-    if (local->tp > 1) {
+    if (ranks->tp > 1) {
         tp->gather_count = plan->accumulate * ((attentions + mlps) * gathers + ends);
         tp->scatter_count = plan->accumulate * (2 * (attentions + mlps) + repeated + ends);
         tp->gather_bytes = (double)tp->gather_count * x->full * x->a;
         tp->scatter_bytes = (double)tp->scatter_count * x->full * x->a;
         counts->tp_critical_count = tp->gather_count + tp->scatter_count;
     }
-    if (local->partial_ranks > 1) {
-        uint64_t const times = local->gradient_shards == 1 ? local->copies : plan->accumulate;
+    if (ranks->partial_ranks > 1) {
+        uint64_t const times = ranks->gradient_shards == 1 ? ranks->copies : plan->accumulate;
         counts->kv.all_reduce_count = times * layers;
         counts->kv.all_reduce_bytes =
-            (double)counts->kv.all_reduce_count * (double)partial_elements(local) * x->g;
+            (double)counts->kv.all_reduce_count * (double)partial_elements(ranks) * x->g;
     }
 }
 
@@ -337,35 +336,35 @@ static void count_activations(const struct letters *x, struct workload_counts *c
  * round a ring, in the backward pass too; or, with queries and output, turned to other heads. */
 static void count_sequences(const struct letters *x, struct workload_counts *counts)
 {
-    const struct local *local = x->local;
-    const struct workload_plan *plan = local->plan;
-    if (local->sequence_parts == 1) return;
+    const struct ranks *ranks = x->ranks;
+    const struct workload_plan *plan = ranks->plan;
+    if (ranks->sequence_parts == 1) return;
     struct workload_traffic *traffic = &counts->sequence;
     uint64_t const layers = plan->accumulate * plan->model.layers;
     uint64_t const forwards = UINT64_C(1) + (x->attention_again > 0);
-    if (local_turns(local)) {
-        double const turned = 2 * (x->q * local->cp + x->kv / 2 * local->cp) * x->a;
+    if (ranks_has_ulysses(ranks)) {
+        double const turned = 2 * (x->q * ranks->cp + x->kv / 2 * ranks->cp) * x->a;
         traffic->all_to_all_count = 4 * layers * (forwards + 1);
         traffic->all_to_all_bytes = (double)(layers * (forwards + 1)) * turned;
         return;
     }
-    traffic->gather_count = layers * (forwards + local_rings(local));
+    traffic->gather_count = layers * (forwards + ranks_has_ring(ranks));
     traffic->scatter_count = layers;
     traffic->gather_bytes = (double)traffic->gather_count * x->kv * x->a;
     traffic->scatter_bytes = (double)traffic->scatter_count * x->kv * x->a;
-    if (!local_rings(local)) return;
-    traffic->algorithm = local->ring_name;
+    if (!ranks_has_ring(ranks)) return;
+    traffic->algorithm = ranks->ring_name;
     traffic->permute_count = layers;
-    traffic->permute_bytes = (double)layers * x->kv * x->a / local->cp;
+    traffic->permute_bytes = (double)layers * x->kv * x->a / ranks->cp;
 }
 
 /* Bytes that the layers keep from their forward to their backward pass. */
 static double saved_bytes(const struct letters *x)
 {
-    const struct local *local = x->local;
-    bool const llama = local_is_llama(local);
+    const struct ranks *ranks = x->ranks;
+    bool const llama = ranks_is_decoder(ranks);
     double const normed = (1 - x->norms_again) * x->in_kept * x->normed;
-    switch (local->plan->remat) {
+    switch (ranks->plan->remat) {
     case WORKLOAD_REMAT_NONE:
     case WORKLOAD_REMAT_NORMS:
         if (!llama) return x->layers * (x->full * x->a + x->tmp * x->m);
@@ -373,7 +372,7 @@ static double saved_bytes(const struct letters *x)
                x->layers *
                    ((x->shard + x->attention_tmp + x->attended) * x->a + normed + x->statistics +
                     x->scores * (x->unfused * x->a + x->drops * (x->a + 1)) +
-                    (double)shared_kept_elements(local) * x->a);
+                    (double)shared_kept_elements(ranks) * x->a);
     case WORKLOAD_REMAT_BIG_MATMULS:
         return x->dense * (x->shard * x->a + x->tmp * x->m) +
                x->layers * (llama * x->shard + x->attention_tmp) * x->a;
@@ -385,28 +384,28 @@ static double saved_bytes(const struct letters *x)
 }
 
 /* Up: a rank that has any collective has a whole one. */
-static void count_divide(uint64_t *count, uint32_t ranks)
+static void count_divide(uint64_t *count, uint32_t rank_count)
 {
-    *count = (*count + ranks - 1) / ranks;
+    *count = (*count + rank_count - 1) / rank_count;
 }
 
-static void traffic_divide(struct workload_traffic *traffic, uint32_t ranks)
+static void traffic_divide(struct workload_traffic *traffic, uint32_t rank_count)
 {
-    traffic->gather_bytes /= ranks;
-    traffic->scatter_bytes /= ranks;
-    traffic->all_reduce_bytes /= ranks;
-    traffic->all_to_all_bytes /= ranks;
-    traffic->permute_bytes /= ranks;
-    for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++) traffic->crossing_bytes[d] /= ranks;
-    count_divide(&traffic->gather_count, ranks);
-    count_divide(&traffic->scatter_count, ranks);
-    count_divide(&traffic->all_reduce_count, ranks);
-    count_divide(&traffic->all_to_all_count, ranks);
-    count_divide(&traffic->permute_count, ranks);
+    traffic->gather_bytes /= rank_count;
+    traffic->scatter_bytes /= rank_count;
+    traffic->all_reduce_bytes /= rank_count;
+    traffic->all_to_all_bytes /= rank_count;
+    traffic->permute_bytes /= rank_count;
+    for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++) traffic->crossing_bytes[d] /= rank_count;
+    count_divide(&traffic->gather_count, rank_count);
+    count_divide(&traffic->scatter_count, rank_count);
+    count_divide(&traffic->all_reduce_count, rank_count);
+    count_divide(&traffic->all_to_all_count, rank_count);
+    count_divide(&traffic->permute_count, rank_count);
 }
 
 /* All that a chip would do if there were no stages, divided among `ranks`. */
-static void stages_divide(struct workload_counts *counts, uint32_t ranks)
+static void stages_divide(struct workload_counts *counts, uint32_t rank_count)
 {
     double *const shares[] = {
         &counts->matmul_flop,      &counts->padded_flop,       &counts->vector_flop,
@@ -416,20 +415,20 @@ static void stages_divide(struct workload_counts *counts, uint32_t ranks)
         &counts->activation_bytes, &counts->matmul_waiting,    &counts->matmul_uneven,
         &counts->matmul_padding,   &counts->linear_flop,       &counts->padded_linear_flop,
         &counts->master_bytes};
-    if (ranks == 1) return;
-    for (uint32_t i = 0; i < sizeof shares / sizeof *shares; i++) *shares[i] /= ranks;
-    for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) traffic_divide(&counts->role[r], ranks);
-    traffic_divide(&counts->experts, ranks);
-    traffic_divide(&counts->kv, ranks);
-    traffic_divide(&counts->sequence, ranks);
-    counts->tp_critical_count /= ranks;
+    if (rank_count == 1) return;
+    for (uint32_t i = 0; i < sizeof shares / sizeof *shares; i++) *shares[i] /= rank_count;
+    for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) traffic_divide(&counts->role[r], rank_count);
+    traffic_divide(&counts->experts, rank_count);
+    traffic_divide(&counts->kv, rank_count);
+    traffic_divide(&counts->sequence, rank_count);
+    counts->tp_critical_count /= rank_count;
 }
 
 static void count_messages(const struct letters *x, struct workload_counts *counts)
 {
-    const struct local *local = x->local;
-    struct workload_borders const borders = workload_borders(local->plan, local->pp);
-    double const messages = x->microbatches / local->copies;
+    const struct ranks *ranks = x->ranks;
+    struct workload_borders const borders = workload_borders(ranks->plan, ranks->pp);
+    double const messages = x->microbatches / ranks->copies;
     double const bytes = x->shard * x->a;
     counts->stage_bytes = messages * borders.pair * bytes;
     counts->stage_sent_bytes = messages * borders.rank * bytes;
@@ -440,19 +439,19 @@ static void count_messages(const struct letters *x, struct workload_counts *coun
 void oracle_count(const struct workload_plan *plan, const struct machine *machine,
                   const struct mesh *mesh, struct workload_counts *ret_counts)
 {
-    struct local local;
+    struct ranks ranks;
     struct error error;
     struct workload_plan unwatched = *plan; /* It cannot say that it was interrupted. */
     unwatched.watch = NULL;
-    enum status const status = local_build(&unwatched, machine, mesh, &local, &error);
+    enum status const status = ranks_make(&unwatched, machine, mesh, &ranks, &error);
     SIM_ASSERT(status == STATUS_OK);
-    struct letters const x = letters_of(&local, machine);
+    struct letters const x = letters_of(&ranks, machine);
     struct workload_counts counts = {0};
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) counts.role[r].group = mesh->axis[r].group;
-    counts.role[MESH_DP].group = local.replica_group;
-    counts.experts.group = local.experts.replica_group;
-    counts.kv.group = local.kv_group;
-    counts.sequence.group = local.sequence_group;
+    counts.role[MESH_DP].group = ranks.replica_group;
+    counts.experts.group = ranks.experts.replica_group;
+    counts.kv.group = ranks.kv_group;
+    counts.sequence.group = ranks.sequence_group;
     count_matmuls(&x, &counts);
     count_padded(&x, &counts);
     count_vector(&x, &counts);
@@ -463,35 +462,35 @@ void oracle_count(const struct workload_plan *plan, const struct machine *machin
     count_sequences(&x, &counts);
     oracle_latent(&x, &counts);
     oracle_predictors(&x, &counts);
-    padding_list(&local, &counts.paddings);
-    counts.kv_heads_held = (double)local.kv_heads * local.tp;
-    counts.kv_heads_padded = (double)local.kv_heads_padded;
+    padding_list(&ranks, &counts.paddings);
+    counts.kv_heads_held = (double)ranks.kv_heads * ranks.tp;
+    counts.kv_heads_padded = (double)ranks.kv_heads_padded;
 
     double const tokens = (double)plan->batch_tokens;
     struct model_counts const model = model_count(&plan->model);
-    uint64_t const active = model.active + (local.predictors != 0 ? model.predictors_active : 0);
+    uint64_t const active = model.active + (ranks.mtp_modules != 0 ? model.mtp_active : 0);
     counts.parameter_flop = 6 * (double)active * tokens;
-    if (local_is_llama(&local)) {
-        double const widths = (double)(local.head_width + local.value_width);
-        double const ways = (double)plan->batch_tokens / x.rows * local.tp;
+    if (ranks_is_decoder(&ranks)) {
+        double const widths = (double)(ranks.head_width + ranks.value_width);
+        double const ways = (double)plan->batch_tokens / x.rows * ranks.tp;
         counts.useful_attention_flop = 6 * x.all_useful_scores * widths * ways;
     }
     oracle_experts(&x, &counts);
     bool const experts = x.sparse > 0;
     double const kept =
-        oracle_share(&x, local.shards, false) + oracle_share(&x, local.shards, true);
-    double gradients = oracle_share(&x, local.gradient_shards, false);
-    if (experts) gradients += oracle_share(&x, local.experts.gradient_shards, true);
-    counts.parameter_bytes = local.copies * kept * x.w;
+        oracle_share(&x, ranks.shards, false) + oracle_share(&x, ranks.shards, true);
+    double gradients = oracle_share(&x, ranks.gradient_shards, false);
+    if (experts) gradients += oracle_share(&x, ranks.experts.gradient_shards, true);
+    counts.parameter_bytes = ranks.copies * kept * x.w;
     counts.optimizer_bytes = 2 * oracle_state_elements(&x) * x.o;
-    counts.gradient_bytes = local.copies * gradients * x.g;
+    counts.gradient_bytes = ranks.copies * gradients * x.g;
     counts.activation_bytes += saved_bytes(&x);
     oracle_overheads_saved(&x, &counts);
     double const gathered = x.sparse > 0 ? x.sparse_elements + x.expert_elements : x.layer_elements;
-    counts.gathered_bytes = local.shards > 1 ? gathered * x.w : 0;
+    counts.gathered_bytes = ranks.shards > 1 ? gathered * x.w : 0;
     oracle_offload(&x, &counts);
     oracle_overheads(&x, &counts);
-    stages_divide(&counts, local.pp);
+    stages_divide(&counts, ranks.pp);
     counts.activation_bytes *= (double)workload_held_ppm(plan, machine, mesh) / PPM_ONE;
     count_messages(&x, &counts);
     *ret_counts = counts;

@@ -1,4 +1,4 @@
-/* What a layer's experts ask of one chip: see workloads/blocks/experts.c for the ops. */
+/* What a layer's experts ask of one chip: see workloads/blocks/moe.c for the ops. */
 #include "sim/base/units.h"
 #include "sim/base/vector.h"
 #include "tests/oracle/counts_parts.h"
@@ -22,13 +22,13 @@ struct expert_letters {
 
 static struct expert_letters letters_of(const struct letters *x)
 {
-    const struct local *local = x->local;
-    const struct routing *experts = &local->experts;
-    const struct model_experts *model = &local->plan->model.experts;
-    double const width = (double)local->width, tp = local->tp;
+    const struct ranks *ranks = x->ranks;
+    const struct routing *experts = &ranks->experts;
+    const struct model_experts *model = &ranks->plan->model.experts;
+    double const width = (double)ranks->width, tp = ranks->tp;
     double const columns = (double)experts->columns;
     double const count = (double)model->count / experts->ranks;
-    bool const by_tokens = local->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
+    bool const by_tokens = ranks->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
     struct expert_letters e = {.shared = model->shared != 0};
     e.in = width * columns * (1 + x->gated);
     e.out = width * columns;
@@ -44,21 +44,21 @@ static struct expert_letters letters_of(const struct letters *x)
     e.assigned = (double)experts->kept;
     e.logits = x->rows * (by_tokens ? 1 / tp : 1) * (double)model->count;
     e.router = width * (by_tokens ? 1 : 1 / tp) * (double)model->count;
-    e.adds = local->plan->accumulate > 1 && experts->gradient_shards == 1;
-    e.gathers = e.shared > 0 && local->tp > 1;
-    e.sums = local->tp > 1 && !by_tokens;
-    e.casts = local->plan->formats.dispatch != local->plan->formats.activations;
+    e.adds = ranks->plan->accumulate > 1 && experts->gradient_shards == 1;
+    e.gathers = e.shared > 0 && ranks->tp > 1;
+    e.sums = ranks->tp > 1 && !by_tokens;
+    e.casts = ranks->plan->formats.dispatch != ranks->plan->formats.activations;
     return e;
 }
 
 void oracle_experts_letters(struct letters *x)
 {
-    const struct model_experts *model = &x->local->plan->model.experts;
+    const struct model_experts *model = &x->ranks->plan->model.experts;
     if (x->sparse == 0) return;
     struct expert_letters const e = letters_of(x);
-    double const count = (double)model->count / x->local->experts.ranks;
-    double const columns = (double)x->local->experts.columns;
-    double const bias = columns * (1 + x->gated) + (double)x->local->width;
+    double const count = (double)model->count / x->ranks->experts.ranks;
+    double const columns = (double)x->ranks->experts.columns;
+    double const bias = columns * (1 + x->gated) + (double)x->ranks->width;
     x->sparse_elements += e.router + (model->router_biased ? (double)model->count : 0);
     x->sparse_elements += e.shared_in + e.shared_out;
     x->expert_elements = e.weights_in + e.weights_out + (model->biased ? count * bias : 0);
@@ -66,7 +66,7 @@ void oracle_experts_letters(struct letters *x)
 
 uint64_t oracle_sparse_units(const struct letters *x)
 {
-    const struct workload_plan *plan = x->local->plan;
+    const struct workload_plan *plan = x->ranks->plan;
     if (x->sparse == 0) return 0;
     if (plan->gather == WORKLOAD_GATHER_LAYER) return 2;
     if (plan->gather == WORKLOAD_GATHER_BLOCK) return 3;
@@ -76,7 +76,7 @@ uint64_t oracle_sparse_units(const struct letters *x)
 
 uint64_t oracle_expert_units(const struct letters *x)
 {
-    const struct workload_plan *plan = x->local->plan;
+    const struct workload_plan *plan = x->ranks->plan;
     if (x->sparse == 0) return 0;
     return plan->gather == WORKLOAD_GATHER_TENSOR ? plan->model.matrices : 1;
 }
@@ -84,31 +84,31 @@ uint64_t oracle_expert_units(const struct letters *x)
 static void count_matmuls(const struct letters *x, const struct expert_letters *e,
                           struct workload_counts *counts)
 {
-    const struct local *local = x->local;
-    const struct routing *experts = &local->experts;
-    const struct model_experts *model = &local->plan->model.experts;
+    const struct ranks *ranks = x->ranks;
+    const struct routing *experts = &ranks->experts;
+    const struct model_experts *model = &ranks->plan->model.experts;
     double const passes = 3 + x->again, times = x->microbatches * x->sparse;
     double const ins = passes, outs = 3 + x->whole;
     double const shared = 2 * x->rows * (e->shared_in + e->shared_out);
     double const router = 2 * e->logits * e->router / (double)model->count;
     double const all = (double)experts->all;
-    if (routing_is_drawn(local) || local->plan->capacity_ppm != 0)
+    if (routing_is_drawn(ranks) || ranks->plan->capacity_ppm != 0)
         counts->matmul_uneven = times * 3 * 2 * (all - e->assigned) * (e->in + e->out);
     counts->matmul_flop += times * passes * router;
     double const kept = 2 * e->assigned * (e->in + e->out);
-    double const useful = (double)model->width / ((double)experts->columns * (double)local->tp);
+    double const useful = (double)model->width / ((double)experts->columns * (double)ranks->tp);
     counts->matmul_useful += times * 3 * ((kept + shared) * useful + router);
     counts->matmul_padding += times * 3 * (kept + shared) * (1 - useful);
-    bool const by_tokens = local->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
-    uint64_t const router_rows = by_tokens ? local->rows / local->tp : local->rows;
-    uint64_t const columns = experts->columns, beside = experts->shared_columns;
+    bool const by_tokens = ranks->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
+    uint64_t const router_rows = by_tokens ? ranks->rows / ranks->tp : ranks->rows;
+    uint64_t const columns = experts->columns, overlap = experts->shared_columns;
     double const gates = ins * (1 + x->gated);
     double pads = (double)experts->count *
-                  (gates * oracle_padded_matmul(x, experts->rows, local->width, columns) +
-                   outs * oracle_padded_matmul(x, experts->rows, columns, local->width));
+                  (gates * oracle_padded_matmul(x, experts->rows, ranks->width, columns) +
+                   outs * oracle_padded_matmul(x, experts->rows, columns, ranks->width));
     if (e->shared > 0)
-        pads += gates * oracle_padded_matmul(x, local->rows, local->width, beside) +
-                outs * oracle_padded_matmul(x, local->rows, beside, local->width);
+        pads += gates * oracle_padded_matmul(x, ranks->rows, ranks->width, overlap) +
+                outs * oracle_padded_matmul(x, ranks->rows, overlap, ranks->width);
     counts->padded_flop +=
         times * passes * oracle_padded_matmul(x, router_rows, experts->router_inner, model->count);
     oracle_linear(counts,
@@ -120,7 +120,7 @@ static void count_matmuls(const struct letters *x, const struct expert_letters *
 static void count_vector(const struct letters *x, const struct expert_letters *e,
                          struct workload_counts *counts)
 {
-    const struct model_experts *model = &x->local->plan->model.experts;
+    const struct model_experts *model = &x->ranks->plan->model.experts;
     double const times = x->microbatches * x->sparse, forwards = 1 + x->again;
     double const outs = 2 + x->whole; /* Out-projections, or their dW, and ways back. */
     double const one = e->tmp / (1 + x->gated), shared = e->shared_tmp / (1 + x->gated);
@@ -170,14 +170,14 @@ static void count_hbm(const struct letters *x, const struct expert_letters *e,
 static void count_traffic(const struct letters *x, const struct expert_letters *e,
                           struct workload_counts *counts)
 {
-    const struct local *local = x->local;
-    const struct routing *experts = &local->experts;
-    uint64_t const layers = local->plan->accumulate * local_layer_count(local, LOCAL_EXPERTS);
+    const struct ranks *ranks = x->ranks;
+    const struct routing *experts = &ranks->experts;
+    uint64_t const layers = ranks->plan->accumulate * ranks_layer_count(ranks, LAYER_MOE);
     uint64_t const block = x->again > 0, big = x->attention_again > 0 && !block;
     uint64_t const outs = 2 + (x->whole > 0); /* Ways back, of what experts give or gradients. */
     if (experts->ranks > 1) {
         struct workload_traffic *exchange = &counts->role[MESH_EP];
-        double const part = (double)local->width / local->tp; /* Of a token. */
+        double const part = (double)ranks->width / ranks->tp; /* Of a token. */
         uint64_t const there = layers * (2 + block + big), back = layers * outs;
         double const bytes = part * ((double)there * x->d + (double)back * x->a);
         exchange->all_to_all_count = there + back;
@@ -185,11 +185,11 @@ static void count_traffic(const struct letters *x, const struct expert_letters *
         for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++)
             exchange->crossing_bytes[d] = (double)experts->crossing[d] * bytes;
     }
-    if (local->tp == 1) return;
+    if (ranks->tp == 1) return;
     struct workload_traffic *tp = &counts->role[MESH_TP];
     uint64_t const shared = e->shared > 0, times = 1 + block;
     /* In alone. */
-    uint64_t const again = (x->norms_again > 0 && !block) || local_keeps_parts(local);
+    uint64_t const again = (x->norms_again > 0 && !block) || ranks_keeps_parts(ranks);
     uint64_t const rows_gathered = layers * (times + 1 + big);
     uint64_t const rows_scattered = layers * outs;
     uint64_t const in_gathered = layers * shared * (times + 1 + again);
@@ -211,13 +211,13 @@ static void count_traffic(const struct letters *x, const struct expert_letters *
 static void count_dropped(const struct letters *x, const struct expert_letters *e,
                           struct workload_counts *counts)
 {
-    const struct workload_plan *plan = x->local->plan;
-    const struct routing *experts = &x->local->experts;
+    const struct workload_plan *plan = x->ranks->plan;
+    const struct routing *experts = &x->ranks->experts;
     double const all = x->rows * (double)plan->model.experts.top_k * experts->ranks;
     counts->rows_assigned =
         x->sparse * (double)plan->batch_tokens * (double)plan->model.experts.top_k;
     counts->rows_dropped = counts->rows_assigned * (double)experts->dropped / all;
-    counts->parameter_flop -= 6 * counts->rows_dropped * (e->in + e->out) * x->local->tp;
+    counts->parameter_flop -= 6 * counts->rows_dropped * (e->in + e->out) * x->ranks->tp;
 }
 
 double oracle_experts_products(const struct letters *x)

@@ -16,7 +16,7 @@ double oracle_projection_bytes(const struct letters *x, double weights, double a
 /* Of an MLP: between its matmuls lies what only these read. */
 static double mlp_bytes(const struct letters *x)
 {
-    bool const norm = local_is_llama(x->local);
+    bool const norm = ranks_is_decoder(x->ranks);
     struct oracle_side const in = {x->full, norm ? x->normed : x->a, x->a};
     struct oracle_side const tmp = {x->tmp, x->m, x->m}, mid = {x->mid, x->m, x->m};
     struct oracle_side const out = {x->full, x->a, x->a};
@@ -37,13 +37,13 @@ static double projections_bytes(const struct letters *x)
 
 void oracle_hbm(const struct letters *x, struct workload_counts *counts)
 {
-    const struct local *local = x->local;
-    bool const tied = local->tied;
+    const struct ranks *ranks = x->ranks;
+    bool const tied = ranks->tied;
     double mlp = mlp_bytes(x);
     double layer = 0;
     double sparse = 0;
     double rest = 0;
-    if (local_is_llama(local)) {
+    if (ranks_is_decoder(ranks)) {
         double const forwards = 1 + x->attention_again;
         double const summed = 2 * (4 * x->q + x->statistics); /* fp32, written and read. */
         /* A norm before each block: four arrays each way, of which one is its result. */
@@ -63,13 +63,13 @@ void oracle_hbm(const struct letters *x, struct workload_counts *counts)
         double const embedding = x->shard * x->w + x->full * x->a + x->shard * x->a +
                                  2 * x->shard * x->g +
                                  (tied || x->adds > 0 ? 0 : x->vocabulary * x->g) +
-                                 (double)local->position_elements * (x->w + x->g * (1 + x->adds));
+                                 (double)ranks->position_elements * (x->w + x->g * (1 + x->adds));
         double const head = 2 * 4 * x->shard * x->a + 5 * x->logits * x->a + 3 * x->full * x->a +
                             2 * x->vocabulary * x->w + x->vocabulary * x->g * (1 + x->adds);
         rest = embedding + head;
     }
     counts->hbm_bytes =
-        3 * oracle_twins_share(x) * x->g + 3 * oracle_summed_elements(x) * x->g +
+        3 * oracle_tied_share(x) * x->g + 3 * oracle_summed_elements(x) * x->g +
         x->microbatches * (x->dense * mlp + x->sparse * sparse + x->layers * layer + rest) +
         oracle_state_elements(x) * (x->g + 4 * x->o + 2 * x->w);
 }

@@ -5,53 +5,53 @@
 enum { FP32 = 4 };
 
 /* Whether frameworks keep masks of dropout for the backward pass. */
-static bool keeps_masks(const struct local *local)
+static bool keeps_masks(const struct ranks *ranks)
 {
-    enum workload_remat const remat = local->plan->remat;
+    enum workload_remat const remat = ranks->plan->remat;
     return (remat == WORKLOAD_REMAT_NONE || remat == WORKLOAD_REMAT_NORMS) &&
-           !local_offloads_activations(local);
+           !ranks_offloads_activations(ranks);
 }
 
 /* The same of what activation functions give. */
-static bool keeps_outputs(const struct local *local)
+static bool keeps_outputs(const struct ranks *ranks)
 {
-    return local->plan->remat == WORKLOAD_REMAT_NONE && keeps_masks(local);
+    return ranks->plan->remat == WORKLOAD_REMAT_NONE && keeps_masks(ranks);
 }
 
-static uint64_t mask_bytes(const struct local *local)
+static uint64_t mask_bytes(const struct ranks *ranks)
 {
-    return local->plan->attention_kernel == WORKLOAD_KERNEL_DROPOUT ? local->block_shard : 0;
+    return ranks->plan->attention_kernel == WORKLOAD_KERNEL_DROPOUT ? ranks->block_shard : 0;
 }
 
 void oracle_overheads_saved(const struct letters *x, struct workload_counts *counts)
 {
-    const struct local *local = x->local;
+    const struct ranks *ranks = x->ranks;
     double const product = x->tmp / (1 + x->gated) * x->m;
-    if (!overheads_count(local) || !local_is_llama(local)) return;
-    if (keeps_outputs(local))
+    if (!overheads_count(ranks) || !ranks_is_decoder(ranks)) return;
+    if (keeps_outputs(ranks))
         counts->activation_bytes += x->dense * product + oracle_experts_products(x) * x->m;
-    if (keeps_masks(local))
-        counts->activation_bytes += (x->layers + x->dense) * (double)mask_bytes(local);
+    if (keeps_masks(ranks))
+        counts->activation_bytes += (x->layers + x->dense) * (double)mask_bytes(ranks);
 }
 
 void oracle_overheads(const struct letters *x, struct workload_counts *counts)
 {
-    const struct local *local = x->local;
-    uint64_t const layers[LOCAL_KINDS] = {local_layer_count(local, LOCAL_DENSE),
-                                          local_layer_count(local, LOCAL_EXPERTS)};
+    const struct ranks *ranks = x->ranks;
+    uint64_t const layers[LAYER_KINDS] = {ranks_layer_count(ranks, LAYER_DENSE),
+                                          ranks_layer_count(ranks, LAYER_MOE)};
     uint64_t resident[PROGRAM_MEMORY_COUNT] = {0};
-    if (!overheads_count(local)) return;
+    if (!overheads_count(ranks)) return;
     double const kept =
-        oracle_share(x, local->shards, false) + oracle_share(x, local->shards, true);
-    double gradients = oracle_share(x, local->gradient_shards, false);
-    if (x->sparse > 0) gradients += oracle_share(x, local->experts.gradient_shards, true);
+        oracle_share(x, ranks->shards, false) + oracle_share(x, ranks->shards, true);
+    double gradients = oracle_share(x, ranks->gradient_shards, false);
+    if (x->sparse > 0) gradients += oracle_share(x, ranks->experts.gradient_shards, true);
     counts->gradient_bytes =
-        local->copies * gradients * format_bits(overheads_gradient_format(local)) / 8;
-    bool const wide = x->w >= FP32 || local_offloads_optimizer(local);
+        ranks->copies * gradients * format_bits(overheads_gradient_format(ranks)) / 8;
+    bool const wide = x->w >= FP32 || ranks_offloads_optimizer(ranks);
     if (!wide)
-        counts->master_bytes = overheads_of_fsdp(local) ? local->copies * kept * (FP32 - x->w)
+        counts->master_bytes = overheads_of_fsdp(ranks) ? ranks->copies * kept * (FP32 - x->w)
                                                         : oracle_state_elements(x) * FP32;
-    overheads_chip(local, layers, resident);
+    overheads_chip(ranks, layers, resident);
     for (uint32_t kind = 0; kind < PROGRAM_MEMORY_COUNT; kind++)
         counts->fixed_bytes += (double)resident[kind];
 }

@@ -5,15 +5,15 @@
 #ifndef TESTS_ORACLE_COUNTS_PARTS_H
 #define TESTS_ORACLE_COUNTS_PARTS_H
 
-#include "sim/step/local.h"
+#include "sim/step/ranks.h"
 #include "tests/oracle/oracle.h"
 
 /* One chip, one microbatch, elements unless the name says more. */
 struct letters {
-    const struct local *local;
+    const struct ranks *ranks;
     const struct machine *machine;
     double layers, microbatches; /* Layers with those in modules that predict further tokens; */
-    double predictors;           /* the modules. */
+    double mtp_modules;          /* the modules. */
     double dense, sparse;        /* Layers that have an MLP, and experts in its place. */
     double again;                /* 1: remat repeats the forward pass, */
     double whole;           /* 1: with what nothing reads, the last projection and what follows; */
@@ -27,7 +27,7 @@ struct letters {
     double in_kept;                                              /* Without remat. */
     double q, qkv, kv, scores, attention_in, attention_out;      /* Of attention. */
     double attended, attention_tmp; /* What attention gives, and its in-projection. */
-    double latent_up;               /* Matrices that take latents up to the heads. */
+    double mla_up;                  /* Matrices that take latents up to the heads. */
     double all_scores;              /* Of all layers, which differ where some have a window, */
     double all_mean_scores;         /* of the mean rank, */
     double all_useful_scores;       /* and of heads that are no padding. */
@@ -38,7 +38,7 @@ struct letters {
     double ring_steps;              /* Parts of attention after the first. */
     double gated;
     double vocabulary, logits;
-    double twins;           /* Of both ends of a pipeline, what is added up. */
+    double tied_apart;      /* Of both ends of a pipeline, what is added up. */
     double layer_elements;  /* All weights of a layer that has an MLP; */
     double sparse_elements; /* of one that has experts, without these, */
     double expert_elements; /* and these. */
@@ -47,29 +47,29 @@ struct letters {
 };
 
 /* Of the layer on one chip, once more by formulas. */
-static inline uint64_t oracle_latent_columns(const struct local *local)
+static inline uint64_t oracle_latent_columns(const struct ranks *ranks)
 {
-    return local_is_latent(local) ? model_latent_columns(&local->plan->model) : 0;
+    return ranks_has_mla(ranks) ? model_mla_columns(&ranks->plan->model) : 0;
 }
-static inline uint64_t oracle_latent_normed(const struct local *local)
+static inline uint64_t oracle_latent_normed(const struct ranks *ranks)
 {
-    const struct model_latent *latent = &local->plan->model.latent;
-    return local_is_latent(local) ? latent->query_rank + latent->kv_rank : 0;
+    const struct model_mla *latent = &ranks->plan->model.latent;
+    return ranks_has_mla(ranks) ? latent->query_rank + latent->kv_rank : 0;
 }
 /* What a norm gives to a linear layer: over tp it travels. */
-static inline enum format oracle_normed_format(const struct local *local)
+static inline enum format oracle_normed_format(const struct ranks *ranks)
 {
-    const struct workload_formats *formats = &local->plan->formats;
-    return local->tp > 1 ? formats->activations : formats->matmuls;
+    const struct workload_formats *formats = &ranks->plan->formats;
+    return ranks->tp > 1 ? formats->activations : formats->matmuls;
 }
-static inline uint64_t oracle_qkv_columns(const struct local *local)
+static inline uint64_t oracle_qkv_columns(const struct ranks *ranks)
 {
-    return (local->heads + local->kv_heads) * local->head_width +
-           local->kv_heads * local->value_width;
+    return (ranks->heads + ranks->kv_heads) * ranks->head_width +
+           ranks->kv_heads * ranks->value_width;
 }
-static inline uint64_t oracle_attention_heads(const struct local *local)
+static inline uint64_t oracle_attention_heads(const struct ranks *ranks)
 {
-    return local->heads / (local_turns(local) ? local->cp : 1);
+    return ranks->heads / (ranks_has_ulysses(ranks) ? ranks->cp : 1);
 }
 
 double oracle_padded_matmul(const struct letters *x, uint64_t rows, uint64_t inner,
@@ -125,20 +125,20 @@ void oracle_predictors(const struct letters *x, struct workload_counts *counts);
 /* Matrices of a layer's attention. */
 static inline uint64_t oracle_attention_units(const struct letters *x)
 {
-    return local_is_latent(x->local) ? 5 : 4;
+    return ranks_has_mla(x->ranks) ? 5 : 4;
 }
 
 /* Shares (counts_shares.c): elements of one of a number of ranks, of experts or of all others,
  * equal on every rank; those whose optimizer state lies on this chip, of each copy of the model;
  * and of both ends of a pipeline, what is added up. */
-double oracle_share(const struct letters *x, uint32_t ranks, bool experts);
+double oracle_share(const struct letters *x, uint32_t rank_count, bool experts);
 double oracle_state_elements(const struct letters *x);
-double oracle_twins_share(const struct letters *x);
+double oracle_tied_share(const struct letters *x);
 
 /* Elements of them whose gradients are added to those of another copy. */
 static inline double oracle_summed_elements(const struct letters *x)
 {
-    return x->local->copies > 1 ? oracle_state_elements(x) : 0;
+    return x->ranks->copies > 1 ? oracle_state_elements(x) : 0;
 }
 
 #endif

@@ -6,20 +6,20 @@
 /* Of all modules, in a microbatch: the projection with its norms, once more lookup and head. */
 static void count_compute(const struct letters *x, struct workload_counts *counts)
 {
-    const struct local *local = x->local;
-    double const times = x->microbatches * x->predictors;
-    double const matrix = 2 * (double)local->width * (double)local->width / local->tp;
+    const struct ranks *ranks = x->ranks;
+    double const times = x->microbatches * x->mtp_modules;
+    double const matrix = 2 * (double)ranks->width * (double)ranks->width / ranks->tp;
     double const project = 3 * 2 * x->rows * matrix;
     double const again = x->norms_again; /* The norms, and the gather behind them. */
-    uint64_t const width = local->width;
+    uint64_t const width = ranks->width;
     oracle_linear(counts, times * project,
-                  times * 3 * oracle_padded_matmul(x, local->rows, 2 * width, width / local->tp));
+                  times * 3 * oracle_padded_matmul(x, ranks->rows, 2 * width, width / ranks->tp));
     counts->matmul_flop += times * 3 * 2 * x->rows * x->vocabulary;
     counts->matmul_useful +=
-        times * (project + 3 * 2 * x->rows * (double)width * (double)local->plan->model.vocabulary /
-                               local->tp);
+        times * (project + 3 * 2 * x->rows * (double)width * (double)ranks->plan->model.vocabulary /
+                               ranks->tp);
     counts->padded_flop +=
-        times * 3 * oracle_padded_matmul(x, local->rows, width, local->vocabulary);
+        times * 3 * oracle_padded_matmul(x, ranks->rows, width, ranks->vocabulary);
 
     double flop = 2 * (1 + again) * VECTOR_NORM_ALONE + VECTOR_NORM_ALONE_BACKWARD;
     flop += VECTOR_NORM_BACKWARD;                   /* Of the hidden state. */
@@ -35,36 +35,36 @@ static void count_compute(const struct letters *x, struct workload_counts *count
              2 * x->vocabulary * x->w + 2 * x->vocabulary * x->g;
     counts->hbm_bytes += times * bytes;
     /* In other passes than the embedding's own, its gradient begins at zero as there. */
-    if (local->pp > 1 && x->adds == 0) counts->hbm_bytes += x->microbatches * x->vocabulary * x->g;
-    counts->compute_count += times * (8 + 7 + 2 * again) + local->twin_reads;
+    if (ranks->pp > 1 && x->adds == 0) counts->hbm_bytes += x->microbatches * x->vocabulary * x->g;
+    counts->compute_count += times * (8 + 7 + 2 * again) + ranks->tied_lookup;
 }
 
 static void count_traffic(const struct letters *x, struct workload_counts *counts)
 {
-    const struct local *local = x->local;
-    const struct workload_plan *plan = local->plan;
-    uint64_t const modules = plan->accumulate * local->predictors;
-    uint64_t const again = x->norms_again > 0 || local_keeps_parts(local);
+    const struct ranks *ranks = x->ranks;
+    const struct workload_plan *plan = ranks->plan;
+    uint64_t const modules = plan->accumulate * ranks->mtp_modules;
+    uint64_t const again = x->norms_again > 0 || ranks_keeps_parts(ranks);
     uint64_t const turns = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS ? 2 * modules : 0;
     struct workload_traffic *tp = &counts->role[MESH_TP];
-    if (local->shards > 1) {
+    if (ranks->shards > 1) {
         /* The projection as a layer; the embedding for each lookup. */
-        struct workload_traffic *shards = &counts->role[local->shard_role];
+        struct workload_traffic *shards = &counts->role[ranks->shard_role];
         shards->gather_bytes +=
-            (double)modules * (2 * (double)local->predictor_elements + x->vocabulary) * x->w;
+            (double)modules * (2 * (double)ranks->mtp_elements + x->vocabulary) * x->w;
         shards->gather_count += 3 * modules;
     }
     /* An embedding that both ends use is reduced by the passes of each, unless once for all. */
-    bool const shared = local->pp > 1 && local->ends_meet;
-    if (shared && local->shards > 1) {
-        counts->role[local->shard_role].scatter_bytes += x->microbatches * x->vocabulary * x->g;
-        counts->role[local->shard_role].scatter_count += plan->accumulate;
+    bool const shared = ranks->pp > 1 && ranks->ends_meet;
+    if (shared && ranks->shards > 1) {
+        counts->role[ranks->shard_role].scatter_bytes += x->microbatches * x->vocabulary * x->g;
+        counts->role[ranks->shard_role].scatter_count += plan->accumulate;
     }
-    if (shared && local->replicas > 1 && !local->reduce_last) {
+    if (shared && ranks->replicas > 1 && !ranks->reduce_last) {
         counts->role[MESH_DP].scatter_bytes += x->microbatches * x->vocabulary * x->g;
         counts->role[MESH_DP].scatter_count += plan->accumulate;
     }
-    if (local->tp == 1) return;
+    if (ranks->tp == 1) return;
     tp->gather_count += modules * (3 + again) + turns;
     tp->gather_bytes +=
         ((double)modules * (2 + 2 * (1.0 + (double)again)) + (double)turns) * x->full * x->a;
@@ -75,9 +75,9 @@ static void count_traffic(const struct letters *x, struct workload_counts *count
 
 void oracle_predictors(const struct letters *x, struct workload_counts *counts)
 {
-    if (x->predictors == 0) return;
+    if (x->mtp_modules == 0) return;
     count_compute(x, counts);
     count_traffic(x, counts);
     double const pair = x->norms_again > 0 ? 0 : 2 * x->in_kept;
-    counts->activation_bytes += x->predictors * (2 * x->shard * x->a + pair * x->normed);
+    counts->activation_bytes += x->mtp_modules * (2 * x->shard * x->a + pair * x->normed);
 }

@@ -7,50 +7,52 @@
 #include "sim/step/padding.h"
 #include "tests/oracle/counts_parts.h"
 
-double oracle_share(const struct letters *x, uint32_t ranks, bool experts)
+double oracle_share(const struct letters *x, uint32_t rank_count, bool experts)
 {
     double const all = experts ? x->sparse * x->expert_elements : x->step_elements;
-    return all == 0 ? 0 : (all + (double)padding_sums(x->local, ranks, experts).padding) / ranks;
+    return all == 0
+               ? 0
+               : (all + (double)padding_sums(x->ranks, rank_count, experts).padding) / rank_count;
 }
 
 double oracle_state_elements(const struct letters *x)
 {
-    const struct local *local = x->local;
+    const struct ranks *ranks = x->ranks;
     double const experts =
-        x->sparse > 0 ? oracle_share(x, local->experts.state_shards, /* experts= */ true) : 0;
-    return local->copies * (oracle_share(x, local->state_shards, /* experts= */ false) + experts);
+        x->sparse > 0 ? oracle_share(x, ranks->experts.state_shards, /* experts= */ true) : 0;
+    return ranks->copies * (oracle_share(x, ranks->state_shards, /* experts= */ false) + experts);
 }
 
-double oracle_twins_share(const struct letters *x)
+double oracle_tied_share(const struct letters *x)
 {
-    const struct local *local = x->local;
-    if (x->twins == 0) return 0;
-    return 2 * (double)units_ceil_divide(local->vocabulary_elements, local->state_shards);
+    const struct ranks *ranks = x->ranks;
+    if (x->tied_apart == 0) return 0;
+    return 2 * (double)units_ceil_divide(ranks->vocabulary_elements, ranks->state_shards);
 }
 
 /* Heads: of a KV head that several ranks hold, what it is held once more for is no padding. */
 static double attention_padding(const struct letters *x)
 {
-    const struct local *local = x->local;
-    const struct model *model = &local->plan->model;
-    double const heads = (double)local->heads * (1 - x->useful_heads);
-    double const values = heads * (double)local->value_width;
-    double const width = (double)local->width;
-    if (local_is_latent(local)) return x->latent_up * (1 - x->useful_heads) + width * values;
-    double const kv_heads = (double)(local->kv_heads_padded - model->kv_heads) / local->tp;
-    return width * ((heads + 2 * kv_heads) * (double)local->head_width + values);
+    const struct ranks *ranks = x->ranks;
+    const struct model *model = &ranks->plan->model;
+    double const heads = (double)ranks->heads * (1 - x->useful_heads);
+    double const values = heads * (double)ranks->value_width;
+    double const width = (double)ranks->width;
+    if (ranks_has_mla(ranks)) return x->mla_up * (1 - x->useful_heads) + width * values;
+    double const kv_heads = (double)(ranks->kv_heads_padded - model->kv_heads) / ranks->tp;
+    return width * ((heads + 2 * kv_heads) * (double)ranks->head_width + values);
 }
 
 double oracle_matmul_padding(const struct letters *x)
 {
-    const struct local *local = x->local;
-    const struct model *model = &local->plan->model;
-    double const wanted = (double)local->width / local->tp;
+    const struct ranks *ranks = x->ranks;
+    const struct model *model = &ranks->plan->model;
+    double const wanted = (double)ranks->width / ranks->tp;
     double const mlp =
         x->in_weights + x->out_weights - wanted * (double)(model->matrices * model->mlp_width);
     double elements = x->dense * mlp;
-    if (local_is_llama(local))
+    if (ranks_is_decoder(ranks))
         elements += x->layers * attention_padding(x) +
-                    (1 + x->predictors) * (x->vocabulary - wanted * (double)model->vocabulary);
+                    (1 + x->mtp_modules) * (x->vocabulary - wanted * (double)model->vocabulary);
     return 3 * 2 * x->rows * elements;
 }

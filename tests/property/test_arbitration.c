@@ -10,8 +10,8 @@
 #include "sim/base/units.h"
 #include "tests/support/case.h"
 #include "tests/support/exchange.h"
+#include "tests/support/sampling.h"
 #include "tests/support/scene.h"
-#include "tests/support/thin.h"
 
 enum { CASES = 900, STREAMS_MAX = 4, REPEATS = 2 };
 
@@ -244,7 +244,7 @@ static void streams_that_meet_agree(void **state)
     static const char *const arbitrations[] = {"fair", "priority"};
     uint32_t walked = 0, taken = 0, folds = 0, meet = 0;
     for (uint32_t i = 0; i < CASES; i++) {
-        if (thin_skips(&walked)) continue;
+        if (sampling_skips(&walked)) continue;
         random_state = i * 7919ull + 11;
         struct scene scene;
         bool const grid = i % 2 == 0;

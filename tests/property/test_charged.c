@@ -19,7 +19,7 @@
 #include "sim/report/table.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 #include "tests/support/walk.h"
 
 enum { TEXT_BYTES = 1024, STEPS = 120 };
@@ -46,7 +46,8 @@ static void rows_add_up(const struct trace *trace, const char *text)
 }
 
 /* No queue is busier in a phase than the phase is long. */
-static void phase_has_room(const struct facts_phase *phase, uint32_t axis_count, const char *text)
+static void phase_has_room(const struct analysis_phase *phase, uint32_t axis_count,
+                           const char *text)
 {
     double const whole_s = phase->compute_s + phase->exposed_s + phase->idle_s;
     for (uint32_t a = 0; a < axis_count; a++)
@@ -57,7 +58,7 @@ static void phase_has_room(const struct facts_phase *phase, uint32_t axis_count,
 
 /* Whether a row is of weights, or of their gradients, that the ranks in its name hold alike: those
  * of dp and ep in "AllReduce dW_layer (dp,ep)". Experts' tokens are exchanged along ep too. */
-static bool is_of_replicas(const struct facts_class *row, const char *ranks, bool gathers)
+static bool is_of_replicas(const struct analysis_class *row, const char *ranks, bool gathers)
 {
     char ending[32];
     if (!row->collective || row->count == 0) return false;
@@ -71,7 +72,7 @@ static bool is_of_replicas(const struct facts_class *row, const char *ranks, boo
 
 /* What the rows of some ranks add up to, of gathers or of reductions, is what the note of them
  * says; without such rows there is no note. */
-static void note_agrees(const struct facts *facts, const struct notes *notes, const char *ranks,
+static void note_agrees(const struct analysis *facts, const struct notes *notes, const char *ranks,
                         bool gathers, const char *text)
 {
     char begin[64];
@@ -79,7 +80,7 @@ static void note_agrees(const struct facts *facts, const struct notes *notes, co
     bool expected = false, found = false;
     (void)snprintf(begin, sizeof begin, "the %s %s ", ranks, gathers ? "gathers" : "reductions");
     for (uint32_t i = 0; i < facts->class_count; i++) {
-        const struct facts_class *row = &facts->classes[i];
+        const struct analysis_class *row = &facts->classes[i];
         if (!is_of_replicas(row, ranks, gathers)) continue;
         expected = true;
         time_s += row->time_s;
@@ -99,7 +100,7 @@ static void note_agrees(const struct facts *facts, const struct notes *notes, co
         fail_msg("%s note that begins \"%s\"\nin %s", found ? "no row for a" : "no", begin, text);
 }
 
-static void notes_agree(const struct facts *facts, const struct notes *notes, const char *text)
+static void notes_agree(const struct analysis *facts, const struct notes *notes, const char *text)
 {
     static const char *const ranks[] = {"dp", "ep", "cp", "dp,ep", "dp,cp", "ep,cp", "dp,ep,cp"};
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
@@ -109,12 +110,13 @@ static void notes_agree(const struct facts *facts, const struct notes *notes, co
 }
 
 /* A note names what is exposed the longest, unless that is next to nothing. */
-static void longest_is_named(const struct facts *facts, const struct notes *notes, const char *text)
+static void longest_is_named(const struct analysis *facts, const struct notes *notes,
+                             const char *text)
 {
     double longest_s = 0.0051 * facts->step_s;
     const char *name = NULL;
     for (uint32_t i = 0; i < facts->class_count; i++) {
-        const struct facts_class *row = &facts->classes[i];
+        const struct analysis_class *row = &facts->classes[i];
         if (!row->collective || row->exposed_s <= longest_s) continue;
         longest_s = row->exposed_s;
         name = row->name;
@@ -134,10 +136,10 @@ static void parts_add_up(struct play *play, const char *text)
                                        .program = &play->program,
                                        .trace = &play->trace,
                                        .roofline = &play->roofline};
-    struct facts facts;
+    struct analysis facts;
     struct notes notes;
     struct error error = {0};
-    if (facts_build(play->arena, &input, &facts, &error) != STATUS_OK ||
+    if (analysis_build(play->arena, &input, &facts, &error) != STATUS_OK ||
         notes_build(play->arena, &input, &facts, &notes, &error) != STATUS_OK)
         fail_msg("%s: %s\nin %s", error.where, error.message, text);
     notes_agree(&facts, &notes, text);
@@ -221,7 +223,7 @@ static void of_drawn_steps(void **unused)
         char text[TEXT_BYTES];
         struct play play;
         struct error error = {0};
-        if (thin_skips(&walked)) continue;
+        if (sampling_skips(&walked)) continue;
         step_random(&state, text);
         if (play_try(&play, text, NULL, &error) == STATUS_OK) {
             rows_add_up(&play.trace, text);

@@ -12,12 +12,12 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
+#include "sim/choose/contention.h"
 #include "sim/choose/estimate.h"
-#include "sim/choose/rehearse.h"
 #include "sim/measure/measure.h"
 #include "sim/measure/measure_group.h"
 #include "sim/roofline/collective_bound.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 
 static const struct fabric {
     const char *chip, *shape;
@@ -74,7 +74,7 @@ struct outcome {
     double estimate_s;   /* the least estimate, */
     double chosen_s;     /* and what that one took. */
     uint32_t played;
-    struct rehearsals known; /* Of the fabric. */
+    struct contentions known; /* Of the fabric. */
 };
 
 static bool play(struct arena *arena, const struct machine *machine,
@@ -178,7 +178,7 @@ static void run_fabric(const struct fabric *fabric, const struct machine_link_ov
         fail_msg("%s: %s", error.where, error.message);
     for (uint32_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         static struct outcome outcome;
-        if (thin_skips(walked)) continue;
+        if (sampling_skips(walked)) continue;
         outcome = (struct outcome){.least_of_all = INFINITY};
         run_kind(fabric, &machine, &group, kinds[k], &outcome);
         double const most = most_of(fabric, kinds[k]);

@@ -14,8 +14,8 @@
 #include "sim/base/units.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
+#include "tests/support/sampling.h"
 #include "tests/support/scene.h"
-#include "tests/support/thin.h"
 
 enum { TEXT_BYTES = 1400, CHIPS_MAX = TRACE_SHOWN_MAX, DRAWN = 24, DRAWN_COLLECTIVES = 120 };
 
@@ -92,7 +92,7 @@ static void each_rank_of_a_ring_sends_as_much(void **state)
     uint32_t walked = 0;
     (void)state;
     for (uint64_t i = 0; i < DRAWN; i++) {
-        if (thin_skips(&walked)) continue;
+        if (sampling_skips(&walked)) continue;
         uint64_t seed = i;
         uint64_t const row = i % (sizeof rows / sizeof *rows);
         uint64_t const tokens = UINT64_C(256) << case_random(&seed) % 2,
@@ -153,7 +153,7 @@ static void each_rank_sends_its_tokens_to_experts_and_back(void **state)
     uint32_t walked = 0;
     (void)state;
     for (uint64_t i = 0; i < DRAWN / 2; i++) {
-        if (thin_skips(&walked)) continue;
+        if (sampling_skips(&walked)) continue;
         uint64_t seed = i;
         uint64_t const row = i % (sizeof rows / sizeof *rows);
         uint64_t const tokens = UINT64_C(64) << case_random(&seed) % 3,
@@ -203,7 +203,7 @@ static void each_stage_sends_each_microbatch_on_and_back(void **state)
     uint32_t walked = 0;
     (void)state;
     for (uint64_t i = 0; i < DRAWN / 2; i++) {
-        if (thin_skips(&walked)) continue;
+        if (sampling_skips(&walked)) continue;
         uint64_t seed = i;
         uint64_t const row = i % (sizeof rows / sizeof *rows);
         uint64_t const ranks = rows[row].ranks, microbatches = ranks + case_random(&seed) % 3;
@@ -265,7 +265,7 @@ static void each_rank_of_a_collective_sends_what_it_has_to(void **state)
     uint32_t walked = 0;
     (void)state;
     for (uint64_t i = 0; i < DRAWN_COLLECTIVES; i++) {
-        if (thin_skips(&walked)) continue;
+        if (sampling_skips(&walked)) continue;
         uint64_t seed = i;
         enum collective_kind const kind = kinds[i % 5];
         uint32_t const size = 2 + (uint32_t)(case_random(&seed) % 8),

@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 #include "sim/base/embed.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/fold/fold.h"
 #include "sim/replay/replay.h"
 #include "sim/scenario/program_file.h"
 #include "sim/step/workload.h"
 #include "tests/support/case.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 
 extern const struct embed_file embed_scenarios[];
 extern const uint32_t embed_scenarios_count;
@@ -148,7 +148,7 @@ static bool is_taken(const struct damaged *of)
 }
 
 /* The text of a source's program, with room to grow. */
-static void source_print(uint32_t index, struct text *text)
+static void source_print(uint32_t index, struct strbuf *text)
 {
     struct arena *arena = arena_create(0);
     struct scenario_setting const setting = {sources[index].setting};
@@ -184,7 +184,7 @@ static void what_is_damaged_is_refused_or_played(void **state)
     (void)state;
     (void)signal(SIGABRT, on_crash);
     for (uint32_t i = 0; i < SOURCES; i++) {
-        struct text text = {0};
+        struct strbuf text = {0};
         source_print(i, &text);
         struct damaged of = {NULL, 0, 2 * text.size_bytes};
         of.bytes = test_malloc(of.capacity_bytes);
@@ -192,7 +192,7 @@ static void what_is_damaged_is_refused_or_played(void **state)
             char number[32];
             uint64_t random = (uint64_t)i * TRIES + t + 1;
             (void)snprintf(number, sizeof number, "%u:%u", i, t);
-            if (only == NULL ? thin_skips(&walked) : strcmp(only, number) != 0) continue;
+            if (only == NULL ? sampling_skips(&walked) : strcmp(only, number) != 0) continue;
             memcpy(of.bytes, text.bytes, text.size_bytes);
             of.size_bytes = text.size_bytes;
             for (uint64_t d = 1 + case_random(&random) % 3; d > 0; d--) damage(&of, &random);
@@ -203,7 +203,7 @@ static void what_is_damaged_is_refused_or_played(void **state)
             tried++;
         }
         test_free(of.bytes);
-        text_free(&text);
+        strbuf_free(&text);
     }
     if (only == NULL && taken * 20 < tried) /* Else only the reader is tried. */
         fail_msg("only %u of %u are taken", taken, tried);

@@ -10,8 +10,8 @@
 #include "tests/support/case.h"
 #include "tests/support/exchange.h"
 #include "tests/support/play.h"
+#include "tests/support/sampling.h"
 #include "tests/support/scene.h"
-#include "tests/support/thin.h"
 
 enum { CASES = 900, DIGITS_MAX = 4, ROLES_MAX = 4, TEXT_BYTES = 1400 };
 
@@ -206,7 +206,7 @@ static void any_digits_of_the_nodes_may_be_folded(void **state)
         struct cluster cluster;
         struct fold fold;
         struct trace full, folded;
-        if (thin_skips(&walked)) continue;
+        if (sampling_skips(&walked)) continue;
         taken++;
         random_state = i * 7919 + 3;
         cluster_open(&cluster);

@@ -43,7 +43,7 @@ static int64_t step_ps(const struct step *step)
      */
     for (uint32_t g = 0; g < play.roofline.group_count; g++)
         if (play.roofline.group[g].of == MESH_EP)
-            assert_true(play.roofline.lower_s >= play.roofline.group[g].exchange_s * (1 - 1e-9));
+            assert_true(play.roofline.lower_s >= play.roofline.group[g].all_to_all_s * (1 - 1e-9));
     play_close(&play);
     return end_ps;
 }

@@ -10,7 +10,7 @@
 #include "sim/step/counts.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 
 enum { TEXT_BYTES = 1200 };
 
@@ -91,7 +91,7 @@ static void pairs_with_nothing_to_send_agree(void **state)
         uint32_t const large = (uint32_t)(case_random(&chance) % 2);
         const struct place *place = &meeting[p];
         char text[TEXT_BYTES];
-        if (thin_skips(&walked)) {
+        if (sampling_skips(&walked)) {
             left_out++;
             continue;
         }

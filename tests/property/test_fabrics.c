@@ -13,8 +13,8 @@
 
 #include "sim/base/units.h"
 #include "tests/support/exchange.h"
+#include "tests/support/sampling.h"
 #include "tests/support/scene.h"
-#include "tests/support/thin.h"
 
 enum { CASES = 600 };
 
@@ -218,7 +218,7 @@ static void levels_that_go_along_agree_as_well(void **state)
     uint32_t folds = 0, cut = 0, walked = 0, taken = 0;
     for (uint32_t i = 0; i < CASES / 2; i++) {
         struct scene scene;
-        if (thin_skips(&walked)) continue;
+        if (sampling_skips(&walked)) continue;
         taken++;
         random_state = i * 7919 + 5;
         uint32_t const gpus = among(inside, 4), shape[] = {gpus, among(nodes, 6), 1, 1};
@@ -243,7 +243,7 @@ static void folded_and_full_and_both_queues_agree(void **state)
     for (uint32_t i = 0; i < CASES; i++) {
         struct scene scene;
         uint32_t spanned = 0;
-        if (thin_skips(&walked)) continue;
+        if (sampling_skips(&walked)) continue;
         taken++;
         random_state = i * 7919 + 1;
         uint32_t const axes = random_machine(&scene);

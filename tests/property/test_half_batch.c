@@ -24,7 +24,7 @@
 #include "sim/base/units.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 
 enum { DRAWN = 1000, TEXT_BYTES = 2048 };
 
@@ -413,7 +413,7 @@ static void half_the_batch_takes_no_longer(void **unused)
         struct drawn drawn;
         scenario_draw(&state, &drawn);
         /* A pair takes half a second: a sample is a quarter of what it is elsewhere. */
-        if (thin_skips(&walked) || (thin() > 1 && walked % 4 != 0)) continue;
+        if (sampling_skips(&walked) || (sampling_of() > 1 && walked % 4 != 0)) continue;
         taken++;
         pair_play(&drawn, &verdicts);
     }

@@ -19,7 +19,7 @@
 #include "sim/base/units.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 #include "tests/support/walk.h"
 
 enum {
@@ -197,7 +197,7 @@ static void queue_never_does_more_than_its_rate(const char *queue)
     uint32_t walked = 0, played = 0, tried = 0, bound = 0;
     print_message("seed %" PRIu64 "\n", seed);
     for (uint32_t i = 0; i < steps; i++) {
-        if (thin_skips(&walked)) continue;
+        if (sampling_skips(&walked)) continue;
         uint64_t state = seed + i * UINT64_C(0x51ed270b);
         char text[TEXT_BYTES];
         struct play play;

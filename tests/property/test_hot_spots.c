@@ -5,7 +5,7 @@
  * then carries is computed here from the statistics alone.
  */
 #include "sim/base/units.h"
-#include "sim/measure/row.h"
+#include "sim/measure/measure_row.h"
 #include "tests/support/case.h"
 #include "tests/support/exchange.h"
 #include "tests/support/scene.h"
@@ -143,13 +143,14 @@ static void hashed_flows_collide_as_balls_in_bins_do(void **state)
 static int64_t shift_ps(const char *spec, uint32_t shift, uint64_t size_bytes)
 {
     struct machine const machine = case_machine(spec);
-    struct row_question const question = {.machine = &machine,
-                                          .operation = OPERATION_SENDRECV,
-                                          .shift = shift,
-                                          .group = case_group(&machine, NULL)};
-    const struct row_choice *choice = NULL;
+    struct measure_row_question const question = {.machine = &machine,
+                                                  .operation = MEASURE_SENDRECV,
+                                                  .shift = shift,
+                                                  .group = case_group(&machine, NULL)};
+    const struct measure_row_choice *choice = NULL;
     struct measured measured;
-    case_ok(row_choose(case_arena, &question, size_bytes, NULL, "/row", &choice, &case_error));
+    case_ok(
+        measure_row_choose(case_arena, &question, size_bytes, NULL, "/row", &choice, &case_error));
     case_ok(measure_run(case_arena, &machine, &choice->request, 1, "/row",
                         &(struct measure_options){.engine = "fast"}, &measured, &case_error));
     return measured.time_ps[0];

@@ -10,7 +10,7 @@
 #include "sim/step/listing.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 
 enum { SIZES = 300, SMALL = 150, SMALL_BYTES = 1024 };
 
@@ -34,17 +34,17 @@ static const char *const texts[] = {
 
 /* All stages, and what is told of them. */
 static enum status tell(struct play *play, const char *text, uint64_t memory_bytes,
-                        struct text *result, struct error *reterr)
+                        struct strbuf *result, struct error *reterr)
 {
     struct play_options const options = {.record = true, .memory_bytes = memory_bytes};
     struct workload_listing listing;
-    struct facts facts;
+    struct analysis facts;
     struct notes notes;
     STATUS_TRY(play_try(play, text, &options, reterr));
     STATUS_TRY(workload_listing(play->arena, &play->scenario.workload, &play->machine, &play->mesh,
                                 &play->program, &listing, reterr));
     struct report_input const input = play_report(play);
-    STATUS_TRY(facts_build(play->arena, &input, &facts, reterr));
+    STATUS_TRY(analysis_build(play->arena, &input, &facts, reterr));
     STATUS_TRY(notes_build(play->arena, &input, &facts, &notes, reterr));
     return result_write(play->arena, &input, result, reterr);
 }
@@ -57,16 +57,16 @@ static void each_size_of_memory_is_enough_or_said_to_be_too_little(void **state)
         uint64_t whole_bytes = 0;
         for (uint32_t i = 0; i <= SIZES + SMALL; i++) {
             struct error error = {.status = STATUS_OK};
-            struct text result = {0};
+            struct strbuf result = {0};
             uint64_t const limit_bytes = i == 0       ? 0 /* As much as it takes. */
                                          : i <= SMALL ? i * SMALL_BYTES
                                                       : whole_bytes / SIZES * (i - SMALL);
-            if (i > 0 && thin_skips(&walked)) continue;
+            if (i > 0 && sampling_skips(&walked)) continue;
             struct play play;
             enum status const status = tell(&play, texts[t], limit_bytes, &result, &error);
             if (i == 0) whole_bytes = arena_taken_bytes(play.arena);
             play_close(&play);
-            text_free(&result);
+            strbuf_free(&result);
             if (i == 0 && status != STATUS_OK) fail_msg("%s: %s", error.where, error.message);
             if (status != STATUS_OK && status != STATUS_NO_MEMORY)
                 fail_msg("%llu bytes: %s: %s", (unsigned long long)limit_bytes, error.where,

@@ -18,7 +18,7 @@
 #include "tests/oracle/reads.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 #include "tests/support/walk.h"
 
 enum { TEXT_BYTES = 1400, DRAWN = 500, OPS_MAX = 256 };
@@ -386,7 +386,7 @@ static void drawn_steps_wait_for_what_they_read(void **unused)
         struct error error;
         scenario_draw(&state, text);
         assert_true(drawn < 40 * DRAWN);
-        if (thin_skips(&walked)) {
+        if (sampling_skips(&walked)) {
             taken++;
             continue;
         }

@@ -18,7 +18,7 @@
 
 #include "tests/support/case.h"
 #include "tests/support/play.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 
 enum { STEPS = 1500, TEXT_BYTES = 1024, OFFERS_MAX = 2, HOPS_MAX = 2 };
 
@@ -133,7 +133,7 @@ static void what_is_offered_is_accepted(void **unused)
     uint32_t walked = 0, tried = 0;
     print_message("seed %" PRIu64 "\n", seed);
     for (uint32_t i = 0; i < steps; i++) {
-        if (thin_skips(&walked)) continue;
+        if (sampling_skips(&walked)) continue;
         uint64_t state = seed + i * UINT64_C(0x51ed270b);
         struct step step;
         step_random(&state, &step);

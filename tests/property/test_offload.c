@@ -9,7 +9,7 @@
 #include "tests/support/case.h"
 #include "tests/support/crossing.h"
 #include "tests/support/play.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 
 enum { TEXT_BYTES = 1024, TOKENS_MAX = 65536 };
 

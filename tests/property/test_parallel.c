@@ -10,7 +10,7 @@
 #include "sim/step/counts.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 #include "tests/support/walk.h"
 
 enum { TEXT_BYTES = 1400 };
@@ -74,7 +74,7 @@ static void folded_or_not_a_step_is_the_same(void **state)
         uint32_t const place = k % PLACES, model = k / PLACES % MODELS;
         char text[TEXT_BYTES];
         struct play folded, whole, slow;
-        if (thin_skips(&walked)) continue;
+        if (sampling_skips(&walked)) continue;
         text_write(text, place, models[model], schedules[k % SCHEDULES],
                    remats[k / PLACES / MODELS], k % 3 == 0);
         play_run(&folded, text, NULL);
@@ -97,26 +97,26 @@ static void told_check(const struct play *play)
 {
     const struct roofline *roofline = &play->roofline;
     uint32_t of_layers = 0;
-    for (uint32_t i = 0; i < roofline->beside_count; i++) {
-        const struct roofline_beside *beside = &roofline->beside[i];
+    for (uint32_t i = 0; i < roofline->overlap_count; i++) {
+        const struct roofline_overlap *overlap = &roofline->overlap[i];
         uint64_t count = 0;
         double bytes = 0;
         struct walk_op walk = {.program = &play->program};
         while (walk_next(&walk)) {
             if (walk.op->kind != PROGRAM_OP_COLLECTIVE) continue;
             const struct plan *plan = &play->program.plans[walk.op->index];
-            if (plan->kind != beside->kind ||
-                strcmp(strchr(walk.op->name, ' ') + 1, beside->name) != 0)
+            if (plan->kind != overlap->kind ||
+                strcmp(strchr(walk.op->name, ' ') + 1, overlap->name) != 0)
                 continue;
             count += walk.times;
             bytes += (double)walk.times * (double)plan->size_bytes;
         }
-        assert_int_equal(count, beside->count);
-        case_near(bytes, beside->bytes * (double)beside->count, 1e-9);
-        assert_true(beside->width > 0);
-        of_layers += strncmp(beside->name, "parallel.", 9) == 0;
+        assert_int_equal(count, overlap->count);
+        case_near(bytes, overlap->bytes * (double)overlap->count, 1e-9);
+        assert_true(overlap->width > 0);
+        of_layers += strncmp(overlap->name, "parallel.", 9) == 0;
     }
-    assert_int_equal(of_layers, roofline->beside_count);
+    assert_int_equal(of_layers, roofline->overlap_count);
     assert_true(of_layers >= 4);
 }
 

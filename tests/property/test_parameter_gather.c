@@ -8,7 +8,7 @@
 
 #include "tests/support/case.h"
 #include "tests/support/play.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 #include "tests/support/walk.h"
 
 enum { TEXT_BYTES = 1600, STEPS = 8 };
@@ -89,7 +89,7 @@ static void a_period_sends_as_much_and_takes_no_longer(void **state)
     uint32_t walked = 0, faster = 0, checked = 0;
     for (uint32_t site = 0; site < SITES; site++) {
         struct play end, next, full, other;
-        if (thin_skips(&walked)) continue;
+        if (sampling_skips(&walked)) continue;
         play(&end, site, "end", false, "fast");
         play(&next, site, "next_step", false, "fast");
         play(&full, site, "next_step", true, "fast");

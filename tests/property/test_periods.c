@@ -16,7 +16,7 @@
 #include "sim/base/units.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 
 enum { TEXT_BYTES = 1400, STEPS = 8 };
 
@@ -86,7 +86,7 @@ static void periods_are_exact_and_no_longer_than_steps(void **state)
             char text[TEXT_BYTES];
             double lower_s = 0;
             scenario_write(text, site, names[n], &random);
-            if (thin_skips(&walked)) continue;
+            if (sampling_skips(&walked)) continue;
             struct trace const folded = trace_of(text, false, "fast", &lower_s);
             struct trace const full = trace_of(text, true, "fast", &lower_s);
             struct trace const other = trace_of(text, false, "reference", &lower_s);
@@ -128,7 +128,7 @@ static void a_parallelogram_is_no_slower(void **state)
             char text[TEXT_BYTES];
             uint64_t random = run, same = run;
             double lower_s = 0;
-            if (thin_skips(&walked)) continue;
+            if (sampling_skips(&walked)) continue;
             scenario_write(text, site, "zb-h1", &random);
             struct trace const one = trace_of(text, false, "fast", &lower_s);
             scenario_write(text, site, "zb-h2", &same);

@@ -3,14 +3,14 @@
 #include <string.h>
 
 #include "sim/base/embed.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/fold/fold.h"
 #include "sim/program/program_text.h"
 #include "sim/replay/replay.h"
 #include "sim/scenario/program_file.h"
 #include "sim/step/workload.h"
 #include "tests/support/case.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 
 extern const struct embed_file embed_scenarios[];
 extern const uint32_t embed_scenarios_count;
@@ -58,14 +58,14 @@ static void lower(const struct embed_file *file, struct made *made)
                            &made->program, &case_error));
 }
 
-static void print(const struct made *made, struct text *text)
+static void print(const struct made *made, struct strbuf *text)
 {
-    *text = (struct text){.bytes = NULL};
+    *text = (struct strbuf){.bytes = NULL};
     case_ok(program_file_write(made->arena, &made->scenario, &made->machine, &made->program, text,
                                &case_error));
 }
 
-static void read_back(const char *name, const struct text *text, struct made *made)
+static void read_back(const char *name, const struct strbuf *text, struct made *made)
 {
     struct program_file_rest rest;
     *made = (struct made){.arena = arena_create(0)};
@@ -95,7 +95,7 @@ static void what_is_written_is_read_and_written_again(void **state)
     for (uint32_t i = 0; i < embed_scenarios_count; i++) {
         const char *name = embed_scenarios[i].name;
         struct made made, again;
-        struct text text, second;
+        struct strbuf text, second;
         lower(&embed_scenarios[i], &made);
         print(&made, &text);
         read_back(name, &text, &again);
@@ -103,10 +103,10 @@ static void what_is_written_is_read_and_written_again(void **state)
         if (text.size_bytes != second.size_bytes ||
             memcmp(text.bytes, second.bytes, text.size_bytes) != 0)
             fail_msg("%s: what is read is printed otherwise", name);
-        if (!thin_skips(&walked) && digest_of(&made) != digest_of(&again))
+        if (!sampling_skips(&walked) && digest_of(&made) != digest_of(&again))
             fail_msg("%s: what is read is played otherwise", name);
-        text_free(&text);
-        text_free(&second);
+        strbuf_free(&text);
+        strbuf_free(&second);
         arena_destroy(made.arena);
         arena_destroy(again.arena);
     }

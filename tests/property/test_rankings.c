@@ -11,7 +11,7 @@
 #include "sim/schedule/schedule_play.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 
 enum { SETTING_BYTES = 64, SETTINGS = 3, STAGES = 4 };
 
@@ -141,7 +141,7 @@ static void far_stages_like_fewer_chunks(void **state)
 static void crowded_leaves_like_fewer_chunks(void **state)
 {
     (void)state;
-    if (thin() > 1) return;
+    if (sampling_of() > 1) return;
     static const char *const path = FOLDER "llama3-8b-pp4-h100-1024.json";
     static const char *const even = "/machine/network/leaf/oversubscription=1";
     static const char *const sixteen = "/machine/network/leaf/oversubscription=16";
@@ -185,7 +185,7 @@ static void regathering_likes_fewer_microbatches(void **state)
 static void kept_weights_like_breadth(void **state)
 {
     (void)state;
-    if (thin() > 1) return;
+    if (sampling_of() > 1) return;
     static const char *const path = FOLDER "llama3-8b-pp4-fsdp16-h100-64.json";
     static const char *const stage = "/workload/regather=\"stage\"";
     struct spent const spent = spent_of(path, 16, stage);
@@ -202,7 +202,7 @@ static void kept_weights_like_breadth(void **state)
 static void overheads_like_fewer_microbatches(void **state)
 {
     (void)state;
-    if (thin() > 1) return;
+    if (sampling_of() > 1) return;
     static const char *const path = FOLDER "llama3-8b-pp4-h100-32-short.json";
     static const char *const ideal = "/machine/profile=\"ideal\"";
     struct spent const spent = spent_of(path, 16, NULL);

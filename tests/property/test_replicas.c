@@ -7,7 +7,7 @@
 
 #include "tests/support/case.h"
 #include "tests/support/play.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 
 enum { COUNTS = 4 };
 
@@ -37,7 +37,7 @@ static void steps_rise_smoothly_with_replicas(void **state)
         assert_true(step_ps[i] >= step_ps[i - 1]);
         assert_true(step_ps[i] * 16 <= step_ps[i - 1] * 17);
     }
-    if (thin() > 1) return;
+    if (sampling_of() > 1) return;
     steps_of("fifo", step_ps);
     assert_true(step_ps[1] > step_ps[2]);
 }

@@ -13,7 +13,7 @@
 #include "sim/base/units.h"
 #include "sim/report/notes.h"
 #include "tests/support/play.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 
 enum { STEPS = 100, EXCHANGES = 40, FABRICS = 140, PAIRS = 160, SEED = 20240607, OVERRIDES = 6 };
 
@@ -294,9 +294,9 @@ static bool check_step(const char *text, const char *arbitration, struct error *
                          units_seconds(busy_ps), roofline->ici_s[axis], text);
         }
         struct report_input const input = play_report(&play);
-        struct facts facts;
+        struct analysis facts;
         struct notes notes;
-        assert_int_equal(facts_build(play.arena, &input, &facts, error), STATUS_OK);
+        assert_int_equal(analysis_build(play.arena, &input, &facts, error), STATUS_OK);
         assert_int_equal(notes_build(play.arena, &input, &facts, &notes, error), STATUS_OK);
         double sum = 0;
         for (uint32_t i = 0; i < notes.part_count; i++) sum += notes.part[i].seconds;
@@ -331,25 +331,25 @@ static void check_steps(void (*write)(char *text, size_t room), uint32_t steps)
 static void no_step_is_below_its_roofline(void **state)
 {
     (void)state;
-    check_steps(write_scenario, STEPS / thin());
+    check_steps(write_scenario, STEPS / sampling_of());
 }
 
 static void nor_does_an_exchange_find_shorter_ways(void **state)
 {
     (void)state;
-    check_steps(write_exchange, EXCHANGES / thin());
+    check_steps(write_exchange, EXCHANGES / sampling_of());
 }
 
 static void groups_on_switches_add_up_cable_by_cable(void **state)
 {
     (void)state;
-    check_steps(write_fabric, FABRICS / thin());
+    check_steps(write_fabric, FABRICS / sampling_of());
 }
 
 static void a_group_without_a_switch_has_the_links_of_its_pairs(void **state)
 {
     (void)state;
-    check_steps(write_pairs, PAIRS / thin());
+    check_steps(write_pairs, PAIRS / sampling_of());
 }
 
 /* What a stage sends forward and what it sends back have a link each, where no switch joins them:

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "tests/support/play.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 
 enum { TEXT_BYTES = 1024, DRAWS = 40 };
 
@@ -55,7 +55,7 @@ static void folded_and_full_are_the_same(void **state)
     static const struct play_options full = {.full = true, .engine = "fast"};
     uint32_t walked = 0;
     for (uint32_t draw = 0; draw < DRAWS; draw++) {
-        if (thin_skips(&walked)) continue;
+        if (sampling_skips(&walked)) continue;
         char text[TEXT_BYTES];
         struct play folded, whole;
         step_write(text, draw);

@@ -9,7 +9,7 @@
 #include "sim/schedule/schedule.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 
 enum { TEXT_BYTES = 1600 };
 
@@ -126,7 +126,7 @@ static void pairs_do_the_same_in_less_time(void **state)
         for (uint32_t microbatches = 8; microbatches <= 16; microbatches += 8) {
             char text[TEXT_BYTES];
             struct play mixed, apart;
-            if (thin_skips(&walked)) continue;
+            if (sampling_skips(&walked)) continue;
             scenario_write(text, row, microbatches);
             struct arena *arena = arena_create(0);
             struct schedule const given = unpaired(arena, text);
@@ -170,7 +170,7 @@ static void pairs_are_the_same_however_they_are_played(void **state)
     for (uint32_t row = 0; row < ROWS; row++) {
         char text[TEXT_BYTES];
         struct play folded, whole, slow;
-        if (thin_skips(&walked)) continue;
+        if (sampling_skips(&walked)) continue;
         scenario_write(text, row, 8);
         play_run(&folded, text, NULL);
         play_run(&whole, text, &full);

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/schedule/schedule_csv.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 
 enum { TEXT_BYTES = 1600, WIDTH = 1024, WIDE = 4096, LAYERS = 32, RANKS = 4, SHARDS = 4 };
 
@@ -159,7 +159,7 @@ static void a_file_is_the_policy_it_says(void **state)
         for (uint32_t p = 0; p < 2; p++) {
             char text[TEXT_BYTES];
             struct play kept, file;
-            struct text csv = {0};
+            struct strbuf csv = {0};
             mlp_write(text, names[n], policies[p], 8, "");
             play_run(&kept, text, NULL);
             struct schedule plain;
@@ -176,7 +176,7 @@ static void a_file_is_the_policy_it_says(void **state)
             for (uint32_t r = 0; r < RANKS; r++)
                 assert_int_equal(file.trace.roles[r].memory_peak_bytes,
                                  kept.trace.roles[r].memory_peak_bytes);
-            text_free(&csv);
+            strbuf_free(&csv);
             play_close(&kept);
             play_close(&file);
         }
@@ -187,7 +187,7 @@ static void a_file_without_a_policy_gathers_as_pytorch(void **state)
 {
     (void)state;
     char text[TEXT_BYTES];
-    struct text csv[2] = {{0}, {0}};
+    struct strbuf csv[2] = {{0}, {0}};
     for (uint32_t i = 0; i < 2; i++) {
         struct play play;
         struct schedule schedule;
@@ -201,8 +201,8 @@ static void a_file_without_a_policy_gathers_as_pytorch(void **state)
         play_close(&play);
     }
     assert_string_equal(csv[0].bytes, csv[1].bytes);
-    text_free(&csv[0]);
-    text_free(&csv[1]);
+    strbuf_free(&csv[0]);
+    strbuf_free(&csv[1]);
 }
 
 /* What a file says of rank 0's gathers, between passes of 1F1B with two microbatches. */
@@ -236,7 +236,7 @@ static void what_a_file_gathers_travels(void **state)
     for (uint32_t i = 0; i < sizeof files / sizeof *files; i++) {
         char text[TEXT_BYTES], csv[TEXT_BYTES];
         struct play folded, whole;
-        if (thin_skips(&walked)) continue;
+        if (sampling_skips(&walked)) continue;
         struct arena *arena = arena_create(0);
         file_write(csv, i);
         struct schedule const given = schedule_read(arena, csv);
@@ -386,7 +386,7 @@ static void policies_are_the_same_however_they_are_played(void **state)
         for (uint32_t i = 0; i < 2; i++) {
             char text[TEXT_BYTES];
             struct play folded, whole, slow;
-            if (thin_skips(&walked)) continue;
+            if (sampling_skips(&walked)) continue;
             mlp_write(text, names[n], policies[i], 8, "");
             play_run(&folded, text, NULL);
             play_run(&whole, text, &full);

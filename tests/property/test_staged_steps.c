@@ -13,7 +13,7 @@
 #include "sim/step/counts.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 #include "tests/support/walk.h"
 
 enum { TEXT_BYTES = 1400, WIDTH = 8192, WIDE = 32768, ROWS = 8192, LAYERS = 16 };
@@ -106,7 +106,7 @@ static void ranks_end_when_the_schedule_says_so(void **state)
             char text[TEXT_BYTES];
             struct play play;
             struct schedule_played played;
-            if (microbatches < least_of(names[n]) || thin_skips(&walked)) continue;
+            if (microbatches < least_of(names[n]) || sampling_skips(&walked)) continue;
             mlp_write(text, ring, "{\"pp\": [\"x\"]}", names[n], microbatches, ROWS, "");
             play_run(&play, text, NULL);
             struct schedule const schedule = schedule_of(&play);
@@ -273,7 +273,7 @@ static void it_is_the_same_however_it_is_played(void **state)
         for (uint32_t n = 0; n < sizeof names / sizeof *names; n++) {
             char text[TEXT_BYTES];
             struct play folded, whole, slow;
-            if (thin_skips(&walked)) continue;
+            if (sampling_skips(&walked)) continue;
             uint32_t const microbatches = least_of(names[n]) > 4 ? least_of(names[n]) : 4;
             mlp_write(text, rows[i].machine, rows[i].mesh, names[n], microbatches, 4096 * 16,
                       rows[i].more);

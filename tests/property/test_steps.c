@@ -16,7 +16,7 @@
 #include "sim/base/units.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 #include "tests/support/walk.h"
 
 enum { TEXT_BYTES = 1024, MODEL_TEXT_BYTES = 128, SCENARIOS = 120 };
@@ -161,7 +161,7 @@ static void a_step_lies_between_its_bounds(void **unused)
     double widest = 0;
     uint32_t walked = 0;
     for (uint32_t i = 0; i < SCENARIOS; i++) {
-        if (thin_skips(&walked)) continue;
+        if (sampling_skips(&walked)) continue;
         uint64_t state = state_of(i);
         char text[TEXT_BYTES];
         struct play play;
@@ -183,7 +183,7 @@ static void the_parts_of_a_step_add_up_to_it(void **unused)
     (void)unused;
     uint32_t walked = 0;
     for (uint32_t i = 0; i < SCENARIOS; i++) {
-        if (thin_skips(&walked)) continue;
+        if (sampling_skips(&walked)) continue;
         uint64_t state = state_of(i);
         char text[TEXT_BYTES];
         struct play play;
@@ -212,7 +212,7 @@ static void folded_and_full_are_the_same_to_the_picosecond(void **unused)
     (void)unused;
     uint32_t walked = 0;
     for (uint32_t i = 0; i < SCENARIOS / 3; i++) {
-        if (thin_skips(&walked)) continue;
+        if (sampling_skips(&walked)) continue;
         uint64_t state = state_of(i);
         char text[TEXT_BYTES];
         struct play folded;
@@ -277,7 +277,7 @@ static void twice_the_rates_and_half_the_latencies_take_half_the_time(void **unu
     (void)unused;
     uint32_t exact = 0, walked = 0, taken = 0;
     for (uint32_t i = 0; i < SCENARIOS; i++) {
-        if (thin_skips(&walked)) continue;
+        if (sampling_skips(&walked)) continue;
         taken++;
         uint64_t state = state_of(i);
         char text[TEXT_BYTES];

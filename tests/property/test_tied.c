@@ -10,7 +10,7 @@
 #include "sim/step/counts.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 #include "tests/support/walk.h"
 
 enum {
@@ -115,7 +115,7 @@ static void both_ends_have_the_sum_before_they_update(void **state)
         for (uint32_t s = 0; s < SCHEDULES; s++) {
             char text[TEXT_BYTES];
             struct play play;
-            if (thin_skips(&walked)) continue;
+            if (sampling_skips(&walked)) continue;
             text_write(text, &places[p], "megatron-1.7b", schedules[s]);
             play_run(&play, text, &all);
             uint32_t const shown[] = {play.trace.roles[0].chip,
@@ -182,7 +182,7 @@ static void it_is_the_same_however_it_is_played(void **state)
         for (uint32_t s = 0; s < SCHEDULES; s++) {
             char text[TEXT_BYTES];
             struct play folded, whole, slow;
-            if (thin_skips(&walked)) continue;
+            if (sampling_skips(&walked)) continue;
             text_write(text, &places[p], "megatron-1.7b", schedules[s]);
             play_run(&folded, text, NULL);
             play_run(&whole, text, &full);

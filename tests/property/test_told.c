@@ -16,7 +16,7 @@
 
 #include "tests/support/case.h"
 #include "tests/support/play.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 #include "tests/support/walk.h"
 
 enum { TEXT_BYTES = 1024, STEPS = 500, MOVES_MAX = 512 };
@@ -116,10 +116,9 @@ static struct moves program_moves(const struct play *play, enum workload_section
         {"mtp backward", NULL, "mtp input gradient", "mtp weight gradient"},
     };
     struct moves moves = {.count = 0}, halves = {.count = 0};
-    if (section == WORKLOAD_SECTION_PREDICTORS) (void)most_add(play, "mtp forward", &moves);
+    if (section == WORKLOAD_SECTION_MTP) (void)most_add(play, "mtp forward", &moves);
     bool const whole = most_add(play, names[section][0], &moves);
-    if (names[section][2] == NULL || (whole && section == WORKLOAD_SECTION_PREDICTORS))
-        return moves;
+    if (names[section][2] == NULL || (whole && section == WORKLOAD_SECTION_MTP)) return moves;
     /* A schedule may have backward passes of both kinds, of which only the last ones reduce. */
     (void)most_add(play, names[section][2], whole ? &halves : &moves);
     (void)most_add(play, names[section][3], whole ? &halves : &moves);
@@ -202,7 +201,7 @@ static void listing_is_the_program(const struct play *play, const char *text)
     if (workload_listing(play->arena, &play->scenario.workload, &play->machine, &play->mesh,
                          &play->program, &listing, &error) != STATUS_OK)
         fail_msg("%s: %s\nin %s", error.where, error.message, text);
-    for (uint32_t s = 0; s <= WORKLOAD_SECTION_PREDICTORS; s++) {
+    for (uint32_t s = 0; s <= WORKLOAD_SECTION_MTP; s++) {
         struct moves const listed = listing_moves(&listing, (enum workload_section)s);
         struct moves const done = program_moves(play, (enum workload_section)s);
         if (moves_equal(&listed, &done)) continue;
@@ -246,24 +245,24 @@ static void roofline_is_the_program(const struct play *play, const char *text)
 {
     const struct roofline *roofline = &play->roofline;
     uint64_t count = 0;
-    for (uint32_t i = 0; i < roofline->beside_count; i++) {
-        const struct roofline_beside *beside = &roofline->beside[i];
-        struct tally const done = tally_of(&play->program, beside->name, beside->kind);
-        double const bytes = beside->bytes * (double)beside->count;
-        if (done.count != beside->count || bytes > done.bytes * 1.000001 ||
+    for (uint32_t i = 0; i < roofline->overlap_count; i++) {
+        const struct roofline_overlap *overlap = &roofline->overlap[i];
+        struct tally const done = tally_of(&play->program, overlap->name, overlap->kind);
+        double const bytes = overlap->bytes * (double)overlap->count;
+        if (done.count != overlap->count || bytes > done.bytes * 1.000001 ||
             bytes < done.bytes * 0.999999)
             fail_msg("%s %s: %" PRIu64 " of %.9g bytes in the roofline, %" PRIu64
                      " in the program, %.9g bytes together\nin %s",
-                     collective_kind_name(beside->kind), beside->name, beside->count, beside->bytes,
-                     done.count, done.bytes, text);
+                     collective_kind_name(overlap->kind), overlap->name, overlap->count,
+                     overlap->bytes, done.count, done.bytes, text);
         /* Sorts and sums need all of a gather; shared experts run while rows travel, or their
          * gradients, as does what is repeated; and the parts of the router while its input does. */
-        if (strncmp(beside->name, "moe.", 4) == 0 && strcmp(beside->name, "moe.rows") != 0 &&
-            strcmp(beside->name, "moe.In") != 0 && strcmp(beside->name, "moe.dOutputs") != 0 &&
-            (beside->width != 0 || beside->math_s != 0))
-            fail_msg("%s is beside a matmul of %.9g columns\nin %s", beside->name, beside->width,
+        if (strncmp(overlap->name, "moe.", 4) == 0 && strcmp(overlap->name, "moe.rows") != 0 &&
+            strcmp(overlap->name, "moe.In") != 0 && strcmp(overlap->name, "moe.dOutputs") != 0 &&
+            (overlap->width != 0 || overlap->math_s != 0))
+            fail_msg("%s is beside a matmul of %.9g columns\nin %s", overlap->name, overlap->width,
                      text);
-        count += beside->count;
+        count += overlap->count;
     }
     uint64_t const all = tally_of(&play->program, NULL, COLLECTIVE_ALL_GATHER).count;
     if (count != all)
@@ -364,7 +363,7 @@ static void of_drawn_steps(void **unused)
         char text[TEXT_BYTES];
         struct play play;
         struct error error = {0};
-        if (thin_skips(&walked)) continue;
+        if (sampling_skips(&walked)) continue;
         step_random(&state, text);
         if (play_try(&play, text, &lower_only, &error) == STATUS_OK) {
             listing_is_the_program(&play, text);
@@ -376,7 +375,7 @@ static void of_drawn_steps(void **unused)
         play_close(&play);
     }
     print_message("    %u steps, %u refused\n", played, refused);
-    assert_true(played >= STEPS / thin() / 2);
+    assert_true(played >= STEPS / sampling_of() / 2);
 }
 
 int main(int argc, char **argv)

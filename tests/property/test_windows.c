@@ -12,7 +12,7 @@
 #include "sim/step/counts.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 #include "tests/support/walk.h"
 
 enum { TEXT_BYTES = 1400, RANKS = 4, TOKENS = 262144 };
@@ -192,7 +192,7 @@ static void it_is_the_same_however_it_is_played(void **state)
             struct step const step = {p, s, 1024, s % 2 == 0 ? "none" : "block", "causal"};
             char text[TEXT_BYTES];
             struct play folded, whole, slow;
-            if (thin_skips(&walked)) continue;
+            if (sampling_skips(&walked)) continue;
             text_write(text, &step);
             play_run(&folded, text, NULL);
             play_run(&whole, text, &full);

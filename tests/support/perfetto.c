@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "tests/support/case.h"
 
 struct perfetto perfetto;
@@ -111,19 +111,19 @@ static void read_descriptor(const struct perfetto_field *descriptor)
 static void read_argument(const struct perfetto_field *argument, struct perfetto_slice *slice)
 {
     struct perfetto_field value;
-    struct text said = {0};
+    struct strbuf said = {0};
     uint64_t const iid = perfetto_number(argument, 1);
     size_t const used = strlen(slice->said);
     assert_true(perfetto.argument_name[iid]);
-    text_add(&said, "%s=", perfetto.name[iid]);
+    strbuf_add(&said, "%s=", perfetto.name[iid]);
     if (perfetto_field_find(argument, 6, &value))
-        text_add_bytes(&said, value.bytes, value.size_bytes);
+        strbuf_add_bytes(&said, value.bytes, value.size_bytes);
     else
-        text_add(&said, "%llu", (unsigned long long)perfetto_number(argument, 3));
-    text_add(&said, "; ");
+        strbuf_add(&said, "%llu", (unsigned long long)perfetto_number(argument, 3));
+    strbuf_add(&said, "; ");
     assert_true(!said.failed && used + said.size_bytes < sizeof slice->said);
     memcpy(slice->said + used, said.bytes, said.size_bytes + 1);
-    text_free(&said);
+    strbuf_free(&said);
 }
 
 static void begin_slice(const struct perfetto_field *event, uint32_t uuid, uint64_t at_ns)
@@ -198,7 +198,7 @@ static void read_event(const struct perfetto_field *event, uint64_t at_ns)
         }
 }
 
-void perfetto_read(const struct text *text)
+void perfetto_read(const struct strbuf *text)
 {
     memset(&perfetto, 0, sizeof perfetto);
     const uint8_t *at = (const uint8_t *)text->bytes, *end = at + text->size_bytes;

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct text;
+struct strbuf;
 
 struct perfetto_field {
     uint32_t number;
@@ -77,7 +77,7 @@ struct perfetto {
 /* The last trace that was read. */
 extern struct perfetto perfetto;
 
-void perfetto_read(const struct text *text);
+void perfetto_read(const struct strbuf *text);
 
 /* The track of that name of a process, by uuid of the chip's: 256 (number among the shown + 1);
  * fails the test if there is none. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/program/program_text.h"
 #include "tests/support/case.h"
 
@@ -18,9 +18,9 @@ static const char *const side_suffix[SIDES] = {"", "-memory"};
 
 static struct held {
     char path[PATH_BYTES];
-    FILE *written;     /* While blessing; else NULL. */
-    struct text kept;  /* All of the file; */
-    const char *after; /* the line behind the one that was found last. */
+    FILE *written;      /* While blessing; else NULL. */
+    struct strbuf kept; /* All of the file; */
+    const char *after;  /* the line behind the one that was found last. */
 } all_held[SIDES];
 
 static bool is_blessing(void)
@@ -43,7 +43,7 @@ static void side_open(const char *name, enum side side)
         return;
     }
     while ((count = fread(part, 1, sizeof part, file)) > 0)
-        text_add_bytes(&held->kept, part, count);
+        strbuf_add_bytes(&held->kept, part, count);
     (void)fclose(file);
     assert_true(held->kept.size_bytes > 0 && !held->kept.failed);
     held->after = held->kept.bytes;
@@ -59,7 +59,7 @@ void templates_close(void)
     for (uint32_t side = 0; side < SIDES; side++) {
         struct held *held = &all_held[side];
         if (held->written != NULL) assert_int_equal(fclose(held->written), 0);
-        text_free(&held->kept);
+        strbuf_free(&held->kept);
         held->written = NULL;
     }
 }
@@ -73,7 +73,7 @@ static uint64_t digest_add(uint64_t digest, const char *bytes, size_t count)
 }
 
 /* Of a template's lines. Of memory: what each op takes and gives, and the ops by their kinds. */
-static uint64_t digest_of(const struct text *text, enum side side)
+static uint64_t digest_of(const struct strbuf *text, enum side side)
 {
     static const char word[] = "memory ";
     uint64_t digest = UINT64_C(0xcbf29ce484222325);
@@ -93,19 +93,19 @@ static uint64_t digest_of(const struct text *text, enum side side)
 
 /* "NAME: 01234567 89abcdef", a digest a template. */
 static void lines_make(const char *of, const struct program *program, const struct machine *machine,
-                       struct text lines[SIDES])
+                       struct strbuf lines[SIDES])
 {
-    for (uint32_t side = 0; side < SIDES; side++) text_add(&lines[side], "%s:", of);
+    for (uint32_t side = 0; side < SIDES; side++) strbuf_add(&lines[side], "%s:", of);
     for (uint32_t t = 0; t < program->template_count; t++) {
-        struct text text = {0};
+        struct strbuf text = {0};
         program_text_write_template(program, machine, t, &text);
         assert_false(text.failed);
         for (uint32_t side = 0; side < SIDES; side++)
-            text_add(&lines[side], " %08x",
-                     (unsigned)(digest_of(&text, (enum side)side) & 0xffffffff));
-        text_free(&text);
+            strbuf_add(&lines[side], " %08x",
+                       (unsigned)(digest_of(&text, (enum side)side) & 0xffffffff));
+        strbuf_free(&text);
     }
-    for (uint32_t side = 0; side < SIDES; side++) text_add(&lines[side], "\n");
+    for (uint32_t side = 0; side < SIDES; side++) strbuf_add(&lines[side], "\n");
 }
 
 /* Programs come in the order of the file, as a rule. */
@@ -127,7 +127,7 @@ static const char *line_find(struct held *held, const char *of)
 static void differ(const struct held *held, const char *of, const struct program *program,
                    const struct machine *machine, const char *ours, const char *kept)
 {
-    struct text text = {0};
+    struct strbuf text = {0};
     size_t const begin = strlen(of) + 1;
     uint32_t index = 0;
     for (; index < program->template_count; index++) {
@@ -139,7 +139,7 @@ static void differ(const struct held *held, const char *of, const struct program
     program_text_write_template(program, machine, index, &text);
     (void)fputs(text.bytes, stdout);
     (void)fflush(stdout);
-    text_free(&text);
+    strbuf_free(&text);
     fail_msg("%s: template %u of %s (%s), printed above, does something else than it did;\n"
              "if that is meant: tests/golden/golden.sh --bless build/podsim . templates",
              held->path, index, of, program->templates[index].name);
@@ -147,11 +147,11 @@ static void differ(const struct held *held, const char *of, const struct program
 
 void templates_hold(const char *of, const struct program *program, const struct machine *machine)
 {
-    struct text lines[SIDES] = {{0}};
+    struct strbuf lines[SIDES] = {{0}};
     lines_make(of, program, machine, lines);
     for (uint32_t side = 0; side < SIDES; side++) {
         struct held *held = &all_held[side];
-        const struct text *line = &lines[side];
+        const struct strbuf *line = &lines[side];
         assert_false(line->failed);
         if (held->written != NULL) {
             (void)fputs(line->bytes, held->written);
@@ -162,5 +162,5 @@ void templates_hold(const char *of, const struct program *program, const struct 
         if (strncmp(kept, line->bytes, line->size_bytes) != 0)
             differ(held, of, program, machine, line->bytes, kept);
     }
-    for (uint32_t side = 0; side < SIDES; side++) text_free(&lines[side]);
+    for (uint32_t side = 0; side < SIDES; side++) strbuf_free(&lines[side]);
 }

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 
 void walk_shipped(const struct play_options *options, const char *const *without,
                   void (*check)(struct play *play, const char *path))
@@ -21,7 +21,7 @@ void walk_shipped(const struct play_options *options, const char *const *without
     for (size_t i = 0; i < found.gl_pathc; i++) {
         const char *path = found.gl_pathv[i];
         struct play play;
-        bool skipped = thin_skips(&walked);
+        bool skipped = sampling_skips(&walked);
         for (const char *const *part = without; part != NULL && *part != NULL; part++)
             skipped = skipped || strstr(path, *part) != NULL;
         if (skipped) continue;

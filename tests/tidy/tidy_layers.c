@@ -78,7 +78,7 @@ static void check_library(struct tidy *tidy, const char *path, unsigned number,
     } libraries[] = {
         {"uv.h", "tools/podsim/"},
         {"jansson.h", "sim/base/json"},
-        {"expat.h", "sim/collective/script_read.c"},
+        {"expat.h", "sim/collective/msccl_read.c"},
         {"cmocka.h", "tests/"},
     };
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)

@@ -235,7 +235,7 @@ static inline void vary(struct workload_case *made, uint32_t variant)
     formats_vary(made, variant / 3 + variant % 2);
     plan->model.layers = 5;
     plan->remat = (enum workload_remat)((variant + variant / 3) % 5);
-    bool const may_keep = made->mesh.present[MESH_TP] && plan->model.kind == MODEL_LLAMA &&
+    bool const may_keep = made->mesh.present[MESH_TP] && plan->model.kind == MODEL_DECODER &&
                           plan->remat == WORKLOAD_REMAT_NONE;
     if (may_keep) plan->tp_inputs = (enum workload_tp_inputs)(variant / 6 % 2);
     if (made->machine.chip.kind == CHIP_GPU && variant / 5 % 2 != 0)
@@ -249,10 +249,10 @@ static inline void vary(struct workload_case *made, uint32_t variant)
     plan->backward_order = (enum workload_backward)(variant / 4 % 2);
     if (variant / 8 % 2 == 0) return;
     plan->activations = WORKLOAD_ACTIVATIONS_TOKENS;
-    if (plan->model.kind == MODEL_LLAMA) plan->attention = WORKLOAD_ATTENTION_CAUSAL;
-    plan->model.tied = plan->model.kind == MODEL_LLAMA;
-    plan->model.matrices = plan->model.kind == MODEL_LLAMA ? 2 : 3;
-    if (plan->model.kind != MODEL_LLAMA) return;
+    if (plan->model.kind == MODEL_DECODER) plan->attention = WORKLOAD_ATTENTION_CAUSAL;
+    plan->model.tied = plan->model.kind == MODEL_DECODER;
+    plan->model.matrices = plan->model.kind == MODEL_DECODER ? 2 : 3;
+    if (plan->model.kind != MODEL_DECODER) return;
     plan->model.positions = 4096; /* As a GPT has it, with biases. */
     plan->model.norm_biases = 1;
     plan->model.attention_vectors = 4 * plan->model.width;

@@ -21,15 +21,15 @@
 #include "sim/graph/block.h"
 #include "sim/graph/steps.h"
 #include "sim/step/graph_terms.h"
-#include "sim/step/local.h"
 #include "sim/step/lower.h"
+#include "sim/step/ranks.h"
 #include "tests/unit/graph_needs.h"
 #include "tests/unit/graph_values.h"
 #include "tests/unit/workload_case.h"
 
 /* A layer of each kind that the model has. */
 struct graph_cases {
-    struct local local;
+    struct ranks ranks;
     struct graph_case layer[4];
     uint32_t count;
 };
@@ -57,19 +57,19 @@ static inline void graph_case_derive(struct graph_case *made, const struct model
     made->experts = layer >= model_dense_layers(model);
 }
 
-static inline void graph_cases_build(const struct local *local, struct graph_cases *ret_cases)
+static inline void graph_cases_build(const struct ranks *ranks, struct graph_cases *ret_cases)
 {
-    const struct model *model = &local->plan->model;
-    ret_cases->local = *local;
+    const struct model *model = &ranks->plan->model;
+    ret_cases->ranks = *ranks;
     ret_cases->count = 0;
     bool seen[4] = {false};
     for (uint64_t layer = 0; layer < model->layers; layer++) {
         bool const experts = layer >= model_dense_layers(model);
-        uint32_t const which = 2U * experts + local_layer_is_windowed(local, layer);
+        uint32_t const which = 2U * experts + ranks_layer_is_windowed(ranks, layer);
         if (seen[which]) continue;
         seen[which] = true;
         struct graph_case *made = &ret_cases->layer[ret_cases->count++];
-        graph_terms_of(&ret_cases->local, layer, &made->terms);
+        graph_terms_of(&ret_cases->ranks, layer, &made->terms);
         graph_case_derive(made, model, layer);
     }
 }
@@ -120,17 +120,17 @@ static inline bool graph_op_is_ours(const struct program *program, const struct 
     return !weights || graph_stream_is(program, op, "kv");
 }
 
-static inline const struct group *graph_group_of(const struct local *local, enum op_axis axis)
+static inline const struct group *graph_group_of(const struct ranks *ranks, enum op_axis axis)
 {
     switch (axis) {
     case OP_AXIS_TP:
-        return &local->mesh->axis[MESH_TP].group;
+        return &ranks->mesh->axis[MESH_TP].group;
     case OP_AXIS_EP:
-        return &local->mesh->axis[MESH_EP].group;
+        return &ranks->mesh->axis[MESH_EP].group;
     case OP_AXIS_SEQUENCE:
-        return &local->sequence_group;
+        return &ranks->sequence_group;
     case OP_AXIS_HOLDERS:
-        return &local->kv_group;
+        return &ranks->kv_group;
     }
     return NULL;
 }
@@ -157,7 +157,7 @@ static inline bool graph_step_is(const struct graph_cases *cases, const struct p
                    collective_kind_name(step->move.kind), (unsigned long long)step->move.bytes,
                    collective_kind_name(plan->kind), (unsigned long long)plan->size_bytes);
     return plan->kind == step->move.kind && plan->size_bytes == step->move.bytes &&
-           group_equal(&plan->group, graph_group_of(&cases->local, step->move.axis));
+           group_equal(&plan->group, graph_group_of(&cases->ranks, step->move.axis));
 }
 
 static inline bool graph_template_is(const struct graph_cases *cases, const struct program *program,
@@ -281,12 +281,12 @@ static inline void graph_template_hold(const char *name, struct graph_cases *cas
 }
 
 /* Every template of a layer is what some layer's graph derives, and every layer has templates. */
-static inline void graph_hold(const char *name, const struct local *local,
+static inline void graph_hold(const char *name, const struct ranks *ranks,
                               const struct program *program)
 {
     static struct graph_cases cases;
-    bool summed = local->partial_ranks == 1;
-    graph_cases_build(local, &cases);
+    bool summed = ranks->partial_ranks == 1;
+    graph_cases_build(ranks, &cases);
     for (uint32_t t = 0; t < program->template_count; t++) {
         const struct program_template *template = &program->templates[t];
         graph_template_hold(name, &cases, program, template);
@@ -308,11 +308,11 @@ static inline void graph_hold(const char *name, const struct local *local,
 /* The same of a step that was lowered. */
 static inline void graph_step_hold(const char *name, const struct workload_case *made)
 {
-    static struct local local;
+    static struct ranks ranks;
     struct error error;
-    if (local_build(&made->plan, &made->machine, &made->mesh, &local, &error) != STATUS_OK)
+    if (ranks_make(&made->plan, &made->machine, &made->mesh, &ranks, &error) != STATUS_OK)
         fail_msg("%s: %s", name, error.message);
-    graph_hold(name, &local, &made->program);
+    graph_hold(name, &ranks, &made->program);
 }
 
 #endif

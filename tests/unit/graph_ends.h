@@ -17,23 +17,23 @@ struct graph_ends {
 static inline void graph_end_build(const struct graph_ends *ends, enum block_part part, bool used,
                                    struct graph_case *made)
 {
-    const struct local *local = &ends->layers.local;
-    const struct model *model = &local->plan->model;
-    graph_terms_of_end(local, used, &made->terms);
+    const struct ranks *ranks = &ends->layers.ranks;
+    const struct model *model = &ranks->plan->model;
+    graph_terms_of_end(ranks, used, &made->terms);
     block_write_part(&made->terms, model, part, model->layers - 1, &made->graph);
     graph_case_pass(made);
 }
 
-static inline void graph_ends_build(const struct local *local, struct graph_ends *ret_ends)
+static inline void graph_ends_build(const struct ranks *ranks, struct graph_ends *ret_ends)
 {
-    graph_cases_build(local, &ret_ends->layers);
-    ret_ends->layers.local = *local;
-    if (!local_is_llama(local)) return;
-    graph_end_build(ret_ends, BLOCK_EMBEDDING, graph_terms_embedding_used(local),
+    graph_cases_build(ranks, &ret_ends->layers);
+    ret_ends->layers.ranks = *ranks;
+    if (!ranks_is_decoder(ranks)) return;
+    graph_end_build(ret_ends, BLOCK_EMBEDDING, graph_terms_embedding_used(ranks),
                     &ret_ends->embedding);
     for (uint32_t used = 0; used < 2; used++) {
         graph_end_build(ret_ends, BLOCK_HEAD, used, &ret_ends->head[used]);
-        if (local->predictors != 0)
+        if (ranks->mtp_modules != 0)
             graph_end_build(ret_ends, BLOCK_MTP, used, &ret_ends->mtp[used]);
     }
 }
@@ -166,8 +166,8 @@ static inline void graph_parts_kept(const char *name, const struct graph_ends *e
                                     const struct graph_parts *parts)
 {
     int64_t const buffers = graph_template_left(template, PROGRAM_MEMORY_BUFFERS);
-    int64_t const input = (int64_t)format_bytes(ends->layers.local.plan->formats.activations,
-                                                ends->layers.local.block_shard);
+    int64_t const input = (int64_t)format_bytes(ends->layers.ranks.plan->formats.activations,
+                                                ends->layers.ranks.block_shard);
     int64_t kept = 0, of_head = 0;
     for (uint32_t i = 0; i < parts->count; i++) {
         const struct graph_case *part = parts->part[i];
@@ -178,7 +178,7 @@ static inline void graph_parts_kept(const char *name, const struct graph_ends *e
         fail_msg("%s, %s keeps %lld bytes, derived %lld", name, template->name,
                  (long long)graph_template_left(template, PROGRAM_MEMORY_ACTIVATIONS),
                  (long long)kept);
-    bool const others = ends->layers.local.predictors != 0;
+    bool const others = ends->layers.ranks.mtp_modules != 0;
     if (buffers != of_head && !(others && of_head != 0 && buffers == of_head - input))
         fail_msg("%s, %s keeps %lld bytes of buffers, derived %lld", name, template->name,
                  (long long)buffers, (long long)of_head);
@@ -230,7 +230,7 @@ static inline bool graph_end_of(const struct program_template *template, struct 
 static inline struct graph_parts graph_parts_of(struct graph_ends *ends, enum block_part part,
                                                 bool used, uint32_t layer)
 {
-    bool const apart = ends->layers.local.predictors_apart;
+    bool const apart = ends->layers.ranks.mtp_apart;
     switch (part) {
     case BLOCK_EMBEDDING:
         return (struct graph_parts){.part = {&ends->embedding}, .count = 1};
@@ -273,26 +273,26 @@ static inline void graph_end_hold(const char *name, struct graph_ends *ends,
 
 /* Every template of an end is what its graph derives, every end has templates, and steps read what
  * was written before. */
-static inline void graph_ends_hold(const char *name, const struct local *local,
+static inline void graph_ends_hold(const char *name, const struct ranks *ranks,
                                    const struct program *program)
 {
     static struct graph_ends ends;
     bool whole = true; /* No template has passes of two stages. */
     for (uint32_t t = 0; t < program->template_count; t++)
         whole = whole && strchr(program->templates[t].name, ',') == NULL;
-    if (!local_is_llama(local)) return;
-    graph_ends_build(local, &ends);
+    if (!ranks_is_decoder(ranks)) return;
+    graph_ends_build(ranks, &ends);
     for (uint32_t t = 0; t < program->template_count; t++)
         graph_end_hold(name, &ends, program, &program->templates[t]);
     struct graph_case *const parts[] = {&ends.embedding, &ends.head[0], &ends.mtp[0], &ends.mtp[1]};
     bool const described = ends.layers.count != 0;
-    for (uint32_t i = 0; i < (local->predictors != 0 ? 4u : 2u); i++) {
+    for (uint32_t i = 0; i < (ranks->mtp_modules != 0 ? 4u : 2u); i++) {
         graph_values_hold(name, parts[i]);
         graph_steps_are_read(name, parts[i]);
         graph_lives_hold(name, parts[i]);
         /* A later module's differs from the last one's where it adds to its gradient. */
         bool const other =
-            parts[i] == &ends.mtp[1] && (local->predictors == 1 || ends.mtp[0].terms.policy.adds);
+            parts[i] == &ends.mtp[1] && (ranks->mtp_modules == 1 || ends.mtp[0].terms.policy.adds);
         if (!whole || other || (i >= 2 && !described)) continue;
         if (parts[i]->backward_matched == 0 || (i < 3 && parts[i]->forward_matched == 0))
             fail_msg("%s: %s has no templates", name, parts[i]->graph.block[0].block->name);

@@ -3,20 +3,22 @@
 #include <string.h>
 
 #include "sim/measure/measure.h"
-#include "sim/measure/row.h"
+#include "sim/measure/measure_row.h"
 #include "tests/support/case.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 
-static struct row_question question_of(const struct machine *machine, enum operation operation)
+static struct measure_row_question question_of(const struct machine *machine,
+                                               enum measure_op operation)
 {
-    struct row_question question = {
+    struct measure_row_question question = {
         .machine = machine, .operation = operation, .format = FORMAT_BF16};
     case_ok(measure_group(machine, NULL, "--axes", &question.group, &case_error));
     (void)measure_group_text(machine, &question.group, question.axes);
     return question;
 }
 
-static int64_t played_ps(const struct row_question *question, const struct row_choice *choice)
+static int64_t played_ps(const struct measure_row_question *question,
+                         const struct measure_row_choice *choice)
 {
     struct measure_options const options = {.engine = "fast"};
     struct measured measured;
@@ -28,14 +30,14 @@ static int64_t played_ps(const struct row_question *question, const struct row_c
 }
 
 /* The fastest of the first few that run by a ranking; of its first that is known. */
-static int64_t best_ps(const struct row_question *question, uint64_t size_bytes,
+static int64_t best_ps(const struct measure_row_question *question, uint64_t size_bytes,
                        const struct choose_ranking *ranking, int64_t first_ps)
 {
     int64_t best = first_ps;
     for (uint32_t i = 1; i < ranking->count && i <= ROW_RUNNERS_MAX; i++) {
-        const struct row_choice *other = NULL;
-        case_ok(row_choose_other(case_arena, question, size_bytes, &ranking->candidate[i], "",
-                                 &other, &case_error));
+        const struct measure_row_choice *other = NULL;
+        case_ok(measure_row_choose_other(case_arena, question, size_bytes, &ranking->candidate[i],
+                                         "", &other, &case_error));
         int64_t const time_ps = played_ps(question, other);
         best = time_ps < best ? time_ps : best;
     }
@@ -55,31 +57,31 @@ static void test_nobody_named_is_faster(void **state)
                                            "tpu-v5e:8x16",
                                            "tpu-v5p:4x4x4",
                                            "tpu-v5e:4x4,slices=2"};
-    static const enum operation operations[] = {OPERATION_ALL_GATHER, OPERATION_REDUCE_SCATTER,
-                                                OPERATION_ALL_REDUCE, OPERATION_ALL_TO_ALL};
+    static const enum measure_op operations[] = {MEASURE_ALL_GATHER, MEASURE_REDUCE_SCATTER,
+                                                 MEASURE_ALL_REDUCE, MEASURE_ALL_TO_ALL};
     static const uint64_t sizes[] = {1 << 18, 1 << 28};
     uint32_t walked = 0;
     for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
         struct machine const machine = case_machine(machines[m]);
         for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
-            struct row_question const question = question_of(&machine, operations[i]);
+            struct measure_row_question const question = question_of(&machine, operations[i]);
             for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-                const struct row_choice *choice = NULL;
-                if (thin_skips(&walked)) continue;
-                case_ok(
-                    row_choose(case_arena, &question, sizes[s], "auto", "", &choice, &case_error));
+                const struct measure_row_choice *choice = NULL;
+                if (sampling_skips(&walked)) continue;
+                case_ok(measure_row_choose(case_arena, &question, sizes[s], "auto", "", &choice,
+                                           &case_error));
                 int64_t const taken = played_ps(&question, choice);
                 int64_t const best = best_ps(&question, sizes[s], choice->ranking, taken);
                 double const estimate_ps = choice->candidate.estimate.time_s * 1e12;
                 if ((double)taken > 1.03 * (double)best)
                     fail_msg("%s, %s of %llu: %s takes %lld ps, one that it names %lld",
-                             machines[m], operation_name(operations[i]),
+                             machines[m], measure_op_name(operations[i]),
                              (unsigned long long)sizes[s], choice->candidate.algorithm,
                              (long long)taken, (long long)best);
                 /* Closed forms see no collisions; what is much too low or high is a fault. */
                 if (estimate_ps < 0.8 * (double)taken || estimate_ps > 1.45 * (double)taken)
                     fail_msg("%s, %s of %llu: %s takes %lld ps, estimated %.0f", machines[m],
-                             operation_name(operations[i]), (unsigned long long)sizes[s],
+                             measure_op_name(operations[i]), (unsigned long long)sizes[s],
                              choice->candidate.algorithm, (long long)taken, estimate_ps);
             }
         }
@@ -92,18 +94,18 @@ static void test_levels_of_a_root(void **state)
     (void)state;
     static const char *const machines[] = {"gb200-nvl72:nodes=2", "h100-sxm:nodes=4",
                                            "h100-sxm:nodes=16,policy=hash"};
-    static const enum operation operations[] = {OPERATION_BROADCAST, OPERATION_REDUCE};
+    static const enum measure_op operations[] = {MEASURE_BROADCAST, MEASURE_REDUCE};
     static const uint64_t sizes[] = {1 << 16, 1 << 18, 1 << 23};
     uint32_t walked = 0;
     for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
         struct machine const machine = case_machine(machines[m]);
         for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
-            struct row_question const question = question_of(&machine, operations[i]);
+            struct measure_row_question const question = question_of(&machine, operations[i]);
             for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-                const struct row_choice *choice = NULL, *other = NULL;
-                if (thin_skips(&walked)) continue;
-                case_ok(
-                    row_choose(case_arena, &question, sizes[s], "auto", "", &choice, &case_error));
+                const struct measure_row_choice *choice = NULL, *other = NULL;
+                if (sampling_skips(&walked)) continue;
+                case_ok(measure_row_choose(case_arena, &question, sizes[s], "auto", "", &choice,
+                                           &case_error));
                 assert_non_null(strstr(choice->candidate.algorithm, "sharp+"));
                 int64_t const taken = played_ps(&question, choice);
                 const struct choose_ranking *ranking = choice->ranking;
@@ -112,11 +114,11 @@ static void test_levels_of_a_root(void **state)
                     /* Too slow to be worth a play, however far estimates may be off. */
                     if (candidate->estimate.time_s > 2 * ranking->candidate[0].estimate.time_s)
                         continue;
-                    case_ok(row_choose_other(case_arena, &question, sizes[s], candidate, "", &other,
-                                             &case_error));
+                    case_ok(measure_row_choose_other(case_arena, &question, sizes[s], candidate, "",
+                                                     &other, &case_error));
                     if ((double)taken > 1.02 * (double)played_ps(&question, other))
                         fail_msg("%s, %s of %llu: %s is slower than %s", machines[m],
-                                 operation_name(operations[i]), (unsigned long long)sizes[s],
+                                 measure_op_name(operations[i]), (unsigned long long)sizes[s],
                                  choice->candidate.algorithm, candidate->algorithm);
                 }
             }
@@ -129,27 +131,27 @@ static void test_adders_count(void **state)
 {
     (void)state;
     static const char *const machines[] = {"h100-sxm", "h100-sxm:nodes=4", "gb200-nvl72", "b200"};
-    static const enum operation operations[] = {OPERATION_REDUCE_SCATTER, OPERATION_ALL_REDUCE,
-                                                OPERATION_REDUCE};
+    static const enum measure_op operations[] = {MEASURE_REDUCE_SCATTER, MEASURE_ALL_REDUCE,
+                                                 MEASURE_REDUCE};
     static const enum format formats[] = {FORMAT_FP32, FORMAT_BF16, FORMAT_FP8, FORMAT_INT4};
     for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
         struct machine const machine = case_machine(machines[m]);
         for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
-            struct row_question question = question_of(&machine, operations[i]);
-            if (machine.axis_count > 1 && operations[i] == OPERATION_REDUCE) continue;
+            struct measure_row_question question = question_of(&machine, operations[i]);
+            if (machine.axis_count > 1 && operations[i] == MEASURE_REDUCE) continue;
             for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
-                const struct row_choice *choice = NULL;
+                const struct measure_row_choice *choice = NULL;
                 struct plan plan;
                 struct collective_estimate estimate;
                 question.format = formats[f];
-                case_ok(
-                    row_choose(case_arena, &question, 1 << 28, "sharp", "", &choice, &case_error));
+                case_ok(measure_row_choose(case_arena, &question, 1 << 28, "sharp", "", &choice,
+                                           &case_error));
                 case_ok(plan_build(case_arena, &choice->request, "", &plan, &case_error));
                 collective_estimate(&machine, &plan, NULL, &estimate);
                 int64_t const taken = played_ps(&question, choice);
                 if (fabs(estimate.time_s * 1e12 - (double)taken) > 0.01 * (double)taken)
                     fail_msg("%s, %s of %s: %lld ps, estimated %.0f", machines[m],
-                             operation_name(operations[i]), format_name(formats[f]),
+                             measure_op_name(operations[i]), format_name(formats[f]),
                              (long long)taken, estimate.time_s * 1e12);
             }
         }
@@ -163,12 +165,13 @@ static void test_crowded_cables_count(void **state)
     (void)state;
     static const char *const names[] = {"bruck", "recursive"};
     struct machine const machine = case_machine("h100-sxm:nodes=512,policy=hash");
-    struct row_question const question = question_of(&machine, OPERATION_ALL_GATHER);
+    struct measure_row_question const question = question_of(&machine, MEASURE_ALL_GATHER);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const struct row_choice *choice = NULL;
+        const struct measure_row_choice *choice = NULL;
         struct plan plan;
         struct collective_estimate estimate;
-        case_ok(row_choose(case_arena, &question, 1 << 28, names[i], "", &choice, &case_error));
+        case_ok(
+            measure_row_choose(case_arena, &question, 1 << 28, names[i], "", &choice, &case_error));
         case_ok(plan_build(case_arena, &choice->request, "", &plan, &case_error));
         collective_estimate(&machine, &plan, NULL, &estimate);
         double const taken = (double)played_ps(&question, choice);
@@ -183,11 +186,12 @@ static void test_ways_over_a_twisted_torus_are_those_played(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("v4p:4x4x8_twisted");
-    struct row_question const question = question_of(&machine, OPERATION_ALL_TO_ALL);
-    const struct row_choice *choice = NULL;
+    struct measure_row_question const question = question_of(&machine, MEASURE_ALL_TO_ALL);
+    const struct measure_row_choice *choice = NULL;
     struct plan plan;
     struct collective_estimate estimate;
-    case_ok(row_choose(case_arena, &question, 1 << 25, "flat-direct", "", &choice, &case_error));
+    case_ok(measure_row_choose(case_arena, &question, 1 << 25, "flat-direct", "", &choice,
+                               &case_error));
     case_ok(plan_build(case_arena, &choice->request, "", &plan, &case_error));
     collective_estimate(&machine, &plan, NULL, &estimate);
     case_near(estimate.time_s * 1e12, (double)played_ps(&question, choice), 0.03);
@@ -198,11 +202,11 @@ static void test_copies_keep_one_cable(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("h100-sxm:nodes=4,nvlink.policy=hash");
-    struct row_question const question = question_of(&machine, OPERATION_ALL_GATHER);
-    const struct row_choice *choice = NULL;
-    case_ok(row_choose(case_arena, &question, 1 << 28, "auto", "", &choice, &case_error));
+    struct measure_row_question const question = question_of(&machine, MEASURE_ALL_GATHER);
+    const struct measure_row_choice *choice = NULL;
+    case_ok(measure_row_choose(case_arena, &question, 1 << 28, "auto", "", &choice, &case_error));
     assert_null(strstr(choice->candidate.algorithm, "sharp"));
-    case_ok(row_choose(case_arena, &question, 1 << 28, "sharp", "", &choice, &case_error));
+    case_ok(measure_row_choose(case_arena, &question, 1 << 28, "sharp", "", &choice, &case_error));
     struct plan plan;
     struct collective_estimate estimate;
     case_ok(plan_build(case_arena, &choice->request, "", &plan, &case_error));
@@ -217,11 +221,12 @@ static void test_exchanges_one_way_fill_every_link(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("tpu-v5p:4x4x8");
-    struct row_question const question = question_of(&machine, OPERATION_ALL_TO_ALL);
-    const struct row_choice *choice = NULL;
+    struct measure_row_question const question = question_of(&machine, MEASURE_ALL_TO_ALL);
+    const struct measure_row_choice *choice = NULL;
     struct plan plan;
     struct collective_estimate estimate;
-    case_ok(row_choose(case_arena, &question, 1 << 30, "ring-one-way", "", &choice, &case_error));
+    case_ok(measure_row_choose(case_arena, &question, 1 << 30, "ring-one-way", "", &choice,
+                               &case_error));
     case_ok(plan_build(case_arena, &choice->request, "", &plan, &case_error));
     collective_estimate(&machine, &plan, NULL, &estimate);
     case_near(estimate.time_s * 1e12, (double)played_ps(&question, choice), 0.01);
@@ -232,9 +237,10 @@ static void test_played_is_said(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("tpu-v5e:8x16");
-    struct row_question const question = question_of(&machine, OPERATION_ALL_TO_ALL);
-    const struct row_choice *choice = NULL;
-    case_ok(row_choose(case_arena, &question, UINT64_C(1) << 30, NULL, "", &choice, &case_error));
+    struct measure_row_question const question = question_of(&machine, MEASURE_ALL_TO_ALL);
+    const struct measure_row_choice *choice = NULL;
+    case_ok(measure_row_choose(case_arena, &question, UINT64_C(1) << 30, NULL, "", &choice,
+                               &case_error));
     const struct choose_candidate *candidate = choice->ranking->candidate;
     assert_string_equal(candidate[0].algorithm, "ring+line");
     assert_true(candidate[0].estimate.time_s > candidate[1].estimate.time_s);
@@ -246,20 +252,20 @@ static void test_played_is_said(void **state)
 static void test_each_axis_is_what_it_is(void **state)
 {
     (void)state;
-    static const enum operation operations[] = {OPERATION_ALL_GATHER, OPERATION_REDUCE_SCATTER,
-                                                OPERATION_ALL_REDUCE};
+    static const enum measure_op operations[] = {MEASURE_ALL_GATHER, MEASURE_REDUCE_SCATTER,
+                                                 MEASURE_ALL_REDUCE};
     static const char *const machines[] = {"tpu-v5e:8x16", "tpu-v6e:8x16"};
     for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
         struct machine const machine = case_machine(machines[m]);
         for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
-            struct row_question const question = question_of(&machine, operations[i]);
-            const struct row_choice *choice = NULL;
-            case_ok(row_choose(case_arena, &question, UINT64_C(1) << 30, NULL, "", &choice,
-                               &case_error));
+            struct measure_row_question const question = question_of(&machine, operations[i]);
+            const struct measure_row_choice *choice = NULL;
+            case_ok(measure_row_choose(case_arena, &question, UINT64_C(1) << 30, NULL, "", &choice,
+                                       &case_error));
             assert_string_equal(choice->candidate.algorithm, "ring+line");
             int64_t const taken = played_ps(&question, choice);
-            case_ok(row_choose(case_arena, &question, UINT64_C(1) << 30, "line", "", &choice,
-                               &case_error));
+            case_ok(measure_row_choose(case_arena, &question, UINT64_C(1) << 30, "line", "",
+                                       &choice, &case_error));
             assert_true(played_ps(&question, choice) > taken);
         }
     }
@@ -273,12 +279,12 @@ static void test_a_reduction_keeps_its_rate(void **state)
     static const char *const machines[] = {"tpu-v5e:8x16", "tpu-v5p:4x4x4,slices=2"};
     for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
         struct machine const machine = case_machine(machines[m]);
-        struct row_question const question = question_of(&machine, OPERATION_REDUCE);
+        struct measure_row_question const question = question_of(&machine, MEASURE_REDUCE);
         int64_t time_ps[2];
         for (uint32_t i = 0; i < 2; i++) {
-            const struct row_choice *choice = NULL;
-            case_ok(row_choose(case_arena, &question, UINT64_C(1) << (30 + 2 * i), "hierarchical",
-                               "", &choice, &case_error));
+            const struct measure_row_choice *choice = NULL;
+            case_ok(measure_row_choose(case_arena, &question, UINT64_C(1) << (30 + 2 * i),
+                                       "hierarchical", "", &choice, &case_error));
             time_ps[i] = played_ps(&question, choice);
         }
         assert_true(time_ps[1] * 100 < time_ps[0] * 402);

@@ -9,7 +9,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "tools/podsim/bench/bench.h"
 
 enum { SHRINK = 100, CHIPS = 4096, PORTS = 6 };
@@ -63,25 +63,25 @@ static void the_report_has_every_row(void **state)
     (void)state;
     static struct bench bench;
     struct error error = {0};
-    struct text table = {0};
-    struct text json = {0};
+    struct strbuf table = {0};
+    struct strbuf json = {0};
     struct json_writer writer;
     struct json *document = NULL;
     struct arena *arena = arena_create(0);
     assert_int_equal(
         bench_run(&(struct bench_options){.repeats = 2, .shrink = 400}, &bench, &error), STATUS_OK);
-    assert_int_equal(bench.row_count, 5);
+    assert_int_equal(bench.measure_row_count, 5);
     bench_print(&bench, &table);
     json_write_start(&writer, &json);
     bench_write_json(&bench, &writer);
     assert_int_equal(json_read_text(arena, "bench", json.bytes, json.size_bytes, &document, &error),
                      STATUS_OK);
-    assert_int_equal(json_count(document), bench.row_count);
-    for (uint32_t i = 0; i < bench.row_count; i++)
+    assert_int_equal(json_count(document), bench.measure_row_count);
+    for (uint32_t i = 0; i < bench.measure_row_count; i++)
         assert_non_null(strstr(table.bytes, bench.rows[i].name));
     json_free(document);
-    text_free(&table);
-    text_free(&json);
+    strbuf_free(&table);
+    strbuf_free(&json);
     arena_destroy(arena);
 }
 

@@ -8,7 +8,7 @@ enum { MODEL_PENDING_MAX = 4000, MODEL_CHANNELS = 7 };
 
 struct model_event {
     int64_t at_ps;
-    uint64_t order;
+    uint64_t key;
     uint32_t chip;
 };
 
@@ -60,12 +60,11 @@ static void model_post(struct model *model, struct engine *engine)
 {
     bool const few = model->delays == DELAYS_TIES || model->delays == DELAYS_NOW;
     struct model_event event = {.at_ps = engine_now_ps(engine) + model_delay_ps(model)};
-    event.order = case_random(&model->random) % (few ? 5 : 1000);
+    event.key = case_random(&model->random) % (few ? 5 : 1000);
     event.chip = (uint32_t)(case_random(&model->random) % model->chip_count);
     assert_true(model->pending_count < MODEL_PENDING_MAX);
     model->pending[model->pending_count++] = event;
-    engine_post(engine, event.at_ps, event.order, (uint32_t)(event.order % MODEL_CHANNELS),
-                event.chip);
+    engine_post(engine, event.at_ps, event.key, (uint32_t)(event.key % MODEL_CHANNELS), event.chip);
 }
 
 /* Takes the event out of the model and checks that it was there and that none comes before it. */
@@ -74,29 +73,29 @@ static void model_take(struct model *model, struct model_event event, bool first
     uint32_t found = MODEL_PENDING_MAX;
     for (uint32_t i = 0; i < model->pending_count; i++) {
         const struct model_event *other = &model->pending[i];
-        if (other->at_ps == event.at_ps && other->order == event.order && other->chip == event.chip)
+        if (other->at_ps == event.at_ps && other->key == event.key && other->chip == event.chip)
             found = i;
         if (!first) continue;
         assert_true(other->at_ps >= event.at_ps);
-        assert_true(other->at_ps > event.at_ps || other->order >= event.order);
+        assert_true(other->at_ps > event.at_ps || other->key >= event.key);
     }
     assert_true(found < model->pending_count);
     model->pending[found] = model->pending[--model->pending_count];
     model->handled++;
 }
 
-static void model_handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t order,
+static void model_handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
                          const uint32_t *chips, uint32_t count)
 {
     struct model *model = owner;
     assert_int_equal(now_ps, engine_now_ps(engine));
     assert_true(count > 0);
-    bool const same = now_ps == model->last_at_ps && order == model->last_order;
+    bool const same = now_ps == model->last_at_ps && key == model->last_order;
     bool const strict = !(same && model->pieces_allowed);
     model->last_at_ps = now_ps;
-    model->last_order = order;
+    model->last_order = key;
     for (uint32_t i = 0; i < count; i++)
-        model_take(model, (struct model_event){now_ps, order, chips[i]}, strict && i == 0);
+        model_take(model, (struct model_event){now_ps, key, chips[i]}, strict && i == 0);
     while (model->posts_left > 0 && model->pending_count < model->pending_goal) {
         model->posts_left--;
         model_post(model, engine);
@@ -161,14 +160,14 @@ struct log {
     uint32_t chip_sum;
 };
 
-static void log_handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t order,
+static void log_handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
                        const uint32_t *chips, uint32_t count)
 {
     struct log *log = owner;
     (void)engine;
     (void)now_ps;
     assert_true(log->call_count < 64);
-    log->orders[log->call_count] = order;
+    log->orders[log->call_count] = key;
     log->counts[log->call_count++] = count;
     for (uint32_t i = 0; i < count; i++) log->chip_sum += chips[i];
 }
@@ -214,14 +213,14 @@ static void the_reference_queue_batches_nothing(void **state)
 
 /* A list of chips that posts to itself, at once, with the order it has now: the first entry is
  * closed, so that the posts must open another and not be lost in the one being handled. */
-static void repost_handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t order,
+static void repost_handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
                           const uint32_t *chips, uint32_t count)
 {
     struct log *log = owner;
     for (uint32_t i = 0; i < count; i++) {
         log->chip_sum++;
-        if (log->chip_sum <= 200) engine_post(engine, now_ps, order, 0, chips[i]);
-        if (log->chip_sum <= 200) engine_post(engine, now_ps, order - 1, 1, chips[i]);
+        if (log->chip_sum <= 200) engine_post(engine, now_ps, key, 0, chips[i]);
+        if (log->chip_sum <= 200) engine_post(engine, now_ps, key - 1, 1, chips[i]);
     }
 }
 
@@ -244,11 +243,11 @@ static void posts_to_the_entry_being_handled_are_not_lost(void **state)
 }
 
 /* Posts its successor for ever. */
-static void endless_handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t order,
+static void endless_handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
                            const uint32_t *chips, uint32_t count)
 {
     (void)owner;
-    for (uint32_t i = 0; i < count; i++) engine_post(engine, now_ps + 5, order, 0, chips[i]);
+    for (uint32_t i = 0; i < count; i++) engine_post(engine, now_ps + 5, key, 0, chips[i]);
 }
 
 static void an_endless_run_ends_at_its_limit(void **state)

@@ -47,16 +47,16 @@ static void torus_send(struct torus *torus, struct engine *engine, uint32_t chip
                     torus_neighbour(chip, port));
 }
 
-static void torus_handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t order,
+static void torus_handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
                          const uint32_t *chips, uint32_t count)
 {
     struct torus *torus = owner;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t const chip = chips[i];
-        uint64_t const record = digest_record(now_ps, order, chip);
+        uint64_t const record = digest_record(now_ps, key, chip);
         torus->digest += record;
         torus->chain[chip] = digest_record((int64_t)(torus->chain[chip] >> 1), record, chip);
-        if (order == 0)
+        if (key == 0)
             torus_send(torus, engine, chip);
         else if (++torus->arrived[chip] % PORTS == 0 && torus->at_once)
             engine_post(engine, now_ps, 0, PORTS, chip);

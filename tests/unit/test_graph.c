@@ -1,7 +1,7 @@
 /* What graphs of dense layers derive is what workload_lower() makes: op by op, in order, over the
  * drawn steps of counts_case.h and the shipped scenarios. */
 #include "sim/graph/print.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 #include "tests/support/walk.h"
 #include "tests/unit/counts_case.h"
 #include "tests/unit/graph_case.h"
@@ -52,7 +52,7 @@ static void dense_layers_are_derived(void **state)
         bool const staged = places[p].dp != NULL && places[p].fsdp == NULL;
         for (uint32_t zero = 0; zero <= (staged ? 3u : 0u); zero++)
             for (uint32_t variant = 0; variant < 60; variant++)
-                if (!thin_skips(&walked)) drawn_step(p, zero, variant, 0);
+                if (!sampling_skips(&walked)) drawn_step(p, zero, variant, 0);
     }
 }
 
@@ -66,18 +66,18 @@ static void layers_with_windows_are_derived(void **state)
         bool const shares = places[p].batch_tokens == 1 << 19 || p == 9; /* Sequences. */
         if (!places[p].llama || shares) continue;
         for (uint32_t variant = 0; variant < 60; variant++)
-            if (!thin_skips(&walked)) drawn_step(p, 0, variant, windows[variant % 3]);
+            if (!sampling_skips(&walked)) drawn_step(p, 0, variant, windows[variant % 3]);
     }
 }
 
 static void shipped_hold(struct play *play, const char *path)
 {
-    static struct local local;
+    static struct ranks ranks;
     struct error error;
     enum status const status =
-        local_build(&play->scenario.workload, &play->machine, &play->mesh, &local, &error);
+        ranks_make(&play->scenario.workload, &play->machine, &play->mesh, &ranks, &error);
     assert_int_equal(status, STATUS_OK);
-    graph_hold(path, &local, &play->program);
+    graph_hold(path, &ranks, &play->program);
 }
 
 static void shipped_scenarios_are_derived(void **state)
@@ -92,14 +92,14 @@ static void shipped_scenarios_are_derived(void **state)
 /* The book, chapter 5, 5.3: an MLP with FSDP over X and tensor parallelism over Y. */
 static const struct graph_case *mlp_layer(struct workload_case *ret_made)
 {
-    static struct local local;
+    static struct ranks ranks;
     static struct graph_cases cases;
     assert_int_equal(case_build(ret_made, &case_mlp, "4x4x4", NULL, "x y", "z"), STATUS_OK);
     ret_made->plan.remat = WORKLOAD_REMAT_BIG_MATMULS;
     assert_int_equal(
-        local_build(&ret_made->plan, &ret_made->machine, &ret_made->mesh, &local, &ret_made->error),
+        ranks_make(&ret_made->plan, &ret_made->machine, &ret_made->mesh, &ranks, &ret_made->error),
         STATUS_OK);
-    graph_cases_build(&local, &cases);
+    graph_cases_build(&ranks, &cases);
     return &cases.layer[0];
 }
 
@@ -138,7 +138,7 @@ static void a_layer_is_printed_in_the_notation(void **state)
     static struct graph_live live;
     struct workload_case made;
     const struct graph_case *layer = mlp_layer(&made);
-    struct text text = {0};
+    struct strbuf text = {0};
     (void)state;
     graph_print(&layer->sharded, &text);
     graph_print_kept(&layer->sharded, &layer->kept, &text);
@@ -155,22 +155,22 @@ static void a_layer_is_printed_in_the_notation(void **state)
         else
             assert_int_equal(work_matmul_flop(&step->work), UINT64_C(1) << 43);
     }
-    text_free(&text);
+    strbuf_free(&text);
     case_free(&made);
 }
 
 /* Two ranks hold each KV head, and have a part of its weights' gradients each. */
 static void gradients_in_parts_are_printed(void **state)
 {
-    static struct local local;
+    static struct ranks ranks;
     static struct graph_cases cases;
     struct workload_case made;
-    struct text text = {0};
+    struct strbuf text = {0};
     (void)state;
     assert_int_equal(case_build(&made, &case_llama_70b, "16", NULL, NULL, "x"), STATUS_OK);
-    assert_int_equal(local_build(&made.plan, &made.machine, &made.mesh, &local, &made.error),
+    assert_int_equal(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &made.error),
                      STATUS_OK);
-    graph_cases_build(&local, &cases);
+    graph_cases_build(&ranks, &cases);
     graph_print_backward(&cases.layer[0].sharded, &cases.layer[0].backward, &text);
     assert_string_equal(text.bytes, "mlp.Out: d weights\n"
                                     "mlp.Out: d inputs\n"
@@ -185,7 +185,7 @@ static void gradients_in_parts_are_printed(void **state)
                                     "attention.norm: d inputs\n"
                                     "dW_K                      in 2 parts\n"
                                     "dW_V                      in 2 parts\n");
-    text_free(&text);
+    strbuf_free(&text);
     case_free(&made);
 }
 

@@ -73,12 +73,12 @@ static const struct block mlp_normed = {.name = "MLP", .prefix = "mlp.", .write 
 
 static struct graph_case made_case;
 
-static void derive(const struct local *local, const struct block *const *blocks)
+static void derive(const struct ranks *ranks, const struct block *const *blocks)
 {
     struct graph_case *made = &made_case;
-    graph_terms_of(local, 0, &made->terms);
+    graph_terms_of(ranks, 0, &made->terms);
     made->graph = (struct graph){.terms = &made->terms};
-    for (; *blocks != NULL; blocks++) block_write(*blocks, &local->plan->model, &made->graph);
+    for (; *blocks != NULL; blocks++) block_write(*blocks, &ranks->plan->model, &made->graph);
     graph_shard(&made->graph, &made->sharded);
     graph_backward(&made->sharded, &made->backward);
     graph_remat(&made->sharded, &made->backward, &made->kept);
@@ -116,24 +116,24 @@ static void variant_hold(uint32_t variant)
     static const struct block *const plain[] = {&block_attention, &block_mlp, NULL};
     static const struct block *const side_by_side[] = {&parallel, NULL};
     static const struct block *const normed[] = {&attention_normed, &mlp_normed, NULL};
-    static struct local local;
+    static struct ranks ranks;
     struct workload_case made;
     char name[64];
     (void)snprintf(name, sizeof name, "variant %u", variant);
     assert_int_equal(case_build(&made, &case_llama_70b, "4x4x4", NULL, "x y", "z"), STATUS_OK);
     vary(&made, variant);
     made.plan.model.matrices = 3;
-    assert_int_equal(local_build(&made.plan, &made.machine, &made.mesh, &local, &made.error),
+    assert_int_equal(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &made.error),
                      STATUS_OK);
-    derive(&local, plain);
+    derive(&ranks, plain);
     struct sums const forward = sums_of(false);
     assert_int_equal(forward.gathers, 2);
-    derive(&local, side_by_side);
+    derive(&ranks, side_by_side);
     hold(name);
     assert_int_equal(sums_of(false).flop, forward.flop);
     assert_int_equal(sums_of(false).gathers, 1);
     assert_int_equal(sums_of(false).scatters, 2);
-    derive(&local, normed);
+    derive(&ranks, normed);
     hold(name);
     assert_int_equal(sums_of(false).flop, forward.flop);
     assert_int_equal(sums_of(false).gathers, 2);

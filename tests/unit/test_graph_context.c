@@ -1,7 +1,7 @@
 /* What graphs derive of attention that ranks share, three ways, and of attention whose scores lie
  * in HBM, is what workload_lower() makes: op by op, in order. */
 #include "sim/graph/print.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 #include "tests/unit/counts_case.h"
 #include "tests/unit/graph_case.h"
 
@@ -69,7 +69,7 @@ static void shared_sequences_are_derived(void **state)
         for (uint32_t variant = 0; variant < 360; variant++) {
             struct workload_case made;
             char name[96];
-            if (thin_skips(&walked)) continue;
+            if (sampling_skips(&walked)) continue;
             (void)snprintf(name, sizeof name, "place %zu, variant %u", p, variant);
             place_build(&made, &places[p], "x");
             if (places[p].dp != NULL && places[p].fsdp == NULL) made.plan.zero = variant / 9 % 3;
@@ -94,7 +94,7 @@ static void stored_scores_are_derived(void **state)
         for (uint32_t variant = 0; variant < 120; variant++) {
             struct workload_case made;
             char name[96];
-            if (thin_skips(&walked)) continue;
+            if (sampling_skips(&walked)) continue;
             (void)snprintf(name, sizeof name, "scores, place %zu, variant %u", p, variant);
             place_build(&made, &places[p], NULL);
             vary(&made, variant / 2);
@@ -124,7 +124,7 @@ static void what_frameworks_hold_is_derived(void **state)
         uint32_t const variant = (12 + i) % 180; /* The first, always taken, holds something. */
         struct workload_case made;
         char name[96];
-        if (thin_skips(&walked)) continue;
+        if (sampling_skips(&walked)) continue;
         (void)snprintf(name, sizeof name, "frameworks, variant %u", variant);
         assert_int_equal(case_build_on(&made, &case_llama_70b, &machine, parts), STATUS_OK);
         vary(&made, variant / 3);
@@ -141,7 +141,7 @@ static void what_frameworks_hold_is_derived(void **state)
 /* --- By hand --- */
 
 /* "AllGather 64, Permute 16": collectives of a pass among ranks that share sequences, in MiB. */
-static void moves_print(const struct graph_case *layer, bool backward, struct text *text)
+static void moves_print(const struct graph_case *layer, bool backward, struct strbuf *text)
 {
     static struct graph_steps steps;
     graph_steps(&layer->sharded, &layer->backward, &layer->kept,
@@ -149,9 +149,9 @@ static void moves_print(const struct graph_case *layer, bool backward, struct te
     for (uint32_t i = 0; i < steps.count; i++) {
         const struct graph_step *step = &steps.step[i];
         if (step->is_compute || step->move.axis != OP_AXIS_SEQUENCE) continue;
-        text_add(text, "%s%s %llu", text->size_bytes > 0 ? ", " : "",
-                 collective_kind_name(step->move.kind),
-                 (unsigned long long)(step->move.bytes >> 20));
+        strbuf_add(text, "%s%s %llu", text->size_bytes > 0 ? ", " : "",
+                   collective_kind_name(step->move.kind),
+                   (unsigned long long)(step->move.bytes >> 20));
     }
 }
 
@@ -173,24 +173,24 @@ static void moves_of_sequences_are_counted_by_hand(void **state)
          "AllToAll 256, AllToAll 256, AllToAll 64, AllToAll 64"},
     };
     static const struct place place = {"4x4x4", NULL, "y", "z", NULL, 1 << 18};
-    static struct local local;
+    static struct ranks ranks;
     static struct graph_cases cases;
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct workload_case made;
-        struct text forward = {0}, backward = {0};
+        struct strbuf forward = {0}, backward = {0};
         place_build(&made, &place, "x");
         made.plan.context = rows[i].context;
         made.plan.model.kv_heads = rows[i].kv_heads;
-        assert_int_equal(local_build(&made.plan, &made.machine, &made.mesh, &local, &made.error),
+        assert_int_equal(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &made.error),
                          STATUS_OK);
-        graph_cases_build(&local, &cases);
+        graph_cases_build(&ranks, &cases);
         moves_print(&cases.layer[0], false, &forward);
         moves_print(&cases.layer[0], true, &backward);
         assert_string_equal(forward.bytes, rows[i].forward);
         assert_string_equal(backward.bytes, rows[i].backward);
-        text_free(&forward);
-        text_free(&backward);
+        strbuf_free(&forward);
+        strbuf_free(&backward);
         case_free(&made);
     }
 }

@@ -17,14 +17,14 @@ static void layer_count(const struct graph_case *layer, struct graph_count *ret_
 /* The book, chapter 5, 5.3: an MLP with FSDP over X and tensor parallelism over Y. */
 static void mlp_layer(struct workload_case *ret_made, struct graph_count *ret_count)
 {
-    static struct local local;
+    static struct ranks ranks;
     static struct graph_cases cases;
     assert_int_equal(case_build(ret_made, &case_mlp, "4x4x4", NULL, "x y", "z"), STATUS_OK);
     ret_made->plan.remat = WORKLOAD_REMAT_BIG_MATMULS;
     assert_int_equal(
-        local_build(&ret_made->plan, &ret_made->machine, &ret_made->mesh, &local, &ret_made->error),
+        ranks_make(&ret_made->plan, &ret_made->machine, &ret_made->mesh, &ranks, &ret_made->error),
         STATUS_OK);
-    graph_cases_build(&local, &cases);
+    graph_cases_build(&ranks, &cases);
     layer_count(&cases.layer[0], ret_count);
 }
 
@@ -45,7 +45,7 @@ static void a_layer_is_counted(void **state)
         "kept                                                   1.34 GB\n";
     static struct graph_count count;
     struct workload_case made;
-    struct text text = {0};
+    struct strbuf text = {0};
     (void)state;
     mlp_layer(&made, &count);
     graph_print_count(&count, &text);
@@ -59,7 +59,7 @@ static void a_layer_is_counted(void **state)
         assert_int_equal(count.move[i].bytes, UINT64_C(1) << 30);
     assert_int_equal(count.kept_bytes, UINT64_C(5) << 28);
     assert_int_equal(count.matrix_elements, 2 * (UINT64_C(1) << 26));
-    text_free(&text);
+    strbuf_free(&text);
     case_free(&made);
 }
 
@@ -154,20 +154,20 @@ static void products_of_hold(const char *name, const struct graph_case *part)
 
 static void products_hold(const char *name, const struct step *step)
 {
-    static struct local local;
+    static struct ranks ranks;
     static struct graph_cases cases;
     static struct graph_ends ends;
     struct error error;
-    assert_int_equal(local_build(&step->of.workload, &step->machine, &step->mesh, &local, &error),
+    assert_int_equal(ranks_make(&step->of.workload, &step->machine, &step->mesh, &ranks, &error),
                      STATUS_OK);
-    graph_cases_build(&local, &cases);
+    graph_cases_build(&ranks, &cases);
     for (uint32_t i = 0; i < cases.count; i++) products_of_hold(name, &cases.layer[i]);
-    if (!local_is_llama(&local)) return;
-    graph_ends_build(&local, &ends);
+    if (!ranks_is_decoder(&ranks)) return;
+    graph_ends_build(&ranks, &ends);
     products_of_hold(name, &ends.embedding);
     for (uint32_t used = 0; used < 2; used++) {
         products_of_hold(name, &ends.head[used]);
-        if (local.predictors != 0) products_of_hold(name, &ends.mtp[used]);
+        if (ranks.mtp_modules != 0) products_of_hold(name, &ends.mtp[used]);
     }
 }
 

@@ -1,7 +1,7 @@
 /* What graphs of a model's ends derive is what workload_lower() makes: op by op, in order, over the
  * drawn steps of counts_case.h and the shipped scenarios. */
 #include "sim/graph/print.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 #include "tests/support/walk.h"
 #include "tests/unit/counts_case.h"
 #include "tests/unit/graph_ends.h"
@@ -13,7 +13,7 @@
     "\"model\": \"%s\", \"batch_tokens\": 262144, \"sequence_length\": 1024, \"accumulate\": 8, "  \
     "\"schedule\": \"%s\", \"layout\": \"%s\", \"remat\": \"%s\", \"backward_order\": \"%s\"}}"
 
-static const struct model small_experts = {.kind = MODEL_LLAMA,
+static const struct model small_experts = {.kind = MODEL_DECODER,
                                            .name = "experts",
                                            .layers = 5,
                                            .width = 2048,
@@ -29,11 +29,11 @@ static const struct model small_experts = {.kind = MODEL_LLAMA,
 
 static void drawn_hold(const char *name, struct workload_case *made)
 {
-    static struct local local;
+    static struct ranks ranks;
     if (case_lower(made) != STATUS_OK) fail_msg("%s: %s", name, made->error.message);
-    assert_int_equal(local_build(&made->plan, &made->machine, &made->mesh, &local, &made->error),
+    assert_int_equal(ranks_make(&made->plan, &made->machine, &made->mesh, &ranks, &made->error),
                      STATUS_OK);
-    graph_ends_hold(name, &local, &made->program);
+    graph_ends_hold(name, &ranks, &made->program);
 }
 
 static void ends_of_dense_models_are_derived(void **state)
@@ -57,7 +57,7 @@ static void ends_of_dense_models_are_derived(void **state)
             for (uint32_t variant = 0; variant < 60; variant++) {
                 struct workload_case made;
                 char name[96];
-                if (thin_skips(&walked)) continue;
+                if (sampling_skips(&walked)) continue;
                 (void)snprintf(name, sizeof name, "place %zu, zero %u, variant %u", p, zero,
                                variant);
                 assert_int_equal(case_build(&made, &case_llama_70b, places[p].shape, places[p].dp,
@@ -103,7 +103,7 @@ static void modules_that_predict_are_derived(void **state)
                                                  .wrap = {-1, -1, -1}};
             bool const replicated =
                 places[p].parts[MESH_DP] != NULL || places[p].parts[MESH_EP] != NULL;
-            if (thin_skips(&walked)) continue;
+            if (sampling_skips(&walked)) continue;
             (void)snprintf(name, sizeof name, "modules %zu, variant %u", p, variant);
             if (case_build_on(&made, &small_experts, &machine, places[p].parts) != STATUS_OK)
                 fail_msg("%s: %s", name, made.error.message);
@@ -113,8 +113,8 @@ static void modules_that_predict_are_derived(void **state)
             model->experts.shared = variant % 2;
             model->experts.dense_layers = variant % 4;
             if (variant % 3 != 0) model->tied = false;
-            if (!model->tied) model->predictors = variant % 4;
-            if (model->predictors != 0) model->positions = 0;
+            if (!model->tied) model->mtp_modules = variant % 4;
+            if (model->mtp_modules != 0) model->positions = 0;
             drawn_hold(name, &made);
             case_free(&made);
         }
@@ -140,35 +140,35 @@ static void ends_are_printed_in_the_notation(void **state)
         "       dIn* -> dIn\n"
         "  4  head.norm: d inputs                  302 MFLOP v  268 MB\n"
         "       dIn X w_In -> dX dOut dw_In\n";
-    static struct local local;
+    static struct ranks ranks;
     static struct graph_ends ends;
     static struct graph_steps steps;
     struct workload_case made;
-    struct text text = {0};
+    struct strbuf text = {0};
     (void)state;
     assert_int_equal(case_build(&made, &case_llama_70b, "4x4x4", NULL, "x y", "z"), STATUS_OK);
     made.plan.batch_tokens = 1 << 18;
-    assert_int_equal(local_build(&made.plan, &made.machine, &made.mesh, &local, &made.error),
+    assert_int_equal(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &made.error),
                      STATUS_OK);
-    graph_ends_build(&local, &ends);
+    graph_ends_build(&ranks, &ends);
     graph_print(&ends.embedding.sharded, &text);
     graph_print(&ends.head[0].sharded, &text);
     graph_steps(&ends.head[0].sharded, &ends.head[0].backward, &ends.head[0].kept,
                 (struct graph_request){true, GRAPH_WHOLE, false}, &steps);
     graph_print_steps(&ends.head[0].sharded, &steps, &text);
     assert_string_equal(text.bytes, wanted);
-    text_free(&text);
+    strbuf_free(&text);
     case_free(&made);
 }
 
 static void shipped_hold(struct play *play, const char *path)
 {
-    static struct local local;
+    static struct ranks ranks;
     struct error error;
     assert_int_equal(
-        local_build(&play->scenario.workload, &play->machine, &play->mesh, &local, &error),
+        ranks_make(&play->scenario.workload, &play->machine, &play->mesh, &ranks, &error),
         STATUS_OK);
-    graph_ends_hold(path, &local, &play->program);
+    graph_ends_hold(path, &ranks, &play->program);
 }
 
 static void ends_of_shipped_scenarios_are_derived(void **state)
@@ -212,21 +212,21 @@ static void ends_in_pipelines_are_derived(void **state)
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
         for (size_t m = 0; m < sizeof models / sizeof *models; m++)
             for (uint32_t variant = 0; variant < 10; variant++) {
-                static struct local local;
+                static struct ranks ranks;
                 struct play play;
                 struct error error;
                 char layout[64], text[1024];
                 bool const bent = r >= 4, tied = models[m].modules[0] == '\0';
-                if ((bent && tied) || thin_skips(&walked)) continue;
+                if ((bent && tied) || sampling_skips(&walked)) continue;
                 (void)snprintf(layout, sizeof layout, rows[r].layout, models[m].modules);
                 (void)snprintf(text, sizeof text, TEXT, meshes[variant % 2], models[m].model,
                                rows[r].schedule, layout, remats[variant / 2],
                                variant % 3 == 0 ? "dx_first" : "dw_first");
                 play_run(&play, text, &lower_only);
                 assert_int_equal(
-                    local_build(&play.scenario.workload, &play.machine, &play.mesh, &local, &error),
+                    ranks_make(&play.scenario.workload, &play.machine, &play.mesh, &ranks, &error),
                     STATUS_OK);
-                graph_ends_hold(text, &local, &play.program);
+                graph_ends_hold(text, &ranks, &play.program);
                 play_close(&play);
             }
 }

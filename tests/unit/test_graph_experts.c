@@ -1,10 +1,10 @@
 /* What graphs of layers with experts, and with latent attention, derive is what workload_lower()
  * makes: op by op, in order, over the drawn steps of test_workload_counts_experts.c and more. */
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 #include "tests/unit/counts_case.h"
 #include "tests/unit/graph_case.h"
 
-static const struct model small_experts = {.kind = MODEL_LLAMA,
+static const struct model small_experts = {.kind = MODEL_DECODER,
                                            .name = "experts",
                                            .layers = 5,
                                            .width = 2048,
@@ -34,9 +34,9 @@ static const struct place {
 };
 
 /* Where there are experts' ranks, every model has experts. */
-static void latent_set(struct model *model, uint32_t variant, bool ranks)
+static void mla_set(struct model *model, uint32_t variant, bool ranks)
 {
-    model->latent = (struct model_latent){768, 256, 128, 64};
+    model->latent = (struct model_mla){768, 256, 128, 64};
     model->head_width = 192;
     model->value_width = 128;
     model->kv_heads = model->heads;
@@ -78,7 +78,7 @@ static void drawn_step(size_t p, uint32_t variant, bool latent)
     if (variant % 5 == 0)
         made.plan.model.experts.width = 1020; /* Of which tp has no equal parts. */
     if (latent)
-        latent_set(&made.plan.model, variant, place->parts[MESH_EP] != NULL);
+        mla_set(&made.plan.model, variant, place->parts[MESH_EP] != NULL);
     else
         routing_set(&made.plan, gpus, variant);
     if (case_lower(&made) != STATUS_OK) fail_msg("%s: %s", name, made.error.message);
@@ -91,7 +91,7 @@ static void walk(bool latent)
     uint32_t walked = 0, taken = 0, before = graph_compared.steps;
     for (size_t p = 0; p < sizeof places / sizeof *places; p++)
         for (uint32_t variant = 0; variant < 72; variant++) {
-            if (thin_skips(&walked)) continue;
+            if (sampling_skips(&walked)) continue;
             drawn_step(p, variant, latent);
             taken++;
         }

@@ -12,15 +12,15 @@
 #include "tests/unit/graph_case.h"
 
 static struct graph_case made_case;
-static struct local local;
+static struct ranks ranks;
 
 static void case_begin(struct workload_case *ret_made)
 {
     assert_int_equal(case_build(ret_made, &case_llama_70b, "4x4x4", NULL, "x y", "z"), STATUS_OK);
     assert_int_equal(
-        local_build(&ret_made->plan, &ret_made->machine, &ret_made->mesh, &local, &ret_made->error),
+        ranks_make(&ret_made->plan, &ret_made->machine, &ret_made->mesh, &ranks, &ret_made->error),
         STATUS_OK);
-    graph_terms_of(&local, 0, &made_case.terms);
+    graph_terms_of(&ranks, 0, &made_case.terms);
     made_case.graph = (struct graph){.terms = &made_case.terms};
 }
 
@@ -46,7 +46,7 @@ static const struct block unlike = {.name = "unlike", .prefix = "unlike.", .writ
 static const struct graph_op *unlike_make(struct workload_case *ret_made)
 {
     case_begin(ret_made);
-    block_write(&unlike, &local.plan->model, &made_case.graph);
+    block_write(&unlike, &ranks.plan->model, &made_case.graph);
     graph_shard(&made_case.graph, &made_case.sharded);
     return &made_case.graph.op[0];
 }
@@ -112,7 +112,7 @@ static void a_product_of_an_unnormed_sum_is_an_assertion(void **state)
     struct workload_case made;
     (void)state;
     case_begin(&made);
-    block_write(&of_unnormed, &local.plan->model, &made_case.graph);
+    block_write(&of_unnormed, &ranks.plan->model, &made_case.graph);
     graph_shard(&made_case.graph, &made_case.sharded);
     assert_stops(last_work);
     case_free(&made);
@@ -120,7 +120,7 @@ static void a_product_of_an_unnormed_sum_is_an_assertion(void **state)
 
 static void last_line(void)
 {
-    struct text text = {0};
+    struct strbuf text = {0};
     struct graph_phrase const what = {.bytes = "..."};
     struct graph_list list = {
         .sharded = &made_case.sharded, .text = &text, .line = GRAPH_LINES_MAX - 1};
@@ -155,7 +155,7 @@ static void an_op_without_inputs_gathers_none(void **state)
     (void)state;
     case_begin(&made);
     made_case.terms.policy.remat = GRAPH_REMAT_BLOCK;
-    block_write(&from_nothing, &local.plan->model, &made_case.graph);
+    block_write(&from_nothing, &ranks.plan->model, &made_case.graph);
     assert_true(sharding_axes(&made_case.graph.tensor[0].at) & made_case.terms.axis_y);
     assert_int_equal(made_case.graph.op[0].in[0], GRAPH_NONE);
     graph_shard(&made_case.graph, &made_case.sharded);
@@ -168,7 +168,7 @@ static void an_op_without_inputs_gathers_none(void **state)
 /* Convolutions, grouped matmuls: other kinds with weights. Here one that is as matmul is. */
 static struct op_kind other_kind;
 
-static void derived_print(struct text *text)
+static void derived_print(struct strbuf *text)
 {
     static struct graph_steps steps;
     static struct graph_count count;
@@ -182,13 +182,13 @@ static void derived_print(struct text *text)
     }
     graph_count(&made->sharded, &made->backward, &made->kept, (struct work_edges){8, 128, 128},
                 &count);
-    text_add(text, "%llu\n", (unsigned long long)count.matrix_elements);
+    strbuf_add(text, "%llu\n", (unsigned long long)count.matrix_elements);
 }
 
-static void layer_print(bool other, struct text *text)
+static void layer_print(bool other, struct strbuf *text)
 {
     struct graph_case *made = &made_case;
-    block_write_layer(&made->terms, &local.plan->model, 0, &made->graph);
+    block_write_layer(&made->terms, &ranks.plan->model, 0, &made->graph);
     for (uint8_t i = 0; other && i < made->graph.op_count; i++)
         if (made->graph.op[i].kind == &op_kind_matmul) made->graph.op[i].kind = &other_kind;
     graph_shard(&made->graph, &made->sharded);
@@ -203,17 +203,17 @@ static void any_kind_may_have_gradients_of_weights_apart(void **state)
     other_kind = op_kind_matmul;
     for (uint32_t variant = 0; variant < 60; variant++) {
         struct workload_case made;
-        struct text matmul = {0}, other = {0};
+        struct strbuf matmul = {0}, other = {0};
         assert_int_equal(case_build(&made, &case_llama_70b, "4x4x4", NULL, "x y", "z"), STATUS_OK);
         vary(&made, variant);
-        assert_int_equal(local_build(&made.plan, &made.machine, &made.mesh, &local, &made.error),
+        assert_int_equal(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &made.error),
                          STATUS_OK);
-        graph_terms_of(&local, 0, &made_case.terms);
+        graph_terms_of(&ranks, 0, &made_case.terms);
         layer_print(false, &matmul);
         layer_print(true, &other);
         assert_string_equal(other.bytes, matmul.bytes);
-        text_free(&matmul);
-        text_free(&other);
+        strbuf_free(&matmul);
+        strbuf_free(&other);
         case_free(&made);
     }
 }

@@ -108,10 +108,10 @@ static void the_end_of_the_step_pays_where_none_follows(void **state)
 static void nothing_is_owed_where_no_op_needed_hbm(void **state)
 {
     (void)state;
-    for (uint32_t beside = 0; beside < 2; beside++) {
+    for (uint32_t overlap = 0; overlap < 2; overlap++) {
         struct scene scene;
         open_ring(&scene);
-        if (beside == 1) (void)multiplies(&scene, 80 * us);
+        if (overlap == 1) (void)multiplies(&scene, 80 * us);
         uint32_t const message = sends(&scene), next = streams_bytes(&scene, 20 * us);
         scene_need(&scene, next, message, 0);
         assert_near_ps(step_ps(&scene), link_ps + us + 20 * us);

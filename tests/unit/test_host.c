@@ -186,9 +186,9 @@ static void copies_take_time_of_hbm(void **state)
         assert_int_equal(op, 0);
         struct trace const alone = scene_run(&scene, 1, false, false);
         (void)scene_copy(&scene, NEW_STREAM, store == 1, UINT64_C(1000000000));
-        struct trace const beside = scene_run(&scene, 1, false, false);
-        assert_near_ps(beside.step_ps - alone.step_ps, 100 * TIME_PS_PER_US, TIME_PS_PER_US);
-        assert_near_ps(beside.dma_ps, 100 * TIME_PS_PER_US, 1000);
+        struct trace const overlap = scene_run(&scene, 1, false, false);
+        assert_near_ps(overlap.step_ps - alone.step_ps, 100 * TIME_PS_PER_US, TIME_PS_PER_US);
+        assert_near_ps(overlap.dma_ps, 100 * TIME_PS_PER_US, 1000);
         scene_close(&scene);
     }
 }

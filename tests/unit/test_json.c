@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "sim/base/json.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "tests/support/case.h"
 
 /* read() as the library calls it: after a signal it may have to be called again. */
@@ -412,7 +412,7 @@ static void too_little_memory_is_said_never_a_crash(void **state)
 static void writing_is_laid_out_and_escaped(void **state)
 {
     (void)state;
-    struct text text = {0};
+    struct strbuf text = {0};
     struct json_writer writer;
     json_write_start(&writer, &text);
     writer.flat = 2;
@@ -433,7 +433,7 @@ static void writing_is_laid_out_and_escaped(void **state)
     assert_string_equal(text.bytes, "{\n  \"a\\\"\\\\\\u000a\": \"·\\u0001\xef\xbf\xbd\",\n"
                                     "  \"list\": [-9223372036854775808, 18446744073709551615, "
                                     "{\"t\": true}, []],\n  \"last\": {}\n}\n");
-    text_free(&text);
+    strbuf_free(&text);
 }
 
 static void reals_are_short_and_come_back(void **state)
@@ -451,7 +451,7 @@ static void reals_are_short_and_come_back(void **state)
                  {__DBL_MAX__, "1.7976931348623157e+308"},
                  {123456789, "123456789.0"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct text text = {0};
+        struct strbuf text = {0};
         struct json_writer writer;
         double back = 0;
         json_write_start(&writer, &text);
@@ -465,7 +465,7 @@ static void reals_are_short_and_come_back(void **state)
             json_as_real(json_at(parse(text.bytes), 0), -__DBL_MAX__, __DBL_MAX__, &back, &error),
             STATUS_OK);
         assert_memory_equal(&back, &cases[i].value, sizeof back);
-        text_free(&text);
+        strbuf_free(&text);
     }
 }
 

@@ -145,8 +145,8 @@ static void compare(const struct turns *turns, const struct link *link, uint32_t
     for (uint32_t i = turns->message_first; i < turns->message_count; i++) {
         const struct message *wanted = &rest.message[i];
         const struct port_entry *got = &link->entries[i + 1];
-        int64_t const begun = port_place_begun_ps(&link->ports, &link->flow, got, turns->segment);
-        int64_t const done = port_place_done_ps(&link->ports, &link->flow, got, turns->segment);
+        int64_t const begun = port_ticket_begun_ps(&link->ports, &link->flow, got, turns->segment);
+        int64_t const done = port_ticket_done_ps(&link->ports, &link->flow, got, turns->segment);
         if (done == wanted->done && (wanted->cut || begun == wanted->begun)) continue;
         fail_msg("case %u, message %u of %u: from %lld to %lld, not from %lld to %lld", number, i,
                  turns->message_count, (long long)begun, (long long)done, (long long)wanted->begun,
@@ -160,9 +160,9 @@ static void done_fix(const struct turns *turns, struct link *link, uint64_t *cha
     uint32_t const count = turns->message_count - turns->message_first;
     uint32_t const index = turns->message_first + (uint32_t)(case_random(chance) % count) + 1;
     int64_t const done =
-        port_place_done_ps(&link->ports, &link->flow, &link->entries[index], turns->segment);
+        port_ticket_done_ps(&link->ports, &link->flow, &link->entries[index], turns->segment);
     if (done <= link->flow.served_ps)
-        port_place_fix(&link->ports, &link->flow, index, turns->segment);
+        port_ticket_fix(&link->ports, &link->flow, index, turns->segment);
 }
 
 /* Whichever lanes ask when for how much; also in a copy, and with room for no more lanes than ask

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/machine/chip.h"
 #include "sim/machine/machine.h"
 #include "sim/scenario/scenario.h"
@@ -230,12 +230,12 @@ static void numbers_of_a_chip_have_limits(void **state)
         {grid, "tpu-v5p", of_tpus, sizeof of_tpus / sizeof *of_tpus},
     };
     for (uint32_t k = 0; k < 2; k++) {
-        struct text chip = {0};
+        struct strbuf chip = {0};
         uint32_t bytes = 0;
         const char *json = chip_json(kinds[k].chip, &bytes);
         assert_non_null(json);
-        text_add(&chip, "/machine/chip=");
-        text_add_bytes(&chip, json, bytes);
+        strbuf_add(&chip, "/machine/chip=");
+        strbuf_add_bytes(&chip, json, bytes);
         for (uint32_t i = 0; i < kinds[k].count; i++) {
             struct limit limit = kinds[k].limit[i];
             char key[SETTING_BYTES];
@@ -243,7 +243,7 @@ static void numbers_of_a_chip_have_limits(void **state)
             limit.key = key;
             check(kinds[k].base, chip.bytes, false, &limit);
         }
-        text_free(&chip);
+        strbuf_free(&chip);
     }
 }
 
@@ -259,17 +259,17 @@ static void lists_have_limits(void **state)
     };
     for (uint32_t l = 0; l < 2; l++)
         for (uint32_t more = 0; more < 2; more++) {
-            struct text text = {0};
+            struct strbuf text = {0};
             struct error error;
             static const char shape[] = "/machine/shape=\"128x64x4\"";
-            text_add(&text, "%s=[", lists[l].key);
+            strbuf_add(&text, "%s=[", lists[l].key);
             for (uint32_t i = 0; i < MACHINE_OVERRIDES_MAX + more; i++) {
                 char element[128];
                 (void)snprintf(element, sizeof element, lists[l].element, i % 128, i / 128, i % 128,
                                i / 128);
-                text_add(&text, "%s%s", i == 0 ? "" : ",", element);
+                strbuf_add(&text, "%s%s", i == 0 ? "" : ",", element);
             }
-            text_add(&text, "]");
+            strbuf_add(&text, "]");
             const char *const settings[] = {shape, text.bytes};
             enum status const status = build(any_shape, settings, 2, &error);
             if (more == 0 && status != STATUS_OK) fail_msg("%s: %s", error.where, error.message);
@@ -278,7 +278,7 @@ static void lists_have_limits(void **state)
                 assert_string_equal(error.where, lists[l].key);
                 assert_string_equal(error.message, "has 4097 elements; the maximum is 4096");
             }
-            text_free(&text);
+            strbuf_free(&text);
         }
 }
 

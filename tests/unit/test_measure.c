@@ -3,15 +3,15 @@
 
 #include "sim/base/units.h"
 #include "sim/measure/fit.h"
+#include "sim/measure/measure_row.h"
 #include "sim/measure/regimes.h"
-#include "sim/measure/row.h"
 #include "sim/measure/sizes.h"
 #include "tests/support/case.h"
 
-static struct row_question question_of(const struct machine *machine, enum operation operation,
-                                       const char *axes)
+static struct measure_row_question question_of(const struct machine *machine,
+                                               enum measure_op operation, const char *axes)
 {
-    struct row_question question = {
+    struct measure_row_question question = {
         .machine = machine, .operation = operation, .format = FORMAT_BF16};
     case_ok(measure_group(machine, axes, "--axes", &question.group, &case_error));
     (void)measure_group_text(machine, &question.group, question.axes);
@@ -33,18 +33,18 @@ static void test_factors(void **state)
         {"sendrecv", 1, 1, 1024, 512},
     };
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
-        enum operation operation;
+        enum measure_op operation;
         uint64_t bytes = 0;
-        case_ok(operation_find(expected[i].name, "--op", &operation, &case_error));
-        struct operation_factor const factor = operation_bus_factor(operation, 8);
+        case_ok(measure_op_find(expected[i].name, "--op", &operation, &case_error));
+        struct measure_op_factor const factor = measure_op_bus_factor(operation, 8);
         assert_int_equal(factor.numerator, expected[i].numerator);
         assert_int_equal(factor.denominator, expected[i].denominator);
-        case_ok(operation_array_bytes(operation, 8, 1024, "-b", &bytes, &case_error));
+        case_ok(measure_op_array_bytes(operation, 8, 1024, "-b", &bytes, &case_error));
         assert_int_equal(bytes, expected[i].array_bytes);
-        assert_int_equal(operation_count(operation, 8, 1024, FORMAT_BF16), expected[i].count);
+        assert_int_equal(measure_op_count(operation, 8, 1024, FORMAT_BF16), expected[i].count);
     }
-    assert_int_equal(operation_count(OPERATION_ALL_REDUCE, 8, 3, FORMAT_INT4), 6);
-    assert_int_equal(operation_count(OPERATION_ALL_REDUCE, 8, 3, FORMAT_FP32), 1);
+    assert_int_equal(measure_op_count(MEASURE_ALL_REDUCE, 8, 3, FORMAT_INT4), 6);
+    assert_int_equal(measure_op_count(MEASURE_ALL_REDUCE, 8, 3, FORMAT_FP32), 1);
 }
 
 static void test_size_texts(void **state)
@@ -180,24 +180,25 @@ static void test_fit_is_least(void **state)
 static void test_fairness(void **state)
 {
     (void)state;
-    struct row rows[4];
-    for (uint32_t i = 0; i < 4; i++) rows[i] = (struct row){.time_ps = 30, .alone_ps = 10};
-    assert_true(row_fairness(rows, 4) == 1);
+    struct measure_row rows[4];
+    for (uint32_t i = 0; i < 4; i++) rows[i] = (struct measure_row){.time_ps = 30, .alone_ps = 10};
+    assert_true(measure_row_fairness(rows, 4) == 1);
     rows[3].time_ps = 10;
-    assert_true(row_slowdown(&rows[3]) == 1);
-    double const index = row_fairness(rows, 4); /* (3·3+1)² / (4·(3·9+1)) = 100/112 */
+    assert_true(measure_row_slowdown(&rows[3]) == 1);
+    double const index = measure_row_fairness(rows, 4); /* (3·3+1)² / (4·(3·9+1)) = 100/112 */
     assert_true(index > 0.892 && index < 0.893);
-    assert_true(row_slowdown(&(struct row){.time_ps = 3, .alone_ps = 1}) == 3);
-    assert_true(row_slowdown(&(struct row){.time_ps = 3}) == 1); /* Alone it would take nothing. */
+    assert_true(measure_row_slowdown(&(struct measure_row){.time_ps = 3, .alone_ps = 1}) == 3);
+    assert_true(measure_row_slowdown(&(struct measure_row){.time_ps = 3}) ==
+                1); /* Alone it would take nothing. */
 }
 
-static void run_one(const struct row_question *question, uint64_t size_bytes, const char *algorithm,
-                    bool full, struct measured *ret_measured)
+static void run_one(const struct measure_row_question *question, uint64_t size_bytes,
+                    const char *algorithm, bool full, struct measured *ret_measured)
 {
-    const struct row_choice *choice = NULL;
+    const struct measure_row_choice *choice = NULL;
     struct error error = {0};
     struct measure_options const options = {.engine = "fast", .full = full};
-    if (row_choose(case_arena, question, size_bytes, algorithm, "-e", &choice, &error) !=
+    if (measure_row_choose(case_arena, question, size_bytes, algorithm, "-e", &choice, &error) !=
             STATUS_OK ||
         measure_run(case_arena, question->machine, &choice->request, 1, "--algorithm", &options,
                     ret_measured, &error) != STATUS_OK)
@@ -209,15 +210,15 @@ static void test_ring(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("v5e:8x16");
-    struct row_question const question = question_of(&machine, OPERATION_ALL_GATHER, "y");
+    struct measure_row_question const question = question_of(&machine, MEASURE_ALL_GATHER, "y");
     struct measured measured;
-    struct row row;
+    struct measure_row row;
     uint64_t const bytes = UINT64_C(16) << 20;
-    const struct row_choice *choice = NULL;
-    case_ok(row_choose(case_arena, &question, bytes, NULL, "-e", &choice, &case_error));
+    const struct measure_row_choice *choice = NULL;
+    case_ok(measure_row_choose(case_arena, &question, bytes, NULL, "-e", &choice, &case_error));
     run_one(&question, bytes, NULL, false, &measured);
-    row_fill(&question, bytes, choice, &measured.plans[0], measured.time_ps[0], measured.time_ps[0],
-             &row);
+    measure_row_fill(&question, bytes, choice, &measured.plans[0], measured.time_ps[0],
+                     measured.time_ps[0], &row);
     int64_t const expected =
         units_duration_ps(bytes * 15 / 16 / 2, machine.chip.ici_bytes_per_s) + 8 * TIME_PS_PER_US;
     assert_true(row.time_ps >= expected && row.time_ps < expected + 1000);
@@ -230,7 +231,7 @@ static void test_ring(void **state)
     run_one(&question, bytes, NULL, true, &measured);
     assert_int_equal(measured.time_ps[0], row.time_ps);
     assert_int_equal(measured.fold.chip_count, 128);
-    case_ok(row_prove(&measured.plans[0], &row, &case_error));
+    case_ok(measure_row_prove(&measured.plans[0], &row, &case_error));
     assert_true(row.proved);
 }
 
@@ -242,9 +243,9 @@ static void test_unsound_plans_are_not_proved(void **state)
     struct plan_request const request = {
         .kind = COLLECTIVE_ALL_GATHER, .group = case_group(&machine, "y"), .size_bytes = 1 << 20};
     struct plan plan = case_plan(&request);
-    struct row row = {.proved = false};
+    struct measure_row row = {.proved = false};
     plan.item[0].unit_bytes /= 2;
-    case_refused(row_prove(&plan, &row, &case_error), STATUS_INVALID, NULL, "carry");
+    case_refused(measure_row_prove(&plan, &row, &case_error), STATUS_INVALID, NULL, "carry");
     assert_false(row.proved);
 }
 
@@ -263,23 +264,24 @@ static void test_adders_count_elements(void **state)
                     {FORMAT_BF16, "port", 16},
                     {FORMAT_FP32, "port", 32}};
     struct machine const machine = case_machine("h100-sxm:nodes=1");
-    struct row_question question = question_of(&machine, OPERATION_ALL_REDUCE, NULL);
+    struct measure_row_question question = question_of(&machine, MEASURE_ALL_REDUCE, NULL);
     uint64_t const bytes = UINT64_C(1) << 30;
     int64_t const ways_ps = 4 * machine.chip.network.nvlink_latency_ps;
     for (uint32_t i = 0; i < sizeof expected / sizeof *expected; i++) {
-        const struct row_choice *choice = NULL;
+        const struct measure_row_choice *choice = NULL;
         struct measured measured;
-        struct row row;
+        struct measure_row row;
         question.format = expected[i].format;
         uint64_t const additions = 7 * bytes * 8 / expected[i].element_bits;
         int64_t const adding_ps = units_duration_ps(additions, UINT64_C(1600000000000));
         int64_t const port_ps = units_duration_ps(bytes, UINT64_C(450000000000));
         int64_t const least_ps = adding_ps > port_ps ? adding_ps : port_ps;
-        case_ok(row_choose(case_arena, &question, bytes, "sharp", "/row", &choice, &case_error));
+        case_ok(measure_row_choose(case_arena, &question, bytes, "sharp", "/row", &choice,
+                                   &case_error));
         case_ok(measure_run(case_arena, &machine, &choice->request, 1, "/row",
                             &(struct measure_options){.engine = "fast"}, &measured, &case_error));
-        row_fill(&question, bytes, choice, &measured.plans[0], measured.time_ps[0],
-                 measured.time_ps[0], &row);
+        measure_row_fill(&question, bytes, choice, &measured.plans[0], measured.time_ps[0],
+                         measured.time_ps[0], &row);
         assert_string_equal(row.bound_by, expected[i].bound_by);
         assert_in_range(row.time_ps, least_ps, least_ps + ways_ps);
     }
@@ -289,11 +291,11 @@ static void test_adders_count_elements(void **state)
     int64_t time_ps[2];
     pod.chip.vector_flop_per_s = UINT64_C(30000000000);
     for (uint32_t i = 0; i < 2; i++) {
-        struct row_question const sum = {.machine = &pod,
-                                         .operation = OPERATION_REDUCE_SCATTER,
-                                         .format = i == 0 ? FORMAT_FP32 : FORMAT_FP8,
-                                         .group =
-                                             question_of(&pod, OPERATION_ALL_REDUCE, "z").group};
+        struct measure_row_question const sum = {
+            .machine = &pod,
+            .operation = MEASURE_REDUCE_SCATTER,
+            .format = i == 0 ? FORMAT_FP32 : FORMAT_FP8,
+            .group = question_of(&pod, MEASURE_ALL_REDUCE, "z").group};
         struct measured measured;
         run_one(&sum, bytes, NULL, false, &measured);
         time_ps[i] = measured.time_ps[0];
@@ -306,13 +308,13 @@ static void test_two_at_once(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("v5p:8x8x8");
-    struct row_question const question = question_of(&machine, OPERATION_ALL_GATHER, "x");
+    struct measure_row_question const question = question_of(&machine, MEASURE_ALL_GATHER, "x");
     struct plan_request request[2];
     struct measured one, two;
     struct measure_options const options = {.engine = "fast"};
     uint64_t const bytes = UINT64_C(1) << 30;
     for (uint32_t i = 0; i < 2; i++)
-        case_ok(row_request(&question, bytes, "-e", &request[i], &case_error));
+        case_ok(measure_row_request(&question, bytes, "-e", &request[i], &case_error));
     case_ok(
         measure_run(case_arena, &machine, request, 1, "--algorithm", &options, &one, &case_error));
     case_ok(
@@ -331,7 +333,7 @@ static void test_map_groups(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("v5p:4x4x12");
-    struct row_question const question = question_of(&machine, OPERATION_ALL_REDUCE, NULL);
+    struct measure_row_question const question = question_of(&machine, MEASURE_ALL_REDUCE, NULL);
     static const char *const expected[] = {"z:2", "z:4", "z", "y:2,z", "y,z", "x:2,y,z", "x,y,z"};
     struct group groups[REGIMES_GROUPS_MAX];
     char text[MEASURE_AXES_BYTES];
@@ -346,7 +348,7 @@ static void test_map(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("v5e:8x16");
-    struct regimes_plan plan = {.question = question_of(&machine, OPERATION_ALL_GATHER, "y"),
+    struct regimes_plan plan = {.question = question_of(&machine, MEASURE_ALL_GATHER, "y"),
                                 .run = {.engine = "fast"}};
     struct regimes regimes;
     case_ok(sizes_read("1K", "64M", "16", NULL, &plan.sizes, &case_error));
@@ -380,7 +382,7 @@ static void test_interrupted(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("v5e:8x16");
-    struct regimes_plan plan = {.question = question_of(&machine, OPERATION_ALL_GATHER, "y"),
+    struct regimes_plan plan = {.question = question_of(&machine, MEASURE_ALL_GATHER, "y"),
                                 .run = {.engine = "fast"},
                                 .watch = stop_at_once};
     struct regimes regimes;
@@ -396,19 +398,19 @@ static void test_ragged_rows(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("h100-sxm:nodes=1");
-    struct row_question question = question_of(&machine, OPERATION_ALL_TO_ALL, NULL);
+    struct measure_row_question question = question_of(&machine, MEASURE_ALL_TO_ALL, NULL);
     question.ragged = (struct plan_ragged){8, 4, 1024, 5, 500000, false};
     struct measure_options const options = {.engine = "fast"};
-    const struct row_choice *choice = NULL;
+    const struct measure_row_choice *choice = NULL;
     struct measured measured;
-    struct row row;
+    struct measure_row row;
     uint64_t const size = 4096 * 1024;
-    case_ok(row_choose(case_arena, &question, size, NULL, "/row", &choice, &case_error));
+    case_ok(measure_row_choose(case_arena, &question, size, NULL, "/row", &choice, &case_error));
     case_ok(measure_run(case_arena, &machine, &choice->request, 1, "/row", &options, &measured,
                         &case_error));
-    row_fill(&question, size, choice, &measured.plans[0], measured.time_ps[0], measured.time_ps[0],
-             &row);
-    case_ok(row_prove(&measured.plans[0], &row, &case_error));
+    measure_row_fill(&question, size, choice, &measured.plans[0], measured.time_ps[0],
+                     measured.time_ps[0], &row);
+    case_ok(measure_row_prove(&measured.plans[0], &row, &case_error));
     assert_true(row.proved);
     uint64_t const most = row.load.received_most_bytes > row.load.sent_most_bytes
                               ? row.load.received_most_bytes
@@ -417,7 +419,7 @@ static void test_ragged_rows(void **state)
     assert_true(time_s >= port_s && time_s < port_s * 1.3 && time_s >= row.roofline_s);
     assert_true(row.busbw_bytes_per_s * time_s * 8 / (double)row.load.sent_bytes > 0.999);
     assert_true(row.busbw_bytes_per_s * time_s * 8 / (double)row.load.sent_bytes < 1.001);
-    struct row_factors const factors = row_factors(&row);
+    struct measure_row_factors const factors = measure_row_factors(&row);
     assert_true(factors.distinct == 0.4375);
     assert_true(factors.independent > 0.36209 && factors.independent < 0.3621);
     assert_true(factors.drawn > 0.43 && factors.drawn < 0.445); /* Different ranks, always. */
@@ -430,21 +432,21 @@ static void test_ragged_rows_over_nodes(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("h100-sxm:nodes=4");
-    struct row_question question = question_of(&machine, OPERATION_ALL_TO_ALL, NULL);
+    struct measure_row_question question = question_of(&machine, MEASURE_ALL_TO_ALL, NULL);
     static const char *const algorithms[] = {NULL, "flat-direct"};
     struct measure_options const options = {.engine = "fast"};
-    struct row row[2];
+    struct measure_row row[2];
     question.ragged = (struct plan_ragged){256, 8, 8192, 0, 0, false};
     uint64_t const size = 1024 * 8192;
     for (uint32_t i = 0; i < 2; i++) {
-        const struct row_choice *choice = NULL;
+        const struct measure_row_choice *choice = NULL;
         struct measured measured;
-        case_ok(
-            row_choose(case_arena, &question, size, algorithms[i], "/row", &choice, &case_error));
+        case_ok(measure_row_choose(case_arena, &question, size, algorithms[i], "/row", &choice,
+                                   &case_error));
         case_ok(measure_run(case_arena, &machine, &choice->request, 1, "/row", &options, &measured,
                             &case_error));
-        row_fill(&question, size, choice, &measured.plans[0], measured.time_ps[0],
-                 measured.time_ps[0], &row[i]);
+        measure_row_fill(&question, size, choice, &measured.plans[0], measured.time_ps[0],
+                         measured.time_ps[0], &row[i]);
         double const time_s = units_seconds(row[i].time_ps);
         assert_string_equal(row[i].farthest_axis, "node");
         case_near(row[i].roofline_s, (double)row[i].farthest_bytes / 32 / 50e9, 0.01);

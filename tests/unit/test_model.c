@@ -72,23 +72,23 @@ static void the_parts_of_deepseek_v3_add_up(void **state)
     direct.latent.query_rank = 0;
     assert_int_equal(model_count(&direct).attention_layer,
                      7168ull * 128 * 192 + latent + 128ull * 128 * 7168);
-    assert_int_equal(model.predictors, 1);
-    assert_int_equal(counts.predictors, 2ull * 7168 * 7168 + 3 * 7168 + counts.attention_layer +
-                                            counts.router_layer + counts.experts_layer +
-                                            counts.shared_layer + counts.norm_layer);
-    double const with = (double)(counts.predictors + counts.embedding + counts.head);
+    assert_int_equal(model.mtp_modules, 1);
+    assert_int_equal(counts.mtp_modules, 2ull * 7168 * 7168 + 3 * 7168 + counts.attention_layer +
+                                             counts.router_layer + counts.experts_layer +
+                                             counts.shared_layer + counts.norm_layer);
+    double const with = (double)(counts.mtp_modules + counts.embedding + counts.head);
     assert_true(with > 13e9 && with < 14.5e9);
-    assert_int_equal(counts.predictors, UINT64_C(11610068224));
-    assert_int_equal(counts.total + counts.predictors + counts.embedding + counts.head,
+    assert_int_equal(counts.mtp_modules, UINT64_C(11610068224));
+    assert_int_equal(counts.total + counts.mtp_modules + counts.embedding + counts.head,
                      UINT64_C(680571043840) + UINT64_C(3918786560) + 59 * 256);
     /* Embeddings and heads, routers, norms and the projection are what is not in fp8. */
     uint64_t const norms = 62ull * (2 * 7168 + 1536 + 512) + 4 * 7168;
     assert_int_equal(2 * (counts.embedding + counts.head) + 59ull * 256 * 7168 + norms +
                          2ull * 7168 * 7168,
                      UINT64_C(3918786560));
-    assert_true(counts.predictors_active > 1450000000 && counts.predictors_active < 1650000000);
-    assert_int_equal(counts.predictors_active,
-                     counts.predictors + counts.head - 248ull * 3 * 7168 * 2048);
+    assert_true(counts.mtp_active > 1450000000 && counts.mtp_active < 1650000000);
+    assert_int_equal(counts.mtp_active,
+                     counts.mtp_modules + counts.head - 248ull * 3 * 7168 * 2048);
 }
 
 /* Book, chapter 4, 4.2 and the table of chapter 6, 6.1. */

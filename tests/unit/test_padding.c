@@ -5,7 +5,7 @@
  */
 #include "sim/base/units.h"
 #include "tests/support/case.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 #include "tests/unit/counts_case.h"
 #include "tests/unit/graph_case.h"
 
@@ -90,7 +90,7 @@ static void formulas_count_what_programs_execute(void **unused)
     (void)unused;
     uint32_t walked = 0, padded = 0, taken = 0;
     for (uint32_t i = 0; i < DRAWS; i++) {
-        if (thin_skips(&walked)) continue;
+        if (sampling_skips(&walked)) continue;
         state = i;
         struct workload_case made;
         char name[96];

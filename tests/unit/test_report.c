@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "sim/base/json.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/base/units.h"
 #include "sim/report/notes.h"
 #include "sim/report/report_roofline.h"
@@ -14,12 +14,12 @@
 #include "tests/unit/report_case.h"
 
 static struct report_case report;
-static struct text text;
+static struct strbuf text;
 
 static void prepare(const struct model *model, const char *shape, const char *fsdp, const char *tp)
 {
     memset(&report, 0, sizeof report);
-    text_free(&text);
+    strbuf_free(&text);
     if (case_build(&report.made, model, shape, NULL, fsdp, tp) != STATUS_OK)
         fail_msg("%s", report.made.error.message);
     report.made.plan.model.layers = 2; /* Records of a few layers say as much as of eighty. */
@@ -35,7 +35,7 @@ static void prepare(const struct model *model, const char *shape, const char *fs
 
 static void finish(void)
 {
-    text_free(&text);
+    strbuf_free(&text);
     case_free(&report.made);
 }
 
@@ -110,11 +110,11 @@ static void with_timing_the_time_of_the_replay_is_told(void **state)
     assert_true(real_of(json, "wall_s") == 0.5);
     assert_true(real_of(json, "transfers_per_s") == 6e6);
     assert_true(real_of(json, "events_per_s") == 1e7);
-    struct text summary = {0};
+    struct strbuf summary = {0};
     case_ok(summary_write(report.made.arena, &report.input, false, &summary, &case_error));
     assert_non_null(strstr(summary.bytes, "500 ms (6.0 million transfers/s)"));
     assert_non_null(strstr(summary.bytes, "simulated in"));
-    text_free(&summary);
+    strbuf_free(&summary);
     finish();
 }
 
@@ -139,9 +139,9 @@ static void the_parts_above_the_bound_sum_to_the_difference(void **state)
         report.roofline.bound_axis = ici == 1 ? 2 : -1;
         report.roofline.bound_by = ici == 1 ? "ici" : "mxu";
         report.roofline.math_s = ici == 1 ? 0 : report.roofline.lower_s;
-        struct facts facts;
+        struct analysis facts;
         struct notes notes;
-        case_ok(facts_build(report.made.arena, &report.input, &facts, &case_error));
+        case_ok(analysis_build(report.made.arena, &report.input, &facts, &case_error));
         case_ok(notes_build(report.made.arena, &report.input, &facts, &notes, &case_error));
         double sum = 0;
         for (uint32_t i = 0; i < notes.part_count; i++) {
@@ -174,22 +174,22 @@ static void busbw_is_nccl_tests(void **state)
 static void a_step_is_bound_by_its_busiest_resource_or_by_latency(void **state)
 {
     (void)state;
-    struct facts facts;
+    struct analysis facts;
     prepare(&case_mlp, "4x4x4", "x y", "z");
     struct trace *trace = &report.trace;
     memset(trace->queue_busy_ps, 0, sizeof trace->queue_busy_ps);
     trace->queue_busy_ps[TRACE_QUEUE_HBM] = trace->step_ps * 6 / 10;
     trace->link[5].busy_ps = trace->step_ps * 7 / 10;
-    case_ok(facts_build(report.made.arena, &report.input, &facts, &case_error));
+    case_ok(analysis_build(report.made.arena, &report.input, &facts, &case_error));
     assert_string_equal(facts.bound_by, "ici");
     assert_string_equal(facts.bound_axis, "z");
     trace->link[5].busy_ps = 0;
-    case_ok(facts_build(report.made.arena, &report.input, &facts, &case_error));
+    case_ok(analysis_build(report.made.arena, &report.input, &facts, &case_error));
     assert_string_equal(facts.bound_by, "hbm");
     assert_null(facts.bound_axis);
     trace->idle_ps += trace->compute_ps; /* Nothing is busy for as long as nothing happens. */
     trace->compute_ps = 0;
-    case_ok(facts_build(report.made.arena, &report.input, &facts, &case_error));
+    case_ok(analysis_build(report.made.arena, &report.input, &facts, &case_error));
     assert_string_equal(facts.bound_by, "latency");
     finish();
 }
@@ -201,14 +201,14 @@ static void what_is_busy_nearly_as_long_stands_beside_the_bound(void **state)
     int64_t const longest_ps = report.trace.step_ps - report.trace.step_ps / 50;
     report.trace.queue_busy_ps[TRACE_QUEUE_MXU] = longest_ps;
     report.trace.link[5].busy_ps = longest_ps - longest_ps / 50;
-    struct facts facts;
-    case_ok(facts_build(report.made.arena, &report.input, &facts, &case_error));
+    struct analysis facts;
+    case_ok(analysis_build(report.made.arena, &report.input, &facts, &case_error));
     assert_string_equal(facts.bound_by, "mxu");
     assert_string_equal(facts.runner_up, "ici");
     assert_string_equal(facts.runner_up_axis, "z");
     report.trace.link[5].busy_ps = longest_ps / 2;
     report.trace.queue_busy_ps[TRACE_QUEUE_VPU] = longest_ps / 2;
-    case_ok(facts_build(report.made.arena, &report.input, &facts, &case_error));
+    case_ok(analysis_build(report.made.arena, &report.input, &facts, &case_error));
     assert_null(facts.runner_up);
     finish();
 }
@@ -216,13 +216,13 @@ static void what_is_busy_nearly_as_long_stands_beside_the_bound(void **state)
 static void a_step_below_its_roofline_is_an_error(void **state)
 {
     (void)state;
-    struct facts facts;
+    struct analysis facts;
     prepare(&case_mlp, "4x4x4", "x y", "z");
     report.roofline.lower_s = units_seconds(report.trace.step_ps);
-    case_ok(facts_build(report.made.arena, &report.input, &facts, &case_error));
+    case_ok(analysis_build(report.made.arena, &report.input, &facts, &case_error));
     report.roofline.lower_s *= 1.000001;
-    case_refused(facts_build(report.made.arena, &report.input, &facts, &case_error), STATUS_STUCK,
-                 NULL, "below the roofline");
+    case_refused(analysis_build(report.made.arena, &report.input, &facts, &case_error),
+                 STATUS_STUCK, NULL, "below the roofline");
     finish();
 }
 
@@ -235,8 +235,8 @@ static bool has_note(const struct notes *notes, const char *words)
 
 static void build_notes(struct notes *notes)
 {
-    struct facts facts;
-    case_ok(facts_build(report.made.arena, &report.input, &facts, &case_error));
+    struct analysis facts;
+    case_ok(analysis_build(report.made.arena, &report.input, &facts, &case_error));
     case_ok(notes_build(report.made.arena, &report.input, &facts, notes, &case_error));
 }
 
@@ -287,7 +287,7 @@ static void notes_tell_remat_from_flash(void **state)
     } rows[] = {{WORKLOAD_REMAT_NONE, false}, {WORKLOAD_REMAT_BLOCK, true}};
     for (uint32_t i = 0; i < 2; i++) {
         struct model small = case_llama_70b;
-        struct facts facts;
+        struct analysis facts;
         prepare(&small, "4x4x4", "x y", "z");
         report.made.plan.remat = rows[i].remat;
         roofline_train_step(&report.made.plan, &report.made.machine, &report.made.mesh,
@@ -295,7 +295,7 @@ static void notes_tell_remat_from_flash(void **state)
         report.roofline.lower_s = 0; /* The trace is made by hand. */
         build_notes(&notes);
         assert_int_equal(has_note(&notes, "recomputation for remat"), rows[i].remat_note);
-        case_ok(facts_build(report.made.arena, &report.input, &facts, &case_error));
+        case_ok(analysis_build(report.made.arena, &report.input, &facts, &case_error));
         assert_true(facts.mfu < facts.mfu_attention && facts.mfu_attention < facts.hfu);
         assert_true(has_note(&notes, "flash attention's backward pass computes the scores again"));
         finish();
@@ -338,9 +338,9 @@ static void notes_name_the_slow_link_and_the_slow_chip(void **state)
     z->busiest_chip = 3;
     z->link_count = 11;
     z->sum_busy_ps = 2 * z->busy_ps; /* The other ten are busy for a tenth as long. */
-    struct facts facts;
+    struct analysis facts;
     struct notes notes;
-    case_ok(facts_build(report.made.arena, &report.input, &facts, &case_error));
+    case_ok(analysis_build(report.made.arena, &report.input, &facts, &case_error));
     case_ok(notes_build(report.made.arena, &report.input, &facts, &notes, &case_error));
     assert_true(has_note(&notes, "the link from (0,0,3) to (0,0,4) has 9.00 GB/s instead of 90.0"));
     assert_true(has_note(&notes, "the other z+ links for 2.5% on average"));
@@ -359,7 +359,7 @@ static void notes_name_the_slow_link_and_the_slow_chip(void **state)
     finish();
 }
 
-static uint32_t widest_line(const struct text *screen)
+static uint32_t widest_line(const struct strbuf *screen)
 {
     uint32_t widest = 0, width = 0;
     for (uint64_t i = 0; i < screen->size_bytes; i++) {
@@ -383,12 +383,12 @@ static void screens_fit_and_are_plain_unless_asked(void **state)
     assert_non_null(strstr(text.bytes, "digest"));
     assert_non_null(strstr(text.bytes, "parameters"));
     assert_null(strstr(text.bytes, " \n")); /* No blanks at the end of a line. */
-    text_free(&text);
+    strbuf_free(&text);
     report_roofline_write(&report.input, false, &text);
     assert_true(widest_line(&text) <= 100);
     assert_null(strchr(text.bytes, '\x1b'));
     assert_non_null(strstr(text.bytes, "tp, attention"));
-    text_free(&text);
+    strbuf_free(&text);
     case_ok(summary_write(report.made.arena, &report.input, true, &text, &case_error));
     assert_non_null(strchr(text.bytes, '\x1b'));
     finish();
@@ -418,22 +418,22 @@ static void figures_are_grouped_aligned_and_wrapped(void **state)
     assert_string_equal(table_count(4194304).text, "4,194,304");
     assert_string_equal(table_count(UINT64_MAX).text, "18,446,744,073,709,551,615");
     assert_string_equal(table_percent(1, 0).text, "0.0%");
-    text_free(&text);
+    strbuf_free(&text);
     table_right(&text, 8, "42");
     assert_string_equal(text.bytes, "      42");
-    text_free(&text);
+    strbuf_free(&text);
     table_bar(&text, 3, 2, 4); /* More than whole is whole. */
     assert_string_equal(text.bytes, "  ████");
-    text_free(&text);
+    strbuf_free(&text);
     table_bar(&text, 1, 16, 4);
     assert_string_equal(text.bytes, "  ▎");
-    text_free(&text);
+    strbuf_free(&text);
     char sentence[400] = "";
     for (int i = 0; i < 60; i++) (void)strncat(sentence, "word ", 6);
     table_wrap(&text, 2, sentence);
     assert_true(widest_line(&text) <= TABLE_COLUMNS);
     assert_null(strstr(text.bytes, " \n"));
-    text_free(&text);
+    strbuf_free(&text);
 }
 
 int main(void)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "sim/base/json.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/report/notes.h"
 #include "sim/report/result.h"
 #include "sim/report/summary.h"
@@ -16,7 +16,7 @@ enum { RANKS = 4, MICROBATCHES = 3 };
 
 static struct report_case report;
 static struct stages stages;
-static struct text text;
+static struct strbuf text;
 
 /* Four ranks along x of a 4x4x4 machine; rank 2 holds most. */
 static int prepare(void **state)
@@ -60,7 +60,7 @@ static int prepare(void **state)
 
 static int finish(void **state)
 {
-    text_free(&text);
+    strbuf_free(&text);
     case_free(&report.made);
     return case_arena_down(state);
 }

@@ -272,17 +272,17 @@ static void tp_hides_behind_wide_matmuls_only(void **state)
     step->made.plan.sequence_length = 4096;
     counted(step);
     double excess = 0;
-    assert_int_equal(step->roofline.beside_count, 8);
+    assert_int_equal(step->roofline.overlap_count, 8);
     for (uint32_t i = 0; i < 8; i++) {
-        const struct roofline_beside *beside = &step->roofline.beside[i];
+        const struct roofline_overlap *overlap = &step->roofline.overlap[i];
         /* At the exact width the two times are the same. */
-        case_near(beside->math_s / beside->link_s, beside->width / (15 * 2550), 1e-9);
+        case_near(overlap->math_s / overlap->link_s, overlap->width / (15 * 2550), 1e-9);
         bool const narrow =
-            strncmp(beside->name, "attention", 9) == 0 || strcmp(beside->name, "mlp.Out") == 0;
-        assert_int_equal(narrow, beside->math_s < beside->link_s);
-        bool const again = beside->kind == COLLECTIVE_ALL_GATHER && strstr(beside->name, ".In");
-        assert_int_equal(beside->count, again ? 160 : 80); /* In is kept in shards. */
-        if (narrow) excess += (double)beside->count * (beside->link_s - beside->math_s);
+            strncmp(overlap->name, "attention", 9) == 0 || strcmp(overlap->name, "mlp.Out") == 0;
+        assert_int_equal(narrow, overlap->math_s < overlap->link_s);
+        bool const again = overlap->kind == COLLECTIVE_ALL_GATHER && strstr(overlap->name, ".In");
+        assert_int_equal(overlap->count, again ? 160 : 80); /* In is kept in shards. */
+        if (narrow) excess += (double)overlap->count * (overlap->link_s - overlap->math_s);
     }
     case_near(step->roofline.tp_excess_s, excess, 1e-9);
     case_near(step->roofline.critical_s, step->roofline.math_s + excess + step->roofline.latency_s,

@@ -1,9 +1,9 @@
 /* What groups that share an axis of switches must carry adds up cable by cable, and no further. */
-#include "sim/roofline/exchange.h"
+#include "sim/roofline/all_to_all_bound.h"
+#include "sim/roofline/level_rate.h"
 #include "sim/roofline/roofline.h"
-#include "sim/roofline/stages.h"
-#include "sim/roofline/tiers.h"
-#include "sim/roofline/wire.h"
+#include "sim/roofline/stage_bound.h"
+#include "sim/roofline/tier_load.h"
 #include "tests/support/case.h"
 #include "tests/unit/workload_case.h"
 
@@ -20,7 +20,7 @@ static double busy_s(const struct machine *machine, const char *algorithm, uint3
 {
     struct workload_plan const plan = {.algorithm = algorithm};
     const struct workload_traffic *const traffic[] = {a, b};
-    return tiers_busy_s(&plan, machine, traffic, 2, axis);
+    return tier_load_busy_s(&plan, machine, traffic, 2, axis);
 }
 
 static struct group strided(struct group group, uint32_t stride)
@@ -157,10 +157,10 @@ static void stages_that_begin_inside_a_leaf_have_cables_of_another(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct group const stages = strided(case_group(&machine, "node:3"), cases[i].stride);
         double const up = nic / 4 * 8 * cases[i].leaves;
-        case_near(wire_step_rate(&machine, &stages.dimension[0]), up / cases[i].stride, 1e-9);
+        case_near(level_step_rate(&machine, &stages.dimension[0]), up / cases[i].stride, 1e-9);
     }
     struct group const near_ones = strided(case_group(&machine, "node:3"), 4);
-    case_near(wire_step_rate(&machine, &near_ones.dimension[0]), nic, 1e-9);
+    case_near(level_step_rate(&machine, &near_ones.dimension[0]), nic, 1e-9);
 }
 
 /* Over two levels the pair with most may lie in the faster one: that one is busy for as long. */
@@ -175,7 +175,7 @@ static void stages_over_two_levels_count_in_the_faster(void **state)
         .stage_sent_bytes = 18e9};
     struct roofline roofline = {.stages_s = 0};
     assert_int_equal(counts.role[MESH_PP].group.dimension_count, 2);
-    stages_evaluate(&machine, &counts, &roofline);
+    stage_bound_evaluate(&machine, &counts, &roofline);
     case_near(roofline.stages_s, 9e9 / 450e9, 1e-9);
     assert_true(roofline.ici_s[GPU] == roofline.stages_s && roofline.ici_s[NODE] == 0);
 }
@@ -191,13 +191,14 @@ static void an_exchange_along_one_axis_is_bounded_by_its_middle(void **state)
     double const link = (double)machine.chip.ici_bytes_per_s;
     struct workload_traffic traffic = {.group = {{{0, 8, 1, false, false, "x"}}, 1},
                                        .all_to_all_bytes = 64e9};
-    case_near(exchange_axis_s(&machine, &traffic, 0), 16e9 / link, 1e-9);
+    case_near(all_to_all_axis_s(&machine, &traffic, 0), 16e9 / link, 1e-9);
     traffic.permute_bytes = 1e9;
-    case_near(exchange_axis_s(&machine, &traffic, 0), 17e9 / link, 1e-9);
+    case_near(all_to_all_axis_s(&machine, &traffic, 0), 17e9 / link, 1e-9);
     traffic.group.dimension[1] = (struct group_dimension){1, 8, 1, false, false, "y"};
     traffic.group.dimension_count = 2;
     for (uint32_t d = 0; d < 2; d++)
-        case_near(exchange_axis_s(&machine, &traffic, d), 1e9 * 63 / 24 * 8 / (2 * 7 * link), 1e-9);
+        case_near(all_to_all_axis_s(&machine, &traffic, d), 1e9 * 63 / 24 * 8 / (2 * 7 * link),
+                  1e-9);
 }
 
 int main(void)

@@ -1,9 +1,9 @@
 /* What collectives take at most where nothing overlaps: as they are played, not as they could be.
  */
 #include "sim/base/units.h"
-#include "sim/roofline/exchange.h"
+#include "sim/roofline/all_to_all_bound.h"
 #include "sim/roofline/roofline_bounds.h"
-#include "sim/roofline/stages.h"
+#include "sim/roofline/stage_bound.h"
 #include "tests/support/case.h"
 
 static const double nic = 50e9;
@@ -24,7 +24,7 @@ static void a_ring_takes_what_its_links_carry(void **state)
     case_near(gather_s(&machine, case_group(&machine, "x,y"), 256e9), 63.75e9 / link, 1e-9);
     struct workload_traffic const traffic = {.group = case_group(&machine, "x,y"),
                                              .all_to_all_bytes = 256e9};
-    case_near(exchange_slow_s(&machine, &traffic), 2e9 / link, 1e-9);
+    case_near(all_to_all_slow_s(&machine, &traffic), 2e9 / link, 1e-9);
 }
 
 /* Each carries half of the 31 parts, and the other may wait for it. */
@@ -45,10 +45,10 @@ static void bundles_on_a_line_are_stored_and_forwarded(void **state)
     struct workload_traffic traffic = {.group = case_group(&machine, "y"),
                                        .all_to_all_bytes = 64e9};
     /* Seven hops of 4 parts on average; the bisection alone would take 16 GB. */
-    case_near(exchange_s(&machine, &traffic), 16e9 / link, 1e-9);
-    case_near(exchange_slow_s(&machine, &traffic), 28e9 / link, 1e-9);
+    case_near(all_to_all_s(&machine, &traffic), 16e9 / link, 1e-9);
+    case_near(all_to_all_slow_s(&machine, &traffic), 28e9 / link, 1e-9);
     traffic.group = case_group(&machine, "x,y");
-    case_near(exchange_slow_s(&machine, &traffic), (2 * 1.5 + 2 * 3.5) * 1e9 / link, 1e-9);
+    case_near(all_to_all_slow_s(&machine, &traffic), (2 * 1.5 + 2 * 3.5) * 1e9 / link, 1e-9);
 }
 
 static void levels_go_one_after_the_other(void **state)
@@ -72,13 +72,13 @@ static void tokens_that_cross_levels_are_sent_at_each(void **state)
                          grid = case_machine("tpu-v5e:4x8");
     struct workload_traffic traffic = {.group = case_group(&node, "gpu,node:2"),
                                        .all_to_all_bytes = 64e9};
-    case_near(exchange_sent_bytes(&traffic), 4e9 * 15 / 16, 1e-9);
+    case_near(all_to_all_sent_bytes(&traffic), 4e9 * 15 / 16, 1e-9);
     traffic.crossing_bytes[0] = 32e9;
-    case_near(exchange_sent_bytes(&traffic), 2e9 * 7 / 8, 1e-9);
+    case_near(all_to_all_sent_bytes(&traffic), 2e9 * 7 / 8, 1e-9);
     traffic.crossing_bytes[1] = 16e9;
-    case_near(exchange_sent_bytes(&traffic), 2e9 * 7 / 8 + 1e9 / 2, 1e-9);
+    case_near(all_to_all_sent_bytes(&traffic), 2e9 * 7 / 8 + 1e9 / 2, 1e-9);
     traffic.group = case_group(&grid, "x,y");
-    case_near(exchange_sent_bytes(&traffic), (1e9 + 0.5e9) * 31 / 32 / 2, 1e-9);
+    case_near(all_to_all_sent_bytes(&traffic), (1e9 + 0.5e9) * 31 / 32 / 2, 1e-9);
 }
 
 /* Pipelines that lie between each other share the links, and each message takes several. */
@@ -93,7 +93,7 @@ static void messages_between_stages_take_every_link_on_their_way(void **state)
     for (uint32_t stride = 1; stride <= 4; stride++) {
         int64_t const way_ps = stride * chip->hop_latency_ps + chip->message_overhead_ps;
         counts.role[MESH_PP].group.dimension[0].stride = stride;
-        case_near(stages_slow_s(&machine, &counts),
+        case_near(stage_bound_slow_s(&machine, &counts),
                   stride * 45e9 / (double)chip->ici_bytes_per_s + 1000 * units_seconds(way_ps),
                   1e-12);
     }

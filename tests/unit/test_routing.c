@@ -69,7 +69,7 @@ static void a_limit_to_groups_keeps_tokens_on_fewer_nodes(void **state)
     assert_false(routing_fits_groups(&experts, 48));
 }
 
-static const struct model small = {.kind = MODEL_LLAMA,
+static const struct model small = {.kind = MODEL_DECODER,
                                    .name = "experts",
                                    .layers = 2,
                                    .width = 2048,
@@ -104,10 +104,10 @@ static void what_experts_cannot_do_is_refused(void **state)
     struct model latent = small, further = small, shared = small, window = small, dense = small,
                  grouped = small, tied = small, split = small;
     latent.latent.kv_rank = 512;
-    further.predictors = 17;
-    tied.predictors = split.predictors = 1;
+    further.mtp_modules = 17;
+    tied.mtp_modules = split.mtp_modules = 1;
     tied.tied = true;
-    shared.latent = (struct model_latent){768, 256, 64, 64};
+    shared.latent = (struct model_mla){768, 256, 64, 64};
     window.window = 128;
     window.windowed = (const bool[2]){[1] = true};
     dense.experts = (struct model_experts){0};
@@ -163,7 +163,7 @@ static void the_same_is_drawn_once(void **state)
         {.expert_count = 32, .top_k = 3, .token_bytes = 1, .skew_ppm = 500000, .seed = 7},
     };
     struct patience patience = {0};
-    struct watch const watch = {.stops = is_asked, .owner = &patience};
+    struct cancel const watch = {.stops = is_asked, .owner = &patience};
     struct routing_drawn drawn = {0};
     for (uint32_t turn = 0; turn < 4 * 5 * 2 * 2; turn++) {
         struct routing_request const request = {.group = &groups[turn / 20],
@@ -194,7 +194,7 @@ static void drawing_is_interrupted(void **state)
         .chip = "h100-sxm", .nodes = 2, .profile = "ideal", .wrap = {-1, -1, -1}};
     for (uint32_t at = 1; at <= 4; at++) {
         struct patience patience = {.stops_at = at};
-        struct watch const watch = {.stops = is_asked, .owner = &patience};
+        struct cancel const watch = {.stops = is_asked, .owner = &patience};
         struct workload_case made;
         assert_int_equal(case_build_on(&made, &small, &machine, over_nodes), STATUS_OK);
         made.plan.batch_tokens = 1 << 15;

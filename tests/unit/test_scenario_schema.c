@@ -5,7 +5,7 @@
 
 #include "sim/base/embed.h"
 #include "sim/base/json.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/scenario/scenario.h"
 #include "tests/support/case.h"
 
@@ -18,7 +18,7 @@ static const char base[] =
     "\"workload\": {\"kind\": \"train_step\", \"model\": \"mixtral-8x7b\","
     "\"batch_tokens\": 1048576, \"sequence_length\": 4096}}";
 
-static struct text schema_text;
+static struct strbuf schema_text;
 static struct error error;
 
 static struct json *parsed(const char *text, const char *setting)
@@ -356,7 +356,7 @@ static bool default_setting(char setting[256], const char *section, const char *
                             struct json *properties)
 {
     struct json *preset = json_take(json_take(properties, key), "default");
-    struct text text = {0};
+    struct strbuf text = {0};
     struct json_writer writer;
     if (preset == NULL) return false;
     json_write_start(&writer, &text);
@@ -366,7 +366,7 @@ static bool default_setting(char setting[256], const char *section, const char *
     char *const value = strchr(text.bytes, ':') + 2;
     value[strcspn(value, "\n}")] = '\0';
     (void)snprintf(setting, 256, "/%s%s%s=%s", section, *section == '\0' ? "" : "/", key, value);
-    text_free(&text);
+    strbuf_free(&text);
     return true;
 }
 
@@ -413,7 +413,7 @@ static const char *file_text(const char *path)
 static void tables_of_the_page_are_those_of_the_rows(void **state)
 {
     (void)state;
-    struct text tables = {0};
+    struct strbuf tables = {0};
     scenario_tables(&tables);
     const char *const page = file_text("docs/scenario.md");
     unsigned rows = 0;
@@ -431,7 +431,7 @@ static void tables_of_the_page_are_those_of_the_rows(void **state)
         for (const char *line = table; (line = strchr(line, '\n')) != NULL; line++) rows++;
     }
     assert_true(rows > 70);
-    text_free(&tables);
+    strbuf_free(&tables);
 }
 
 int main(void)
@@ -445,6 +445,6 @@ int main(void)
         cmocka_unit_test(tables_of_the_page_are_those_of_the_rows),
     };
     int const failed = cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
-    text_free(&schema_text);
+    strbuf_free(&schema_text);
     return failed;
 }

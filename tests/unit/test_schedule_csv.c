@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/schedule/schedule_csv.h"
 #include "tests/support/case.h"
 
@@ -47,7 +47,7 @@ static void schedules_come_back_as_they_were(void **state)
             struct schedule const schedule = built(arena, schedule_form_table[i]);
             struct schedule back;
             struct error error = {0};
-            struct text text = {0};
+            struct strbuf text = {0};
             enum status const status =
                 schedule_csv_write(arena, &schedule, (enum schedule_dialect)dialect, &text, &error);
             if (schedule.copy_count > 1) {
@@ -61,7 +61,7 @@ static void schedules_come_back_as_they_were(void **state)
                 same(&schedule, &back);
                 written++;
             }
-            text_free(&text);
+            strbuf_free(&text);
             arena_destroy(arena);
         }
     assert_int_equal(written, 2 * (schedule_form_count - 1));
@@ -74,7 +74,7 @@ static void the_text_is_pytorchs(void **state)
     struct arena *arena = arena_create(0);
     struct error error = {0};
     struct schedule schedule;
-    struct text text = {0};
+    struct strbuf text = {0};
     static const char alone[] = "0F0,0F1,,0B0,,0B1\n,1F0,1B0,1F1,1B1\n";
     static const char with_comms[] =
         "0UNSHARD,0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1,0REDUCE_GRAD,0RESHARD\n"
@@ -84,11 +84,11 @@ static void the_text_is_pytorchs(void **state)
     assert_int_equal(schedule_csv_write(arena, &schedule, SCHEDULE_COMPUTE_ONLY, &text, &error),
                      STATUS_OK);
     assert_string_equal(text.bytes, alone);
-    text_free(&text);
+    strbuf_free(&text);
     assert_int_equal(schedule_csv_write(arena, &schedule, SCHEDULE_COMPUTE_COMMS, &text, &error),
                      STATUS_OK);
     assert_string_equal(text.bytes, with_comms);
-    text_free(&text);
+    strbuf_free(&text);
     arena_destroy(arena);
 }
 
@@ -265,7 +265,7 @@ static void a_large_table_is_for_as_many_passes(void **state)
 }
 
 /* Whether a file is read; its refusal has line and cell. */
-static bool is_read(const struct text *text)
+static bool is_read(const struct strbuf *text)
 {
     struct arena *arena = arena_create(0);
     struct schedule schedule;
@@ -280,7 +280,7 @@ static bool is_read(const struct text *text)
 }
 
 /* Takes each message out of the file, or has it twice. */
-static uint32_t each_message_is_missed(const struct text *text)
+static uint32_t each_message_is_missed(const struct strbuf *text)
 {
     uint32_t messages = 0;
     for (const char *cell = text->bytes; cell != NULL && *cell != '\0';) {
@@ -291,15 +291,15 @@ static uint32_t each_message_is_missed(const struct text *text)
         assert_true(length < sizeof word);
         memcpy(word, cell, length);
         if (strstr(word, "SEND") != NULL || strstr(word, "RECV") != NULL) {
-            struct text without = {0}, twice = {0};
-            text_add_bytes(&without, text->bytes, before);
-            text_add(&without, "%s", next);
-            text_add_bytes(&twice, text->bytes, before);
-            text_add(&twice, "%s,%s", word, cell);
+            struct strbuf without = {0}, twice = {0};
+            strbuf_add_bytes(&without, text->bytes, before);
+            strbuf_add(&without, "%s", next);
+            strbuf_add_bytes(&twice, text->bytes, before);
+            strbuf_add(&twice, "%s,%s", word, cell);
             if (is_read(&without) || is_read(&twice)) fail_msg("%s", word);
             messages++;
-            text_free(&without);
-            text_free(&twice);
+            strbuf_free(&without);
+            strbuf_free(&twice);
         }
         cell = next + 1;
     }
@@ -313,7 +313,7 @@ static void no_message_may_be_missing_or_twice(void **state)
         struct arena *arena = arena_create(0);
         struct schedule const schedule = built(arena, schedule_form_table[i]);
         struct error error = {0};
-        struct text text = {0};
+        struct strbuf text = {0};
         if (schedule.copy_count == 1) {
             assert_int_equal(
                 schedule_csv_write(arena, &schedule, SCHEDULE_COMPUTE_COMMS, &text, &error),
@@ -325,7 +325,7 @@ static void no_message_may_be_missing_or_twice(void **state)
                 steps += schedule.rank_of[s] != schedule.rank_of[s - 1];
             assert_int_equal(each_message_is_missed(&text), 4 * 8 * steps);
         }
-        text_free(&text);
+        strbuf_free(&text);
         arena_destroy(arena);
     }
 }

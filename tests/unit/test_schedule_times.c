@@ -1,15 +1,15 @@
 /* What a schedule that heeds times is told of a step: by hand, from rates and shapes. */
 #include "sim/base/units.h"
 #include "sim/schedule/schedule.h"
-#include "sim/step/schedule_times.h"
+#include "sim/step/pass_times.h"
 #include "tests/support/case.h"
 #include "tests/unit/workload_case.h"
 
 static struct schedule_times times_of(struct workload_case *made)
 {
     struct schedule_times times = {0};
-    case_ok(schedule_times_estimate(made->arena, &made->plan, &made->machine, &made->mesh, &times,
-                                    &case_error));
+    case_ok(pass_times_estimate(made->arena, &made->plan, &made->machine, &made->mesh, &times,
+                                &case_error));
     return times;
 }
 
@@ -68,14 +68,14 @@ static void test_unlike_ranks_over_switches(void **state)
     double const nvlink = (double)(network->nvlink_count * network->nvlink_bytes_per_s) / 1e12;
     double const wait_ps = tokens * 8192 * 2 * 7 / nvlink, waits_ps = 20 * 4 * wait_ps;
     for (uint32_t r = 0; r < 4; r++) {
-        double const own = rate * (r == 1 ? 0.5 : 1), beside = r == 3 ? head : 0;
+        double const own = rate * (r == 1 ? 0.5 : 1), overlap = r == 3 ? head : 0;
         const struct schedule_times *rank = schedule_times_of(&times, r);
         double const before_ps = r == 0 || r == 3 ? wait_ps : 0, back_ps = r == 3 ? wait_ps : 0;
         case_near((double)rank->forward,
-                  tokens * (20 * (layer + 2 * dots) + beside) / own + waits_ps + before_ps, 1e-6);
+                  tokens * (20 * (layer + 2 * dots) + overlap) / own + waits_ps + before_ps, 1e-6);
         case_near((double)rank->input,
-                  tokens * (20 * (layer + 5 * dots) + beside) / own + waits_ps + back_ps, 1e-6);
-        case_near((double)rank->weight, tokens * (20 * layer + beside) / own, 1e-6);
+                  tokens * (20 * (layer + 5 * dots) + overlap) / own + waits_ps + back_ps, 1e-6);
+        case_near((double)rank->weight, tokens * (20 * layer + overlap) / own, 1e-6);
         assert_true(rank->forward <= times.forward && rank->input <= times.input);
     }
     /* In fp8 only linear layers are twice as fast. */
@@ -109,7 +109,7 @@ static void test_a_watch_stops_it(void **state)
     (void)state;
     struct workload_case made;
     uint32_t asked = 0;
-    struct watch const watch = {.stops = stop, .owner = &asked};
+    struct cancel const watch = {.stops = stop, .owner = &asked};
     const char *const parts[MESH_ROLE_COUNT] = {[MESH_PP] = "x", [MESH_FSDP] = "y z"};
     case_ok(case_build_roles(&made, &case_mlp, "4x4x4", parts));
     made.plan.accumulate = 4;

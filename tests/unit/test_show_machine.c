@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/machine/chip.h"
 #include "sim/machine/published.h"
 #include "sim/report/machine_svg.h"
@@ -11,7 +11,7 @@
 #include "sim/report/show_machine.h"
 #include "tests/support/case.h"
 
-static void products_of(const char *name, struct text *text)
+static void products_of(const char *name, struct strbuf *text)
 {
     struct chip chip;
     case_ok(chip_find(case_arena, name, "ideal", "", "", &chip, &case_error));
@@ -22,7 +22,7 @@ static void products_of(const char *name, struct text *text)
 static void every_slice_of_v5e_is_a_line(void **state)
 {
     (void)state;
-    struct text text = {0};
+    struct strbuf text = {0};
     products_of("v5e", &text);
     assert_string_equal(text.bytes, "v5e-1         1 chip        1x1         no rings\n"
                                     "v5e-4         4 chips       2x2         no rings\n"
@@ -32,36 +32,36 @@ static void every_slice_of_v5e_is_a_line(void **state)
                                     "v5e-64        64 chips      8x8         no rings\n"
                                     "v5e-128       128 chips     8x16        rings on y\n"
                                     "v5e-256       256 chips     16x16       rings on x, y\n");
-    text_free(&text);
+    strbuf_free(&text);
 }
 
 static void names_of_v5p_count_cores(void **state)
 {
     (void)state;
-    struct text text = {0};
+    struct strbuf text = {0};
     products_of("v5p", &text);
     assert_non_null(strstr(text.bytes, "v5p-8         4 chips       2x2x1       no rings\n"));
     assert_non_null(strstr(text.bytes, "v5p-8192      4096 chips    16x16x16    rings on x, y, z"));
     assert_non_null(strstr(text.bytes, "v5p-17920     8960 chips    16x20x28    rings on x, y, z"));
-    text_free(&text);
+    strbuf_free(&text);
 }
 
 static void names_of_gpus_are_nodes(void **state)
 {
     (void)state;
-    struct text text = {0};
+    struct strbuf text = {0};
     products_of("h100", &text);
     assert_non_null(strstr(text.bytes, "8 GPUs, 18 links each, on 4 NVSwitches of 64 ports\n"));
     assert_non_null(strstr(text.bytes, "h100-sxm:nodes=N "));
-    text_free(&text);
-    struct text alone = {0};
+    strbuf_free(&text);
+    struct strbuf alone = {0};
     products_of("v100", &alone);
     assert_null(strstr(alone.bytes, "nodes=N"));
-    text_free(&alone);
+    strbuf_free(&alone);
 }
 
-static void with_machine(const char *spec, void (*show)(const struct machine *, struct text *),
-                         struct text *text)
+static void with_machine(const char *spec, void (*show)(const struct machine *, struct strbuf *),
+                         struct strbuf *text)
 {
     struct machine const machine = case_machine(spec);
     show(&machine, text);
@@ -71,7 +71,7 @@ static void with_machine(const char *spec, void (*show)(const struct machine *, 
 static void levels_are_a_line_a_tier(void **state)
 {
     (void)state;
-    struct text text = {0};
+    struct strbuf text = {0};
     with_machine("h100-sxm:nodes=128", show_levels, &text);
     assert_true(strncmp(text.bytes, "\nlevel  ", 8) == 0);
     with_machine("h100-sxm:nodes=128", show_totals, &text);
@@ -81,16 +81,16 @@ static void levels_are_a_line_a_tier(void **state)
     assert_non_null(strstr(text.bytes, "SHARP 1.60 TFLOP/s"));
     assert_non_null(strstr(text.bytes, "560 (512 NVSwitch, 32 leaf, 16 spine)"));
     assert_non_null(strstr(text.bytes, "bisection             25.6 TB/s"));
-    text_free(&text);
+    strbuf_free(&text);
     with_machine("h100-sxm:nodes=64,leaf.oversubscription=4", show_levels, &text);
     assert_non_null(strstr(text.bytes, "8 x 50.0 GB/s    6.40 TB/s  50.0 GB/s  12.5 GB/s  300 ns"));
-    text_free(&text);
-    struct text grid = {0};
+    strbuf_free(&text);
+    struct strbuf grid = {0};
     with_machine("tpu-v5e:8x16", show_levels, &grid);
     assert_int_equal(grid.size_bytes, 0);
     with_machine("tpu-v5e:8x16", show_totals, &grid);
     assert_non_null(strstr(grid.bytes, "bisection             720 GB/s"));
-    text_free(&grid);
+    strbuf_free(&grid);
 }
 
 /* On an open axis of two no chip has a neighbour on both sides. */
@@ -103,10 +103,10 @@ static void chips_have_the_links_that_are_wired(void **state)
         {"tpu-v5e:2x4", "chip      135 GB/s"},   {"tpu-v5e:8x16", "chip      180 GB/s"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct text text = {0};
+        struct strbuf text = {0};
         with_machine(rows[i][0], show_totals, &text);
         assert_non_null(strstr(text.bytes, rows[i][1]));
-        text_free(&text);
+        strbuf_free(&text);
     }
 }
 
@@ -167,13 +167,13 @@ static void differences_from_published_totals_are_said(void **state)
         {"tpu-v5e:16x16,slices=4", "bisection of the pod  published 1.60 TB/s"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct text text = {0};
+        struct strbuf text = {0};
         with_machine(rows[i][0], show_published, &text);
         if (strstr(text.bytes, rows[i][1]) == NULL)
             fail_msg("%s: \"%s\" is not in:%s", rows[i][0], rows[i][1], text.bytes);
-        text_free(&text);
+        strbuf_free(&text);
     }
-    struct text none = {0};
+    struct strbuf none = {0};
     with_machine("h100-sxm:gpus=64", show_published, &none);
     with_machine("gh200-nvl32", show_published, &none);
     assert_int_equal(none.size_bytes, 0);
@@ -190,7 +190,7 @@ static uint32_t occurrences(const char *text, const char *of)
 static void hosts_say_whose_they_are(void **state)
 {
     (void)state;
-    struct text text = {0};
+    struct strbuf text = {0};
     with_machine("tpu-v5e:4x4,slices=3", machine_svg, &text);
     const char *at = text.bytes;
     for (uint32_t i = 0; i < 6; i++) {
@@ -203,7 +203,7 @@ static void hosts_say_whose_they_are(void **state)
         assert_non_null(at);
     }
     assert_int_equal(occurrences(text.bytes, ">of slice "), 6);
-    text_free(&text);
+    strbuf_free(&text);
 }
 
 /* Whole, without references to others, small whatever the machine's size, and with what it says. */
@@ -224,7 +224,7 @@ static void a_drawing_is_one_small_file(void **state)
         {"tpu-v3:4x4,slices=700,leaf.oversubscription=4", "leaf-spine"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct text text = {0};
+        struct strbuf text = {0};
         with_machine(rows[i][0], machine_svg, &text);
         if (strstr(text.bytes, rows[i][1]) == NULL)
             fail_msg("%s: \"%s\" is not drawn", rows[i][0], rows[i][1]);
@@ -235,7 +235,7 @@ static void a_drawing_is_one_small_file(void **state)
         assert_int_equal(occurrences(text.bytes, "http"), 1);
         assert_null(strstr(text.bytes, "href"));
         assert_true(text.size_bytes < 100000);
-        text_free(&text);
+        strbuf_free(&text);
     }
 }
 
@@ -253,14 +253,14 @@ static void every_link_of_a_grid_is_drawn(void **state)
         {"tpu-v4p:4x4x4", 144, 96},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct text text = {0};
+        struct strbuf text = {0};
         with_machine(rows[i].machine, machine_svg, &text);
         if (occurrences(text.bytes, "class=\"near\"") != rows[i].cables ||
             occurrences(text.bytes, "class=\"wrap\"") != rows[i].ends)
             fail_msg("%s: %u cables and %u ends are drawn", rows[i].machine,
                      occurrences(text.bytes, "class=\"near\""),
                      occurrences(text.bytes, "class=\"wrap\""));
-        text_free(&text);
+        strbuf_free(&text);
     }
 }
 
@@ -284,12 +284,12 @@ static void cables_lead_to_what_is_above(void **state)
         {"tpu-v5e:4x4,slices=3", 6 + 6 + 3 + 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct text text = {0};
+        struct strbuf text = {0};
         with_machine(rows[i].machine, machine_svg, &text);
         if (occurrences(text.bytes, "class=\"cable\"") != rows[i].cables)
             fail_msg("%s: %u cables are drawn", rows[i].machine,
                      occurrences(text.bytes, "class=\"cable\""));
-        text_free(&text);
+        strbuf_free(&text);
     }
 }
 
@@ -307,7 +307,7 @@ static void a_mesh_is_drawn_cable_by_cable(void **state)
         {"h100-sxm:nodes=2", 0, ">4 NVSwitches<"}, {"gb200-nvl72", 0, ">18 NVSwitches<"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct text text = {0};
+        struct strbuf text = {0};
         with_machine(rows[i].machine, machine_svg, &text);
         bool const meshed = strstr(text.bytes, "NVSwitch") == NULL;
         if (occurrences(text.bytes, "class=\"mesh\"") != rows[i].cables ||
@@ -316,7 +316,7 @@ static void a_mesh_is_drawn_cable_by_cable(void **state)
             fail_msg("%s: %u cables, \"%s\"", rows[i].machine,
                      occurrences(text.bytes, "class=\"mesh\""), rows[i].says);
         assert_null(strstr(text.bytes, "spray")); /* A key's value, not a word for a picture. */
-        text_free(&text);
+        strbuf_free(&text);
     }
 }
 
@@ -324,43 +324,43 @@ static void a_mesh_is_drawn_cable_by_cable(void **state)
 static void a_shared_nic_is_no_host(void **state)
 {
     (void)state;
-    struct text text = {0};
+    struct strbuf text = {0};
     with_machine("h100-sxm:nodes=4,node_nics=4", machine_svg, &text);
     assert_non_null(strstr(text.bytes, ">shared NIC: 16<"));
     assert_non_null(strstr(text.bytes, ">shared NIC 15<"));
     assert_int_equal(occurrences(text.bytes, ">host"), 1);
-    text_free(&text);
+    strbuf_free(&text);
 }
 
 /* Cables around a twisted axis lead to the other end and along the long axes. */
 static void a_twist_is_said(void **state)
 {
     (void)state;
-    struct text text = {0};
+    struct strbuf text = {0};
     with_machine("v5p:4x8x8_twisted", machine_svg, &text);
     assert_non_null(strstr(text.bytes, ">x: line of 4, its ends joined with a twist<"));
     assert_non_null(strstr(text.bytes, ">around x: to the other end, 4 further along y and z<"));
     assert_null(strstr(text.bytes, "around z"));
     assert_null(strstr(text.bytes, "twisted of"));
-    text_free(&text);
+    strbuf_free(&text);
 }
 
 /* Beside the slice, which has a box, too. */
 static void the_cpu_of_a_host_has_a_box(void **state)
 {
     (void)state;
-    struct text text = {0};
+    struct strbuf text = {0};
     with_machine("tpu-v5e:4x4", machine_svg, &text);
     assert_int_equal(occurrences(text.bytes, "class=\"node\""), 2);
     assert_int_equal(occurrences(text.bytes, ">CPU, DRAM<"), 1);
-    text_free(&text);
+    strbuf_free(&text);
 }
 
 /* Two nodes below the second tiers of their NVSwitches: each is wired to what is above it. */
 static void a_node_leads_to_its_own_switches(void **state)
 {
     (void)state;
-    struct text text = {0};
+    struct strbuf text = {0};
     uint32_t straight = 0;
     with_machine("gb200-nvl72:gpus=144,nodes=2", machine_svg, &text);
     for (const char *at = text.bytes; (at = strstr(at, "<line ")) != NULL; at++) {
@@ -372,7 +372,7 @@ static void a_node_leads_to_its_own_switches(void **state)
             straight += from == to;
     }
     assert_int_equal(straight, 2);
-    text_free(&text);
+    strbuf_free(&text);
 }
 
 /* The next box of a class behind `at`; NULL if there is none. */
@@ -397,7 +397,7 @@ static const char *box_find(const char *at, const char *class, struct box *ret_b
 static void the_frame_of_a_host_is_around_its_chips(void **state)
 {
     (void)state;
-    struct text text = {0};
+    struct strbuf text = {0};
     struct box host, chip;
     uint32_t hosts = 0;
     with_machine("tpu-v5e:4x4,slices=2", machine_svg, &text);
@@ -421,7 +421,7 @@ static void the_frame_of_a_host_is_around_its_chips(void **state)
         }
     }
     assert_int_equal(hosts, 4);
-    text_free(&text);
+    strbuf_free(&text);
 }
 
 /* The box of a unit is no wider than words need, however few units a tier has, and units next to
@@ -429,7 +429,7 @@ static void the_frame_of_a_host_is_around_its_chips(void **state)
 static void units_of_a_tier_stand_apart(void **state)
 {
     (void)state;
-    struct text text = {0};
+    struct strbuf text = {0};
     struct box box, last = {0};
     uint32_t widest = 0, apart = 0;
     with_machine("tpu-v5e:4x4,slices=3", machine_svg, &text); /* Six hosts, and the DCN. */
@@ -441,7 +441,7 @@ static void units_of_a_tier_stand_apart(void **state)
         apart++;
     }
     assert_true(widest == 1 && apart == 5);
-    text_free(&text);
+    strbuf_free(&text);
 }
 
 /* One slice stands at the left, several each in the middle of an equal part of what is right of the
@@ -449,12 +449,12 @@ static void units_of_a_tier_stand_apart(void **state)
 static void slices_stand_in_equal_parts(void **state)
 {
     (void)state;
-    struct text text = {0};
+    struct strbuf text = {0};
     struct box box;
     with_machine("tpu-v5e:4x4", machine_svg, &text);
     assert_non_null(box_find(text.bytes, "node", &box));
     assert_true(box.x == 350);
-    text_free(&text);
+    strbuf_free(&text);
     with_machine("tpu-v5e:4x4,slices=3", machine_svg, &text);
     const char *at = text.bytes;
     for (uint32_t i = 0; i < 3; i++) {
@@ -463,7 +463,7 @@ static void slices_stand_in_equal_parts(void **state)
         double const off = box.x + box.width / 2 - (350 + (i + 0.5) * 800 / 3);
         assert_true(off > -0.02 && off < 0.02);
     }
-    text_free(&text);
+    strbuf_free(&text);
 }
 
 int main(void)

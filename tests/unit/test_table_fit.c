@@ -1,18 +1,18 @@
 /* Text on a terminal: lines that are too wide are broken, tables lose blanks or come in parts. */
 #include <string.h>
 
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/report/table_fit.h"
 #include "tests/support/case.h"
 
 static void broken(uint32_t columns, const char *line, const char *wanted)
 {
-    struct text text = {.columns = columns};
-    text_add(&text, "%s", line);
+    struct strbuf text = {.columns = columns};
+    strbuf_add(&text, "%s", line);
     table_break(&text);
     assert_false(text.failed);
     assert_string_equal(text.bytes, wanted);
-    text_free(&text);
+    strbuf_free(&text);
 }
 
 /* Signs are counted, not bytes, and colours take no room. */
@@ -34,15 +34,15 @@ static void further_lines_stand_below_the_last_column_of_the_left_half(void **st
 
 static void fitted(uint32_t columns, uint32_t label, const char *table, const char *wanted)
 {
-    struct text text = {.columns = columns};
-    text_add(&text, "before\n");
+    struct strbuf text = {.columns = columns};
+    strbuf_add(&text, "before\n");
     uint64_t const begin = table_open(&text);
-    text_add(&text, "%s", table);
+    strbuf_add(&text, "%s", table);
     table_close(&text, begin, label);
     assert_false(text.failed);
     assert_true(strncmp(text.bytes, "before\n", 7) == 0);
     assert_string_equal(text.bytes + 7, wanted);
-    text_free(&text);
+    strbuf_free(&text);
 }
 
 static void tables_lose_blanks_and_then_come_in_parts(void **state)

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/report/protobuf.h"
 #include "sim/report/timeline.h"
 #include "tests/support/case.h"
@@ -11,12 +11,12 @@
 #include "tests/unit/report_case.h"
 
 static struct report_case report;
-static struct text text;
+static struct strbuf text;
 
 static void play(bool collective_matmul)
 {
     memset(&report, 0, sizeof report);
-    text_free(&text);
+    strbuf_free(&text);
     assert_int_equal(case_build(&report.made, &case_mlp, "4x4x4", NULL, "x y", "z"), STATUS_OK);
     report.made.plan.collective_matmul = collective_matmul;
     report.made.plan.model.layers = 3;
@@ -72,7 +72,7 @@ static void a_folded_chip_is_shown_by_the_coordinates_that_were_asked_for(void *
     (void)state;
     play(true);
     report.trace.shown_chip[1] = 7;
-    text_free(&text);
+    strbuf_free(&text);
     case_ok(timeline_write(report.made.arena, &report.input, &text, &case_error));
     perfetto_read(&text);
     assert_string_equal(perfetto.track[512].name, "chip 7 (0,1,3), replayed as (0,1,1)");
@@ -208,7 +208,7 @@ static void overlapping_records_of_one_stream_get_a_track_each(void **state)
         }
         if (first == NULL) first = record;
     }
-    text_free(&text);
+    strbuf_free(&text);
     case_ok(timeline_write(report.made.arena, &report.input, &text, &case_error));
     perfetto_read(&text);
     char name[32];
@@ -246,7 +246,7 @@ static void timeline_of(struct scene *scene, const char *arbitration)
                                        .machine = &scene->machine,
                                        .program = &scene->program,
                                        .trace = &trace};
-    text_free(&text);
+    strbuf_free(&text);
     case_ok(timeline_write(scene->arena, &input, &text, &case_error));
     perfetto_read(&text);
 }
@@ -291,24 +291,24 @@ static void every_message_is_a_slice_however_many_overlap(void **state)
 static void two_writes_are_the_same_bytes(void **state)
 {
     (void)state;
-    struct text again = {0};
+    struct strbuf again = {0};
     play(true);
     case_ok(timeline_write(report.made.arena, &report.input, &again, &case_error));
     assert_int_equal(text.size_bytes, again.size_bytes);
     assert_memory_equal(text.bytes, again.bytes, text.size_bytes);
-    text_free(&again);
+    strbuf_free(&again);
     case_free(&report.made);
 }
 
 static void messages_nest_whatever_their_length(void **state)
 {
     (void)state;
-    struct text message = {0};
+    struct strbuf message = {0};
     char long_text[40000];
     memset(long_text, 'x', sizeof long_text - 1);
     long_text[sizeof long_text - 1] = '\0';
     for (uint32_t length = 0; length < sizeof long_text; length = length * 5 / 4 + 1) {
-        text_free(&message);
+        strbuf_free(&message);
         uint64_t const outer = protobuf_begin(&message, 7);
         uint64_t const inner = protobuf_begin(&message, 3);
         protobuf_string(&message, 2, long_text + sizeof long_text - 1 - length);
@@ -326,13 +326,13 @@ static void messages_nest_whatever_their_length(void **state)
         assert_true(perfetto_number(&second, 5) == UINT64_MAX);
         assert_true(perfetto_number(&first, 4) == UINT64_C(0xc004000000000000));
     }
-    text_free(&message);
+    strbuf_free(&message);
 }
 
 static int free_text(void **state)
 {
     (void)state;
-    text_free(&text);
+    strbuf_free(&text);
     return 0;
 }
 

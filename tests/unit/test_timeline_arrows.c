@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/report/timeline.h"
 #include "tests/support/case.h"
 #include "tests/support/perfetto.h"
@@ -60,7 +60,7 @@ enum { CASES = sizeof cases / sizeof *cases, SEEN = PERFETTO_SLICES };
 static void show(uint32_t which, bool full)
 {
     struct play play;
-    struct text text = {0};
+    struct strbuf text = {0};
     struct play_options const options = {.full = full,
                                          .record = true,
                                          .shown = cases[which].shown,
@@ -76,7 +76,7 @@ static void show(uint32_t which, bool full)
                                        .trace = &play.trace};
     case_ok(timeline_write(play.arena, &input, &text, &case_error));
     perfetto_read(&text);
-    text_free(&text);
+    strbuf_free(&text);
     play_close(&play);
 }
 

@@ -2,10 +2,10 @@
  * routing that is even or drawn, latent attention, modules that predict further tokens. */
 #include "sim/collective/ragged.h"
 #include "tests/support/case.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 #include "tests/unit/counts_case.h"
 
-static const struct model small_experts = {.kind = MODEL_LLAMA,
+static const struct model small_experts = {.kind = MODEL_DECODER,
                                            .name = "experts",
                                            .layers = 5,
                                            .width = 2048,
@@ -80,7 +80,7 @@ static void formulas_and_programs_agree_on_experts(void **state)
         for (uint32_t variant = 0; variant < 72; variant++) {
             struct workload_case made;
             char name[96];
-            if (thin_skips(&walked)) continue;
+            if (sampling_skips(&walked)) continue;
             bool const gpus = rows[r].nodes != 0;
             struct machine_plan const machine = {.chip = gpus ? "h100-sxm" : "tpu-v5p",
                                                  .nodes = rows[r].nodes,
@@ -148,15 +148,15 @@ static void formulas_and_programs_agree_on_latent_attention(void **state)
             made.plan.zero = replicated && rows[r].parts[MESH_FSDP] == NULL ? variant % 3 : 0;
             vary(&made, variant / 2);
             struct model *model = &made.plan.model;
-            model->latent = (struct model_latent){768, 256, 128, 64};
+            model->latent = (struct model_mla){768, 256, 128, 64};
             model->head_width = 192;
             model->value_width = 128;
             model->kv_heads = model->heads;
             model->experts.shared = variant % 2;
             model->experts.dense_layers = variant % 4;
             if (variant % 3 != 0) model->tied = false;
-            if (!model->tied) model->predictors = variant % 4;
-            if (model->predictors != 0) model->positions = 0;
+            if (!model->tied) model->mtp_modules = variant % 4;
+            if (model->mtp_modules != 0) model->positions = 0;
             compare_kept(name, &made);
             case_free(&made);
         }

@@ -36,7 +36,7 @@ enum {
 };
 
 static const struct model small = {
-    .kind = MODEL_LLAMA,
+    .kind = MODEL_DECODER,
     .name = "small",
     .layers = 2,
     .width = WIDTH,
@@ -84,16 +84,17 @@ static const struct work *work_named(const struct program *program, const char *
     return &program->works[op_named(program, name)->index];
 }
 
-struct row {
+struct measure_row {
     const char *name;
     enum format format; /* Of its matmuls; FORMAT_COUNT: it has none. */
     uint64_t read_bytes, write_bytes;
 };
 
-static void rows_check(const struct program *program, const struct row *rows, uint32_t row_count)
+static void rows_check(const struct program *program, const struct measure_row *rows,
+                       uint32_t measure_row_count)
 {
-    for (uint32_t i = 0; i < row_count; i++) {
-        const struct row *row = &rows[i];
+    for (uint32_t i = 0; i < measure_row_count; i++) {
+        const struct measure_row *row = &rows[i];
         const struct work *work = work_named(program, row->name);
         bool const same = row->format == FORMAT_COUNT
                               ? work->matmul_count == 0
@@ -116,7 +117,7 @@ static void rows_check(const struct program *program, const struct row *rows, ui
 #define WEIGHTS(elements) (UINT64_C(2) * (elements))
 #define LOGITS (UINT64_C(4) * TOKENS * EXPERTS)
 
-static const struct row attention_rows[] = {
+static const struct measure_row attention_rows[] = {
     {"attention.norm", FORMAT_COUNT, 2 * WIDE(WIDTH), WIDE(WIDTH) + NARROW(WIDTH)},
     {"attention.Down", FORMAT_FP8, NARROW(WIDTH) + WEIGHTS(WIDTH *DOWN), WIDE(DOWN)},
     {"attention.LatentNorm", FORMAT_COUNT, WIDE(LATENTS), NARROW(LATENTS)},
@@ -133,7 +134,7 @@ static const struct row attention_rows[] = {
     {"attention.dNorm", FORMAT_COUNT, 3 * WIDE(WIDTH), WIDE(WIDTH)},
 };
 
-static const struct row mlp_rows[] = {
+static const struct measure_row mlp_rows[] = {
     {"mlp.norm", FORMAT_COUNT, 2 * WIDE(WIDTH), WIDE(WIDTH) + NARROW(WIDTH)},
     {"mlp.Gate,Up", FORMAT_FP8, NARROW(WIDTH) + WEIGHTS(2 * WIDTH * MLP_WIDTH),
      NARROW(2 * MLP_WIDTH)},
@@ -148,7 +149,7 @@ static const struct row mlp_rows[] = {
     {"head.Logits", FORMAT_BF16, WIDE(WIDTH) + WEIGHTS(WIDTH *VOCABULARY), WIDE(VOCABULARY)},
 };
 
-static const struct row expert_rows[] = {
+static const struct measure_row expert_rows[] = {
     {"moe.norm", FORMAT_COUNT, 2 * WIDE(WIDTH), 2 * WIDE(WIDTH)},
     {"moe.Router", FORMAT_BF16, WIDE(WIDTH) + WEIGHTS(WIDTH *EXPERTS), LOGITS},
     {"moe.Cast", FORMAT_COUNT, WIDE(WIDTH), NARROW(WIDTH)},
@@ -234,7 +235,7 @@ static void what_travels_over_tp_stays_as_it_is(void **state)
     struct workload_case made;
     struct model plain = small;
     (void)state;
-    plain.latent = (struct model_latent){0};
+    plain.latent = (struct model_mla){0};
     plain.head_width = 128;
     plain.value_width = 0;
     plain.experts = (struct model_experts){0};
@@ -243,7 +244,7 @@ static void what_travels_over_tp_stays_as_it_is(void **state)
     uint64_t const all = UINT64_C(2) * RANKS * TOKENS * WIDTH; /* In bf16. */
     uint64_t const between = UINT64_C(2) * TOKENS * MLP_WIDTH; /* Gate and Up, in fp8. */
     uint64_t const weights = WEIGHTS(2 * WIDTH * MLP_WIDTH / RANKS);
-    struct row const rows[] = {
+    struct measure_row const rows[] = {
         {"mlp.norm", FORMAT_COUNT, 2 * all / RANKS, 2 * all / RANKS},
         {"mlp.Gate,Up", FORMAT_FP8, all + weights, between},
         {"mlp.Out", FORMAT_FP8, between + weights / 2, all},

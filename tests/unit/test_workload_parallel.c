@@ -75,15 +75,15 @@ static void over_tp_a_layer_has_one_gather_and_one_reduction_each_way(void **sta
     (void)state;
     for (uint32_t norms = 1; norms <= 2; norms++) {
         struct workload_case made;
-        struct local local;
+        struct ranks ranks;
         struct graph_terms terms;
         struct graph_derived layer;
         step_build(&made, 1, norms);
         made.plan.remat = WORKLOAD_REMAT_NONE;
         made.plan.tp_inputs = WORKLOAD_TP_INPUTS_WHOLE;
-        assert_int_equal(local_build(&made.plan, &made.machine, &made.mesh, &local, &made.error),
+        assert_int_equal(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &made.error),
                          STATUS_OK);
-        graph_terms_of(&local, 0, &terms);
+        graph_terms_of(&ranks, 0, &terms);
         graph_derive(&terms, &made.plan.model, BLOCK_LAYER, 0, &layer);
         assert_int_equal(moves_count(&layer, false, COLLECTIVE_ALL_GATHER), norms);
         assert_int_equal(moves_count(&layer, false, COLLECTIVE_REDUCE_SCATTER), 1);
@@ -99,14 +99,14 @@ static void both_out_projections_are_dead_in_a_repetition(void **state)
     (void)state;
     for (uint32_t norms = 1; norms <= 2; norms++) {
         struct workload_case made;
-        struct local local;
+        struct ranks ranks;
         struct graph_terms terms;
         struct graph_derived layer;
         step_build(&made, 1, norms);
         made.plan.remat = WORKLOAD_REMAT_BLOCK;
-        assert_int_equal(local_build(&made.plan, &made.machine, &made.mesh, &local, &made.error),
+        assert_int_equal(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &made.error),
                          STATUS_OK);
-        graph_terms_of(&local, 0, &terms);
+        graph_terms_of(&ranks, 0, &terms);
         graph_derive(&terms, &made.plan.model, BLOCK_LAYER, 0, &layer);
         for (uint8_t i = 0; i < layer.graph.op_count; i++) {
             const struct graph_op *op = &layer.graph.op[i];

@@ -155,7 +155,7 @@ static void same(double summed, double counted)
 static void what_would_wrap_is_refused(void **state)
 {
     (void)state;
-    struct model const huge = {.kind = MODEL_LLAMA,
+    struct model const huge = {.kind = MODEL_DECODER,
                                .name = "huge",
                                .layers = 1 << 14,
                                .width = 1 << 20,

@@ -26,7 +26,7 @@ static const struct model case_mlp = {.kind = MODEL_MLP,
                                       .mlp_width = 32768,
                                       .matrices = 2};
 
-static const struct model case_llama_70b = {.kind = MODEL_LLAMA,
+static const struct model case_llama_70b = {.kind = MODEL_DECODER,
                                             .name = "llama-3-70b",
                                             .layers = 80,
                                             .width = 8192,

@@ -11,7 +11,7 @@
 #include "sim/collective/ragged.h"
 #include "sim/measure/measure.h"
 #include "sim/measure/measure_group.h"
-#include "sim/measure/operation.h"
+#include "sim/measure/measure_op.h"
 #include "sim/mesh/mesh.h"
 #include "sim/roofline/collective_bound.h"
 #include "tests/validation/case_parts.h"
@@ -159,9 +159,9 @@ static double bus_bytes_per_s(const struct case_row *row, const struct machine *
 {
     struct group const group = group_of(row, machine);
     uint32_t operation = 0;
-    while (operation_kind((enum operation)operation) != kind_of(row)) operation++;
-    struct operation_factor const factor =
-        operation_bus_factor((enum operation)operation, group_rank_count(&group));
+    while (measure_op_kind((enum measure_op)operation) != kind_of(row)) operation++;
+    struct measure_op_factor const factor =
+        measure_op_bus_factor((enum measure_op)operation, group_rank_count(&group));
     return (double)size_bytes * (double)factor.numerator / (double)factor.denominator /
            played_s(row, machine, size_bytes);
 }
@@ -251,14 +251,15 @@ static struct case_value collective(const struct case_row *row)
  * the ranks; they need no machine. */
 static struct case_value ragged_factor(const struct case_row *row)
 {
-    uint64_t const ranks = row_count(row, "ranks");
+    uint64_t const ranks = measure_row_count(row, "ranks");
     struct plan_request request = {
         .kind = COLLECTIVE_ALL_TO_ALL,
         .group = {.dimension = {{.size = (uint32_t)ranks, .stride = 1, .switched = true}},
                   .dimension_count = 1},
-        .size_bytes = ranks * row_count(row, "tokens"),
-        .ragged = {(uint32_t)row_count(row, "experts"), (uint32_t)row_count(row, "top_k"), 1,
-                   row_count_or(row, "seed", 0), 0, false},
+        .size_bytes = ranks * measure_row_count(row, "tokens"),
+        .ragged = {(uint32_t)measure_row_count(row, "experts"),
+                   (uint32_t)measure_row_count(row, "top_k"), 1, row_count_or(row, "seed", 0), 0,
+                   false},
     };
     struct plan plan;
     struct error error = {0};
@@ -273,7 +274,7 @@ static struct case_value bound(const struct case_row *row)
     struct machine const machine = row_machine(row);
     struct group const group = group_of(row, &machine);
     struct collective_query const query = {.kind = kind_of(row),
-                                           .array_bytes = row_count(row, "bytes"),
+                                           .array_bytes = measure_row_count(row, "bytes"),
                                            .in_network = row_flag_or(row, "in_network", false)};
     struct collective_bound bound;
     collective_bound(&machine, &group, &query, &bound);

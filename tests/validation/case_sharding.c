@@ -45,18 +45,18 @@ static struct case_value sharding(const struct case_row *row)
     struct sharding const array = array_of(row, &mesh, "array");
     const char *what = row_text(row, "what");
     char buffer[SHARDING_TEXT_BYTES];
-    double const local = (double)sharding_local_elements(&mesh, &array);
+    double const ranks = (double)sharding_local_elements(&mesh, &array);
     double const replicas = (double)sharding_replicas(&mesh, &array);
     double chips = 1, whole = 1;
     for (uint32_t i = 0; i < mesh.axis_count; i++) chips *= mesh.size[i];
     for (uint32_t i = 0; i < array.dimension_count; i++) whole *= (double)array.dimension[i].size;
     enum format const format = row_format(row, "format", FORMAT_BF16);
-    double const bytes = (double)format_bytes(format, (uint64_t)local);
+    double const bytes = (double)format_bytes(format, (uint64_t)ranks);
     if (strcmp(what, "local_shape") == 0)
         return value_text("%s", sharding_shape_text(&mesh, &array, buffer));
     if (strcmp(what, "local_bytes") == 0) return value_number(bytes);
     if (strcmp(what, "all_bytes") == 0) return value_number(bytes * chips);
-    if (strcmp(what, "fraction") == 0) return value_number(local / whole);
+    if (strcmp(what, "fraction") == 0) return value_number(ranks / whole);
     if (strcmp(what, "replicas") == 0) return value_number(replicas);
     if (strcmp(what, "shards") == 0) return value_number(chips / replicas);
     row_fail(row, "a sharding has no %s", what);

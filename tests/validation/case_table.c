@@ -60,42 +60,42 @@ static const char *difference_print(char buffer[CASE_TEXT_BYTES], const struct c
     return buffer;
 }
 
-void case_print(struct text *text, const struct case_outcome *outcome, uint32_t count)
+void case_print(struct strbuf *text, const struct case_outcome *outcome, uint32_t count)
 {
     char book[CASE_TEXT_BYTES], ours[CASE_TEXT_BYTES], difference[CASE_TEXT_BYTES];
     for (uint32_t i = 0; i < count; i++) {
         const struct case_outcome *row = &outcome[i];
         if (i == 0 || !same(row->id, outcome[i - 1].id))
-            text_add(text, "%s (%s)\n", row->id, row->chapter);
-        text_add(text, "    %s", row->answer);
-        text_pad(text, 36);
-        text_add(text, "%s %s", value_print(book, &row->book), row->unit);
-        text_pad(text, 60);
-        text_add(text, "%s", row->status == CASE_OUT ? "-" : value_print(ours, &row->ours));
-        text_pad(text, 76);
-        text_add(text, "%s", difference_print(difference, row));
-        text_pad(text, 88);
-        text_add(text, "%s%s%s\n", status_names[row->status], *row->why ? ": " : "", row->why);
+            strbuf_add(text, "%s (%s)\n", row->id, row->chapter);
+        strbuf_add(text, "    %s", row->answer);
+        strbuf_pad(text, 36);
+        strbuf_add(text, "%s %s", value_print(book, &row->book), row->unit);
+        strbuf_pad(text, 60);
+        strbuf_add(text, "%s", row->status == CASE_OUT ? "-" : value_print(ours, &row->ours));
+        strbuf_pad(text, 76);
+        strbuf_add(text, "%s", difference_print(difference, row));
+        strbuf_pad(text, 88);
+        strbuf_add(text, "%s%s%s\n", status_names[row->status], *row->why ? ": " : "", row->why);
     }
 }
 
-static void counts_markdown(struct text *text, const struct case_outcome *outcome, uint32_t count)
+static void counts_markdown(struct strbuf *text, const struct case_outcome *outcome, uint32_t count)
 {
-    text_add(text, "| category | cases | equal | explained | not in scope | answers | equal | "
-                   "explained | not in scope |\n|---|---|---|---|---|---|---|---|---|\n");
+    strbuf_add(text, "| category | cases | equal | explained | not in scope | answers | equal | "
+                     "explained | not in scope |\n|---|---|---|---|---|---|---|---|---|\n");
     for (uint32_t i = 0; i <= count; i++) {
         const char *category = i == count ? NULL : outcome[i].category;
         if (category != NULL && i > 0 && same(category, outcome[i - 1].category)) continue;
         struct case_counts const counts = case_count(outcome, count, category);
-        text_add(text, "| %s | %u | %u | %u | %u | %u | %u | %u | %u |\n",
-                 category == NULL ? "all" : category, counts.case_count, counts.cases[CASE_EQUAL],
-                 counts.cases[CASE_EXPLAINED], counts.cases[CASE_OUT], counts.answer_count,
-                 counts.answers[CASE_EQUAL], counts.answers[CASE_EXPLAINED],
-                 counts.answers[CASE_OUT]);
+        strbuf_add(text, "| %s | %u | %u | %u | %u | %u | %u | %u | %u |\n",
+                   category == NULL ? "all" : category, counts.case_count, counts.cases[CASE_EQUAL],
+                   counts.cases[CASE_EXPLAINED], counts.cases[CASE_OUT], counts.answer_count,
+                   counts.answers[CASE_EQUAL], counts.answers[CASE_EXPLAINED],
+                   counts.answers[CASE_OUT]);
     }
 }
 
-void case_markdown(struct text *text, const struct case_outcome *outcome, uint32_t count)
+void case_markdown(struct strbuf *text, const struct case_outcome *outcome, uint32_t count)
 {
     char book[CASE_TEXT_BYTES], ours[CASE_TEXT_BYTES], difference[CASE_TEXT_BYTES];
     counts_markdown(text, outcome, count);
@@ -103,14 +103,14 @@ void case_markdown(struct text *text, const struct case_outcome *outcome, uint32
         const struct case_outcome *row = &outcome[i];
         bool const first = i == 0 || !same(row->id, outcome[i - 1].id);
         if (i == 0 || !same(row->category, outcome[i - 1].category))
-            text_add(text,
-                     "\n## %s\n\n| case | answer | book | ours | difference | why |\n"
-                     "|---|---|---|---|---|---|\n",
-                     row->category);
-        text_add(text, "| %s%s%s%s | %s | %s %s | %s | %s | %s |\n", first ? row->id : "",
-                 first ? " (" : "", first ? row->chapter : "", first ? ")" : "", row->answer,
-                 value_print(book, &row->book), row->unit,
-                 row->status == CASE_OUT ? "not in scope" : value_print(ours, &row->ours),
-                 difference_print(difference, row), row->why);
+            strbuf_add(text,
+                       "\n## %s\n\n| case | answer | book | ours | difference | why |\n"
+                       "|---|---|---|---|---|---|\n",
+                       row->category);
+        strbuf_add(text, "| %s%s%s%s | %s | %s %s | %s | %s | %s |\n", first ? row->id : "",
+                   first ? " (" : "", first ? row->chapter : "", first ? ")" : "", row->answer,
+                   value_print(book, &row->book), row->unit,
+                   row->status == CASE_OUT ? "not in scope" : value_print(ours, &row->ours),
+                   difference_print(difference, row), row->why);
     }
 }

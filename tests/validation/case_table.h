@@ -4,7 +4,7 @@
 #ifndef TESTS_VALIDATION_CASE_TABLE_H
 #define TESTS_VALIDATION_CASE_TABLE_H
 
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "tests/validation/case_row.h"
 
 enum case_status {
@@ -40,7 +40,7 @@ struct case_counts case_count(const struct case_outcome *outcome, uint32_t count
                               const char *category);
 
 /* Outcomes of a case are consecutive, cases of a category too. */
-void case_print(struct text *text, const struct case_outcome *outcome, uint32_t count);
-void case_markdown(struct text *text, const struct case_outcome *outcome, uint32_t count);
+void case_print(struct strbuf *text, const struct case_outcome *outcome, uint32_t count);
+void case_markdown(struct strbuf *text, const struct case_outcome *outcome, uint32_t count);
 
 #endif

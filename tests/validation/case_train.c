@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/base/units.h"
 #include "sim/fold/fold.h"
 #include "sim/machine/shape.h"
@@ -17,84 +17,85 @@
 #include "tests/validation/case_workload.h"
 
 /* "x y" to {"x": true, "y": true, "z": false} on as many axes as the shape has. */
-static void add_wrap(struct text *text, const char *shape, const char *axes)
+static void add_wrap(struct strbuf *text, const char *shape, const char *axes)
 {
     uint32_t axis_count = 1;
     for (const char *at = shape; *at != '\0'; at++) axis_count += *at == 'x';
-    text_add(text, ", \"unrealisable\": true, \"wrap\": {");
+    strbuf_add(text, ", \"unrealisable\": true, \"wrap\": {");
     for (uint32_t axis = 0; axis < axis_count; axis++)
-        text_add(text, "%s\"%s\": %s", axis == 0 ? "" : ", ", shape_axis_name(axis),
-                 strchr(axes, *shape_axis_name(axis)) != NULL ? "true" : "false");
-    text_add(text, "}");
+        strbuf_add(text, "%s\"%s\": %s", axis == 0 ? "" : ", ", shape_axis_name(axis),
+                   strchr(axes, *shape_axis_name(axis)) != NULL ? "true" : "false");
+    strbuf_add(text, "}");
 }
 
 /* "fsdp=x,y tp=z" to {"fsdp": ["x", "y"], "tp": ["z"]} */
-static void add_mesh(struct text *text, const char *mesh)
+static void add_mesh(struct strbuf *text, const char *mesh)
 {
-    text_add(text, "{\"");
+    strbuf_add(text, "{\"");
     for (; *mesh != '\0'; mesh++) {
         if (*mesh == '=')
-            text_add(text, "\": [\"");
+            strbuf_add(text, "\": [\"");
         else if (*mesh == ',')
-            text_add(text, "\", \"");
+            strbuf_add(text, "\", \"");
         else if (*mesh == ' ')
-            text_add(text, "\"], \"");
+            strbuf_add(text, "\"], \"");
         else
-            text_add(text, "%c", *mesh);
+            strbuf_add(text, "%c", *mesh);
     }
-    text_add(text, "\"]}");
+    strbuf_add(text, "\"]}");
 }
 
 /* A GPU has nodes, a TPU a shape and slices. */
-static void add_machine(struct text *text, const struct case_row *row)
+static void add_machine(struct strbuf *text, const struct case_row *row)
 {
     static const char *const counts[] = {"nodes", "gpus", "slices"};
     bool const gpu = row_has(row, "nodes") || row_has(row, "gpus");
     const char *shape = row_text_or(row, "shape", "2x2x1");
-    text_add(text, "{\"podsim\": 1, \"title\": \"case\", \"machine\": {\"chip\": \"%s\", ",
-             row_text_or(row, "chip", "tpu-v5p"));
+    strbuf_add(text, "{\"podsim\": 1, \"title\": \"case\", \"machine\": {\"chip\": \"%s\", ",
+               row_text_or(row, "chip", "tpu-v5p"));
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         if (row_has(row, counts[i]))
-            text_add(text, "\"%s\": %llu, ", counts[i],
-                     (unsigned long long)row_count(row, counts[i]));
-    if (!gpu) text_add(text, "\"shape\": \"%s\", ", shape);
-    text_add(text, "\"profile\": \"%s\"", row_text_or(row, "profile", "ideal"));
+            strbuf_add(text, "\"%s\": %llu, ", counts[i],
+                       (unsigned long long)measure_row_count(row, counts[i]));
+    if (!gpu) strbuf_add(text, "\"shape\": \"%s\", ", shape);
+    strbuf_add(text, "\"profile\": \"%s\"", row_text_or(row, "profile", "ideal"));
     if (row_has(row, "wrap"))
         add_wrap(text, shape, row_text(row, "wrap"));
     else if (row_flag_or(row, "unrealisable", false))
-        text_add(text, ", \"unrealisable\": true");
-    text_add(text, "}");
+        strbuf_add(text, ", \"unrealisable\": true");
+    strbuf_add(text, "}");
 }
 
-static void add_workload(struct text *text, const struct case_row *row)
+static void add_workload(struct strbuf *text, const struct case_row *row)
 {
     static const char *const numbers[] = {"sequence_length", "zero", "accumulate"};
     static const char *const words[] = {"remat",          "attention", "gather",
                                         "backward_order", "schedule",  "layout"};
-    text_add(text, "\"workload\": {\"kind\": \"train_step\", \"allow_oversubscription\": true, ");
+    strbuf_add(text, "\"workload\": {\"kind\": \"train_step\", \"allow_oversubscription\": true, ");
     if (row_has(row, "model") || row_has(row, "N"))
-        text_add(text, "\"model\": \"%s\"", row_text_or(row, "model", "llama-3-8b"));
+        strbuf_add(text, "\"model\": \"%s\"", row_text_or(row, "model", "llama-3-8b"));
     else
-        text_add(text,
-                 "\"model\": {\"kind\": \"mlp\", \"D\": %llu, \"F\": %llu, \"layers\": %llu, "
-                 "\"matrices\": %llu}",
-                 (unsigned long long)row_count(row, "D"), (unsigned long long)row_count(row, "F"),
-                 (unsigned long long)row_count_or(row, "L", 1),
-                 (unsigned long long)row_count_or(row, "matrices", 2));
+        strbuf_add(text,
+                   "\"model\": {\"kind\": \"mlp\", \"D\": %llu, \"F\": %llu, \"layers\": %llu, "
+                   "\"matrices\": %llu}",
+                   (unsigned long long)measure_row_count(row, "D"),
+                   (unsigned long long)measure_row_count(row, "F"),
+                   (unsigned long long)row_count_or(row, "L", 1),
+                   (unsigned long long)row_count_or(row, "matrices", 2));
     const char *batch = row_has(row, "batch_tokens") ? "batch_tokens" : "sequence_length";
-    text_add(text, ", \"batch_tokens\": %llu", (unsigned long long)row_count(row, batch));
+    strbuf_add(text, ", \"batch_tokens\": %llu", (unsigned long long)measure_row_count(row, batch));
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (row_has(row, numbers[i]))
-            text_add(text, ", \"%s\": %llu", numbers[i],
-                     (unsigned long long)row_count(row, numbers[i]));
+            strbuf_add(text, ", \"%s\": %llu", numbers[i],
+                       (unsigned long long)measure_row_count(row, numbers[i]));
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (row_has(row, words[i]))
-            text_add(text, ", \"%s\": \"%s\"", words[i], row_text(row, words[i]));
-    if (!row_flag_or(row, "mtp", true)) text_add(text, ", \"mtp\": false");
+            strbuf_add(text, ", \"%s\": \"%s\"", words[i], row_text(row, words[i]));
+    if (!row_flag_or(row, "mtp", true)) strbuf_add(text, ", \"mtp\": false");
     if (row_has(row, "format"))
-        text_add(text, ", \"formats\": {\"weights\": \"%s\", \"activations\": \"%s\"}",
-                 row_text(row, "format"), row_text(row, "format"));
-    text_add(text, "}");
+        strbuf_add(text, ", \"formats\": {\"weights\": \"%s\", \"activations\": \"%s\"}",
+                   row_text(row, "format"), row_text(row, "format"));
+    strbuf_add(text, "}");
 }
 
 struct step {
@@ -107,22 +108,22 @@ struct step {
 static struct step step_of(const struct case_row *row, uint64_t layers)
 {
     struct step step;
-    struct text text = {0};
+    struct strbuf text = {0};
     struct error error = {0};
     add_machine(&text, row);
-    text_add(&text, ", \"mesh\": ");
+    strbuf_add(&text, ", \"mesh\": ");
     add_mesh(&text, row_text_or(row, "mesh", "dp=x,y,z"));
-    text_add(&text, ", ");
+    strbuf_add(&text, ", ");
     add_workload(&text, row);
-    text_add(&text, ", \"run\": {\"prefetch_layers\": %llu, \"collective_matmul\": %s}}",
-             (unsigned long long)row_count_or(row, "prefetch_layers", 1),
-             row_flag_or(row, "collective_matmul", true) ? "true" : "false");
+    strbuf_add(&text, ", \"run\": {\"prefetch_layers\": %llu, \"collective_matmul\": %s}}",
+               (unsigned long long)row_count_or(row, "prefetch_layers", 1),
+               row_flag_or(row, "collective_matmul", true) ? "true" : "false");
     if (text.failed) row_fail(row, "no memory");
     row_check(row,
               scenario_read_text(row->arena, "case.json", text.bytes, text.size_bytes, NULL, 0,
                                  &step.scenario, &error),
               &error);
-    text_free(&text);
+    strbuf_free(&text);
     if (row_has(row, "N")) step.scenario.workload.model = row_model(row);
     if (layers != 0) step.scenario.workload.model.layers = layers;
     row_check(row, machine_build(row->arena, &step.scenario.machine, &step.machine, &error),

@@ -4,11 +4,11 @@
 #ifndef TESTS_VALIDATION_DOCUMENT_H
 #define TESTS_VALIDATION_DOCUMENT_H
 
-struct text;
+struct strbuf;
 
 /* "--markdown": writes the file; "--check": compares with it; "--contains": the text is some of it;
  * NULL: prints. Frees the text. Not 0, once it has said why: it could not be written, or is not up
  * to date. */
-int document_end(struct text *text, const char *mode, const char *path);
+int document_end(struct strbuf *text, const char *mode, const char *path);
 
 #endif

@@ -6,11 +6,11 @@
 
 #include <stdint.h>
 
-#include "sim/measure/operation.h"
+#include "sim/measure/measure_op.h"
 
 struct measured_row {
     const char *chip;
-    enum operation operation;
+    enum measure_op operation;
     uint32_t gpus;       /* 0: not a GPU. */
     uint64_t size_bytes; /* As nccl-tests means it. */
     uint64_t time_ns;    /* Measured; or */

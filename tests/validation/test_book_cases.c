@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "tests/validation/case_ids.h"
 #include "tests/validation/document.h"
 
@@ -176,7 +176,7 @@ static void evaluate_file(const char *path)
     for (uint32_t i = 0; i < json_count(cases); i++) evaluate_case(json_at(cases, i), category);
 }
 
-static void add_document(struct text *text)
+static void add_document(struct strbuf *text)
 {
     static const char head[] =
         "# Accuracy: the book's worked numbers compared with podsim's\n"
@@ -198,7 +198,7 @@ static void add_document(struct text *text)
         "is not |\n"
         "| `not in scope` | podsim does not model a necessary part yet |\n"
         "\n";
-    text_add_bytes(text, head, sizeof head - 1);
+    strbuf_add_bytes(text, head, sizeof head - 1);
     case_markdown(text, run.outcome, run.count);
 }
 
@@ -217,22 +217,22 @@ int main(int argc, char **argv)
             path = argv[++i];
         }
     }
-    struct text text = {0};
+    struct strbuf text = {0};
     case_print(&text, run.outcome, run.count);
     struct case_counts const counts = case_count(run.outcome, run.count, NULL);
-    text_add(&text,
-             "\n%u cases: %u equal, %u explained, %u not in scope, %u wrong\n"
-             "%u answers: %u equal, %u explained, %u not in scope, %u wrong\n",
-             counts.case_count, counts.cases[CASE_EQUAL], counts.cases[CASE_EXPLAINED],
-             counts.cases[CASE_OUT], counts.cases[CASE_WRONG], counts.answer_count,
-             counts.answers[CASE_EQUAL], counts.answers[CASE_EXPLAINED], counts.answers[CASE_OUT],
-             counts.answers[CASE_WRONG]);
+    strbuf_add(&text,
+               "\n%u cases: %u equal, %u explained, %u not in scope, %u wrong\n"
+               "%u answers: %u equal, %u explained, %u not in scope, %u wrong\n",
+               counts.case_count, counts.cases[CASE_EQUAL], counts.cases[CASE_EXPLAINED],
+               counts.cases[CASE_OUT], counts.cases[CASE_WRONG], counts.answer_count,
+               counts.answers[CASE_EQUAL], counts.answers[CASE_EXPLAINED], counts.answers[CASE_OUT],
+               counts.answers[CASE_WRONG]);
     (void)fwrite(text.bytes, 1, text.size_bytes, stdout);
-    text_free(&text);
+    strbuf_free(&text);
     int failed = counts.cases[CASE_WRONG] != 0 || run.count == 0;
     if (ids != NULL) failed |= case_ids_compare(run.arena, ids, run.outcome, run.count) != 0;
     if (mode != NULL) {
-        text = (struct text){0};
+        text = (struct strbuf){0};
         add_document(&text);
         failed |= document_end(&text, mode, path);
     }

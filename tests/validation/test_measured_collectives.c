@@ -12,12 +12,12 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/base/units.h"
 #include "sim/choose/choose.h"
 #include "sim/measure/measure.h"
 #include "sim/measure/measure_group.h"
-#include "sim/measure/row.h"
+#include "sim/measure/measure_row.h"
 #include "tests/validation/document.h"
 #include "tests/validation/measured_rows.h"
 
@@ -30,7 +30,7 @@ struct played {
 
 static _Noreturn void stop(const struct measured_row *row, const struct error *error)
 {
-    (void)fprintf(stderr, "%s %s %llu: %s: %s\n", row->chip, operation_name(row->operation),
+    (void)fprintf(stderr, "%s %s %llu: %s: %s\n", row->chip, measure_op_name(row->operation),
                   (unsigned long long)row->size_bytes, error->where, error->message);
     exit(1);
 }
@@ -64,7 +64,7 @@ static struct played play(const struct measured_row *row)
     struct measure_options const options = {.engine = "fast"};
     struct machine machine;
     struct error error = {0};
-    struct row_question question = {.machine = &machine, .operation = row->operation};
+    struct measure_row_question question = {.machine = &machine, .operation = row->operation};
     if (machine_build(arena, &plan, &machine, &error) != STATUS_OK ||
         measure_group(&machine, row->axes, "/row", &question.group, &error) != STATUS_OK)
         stop(row, &error);
@@ -73,14 +73,15 @@ static struct played play(const struct measured_row *row)
     struct plan_request request;
     struct measured measured;
     struct played played = {0};
-    if (row_request(&question, row->size_bytes, "/row", &choice.request, &error) != STATUS_OK)
+    if (measure_row_request(&question, row->size_bytes, "/row", &choice.request, &error) !=
+        STATUS_OK)
         stop(row, &error);
     take_candidate(arena, row, &choice, &played.candidate);
     if (choose_apply(&choice, &played.candidate, "/row", &request, &error) != STATUS_OK ||
         measure_run(arena, &machine, &request, 1, "/row", &options, &measured, &error) != STATUS_OK)
         stop(row, &error);
-    struct operation_factor const factor =
-        operation_bus_factor(row->operation, group_rank_count(&question.group));
+    struct measure_op_factor const factor =
+        measure_op_bus_factor(row->operation, group_rank_count(&question.group));
     played.time_s = units_seconds(measured.time_ps[0]);
     played.busbw = (double)row->size_bytes / played.time_s * (double)factor.numerator /
                    (double)factor.denominator;
@@ -96,23 +97,23 @@ static const char *chosen(const struct played *played, char buffer[64])
     return buffer;
 }
 
-static void add_figures(struct text *text)
+static void add_figures(struct strbuf *text)
 {
     char buffer[64];
-    text_add(text, "| what | measured | podsim | error | algorithm | source |\n"
-                   "|---|---|---|---|---|---|\n");
+    strbuf_add(text, "| what | measured | podsim | error | algorithm | source |\n"
+                     "|---|---|---|---|---|---|\n");
     for (uint32_t i = 0; i < measured_figure_count; i++) {
         const struct measured_row *row = &measured_figures[i];
         struct played const played = play(row);
-        text_add(text, "| %s | ", row->what);
+        strbuf_add(text, "| %s | ", row->what);
         if (row->busbw_bytes_per_s > 0)
-            text_add(text, "%.0f GB/s | %.1f GB/s | %+.1f %% | ",
-                     (double)row->busbw_bytes_per_s * 1e-9, played.busbw * 1e-9,
-                     100 * (played.busbw / (double)row->busbw_bytes_per_s - 1));
+            strbuf_add(text, "%.0f GB/s | %.1f GB/s | %+.1f %% | ",
+                       (double)row->busbw_bytes_per_s * 1e-9, played.busbw * 1e-9,
+                       100 * (played.busbw / (double)row->busbw_bytes_per_s - 1));
         else
-            text_add(text, "%.1f us | %.1f us | %+.1f %% | ", (double)row->time_ns * 1e-3,
-                     played.time_s * 1e6, 100 * (played.time_s * 1e9 / (double)row->time_ns - 1));
-        text_add(text, "%s | %s |\n", chosen(&played, buffer), row->source);
+            strbuf_add(text, "%.1f us | %.1f us | %+.1f %% | ", (double)row->time_ns * 1e-3,
+                       played.time_s * 1e6, 100 * (played.time_s * 1e9 / (double)row->time_ns - 1));
+        strbuf_add(text, "%s | %s |\n", chosen(&played, buffer), row->source);
     }
 }
 
@@ -123,7 +124,7 @@ static void insert(double *sorted, uint32_t count, double number)
     sorted[count] = number;
 }
 
-static void add_summary(struct text *text, const char *chip, enum operation operation,
+static void add_summary(struct strbuf *text, const char *chip, enum measure_op operation,
                         const double *off)
 {
     double sorted[ROWS_MAX];
@@ -133,35 +134,35 @@ static void add_summary(struct text *text, const char *chip, enum operation oper
             insert(sorted, count++, fabs(off[i]));
     if (count == 0) return;
     double const middle = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
-    text_add(text, "| %s | %s | %u | %.0f %% | %.0f %% |\n", chip, operation_name(operation), count,
-             100 * middle, 100 * sorted[count - 1]);
+    strbuf_add(text, "| %s | %s | %u | %.0f %% | %.0f %% |\n", chip, measure_op_name(operation),
+               count, 100 * middle, 100 * sorted[count - 1]);
 }
 
-static void add_nodes(struct text *text)
+static void add_nodes(struct strbuf *text)
 {
     static const char *const chips[] = {"h100-sxm", "h200-sxm", "a100-sxm", "b200"};
     static double off[ROWS_MAX];
-    struct text table = {0};
+    struct strbuf table = {0};
     char buffer[64];
     for (uint32_t i = 0; i < measured_node_count; i++) {
         const struct measured_row *row = &measured_nodes[i];
         struct played const played = play(row);
         off[i] = played.time_s * 1e9 / (double)row->time_ns - 1;
-        text_add(&table, "| %s | %s | %u | %llu | %.2f | %.2f | %+.0f %% | %s |\n", row->chip,
-                 operation_name(row->operation), row->gpus, (unsigned long long)row->size_bytes,
-                 (double)row->time_ns * 1e-3, played.time_s * 1e6, 100 * off[i],
-                 chosen(&played, buffer));
+        strbuf_add(&table, "| %s | %s | %u | %llu | %.2f | %.2f | %+.0f %% | %s |\n", row->chip,
+                   measure_op_name(row->operation), row->gpus, (unsigned long long)row->size_bytes,
+                   (double)row->time_ns * 1e-3, played.time_s * 1e6, 100 * off[i],
+                   chosen(&played, buffer));
     }
-    text_add(text, "| chip | collective | rows | median error | largest error |\n"
-                   "|---|---|---|---|---|\n");
+    strbuf_add(text, "| chip | collective | rows | median error | largest error |\n"
+                     "|---|---|---|---|---|\n");
     for (uint32_t c = 0; c < sizeof chips / sizeof *chips; c++)
-        for (uint32_t o = 0; o < OPERATION_COUNT; o++)
-            add_summary(text, chips[c], (enum operation)o, off);
-    text_add(text, "\n| chip | collective | GPUs | bytes | measured, us | podsim, us | error | "
-                   "algorithm |\n"
-                   "|---|---|---|---|---|---|---|---|\n");
-    text_add_bytes(text, table.bytes, table.size_bytes);
-    text_free(&table);
+        for (uint32_t o = 0; o < MEASURE_COUNT; o++)
+            add_summary(text, chips[c], (enum measure_op)o, off);
+    strbuf_add(text, "\n| chip | collective | GPUs | bytes | measured, us | podsim, us | error | "
+                     "algorithm |\n"
+                     "|---|---|---|---|---|---|---|---|\n");
+    strbuf_add_bytes(text, table.bytes, table.size_bytes);
+    strbuf_free(&table);
 }
 
 static const char head[] =
@@ -217,17 +218,17 @@ static const char reasons[] =
     "not record NCCL's choice of algorithm. `error` is podsim's time over the measured one.\n"
     "\n";
 
-static void add_document(struct text *text)
+static void add_document(struct strbuf *text)
 {
-    text_add_bytes(text, head, sizeof head - 1);
+    strbuf_add_bytes(text, head, sizeof head - 1);
     add_figures(text);
-    text_add_bytes(text, reasons, sizeof reasons - 1);
+    strbuf_add_bytes(text, reasons, sizeof reasons - 1);
     add_nodes(text);
 }
 
 int main(int argc, char **argv)
 {
-    struct text text = {0};
+    struct strbuf text = {0};
     if (argc != 1 && argc != 3) {
         (void)fprintf(stderr, "test_measured_collectives [--markdown FILE | --check FILE]\n");
         return 2;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/step/overheads.h"
 #include "tests/support/play.h"
 #include "tests/validation/document.h"
@@ -139,58 +139,61 @@ static double percent(double got, double wanted)
 }
 
 /* Rows of one table. `either`: what is printed as GB may be GiB. */
-static void add_rows(struct text *text, const struct memory_row *rows, uint32_t count,
+static void add_rows(struct strbuf *text, const struct memory_row *rows, uint32_t count,
                      const struct table *table, bool either)
 {
     double const unit_bytes = either ? GB : GIB;
-    text_add(text, "| step | measured, %s | book | error | framework | error |%s\n",
-             either ? "GB" : "GiB", either ? " error if these are GiB |" : "");
-    text_add(text, "|---|---|---|---|---|---|%s\n", either ? "---|" : "");
+    strbuf_add(text, "| step | measured, %s | book | error | framework | error |%s\n",
+               either ? "GB" : "GiB", either ? " error if these are GiB |" : "");
+    strbuf_add(text, "|---|---|---|---|---|---|%s\n", either ? "---|" : "");
     for (uint32_t i = 0; i < count; i++) {
         double const measured = rows[i].measured;
         double const book = peak_of(&rows[i], table, "book").all / unit_bytes;
         double const framework = peak_of(&rows[i], table, "framework").allocated / unit_bytes;
-        text_add(text, "| %s | %.4g | %.1f | %+.0f %% | %.1f | %+.1f %% |", rows[i].title, measured,
-                 book, percent(book, measured), framework, percent(framework, measured));
-        if (either) text_add(text, " %+.1f %% |", percent(framework * GB / GIB, measured));
-        text_add(text, "\n");
+        strbuf_add(text, "| %s | %.4g | %.1f | %+.0f %% | %.1f | %+.1f %% |", rows[i].title,
+                   measured, book, percent(book, measured), framework,
+                   percent(framework, measured));
+        if (either) strbuf_add(text, " %+.1f %% |", percent(framework * GB / GIB, measured));
+        strbuf_add(text, "\n");
     }
 }
 
-static void add_parts(struct text *text, const struct memory_row *rows, uint32_t count,
+static void add_parts(struct strbuf *text, const struct memory_row *rows, uint32_t count,
                       const struct table *table, const char *unit, double unit_bytes)
 {
-    text_add(text,
-             "| step | parameters | main gradients | optimizer, master weights | saved activations "
-             "| activation outputs | masks | buffers | logits in fp32 | autograd gradients | "
-             "workspaces | sum | measured, %s | left |\n"
-             "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
-             unit);
+    strbuf_add(
+        text,
+        "| step | parameters | main gradients | optimizer, master weights | saved activations "
+        "| activation outputs | masks | buffers | logits in fp32 | autograd gradients | "
+        "workspaces | sum | measured, %s | left |\n"
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+        unit);
     for (uint32_t i = 0; i < count; i++) {
         struct peak const peak = peak_of(&rows[i], table, "framework");
         double const sum = peak.allocated / unit_bytes;
-        text_add(text, "| %s |", rows[i].title);
-        text_add(text, " %.1f | %.1f | %.1f |", part(&peak, PROGRAM_MEMORY_PARAMETERS, unit_bytes),
-                 part(&peak, PROGRAM_MEMORY_MAIN_GRADIENTS, unit_bytes),
-                 part(&peak, PROGRAM_MEMORY_OPTIMIZER, unit_bytes) +
-                     part(&peak, PROGRAM_MEMORY_MASTER, unit_bytes));
+        strbuf_add(text, "| %s |", rows[i].title);
+        strbuf_add(text, " %.1f | %.1f | %.1f |",
+                   part(&peak, PROGRAM_MEMORY_PARAMETERS, unit_bytes),
+                   part(&peak, PROGRAM_MEMORY_MAIN_GRADIENTS, unit_bytes),
+                   part(&peak, PROGRAM_MEMORY_OPTIMIZER, unit_bytes) +
+                       part(&peak, PROGRAM_MEMORY_MASTER, unit_bytes));
         static const enum program_memory others[] = {
             PROGRAM_MEMORY_ACTIVATIONS, PROGRAM_MEMORY_ACTIVATED, PROGRAM_MEMORY_MASKS,
             PROGRAM_MEMORY_BUFFERS,     PROGRAM_MEMORY_LOSS,      PROGRAM_MEMORY_AUTOGRAD,
             PROGRAM_MEMORY_CUBLAS};
         for (uint32_t p = 0; p < sizeof others / sizeof *others; p++)
-            text_add(text, " %.1f |", part(&peak, others[p], unit_bytes));
-        text_add(text, " %.1f | %.4g | %+.1f |\n", sum, rows[i].measured, rows[i].measured - sum);
+            strbuf_add(text, " %.1f |", part(&peak, others[p], unit_bytes));
+        strbuf_add(text, " %.1f | %.4g | %+.1f |\n", sum, rows[i].measured, rows[i].measured - sum);
     }
 }
 
-static void add_overheads(struct text *text)
+static void add_overheads(struct strbuf *text)
 {
-    text_add(text, "| row | what is held | source |\n|---|---|---|\n");
+    strbuf_add(text, "| row | what is held | source |\n|---|---|---|\n");
     for (uint32_t m = PROGRAM_OVERHEAD_FIRST; m < PROGRAM_MEMORY_COUNT; m++) {
         const struct overhead *row = overhead_of((enum program_memory)m);
-        text_add(text, "| %s%s | %s | %s |\n", row->name, row->outside ? " *" : "", row->what,
-                 row->source);
+        strbuf_add(text, "| %s%s | %s | %s |\n", row->name, row->outside ? " *" : "", row->what,
+                   row->source);
     }
 }
 
@@ -206,9 +209,9 @@ static struct peak fit_play(const struct memory_fit *fit, bool published)
     return simulate(fit->title, text, length, NULL, fit);
 }
 
-static void add_fits(struct text *text)
+static void add_fits(struct strbuf *text)
 {
-    text_add(
+    strbuf_add(
         text,
         "| run | as assumed, GB | as published, GB | a GPU has, GB | refused | reason | source |\n"
         "|---|---|---|---|---|---|---|\n");
@@ -218,8 +221,9 @@ static void add_fits(struct text *text)
         const char *const refused = published.all > published.capacity ? "both"
                                     : assumed.all > assumed.capacity   ? "as assumed"
                                                                        : "neither";
-        text_add(text, "| %s | %.1f | %.1f | %.1f | %s | %s | %s |\n", fit->title, assumed.all / GB,
-                 published.all / GB, published.capacity / GB, refused, fit->reason, fit->source);
+        strbuf_add(text, "| %s | %.1f | %.1f | %.1f | %s | %s | %s |\n", fit->title,
+                   assumed.all / GB, published.all / GB, published.capacity / GB, refused,
+                   fit->reason, fit->source);
     }
 }
 
@@ -228,25 +232,25 @@ int main(int argc, char **argv)
     static const struct table b200 = {"\"chip\":\"b200\"", ",\"attention\":\"causal\""};
     static const struct table a100 = {"\"chip\":\"a100-sxm\"",
                                       ",\"attention_kernel\":\"unfused_dropout\""};
-    struct text text = {0};
+    struct strbuf text = {0};
     if (argc != 1 && argc != 3) {
         (void)fprintf(stderr, "test_measured_memory [--markdown FILE | --check FILE]\n");
         return 2;
     }
-    text_add_bytes(&text, memory_head, sizeof memory_head - 1);
+    strbuf_add_bytes(&text, memory_head, sizeof memory_head - 1);
     add_overheads(&text);
-    text_add_bytes(&text, memory_b200_head, sizeof memory_b200_head - 1);
+    strbuf_add_bytes(&text, memory_b200_head, sizeof memory_b200_head - 1);
     add_rows(&text, memory_b200, memory_b200_count, &b200, /* either= */ false);
-    text_add_bytes(&text, memory_b200_parts, sizeof memory_b200_parts - 1);
+    strbuf_add_bytes(&text, memory_b200_parts, sizeof memory_b200_parts - 1);
     add_parts(&text, memory_b200, memory_b200_count, &b200, "GiB", GIB);
-    text_add_bytes(&text, memory_zero_bubble_head, sizeof memory_zero_bubble_head - 1);
+    strbuf_add_bytes(&text, memory_zero_bubble_head, sizeof memory_zero_bubble_head - 1);
     add_rows(&text, memory_zero_bubble, memory_zero_bubble_count, &a100, /* either= */ true);
-    text_add_bytes(&text, memory_zero_bubble_parts, sizeof memory_zero_bubble_parts - 1);
+    strbuf_add_bytes(&text, memory_zero_bubble_parts, sizeof memory_zero_bubble_parts - 1);
     add_parts(&text, memory_zero_bubble, memory_zero_bubble_count, &a100, "GB", GB);
-    text_add_bytes(&text, memory_zero_bubble_differences,
-                   sizeof memory_zero_bubble_differences - 1);
-    text_add_bytes(&text, memory_fits_head, sizeof memory_fits_head - 1);
+    strbuf_add_bytes(&text, memory_zero_bubble_differences,
+                     sizeof memory_zero_bubble_differences - 1);
+    strbuf_add_bytes(&text, memory_fits_head, sizeof memory_fits_head - 1);
     add_fits(&text);
-    text_add_bytes(&text, memory_tail, sizeof memory_tail - 1);
+    strbuf_add_bytes(&text, memory_tail, sizeof memory_tail - 1);
     return document_end(&text, argc == 3 ? argv[1] : NULL, argc == 3 ? argv[2] : NULL);
 }

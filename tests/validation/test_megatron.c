@@ -13,15 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/base/units.h"
 #include "tests/support/play.h"
-#include "tests/support/thin.h"
+#include "tests/support/sampling.h"
 #include "tests/validation/document.h"
 
 enum { PATH_BYTES = 512, SETTING_BYTES = 64, CHANGES = 3 };
 
-struct row {
+struct measure_row {
     const char *name; /* Of the scenario and of the model, behind "megatron-". */
     const char *title;
     uint32_t gpus, tp, pp, microbatch;
@@ -30,7 +30,7 @@ struct row {
 
 /* The columns of table 1; microbatches and chunks are those of examples/sc21/run_table_1.sh
  * (NVIDIA/Megatron-LM at 79a3bb6b), and stand in the scenarios. */
-static const struct row rows[] = {
+static const struct measure_row rows[] = {
     {"1.7b-a100-32", "1.7B", 32, 1, 1, 16, 137},
     {"3.6b-a100-64", "3.6B", 64, 2, 1, 16, 138},
     {"7.5b-a100-128", "7.5B", 128, 4, 1, 16, 142},
@@ -102,20 +102,20 @@ static double flop_rate(const struct played *played)
     return played->flop / played->step_s / (double)played->chips;
 }
 
-static void add_rates(struct text *text, const struct played *played, uint32_t count)
+static void add_rates(struct strbuf *text, const struct played *played, uint32_t count)
 {
-    text_add(text, "| parameters | GPUs | TP, PP, DP | batch | microbatch | schedule | step | "
-                   "podsim, TFLOP/s | published | error |\n"
-                   "|---|---|---|---|---|---|---|---|---|---|\n");
+    strbuf_add(text, "| parameters | GPUs | TP, PP, DP | batch | microbatch | schedule | step | "
+                     "podsim, TFLOP/s | published | error |\n"
+                     "|---|---|---|---|---|---|---|---|---|---|\n");
     for (uint32_t i = 0; i < count; i++) {
-        const struct row *row = &rows[i];
+        const struct measure_row *row = &rows[i];
         double const rate = flop_rate(&played[i]) * 1e-12;
-        text_add(text,
-                 "| %s | %u | %u, %u, %u | %.0f | %u | %s | %.2f s | %.1f | %.0f | %+.1f %% |\n",
-                 row->title, row->gpus, row->tp, row->pp, row->gpus / row->tp / row->pp,
-                 played[i].sequences, row->microbatch,
-                 *played[i].schedule == '\0' ? "none" : played[i].schedule, played[i].step_s, rate,
-                 row->published, 100 * (rate / row->published - 1));
+        strbuf_add(text,
+                   "| %s | %u | %u, %u, %u | %.0f | %u | %s | %.2f s | %.1f | %.0f | %+.1f %% |\n",
+                   row->title, row->gpus, row->tp, row->pp, row->gpus / row->tp / row->pp,
+                   played[i].sequences, row->microbatch,
+                   *played[i].schedule == '\0' ? "none" : played[i].schedule, played[i].step_s,
+                   rate, row->published, 100 * (rate / row->published - 1));
     }
 }
 
@@ -126,12 +126,12 @@ static void add_rates(struct text *text, const struct played *played, uint32_t c
  * simulated for the norms: 8. */
 enum { WHOLE_BYTES = 22 + 22 + 22, DIVIDED_BYTES = 8 };
 
-static void add_missing(struct text *text, const struct played *played)
+static void add_missing(struct strbuf *text, const struct played *played)
 {
-    text_add(text, "| parameters | measured | podsim | missing | between matmuls | left | of "
-                   "measured |\n|---|---|---|---|---|---|---|\n");
+    strbuf_add(text, "| parameters | measured | podsim | missing | between matmuls | left | of "
+                     "measured |\n|---|---|---|---|---|---|---|\n");
     for (uint32_t i = 0; i < ROWS; i++) {
-        const struct row *row = &rows[i];
+        const struct measure_row *row = &rows[i];
         const struct played *of = &played[i];
         double const measured_s = of->flop / (double)of->chips / (row->published * 1e12);
         double const data = (double)(row->gpus / row->tp / row->pp);
@@ -139,28 +139,28 @@ static void add_missing(struct text *text, const struct played *played)
         double const between_s = (WHOLE_BYTES + (double)DIVIDED_BYTES / row->tp) * passes *
                                  of->length * (double)of->model.width / of->hbm_bytes_per_s;
         double const left_s = measured_s - of->step_s - between_s;
-        text_add(text, "| %s | %.2f s | %.2f s | %.2f s | %.2f s | %.2f s | %.0f %% |\n",
-                 row->title, measured_s, of->step_s, measured_s - of->step_s, between_s, left_s,
-                 100 * left_s / measured_s);
+        strbuf_add(text, "| %s | %.2f s | %.2f s | %.2f s | %.2f s | %.2f s | %.0f %% |\n",
+                   row->title, measured_s, of->step_s, measured_s - of->step_s, between_s, left_s,
+                   100 * left_s / measured_s);
     }
 }
 
 /* What it would be today. */
-static void add_flash(struct text *text, const char *folder, const struct played *played)
+static void add_flash(struct strbuf *text, const char *folder, const struct played *played)
 {
     static const struct scenario_setting flash = {"/workload/attention_kernel=flash"};
     static const uint32_t some[] = {0, 3, 5};
-    text_add(text, "\nWith flash attention (2022)");
+    strbuf_add(text, "\nWith flash attention (2022)");
     for (uint32_t i = 0; i < sizeof some / sizeof *some; i++) {
-        const struct row *row = &rows[some[i]];
+        const struct measure_row *row = &rows[some[i]];
         struct played const other = played_of(folder, row->name, &flash, 1);
-        text_add(text, "%s %s takes %.2f s instead of %.2f",
-                 i == 0   ? ""
-                 : i == 1 ? ","
-                          : ",\nand",
-                 row->title, other.step_s, played[some[i]].step_s);
+        strbuf_add(text, "%s %s takes %.2f s instead of %.2f",
+                   i == 0   ? ""
+                   : i == 1 ? ","
+                            : ",\nand",
+                   row->title, other.step_s, played[some[i]].step_s);
     }
-    text_add(text, ".\nThe share of the scores is larger in a smaller model.\n");
+    strbuf_add(text, ".\nThe share of the scores is larger in a smaller model.\n");
 }
 
 static struct played play_batch(const char *folder, uint32_t batch, const char *schedule)
@@ -173,14 +173,14 @@ static struct played play_batch(const char *folder, uint32_t batch, const char *
     return played_of(folder, "174.6b-a100-96", settings, CHANGES);
 }
 
-static void add_interleaved(struct text *text, const char *folder)
+static void add_interleaved(struct strbuf *text, const char *folder)
 {
-    text_add(text, "| batch | 1f1b, TFLOP/s | interleaved:4 | gain |\n|---|---|---|---|\n");
+    strbuf_add(text, "| batch | 1f1b, TFLOP/s | interleaved:4 | gain |\n|---|---|---|---|\n");
     for (uint32_t batch = 12; batch <= 60; batch += 12) {
         struct played const plain = play_batch(folder, batch, "1f1b");
         struct played const turns = play_batch(folder, batch, "interleaved:4");
-        text_add(text, "| %u | %.1f | %.1f | %+.1f %% |\n", batch, flop_rate(&plain) * 1e-12,
-                 flop_rate(&turns) * 1e-12, 100 * (plain.step_s / turns.step_s - 1));
+        strbuf_add(text, "| %u | %.1f | %.1f | %+.1f %% |\n", batch, flop_rate(&plain) * 1e-12,
+                   flop_rate(&turns) * 1e-12, 100 * (plain.step_s / turns.step_s - 1));
     }
 }
 
@@ -196,13 +196,13 @@ static const struct {
     {"1T, PP 64, 512 sequences", "1008b-a100-3072", "64", "1048576", "512", "1f1b", 94.42},
 };
 
-static void add_alone(struct text *text, const char *folder)
+static void add_alone(struct strbuf *text, const char *folder)
 {
     static const char *const keys[] = {"machine/nodes", "workload/batch_tokens",
                                        "workload/accumulate", "workload/schedule"};
     enum { KEYS = sizeof keys / sizeof *keys };
-    text_add(text, "| one pipeline | schedule | measured | podsim | error | "
-                   "TFLOP/s: podsim, measured |\n|---|---|---|---|---|---|\n");
+    strbuf_add(text, "| one pipeline | schedule | measured | podsim | error | "
+                     "TFLOP/s: podsim, measured |\n|---|---|---|---|---|---|\n");
     for (uint32_t i = 0; i < sizeof alone / sizeof *alone; i++) {
         const char *const of[KEYS] = {alone[i].nodes, alone[i].batch_tokens, alone[i].accumulate,
                                       alone[i].schedule};
@@ -215,33 +215,33 @@ static void add_alone(struct text *text, const char *folder)
         }
         struct played const played = played_of(folder, alone[i].name, settings, KEYS + 1);
         double const measured = played.flop / alone[i].measured_s / (double)played.chips;
-        text_add(text, "| %s | %s | %.2f s | %.2f s | %+.1f %% | %.1f, %.1f |\n", alone[i].title,
-                 played.schedule, alone[i].measured_s, played.step_s,
-                 100 * (played.step_s / alone[i].measured_s - 1), flop_rate(&played) * 1e-12,
-                 measured * 1e-12);
+        strbuf_add(text, "| %s | %s | %.2f s | %.2f s | %+.1f %% | %.1f, %.1f |\n", alone[i].title,
+                   played.schedule, alone[i].measured_s, played.step_s,
+                   100 * (played.step_s / alone[i].measured_s - 1), flop_rate(&played) * 1e-12,
+                   measured * 1e-12);
     }
 }
 
 #include "tests/validation/megatron_text.h"
 
-static void add_document(struct text *text, const char *folder)
+static void add_document(struct strbuf *text, const char *folder)
 {
     static struct played played[ROWS];
     for (uint32_t i = 0; i < ROWS; i++) played[i] = played_of(folder, rows[i].name, NULL, 0);
-    text_add_bytes(text, megatron_head, sizeof megatron_head - 1);
+    strbuf_add_bytes(text, megatron_head, sizeof megatron_head - 1);
     add_rates(text, played, ROWS);
-    text_add_bytes(text, megatron_setup, sizeof megatron_setup - 1);
+    strbuf_add_bytes(text, megatron_setup, sizeof megatron_setup - 1);
     add_missing(text, played);
     add_flash(text, folder, played);
-    text_add_bytes(text, megatron_reasons, sizeof megatron_reasons - 1);
+    strbuf_add_bytes(text, megatron_reasons, sizeof megatron_reasons - 1);
     add_alone(text, folder);
-    text_add_bytes(text, megatron_interleaving, sizeof megatron_interleaving - 1);
+    strbuf_add_bytes(text, megatron_interleaving, sizeof megatron_interleaving - 1);
     add_interleaved(text, folder);
-    text_add_bytes(text, megatron_tail, sizeof megatron_tail - 1);
+    strbuf_add_bytes(text, megatron_tail, sizeof megatron_tail - 1);
 }
 
 /* The first rows: with sanitizers, as all of them take minutes. */
-static void add_some(struct text *text, const char *folder)
+static void add_some(struct strbuf *text, const char *folder)
 {
     enum { SOME = 3 };
     static struct played played[SOME];
@@ -251,13 +251,13 @@ static void add_some(struct text *text, const char *folder)
 
 int main(int argc, char **argv)
 {
-    struct text text = {0};
+    struct strbuf text = {0};
     bool const named = argc == 4;
     if (argc != 2 && !named) {
         (void)fprintf(stderr, "test_megatron [--markdown FILE | --check FILE] SCENARIOS\n");
         return 2;
     }
-    bool const some = named && strcmp(argv[1], "--check") == 0 && thin() != 1;
+    bool const some = named && strcmp(argv[1], "--check") == 0 && sampling_of() != 1;
     if (some)
         add_some(&text, argv[argc - 1]);
     else

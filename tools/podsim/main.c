@@ -10,7 +10,7 @@
 #endif
 
 #include "sim/base/name.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "tools/podsim/common/command.h"
 #include "tools/podsim/common/output.h"
 #include "tools/podsim/common/report.h"
@@ -48,15 +48,15 @@ static void say_wrong(const char *format, ...) __attribute__((format(printf, 1, 
 static void say_wrong(const char *format, ...)
 {
     char sentence[SENTENCE_BYTES];
-    struct text text = {.columns = report_columns(2)};
+    struct strbuf text = {.columns = report_columns(2)};
     struct error ignored;
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
-    text_add(&text, "podsim: %s\n", sentence);
+    strbuf_add(&text, "podsim: %s\n", sentence);
     (void)output_print(&text, true, &ignored);
-    text_free(&text);
+    strbuf_free(&text);
 }
 
 int command_fail(const char *input, const struct error *error)
@@ -80,29 +80,29 @@ static uint32_t help_columns(int descriptor)
 }
 
 /* Lines that begin with a blank are examples and stay as they are; others are sentences. */
-static void add_paragraphs(const char *help, struct text *text)
+static void add_paragraphs(const char *help, struct strbuf *text)
 {
     bool in_paragraph = false;
     while (*help != '\0') {
         size_t const length = strcspn(help, "\n");
         bool const is_prose = length > 0 && *help != ' ';
-        if (in_paragraph && !is_prose) text_add(text, "\n");
+        if (in_paragraph && !is_prose) strbuf_add(text, "\n");
         for (size_t i = 0; is_prose && i < length;) {
             size_t const word = strcspn(help + i, " \n");
-            bool const fits = text_column(text) + 1 + word <= text->columns;
-            if (in_paragraph || i > 0) text_add(text, fits ? " " : "\n");
-            text_add_bytes(text, help + i, word);
+            bool const fits = strbuf_column(text) + 1 + word <= text->columns;
+            if (in_paragraph || i > 0) strbuf_add(text, fits ? " " : "\n");
+            strbuf_add_bytes(text, help + i, word);
             i += word;
             while (i < length && help[i] == ' ') i++;
         }
         if (!is_prose) {
-            text_add_bytes(text, help, length);
-            text_add(text, "\n");
+            strbuf_add_bytes(text, help, length);
+            strbuf_add(text, "\n");
         }
         in_paragraph = is_prose;
         help += length + (help[length] == '\n');
     }
-    if (in_paragraph) text_add(text, "\n");
+    if (in_paragraph) strbuf_add(text, "\n");
 }
 
 /* A word of a usage that is not broken: "[--json FILE|-]...", "--machine SPEC", "FILE". */
@@ -133,19 +133,19 @@ static size_t usage_part(const char *usage)
 }
 
 /* Each "podsim VERB" begins a line; what does not fit goes on below its parts. */
-static void add_usage(const char *usage, struct text *text)
+static void add_usage(const char *usage, struct strbuf *text)
 {
     static const char program[] = "podsim ";
     uint32_t hang = 0;
     for (bool first = true; *usage != '\0'; first = false) {
         size_t const length = usage_part(usage);
         bool const begins = strncmp(usage, program, strlen(program)) == 0;
-        bool const fits = text_column(text) + 1 + length <= text->columns;
-        if (begins) text_add(text, first ? "" : "\n");
+        bool const fits = strbuf_column(text) + 1 + length <= text->columns;
+        if (begins) strbuf_add(text, first ? "" : "\n");
         if (!begins && !fits)
-            text_add(text, "\n%*s", hang + length <= text->columns ? (int)hang : 2, "");
-        if (!begins && fits) text_add(text, " ");
-        text_add_bytes(text, usage, length);
+            strbuf_add(text, "\n%*s", hang + length <= text->columns ? (int)hang : 2, "");
+        if (!begins && fits) strbuf_add(text, " ");
+        strbuf_add_bytes(text, usage, length);
         if (begins) hang = (uint32_t)(strcspn(usage + length + 1, " ") + strlen(program) + 1);
         usage += length;
         while (*usage == ' ' || *usage == '\n') usage++;
@@ -153,45 +153,45 @@ static void add_usage(const char *usage, struct text *text)
 }
 
 /* Returns the exit status. */
-static int print_and_free(struct text *text, bool to_error)
+static int print_and_free(struct strbuf *text, bool to_error)
 {
     struct error error;
     enum status const status = output_print(text, to_error, &error);
-    text_free(text);
+    strbuf_free(text);
     return status == STATUS_OK ? EXIT_DONE : command_fail(NULL, &error);
 }
 
 static int print_overview(bool to_error)
 {
-    struct text text = {.columns = help_columns(to_error ? 2 : 1)};
+    struct strbuf text = {.columns = help_columns(to_error ? 2 : 1)};
     add_paragraphs("podsim simulates a training step, or one collective, on a TPU pod or a GPU\n"
                    "cluster: how long it takes, what bounds it, what is exposed.\n\n",
                    &text);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        text_add(&text, "  podsim %-10s %s\n", commands[i]->name, commands[i]->summary);
-    text_add(&text, "\n  podsim help VERB      explains a verb, with examples\n"
-                    "  podsim --version\n\n"
-                    "Begin with\n\n"
-                    "  podsim list scenarios\n"
-                    "  podsim run llama3-70b-fsdp-tp-v5p-16x16x16\n"
-                    "  podsim run llama3-8b-fsdp-v5e-16x16 --set /workload/batch_tokens=768K\n"
-                    "  podsim collective --machine h100-sxm:nodes=4 --op all_reduce\n\n");
+        strbuf_add(&text, "  podsim %-10s %s\n", commands[i]->name, commands[i]->summary);
+    strbuf_add(&text, "\n  podsim help VERB      explains a verb, with examples\n"
+                      "  podsim --version\n\n"
+                      "Begin with\n\n"
+                      "  podsim list scenarios\n"
+                      "  podsim run llama3-70b-fsdp-tp-v5p-16x16x16\n"
+                      "  podsim run llama3-8b-fsdp-v5e-16x16 --set /workload/batch_tokens=768K\n"
+                      "  podsim collective --machine h100-sxm:nodes=4 --op all_reduce\n\n");
     add_paragraphs("Exit status: 0 done, 1 something given is wrong, 130 interrupted.\n", &text);
     return print_and_free(&text, to_error);
 }
 
 static int print_help(const struct command *command)
 {
-    struct text text = {.columns = help_columns(1)};
+    struct strbuf text = {.columns = help_columns(1)};
     add_usage(command->usage, &text);
-    text_add(&text, "\n\n");
+    strbuf_add(&text, "\n\n");
     add_paragraphs(command->help, &text);
-    if (command->options[0].name != NULL) text_add(&text, "\nOptions:\n");
+    if (command->options[0].name != NULL) strbuf_add(&text, "\nOptions:\n");
     for (const struct option *option = command->options; option->name != NULL; option++) {
         char left[64];
         (void)snprintf(left, sizeof left, "%s%s%s", option->name, option->value != NULL ? " " : "",
                        option->value != NULL ? option->value : "");
-        text_add(&text, "  %-24s  %s\n", left, option->help);
+        strbuf_add(&text, "  %-24s  %s\n", left, option->help);
     }
     return print_and_free(&text, false);
 }

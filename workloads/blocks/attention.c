@@ -19,7 +19,7 @@
 static bool applies(const struct model *model, uint64_t layer)
 {
     (void)layer;
-    return model->kind == MODEL_LLAMA && model->latent.kv_rank == 0;
+    return model->kind == MODEL_DECODER && model->latent.kv_rank == 0;
 }
 
 /* One kernel; scores never lie in HBM. */
@@ -41,7 +41,7 @@ static tensor flash_write(struct graph *g, const struct attention_heads *heads, 
 static tensor turned_write(struct graph *g, const struct attention_heads *heads)
 {
     struct attention_heads some = *heads;
-    graph_op(g, &op_kind_turn, "Turn", 3, (const tensor[]){heads->q, heads->k, heads->v});
+    graph_op(g, &op_kind_ulysses, "Turn", 3, (const tensor[]){heads->q, heads->k, heads->v});
     some.q = graph_result(g, "QC[Bc_ZX, N_YC, H]");
     some.k = graph_result(g, "KC[Bc_ZX, Kc_YC, H]");
     some.v = graph_result(g, "VC[Bc_ZX, Kc_YC, H]");
@@ -49,7 +49,7 @@ static tensor turned_write(struct graph *g, const struct attention_heads *heads)
     graph_set_kept(g, some.k, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
     graph_set_kept(g, some.v, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
     tensor const a = flash_write(g, &some, "AC[Bc_ZX, N_YC, H]", "S[Bc_ZX, N_YC]");
-    graph_op(g, &op_kind_turn, "Turn back", 1, &a);
+    graph_op(g, &op_kind_ulysses, "Turn back", 1, &a);
     tensor const back = graph_result(g, "A[B_ZX, N_Y, H]");
     graph_set_kept(g, back, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
     return back;

@@ -10,7 +10,7 @@
 static bool applies(const struct model *model, uint64_t layer)
 {
     (void)layer;
-    return model->kind == MODEL_LLAMA;
+    return model->kind == MODEL_DECODER;
 }
 
 static void write(struct graph *g, const struct model *model)

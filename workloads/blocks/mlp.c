@@ -106,7 +106,7 @@ static bool applies(const struct model *model, uint64_t layer)
 
 static void write(struct graph *g, const struct model *model)
 {
-    bool const normed = model->kind == MODEL_LLAMA;
+    bool const normed = model->kind == MODEL_DECODER;
     tensor in = normed ? graph_residual(g) : graph_block_input(g);
     if (normed) {
         graph_norm(g, "norm");

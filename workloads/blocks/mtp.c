@@ -16,7 +16,7 @@
 static bool applies(const struct model *model, uint64_t layer)
 {
     (void)layer;
-    return model->predictors != 0;
+    return model->mtp_modules != 0;
 }
 
 static tensor normed(struct graph *g, const char *name, const char *gradient, tensor in,

@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "sim/schedule/dual.h"
+#include "sim/schedule/dualpipe_common.h"
 
 static const char *refuses(const struct schedule_request *request, char *buffer,
                            uint32_t buffer_bytes)
@@ -41,15 +41,15 @@ static void list(const struct schedule_request *request, uint32_t rank, struct s
         .way = {{.stage = near, .microbatch_first = far ? half : 0},
                 {.stage = p - 1 - near, .microbatch_first = far ? 0 : half}},
     };
-    dual_list(&dual, &(struct dual_counts){.half = p / 2,
-                                           .place = near,
-                                           .steady = half - p + near + 1,
-                                           .turns = near == p / 2 - 1});
+    dualpipe_list(&dual, &(struct dualpipe_counts){.half = p / 2,
+                                                   .place = near,
+                                                   .steady = half - p + near + 1,
+                                                   .turns = near == p / 2 - 1});
 }
 
 static struct schedule_formula formula(const struct schedule_request *request)
 {
-    return dual_formula(request, request->rank_count / 2, "(p/2-1)(O+B-3W)");
+    return dualpipe_formula(request, request->rank_count / 2, "(p/2-1)(O+B-3W)");
 }
 
 static struct schedule_peak peak(const struct schedule_request *request, uint32_t rank)

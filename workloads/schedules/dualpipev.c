@@ -1,7 +1,7 @@
 /* DualPipeV: DualPipe cut in half: two stages a rank in a V instead of two copies of the model. */
 #include <stdio.h>
 
-#include "sim/schedule/dual.h"
+#include "sim/schedule/dualpipe_common.h"
 
 static const char *refuses(const struct schedule_request *request, char *buffer,
                            uint32_t buffer_bytes)
@@ -23,15 +23,15 @@ static void list(const struct schedule_request *request, uint32_t rank, struct s
         .way = {{.stage = rank, .microbatch_first = 0},
                 {.stage = 2 * p - 1 - rank, .microbatch_first = 0}},
     };
-    dual_list(&dual, &(struct dual_counts){.half = p,
-                                           .place = rank,
-                                           .steady = m - 2 * p + rank + 1,
-                                           .turns = rank == p - 1});
+    dualpipe_list(&dual, &(struct dualpipe_counts){.half = p,
+                                                   .place = rank,
+                                                   .steady = m - 2 * p + rank + 1,
+                                                   .turns = rank == p - 1});
 }
 
 static struct schedule_formula formula(const struct schedule_request *request)
 {
-    return dual_formula(request, request->rank_count, "(PP/2-1)(O+B-3W), of PP = 2p stages");
+    return dualpipe_formula(request, request->rank_count, "(PP/2-1)(O+B-3W), of PP = 2p stages");
 }
 
 static struct schedule_peak peak(const struct schedule_request *request, uint32_t rank)

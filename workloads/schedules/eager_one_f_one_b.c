@@ -1,14 +1,14 @@
 /* Eager 1F1B: begins with so many forward passes more than 1F1B that transfers have time. */
-#include "sim/schedule/ramp.h"
+#include "sim/schedule/warmup.h"
 
 static uint32_t in_flight(const struct schedule_request *request, uint32_t rank)
 {
-    return ramp_in_flight(request, 2 * (request->rank_count - 1 - rank) + 1);
+    return warmup_in_flight(request, 2 * (request->rank_count - 1 - rank) + 1);
 }
 
 static void list(const struct schedule_request *request, uint32_t rank, struct schedule_list *list)
 {
-    ramp_list(request, rank, in_flight(request, rank), list);
+    warmup_list(request, rank, in_flight(request, rank), list);
 }
 
 static struct schedule_peak peak(const struct schedule_request *request, uint32_t rank)
@@ -24,6 +24,6 @@ const struct schedule_form schedule_form_eager_one_f_one_b = {
     .chunks = 1,
     .copies = 1,
     .list = list,
-    .formula = ramp_formula,
+    .formula = warmup_formula,
     .peak = peak,
 };

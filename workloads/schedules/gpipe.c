@@ -1,5 +1,5 @@
 /* GPipe: all forward passes, then all backward passes. */
-#include "sim/schedule/ramp.h"
+#include "sim/schedule/warmup.h"
 
 static void list(const struct schedule_request *request, uint32_t rank, struct schedule_list *list)
 {
@@ -22,6 +22,6 @@ const struct schedule_form schedule_form_gpipe = {
     .chunks = 1,
     .copies = 1,
     .list = list,
-    .formula = ramp_formula,
+    .formula = warmup_formula,
     .peak = peak,
 };

@@ -1,14 +1,14 @@
 /* 1F1B: as soon as the first backward pass has come, one forward pass for each backward pass. */
-#include "sim/schedule/ramp.h"
+#include "sim/schedule/warmup.h"
 
 static uint32_t in_flight(const struct schedule_request *request, uint32_t rank)
 {
-    return ramp_in_flight(request, request->rank_count - rank);
+    return warmup_in_flight(request, request->rank_count - rank);
 }
 
 static void list(const struct schedule_request *request, uint32_t rank, struct schedule_list *list)
 {
-    ramp_list(request, rank, in_flight(request, rank), list);
+    warmup_list(request, rank, in_flight(request, rank), list);
 }
 
 static struct schedule_peak peak(const struct schedule_request *request, uint32_t rank)
@@ -23,6 +23,6 @@ const struct schedule_form schedule_form_one_f_one_b = {
     .chunks = 1,
     .copies = 1,
     .list = list,
-    .formula = ramp_formula,
+    .formula = warmup_formula,
     .peak = peak,
 };

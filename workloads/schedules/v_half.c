@@ -1,29 +1,29 @@
 /* V-Half: half of 1F1B's activations. */
-#include "sim/schedule/vshape.h"
+#include "sim/schedule/v_schedule.h"
 
-static struct vshape_block block(uint32_t p, uint32_t rank)
+static struct v_schedule_block block(uint32_t p, uint32_t rank)
 {
     uint32_t const pause = p % 2 == 0 ? 3 : 0;
-    return (struct vshape_block){
+    return (struct v_schedule_block){
         {2 * rank, 3 * p - rank - 2, 3 * p + pause + 2 * rank - 1, 6 * p + pause - rank - 2}};
 }
 
 static enum status list_all(struct arena *arena, const struct schedule_request *request,
                             struct schedule_list *lists, struct error *reterr)
 {
-    return vshape_list(arena, request, block, lists, reterr);
+    return v_schedule_list(arena, request, block, lists, reterr);
 }
 
 static struct schedule_formula formula(const struct schedule_request *request)
 {
     (void)request;
-    return vshape_formula("about half of 1F1B's");
+    return v_schedule_formula("about half of 1F1B's");
 }
 
 static struct schedule_peak peak(const struct schedule_request *request, uint32_t rank)
 {
     (void)rank;
-    return vshape_peak(request, (request->rank_count + 2) / 2);
+    return v_schedule_peak(request, (request->rank_count + 2) / 2);
 }
 
 const struct schedule_form schedule_form_v_half = {

@@ -1,29 +1,29 @@
 /* V-Min: a third of 1F1B's activations; dear where F, I and W differ. */
-#include "sim/schedule/vshape.h"
+#include "sim/schedule/v_schedule.h"
 
-static struct vshape_block block(uint32_t p, uint32_t rank)
+static struct v_schedule_block block(uint32_t p, uint32_t rank)
 {
     uint32_t const pause = p % 3 == 0 ? 2 : 0;
-    return (struct vshape_block){
+    return (struct v_schedule_block){
         {rank, 2 * p - rank - 1, 2 * p + pause + rank, 4 * p + pause - rank - 1}};
 }
 
 static enum status list_all(struct arena *arena, const struct schedule_request *request,
                             struct schedule_list *lists, struct error *reterr)
 {
-    return vshape_list(arena, request, block, lists, reterr);
+    return v_schedule_list(arena, request, block, lists, reterr);
 }
 
 static struct schedule_formula formula(const struct schedule_request *request)
 {
     (void)request;
-    return vshape_formula("about 2/3 of 1F1B's");
+    return v_schedule_formula("about 2/3 of 1F1B's");
 }
 
 static struct schedule_peak peak(const struct schedule_request *request, uint32_t rank)
 {
     (void)rank;
-    return vshape_peak(request, (request->rank_count + 4) / 3);
+    return v_schedule_peak(request, (request->rank_count + 4) / 3);
 }
 
 const struct schedule_form schedule_form_v_min = {

@@ -2,16 +2,16 @@
  * ZB-H1: 1F1B whose backward passes are split; the n-th weight gradient waits until rank r has done
  * r further input gradients, so that input gradients go back at once and the weights fill the end.
  */
-#include "sim/schedule/ramp.h"
+#include "sim/schedule/warmup.h"
 
 static uint32_t in_flight(const struct schedule_request *request, uint32_t rank)
 {
-    return ramp_in_flight(request, request->rank_count - rank);
+    return warmup_in_flight(request, request->rank_count - rank);
 }
 
 static void list(const struct schedule_request *request, uint32_t rank, struct schedule_list *list)
 {
-    ramp_split_list(request, rank, in_flight(request, rank), rank, list);
+    warmup_split_list(request, rank, in_flight(request, rank), rank, list);
 }
 
 static struct schedule_formula formula(const struct schedule_request *request)

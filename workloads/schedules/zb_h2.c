@@ -3,16 +3,16 @@
  * and puts weight gradients off twice as long as ZB-H1. No rank idles between its first and its
  * last pass; the ranks begin and end one after the other.
  */
-#include "sim/schedule/ramp.h"
+#include "sim/schedule/warmup.h"
 
 static uint32_t in_flight(const struct schedule_request *request, uint32_t rank)
 {
-    return ramp_in_flight(request, 2 * (request->rank_count - 1 - rank) + 1);
+    return warmup_in_flight(request, 2 * (request->rank_count - 1 - rank) + 1);
 }
 
 static void list(const struct schedule_request *request, uint32_t rank, struct schedule_list *list)
 {
-    ramp_split_list(request, rank, in_flight(request, rank), 2 * rank, list);
+    warmup_split_list(request, rank, in_flight(request, rank), 2 * rank, list);
 }
 
 static struct schedule_formula formula(const struct schedule_request *request)

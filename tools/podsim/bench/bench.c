@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "sim/base/json.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/report/column_table.h"
 
 struct bench_row {
@@ -39,7 +39,7 @@ enum status bench_run(const struct bench_options *options, struct bench *ret_ben
                       struct error *reterr)
 {
     SIM_ASSERT(options->repeats >= 1 && options->shrink >= 1);
-    struct bench bench = {.row_count = BENCH_ROW_COUNT};
+    struct bench bench = {.measure_row_count = BENCH_ROW_COUNT};
     for (uint32_t i = 0; i < BENCH_ROW_COUNT; i++) {
         const struct bench_row *row = &bench_rows[i];
         struct bench_sample best = {0};
@@ -126,27 +126,27 @@ static void find(const void *owner, uint32_t index, struct column_value *ret_val
 static const struct column_table table = {columns, COLUMN_TOTAL, COLUMN_LINE(columns, screen),
                                           find};
 
-void bench_print(const struct bench *bench, struct text *text)
+void bench_print(const struct bench *bench, struct strbuf *text)
 {
     enum { LABEL = 18 };
-    text_add(text, "load");
+    strbuf_add(text, "load");
     column_add_headings(&table.screen, 1, LABEL, text);
-    text_add(text, "\n");
-    for (uint32_t i = 0; i < bench->row_count; i++) {
-        text_add(text, "%s", bench->rows[i].name);
+    strbuf_add(text, "\n");
+    for (uint32_t i = 0; i < bench->measure_row_count; i++) {
+        strbuf_add(text, "%s", bench->rows[i].name);
         column_add_row(&table, bench, i, LABEL, text);
-        text_add(text, "\n");
+        strbuf_add(text, "\n");
     }
-    text_add(text, "\n");
-    for (uint32_t i = 0; i < bench->row_count; i++)
-        text_add(text, "%-*s %s; counts %s\n", LABEL, bench->rows[i].name, bench->rows[i].title,
-                 bench->rows[i].unit);
+    strbuf_add(text, "\n");
+    for (uint32_t i = 0; i < bench->measure_row_count; i++)
+        strbuf_add(text, "%-*s %s; counts %s\n", LABEL, bench->rows[i].name, bench->rows[i].title,
+                   bench->rows[i].unit);
 }
 
 void bench_write_json(const struct bench *bench, struct json_writer *writer)
 {
     json_write_array(writer);
-    for (uint32_t i = 0; i < bench->row_count; i++) {
+    for (uint32_t i = 0; i < bench->measure_row_count; i++) {
         json_write_object(writer);
         column_put_row(&table, bench, i, writer);
         json_write_object_end(writer);

@@ -12,7 +12,7 @@
 #include "sim/base/status.h"
 
 struct json_writer;
-struct text;
+struct strbuf;
 
 enum { BENCH_ROWS_MAX = 16 };
 
@@ -39,7 +39,7 @@ struct bench_result {
 };
 
 struct bench {
-    uint32_t row_count;
+    uint32_t measure_row_count;
     struct bench_result rows[BENCH_ROWS_MAX];
 };
 
@@ -52,7 +52,7 @@ struct bench_options {
 enum status bench_run(const struct bench_options *options, struct bench *ret_bench,
                       struct error *reterr);
 
-void bench_print(const struct bench *bench, struct text *text);
+void bench_print(const struct bench *bench, struct strbuf *text);
 /* An array with one object a row, where a value may stand. */
 void bench_write_json(const struct bench *bench, struct json_writer *writer);
 

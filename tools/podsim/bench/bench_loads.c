@@ -73,7 +73,7 @@ static uint32_t neighbour_of(uint32_t chip, uint32_t port)
     return chip - at * stride + to * stride;
 }
 
-static void handle_hold(void *owner, struct engine *engine, int64_t now_ps, uint64_t order,
+static void handle_hold(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
                         const uint32_t *chips, uint32_t count)
 {
     struct bench_load *load = owner;
@@ -81,16 +81,16 @@ static void handle_hold(void *owner, struct engine *engine, int64_t now_ps, uint
         load->digest += (uint64_t)now_ps ^ chips[i];
         if (now_ps >= load->step_count * hold_mean_ps) continue;
         int64_t const delay_ps = 1 + (int64_t)(random_next(&load->random[chips[i]]) >> 8);
-        engine_post(engine, now_ps + delay_ps, order, 0, chips[i]);
+        engine_post(engine, now_ps + delay_ps, key, 0, chips[i]);
     }
 }
 
 /* A step of a ring: what came by a port leaves by it. */
-static void handle_lockstep(void *owner, struct engine *engine, int64_t now_ps, uint64_t order,
+static void handle_lockstep(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
                             const uint32_t *chips, uint32_t count)
 {
     struct bench_load *load = owner;
-    uint32_t const port = (uint32_t)order;
+    uint32_t const port = (uint32_t)key;
     struct bench_link *links = &load->links[port * CHIPS];
     const uint32_t *neighbours = &load->neighbours[port * CHIPS];
     load->count += count;
@@ -99,8 +99,7 @@ static void handle_lockstep(void *owner, struct engine *engine, int64_t now_ps, 
         load->digest += (uint64_t)now_ps ^ chip;
         if (load->steps[chip] == load->step_count) continue;
         load->steps[chip] += port == 0;
-        engine_post(engine, link_submit(&links[chip], now_ps, 65536), order, port,
-                    neighbours[chip]);
+        engine_post(engine, link_submit(&links[chip], now_ps, 65536), key, port, neighbours[chip]);
     }
 }
 
@@ -116,24 +115,24 @@ static uint32_t port_towards(uint32_t from, uint32_t to)
 }
 
 /* The order of an event is the number of its chunk. */
-static void handle_routed(void *owner, struct engine *engine, int64_t now_ps, uint64_t order,
+static void handle_routed(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
                           const uint32_t *chips, uint32_t count)
 {
     struct bench_load *load = owner;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t const chip = chips[i];
-        struct bench_chunk *chunk = &load->chunks[order];
+        struct bench_chunk *chunk = &load->chunks[key];
         uint32_t port = port_towards(chip, chunk->to);
         if (port == PORTS) {
-            load->digest += digest_record(now_ps, order, chip);
-            if (load->steps[order]++ == load->step_count) continue;
+            load->digest += digest_record(now_ps, key, chip);
+            if (load->steps[key]++ == load->step_count) continue;
             chunk->to = (chip + 1 + (uint32_t)random_next(&chunk->random) % (CHIPS - 1)) % CHIPS;
             chunk->bytes = 4096 + (uint32_t)random_next(&chunk->random) % 65536;
             port = port_towards(chip, chunk->to);
         }
         load->count++;
         uint32_t const link = chip * PORTS + port;
-        engine_post(engine, link_submit(&load->links[link], now_ps, chunk->bytes), order, port,
+        engine_post(engine, link_submit(&load->links[link], now_ps, chunk->bytes), key, port,
                     load->neighbours[port * CHIPS + chip]);
     }
 }
@@ -147,11 +146,11 @@ static uint32_t ports_missing(const uint32_t arrived[PORTS], uint32_t step)
 
 /* Order PORTS is the end of a chip's compute: it sends by every port. The others are arrivals; the
  * last of a step begins the next compute. */
-static void handle_unequal(void *owner, struct engine *engine, int64_t now_ps, uint64_t order,
+static void handle_unequal(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
                            const uint32_t *chips, uint32_t count)
 {
     struct bench_load *load = owner;
-    uint32_t const kind = (uint32_t)order;
+    uint32_t const kind = (uint32_t)key;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t const chip = chips[i];
         load->digest += (uint64_t)now_ps ^ chip;
@@ -217,11 +216,11 @@ static void load_start(struct bench_load *load, const struct bench_kind *kind,
     for (uint32_t i = 0; i < kind->order_count; i++) {
         for (uint32_t chip = 0; chip < kind->chip_count; chip++) {
             uint32_t const slot = i * kind->chip_count + chip;
-            uint32_t const order = kind->random_start ? slot : kind->order_first + i;
+            uint32_t const key = kind->random_start ? slot : kind->order_first + i;
             int64_t const at_ps =
                 kind->random_start ? (int64_t)(random_next(&load->random[slot]) >> 8) : 0;
             load->chunks[slot].to = chip;
-            engine_post(engine, at_ps, order, order % (PORTS + 1), chip);
+            engine_post(engine, at_ps, key, key % (PORTS + 1), chip);
         }
     }
 }

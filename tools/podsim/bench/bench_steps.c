@@ -14,9 +14,9 @@
 #include <uv.h>
 
 #include "sim/base/arena.h"
-#include "tools/podsim/common/chain.h"
 #include "tools/podsim/common/output.h"
 #include "tools/podsim/common/scenarios.h"
+#include "tools/podsim/common/session.h"
 
 /* The bare MLP on a slice: dimensions that 8, 16, 20 and 28 chips can share, so that the same
  * program runs on 512, 4,096 and 8,960 chips with 1,024 tokens on each. */
@@ -60,12 +60,13 @@ struct report {
     struct error error;
 };
 
-static enum status source_of(uint32_t index, struct chain_source *ret_source, struct error *reterr)
+static enum status source_of(uint32_t index, struct session_source *ret_source,
+                             struct error *reterr)
 {
-    *ret_source = (struct chain_source){.path = steps[index].name,
-                                        .text = slice_text,
-                                        .text_bytes = sizeof slice_text - 1,
-                                        .full = steps[index].full};
+    *ret_source = (struct session_source){.path = steps[index].name,
+                                          .text = slice_text,
+                                          .text_bytes = sizeof slice_text - 1,
+                                          .full = steps[index].full};
     for (uint32_t i = 0; steps[index].settings[i] != NULL; i++)
         ret_source->settings[ret_source->setting_count++].text = steps[index].settings[i];
     if (steps[index].scenario == NULL) return STATUS_OK;
@@ -80,18 +81,18 @@ static enum status source_of(uint32_t index, struct chain_source *ret_source, st
 
 static enum status play(uint32_t index, struct bench_step *ret_step, struct error *reterr)
 {
-    static struct chain_source source;
-    static struct chain chain;
+    static struct session_source source;
+    static struct session session;
     STATUS_TRY(source_of(index, &source, reterr));
-    STATUS_TRY(chain_build(&chain, &source, CHAIN_PROGRAM, reterr));
+    STATUS_TRY(session_build(&session, &source, SESSION_PROGRAM, reterr));
     uint64_t const begin_ns = uv_hrtime();
-    STATUS_TRY(chain_replay(&chain, &source, &(struct replay_options){0}, reterr));
+    STATUS_TRY(session_replay(&session, &source, &(struct replay_options){0}, reterr));
     ret_step->replay_s = (double)(uv_hrtime() - begin_ns) * 1e-9;
-    ret_step->chips = chain.trace.chips;
-    ret_step->chips_replayed = chain.trace.chips_replayed;
-    ret_step->events = chain.trace.events;
-    ret_step->transfers = chain.trace.transfers;
-    ret_step->digest = chain.trace.digest;
+    ret_step->chips = session.trace.chips;
+    ret_step->chips_replayed = session.trace.chips_replayed;
+    ret_step->events = session.trace.events;
+    ret_step->transfers = session.trace.transfers;
+    ret_step->digest = session.trace.digest;
     struct rusage usage;
     if (getrusage(RUSAGE_SELF, &usage) == 0)
         ret_step->peak_bytes = (uint64_t)usage.ru_maxrss * 1024;

@@ -5,7 +5,7 @@
 
 #include "sim/base/json.h"
 #include "sim/base/quantity.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/report/column_table.h"
 #include "tools/podsim/bench/bench.h"
 #include "tools/podsim/bench/bench_steps.h"
@@ -64,20 +64,20 @@ static void find(const void *owner, uint32_t row, struct column_value *ret_value
 static const struct column_table table = {columns, COLUMN_TOTAL, COLUMN_LINE(columns, screen),
                                           find};
 
-static void write_steps(const struct bench_step *steps, uint32_t step_count, struct text *text)
+static void write_steps(const struct bench_step *steps, uint32_t step_count, struct strbuf *text)
 {
     enum { LABEL = 25 };
-    text_add(text, "step");
+    strbuf_add(text, "step");
     column_add_headings(&table.screen, 1, LABEL, text);
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
     for (uint32_t i = 0; i < step_count; i++) {
-        text_add(text, "%s", steps[i].name);
+        strbuf_add(text, "%s", steps[i].name);
         column_add_row(&table, steps, i, LABEL, text);
-        text_add(text, "\n");
+        strbuf_add(text, "\n");
     }
 }
 
-static void write_json(const struct measurements *measured, struct text *text)
+static void write_json(const struct measurements *measured, struct strbuf *text)
 {
     struct json_writer writer;
     json_write_start(&writer, text);
@@ -93,19 +93,19 @@ static void write_json(const struct measurements *measured, struct text *text)
     json_write_key(&writer, "engine");
     bench_write_json(&measured->engine, &writer);
     json_write_object_end(&writer);
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
 }
 
 static int bench(const struct options *options)
 {
     static struct measurements measured;
     static struct output json;
-    struct text result = {0};
+    struct strbuf result = {0};
     struct error error = {0};
     const char *const path = options_value(options, "--json");
     bool const quick = options_has(options, "--quick");
     bool const to_stdout = path != NULL && strcmp(path, "-") == 0;
-    struct text text = {.columns = report_columns(to_stdout ? 2 : 1)};
+    struct strbuf text = {.columns = report_columns(to_stdout ? 2 : 1)};
     enum status status = output_distinct(path, to_stdout ? NULL : "-", &error);
     if (status == STATUS_OK) status = output_open(&json, path, options, &error);
     if (status == STATUS_OK)
@@ -116,7 +116,7 @@ static int bench(const struct options *options)
                            &measured.engine, &error);
     if (status == STATUS_OK) {
         write_steps(measured.step, measured.step_count, &text);
-        text_add(&text, "\n");
+        strbuf_add(&text, "\n");
         bench_print(&measured.engine, &text);
         write_json(&measured, &result);
         status = output_write(&json, &result, &error);
@@ -124,8 +124,8 @@ static int bench(const struct options *options)
     if (status == STATUS_OK) status = output_finish(&json, &error);
     if (status == STATUS_OK) status = output_print(&text, to_stdout, &error);
     output_abandon(&json);
-    text_free(&text);
-    text_free(&result);
+    strbuf_free(&text);
+    strbuf_free(&result);
     return status == STATUS_OK ? EXIT_DONE : command_fail(NULL, &error);
 }
 

@@ -1,11 +1,11 @@
 /*
  * cmd_check.c: whether files are scenarios. Form only: whether it fits the memory is the run's.
  */
-#include "sim/base/text.h"
-#include "tools/podsim/common/chain.h"
+#include "sim/base/strbuf.h"
 #include "tools/podsim/common/command.h"
 #include "tools/podsim/common/output.h"
 #include "tools/podsim/common/report.h"
+#include "tools/podsim/common/session.h"
 
 static const struct option check_options[] = {
     {"--set", "/POINTER=VALUE", "change a key of every scenario; may be repeated", true},
@@ -14,20 +14,20 @@ static const struct option check_options[] = {
 
 static int check(const struct options *options)
 {
-    static struct chain_source source;
+    static struct session_source source;
     int exit_status = EXIT_DONE;
     for (uint32_t i = 0; i < options->operand_count; i++) {
         struct error error = {0};
-        struct chain chain = {0};
-        struct text text = {.columns = report_columns(1)};
-        enum status status = chain_source_read(options, options->operand[i], &source, &error);
-        if (status == STATUS_OK) status = chain_build(&chain, &source, CHAIN_PROGRAM, &error);
-        text_add(&text, "%s: ok\n", options->operand[i]);
+        struct session session = {0};
+        struct strbuf text = {.columns = report_columns(1)};
+        enum status status = session_source_read(options, options->operand[i], &source, &error);
+        if (status == STATUS_OK) status = session_build(&session, &source, SESSION_PROGRAM, &error);
+        strbuf_add(&text, "%s: ok\n", options->operand[i]);
         if (status == STATUS_OK) status = output_print(&text, false, &error);
         if (status != STATUS_OK) exit_status = command_fail(options->operand[i], &error);
-        text_free(&text);
-        chain_close(&chain);
-        chain_source_close(&source);
+        strbuf_free(&text);
+        session_close(&session);
+        session_source_close(&source);
     }
     return exit_status;
 }

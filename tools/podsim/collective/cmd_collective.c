@@ -4,13 +4,13 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "tools/podsim/collective/collective.h"
 #include "tools/podsim/common/command.h"
 #include "tools/podsim/common/output.h"
 #include "tools/podsim/common/report.h"
-#include "tools/podsim/common/shell.h"
 #include "tools/podsim/common/timeline_file.h"
+#include "tools/podsim/common/worker.h"
 
 /* One sweep; the worker's until it has ended. */
 struct sweep {
@@ -44,9 +44,9 @@ static enum status open_outputs(struct sweep *sweep, struct error *reterr)
 /* What was finished is written, of an interrupted sweep too. */
 static enum status write_results(struct sweep *sweep, struct error *reterr)
 {
-    struct text json = {0}, csv = {0};
+    struct strbuf json = {0}, csv = {0};
     bool const to_error = is_stdout(sweep->json.path) || is_stdout(sweep->csv.path);
-    struct text table = {.columns = report_columns(to_error ? 2 : 1)};
+    struct strbuf table = {.columns = report_columns(to_error ? 2 : 1)};
     collective_write_table(&sweep->study, &table);
     collective_write_json(&sweep->study, &json);
     collective_write_csv(&sweep->study, &csv);
@@ -58,9 +58,9 @@ static enum status write_results(struct sweep *sweep, struct error *reterr)
     if (status == STATUS_OK) status = output_finish(&sweep->json, reterr);
     if (status == STATUS_OK) status = output_finish(&sweep->csv, reterr);
     if (status == STATUS_OK) status = output_print(&table, to_error, reterr);
-    text_free(&table);
-    text_free(&json);
-    text_free(&csv);
+    strbuf_free(&table);
+    strbuf_free(&json);
+    strbuf_free(&csv);
     return status;
 }
 
@@ -68,9 +68,9 @@ static enum status sweep_run(struct sweep *sweep, struct error *reterr)
 {
     STATUS_TRY(collective_read(sweep->options, &sweep->study, reterr));
     STATUS_TRY(open_outputs(sweep, reterr));
-    enum status const status = shell_run(collective_play, &sweep->study, "sweep", reterr);
+    enum status const status = worker_run(collective_play, &sweep->study, "sweep", reterr);
     if (status != STATUS_OK && status != STATUS_INTERRUPTED) return status;
-    if (sweep->study.row_count == 0) return status;
+    if (sweep->study.measure_row_count == 0) return status;
     STATUS_TRY(write_results(sweep, reterr));
     return status;
 }
@@ -88,12 +88,12 @@ static int collective(const struct options *options)
     output_abandon(&sweep.json);
     output_abandon(&sweep.csv);
     output_abandon(&sweep.trace);
-    text_free(&sweep.study.timeline);
+    strbuf_free(&sweep.study.timeline);
     int exit_status = EXIT_DONE;
-    if (status == STATUS_INTERRUPTED && sweep.study.row_count > 0)
+    if (status == STATUS_INTERRUPTED && sweep.study.measure_row_count > 0)
         exit_status = EXIT_INTERRUPTED; /* The table says so. */
     else if (status != STATUS_OK)
-        exit_status = command_fail(question_input(&sweep.study.asked, &error), &error);
+        exit_status = command_fail(collective_args_input(&sweep.study.asked, &error), &error);
     arena_destroy(sweep.study.arena);
     return exit_status;
 }

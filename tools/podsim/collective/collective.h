@@ -8,43 +8,44 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/base/text.h"
-#include "sim/measure/row.h"
+#include "sim/base/strbuf.h"
+#include "sim/measure/measure_row.h"
 #include "sim/measure/sizes.h"
-#include "tools/podsim/common/question.h"
+#include "tools/podsim/common/collective_args.h"
 #include "tools/podsim/common/trace_chips.h"
 
 struct arena;
 struct json_writer;
-struct shell;
+struct worker;
 
 /* A collective that goes at the same time as others. */
 struct collective_member {
-    struct row_question question;
+    struct measure_row_question question;
     uint64_t size_bytes; /* 0: that of the sweep. */
 };
 
 struct collective_study {
     struct arena *arena; /* Of everything but single runs. */
     const struct options *options;
-    struct question asked; /* An algorithm at least; of the first member, the others: auto. */
+    struct collective_args
+        asked; /* An algorithm at least; of the first member, the others: auto. */
     struct collective_member member[MEASURE_REQUESTS_MAX]; /* The first is what is swept. */
     uint32_t member_count;
     struct sizes sizes;
-    bool plays_runners;  /* What "auto" did not take is played too. */
-    bool checks;         /* Each plan is proved on sets, where it has few enough ranks. */
-    struct shell *shell; /* While it is played. */
+    bool plays_runners;    /* What "auto" did not take is played too. */
+    bool checks;           /* Each plan is proved on sets, where it has few enough ranks. */
+    struct worker *worker; /* While it is played. */
 
-    struct row *rows; /* For each size, each algorithm, one of each member. */
-    uint32_t row_count;
-    struct row_run *runs; /* For each size, each algorithm. */
+    struct measure_row *rows; /* For each size, each algorithm, one of each member. */
+    uint32_t measure_row_count;
+    struct measure_row_run *runs; /* For each size, each algorithm. */
     uint32_t run_count;
     uint32_t run_count_max;
     uint32_t merged_count; /* Runs left out, as another name means the same plan. */
     struct fold fold;      /* Of the last run. */
 
     struct trace_chips shown; /* None: there is no timeline. */
-    struct text timeline;     /* Of the one run. */
+    struct strbuf timeline;   /* Of the one run. */
 };
 
 extern const struct option collective_options[];
@@ -69,23 +70,23 @@ enum status collective_write_trace(struct arena *arena, struct collective_study 
                                    const struct measured *measured, struct error *reterr);
 
 /* What was drawn for a row; nothing for one that is not ragged. */
-void collective_write_ragged(const struct row *row, struct text *text);
-void collective_put_ragged(const struct row *row, struct json_writer *json);
+void collective_write_ragged(const struct measure_row *row, struct strbuf *text);
+void collective_put_ragged(const struct measure_row *row, struct json_writer *json);
 
-/* The work, for shell_run(): all runs, or the runs up to when the user stopped it. */
-enum status collective_play(void *study, struct shell *shell, struct error *reterr);
+/* The work, for worker_run(): all runs, or the runs up to when the user stopped it. */
+enum status collective_play(void *study, struct worker *worker, struct error *reterr);
 
 /* The columns of a row (collective_columns.c): its headings and cells on the screen, where counts
  * are as wide; its members in JSON. */
 int collective_count_width(const struct collective_study *study);
-void collective_write_columns(const struct collective_study *study, struct text *text);
-void collective_write_cells(const struct collective_study *study, const struct row *row,
-                            struct text *text);
-void collective_put_row(const struct collective_study *study, const struct row *row,
+void collective_write_columns(const struct collective_study *study, struct strbuf *text);
+void collective_write_cells(const struct collective_study *study, const struct measure_row *row,
+                            struct strbuf *text);
+void collective_put_row(const struct collective_study *study, const struct measure_row *row,
                         struct json_writer *json);
 
-void collective_write_table(const struct collective_study *study, struct text *text);
-void collective_write_json(const struct collective_study *study, struct text *text);
-void collective_write_csv(const struct collective_study *study, struct text *text);
+void collective_write_table(const struct collective_study *study, struct strbuf *text);
+void collective_write_json(const struct collective_study *study, struct strbuf *text);
+void collective_write_csv(const struct collective_study *study, struct strbuf *text);
 
 #endif

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "sim/base/json.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/report/column_table.h"
 #include "tools/podsim/collective/collective.h"
 
@@ -66,7 +66,7 @@ static struct table_figure times(struct column_value value)
 
 /* Width 0 is that of the largest count. */
 #define TABLE(X)                                                                                   \
-    X(OP, "op", WORDS(operation_name(question->operation)), HIDDEN)                                \
+    X(OP, "op", WORDS(measure_op_name(question->operation)), HIDDEN)                               \
     X(MACHINE, "machine", WORDS(study->asked.machine_text), HIDDEN)                                \
     X(PROFILE, "profile", WORDS(study->asked.machine.chip.profile), HIDDEN)                        \
     X(AXES, "axes", LIST(question->axes), HIDDEN)                                                  \
@@ -79,12 +79,12 @@ static struct table_figure times(struct column_value value)
     X(DTYPE, "dtype", WORDS(format_name(question->format)), HIDDEN)                                \
     X(TYPE, NULL, WORDS(format_nccl_name(question->format)), SHOWN("type", "", 8, column_words))   \
     X(PROVED, "proved", WHERE(study->checks, FLAG(row->proved)), SHOWN("#wrong", "", 6, wrong))    \
-    X(ROOT, "root", WHERE(operation_is_rooted(question->operation), WHOLE(question->root)),        \
+    X(ROOT, "root", WHERE(measure_op_is_rooted(question->operation), WHOLE(question->root)),       \
       SHOWN("root", "", 6, root))                                                                  \
-    X(REDOP, NULL, WORDS(operation_adds(question->operation) ? "sum" : "none"),                    \
+    X(REDOP, NULL, WORDS(measure_op_adds(question->operation) ? "sum" : "none"),                   \
       SHOWN("redop", "", 6, column_words))                                                         \
     X(SHIFT, "shift",                                                                              \
-      WHERE(question->operation == OPERATION_SENDRECV,                                             \
+      WHERE(question->operation == MEASURE_SENDRECV,                                               \
             WHOLE(question->shift == 0 ? 1 : question->shift)),                                    \
       HIDDEN)                                                                                      \
     X(TIME, "time_ps", WHOLE(row->time_ps), SHOWN("time", "(us)", TIME_WIDTH, us_of_ps))           \
@@ -100,16 +100,16 @@ static struct table_figure times(struct column_value value)
     X(ESTIMATE, "estimate_s", WHERE(row->estimate_s > 0, REAL(row->estimate_s)), HIDDEN)           \
     X(TUNER, "tuner_line", WHERE(row->tuner_line > 0, WHOLE(row->tuner_line)), HIDDEN)             \
     X(ALONE, "alone_ps", WHOLE(row->alone_ps), HIDDEN)                                             \
-    X(SLOWDOWN, "slowdown", REAL(row_slowdown(row)), SHOWN("slower", "", 6, times))
+    X(SLOWDOWN, "slowdown", REAL(measure_row_slowdown(row)), SHOWN("slower", "", 6, times))
 
 enum { TABLE(COLUMN_NAME) COLUMN_TOTAL };
 
 static const struct column columns[] = {TABLE(COLUMN_ENTRY)};
 
-static void find(const struct collective_study *study, const struct row *row,
+static void find(const struct collective_study *study, const struct measure_row *row,
                  struct column_value *ret_values)
 {
-    const struct row_question *question = row->question;
+    const struct measure_row_question *question = row->question;
     TABLE(COLUMN_FIND)
 }
 
@@ -128,7 +128,7 @@ int collective_count_width(const struct collective_study *study)
 {
     uint64_t most = 0;
     int digits = 0;
-    for (uint32_t i = 0; i < study->row_count; i++)
+    for (uint32_t i = 0; i < study->measure_row_count; i++)
         if (study->rows[i].array_bytes > most) most = study->rows[i].array_bytes;
     for (; most > 0; most /= 10) digits++;
     return digits > COUNT_WIDTH ? digits : COUNT_WIDTH;
@@ -145,53 +145,53 @@ static int width_of(const struct collective_study *study, uint32_t column)
     return width == 0 ? collective_count_width(study) : width;
 }
 
-static void write_heads(const struct collective_study *study, bool units, struct text *text)
+static void write_heads(const struct collective_study *study, bool units, struct strbuf *text)
 {
     uint32_t const count = units ? UNITS : screen_count(study);
     for (uint32_t i = 0; i < count; i++)
-        text_add(text, i == 0 ? "# %*s" : "  %*s", width_of(study, screen[i]) - (i == 0 ? 2 : 0),
-                 columns[screen[i]].heading[units]);
+        strbuf_add(text, i == 0 ? "# %*s" : "  %*s", width_of(study, screen[i]) - (i == 0 ? 2 : 0),
+                   columns[screen[i]].heading[units]);
 }
 
-void collective_write_columns(const struct collective_study *study, struct text *text)
+void collective_write_columns(const struct collective_study *study, struct strbuf *text)
 {
     int const width = collective_count_width(study);
-    text_add(text, "#\n# %*s%*s%s\n", 2 * width, "", 26, "",
-             "           out-of-place                       in-place");
+    strbuf_add(text, "#\n# %*s%*s%s\n", 2 * width, "", 26, "",
+               "           out-of-place                       in-place");
     write_heads(study, false, text);
-    text_add(text, study->member_count > 1 ? "  algorithm, of\n" : "  algorithm\n");
+    strbuf_add(text, study->member_count > 1 ? "  algorithm, of\n" : "  algorithm\n");
     write_heads(study, true, text);
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
 }
 
-void collective_write_cells(const struct collective_study *study, const struct row *row,
-                            struct text *text)
+void collective_write_cells(const struct collective_study *study, const struct measure_row *row,
+                            struct strbuf *text)
 {
     struct column_value values[COLUMN_TOTAL];
     find(study, row, values);
     for (uint32_t i = 0; i < screen_count(study); i++)
-        text_add(text, "%s%*s", i == 0 ? "" : "  ", width_of(study, screen[i]),
-                 columns[screen[i]].look(values[screen[i]]).text);
+        strbuf_add(text, "%s%*s", i == 0 ? "" : "  ", width_of(study, screen[i]),
+                   columns[screen[i]].look(values[screen[i]]).text);
 }
 
-void collective_write_csv(const struct collective_study *study, struct text *text)
+void collective_write_csv(const struct collective_study *study, struct strbuf *text)
 {
     column_add_keys(&csv_line, text);
-    text_add(text, "\n");
-    for (uint32_t i = 0; i < study->row_count; i++) {
+    strbuf_add(text, "\n");
+    for (uint32_t i = 0; i < study->measure_row_count; i++) {
         struct column_value values[COLUMN_TOTAL];
         find(study, &study->rows[i], values);
         column_add_cells(&csv_line, values, text);
-        text_add(text, "\n");
+        strbuf_add(text, "\n");
     }
 }
 
-static void put_runners(struct json_writer *json, const struct row *row)
+static void put_runners(struct json_writer *json, const struct measure_row *row)
 {
     if (row->runner_count == 0) return;
     json_put_array(json, "runners_up");
     for (uint32_t i = 0; i < row->runner_count; i++) {
-        const struct row_runner *runner = &row->runner[i];
+        const struct measure_row_runner *runner = &row->runner[i];
         json_write_object(json);
         json_put_string(json, "algorithm", runner->algorithm);
         json_put_string(json, "protocol", protocol_name(runner->protocol));
@@ -202,7 +202,7 @@ static void put_runners(struct json_writer *json, const struct row *row)
     json_write_array_end(json);
 }
 
-void collective_put_row(const struct collective_study *study, const struct row *row,
+void collective_put_row(const struct collective_study *study, const struct measure_row *row,
                         struct json_writer *json)
 {
     struct column_value values[COLUMN_TOTAL];

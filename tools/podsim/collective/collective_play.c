@@ -3,19 +3,19 @@
 
 #include "sim/base/arena.h"
 #include "tools/podsim/collective/collective.h"
-#include "tools/podsim/common/shell.h"
+#include "tools/podsim/common/worker.h"
 
 static bool watch(void *owner, const struct replay_progress *progress)
 {
     struct collective_study *study = owner;
-    return shell_progress(study->shell, (double)study->run_count / study->run_count_max,
-                          progress->events);
+    return worker_progress(study->worker, (double)study->run_count / study->run_count_max,
+                           progress->events);
 }
 
 /* The members of one run. */
 struct party {
     struct arena *arena; /* Of the choices, which copies to and from the host have none of. */
-    const struct row_choice *choice[MEASURE_REQUESTS_MAX];
+    const struct measure_row_choice *choice[MEASURE_REQUESTS_MAX];
     uint64_t size_bytes[MEASURE_REQUESTS_MAX];
     int64_t alone_ps[MEASURE_REQUESTS_MAX];
     uint32_t played[MEASURE_REQUESTS_MAX]; /* Which of the measured times is its own. */
@@ -31,7 +31,7 @@ static bool is_alike(const struct collective_study *study, uint32_t a, uint32_t 
 }
 
 /* A collective, or else a copy, by itself, in memory of its own. */
-static enum status one_play(struct collective_study *study, const struct row_choice *choice,
+static enum status one_play(struct collective_study *study, const struct measure_row_choice *choice,
                             const struct program_copy *copy, int64_t *ret_ps, struct error *reterr)
 {
     struct measured measured;
@@ -57,7 +57,8 @@ static enum status alone_play(struct collective_study *study, struct party *part
         while (like < i && !is_alike(study, like, i)) like++;
         party->alone_ps[i] = party->alone_ps[like];
         if (like != i) continue;
-        struct program_copy const copy = row_copy(&study->member[i].question, party->size_bytes[i]);
+        struct program_copy const copy =
+            measure_row_copy(&study->member[i].question, party->size_bytes[i]);
         STATUS_TRY(one_play(study, party->choice[i], &copy, &party->alone_ps[i], reterr));
     }
     return STATUS_OK;
@@ -65,14 +66,15 @@ static enum status alone_play(struct collective_study *study, struct party *part
 
 /* The runners-up of the last row, where they are wanted. */
 static enum status runners_play(struct collective_study *study, const struct party *party,
-                                struct row *row, struct error *reterr)
+                                struct measure_row *row, struct error *reterr)
 {
     if (!study->plays_runners || party->choice[0] == NULL) return STATUS_OK;
     const struct choose_ranking *ranking = party->choice[0]->ranking;
     for (uint32_t i = 0; i < row->runner_count; i++) {
-        const struct row_choice *choice = NULL;
-        STATUS_TRY(row_choose_other(party->arena, row->question, row->size_bytes,
-                                    &ranking->candidate[i + 1], "--algorithm", &choice, reterr));
+        const struct measure_row_choice *choice = NULL;
+        STATUS_TRY(measure_row_choose_other(party->arena, row->question, row->size_bytes,
+                                            &ranking->candidate[i + 1], "--algorithm", &choice,
+                                            reterr));
         STATUS_TRY(one_play(study, choice, NULL, &row->runner[i].time_ps, reterr));
     }
     return STATUS_OK;
@@ -81,36 +83,36 @@ static enum status runners_play(struct collective_study *study, const struct par
 static enum status run_note(struct collective_study *study, const struct party *party,
                             const struct measured *measured, struct error *reterr)
 {
-    struct row_run *run = &study->runs[study->run_count];
-    *run = (struct row_run){
+    struct measure_row_run *run = &study->runs[study->run_count];
+    *run = (struct measure_row_run){
         .size_bytes = party->size_bytes[0],
-        .row_first = study->row_count,
-        .row_count = study->member_count,
+        .measure_row_first = study->measure_row_count,
+        .measure_row_count = study->member_count,
         .time_ps = measured->trace.step_ps,
         .events = measured->trace.events,
         .transfers = measured->trace.transfers,
         .digest = measured->trace.digest,
     };
     memcpy(run->link, measured->trace.link, sizeof run->link);
-    struct row *rows = &study->rows[run->row_first];
+    struct measure_row *rows = &study->rows[run->measure_row_first];
     for (uint32_t i = 0; i < study->member_count; i++) {
-        const struct row_question *question = &study->member[i].question;
+        const struct measure_row_question *question = &study->member[i].question;
         int64_t const time_ps = measured->time_ps[party->played[i]];
         int64_t const alone_ps = study->member_count > 1 ? party->alone_ps[i] : time_ps;
         if (party->choice[i] == NULL) {
-            row_fill_copy(question, party->size_bytes[i], time_ps, alone_ps, &rows[i]);
+            measure_row_fill_copy(question, party->size_bytes[i], time_ps, alone_ps, &rows[i]);
             continue;
         }
         const struct plan *plan = &measured->plans[party->played[i]];
-        row_fill(question, party->size_bytes[i], party->choice[i], plan, time_ps, alone_ps,
-                 &rows[i]);
-        if (study->checks) STATUS_TRY(row_prove(plan, &rows[i], reterr));
+        measure_row_fill(question, party->size_bytes[i], party->choice[i], plan, time_ps, alone_ps,
+                         &rows[i]);
+        if (study->checks) STATUS_TRY(measure_row_prove(plan, &rows[i], reterr));
     }
     STATUS_TRY(runners_play(study, party, &rows[0], reterr));
-    run->fairness = row_fairness(rows, run->row_count);
+    run->fairness = measure_row_fairness(rows, run->measure_row_count);
     study->fold = measured->fold;
     study->run_count++;
-    study->row_count += study->member_count;
+    study->measure_row_count += study->member_count;
     return STATUS_OK;
 }
 
@@ -122,23 +124,23 @@ static enum status party_play(struct collective_study *study, struct party *part
     struct measure_party played = {.requests = requests, .copies = copies};
     struct measured measured;
     bool const shifts =
-        study->asked.row.operation == OPERATION_SENDRECV && strcmp(algorithm, "auto") == 0;
+        study->asked.row.operation == MEASURE_SENDRECV && strcmp(algorithm, "auto") == 0;
     const char *const where = shifts ? "--shift" : "--algorithm";
     for (uint32_t i = 0; i < study->member_count; i++) {
         const struct collective_member *member = &study->member[i];
         party->size_bytes[i] = member->size_bytes == 0 ? size_bytes : member->size_bytes;
-        if (operation_is_copy(member->question.operation)) {
+        if (measure_op_is_copy(member->question.operation)) {
             uint64_t unused = 0;
-            STATUS_TRY(operation_array_bytes(
+            STATUS_TRY(measure_op_array_bytes(
                 member->question.operation, group_rank_count(&member->question.group),
                 party->size_bytes[i], "--concurrent", &unused, reterr));
             party->played[i] = played.copy_count;
-            copies[played.copy_count++] = row_copy(&member->question, party->size_bytes[i]);
+            copies[played.copy_count++] = measure_row_copy(&member->question, party->size_bytes[i]);
             continue;
         }
-        STATUS_TRY(row_choose(party->arena, &member->question, party->size_bytes[i],
-                              i == 0 ? algorithm : NULL, i == 0 ? where : "--concurrent",
-                              &party->choice[i], reterr));
+        STATUS_TRY(measure_row_choose(party->arena, &member->question, party->size_bytes[i],
+                                      i == 0 ? algorithm : NULL, i == 0 ? where : "--concurrent",
+                                      &party->choice[i], reterr));
         party->played[i] = played.request_count;
         requests[played.request_count++] = party->choice[i]->request;
     }
@@ -168,7 +170,7 @@ static enum status run_play(struct collective_study *study, uint64_t size_bytes,
 /* The plans of one size that have been played by name. */
 struct namesakes {
     struct arena *arena;
-    const struct plan *plan[QUESTION_ALGORITHMS_MAX];
+    const struct plan *plan[COLLECTIVE_ALGORITHMS_MAX];
     uint32_t count;
 };
 
@@ -178,16 +180,16 @@ static enum status name_is_repeated(struct collective_study *study, struct names
                                     uint64_t size_bytes, const char *algorithm, bool *ret_repeated,
                                     struct error *reterr)
 {
-    const struct row_question *question = &study->member[0].question;
-    const struct row_choice *choice = NULL;
+    const struct measure_row_question *question = &study->member[0].question;
+    const struct measure_row_choice *choice = NULL;
     void *memory = NULL;
     *ret_repeated = false;
     if (study->asked.algorithm_count == 1 || strcmp(algorithm, "auto") == 0 ||
         question->script != NULL || question->ragged.expert_count > 0 ||
-        operation_is_copy(question->operation))
+        measure_op_is_copy(question->operation))
         return STATUS_OK;
-    STATUS_TRY(row_choose(namesakes->arena, question, size_bytes, algorithm, "--algorithm", &choice,
-                          reterr));
+    STATUS_TRY(measure_row_choose(namesakes->arena, question, size_bytes, algorithm, "--algorithm",
+                                  &choice, reterr));
     struct plan_request request = choice->request;
     plan_request_links(question->machine, &request);
     STATUS_TRY(arena_try(namesakes->arena, 1, sizeof(struct plan), &memory, reterr));
@@ -206,7 +208,7 @@ static enum status size_play(struct collective_study *study, struct namesakes *n
     for (uint32_t i = 0; i < study->asked.algorithm_count; i++) {
         const char *algorithm = study->asked.algorithm[i];
         bool repeated = false;
-        STATUS_TRY(shell_check(study->shell, reterr));
+        STATUS_TRY(worker_check(study->worker, reterr));
         STATUS_TRY(name_is_repeated(study, namesakes, size_bytes, algorithm, &repeated, reterr));
         if (!repeated) {
             STATUS_TRY(run_play(study, size_bytes, algorithm, reterr));
@@ -218,10 +220,10 @@ static enum status size_play(struct collective_study *study, struct namesakes *n
     return STATUS_OK;
 }
 
-enum status collective_play(void *owner, struct shell *shell, struct error *reterr)
+enum status collective_play(void *owner, struct worker *worker, struct error *reterr)
 {
     struct collective_study *study = owner;
-    study->shell = shell;
+    study->worker = worker;
     study->asked.run.watch = watch;
     study->asked.run.watch_owner = study;
     for (uint64_t bytes = 0; sizes_next(&study->sizes, &bytes);) {

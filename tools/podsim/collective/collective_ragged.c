@@ -4,7 +4,7 @@
 
 #include "sim/base/counted.h"
 #include "sim/base/json.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/base/units.h"
 #include "sim/collective/ragged.h"
 #include "tools/podsim/collective/collective.h"
@@ -39,7 +39,7 @@ static enum status parts_check(const struct collective_study *study, struct erro
     struct plan_request request;
     const struct plan_ragged *ragged = &study->asked.row.ragged;
     uint64_t const least = study->sizes.begin_bytes;
-    STATUS_TRY(row_request(&study->asked.row, least, "-b", &request, reterr));
+    STATUS_TRY(measure_row_request(&study->asked.row, least, "-b", &request, reterr));
     request.ragged.top_k = 1;
     request.ragged.token_bytes = least;
     STATUS_TRY(ragged_check(&request, "--experts", reterr));
@@ -47,7 +47,8 @@ static enum status parts_check(const struct collective_study *study, struct erro
     STATUS_TRY(ragged_check(&request, "--top-k", reterr));
     request.ragged.token_bytes = ragged->token_bytes;
     STATUS_TRY(ragged_check(&request, "--token-bytes", reterr));
-    STATUS_TRY(row_request(&study->asked.row, study->sizes.end_bytes, "-e", &request, reterr));
+    STATUS_TRY(
+        measure_row_request(&study->asked.row, study->sizes.end_bytes, "-e", &request, reterr));
     STATUS_TRY(ragged_check(&request, "-e", reterr));
     uint64_t const ranks = group_rank_count(&request.group);
     uint64_t const each = study->sizes.end_bytes / ragged->token_bytes;
@@ -63,7 +64,7 @@ enum status collective_read_ragged(const struct options *options, struct collect
                                    struct error *reterr)
 {
     static const char *const depend[] = {"--top-k", "--token-bytes", "--seed", "--skew"};
-    struct row_question *row = &study->asked.row;
+    struct measure_row_question *row = &study->asked.row;
     uint64_t experts = 0, top_k = 0;
     if (!options_has(options, "--experts")) {
         for (size_t i = 0; i < sizeof depend / sizeof *depend; i++)
@@ -72,9 +73,9 @@ enum status collective_read_ragged(const struct options *options, struct collect
                                  "says something of experts: --experts is missing");
         return STATUS_OK;
     }
-    if (row->operation != OPERATION_ALL_TO_ALL)
+    if (row->operation != MEASURE_ALL_TO_ALL)
         return error_set(reterr, STATUS_INVALID, "--experts", "%s has no experts; all_to_all may",
-                         operation_name(row->operation));
+                         measure_op_name(row->operation));
     if (row->script != NULL)
         return error_set(reterr, STATUS_UNSUPPORTED, "--experts",
                          "an algorithm out of a file moves equal parts; leave --xml out");
@@ -96,30 +97,31 @@ enum status collective_read_ragged(const struct options *options, struct collect
     return parts_check(study, reterr);
 }
 
-void collective_write_ragged(const struct row *row, struct text *text)
+void collective_write_ragged(const struct measure_row *row, struct strbuf *text)
 {
     const struct plan_ragged *ragged = &row->question->ragged;
     const struct ragged_load *load = &row->load;
     if (ragged->expert_count == 0) return;
-    struct row_factors const factors = row_factors(row);
-    text_add(text, "# drawn: %s a rank; a rank sends %llu to %llu bytes",
-             counted(row->size_bytes / ragged->token_bytes, "token").text,
-             (unsigned long long)load->sent_least_bytes, (unsigned long long)load->sent_most_bytes);
-    text_add(text,
-             ", receives %llu to %llu; %.4f of the dense exchange, by the book %.4f or %.4f\n",
-             (unsigned long long)load->received_least_bytes,
-             (unsigned long long)load->received_most_bytes, factors.drawn, factors.distinct,
-             factors.independent);
+    struct measure_row_factors const factors = measure_row_factors(row);
+    strbuf_add(text, "# drawn: %s a rank; a rank sends %llu to %llu bytes",
+               counted(row->size_bytes / ragged->token_bytes, "token").text,
+               (unsigned long long)load->sent_least_bytes,
+               (unsigned long long)load->sent_most_bytes);
+    strbuf_add(text,
+               ", receives %llu to %llu; %.4f of the dense exchange, by the book %.4f or %.4f\n",
+               (unsigned long long)load->received_least_bytes,
+               (unsigned long long)load->received_most_bytes, factors.drawn, factors.distinct,
+               factors.independent);
     if (row->farthest_axis != NULL)
-        text_add(text, "# between %ss: %llu bytes of all ranks\n", row->farthest_axis,
-                 (unsigned long long)row->farthest_bytes);
+        strbuf_add(text, "# between %ss: %llu bytes of all ranks\n", row->farthest_axis,
+                   (unsigned long long)row->farthest_bytes);
 }
 
-void collective_put_ragged(const struct row *row, struct json_writer *json)
+void collective_put_ragged(const struct measure_row *row, struct json_writer *json)
 {
     const struct plan_ragged *ragged = &row->question->ragged;
     if (ragged->expert_count == 0) return;
-    struct row_factors const factors = row_factors(row);
+    struct measure_row_factors const factors = measure_row_factors(row);
     json_put_object(json, "ragged");
     json_put_unsigned(json, "experts", ragged->expert_count);
     json_put_unsigned(json, "top_k", ragged->top_k);

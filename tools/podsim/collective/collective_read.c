@@ -2,12 +2,12 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/collective/script.h"
+#include "sim/collective/msccl.h"
 #include "tools/podsim/collective/collective.h"
 #include "tools/podsim/common/timeline_file.h"
 
 const struct option collective_options[] = {
-    QUESTION_OPTIONS,
+    COLLECTIVE_ARGS_OPTIONS,
     {"-b", "SIZE", "least size in bytes; K, M, G are powers of 1024", false},
     {"-e", "SIZE", "greatest size", false},
     {"-f", "FACTOR", "from one size to the next (2)", false},
@@ -49,11 +49,11 @@ enum status collective_read_count(const struct options *options, const char *nam
 }
 
 /* An algorithm out of a file is the only one, and is for as many ranks as it says. */
-static enum status script_check_alone(const struct options *options,
-                                      const struct question *question, struct error *reterr)
+static enum status msccl_check_alone(const struct options *options,
+                                     const struct collective_args *question, struct error *reterr)
 {
     static const char *const others[] = {"--algorithm", "--tuner"};
-    const struct script *script = question->row.script;
+    const struct msccl_script *script = question->row.script;
     uint64_t const ranks = group_rank_count(&question->row.group);
     if (script == NULL) return STATUS_OK;
     for (uint32_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -67,16 +67,16 @@ static enum status script_check_alone(const struct options *options,
                      script->name, script->rank_count, (unsigned long long)ranks);
 }
 
-static enum status shift_read(const struct options *options, struct row_question *row,
+static enum status shift_read(const struct options *options, struct measure_row_question *row,
                               struct error *reterr)
 {
     const char *text = options_value(options, "--shift");
     uint64_t const ranks = group_rank_count(&row->group);
     uint64_t shift = 1;
     if (text == NULL) return STATUS_OK;
-    if (row->operation != OPERATION_SENDRECV)
+    if (row->operation != MEASURE_SENDRECV)
         return error_set(reterr, STATUS_INVALID, "--shift", "%s has no shift; sendrecv has one",
-                         operation_name(row->operation));
+                         measure_op_name(row->operation));
     STATUS_TRY(collective_read_count(options, "--shift", UINT32_MAX, &shift, reterr));
     if (shift % ranks == 0)
         return error_set(reterr, STATUS_INVALID, "--shift",
@@ -103,13 +103,13 @@ static enum status copy_read(struct collective_study *study, const char *text, b
     struct collective_member member = {.question = study->member[0].question};
     size_t const length = strcspn(text, "@:");
     *ret_is_copy = false;
-    for (uint32_t i = 0; i < OPERATION_COUNT; i++) {
-        const char *name = operation_name((enum operation)i);
-        if (!operation_is_copy((enum operation)i) || strlen(name) != length ||
+    for (uint32_t i = 0; i < MEASURE_COUNT; i++) {
+        const char *name = measure_op_name((enum measure_op)i);
+        if (!measure_op_is_copy((enum measure_op)i) || strlen(name) != length ||
             strncmp(name, text, length) != 0)
             continue;
         *ret_is_copy = true;
-        member.question.operation = (enum operation)i;
+        member.question.operation = (enum measure_op)i;
     }
     if (!*ret_is_copy) return STATUS_OK;
     if (text[length] == '@')
@@ -153,7 +153,7 @@ static enum status member_read(struct collective_study *study, char *text, struc
         *colon = '\0';
         STATUS_TRY(sizes_parse(colon + 1, "--concurrent", &member.size_bytes, reterr));
     }
-    STATUS_TRY(operation_find(text, "--concurrent", &member.question.operation, reterr));
+    STATUS_TRY(measure_op_find(text, "--concurrent", &member.question.operation, reterr));
     STATUS_TRY(
         measure_group(&study->asked.machine, axes, "--concurrent", &member.question.group, reterr));
     (void)measure_group_text(&study->asked.machine, &member.question.group, member.question.axes);
@@ -197,7 +197,7 @@ static enum status concurrent_read(const struct options *options, struct collect
 /* Only what is chosen has runners-up. */
 static enum status runners_check(const struct collective_study *study, struct error *reterr)
 {
-    const struct question *asked = &study->asked;
+    const struct collective_args *asked = &study->asked;
     bool chooses = false;
     for (uint32_t i = 0; i < asked->algorithm_count; i++)
         chooses = chooses || strcmp(asked->algorithm[i], "auto") == 0;
@@ -212,15 +212,15 @@ enum status collective_read(const struct options *options, struct collective_stu
                             struct error *reterr)
 {
     static const char *const unasked = "auto";
-    struct question *asked = &study->asked;
-    STATUS_TRY(question_read(options, study->arena, asked, reterr));
-    STATUS_TRY(script_check_alone(options, asked, reterr));
+    struct collective_args *asked = &study->asked;
+    STATUS_TRY(collective_args_read(options, study->arena, asked, reterr));
+    STATUS_TRY(msccl_check_alone(options, asked, reterr));
     STATUS_TRY(sizes_read(options_value(options, "-b"), options_value(options, "-e"),
                           options_value(options, "-f"), options_value(options, "-i"), &study->sizes,
                           reterr));
     uint64_t unused = 0;
-    STATUS_TRY(operation_array_bytes(asked->row.operation, group_rank_count(&asked->row.group),
-                                     study->sizes.end_bytes, "-e", &unused, reterr));
+    STATUS_TRY(measure_op_array_bytes(asked->row.operation, group_rank_count(&asked->row.group),
+                                      study->sizes.end_bytes, "-e", &unused, reterr));
     STATUS_TRY(collective_read_ragged(options, study, reterr));
     STATUS_TRY(shift_read(options, &asked->row, reterr));
     if (asked->algorithm_count == 0) asked->algorithm[asked->algorithm_count++] = unasked;

@@ -22,7 +22,7 @@ enum status collective_read_trace(const struct options *options, struct collecti
 enum status collective_write_trace(struct arena *arena, struct collective_study *study,
                                    const struct measured *measured, struct error *reterr)
 {
-    const char *const operation = operation_name(study->asked.row.operation);
+    const char *const operation = measure_op_name(study->asked.row.operation);
     struct report_input input = {.question = "",
                                  .machine = &study->asked.machine,
                                  .program = measured->program,

@@ -16,7 +16,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/files_read.h"
 #include "sim/base/json.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/report/table_fit.h"
 
 enum { PENDING_MAX = 4 };
@@ -329,7 +329,7 @@ enum status output_open_table(struct output *output, const char *path,
     return output_open(output, path, options, reterr);
 }
 
-enum status output_write(struct output *output, const struct text *text, struct error *reterr)
+enum status output_write(struct output *output, const struct strbuf *text, struct error *reterr)
 {
     if (output->path == NULL) return STATUS_OK;
     if (text->failed)
@@ -382,7 +382,7 @@ enum status output_flush(struct error *reterr)
     return fail("-", errno == 0 ? EIO : errno, reterr);
 }
 
-enum status output_print(struct text *text, bool to_error, struct error *reterr)
+enum status output_print(struct strbuf *text, bool to_error, struct error *reterr)
 {
     table_break(text);
     if (text->failed)

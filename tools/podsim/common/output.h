@@ -13,7 +13,7 @@
 #include "sim/base/status.h"
 #include "tools/podsim/common/options.h"
 
-struct text;
+struct strbuf;
 
 enum { OUTPUT_PATH_BYTES = 4096 };
 
@@ -54,7 +54,7 @@ enum status output_spares(const char *path, const struct options *options, struc
 
 /* Writes all of it, under the temporary name. A file that the command has read since it was opened
  * is refused as above. */
-enum status output_write(struct output *output, const struct text *text, struct error *reterr);
+enum status output_write(struct output *output, const struct strbuf *text, struct error *reterr);
 /* Gives the file its name. Several outputs are all written before the first gets its name. */
 enum status output_finish(struct output *output, struct error *reterr);
 
@@ -63,7 +63,7 @@ void output_abandon(struct output *output);
 
 /* Prints to standard output, or to standard error if that is taken by a result. Lines of a text
  * that is for a terminal are broken where it ends. */
-enum status output_print(struct text *text, bool to_error, struct error *reterr);
+enum status output_print(struct strbuf *text, bool to_error, struct error *reterr);
 
 /* Flushes standard output; a closed pipe or a full disk is an error. */
 enum status output_flush(struct error *reterr);

@@ -10,23 +10,23 @@
 #include "sim/base/arena.h"
 #include "tools/podsim/common/version.h"
 
-void report_from_chain(const struct chain *chain, struct report_input *ret_input)
+void report_from_session(const struct session *session, struct report_input *ret_input)
 {
-    bool const replayed = chain->trace.chips != 0;
+    bool const replayed = session->trace.chips != 0;
     *ret_input = (struct report_input){
-        .title = chain->scenario.title,
-        .question = chain->scenario.question,
-        .machine = &chain->machine,
-        .mesh = &chain->mesh,
-        .workload = &chain->scenario.workload,
-        .roofline = chain->is_program ? NULL : &chain->roofline,
-        .program = replayed ? &chain->program : NULL,
-        .trace = replayed ? &chain->trace : NULL,
+        .title = session->scenario.title,
+        .question = session->scenario.question,
+        .machine = &session->machine,
+        .mesh = &session->mesh,
+        .workload = &session->scenario.workload,
+        .roofline = session->is_program ? NULL : &session->roofline,
+        .program = replayed ? &session->program : NULL,
+        .trace = replayed ? &session->trace : NULL,
     };
-    for (uint32_t axis = 0; replayed && axis < chain->fold.axis_count; axis++)
+    for (uint32_t axis = 0; replayed && axis < session->fold.axis_count; axis++)
         ret_input->fold[axis] = (struct report_fold){
-            .period = chain->fold.period[axis],
-            .reason = chain->fold.reason[axis],
+            .period = session->fold.period[axis],
+            .reason = session->fold.reason[axis],
         };
 }
 

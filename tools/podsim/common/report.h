@@ -8,10 +8,10 @@
 #include <stdint.h>
 
 #include "sim/report/report.h"
-#include "tools/podsim/common/chain.h"
+#include "tools/podsim/common/session.h"
 
 /* Borrows from the chain. Program, trace and fold are left out if it was not replayed. */
-void report_from_chain(const struct chain *chain, struct report_input *ret_input);
+void report_from_session(const struct session *session, struct report_input *ret_input);
 
 const char *report_version(void); /* Of podsim: "0.1.0". */
 
@@ -32,7 +32,7 @@ struct report_terminal {
 };
 
 struct report_terminal report_terminal(int descriptor);
-/* What struct text wants to know of it: the columns of a terminal, or 0. */
+/* What struct strbuf wants to know of it: the columns of a terminal, or 0. */
 uint32_t report_columns(int descriptor);
 
 #endif

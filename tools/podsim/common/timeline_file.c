@@ -4,7 +4,7 @@
 
 #include <zlib.h>
 
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 
 /* A window of 32 KiB, with gzip's frame. */
 enum { GZIP_WINDOW_BITS = 15 + 16, GZIP_MEMORY = 8, GZIP_OS_UNKNOWN = 255, PIECE_BYTES = 1 << 18 };
@@ -26,7 +26,7 @@ static bool ends_in_gz(const char *path)
 }
 
 /* zlib takes less than 4 GiB at a time. */
-static void deflate_all(z_stream *stream, const struct text *from, struct text *to)
+static void deflate_all(z_stream *stream, const struct strbuf *from, struct strbuf *to)
 {
     static unsigned char piece[PIECE_BYTES];
     uint64_t taken = 0;
@@ -43,13 +43,13 @@ static void deflate_all(z_stream *stream, const struct text *from, struct text *
         stream->next_out = piece;
         stream->avail_out = sizeof piece;
         code = deflate(stream, taken == from->size_bytes ? Z_FINISH : Z_NO_FLUSH);
-        text_add_bytes(to, piece, sizeof piece - stream->avail_out);
+        strbuf_add_bytes(to, piece, sizeof piece - stream->avail_out);
     }
     to->failed = to->failed || code != Z_STREAM_END;
 }
 
 /* `to->failed` where there is no memory. */
-static void gzip(const struct text *from, struct text *to)
+static void gzip(const struct strbuf *from, struct strbuf *to)
 {
     z_stream stream = {0};
     gz_header header = {.os = GZIP_OS_UNKNOWN};
@@ -62,14 +62,14 @@ static void gzip(const struct text *from, struct text *to)
     (void)deflateEnd(&stream);
 }
 
-enum status timeline_file_write(struct output *output, const struct text *timeline,
+enum status timeline_file_write(struct output *output, const struct strbuf *timeline,
                                 struct error *reterr)
 {
     if (output->path == NULL || !ends_in_gz(output->path))
         return output_write(output, timeline, reterr);
-    struct text packed = {0};
+    struct strbuf packed = {0};
     gzip(timeline, &packed);
     enum status const status = output_write(output, &packed, reterr);
-    text_free(&packed);
+    strbuf_free(&packed);
     return status;
 }

@@ -21,7 +21,7 @@ enum status timeline_file_check(const struct options *options, struct error *ret
 
 /* output_write() of a timeline: with gzip's header of no name and no time, so that the same step
  * gives the same bytes. */
-enum status timeline_file_write(struct output *output, const struct text *timeline,
+enum status timeline_file_write(struct output *output, const struct strbuf *timeline,
                                 struct error *reterr);
 
 #endif

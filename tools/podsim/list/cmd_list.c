@@ -6,7 +6,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/name.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "tools/podsim/common/command.h"
 #include "tools/podsim/common/output.h"
 #include "tools/podsim/common/report.h"
@@ -37,21 +37,21 @@ static const struct {
 enum { CATALOGUE_COUNT = sizeof catalogues / sizeof *catalogues };
 
 /* The catalogues themselves, each with an entry to look at. */
-static void list_catalogues(struct text *text)
+static void list_catalogues(struct strbuf *text)
 {
-    text_add(text, "podsim list CATALOGUE [NAME]\n\n");
+    strbuf_add(text, "podsim list CATALOGUE [NAME]\n\n");
     for (size_t i = 0; i < CATALOGUE_COUNT; i++) {
-        text_add(text, "  %s", catalogues[i].name);
-        text_pad(text, 16);
-        text_add(text, "%s\n", catalogues[i].help);
+        strbuf_add(text, "  %s", catalogues[i].name);
+        strbuf_pad(text, 16);
+        strbuf_add(text, "%s\n", catalogues[i].help);
     }
-    text_add(text, "\nOne entry with all there is to know about it:\n\n");
+    strbuf_add(text, "\nOne entry with all there is to know about it:\n\n");
     for (size_t i = 0; i < CATALOGUE_COUNT; i++)
-        text_add(text, "  podsim list %s %s\n", catalogues[i].name, catalogues[i].example);
+        strbuf_add(text, "  podsim list %s %s\n", catalogues[i].name, catalogues[i].example);
 }
 
-static enum status list_text(struct arena *arena, const struct options *options, struct text *text,
-                             struct error *reterr)
+static enum status list_text(struct arena *arena, const struct options *options,
+                             struct strbuf *text, struct error *reterr)
 {
     const char *names[CATALOGUE_COUNT + 1] = {0};
     if (options->operand_count == 0) {
@@ -71,13 +71,13 @@ static enum status list_text(struct arena *arena, const struct options *options,
 static int list(const struct options *options)
 {
     struct error error = {0};
-    struct text text = {.columns = report_columns(1)};
+    struct strbuf text = {.columns = report_columns(1)};
     struct arena *arena = arena_create(0);
     enum status status = STATUS_OK;
     if (arena == NULL) status = error_set(&error, STATUS_NO_MEMORY, "", "there is no memory");
     if (status == STATUS_OK) status = list_text(arena, options, &text, &error);
     if (status == STATUS_OK) status = output_print(&text, false, &error);
-    text_free(&text);
+    strbuf_free(&text);
     arena_destroy(arena);
     return status == STATUS_OK ? EXIT_DONE : command_fail(NULL, &error);
 }

@@ -11,7 +11,7 @@
 #include "sim/base/json.h"
 #include "sim/base/path.h"
 #include "sim/base/quantity.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/machine/chip.h"
 #include "sim/machine/chip_read.h"
 #include "sim/machine/machine.h"
@@ -29,49 +29,49 @@ static enum status chip_at(struct arena *arena, uint32_t index, struct chip *ret
 enum { CHIPS_HBM = 13, CHIPS_HBM_RATE = 24, CHIPS_MATH = 37, CHIPS_LINK = 56, CHIPS_MOST = 72 };
 
 /* The format that a chip is known by: bf16, or fp16 before there was bf16. */
-static void add_math(struct text *text, const struct chip *chip)
+static void add_math(struct strbuf *text, const struct chip *chip)
 {
     char buffer[QUANTITY_TEXT_BYTES];
     enum format const format = chip->math_flop_per_s[FORMAT_BF16] != 0 ? FORMAT_BF16 : FORMAT_FP16;
-    text_add(text, "%s %s",
-             quantity_text_rate(buffer, (double)chip->math_flop_per_s[format], "FLOP/s"),
-             format_name(format));
+    strbuf_add(text, "%s %s",
+               quantity_text_rate(buffer, (double)chip->math_flop_per_s[format], "FLOP/s"),
+               format_name(format));
 }
 
-static void add_links(struct text *text, const struct chip *chip)
+static void add_links(struct strbuf *text, const struct chip *chip)
 {
     char buffer[QUANTITY_TEXT_BYTES];
     const struct chip_network *network = &chip->network;
     bool const gpu = chip->kind == CHIP_GPU;
     uint64_t const rate = gpu ? network->nvlink_bytes_per_s : chip->ici_bytes_per_s;
     uint32_t const count = gpu ? network->nvlink_count : 2 * chip->axis_count;
-    text_add(text, "%u x %s", count, quantity_text_rate(buffer, (double)rate, "B/s"));
+    strbuf_add(text, "%u x %s", count, quantity_text_rate(buffer, (double)rate, "B/s"));
 }
 
-enum status list_chips(struct arena *arena, struct text *text, struct error *reterr)
+enum status list_chips(struct arena *arena, struct strbuf *text, struct error *reterr)
 {
     uint64_t const table = table_open(text);
-    text_add(text, "chip         HBM        HBM rate     matmul             links           "
-                   "largest slice, or node\n");
+    strbuf_add(text, "chip         HBM        HBM rate     matmul             links           "
+                     "largest slice, or node\n");
     for (uint32_t i = 0; chip_name_at(i) != NULL; i++) {
         struct chip chip;
         char buffer[QUANTITY_TEXT_BYTES];
         STATUS_TRY(chip_at(arena, i, &chip, reterr));
-        text_add(text, "%s", chip.name);
-        text_pad(text, CHIPS_HBM);
-        text_add(text, "%s", quantity_text_bytes(buffer, (double)chip.hbm_capacity_bytes));
-        text_pad(text, CHIPS_HBM_RATE);
-        text_add(text, "%s", quantity_text_rate(buffer, (double)chip.hbm_bytes_per_s, "B/s"));
-        text_pad(text, CHIPS_MATH);
+        strbuf_add(text, "%s", chip.name);
+        strbuf_pad(text, CHIPS_HBM);
+        strbuf_add(text, "%s", quantity_text_bytes(buffer, (double)chip.hbm_capacity_bytes));
+        strbuf_pad(text, CHIPS_HBM_RATE);
+        strbuf_add(text, "%s", quantity_text_rate(buffer, (double)chip.hbm_bytes_per_s, "B/s"));
+        strbuf_pad(text, CHIPS_MATH);
         add_math(text, &chip);
-        text_pad(text, CHIPS_LINK);
+        strbuf_pad(text, CHIPS_LINK);
         add_links(text, &chip);
-        text_pad(text, CHIPS_MOST);
+        strbuf_pad(text, CHIPS_MOST);
         for (uint32_t axis = 0; axis < chip.axis_count; axis++)
-            text_add(text, "%s%u", axis == 0 ? "" : "x", chip.pod_shape[axis]);
+            strbuf_add(text, "%s%u", axis == 0 ? "" : "x", chip.pod_shape[axis]);
         if (chip.kind == CHIP_GPU)
-            text_add(text, "%s", counted(chip.network.node_chips, "GPU").text);
-        text_add(text, "\n");
+            strbuf_add(text, "%s", counted(chip.network.node_chips, "GPU").text);
+        strbuf_add(text, "\n");
     }
     table_close(text, table, CHIPS_HBM);
     return STATUS_OK;
@@ -79,7 +79,7 @@ enum status list_chips(struct arena *arena, struct text *text, struct error *ret
 
 /* Of the user's own chip, once it is known to be one. */
 static enum status file_facts(struct arena *arena, const char *path,
-                              const struct chip_fact **ret_facts, uint32_t *ret_count,
+                              const struct chip_fact **ret_analysis, uint32_t *ret_count,
                               struct error *reterr)
 {
     struct json *document = NULL;
@@ -88,10 +88,10 @@ static enum status file_facts(struct arena *arena, const char *path,
     enum status const status = chip_read(arena, document, "ideal", "/profiles", &chip, reterr);
     if (status != STATUS_OK) error_in_file(reterr, path);
     STATUS_TRY(status);
-    return chip_read_facts(arena, document, ret_facts, ret_count, reterr);
+    return chip_read_facts(arena, document, ret_analysis, ret_count, reterr);
 }
 
-enum status list_chip(struct arena *arena, const char *name, struct text *text,
+enum status list_chip(struct arena *arena, const char *name, struct strbuf *text,
                       struct error *reterr)
 {
     const struct chip_fact *facts = NULL;
@@ -101,11 +101,11 @@ enum status list_chip(struct arena *arena, const char *name, struct text *text,
     else
         STATUS_TRY(chip_facts(arena, name, name, &facts, &count, reterr));
     for (uint32_t i = 0; i < count; i++) {
-        text_add(text, "%s", facts[i].key);
-        text_pad(text, 36);
-        text_add(text, "%s", facts[i].value);
-        text_pad(text, 54);
-        text_add(text, "%s\n", facts[i].source);
+        strbuf_add(text, "%s", facts[i].key);
+        strbuf_pad(text, 36);
+        strbuf_add(text, "%s", facts[i].value);
+        strbuf_pad(text, 54);
+        strbuf_add(text, "%s\n", facts[i].source);
     }
     return STATUS_OK;
 }
@@ -121,43 +121,43 @@ static const char *wrap_rule_text(const struct chip *chip)
     return "";
 }
 
-enum status list_shapes(struct arena *arena, struct text *text, struct error *reterr)
+enum status list_shapes(struct arena *arena, struct strbuf *text, struct error *reterr)
 {
     for (uint32_t i = 0; chip_name_at(i) != NULL; i++) {
         struct chip chip;
         STATUS_TRY(chip_at(arena, i, &chip, reterr));
         if (chip.kind == CHIP_GPU) {
-            text_add(text, "%s: nodes of %s ", chip.name,
-                     counted(chip.network.node_chips, "GPU").text);
+            strbuf_add(text, "%s: nodes of %s ", chip.name,
+                       counted(chip.network.node_chips, "GPU").text);
             if (chip.network.nvswitch_count == 0)
-                text_add(text, "joined each to each");
+                strbuf_add(text, "joined each to each");
             else
-                text_add(text, "on %s", counted(chip.network.nvswitch_count, "NVSwitch").text);
-            text_add(text, "%s\n", chip.network.nic_count == 0 ? ", one node only" : "");
+                strbuf_add(text, "on %s", counted(chip.network.nvswitch_count, "NVSwitch").text);
+            strbuf_add(text, "%s\n", chip.network.nic_count == 0 ? ", one node only" : "");
             continue;
         }
-        text_add(text, "%s: %s %u\n ", chip.name, wrap_rule_text(&chip), chip.wrap_length);
+        strbuf_add(text, "%s: %s %u\n ", chip.name, wrap_rule_text(&chip), chip.wrap_length);
         for (uint32_t slice = 0; slice < chip.slice_count; slice++) {
-            text_add(text, " ");
+            strbuf_add(text, " ");
             for (uint32_t axis = 0; axis < chip.axis_count; axis++)
-                text_add(text, "%s%u", axis == 0 ? "" : "x", chip.slice[slice][axis]);
+                strbuf_add(text, "%s%u", axis == 0 ? "" : "x", chip.slice[slice][axis]);
         }
         if (chip.wrap_rule == CHIP_WRAP_CUBES) {
-            text_add(text, " and whole cubes up to ");
+            strbuf_add(text, " and whole cubes up to ");
             for (uint32_t axis = 0; axis < chip.axis_count; axis++)
-                text_add(text, "%s%u", axis == 0 ? "" : "x", chip.pod_shape[axis]);
+                strbuf_add(text, "%s%u", axis == 0 ? "" : "x", chip.pod_shape[axis]);
         }
-        text_add(text, "\n");
+        strbuf_add(text, "\n");
     }
-    text_add(text, "\n`podsim list shapes CHIP` prints what the product's names mean.\n"
-                   "Other shapes are for what-ifs: \"unrealisable\": true in the machine, and\n"
-                   "\"wrap\": {\"x\": true} where an axis shall wrap around.\n");
+    strbuf_add(text, "\n`podsim list shapes CHIP` prints what the product's names mean.\n"
+                     "Other shapes are for what-ifs: \"unrealisable\": true in the machine, and\n"
+                     "\"wrap\": {\"x\": true} where an axis shall wrap around.\n");
     return STATUS_OK;
 }
 
 /* "v5p-8192": the shape that is sold by this name. */
 static enum status list_product(struct arena *arena, const char *name, const char *dash,
-                                struct text *text, struct error *reterr)
+                                struct strbuf *text, struct error *reterr)
 {
     struct chip chip;
     struct shape shape;
@@ -173,11 +173,11 @@ static enum status list_product(struct arena *arena, const char *name, const cha
     }
     uint64_t const units = strtoull(dash + 1, NULL, 10); /* The largest where it is too large. */
     STATUS_TRY(shape_of_product(&chip, units, name, name, &shape, reterr));
-    text_add(text, "%s is %s\n", name, shape_text(buffer, &shape));
+    strbuf_add(text, "%s is %s\n", name, shape_text(buffer, &shape));
     return list_shape(arena, buffer, text, reterr);
 }
 
-enum status list_shape(struct arena *arena, const char *name, struct text *text,
+enum status list_shape(struct arena *arena, const char *name, struct strbuf *text,
                        struct error *reterr)
 {
     struct shape shape;
@@ -191,30 +191,31 @@ enum status list_shape(struct arena *arena, const char *name, struct text *text,
         return STATUS_OK;
     }
     STATUS_TRY(shape_parse(name, name, &shape, reterr));
-    text_add(text, "%s: %s\n", name, counted(shape_chip_count(&shape), "chip").text);
+    strbuf_add(text, "%s: %s\n", name, counted(shape_chip_count(&shape), "chip").text);
     for (uint32_t i = 0; chip_name_at(i) != NULL; i++) {
         struct chip chip;
         struct error error = {0};
         STATUS_TRY(chip_at(arena, i, &chip, reterr));
         if (chip.kind == CHIP_GPU) continue;
-        text_add(text, "%s", chip.name);
-        text_pad(text, 10);
+        strbuf_add(text, "%s", chip.name);
+        strbuf_pad(text, 10);
         if (shape_check(&chip, &shape, name, &error) != STATUS_OK) {
-            text_add(text, "%s\n", error.message);
+            strbuf_add(text, "%s\n", error.message);
             continue;
         }
         if (shape.twisted) {
-            text_add(text, "%s\n",
-                     shape_may_twist(&shape) && shape_is_cubes(&chip, &shape)
-                         ? "a twisted torus: the long axes are rings, the short ones shift along "
-                           "them"
-                         : "cannot be twisted: only k x k x 2k and k x 2k x 2k of whole cubes can");
+            strbuf_add(
+                text, "%s\n",
+                shape_may_twist(&shape) && shape_is_cubes(&chip, &shape)
+                    ? "a twisted torus: the long axes are rings, the short ones shift along "
+                      "them"
+                    : "cannot be twisted: only k x k x 2k and k x 2k x 2k of whole cubes can");
             continue;
         }
         for (uint32_t axis = 0; axis < shape.axis_count; axis++)
-            text_add(text, "%s%s of %u is a %s", axis == 0 ? "" : ", ", shape_axis_name(axis),
-                     shape.length[axis], shape_wraps(&chip, &shape, axis) ? "ring" : "line");
-        text_add(text, "\n");
+            strbuf_add(text, "%s%s of %u is a %s", axis == 0 ? "" : ", ", shape_axis_name(axis),
+                       shape.length[axis], shape_wraps(&chip, &shape, axis) ? "ring" : "line");
+        strbuf_add(text, "\n");
     }
     return STATUS_OK;
 }

@@ -7,9 +7,9 @@
 #include "sim/base/json.h"
 #include "sim/base/name.h"
 #include "sim/base/quantity.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/collective/plan.h"
-#include "sim/measure/operation.h"
+#include "sim/measure/measure_op.h"
 #include "sim/model/model.h"
 #include "sim/model/model_read.h"
 #include "sim/report/table_fit.h"
@@ -19,41 +19,43 @@
 enum { NAMES_MAX = 256, HELP_COLUMN = 40, NAMES_COLUMN = 18, NAMES_WIDTH = 90 };
 
 /* What --algorithm takes for an operation. */
-static void list_names(enum operation operation, struct text *text)
+static void list_names(enum measure_op operation, struct strbuf *text)
 {
-    struct plan_algorithms const names = plan_algorithm_names(operation_kind(operation));
+    struct plan_algorithms const names = plan_algorithm_names(measure_op_kind(operation));
     uint32_t column = NAMES_WIDTH;
-    text_add(text, "  %s", operation_name(operation));
+    strbuf_add(text, "  %s", measure_op_name(operation));
     for (uint32_t i = 0; i < names.count; i++) {
         uint32_t const width = (uint32_t)strlen(names.name[i]) + 2;
         bool const breaks = column + width > NAMES_WIDTH;
-        if (breaks && i > 0) text_add(text, ",\n");
-        if (breaks) text_pad(text, NAMES_COLUMN);
-        text_add(text, "%s%s", breaks ? "" : ", ", names.name[i]);
+        if (breaks && i > 0) strbuf_add(text, ",\n");
+        if (breaks) strbuf_pad(text, NAMES_COLUMN);
+        strbuf_add(text, "%s%s", breaks ? "" : ", ", names.name[i]);
         column = breaks ? NAMES_COLUMN + width : column + width;
     }
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
 }
 
-enum status list_collectives(struct arena *arena, struct text *text, struct error *reterr)
+enum status list_collectives(struct arena *arena, struct strbuf *text, struct error *reterr)
 {
     (void)arena;
     (void)reterr;
     for (uint32_t i = 0; i < primitive_count; i++) {
-        text_add(text, "%s", primitive_table[i]->name);
-        text_pad(text, 30);
-        text_add(text, "%s\n", primitive_table[i]->help);
+        strbuf_add(text, "%s", primitive_table[i]->name);
+        strbuf_pad(text, 30);
+        strbuf_add(text, "%s\n", primitive_table[i]->help);
     }
-    text_add(text, "\nAllReduce, several axes at once and routes over several links are composed\n"
-                   "of these. A scenario chooses by \"algorithm\" in its run, a collective by\n"
-                   "--algorithm, with one of these names; which of them a group can run, `podsim\n"
-                   "collective` says where it refuses another:\n\n");
-    for (uint32_t i = 0; i < OPERATION_COUNT; i++)
-        if (!operation_is_copy((enum operation)i)) list_names((enum operation)i, text);
-    text_add(text,
-             "\nhierarchical is for groups on several levels, a node's GPUs and the nodes; there\n"
-             "A+B names one a level, the inner first: ring+tree, auto+direct. flat-NAME goes over\n"
-             "all ranks of several axes at once. auto takes what is estimated to be fastest.\n");
+    strbuf_add(text,
+               "\nAllReduce, several axes at once and routes over several links are composed\n"
+               "of these. A scenario chooses by \"algorithm\" in its run, a collective by\n"
+               "--algorithm, with one of these names; which of them a group can run, `podsim\n"
+               "collective` says where it refuses another:\n\n");
+    for (uint32_t i = 0; i < MEASURE_COUNT; i++)
+        if (!measure_op_is_copy((enum measure_op)i)) list_names((enum measure_op)i, text);
+    strbuf_add(
+        text,
+        "\nhierarchical is for groups on several levels, a node's GPUs and the nodes; there\n"
+        "A+B names one a level, the inner first: ring+tree, auto+direct. flat-NAME goes over\n"
+        "all ranks of several axes at once. auto takes what is estimated to be fastest.\n");
     return STATUS_OK;
 }
 
@@ -66,7 +68,7 @@ static const char *needs_of(const struct primitive *primitive)
     return primitive->ring ? "a ring" : "a ring or a line";
 }
 
-enum status list_collective(struct arena *arena, const char *name, struct text *text,
+enum status list_collective(struct arena *arena, const char *name, struct strbuf *text,
                             struct error *reterr)
 {
     const char *names[NAMES_MAX + 1] = {0};
@@ -75,10 +77,11 @@ enum status list_collective(struct arena *arena, const char *name, struct text *
         const struct primitive *primitive = primitive_table[i];
         names[i] = primitive->name;
         if (strcmp(name, names[i]) != 0) continue;
-        text_add(text, "%s\n\n%s.\n\nachieves   %s\nalgorithm  %s\nneeds      %s\nlanes      %u\n",
-                 name, primitive->help, collective_kind_name(primitive->kind),
-                 primitive_algorithm(primitive), needs_of(primitive), primitive->lane_count);
-        text_add(text, "source     %s\n", primitive->source);
+        strbuf_add(text,
+                   "%s\n\n%s.\n\nachieves   %s\nalgorithm  %s\nneeds      %s\nlanes      %u\n",
+                   name, primitive->help, collective_kind_name(primitive->kind),
+                   primitive_algorithm(primitive), needs_of(primitive), primitive->lane_count);
+        strbuf_add(text, "source     %s\n", primitive->source);
         return STATUS_OK;
     }
     return error_set(reterr, STATUS_NOT_FOUND, name, "no such collective%s",
@@ -93,53 +96,54 @@ static enum status model_find(struct arena *arena, const char *name, struct mode
     return model_read_name_or_path(arena, name, NULL, name, ret_model, reterr);
 }
 
-enum status list_models(struct arena *arena, struct text *text, struct error *reterr)
+enum status list_models(struct arena *arena, struct strbuf *text, struct error *reterr)
 {
     uint64_t const table = table_open(text);
-    text_add(text, "model            parameters  active  L    D      F      N    K    H    V       "
-                   "experts\n");
+    strbuf_add(text,
+               "model            parameters  active  L    D      F      N    K    H    V       "
+               "experts\n");
     for (uint32_t i = 0; model_name_at(i) != NULL; i++) {
         struct model model;
         char buffer[QUANTITY_TEXT_BYTES];
         STATUS_TRY(model_find(arena, model_name_at(i), &model, reterr));
         struct model_counts const counts = model_count(&model);
         bool const sparse = model_has_experts(&model);
-        text_add(text, "%s", model_name_at(i));
-        text_pad(text, 17);
-        text_add(text, "%-10s  ", quantity_text_count(buffer, (double)counts.total));
-        text_add(text, "%-6s  ",
-                 sparse ? quantity_text_count(buffer, (double)counts.active) : "all");
-        text_add(text, "%-3llu  %-5llu  %-5llu  %-3llu  %-3llu  %-3llu  %llu",
-                 (unsigned long long)model.layers, (unsigned long long)model.width,
-                 (unsigned long long)(sparse ? model.experts.width : model.mlp_width),
-                 (unsigned long long)model.heads, (unsigned long long)model.kv_heads,
-                 (unsigned long long)model.head_width, (unsigned long long)model.vocabulary);
-        if (sparse) text_pad(text, 79);
+        strbuf_add(text, "%s", model_name_at(i));
+        strbuf_pad(text, 17);
+        strbuf_add(text, "%-10s  ", quantity_text_count(buffer, (double)counts.total));
+        strbuf_add(text, "%-6s  ",
+                   sparse ? quantity_text_count(buffer, (double)counts.active) : "all");
+        strbuf_add(text, "%-3llu  %-5llu  %-5llu  %-3llu  %-3llu  %-3llu  %llu",
+                   (unsigned long long)model.layers, (unsigned long long)model.width,
+                   (unsigned long long)(sparse ? model.experts.width : model.mlp_width),
+                   (unsigned long long)model.heads, (unsigned long long)model.kv_heads,
+                   (unsigned long long)model.head_width, (unsigned long long)model.vocabulary);
+        if (sparse) strbuf_pad(text, 79);
         if (sparse)
-            text_add(text, "%llu of %llu", (unsigned long long)model.experts.top_k,
-                     (unsigned long long)model.experts.count);
-        text_add(text, "\n");
+            strbuf_add(text, "%llu of %llu", (unsigned long long)model.experts.top_k,
+                       (unsigned long long)model.experts.count);
+        strbuf_add(text, "\n");
     }
     table_close(text, table, 17);
-    text_add(text, "\nA path to a Hugging Face config.json works as well.\n");
+    strbuf_add(text, "\nA path to a Hugging Face config.json works as well.\n");
     return STATUS_OK;
 }
 
-static void count_row(struct text *text, const char *name, uint64_t each, uint64_t times)
+static void count_row(struct strbuf *text, const char *name, uint64_t each, uint64_t times)
 {
     if (each == 0) return;
-    text_add(text, "%-22s %15llu", name, (unsigned long long)each);
-    if (times != 1) text_add(text, " x %llu", (unsigned long long)times);
-    text_add(text, "\n");
+    strbuf_add(text, "%-22s %15llu", name, (unsigned long long)each);
+    if (times != 1) strbuf_add(text, " x %llu", (unsigned long long)times);
+    strbuf_add(text, "\n");
 }
 
-enum status list_model(struct arena *arena, const char *name, struct text *text,
+enum status list_model(struct arena *arena, const char *name, struct strbuf *text,
                        struct error *reterr)
 {
     struct model model;
     STATUS_TRY(model_find(arena, name, &model, reterr));
     struct model_counts const counts = model_count(&model);
-    text_add(text, "%s: parameters\n\n", model.name);
+    strbuf_add(text, "%s: parameters\n\n", model.name);
     count_row(text, "embedding", counts.embedding, 1);
     count_row(text, "positions", counts.positions, 1);
     count_row(text, "attention", counts.attention_layer, model.layers);
@@ -152,24 +156,24 @@ enum status list_model(struct arena *arena, const char *name, struct text *text,
     count_row(text, "head", counts.head, 1);
     count_row(text, "total", counts.total, 1);
     if (model_has_experts(&model)) count_row(text, "active for a token", counts.active, 1);
-    count_row(text, "multi-token prediction", counts.predictors, 1);
-    count_row(text, "active, with the head", counts.predictors_active, 1);
-    if (counts.predictors != 0)
-        text_add(text,
-                 "\nThe module that predicts a further token is not in the total; it uses the "
-                 "model's own\nembedding and head, which a published checkpoint has once "
-                 "more.\n");
+    count_row(text, "multi-token prediction", counts.mtp_modules, 1);
+    count_row(text, "active, with the head", counts.mtp_active, 1);
+    if (counts.mtp_modules != 0)
+        strbuf_add(text,
+                   "\nThe module that predicts a further token is not in the total; it uses the "
+                   "model's own\nembedding and head, which a published checkpoint has once "
+                   "more.\n");
     uint64_t const windowed = model_window_layers(&model, UINT64_MAX);
     if (windowed != 0)
-        text_add(text, "\n%llu of %llu layers attend to a window of %llu keys.\n",
-                 (unsigned long long)windowed, (unsigned long long)model.layers,
-                 (unsigned long long)model.window);
-    if (model.tied) text_add(text, "\nEmbedding and head are one matrix.\n");
+        strbuf_add(text, "\n%llu of %llu layers attend to a window of %llu keys.\n",
+                   (unsigned long long)windowed, (unsigned long long)model.layers,
+                   (unsigned long long)model.window);
+    if (model.tied) strbuf_add(text, "\nEmbedding and head are one matrix.\n");
     uint32_t size_bytes = 0;
     const char *const json = model_json(name, &size_bytes);
     if (json != NULL) {
-        text_add(text, "\n");
-        text_add_bytes(text, json, size_bytes);
+        strbuf_add(text, "\n");
+        strbuf_add_bytes(text, json, size_bytes);
     }
     return STATUS_OK;
 }
@@ -184,17 +188,17 @@ static enum status scenario_member(struct arena *arena, const struct embed_file 
     return member == NULL ? STATUS_OK : json_as_string(member, ret_text, reterr);
 }
 
-enum status list_scenarios(struct arena *arena, struct text *text, struct error *reterr)
+enum status list_scenarios(struct arena *arena, struct strbuf *text, struct error *reterr)
 {
     for (uint32_t i = 0; i < embed_scenarios_count; i++) {
         const char *question = NULL;
         STATUS_TRY(scenario_member(arena, &embed_scenarios[i], "question", &question, reterr));
-        text_add(text, "%s\n    %s\n", embed_scenarios[i].name, question);
+        strbuf_add(text, "%s\n    %s\n", embed_scenarios[i].name, question);
     }
     return STATUS_OK;
 }
 
-enum status list_scenario(struct arena *arena, const char *name, struct text *text,
+enum status list_scenario(struct arena *arena, const char *name, struct strbuf *text,
                           struct error *reterr)
 {
     const char *names[NAMES_MAX + 1] = {0};
@@ -202,7 +206,7 @@ enum status list_scenario(struct arena *arena, const char *name, struct text *te
     for (uint32_t i = 0; i < embed_scenarios_count && i < NAMES_MAX; i++) {
         names[i] = embed_scenarios[i].name;
         if (strcmp(name, names[i]) != 0) continue;
-        text_add_bytes(text, embed_scenarios[i].bytes, embed_scenarios[i].size_bytes);
+        strbuf_add_bytes(text, embed_scenarios[i].bytes, embed_scenarios[i].size_bytes);
         return STATUS_OK;
     }
     return error_set(

@@ -1,24 +1,24 @@
 /* list_schedules.c: pipeline schedules. */
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/schedule/schedule.h"
 #include "tools/podsim/list/list_text.h"
 
 enum { HELP_COLUMN = 16 };
 
-enum status list_schedules(struct arena *arena, struct text *text, struct error *reterr)
+enum status list_schedules(struct arena *arena, struct strbuf *text, struct error *reterr)
 {
     (void)arena;
     (void)reterr;
     for (uint32_t i = 0; i < schedule_form_count; i++) {
         const struct schedule_form *form = schedule_form_at(i);
-        text_add(text, "%s%s", form->name, form->chunks == 0 ? ":V" : "");
-        text_pad(text, HELP_COLUMN);
-        text_add(text, "%s\n", form->help);
+        strbuf_add(text, "%s%s", form->name, form->chunks == 0 ? ":V" : "");
+        strbuf_pad(text, HELP_COLUMN);
+        strbuf_add(text, "%s\n", form->help);
     }
     return STATUS_OK;
 }
 
-enum status list_schedule(struct arena *arena, const char *name, struct text *text,
+enum status list_schedule(struct arena *arena, const char *name, struct strbuf *text,
                           struct error *reterr)
 {
     const struct schedule_form *form = NULL;
@@ -30,15 +30,16 @@ enum status list_schedule(struct arena *arena, const char *name, struct text *te
     (void)arena;
     STATUS_TRY(schedule_form_parse(name, "list schedules", &form, &request.chunk_count, reterr));
     struct schedule_formula const formula = form->formula(&request);
-    text_add(text, "%s\n\n%s.\n\nbubble   %s", form->name, form->help, formula.text);
-    if (formula.holds != NULL) text_add(text, ", for %s", formula.holds);
-    text_add(text, "\nstages   ");
+    strbuf_add(text, "%s\n\n%s.\n\nbubble   %s", form->name, form->help, formula.text);
+    if (formula.holds != NULL) strbuf_add(text, ", for %s", formula.holds);
+    strbuf_add(text, "\nstages   ");
     if (form->chunks == 0)
-        text_add(text, "v of a rank, as in %s:2", form->name);
+        strbuf_add(text, "v of a rank, as in %s:2", form->name);
     else
-        text_add(text, "%u of a rank", form->chunks);
-    text_add(text, "\nweights  %s\nsource   %s\n",
-             form->copies == 1 ? "one copy of the model" : "two copies of the model", form->source);
-    if (form->pytorch != NULL) text_add(text, "PyTorch  %s\n", form->pytorch);
+        strbuf_add(text, "%u of a rank", form->chunks);
+    strbuf_add(text, "\nweights  %s\nsource   %s\n",
+               form->copies == 1 ? "one copy of the model" : "two copies of the model",
+               form->source);
+    if (form->pytorch != NULL) strbuf_add(text, "PyTorch  %s\n", form->pytorch);
     return STATUS_OK;
 }

@@ -7,12 +7,12 @@
 #include "sim/base/status.h"
 
 struct arena;
-struct text;
+struct strbuf;
 
 /* A line an entry. */
-typedef enum status list_all_fn(struct arena *arena, struct text *text, struct error *reterr);
+typedef enum status list_all_fn(struct arena *arena, struct strbuf *text, struct error *reterr);
 /* All about one; an unknown one is refused with the nearest. */
-typedef enum status list_one_fn(struct arena *arena, const char *name, struct text *text,
+typedef enum status list_one_fn(struct arena *arena, const char *name, struct strbuf *text,
                                 struct error *reterr);
 
 list_all_fn list_chips, list_shapes, list_collectives, list_models, list_scenarios, list_schedules;

@@ -4,17 +4,17 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "tools/podsim/common/command.h"
 #include "tools/podsim/common/output.h"
 #include "tools/podsim/common/report.h"
-#include "tools/podsim/common/shell.h"
 #include "tools/podsim/common/timeline_file.h"
+#include "tools/podsim/common/worker.h"
 #include "tools/podsim/pipeline/comparison.h"
 #include "tools/podsim/pipeline/comparison_csv.h"
 #include "tools/podsim/pipeline/comparison_rows.h"
+#include "tools/podsim/pipeline/pipeline_run.h"
 #include "tools/podsim/pipeline/schedules.h"
-#include "tools/podsim/pipeline/staged.h"
 
 struct outputs {
     struct output json, rows, svg, trace;
@@ -53,7 +53,7 @@ static bool is_stdout(const char *path)
 static enum status write_results(const struct comparison *comparison, struct outputs *outputs,
                                  struct error *reterr)
 {
-    struct text text = {0}, json = {0}, rows = {0}, svg = {0};
+    struct strbuf text = {0}, json = {0}, rows = {0}, svg = {0};
     const struct comparison_way *way = comparison->way;
     bool const to_stdout = is_stdout(outputs->json.path) || is_stdout(outputs->rows.path);
     enum status status = STATUS_OK;
@@ -80,10 +80,10 @@ static enum status write_results(const struct comparison *comparison, struct out
     if (status == STATUS_OK && any) status = output_finish(&outputs->svg, reterr);
     if (status == STATUS_OK) status = output_finish(&outputs->trace, reterr);
     if (status == STATUS_OK) status = output_print(&text, to_stdout, reterr);
-    text_free(&text);
-    text_free(&json);
-    text_free(&rows);
-    text_free(&svg);
+    strbuf_free(&text);
+    strbuf_free(&json);
+    strbuf_free(&rows);
+    strbuf_free(&svg);
     return status;
 }
 
@@ -95,9 +95,10 @@ static enum status comparison_run(struct comparison *comparison, struct outputs 
     STATUS_TRY(comparison_read_trace(comparison, reterr));
     STATUS_TRY(comparison_check_picture(comparison, reterr));
     STATUS_TRY(open_outputs(comparison, outputs, reterr));
-    enum status const status = shell_run(comparison_play, comparison, "schedules", reterr);
+    enum status const status = worker_run(comparison_play, comparison, "schedules", reterr);
     if (comparison_played(comparison) == 0 &&
-        (comparison->row_count == 1 || comparison->done_count < comparison->row_count))
+        (comparison->measure_row_count == 1 ||
+         comparison->done_count < comparison->measure_row_count))
         return status;
     comparison_rank(comparison);
     struct error error;
@@ -118,7 +119,7 @@ static int pipeline(const struct options *options)
         arena_destroy(arena);
         return command_fail(NULL, &error);
     }
-    comparison->way = file == NULL ? &schedules_way : &staged_way;
+    comparison->way = file == NULL ? &schedules_way : &pipeline_run_way;
     comparison->options = options;
     comparison->arena = arena;
     enum status const status = comparison_run(comparison, &outputs, &error);
@@ -126,7 +127,7 @@ static int pipeline(const struct options *options)
     output_abandon(&outputs.rows);
     output_abandon(&outputs.svg);
     output_abandon(&outputs.trace);
-    text_free(&comparison->timeline);
+    strbuf_free(&comparison->timeline);
     comparison_csv_close(&outputs.csv);
     if (comparison->way->close != NULL) comparison->way->close(comparison);
     int exit_status = EXIT_DONE;

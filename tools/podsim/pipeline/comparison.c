@@ -5,12 +5,12 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/counted.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/report/table.h"
 #include "sim/schedule/schedule_csv.h"
 #include "tools/podsim/common/input.h"
-#include "tools/podsim/common/shell.h"
 #include "tools/podsim/common/timeline_file.h"
+#include "tools/podsim/common/worker.h"
 #include "tools/podsim/pipeline/lists.h"
 
 /* A row that is not there yet; NULL: it is. */
@@ -18,16 +18,16 @@ static enum status row_add(struct comparison *comparison, const char *name, uint
                            struct comparison_row **ret_row, struct error *reterr)
 {
     *ret_row = NULL;
-    for (uint32_t i = 0; i < comparison->row_count; i++) {
+    for (uint32_t i = 0; i < comparison->measure_row_count; i++) {
         const struct comparison_row *row = &comparison->row[i];
         if (strcmp(row->name, name) == 0 &&
             (row->form == NULL || row->microbatch_count == microbatches))
             return STATUS_OK;
     }
-    if (comparison->row_count == COMPARISON_ROWS_MAX)
+    if (comparison->measure_row_count == COMPARISON_ROWS_MAX)
         return error_set(reterr, STATUS_LIMIT, "--schedules", "more than %d rows",
                          COMPARISON_ROWS_MAX);
-    struct comparison_row *row = &comparison->row[comparison->row_count++];
+    struct comparison_row *row = &comparison->row[comparison->measure_row_count++];
     row->name = name;
     row->microbatch_count = microbatches;
     *ret_row = row;
@@ -131,7 +131,7 @@ enum status comparison_read_memory(const struct comparison *comparison, uint32_t
     if (text == NULL) return STATUS_OK;
     STATUS_TRY(lists_count(text, text + strlen(text), "--memory", SCHEDULE_MICROBATCHES_MAX,
                            ret_held_max, reterr));
-    for (uint32_t i = 0; i < comparison->row_count; i++)
+    for (uint32_t i = 0; i < comparison->measure_row_count; i++)
         is_heeded =
             is_heeded || (comparison->row[i].form != NULL && comparison->row[i].form->heeds_times);
     if (!is_heeded)
@@ -144,11 +144,11 @@ enum status comparison_read_trace(struct comparison *comparison, struct error *r
 {
     STATUS_TRY(timeline_file_check(comparison->options, reterr));
     comparison->traces = options_has(comparison->options, "--trace");
-    if (!comparison->traces || comparison->row_count == 1) return STATUS_OK;
+    if (!comparison->traces || comparison->measure_row_count == 1) return STATUS_OK;
     return error_set(reterr, STATUS_INVALID, "--trace",
                      "a timeline shows one schedule, and these are %u rows; name one, such as "
                      "--schedules 1f1b, with one number of --microbatches",
-                     comparison->row_count);
+                     comparison->measure_row_count);
 }
 
 /* Of all that are known, those that cannot be. */
@@ -176,11 +176,11 @@ static const char *reason_of(const struct comparison_row *row)
 static enum status failure(const struct comparison *comparison, const struct comparison_row *row,
                            struct error *reterr)
 {
-    if (comparison->row_count > 1 && comparison_played(comparison) == 0)
+    if (comparison->measure_row_count > 1 && comparison_played(comparison) == 0)
         return error_set(reterr, row->refused.status, "--schedules",
                          "none of these %u rows can be simulated; the reasons stand above",
-                         comparison->row_count);
-    if (comparison->row_count > 1 && row->form != NULL)
+                         comparison->measure_row_count);
+    if (comparison->measure_row_count > 1 && row->form != NULL)
         return error_set(reterr, row->refused.status, row->refused.where, "%s with %s: %s",
                          row->name, counted(row->microbatch_count, "microbatch").text,
                          reason_of(row));
@@ -188,12 +188,12 @@ static enum status failure(const struct comparison *comparison, const struct com
     return reterr->status;
 }
 
-enum status comparison_play(void *owner, struct shell *shell, struct error *reterr)
+enum status comparison_play(void *owner, struct worker *worker, struct error *reterr)
 {
     struct comparison *comparison = owner;
     const struct comparison_row *failed = NULL;
-    comparison->shell = shell;
-    for (uint32_t i = 0; i < comparison->row_count; i++) {
+    comparison->worker = worker;
+    for (uint32_t i = 0; i < comparison->measure_row_count; i++) {
         struct comparison_row *row = &comparison->row[i];
         enum status const status = comparison->way->play(comparison, i, &row->refused);
         if (status == STATUS_INTERRUPTED) {
@@ -205,9 +205,9 @@ enum status comparison_play(void *owner, struct shell *shell, struct error *rete
             comparison->failed_count++;
             if (failed == NULL) failed = row;
         }
-        double const share = (double)(i + 1) / comparison->row_count;
-        (void)shell_progress(shell, share, comparison->events);
-        STATUS_TRY(shell_check(shell, reterr));
+        double const share = (double)(i + 1) / comparison->measure_row_count;
+        (void)worker_progress(worker, share, comparison->events);
+        STATUS_TRY(worker_check(worker, reterr));
     }
     if (failed == NULL && comparison_played(comparison) == 0) failed = &comparison->row[0];
     return failed == NULL ? STATUS_OK : failure(comparison, failed, reterr);
@@ -221,11 +221,11 @@ uint32_t comparison_played(const struct comparison *comparison)
     return played;
 }
 
-void comparison_write_interrupted(const struct comparison *comparison, struct text *text)
+void comparison_write_interrupted(const struct comparison *comparison, struct strbuf *text)
 {
-    if (comparison->done_count < comparison->row_count)
-        text_add(text, "interrupted: %u of %s\n", comparison->done_count,
-                 counted(comparison->row_count, "row").text);
+    if (comparison->done_count < comparison->measure_row_count)
+        strbuf_add(text, "interrupted: %u of %s\n", comparison->done_count,
+                   counted(comparison->measure_row_count, "row").text);
 }
 
 static bool have_one_reason(const struct comparison_row *row, const struct comparison_row *other)
@@ -235,39 +235,39 @@ static bool have_one_reason(const struct comparison_row *row, const struct compa
 }
 
 void comparison_write_names(const struct comparison *comparison, const bool *belongs,
-                            struct text *text)
+                            struct strbuf *text)
 {
     const struct comparison_row *before = NULL;
     for (uint32_t i = 0; i < comparison->done_count; i++) {
         const struct comparison_row *row = &comparison->row[comparison->order[i]];
         if (!belongs[comparison->order[i]]) continue;
         if (before != NULL && before->microbatch_count != row->microbatch_count)
-            text_add(text, ", %s; ", counted(before->microbatch_count, "microbatch").text);
+            strbuf_add(text, ", %s; ", counted(before->microbatch_count, "microbatch").text);
         else if (before != NULL)
-            text_add(text, ", ");
-        text_add(text, "%s", row->name);
+            strbuf_add(text, ", ");
+        strbuf_add(text, "%s", row->name);
         before = row;
     }
     if (before != NULL)
-        text_add(text, ", %s", counted(before->microbatch_count, "microbatch").text);
+        strbuf_add(text, ", %s", counted(before->microbatch_count, "microbatch").text);
 }
 
-void comparison_write_refused(const struct comparison *comparison, struct text *text)
+void comparison_write_refused(const struct comparison *comparison, struct strbuf *text)
 {
     bool belongs[COMPARISON_ROWS_MAX], is_said[COMPARISON_ROWS_MAX] = {false};
     for (uint32_t i = 0; i < comparison->done_count; i++) {
         const struct comparison_row *row = &comparison->row[i];
-        struct text sentence = {0};
+        struct strbuf sentence = {0};
         if (row->refused.status == STATUS_OK || is_said[i]) continue;
         for (uint32_t k = 0; k < comparison->done_count; k++) {
             belongs[k] = have_one_reason(row, &comparison->row[k]);
             is_said[k] = is_said[k] || belongs[k];
         }
-        text_add(&sentence, "- ");
+        strbuf_add(&sentence, "- ");
         comparison_write_names(comparison, belongs, &sentence);
-        text_add(&sentence, ", not simulated: %s", reason_of(row));
+        strbuf_add(&sentence, ", not simulated: %s", reason_of(row));
         text->failed = text->failed || sentence.failed;
         if (!sentence.failed) table_wrap(text, 2, sentence.bytes);
-        text_free(&sentence);
+        strbuf_free(&sentence);
     }
 }

@@ -1,14 +1,14 @@
 /*
  * comparison.h: `podsim pipeline`: schedules side by side. What those with given times
- * (schedules.h) and those of a scenario's own pipeline (staged.h) have in common: which rows there
- * are, how they follow each other, and what every row says of itself.
+ * (schedules.h) and those of a scenario's own pipeline (pipeline_run.h) have in common: which rows
+ * there are, how they follow each other, and what every row says of itself.
  */
 #ifndef TOOLS_PODSIM_PIPELINE_COMPARISON_H
 #define TOOLS_PODSIM_PIPELINE_COMPARISON_H
 
 #include <stdbool.h>
 
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/report/column.h"
 #include "sim/schedule/schedule.h"
 #include "tools/podsim/common/options.h"
@@ -16,7 +16,7 @@
 struct arena;
 struct json_writer;
 struct report_terminal;
-struct shell;
+struct worker;
 
 enum { COMPARISON_ROWS_MAX = 512, COMPARISON_COUNTS_MAX = 32, COMPARISON_LABEL_BYTES = 4112 };
 
@@ -59,10 +59,10 @@ struct comparison_way {
     void (*rank)(struct comparison *comparison, uint32_t row); /* Figures of a row, and `fits`. */
     bool (*are_compared)(const struct comparison_row *row, const struct comparison_row *other);
     void (*write_text)(const struct comparison *comparison, const struct report_terminal *terminal,
-                       struct text *text);
+                       struct strbuf *text);
     void (*put_head)(const struct comparison *comparison, struct json_writer *json);
     void (*put_row)(const struct comparison *comparison, uint32_t row, struct json_writer *json);
-    enum status (*write_svg)(const struct comparison *comparison, struct text *text,
+    enum status (*write_svg)(const struct comparison *comparison, struct strbuf *text,
                              struct error *reterr);
     const struct column_line *cells;              /* Of --csv. */
     column_find_fn *find;                         /* The figures of a row of struct comparison. */
@@ -71,23 +71,23 @@ struct comparison_way {
 
 struct comparison {
     const struct comparison_way *way;
-    void *owner; /* The way's own: struct schedules, struct staged. */
+    void *owner; /* The way's own: struct schedules, struct pipeline_run. */
     const struct options *options;
     struct arena *arena;
-    struct shell *shell; /* While it is played. */
-    uint64_t events;     /* For the line of progress. */
-    uint32_t rank_count; /* Of schedules by name. */
-    const char *own;     /* The scenario's schedule, a row where none are named; NULL: given times.
-                          */
+    struct worker *worker; /* While it is played. */
+    uint64_t events;       /* For the line of progress. */
+    uint32_t rank_count;   /* Of schedules by name. */
+    const char *own; /* The scenario's schedule, a row where none are named; NULL: given times.
+                      */
     uint32_t microbatches[COMPARISON_COUNTS_MAX];
     uint32_t count; /* Number of `microbatches`. */
     struct comparison_row row[COMPARISON_ROWS_MAX];
-    uint32_t row_count;                  /* All that are asked for. */
+    uint32_t measure_row_count;          /* All that are asked for. */
     uint32_t order[COMPARISON_ROWS_MAX]; /* [place]: the row, behind comparison_rank(). */
     uint32_t done_count;
-    uint32_t failed_count; /* Rows that were asked for by name and cannot be played. */
-    bool traces;           /* A comparison of one row writes a timeline. */
-    struct text timeline;  /* The timeline. */
+    uint32_t failed_count;  /* Rows that were asked for by name and cannot be played. */
+    bool traces;            /* A comparison of one row writes a timeline. */
+    struct strbuf timeline; /* The timeline. */
 };
 
 /* The rows: each schedule that is asked for by name with each number of microbatches, or else with
@@ -110,7 +110,7 @@ enum status comparison_read_trace(struct comparison *comparison, struct error *r
 /* Plays all rows, one after the other. One that cannot be does not keep the others from it; of
  * "all" it is passed over, else its error is returned behind the last. Of several rows of which
  * none could be played, that is the error: each has its own reason. The work of a shell. */
-enum status comparison_play(void *owner, struct shell *shell, struct error *reterr);
+enum status comparison_play(void *owner, struct worker *worker, struct error *reterr);
 
 /* --sort, behind the rows: whether there is such a key. */
 enum status comparison_check_sort(const struct comparison *comparison, struct error *reterr);
@@ -128,17 +128,17 @@ struct comparison_label comparison_label(const struct comparison_row *row);
 /* The same over a picture, "* zb-v", "auto (search)"; NULL: there is no memory. */
 const char *comparison_heading(struct arena *arena, const struct comparison_row *row);
 /* The line below a table that says what its signs mean. */
-void comparison_write_signs(const struct comparison *comparison, struct text *text);
+void comparison_write_signs(const struct comparison *comparison, struct strbuf *text);
 
 /* Rows that were played. */
 uint32_t comparison_played(const struct comparison *comparison);
 
 /* "interrupted: 3 of 5 rows", if it was. */
-void comparison_write_interrupted(const struct comparison *comparison, struct text *text);
+void comparison_write_interrupted(const struct comparison *comparison, struct strbuf *text);
 /* A line for each reason that rows were not played for, with all rows that it holds for. */
-void comparison_write_refused(const struct comparison *comparison, struct text *text);
+void comparison_write_refused(const struct comparison *comparison, struct strbuf *text);
 /* The names of rows that belong together, each once: "dualpipe, dualpipev, 4 microbatches". */
 void comparison_write_names(const struct comparison *comparison, const bool *belongs,
-                            struct text *text);
+                            struct strbuf *text);
 
 #endif

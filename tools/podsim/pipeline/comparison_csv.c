@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "sim/base/arena.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "tools/podsim/common/output.h"
 
 /* With the counts behind it and what a file that is not whole has, within 255 bytes. */
@@ -68,7 +68,7 @@ static enum status names_check(const struct comparison *comparison, const char *
 {
     const char *paths[COMPARISON_ROWS_MAX];
     char path[OUTPUT_PATH_BYTES];
-    for (uint32_t i = 0; i < comparison->row_count; i++) {
+    for (uint32_t i = 0; i < comparison->measure_row_count; i++) {
         const struct comparison_row *row = &comparison->row[i];
         STATUS_TRY(path_of(row, folder, path, reterr));
         paths[i] = arena_text(comparison->arena, path);
@@ -104,7 +104,7 @@ static enum status targets_check(const struct comparison *comparison, const char
     char path[OUTPUT_PATH_BYTES];
     struct error first = {.status = STATUS_OK};
     uint32_t count = 0;
-    for (uint32_t i = 0; i < comparison->row_count; i++) {
+    for (uint32_t i = 0; i < comparison->measure_row_count; i++) {
         const struct comparison_row *row = &comparison->row[i];
         struct error error;
         if (row_check(row, &error) != STATUS_OK) {
@@ -155,7 +155,7 @@ enum status comparison_csv_open(const struct comparison *comparison, struct comp
 }
 
 /* Whether a file is not there, is empty, or has this text already; a device takes any text. */
-static bool may_hold(const char *path, const struct text *text)
+static bool may_hold(const char *path, const struct strbuf *text)
 {
     struct stat found;
     if (stat(path, &found) != 0 || !S_ISREG(found.st_mode) || found.st_size == 0) return true;
@@ -173,7 +173,7 @@ static enum status row_write(const struct comparison *comparison, const struct c
                              const struct comparison_csv *csv, enum pass pass, struct error *reterr)
 {
     char path[OUTPUT_PATH_BYTES];
-    struct text text = {0};
+    struct strbuf text = {0};
     STATUS_TRY(path_of(row, csv->folder, path, reterr));
     STATUS_TRY(output_spares(path, comparison->options, reterr));
     enum status status =
@@ -182,8 +182,8 @@ static enum status row_write(const struct comparison *comparison, const struct c
         status = error_set(reterr, STATUS_IO, path,
                            "is there and holds something else, maybe a schedule of yours; remove "
                            "it, or name another folder");
-    if (status == STATUS_OK && pass == PASS_WRITE) status = text_write_file(&text, path, reterr);
-    text_free(&text);
+    if (status == STATUS_OK && pass == PASS_WRITE) status = strbuf_write_file(&text, path, reterr);
+    strbuf_free(&text);
     return status;
 }
 
@@ -193,7 +193,7 @@ static bool is_written(const struct comparison_row *row, struct error *reterr)
 }
 
 enum status comparison_csv_write(const struct comparison *comparison,
-                                 const struct comparison_csv *csv, struct text *notes,
+                                 const struct comparison_csv *csv, struct strbuf *notes,
                                  struct error *reterr)
 {
     uint32_t const count = csv->folder == NULL ? 0 : comparison->done_count;
@@ -206,7 +206,7 @@ enum status comparison_csv_write(const struct comparison *comparison,
         if (is_written(row, &error))
             STATUS_TRY(row_write(comparison, row, csv, PASS_WRITE, reterr));
         else if (row->refused.status == STATUS_OK)
-            text_add(notes, "- no file for %s: %s\n", row->name, error.message);
+            strbuf_add(notes, "- no file for %s: %s\n", row->name, error.message);
     }
     return STATUS_OK;
 }

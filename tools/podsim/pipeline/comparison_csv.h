@@ -9,7 +9,7 @@
 #include "sim/schedule/schedule_csv.h"
 #include "tools/podsim/pipeline/comparison.h"
 
-struct text;
+struct strbuf;
 
 struct comparison_csv {
     const char *folder; /* NULL: no files are asked for. */
@@ -26,7 +26,7 @@ enum status comparison_csv_open(const struct comparison *comparison, struct comp
 /* Writes rows that were played. What a file cannot say is passed over with a sentence in `notes`.
  */
 enum status comparison_csv_write(const struct comparison *comparison,
-                                 const struct comparison_csv *csv, struct text *notes,
+                                 const struct comparison_csv *csv, struct strbuf *notes,
                                  struct error *reterr);
 
 /* A folder that was made and stayed empty goes; harmless otherwise. */

@@ -116,7 +116,7 @@ const char *comparison_heading(struct arena *arena, const struct comparison_row 
     return arena_text(arena, label.text + (row->best ? 0 : 2));
 }
 
-void comparison_write_signs(const struct comparison *comparison, struct text *text)
+void comparison_write_signs(const struct comparison *comparison, struct strbuf *text)
 {
     bool searches = false, has_too_much = false, any = false;
     for (uint32_t i = 0; i < comparison->done_count; i++) {

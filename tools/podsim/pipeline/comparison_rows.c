@@ -32,7 +32,7 @@ static void find(const struct comparison_row *row, struct column_value *ret_valu
     TABLE(COLUMN_FIND)
 }
 
-void comparison_write_json(const struct comparison *comparison, struct text *text)
+void comparison_write_json(const struct comparison *comparison, struct strbuf *text)
 {
     struct json_writer json;
     json_write_start(&json, text);
@@ -41,7 +41,7 @@ void comparison_write_json(const struct comparison *comparison, struct text *tex
     json_put_string(&json, "kind", "pipeline");
     comparison->way->put_head(comparison, &json);
     json_put_boolean(&json, "complete",
-                     comparison->done_count == comparison->row_count &&
+                     comparison->done_count == comparison->measure_row_count &&
                          comparison->failed_count == 0);
     json_put_array(&json, "rows");
     for (uint32_t i = 0; i < comparison->done_count; i++) {
@@ -57,25 +57,25 @@ void comparison_write_json(const struct comparison *comparison, struct text *tex
     json_write_object_end(&json);
 }
 
-void comparison_write_csv(const struct comparison *comparison, struct text *text)
+void comparison_write_csv(const struct comparison *comparison, struct strbuf *text)
 {
     const struct comparison_way *way = comparison->way;
     column_add_keys(&before_line, text);
-    text_add(text, ",");
+    strbuf_add(text, ",");
     column_add_keys(way->cells, text);
-    text_add(text, ",");
+    strbuf_add(text, ",");
     column_add_keys(&behind_line, text);
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
     for (uint32_t i = 0; i < comparison->done_count; i++) {
         struct column_value own[COLUMN_TOTAL], values[COLUMNS_MAX] = {0};
         find(&comparison->row[comparison->order[i]], own);
         if (own[REFUSED].kind == COLUMN_NONE) way->find(comparison, comparison->order[i], values);
         column_add_cells(&before_line, own, text);
-        text_add(text, ",");
+        strbuf_add(text, ",");
         column_add_cells(way->cells, values, text);
-        text_add(text, ",");
+        strbuf_add(text, ",");
         column_add_cells(&behind_line, own, text);
-        text_add(text, "\n");
+        strbuf_add(text, "\n");
     }
 }
 
@@ -104,24 +104,24 @@ struct comparison_table comparison_table(const struct comparison *comparison,
 }
 
 void comparison_add_headings(const struct comparison_table *table, uint32_t of, const char *label,
-                             struct text *text)
+                             struct strbuf *text)
 {
-    text_add(text, "%s", label);
+    strbuf_add(text, "%s", label);
     table_right(text, table->columns, columns[counts[table->count]].heading[of]);
     column_add_headings(table->line, of, table->columns, text);
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
 }
 
 void comparison_add_row(const struct comparison_table *table, uint32_t row, bool colour,
-                        struct text *text)
+                        struct strbuf *text)
 {
     const struct comparison_row *of = &table->of->row[row];
     struct column_value values[COLUMNS_MAX];
     table->of->way->find(table->of, row, values);
     table_colour(text, colour && of->best, TABLE_GREEN);
-    text_add(text, "%s", comparison_label(of).text);
+    strbuf_add(text, "%s", comparison_label(of).text);
     table_colour(text, colour && of->best, TABLE_PLAIN);
     table_right(text, table->columns, count_text(table, of).text);
     column_add_figures(table->line, values, table->columns, colour, text);
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
 }

@@ -9,8 +9,8 @@
 #include "tools/podsim/pipeline/comparison.h"
 
 /* Times in seconds, of given times in their unit. */
-void comparison_write_json(const struct comparison *comparison, struct text *text);
-void comparison_write_csv(const struct comparison *comparison, struct text *text);
+void comparison_write_json(const struct comparison *comparison, struct strbuf *text);
+void comparison_write_csv(const struct comparison *comparison, struct strbuf *text);
 
 /* A table: a row's name, a count, and the figures of a line. */
 enum comparison_count { COMPARISON_MICROBATCHES, COMPARISON_CHUNKS };
@@ -27,8 +27,8 @@ struct comparison_table comparison_table(const struct comparison *comparison,
                                          const struct column_line *line);
 /* A line of the headings, with `label` over the names. */
 void comparison_add_headings(const struct comparison_table *table, uint32_t of, const char *label,
-                             struct text *text);
+                             struct strbuf *text);
 void comparison_add_row(const struct comparison_table *table, uint32_t row, bool colour,
-                        struct text *text);
+                        struct strbuf *text);
 
 #endif

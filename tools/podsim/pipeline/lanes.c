@@ -2,7 +2,7 @@
 
 #include <stdbool.h>
 
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/base/units.h"
 #include "tools/podsim/common/report.h"
 
@@ -39,29 +39,29 @@ static char pass_sign(const struct schedule_pass *pass)
     return (char)((pass->kind == SCHEDULE_FORWARD ? '0' : 'a') + digit);
 }
 
-static void write_lane(const struct lanes *lanes, uint32_t rank, struct text *text)
+static void write_lane(const struct lanes *lanes, uint32_t rank, struct strbuf *text)
 {
     static const char *const paints[] = {"\033[44m", "\033[42m", "\033[42m", "\033[43m"};
     const struct schedule_rank *list = &lanes->schedule->rank[rank];
     const struct schedule_lane *lane = &lanes->played->lane[rank];
     uint32_t index = 0, last = list->count, turn = 0; /* The cell of its pass. */
-    text_add(text, "%5u ", rank);
+    strbuf_add(text, "%5u ", rank);
     for (uint32_t c = 0; c < lanes->cells; c++) {
         uint32_t const at = pass_at(lanes, rank, cell_ticks(lanes, c), &index);
         turn = at == last ? turn + 1 : 0;
         last = at;
         if (at == list->count) {
-            text_add(text, ".");
+            strbuf_add(text, ".");
             continue;
         }
         bool const paired = list->pass[at].paired;
         bool const has_one_cell = turn == 0 && lane->end[at] <= cell_ticks(lanes, c + 1);
         const struct schedule_pass *pass = &list->pass[at + (paired ? turn % 2 : 0)];
-        if (lanes->colour) text_add(text, "%s\033[30m", paints[pass->kind]);
-        text_add(text, "%c", paired && has_one_cell ? '&' : pass_sign(pass));
-        if (lanes->colour) text_add(text, "\033[0m");
+        if (lanes->colour) strbuf_add(text, "%s\033[30m", paints[pass->kind]);
+        strbuf_add(text, "%c", paired && has_one_cell ? '&' : pass_sign(pass));
+        if (lanes->colour) strbuf_add(text, "\033[0m");
     }
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
 }
 
 static bool has_pairs(const struct schedule *schedule)
@@ -73,7 +73,7 @@ static bool has_pairs(const struct schedule *schedule)
 }
 
 void lanes_write(const struct schedule *schedule, const struct schedule_played *played,
-                 const struct report_terminal *terminal, struct text *text)
+                 const struct report_terminal *terminal, struct strbuf *text)
 {
     uint32_t const columns = terminal->columns < CELLS_MAX + LABEL_COLUMNS
                                  ? terminal->columns
@@ -82,13 +82,13 @@ void lanes_write(const struct schedule *schedule, const struct schedule_played *
                              columns > CELLS_MIN + LABEL_COLUMNS ? columns - LABEL_COLUMNS
                                                                  : CELLS_MIN};
     uint32_t const ranks = schedule->rank_count;
-    text_add(text, "\n rank\n");
+    strbuf_add(text, "\n rank\n");
     for (uint32_t r = 0; r < ranks && r < LANES_MAX; r++) write_lane(&of, r, text);
-    if (ranks > LANES_MAX) text_add(text, "  ... %u more ranks\n", ranks - LANES_MAX);
-    text_add(text,
-             "digits: forward, letters: backward or input gradient, of microbatch 0 to 9 and "
-             "again (a is 0);\n#: weight gradient, .: idle%s\n",
-             has_pairs(schedule) ? "; digit and letter in turns: a pair, side by side (&: in one "
-                                   "cell)"
-                                 : "");
+    if (ranks > LANES_MAX) strbuf_add(text, "  ... %u more ranks\n", ranks - LANES_MAX);
+    strbuf_add(text,
+               "digits: forward, letters: backward or input gradient, of microbatch 0 to 9 and "
+               "again (a is 0);\n#: weight gradient, .: idle%s\n",
+               has_pairs(schedule) ? "; digit and letter in turns: a pair, side by side (&: in one "
+                                     "cell)"
+                                   : "");
 }

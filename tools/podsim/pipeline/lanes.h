@@ -7,9 +7,9 @@
 #include "sim/schedule/schedule_play.h"
 
 struct report_terminal;
-struct text;
+struct strbuf;
 
 void lanes_write(const struct schedule *schedule, const struct schedule_played *played,
-                 const struct report_terminal *terminal, struct text *text);
+                 const struct report_terminal *terminal, struct strbuf *text);
 
 #endif

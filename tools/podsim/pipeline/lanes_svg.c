@@ -74,7 +74,7 @@ static double axis_step(double scale)
 }
 
 static void draw_axis(const struct lanes_page *page, double end_units, double top, double height,
-                      struct text *text)
+                      struct strbuf *text)
 {
     double const scale = scale_of(page), step = axis_step(scale);
     for (uint32_t i = 0; i * step <= end_units * 1.0001; i++) {
@@ -86,7 +86,7 @@ static void draw_axis(const struct lanes_page *page, double end_units, double to
 }
 
 static void draw_curve(const struct lanes_picture *picture, double scale, double top,
-                       struct text *text)
+                       struct strbuf *text)
 {
     double const bottom = top + CURVE;
     double y = bottom;
@@ -107,22 +107,23 @@ static void draw_curve(const struct lanes_picture *picture, double scale, double
 }
 
 /* Every second of the stages that a rank holds, by their numbers, wherever they lie. */
-struct odd_stages {
+struct overridden_stages {
     bool is_odd[SCHEDULE_STAGES_MAX];
 };
 
-static void odd_stages_find(const struct schedule *schedule, struct odd_stages *ret_odd)
+static void overridden_stages_find(const struct schedule *schedule,
+                                   struct overridden_stages *ret_overrides)
 {
     bool next_is_odd[SCHEDULE_RANKS_MAX] = {false};
     for (uint32_t s = 0; s < schedule->stage_count; s++) {
         uint32_t const rank = schedule->rank_of[s];
-        ret_odd->is_odd[s] = next_is_odd[rank];
+        ret_overrides->is_odd[s] = next_is_odd[rank];
         next_is_odd[rank] = !next_is_odd[rank];
     }
 }
 
 /* A rank's stages can be told apart, and of two copies of the model the ways they go. */
-static bool is_pale(const struct schedule *schedule, const struct odd_stages *odd,
+static bool is_pale(const struct schedule *schedule, const struct overridden_stages *odd,
                     const struct schedule_pass *pass)
 {
     if (schedule->copy_count > 1) return pass->microbatch >= schedule->microbatch_count / 2;
@@ -146,16 +147,17 @@ static struct number number_of(const struct schedule_pass *pass)
     return number;
 }
 
-static void draw_stacked(const struct number *number, double middle, double base, struct text *text)
+static void draw_stacked(const struct number *number, double middle, double base,
+                         struct strbuf *text)
 {
     double const first = base - small_line * (number->digits - 1) / 2;
     for (int i = 0; i < number->digits; i++)
         svg_say(text, middle, first + small_line * i, "d", "%c", number->words[i]);
 }
 
-static void draw_pass(const struct lanes_picture *picture, const struct odd_stages *odd,
+static void draw_pass(const struct lanes_picture *picture, const struct overridden_stages *odd,
                       double scale, uint32_t rank, uint32_t index, double y, double height,
-                      struct text *text)
+                      struct strbuf *text)
 {
     const struct schedule *schedule = picture->schedule;
     const struct schedule_pass *pass = &schedule->rank[rank].pass[index];
@@ -175,7 +177,8 @@ static void draw_pass(const struct lanes_picture *picture, const struct odd_stag
  * fourth microbatch, from where the pass begins on over passes that have none either. `free_x`:
  * where the lane's last number ends. */
 static void draw_number(const struct lanes_picture *picture, double scale, uint32_t rank,
-                        uint32_t index, double y, double height, double *free_x, struct text *text)
+                        uint32_t index, double y, double height, double *free_x,
+                        struct strbuf *text)
 {
     const struct schedule_rank *list = &picture->schedule->rank[rank];
     const struct schedule_lane *lane = &picture->played->lane[rank];
@@ -204,8 +207,8 @@ static void draw_number(const struct lanes_picture *picture, double scale, uint3
     *free_x = end;
 }
 
-static void draw_lane(const struct lanes_picture *picture, const struct odd_stages *odd,
-                      double scale, uint32_t rank, double top, struct text *text)
+static void draw_lane(const struct lanes_picture *picture, const struct overridden_stages *odd,
+                      double scale, uint32_t rank, double top, struct strbuf *text)
 {
     const struct schedule_rank *list = &picture->schedule->rank[rank];
     svg_say(text, LEFT - 6, top + LANE / 2.0 + 3.5, "tiny end", "%u", rank);
@@ -224,14 +227,14 @@ static void draw_lane(const struct lanes_picture *picture, const struct odd_stag
 }
 
 double lanes_svg_draw(const struct lanes_page *page, const struct lanes_picture *picture,
-                      double top, struct text *text)
+                      double top, struct strbuf *text)
 {
     const struct schedule *schedule = picture->schedule;
     double const scale = scale_of(page) / picture->ticks_per_unit;
     double const end = (double)picture->played->makespan;
     double const height = schedule->rank_count * (LANE + GAP);
-    struct odd_stages odd;
-    odd_stages_find(schedule, &odd);
+    struct overridden_stages odd;
+    overridden_stages_find(schedule, &odd);
     svg_words(text, LEFT, top + 16, "head", picture->name);
     svg_words(text, LEFT + 160, top + 16, "small", picture->caption);
     top += TITLE;
@@ -267,7 +270,7 @@ static void legend_find(const struct lanes_page *page, const char *ret_sentence[
     ret_sentence[count] = NULL;
 }
 
-double lanes_svg_begin(const struct lanes_page *page, struct text *text)
+double lanes_svg_begin(const struct lanes_page *page, struct strbuf *text)
 {
     const char *sentence[LEGEND_MAX];
     legend_find(page, sentence);
@@ -296,7 +299,7 @@ double lanes_svg_begin(const struct lanes_page *page, struct text *text)
     return top;
 }
 
-void lanes_svg_end(struct text *text)
+void lanes_svg_end(struct strbuf *text)
 {
     svg_end(text);
 }

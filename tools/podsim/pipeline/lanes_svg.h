@@ -10,7 +10,7 @@
 
 #include "sim/schedule/schedule_play.h"
 
-struct text;
+struct strbuf;
 
 enum { LANES_SVG_PASSES_MAX = 200000 };
 
@@ -44,9 +44,9 @@ void lanes_page_add(struct lanes_page *page, const struct schedule *schedule,
 
 /* The page's beginning, which returns where the first picture begins; then each picture, which
  * returns where the next begins; then the end. */
-double lanes_svg_begin(const struct lanes_page *page, struct text *text);
+double lanes_svg_begin(const struct lanes_page *page, struct strbuf *text);
 double lanes_svg_draw(const struct lanes_page *page, const struct lanes_picture *picture,
-                      double top, struct text *text);
-void lanes_svg_end(struct text *text);
+                      double top, struct strbuf *text);
+void lanes_svg_end(struct strbuf *text);
 
 #endif

@@ -39,10 +39,10 @@ void schedules_rank(struct comparison *comparison, uint32_t row);
 bool schedules_are_together(const struct comparison_row *row, const struct comparison_row *other);
 enum status schedules_play(struct comparison *comparison, uint32_t row, struct error *reterr);
 void schedules_write_text(const struct comparison *comparison,
-                          const struct report_terminal *terminal, struct text *text);
+                          const struct report_terminal *terminal, struct strbuf *text);
 void schedules_put_head(const struct comparison *comparison, struct json_writer *json);
 void schedules_put_row(const struct comparison *comparison, uint32_t row, struct json_writer *json);
-enum status schedules_write_svg(const struct comparison *comparison, struct text *text,
+enum status schedules_write_svg(const struct comparison *comparison, struct strbuf *text,
                                 struct error *reterr);
 
 /* Figures of a row (schedules_columns.c). */

@@ -4,7 +4,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
-#include "tools/podsim/common/shell.h"
+#include "tools/podsim/common/worker.h"
 #include "tools/podsim/pipeline/formula.h"
 #include "tools/podsim/pipeline/schedules.h"
 #include "tools/podsim/pipeline/schedules_trace.h"
@@ -90,7 +90,7 @@ enum status schedules_play(struct comparison *comparison, uint32_t index, struct
     struct schedules *schedules = comparison->owner;
     struct schedules_row *row = &schedules->row[index];
     struct comparison_row *of = &comparison->row[index];
-    struct watch const watch = {.stops = shell_stops, .owner = comparison->shell};
+    struct cancel const watch = {.stops = worker_stops, .owner = comparison->worker};
     uint64_t parts = of->chunk_count;
     struct schedule_request request = {.rank_count = of->rank_count,
                                        .microbatch_count = of->microbatch_count,

@@ -1,7 +1,7 @@
 /* The rows of `podsim pipeline` as a picture. */
 #include "sim/base/arena.h"
 #include "sim/base/counted.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/base/units.h"
 #include "tools/podsim/pipeline/lanes_svg.h"
 #include "tools/podsim/pipeline/schedules.h"
@@ -43,7 +43,7 @@ static uint32_t fullest_rank(const struct schedules *schedules, const struct sch
 
 static enum status draw_row(const struct schedules *schedules, const struct lanes_page *page,
                             const struct schedules_row *row, double most, double *top,
-                            struct text *text, struct error *reterr)
+                            struct strbuf *text, struct error *reterr)
 {
     uint32_t const fullest = fullest_rank(schedules, row);
     double const peak = schedules_peak(schedules, row, fullest);
@@ -71,7 +71,7 @@ static enum status draw_row(const struct schedules *schedules, const struct lane
     return STATUS_OK;
 }
 
-enum status schedules_write_svg(const struct comparison *comparison, struct text *text,
+enum status schedules_write_svg(const struct comparison *comparison, struct strbuf *text,
                                 struct error *reterr)
 {
     const struct schedules *schedules = comparison->owner;

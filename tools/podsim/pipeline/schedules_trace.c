@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "sim/base/arena.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/base/units.h"
 #include "sim/report/track.h"
 #include "tools/podsim/common/report.h"
@@ -111,7 +111,7 @@ static void write_schedule(struct picture *picture, const struct options *option
 }
 
 enum status schedules_write_trace(struct arena *arena, const struct options *options,
-                                  const struct schedules_row *row, struct text *text,
+                                  const struct schedules_row *row, struct strbuf *text,
                                   struct error *reterr)
 {
     struct picture picture = {.schedule = &row->of->schedule, .played = &row->played, .row = row};

@@ -8,7 +8,7 @@
 
 /* A unit of time is a millisecond; what falls between nanoseconds is rounded down. */
 enum status schedules_write_trace(struct arena *arena, const struct options *options,
-                                  const struct schedules_row *row, struct text *text,
+                                  const struct schedules_row *row, struct strbuf *text,
                                   struct error *reterr);
 
 #endif

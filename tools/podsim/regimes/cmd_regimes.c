@@ -4,15 +4,15 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "tools/podsim/common/command.h"
 #include "tools/podsim/common/output.h"
 #include "tools/podsim/common/report.h"
-#include "tools/podsim/common/shell.h"
+#include "tools/podsim/common/worker.h"
 #include "tools/podsim/regimes/regimes.h"
 
 static const struct option regimes_options[] = {
-    QUESTION_OPTIONS,
+    COLLECTIVE_ARGS_OPTIONS,
     {"-b", "SIZE", "least size in bytes; K, M, G are powers of 1024 (1K)", false},
     {"-e", "SIZE", "greatest size (1G)", false},
     {"-f", "FACTOR", "from one size to the next (4)", false},
@@ -27,45 +27,45 @@ static const struct option regimes_options[] = {
 struct map {
     const struct options *options;
     struct arena *arena;
-    struct question question;
+    struct collective_args question;
     struct regimes_plan plan;
     struct regimes regimes;
-    struct shell *shell;
+    struct worker *worker;
     struct output json, svg;
 };
 
 static bool watch_run(void *owner, const struct replay_progress *progress)
 {
     struct map *map = owner;
-    return shell_progress(map->shell,
-                          (double)map->regimes.group_count / map->regimes.group_count_max,
-                          progress->events);
+    return worker_progress(map->worker,
+                           (double)map->regimes.group_count / map->regimes.group_count_max,
+                           progress->events);
 }
 
 static bool watch(void *owner, double share, uint64_t events)
 {
     struct map *map = owner;
-    return shell_progress(map->shell, share, events);
+    return worker_progress(map->worker, share, events);
 }
 
-static enum status work(void *owner, struct shell *shell, struct error *reterr)
+static enum status work(void *owner, struct worker *worker, struct error *reterr)
 {
     struct map *map = owner;
-    map->shell = shell;
+    map->worker = worker;
     return regimes_run(map->arena, &map->plan, &map->regimes, reterr);
 }
 
 /* The greatest size, and that of the peak, are those of arrays that can be played. */
-static enum status end_check(const struct question *question, const struct sizes *sizes,
+static enum status end_check(const struct collective_args *question, const struct sizes *sizes,
                              struct error *reterr)
 {
     uint64_t const ranks = group_rank_count(&question->row.group);
     struct error ignored;
     uint64_t unused = 0;
-    STATUS_TRY(operation_array_bytes(question->row.operation, ranks, sizes->end_bytes, "-e",
-                                     &unused, reterr));
-    if (operation_array_bytes(question->row.operation, ranks, regimes_peak_bytes(sizes), "-e",
-                              &unused, &ignored) == STATUS_OK)
+    STATUS_TRY(measure_op_array_bytes(question->row.operation, ranks, sizes->end_bytes, "-e",
+                                      &unused, reterr));
+    if (measure_op_array_bytes(question->row.operation, ranks, regimes_peak_bytes(sizes), "-e",
+                               &unused, &ignored) == STATUS_OK)
         return STATUS_OK;
     return error_set(
         reterr, STATUS_LIMIT, "-e",
@@ -79,18 +79,18 @@ static enum status plan_read(struct map *map, struct error *reterr)
     const char *const begin = options_value(options, "-b"), *const end =
                                                                 options_value(options, "-e");
     const char *const factor = options_value(options, "-f");
-    struct question *question = &map->question;
-    STATUS_TRY(question_read(options, map->arena, question, reterr));
+    struct collective_args *question = &map->question;
+    STATUS_TRY(collective_args_read(options, map->arena, question, reterr));
     if (question->row.tuner != NULL)
         return error_set(
             reterr, STATUS_INVALID, "--tuner",
             "decides what auto takes, and a map simulates every algorithm; leave it out, "
             "or ask podsim collective");
-    if (operation_is_copy(question->row.operation))
+    if (measure_op_is_copy(question->row.operation))
         return error_set(reterr, STATUS_UNSUPPORTED, "--op",
                          "%s is done in one way, by every chip alone, so there is nothing to map; "
                          "podsim collective sweeps its sizes",
-                         operation_name(question->row.operation));
+                         measure_op_name(question->row.operation));
     STATUS_TRY(sizes_read(begin == NULL ? "1K" : begin, end == NULL ? "1G" : end,
                           factor == NULL ? "4" : factor, NULL, &map->plan.sizes, reterr));
     STATUS_TRY(end_check(question, &map->plan.sizes, reterr));
@@ -121,9 +121,9 @@ static enum status open_outputs(struct map *map, struct error *reterr)
 
 static enum status write_results(struct map *map, struct error *reterr)
 {
-    struct text json = {0}, svg = {0};
+    struct strbuf json = {0}, svg = {0};
     bool const to_stdout = map->json.path != NULL && strcmp(map->json.path, "-") == 0;
-    struct text text = {.columns = report_columns(to_stdout ? 2 : 1)};
+    struct strbuf text = {.columns = report_columns(to_stdout ? 2 : 1)};
     regimes_write_text(&map->question, &map->regimes, report_in_colour(to_stdout ? 2 : 1), &text);
     regimes_write_json(&map->question, &map->regimes, &json);
     if (map->svg.path != NULL) regimes_write_svg(&map->question, &map->regimes, &svg);
@@ -132,9 +132,9 @@ static enum status write_results(struct map *map, struct error *reterr)
     if (status == STATUS_OK) status = output_finish(&map->json, reterr);
     if (status == STATUS_OK) status = output_finish(&map->svg, reterr);
     if (status == STATUS_OK) status = output_print(&text, to_stdout, reterr);
-    text_free(&text);
-    text_free(&json);
-    text_free(&svg);
+    strbuf_free(&text);
+    strbuf_free(&json);
+    strbuf_free(&svg);
     return status;
 }
 
@@ -142,7 +142,7 @@ static enum status map_run(struct map *map, struct error *reterr)
 {
     STATUS_TRY(plan_read(map, reterr));
     STATUS_TRY(open_outputs(map, reterr));
-    enum status const status = shell_run(work, map, "map", reterr);
+    enum status const status = worker_run(work, map, "map", reterr);
     if (status != STATUS_OK && status != STATUS_INTERRUPTED) return status;
     if (map->regimes.group_count == 0) return status;
     STATUS_TRY(write_results(map, reterr));
@@ -164,7 +164,7 @@ static int regimes(const struct options *options)
     if (status == STATUS_INTERRUPTED && map.regimes.group_count > 0)
         exit_status = EXIT_INTERRUPTED; /* The text says so. */
     else if (status != STATUS_OK)
-        exit_status = command_fail(question_input(&map.question, &error), &error);
+        exit_status = command_fail(collective_args_input(&map.question, &error), &error);
     arena_destroy(map.arena);
     return exit_status;
 }

@@ -8,9 +8,9 @@
 
 #include "sim/measure/regimes.h"
 #include "sim/report/column.h"
-#include "tools/podsim/common/question.h"
+#include "tools/podsim/common/collective_args.h"
 
-struct text;
+struct strbuf;
 
 /* Letters of algorithms on the map. */
 static inline char regimes_letter(uint32_t algorithm)
@@ -30,12 +30,12 @@ struct regimes_curves_of {
     const struct regimes_group *group;
 };
 
-void regimes_write_text(const struct question *question, const struct regimes *regimes, bool colour,
-                        struct text *text);
-void regimes_write_json(const struct question *question, const struct regimes *regimes,
-                        struct text *text);
+void regimes_write_text(const struct collective_args *question, const struct regimes *regimes,
+                        bool colour, struct strbuf *text);
+void regimes_write_json(const struct collective_args *question, const struct regimes *regimes,
+                        struct strbuf *text);
 /* A self-contained SVG. */
-void regimes_write_svg(const struct question *question, const struct regimes *regimes,
-                       struct text *text);
+void regimes_write_svg(const struct collective_args *question, const struct regimes *regimes,
+                       struct strbuf *text);
 
 #endif

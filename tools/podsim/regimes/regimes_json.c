@@ -1,6 +1,6 @@
 /* The map of `podsim regimes` as JSON. */
 #include "sim/base/json.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "tools/podsim/regimes/regimes.h"
 
 static void put_curve(struct json_writer *json, const struct regimes *regimes,
@@ -49,8 +49,8 @@ static void put_group(struct json_writer *json, const struct regimes *regimes, u
     json_write_object_end(json);
 }
 
-void regimes_write_json(const struct question *question, const struct regimes *regimes,
-                        struct text *text)
+void regimes_write_json(const struct collective_args *question, const struct regimes *regimes,
+                        struct strbuf *text)
 {
     struct json_writer json;
     json_write_start(&json, text);
@@ -58,7 +58,7 @@ void regimes_write_json(const struct question *question, const struct regimes *r
     json_put_unsigned(&json, "podsim", 1);
     json_put_string(&json, "machine", question->machine_text);
     json_put_string(&json, "profile", question->machine.chip.profile);
-    json_put_string(&json, "op", operation_name(question->row.operation));
+    json_put_string(&json, "op", measure_op_name(question->row.operation));
     json_put_string(&json, "axes", question->row.axes);
     json_put_boolean(&json, "complete", regimes->group_count == regimes->group_count_max);
     json_put_array(&json, "size_bytes");
@@ -69,5 +69,5 @@ void regimes_write_json(const struct question *question, const struct regimes *r
     for (uint32_t g = 0; g < regimes->group_count; g++) put_group(&json, regimes, g);
     json_write_array_end(&json);
     json_write_object_end(&json);
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
 }

@@ -26,7 +26,7 @@ enum {
 
 struct picture {
     const struct regimes *regimes;
-    struct text *text;
+    struct strbuf *text;
     double size_least, size_most; /* Logarithms. */
     uint32_t map_bottom, plot_top;
     double time_least, time_most; /* Logarithms to base 10 of seconds. */
@@ -104,12 +104,12 @@ static uint32_t legend_rows(const struct picture *picture)
     return rows > 4 ? rows : 4; /* The marks' column has four. */
 }
 
-static void draw_head(const struct picture *picture, const struct question *question)
+static void draw_head(const struct picture *picture, const struct collective_args *question)
 {
-    struct text *text = picture->text;
-    struct text title = {0};
-    text_add(&title, "%s on %s, profile %s", operation_name(question->row.operation),
-             question->machine_text, question->machine.chip.profile);
+    struct strbuf *text = picture->text;
+    struct strbuf title = {0};
+    strbuf_add(&title, "%s on %s, profile %s", measure_op_name(question->row.operation),
+               question->machine_text, question->machine.chip.profile);
     svg_begin(text, &(struct svg_page){
                         .width = WIDTH,
                         .height = picture->plot_top + PLOT + 70 + legend_rows(picture) * LEGEND_ROW,
@@ -123,8 +123,8 @@ static void draw_head(const struct picture *picture, const struct question *ques
                     });
     svg_words(text, 20, 28, "title", title.bytes);
     text->failed = text->failed || title.failed;
-    text_free(&title);
-    svg_say(text, 20, 48, "small", "size: %s", operation_size_text(question->row.operation));
+    strbuf_free(&title);
+    svg_say(text, 20, 48, "small", "size: %s", measure_op_size_text(question->row.operation));
     svg_words(text, 20, TOP - 12, "small",
               "ranks (axes): the fastest algorithm at each size; changes less than four pixels "
               "apart are one");
@@ -312,7 +312,7 @@ static void draw_curves(const struct picture *picture, const struct regimes_grou
 
 static void draw_legend(const struct picture *picture)
 {
-    struct text *text = picture->text;
+    struct strbuf *text = picture->text;
     double const top = picture->plot_top + PLOT + 56, marks = 20 + LEGEND_COLUMNS * LEGEND_COLUMN;
     for (uint32_t a = 0; a < picture->regimes->algorithm_count; a++) {
         char fill[SVG_CLASS_BYTES], style[LINE_STYLE_BYTES];
@@ -351,8 +351,8 @@ static void range_find(struct picture *picture, const struct regimes_group *grou
     picture->time_most = ceil(log10(most));
 }
 
-void regimes_write_svg(const struct question *question, const struct regimes *regimes,
-                       struct text *text)
+void regimes_write_svg(const struct collective_args *question, const struct regimes *regimes,
+                       struct strbuf *text)
 {
     uint32_t const map_bottom = TOP + regimes->group_count * ROW;
     const struct regimes_group *largest = &regimes->group[regimes->group_count - 1];

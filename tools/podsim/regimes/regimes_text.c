@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "sim/base/quantity.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/base/units.h"
 #include "sim/report/table_fit.h"
 #include "tools/podsim/regimes/regimes.h"
@@ -23,144 +23,146 @@ const char *regimes_size(char buffer[REGIMES_SIZE_BYTES], uint64_t bytes)
     return buffer;
 }
 
-static void paint(struct text *text, bool colour, uint32_t algorithm)
+static void paint(struct strbuf *text, bool colour, uint32_t algorithm)
 {
     static const uint32_t codes[] = {36, 33, 32, 35, 34, 31}; /* Cyan first; letters tell apart. */
-    if (colour) text_add(text, "\033[%um", codes[algorithm % (sizeof codes / sizeof *codes)]);
+    if (colour) strbuf_add(text, "\033[%um", codes[algorithm % (sizeof codes / sizeof *codes)]);
 }
 
-static void unpaint(struct text *text, bool colour)
+static void unpaint(struct strbuf *text, bool colour)
 {
-    if (colour) text_add(text, "\033[0m");
+    if (colour) strbuf_add(text, "\033[0m");
 }
 
-static void write_head(const struct question *question, const struct regimes *regimes,
-                       struct text *text)
+static void write_head(const struct collective_args *question, const struct regimes *regimes,
+                       struct strbuf *text)
 {
     char begin[REGIMES_SIZE_BYTES], end[REGIMES_SIZE_BYTES];
-    text_add(text, "podsim regimes: %s on %s, profile %s\n",
-             operation_name(question->row.operation), question->machine_text,
-             question->machine.chip.profile);
-    text_add(text, "size: %s, %s to %s; %u groups of neighbours; %llu runs\n",
-             operation_size_text(question->row.operation),
-             regimes_size(begin, regimes->size_bytes[0]),
-             regimes_size(end, regimes->size_bytes[regimes->size_count - 1]), regimes->group_count,
-             (unsigned long long)regimes->run_count);
+    strbuf_add(text, "podsim regimes: %s on %s, profile %s\n",
+               measure_op_name(question->row.operation), question->machine_text,
+               question->machine.chip.profile);
+    strbuf_add(text, "size: %s, %s to %s; %u groups of neighbours; %llu runs\n",
+               measure_op_size_text(question->row.operation),
+               regimes_size(begin, regimes->size_bytes[0]),
+               regimes_size(end, regimes->size_bytes[regimes->size_count - 1]),
+               regimes->group_count, (unsigned long long)regimes->run_count);
     if (regimes->group_count < regimes->group_count_max)
-        text_add(text, "interrupted: %u of %u groups\n", regimes->group_count,
-                 regimes->group_count_max);
+        strbuf_add(text, "interrupted: %u of %u groups\n", regimes->group_count,
+                   regimes->group_count_max);
 }
 
-static void write_map(const struct regimes *regimes, bool colour, struct text *text)
+static void write_map(const struct regimes *regimes, bool colour, struct strbuf *text)
 {
     char size[REGIMES_SIZE_BYTES];
-    text_add(text, "\nwho is fastest\n");
+    strbuf_add(text, "\nwho is fastest\n");
     uint64_t const table = table_open(text);
-    text_add(text, "   ranks  axes            ");
+    strbuf_add(text, "   ranks  axes            ");
     for (uint32_t s = 0; s < regimes->size_count; s++)
-        text_add(text, "%*s", CELL_WIDTH, regimes_size(size, regimes->size_bytes[s]));
-    text_add(text, "\n");
+        strbuf_add(text, "%*s", CELL_WIDTH, regimes_size(size, regimes->size_bytes[s]));
+    strbuf_add(text, "\n");
     for (uint32_t g = 0; g < regimes->group_count; g++) {
         const struct regimes_group *group = &regimes->group[g];
-        text_add(text, "%8llu  %-16s", (unsigned long long)group->ranks, group->question.axes);
+        strbuf_add(text, "%8llu  %-16s", (unsigned long long)group->ranks, group->question.axes);
         for (uint32_t s = 0; s < regimes->size_count; s++) {
             if (group->winner[s] == REGIMES_NONE) {
-                text_add(text, "%*s", CELL_WIDTH, "-");
+                strbuf_add(text, "%*s", CELL_WIDTH, "-");
                 continue;
             }
-            text_add(text, "%*s", CELL_WIDTH - 1, "");
+            strbuf_add(text, "%*s", CELL_WIDTH - 1, "");
             paint(text, colour, group->winner[s]);
-            text_add(text, "%c", regimes_letter(group->winner[s]));
+            strbuf_add(text, "%c", regimes_letter(group->winner[s]));
             unpaint(text, colour);
         }
-        text_add(text, "\n");
+        strbuf_add(text, "\n");
     }
     table_close(text, table, LABEL_COLUMNS);
     for (uint32_t a = 0; a < regimes->algorithm_count; a++) {
         uint32_t const width = 4 + (uint32_t)strlen(regimes->algorithm[a]);
         /* A name stays with its letter. */
-        if (text->columns > 0 && a > 0 && text_column(text) + width > text->columns)
-            text_add(text, "\n");
-        text_add(text, "  ");
+        if (text->columns > 0 && a > 0 && strbuf_column(text) + width > text->columns)
+            strbuf_add(text, "\n");
+        strbuf_add(text, "  ");
         paint(text, colour, a);
-        text_add(text, "%c", regimes_letter(a));
+        strbuf_add(text, "%c", regimes_letter(a));
         unpaint(text, colour);
-        text_add(text, " %s", regimes->algorithm[a]);
+        strbuf_add(text, " %s", regimes->algorithm[a]);
     }
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
 }
 
 /* Ranks and axes of a row; those of the headings have none. */
-static void write_label(const struct regimes_group *group, struct text *text)
+static void write_label(const struct regimes_group *group, struct strbuf *text)
 {
     if (group == NULL)
-        text_add(text, "%8s  %-16s", "ranks", "axes");
+        strbuf_add(text, "%8s  %-16s", "ranks", "axes");
     else
-        text_add(text, "%8llu  %-16s", (unsigned long long)group->ranks, group->question.axes);
+        strbuf_add(text, "%8llu  %-16s", (unsigned long long)group->ranks, group->question.axes);
 }
 
-static void write_landmarks(const struct regimes *regimes, struct text *text)
+static void write_landmarks(const struct regimes *regimes, struct strbuf *text)
 {
-    text_add(text, "\nfloor: of one byte; peak: algbw that the fastest tends to; n1/2 and 95 %%: "
-                   "sizes that reach so much of it\n");
+    strbuf_add(text, "\nfloor: of one byte; peak: algbw that the fastest tends to; n1/2 and 95 %%: "
+                     "sizes that reach so much of it\n");
     uint64_t const table = table_open(text);
     write_label(NULL, text);
-    column_add_headings(&regimes_group_table.screen, 1, text_column(text), text);
-    text_add(text, "  %-7s changes at\n", "bound");
+    column_add_headings(&regimes_group_table.screen, 1, strbuf_column(text), text);
+    strbuf_add(text, "  %-7s changes at\n", "bound");
     for (uint32_t g = 0; g < regimes->group_count; g++) {
         const struct regimes_group *group = &regimes->group[g];
         char at[REGIMES_SIZE_BYTES];
         if (group->winner[0] == REGIMES_NONE) continue;
         write_label(group, text);
-        column_add_row(&regimes_group_table, regimes, g, text_column(text), text);
-        text_add(text, "  %-7s", group->bound_by);
+        column_add_row(&regimes_group_table, regimes, g, strbuf_column(text), text);
+        strbuf_add(text, "  %-7s", group->bound_by);
         for (uint32_t c = 0; c < group->crossover_count; c++)
-            text_add(text, "%s%c|%c %s", c == 0 ? " " : ", ",
-                     regimes_letter(group->crossover[c].from),
-                     regimes_letter(group->crossover[c].to),
-                     regimes_size(at, group->crossover[c].size_bytes));
-        text_add(text, group->crossover_count == 0 ? " nowhere\n" : "\n");
+            strbuf_add(text, "%s%c|%c %s", c == 0 ? " " : ", ",
+                       regimes_letter(group->crossover[c].from),
+                       regimes_letter(group->crossover[c].to),
+                       regimes_size(at, group->crossover[c].size_bytes));
+        strbuf_add(text, group->crossover_count == 0 ? " nowhere\n" : "\n");
     }
     table_close(text, table, LABEL_COLUMNS);
 }
 
 /* What no algorithm is faster than, where theory stands. */
-static void write_bound(const struct regimes_group *group, struct text *text)
+static void write_bound(const struct regimes_group *group, struct strbuf *text)
 {
     double const beta = group->bound_beta_s_per_byte;
     write_label(group, text);
-    text_add(text, "    %-24s  %9s %-9s  %6s   %9s %s\n", "any (cuts of the fabric)", "", "", "",
-             table_seconds(group->bound_alpha_s).text, beta > 0 ? table_rate(1 / beta).text : "-");
+    strbuf_add(text, "    %-24s  %9s %-9s  %6s   %9s %s\n", "any (cuts of the fabric)", "", "", "",
+               table_seconds(group->bound_alpha_s).text,
+               beta > 0 ? table_rate(1 / beta).text : "-");
 }
 
-static void write_fits(const struct regimes *regimes, struct text *text)
+static void write_fits(const struct regimes *regimes, struct strbuf *text)
 {
-    text_add(text, "\nfit: time = alpha + beta * size, least squares of the relative errors of the "
-                   "sizes above; theory: idle links\n");
+    strbuf_add(text,
+               "\nfit: time = alpha + beta * size, least squares of the relative errors of the "
+               "sizes above; theory: idle links\n");
     uint64_t const table = table_open(text);
     column_add_headings(&regimes_curve_table.screen, 0, LABEL_COLUMNS + ALGORITHM_COLUMNS, text);
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
     write_label(NULL, text);
-    text_add(text, "  %-26s", "algorithm");
-    column_add_headings(&regimes_curve_table.screen, 1, text_column(text), text);
-    text_add(text, "\n");
+    strbuf_add(text, "  %-26s", "algorithm");
+    column_add_headings(&regimes_curve_table.screen, 1, strbuf_column(text), text);
+    strbuf_add(text, "\n");
     for (uint32_t g = 0; g < regimes->group_count; g++) {
         const struct regimes_group *group = &regimes->group[g];
         struct regimes_curves_of const curves = {regimes, group};
         for (uint32_t a = 0; a < regimes->algorithm_count; a++) {
             if (!group->curve[a].applies) continue;
             write_label(group, text);
-            text_add(text, "  %c %-24s", regimes_letter(a), regimes->algorithm[a]);
-            column_add_row(&regimes_curve_table, &curves, a, text_column(text), text);
-            text_add(text, "\n");
+            strbuf_add(text, "  %c %-24s", regimes_letter(a), regimes->algorithm[a]);
+            column_add_row(&regimes_curve_table, &curves, a, strbuf_column(text), text);
+            strbuf_add(text, "\n");
         }
         write_bound(group, text);
     }
     table_close(text, table, LABEL_COLUMNS + ALGORITHM_COLUMNS + 2);
 }
 
-void regimes_write_text(const struct question *question, const struct regimes *regimes, bool colour,
-                        struct text *text)
+void regimes_write_text(const struct collective_args *question, const struct regimes *regimes,
+                        bool colour, struct strbuf *text)
 {
     write_head(question, regimes, text);
     write_map(regimes, colour, text);

@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/report/report_roofline.h"
 #include "sim/report/result.h"
 #include "tools/podsim/common/command.h"
@@ -16,15 +16,16 @@ static const struct option roofline_options[] = {
     {0},
 };
 
-static enum status print(const struct options *options, struct chain *chain, struct error *reterr)
+static enum status print(const struct options *options, struct session *session,
+                         struct error *reterr)
 {
     static struct output json;
     struct report_input input;
-    struct text result = {0};
+    struct strbuf result = {0};
     const char *const path = options_value(options, "--json");
     bool const to_stdout = path != NULL && strcmp(path, "-") == 0;
-    struct text text = {.columns = report_columns(to_stdout ? 2 : 1)};
-    report_from_chain(chain, &input);
+    struct strbuf text = {.columns = report_columns(to_stdout ? 2 : 1)};
+    report_from_session(session, &input);
     report_roofline_write(&input, report_in_colour(to_stdout ? 2 : 1), &text);
     if (path != NULL) result_write_roofline(&input, &result);
     enum status status = output_distinct(path, to_stdout ? NULL : "-", reterr);
@@ -33,21 +34,21 @@ static enum status print(const struct options *options, struct chain *chain, str
     if (status == STATUS_OK) status = output_finish(&json, reterr);
     if (status == STATUS_OK) status = output_print(&text, to_stdout, reterr);
     output_abandon(&json);
-    text_free(&text);
-    text_free(&result);
+    strbuf_free(&text);
+    strbuf_free(&result);
     return status;
 }
 
 static int roofline(const struct options *options)
 {
-    static struct chain_source source;
+    static struct session_source source;
     struct error error = {0};
-    struct chain chain = {0};
-    enum status status = chain_source_read(options, options->operand[0], &source, &error);
-    if (status == STATUS_OK) status = chain_build(&chain, &source, CHAIN_PROGRAM, &error);
-    if (status == STATUS_OK) status = print(options, &chain, &error);
-    chain_close(&chain);
-    chain_source_close(&source);
+    struct session session = {0};
+    enum status status = session_source_read(options, options->operand[0], &source, &error);
+    if (status == STATUS_OK) status = session_build(&session, &source, SESSION_PROGRAM, &error);
+    if (status == STATUS_OK) status = print(options, &session, &error);
+    session_close(&session);
+    session_source_close(&source);
     return status == STATUS_OK ? EXIT_DONE : command_fail(options->operand[0], &error);
 }
 

@@ -3,17 +3,17 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/base/text.h"
-#include "sim/report/facts.h"
+#include "sim/base/strbuf.h"
+#include "sim/report/analysis.h"
 #include "sim/report/least_memory.h"
 #include "tools/podsim/common/report.h"
-#include "tools/podsim/common/shell.h"
+#include "tools/podsim/common/worker.h"
 #include "tools/podsim/run/advise_mesh.h"
 
 struct search {
-    const struct chain_source *source;
-    const struct chain *chain; /* Of the scenario itself. */
-    struct shell *shell;
+    const struct session_source *source;
+    const struct session *session; /* Of the scenario itself. */
+    struct worker *worker;
     struct advise *advise;
     uint64_t events; /* Of all rows so far, for the line of progress. */
     bool shards;     /* Replicas that do not fit become shards: dp is called fsdp in every split. */
@@ -31,37 +31,37 @@ static bool watch(void *owner, const struct replay_progress *progress)
     struct search *search = row->search;
     row->too_long = progress->events > ADVISE_EVENTS_MAX;
     double const share = (search->advise->count + progress->share) / ADVISE_ROWS_MAX;
-    return shell_progress(search->shell, share, search->events + progress->events) &&
+    return worker_progress(search->worker, share, search->events + progress->events) &&
            !row->too_long;
 }
 
 /* Plays one built neighbour and keeps what came of it. */
-static enum status row_play(struct search *search, struct chain_source *source, struct chain *chain,
-                            struct advise_row *row, struct error *reterr)
+static enum status row_play(struct search *search, struct session_source *source,
+                            struct session *session, struct advise_row *row, struct error *reterr)
 {
     struct least_memory least;
-    STATUS_TRY(least_memory_of(chain->arena, &chain->program, &least, reterr));
+    STATUS_TRY(least_memory_of(session->arena, &session->program, &least, reterr));
     row->memory_bytes = least.total_bytes;
     row->state = ADVISE_UNFIT;
     if (least.total_bytes > search->advise->hbm_bytes) return STATUS_OK;
     struct row_watch owner = {.search = search};
     struct replay_options const options = {.watch = watch, .watch_owner = &owner};
-    enum status const status = chain_replay(chain, source, &options, reterr);
+    enum status const status = session_replay(session, source, &options, reterr);
     row->state = ADVISE_TOO_LONG;
-    if (owner.too_long && shell_check(search->shell, reterr) == STATUS_OK) return STATUS_OK;
+    if (owner.too_long && worker_check(search->worker, reterr) == STATUS_OK) return STATUS_OK;
     if (status != STATUS_OK) return status;
     struct report_input input;
-    struct facts facts;
-    report_from_chain(chain, &input);
-    STATUS_TRY(facts_build(chain->arena, &input, &facts, reterr));
+    struct analysis facts;
+    report_from_session(session, &input);
+    STATUS_TRY(analysis_build(session->arena, &input, &facts, reterr));
     row->state = ADVISE_PLAYED;
-    row->step_ps = chain->trace.step_ps;
-    row->has_period = chain->trace.period.time > 0;
-    row->time_ps = row->has_period ? chain->trace.period.time : row->step_ps;
+    row->step_ps = session->trace.step_ps;
+    row->has_period = session->trace.period.time > 0;
+    row->time_ps = row->has_period ? session->trace.period.time : row->step_ps;
     row->mfu = row->has_period ? facts.period_mfu : facts.mfu;
-    row->memory_bytes = chain->trace.memory_peak_bytes;
+    row->memory_bytes = session->trace.memory_peak_bytes;
     row->fits = row->memory_bytes <= search->advise->hbm_bytes;
-    search->events += chain->trace.events;
+    search->events += session->trace.events;
     return STATUS_OK;
 }
 
@@ -77,29 +77,29 @@ static bool settings_equal(const struct advise_row *one, const struct advise_row
 static enum status row_add(struct search *search, struct advise_row row, struct error *reterr)
 {
     struct advise *advise = search->advise;
-    struct arena *arena = search->chain->arena;
-    struct chain_source source = *search->source;
-    struct chain chain;
+    struct arena *arena = search->session->arena;
+    struct session_source source = *search->source;
+    struct session session;
     struct error error = {0};
     for (uint32_t i = 0; i < advise->count; i++)
         if (settings_equal(&advise->row[i], &row)) return STATUS_OK;
     if (advise->count == ADVISE_ROWS_MAX) return STATUS_OK;
-    if (source.setting_count + row.setting_count > CHAIN_SETTINGS_MAX)
+    if (source.setting_count + row.setting_count > SESSION_SETTINGS_MAX)
         return error_set(reterr, STATUS_LIMIT, "--advise", "too many --set with it");
     source.full = false;
     for (uint32_t i = 0; i < row.setting_count; i++)
         source.settings[source.setting_count++].text = row.setting[i];
-    enum status status = chain_build(&chain, &source, CHAIN_PROGRAM, &error);
-    if (status == STATUS_OK && chain.scenario.run.steps > ADVISE_STEPS_MAX)
-        chain.scenario.run.steps = ADVISE_STEPS_MAX;
-    if (status == STATUS_OK) status = row_play(search, &source, &chain, &row, &error);
+    enum status status = session_build(&session, &source, SESSION_PROGRAM, &error);
+    if (status == STATUS_OK && session.scenario.run.steps > ADVISE_STEPS_MAX)
+        session.scenario.run.steps = ADVISE_STEPS_MAX;
+    if (status == STATUS_OK) status = row_play(search, &source, &session, &row, &error);
     if (status != STATUS_OK && status != STATUS_INTERRUPTED && status != STATUS_NO_MEMORY) {
         row.state = ADVISE_REFUSED;
         row.why = arena_text(arena, error.message);
         status = row.why == NULL ? error_set(&error, STATUS_NO_MEMORY, "", "there is no memory")
                                  : STATUS_OK;
     }
-    chain_close(&chain);
+    session_close(&session);
     if (status != STATUS_OK) *reterr = error;
     if (status == STATUS_OK) advise->row[advise->count++] = row;
     return status;
@@ -137,9 +137,9 @@ static enum status setting_add(struct arena *arena, struct advise_row *row, cons
 static enum status row_try(struct search *search, struct advise_row row, bool has_tp,
                            enum workload_remat remat, struct error *reterr)
 {
-    const struct workload_plan *plan = &search->chain->scenario.workload;
+    const struct workload_plan *plan = &search->session->scenario.workload;
     if (plan->tp_inputs == WORKLOAD_TP_INPUTS_WHOLE && (!has_tp || remat != WORKLOAD_REMAT_NONE))
-        STATUS_TRY(setting_add(search->chain->arena, &row, "/workload/tp_inputs=shards", reterr));
+        STATUS_TRY(setting_add(search->session->arena, &row, "/workload/tp_inputs=shards", reterr));
     return row_add(search, row, reterr);
 }
 
@@ -152,12 +152,12 @@ static enum status remats_play(struct search *search, const struct advise_row *s
         const char *setting;
     } remats[] = {{WORKLOAD_REMAT_NONE, "/workload/remat=none"},
                   {WORKLOAD_REMAT_BLOCK, "/workload/remat=block"}};
-    enum workload_remat const own = search->chain->scenario.workload.remat;
+    enum workload_remat const own = search->session->scenario.workload.remat;
     STATUS_TRY(row_try(search, *split, has_tp, own, reterr));
     for (uint32_t r = 0; r < sizeof remats / sizeof *remats; r++) {
         struct advise_row row = *split;
         if (own == remats[r].remat) continue;
-        STATUS_TRY(setting_add(search->chain->arena, &row, remats[r].setting, reterr));
+        STATUS_TRY(setting_add(search->session->arena, &row, remats[r].setting, reterr));
         STATUS_TRY(row_try(search, row, has_tp, remats[r].remat, reterr));
     }
     return STATUS_OK;
@@ -166,19 +166,20 @@ static enum status remats_play(struct search *search, const struct advise_row *s
 /* The scenario's own split, whatever it is, and then every other one of tp, with each remat. */
 static enum status splits_play(struct search *search, struct error *reterr)
 {
-    const struct chain *chain = search->chain;
+    const struct session *session = search->session;
     struct advise_row const own = {.setting_count = 0};
     uint32_t ranks[ADVISE_SPLITS_MAX];
-    uint32_t const splits = advise_mesh_splits(chain, ranks);
-    STATUS_TRY(remats_play(search, &own, chain->mesh.present[MESH_TP], reterr));
+    uint32_t const splits = advise_mesh_splits(session, ranks);
+    STATUS_TRY(remats_play(search, &own, session->mesh.present[MESH_TP], reterr));
     for (uint32_t s = 0; s < splits; s++) {
         struct advise_row split = own;
         bool keeps_zero = true;
-        if (!search->shards && advise_mesh_is_current(chain, ranks[s])) continue;
-        const char *const mesh = advise_mesh_setting(chain, ranks[s], search->shards, &keeps_zero);
-        STATUS_TRY(setting_add(chain->arena, &split, mesh, reterr));
-        if (!keeps_zero && chain->scenario.workload.zero > 0)
-            STATUS_TRY(setting_add(chain->arena, &split, "/workload/zero=0", reterr));
+        if (!search->shards && advise_mesh_is_current(session, ranks[s])) continue;
+        const char *const mesh =
+            advise_mesh_setting(session, ranks[s], search->shards, &keeps_zero);
+        STATUS_TRY(setting_add(session->arena, &split, mesh, reterr));
+        if (!keeps_zero && session->scenario.workload.zero > 0)
+            STATUS_TRY(setting_add(session->arena, &split, "/workload/zero=0", reterr));
         STATUS_TRY(remats_play(search, &split, ranks[s] > 1, reterr));
     }
     return STATUS_OK;
@@ -197,8 +198,8 @@ static bool sets(const struct advise_row *row, const char *pointer)
  * once; where a split of the mesh has set the stage already, it stays. */
 static enum status rest_play(struct search *search, struct error *reterr)
 {
-    const struct workload_plan *plan = &search->chain->scenario.workload;
-    struct arena *arena = search->chain->arena;
+    const struct workload_plan *plan = &search->session->scenario.workload;
+    struct arena *arena = search->session->arena;
     bool const reduces_each = plan->zero == 2 && plan->accumulate > 1;
     const char *const settings[] = {
         reduces_each ? "/workload/zero=1" : NULL,
@@ -223,10 +224,10 @@ static enum status rest_play(struct search *search, struct error *reterr)
  * cannot be divided so is no neighbour, and not divided further. */
 static enum status smaller_play(struct search *search, struct error *reterr)
 {
-    struct arena *arena = search->chain->arena;
+    struct arena *arena = search->session->arena;
     struct advise *advise = search->advise;
-    const struct mesh *mesh = &search->chain->mesh;
-    const struct workload_plan *plan = &search->chain->scenario.workload;
+    const struct mesh *mesh = &search->session->mesh;
+    const struct workload_plan *plan = &search->session->scenario.workload;
     bool const alone = mesh->axis[MESH_EP].size * mesh->axis[MESH_CP].size == 1;
     bool const shards = mesh->present[MESH_DP] && alone;
     for (uint32_t more = 2; more <= 16; more *= 2) {
@@ -251,15 +252,16 @@ static enum status smaller_play(struct search *search, struct error *reterr)
     return STATUS_OK;
 }
 
-enum status advise_run(const struct chain_source *source, const struct chain *chain,
-                       struct shell *shell, struct advise *ret_advise, struct error *reterr)
+enum status advise_run(const struct session_source *source, const struct session *session,
+                       struct worker *worker, struct advise *ret_advise, struct error *reterr)
 {
     *ret_advise =
-        (struct advise){.hbm_bytes = chain->machine.chip.hbm_capacity_bytes, .source = source};
-    struct search search = {.source = source, .chain = chain, .shell = shell, .advise = ret_advise};
+        (struct advise){.hbm_bytes = session->machine.chip.hbm_capacity_bytes, .source = source};
+    struct search search = {
+        .source = source, .session = session, .worker = worker, .advise = ret_advise};
     STATUS_TRY(row_add(&search, (struct advise_row){.setting_count = 0}, reterr));
-    search.shards = !ret_advise->row[0].fits && chain->mesh.axis[MESH_DP].size > 1 &&
-                    !chain->mesh.present[MESH_FSDP] && !chain->mesh.present[MESH_PP];
+    search.shards = !ret_advise->row[0].fits && session->mesh.axis[MESH_DP].size > 1 &&
+                    !session->mesh.present[MESH_FSDP] && !session->mesh.present[MESH_PP];
     STATUS_TRY(splits_play(&search, reterr));
     STATUS_TRY(smaller_play(&search, reterr));
     STATUS_TRY(rest_play(&search, reterr));

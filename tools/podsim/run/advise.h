@@ -12,11 +12,11 @@
 
 #include <stdbool.h>
 
-#include "tools/podsim/common/chain.h"
+#include "tools/podsim/common/session.h"
 
 struct json_writer;
-struct shell;
-struct text;
+struct worker;
+struct strbuf;
 
 enum {
     /* The scenario's own mesh and six splits with three ways of remat, four sizes of microbatches,
@@ -53,16 +53,16 @@ struct advise {
     uint32_t count;
     uint32_t best; /* The fastest that fits, but for changes that gain next to nothing; ADVISE_NONE:
                       none fits. */
-    uint64_t hbm_bytes;                /* Of a chip. */
-    const struct chain_source *source; /* The scenario, with what the command line sets in it. */
+    uint64_t hbm_bytes;                  /* Of a chip. */
+    const struct session_source *source; /* The scenario, with what the command line sets in it. */
 };
 
 /* Plays them. `chain` is the scenario's own, built up to its program. STATUS_INTERRUPTED. */
-enum status advise_run(const struct chain_source *source, const struct chain *chain,
-                       struct shell *shell, struct advise *ret_advise, struct error *reterr);
+enum status advise_run(const struct session_source *source, const struct session *session,
+                       struct worker *worker, struct advise *ret_advise, struct error *reterr);
 
 /* The neighbours, the fastest first; `operand` is how the command line called the scenario. */
-void advise_write_text(const struct advise *advise, const char *operand, struct text *text);
+void advise_write_text(const struct advise *advise, const char *operand, struct strbuf *text);
 /* The member "advice" of an object that is open. */
 void advise_write_json(const struct advise *advise, struct json_writer *json);
 

@@ -1,7 +1,7 @@
 #include "tools/podsim/run/advise_mesh.h"
 
 #include "sim/base/arena.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 
 /* The mesh while it is changed: of each role its parts, the slowest first. */
 struct layout {
@@ -20,12 +20,12 @@ static enum mesh_role data_role(const struct mesh *mesh)
 
 /* The axis along which neighbours are nearest: tp's own, else the nodes' GPUs or the last of the
  * grid. */
-static uint32_t tp_axis(const struct chain *chain)
+static uint32_t tp_axis(const struct session *session)
 {
-    const struct mesh *mesh = &chain->mesh;
+    const struct mesh *mesh = &session->mesh;
     const struct mesh_axis *tp = &mesh->axis[MESH_TP];
     if (mesh->present[MESH_TP] && tp->part_count > 0) return tp->part[tp->part_count - 1].axis;
-    const struct machine *machine = &chain->machine;
+    const struct machine *machine = &session->machine;
     return machine->chip.kind == CHIP_GPU ? 0 : machine->grid_axis_count - 1;
 }
 
@@ -37,10 +37,10 @@ static uint32_t ranks_along(const struct mesh_axis *axis, uint32_t machine_axis)
     return 1;
 }
 
-uint32_t advise_mesh_splits(const struct chain *chain, uint32_t ret_ranks[ADVISE_SPLITS_MAX])
+uint32_t advise_mesh_splits(const struct session *session, uint32_t ret_ranks[ADVISE_SPLITS_MAX])
 {
-    const struct mesh *mesh = &chain->mesh;
-    uint32_t const along = tp_axis(chain);
+    const struct mesh *mesh = &session->mesh;
+    uint32_t const along = tp_axis(session);
     uint32_t const room =
         ranks_along(&mesh->axis[MESH_TP], along) * ranks_along(&mesh->axis[data_role(mesh)], along);
     uint32_t count = 0;
@@ -49,10 +49,10 @@ uint32_t advise_mesh_splits(const struct chain *chain, uint32_t ret_ranks[ADVISE
     return count;
 }
 
-bool advise_mesh_is_current(const struct chain *chain, uint32_t tp_ranks)
+bool advise_mesh_is_current(const struct session *session, uint32_t tp_ranks)
 {
-    const struct mesh_axis *tp = &chain->mesh.axis[MESH_TP];
-    return tp->size == tp_ranks && ranks_along(tp, tp_axis(chain)) == tp_ranks;
+    const struct mesh_axis *tp = &session->mesh.axis[MESH_TP];
+    return tp->size == tp_ranks && ranks_along(tp, tp_axis(session)) == tp_ranks;
 }
 
 /* Ranks along an axis of the machine times `by`, over `over`: in the part that is there, else in
@@ -81,14 +81,14 @@ static void order_add(struct layout *layout, enum mesh_role role)
     layout->order[at] = role;
 }
 
-static void layout_fill(const struct chain *chain, uint32_t tp_ranks, bool shards,
+static void layout_fill(const struct session *session, uint32_t tp_ranks, bool shards,
                         struct layout *layout)
 {
-    const struct mesh *mesh = &chain->mesh;
+    const struct mesh *mesh = &session->mesh;
     enum mesh_role data = data_role(mesh);
-    uint32_t const along = tp_axis(chain);
-    *layout = (struct layout){.machine = &chain->machine,
-                              .has_order = chain->scenario.mesh.order_count > 0,
+    uint32_t const along = tp_axis(session);
+    *layout = (struct layout){.machine = &session->machine,
+                              .has_order = session->scenario.mesh.order_count > 0,
                               .order_count = mesh->order_count};
     for (uint32_t i = 0; i < mesh->order_count; i++)
         layout->order[i] = shards && mesh->order[i] == MESH_DP ? MESH_FSDP : mesh->order[i];
@@ -107,46 +107,46 @@ static void layout_fill(const struct chain *chain, uint32_t tp_ranks, bool shard
 }
 
 /* "\"fsdp\":[\"x\",\"y:2\"]," */
-static void role_add(const struct layout *layout, enum mesh_role role, struct text *text)
+static void role_add(const struct layout *layout, enum mesh_role role, struct strbuf *text)
 {
     const struct machine *machine = layout->machine;
     const struct mesh_axis *axis = &layout->axis[role];
     if (axis->part_count == 0) return;
-    text_add(text, "\"%s\":[", mesh_role_name(role));
+    strbuf_add(text, "\"%s\":[", mesh_role_name(role));
     for (uint32_t p = 0; p < axis->part_count; p++) {
         const struct mesh_part *part = &axis->part[p];
-        text_add(text, "%s\"%s", p == 0 ? "" : ",", machine_axis_name(machine, part->axis));
-        text_add(text, part->size == machine->shape[part->axis] ? "\"" : ":%u\"", part->size);
+        strbuf_add(text, "%s\"%s", p == 0 ? "" : ",", machine_axis_name(machine, part->axis));
+        strbuf_add(text, part->size == machine->shape[part->axis] ? "\"" : ":%u\"", part->size);
     }
-    text_add(text, "],");
+    strbuf_add(text, "],");
 }
 
-static void order_write(const struct layout *layout, struct text *text)
+static void order_write(const struct layout *layout, struct strbuf *text)
 {
     bool first = true;
-    text_add(text, "\"order\":[");
+    strbuf_add(text, "\"order\":[");
     for (uint32_t i = 0; i < layout->order_count; i++) {
         if (layout->axis[layout->order[i]].part_count == 0) continue;
-        text_add(text, "%s\"%s\"", first ? "" : ",", mesh_role_name(layout->order[i]));
+        strbuf_add(text, "%s\"%s\"", first ? "" : ",", mesh_role_name(layout->order[i]));
         first = false;
     }
-    text_add(text, "],");
+    strbuf_add(text, "],");
 }
 
-const char *advise_mesh_setting(const struct chain *chain, uint32_t tp_ranks, bool shards,
+const char *advise_mesh_setting(const struct session *session, uint32_t tp_ranks, bool shards,
                                 bool *ret_keeps_zero)
 {
     struct layout layout;
-    struct text text = {0};
-    layout_fill(chain, tp_ranks, shards, &layout);
-    text_add(&text, "/mesh={");
+    struct strbuf text = {0};
+    layout_fill(session, tp_ranks, shards, &layout);
+    strbuf_add(&text, "/mesh={");
     for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++)
         role_add(&layout, (enum mesh_role)role, &text);
     if (layout.has_order) order_write(&layout, &text);
     const char *setting = NULL;
     if (!text.failed) /* Without the last comma. */
-        setting = arena_format(chain->arena, "%.*s}", (int)text.size_bytes - 1, text.bytes);
-    text_free(&text);
+        setting = arena_format(session->arena, "%.*s}", (int)text.size_bytes - 1, text.bytes);
+    strbuf_free(&text);
     const struct mesh_axis *axis = layout.axis;
     bool const replicates =
         axis[MESH_DP].part_count + axis[MESH_EP].part_count + axis[MESH_CP].part_count > 0;

@@ -7,22 +7,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tools/podsim/common/chain.h"
+#include "tools/podsim/common/session.h"
 
 enum { ADVISE_SPLITS_MAX = 6 }; /* 1, 2, 4, 8, 16, 32. */
 
 /* Ranks that tp may have along its axis of the machine: powers of two, from 1, that divide what tp
  * and the data axis have there together. */
-uint32_t advise_mesh_splits(const struct chain *chain, uint32_t ret_ranks[ADVISE_SPLITS_MAX]);
+uint32_t advise_mesh_splits(const struct session *session, uint32_t ret_ranks[ADVISE_SPLITS_MAX]);
 
 /* Whether tp has just these ranks, along that axis alone. */
-bool advise_mesh_is_current(const struct chain *chain, uint32_t tp_ranks);
+bool advise_mesh_is_current(const struct session *session, uint32_t tp_ranks);
 
 /* "/mesh={...}" with tp over `tp_ranks` neighbours of its axis, and over the data axis (fsdp, or dp
  * where there is no fsdp) the other ranks of both. Every other axis stays, and so do the order of
  * the parts and the mesh's own order. `shards`: dp is called fsdp. `*ret_keeps_zero`: the stage of
  * zero that the scenario has may stay. The text lies in the chain's arena; NULL: no memory. */
-const char *advise_mesh_setting(const struct chain *chain, uint32_t tp_ranks, bool shards,
+const char *advise_mesh_setting(const struct session *session, uint32_t tp_ranks, bool shards,
                                 bool *ret_keeps_zero);
 
 #endif

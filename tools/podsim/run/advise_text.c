@@ -2,7 +2,7 @@
 
 #include "sim/base/counted.h"
 #include "sim/base/json.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/report/column_table.h"
 #include "tools/podsim/run/advise.h"
 
@@ -67,66 +67,66 @@ static void rows_sort(const struct advise *advise, uint32_t ret_order[ADVISE_ROW
 }
 
 /* A mesh without the signs of JSON: "fsdp x,y,z:8 tp z:2". */
-static void add_mesh(const char *json, struct text *text)
+static void add_mesh(const char *json, struct strbuf *text)
 {
     for (const char *c = json; *c != '\0'; c++) {
         if (c[0] == ':' && c[1] == '[')
-            text_add(text, " ");
+            strbuf_add(text, " ");
         else if (c[0] == ']' && c[1] == ',')
-            text_add(text, " "), c++;
+            strbuf_add(text, " "), c++;
         else if (strchr("{}[]\"", *c) == NULL)
-            text_add_bytes(text, c, 1);
+            strbuf_add_bytes(text, c, 1);
     }
 }
 
 /* "fsdp x,y tp z; remat=none": what is set, without the pointers to it. */
-static void add_change(const struct advise_row *row, struct text *text)
+static void add_change(const struct advise_row *row, struct strbuf *text)
 {
     static const char mesh[] = "/mesh=";
-    if (row->setting_count == 0) text_add(text, "as it is");
+    if (row->setting_count == 0) strbuf_add(text, "as it is");
     for (uint32_t i = 0; i < row->setting_count; i++) {
         const char *from = row->setting[i], *const equals = strchr(from, '=');
-        text_add(text, "%s", i == 0 ? "" : "; ");
+        strbuf_add(text, "%s", i == 0 ? "" : "; ");
         if (strncmp(from, mesh, sizeof mesh - 1) == 0) {
             add_mesh(equals + 1, text);
             continue;
         }
         for (const char *c = row->setting[i]; c < equals; c++)
             if (*c == '/') from = c + 1;
-        text_add(text, "%s", from);
+        strbuf_add(text, "%s", from);
     }
 }
 
-static void add_row(const struct advise *advise, uint32_t index, struct text *text)
+static void add_row(const struct advise *advise, uint32_t index, struct strbuf *text)
 {
     const struct advise_row *row = &advise->row[index];
     struct column_value values[COLUMN_TOTAL];
-    text_add(text, index == advise->best ? " >" : "  ");
+    strbuf_add(text, index == advise->best ? " >" : "  ");
     find(advise, index, values);
     column_add_figures(row->state == ADVISE_PLAYED ? &steps_line : &not_simulated_line, values, 0,
                        false, text);
-    text_pad(text, CHANGE_COLUMN);
+    strbuf_pad(text, CHANGE_COLUMN);
     add_change(row, text);
-    if (row->why != NULL) text_add(text, ": %s", row->why);
-    text_add(text, "\n");
+    if (row->why != NULL) strbuf_add(text, ": %s", row->why);
+    strbuf_add(text, "\n");
 }
 
 /* One word of a shell, between quotes. */
-static void add_quoted(const char *word, struct text *text)
+static void add_quoted(const char *word, struct strbuf *text)
 {
-    text_add(text, "'");
+    strbuf_add(text, "'");
     for (const char *c = word; *c != '\0'; c++) {
         if (*c == '\'')
-            text_add(text, "'\\''");
+            strbuf_add(text, "'\\''");
         else
-            text_add_bytes(text, c, 1);
+            strbuf_add_bytes(text, c, 1);
     }
-    text_add(text, "'");
+    strbuf_add(text, "'");
 }
 
 /* The scenario as one word of a shell. A name stands for standard input, which was read and is
  * gone, and for a name that would command the terminal. */
-static void add_operand(const char *operand, struct text *text)
+static void add_operand(const char *operand, struct strbuf *text)
 {
     bool is_plain = true, is_word = strcmp(operand, "-") != 0;
     for (const char *c = operand; *c != '\0'; c++) {
@@ -136,23 +136,23 @@ static void add_operand(const char *operand, struct text *text)
         is_word = is_word && (unsigned char)*c >= 0x20 && *c != 0x7f;
     }
     if (!is_word) {
-        text_add(text, "FILE");
+        strbuf_add(text, "FILE");
         return;
     }
-    if (*operand == '-') text_add(text, "./"); /* Else it were an option. */
+    if (*operand == '-') strbuf_add(text, "./"); /* Else it were an option. */
     if (is_plain)
-        text_add(text, "%s", operand);
+        strbuf_add(text, "%s", operand);
     else
         add_quoted(operand, text);
 }
 
 /* A command that a shell takes as it stands, so no terminal breaks it elsewhere. */
-static void add_setting(const char *setting, struct text *text)
+static void add_setting(const char *setting, struct strbuf *text)
 {
     uint32_t const width = (uint32_t)strlen(setting) + 9; /* And " \\" behind. */
-    if (text->columns > 0 && text_column(text) + width + 2 > text->columns)
-        text_add(text, " \\\n   ");
-    text_add(text, " --set ");
+    if (text->columns > 0 && strbuf_column(text) + width + 2 > text->columns)
+        strbuf_add(text, " \\\n   ");
+    strbuf_add(text, " --set ");
     add_quoted(setting, text);
 }
 
@@ -169,16 +169,16 @@ static bool is_overridden(const struct advise_row *row, const char *setting)
 }
 
 static void add_command(const struct advise *advise, const struct advise_row *row,
-                        const char *operand, struct text *text)
+                        const char *operand, struct strbuf *text)
 {
-    const struct chain_source *source = advise->source;
-    text_add(text, "  podsim run ");
+    const struct session_source *source = advise->source;
+    strbuf_add(text, "  podsim run ");
     add_operand(operand, text);
     for (uint32_t i = 0; i < source->setting_count; i++)
         if (!is_overridden(row, source->settings[i].text))
             add_setting(source->settings[i].text, text);
     for (uint32_t i = 0; i < row->setting_count; i++) add_setting(row->setting[i], text);
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
 }
 
 /* The row with too many events that holds least; ADVISE_NONE: there is none. */
@@ -203,15 +203,15 @@ static bool any_played(const struct advise *advise)
 }
 
 /* Whether those with too many events fit is not known: what they hold at least does. */
-static void add_none(const struct advise *advise, const char *operand, struct text *text)
+static void add_none(const struct advise *advise, const char *operand, struct strbuf *text)
 {
     uint32_t count = 0;
     uint32_t const least = least_unknown(advise, &count);
     if (least == ADVISE_NONE) {
-        text_add(text, "none of them fits the memory of a chip\n");
+        strbuf_add(text, "none of them fits the memory of a chip\n");
         return;
     }
-    text_add(
+    strbuf_add(
         text,
         "%s; %u ha%s more than %d million events and may fit\n\n"
         "> the least memory of those (%s at least):\n",
@@ -223,28 +223,28 @@ static void add_none(const struct advise *advise, const char *operand, struct te
 }
 
 /* "12 neighbours of the scenario, simulated"; or how many were, and what became of the others. */
-static void add_counts(const struct advise *advise, struct text *text)
+static void add_counts(const struct advise *advise, struct strbuf *text)
 {
     uint32_t counts[STATES] = {0};
     for (uint32_t i = 0; i < advise->count; i++) counts[advise->row[i].state]++;
-    text_add(text, "\nadvice: %s of the scenario", counted(advise->count, "neighbour").text);
+    strbuf_add(text, "\nadvice: %s of the scenario", counted(advise->count, "neighbour").text);
     if (counts[ADVISE_PLAYED] == advise->count) {
-        text_add(text, ", simulated\n");
+        strbuf_add(text, ", simulated\n");
         return;
     }
-    text_add(text, ": %u simulated", counts[ADVISE_PLAYED]);
+    strbuf_add(text, ": %u simulated", counts[ADVISE_PLAYED]);
     if (counts[ADVISE_UNFIT] > 0)
-        text_add(text, ", %u not, as %s not fit", counts[ADVISE_UNFIT],
-                 counts[ADVISE_UNFIT] == 1 ? "it does" : "they do");
+        strbuf_add(text, ", %u not, as %s not fit", counts[ADVISE_UNFIT],
+                   counts[ADVISE_UNFIT] == 1 ? "it does" : "they do");
     if (counts[ADVISE_TOO_LONG] > 0)
-        text_add(text, ", %u not to the end, beyond %d million events", counts[ADVISE_TOO_LONG],
-                 EVENTS_MILLIONS);
-    if (counts[ADVISE_REFUSED] > 0) text_add(text, ", %u refused", counts[ADVISE_REFUSED]);
-    text_add(text, "\n");
+        strbuf_add(text, ", %u not to the end, beyond %d million events", counts[ADVISE_TOO_LONG],
+                   EVENTS_MILLIONS);
+    if (counts[ADVISE_REFUSED] > 0) strbuf_add(text, ", %u refused", counts[ADVISE_REFUSED]);
+    strbuf_add(text, "\n");
 }
 
 /* The first rows, and each that nothing is known of: it could be the best. */
-static void add_rows(const struct advise *advise, const uint32_t *order, struct text *text)
+static void add_rows(const struct advise *advise, const uint32_t *order, struct strbuf *text)
 {
     uint32_t hidden = 0;
     for (uint32_t i = 0; i < advise->count; i++) {
@@ -254,7 +254,7 @@ static void add_rows(const struct advise *advise, const uint32_t *order, struct 
         else
             hidden++;
     }
-    if (hidden > 0) text_add(text, "  %u more with --json\n", hidden);
+    if (hidden > 0) strbuf_add(text, "  %u more with --json\n", hidden);
 }
 
 static bool have_periods(const struct advise *advise)
@@ -264,21 +264,21 @@ static bool have_periods(const struct advise *advise)
     return have;
 }
 
-void advise_write_text(const struct advise *advise, const char *operand, struct text *text)
+void advise_write_text(const struct advise *advise, const char *operand, struct strbuf *text)
 {
     uint32_t order[ADVISE_ROWS_MAX] = {0};
     rows_sort(advise, order);
     add_counts(advise, text);
     column_add_headings(have_periods(advise) ? &periods_line : &steps_line, 1, 0, text);
-    text_pad(text, CHANGE_COLUMN);
-    text_add(text, "change\n");
+    strbuf_pad(text, CHANGE_COLUMN);
+    strbuf_add(text, "change\n");
     add_rows(advise, order, text);
     if (advise->best == ADVISE_NONE) {
         add_none(advise, operand, text);
         return;
     }
-    text_add(text, "\n> the best that fits%s:\n",
-             order[0] == advise->best ? "" : " (one more change has to gain 0.5 %)");
+    strbuf_add(text, "\n> the best that fits%s:\n",
+               order[0] == advise->best ? "" : " (one more change has to gain 0.5 %)");
     add_command(advise, &advise->row[advise->best], operand, text);
 }
 

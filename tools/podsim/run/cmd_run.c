@@ -6,19 +6,19 @@
 
 #include <uv.h>
 
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/report/least_memory.h"
 #include "sim/report/result.h"
 #include "sim/report/summary.h"
 #include "sim/report/timeline.h"
 #include "sim/schedule/schedule.h"
-#include "tools/podsim/common/chain.h"
 #include "tools/podsim/common/command.h"
 #include "tools/podsim/common/output.h"
 #include "tools/podsim/common/report.h"
-#include "tools/podsim/common/shell.h"
+#include "tools/podsim/common/session.h"
 #include "tools/podsim/common/timeline_file.h"
 #include "tools/podsim/common/trace_chips.h"
+#include "tools/podsim/common/worker.h"
 #include "tools/podsim/run/advise.h"
 
 static const struct option run_options[] = {
@@ -38,9 +38,9 @@ static const struct option run_options[] = {
 struct run {
     const struct options *options;
     const char *path;
-    struct chain_source source;
-    struct watch building; /* While the program is. */
-    struct chain chain;
+    struct session_source source;
+    struct cancel building; /* While the program is. */
+    struct session session;
     struct report_input input;
     struct least_memory least;
     struct advise advise;
@@ -48,11 +48,11 @@ struct run {
     struct trace_chips shown;
     struct output json;
     struct output trace;
-    struct text summary;
-    struct text reason; /* Of a refusal: the table of what needs how much memory. */
-    struct text result;
-    struct text timeline;
-    struct shell *shell;
+    struct strbuf summary;
+    struct strbuf reason; /* Of a refusal: the table of what needs how much memory. */
+    struct strbuf result;
+    struct strbuf timeline;
+    struct worker *worker;
     double wall_s;
     char engine_setting[64];
 };
@@ -71,15 +71,15 @@ static bool summary_in_colour(const struct run *run)
 static bool watch(void *owner, const struct replay_progress *progress)
 {
     struct run *run = owner;
-    return shell_progress(run->shell, progress->share, progress->events);
+    return worker_progress(run->worker, progress->share, progress->events);
 }
 
 static enum status replay(struct run *run, struct error *reterr)
 {
-    struct chain *chain = &run->chain;
+    struct session *session = &run->session;
     bool const record = run->trace.path != NULL;
     const char *const list = options_value(run->options, "--trace-chips");
-    STATUS_TRY(trace_chips_read(list, &chain->machine, &run->shown, reterr));
+    STATUS_TRY(trace_chips_read(list, &session->machine, &run->shown, reterr));
     struct replay_options const options = {
         .shown_chips = run->shown.chip,
         .shown_count = run->shown.count,
@@ -88,7 +88,7 @@ static enum status replay(struct run *run, struct error *reterr)
         .watch_owner = run,
     };
     uint64_t const begin_ns = uv_hrtime();
-    STATUS_TRY(chain_replay(chain, &run->source, &options, reterr));
+    STATUS_TRY(session_replay(session, &run->source, &options, reterr));
     run->wall_s = (double)(uv_hrtime() - begin_ns) * 1e-9;
     return STATUS_OK;
 }
@@ -113,7 +113,7 @@ static bool is_quiet(const struct run *run)
 /* Simulates the neighbours. */
 static enum status advise(struct run *run, struct error *reterr)
 {
-    STATUS_TRY(advise_run(&run->source, &run->chain, run->shell, &run->advise, reterr));
+    STATUS_TRY(advise_run(&run->source, &run->session, run->worker, &run->advise, reterr));
     run->input.write_more = write_advice;
     run->input.more_owner = &run->advise;
     return STATUS_OK;
@@ -132,15 +132,15 @@ static enum status advise_unfit(struct run *run, struct error *reterr)
 /* A step whose memory is known to be too small before it is played. */
 static enum status refuse_before(struct run *run, struct error *reterr)
 {
-    struct chain *chain = &run->chain;
-    STATUS_TRY(least_memory_of(chain->arena, &chain->program, &run->least, reterr));
-    if (chain->scenario.workload.allow_oversubscription ||
-        run->least.total_bytes <= chain->machine.chip.hbm_capacity_bytes)
+    struct session *session = &run->session;
+    STATUS_TRY(least_memory_of(session->arena, &session->program, &run->least, reterr));
+    if (session->scenario.workload.allow_oversubscription ||
+        run->least.total_bytes <= session->machine.chip.hbm_capacity_bytes)
         return STATUS_OK;
-    run->input = (struct report_input){.title = chain->scenario.title,
-                                       .question = chain->scenario.question,
-                                       .machine = &chain->machine,
-                                       .program = &chain->program};
+    run->input = (struct report_input){.title = session->scenario.title,
+                                       .question = session->scenario.question,
+                                       .machine = &session->machine,
+                                       .program = &session->program};
     run->unfit = true;
     least_memory_write(&run->input, &run->least, &run->reason);
     STATUS_TRY(advise_unfit(run, reterr));
@@ -151,12 +151,12 @@ static enum status refuse_before(struct run *run, struct error *reterr)
 /* And one whose memory is seen to be too small when it has been. */
 static enum status refuse_behind(struct run *run, struct error *reterr)
 {
-    if (run->chain.scenario.workload.allow_oversubscription || summary_fits(&run->input))
+    if (run->session.scenario.workload.allow_oversubscription || summary_fits(&run->input))
         return STATUS_OK;
     run->unfit = true;
     summary_write_memory(&run->input, &run->reason);
     STATUS_TRY(advise_unfit(run, reterr));
-    STATUS_TRY(result_write(run->chain.arena, &run->input, &run->result, reterr));
+    STATUS_TRY(result_write(run->session.arena, &run->input, &run->result, reterr));
     return oversubscribed(reterr);
 }
 
@@ -174,36 +174,36 @@ static enum status spare_what_was_read(const struct run *run, struct error *rete
 /* Everything up to complete texts; nothing is written yet. */
 static enum status work_texts(struct run *run, struct error *reterr)
 {
-    struct chain *chain = &run->chain;
+    struct session *session = &run->session;
     bool const colour = summary_in_colour(run);
-    run->building = (struct watch){.stops = shell_stops, .owner = run->shell};
+    run->building = (struct cancel){.stops = worker_stops, .owner = run->worker};
     run->source.watch = &run->building;
     run->reason.columns = report_columns(2);
-    STATUS_TRY(chain_build(chain, &run->source, CHAIN_PROGRAM, reterr));
+    STATUS_TRY(session_build(session, &run->source, SESSION_PROGRAM, reterr));
     STATUS_TRY(spare_what_was_read(run, reterr));
     STATUS_TRY(refuse_before(run, reterr));
-    STATUS_TRY(shell_check(run->shell, reterr));
+    STATUS_TRY(worker_check(run->worker, reterr));
     STATUS_TRY(replay(run, reterr));
-    STATUS_TRY(shell_check(run->shell, reterr));
-    report_from_chain(chain, &run->input);
-    STATUS_TRY(report_name(chain->arena, run->options, run->path, &run->input, reterr));
+    STATUS_TRY(worker_check(run->worker, reterr));
+    report_from_session(session, &run->input);
+    STATUS_TRY(report_name(session->arena, run->options, run->path, &run->input, reterr));
     if (options_has(run->options, "--timing")) run->input.wall_s = run->wall_s;
     STATUS_TRY(refuse_behind(run, reterr));
     if (options_has(run->options, "--advise")) STATUS_TRY(advise(run, reterr));
     run->summary.columns = report_columns(json_to_stdout(run) ? 2 : 1);
-    STATUS_TRY(summary_write(chain->arena, &run->input, colour, &run->summary, reterr));
+    STATUS_TRY(summary_write(session->arena, &run->input, colour, &run->summary, reterr));
     if (run->input.write_more != NULL) advise_write_text(&run->advise, run->path, &run->summary);
     if (run->json.path != NULL)
-        STATUS_TRY(result_write(chain->arena, &run->input, &run->result, reterr));
+        STATUS_TRY(result_write(session->arena, &run->input, &run->result, reterr));
     if (run->trace.path != NULL)
-        STATUS_TRY(timeline_write(chain->arena, &run->input, &run->timeline, reterr));
-    return shell_check(run->shell, reterr);
+        STATUS_TRY(timeline_write(session->arena, &run->input, &run->timeline, reterr));
+    return worker_check(run->worker, reterr);
 }
 
-static enum status work(void *owner, struct shell *shell, struct error *reterr)
+static enum status work(void *owner, struct worker *worker, struct error *reterr)
 {
     struct run *run = owner;
-    run->shell = shell;
+    run->worker = worker;
     enum status const status = work_texts(run, reterr);
     if (status != STATUS_OK && !(status == STATUS_LIMIT && run->unfit)) return status;
     struct error unfit = *reterr;
@@ -259,19 +259,19 @@ static int run(const struct options *options)
     struct error error = {0};
     run.options = options;
     run.path = options->operand[0];
-    enum status status = chain_source_read(options, run.path, &run.source, &error);
+    enum status status = session_source_read(options, run.path, &run.source, &error);
     add_engine(&run);
     if (status == STATUS_OK) status = open_outputs(&run, &error);
-    if (status == STATUS_OK) status = shell_run(work, &run, "step", &error);
+    if (status == STATUS_OK) status = worker_run(work, &run, "step", &error);
     int const exit_status = print(&run, status, &error);
     output_abandon(&run.json);
     output_abandon(&run.trace);
-    text_free(&run.summary);
-    text_free(&run.reason);
-    text_free(&run.result);
-    text_free(&run.timeline);
-    chain_close(&run.chain);
-    chain_source_close(&run.source);
+    strbuf_free(&run.summary);
+    strbuf_free(&run.reason);
+    strbuf_free(&run.result);
+    strbuf_free(&run.timeline);
+    session_close(&run.session);
+    session_source_close(&run.source);
     return exit_status;
 }
 

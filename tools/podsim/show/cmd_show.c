@@ -7,13 +7,13 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/name.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/report/machine_svg.h"
 #include "sim/scenario/program_file.h"
-#include "tools/podsim/common/chain.h"
 #include "tools/podsim/common/command.h"
 #include "tools/podsim/common/output.h"
 #include "tools/podsim/common/report.h"
+#include "tools/podsim/common/session.h"
 #include "tools/podsim/show/show_text.h"
 
 static const struct option show_options[] = {
@@ -29,14 +29,14 @@ static const struct option show_options[] = {
 
 static const struct {
     const char *name;
-    enum chain_stage stage;
+    enum session_stage stage;
 } stages[] = {
-    {"scenario", CHAIN_SCENARIO}, {"machine", CHAIN_MACHINE}, {"mesh", CHAIN_MESH},
-    {"graph", CHAIN_GRAPH},       {"program", CHAIN_PROGRAM},
+    {"scenario", SESSION_SCENARIO}, {"machine", SESSION_MACHINE}, {"mesh", SESSION_MESH},
+    {"graph", SESSION_GRAPH},       {"program", SESSION_PROGRAM},
 };
 enum { STAGE_COUNT = sizeof stages / sizeof *stages };
 
-static enum status stage_find(const char *name, enum chain_stage *ret_stage, struct error *reterr)
+static enum status stage_find(const char *name, enum session_stage *ret_stage, struct error *reterr)
 {
     const char *names[STAGE_COUNT + 2] = {0};
     for (uint32_t i = 0; i < STAGE_COUNT; i++) {
@@ -51,47 +51,47 @@ static enum status stage_find(const char *name, enum chain_stage *ret_stage, str
 }
 
 /* Whether a program is asked for as text. */
-static enum status text_format_find(const struct options *options, enum chain_stage stage,
+static enum status text_format_find(const struct options *options, enum session_stage stage,
                                     bool *ret_is_text, struct error *reterr)
 {
     static const char *const formats[] = {"listing", "text", NULL};
     const char *const asked = options_value(options, "--format");
     *ret_is_text = asked != NULL && strcmp(asked, "text") == 0;
     if (asked == NULL) return STATUS_OK;
-    if (stage != CHAIN_PROGRAM)
+    if (stage != SESSION_PROGRAM)
         return error_set(reterr, STATUS_INVALID, "--format", "only a program has two formats");
     if (*ret_is_text || strcmp(asked, "listing") == 0) return STATUS_OK;
     return error_set(reterr, STATUS_NOT_FOUND, "--format", "no format \"%.40s\"%s (listing, text)",
                      asked, name_offer(asked, formats, "; the nearest is ", "", "").text);
 }
 
-static enum status stage_text(struct chain *chain, enum chain_stage stage, bool as_text,
-                              struct text *text, struct error *reterr)
+static enum status stage_text(struct session *session, enum session_stage stage, bool as_text,
+                              struct strbuf *text, struct error *reterr)
 {
     struct workload_listing listing;
     switch (stage) {
-    case CHAIN_SCENARIO:
-        text_add(text, "%s", scenario_text(chain->arena, &chain->scenario));
+    case SESSION_SCENARIO:
+        strbuf_add(text, "%s", scenario_text(session->arena, &session->scenario));
         return STATUS_OK;
-    case CHAIN_MACHINE: /* Printed by machine_print(). */
+    case SESSION_MACHINE: /* Printed by machine_print(). */
         break;
-    case CHAIN_MESH:
-        STATUS_TRY(mesh_stages_check(&chain->mesh, reterr)); /* As a run does. */
-        show_mesh(&chain->machine, &chain->mesh, text);
+    case SESSION_MESH:
+        STATUS_TRY(mesh_stages_check(&session->mesh, reterr)); /* As a run does. */
+        show_mesh(&session->machine, &session->mesh, text);
         return STATUS_OK;
-    case CHAIN_GRAPH:
-        return workload_graphs(&chain->scenario.workload, &chain->machine, &chain->mesh,
+    case SESSION_GRAPH:
+        return workload_graphs(&session->scenario.workload, &session->machine, &session->mesh,
                                report_in_colour(STDOUT_FILENO), text, reterr);
-    case CHAIN_PROGRAM:
+    case SESSION_PROGRAM:
         break;
     }
-    SIM_ASSERT(stage == CHAIN_PROGRAM);
+    SIM_ASSERT(stage == SESSION_PROGRAM);
     if (as_text)
-        return program_file_write(chain->arena, &chain->scenario, &chain->machine, &chain->program,
-                                  text, reterr);
-    STATUS_TRY(workload_listing(chain->arena, &chain->scenario.workload, &chain->machine,
-                                &chain->mesh, &chain->program, &listing, reterr));
-    text_add(text, "%s", listing.text);
+        return program_file_write(session->arena, &session->scenario, &session->machine,
+                                  &session->program, text, reterr);
+    STATUS_TRY(workload_listing(session->arena, &session->scenario.workload, &session->machine,
+                                &session->mesh, &session->program, &listing, reterr));
+    strbuf_add(text, "%s", listing.text);
     return STATUS_OK;
 }
 
@@ -100,7 +100,7 @@ static enum status machine_print(const struct machine *machine, const struct opt
                                  struct error *reterr)
 {
     struct output output = {.path = NULL};
-    struct text drawing = {0}, text = {.columns = report_columns(1)};
+    struct strbuf drawing = {0}, text = {.columns = report_columns(1)};
     const char *const svg = options_value(options, "--svg");
     bool const alone = svg != NULL && strcmp(svg, "-") == 0;
     enum status status = output_open(&output, svg, options, reterr);
@@ -115,8 +115,8 @@ static enum status machine_print(const struct machine *machine, const struct opt
         status = output_print(&text, false, reterr);
     }
     output_abandon(&output);
-    text_free(&drawing);
-    text_free(&text);
+    strbuf_free(&drawing);
+    strbuf_free(&text);
     return status;
 }
 
@@ -150,30 +150,30 @@ static int show_spec(const struct options *options, const char *spec)
 
 static int show_file(const struct options *options)
 {
-    static struct chain_source source;
+    static struct session_source source;
     const char *svg = options_value(options, "--svg");
     struct error error = {0};
-    struct chain chain = {0};
-    struct text text = {.columns = report_columns(1)};
-    enum chain_stage stage = CHAIN_SCENARIO;
+    struct session session = {0};
+    struct strbuf text = {.columns = report_columns(1)};
+    enum session_stage stage = SESSION_SCENARIO;
     bool as_text = false;
     enum status status = stage_find(options->operand[0], &stage, &error);
     if (status == STATUS_OK) status = text_format_find(options, stage, &as_text, &error);
     if (as_text) text.columns = 0; /* Which a reader has to understand. */
-    if (status == STATUS_OK && svg != NULL && stage != CHAIN_MACHINE)
+    if (status == STATUS_OK && svg != NULL && stage != SESSION_MACHINE)
         status = error_set(&error, STATUS_INVALID, "--svg", "only a machine is drawn");
     if (status == STATUS_OK)
-        status = chain_source_read(options, options->operand[1], &source, &error);
-    if (status == STATUS_OK) status = chain_build(&chain, &source, stage, &error);
-    if (status == STATUS_OK && stage == CHAIN_MACHINE) {
-        status = machine_print(&chain.machine, options, &error);
+        status = session_source_read(options, options->operand[1], &source, &error);
+    if (status == STATUS_OK) status = session_build(&session, &source, stage, &error);
+    if (status == STATUS_OK && stage == SESSION_MACHINE) {
+        status = machine_print(&session.machine, options, &error);
     } else {
-        if (status == STATUS_OK) status = stage_text(&chain, stage, as_text, &text, &error);
+        if (status == STATUS_OK) status = stage_text(&session, stage, as_text, &text, &error);
         if (status == STATUS_OK) status = output_print(&text, false, &error);
     }
-    text_free(&text);
-    chain_close(&chain);
-    chain_source_close(&source);
+    strbuf_free(&text);
+    session_close(&session);
+    session_source_close(&source);
     return status == STATUS_OK ? EXIT_DONE : command_fail(options->operand[1], &error);
 }
 
@@ -183,7 +183,7 @@ static int show_schema(const struct options *options)
     static const char *const formats[] = {"json", "markdown", NULL};
     const char *const asked = options_value(options, "--format");
     struct error error = {0};
-    struct text text = {0};
+    struct strbuf text = {0};
     enum status status = STATUS_OK;
     if (options->operand_count != 1 || options_has(options, "--set") ||
         options_has(options, "--svg") || options_has(options, "--machine"))
@@ -198,7 +198,7 @@ static int show_schema(const struct options *options)
                            "no format \"%.40s\"%s (json, markdown)", asked,
                            name_offer(asked, formats, "; the nearest is ", "", "").text);
     if (status == STATUS_OK) status = output_print(&text, false, &error);
-    text_free(&text);
+    strbuf_free(&text);
     return status == STATUS_OK ? EXIT_DONE : command_fail("schema", &error);
 }
 

@@ -4,7 +4,7 @@
 
 #include "sim/base/counted.h"
 #include "sim/base/quantity.h"
-#include "sim/base/text.h"
+#include "sim/base/strbuf.h"
 #include "sim/base/units.h"
 #include "sim/machine/machine.h"
 #include "sim/mesh/mesh.h"
@@ -13,51 +13,51 @@
 
 enum { VALUE_COLUMN = 24, OVERRIDES_SHOWN_MAX = 16 };
 
-static void row(struct text *text, const char *name, const char *value)
+static void row(struct strbuf *text, const char *name, const char *value)
 {
-    text_add(text, "  %s", name);
-    text_pad(text, VALUE_COLUMN);
-    text_add(text, "%s\n", value);
+    strbuf_add(text, "  %s", name);
+    strbuf_pad(text, VALUE_COLUMN);
+    strbuf_add(text, "%s\n", value);
 }
 
-static void row_rate(struct text *text, const char *name, uint64_t per_s, const char *unit)
+static void row_rate(struct strbuf *text, const char *name, uint64_t per_s, const char *unit)
 {
     char buffer[QUANTITY_TEXT_BYTES];
     row(text, name, quantity_text_rate(buffer, (double)per_s, unit));
 }
 
-static void row_bytes(struct text *text, const char *name, uint64_t bytes)
+static void row_bytes(struct strbuf *text, const char *name, uint64_t bytes)
 {
     char buffer[QUANTITY_TEXT_BYTES];
     row(text, name, quantity_text_bytes(buffer, (double)bytes));
 }
 
-static void row_duration(struct text *text, const char *name, int64_t duration_ps)
+static void row_duration(struct strbuf *text, const char *name, int64_t duration_ps)
 {
     char buffer[QUANTITY_TEXT_BYTES];
     row(text, name, quantity_text_seconds(buffer, units_seconds(duration_ps)));
 }
 
-static void add_lengths(struct text *text, const uint32_t *length, uint32_t count)
+static void add_lengths(struct strbuf *text, const uint32_t *length, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++) text_add(text, "%s%u", i == 0 ? "" : "x", length[i]);
+    for (uint32_t i = 0; i < count; i++) strbuf_add(text, "%s%u", i == 0 ? "" : "x", length[i]);
 }
 
 /* How chips of a kind call their parts. */
 
-static void add_compute(struct text *text, const struct chip *chip)
+static void add_compute(struct strbuf *text, const struct chip *chip)
 {
     for (uint32_t format = 0; format < FORMAT_COUNT; format++) {
         if (chip->math_flop_per_s[format] == 0) continue;
-        text_add(text, "  %s %s", words_of_chip(chip, "math"), format_name((enum format)format));
-        text_pad(text, VALUE_COLUMN);
+        strbuf_add(text, "  %s %s", words_of_chip(chip, "math"), format_name((enum format)format));
+        strbuf_pad(text, VALUE_COLUMN);
         char buffer[QUANTITY_TEXT_BYTES];
-        text_add(text, "%s\n",
-                 quantity_text_rate(buffer, (double)chip->math_flop_per_s[format], "FLOP/s"));
+        strbuf_add(text, "%s\n",
+                   quantity_text_rate(buffer, (double)chip->math_flop_per_s[format], "FLOP/s"));
     }
-    text_add(text, "  %s", words_of_chip(chip, "mxus"));
-    text_pad(text, VALUE_COLUMN);
-    text_add(text, "%u of %ux%u\n", chip->mxu_count, chip->mxu_rows, chip->mxu_columns);
+    strbuf_add(text, "  %s", words_of_chip(chip, "mxus"));
+    strbuf_pad(text, VALUE_COLUMN);
+    strbuf_add(text, "%u of %ux%u\n", chip->mxu_count, chip->mxu_rows, chip->mxu_columns);
     row_rate(text, words_of_chip(chip, "vpu"), chip->vector_flop_per_s, "FLOP/s");
     row_bytes(text, "HBM", chip->hbm_capacity_bytes);
     row_rate(text, "HBM bandwidth", chip->hbm_bytes_per_s, "B/s");
@@ -65,41 +65,42 @@ static void add_compute(struct text *text, const struct chip *chip)
     row_rate(text, words_of_chip(chip, "cache bandwidth"), chip->vmem_bytes_per_s, "B/s");
 }
 
-static void add_gpu(struct text *text, const struct chip *chip)
+static void add_gpu(struct strbuf *text, const struct chip *chip)
 {
     const struct chip_network *network = &chip->network;
     char buffer[QUANTITY_TEXT_BYTES];
     add_compute(text, chip);
-    text_add(text, "  %s", words_of_chip(chip, "cores"));
-    text_pad(text, VALUE_COLUMN);
-    text_add(text, "%u, each with %s of %s", chip->core_count,
-             quantity_text_bytes(buffer, (double)chip->core_smem_bytes),
-             words_of_chip(chip, "vmem"));
-    text_add(text, ", %s of registers",
-             quantity_text_bytes(buffer, (double)chip->core_register_bytes));
+    strbuf_add(text, "  %s", words_of_chip(chip, "cores"));
+    strbuf_pad(text, VALUE_COLUMN);
+    strbuf_add(text, "%u, each with %s of %s", chip->core_count,
+               quantity_text_bytes(buffer, (double)chip->core_smem_bytes),
+               words_of_chip(chip, "vmem"));
+    strbuf_add(text, ", %s of registers",
+               quantity_text_bytes(buffer, (double)chip->core_register_bytes));
     if (chip->core_tmem_bytes != 0)
-        text_add(text, ", %s of TMEM", quantity_text_bytes(buffer, (double)chip->core_tmem_bytes));
+        strbuf_add(text, ", %s of TMEM",
+                   quantity_text_bytes(buffer, (double)chip->core_tmem_bytes));
     if (network->nvswitch_count == 0)
-        text_add(text, "\n  %s", network->link_name);
+        strbuf_add(text, "\n  %s", network->link_name);
     else
-        text_add(text, "\n  NVLink %u", network->nvlink_generation);
-    text_pad(text, VALUE_COLUMN);
-    text_add(text, "%s of %s one way\n", counted(network->nvlink_count, "link").text,
-             quantity_text_rate(buffer, (double)network->nvlink_bytes_per_s, "B/s"));
+        strbuf_add(text, "\n  NVLink %u", network->nvlink_generation);
+    strbuf_pad(text, VALUE_COLUMN);
+    strbuf_add(text, "%s of %s one way\n", counted(network->nvlink_count, "link").text,
+               quantity_text_rate(buffer, (double)network->nvlink_bytes_per_s, "B/s"));
     row_rate(text, "PCIe, one way", chip->pcie_bytes_per_s, "B/s");
     if (network->c2c_bytes_per_s != 0) {
-        text_add(text, "  C2C, one way");
-        text_pad(text, VALUE_COLUMN);
-        text_add(text, "%s to a CPU of %s\n",
-                 quantity_text_rate(buffer, (double)network->c2c_bytes_per_s, "B/s"),
-                 counted(network->host_chips, "GPU").text);
+        strbuf_add(text, "  C2C, one way");
+        strbuf_pad(text, VALUE_COLUMN);
+        strbuf_add(text, "%s to a CPU of %s\n",
+                   quantity_text_rate(buffer, (double)network->c2c_bytes_per_s, "B/s"),
+                   counted(network->host_chips, "GPU").text);
     }
     row_rate(text, "NIC, one way", chip->dcn_bytes_per_s, "B/s");
 }
 
-static void add_chip(struct text *text, const struct chip *chip)
+static void add_chip(struct strbuf *text, const struct chip *chip)
 {
-    text_add(text, "\nchip %s, profile %s\n", chip->name, chip->profile);
+    strbuf_add(text, "\nchip %s, profile %s\n", chip->name, chip->profile);
     if (chip->kind == CHIP_GPU) {
         add_gpu(text, chip);
     } else {
@@ -113,23 +114,23 @@ static void add_chip(struct text *text, const struct chip *chip)
     row_duration(text, "of a message", chip->message_overhead_ps);
 }
 
-static void add_coordinates(struct text *text, const struct machine *machine, const uint32_t *at)
+static void add_coordinates(struct strbuf *text, const struct machine *machine, const uint32_t *at)
 {
     for (uint32_t axis = 0; axis < machine->axis_count; axis++) {
-        text_add(text, axis == 0 ? "[" : ", ");
+        strbuf_add(text, axis == 0 ? "[" : ", ");
         if (at[axis] == machine_any)
-            text_add(text, "*");
+            strbuf_add(text, "*");
         else
-            text_add(text, "%u", at[axis]);
+            strbuf_add(text, "%u", at[axis]);
     }
-    text_add(text, "]");
+    strbuf_add(text, "]");
 }
 
-static void add_overrides(struct text *text, const struct machine *machine)
+static void add_overrides(struct strbuf *text, const struct machine *machine)
 {
     if (machine->link_override_count != 0)
-        text_add(text, "\n%u overridden link%s\n", machine->link_override_count,
-                 machine->link_override_count == 1 ? "" : "s");
+        strbuf_add(text, "\n%u overridden link%s\n", machine->link_override_count,
+                   machine->link_override_count == 1 ? "" : "s");
     for (uint32_t i = 0; i < machine->link_override_count && i < OVERRIDES_SHOWN_MAX; i++) {
         const struct machine_link_override *link = &machine->links[i];
         uint32_t const port = machine_port_between(machine, link->from, link->to);
@@ -138,42 +139,42 @@ static void add_overrides(struct text *text, const struct machine *machine)
         char rate[QUANTITY_TEXT_BYTES], latency[QUANTITY_TEXT_BYTES];
         machine_link(machine, machine_chip_at(machine, link->from), port, &bytes_per_s,
                      &latency_ps);
-        text_add(text, "  ");
+        strbuf_add(text, "  ");
         add_coordinates(text, machine, link->from);
-        text_add(text, " to ");
+        strbuf_add(text, " to ");
         add_coordinates(text, machine, link->to);
-        text_pad(text, VALUE_COLUMN);
-        text_add(text, "%s, %s\n", quantity_text_rate(rate, (double)bytes_per_s, "B/s"),
-                 quantity_text_seconds(latency, units_seconds(latency_ps)));
+        strbuf_pad(text, VALUE_COLUMN);
+        strbuf_add(text, "%s, %s\n", quantity_text_rate(rate, (double)bytes_per_s, "B/s"),
+                   quantity_text_seconds(latency, units_seconds(latency_ps)));
     }
-    if (machine->chip_override_count != 0) text_add(text, "\noverridden chips\n");
+    if (machine->chip_override_count != 0) strbuf_add(text, "\noverridden chips\n");
     for (uint32_t i = 0; i < machine->chip_override_count && i < OVERRIDES_SHOWN_MAX; i++) {
         const struct machine_chip_override *chip = &machine->chips[i];
-        text_add(text, "  ");
+        strbuf_add(text, "  ");
         add_coordinates(text, machine, chip->at);
-        text_pad(text, VALUE_COLUMN);
-        text_add(text, "math %.4f, HBM %.4f of the rates above\n", (double)chip->math_ppm / PPM_ONE,
-                 (double)chip->hbm_ppm / PPM_ONE);
+        strbuf_pad(text, VALUE_COLUMN);
+        strbuf_add(text, "math %.4f, HBM %.4f of the rates above\n",
+                   (double)chip->math_ppm / PPM_ONE, (double)chip->hbm_ppm / PPM_ONE);
     }
 }
 
-void show_machine(const struct machine *machine, struct text *text)
+void show_machine(const struct machine *machine, struct strbuf *text)
 {
-    text_add(text, "%s %s as ", counted(machine->chip_count, "chip").text, machine->chip.title);
+    strbuf_add(text, "%s %s as ", counted(machine->chip_count, "chip").text, machine->chip.title);
     add_lengths(text, machine->shape, machine->axis_count);
     for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++)
         if (machine_twists(machine, axis)) {
-            text_add(text, ", twisted");
+            strbuf_add(text, ", twisted");
             break;
         }
-    if (machine->product != NULL) text_add(text, " (%s)", machine->product);
+    if (machine->product != NULL) strbuf_add(text, " (%s)", machine->product);
     if (machine->grid_axis_count != 0)
-        text_add(text, ", %s", counted(machine_link_count(machine), "directed link").text);
-    text_add(text, "\n\n");
+        strbuf_add(text, ", %s", counted(machine_link_count(machine), "directed link").text);
+    strbuf_add(text, "\n\n");
     for (uint32_t axis = 0; axis < machine->axis_count; axis++) {
-        text_add(text, "  %s of %u", machine_axis_name(machine, axis), machine->shape[axis]);
-        text_pad(text, VALUE_COLUMN);
-        text_add(text, "%s\n", machine->wrap_reason[axis]);
+        strbuf_add(text, "  %s of %u", machine_axis_name(machine, axis), machine->shape[axis]);
+        strbuf_pad(text, VALUE_COLUMN);
+        strbuf_add(text, "%s\n", machine->wrap_reason[axis]);
     }
     show_levels(machine, text);
     show_totals(machine, text);
@@ -182,40 +183,40 @@ void show_machine(const struct machine *machine, struct text *text)
     add_overrides(text, machine);
 }
 
-static void add_dimension(struct text *text, const struct machine *machine,
+static void add_dimension(struct strbuf *text, const struct machine *machine,
                           const struct group_dimension *dimension)
 {
     bool const linked = !dimension->switched;
     if (linked)
-        text_add(text, "%s of %u on %s", dimension->ring ? "ring" : "line", dimension->size,
-                 dimension->name);
+        strbuf_add(text, "%s of %u on %s", dimension->ring ? "ring" : "line", dimension->size,
+                   dimension->name);
     else if (machine_is_meshed(machine, dimension->axis))
-        text_add(text, "%u on %s, each linked to each", dimension->size, dimension->name);
+        strbuf_add(text, "%u on %s, each linked to each", dimension->size, dimension->name);
     else
-        text_add(text, "%u on %s behind switches", dimension->size, dimension->name);
+        strbuf_add(text, "%u on %s behind switches", dimension->size, dimension->name);
     if (dimension->stride != 1)
-        text_add(text, ", %u%s apart", dimension->stride, linked ? " links" : "");
+        strbuf_add(text, ", %u%s apart", dimension->stride, linked ? " links" : "");
 }
 
-static void add_group(struct text *text, const struct machine *machine, const struct group *group)
+static void add_group(struct strbuf *text, const struct machine *machine, const struct group *group)
 {
-    if (group->dimension_count == 0) text_add(text, "one rank, nothing to send");
+    if (group->dimension_count == 0) strbuf_add(text, "one rank, nothing to send");
     for (uint32_t i = 0; i < group->dimension_count; i++) {
-        text_add(text, "%s", i == 0 ? "" : ", ");
+        strbuf_add(text, "%s", i == 0 ? "" : ", ");
         add_dimension(text, machine, &group->dimension[i]);
     }
-    text_add(text, "\n");
+    strbuf_add(text, "\n");
 }
 
-void show_mesh(const struct machine *machine, const struct mesh *mesh, struct text *text)
+void show_mesh(const struct machine *machine, const struct mesh *mesh, struct strbuf *text)
 {
-    text_add(text, "%s on ", counted(mesh->rank_count, "rank").text);
+    strbuf_add(text, "%s on ", counted(mesh->rank_count, "rank").text);
     add_lengths(text, machine->shape, machine->axis_count);
-    text_add(text, ", one a chip\n\n");
+    strbuf_add(text, ", one a chip\n\n");
     for (uint32_t i = 0; i < mesh->order_count; i++) {
         const struct mesh_axis *axis = &mesh->axis[mesh->named[i]];
-        text_add(text, "  %s of %u", mesh_role_name(axis->role), axis->size);
-        text_pad(text, VALUE_COLUMN);
+        strbuf_add(text, "  %s of %u", mesh_role_name(axis->role), axis->size);
+        strbuf_pad(text, VALUE_COLUMN);
         add_group(text, machine, &axis->group);
     }
 }

@@ -6,9 +6,9 @@
 
 struct machine;
 struct mesh;
-struct text;
+struct strbuf;
 
-void show_machine(const struct machine *machine, struct text *text);
-void show_mesh(const struct machine *machine, const struct mesh *mesh, struct text *text);
+void show_machine(const struct machine *machine, struct strbuf *text);
+void show_mesh(const struct machine *machine, const struct mesh *mesh, struct strbuf *text);
 
 #endif

@@ -1,0 +1,58 @@
+/*
+ * contention.h: what one routed item of a plan takes by itself, from its messages and their ways.
+ *
+ * A small play on the machine without memory, fold or other ops: each message takes the links of
+ * its way at once when it is sent, in the order of sending, each link one after the other. So it
+ * sees what closed forms do not: who is how far from whom, two messages on one link, cables that a
+ * hash names twice, tiers that are oversubscribed. Chips that do the same are played once.
+ *
+ * Time is linear in bytes, nearly: one play without bytes and one with many give both terms, and
+ * the same with two pieces give what each further piece costs. They do not depend on the size of
+ * the array, so a caller that asks for many sizes has them remembered.
+ */
+#ifndef SIM_CHOOSE_CONTENTION_H
+#define SIM_CHOOSE_CONTENTION_H
+
+#include <stdbool.h>
+
+#include "sim/collective/plan.h"
+#include "sim/machine/machine.h"
+
+enum {
+    CONTENTION_WIRES = MACHINE_AXES_MAX + LEVELS_MAX, /* Axes of the grid, then levels. */
+    REHEARSALS_MAX = 192,
+};
+
+/* Times of a byte are for a byte of the item's unit. */
+struct contention {
+    double latency_s; /* One piece, until the last message is there. */
+    double byte_s;
+    double next_latency_s; /* How much later the next piece is. */
+    double next_byte_s;
+    double wire_byte_s[CONTENTION_WIRES]; /* The busiest link of each, for one piece. */
+};
+
+/* Those of one machine. All zero: none yet. */
+struct contentions {
+    struct contention_entry {
+        struct group group;
+        const struct primitive *primitive;
+        int64_t message_ps[1 + LEVELS_MAX];
+        uint32_t root;
+        uint8_t dimension;
+        uint8_t at_root, off_root; /* Where single links are overridden. */
+        bool flat;
+        bool played; /* False: there is too much to play. */
+        struct contention contention;
+    } entry[REHEARSALS_MAX];
+    uint32_t count;
+};
+
+/* False where an item is not routed, is the switches' work, or has too many messages for an
+ * estimate; then, where cables are hashed and messages can be counted, the times of a byte alone
+ * are filled, and else all is zero. `known` may be NULL. */
+bool contention_play(const struct machine *machine, const struct plan *plan,
+                     const struct plan_item *item, struct contentions *known,
+                     struct contention *ret_contention);
+
+#endif

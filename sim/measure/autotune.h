@@ -1,0 +1,20 @@
+/*
+ * autotune.h: where estimates lie close together and plans are cheap to play, what "auto" takes is
+ * found by playing them.
+ *
+ * Estimates see no queues between items and no tiers that are oversubscribed for all of them at
+ * once; a play does. It is bounded in messages, so that a sweep stays as fast as its own rows.
+ */
+#ifndef SIM_MEASURE_AUTOTUNE_H
+#define SIM_MEASURE_AUTOTUNE_H
+
+#include "sim/base/status.h"
+#include "sim/choose/choose.h"
+
+/* Plays the first few of a ranking, and puts the fastest before the others if it is not the first
+ * already; their candidates then say what was played. Untouched: what a tuner or NCCL's own
+ * formulas decide, tokens drawn at random, and rankings whose first is not cheap. */
+enum status autotune_play(const struct choose_question *question, const char *where,
+                          struct choose_ranking *ranking, struct error *reterr);
+
+#endif

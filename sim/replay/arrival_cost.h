@@ -1,0 +1,161 @@
+/*
+ * arrival_cost.h: HBM and VPU time of messages where they depart and land; inline, since every
+ * message needs it.
+ */
+#ifndef SIM_REPLAY_ARRIVAL_COST_H
+#define SIM_REPLAY_ARRIVAL_COST_H
+
+#include "sim/base/units.h"
+#include "sim/replay/server.h"
+
+/* Time and memory traffic of a message, by its units. */
+struct message_cost {
+    int64_t link_ps;   /* On a link of one class. */
+    int64_t read_ps;   /* HBM time where it departs, on a chip of class 0. */
+    int64_t write_ps;  /* HBM time where it lands. */
+    int64_t vector_ps; /* VPU time of adding it where it lands. */
+    uint64_t bytes;
+};
+
+/* Work at this chip's own rate, out of work at the rate of the others; rounded up, as all work. */
+static inline int64_t scaled_ps(int64_t ps, uint32_t ppm)
+{
+    if (ppm == PPM_ONE) return ps;
+    return (int64_t)(((units_wide)(uint64_t)ps * PPM_ONE + ppm - 1) / ppm);
+}
+
+static inline const struct fold_chip_class *chip_class_of(const struct servers *servers,
+                                                          uint32_t chip)
+{
+    const struct fold *fold = servers->fold;
+    return &fold->chip_classes[fold->chip_class == NULL ? 0 : fold->chip_class[chip]];
+}
+
+/* Grants a message time of a server, at the chip's own rate. Returns the time. */
+static inline int64_t dma_grant(const struct servers *servers, enum server server, uint32_t chip,
+                                int64_t work_ps)
+{
+    struct server_state *state = server_at(servers, server, chip);
+    if (servers->differs[server]) {
+        const struct fold_chip_class *kind = chip_class_of(servers, chip);
+        work_ps = scaled_ps(work_ps, server == SERVER_HBM ? kind->hbm_ppm : kind->math_ppm);
+    }
+    if (work_ps > TIME_PS_END - state->dma_ps) work_ps = TIME_PS_END - state->dma_ps;
+    state->dma_ps += work_ps;
+    return work_ps;
+}
+
+/* Work of a server for messages where that is a clock: it may be done from `since_ps` on. Returns
+ * when it is done. */
+static inline int64_t dma_clock(const struct servers *servers, enum server server, uint32_t chip,
+                                int64_t since_ps, int64_t work_ps, int64_t now_ps)
+{
+    struct server_state *state = server_at(servers, server, chip);
+    int64_t const from_ps = state->free_ps > since_ps ? state->free_ps : since_ps;
+    state->free_ps = from_ps + dma_grant(servers, server, chip, work_ps);
+    if (from_ps < state->edge_ps) {
+        int64_t const until_ps = state->free_ps < now_ps ? state->free_ps : now_ps;
+        server_passed(state, until_ps - from_ps, from_ps, until_ps);
+    }
+    return state->free_ps;
+}
+
+/* Where HBM may be behind, the tail of a message leaves no earlier than it has been read: at the
+ * instant that is returned. */
+static inline int64_t dma_read_ps(const struct servers *servers, uint32_t chip, int64_t work_ps,
+                                  int64_t now_ps)
+{
+    return servers->may_exceed ? dma_clock(servers, SERVER_HBM, chip, now_ps, work_ps, now_ps) : 0;
+}
+
+/* Reads that have been granted go on until their message has left. */
+static inline void reads_add(struct server_reads *reads, int64_t work_ps, int64_t now_ps,
+                             int64_t depart_ps)
+{
+    if (reads->until_ps > now_ps) {
+        work_ps += server_share_ps(reads->work_ps, reads->until_ps - now_ps,
+                                   reads->until_ps - reads->since_ps);
+        if (reads->until_ps > depart_ps) depart_ps = reads->until_ps;
+    }
+    *reads = (struct server_reads){.work_ps = work_ps, .since_ps = now_ps, .until_ps = depart_ps};
+}
+
+/* Where HBM is never behind, a message is read as it leaves. */
+static inline void dma_leave(const struct servers *servers, struct server_reads *reads,
+                             uint32_t chip, int64_t work_ps, int64_t now_ps, int64_t depart_ps)
+{
+    if (servers->may_exceed) return;
+    reads_add(reads, dma_grant(servers, SERVER_HBM, chip, work_ps), now_ps, depart_ps);
+}
+
+/* Reads of one way out of a chip: ports of the grid first, then levels, then the host. */
+static inline struct server_reads *reads_at(const struct servers *servers, uint32_t way,
+                                            uint32_t chip)
+{
+    return &servers->reads[(uint64_t)way * servers->chip_count + chip];
+}
+
+/* Work of a server along a passage that ends now. */
+static inline void dma_pass(const struct servers *servers, enum server server, uint32_t chip,
+                            int64_t work_ps, int64_t from_ps, int64_t now_ps)
+{
+    struct server_state *state = server_at(servers, server, chip);
+    work_ps = dma_grant(servers, server, chip, work_ps);
+    if (from_ps < state->edge_ps) server_passed(state, work_ps, from_ps, now_ps);
+}
+
+/* Whether the passage of a message, of at most `most_ps`, can affect an op where it lands. */
+static inline bool arrival_cost_looks_back(const struct servers *servers,
+                                           const struct message_cost *cost, uint32_t chip,
+                                           int64_t most_ps, int64_t now_ps)
+{
+    if (servers->may_exceed) return true;
+    int64_t const from_ps = now_ps - most_ps;
+    return (cost->write_ps > 0 && from_ps < servers->hbm[chip].edge_ps) ||
+           (cost->vector_ps > 0 && from_ps < servers->vpu[chip].edge_ps);
+}
+
+/* The server has time for all that links carry, so their own limits keep its sum from
+ * overflowing. */
+static inline void pass_plain(struct server_state *state, int64_t work_ps, int64_t link_ps,
+                              int64_t now_ps)
+{
+    if (work_ps == 0) return;
+    state->dma_ps += work_ps;
+    if (now_ps - link_ps < state->edge_ps) server_passed(state, work_ps, now_ps - link_ps, now_ps);
+}
+
+/* Charges what a message of a plain lane costs where it lands; it delays nothing. */
+static inline void arrival_cost_plain(const struct servers *servers,
+                                      const struct message_cost *cost, uint32_t chip,
+                                      int64_t now_ps)
+{
+    pass_plain(&servers->vpu[chip], cost->vector_ps, cost->link_ps, now_ps);
+    pass_plain(&servers->hbm[chip], cost->write_ps, cost->link_ps, now_ps);
+}
+
+/* Charges what a message costs where it lands; `link_ps` is its own time. Where HBM or the VPU is
+ * behind, it counts as arrived when they have caught up: at the instant that is returned, if that
+ * is later than now. */
+static inline int64_t arrival_cost_ps(const struct servers *servers,
+                                      const struct message_cost *cost, int64_t link_ps,
+                                      uint32_t chip, int64_t now_ps)
+{
+    int64_t const work_ps[SERVER_COUNT] = {cost->write_ps, cost->vector_ps};
+    int64_t const began_ps = now_ps - link_ps;
+    int64_t clear_ps = 0;
+    for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++) {
+        if (work_ps[server] == 0) continue;
+        if (!servers->may_exceed) {
+            dma_pass(servers, server, chip, work_ps[server], began_ps, now_ps);
+            continue;
+        }
+        int64_t const done_ps = dma_clock(servers, server, chip, began_ps, work_ps[server], now_ps);
+        if (done_ps > clear_ps) clear_ps = done_ps;
+    }
+    /* Streams share a server while they run, so a backlog counts only beyond the message's own
+     * time. */
+    return clear_ps - link_ps;
+}
+
+#endif

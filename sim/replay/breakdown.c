@@ -1,0 +1,196 @@
+/* The books of a run: where time went, what memory was held. */
+#include "sim/replay/breakdown.h"
+
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/replay/p2p.h"
+#include "sim/replay/state.h"
+
+/* Of the streams in `among`, as bits, the one at which `stream` has named itself; else none of the
+ * program's. */
+static uint32_t waited_for(struct replay *replay, uint32_t stream, uint32_t chip, uint32_t among)
+{
+    for (uint32_t bits = among; bits != 0; bits &= bits - 1) {
+        uint32_t const other = (uint32_t)__builtin_ctz(bits);
+        if ((stream_at(replay, other, chip)->waiters >> stream & 1) != 0) return other;
+    }
+    return replay->stream_count;
+}
+
+/* The running stream that the chip's compute waits for: the one at which it has named itself, or
+ * if that waits too, the one at which that has. Where compute has ended, or waits for another rank
+ * of the pipeline, the first that runs. */
+static uint32_t awaited_stream(struct replay *replay, uint32_t chip)
+{
+    uint32_t const running = replay->chips[chip].running;
+    uint32_t stream = PROGRAM_COMPUTE;
+    for (uint32_t links = 0; links < replay->stream_count; links++) {
+        uint32_t const runs = waited_for(replay, stream, chip, running);
+        if (runs != replay->stream_count) return runs;
+        stream = waited_for(replay, stream, chip, (1u << replay->stream_count) - 1);
+        if (stream == replay->stream_count) break;
+    }
+    return (uint32_t)__builtin_ctz(running);
+}
+
+void breakdown_until(struct replay *replay, uint32_t chip, int64_t now_ps)
+{
+    struct chip_state *self = &replay->chips[chip];
+    int64_t const span_ps = now_ps - self->account_ps;
+    if (span_ps == 0) return;
+    uint64_t const index = account_row(replay, self->block_phase, chip);
+    struct breakdown *breakdown = &replay->accounts.breakdowns[index];
+    struct phase_span *span = &replay->accounts.spans[index];
+    if (span->end_ps == 0) span->begin_ps = self->account_ps;
+    span->end_ps = now_ps;
+    self->account_ps = now_ps;
+    if (replay->p2p != NULL) p2p_account(replay, chip, span_ps);
+    for (uint32_t bits = self->running; bits != 0; bits &= bits - 1)
+        *account_stream_ps(replay, self->block_phase, (uint32_t)__builtin_ctz(bits), chip) +=
+            span_ps;
+    if (self->computes) {
+        breakdown->compute_ps += span_ps;
+        return;
+    }
+    if (self->running == 0) {
+        breakdown->idle_ps += span_ps;
+        return;
+    }
+    breakdown->exposed_ps += span_ps;
+    self->exposed_ps += span_ps;
+    uint32_t const awaited = awaited_stream(replay, chip);
+    for (uint32_t bits = self->running; bits != 0; bits &= bits - 1) {
+        uint32_t const stream = (uint32_t)__builtin_ctz(bits);
+        const struct program_op *op = streams_needs(replay, stream, chip)->op;
+        struct class_total *total =
+            &replay->accounts.classes[(uint64_t)op->class_index * replay->chip_count + chip];
+        total->idle_ps += span_ps;
+        if (stream == awaited) total->exposed_ps += span_ps;
+    }
+}
+
+void breakdown_pass(struct replay *replay, const struct need_cache *needs, uint32_t chip,
+                    int64_t begin_ps, int64_t end_ps)
+{
+    struct role_table *role = &replay->roles[replay->chips[chip].role];
+    int64_t until_ps = 0;
+    if (role->pass_ps == NULL || role->pass_chip != chip) return;
+    for (uint32_t phase = 0; phase < PROGRAM_PHASE_UPDATE; phase++) {
+        const struct breakdown *breakdown =
+            &replay->accounts.breakdowns[account_row(replay, phase, chip)];
+        until_ps += breakdown->compute_ps + breakdown->exposed_ps;
+    }
+    role->pass_ps[needs->pass] += until_ps - role->pass_until_ps;
+    role->pass_until_ps = until_ps;
+    /* Both passes of a pair are under way as long as it is. */
+    uint32_t const last = needs->pass + (needs->pass > 0 && needs->phase == PROGRAM_PHASE_PAIR);
+    for (uint32_t pass = needs->pass; pass <= last; pass++) {
+        if (role->pass_end_ps[pass] == 0) role->pass_begin_ps[pass] = begin_ps;
+        role->pass_end_ps[pass] = end_ps;
+    }
+}
+
+void breakdown_class(struct replay *replay, const struct program_op *op, uint32_t chip,
+                     int64_t begin_ps, int64_t end_ps)
+{
+    struct class_total *total =
+        &replay->accounts.classes[(uint64_t)op->class_index * replay->chip_count + chip];
+    total->count++;
+    total->busy_ps += end_ps - begin_ps;
+    total->end_ps = end_ps;
+}
+
+enum status breakdown_curve_build(struct arena *arena, const struct program *program,
+                                  struct role_table *table, struct error *reterr)
+{
+    uint64_t count = 1;
+    for (uint32_t b = 0; b < table->role->block_count; b++) {
+        const struct program_block *block = &table->role->block[b];
+        const struct program_template *template = &program->templates[block->template_index];
+        for (uint32_t i = 0; i < template->op_count; i++)
+            count += (uint64_t)block->repeat * template->op[i].effect_count;
+    }
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, count, sizeof *table->curve.at_ps, &memory, reterr));
+    table->curve.at_ps = memory;
+    STATUS_TRY(arena_try(arena, count, sizeof *table->curve.bytes, &memory, reterr));
+    table->curve.bytes = memory;
+    return STATUS_OK;
+}
+
+/* Of what changes at one instant, only what is held behind it is kept. */
+static void curve_add(struct trace_curve *curve, int64_t now_ps, uint64_t bytes)
+{
+    if (curve->count == 0 || curve->at_ps[curve->count - 1] != now_ps)
+        curve->at_ps[curve->count++] = now_ps;
+    curve->bytes[curve->count - 1] = bytes;
+}
+
+/* Of a program that was read: it balances what it takes and gives in no order that it can have. */
+static void refuse_overdrawn(struct replay *replay, enum program_memory memory, uint32_t slot,
+                             uint32_t chip)
+{
+    static const char *const names[] = {
+#define X(name, text) text,
+        PROGRAM_MEMORY_TABLE(X)
+#undef X
+    };
+    char name[96];
+    if (replay->refusal.status != STATUS_OK) return;
+    program_slot_name(role_at(replay, chip)->role, slot, name, sizeof name);
+    (void)error_set(&replay->refusal, STATUS_INVALID, "",
+                    "an op of slot %u (%s) gives back more of %s than the chip holds then", slot,
+                    name, names[memory]);
+}
+
+static void memory_take(struct replay *replay, uint32_t chip, enum program_memory memory,
+                        int64_t bytes, uint32_t slot, uint16_t op, int64_t now_ps)
+{
+    struct memory_state *state = &replay->accounts.memories[chip];
+    state->held_bytes[memory] += bytes;
+    state->total_bytes += bytes;
+    if (state->held_bytes[memory] < 0) refuse_overdrawn(replay, memory, slot, chip);
+    if (state->held_bytes[memory] > state->each_peak_bytes[memory])
+        state->each_peak_bytes[memory] = state->held_bytes[memory];
+    if (state->total_bytes > state->peak_bytes) {
+        state->peak_bytes = state->total_bytes;
+        state->peak_at_ps = now_ps;
+        state->peak_slot = slot;
+        state->peak_op = op;
+        memcpy(state->at_peak_bytes, state->held_bytes, sizeof state->held_bytes);
+    }
+    if (replay->options->curves && role_at(replay, chip)->pass_chip == chip)
+        curve_add(&role_at(replay, chip)->curve, now_ps, (uint64_t)state->total_bytes);
+    if (replay->chips[chip].shown) {
+        struct trace_record record = {.begin_ps = now_ps,
+                                      .end_ps = now_ps,
+                                      .bytes = (uint64_t)state->held_bytes[memory],
+                                      .chip = chip,
+                                      .slot = slot,
+                                      .op = op,
+                                      .kind = TRACE_MEMORY,
+                                      .lane = (uint16_t)memory};
+        record_add(&replay->records, &record);
+    }
+}
+
+void breakdown_op_effects(struct replay *replay, const struct program_op *op, bool at_end,
+                          uint32_t chip, int64_t now_ps)
+{
+    for (uint32_t i = 0; i < op->effect_count; i++) {
+        const struct program_effect *effect = &op->effect[i];
+        if (effect->at_end != at_end) continue;
+        uint16_t const index = streams_op_index(replay, op->stream, chip);
+        uint32_t const slot = stream_at(replay, op->stream, chip)->slot;
+        memory_take(replay, chip, effect->memory, effect->bytes, slot, index, now_ps);
+    }
+}
+
+void breakdown_resident(struct replay *replay, uint32_t chip)
+{
+    for (uint32_t memory = 0; memory < PROGRAM_MEMORY_COUNT; memory++) {
+        memory_take(replay, chip, (enum program_memory)memory,
+                    (int64_t)role_at(replay, chip)->role->resident_bytes[memory], 0, 0, 0);
+    }
+}

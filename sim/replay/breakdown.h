@@ -1,0 +1,83 @@
+/*
+ * breakdown.h: the books of a run: where time went, what memory was held.
+ */
+#ifndef SIM_REPLAY_BREAKDOWN_H
+#define SIM_REPLAY_BREAKDOWN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+#include "sim/machine/machine.h"
+#include "sim/program/program.h"
+
+struct arena;
+struct need_cache;
+struct replay;
+struct role_table;
+
+struct breakdown {
+    int64_t compute_ps;
+    int64_t exposed_ps;
+    int64_t idle_ps;
+};
+
+struct phase_span {
+    int64_t begin_ps;
+    int64_t end_ps;
+};
+
+struct class_total {
+    uint64_t count;
+    int64_t busy_ps;
+    int64_t exposed_ps; /* Exposed time charged to the class: each instant to one class. */
+    int64_t idle_ps;    /* Time of its ops while the compute stream was idle, each in full. */
+    int64_t end_ps;     /* End of the last op. */
+};
+
+struct memory_state {
+    int64_t held_bytes[PROGRAM_MEMORY_COUNT];
+    int64_t each_peak_bytes[PROGRAM_MEMORY_COUNT];
+    int64_t at_peak_bytes[PROGRAM_MEMORY_COUNT];
+    int64_t total_bytes;
+    int64_t peak_bytes;
+    int64_t peak_at_ps;
+    uint32_t peak_slot;
+    uint16_t peak_op;
+};
+
+struct accounts {
+    struct breakdown *breakdowns;  /* [phase][chip] */
+    struct phase_span *spans;      /* [phase][chip] */
+    int64_t *stream_ps;            /* [phase][stream][chip]: what is_exposed() ran meanwhile. */
+    struct class_total *classes;   /* [class][chip] */
+    struct memory_state *memories; /* [chip] */
+};
+
+/* What is counted over all chips. */
+struct tally {
+    uint64_t transfers;
+    uint64_t digest;
+    uint64_t bound_checks;
+    uint64_t parts_done; /* Of compute ops. */
+    uint64_t parts_total;
+    uint32_t prefix_chips; /* Chips of the early fold that the run continued; 0: none. */
+    int64_t prefix_ps;     /* Instant at which the run continued the early fold. */
+    int64_t queued_ps[MACHINE_PORTS_MAX]; /* The longest wait for a link of a port. */
+};
+
+void breakdown_until(struct replay *replay, uint32_t chip, int64_t now_ps);
+void breakdown_op_effects(struct replay *replay, const struct program_op *op, bool at_end,
+                          uint32_t chip, int64_t now_ps);
+void breakdown_class(struct replay *replay, const struct program_op *op, uint32_t chip,
+                     int64_t begin_ps, int64_t end_ps);
+/* An op of compute before the update ends. */
+void breakdown_pass(struct replay *replay, const struct need_cache *needs, uint32_t chip,
+                    int64_t begin_ps, int64_t end_ps);
+/* Reserves the curve of a role: room for the effects of all ops of the step and for the start.
+ * Pages that are never written cost nothing. */
+enum status breakdown_curve_build(struct arena *arena, const struct program *program,
+                                  struct role_table *table, struct error *reterr);
+void breakdown_resident(struct replay *replay, uint32_t chip);
+
+#endif

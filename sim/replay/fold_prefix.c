@@ -1,0 +1,368 @@
+#include "sim/replay/fold_prefix.h"
+
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/replay/p2p.h"
+#include "sim/replay/promise.h"
+#include "sim/replay/routed.h"
+#include "sim/replay/state.h"
+#include "sim/replay/steps.h"
+
+struct spread {
+    struct replay *whole;
+    uint32_t count;   /* Chips of the whole run for each of the early one. */
+    uint32_t *image;  /* [chip][count] */
+    uint32_t *prefix; /* [chip of the whole run] */
+    bool too_late;    /* A late plan has begun. */
+};
+
+static bool op_is_late(const struct replay *prefix, const struct program_op *op)
+{
+    bool const has_plan = op->kind == PROGRAM_OP_COLLECTIVE || op->kind == PROGRAM_OP_SEND;
+    return has_plan && prefix->fold->late[op->index];
+}
+
+/* The first slot of the compute stream that late ops of a block's first slot wait for; INT64_MAX:
+ * it has none. */
+static int64_t late_after(const struct replay *prefix, const struct program_block *block)
+{
+    const struct program_template *template = &prefix->program->templates[block->template_index];
+    int64_t after = INT64_MAX;
+    for (uint32_t i = 0; i < template->op_count; i++) {
+        const struct program_op *op = &template->op[i];
+        if (!op_is_late(prefix, op)) continue;
+        after = after < block->slot_first ? after : block->slot_first;
+        for (uint32_t n = 0; n < op->need_count; n++) {
+            int64_t const slot = program_need_slot(&op->need[n], block, block->slot_first);
+            if (op->need[n].stream == PROGRAM_COMPUTE && slot < after) after = slot;
+        }
+    }
+    return after;
+}
+
+/* The slot before those in which a late op may begin: the early run stops as soon as some rank has
+ * come there. */
+static void late_slots_find(struct replay *prefix)
+{
+    for (uint32_t r = 0; r < prefix->program->role_count; r++) {
+        struct role_table *table = &prefix->roles[r];
+        for (uint32_t b = 0; b < table->role->block_count; b++) {
+            int64_t const before = late_after(prefix, &table->role->block[b]) - 1;
+            if (before < table->late_slot) table->late_slot = before < 0 ? 0 : (uint32_t)before;
+        }
+    }
+}
+
+enum status prefix_prepare(struct arena *arena, struct replay *prefix, struct replay *whole,
+                           bool *ret_worthwhile, struct error *reterr)
+{
+    void *spread = NULL, *image = NULL, *of = NULL;
+    STATUS_TRY(arena_try(arena, 1, sizeof *prefix->spread, &spread, reterr));
+    STATUS_TRY(arena_try(arena, whole->chip_count, sizeof(uint32_t), &image, reterr));
+    STATUS_TRY(arena_try(arena, whole->chip_count, sizeof(uint32_t), &of, reterr));
+    prefix->spread = spread;
+    *prefix->spread = (struct spread){.whole = whole,
+                                      .count = whole->chip_count / prefix->chip_count,
+                                      .image = image,
+                                      .prefix = of};
+    const struct machine *machine = whole->machine;
+    for (uint32_t chip = 0; chip < whole->chip_count; chip++)
+        prefix->spread->prefix[chip] = fold_replayed_chip(
+            prefix->fold, machine, fold_machine_chip(whole->fold, machine, chip));
+    uint32_t filled = 0;
+    for (uint32_t chip = 0; chip < prefix->chip_count; chip++)
+        for (uint32_t other = 0; other < whole->chip_count; other++)
+            if (prefix->spread->prefix[other] == chip) prefix->spread->image[filled++] = other;
+    SIM_ASSERT(filled == whole->chip_count);
+    late_slots_find(prefix);
+    *ret_worthwhile = true;
+    for (uint32_t r = 0; r < prefix->program->role_count; r++)
+        *ret_worthwhile = *ret_worthwhile && prefix->roles[r].late_slot > 0;
+    return STATUS_OK;
+}
+
+void prefix_op_begin(struct replay *prefix, const struct program_op *op)
+{
+    if (!op_is_late(prefix, op)) return;
+    prefix->spread->too_late = true;
+    engine_pause(prefix->engine);
+}
+
+bool prefix_holds(const struct replay *prefix)
+{
+    return engine_pending_count(prefix->engine) > 0 && !prefix->spread->too_late &&
+           prefix->refusal.status == STATUS_OK;
+}
+
+/* The order of an event of a chip as one of another that it stands for: discriminators say where a
+ * message comes from. */
+static uint64_t event_key_of_image(struct replay *prefix, uint64_t key, uint32_t chip,
+                                   uint32_t image)
+{
+    uint32_t const port = event_key_field(key, KEY_PORT_SHIFT, KEY_KIND_SHIFT - KEY_PORT_SHIFT);
+    if (port != KEY_ROUTED || event_key_kind(key) == EVENT_LANE_READY) return key;
+    const struct routed_lane *routed = routed_lane_of(prefix, key)->routed;
+    if (routed->tie_bits == 0) return key;
+    return key + routed_tie(routed, &prefix->spread->whole->routes->places[image]) -
+           routed_tie(routed, &prefix->routes->places[chip]);
+}
+
+void prefix_digest_add(struct replay *prefix, int64_t now_ps, uint64_t key, uint32_t chip)
+{
+    const struct spread *spread = prefix->spread;
+    for (uint32_t i = 0; i < spread->count; i++) {
+        uint32_t const image = spread->image[chip * spread->count + i];
+        prefix->tally.digest +=
+            digest_record(now_ps, event_key_of_image(prefix, key, chip, image), image);
+    }
+}
+
+/* Rows of an array over chips, one after another. */
+static void rows_copy(const struct spread *spread, uint64_t rows, const void *from, void *to,
+                      uint64_t item_bytes)
+{
+    uint32_t const whole = spread->whole->chip_count, prefix = whole / spread->count;
+    for (uint64_t row = 0; row < rows; row++)
+        for (uint32_t chip = 0; chip < whole; chip++)
+            memcpy((char *)to + (row * whole + chip) * item_bytes,
+                   (const char *)from + (row * prefix + spread->prefix[chip]) * item_bytes,
+                   item_bytes);
+}
+
+static void p2p_copy(const struct replay *prefix, struct replay *whole)
+{
+    const struct spread *spread = prefix->spread;
+    const struct p2p *from = prefix->p2p;
+    struct p2p *to = whole->p2p;
+    if (from == NULL) return;
+    rows_copy(spread, prefix->stream_count, from->came, to->came, sizeof *to->came);
+    rows_copy(spread, prefix->stream_count, from->transfer_ps, to->transfer_ps,
+              sizeof *to->transfer_ps);
+    rows_copy(spread, 1, from->waits, to->waits, sizeof *to->waits);
+    for (uint32_t stream = 0; stream < prefix->stream_count; stream++) {
+        if (prefix->program->stream[stream].kind != PROGRAM_OP_SEND) continue;
+        for (uint32_t chip = 0; chip < whole->chip_count; chip++) {
+            uint64_t const row = (uint64_t)stream * prefix->chip_count + spread->prefix[chip];
+            uint64_t const count = role_at(whole, chip)->role->stream_total[stream];
+            memcpy(&to->left_ps[to->first[(uint64_t)stream * whole->chip_count + chip]],
+                   &from->left_ps[from->first[row]], count * sizeof *to->left_ps);
+        }
+    }
+}
+
+/* What is kept of messages that came before their collective began. */
+static void inboxes_copy(const struct replay *prefix, struct replay *whole)
+{
+    const struct spread *spread = prefix->spread;
+    for (uint32_t i = 0; i < whole->lanes.plan_count; i++)
+        for (uint32_t l = 0; l < whole->lanes.plans[i].lane_count; l++) {
+            const struct routed_lane *from = prefix->lanes.plans[i].lane[l].routed;
+            struct routed_lane *to = whole->lanes.plans[i].lane[l].routed;
+            if (to == NULL || to->tree != NULL) continue;
+            SIM_ASSERT(from->tie_bits == to->tie_bits && from->number_bits == to->number_bits &&
+                       from->words == to->words);
+            rows_copy(spread, 1, from->early, to->early, EPOCHS_AHEAD * sizeof *to->early);
+            rows_copy(spread, 1, from->early_units, to->early_units,
+                      EPOCHS_AHEAD * sizeof *to->early_units);
+            if (to->slots != NULL)
+                rows_copy(spread, 1, from->slots, to->slots,
+                          EPOCHS_AHEAD * to->words * sizeof *to->slots);
+        }
+}
+
+/*
+ * A message at a link: which of the sender's images it is of. There is one, and one only.
+ *
+ *   A fold has as many images of one chip as of any other. A step of a plan takes members to
+ *   members, each to another one. What is replayed of a receiver follows from what is replayed of
+ *   its sender, in both folds (fold.h, fold_digits.c). So the images of a sender send to different
+ *   images of its receiver, and are at different chips after the same number of links of the grid.
+ *   A link of the grid is one chip's, so exactly one image of the sender has its message there.
+ *   A cable that queues is a unit's: the sender's on the way up, the receiver's on the way down.
+ *   Chips of such a unit are told apart in both folds where an early plan climbs so high, so the
+ *   images of one chip lie in different units, one in each image of the unit. Which cable of the
+ *   unit it is follows from places that both folds keep: a rail's from the sender's place in the
+ *   unit, a pair's from both ends', and where a hash of two ends decides, no two chips are alike.
+ */
+static uint32_t entry_image(struct replay *prefix, struct replay *whole,
+                            const struct port_entry *entry, const struct link_state *link,
+                            uint32_t grid_chip)
+{
+    const struct spread *spread = prefix->spread;
+    struct port_ticket place = {.link = NULL};
+    uint32_t image = grid_chip;
+    if (entry->lane->routed == NULL) return image;
+    for (uint32_t i = 0; i < spread->count && place.link != link; i++) {
+        image = spread->image[entry->chip * spread->count + i];
+        routed_port_ticket(whole, event_key_of_image(prefix, entry->key, entry->chip, image), image,
+                           &place);
+    }
+    SIM_ASSERT(place.link == link);
+    return image;
+}
+
+static void list_copy(struct replay *prefix, struct replay *whole, const struct port_list *from,
+                      const struct link_state *link, uint32_t grid_chip, struct port_list *to)
+{
+    *to = (struct port_list){0, 0};
+    for (uint32_t e = from->first; e != 0; e = prefix->ports->entries[e].next) {
+        struct port_entry entry = prefix->ports->entries[e];
+        uint32_t const image = entry_image(prefix, whole, &entry, link, grid_chip);
+        const struct plan_table *plan = entry.lane->plan;
+        entry.key = event_key_of_image(prefix, entry.key, entry.chip, image);
+        entry.lane = &whole->lanes.plans[plan->index].lane[entry.lane - plan->lane];
+        entry.chip = image;
+        promise_append(whole, to, &entry);
+    }
+}
+
+/* What is kept of a link. `grid_chip`: whose it is, of the grid. */
+static void queue_copy(struct replay *prefix, struct replay *whole, const struct link_state *from,
+                       struct link_state *to, uint32_t grid_chip)
+{
+    if (from->queue == 0) return;
+    const struct port_queue *queue = &prefix->ports->queues[from->queue];
+    struct port_queue *own = port_queue_of(whole, to);
+    *own = *queue;
+    list_copy(prefix, whole, &queue->plain, to, grid_chip, &own->plain);
+    for (uint32_t s = 0; s < whole->stream_count; s++) {
+        list_copy(prefix, whole, &queue->flow[s].list, to, grid_chip, &own->flow[s].list);
+        port_lanes_copy(prefix->ports, whole->ports, &own->flow[s]);
+        for (uint32_t e = own->flow[s].list.first; e != 0; e = whole->ports->entries[e].next)
+            port_name_add(whole->ports, e);
+        if (whole->ports->lanes_lacked) port_no_room(whole);
+    }
+}
+
+/* Links of the grid that streams share, and what is to be passed over when it comes. */
+static void ports_copy(struct replay *prefix, struct replay *whole)
+{
+    const struct spread *spread = prefix->spread;
+    if (whole->ports == NULL) return;
+    for (uint32_t port = 0; port < whole->grid.port_count; port++)
+        for (uint32_t chip = 0; chip < whole->chip_count; chip++) {
+            link_at(whole, port, chip)->queue = 0;
+            queue_copy(prefix, whole, link_at(prefix, port, spread->prefix[chip]),
+                       link_at(whole, port, chip), chip);
+        }
+    for (uint32_t v = 1; v <= prefix->ports->voids_used; v++) {
+        const struct port_void *at = &prefix->ports->voids[v];
+        for (uint32_t k = 0; k < at->count * spread->count; k++) {
+            uint32_t const chip = spread->image[at->chip * spread->count + k % spread->count];
+            promise_void_add(whole, event_key_of_image(prefix, at->key, at->chip, chip), chip,
+                             at->stamp);
+        }
+    }
+    for (uint32_t i = 0; i < whole->lanes.plan_count; i++)
+        for (uint32_t l = 0; l < whole->lanes.plans[i].lane_count; l++) {
+            const struct lane_table *lane = &whole->lanes.plans[i].lane[l];
+            if (lane->route.passed != NULL)
+                rows_copy(spread, lane->route.hop_count,
+                          prefix->lanes.plans[i].lane[l].route.passed, lane->route.passed,
+                          sizeof *lane->route.passed);
+        }
+}
+
+/* Cables of units that are told apart in both. Where nothing queues, one may stand for several that
+ * hold what is replayed more than once. */
+static void tier_copy(struct replay *prefix, struct replay *whole, uint32_t index, uint32_t t)
+{
+    const struct tier_links *from = &prefix->routes->level[index].tier[t];
+    struct tier_links *to = &whole->routes->level[index].tier[t];
+    for (uint32_t chip = 0; chip < whole->chip_count; chip++) {
+        uint32_t const unit = route_unit_below(to, &whole->routes->places[chip]);
+        uint32_t const other =
+            route_unit_below(from, &prefix->routes->places[prefix->spread->prefix[chip]]);
+        for (uint32_t cable = 0; cable < to->cable_count; cable++)
+            for (uint32_t down = 0; down < 2; down++) {
+                struct link_state *link = &to->links[down][unit * to->cable_count + cable];
+                uint32_t const queue = link->queue;
+                const struct link_state *early_link =
+                    &from->links[down][other * to->cable_count + cable];
+                *link = *early_link;
+                link->queue = queue;
+                if (whole->ports != NULL && queue == 0)
+                    queue_copy(prefix, whole, early_link, link, UINT32_MAX);
+                to->waits[down][unit * to->cable_count + cable] =
+                    from->waits[down][other * to->cable_count + cable];
+                SIM_ASSERT(link->busy_ps == 0 || from->whole == to->whole);
+                link->bytes = link->bytes * from->whole / to->whole;
+            }
+    }
+}
+
+static void passes_copy(const struct replay *prefix, struct replay *whole)
+{
+    for (uint32_t r = 0; r < whole->program->role_count; r++) {
+        const struct role_table *from = &prefix->roles[r];
+        struct role_table *to = &whole->roles[r];
+        SIM_ASSERT(prefix->spread->prefix[to->pass_chip] == from->pass_chip);
+        to->curve = from->curve; /* Has room for the rest. */
+        if (from->pass_ps == NULL) continue;
+        uint64_t const bytes = from->pass_count * sizeof *to->pass_ps;
+        memcpy(to->pass_ps, from->pass_ps, bytes);
+        memcpy(to->pass_begin_ps, from->pass_begin_ps, bytes);
+        memcpy(to->pass_end_ps, from->pass_end_ps, bytes);
+        to->pass_until_ps = from->pass_until_ps;
+    }
+}
+
+static void state_copy(struct replay *prefix, struct replay *whole)
+{
+    const struct spread *spread = prefix->spread;
+    const struct replay *replay = whole;
+#define X(array, rows) rows_copy(spread, rows, prefix->array, whole->array, sizeof *whole->array);
+    REPLAY_STATE_TABLE(X)
+#undef X
+    ports_copy(prefix, whole);
+    passes_copy(prefix, whole);
+    p2p_copy(prefix, whole);
+    inboxes_copy(prefix, whole);
+    for (uint32_t index = 0; index < whole->routes->level_count; index++)
+        for (uint32_t t = 0; t < whole->machine->level[index].tier_count; t++)
+            tier_copy(prefix, whole, index, t);
+}
+
+/* The engine's channel of an event that waits. */
+static uint32_t channel_of_key(const struct replay *replay, uint64_t key)
+{
+    enum replay_event const event = event_key_kind(key);
+    bool const by_lane = event == EVENT_ARRIVE || event == EVENT_HOP || event == EVENT_LAND ||
+                         event == EVENT_LANE_READY || event == EVENT_PORT;
+    uint32_t const number =
+        by_lane ? event_key_field(key, KEY_LANE_SHIFT, KEY_LANE_BITS) : event_key_stream(key);
+    return channel_of(replay, event, number);
+}
+
+static void event_spread(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
+                         const uint32_t *chips, uint32_t count)
+{
+    struct replay *prefix = owner;
+    const struct spread *spread = prefix->spread;
+    (void)engine;
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < spread->count; k++) {
+            uint32_t const image = spread->image[chips[i] * spread->count + k];
+            engine_post(spread->whole->engine, now_ps,
+                        event_key_of_image(prefix, key, chips[i], image),
+                        channel_of_key(spread->whole, key), image);
+        }
+}
+
+void prefix_spread(struct replay *prefix)
+{
+    struct replay *whole = prefix->spread->whole;
+    uint64_t const count = prefix->spread->count;
+    state_copy(prefix, whole);
+    steps_spread(prefix, whole, prefix->spread->count);
+    whole->tally.transfers = prefix->tally.transfers * count;
+    whole->tally.bound_checks = prefix->tally.bound_checks * count;
+    whole->tally.parts_done = prefix->tally.parts_done * count;
+    whole->tally.digest = prefix->tally.digest;
+    whole->tally.prefix_chips = prefix->chip_count;
+    whole->tally.prefix_ps = engine_now_ps(prefix->engine);
+    memcpy(whole->tally.queued_ps, prefix->tally.queued_ps, sizeof whole->tally.queued_ps);
+    engine_continue(whole->engine, prefix->engine, count);
+    engine_drain(prefix->engine, event_spread, prefix);
+}

@@ -1,0 +1,86 @@
+/*
+ * analysis.h: figures that several reports show, derived once from the trace, the program and the
+ * roofline.
+ */
+#ifndef SIM_REPORT_ANALYSIS_H
+#define SIM_REPORT_ANALYSIS_H
+
+#include "sim/base/status.h"
+#include "sim/report/report.h"
+
+struct arena;
+
+/* In axis_bits: over the link to the host. */
+enum { ANALYSIS_HOST_BIT = 1 << MACHINE_AXES_MAX };
+
+/* A class of ops: one row of a report. */
+struct analysis_class {
+    const char *name;
+    bool collective; /* A copy or a message to another rank of the pipeline counts too. */
+    bool receives;   /* Neither that nor compute: a wait for such a message. */
+    uint64_t count;
+    double time_s;    /* Sum over ops of end - begin. */
+    double exposed_s; /* Of the step's exposed time, which is charged to the collective that compute
+                         waits for: classes add up to it. */
+    double idle_s;    /* Of time_s, while the compute stream was idle; each charged in full. */
+
+    /* Collectives, and copies to and from the host, which are a collective of one rank here. */
+    const char *kind;         /* "AllGather"; "store" */
+    const char *axis;         /* The group of its stream: "fsdp", "sequence". */
+    uint32_t of;              /* The group of its stream, as bits of enum stream_of. */
+    enum stream_verb verb;    /* What its stream does. */
+    bool gathers;             /* An AllGather. */
+    const char *algorithm;    /* "ring" */
+    const char *machine_axes; /* "x y" */
+    uint32_t axis_bits;       /* The same, as bits. */
+    uint64_t rank_count;
+    double bytes; /* Sum of V over `count`. */
+    double busbw_bytes_per_s;
+    double hop_s; /* Hop latency of one, were it empty. */
+
+    /* Compute: how much longer than its FLOP its HBM bytes take, at the chip's rates. */
+    double hbm_excess_s;
+    double math_s;
+};
+
+struct analysis_phase {
+    const char *name;
+    bool is_update;
+    double begin_s, end_s, compute_s, exposed_s, idle_s;
+    double ici_s[MACHINE_AXES_MAX]; /* Of collectives, what fell into the phase, by closed forms. */
+    const char *bound_by;
+};
+
+struct analysis {
+    double step_s, compute_s, exposed_s, idle_s;
+    double waiting_s, bubble_s; /* Of idle_s, in a pipeline: for messages on their way; the rest. */
+    double tokens_per_s, mfu, mfu_attention, hfu; /* The last three 0 without a roofline. */
+    double period_s, period_tokens_per_s;         /* From step to step; 0: it was not asked for. */
+    double period_mfu, period_mfu_attention;
+    const char *bound_by; /* The busiest resource of the step; "latency" if idle time and the
+                             hops that compute waits for take longer than any is busy; "bubble"
+                             if the chip waits longer for work of other ranks. */
+    bool bound_is_bubble;
+    const char *bound_axis; /* "z" if it is "ici", else NULL. */
+    double bound_share;     /* Of the step that it is busy. */
+    const char *runner_up;  /* Busy nearly as long; NULL if nothing is. */
+    const char *runner_up_axis;
+    double runner_up_share;
+    struct analysis_class *classes; /* By class_index of the program. */
+    uint32_t class_count;
+    struct analysis_phase phase[TRACE_PHASES_MAX]; /* Those that the step has. */
+    uint32_t phase_count;
+};
+
+/* The role of a chip of the machine. */
+uint32_t analysis_role(const struct report_input *input, uint32_t chip);
+
+/* The input has a program and a trace. What is counted per chip is of the reported one's role. */
+enum status analysis_build(struct arena *arena, const struct report_input *input,
+                           struct analysis *ret_analysis, struct error *reterr);
+
+/* Collectives in order of exposed time, then of time, longest first: indexes into `classes`. */
+enum status analysis_collectives(struct arena *arena, const struct analysis *facts,
+                                 uint32_t **ret_indexes, uint32_t *ret_count, struct error *reterr);
+
+#endif

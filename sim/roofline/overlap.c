@@ -1,0 +1,64 @@
+#include "sim/roofline/overlap.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "sim/collective/algorithm.h"
+
+static void add_all(const struct workload_plan *plan, const struct machine *machine,
+                    const struct mesh *mesh, const struct group *tp, struct roofline *roofline)
+{
+    struct algorithm const algorithm = algorithm_of(plan->algorithm);
+    double const tp_ranks = mesh->axis[MESH_TP].size;
+    double const data_ranks = machine->chip_count / tp_ranks / mesh->axis[MESH_PP].size;
+    double const rows = (double)plan->batch_tokens / plan->accumulate / data_ranks;
+    double const flop_per_width = 2 * rows * (double)plan->model.width / tp_ranks;
+    double const math_s_per_width = flop_per_width / roofline->math_flop_per_s;
+    const struct graph_overlaps *overlaps = &roofline->counts.tp_overlaps;
+    for (uint32_t i = 0; i < overlaps->count; i++) {
+        const struct graph_overlap *source = &overlaps->of[i];
+        struct roofline_overlap *overlap = &roofline->overlap[roofline->overlap_count++];
+        double const bytes = (double)source->bytes;
+        double const width = source->flop / (double)source->count / flop_per_width;
+        bool const sums = source->kind == COLLECTIVE_ALL_REDUCE;
+        *overlap = (struct roofline_overlap){
+            .kind = source->kind,
+            .count = source->count,
+            .bytes = bytes,
+            .width = width,
+            .link_s = (sums ? 2 : 1) * roofline_gather_s(&algorithm, machine, tp, bytes),
+            .math_s = math_s_per_width * width};
+        memcpy(overlap->name, source->name, sizeof overlap->name);
+    }
+}
+
+void overlap_evaluate(const struct workload_plan *plan, const struct machine *machine,
+                      const struct mesh *mesh, struct roofline *roofline)
+{
+    const struct roofline_group *tp = roofline_group_find(roofline, MESH_TP);
+    double const stages = mesh->axis[MESH_PP].size; /* Each has its share of the layers. */
+    if (tp != NULL) add_all(plan, machine, mesh, &tp->group, roofline);
+    for (uint32_t i = 0; i < roofline->overlap_count; i++) {
+        const struct roofline_overlap *overlap = &roofline->overlap[i];
+        double const excess = overlap->link_s - overlap->math_s;
+        if (excess > 0) roofline->tp_excess_s += excess * (double)overlap->count / stages;
+    }
+    if (tp != NULL && !plan->collective_matmul) roofline->tp_excess_s = tp->time_s;
+    double critical = roofline->math_s + roofline->tp_excess_s;
+    const struct roofline_group *sequence = roofline_group_find(roofline, ROOFLINE_SEQUENCE);
+    if (sequence != NULL) {
+        /* A ring hides behind attention to what came before. */
+        double const products = 7 + 2 * (plan->remat >= WORKLOAD_REMAT_BIG_MATMULS);
+        double const beside_s =
+            sequence->algorithm == NULL
+                ? 0
+                : products * roofline->counts.matmul_flash / roofline->other_flop_per_s;
+        double const excess = sequence->time_s + sequence->hops_total_s - beside_s;
+        if (excess > 0) critical += excess;
+    }
+    /* The experts' matmuls wait for their tokens, and what follows for what they give. */
+    const struct roofline_group *experts = roofline_group_find(roofline, MESH_EP);
+    if (experts != NULL) critical += experts->all_to_all_s;
+    roofline->critical_s = critical > roofline->lower_s ? critical : roofline->lower_s;
+    roofline->critical_s += roofline->latency_s;
+}

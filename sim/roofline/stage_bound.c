@@ -1,0 +1,67 @@
+#include "sim/roofline/stage_bound.h"
+
+#include "sim/base/units.h"
+#include "sim/roofline/level_rate.h"
+#include "sim/roofline/overrides.h"
+
+/* Neighbours on the grid have a link each way, which strided pipelines share. On a level all that
+ * a rank sends, forward and back, leaves it by the same cables, but for one without a switch. */
+static double neighbours_s(const struct machine *machine, const struct group_dimension *dimension,
+                           const struct workload_counts *counts)
+{
+    if (machine_is_meshed(machine, dimension->axis))
+        return counts->stage_bytes / level_step_rate(machine, dimension);
+    if (dimension->switched) return counts->stage_sent_bytes / level_step_rate(machine, dimension);
+    return dimension->stride * counts->stage_bytes /
+           overrides_fastest_link(machine, dimension->axis, NULL);
+}
+
+void stage_bound_evaluate(const struct machine *machine, const struct workload_counts *counts,
+                          struct roofline *roofline)
+{
+    const struct group *group = &counts->role[MESH_PP].group;
+    if (counts->stage_bytes == 0) return;
+    const struct group_dimension *dimension = &group->dimension[0];
+    roofline->stages_s = neighbours_s(machine, dimension, counts);
+    /* Over two levels the pair with most may lie in either, and what a rank sends forward and back
+     * may leave it by different cables: at least one pair's messages at the faster rate. */
+    if (group->dimension_count > 1) {
+        double fastest = 0;
+        for (uint32_t d = 0; d < group->dimension_count; d++) {
+            double const rate = level_step_rate(machine, &group->dimension[d]);
+            if (rate > fastest) dimension = &group->dimension[d];
+            if (rate > fastest) fastest = rate;
+        }
+        roofline->stages_s = counts->stage_bytes / fastest;
+    }
+    double *busy_s = &roofline->ici_s[dimension->axis];
+    if (roofline->stages_s > *busy_s) *busy_s = roofline->stages_s;
+}
+
+/* All messages one after another, each to the farthest neighbour along a dimension. */
+static double dimension_slow_s(const struct machine *machine, const struct workload_counts *counts,
+                               const struct group_dimension *dimension)
+{
+    int64_t const way_ps =
+        dimension->switched
+            ? level_latency_ps(machine, dimension)
+            : dimension->stride * overrides_longest_hop_ps(machine, dimension->axis);
+    double const links = dimension->switched ? 1 : dimension->stride;
+    double const rate = dimension->switched
+                            ? level_slow_rate(machine, dimension, LEVEL_TO_ONE)
+                            : overrides_slowest_link(machine, dimension->axis, NULL);
+    return counts->stage_way_bytes * links / rate +
+           counts->stage_way_count * units_seconds(way_ps + machine->chip.message_overhead_ps);
+}
+
+double stage_bound_slow_s(const struct machine *machine, const struct workload_counts *counts)
+{
+    if (counts->stage_way_count == 0) return 0;
+    const struct group *group = &counts->role[MESH_PP].group;
+    double slowest_s = 0;
+    for (uint32_t d = 0; d < group->dimension_count; d++) {
+        double const slow_s = dimension_slow_s(machine, counts, &group->dimension[d]);
+        slowest_s = slow_s > slowest_s ? slow_s : slowest_s;
+    }
+    return slowest_s;
+}

@@ -1,0 +1,255 @@
+/*
+ * What passes of a pipeline take, and messages between its ranks: for schedules that fill bubbles
+ * by themselves, and so have to know before anything is played. Sums over the steps of the parts
+ * that a stage has: the FLOP of their matmuls at the chip's rate for each format, and what they
+ * gather and reduce over tp. What all else costs, memory, launches, other collectives and messages
+ * that meet, comes out when the schedule is played.
+ */
+#include "sim/step/pass_times.h"
+
+#include "sim/base/arena.h"
+#include "sim/base/units.h"
+#include "sim/graph/derive.h"
+#include "sim/graph/op.h"
+#include "sim/graph/steps.h"
+#include "sim/step/graph_terms.h"
+#include "sim/step/ranks.h"
+#include "sim/step/stages.h"
+
+enum pass { FORWARD, INPUT, WEIGHT, PASSES };
+
+/* Of one chip and a microbatch, by pass. */
+struct effort {
+    units_wide flop[PASSES];  /* At the rate of linear layers. */
+    units_wide moved[PASSES]; /* Bytes that compute waits for, whole over tp. */
+};
+
+/* Of each part of a model, once. */
+struct parts {
+    struct effort layer[LAYER_KINDS][2]; /* By kind; with a window or without. */
+    struct effort embedding, head, module;
+};
+
+static void effort_add(struct effort *sum, const struct effort *one, uint32_t times)
+{
+    for (uint32_t pass = 0; pass < PASSES; pass++) {
+        sum->flop[pass] += one->flop[pass] * times;
+        sum->moved[pass] += one->moved[pass] * times;
+    }
+}
+
+/* Some products multiply in the format of activations, which may be slower. */
+static units_wide at_linear_rate(const struct ranks *ranks, const struct work *work)
+{
+    const uint64_t *rates = ranks->machine->chip.math_flop_per_s;
+    uint64_t const own = rates[work->math_format];
+    units_wide const flop = work_matmul_flop(work);
+    return flop * rates[ranks->plan->formats.matmuls] / (own > 0 ? own : 1);
+}
+
+/* With collective matmul products wait for chunks alone; what only gradients of weights read comes
+ * while others are computed. */
+static bool is_waited_for(const struct ranks *ranks, const struct graph_step *step, enum pass pass)
+{
+    return step->move.axis == OP_AXIS_TP && pass != WEIGHT && !ranks->plan->collective_matmul;
+}
+
+static struct effort part_effort(const struct ranks *ranks, const struct graph_terms *terms,
+                                 enum block_part part, uint64_t layer)
+{
+    static const struct graph_request requests[PASSES] = {
+        [FORWARD] = {.backward = false},
+        [INPUT] = {.backward = true, .half = GRAPH_INPUT_HALF},
+        [WEIGHT] = {.backward = true, .half = GRAPH_WEIGHT_HALF},
+    };
+    struct effort effort = {{0}, {0}};
+    struct graph_derived derived;
+    struct graph_steps steps;
+    graph_derive(terms, &ranks->plan->model, part, layer, &derived);
+    for (enum pass pass = FORWARD; pass < PASSES; pass++) {
+        graph_steps(&derived.sharded, &derived.backward, &derived.kept, requests[pass], &steps);
+        for (uint32_t i = 0; i < steps.count; i++) {
+            const struct graph_step *step = &steps.step[i];
+            uint32_t const ways = step->move.kind == COLLECTIVE_ALL_REDUCE ? 2 : 1;
+            if (step->is_compute)
+                effort.flop[pass] += at_linear_rate(ranks, &step->work);
+            else if (is_waited_for(ranks, step, pass))
+                effort.moved[pass] += (units_wide)ways * step->move.bytes;
+        }
+    }
+    return effort;
+}
+
+static void parts_find(const struct ranks *ranks, struct parts *ret_parts)
+{
+    const struct model *model = &ranks->plan->model;
+    uint64_t const last = model->layers - 1;
+    struct graph_terms terms;
+    *ret_parts = (struct parts){0};
+    for (uint32_t kind = 0; kind < LAYER_KINDS; kind++)
+        for (uint32_t windowed = 0; windowed < (model->window != 0 ? 2 : 1); windowed++) {
+            uint64_t const layer = kind == LAYER_MOE ? last : 0;
+            if (ranks->layer[kind].count == 0) continue;
+            graph_terms_of(ranks, layer, &terms);
+            terms.sequence.window = windowed ? model->window : 0;
+            ret_parts->layer[kind][windowed] = part_effort(ranks, &terms, BLOCK_LAYER, layer);
+        }
+    if (!ranks_is_decoder(ranks)) return;
+    graph_terms_of_end(ranks, /* used_before= */ false, &terms);
+    ret_parts->embedding = part_effort(ranks, &terms, BLOCK_EMBEDDING, last);
+    ret_parts->head = part_effort(ranks, &terms, BLOCK_HEAD, last);
+    if (ranks->mtp_modules != 0) ret_parts->module = part_effort(ranks, &terms, BLOCK_MTP, last);
+}
+
+static struct effort stage_effort(const struct ranks *ranks, const struct parts *parts,
+                                  const struct stage *stage)
+{
+    struct effort sum = {{0}, {0}};
+    uint32_t const with_heads = stages_mtp_apart(ranks->plan->layout) ? 0 : stage->mtp_modules;
+    uint32_t const heads = (stage->head ? 1 : 0) + stage->mtp_heads + with_heads;
+    for (uint32_t i = 0; i < stage->layer_count; i++) {
+        uint64_t const layer = (uint64_t)stage->layer_first + i;
+        uint32_t const kind =
+            layer < model_dense_layers(&ranks->plan->model) ? LAYER_DENSE : LAYER_MOE;
+        effort_add(&sum, &parts->layer[kind][ranks_layer_is_windowed(ranks, layer)], 1);
+    }
+    effort_add(&sum, &parts->layer[ranks_last_kind(ranks)][0], stage->mtp_modules);
+    effort_add(&sum, &parts->module, stage->mtp_modules);
+    effort_add(&sum, &parts->embedding, stage->embedding ? 1 : 0);
+    effort_add(&sum, &parts->head, heads);
+    return sum;
+}
+
+/* The share of its rate that the slowest chip of each rank has. */
+static void ranks_slow(const struct machine *machine, const struct mesh *mesh, uint32_t *math_ppm)
+{
+    for (uint32_t r = 0; r < mesh->axis[MESH_PP].size; r++) math_ppm[r] = PPM_ONE;
+    if (machine->chip_override_count == 0) return;
+    for (uint32_t r = 0; r < mesh->axis[MESH_PP].size; r++) math_ppm[r] = UINT32_MAX;
+    for (uint32_t chip = 0; chip < machine->chip_count; chip++) {
+        uint32_t const rank = mesh_rank(mesh, machine, MESH_PP, chip);
+        uint32_t math = 0, hbm = 0;
+        machine_chip_ppm(machine, chip, &math, &hbm);
+        math_ppm[rank] = math < math_ppm[rank] ? math : math_ppm[rank];
+    }
+}
+
+static uint64_t amount_of(units_wide amount)
+{
+    return amount > UINT64_MAX ? UINT64_MAX : (uint64_t)amount;
+}
+
+/* The farthest tier where neighbours of a part meet. */
+static uint32_t top_tier(const struct machine *machine, const struct mesh_part *part)
+{
+    const struct level *level = &machine->level[machine->axis_level[part->axis]];
+    uint32_t top = 0;
+    for (uint32_t r = 0; r + 1 < part->size; r++) {
+        uint32_t a[MACHINE_AXES_MAX] = {0}, b[MACHINE_AXES_MAX] = {0};
+        a[part->axis] = r * part->stride;
+        b[part->axis] = (r + 1) * part->stride;
+        uint32_t const tier = level_meeting_tier(level, a, b);
+        SIM_ASSERT(tier < level->tier_count);
+        top = tier > top ? tier : top;
+    }
+    return top;
+}
+
+/* What a chip can give to the next along a part, one way, where all do: of a level, its share of
+ * the narrowest cables on the way. */
+static uint64_t rate_of(const struct machine *machine, const struct mesh_part *part)
+{
+    if (machine->axis_level[part->axis] == LEVEL_NONE) return machine->chip.ici_bytes_per_s;
+    const struct level *level = &machine->level[machine->axis_level[part->axis]];
+    uint32_t const top = top_tier(machine, part);
+    uint64_t slowest = level_share_bytes_per_s(level_least_share(machine, level, top));
+    for (uint32_t t = 0; t <= top; t++) {
+        bool const one = level->tier[t].policy == LEVEL_HASH || level->tier[t].policy == LEVEL_PAIR;
+        uint64_t const cable = level->tier[t].cable_bytes_per_s;
+        if (one && cable < slowest) slowest = cable;
+    }
+    return slowest > 0 ? slowest : 1;
+}
+
+static int64_t latency_ps(const struct machine *machine, const struct mesh_part *part)
+{
+    uint8_t const level = machine->axis_level[part->axis];
+    if (level == LEVEL_NONE) return part->stride * machine->chip.hop_latency_ps;
+    return level_way_ps(&machine->level[level], top_tier(machine, part));
+}
+
+/* Both ways of rings at once. */
+static uint64_t tp_bytes_per_s(const struct machine *machine, const struct mesh_axis *axis)
+{
+    uint64_t rate = 0;
+    for (uint32_t i = 0; i < axis->part_count; i++) {
+        const struct mesh_part *part = &axis->part[i];
+        bool const both = machine->axis_level[part->axis] == LEVEL_NONE && part->size > 2;
+        if (part->size > 1) rate += (both ? 2 : 1) * rate_of(machine, part);
+    }
+    return rate > 0 ? rate : 1;
+}
+
+/* A message of each chip's shard to the chip next to it along pp, the farthest of them. */
+static int64_t hop_ps(const struct ranks *ranks)
+{
+    const struct machine *machine = ranks->machine;
+    const struct mesh_axis *axis = &ranks->mesh->axis[MESH_PP];
+    uint64_t const bytes = format_bytes(ranks->plan->formats.activations, ranks->block_shard);
+    int64_t longest_ps = 0;
+    for (uint32_t i = 0; i < axis->part_count; i++) {
+        const struct mesh_part *part = &axis->part[i];
+        if (part->size == 1) continue;
+        int64_t const way_ps =
+            latency_ps(machine, part) + units_duration_ps(bytes, rate_of(machine, part));
+        longest_ps = way_ps > longest_ps ? way_ps : longest_ps;
+    }
+    return longest_ps + machine->chip.message_overhead_ps;
+}
+
+static struct schedule_times rank_times(const struct ranks *ranks, const struct effort *effort,
+                                        uint32_t math_ppm)
+{
+    const struct mesh_axis *tp = &ranks->mesh->axis[MESH_TP];
+    uint64_t const full = ranks->machine->chip.math_flop_per_s[ranks->plan->formats.matmuls];
+    uint64_t const slowed = units_scale_ppm(full, math_ppm), rate = slowed > 0 ? slowed : 1;
+    uint64_t const tp_rate = tp_bytes_per_s(ranks->machine, tp);
+    int64_t pass_ps[PASSES];
+    for (uint32_t pass = 0; pass < PASSES; pass++) {
+        units_wide const others = effort->moved[pass] / tp->size * (tp->size - 1);
+        pass_ps[pass] = units_duration_ps(amount_of(effort->flop[pass]), rate) +
+                        units_duration_ps(amount_of(others), tp_rate);
+    }
+    return (struct schedule_times){
+        .forward = pass_ps[FORWARD], .input = pass_ps[INPUT], .weight = pass_ps[WEIGHT]};
+}
+
+enum status pass_times_estimate(struct arena *arena, const struct workload_plan *plan,
+                                const struct machine *machine, const struct mesh *mesh,
+                                struct schedule_times *ret_times, struct error *reterr)
+{
+    uint32_t const rank_count = mesh->axis[MESH_PP].size;
+    struct ranks ranks;
+    struct parts parts;
+    struct stages stages;
+    void *memory = NULL;
+    STATUS_TRY(ranks_make(plan, machine, mesh, &ranks, reterr));
+    STATUS_TRY(stages_build(arena, plan, rank_count, rank_count, &stages, reterr));
+    STATUS_TRY(arena_try(arena, rank_count, sizeof(uint32_t), &memory, reterr));
+    uint32_t *math_ppm = memory;
+    STATUS_TRY(arena_try(arena, rank_count, sizeof *ret_times, &memory, reterr));
+    struct schedule_times *of_rank = memory, most = {0};
+    ranks_slow(machine, mesh, math_ppm);
+    parts_find(&ranks, &parts);
+    for (uint32_t r = 0; r < rank_count; r++) {
+        struct effort const effort = stage_effort(&ranks, &parts, &stages.stage[r]);
+        of_rank[r] = rank_times(&ranks, &effort, math_ppm[r]);
+        if (of_rank[r].forward > most.forward) most.forward = of_rank[r].forward;
+        if (of_rank[r].input > most.input) most.input = of_rank[r].input;
+        if (of_rank[r].weight > most.weight) most.weight = of_rank[r].weight;
+    }
+    *ret_times = most;
+    ret_times->hop = hop_ps(&ranks);
+    ret_times->of_rank = of_rank;
+    return STATUS_OK;
+}

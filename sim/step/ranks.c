@@ -1,0 +1,285 @@
+#include "sim/step/ranks.h"
+
+#include <string.h>
+
+#include "sim/base/counted.h"
+#include "sim/base/units.h"
+#include "sim/schedule/schedule.h"
+#include "sim/step/limits.h"
+#include "sim/step/refusals.h"
+#include "sim/step/stages.h"
+#include "sim/step/suggest.h"
+
+enum { LAYERS_MAX = 30000 }; /* A need names a slot by a 16-bit offset, at most layers + 2 back. */
+
+enum status ranks_divide(uint64_t amount, uint64_t by, const char *where, const char *what,
+                         const char *by_what, uint64_t *ret_share, struct error *reterr)
+{
+    if (amount % by != 0) {
+        char nearest[SUGGEST_TEXT_BYTES];
+        return error_set(reterr, STATUS_INVALID, where,
+                         "%s is %llu, which %llu %s do not divide; the nearest that they do: %s",
+                         what, (unsigned long long)amount, (unsigned long long)by, by_what,
+                         suggest_multiples(amount, by, nearest));
+    }
+    *ret_share = amount / by;
+    return STATUS_OK;
+}
+
+uint64_t ranks_room(const struct ranks *ranks, enum mesh_role role)
+{
+    const struct mesh_axis *axis = &ranks->mesh->axis[role];
+    uint64_t rank_count = 1;
+    for (uint32_t p = 0; p < axis->part_count; p++)
+        rank_count *= ranks->machine->shape[axis->part[p].axis];
+    return rank_count;
+}
+
+static uint32_t letter_add(struct ranks *ranks, char letter, uint32_t size)
+{
+    if (size == 1) return 0;
+    uint32_t const axis = ranks->axes.axis_count++;
+    ranks->axes.letter[axis] = letter;
+    ranks->axes.size[axis] = size;
+    return 1u << axis;
+}
+
+static const char *replica_name(const struct mesh *mesh)
+{
+    static const char *const names[] = {"dp", "dp",    "ep",    "dp,ep",
+                                        "cp", "dp,cp", "ep,cp", "dp,ep,cp"};
+    uint32_t which = mesh->axis[MESH_DP].size > 1;
+    if (mesh->axis[MESH_EP].size > 1) which += 2;
+    if (mesh->axis[MESH_CP].size > 1) which += 4;
+    return names[which];
+}
+
+static bool reduces_once(const struct ranks *ranks)
+{
+    const struct schedule *given = ranks->plan->schedule_given;
+    if (ranks->pp == 1) return false;
+    if (given != NULL && (given->has_gathers || given->has_reductions)) return true;
+    return ranks->plan->regather != WORKLOAD_REGATHER_MICROBATCH;
+}
+
+/* Which ranks split what; see the table of ZeRO stages in the book, 5.1.2. Ranks of ep and of cp
+ * hold the same dense parameters, as those of dp do. */
+static enum status ranks_build(struct ranks *ranks, struct error *reterr)
+{
+    const struct workload_plan *plan = ranks->plan;
+    const struct mesh *mesh = ranks->mesh;
+    uint32_t const fsdp = mesh->axis[MESH_FSDP].size;
+    uint32_t const replicas =
+        mesh->axis[MESH_DP].size * mesh->axis[MESH_EP].size * mesh->axis[MESH_CP].size;
+    STATUS_TRY(mesh_union(mesh, ranks->machine, 1u << MESH_DP | 1u << MESH_EP | 1u << MESH_CP,
+                          "/mesh", &ranks->replica_group, reterr));
+    ranks->replica_name = replica_name(mesh);
+    ranks->tp = mesh->axis[MESH_TP].size;
+    ranks->pp = mesh->axis[MESH_PP].size;
+    ranks->copies = workload_model_replicas(plan, ranks->pp);
+    ranks->cp = mesh->axis[MESH_CP].size;
+    ranks->data = replicas * fsdp;
+    ranks->shard_role = plan->zero == 3 ? MESH_DP : MESH_FSDP;
+    ranks->shards = plan->zero == 3 ? replicas : fsdp;
+    ranks->replicas = plan->zero == 3 ? 1 : replicas;
+    ranks->state_shards = plan->zero == 0 ? ranks->shards : ranks->data;
+    ranks->gradient_shards = plan->zero >= 2 ? ranks->data : ranks->shards;
+    ranks->gradients_resident = plan->accumulate > 1;
+    /* What a reduction leaves on this chip must be the accumulator, or it has to wait. */
+    ranks->reduce_last = ranks->replicas > 1 && plan->zero <= 1;
+    ranks->reduce_once = reduces_once(ranks);
+    if (ranks->reduce_once) {
+        ranks->reduce_last = true;
+        if (plan->accumulate > 1) ranks->gradient_shards = 1;
+    }
+
+    bool const beside = replicas > 1 && fsdp > 1;
+    ranks->axis_z = beside ? letter_add(ranks, 'Z', replicas) : 0;
+    ranks->axis_x = letter_add(ranks, 'X', beside ? fsdp : ranks->data);
+    ranks->axis_y = letter_add(ranks, 'Y', ranks->tp);
+    return STATUS_OK;
+}
+
+/* Heads over the ranks of tp. A KV head stays together with the heads that ask it, and all ranks
+ * have as many, so there are padded ones where the numbers do not divide: KV heads up to a multiple
+ * of the ranks, or up to a divisor of them, whose holders then share the heads that ask. */
+static void heads_split(struct ranks *ranks)
+{
+    const struct model *model = &ranks->plan->model;
+    uint64_t const tp = ranks->tp, group = model->heads / model->kv_heads;
+    uint64_t padded = model->kv_heads;
+    while (padded % tp != 0 && tp % padded != 0) padded++;
+    ranks->kv_heads_padded = padded;
+    ranks->kv_heads = padded >= tp ? padded / tp : 1;
+    ranks->kv_holders = padded >= tp ? 1 : (uint32_t)(tp / padded);
+    ranks->heads = ranks->kv_heads * units_ceil_divide(group, ranks->kv_holders);
+}
+
+static enum status heads_build(struct ranks *ranks, struct error *reterr)
+{
+    const struct model *model = &ranks->plan->model;
+    uint32_t const tp = ranks->tp;
+    if (tp > model->heads) {
+        uint64_t const room = ranks_room(ranks, MESH_TP);
+        uint64_t fits = model->heads;
+        while (room % fits != 0) fits--;
+        return error_set(reterr, STATUS_INVALID, "/mesh/tp",
+                         "%u ranks are more than the model's %llu attention heads: some would have "
+                         "none; the nearest number of ranks that fits: %llu",
+                         tp, (unsigned long long)model->heads, (unsigned long long)fits);
+    }
+    heads_split(ranks);
+    ranks->head_width = model->head_width;
+    ranks->value_width = model_value_width(model);
+    /* Of latents, which are small, each rank of tp projects all of its tokens down. */
+    ranks->partial_ranks = ranks_has_mla(ranks) ? tp : ranks->kv_holders;
+    if (ranks->partial_ranks > 1) {
+        STATUS_TRY(mesh_subgroup(ranks->mesh, ranks->machine, MESH_TP, ranks->partial_ranks,
+                                 "/mesh/tp", &ranks->kv_group, reterr));
+    }
+    ranks->vocabulary = units_ceil_divide(model->vocabulary, tp);
+    return STATUS_OK;
+}
+
+static enum status model_check(const struct ranks *ranks, struct error *reterr)
+{
+    const struct model *model = &ranks->plan->model;
+    if (model->layers == 0 || model->layers > LAYERS_MAX) {
+        return error_set(reterr, STATUS_LIMIT, "/workload/model",
+                         "%llu layers are not between 1 and %d", (unsigned long long)model->layers,
+                         LAYERS_MAX);
+    }
+    if (model->matrices != 2 && model->matrices != 3) {
+        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/model",
+                         "an MLP has 2 matrices, or 3 when it is gated, not %llu",
+                         (unsigned long long)model->matrices);
+    }
+    if (ranks->plan->prefetch_layers > LAYERS_MAX) {
+        return error_set(reterr, STATUS_LIMIT, "/run/prefetch_layers", "%u is above %d",
+                         ranks->plan->prefetch_layers, LAYERS_MAX);
+    }
+    return STATUS_OK;
+}
+
+static enum status tokens_build(struct ranks *ranks, struct error *reterr)
+{
+    const struct workload_plan *plan = ranks->plan;
+    uint64_t const ways = (uint64_t)plan->accumulate * ranks->data;
+    char nearest[SUGGEST_TEXT_BYTES];
+    if (plan->batch_tokens == 0 || plan->batch_tokens % ways != 0) {
+        return error_set(
+            reterr, STATUS_INVALID, "/workload/batch_tokens",
+            "%s cannot be split evenly over %s (dp, fsdp, ep and cp "
+            "together) in %s; the nearest batch_tokens that fit: %s",
+            counted(plan->batch_tokens, "token").text, counted(ranks->data, "data rank").text,
+            counted(plan->accumulate, "microbatch").text, suggest_batch(ranks, nearest));
+    }
+    ranks->rows = plan->batch_tokens / ways;
+    return STATUS_OK;
+}
+
+/* Whether two stages have a matrix of the vocabulary, and so copies of it. */
+static void tied_build(struct ranks *ranks)
+{
+    bool const predicts = workload_mtp(ranks->plan) != 0;
+    ranks->mtp_apart = predicts && stages_mtp_apart(ranks->plan->layout);
+    ranks->ends_meet =
+        workload_ends_meet(ranks->plan, ranks->pp) && (ranks->pp == 1 || !ranks->mtp_apart);
+    ranks->tied_lookup = predicts && !ranks->ends_meet;
+    ranks->tied_apart = (ranks->plan->model.tied && ranks->pp > 1) || ranks->tied_lookup;
+}
+
+/* Tokens must be divisible by their axes; weights are padded, and so are the columns of In between
+ * blocks where these lie in parts of D: each rank has the same, the last ones some of zeros, which
+ * are gathered, reduced and kept like all others and taken off before a matmul reads them.
+ * What no batch could mend is refused before the batch. */
+static enum status widths_build(struct ranks *ranks, struct error *reterr)
+{
+    const struct workload_plan *plan = ranks->plan;
+    uint64_t share = 0;
+    ranks->width = plan->model.width;
+    ranks->mlp_columns = units_ceil_divide(plan->model.mlp_width, ranks->tp);
+    if (ranks_is_decoder(ranks)) {
+        STATUS_TRY(heads_build(ranks, reterr));
+        STATUS_TRY(ranks_context_check(ranks, reterr));
+    }
+    STATUS_TRY(ranks_stages_check(ranks, reterr));
+    STATUS_TRY(tokens_build(ranks, reterr));
+    bool const by_tokens = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
+    /* An expert's rows are whole ones, of which each rank of tp has as many columns. */
+    bool const divides = by_tokens || model_has_experts(&plan->model);
+    if (divides)
+        STATUS_TRY(
+            ranks_divide(by_tokens ? ranks->rows : ranks->width, ranks->tp, "/mesh/tp",
+                         by_tokens ? "the number of tokens of a data rank" : "the model's width D",
+                         "ranks of tp", &share, reterr));
+    ranks->block_columns = by_tokens ? ranks->width : units_round_up(ranks->width, ranks->tp);
+    ranks->block_shard = ranks->rows * ranks->block_columns / ranks->tp;
+    return STATUS_OK;
+}
+
+/* Weights in no matrix. They lie with the tokens between blocks: whole on each rank of tp, or, like
+ * the columns of D, in parts. */
+static uint64_t vector_share(const struct ranks *ranks, uint64_t elements)
+{
+    bool const whole = ranks->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
+    return whole ? elements : units_ceil_divide(elements, ranks->tp);
+}
+
+static void vectors_build(struct ranks *ranks)
+{
+    const struct model *model = &ranks->plan->model;
+    ranks->norm_elements = vector_share(ranks, (1 + model->norm_biases) * ranks->width);
+    ranks->head_vectors = ranks->norm_elements + units_ceil_divide(model->head_vectors, ranks->tp);
+    ranks->attention_vectors = vector_share(ranks, model->attention_vectors);
+    ranks->mlp_vectors = vector_share(ranks, model->mlp_vectors);
+    ranks->position_elements = vector_share(ranks, model->positions * ranks->width);
+    ranks->vocabulary_elements = ranks->vocabulary * ranks->width;
+    ranks->tied = model->tied && ranks->pp == 1;
+}
+
+/* Layers that attend to a window; where sequences fit it they are as any other. */
+static void windows_build(struct ranks *ranks)
+{
+    const struct model *model = &ranks->plan->model;
+    ranks->window_layers = model_window_layers(model, ranks->plan->sequence_length);
+    for (uint64_t layer = 1; layer < model->layers && ranks->window_layers != 0; layer++)
+        ranks->window_turns +=
+            model_layer_is_windowed(model, layer) != model_layer_is_windowed(model, layer - 1);
+}
+
+/* A module joins two arrays, each normed, to one of D, and ends in a norm. */
+static enum status mtp_build(struct ranks *ranks, struct error *reterr)
+{
+    uint64_t columns = 0;
+    ranks->mtp_modules = workload_mtp(ranks->plan);
+    if (ranks->mtp_modules == 0) return STATUS_OK;
+    STATUS_TRY(ranks_divide(ranks->width, ranks->tp, "/mesh/tp", "the model's width D",
+                            "ranks of tp", &columns, reterr));
+    ranks->mtp_elements = 2 * ranks->width * columns + 3 * ranks->norm_elements;
+    return STATUS_OK;
+}
+
+enum status ranks_make(const struct workload_plan *plan, const struct machine *machine,
+                       const struct mesh *mesh, struct ranks *ret_local_ranks, struct error *reterr)
+{
+    struct ranks ranks = {.plan = plan, .machine = machine, .mesh = mesh, .kv_holders = 1};
+    ranks.sequence_parts = ranks.partial_ranks = 1;
+    STATUS_TRY(model_check(&ranks, reterr));
+    STATUS_TRY(ranks_build(&ranks, reterr));
+    tied_build(&ranks);
+    STATUS_TRY(refusals_check(&ranks, reterr));
+    STATUS_TRY(limits_format_check(&ranks, reterr));
+    STATUS_TRY(widths_build(&ranks, reterr));
+    if (ranks_is_decoder(&ranks)) {
+        STATUS_TRY(ranks_sequences_build(&ranks, reterr));
+        windows_build(&ranks);
+        vectors_build(&ranks);
+        STATUS_TRY(mtp_build(&ranks, reterr));
+    }
+    if (model_has_experts(&plan->model)) STATUS_TRY(routing_build(&ranks, reterr));
+    STATUS_TRY(limits_sizes_check(&ranks, reterr));
+    ranks_buckets_build(&ranks);
+    *ret_local_ranks = ranks;
+    return STATUS_OK;
+}

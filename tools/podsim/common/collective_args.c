@@ -1,0 +1,243 @@
+/* Options that several verbs share. */
+#include "tools/podsim/common/collective_args.h"
+
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/name.h"
+#include "sim/base/path.h"
+#include "sim/choose/contention.h"
+#include "sim/collective/msccl.h"
+#include "sim/scenario/scenario.h"
+#include "tools/podsim/common/input.h"
+
+enum { TUNER_BYTES_MAX = 1 << 20, MSCCL_BYTES_MAX = 1 << 26 };
+
+static enum status need(const struct options *options, const char *name, const char *example,
+                        const char **ret_value, struct error *reterr)
+{
+    *ret_value = options_value(options, name);
+    if (*ret_value != NULL) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, name, "is missing; for example %s %s", name, example);
+}
+
+static enum status machine_read(const struct options *options, struct collective_args *question,
+                                struct error *reterr)
+{
+    struct machine_plan plan;
+    const char *const profile = options_value(options, "--profile");
+    STATUS_TRY(need(options, "--machine", "tpu-v5e:8x16", &question->machine_text, reterr));
+    STATUS_TRY(scenario_machine_parse(question->arena, question->machine_text, "--machine", &plan,
+                                      reterr));
+    if (profile != NULL) plan.profile = profile;
+    return machine_build(question->arena, &plan, &question->machine, reterr);
+}
+
+static enum status root_read(const struct options *options, struct collective_args *question,
+                             struct error *reterr)
+{
+    const char *text = options_value(options, "--root");
+    uint64_t const ranks = group_rank_count(&question->row.group);
+    if (text == NULL) return STATUS_OK;
+    if (!measure_op_is_rooted(question->row.operation))
+        return error_set(reterr, STATUS_INVALID, "--root", "%s has no root",
+                         measure_op_name(question->row.operation));
+    uint64_t root = 0;
+    const char *at = text;
+    for (; *at >= '0' && *at <= '9' && root < ranks; at++) root = 10 * root + (uint64_t)(*at - '0');
+    if (at == text || *at != '\0' || root >= ranks)
+        return error_set(reterr, STATUS_INVALID, "--root",
+                         "\"%.40s\" is no rank of the group; they go from 0 to %llu", text,
+                         (unsigned long long)(ranks - 1));
+    question->row.root = (uint32_t)root;
+    return STATUS_OK;
+}
+
+static enum status format_read(const struct options *options, enum format *ret_format,
+                               struct error *reterr)
+{
+    const char *text = options_value(options, "--dtype");
+    const char *names[FORMAT_COUNT + 1] = {NULL};
+    *ret_format = FORMAT_BF16;
+    if (text == NULL) return STATUS_OK;
+    for (uint32_t i = 0; i < FORMAT_COUNT; i++) names[i] = format_name((enum format)i);
+    *ret_format = format_find(text);
+    for (uint32_t i = 0; *ret_format == FORMAT_COUNT && i < FORMAT_COUNT; i++)
+        if (strcmp(text, format_nccl_name((enum format)i)) == 0) *ret_format = (enum format)i;
+    if (*ret_format != FORMAT_COUNT) return STATUS_OK;
+    return error_set(reterr, STATUS_NOT_FOUND, "--dtype", "no number format \"%.40s\"%s", text,
+                     name_offer(text, names, "; the nearest is ", "", NULL).text);
+}
+
+static enum status algorithms_read(const struct options *options, struct collective_args *question,
+                                   struct error *reterr)
+{
+    const char *list = options_value(options, "--algorithm");
+    for (const char *at = list; at != NULL;) {
+        size_t const length = strcspn(at, ",");
+        if (length == 0)
+            return error_set(reterr, STATUS_INVALID, "--algorithm",
+                             "\"%.80s\" has an empty name; write names with one comma between",
+                             list);
+        if (question->algorithm_count == COLLECTIVE_ALGORITHMS_MAX)
+            return error_set(reterr, STATUS_LIMIT, "--algorithm", "more than %d names",
+                             COLLECTIVE_ALGORITHMS_MAX);
+        char *name = arena_format(question->arena, "%.*s", (int)length, at);
+        if (name == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a name");
+        for (uint32_t i = 0; i < question->algorithm_count; i++)
+            if (strcmp(question->algorithm[i], name) == 0)
+                return error_set(reterr, STATUS_INVALID, "--algorithm", "%.80s is named twice",
+                                 name);
+        question->algorithm[question->algorithm_count++] = name;
+        at = at[length] == ',' ? at + length + 1 : NULL;
+    }
+    return STATUS_OK;
+}
+
+static enum status engine_read(const struct options *options, struct collective_args *question,
+                               struct error *reterr)
+{
+    static const char *const names[] = {"fast", "reference", NULL};
+    const char *text = options_value(options, "--engine");
+    question->run.full = options_has(options, "--full");
+    question->run.engine = text == NULL ? names[0] : text;
+    for (uint32_t i = 0; names[i] != NULL; i++)
+        if (strcmp(question->run.engine, names[i]) == 0) return STATUS_OK;
+    return error_set(reterr, STATUS_NOT_FOUND, "--engine", "no engine \"%.40s\"%s", text,
+                     name_offer(text, names, "; the nearest is ", "", NULL).text);
+}
+
+/* Protocols compete where the profile says so, or one is named. */
+static enum status protocol_read(const struct options *options, struct collective_args *question,
+                                 struct error *reterr)
+{
+    const char *text = options_value(options, "--protocol");
+    question->row.protocols = choose_by_protocols(&question->machine);
+    if (text == NULL || strcmp(text, "auto") == 0) return STATUS_OK;
+    STATUS_TRY(protocol_find(text, "--protocol", &question->row.protocol, reterr));
+    struct protocol_use const use = {.machine = &question->machine, .group = &question->row.group};
+    const char *refusal = protocol_refusal(&use, question->row.protocol);
+    if (refusal != NULL)
+        return error_set(reterr, STATUS_UNSUPPORTED, "--protocol", "%s %s",
+                         protocol_name(question->row.protocol), refusal);
+    question->row.protocols = question->row.protocol != PROTOCOL_NONE;
+    return STATUS_OK;
+}
+
+/* What estimates keep from size to size. */
+static enum status known_take(struct collective_args *question, struct error *reterr)
+{
+    void *memory = NULL;
+    STATUS_TRY(arena_try(question->arena, 1, sizeof *question->row.known, &memory, reterr));
+    question->row.known = memory;
+    return STATUS_OK;
+}
+
+static enum status tuner_load(const struct options *options, struct collective_args *question,
+                              struct error *reterr)
+{
+    const char *path = options_value(options, "--tuner");
+    char *text = NULL;
+    uint64_t size = 0;
+    if (path == NULL) return STATUS_OK;
+    STATUS_TRY(input_load(question->arena, path, TUNER_BYTES_MAX, &text, &size, reterr));
+    STATUS_TRY(tuner_read(question->arena, path, text, size, &question->tuner, reterr));
+    question->row.tuner = &question->tuner;
+    return STATUS_OK;
+}
+
+/* An algorithm out of a file, which says what operation it is. */
+static enum status msccl_load(const struct options *options, struct collective_args *question,
+                              struct error *reterr)
+{
+    const char *path = options_value(options, "--xml");
+    char *text = NULL;
+    uint64_t size = 0;
+    STATUS_TRY(input_load(question->arena, path, MSCCL_BYTES_MAX, &text, &size, reterr));
+    STATUS_TRY(msccl_read(question->arena, path, text, size, &question->row.script, reterr));
+    for (uint32_t i = 0; i < MEASURE_COUNT; i++)
+        if (measure_op_kind((enum measure_op)i) == question->row.script->kind)
+            question->row.operation = (enum measure_op)i;
+    return STATUS_OK;
+}
+
+/* Which collective: --op, or what the file of --xml is. */
+static enum status operation_read(const struct options *options, struct collective_args *question,
+                                  struct error *reterr)
+{
+    const char *name = options_value(options, "--op");
+    enum measure_op asked = MEASURE_COUNT;
+    if (name != NULL) STATUS_TRY(measure_op_find(name, "--op", &asked, reterr));
+    if (options_value(options, "--xml") == NULL) {
+        STATUS_TRY(need(options, "--op", "all_reduce", &name, reterr));
+        question->row.operation = asked;
+        return STATUS_OK;
+    }
+    STATUS_TRY(msccl_load(options, question, reterr));
+    if (name == NULL || asked == question->row.operation) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, "--op", "%s, but the algorithm of --xml is an %s",
+                     name, measure_op_name(question->row.operation));
+}
+
+/* The ranks of a collective; or all chips, of which each copies by itself. */
+static enum status group_read(const struct options *options, struct collective_args *question,
+                              struct error *reterr)
+{
+    const char *axes = options_value(options, "--axes");
+    struct measure_row_question *row = &question->row;
+    if (measure_op_is_copy(row->operation)) {
+        if (axes != NULL)
+            return error_set(reterr, STATUS_INVALID, "--axes",
+                             "%s has no groups: every chip copies by itself; leave --axes out",
+                             measure_op_name(row->operation));
+        if (question->machine.host.bytes_per_s == 0)
+            return error_set(reterr, STATUS_UNSUPPORTED, "--op", "%s has no link to a host",
+                             question->machine.chip.title);
+        if (question->machine.chip_count == 1) return STATUS_OK; /* The empty group is one rank. */
+    }
+    STATUS_TRY(measure_group(&question->machine, axes, "--axes", &row->group, reterr));
+    (void)measure_group_text(&question->machine, &row->group, row->axes);
+    return STATUS_OK;
+}
+
+/* There is one way to copy. */
+static enum status copy_check(const struct options *options, const struct collective_args *question,
+                              struct error *reterr)
+{
+    static const char *const choosing[] = {"--algorithm", "--protocol", "--tuner", "--root"};
+    if (!measure_op_is_copy(question->row.operation)) return STATUS_OK;
+    for (uint32_t i = 0; i < sizeof choosing / sizeof *choosing; i++)
+        if (options_value(options, choosing[i]) != NULL)
+            return error_set(reterr, STATUS_INVALID, choosing[i],
+                             "%s has nothing to choose: each chip copies over its link to the host",
+                             measure_op_name(question->row.operation));
+    return STATUS_OK;
+}
+
+enum status collective_args_read(const struct options *options, struct arena *arena,
+                                 struct collective_args *ret_args, struct error *reterr)
+{
+    struct collective_args *question = ret_args;
+    *question = (struct collective_args){.arena = arena};
+    STATUS_TRY(operation_read(options, question, reterr));
+    STATUS_TRY(machine_read(options, question, reterr));
+    question->row.machine = &question->machine;
+    STATUS_TRY(group_read(options, question, reterr));
+    STATUS_TRY(copy_check(options, question, reterr));
+    STATUS_TRY(algorithms_read(options, question, reterr));
+    STATUS_TRY(format_read(options, &question->row.format, reterr));
+    STATUS_TRY(root_read(options, question, reterr));
+    STATUS_TRY(protocol_read(options, question, reterr));
+    STATUS_TRY(known_take(question, reterr));
+    STATUS_TRY(tuner_load(options, question, reterr));
+    return engine_read(options, question, reterr);
+}
+
+const char *collective_args_input(const struct collective_args *question, const struct error *error)
+{
+    const char *text = question->machine_text, *where = error->where;
+    bool const is_file = text != NULL && path_is_json(text);
+    bool const inside = where[0] == '\0' ? error->status == STATUS_INVALID
+                                         : where[0] == '/' && strncmp(where, "/run", 4) != 0;
+    return strncmp(where, "/machine", 8) == 0 || (is_file && inside) ? text : NULL;
+}

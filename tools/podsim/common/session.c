@@ -1,0 +1,153 @@
+#include "tools/podsim/common/session.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/name.h"
+#include "sim/base/path.h"
+#include "sim/scenario/program_file.h"
+#include "tools/podsim/common/input.h"
+#include "tools/podsim/common/scenarios.h"
+
+enum { STDIN_BYTES_MAX = 16 << 20 }; /* As of a file: scenario.h. */
+
+/* All of a file, or of "-". */
+static enum status text_load(struct session_source *source, const char *operand,
+                             struct error *reterr)
+{
+    uint64_t const most = source->is_program ? PROGRAM_FILE_BYTES_MAX : STDIN_BYTES_MAX;
+    char *text = NULL;
+    if (strcmp(operand, "-") == 0) source->path = "standard input";
+    source->arena = arena_create(0);
+    if (source->arena == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, source->path, "there is no memory");
+    STATUS_TRY(input_load(source->arena, operand, most, &text, &source->text_bytes, reterr));
+    source->text = text;
+    return STATUS_OK;
+}
+
+/* A path to nothing whose last part is a scenario's name, or nearly. */
+static enum status path_refuse(struct session_source *source, const char *const *names,
+                               struct error *reterr)
+{
+    const char *const slash = strrchr(source->path, '/');
+    const char *const last = slash == NULL ? source->path : slash + 1;
+    size_t const length = strlen(last);
+    size_t const ending = path_is_json(last) ? 5 : 0;
+    const char *const name = arena_format(source->arena, "%.*s", (int)(length - ending), last);
+    if (name == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    const char *const nearest = name_nearest(name, names);
+    if (nearest == NULL || !name_is_near(name, nearest)) return STATUS_OK;
+    return error_set(reterr, STATUS_IO, source->path,
+                     "no such file; `podsim list scenarios` has %s, without a folder", nearest);
+}
+
+/* Names as `podsim list scenarios` prints them. */
+static enum status builtin_find(struct session_source *source, struct error *reterr)
+{
+    void *memory = NULL;
+    for (uint32_t i = 0; i < embed_scenarios_count && !path_is(source->path); i++)
+        if (strcmp(source->path, embed_scenarios[i].name) == 0) {
+            source->text = embed_scenarios[i].bytes;
+            source->text_bytes = embed_scenarios[i].size_bytes;
+            return STATUS_OK;
+        }
+    source->arena = arena_create(0);
+    if (source->arena == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, source->path, "there is no memory");
+    STATUS_TRY(
+        arena_try(source->arena, embed_scenarios_count + 1, sizeof(char *), &memory, reterr));
+    const char **names = memory;
+    for (uint32_t i = 0; i < embed_scenarios_count; i++) names[i] = embed_scenarios[i].name;
+    if (path_is(source->path)) return path_refuse(source, names, reterr);
+    return error_set(reterr, STATUS_NOT_FOUND, source->path,
+                     "no file, and no scenario of `podsim list scenarios`%s",
+                     name_offer(source->path, names, "; the nearest is ", "", "").text);
+}
+
+enum status session_source_read(const struct options *options, const char *operand,
+                                struct session_source *ret_source, struct error *reterr)
+{
+    *ret_source = (struct session_source){.path = operand,
+                                          .full = options_has(options, "--full"),
+                                          .is_program = options_has(options, "--program")};
+    const char *text = NULL;
+    while ((text = options_value_at(options, "--set", ret_source->setting_count)) != NULL)
+        ret_source->settings[ret_source->setting_count++].text = text;
+    if (ret_source->is_program || strcmp(operand, "-") == 0)
+        return text_load(ret_source, operand, reterr);
+    if (access(operand, F_OK) == 0) return STATUS_OK;
+    return builtin_find(ret_source, reterr);
+}
+
+void session_source_close(struct session_source *source)
+{
+    arena_destroy(source->arena);
+    source->arena = NULL;
+}
+
+static enum status scenario_build(struct session *session, const struct session_source *source,
+                                  struct error *reterr)
+{
+    if (source->text == NULL)
+        return scenario_read(session->arena, source->path, source->settings, source->setting_count,
+                             &session->scenario, reterr);
+    return scenario_read_text(session->arena, source->path, source->text, source->text_bytes,
+                              source->settings, source->setting_count, &session->scenario, reterr);
+}
+
+/* There is no workload, so no roofline and nothing that would refuse what does not fit. */
+static enum status program_build(struct session *session, const struct session_source *source,
+                                 struct error *reterr)
+{
+    struct program_file_rest rest;
+    struct scenario *scenario = &session->scenario;
+    STATUS_TRY(program_file_read_scenario(session->arena, source->path, source->text,
+                                          source->text_bytes, source->settings,
+                                          source->setting_count, scenario, &rest, reterr));
+    scenario->workload.allow_oversubscription = true;
+    session->is_program = true;
+    STATUS_TRY(machine_build(session->arena, &scenario->machine, &session->machine, reterr));
+    if (scenario->mesh.axis_count > 0) /* Which only reports ask for. */
+        STATUS_TRY(
+            mesh_build(session->arena, &scenario->mesh, &session->machine, &session->mesh, reterr));
+    return program_file_read(session->arena, source->path, &rest, &session->machine,
+                             &session->program, reterr);
+}
+
+enum status session_build(struct session *session, const struct session_source *source,
+                          enum session_stage stage, struct error *reterr)
+{
+    *session = (struct session){.arena = arena_create(0)};
+    struct scenario *scenario = &session->scenario;
+    if (session->arena == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory to begin with");
+    if (source->is_program) return program_build(session, source, reterr);
+    STATUS_TRY(scenario_build(session, source, reterr));
+    if (source->schedule != NULL) scenario->workload.schedule_given = source->schedule;
+    scenario->workload.schedule_held_max = source->schedule_held_max;
+    scenario->workload.watch = source->watch;
+    scenario->workload.drawn = source->drawn;
+    if (source->drawn == NULL) {
+        void *memory = NULL;
+        STATUS_TRY(arena_try(session->arena, 1, sizeof(struct routing_drawn), &memory, reterr));
+        scenario->workload.drawn = memory;
+    }
+    if (stage < SESSION_MACHINE) return STATUS_OK;
+    STATUS_TRY(machine_build(session->arena, &scenario->machine, &session->machine, reterr));
+    if (stage < SESSION_MESH) return STATUS_OK;
+    STATUS_TRY(
+        mesh_build(session->arena, &scenario->mesh, &session->machine, &session->mesh, reterr));
+    if (stage < SESSION_PROGRAM) return STATUS_OK;
+    STATUS_TRY(workload_lower(session->arena, &scenario->workload, &session->machine,
+                              &session->mesh, &session->program, reterr));
+    roofline_train_step(&scenario->workload, &session->machine, &session->mesh, &session->roofline);
+    return STATUS_OK;
+}
+
+void session_close(struct session *session)
+{
+    arena_destroy(session->arena);
+    *session = (struct session){0};
+}

@@ -1,0 +1,74 @@
+/*
+ * session.h: from a file to a trace, a stage after the other: scenario, machine, mesh, program;
+ * each verb goes as far as it needs. Everything lies in one arena.
+ */
+#ifndef TOOLS_PODSIM_COMMON_SESSION_H
+#define TOOLS_PODSIM_COMMON_SESSION_H
+
+#include "sim/fold/fold.h"
+#include "sim/machine/machine.h"
+#include "sim/mesh/mesh.h"
+#include "sim/program/program.h"
+#include "sim/replay/replay.h"
+#include "sim/roofline/roofline.h"
+#include "sim/scenario/scenario.h"
+#include "sim/step/routing_load.h"
+#include "sim/trace/trace.h"
+#include "tools/podsim/common/options.h"
+
+enum { SESSION_SETTINGS_MAX = OPTIONS_GIVEN_MAX + 1 };
+
+enum session_stage {
+    SESSION_SCENARIO,
+    SESSION_MACHINE,
+    SESSION_MESH,
+    SESSION_GRAPH, /* Of a part of the model; nothing of the chain. */
+    SESSION_PROGRAM,
+};
+
+/* Where the scenario comes from, and what the command line changes in it. */
+struct session_source {
+    const char *path;
+    const char *text; /* Of a built-in scenario or of standard input; NULL: read from `path`. */
+    uint64_t text_bytes;
+    struct arena *arena; /* Where the text of standard input lies; NULL: it is another's. */
+    bool full;
+    bool is_program;                 /* The text is a program's (sim/scenario/program_file.h). */
+    const struct schedule *schedule; /* Of its pipeline, out of a file; NULL: as it says. */
+    uint32_t schedule_held_max;      /* Of a pipeline's ranks; see struct workload_plan. */
+    const struct cancel *watch;      /* While it is built; NULL: nobody waits. */
+    struct routing_drawn *drawn;     /* Of several chains, one after the other; NULL: of one. */
+    struct scenario_setting settings[SESSION_SETTINGS_MAX];
+    uint32_t setting_count;
+};
+
+struct session {
+    struct arena *arena;
+    struct scenario scenario;
+    struct machine machine;
+    struct mesh mesh;
+    struct program program;
+    struct fold fold;
+    bool is_program;          /* Read, not lowered: there are no workload and no roofline. */
+    struct roofline roofline; /* With the program. */
+    struct trace trace;       /* By session_replay(). */
+};
+
+/* What an operand names, with every --set and --full: a file; where there is none, the built-in
+ * scenario of that name; "-" is standard input; with --program, a program's text. To be closed
+ * whatever is returned.
+ * STATUS_NOT_FOUND: neither file nor scenario. */
+enum status session_source_read(const struct options *options, const char *operand,
+                                struct session_source *ret_source, struct error *reterr);
+void session_source_close(struct session_source *source);
+
+/* Builds every stage up to and with `stage`. To be closed whatever is returned. */
+enum status session_build(struct session *session, const struct session_source *source,
+                          enum session_stage stage, struct error *reterr);
+/* Folds and plays what was built up to the program. `options` without the engine and the steps,
+ * which the scenario names. */
+enum status session_replay(struct session *session, const struct session_source *source,
+                           const struct replay_options *options, struct error *reterr);
+void session_close(struct session *session);
+
+#endif

@@ -1,0 +1,139 @@
+#include "tools/podsim/common/worker.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include <uv.h>
+
+#include "sim/base/status.h"
+
+enum {
+    PROGRESS_FIRST_MS = 1000, /* Work that takes less shows nothing. */
+    PROGRESS_PERIOD_MS = 200,
+};
+static const double share_whole = 1e9; /* Shares travel between the threads as integers. */
+
+struct worker {
+    uv_loop_t loop;
+    uv_work_t request;
+    uv_timer_t timer;
+    uv_signal_t interrupt;
+    uv_signal_t terminate;
+    worker_work_fn *work;
+    void *owner;
+    const char *whole;
+    enum status status;
+    struct error *reterr;
+    uint64_t begin_ns;
+
+    /* Between the two threads. */
+    atomic_bool stop;
+    atomic_uint_fast64_t share;
+    atomic_uint_fast64_t events;
+    bool shown; /* A progress line is on the terminal; the loop's thread only. */
+};
+
+static bool is_stopped(struct worker *worker)
+{
+    return atomic_load_explicit(&worker->stop, memory_order_relaxed);
+}
+
+enum status worker_check(struct worker *worker, struct error *reterr)
+{
+    if (!is_stopped(worker)) return STATUS_OK;
+    return error_set(reterr, STATUS_INTERRUPTED, "", "interrupted");
+}
+
+bool worker_stops(void *worker)
+{
+    return is_stopped(worker);
+}
+
+bool worker_progress(struct worker *worker, double share, uint64_t events)
+{
+    atomic_store_explicit(&worker->share, (uint64_t)(share * share_whole), memory_order_relaxed);
+    atomic_store_explicit(&worker->events, events, memory_order_relaxed);
+    return !is_stopped(worker);
+}
+
+static void progress_erase(struct worker *worker)
+{
+    if (worker->shown) (void)fprintf(stderr, "\r\033[K");
+    worker->shown = false;
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct worker *worker = timer->data;
+    double const elapsed_s = (double)(uv_hrtime() - worker->begin_ns) * 1e-9;
+    double const share = (double)atomic_load(&worker->share) / share_whole;
+    double const events = (double)atomic_load(&worker->events);
+    if (share <= 0 && events <= 0) return;
+    /* Further steps than one are as many as the period takes, which nobody knows before. */
+    bool const is_further = share > 1;
+    if (is_further)
+        (void)fprintf(stderr, "\r\033[K%5.1f %ss for the period", share, worker->whole);
+    else
+        (void)fprintf(stderr, "\r\033[K%5.1f %% of the %s", share * 100, worker->whole);
+    (void)fprintf(stderr, ", %.1f M events/s, ", events / elapsed_s * 1e-6);
+    if (share > 0 && !is_further)
+        (void)fprintf(stderr, "%.0f s left", elapsed_s * (1 - share) / share);
+    else
+        (void)fprintf(stderr, "%.0f s so far", elapsed_s);
+    (void)fflush(stderr);
+    worker->shown = true;
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct worker *worker = handle->data;
+    (void)number;
+    atomic_store(&worker->stop, true);
+}
+
+static void on_work(uv_work_t *request)
+{
+    struct worker *worker = request->data;
+    worker->status = worker->work(worker->owner, worker, worker->reterr);
+}
+
+static void on_done(uv_work_t *request, int status)
+{
+    struct worker *worker = request->data;
+    SIM_ASSERT(status == 0);
+    progress_erase(worker);
+    uv_close((uv_handle_t *)&worker->timer, NULL);
+    uv_close((uv_handle_t *)&worker->interrupt, NULL);
+    uv_close((uv_handle_t *)&worker->terminate, NULL);
+}
+
+/* Starts everything; stops at the first call that fails. */
+static int worker_start(struct worker *worker)
+{
+    bool const terminal = uv_guess_handle(2) == UV_TTY;
+    int code = uv_timer_init(&worker->loop, &worker->timer);
+    if (code == 0) code = uv_signal_init(&worker->loop, &worker->interrupt);
+    if (code == 0) code = uv_signal_init(&worker->loop, &worker->terminate);
+    if (code == 0) code = uv_signal_start(&worker->interrupt, on_signal, SIGINT);
+    if (code == 0) code = uv_signal_start(&worker->terminate, on_signal, SIGTERM);
+    if (code == 0 && terminal)
+        code = uv_timer_start(&worker->timer, on_timer, PROGRESS_FIRST_MS, PROGRESS_PERIOD_MS);
+    if (code == 0) code = uv_queue_work(&worker->loop, &worker->request, on_work, on_done);
+    return code;
+}
+
+enum status worker_run(worker_work_fn *work, void *owner, const char *whole, struct error *reterr)
+{
+    struct worker worker = {.work = work, .owner = owner, .whole = whole, .reterr = reterr};
+    worker.begin_ns = uv_hrtime();
+    worker.request.data = worker.timer.data = worker.interrupt.data = worker.terminate.data =
+        &worker;
+    int code = uv_loop_init(&worker.loop);
+    if (code == 0) code = worker_start(&worker);
+    if (code != 0) /* The process ends now, so nothing is closed. */
+        return error_set(reterr, STATUS_IO, "", "no event loop: %s", uv_strerror(code));
+    (void)uv_run(&worker.loop, UV_RUN_DEFAULT);
+    SIM_ASSERT(uv_loop_close(&worker.loop) == 0);
+    return worker.status;
+}

@@ -1,0 +1,30 @@
+/*
+ * worker.h: long work next to a loop: the work runs on a thread of its own, the loop shows progress
+ * on a terminal and takes Ctrl-C as a wish to stop cleanly.
+ */
+#ifndef TOOLS_PODSIM_COMMON_WORKER_H
+#define TOOLS_PODSIM_COMMON_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+
+struct worker;
+
+/* The work. It looks at shell_stopped() between its steps, reports through worker_progress(), and
+ * returns STATUS_INTERRUPTED if it stopped for the user. */
+typedef enum status worker_work_fn(void *owner, struct worker *worker, struct error *reterr);
+
+/* Runs the work to its end and returns what it returned. `whole` is what the progress is of:
+ * "step". */
+enum status worker_run(worker_work_fn *work, void *owner, const char *whole, struct error *reterr);
+
+/* For the work: refuses to go on if the user wants it to stop. */
+enum status worker_check(struct worker *worker, struct error *reterr);
+/* The same for what knows of no shell: a struct cancel, whose owner is the shell. */
+bool worker_stops(void *worker);
+/* For the work: how far it is, for the loop to show. Returns false if it should stop. */
+bool worker_progress(struct worker *worker, double share, uint64_t events);
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * Latent attention (MLA). Tokens go down to a latent of Q and one of K and V; both are normed and
+ * go up to the heads. Columns of K that are turned by position come from the input itself, and are
+ * the same for all heads.
+ *
+ * Over tp heads are split, and with them the weights of Up. Down and the norms are done by every
+ * rank for all of its tokens: latents are thin. So the gradient of a latent is a sum over tp that
+ * stays due.
+ */
+#include "sim/graph/block.h"
+#include "sim/graph/op.h"
+#include "sim/graph/write.h"
+#include "sim/model/model.h"
+
+static bool applies(const struct model *model, uint64_t layer)
+{
+    (void)layer;
+    return model->kind == MODEL_DECODER && model->latent.kv_rank != 0;
+}
+
+static void write(struct graph *g, const struct model *model)
+{
+    const struct graph_formats *formats = &g->terms->formats;
+    tensor const x = graph_residual(g);
+    graph_norm(g, "norm");
+    tensor const in = graph_normed(g, x, "In");
+    graph_set_linear(g, in);
+
+    struct graph_op *down = graph_matmul(g, "Down");
+    down->joined = true;
+    graph_set_names(g, "dIn", "dW_down");
+    tensor const cq = graph_product(g, in, "W_DQ[D_X, Cq]", "CQ[B_ZX, Cq]");
+    tensor const ckv = graph_product(g, in, "W_DKV[D_X, Ckv]", "CKV[B_ZX, Ckv]");
+    tensor const kr = graph_product(g, in, "W_KR[D_X, R]", "KR[B_ZX, R]");
+    graph_set_beside(g, down->weight[2]); /* W_DKV has both. */
+
+    graph_norm(g, "LatentNorm");
+    tensor const lq = graph_normed(g, cq, "LQ[B_ZX, Cq]");
+    tensor const lkv = graph_normed(g, ckv, "LKV[B_ZX, Ckv]");
+    graph_set_formats(g, lq, formats->matmuls, formats->activations);
+    graph_set_formats(g, lkv, formats->matmuls, formats->activations);
+
+    /* They are many times as large as the latents, and come again from them. */
+    graph_matmul(g, "Up");
+    graph_set_names(g, "dLatent", "dW_up");
+    tensor const q = graph_product(g, lq, "W_UQ[Cq_X, N_Y, H]", "Q[B_ZX, N_Y, H]");
+    tensor const kv = graph_product(g, lkv, "W_UKV[Ckv_X, N_Y, J]", "KV[B_ZX, N_Y, J]");
+    tensor const r = graph_copied(g, kr, "R[B_ZX, N_Y, R]");
+    graph_set_kept(g, q, GRAPH_REMAT_NONE, GRAPH_REMAT_NONE);
+    graph_set_kept(g, kv, GRAPH_REMAT_NONE, GRAPH_REMAT_NONE);
+
+    bool const turns = model->positions == 0;
+    struct graph_op *flash =
+        graph_op(g, &op_kind_attention, "flash", 3, (const tensor[]){q, kv, r});
+    flash->as.turned.of[0] = turns ? r : GRAPH_NONE; /* Of Q as many columns. */
+    flash->as.turned.of[1] = turns ? kr : GRAPH_NONE;
+    tensor const a = graph_result(g, "A[B_ZX, N_Y, V]");
+    tensor const statistics = graph_statistic(g, "S[B_ZX, N_Y]");
+    graph_set_kept(g, a, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
+    graph_set_kept(g, statistics, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
+
+    graph_matmul(g, "O");
+    graph_set_names(g, "dA", "dW_O");
+    graph_block_output(g, graph_product(g, a, "W_O[N_Y, V, D_X]", "Out"));
+}
+
+const struct block block_mla = {
+    .name = "latent attention",
+    .prefix = "attention.",
+    .source = "DeepSeek-V2, arXiv 2405.04434, 2.1",
+    .place = BLOCK_MIXES_TOKENS,
+    .bucket = "W_attention",
+    .couples = true,
+    .applies = applies,
+    .write = write,
+};

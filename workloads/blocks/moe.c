@@ -1,0 +1,183 @@
+/*
+ * Experts in the MLP's place. The router scores each token; an exchange over ep brings it once to
+ * every rank that has an expert for it, where it is copied for each of them; the experts' MLPs
+ * follow, and the way back. The weight that the router gives a token is multiplied in between an
+ * expert's matmuls, so that its gradient reads nothing that theirs do not.
+ *
+ * Over tp an expert is split as an MLP is; a row travels in parts. Shared experts are an MLP of the
+ * rank's own tokens, between the cast and the exchange; backward they follow what the exchange
+ * brings.
+ */
+#include "sim/base/vector.h"
+#include "sim/graph/block.h"
+#include "sim/graph/op.h"
+#include "sim/graph/write.h"
+#include "sim/model/model.h"
+#include "workloads/blocks/mlp.h"
+
+static bool applies(const struct model *model, uint64_t layer)
+{
+    return layer >= model_dense_layers(model);
+}
+
+/* Each chip of tp scores a part of D, or a part of the tokens. */
+static tensor router_write(struct graph *g, const struct model *model, tensor in)
+{
+    bool const tokens = g->terms->policy.by_tokens;
+    const char *weight = tokens ? "W_router[D_X, E]" : "W_router[D_YX, E]";
+    struct graph_op *router = graph_matmul(g, "Router");
+    router->as.matmul.math = g->terms->formats.activations;
+    router->one_kernel = true;
+    graph_set_names(g, "dIn", "dW_router");
+    tensor const logits =
+        graph_product(g, in, weight, tokens ? "Logits[B_ZXY, E]" : "Logits[B_ZX, E]");
+    graph_set_formats(g, logits, FORMAT_FP32, FORMAT_FP32);
+
+    struct graph_op *route = graph_op(g, &op_kind_map, "Route", 1, &logits);
+    route->as.map = (struct graph_map){.flop = VECTOR_ROUTE + model->experts.top_k,
+                                       .flop_backward = VECTOR_ROUTE_BACKWARD,
+                                       .reads_result = true};
+    tensor const gates = graph_result(g, tokens ? "Gates[B_ZXY, E]" : "Gates[B_ZX, E]");
+    graph_set_formats(g, gates, FORMAT_FP32, FORMAT_FP32);
+    graph_set_kept(g, gates, GRAPH_REMAT_BIG_MATMULS, GRAPH_REMAT_BIG_MATMULS);
+    return gates;
+}
+
+/* Over tp a row travels in parts; where tp splits tokens, each chip's rows are whole. */
+static const char *rows_text(const struct graph *g, const char *by_tokens, const char *by_columns)
+{
+    return g->terms->policy.by_tokens ? by_tokens : by_columns;
+}
+
+/* In the format that travels. What comes back of its gradient is a row from each rank. */
+static tensor cast_write(struct graph *g, tensor in)
+{
+    const struct graph_formats *formats = &g->terms->formats;
+    graph_op(g, &op_kind_cast, "Cast", 1, &in);
+    tensor const sent = graph_result(g, "Sent");
+    graph_set_formats(g, sent, formats->dispatch, formats->activations);
+    graph_set_gradient(g, sent, rows_text(g, "Sent[S_ZXY, D]", "Sent[S_ZX, D_Y]"));
+    return sent;
+}
+
+static tensor exchange_write(struct graph *g, const char *name, bool spreads, uint8_t count,
+                             const tensor *in, const char *text)
+{
+    struct graph_op *exchange = graph_op(g, &op_kind_exchange, name, count, in);
+    exchange->as.exchange.sent = graph_sharding(g, "Sent[Sent, D_Y]", GRAPH_ACTIVATION);
+    exchange->as.exchange.spreads = spreads;
+    return graph_result(g, text);
+}
+
+/* Rows of all experts of the rank, each expert's together. Their weights travel along: one number a
+ * row, which is not counted. */
+static tensor dispatch_write(struct graph *g, tensor sent, tensor gates)
+{
+    const struct graph_formats *formats = &g->terms->formats;
+    tensor const arrived = exchange_write(g, "rows", true, 2, (const tensor[]){sent, gates},
+                                          rows_text(g, "Arrived[A_ZXY, D]", "Arrived[A_ZX, D_Y]"));
+    graph_set_moved_as(g, arrived, "rows");
+    graph_set_formats(g, arrived, formats->dispatch, formats->activations);
+    graph_op(g, &op_kind_sort, "Sort", 1, &arrived);
+    tensor const rows = graph_result(g, "Rows[W_ZX, D]");
+    graph_set_formats(g, rows, formats->matmuls, formats->activations);
+    graph_set_kept(g, rows, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
+    return rows;
+}
+
+static tensor experts_write(struct graph *g, bool gated, tensor rows)
+{
+    static const struct mlp_texts texts = {
+        .weight_in = "W_in[L, D_X, Fe_Y]",
+        .weight_gate = "W_gate[L, D_X, Fe_Y]",
+        .gate = "Gate[W_ZX, Fe_Y]",
+        .weight_up = "W_up[L, D_X, Fe_Y]",
+        .up = "Up[W_ZX, Fe_Y]",
+        .tmp = "Tmp[W_ZX, Fe_Y]",
+        .weight_out = "W_out[L, Fe_Y, D_X]",
+        .out = "Outputs[W_ZX, D]",
+        .name_gated = "experts.Gate,Up",
+        .name_bare = "experts.Gate,Up",
+        .name_out = "experts.Out",
+        .d_tmp_bare = "dGate,dUp",
+        .d_weight_bare = "dW_gate,up",
+        .weighted = true,
+    };
+    const struct graph_formats *formats = &g->terms->formats;
+    tensor const outputs = mlp_write(g, &texts, gated, rows);
+    graph_set_due(g, outputs);
+    graph_set_formats(g, outputs, formats->activations, formats->matmuls);
+    return outputs;
+}
+
+/* Sums of what a rank's experts give a token, back where the token is. */
+static tensor combine_write(struct graph *g, tensor outputs)
+{
+    const struct graph_formats *formats = &g->terms->formats;
+    graph_op(g, &op_kind_sort, "Sum", 1, &outputs)->as.sort.sums = true;
+    tensor const summed = graph_result(g, rows_text(g, "Summed[A_ZXY, D]", "Summed[A_ZX, D_Y]"));
+    graph_set_formats(g, summed, formats->activations, formats->dispatch);
+    tensor const came = exchange_write(g, "outputs", false, 1, &summed,
+                                       rows_text(g, "Came[S_ZXY, D]", "Came[S_ZX, D_Y]"));
+    graph_set_moved_as(g, summed, "outputs");
+    graph_set_formats(g, came, formats->activations, formats->dispatch);
+    graph_set_gradient(g, came, "Came");
+    return came;
+}
+
+static tensor shared_write(struct graph *g, bool gated, tensor in)
+{
+    static const struct mlp_texts texts = {
+        .weight_in = "W_shared_in[D_X, Fs_Y]",
+        .weight_gate = "W_shared_gate[D_X, Fs_Y]",
+        .gate = "SharedGate[B_ZX, Fs_Y]",
+        .weight_up = "W_shared_up[D_X, Fs_Y]",
+        .up = "SharedUp[B_ZX, Fs_Y]",
+        .tmp = "SharedTmp[B_ZX, Fs_Y]",
+        .weight_out = "W_shared_out[Fs_Y, D_X]",
+        .out = "Shared",
+        .name_gated = "shared.Gate,Up",
+        .name_bare = "shared.Gate,Up",
+        .name_out = "shared.Out",
+        .d_tmp_bare = "dGate,dUp",
+        .d_weight_bare = "dW_gate,up",
+    };
+    tensor const shared = mlp_write(g, &texts, gated, in);
+    graph_set_moved_as(g, shared, "Out");
+    return shared;
+}
+
+static void write(struct graph *g, const struct model *model)
+{
+    bool const gated = model->matrices == 3, shares = model->experts.shared != 0;
+    tensor const x = graph_residual(g);
+    graph_norm(g, "norm");
+    tensor const in = graph_normed(g, x, "In");
+    tensor const gates = router_write(g, model, in);
+    tensor const sent = cast_write(g, in);
+
+    uint8_t const first = g->op_count;
+    tensor const shared = shares ? shared_write(g, gated, in) : GRAPH_NONE;
+    uint8_t const end = g->op_count;
+
+    tensor const rows = dispatch_write(g, sent, gates);
+    tensor const outputs = experts_write(g, gated, rows);
+    tensor const came = combine_write(g, outputs);
+    graph_set_behind(g, first, end, (uint8_t)(g->op_count - 2)); /* The sum before the exchange. */
+
+    graph_op(g, &op_kind_merge, "Merge", shares ? 2 : 1, (const tensor[]){came, shared});
+    graph_set_names(g, "dCast", NULL); /* A copy in the format that travels. */
+    graph_block_output(g, graph_result(g, "Out"));
+}
+
+const struct block block_moe = {
+    .name = "experts",
+    .prefix = "moe.",
+    .source = "Shazeer et al., arXiv 1701.06538; GShard, arXiv 2006.16668; DeepSeekMoE, arXiv "
+              "2401.06066",
+    .place = BLOCK_MIXES_CHANNELS,
+    .bucket = "W_router",
+    .bucket_shared = "W_router,shared",
+    .applies = applies,
+    .write = write,
+};

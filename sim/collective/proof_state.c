@@ -46,7 +46,7 @@ static bool is_wanted(const struct proof *proof, uint32_t rank, uint32_t chunk)
 }
 
 /* Atoms of one rank's part, or for one rank, in one piece: [chunk][halving]. */
-static uint32_t measure_row_count(const struct proof *proof)
+static uint32_t row_count(const struct proof *proof)
 {
     return proof->rank_count * proof->halvings;
 }
@@ -73,7 +73,7 @@ static enum status atom_end(struct proof *proof, const struct proof_atom *atom, 
 
 enum status proof_end(struct proof *proof)
 {
-    uint32_t const row = measure_row_count(proof);
+    uint32_t const row = row_count(proof);
     for (uint64_t i = 0; i < rows_count(proof); i++) {
         uint32_t const a = (uint32_t)(i % proof->rank_count);
         for (uint32_t k = 0; k < row; k++) {
@@ -89,7 +89,7 @@ enum status proof_end(struct proof *proof)
 
 static void places_begin(struct proof *proof)
 {
-    uint32_t const row = measure_row_count(proof);
+    uint32_t const row = row_count(proof);
     for (uint64_t i = 0; i < rows_count(proof); i++)
         for (uint32_t k = 0; k < row; k++)
             proof->place[i * row + k].rank = (uint32_t)(i % proof->rank_count);
@@ -97,7 +97,7 @@ static void places_begin(struct proof *proof)
 
 static void atoms_begin(struct proof *proof)
 {
-    uint32_t const row = measure_row_count(proof);
+    uint32_t const row = row_count(proof);
     for (uint64_t i = 0; i < rows_count(proof); i++)
         for (uint32_t b = 0; b < proof->rank_count; b++) {
             uint64_t const who = begin_who(proof, (uint32_t)(i % proof->rank_count), b);
@@ -108,7 +108,7 @@ static void atoms_begin(struct proof *proof)
 
 static enum status atoms_create(struct arena *arena, struct proof *proof)
 {
-    uint64_t const count = rows_count(proof) * measure_row_count(proof);
+    uint64_t const count = rows_count(proof) * row_count(proof);
     void *memory = NULL;
     if (proof->plan->kind == COLLECTIVE_PERMUTE) return STATUS_OK;
     if (proof->plan->kind == COLLECTIVE_ALL_TO_ALL) {

@@ -80,8 +80,8 @@ struct measure_row {
 
 struct measure_row_run {
     uint64_t size_bytes; /* Of the first row. */
-    uint32_t measure_row_first;
-    uint32_t measure_row_count;
+    uint32_t row_first;
+    uint32_t row_count;
     int64_t time_ps; /* Of the last to end. */
     uint64_t events, transfers, digest;
     double fairness; /* measure_row_fairness() of its rows. */

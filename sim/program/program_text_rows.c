@@ -231,7 +231,7 @@ static const struct text_row block_rows[] = {
     {NUMBER("since_slot", program_block, since_slot, COUNT_MOST)},
 };
 
-#define ROWS(list) .rows = list, .measure_row_count = sizeof list / sizeof *list
+#define ROWS(list) .rows = list, .row_count = sizeof list / sizeof *list
 #define NAMED(type) .named = true, .name_offset = (uint16_t)offsetof(struct type, name)
 #define OP(text, list)                                                                             \
     {                                                                                              \

@@ -73,7 +73,7 @@ struct text_line {
     bool named; /* By a `const char *` at `name_offset`. */
     uint16_t name_offset;
     const struct text_row *rows;
-    uint32_t measure_row_count;
+    uint32_t row_count;
 };
 
 extern const struct text_line text_lines[LINE_COUNT];

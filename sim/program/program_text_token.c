@@ -235,8 +235,8 @@ static enum status key_unknown(const struct text_cursor *cursor, const struct te
     const char *names[ROWS_MOST + 1] = {0};
     char buffer[SHOWN_BYTES];
     const char *key = shown(cursor->at, length, buffer);
-    for (uint32_t i = 0; i < line->measure_row_count; i++) names[i] = line->rows[i].key;
-    if (line->measure_row_count == 0)
+    for (uint32_t i = 0; i < line->row_count; i++) names[i] = line->rows[i].key;
+    if (line->row_count == 0)
         return cursor_refuse(cursor, STATUS_INVALID, cursor->at, "%s has no keys", line->word);
     return cursor_refuse(cursor, STATUS_INVALID, cursor->at, "%s has no key \"%s\"%s", line->word,
                          key, name_offer(key, names, "; the nearest is ", "", NULL).text);
@@ -247,7 +247,7 @@ static enum status key_take(struct text_cursor *cursor, const struct text_line *
                             uint32_t *ret_row)
 {
     uint32_t const length = cursor_word(cursor);
-    for (uint32_t i = 0; i < line->measure_row_count; i++) {
+    for (uint32_t i = 0; i < line->row_count; i++) {
         if (!is_word(cursor->at, length, line->rows[i].key)) continue;
         if (cursor->at + length == cursor->end || cursor->at[length] != '=')
             return cursor_refuse(cursor, STATUS_INVALID, cursor->at, "%s needs a value: %s=...",
@@ -262,7 +262,7 @@ static enum status key_take(struct text_cursor *cursor, const struct text_line *
 enum status cursor_rows(struct text_cursor *cursor, const struct text_line *line, void *target)
 {
     const char *given[ROWS_MOST] = {0};
-    SIM_ASSERT(line->measure_row_count <= ROWS_MOST);
+    SIM_ASSERT(line->row_count <= ROWS_MOST);
     while (cursor_more(cursor)) {
         const char *const at = cursor->at;
         uint32_t row = 0;
@@ -273,7 +273,7 @@ enum status cursor_rows(struct text_cursor *cursor, const struct text_line *line
         given[row] = at;
         STATUS_TRY(row_set(cursor, &line->rows[row], target));
     }
-    for (uint32_t i = 0; i < line->measure_row_count; i++) {
+    for (uint32_t i = 0; i < line->row_count; i++) {
         const struct text_row *row = &line->rows[i];
         if (row->needed && given[i] == NULL)
             return cursor_refuse(cursor, STATUS_INVALID, cursor->at, "%s is missing", row->key);

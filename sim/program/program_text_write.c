@@ -125,7 +125,7 @@ static void add_line(const struct out *out, uint32_t indent, enum text_line_kind
         strbuf_add(out->text, " ");
         quoted(out->text, name);
     }
-    for (uint32_t i = 0; i < of->measure_row_count; i++)
+    for (uint32_t i = 0; i < of->row_count; i++)
         if (!out->bare || !(of->rows[i].is_name || of->rows[i].is_index))
             add_row(out, &of->rows[i], line);
     strbuf_add(out->text, "\n");

@@ -88,13 +88,13 @@ void column_put(const struct column *columns, const struct column_value *values,
 }
 
 void column_put_arrays(const struct column *columns, uint32_t count, column_find_fn *find,
-                       const void *owner, uint32_t measure_row_count, struct json_writer *json)
+                       const void *owner, uint32_t row_count, struct json_writer *json)
 {
     struct column_value values[COLUMNS_MAX];
     SIM_ASSERT(count <= COLUMNS_MAX);
     for (uint32_t c = 0; c < count; c++) {
         json_put_array(json, columns[c].key);
-        for (uint32_t row = 0; row < measure_row_count; row++) {
+        for (uint32_t row = 0; row < row_count; row++) {
             find(owner, row, values);
             value_write(values[c], json);
         }
@@ -194,6 +194,18 @@ void column_put_row(const struct column_table *table, const void *owner, uint32_
     struct column_value values[COLUMNS_MAX];
     table->find(owner, row, values);
     column_put(table->columns, values, 0, table->count - 1, json);
+}
+
+void column_put_rows(const struct column_table *table, const void *owner, uint32_t count,
+                     struct json_writer *json)
+{
+    json_write_array(json);
+    for (uint32_t i = 0; i < count; i++) {
+        json_write_object(json);
+        column_put_row(table, owner, i, json);
+        json_write_object_end(json);
+    }
+    json_write_array_end(json);
 }
 
 void column_add_row(const struct column_table *table, const void *owner, uint32_t row, uint32_t at,

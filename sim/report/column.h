@@ -61,7 +61,7 @@ void column_put(const struct column *columns, const struct column_value *values,
 
 /* Of the first `count` columns an array each, of all rows. */
 void column_put_arrays(const struct column *columns, uint32_t count, column_find_fn *find,
-                       const void *owner, uint32_t measure_row_count, struct json_writer *json);
+                       const void *owner, uint32_t row_count, struct json_writer *json);
 
 /* Columns in the order of a line. */
 struct column_line {
@@ -97,6 +97,10 @@ struct column_table {
 /* All members of a row, and its figures. */
 void column_put_row(const struct column_table *table, const void *owner, uint32_t row,
                     struct json_writer *json);
+
+/* An array of the first `count` rows, each an object. */
+void column_put_rows(const struct column_table *table, const void *owner, uint32_t count,
+                     struct json_writer *json);
 void column_add_row(const struct column_table *table, const void *owner, uint32_t row, uint32_t at,
                     struct strbuf *text);
 

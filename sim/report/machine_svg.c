@@ -43,7 +43,7 @@ struct measure_row {
 };
 
 /* The first few units and the last; `most` is at least 2. */
-static void measure_row_choose(struct measure_row *row, uint32_t units, uint32_t most)
+static void row_choose(struct measure_row *row, uint32_t units, uint32_t most)
 {
     row->count = units < most ? units : most;
     for (uint32_t i = 0; i < row->count; i++) row->unit[i] = i;
@@ -198,7 +198,7 @@ static void draw_tier(struct drawing *drawing, uint32_t level_index, uint32_t ti
     if (tier == 0 && units > UNITS_SHOWN)
         row_of_chips(machine, level, &row);
     else
-        measure_row_choose(&row, units, UNITS_SHOWN);
+        row_choose(&row, units, UNITS_SHOWN);
     /* Units of a slice stand next to each other. */
     for (uint32_t i = 0; units <= UNITS_SHOWN && i < units; i++)
         row.unit[i] = i % (units / slices) * slices + i / (units / slices);
@@ -295,7 +295,7 @@ static void draw_node(struct drawing *drawing, uint32_t node, struct point corne
 {
     const struct machine *machine = drawing->machine;
     struct measure_row gpus = {.count = 0};
-    measure_row_choose(&gpus, machine->shape[0], CHIPS_SHOWN);
+    row_choose(&gpus, machine->shape[0], CHIPS_SHOWN);
     double const pitch = (width - 12) / gpus.count;
     double const size = pitch - 4 > 24 ? 24 : pitch - 4;
     svg_box(drawing->text, corner.x, corner.y, width, 96, "node");
@@ -327,7 +327,7 @@ static void draw_nodes(struct drawing *drawing, const struct measure_row *leaves
     const struct machine *machine = drawing->machine;
     uint32_t const nodes = machine->axis_count > 1 ? machine->shape[1] : 1;
     struct measure_row row = {.count = 0};
-    measure_row_choose(&row, nodes, NODES_SHOWN);
+    row_choose(&row, nodes, NODES_SHOWN);
     double const pitch = row_pitch(&row);
     double const width = pitch - 40 > 360 ? 360 : pitch - 40;
     say_tier(drawing, 0, 0);
@@ -375,7 +375,7 @@ static void draw_slices(struct drawing *drawing, const struct measure_row *hosts
     uint32_t const slices = machine->axis_count > grid ? machine->shape[grid] : 1;
     struct measure_row row = {.count = 0};
     struct grid_layout layout;
-    measure_row_choose(&row, slices, SLICES_SHOWN);
+    row_choose(&row, slices, SLICES_SHOWN);
     double const pitch = row_pitch(&row);
     grid_layout_find(machine, pitch - 20, &layout);
     drawing->y += 24;

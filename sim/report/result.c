@@ -18,24 +18,14 @@ enum { FLAT_DEPTH = 3 };
 
 static void write_groups(struct json_writer *json, const struct roofline *roofline)
 {
-    json_put_array(json, "groups");
-    for (uint32_t i = 0; i < roofline->group_count; i++) {
-        json_write_object(json);
-        column_put_row(&rows_groups, roofline, i, json);
-        json_write_object_end(json);
-    }
-    json_write_array_end(json);
+    json_write_key(json, "groups");
+    column_put_rows(&rows_groups, roofline, roofline->group_count, json);
 }
 
 static void write_beside(struct json_writer *json, const struct roofline *roofline)
 {
-    json_put_array(json, "tp_collectives");
-    for (uint32_t i = 0; i < roofline->overlap_count; i++) {
-        json_write_object(json);
-        column_put_row(&rows_beside, roofline, i, json);
-        json_write_object_end(json);
-    }
-    json_write_array_end(json);
+    json_write_key(json, "tp_collectives");
+    column_put_rows(&rows_beside, roofline, roofline->overlap_count, json);
 }
 
 static void put_rule(struct json_writer *json, const char *key, double value)

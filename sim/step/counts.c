@@ -56,10 +56,10 @@ static void traffic_add(struct workload_traffic *traffic, enum collective_kind k
         {COLLECTIVE_ALL_TO_ALL, &traffic->all_to_all_count, &traffic->all_to_all_bytes},
         {COLLECTIVE_PERMUTE, &traffic->permute_count, &traffic->permute_bytes},
     };
-    size_t const measure_row_count = sizeof rows / sizeof *rows;
+    size_t const row_count = sizeof rows / sizeof *rows;
     size_t i = 0;
-    while (i < measure_row_count && rows[i].kind != kind) i++;
-    SIM_ASSERT(i < measure_row_count);
+    while (i < row_count && rows[i].kind != kind) i++;
+    SIM_ASSERT(i < row_count);
     *rows[i].count += count;
     *rows[i].bytes += bytes;
 }

@@ -70,14 +70,14 @@ static void the_report_has_every_row(void **state)
     struct arena *arena = arena_create(0);
     assert_int_equal(
         bench_run(&(struct bench_options){.repeats = 2, .shrink = 400}, &bench, &error), STATUS_OK);
-    assert_int_equal(bench.measure_row_count, 5);
+    assert_int_equal(bench.row_count, 5);
     bench_print(&bench, &table);
     json_write_start(&writer, &json);
     bench_write_json(&bench, &writer);
     assert_int_equal(json_read_text(arena, "bench", json.bytes, json.size_bytes, &document, &error),
                      STATUS_OK);
-    assert_int_equal(json_count(document), bench.measure_row_count);
-    for (uint32_t i = 0; i < bench.measure_row_count; i++)
+    assert_int_equal(json_count(document), bench.row_count);
+    for (uint32_t i = 0; i < bench.row_count; i++)
         assert_non_null(strstr(table.bytes, bench.rows[i].name));
     json_free(document);
     strbuf_free(&table);

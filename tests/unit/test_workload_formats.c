@@ -91,9 +91,9 @@ struct measure_row {
 };
 
 static void rows_check(const struct program *program, const struct measure_row *rows,
-                       uint32_t measure_row_count)
+                       uint32_t row_count)
 {
-    for (uint32_t i = 0; i < measure_row_count; i++) {
+    for (uint32_t i = 0; i < row_count; i++) {
         const struct measure_row *row = &rows[i];
         const struct work *work = work_named(program, row->name);
         bool const same = row->format == FORMAT_COUNT

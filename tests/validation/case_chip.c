@@ -203,7 +203,7 @@ static struct case_value padding(const struct case_row *row)
     struct chip const chip = row_chip(row);
     struct work const work = {.matmul = {{.rows = 1024,
                                           .inner = row_count_or(row, "inner", chip.mxu_rows),
-                                          .columns = measure_row_count(row, "columns"),
+                                          .columns = row_count(row, "columns"),
                                           .count = 1}},
                               .matmul_count = 1,
                               .math_format = FORMAT_BF16};

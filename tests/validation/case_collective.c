@@ -251,15 +251,14 @@ static struct case_value collective(const struct case_row *row)
  * the ranks; they need no machine. */
 static struct case_value ragged_factor(const struct case_row *row)
 {
-    uint64_t const ranks = measure_row_count(row, "ranks");
+    uint64_t const ranks = row_count(row, "ranks");
     struct plan_request request = {
         .kind = COLLECTIVE_ALL_TO_ALL,
         .group = {.dimension = {{.size = (uint32_t)ranks, .stride = 1, .switched = true}},
                   .dimension_count = 1},
-        .size_bytes = ranks * measure_row_count(row, "tokens"),
-        .ragged = {(uint32_t)measure_row_count(row, "experts"),
-                   (uint32_t)measure_row_count(row, "top_k"), 1, row_count_or(row, "seed", 0), 0,
-                   false},
+        .size_bytes = ranks * row_count(row, "tokens"),
+        .ragged = {(uint32_t)row_count(row, "experts"), (uint32_t)row_count(row, "top_k"), 1,
+                   row_count_or(row, "seed", 0), 0, false},
     };
     struct plan plan;
     struct error error = {0};
@@ -274,7 +273,7 @@ static struct case_value bound(const struct case_row *row)
     struct machine const machine = row_machine(row);
     struct group const group = group_of(row, &machine);
     struct collective_query const query = {.kind = kind_of(row),
-                                           .array_bytes = measure_row_count(row, "bytes"),
+                                           .array_bytes = row_count(row, "bytes"),
                                            .in_network = row_flag_or(row, "in_network", false)};
     struct collective_bound bound;
     collective_bound(&machine, &group, &query, &bound);

@@ -17,17 +17,15 @@ static double all_to_all_s(const struct case_row *row, const struct machine *mac
 {
     uint32_t const axis = machine->axis_count - 1;
     uint64_t const nodes = machine->shape[axis];
-    struct model_experts const experts = {.count = measure_row_count(row, "experts"),
-                                          .top_k = measure_row_count(row, "top_k")};
-    uint64_t const copies =
-        routing_hits(&experts, experts.count / nodes, measure_row_count(row, "tokens"));
+    struct model_experts const experts = {.count = row_count(row, "experts"),
+                                          .top_k = row_count(row, "top_k")};
+    uint64_t const copies = routing_hits(&experts, experts.count / nodes, row_count(row, "tokens"));
     struct group const group = {
         .dimension = {{axis, (uint32_t)nodes, 1, false, true, machine_axis_name(machine, axis)}},
         .dimension_count = 1};
     struct collective_query const query = {
         .kind = COLLECTIVE_ALL_TO_ALL,
-        .array_bytes =
-            nodes * nodes * copies * format_bytes(FORMAT_BF16, measure_row_count(row, "D")),
+        .array_bytes = nodes * nodes * copies * format_bytes(FORMAT_BF16, row_count(row, "D")),
     };
     struct collective_bound bound;
     collective_bound(machine, &group, &query, &bound);
@@ -38,10 +36,10 @@ static double all_to_all_s(const struct case_row *row, const struct machine *mac
 static struct case_value experts_ratio(const struct case_row *row)
 {
     struct machine const machine = row_machine(row);
-    uint64_t const rows = measure_row_count(row, "tokens") * measure_row_count(row, "top_k");
+    uint64_t const rows = row_count(row, "tokens") * row_count(row, "top_k");
     struct work const work = {
         .math_format = FORMAT_BF16,
-        .matmul = {{rows, measure_row_count(row, "D"), measure_row_count(row, "F"), 2}},
+        .matmul = {{rows, row_count(row, "D"), row_count(row, "F"), 2}},
         .matmul_count = 1,
     };
     struct compute_time const time = compute_time(&machine.chip, &work, PPM_ONE, PPM_ONE);

@@ -14,7 +14,7 @@ static struct case_value copy(const struct case_row *row)
     struct case_row const inner = {.outer = row, .name = row->name, .arena = arena};
     struct machine const machine = row_machine(&inner);
     struct program_copy const copied = {.to_host = row_flag_or(row, "store", false),
-                                        .size_bytes = measure_row_count(row, "bytes")};
+                                        .size_bytes = row_count(row, "bytes")};
     struct measure_party const party = {.copies = &copied, .copy_count = 1};
     struct measure_options const options = {.engine = "fast"};
     struct measured measured;

@@ -11,9 +11,9 @@
 /* `count` products [rows x inner] · [inner x columns]; operands in their own formats. */
 static struct work work_of(const struct case_row *row)
 {
-    struct work work = {.matmul = {{.rows = measure_row_count(row, "rows"),
-                                    .inner = measure_row_count(row, "inner"),
-                                    .columns = measure_row_count(row, "columns"),
+    struct work work = {.matmul = {{.rows = row_count(row, "rows"),
+                                    .inner = row_count(row, "inner"),
+                                    .columns = row_count(row, "columns"),
                                     .count = row_count_or(row, "count", 1)}},
                         .matmul_count = 1,
                         .math_format = row_format(row, "math", FORMAT_BF16)};
@@ -66,7 +66,7 @@ static struct case_value math_time(const struct case_row *row)
     struct chip const chip = row_chip(row);
     uint64_t const a_row = 2ull * chip.mxu_rows * chip.mxu_columns;
     struct work const work = {
-        .matmul = {{.rows = units_ceil_divide(measure_row_count(row, "flop"), a_row),
+        .matmul = {{.rows = units_ceil_divide(row_count(row, "flop"), a_row),
                     .inner = chip.mxu_rows,
                     .columns = chip.mxu_columns,
                     .count = 1}},
@@ -80,7 +80,7 @@ static struct case_value math_time(const struct case_row *row)
 static struct case_value load_time(const struct case_row *row)
 {
     struct chip const chip = row_chip(row);
-    struct work const work = {.hbm_read_bytes = measure_row_count(row, "bytes")};
+    struct work const work = {.hbm_read_bytes = row_count(row, "bytes")};
     return value_number(units_seconds(compute_time(&chip, &work, PPM_ONE, PPM_ONE).duration_ps));
 }
 
@@ -88,7 +88,7 @@ static struct case_value load_time(const struct case_row *row)
 static struct case_value vector_add(const struct case_row *row)
 {
     struct chip const chip = row_chip(row);
-    uint64_t const elements = measure_row_count(row, "elements");
+    uint64_t const elements = row_count(row, "elements");
     uint64_t const array_bytes = format_bytes(FORMAT_FP32, elements);
     struct work const work = {.vector_flop = elements,
                               .hbm_read_bytes = 2 * array_bytes,

@@ -25,11 +25,11 @@ struct model row_model(const struct case_row *row)
     }
     model.kind = row_has(row, "N") ? MODEL_DECODER : MODEL_MLP;
     model.layers = row_count_or(row, "L", 1);
-    model.width = measure_row_count(row, "D");
-    model.mlp_width = measure_row_count(row, "F");
+    model.width = row_count(row, "D");
+    model.mlp_width = row_count(row, "F");
     model.matrices = row_count_or(row, "matrices", model.kind == MODEL_DECODER ? 3 : 2);
     if (model.kind == MODEL_MLP) return model;
-    model.heads = measure_row_count(row, "N");
+    model.heads = row_count(row, "N");
     model.kv_heads = row_count_or(row, "K", model.heads);
     model.head_width = row_count_or(row, "H", 128);
     model.vocabulary = row_count_or(row, "V", 1024);

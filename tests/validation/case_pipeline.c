@@ -22,9 +22,8 @@ static struct case_value schedule(const struct case_row *row)
     const struct schedule_form *form = NULL;
     struct schedule built;
     struct schedule_played played;
-    struct schedule_request request = {.rank_count = (uint32_t)measure_row_count(row, "stages"),
-                                       .microbatch_count =
-                                           (uint32_t)measure_row_count(row, "microbatches"),
+    struct schedule_request request = {.rank_count = (uint32_t)row_count(row, "stages"),
+                                       .microbatch_count = (uint32_t)row_count(row, "microbatches"),
                                        .times = {.forward = ticks_of(row, "F", 1),
                                                  .input = ticks_of(row, "I", 1),
                                                  .weight = ticks_of(row, "W", 1),

@@ -72,7 +72,7 @@ double row_number_or(const struct case_row *row, const char *key, double otherwi
     return row_has(row, key) ? row_number(row, key) : otherwise;
 }
 
-uint64_t measure_row_count(const struct case_row *row, const char *key)
+uint64_t row_count(const struct case_row *row, const char *key)
 {
     double const number = row_number(row, key);
     if (number < 0 || number != floor(number) || number > 1.8e19)
@@ -82,7 +82,7 @@ uint64_t measure_row_count(const struct case_row *row, const char *key)
 
 uint64_t row_count_or(const struct case_row *row, const char *key, uint64_t otherwise)
 {
-    return row_has(row, key) ? measure_row_count(row, key) : otherwise;
+    return row_has(row, key) ? row_count(row, key) : otherwise;
 }
 
 const char *row_text(const struct case_row *row, const char *key)

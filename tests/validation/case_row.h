@@ -64,7 +64,7 @@ struct json *row_find(const struct case_row *row, const char *key); /* NULL: abs
 bool row_has(const struct case_row *row, const char *key);
 double row_number(const struct case_row *row, const char *key);
 double row_number_or(const struct case_row *row, const char *key, double otherwise);
-uint64_t measure_row_count(const struct case_row *row, const char *key);
+uint64_t row_count(const struct case_row *row, const char *key);
 uint64_t row_count_or(const struct case_row *row, const char *key, uint64_t otherwise);
 const char *row_text(const struct case_row *row, const char *key);
 const char *row_text_or(const struct case_row *row, const char *key, const char *otherwise);

@@ -56,7 +56,7 @@ static void add_machine(struct strbuf *text, const struct case_row *row)
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         if (row_has(row, counts[i]))
             strbuf_add(text, "\"%s\": %llu, ", counts[i],
-                       (unsigned long long)measure_row_count(row, counts[i]));
+                       (unsigned long long)row_count(row, counts[i]));
     if (!gpu) strbuf_add(text, "\"shape\": \"%s\", ", shape);
     strbuf_add(text, "\"profile\": \"%s\"", row_text_or(row, "profile", "ideal"));
     if (row_has(row, "wrap"))
@@ -78,16 +78,15 @@ static void add_workload(struct strbuf *text, const struct case_row *row)
         strbuf_add(text,
                    "\"model\": {\"kind\": \"mlp\", \"D\": %llu, \"F\": %llu, \"layers\": %llu, "
                    "\"matrices\": %llu}",
-                   (unsigned long long)measure_row_count(row, "D"),
-                   (unsigned long long)measure_row_count(row, "F"),
+                   (unsigned long long)row_count(row, "D"), (unsigned long long)row_count(row, "F"),
                    (unsigned long long)row_count_or(row, "L", 1),
                    (unsigned long long)row_count_or(row, "matrices", 2));
     const char *batch = row_has(row, "batch_tokens") ? "batch_tokens" : "sequence_length";
-    strbuf_add(text, ", \"batch_tokens\": %llu", (unsigned long long)measure_row_count(row, batch));
+    strbuf_add(text, ", \"batch_tokens\": %llu", (unsigned long long)row_count(row, batch));
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (row_has(row, numbers[i]))
             strbuf_add(text, ", \"%s\": %llu", numbers[i],
-                       (unsigned long long)measure_row_count(row, numbers[i]));
+                       (unsigned long long)row_count(row, numbers[i]));
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (row_has(row, words[i]))
             strbuf_add(text, ", \"%s\": \"%s\"", words[i], row_text(row, words[i]));

@@ -39,7 +39,7 @@ enum status bench_run(const struct bench_options *options, struct bench *ret_ben
                       struct error *reterr)
 {
     SIM_ASSERT(options->repeats >= 1 && options->shrink >= 1);
-    struct bench bench = {.measure_row_count = BENCH_ROW_COUNT};
+    struct bench bench = {.row_count = BENCH_ROW_COUNT};
     for (uint32_t i = 0; i < BENCH_ROW_COUNT; i++) {
         const struct bench_row *row = &bench_rows[i];
         struct bench_sample best = {0};
@@ -132,24 +132,18 @@ void bench_print(const struct bench *bench, struct strbuf *text)
     strbuf_add(text, "load");
     column_add_headings(&table.screen, 1, LABEL, text);
     strbuf_add(text, "\n");
-    for (uint32_t i = 0; i < bench->measure_row_count; i++) {
+    for (uint32_t i = 0; i < bench->row_count; i++) {
         strbuf_add(text, "%s", bench->rows[i].name);
         column_add_row(&table, bench, i, LABEL, text);
         strbuf_add(text, "\n");
     }
     strbuf_add(text, "\n");
-    for (uint32_t i = 0; i < bench->measure_row_count; i++)
+    for (uint32_t i = 0; i < bench->row_count; i++)
         strbuf_add(text, "%-*s %s; counts %s\n", LABEL, bench->rows[i].name, bench->rows[i].title,
                    bench->rows[i].unit);
 }
 
 void bench_write_json(const struct bench *bench, struct json_writer *writer)
 {
-    json_write_array(writer);
-    for (uint32_t i = 0; i < bench->measure_row_count; i++) {
-        json_write_object(writer);
-        column_put_row(&table, bench, i, writer);
-        json_write_object_end(writer);
-    }
-    json_write_array_end(writer);
+    column_put_rows(&table, bench, bench->row_count, writer);
 }

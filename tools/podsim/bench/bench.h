@@ -39,7 +39,7 @@ struct bench_result {
 };
 
 struct bench {
-    uint32_t measure_row_count;
+    uint32_t row_count;
     struct bench_result rows[BENCH_ROWS_MAX];
 };
 

@@ -83,13 +83,8 @@ static void write_json(const struct measurements *measured, struct strbuf *text)
     json_write_start(&writer, text);
     json_write_object(&writer);
     json_put_integer(&writer, "podsim", 1);
-    json_put_array(&writer, "steps");
-    for (uint32_t i = 0; i < measured->step_count; i++) {
-        json_write_object(&writer);
-        column_put_row(&table, measured->step, i, &writer);
-        json_write_object_end(&writer);
-    }
-    json_write_array_end(&writer);
+    json_write_key(&writer, "steps");
+    column_put_rows(&table, measured->step, measured->step_count, &writer);
     json_write_key(&writer, "engine");
     bench_write_json(&measured->engine, &writer);
     json_write_object_end(&writer);

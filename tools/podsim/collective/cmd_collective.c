@@ -70,7 +70,7 @@ static enum status sweep_run(struct sweep *sweep, struct error *reterr)
     STATUS_TRY(open_outputs(sweep, reterr));
     enum status const status = worker_run(collective_play, &sweep->study, "sweep", reterr);
     if (status != STATUS_OK && status != STATUS_INTERRUPTED) return status;
-    if (sweep->study.measure_row_count == 0) return status;
+    if (sweep->study.row_count == 0) return status;
     STATUS_TRY(write_results(sweep, reterr));
     return status;
 }
@@ -90,7 +90,7 @@ static int collective(const struct options *options)
     output_abandon(&sweep.trace);
     strbuf_free(&sweep.study.timeline);
     int exit_status = EXIT_DONE;
-    if (status == STATUS_INTERRUPTED && sweep.study.measure_row_count > 0)
+    if (status == STATUS_INTERRUPTED && sweep.study.row_count > 0)
         exit_status = EXIT_INTERRUPTED; /* The table says so. */
     else if (status != STATUS_OK)
         exit_status = command_fail(collective_args_input(&sweep.study.asked, &error), &error);

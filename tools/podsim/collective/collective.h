@@ -37,7 +37,7 @@ struct collective_study {
     struct worker *worker; /* While it is played. */
 
     struct measure_row *rows; /* For each size, each algorithm, one of each member. */
-    uint32_t measure_row_count;
+    uint32_t row_count;
     struct measure_row_run *runs; /* For each size, each algorithm. */
     uint32_t run_count;
     uint32_t run_count_max;

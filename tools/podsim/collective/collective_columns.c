@@ -128,7 +128,7 @@ int collective_count_width(const struct collective_study *study)
 {
     uint64_t most = 0;
     int digits = 0;
-    for (uint32_t i = 0; i < study->measure_row_count; i++)
+    for (uint32_t i = 0; i < study->row_count; i++)
         if (study->rows[i].array_bytes > most) most = study->rows[i].array_bytes;
     for (; most > 0; most /= 10) digits++;
     return digits > COUNT_WIDTH ? digits : COUNT_WIDTH;
@@ -178,7 +178,7 @@ void collective_write_csv(const struct collective_study *study, struct strbuf *t
 {
     column_add_keys(&csv_line, text);
     strbuf_add(text, "\n");
-    for (uint32_t i = 0; i < study->measure_row_count; i++) {
+    for (uint32_t i = 0; i < study->row_count; i++) {
         struct column_value values[COLUMN_TOTAL];
         find(study, &study->rows[i], values);
         column_add_cells(&csv_line, values, text);

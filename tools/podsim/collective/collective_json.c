@@ -33,13 +33,13 @@ static void put_run(struct json_writer *json, const struct collective_study *stu
     (void)snprintf(digest, sizeof digest, "%016llx", (unsigned long long)run->digest);
     json_write_object(json);
     json_put_unsigned(json, "size_bytes", run->size_bytes);
-    json_put_string(json, "algorithm", study->rows[run->measure_row_first].algorithm);
-    json_put_unsigned(json, "collectives", run->measure_row_count);
+    json_put_string(json, "algorithm", study->rows[run->row_first].algorithm);
+    json_put_unsigned(json, "collectives", run->row_count);
     json_put_unsigned(json, "time_ps", (uint64_t)run->time_ps);
     json_put_string(json, "digest", digest);
     json_put_unsigned(json, "events", run->events);
     json_put_unsigned(json, "transfers", run->transfers);
-    if (run->measure_row_count > 1) json_put_real(json, "fairness", run->fairness);
+    if (run->row_count > 1) json_put_real(json, "fairness", run->fairness);
     json_put_array(json, "links");
     for (uint32_t port = 0; port < TRACE_PORTS_MAX; port++)
         if (measure_row_port_was_used(run, port)) put_link(json, study, run, port);
@@ -70,7 +70,7 @@ void collective_write_json(const struct collective_study *study, struct strbuf *
     json_write_object(&json);
     put_head(&json, study);
     json_put_array(&json, "rows");
-    for (uint32_t i = 0; i < study->measure_row_count; i++)
+    for (uint32_t i = 0; i < study->row_count; i++)
         collective_put_row(study, &study->rows[i], &json);
     json_write_array_end(&json);
     json_put_array(&json, "runs");

@@ -86,15 +86,15 @@ static enum status run_note(struct collective_study *study, const struct party *
     struct measure_row_run *run = &study->runs[study->run_count];
     *run = (struct measure_row_run){
         .size_bytes = party->size_bytes[0],
-        .measure_row_first = study->measure_row_count,
-        .measure_row_count = study->member_count,
+        .row_first = study->row_count,
+        .row_count = study->member_count,
         .time_ps = measured->trace.step_ps,
         .events = measured->trace.events,
         .transfers = measured->trace.transfers,
         .digest = measured->trace.digest,
     };
     memcpy(run->link, measured->trace.link, sizeof run->link);
-    struct measure_row *rows = &study->rows[run->measure_row_first];
+    struct measure_row *rows = &study->rows[run->row_first];
     for (uint32_t i = 0; i < study->member_count; i++) {
         const struct measure_row_question *question = &study->member[i].question;
         int64_t const time_ps = measured->time_ps[party->played[i]];
@@ -109,10 +109,10 @@ static enum status run_note(struct collective_study *study, const struct party *
         if (study->checks) STATUS_TRY(measure_row_prove(plan, &rows[i], reterr));
     }
     STATUS_TRY(runners_play(study, party, &rows[0], reterr));
-    run->fairness = measure_row_fairness(rows, run->measure_row_count);
+    run->fairness = measure_row_fairness(rows, run->row_count);
     study->fold = measured->fold;
     study->run_count++;
-    study->measure_row_count += study->member_count;
+    study->row_count += study->member_count;
     return STATUS_OK;
 }
 

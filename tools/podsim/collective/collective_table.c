@@ -125,13 +125,13 @@ static void write_together(const struct collective_study *study, const struct me
 {
     char wait[QUANTITY_TEXT_BYTES], longest[QUANTITY_TEXT_BYTES];
     double least = 0, most = 0;
-    for (uint32_t i = 0; i < run->measure_row_count; i++) {
-        double const slowdown = measure_row_slowdown(&study->rows[run->measure_row_first + i]);
+    for (uint32_t i = 0; i < run->row_count; i++) {
+        double const slowdown = measure_row_slowdown(&study->rows[run->row_first + i]);
         least = i == 0 || slowdown < least ? slowdown : least;
         most = slowdown > most ? slowdown : most;
     }
-    strbuf_add(text, "# %u at once: slower by %.2f to %.2f, fairness %.3f", run->measure_row_count,
-               least, most, run->fairness);
+    strbuf_add(text, "# %u at once: slower by %.2f to %.2f, fairness %.3f", run->row_count, least,
+               most, run->fairness);
     uint32_t const busiest = measure_row_busiest_port(run);
     if (busiest < TRACE_PORTS_MAX) {
         struct measure_row_port const port = measure_row_port(run, busiest);
@@ -149,7 +149,7 @@ static void write_beaten(const struct collective_study *study, struct strbuf *te
     const struct measure_row *least = NULL;
     char strict[QUANTITY_TEXT_BYTES];
     uint32_t count = 0;
-    for (uint32_t i = 0; i < study->measure_row_count; i++) {
+    for (uint32_t i = 0; i < study->row_count; i++) {
         const struct measure_row *row = &study->rows[i];
         if (!measure_row_beats_roofline(row)) continue;
         count++;
@@ -164,7 +164,7 @@ static void write_beaten(const struct collective_study *study, struct strbuf *te
         "cut once, and an\n# AllReduce is a ReduceScatter, then an AllGather; sums that are piped "
         "along trees of a grid need not be.\n# Nothing beats %s for the %llu bytes of %s "
         "(strict_s in the JSON)\n",
-        count, study->measure_row_count, quantity_text_seconds(strict, least->strict_s),
+        count, study->row_count, quantity_text_seconds(strict, least->strict_s),
         (unsigned long long)least->size_bytes, least->algorithm);
 }
 
@@ -172,7 +172,7 @@ static void write_beaten(const struct collective_study *study, struct strbuf *te
 static void write_left_out(const struct collective_study *study, struct strbuf *text)
 {
     uint32_t most = 0;
-    for (uint32_t i = 0; i < study->measure_row_count; i++)
+    for (uint32_t i = 0; i < study->row_count; i++)
         if (study->rows[i].left_out > most) most = study->rows[i].left_out;
     if (most == 0) return;
     strbuf_add(
@@ -197,7 +197,7 @@ static void write_unheeded(const struct collective_study *study, struct strbuf *
     for (uint32_t r = 0; tuner != NULL && r < tuner->rule_count; r++) {
         const struct tuner_rule *rule = &tuner->rules[r];
         bool taken = false, otherwise = false;
-        for (uint32_t i = 0; i < study->measure_row_count; i++) {
+        for (uint32_t i = 0; i < study->row_count; i++) {
             if (study->rows[i].tuner_line != rule->line) continue;
             taken = true;
             otherwise = otherwise || study->rows[i].protocol != rule->protocol;
@@ -228,13 +228,13 @@ static bool is_all_named(const struct collective_study *study)
 static void write_idle_tuner(const struct collective_study *study, struct strbuf *text)
 {
     const struct tuner *tuner = study->asked.row.tuner;
-    if (tuner == NULL || study->measure_row_count == 0) return;
+    if (tuner == NULL || study->row_count == 0) return;
     if (is_all_named(study)) {
         strbuf_add(text, "# tuner: %s was not asked, as --algorithm names what to simulate\n",
                    tuner->path);
         return;
     }
-    for (uint32_t i = 0; i < study->measure_row_count; i++)
+    for (uint32_t i = 0; i < study->row_count; i++)
         if (study->rows[i].tuner_line > 0) return;
     const struct measure_row_question *question = study->rows[0].question;
     uint64_t nodes, ranks;
@@ -253,12 +253,12 @@ void collective_write_table(const struct collective_study *study, struct strbuf 
     collective_write_columns(study, text);
     for (uint32_t r = 0; r < study->run_count; r++) {
         const struct measure_row_run *run = &study->runs[r];
-        for (uint32_t i = 0; i < run->measure_row_count; i++) {
-            write_row(study, &study->rows[run->measure_row_first + i], text);
-            collective_write_ragged(&study->rows[run->measure_row_first + i], text);
-            sum += study->rows[run->measure_row_first + i].busbw_bytes_per_s / giga;
+        for (uint32_t i = 0; i < run->row_count; i++) {
+            write_row(study, &study->rows[run->row_first + i], text);
+            collective_write_ragged(&study->rows[run->row_first + i], text);
+            sum += study->rows[run->row_first + i].busbw_bytes_per_s / giga;
         }
-        if (run->measure_row_count > 1) write_together(study, run, text);
+        if (run->row_count > 1) write_together(study, run, text);
     }
     table_close(text, table, (uint32_t)collective_count_width(study));
     write_beaten(study, text);
@@ -268,13 +268,11 @@ void collective_write_table(const struct collective_study *study, struct strbuf 
     write_idle_tuner(study, text);
     if (study->run_count < study->run_count_max)
         strbuf_add(text, "# interrupted: %u of %u runs\n", study->run_count, study->run_count_max);
-    if (study->measure_row_count == 0) return;
+    if (study->row_count == 0) return;
     bool proved = true;
-    for (uint32_t i = 0; i < study->measure_row_count; i++)
-        proved = proved && study->rows[i].proved;
+    for (uint32_t i = 0; i < study->row_count; i++) proved = proved && study->rows[i].proved;
     strbuf_add(text, "# Out of bounds values : %s\n",
                proved ? "0 OK" : "N/A (--check proves rows of up to 64 ranks)");
     strbuf_add(text, "# Avg bus bandwidth    : %g\n#\n# Collective test concluded: %s\n#\n",
-               sum / study->measure_row_count,
-               measure_op_name(study->member[0].question.operation));
+               sum / study->row_count, measure_op_name(study->member[0].question.operation));
 }

@@ -97,8 +97,7 @@ static enum status comparison_run(struct comparison *comparison, struct outputs 
     STATUS_TRY(open_outputs(comparison, outputs, reterr));
     enum status const status = worker_run(comparison_play, comparison, "schedules", reterr);
     if (comparison_played(comparison) == 0 &&
-        (comparison->measure_row_count == 1 ||
-         comparison->done_count < comparison->measure_row_count))
+        (comparison->row_count == 1 || comparison->done_count < comparison->row_count))
         return status;
     comparison_rank(comparison);
     struct error error;

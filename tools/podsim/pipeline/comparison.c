@@ -18,16 +18,16 @@ static enum status row_add(struct comparison *comparison, const char *name, uint
                            struct comparison_row **ret_row, struct error *reterr)
 {
     *ret_row = NULL;
-    for (uint32_t i = 0; i < comparison->measure_row_count; i++) {
+    for (uint32_t i = 0; i < comparison->row_count; i++) {
         const struct comparison_row *row = &comparison->row[i];
         if (strcmp(row->name, name) == 0 &&
             (row->form == NULL || row->microbatch_count == microbatches))
             return STATUS_OK;
     }
-    if (comparison->measure_row_count == COMPARISON_ROWS_MAX)
+    if (comparison->row_count == COMPARISON_ROWS_MAX)
         return error_set(reterr, STATUS_LIMIT, "--schedules", "more than %d rows",
                          COMPARISON_ROWS_MAX);
-    struct comparison_row *row = &comparison->row[comparison->measure_row_count++];
+    struct comparison_row *row = &comparison->row[comparison->row_count++];
     row->name = name;
     row->microbatch_count = microbatches;
     *ret_row = row;
@@ -131,7 +131,7 @@ enum status comparison_read_memory(const struct comparison *comparison, uint32_t
     if (text == NULL) return STATUS_OK;
     STATUS_TRY(lists_count(text, text + strlen(text), "--memory", SCHEDULE_MICROBATCHES_MAX,
                            ret_held_max, reterr));
-    for (uint32_t i = 0; i < comparison->measure_row_count; i++)
+    for (uint32_t i = 0; i < comparison->row_count; i++)
         is_heeded =
             is_heeded || (comparison->row[i].form != NULL && comparison->row[i].form->heeds_times);
     if (!is_heeded)
@@ -144,11 +144,11 @@ enum status comparison_read_trace(struct comparison *comparison, struct error *r
 {
     STATUS_TRY(timeline_file_check(comparison->options, reterr));
     comparison->traces = options_has(comparison->options, "--trace");
-    if (!comparison->traces || comparison->measure_row_count == 1) return STATUS_OK;
+    if (!comparison->traces || comparison->row_count == 1) return STATUS_OK;
     return error_set(reterr, STATUS_INVALID, "--trace",
                      "a timeline shows one schedule, and these are %u rows; name one, such as "
                      "--schedules 1f1b, with one number of --microbatches",
-                     comparison->measure_row_count);
+                     comparison->row_count);
 }
 
 /* Of all that are known, those that cannot be. */
@@ -176,11 +176,11 @@ static const char *reason_of(const struct comparison_row *row)
 static enum status failure(const struct comparison *comparison, const struct comparison_row *row,
                            struct error *reterr)
 {
-    if (comparison->measure_row_count > 1 && comparison_played(comparison) == 0)
+    if (comparison->row_count > 1 && comparison_played(comparison) == 0)
         return error_set(reterr, row->refused.status, "--schedules",
                          "none of these %u rows can be simulated; the reasons stand above",
-                         comparison->measure_row_count);
-    if (comparison->measure_row_count > 1 && row->form != NULL)
+                         comparison->row_count);
+    if (comparison->row_count > 1 && row->form != NULL)
         return error_set(reterr, row->refused.status, row->refused.where, "%s with %s: %s",
                          row->name, counted(row->microbatch_count, "microbatch").text,
                          reason_of(row));
@@ -193,7 +193,7 @@ enum status comparison_play(void *owner, struct worker *worker, struct error *re
     struct comparison *comparison = owner;
     const struct comparison_row *failed = NULL;
     comparison->worker = worker;
-    for (uint32_t i = 0; i < comparison->measure_row_count; i++) {
+    for (uint32_t i = 0; i < comparison->row_count; i++) {
         struct comparison_row *row = &comparison->row[i];
         enum status const status = comparison->way->play(comparison, i, &row->refused);
         if (status == STATUS_INTERRUPTED) {
@@ -205,7 +205,7 @@ enum status comparison_play(void *owner, struct worker *worker, struct error *re
             comparison->failed_count++;
             if (failed == NULL) failed = row;
         }
-        double const share = (double)(i + 1) / comparison->measure_row_count;
+        double const share = (double)(i + 1) / comparison->row_count;
         (void)worker_progress(worker, share, comparison->events);
         STATUS_TRY(worker_check(worker, reterr));
     }
@@ -223,9 +223,9 @@ uint32_t comparison_played(const struct comparison *comparison)
 
 void comparison_write_interrupted(const struct comparison *comparison, struct strbuf *text)
 {
-    if (comparison->done_count < comparison->measure_row_count)
+    if (comparison->done_count < comparison->row_count)
         strbuf_add(text, "interrupted: %u of %s\n", comparison->done_count,
-                   counted(comparison->measure_row_count, "row").text);
+                   counted(comparison->row_count, "row").text);
 }
 
 static bool have_one_reason(const struct comparison_row *row, const struct comparison_row *other)

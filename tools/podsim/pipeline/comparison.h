@@ -82,7 +82,7 @@ struct comparison {
     uint32_t microbatches[COMPARISON_COUNTS_MAX];
     uint32_t count; /* Number of `microbatches`. */
     struct comparison_row row[COMPARISON_ROWS_MAX];
-    uint32_t measure_row_count;          /* All that are asked for. */
+    uint32_t row_count;                  /* All that are asked for. */
     uint32_t order[COMPARISON_ROWS_MAX]; /* [place]: the row, behind comparison_rank(). */
     uint32_t done_count;
     uint32_t failed_count;  /* Rows that were asked for by name and cannot be played. */

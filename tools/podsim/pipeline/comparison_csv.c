@@ -68,7 +68,7 @@ static enum status names_check(const struct comparison *comparison, const char *
 {
     const char *paths[COMPARISON_ROWS_MAX];
     char path[OUTPUT_PATH_BYTES];
-    for (uint32_t i = 0; i < comparison->measure_row_count; i++) {
+    for (uint32_t i = 0; i < comparison->row_count; i++) {
         const struct comparison_row *row = &comparison->row[i];
         STATUS_TRY(path_of(row, folder, path, reterr));
         paths[i] = arena_text(comparison->arena, path);
@@ -104,7 +104,7 @@ static enum status targets_check(const struct comparison *comparison, const char
     char path[OUTPUT_PATH_BYTES];
     struct error first = {.status = STATUS_OK};
     uint32_t count = 0;
-    for (uint32_t i = 0; i < comparison->measure_row_count; i++) {
+    for (uint32_t i = 0; i < comparison->row_count; i++) {
         const struct comparison_row *row = &comparison->row[i];
         struct error error;
         if (row_check(row, &error) != STATUS_OK) {

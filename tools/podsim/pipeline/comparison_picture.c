@@ -61,10 +61,10 @@ enum status comparison_check_picture(const struct comparison *comparison, struct
     uint64_t least = 0, exact = 0;
     if (!options_has(comparison->options, "--svg")) return STATUS_OK;
     /* First what costs nothing: lists of any length are not made to be counted. */
-    for (uint32_t i = 0; i < comparison->measure_row_count; i++)
+    for (uint32_t i = 0; i < comparison->row_count; i++)
         least += passes_at_least(&comparison->row[i]);
     if (least > LANES_SVG_PASSES_MAX) return refuse(least, "at least ", reterr);
-    for (uint32_t i = 0; i < comparison->measure_row_count; i++) {
+    for (uint32_t i = 0; i < comparison->row_count; i++) {
         uint64_t passes = 0;
         STATUS_TRY(passes_count(&comparison->row[i], &passes, reterr));
         exact += passes;

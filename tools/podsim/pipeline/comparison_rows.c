@@ -41,7 +41,7 @@ void comparison_write_json(const struct comparison *comparison, struct strbuf *t
     json_put_string(&json, "kind", "pipeline");
     comparison->way->put_head(comparison, &json);
     json_put_boolean(&json, "complete",
-                     comparison->done_count == comparison->measure_row_count &&
+                     comparison->done_count == comparison->row_count &&
                          comparison->failed_count == 0);
     json_put_array(&json, "rows");
     for (uint32_t i = 0; i < comparison->done_count; i++) {

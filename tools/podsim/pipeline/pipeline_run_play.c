@@ -70,7 +70,7 @@ static bool watch(void *owner, const struct replay_progress *progress)
 {
     const struct playing *playing = owner;
     const struct pipeline_run *staged = playing->staged;
-    double const share = (staged->of->done_count + progress->share) / staged->of->measure_row_count;
+    double const share = (staged->of->done_count + progress->share) / staged->of->row_count;
     return worker_progress(staged->of->worker, share, progress->events);
 }
 

@@ -75,7 +75,7 @@ static enum status scenario_look(struct pipeline_run *staged, struct error *rete
 /* Files of other ranks are not of this pipeline. */
 static enum status ranks_check(const struct comparison *comparison, struct error *reterr)
 {
-    for (uint32_t i = 0; i < comparison->measure_row_count; i++)
+    for (uint32_t i = 0; i < comparison->row_count; i++)
         if (comparison->row[i].rank_count != comparison->rank_count)
             return error_set(reterr, STATUS_INVALID, comparison->row[i].name,
                              "%u ranks, where the scenario's mesh has %u of pp",
@@ -114,7 +114,7 @@ enum status pipeline_run_read(struct comparison *comparison, struct error *reter
         return error_set(reterr, STATUS_LIMIT, "--svg", "%u ranks are too many for a picture (%u)",
                          ranks, ranks_drawn_max);
     bool const alone =
-        comparison->measure_row_count == 1 && comparison->row[0].microbatch_count <= drawn_max;
+        comparison->row_count == 1 && comparison->row[0].microbatch_count <= drawn_max;
     staged->draws_memory = options_has(options, "--svg");
     staged->draws = staged->draws_memory || (alone && ranks <= ranks_drawn_max);
     return STATUS_OK;

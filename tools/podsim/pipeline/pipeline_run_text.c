@@ -196,7 +196,7 @@ void pipeline_run_write_text(const struct comparison *comparison,
             write_note(&staged->row[comparison->order[i]], text);
     write_conditions(comparison, text);
     comparison_write_refused(comparison, text);
-    if (comparison->measure_row_count != 1 || comparison->done_count != 1) return;
+    if (comparison->row_count != 1 || comparison->done_count != 1) return;
     write_ranks(&staged->row[0], text);
     if (staged->row[0].played.lane != NULL)
         lanes_write(&rows[0].schedule, &staged->row[0].played, terminal, text);

@@ -142,6 +142,6 @@ void schedules_write_text(const struct comparison *comparison,
                "copies of the model");
     comparison_write_refused(comparison, text);
     write_differences(schedules, text);
-    if (comparison->measure_row_count == 1 && comparison->done_count == 1)
+    if (comparison->row_count == 1 && comparison->done_count == 1)
         lanes_write(&comparison->row[0].schedule, &schedules->row[0].played, terminal, text);
 }

@@ -88,7 +88,7 @@ static enum status play(struct study *study, uint32_t algorithm, uint64_t size_b
     if (status == STATUS_OK)
         status = measure_run(arena, plan->question.machine, &choice->request, 1, where, &plan->run,
                              &measured, study->reterr);
-    uint64_t const events = measured.trace.events;
+    uint64_t const events = measured.trace.work.events;
     *ret_ps = measured.time_ps[0];
     arena_destroy(arena);
     if (status != STATUS_OK) return status;

@@ -389,17 +389,18 @@ enum status replay_run(struct arena *arena, const struct replay_options *options
     free(replay->records.record);
     if (status != STATUS_OK) return status;
     /* Records and results speak of the machine's chips. */
-    for (uint64_t i = 0; i < ret_trace->record_count; i++)
-        ret_trace->record[i].chip = fold_machine_chip(fold, machine, ret_trace->record[i].chip);
+    for (uint64_t i = 0; i < ret_trace->records.count; i++)
+        ret_trace->records.record[i].chip =
+            fold_machine_chip(fold, machine, ret_trace->records.record[i].chip);
     if (options->steps_max > 1)
         STATUS_TRY(period_run(options, machine, program, fold, ret_trace, reterr));
     SIM_ASSERT(!options->record || options->shown_count <= TRACE_SHOWN_MAX);
     for (uint32_t i = 0; options->record && i < options->shown_count; i++) {
         uint32_t const asked = options->shown_chips[i];
-        ret_trace->shown_chip[i] = asked;
-        ret_trace->shown_recorded[i] =
+        ret_trace->shown.chip[i] = asked;
+        ret_trace->shown.recorded[i] =
             fold_machine_chip(fold, machine, fold_replayed_chip(fold, machine, asked));
-        ret_trace->shown_count = i + 1;
+        ret_trace->shown.count = i + 1;
     }
     return STATUS_OK;
 }

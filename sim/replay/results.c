@@ -134,33 +134,28 @@ static enum status class_results(struct arena *arena, const struct replay *repla
     return STATUS_OK;
 }
 
-static void memory_results(const struct replay *replay, struct trace *trace)
+static void memory_results(const struct replay *replay, uint32_t chip,
+                           struct trace_memory *ret_memory)
+{
+    const struct memory_state *state = &replay->accounts.memories[chip];
+    ret_memory->peak_bytes = (uint64_t)state->peak_bytes;
+    ret_memory->peak_at_ps = state->peak_at_ps;
+    ret_memory->peak_chip = fold_machine_chip(replay->fold, replay->machine, chip);
+    ret_memory->peak_slot = state->peak_slot;
+    ret_memory->peak_op = state->peak_op;
+    for (uint32_t memory = 0; memory < PROGRAM_MEMORY_COUNT; memory++) {
+        ret_memory->at_peak_bytes[memory] = (uint64_t)state->at_peak_bytes[memory];
+        ret_memory->each_peak_bytes[memory] = (uint64_t)state->each_peak_bytes[memory];
+    }
+}
+
+static uint32_t fullest_chip(const struct replay *replay)
 {
     uint32_t at = 0;
     for (uint32_t chip = 1; chip < replay->chip_count; chip++)
         if (replay->accounts.memories[chip].peak_bytes > replay->accounts.memories[at].peak_bytes)
             at = chip;
-    const struct memory_state *most = &replay->accounts.memories[at];
-    trace->memory_peak_bytes = (uint64_t)most->peak_bytes;
-    trace->memory_peak_chip = fold_machine_chip(replay->fold, replay->machine, at);
-    trace->memory_peak_at_ps = most->peak_at_ps;
-    trace->memory_peak_slot = most->peak_slot;
-    trace->memory_peak_op = most->peak_op;
-    for (uint32_t memory = 0; memory < PROGRAM_MEMORY_COUNT; memory++) {
-        trace->memory_at_peak_bytes[memory] = (uint64_t)most->at_peak_bytes[memory];
-        trace->memory_each_peak_bytes[memory] = (uint64_t)most->each_peak_bytes[memory];
-    }
-}
-
-static void role_memory(const struct memory_state *state, struct trace_role *role)
-{
-    if ((uint64_t)state->peak_bytes < role->memory_peak_bytes) return;
-    role->memory_peak_bytes = (uint64_t)state->peak_bytes;
-    role->memory_peak_at_ps = state->peak_at_ps;
-    for (uint32_t memory = 0; memory < PROGRAM_MEMORY_COUNT; memory++) {
-        role->memory_at_peak_bytes[memory] = (uint64_t)state->at_peak_bytes[memory];
-        role->memory_each_peak_bytes[memory] = (uint64_t)state->each_peak_bytes[memory];
-    }
+    return at;
 }
 
 static void role_times(struct replay *replay, uint32_t chip, int64_t step_ps,
@@ -208,7 +203,9 @@ static enum status role_results(struct arena *arena, struct replay *replay, stru
         uint32_t *at = &chip_of[role];
         if (*at == UINT32_MAX || replay->steps.finished_ps[chip] > replay->steps.finished_ps[*at])
             *at = chip;
-        role_memory(&replay->accounts.memories[chip], &trace->roles[role]);
+        struct trace_memory *most = &trace->roles[role].memory;
+        if ((uint64_t)replay->accounts.memories[chip].peak_bytes >= most->peak_bytes)
+            memory_results(replay, chip, most);
     }
     for (uint32_t role = 0; role < count; role++) {
         const struct role_table *table = &replay->roles[role];
@@ -244,17 +241,19 @@ static void phase_results(const struct replay *replay, uint32_t chip, struct tra
 enum status results_take(struct arena *arena, struct replay *replay, struct trace *ret_trace,
                          struct error *reterr)
 {
-    struct trace trace = {.phase_count = PROGRAM_PHASE_COUNT,
-                          .class_count = replay->program->class_count,
-                          .digest = replay->tally.digest,
-                          .events = engine_event_count(replay->engine),
-                          .queue_entries = engine_entry_count(replay->engine),
-                          .transfers = replay->tally.transfers,
-                          .bound_checks = replay->tally.bound_checks,
-                          .chips = replay->machine->chip_count,
-                          .chips_replayed = replay->chip_count,
-                          .prefix_chips = replay->tally.prefix_chips,
-                          .prefix_ps = replay->tally.prefix_ps};
+    struct trace trace = {
+        .phase_count = PROGRAM_PHASE_COUNT,
+        .class_count = replay->program->class_count,
+        .digest = replay->tally.digest,
+        .work = {.events = engine_event_count(replay->engine),
+                 .transfers = replay->tally.transfers,
+                 .queue_entries = engine_entry_count(replay->engine),
+                 .bound_checks = replay->tally.bound_checks},
+        .fold = {.chips = replay->machine->chip_count,
+                 .replayed = replay->chip_count,
+                 .prefix = replay->tally.prefix_chips,
+                 .prefix_ps = replay->tally.prefix_ps},
+    };
     uint32_t last = 0;
     for (uint32_t chip = 1; chip < replay->chip_count; chip++)
         if (replay->steps.finished_ps[chip] > replay->steps.finished_ps[last]) last = chip;
@@ -268,7 +267,7 @@ enum status results_take(struct arena *arena, struct replay *replay, struct trac
         for (uint32_t t = 0; t < replay->machine->level[index].tier_count; t++)
             level_results(replay, index, t, &trace);
     if (replay->host != NULL && !replay->host->on_level) host_results(replay, &trace);
-    memory_results(replay, &trace);
+    memory_results(replay, fullest_chip(replay), &trace.memory);
     STATUS_TRY(role_results(arena, replay, &trace, reterr));
     if (replay->p2p != NULL) trace.waiting_ps = replay->p2p->waits[last].waiting_ps;
 
@@ -279,10 +278,12 @@ enum status results_take(struct arena *arena, struct replay *replay, struct trac
     SIM_ASSERT(charged_ps == trace.exposed_ps);
     if (replay->records.count > 0) {
         void *memory = NULL;
-        STATUS_TRY(arena_try(arena, replay->records.count, sizeof *trace.record, &memory, reterr));
-        trace.record = memory;
-        memcpy(trace.record, replay->records.record, replay->records.count * sizeof *trace.record);
-        trace.record_count = replay->records.count;
+        STATUS_TRY(
+            arena_try(arena, replay->records.count, sizeof *trace.records.record, &memory, reterr));
+        trace.records.record = memory;
+        memcpy(trace.records.record, replay->records.record,
+               replay->records.count * sizeof *trace.records.record);
+        trace.records.count = replay->records.count;
     }
     *ret_trace = trace;
     return STATUS_OK;

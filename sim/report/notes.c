@@ -420,14 +420,14 @@ static void note_memory(struct arena *arena, const struct report_input *input, s
     const struct trace *trace = input->trace;
     uint64_t const capacity = input->machine->chip.hbm_capacity_bytes;
     char slot[96], name[32], peak[QUANTITY_TEXT_BYTES], room[QUANTITY_TEXT_BYTES];
-    uint32_t const role = analysis_role(input, trace->memory_peak_chip);
-    program_slot_name(&input->program->roles[role], trace->memory_peak_slot, slot, sizeof slot);
+    uint32_t const role = analysis_role(input, trace->memory.peak_chip);
+    program_slot_name(&input->program->roles[role], trace->memory.peak_slot, slot, sizeof slot);
     program_role_name(input->program, role, name, sizeof name);
-    (void)quantity_text_bytes(peak, (double)trace->memory_peak_bytes);
+    (void)quantity_text_bytes(peak, (double)trace->memory.peak_bytes);
     (void)quantity_text_bytes(room, (double)capacity);
     notes_add(arena, notes, "memory peaks at %s of %s (%.0f%%) after %s, in %s%s%s", peak, room,
-              percent((double)trace->memory_peak_bytes, (double)capacity),
-              table_duration(trace->memory_peak_at_ps).text, slot, name[0] != '\0' ? " of " : "",
+              percent((double)trace->memory.peak_bytes, (double)capacity),
+              table_duration(trace->memory.peak_at_ps).text, slot, name[0] != '\0' ? " of " : "",
               name);
 }
 

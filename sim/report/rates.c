@@ -5,7 +5,7 @@
 static void utilisation(const struct report_input *input, struct analysis *facts)
 {
     const struct roofline *roofline = input->roofline;
-    double const chips = (double)input->trace->chips;
+    double const chips = (double)input->trace->fold.chips;
     double const peak = chips * roofline->peak_flop_per_s * facts->step_s;
     facts->mfu = roofline->useful_flop / peak;
     facts->mfu_attention = (roofline->useful_flop + roofline->useful_attention_flop) / peak;

@@ -138,11 +138,11 @@ static void write_head(struct json_writer *json, const struct report_input *inpu
     json_put_real(json, "step_time_s", facts->step_s);
     write_period(json, input, facts);
     json_put_boolean(json, "fits", summary_fits(input));
-    json_put_unsigned(json, "chips", trace->chips);
-    json_put_unsigned(json, "chips_replayed", trace->chips_replayed);
-    if (trace->prefix_chips > 0) {
-        json_put_unsigned(json, "early_chips", trace->prefix_chips);
-        json_put_real(json, "early_until_s", units_seconds(trace->prefix_ps));
+    json_put_unsigned(json, "chips", trace->fold.chips);
+    json_put_unsigned(json, "chips_replayed", trace->fold.replayed);
+    if (trace->fold.prefix > 0) {
+        json_put_unsigned(json, "early_chips", trace->fold.prefix);
+        json_put_real(json, "early_until_s", units_seconds(trace->fold.prefix_ps));
     }
     result_mesh_write(json, input->machine, input->mesh);
     if (input->roofline != NULL) result_padding_write(json, &input->roofline->counts.paddings);
@@ -156,9 +156,9 @@ static void write_head(struct json_writer *json, const struct report_input *inpu
         json_write_object_end(json);
     }
     json_write_array_end(json);
-    json_put_unsigned(json, "events", trace->events);
-    json_put_unsigned(json, "transfers", trace->transfers);
-    json_put_unsigned(json, "bound_checks", trace->bound_checks);
+    json_put_unsigned(json, "events", trace->work.events);
+    json_put_unsigned(json, "transfers", trace->work.transfers);
+    json_put_unsigned(json, "bound_checks", trace->work.bound_checks);
     json_put_unsigned(json, "tokens", input->program->tokens);
     json_put_real(json, "tokens_per_s", facts->tokens_per_s);
     if (input->roofline != NULL) {
@@ -171,8 +171,8 @@ static void write_head(struct json_writer *json, const struct report_input *inpu
     if (input->roofline != NULL) write_experts(json, input);
     if (input->wall_s > 0) {
         json_put_real(json, "wall_s", input->wall_s);
-        json_put_real(json, "events_per_s", (double)trace->events / input->wall_s);
-        json_put_real(json, "transfers_per_s", (double)trace->transfers / input->wall_s);
+        json_put_real(json, "events_per_s", (double)trace->work.events / input->wall_s);
+        json_put_real(json, "transfers_per_s", (double)trace->work.transfers / input->wall_s);
     }
 }
 
@@ -287,15 +287,15 @@ static void write_memory(struct json_writer *json, const struct report_input *in
     const struct trace *trace = input->trace;
     json_put_object(json, "memory");
     json_put_unsigned(json, "capacity_bytes", input->machine->chip.hbm_capacity_bytes);
-    json_put_unsigned(json, "peak_bytes", trace->memory_peak_bytes);
-    json_put_real(json, "peak_at_s", units_seconds(trace->memory_peak_at_ps));
+    json_put_unsigned(json, "peak_bytes", trace->memory.peak_bytes);
+    json_put_real(json, "peak_at_s", units_seconds(trace->memory.peak_at_ps));
     json_put_object(json, "parts");
     for (uint32_t i = 0; i < PROGRAM_MEMORY_COUNT; i++)
-        put_memory(json, i, trace->memory_at_peak_bytes[i]);
+        put_memory(json, i, trace->memory.at_peak_bytes[i]);
     json_write_object_end(json);
     json_put_object(json, "parts_peak");
     for (uint32_t i = 0; i < PROGRAM_MEMORY_COUNT; i++)
-        put_memory(json, i, trace->memory_each_peak_bytes[i]);
+        put_memory(json, i, trace->memory.each_peak_bytes[i]);
     json_write_object_end(json);
     json_write_object_end(json);
 }
@@ -313,7 +313,7 @@ static void write_ranks(struct json_writer *json, const struct report_input *inp
         column_put_row(&rows_ranks, trace, i, json);
         json_put_object(json, "parts");
         for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++)
-            put_memory(json, m, role->memory_at_peak_bytes[m]);
+            put_memory(json, m, role->memory.at_peak_bytes[m]);
         json_write_object_end(json);
         json_write_object_end(json);
     }

@@ -19,7 +19,7 @@
       SHOWN("", "waiting", 10, column_seconds))                                                    \
     X(RANK_BUBBLE, "bubble_s", SECONDS(role->bubble_ps), SHOWN("", "bubble", 10, column_seconds))  \
     X(RANK_SENT, "sent_bytes", WHOLE(role->sent_bytes), HIDDEN)                                    \
-    X(RANK_MEMORY, "memory_peak_bytes", WHOLE(role->memory_peak_bytes),                            \
+    X(RANK_MEMORY, "memory_peak_bytes", WHOLE(role->memory.peak_bytes),                            \
       SHOWN("", "memory", 11, column_bytes))
 
 #define PHASES(X)                                                                                  \

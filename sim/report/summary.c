@@ -87,7 +87,7 @@ static void write_step(const struct report_input *input, const struct analysis *
     if (input->wall_s > 0) {
         label(text, "simulated in");
         strbuf_add(text, "%s (%.1f million transfers/s)\n\n", table_seconds(input->wall_s).text,
-                   (double)input->trace->transfers / input->wall_s / 1e6);
+                   (double)input->trace->work.transfers / input->wall_s / 1e6);
     }
 }
 
@@ -215,7 +215,7 @@ static enum status write_collectives(struct arena *arena, const struct analysis 
 
 bool summary_fits(const struct report_input *input)
 {
-    return input->trace->memory_peak_bytes <= input->machine->chip.hbm_capacity_bytes;
+    return input->trace->memory.peak_bytes <= input->machine->chip.hbm_capacity_bytes;
 }
 
 void summary_write_memory_parts(const struct report_input *input,
@@ -248,13 +248,13 @@ void summary_write_memory(const struct report_input *input, struct strbuf *text)
 {
     const struct trace *trace = input->trace;
     char slot[96], name[32];
-    uint32_t const role = analysis_role(input, trace->memory_peak_chip);
-    program_slot_name(&input->program->roles[role], trace->memory_peak_slot, slot, sizeof slot);
+    uint32_t const role = analysis_role(input, trace->memory.peak_chip);
+    program_slot_name(&input->program->roles[role], trace->memory.peak_slot, slot, sizeof slot);
     program_role_name(input->program, role, name, sizeof name);
     strbuf_add(text, "memory of a chip%s%s at its peak, %s into the step (%s)\n",
-               name[0] != '\0' ? " of " : "", name, table_duration(trace->memory_peak_at_ps).text,
+               name[0] != '\0' ? " of " : "", name, table_duration(trace->memory.peak_at_ps).text,
                slot);
-    summary_write_memory_parts(input, trace->memory_at_peak_bytes, trace->memory_peak_bytes, text);
+    summary_write_memory_parts(input, trace->memory.at_peak_bytes, trace->memory.peak_bytes, text);
 }
 
 /* As many in a line as a sentence has room for. */
@@ -308,23 +308,23 @@ static void write_fold(const struct report_input *input, struct strbuf *text)
     const struct trace *trace = input->trace;
     strbuf_add(text, "\n");
     label(text, "replayed");
-    strbuf_add(text, "%s of %s %s", table_count(trace->chips_replayed).text,
-               table_count(trace->chips).text, counted_noun(trace->chips, "chip").text);
+    strbuf_add(text, "%s of %s %s", table_count(trace->fold.replayed).text,
+               table_count(trace->fold.chips).text, counted_noun(trace->fold.chips, "chip").text);
     for (uint32_t i = 0; i < input->machine->axis_count; i++)
         strbuf_add(text, "%s%s %s", i == 0 ? " (" : ", ", machine_axis_name(input->machine, i),
                    input->fold[i].period == 1                          ? "folded"
                    : input->fold[i].period == input->machine->shape[i] ? "whole"
                                                                        : "in part");
-    strbuf_add(text, "); %s %s", table_count(trace->events).text,
-               counted_noun(trace->events, "event").text);
-    strbuf_add(text, ", %s %s\n", table_count(trace->transfers).text,
-               counted_noun(trace->transfers, "transfer").text);
-    if (trace->prefix_chips > 0) {
+    strbuf_add(text, "); %s %s", table_count(trace->work.events).text,
+               counted_noun(trace->work.events, "event").text);
+    strbuf_add(text, ", %s %s\n", table_count(trace->work.transfers).text,
+               counted_noun(trace->work.transfers, "transfer").text);
+    if (trace->fold.prefix > 0) {
         char buffer[32];
         label(text, "");
         strbuf_add(text, "up to %s as %s chips, the pipelines being alike until then\n",
-                   quantity_text_seconds(buffer, units_seconds(trace->prefix_ps)),
-                   table_count(trace->prefix_chips).text);
+                   quantity_text_seconds(buffer, units_seconds(trace->fold.prefix_ps)),
+                   table_count(trace->fold.prefix).text);
     }
     label(text, "digest");
     strbuf_add(text, "%016" PRIx64 "\n", trace->digest);

@@ -420,7 +420,8 @@ static void write_scenario(struct timeline *timeline)
     arguments[count++] = (struct track_argument){.name = "title", .string = title};
     for (uint32_t i = 0; i < sizeof said / sizeof *said; i++)
         if (said[i].string != NULL && said[i].string[0] != '\0') arguments[count++] = said[i];
-    arguments[count++] = (struct track_argument){.name = "chips", .number = input->trace->chips};
+    arguments[count++] =
+        (struct track_argument){.name = "chips", .number = input->trace->fold.chips};
     track_slice_begin(&timeline->writer, UUID_SCENARIO, 0, TRACK_LAYER, title, arguments, count);
     track_slice_end(&timeline->writer, UUID_SCENARIO, input->trace->step_ps);
 }
@@ -441,9 +442,9 @@ static enum status write_chips(struct arena *arena, struct timeline *timeline, s
     STATUS_TRY(timeline_sort(arena, trace, &sorted, reterr));
     STATUS_TRY(timeline_p2p_find(arena, input, &sorted, &p2p, reterr));
     timeline->base = UUID_CHIP;
-    for (uint32_t i = 0; i < trace->shown_count; i++) {
-        timeline->chip = trace->shown_chip[i];
-        timeline->recorded = trace->shown_recorded[i];
+    for (uint32_t i = 0; i < trace->shown.count; i++) {
+        timeline->chip = trace->shown.chip[i];
+        timeline->recorded = trace->shown.recorded[i];
         timeline->role = &input->program->roles[analysis_role(input, timeline->chip)];
         const struct timeline_records *records = timeline_records_of(&sorted, timeline->recorded);
         STATUS_TRY(timeline_flows_find(arena, input, &p2p, records, timeline->role, i,

@@ -36,9 +36,9 @@ static uint32_t sender_of(const struct report_input *input, const struct trace_r
                           uint32_t receiver)
 {
     const struct trace *trace = input->trace;
-    for (uint32_t i = 0; i < trace->shown_count; i++)
-        if (trace->shown_recorded[i] == arrival->from &&
-            timeline_lie_alike(input->machine, trace->shown_chip[i], trace->shown_chip[receiver],
+    for (uint32_t i = 0; i < trace->shown.count; i++)
+        if (trace->shown.recorded[i] == arrival->from &&
+            timeline_lie_alike(input->machine, trace->shown.chip[i], trace->shown.chip[receiver],
                                arrival->from, arrival->at))
             return i;
     return none;
@@ -57,15 +57,15 @@ enum status timeline_p2p_find(struct arena *arena, const struct report_input *in
                               struct error *reterr)
 {
     const struct trace *trace = input->trace;
-    uint64_t const count = (uint64_t)trace->shown_count * TRACE_STREAMS_MAX + 1;
+    uint64_t const count = (uint64_t)trace->shown.count * TRACE_STREAMS_MAX + 1;
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, count, sizeof *ret_p2p->sends, &memory, reterr));
     ret_p2p->sends = memory;
     STATUS_TRY(arena_try(arena, count, sizeof *ret_p2p->receives, &memory, reterr));
     ret_p2p->receives = memset(memory, 0xff, count * sizeof *ret_p2p->receives);
-    for (uint32_t i = 0; i < trace->shown_count; i++) {
+    for (uint32_t i = 0; i < trace->shown.count; i++) {
         const struct timeline_records *records =
-            timeline_records_of(sorted, trace->shown_recorded[i]);
+            timeline_records_of(sorted, trace->shown.recorded[i]);
         const struct timeline_track *last = arrivals_of(records);
         bool known[TRACE_STREAMS_MAX] = {false};
         if (last == NULL) continue;

@@ -55,10 +55,10 @@ static enum status rows_take(struct arena *arena, const struct trace *trace,
                              struct timeline_sorted *sorted, struct error *reterr)
 {
     void *memory = NULL;
-    STATUS_TRY(arena_try(arena, trace->shown_count + 1, sizeof(uint32_t), &memory, reterr));
+    STATUS_TRY(arena_try(arena, trace->shown.count + 1, sizeof(uint32_t), &memory, reterr));
     uint32_t *const chips = memory;
-    for (uint32_t i = 0; i < trace->shown_count; i++) {
-        uint32_t const chip = trace->shown_recorded[i];
+    for (uint32_t i = 0; i < trace->shown.count; i++) {
+        uint32_t const chip = trace->shown.recorded[i];
         uint32_t at = sorted->count;
         while (at > 0 && chips[at - 1] > chip) at--;
         if (at > 0 && chips[at - 1] == chip) continue;
@@ -140,8 +140,8 @@ enum status timeline_sort(struct arena *arena, const struct trace *trace,
     void *memory = NULL;
     uint64_t most = 0;
     STATUS_TRY(rows_take(arena, trace, &sorted, reterr));
-    for (uint64_t i = 0; i < trace->record_count; i++) {
-        struct timeline_records *row = find(&sorted, trace->record[i].chip);
+    for (uint64_t i = 0; i < trace->records.count; i++) {
+        struct timeline_records *row = find(&sorted, trace->records.record[i].chip);
         if (row != NULL) row->record_count++;
     }
     for (uint32_t i = 0; i < sorted.count; i++) {
@@ -152,9 +152,9 @@ enum status timeline_sort(struct arena *arena, const struct trace *trace,
         most = row->record_count > most ? row->record_count : most;
         row->record_count = 0;
     }
-    for (uint64_t i = 0; i < trace->record_count; i++) {
-        struct timeline_records *row = find(&sorted, trace->record[i].chip);
-        if (row != NULL) row->record[row->record_count++] = &trace->record[i];
+    for (uint64_t i = 0; i < trace->records.count; i++) {
+        struct timeline_records *row = find(&sorted, trace->records.record[i].chip);
+        if (row != NULL) row->record[row->record_count++] = &trace->records.record[i];
     }
     STATUS_TRY(arena_try(arena, most + 1, sizeof(struct trace_record *), &memory, reterr));
     for (uint32_t i = 0; i < sorted.count; i++) row_sort(&sorted.of[i], memory);

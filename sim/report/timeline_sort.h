@@ -39,7 +39,7 @@ struct timeline_sorted {
 enum status timeline_sort(struct arena *arena, const struct trace *trace,
                           struct timeline_sorted *ret_sorted, struct error *reterr);
 
-/* Those of a chip, which is one of trace->shown_recorded. */
+/* Those of a chip, which is one of trace->shown.recorded. */
 const struct timeline_records *timeline_records_of(const struct timeline_sorted *sorted,
                                                    uint32_t chip);
 

@@ -120,6 +120,17 @@ struct trace_curve {
     uint64_t count; /* 0: it was not asked for. */
 };
 
+/* Of the chip that holds most. */
+struct trace_memory {
+    uint64_t peak_bytes;
+    int64_t peak_at_ps;
+    uint32_t peak_chip; /* Of the machine. */
+    uint32_t peak_slot; /* What the compute stream was at. */
+    uint16_t peak_op;
+    uint64_t at_peak_bytes[TRACE_MEMORY_MAX]; /* By enum program_memory. */
+    uint64_t each_peak_bytes[TRACE_MEMORY_MAX];
+};
+
 /* A rank of a pipeline: of its replayed chips the one that ends last; lowest number among equals.
  * Compute, exposed and idle add up to step_ps, also where the chip ends before others. */
 struct trace_role {
@@ -143,24 +154,44 @@ struct trace_role {
     int64_t waiting_ps;       /* Idle while a message comes to the rank or leaves it. */
     int64_t bubble_ps;        /* Idle otherwise. */
     uint64_t sent_bytes;
-    uint64_t memory_peak_bytes; /* The most of any chip of the role. */
-    int64_t memory_peak_at_ps;
-    uint64_t memory_at_peak_bytes[TRACE_MEMORY_MAX];
-    uint64_t memory_each_peak_bytes[TRACE_MEMORY_MAX];
+    struct trace_memory memory; /* Of the role's chips. */
+};
+
+/* What the simulator did. */
+struct trace_work {
+    uint64_t events;        /* One handler call for one chip. */
+    uint64_t transfers;     /* One move over one link. */
+    uint64_t queue_entries; /* What the engine's queue handled: simultaneous events share one. */
+    uint64_t bound_checks;  /* In every run: no collective faster than its port allows. */
+};
+
+/* Chips of the machine, and chips that were replayed for all of them. */
+struct trace_fold {
+    uint64_t chips;
+    uint64_t replayed;
+    uint64_t prefix;   /* Chips that were replayed up to prefix_ps, each for several of `replayed`;
+                          0: none. */
+    int64_t prefix_ps; /* Instant up to which those of the prefix were replayed; 0: at no time. */
+};
+
+struct trace_records {
+    struct trace_record *record; /* In order of (end of) occurrence; NULL if none was asked for. */
+    uint64_t count;
+};
+
+/* Chips of a timeline. */
+struct trace_shown {
+    uint32_t chip[TRACE_SHOWN_MAX];     /* As they were asked for. */
+    uint32_t recorded[TRACE_SHOWN_MAX]; /* The chip in the records that stands for each. */
+    uint32_t count;
 };
 
 struct trace {
     int64_t step_ps;
     struct period period; /* From step to step, in picoseconds; steps 0: it was not asked for. */
     uint64_t digest;
-    uint64_t events;        /* One handler call for one chip. */
-    uint64_t transfers;     /* One move over one link. */
-    uint64_t queue_entries; /* What the engine's queue handled: simultaneous events share one. */
-    uint64_t chips;
-    uint64_t chips_replayed;
-    uint64_t prefix_chips; /* Chips that were replayed up to prefix_ps, each for several of
-                             chips_replayed; 0: none. */
-    int64_t prefix_ps;     /* Instant up to which prefix_chips were replayed; 0: at no time. */
+    struct trace_work work;
+    struct trace_fold fold;
 
     uint32_t reported_chip; /* The one that finishes last; lowest number among equals. */
     int64_t compute_ps;     /* Its three parts add up to step_ps. */
@@ -179,22 +210,9 @@ struct trace {
     struct trace_role *roles; /* By role of the program. */
     uint32_t role_count;
 
-    uint64_t memory_peak_bytes; /* Of the chip that holds most. */
-    uint32_t memory_peak_chip;  /* Of the machine. */
-    int64_t memory_peak_at_ps;
-    uint32_t memory_peak_slot; /* What the compute stream was at. */
-    uint16_t memory_peak_op;
-    uint64_t memory_at_peak_bytes[TRACE_MEMORY_MAX]; /* By enum program_memory. */
-    uint64_t memory_each_peak_bytes[TRACE_MEMORY_MAX];
-
-    /* Checked in every run, by the replay: no collective faster than its port allows. */
-    uint64_t bound_checks;
-
-    struct trace_record *record; /* In order of (end of) occurrence; NULL if none was asked for. */
-    uint64_t record_count;
-    uint32_t shown_chip[TRACE_SHOWN_MAX];     /* As they were asked for. */
-    uint32_t shown_recorded[TRACE_SHOWN_MAX]; /* The chip in the records that stands for each. */
-    uint32_t shown_count;
+    struct trace_memory memory;
+    struct trace_records records;
+    struct trace_shown shown;
 };
 
 #endif

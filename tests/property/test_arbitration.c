@@ -171,12 +171,12 @@ static int64_t work_of(const struct scene *scene, const struct trace_record *rec
 /* They are nearly in this order. */
 static void sort_by_begin(struct trace *trace)
 {
-    for (uint64_t i = 1; i < trace->record_count; i++) {
-        struct trace_record const record = trace->record[i];
+    for (uint64_t i = 1; i < trace->records.count; i++) {
+        struct trace_record const record = trace->records.record[i];
         uint64_t at = i;
-        for (; at > 0 && trace->record[at - 1].begin_ps > record.begin_ps; at--)
-            trace->record[at] = trace->record[at - 1];
-        trace->record[at] = record;
+        for (; at > 0 && trace->records.record[at - 1].begin_ps > record.begin_ps; at--)
+            trace->records.record[at] = trace->records.record[at - 1];
+        trace->records.record[at] = record;
     }
 }
 
@@ -185,8 +185,8 @@ static void slices_compare(const struct scene *scene, struct trace *trace, uint3
 {
     int64_t work_ps = 0, shown_ps = 0, until[MACHINE_GRID_PORTS] = {0};
     sort_by_begin(trace);
-    for (uint64_t i = 0; i < trace->record_count; i++) {
-        const struct trace_record *at = &trace->record[i];
+    for (uint64_t i = 0; i < trace->records.count; i++) {
+        const struct trace_record *at = &trace->records.record[i];
         if (at->kind != TRACE_TRANSFER) continue;
         int64_t const own_ps = work_of(scene, at);
         if (at->end_ps - at->begin_ps < own_ps || at->wait_ps < 0) {
@@ -221,7 +221,8 @@ static bool compare(struct scene *scene, const struct trace *fifo, uint32_t numb
     scene->engine = "reference";
     struct trace reference = scene_run(scene, REPEATS, true, true);
     bool same = full.step_ps == folded.step_ps && full.digest == reference.digest &&
-                full.events == reference.events && full.transfers == fifo->transfers;
+                full.work.events == reference.work.events &&
+                full.work.transfers == fifo->work.transfers;
     for (uint32_t i = 0; i < full.class_count; i++)
         same = same && full.classes[i].end_ps == folded.classes[i].end_ps;
     for (uint32_t port = 0; port < MACHINE_PORTS_MAX; port++)
@@ -234,7 +235,7 @@ static bool compare(struct scene *scene, const struct trace *fifo, uint32_t numb
                  (long long)folded.step_ps, (long long)reference.step_ps);
     }
     slices_compare(scene, &reference, number);
-    *ret_folds = folded.chips_replayed < full.chips_replayed;
+    *ret_folds = folded.fold.replayed < full.fold.replayed;
     return full.digest != fifo->digest;
 }
 

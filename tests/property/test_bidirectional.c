@@ -100,7 +100,7 @@ static void it_is_the_same_however_it_is_played(void **state)
             assert_int_equal(one->exposed_ps, other->exposed_ps);
             assert_int_equal(one->waiting_ps, other->waiting_ps);
             assert_int_equal(one->sent_bytes, other->sent_bytes);
-            assert_int_equal(one->memory_peak_bytes, other->memory_peak_bytes);
+            assert_int_equal(one->memory.peak_bytes, other->memory.peak_bytes);
         }
         play_close(&folded);
         play_close(&whole);
@@ -144,8 +144,8 @@ static int32_t layer_of(const struct program_block *block, uint32_t slot)
 static struct side side_of(const struct play *play, uint32_t role, uint32_t chip)
 {
     struct side side = {.update_begin_ps = INT64_MAX};
-    for (uint64_t i = 0; i < play->trace.record_count; i++) {
-        const struct trace_record *record = &play->trace.record[i];
+    for (uint64_t i = 0; i < play->trace.records.count; i++) {
+        const struct trace_record *record = &play->trace.records.record[i];
         if (record->kind != TRACE_OP || record->chip != chip) continue;
         const struct program_block *block = block_of(play, record, role);
         const char *name = play->program.templates[block->template_index].op[record->op].name;
@@ -174,8 +174,8 @@ static struct side side_of(const struct play *play, uint32_t role, uint32_t chip
 static int64_t gradients_end(const struct play *play, uint32_t chip, uint32_t slot)
 {
     int64_t end_ps = 0;
-    for (uint64_t i = 0; i < play->trace.record_count; i++) {
-        const struct trace_record *record = &play->trace.record[i];
+    for (uint64_t i = 0; i < play->trace.records.count; i++) {
+        const struct trace_record *record = &play->trace.records.record[i];
         const char *stream = play->program.stream[record->stream].name;
         if (record->kind != TRACE_OP || record->chip != chip || record->slot >= slot) continue;
         bool const gives = begins(stream, "compute") || begins(stream, "reduce dp") ||

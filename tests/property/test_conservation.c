@@ -40,8 +40,8 @@ static double sent_bytes(const struct program *program, const struct trace *trac
 {
     uint64_t bytes = 0;
     size_t const length = strlen(of);
-    for (uint64_t r = 0; r < trace->record_count; r++) {
-        const struct trace_record *record = &trace->record[r];
+    for (uint64_t r = 0; r < trace->records.count; r++) {
+        const struct trace_record *record = &trace->records.record[r];
         if (record->kind != TRACE_TRANSFER || record->chip != chip || !leaves_a_chip(record->port))
             continue;
         const char *class_name = program->templates[record->slot].op[record->op].class_name;

@@ -153,7 +153,7 @@ static void same(const struct trace *full, const struct trace *folded)
     assert_int_equal(full->step_ps, folded->step_ps);
     assert_int_equal(full->exposed_ps, folded->exposed_ps);
     assert_int_equal(full->waiting_ps, folded->waiting_ps);
-    assert_int_equal(full->memory_peak_bytes, folded->memory_peak_bytes);
+    assert_int_equal(full->memory.peak_bytes, folded->memory.peak_bytes);
     assert_int_equal(full->role_count, folded->role_count);
     for (uint32_t r = 0; r < full->role_count; r++) {
         assert_int_equal(full->roles[r].last_end_ps, folded->roles[r].last_end_ps);
@@ -161,8 +161,8 @@ static void same(const struct trace *full, const struct trace *folded)
         assert_int_equal(full->roles[r].waiting_ps, folded->roles[r].waiting_ps);
         assert_int_equal(full->roles[r].sent_bytes, folded->roles[r].sent_bytes);
     }
-    uint64_t const times = full->chips_replayed / folded->chips_replayed;
-    assert_int_equal(full->transfers, folded->transfers * times);
+    uint64_t const times = full->fold.replayed / folded->fold.replayed;
+    assert_int_equal(full->work.transfers, folded->work.transfers * times);
     for (uint32_t port = 0; port < MACHINE_PORTS_MAX; port++) {
         assert_int_equal(full->link[port].busy_ps, folded->link[port].busy_ps);
         assert_int_equal(full->link[port].queued_ps, folded->link[port].queued_ps);
@@ -226,7 +226,7 @@ static void any_digits_of_the_nodes_may_be_folded(void **state)
                 describe(&cluster, &fold);
             assert_int_equal(full.digest, slow.digest);
             same(&full, &folded);
-            folds += folded.chips_replayed < full.chips_replayed;
+            folds += folded.fold.replayed < full.fold.replayed;
             by_digits += is_by_digits(&fold);
         }
         scene_close(scene);
@@ -305,7 +305,7 @@ static void steps_fold_along_what_lies_beside_their_stages(void **state)
         row_play(&folded, i, false, "fast");
         row_play(&whole, i, true, "fast");
         row_play(&slow, i, false, "reference");
-        assert_int_equal(folded.trace.chips_replayed, rows[i].chips);
+        assert_int_equal(folded.trace.fold.replayed, rows[i].chips);
         assert_int_equal(folded.trace.digest, slow.trace.digest);
         same(&whole.trace, &folded.trace);
         play_close(&folded);

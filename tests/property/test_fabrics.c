@@ -188,7 +188,7 @@ static bool compare(struct scene *scene, uint32_t number)
         bytes_are_conserved(scene, &full);
         bytes_are_conserved(scene, &folded);
     }
-    return folded.chips_replayed < full.chips_replayed;
+    return folded.fold.replayed < full.fold.replayed;
 }
 
 /* One level goes along with the other, message by message: nodes of a cluster, any cut. */

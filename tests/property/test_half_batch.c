@@ -238,7 +238,7 @@ static struct difference compare(const struct play *whole, const struct play *ha
  * message's time is rounded up. */
 static bool no_more_work(const struct play *whole, const struct play *half)
 {
-    int64_t const rounding_ps = (int64_t)half->trace.transfers;
+    int64_t const rounding_ps = (int64_t)half->trace.work.transfers;
     int64_t more_ps[TRACE_QUEUE_COUNT] = {0};
     for (uint32_t p = 0; p < half->trace.phase_count; p++) {
         const struct trace_phase *now = &half->trace.phase[p], *then = &whole->trace.phase[p];

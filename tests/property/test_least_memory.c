@@ -46,13 +46,13 @@ static void what_is_known_before_is_never_more_than_what_is_held(void **state)
         case_ok(least_memory_of(play.arena, &play.program, &least, &case_error));
         const struct trace_role *role = &play.trace.roles[least.role];
         uint64_t sum = 0;
-        assert_true(least.total_bytes <= role->memory_peak_bytes);
+        assert_true(least.total_bytes <= role->memory.peak_bytes);
         for (uint32_t kind = 0; kind < PROGRAM_MEMORY_COUNT; kind++) {
-            assert_true(least.bytes[kind] <= role->memory_each_peak_bytes[kind]);
+            assert_true(least.bytes[kind] <= role->memory.each_peak_bytes[kind]);
             sum += least.bytes[kind];
         }
         assert_int_equal(sum, least.total_bytes);
-        assert_true(100 * least.total_bytes >= rows[i].percent * play.trace.memory_peak_bytes);
+        assert_true(100 * least.total_bytes >= rows[i].percent * play.trace.memory.peak_bytes);
         play_close(&play);
     }
 }
@@ -95,7 +95,7 @@ static void the_published_run_fits_without_remat(void **state)
         struct play_options const options = {.settings = settings, .setting_count = 3};
         struct play play;
         play_run_file(&play, "scenarios/pipeline/llama3-405b-pp16-h100-16384.json", &options);
-        assert_int_equal(play.trace.memory_peak_bytes <= play.machine.chip.hbm_capacity_bytes,
+        assert_int_equal(play.trace.memory.peak_bytes <= play.machine.chip.hbm_capacity_bytes,
                          s == 1);
         play_close(&play);
     }

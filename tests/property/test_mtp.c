@@ -239,7 +239,7 @@ static void it_is_the_same_however_it_is_played(void **state)
                 const struct trace_role *other = &whole.trace.roles[r];
                 assert_int_equal(one->last_end_ps, other->last_end_ps);
                 assert_int_equal(one->sent_bytes, other->sent_bytes);
-                assert_int_equal(one->memory_peak_bytes, other->memory_peak_bytes);
+                assert_int_equal(one->memory.peak_bytes, other->memory.peak_bytes);
             }
             play_close(&folded);
             play_close(&whole);

@@ -111,12 +111,12 @@ static void hbm_holds_less_by_what_is_away(void **state)
         static const enum program_memory kinds[] = {PROGRAM_MEMORY_OPTIMIZER,
                                                     PROGRAM_MEMORY_ACTIVATIONS};
         for (uint32_t i = 0; i < 2; i++) {
-            uint64_t const all = here.trace.memory_each_peak_bytes[kinds[i]];
-            uint64_t const left = away.trace.memory_each_peak_bytes[kinds[i]];
+            uint64_t const all = here.trace.memory.each_peak_bytes[kinds[i]];
+            uint64_t const left = away.trace.memory.each_peak_bytes[kinds[i]];
             assert_true(left >= all / 12);
             assert_true(left <= all / 12 * (prefetch + 3));
         }
-        assert_true(away.trace.memory_peak_bytes < here.trace.memory_peak_bytes);
+        assert_true(away.trace.memory.peak_bytes < here.trace.memory.peak_bytes);
         assert_true(away.roofline.memory_bytes < here.roofline.memory_bytes);
         play_close(&here);
         play_close(&away);
@@ -156,7 +156,7 @@ static void it_is_the_same_however_it_is_played(void **state)
             assert_int_equal(folded.trace.step_ps, whole.trace.step_ps);
             assert_int_equal(folded.trace.exposed_ps, whole.trace.exposed_ps);
             assert_int_equal(whole.trace.digest, slow.trace.digest);
-            assert_true(folded.trace.chips_replayed < whole.trace.chips_replayed);
+            assert_true(folded.trace.fold.replayed < whole.trace.fold.replayed);
             for (uint32_t port = 0; port < TRACE_PORTS_MAX; port++)
                 assert_int_equal(folded.trace.link[port].busy_ps, whole.trace.link[port].busy_ps);
             uint32_t const up = machine_host_port(&folded.machine, false);

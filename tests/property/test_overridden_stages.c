@@ -121,7 +121,7 @@ static void it_is_the_same_folded_or_not(void **state)
         mlp_play(&folded, rows[i].machine, rows[i].mesh, rows[i].more, 8, NULL);
         mlp_play(&whole, rows[i].machine, rows[i].mesh, rows[i].more, 8, &full);
         mlp_play(&slow, rows[i].machine, rows[i].mesh, rows[i].more, 8, &reference);
-        assert_true(folded.trace.chips_replayed < whole.trace.chips_replayed);
+        assert_true(folded.trace.fold.replayed < whole.trace.fold.replayed);
         assert_int_equal(whole.trace.digest, slow.trace.digest);
         assert_int_equal(folded.trace.step_ps, whole.trace.step_ps);
         assert_int_equal(folded.trace.role_count, whole.trace.role_count);

@@ -84,8 +84,8 @@ static void folded_or_not_a_step_is_the_same(void **state)
         assert_int_equal(folded.trace.step_ps, whole.trace.step_ps);
         assert_true(folded.roofline.lower_s * 1e12 <= (double)folded.trace.step_ps * (1 + 1e-9));
         for (uint32_t r = 0; r < whole.trace.role_count; r++)
-            assert_int_equal(folded.trace.roles[r].memory_peak_bytes,
-                             whole.trace.roles[r].memory_peak_bytes);
+            assert_int_equal(folded.trace.roles[r].memory.peak_bytes,
+                             whole.trace.roles[r].memory.peak_bytes);
         play_close(&folded);
         play_close(&whole);
         play_close(&slow);

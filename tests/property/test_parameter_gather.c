@@ -124,8 +124,8 @@ static void uses_wait_for_their_gathers(void **state)
     text_write(text, 0, "next_step");
     play_run(&played, text, &options);
     const struct program_role *role = &played.program.roles[0];
-    for (uint64_t i = 0; i < played.trace.record_count; i++) {
-        const struct trace_record *gather = &played.trace.record[i];
+    for (uint64_t i = 0; i < played.trace.records.count; i++) {
+        const struct trace_record *gather = &played.trace.records.record[i];
         if (gather->kind != TRACE_OP || gather->stream == PROGRAM_COMPUTE) continue;
         const struct program_block *block = program_slot_block(role, gather->slot);
         const struct program_op *op =
@@ -134,8 +134,8 @@ static void uses_wait_for_their_gathers(void **state)
         assert_int_equal(block->phase, PROGRAM_PHASE_FORWARD);
         assert_int_equal(block->microbatch, 0);
         seen++;
-        for (uint64_t k = 0; k < played.trace.record_count; k++) {
-            const struct trace_record *use = &played.trace.record[k];
+        for (uint64_t k = 0; k < played.trace.records.count; k++) {
+            const struct trace_record *use = &played.trace.records.record[k];
             if (use->kind == TRACE_OP && use->stream == PROGRAM_COMPUTE &&
                 use->slot == gather->slot)
                 assert_true(use->begin_ps >= gather->end_ps);

@@ -46,8 +46,8 @@ static void same(const struct trace *one, const struct trace *other)
     assert_int_equal(one->exposed_ps, other->exposed_ps);
     assert_int_equal(one->waiting_ps, other->waiting_ps);
     assert_int_equal(one->reported_chip, other->reported_chip);
-    assert_int_equal(one->memory_peak_bytes, other->memory_peak_bytes);
-    assert_int_equal(one->memory_peak_at_ps, other->memory_peak_at_ps);
+    assert_int_equal(one->memory.peak_bytes, other->memory.peak_bytes);
+    assert_int_equal(one->memory.peak_at_ps, other->memory.peak_at_ps);
     assert_int_equal(one->role_count, other->role_count);
     for (uint32_t r = 0; r < one->role_count; r++) {
         assert_int_equal(one->roles[r].last_end_ps, other->roles[r].last_end_ps);
@@ -83,7 +83,7 @@ static void late_run(struct play *play, struct arena *arena, struct trace *ret_t
     fold.prefix = NULL;
     case_ok(
         replay_run(arena, &options, &play->machine, &play->program, &fold, ret_trace, &case_error));
-    assert_int_equal(ret_trace->prefix_chips, 0);
+    assert_int_equal(ret_trace->fold.prefix, 0);
 }
 
 static void prefix_run(struct play *play, struct arena *arena, struct trace *ret_trace)
@@ -152,14 +152,14 @@ static void what_goes_on_from_fewer_is_the_same(void **state)
         prefix_run(&play, first, &prefix);
         late_run(&play, second, &late);
         assert_int_equal(play.trace.digest, prefix.digest);
-        assert_int_equal(prefix.prefix_chips, rows[i].prefix_chips);
+        assert_int_equal(prefix.fold.prefix, rows[i].prefix_chips);
         assert_int_equal(prefix.digest, late.digest);
-        assert_int_equal(prefix.events, late.events);
-        assert_int_equal(prefix.transfers, late.transfers);
-        assert_int_equal(prefix.bound_checks, late.bound_checks);
-        assert_int_equal(prefix.chips_replayed, late.chips_replayed);
+        assert_int_equal(prefix.work.events, late.work.events);
+        assert_int_equal(prefix.work.transfers, late.work.transfers);
+        assert_int_equal(prefix.work.bound_checks, late.work.bound_checks);
+        assert_int_equal(prefix.fold.replayed, late.fold.replayed);
         assert_memory_equal(prefix.link, late.link, sizeof prefix.link);
-        assert_true(prefix.prefix_ps == 0 || prefix.prefix_ps > prefix.step_ps / 4);
+        assert_true(prefix.fold.prefix_ps == 0 || prefix.fold.prefix_ps > prefix.step_ps / 4);
         same(&prefix, &late);
         for (uint32_t r = 0; r < prefix.role_count; r++)
             curves_same(&prefix.roles[r].curve, &late.roles[r].curve);
@@ -183,8 +183,8 @@ static void what_goes_on_from_fewer_is_what_the_whole_machine_does(void **state)
         play_run(&folded, text, &plain);
         play_run(&whole, text, &full);
         play_run(&slow, text, &reference);
-        assert_int_equal(folded.trace.prefix_chips, rows[i].prefix_chips);
-        assert_int_equal(whole.trace.prefix_chips, 0);
+        assert_int_equal(folded.trace.fold.prefix, rows[i].prefix_chips);
+        assert_int_equal(whole.trace.fold.prefix, 0);
         assert_int_equal(folded.trace.digest, slow.trace.digest);
         same(&folded.trace, &whole.trace);
         play_close(&folded);
@@ -226,11 +226,11 @@ static void how_a_slot_is_named_changes_nothing(void **state)
     scenario_write(text, h100_64, in_node, "interleaved:4", ", \"zero\": 1");
     play_run(&play, text, NULL);
     prefix_run(&play, play.arena, &before);
-    assert_int_equal(before.prefix_chips, 4);
+    assert_int_equal(before.fold.prefix, 4);
     assert_true(needs_name_their_slot(&play.program) > 0);
     prefix_run(&play, play.arena, &after);
-    assert_int_equal(after.prefix_chips, before.prefix_chips);
-    assert_int_equal(after.prefix_ps, before.prefix_ps);
+    assert_int_equal(after.fold.prefix, before.fold.prefix);
+    assert_int_equal(after.fold.prefix_ps, before.fold.prefix_ps);
     assert_int_equal(after.digest, before.digest);
     play_close(&play);
 }

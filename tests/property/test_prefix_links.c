@@ -104,11 +104,11 @@ static bool is_at_its_link(const struct trace_record *record, int64_t at_ps)
 /* Whether messages of two streams are at a chip's link at that instant, one of them in service. */
 static bool streams_meet_at(const struct trace *trace, int64_t at_ps)
 {
-    for (uint64_t i = 0; i < trace->record_count; i++) {
-        const struct trace_record *one = &trace->record[i];
+    for (uint64_t i = 0; i < trace->records.count; i++) {
+        const struct trace_record *one = &trace->records.record[i];
         if (!is_at_its_link(one, at_ps) || one->begin_ps >= at_ps) continue;
-        for (uint64_t k = 0; k < trace->record_count; k++) {
-            const struct trace_record *other = &trace->record[k];
+        for (uint64_t k = 0; k < trace->records.count; k++) {
+            const struct trace_record *other = &trace->records.record[k];
             if (other->chip == one->chip && other->port == one->port &&
                 other->stream != one->stream && is_at_its_link(other, at_ps))
                 return true;
@@ -146,14 +146,15 @@ static bool compare(const char *text, uint64_t segment_bytes)
     play_run(&whole, text, &full);
     play_run(&slow, text, &reference);
     late_run(&folded, segment_bytes, &late);
-    assert_true(folded.trace.prefix_chips > 0 && late.prefix_chips == 0);
+    assert_true(folded.trace.fold.prefix > 0 && late.fold.prefix == 0);
     if (folded.trace.digest != late.digest || folded.trace.digest != slow.trace.digest ||
-        folded.trace.events != late.events || folded.trace.transfers != late.transfers ||
+        folded.trace.work.events != late.work.events ||
+        folded.trace.work.transfers != late.work.transfers ||
         !instants_agree(&folded.trace, &late) || !instants_agree(&folded.trace, &whole.trace))
         fail_msg("%lld ps folded early, at %lld, %lld folded, %lld full: %s",
-                 (long long)folded.trace.step_ps, (long long)folded.trace.prefix_ps,
+                 (long long)folded.trace.step_ps, (long long)folded.trace.fold.prefix_ps,
                  (long long)late.step_ps, (long long)whole.trace.step_ps, text);
-    bool const meet = streams_meet_at(&late, folded.trace.prefix_ps);
+    bool const meet = streams_meet_at(&late, folded.trace.fold.prefix_ps);
     play_close(&folded);
     play_close(&whole);
     play_close(&slow);

@@ -182,7 +182,7 @@ static void pairs_are_the_same_however_they_are_played(void **state)
             const struct trace_role *other = &whole.trace.roles[r];
             assert_int_equal(one->last_end_ps, other->last_end_ps);
             assert_int_equal(one->exposed_ps, other->exposed_ps);
-            assert_int_equal(one->memory_peak_bytes, other->memory_peak_bytes);
+            assert_int_equal(one->memory.peak_bytes, other->memory.peak_bytes);
         }
         play_close(&folded);
         play_close(&whole);

@@ -89,13 +89,13 @@ static void each_microbatch_moves_what_a_step_does(void **state)
                 assert_int_equal(more.gathers, 2 * microbatches / copies * less.gathers);
                 assert_int_equal(more.reductions, microbatches / copies * less.reductions);
                 const struct trace_role *held = &once.trace.roles[r];
-                assert_int_equal(held->memory_each_peak_bytes[PROGRAM_MEMORY_GATHERED],
+                assert_int_equal(held->memory.each_peak_bytes[PROGRAM_MEMORY_GATHERED],
                                  layers * layer_bytes);
                 /* Whole gradients instead of shards. */
                 assert_int_equal(
                     once.program.roles[r].resident_bytes[PROGRAM_MEMORY_GRADIENTS],
                     SHARDS * each.program.roles[r].resident_bytes[PROGRAM_MEMORY_GRADIENTS]);
-                assert_true(each.trace.roles[r].memory_each_peak_bytes[PROGRAM_MEMORY_GATHERED] <=
+                assert_true(each.trace.roles[r].memory.each_peak_bytes[PROGRAM_MEMORY_GATHERED] <=
                             3 * layer_bytes);
             }
             /* A gather and a reduction move the same number of elements. */
@@ -130,7 +130,7 @@ static void breadth_first_gathers_least(void **state)
             gathers[n][r] = moved.gathers;
             assert_int_equal(moved.reductions, LAYERS / RANKS);
             const struct trace_role *role = &play.trace.roles[r];
-            assert_int_equal(role->memory_each_peak_bytes[PROGRAM_MEMORY_GATHERED],
+            assert_int_equal(role->memory.each_peak_bytes[PROGRAM_MEMORY_GATHERED],
                              3 * chunk * layer_bytes);
         }
         play_close(&play);
@@ -174,8 +174,8 @@ static void a_file_is_the_policy_it_says(void **state)
             assert_int_equal(file.trace.step_ps, kept.trace.step_ps);
             assert_int_equal(axis_bytes(&file, 1), axis_bytes(&kept, 1));
             for (uint32_t r = 0; r < RANKS; r++)
-                assert_int_equal(file.trace.roles[r].memory_peak_bytes,
-                                 kept.trace.roles[r].memory_peak_bytes);
+                assert_int_equal(file.trace.roles[r].memory.peak_bytes,
+                                 kept.trace.roles[r].memory.peak_bytes);
             strbuf_free(&csv);
             play_close(&kept);
             play_close(&file);
@@ -251,8 +251,8 @@ static void what_a_file_gathers_travels(void **state)
         play_run(&whole, text, &options);
         assert_int_equal(whole.trace.step_ps, folded.trace.step_ps);
         for (uint32_t r = 0; r < RANKS; r++)
-            assert_int_equal(whole.trace.roles[r].memory_peak_bytes,
-                             folded.trace.roles[r].memory_peak_bytes);
+            assert_int_equal(whole.trace.roles[r].memory.peak_bytes,
+                             folded.trace.roles[r].memory.peak_bytes);
         play_close(&folded);
         play_close(&whole);
         arena_destroy(arena);
@@ -287,8 +287,8 @@ static void reductions_alone_leave_gathers_to_the_scenario(void **state)
         assert_int_equal(moved_of(&play[0], 0).gathers, LAYERS / RANKS);
         assert_int_equal(play[0].trace.digest, play[1].trace.digest);
         for (uint32_t r = 0; r < RANKS; r++)
-            assert_int_equal(play[0].trace.roles[r].memory_peak_bytes,
-                             play[1].trace.roles[r].memory_peak_bytes);
+            assert_int_equal(play[0].trace.roles[r].memory.peak_bytes,
+                             play[1].trace.roles[r].memory.peak_bytes);
         play_close(&play[0]);
         play_close(&play[1]);
         arena_destroy(arena);
@@ -324,7 +324,7 @@ static void a_pass_without_ops_gives_up_weights(void **state)
         mlp_write(text, "1f1b", "microbatch", 2, layout);
         play_run(&play, text, &options);
         assert_int_equal(moved_of(&play, 0).gathers, 2 * 8);
-        assert_int_equal(play.trace.roles[0].memory_each_peak_bytes[PROGRAM_MEMORY_GATHERED],
+        assert_int_equal(play.trace.roles[0].memory.each_peak_bytes[PROGRAM_MEMORY_GATHERED],
                          8 * layer_bytes);
         play_close(&play);
         arena_destroy(arena);
@@ -398,7 +398,7 @@ static void policies_are_the_same_however_they_are_played(void **state)
                 const struct trace_role *other = &whole.trace.roles[r];
                 assert_int_equal(one->last_end_ps, other->last_end_ps);
                 assert_int_equal(one->exposed_ps, other->exposed_ps);
-                assert_int_equal(one->memory_peak_bytes, other->memory_peak_bytes);
+                assert_int_equal(one->memory.peak_bytes, other->memory.peak_bytes);
                 (void)moved_of(&folded, r);
             }
             play_close(&folded);

@@ -176,7 +176,7 @@ static void memory_and_traffic_are_as_announced(void **state)
         for (uint32_t r = 0; r < 4; r++) {
             const struct trace_role *role = &play.trace.roles[r];
             uint64_t const ppm = schedule_peak_ppm(&schedule, r, 2 * PPM_ONE);
-            uint64_t const held = role->memory_each_peak_bytes[PROGRAM_MEMORY_ACTIVATIONS];
+            uint64_t const held = role->memory.each_peak_bytes[PROGRAM_MEMORY_ACTIVATIONS];
             uint64_t const whole = UINT64_C(2) * WIDTH * WIDE * LAYERS / 4; /* Of one stage. */
             uint64_t const copies = schedule.copy_count;
             assert_int_equal(held, ppm / PPM_ONE * chunk_bytes);
@@ -290,7 +290,7 @@ static void it_is_the_same_however_it_is_played(void **state)
                 assert_int_equal(one->exposed_ps, other->exposed_ps);
                 assert_int_equal(one->waiting_ps, other->waiting_ps);
                 assert_int_equal(one->sent_bytes, other->sent_bytes);
-                assert_int_equal(one->memory_peak_bytes, other->memory_peak_bytes);
+                assert_int_equal(one->memory.peak_bytes, other->memory.peak_bytes);
             }
             play_close(&folded);
             play_close(&whole);

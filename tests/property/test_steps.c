@@ -171,7 +171,7 @@ static void a_step_lies_between_its_bounds(void **unused)
         double const rounding_s = 1e-9;
         assert_that(step_s >= play.roofline.lower_s - rounding_s, text);
         assert_that(step_s <= most_s(&play) + rounding_s, text);
-        assert_that(play.trace.bound_checks > 0, text);
+        assert_that(play.trace.work.bound_checks > 0, text);
         if (step_s / most_s(&play) > widest) widest = step_s / most_s(&play);
         play_close(&play);
     }

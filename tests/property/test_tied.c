@@ -81,8 +81,8 @@ static struct end end_of(const struct play *play, uint32_t role, uint32_t chip)
 {
     struct end end = {.update_begin_ps = INT64_MAX};
     const struct program_role *of = &play->program.roles[role];
-    for (uint64_t i = 0; i < play->trace.record_count; i++) {
-        const struct trace_record *record = &play->trace.record[i];
+    for (uint64_t i = 0; i < play->trace.records.count; i++) {
+        const struct trace_record *record = &play->trace.records.record[i];
         if (record->kind != TRACE_OP || record->chip != chip) continue;
         const struct program_block *block = program_slot_block(of, record->slot);
         const char *name = play->program.templates[block->template_index].op[record->op].name;
@@ -124,8 +124,8 @@ static void both_ends_have_the_sum_before_they_update(void **state)
             struct play_options const options = {
                 .record = true, .full = true, .shown = shown, .shown_count = 2};
             play_run(&play, text, &options);
-            struct end const first = end_of(&play, 0, play.trace.shown_recorded[0]);
-            struct end const last = end_of(&play, places[p].pp - 1, play.trace.shown_recorded[1]);
+            struct end const first = end_of(&play, 0, play.trace.shown.recorded[0]);
+            struct end const last = end_of(&play, places[p].pp - 1, play.trace.shown.recorded[1]);
             const struct end *ends[] = {&first, &last};
             for (uint32_t e = 0; e < 2; e++) {
                 const struct end *one = ends[e], *other = ends[1 - e];
@@ -195,7 +195,7 @@ static void it_is_the_same_however_it_is_played(void **state)
                 assert_int_equal(one->last_end_ps, other->last_end_ps);
                 assert_int_equal(one->sent_bytes, other->sent_bytes);
                 assert_int_equal(one->waiting_ps, other->waiting_ps);
-                assert_int_equal(one->memory_peak_bytes, other->memory_peak_bytes);
+                assert_int_equal(one->memory.peak_bytes, other->memory.peak_bytes);
             }
             play_close(&folded);
             play_close(&whole);

@@ -204,8 +204,8 @@ static void it_is_the_same_however_it_is_played(void **state)
             for (uint32_t r = 0; r < whole.trace.role_count; r++) {
                 assert_int_equal(folded.trace.roles[r].last_end_ps,
                                  whole.trace.roles[r].last_end_ps);
-                assert_int_equal(folded.trace.roles[r].memory_peak_bytes,
-                                 whole.trace.roles[r].memory_peak_bytes);
+                assert_int_equal(folded.trace.roles[r].memory.peak_bytes,
+                                 whole.trace.roles[r].memory.peak_bytes);
             }
             play_close(&folded);
             play_close(&whole);

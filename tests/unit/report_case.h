@@ -22,8 +22,8 @@ struct report_case {
 
 static inline void report_case_record(struct report_case *report, struct trace_record record)
 {
-    if (report->trace.record_count == REPORT_CASE_RECORDS) abort();
-    report->trace.record[report->trace.record_count++] = record;
+    if (report->trace.records.count == REPORT_CASE_RECORDS) abort();
+    report->trace.records.record[report->trace.records.count++] = record;
 }
 
 struct report_case_play {
@@ -51,11 +51,11 @@ static inline void report_case_memory(struct report_case *report, struct report_
                                                          .lane = (uint16_t)memory});
         uint64_t total = 0;
         for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++) total += play->held[m];
-        if (total <= report->trace.memory_peak_bytes) continue;
-        report->trace.memory_peak_bytes = total;
-        report->trace.memory_peak_at_ps = now_ps;
-        report->trace.memory_peak_slot = slot;
-        memcpy(report->trace.memory_at_peak_bytes, play->held, sizeof play->held);
+        if (total <= report->trace.memory.peak_bytes) continue;
+        report->trace.memory.peak_bytes = total;
+        report->trace.memory.peak_at_ps = now_ps;
+        report->trace.memory.peak_slot = slot;
+        memcpy(report->trace.memory.at_peak_bytes, play->held, sizeof play->held);
     }
 }
 
@@ -108,8 +108,8 @@ static inline void report_case_chip(struct report_case *report, uint32_t chip, b
     const struct program_role *role = &program->roles[0];
     struct report_case_play play = {.chip = chip, .counts = counts};
     memcpy(play.held, role->resident_bytes, sizeof play.held);
-    report->trace.shown_recorded[report->trace.shown_count] = chip;
-    report->trace.shown_chip[report->trace.shown_count++] = chip;
+    report->trace.shown.recorded[report->trace.shown.count] = chip;
+    report->trace.shown.chip[report->trace.shown.count++] = chip;
     for (uint32_t slot = 0; slot < role->slot_count; slot++) {
         const struct program_block *block = program_slot_block(role, slot);
         const struct program_template *template = &program->templates[block->template_index];
@@ -132,15 +132,16 @@ static inline void report_case_play(struct report_case *report)
 {
     struct workload_case *made = &report->made;
     struct trace *trace = &report->trace;
-    *trace = (struct trace){.chips = made->machine.chip_count,
-                            .chips_replayed = 1,
+    *trace = (struct trace){.fold.chips = made->machine.chip_count,
+                            .fold.replayed = 1,
                             .digest = 0xabcdef,
                             .phase_count = PROGRAM_PHASE_COUNT,
                             .class_count = made->program.class_count,
-                            .events = 1234567,
-                            .transfers = 7654321};
+                            .work.events = 1234567,
+                            .work.transfers = 7654321};
     trace->classes = arena_take(made->arena, trace->class_count, sizeof *trace->classes);
-    trace->record = arena_take(made->arena, REPORT_CASE_RECORDS, sizeof *trace->record);
+    trace->records.record =
+        arena_take(made->arena, REPORT_CASE_RECORDS, sizeof *trace->records.record);
     report_case_chip(report, 0, true);
     report_case_chip(report, 5, false);
     trace->step_ps += trace->step_ps / 3; /* Some of it neither computes nor communicates. */

@@ -116,7 +116,7 @@ static void a_small_message_takes_twice_its_time_and_a_segment(void **state)
         assert_int_equal(fair.link[port].sum_busy_ps, fifo.link[port].sum_busy_ps);
         assert_int_equal(priority.link[port].sum_bytes, fifo.link[port].sum_bytes);
     }
-    assert_int_equal(fair.transfers, fifo.transfers);
+    assert_int_equal(fair.work.transfers, fifo.work.transfers);
     scene_close(&meeting.scene);
 }
 
@@ -190,8 +190,8 @@ static void records_say_what_a_message_waited(void **state)
         uint32_t seen = 0;
         int64_t waited_ps = 0;
         assert_int_equal(trace.digest, plain.digest);
-        for (uint64_t i = 0; i < trace.record_count; i++) {
-            const struct trace_record *record = &trace.record[i];
+        for (uint64_t i = 0; i < trace.records.count; i++) {
+            const struct trace_record *record = &trace.records.record[i];
             if (record->kind != TRACE_TRANSFER) continue;
             bool const bulk = record->stream == scene->op[meeting.bulk].stream;
             int64_t const came_ps = bulk ? 0 : math_ps;
@@ -274,7 +274,7 @@ static void alone_nothing_changes(void **state)
         scene.arbitration = arbitrations[i];
         struct trace const shared = scene_run(&scene, 3, true, false);
         assert_int_equal(shared.digest, fifo.digest);
-        assert_int_equal(shared.events, fifo.events);
+        assert_int_equal(shared.work.events, fifo.work.events);
         scene_close(&scene);
     }
 }

@@ -47,7 +47,7 @@ static void a_copy_takes_its_latency_and_its_bytes_over_the_rate(void **state)
                 struct trace const full = scene_run(&scene, 1, true, false);
                 assert_int_equal(folded.step_ps, latency_ps + link_ps(sizes[i]));
                 assert_int_equal(full.step_ps, folded.step_ps);
-                assert_int_equal(folded.chips_replayed, 1);
+                assert_int_equal(folded.fold.replayed, 1);
                 assert_int_equal(folded.exposed_ps, folded.step_ps);
                 const struct trace_link *used =
                     &full.link[machine_host_port(&scene.machine, store == 0)];
@@ -79,8 +79,8 @@ static void records_of_pieces_fill_the_link(void **state)
             stream[c] =
                 scene.op[scene_copy(&scene, NEW_STREAM, store == 1, copied_bytes[c])].stream;
         struct trace const trace = scene_run(&scene, 1, true, true);
-        for (uint64_t i = 0; i < trace.record_count; i++) {
-            const struct trace_record *record = &trace.record[i];
+        for (uint64_t i = 0; i < trace.records.count; i++) {
+            const struct trace_record *record = &trace.records.record[i];
             if (record->kind != TRACE_TRANSFER) continue;
             uint32_t const copy = record->stream == stream[1];
             assert_int_equal(record->stream, stream[copy]);
@@ -138,7 +138,7 @@ static void chips_that_share_a_link_have_it_in_turns(void **state)
         uint32_t const sharers = host_sharers(&scene.machine);
         assert_int_equal(sharers, chips[i] == 1 ? 1 : 2);
         assert_int_equal(folded.step_ps, full.step_ps);
-        assert_int_equal(folded.chips_replayed, chips[i] == 3 ? 3 : sharers);
+        assert_int_equal(folded.fold.replayed, chips[i] == 3 ? 3 : sharers);
         /* Each op's latency is passed while the other chip copies, but for the first of all. */
         int64_t const wire_ps = 3 * sharers * link_ps(bytes);
         assert_in_range(full.step_ps, wire_ps + latency_ps, wire_ps + 3 * latency_ps);

@@ -61,8 +61,8 @@ static uint32_t template_of(const struct play *play, const struct trace_record *
 static void see(const struct play *play)
 {
     memset(seen, 0, sizeof seen);
-    for (uint64_t i = 0; i < play->trace.record_count; i++) {
-        const struct trace_record *record = &play->trace.record[i];
+    for (uint64_t i = 0; i < play->trace.records.count; i++) {
+        const struct trace_record *record = &play->trace.records.record[i];
         if (record->kind == TRACE_MEMORY || record->kind == TRACE_ARRIVAL) continue;
         if (record->stream == PROGRAM_COMPUTE) continue;
         uint32_t const label = label_of(&play->program, template_of(play, record), record->op);
@@ -108,8 +108,8 @@ static uint32_t shares_check(const struct program *program)
 /* Whether the chip is in such an op at that time; of chip UINT32_MAX: any. */
 static bool runs(const struct play *play, uint32_t chip, uint32_t label, int64_t at_ps)
 {
-    for (uint64_t i = 0; i < play->trace.record_count; i++) {
-        const struct trace_record *record = &play->trace.record[i];
+    for (uint64_t i = 0; i < play->trace.records.count; i++) {
+        const struct trace_record *record = &play->trace.records.record[i];
         if (record->kind != TRACE_OP || record->stream == PROGRAM_COMPUTE) continue;
         if (chip != UINT32_MAX && chip != record->chip) continue;
         if (record->begin_ps <= at_ps && at_ps <= record->end_ps &&
@@ -122,10 +122,10 @@ static bool runs(const struct play *play, uint32_t chip, uint32_t label, int64_t
 /* Of some hundred messages of collectives; returns how many crossed a chip that was elsewhere. */
 static uint32_t times_check(const struct play *play)
 {
-    uint64_t const stride = play->trace.record_count / 2000 + 1;
+    uint64_t const stride = play->trace.records.count / 2000 + 1;
     uint32_t elsewhere = 0;
-    for (uint64_t i = 0; i < play->trace.record_count; i += stride) {
-        const struct trace_record *record = &play->trace.record[i];
+    for (uint64_t i = 0; i < play->trace.records.count; i += stride) {
+        const struct trace_record *record = &play->trace.records.record[i];
         if (record->kind != TRACE_TRANSFER) continue;
         uint32_t const label = label_of(&play->program, record->slot, record->op);
         if (op_of(&play->program, label)->kind != PROGRAM_OP_COLLECTIVE) continue;
@@ -244,8 +244,8 @@ static void what_a_root_sent_before_it_went_on_keeps_its_op(void **state)
                                NULL, 0);
     struct trace const trace = scene_run(&scene, 1, true, true);
     uint64_t bytes[BROADCASTS] = {0};
-    for (uint64_t i = 0; i < trace.record_count; i++) {
-        const struct trace_record *record = &trace.record[i];
+    for (uint64_t i = 0; i < trace.records.count; i++) {
+        const struct trace_record *record = &trace.records.record[i];
         if (record->kind == TRACE_TRANSFER && record->port == machine_level_port(0, 0, true))
             bytes[record->op] += record->bytes;
     }
@@ -284,8 +284,8 @@ static void what_comes_before_its_op_has_begun_keeps_it(void **state)
     struct trace const trace = scene_run(&scene, 2, true, true);
     uint64_t bytes[2] = {0};
     int64_t before = 0;
-    for (uint64_t i = 0; i < trace.record_count; i++) {
-        const struct trace_record *record = &trace.record[i];
+    for (uint64_t i = 0; i < trace.records.count; i++) {
+        const struct trace_record *record = &trace.records.record[i];
         if (record->kind != TRACE_TRANSFER || record->port != machine_level_port(0, 0, true))
             continue;
         bytes[record->op == broadcast[1]] += record->bytes;
@@ -314,8 +314,8 @@ static void each_message_says_its_ends_and_its_wait(void **state)
     struct trace const trace = scene_run(&scene, 1, true, true);
     uint32_t crossed[GPUS][GPUS][2] = {{{0}}};
     int64_t waited_ps[2] = {0};
-    for (uint64_t i = 0; i < trace.record_count; i++) {
-        const struct trace_record *record = &trace.record[i];
+    for (uint64_t i = 0; i < trace.records.count; i++) {
+        const struct trace_record *record = &trace.records.record[i];
         if (record->kind != TRACE_TRANSFER) continue;
         bool const down = record->port == machine_level_port(0, 0, true);
         assert_true(record->from < GPUS && record->to < GPUS);
@@ -343,8 +343,8 @@ static void books_check(const struct play *play, uint32_t rank, uint32_t chip)
     uint64_t held[PROGRAM_MEMORY_COUNT] = {0}, sum = 0, before = 0, points = 0;
     int64_t at_ps = 0;
     assert_in_range(role->pass_count, 8, PASSES_MAX - 1);
-    for (uint64_t i = 0; i < play->trace.record_count; i++) {
-        const struct trace_record *record = &play->trace.record[i];
+    for (uint64_t i = 0; i < play->trace.records.count; i++) {
+        const struct trace_record *record = &play->trace.records.record[i];
         if (record->chip != chip) continue;
         if (record->kind == TRACE_MEMORY) {
             sum += record->bytes - held[record->lane];

@@ -41,7 +41,7 @@ static const char waiting[] =
 static void at_most_two_layers_wait(const char *mesh, uint32_t data, uint32_t microbatches)
 {
     run(mesh, data, 2, microbatches);
-    uint64_t const held = play.trace.memory_at_peak_bytes[PROGRAM_MEMORY_BUFFERS];
+    uint64_t const held = play.trace.memory.at_peak_bytes[PROGRAM_MEMORY_BUFFERS];
     if (held > 3 * layer_bytes || held < layer_bytes)
         fail_msg("%s, %u microbatches: buffers of %llu bytes, %llu a layer", mesh, microbatches,
                  (unsigned long long)held, (unsigned long long)layer_bytes);

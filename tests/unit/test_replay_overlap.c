@@ -72,7 +72,7 @@ static void point_to_point_pays_every_hop_and_cuts_through(void **state)
         if (hops == 1) assert_int_equal(folded.step_ps, idle_ps);
         assert_true(folded.step_ps >= idle_ps);
         assert_int_equal(folded.step_ps, scene_run(&scene, 1, true, false).step_ps);
-        assert_int_equal(folded.transfers, hops);
+        assert_int_equal(folded.work.transfers, hops);
         scene_close(&scene);
     }
 }
@@ -116,8 +116,8 @@ static void overridden_chips_and_links_unfold_what_they_must_and_stay_exact(void
         struct trace const folded = scene_run(&scene, 6, false, false);
         struct trace const full = scene_run(&scene, 6, true, false);
         static const uint64_t replayed[] = {1, 4, 64, 64};
-        assert_int_equal(folded.chips_replayed, replayed[overrides]);
-        assert_int_equal(full.chips_replayed, 64);
+        assert_int_equal(folded.fold.replayed, replayed[overrides]);
+        assert_int_equal(full.fold.replayed, 64);
         assert_int_equal(folded.step_ps, full.step_ps);
         assert_int_equal(folded.exposed_ps, full.exposed_ps);
         if (overrides == 0)
@@ -142,8 +142,8 @@ static void both_queues_print_the_same_digest(void **state)
     struct trace const reference = scene_run(&scene, 5, true, false);
     assert_true(fast.digest == reference.digest);
     assert_int_equal(fast.step_ps, reference.step_ps);
-    assert_int_equal(fast.events, reference.events);
-    assert_true(fast.queue_entries < reference.queue_entries);
+    assert_int_equal(fast.work.events, reference.work.events);
+    assert_true(fast.work.queue_entries < reference.work.queue_entries);
     scene_close(&scene);
 }
 
@@ -154,14 +154,15 @@ static void the_records_of_a_chip_are_the_same_folded_and_full(void **state)
     layers_open(&scene, 4, 4, 2);
     struct trace const folded = scene_run(&scene, 4, false, true);
     struct trace const full = scene_run(&scene, 4, true, true);
-    assert_true(folded.record_count > 100);
+    assert_true(folded.records.count > 100);
     uint64_t found = 0;
     /* Both are in the order of the engine, which among events of one instant is not defined
      * across chips, but is for one chip. */
-    for (uint64_t i = 0, j = 0; i < folded.record_count; i++) {
-        if (folded.record[i].chip != 0) continue;
-        while (full.record[j].chip != 0) j++;
-        assert_memory_equal(&folded.record[i], &full.record[j], sizeof folded.record[i]);
+    for (uint64_t i = 0, j = 0; i < folded.records.count; i++) {
+        if (folded.records.record[i].chip != 0) continue;
+        while (full.records.record[j].chip != 0) j++;
+        assert_memory_equal(&folded.records.record[i], &full.records.record[j],
+                            sizeof folded.records.record[i]);
         j++;
         found++;
     }

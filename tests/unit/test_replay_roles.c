@@ -170,8 +170,8 @@ static void pipelines_fold_and_stay_exact(void **state)
         struct trace const full = stages_run(&stages, true);
         stages.engine = "reference";
         struct trace const reference = stages_run(&stages, true);
-        assert_int_equal(folded.chips_replayed, ranks[i] * strides[i]);
-        assert_int_equal(full.chips_replayed, 32);
+        assert_int_equal(folded.fold.replayed, ranks[i] * strides[i]);
+        assert_int_equal(full.fold.replayed, 32);
         assert_int_equal(folded.step_ps, full.step_ps);
         assert_int_equal(full.digest, reference.digest);
         for (uint32_t rank = 0; rank < ranks[i]; rank++) {
@@ -204,7 +204,7 @@ static void between_nodes_and_in_them(void **state)
         struct trace const folded = stages_run(&stages, false);
         struct trace const full = stages_run(&stages, true);
         assert_int_equal(folded.step_ps, full.step_ps);
-        assert_true(folded.chips_replayed < full.chips_replayed);
+        assert_true(folded.fold.replayed < full.fold.replayed);
         /* Up and down each tier in turn; of the bytes only the slowest cable is seen. */
         uint32_t const level_index = machine.axis_level[group.dimension[0].axis];
         const struct level *level = &machine.level[level_index];
@@ -238,7 +238,7 @@ static void a_slow_chip_delays_its_own_pipeline(void **state)
     struct trace const full = stages_run(&stages, true);
     int64_t const slow_ps =
         compute_time(&scene.machine.chip, &stages.work[work], 500000, PPM_ONE).duration_ps;
-    assert_int_equal(folded.chips_replayed, 8);
+    assert_int_equal(folded.fold.replayed, 8);
     /* Rank 1 of the second pipeline: five passes one after the other. */
     assert_int_equal(folded.step_ps, 3 * (work_ps + hop_ps) + 5 * slow_ps);
     assert_int_equal(full.step_ps, folded.step_ps);
@@ -268,7 +268,7 @@ static void over_the_network_of_a_data_center(void **state)
     for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) chips *= host->box[axis];
     int64_t const alone_ps = units_duration_ps(megabyte, level_bundle_bytes_per_s(network));
     assert_int_equal(folded.step_ps, full.step_ps);
-    assert_int_equal(full.chips_replayed, 64);
+    assert_int_equal(full.fold.replayed, 64);
     assert_true(chips > 1);
     /* The last of a host's messages leaves when all have. */
     assert_true(full.roles[1].first_begin_ps >=
@@ -340,7 +340,7 @@ static void a_pass_takes_its_ops_and_the_collectives_it_waits_for(void **state)
             assert_int_equal(role->pass_begin_ps[pass], full.roles[rank].pass_begin_ps[pass]);
         }
     }
-    assert_int_equal(full.chips_replayed, 8);
+    assert_int_equal(full.fold.replayed, 8);
     scene_close(&scene);
 }
 

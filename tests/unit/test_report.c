@@ -103,8 +103,8 @@ static void with_timing_the_time_of_the_replay_is_told(void **state)
 {
     (void)state;
     prepare(&case_mlp, "4x4x4", "x y", "z");
-    report.trace.transfers = 3000000;
-    report.trace.events = 5000000;
+    report.trace.work.transfers = 3000000;
+    report.trace.work.events = 5000000;
     report.input.wall_s = 0.5;
     struct json *json = result();
     assert_true(real_of(json, "wall_s") == 0.5);
@@ -399,8 +399,8 @@ static void what_does_not_fit_says_what_needs_how_much(void **state)
     (void)state;
     prepare(&case_mlp, "4x4x4", "x y", "z");
     assert_true(summary_fits(&report.input));
-    report.trace.memory_peak_bytes = 200000000000;
-    report.trace.memory_at_peak_bytes[PROGRAM_MEMORY_ACTIVATIONS] = 150000000000;
+    report.trace.memory.peak_bytes = 200000000000;
+    report.trace.memory.at_peak_bytes[PROGRAM_MEMORY_ACTIVATIONS] = 150000000000;
     assert_false(summary_fits(&report.input));
     summary_write_memory(&report.input, &text);
     assert_non_null(strstr(text.bytes, "saved activations"));

@@ -55,8 +55,8 @@ static void a_node_takes_its_bytes_and_one_latency(void **state)
         assert_int_equal(down->sum_bytes, up->sum_bytes);
         assert_int_equal(up->link_count, n);
         assert_int_equal(down->busy_ps, (n - 1) * message_ps);
-        assert_int_equal(trace.transfers, 2 * n * (n - 1));
-        assert_int_equal(scene_run(&scene, 1, false, false).chips_replayed, 1);
+        assert_int_equal(trace.work.transfers, 2 * n * (n - 1));
+        assert_int_equal(scene_run(&scene, 1, false, false).fold.replayed, 1);
         scene_close(&scene);
     }
 }
@@ -193,7 +193,7 @@ static void only_the_axis_of_an_exchange_has_antipodes(void **state)
     (void)scene_routed(&scene, scene_stream(&scene, "exchange"), &exchange_direct, &group, false,
                        1000, 1);
     (void)all_alike(&scene, 1);
-    assert_int_equal(scene_run(&scene, 1, false, false).chips_replayed, 2);
+    assert_int_equal(scene_run(&scene, 1, false, false).fold.replayed, 2);
     scene_close(&scene);
 }
 
@@ -247,7 +247,7 @@ static void torus_exchange_of_all_pairs_folds_to_one_chip(void **state)
         struct trace const full = scene_run(&scene, 1, true, false);
         struct trace const folded = scene_run(&scene, 1, false, false);
         assert_int_equal(full.step_ps, folded.step_ps);
-        assert_int_equal(folded.chips_replayed, 1);
+        assert_int_equal(folded.fold.replayed, 1);
         /* A message takes n/4 links an axis and way on average over all pairs, itself included. */
         uint64_t const bytes = (uint64_t)n * n * n * 100000 * n / 8;
         for (uint32_t port = 0; port < 6; port++) assert_int_equal(full.link[port].bytes, bytes);
@@ -281,8 +281,7 @@ static void what_repeats_after_a_shift_folds_to_it(void **state)
                            primitive_find(cases[i].kind, cases[i].algorithm, true), &group,
                            cases[i].flat, 5000, 2);
         (void)all_alike(&scene, 2);
-        assert_int_equal(scene_run(&scene, 2, false, false).chips_replayed,
-                         cases[i].chips_replayed);
+        assert_int_equal(scene_run(&scene, 2, false, false).fold.replayed, cases[i].chips_replayed);
         scene_close(&scene);
     }
 }
@@ -313,7 +312,7 @@ static void each_level_in_use_keeps_its_units(void **state)
         struct trace const full = scene_run(&scene, 1, true, false);
         struct trace const folded = scene_run(&scene, 1, false, false);
         assert_int_equal(full.step_ps, folded.step_ps);
-        assert_int_equal(folded.chips_replayed, replayed[axis]);
+        assert_int_equal(folded.fold.replayed, replayed[axis]);
         scene_close(&scene);
     }
 }

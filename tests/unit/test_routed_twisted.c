@@ -136,7 +136,7 @@ static void groups_of_two_axes_take_the_links_around_them(void **state)
             assert_int_equal(sum_of(&trace),
                              2 * message_bytes * hops_of_pairs(&scene, cases[i].spans));
             if (p == 0)
-                assert_int_equal(scene_run(&scene, 2, false, false).chips_replayed,
+                assert_int_equal(scene_run(&scene, 2, false, false).fold.replayed,
                                  cases[i].replayed);
             scene_close(&scene);
         }

@@ -71,7 +71,7 @@ static void a_folded_chip_is_shown_by_the_coordinates_that_were_asked_for(void *
 {
     (void)state;
     play(true);
-    report.trace.shown_chip[1] = 7;
+    report.trace.shown.chip[1] = 7;
     strbuf_free(&text);
     case_ok(timeline_write(report.made.arena, &report.input, &text, &case_error));
     perfetto_read(&text);
@@ -86,8 +86,8 @@ static void every_op_and_transfer_that_was_recorded_is_a_slice(void **state)
     play(false);
     perfetto_read(&text);
     uint32_t ops = 0, transfers = 0, shown_transfers = 0;
-    for (uint64_t i = 0; i < report.trace.record_count; i++) {
-        const struct trace_record *record = &report.trace.record[i];
+    for (uint64_t i = 0; i < report.trace.records.count; i++) {
+        const struct trace_record *record = &report.trace.records.record[i];
         if (record->chip != 0) continue;
         ops += record->kind == TRACE_OP && record->stream == PROGRAM_COMPUTE;
         transfers += record->kind == TRACE_TRANSFER;
@@ -145,8 +145,8 @@ static bool is_memory(const struct trace_record *record)
 static int64_t next_change(int64_t after_ps)
 {
     int64_t next_ps = INT64_MAX;
-    for (uint64_t i = 0; i < report.trace.record_count; i++) {
-        const struct trace_record *record = &report.trace.record[i];
+    for (uint64_t i = 0; i < report.trace.records.count; i++) {
+        const struct trace_record *record = &report.trace.records.record[i];
         if (is_memory(record) && record->begin_ps > after_ps && record->begin_ps < next_ps)
             next_ps = record->begin_ps;
     }
@@ -166,8 +166,8 @@ static void every_memory_curve_shows_each_change(void **state)
     perfetto_read(&text);
     struct curve part[PROGRAM_MEMORY_COUNT] = {{0}}, total = {0};
     for (int64_t now_ps = next_change(-1); now_ps != INT64_MAX; now_ps = next_change(now_ps)) {
-        for (uint64_t i = 0; i < report.trace.record_count; i++) {
-            const struct trace_record *record = &report.trace.record[i];
+        for (uint64_t i = 0; i < report.trace.records.count; i++) {
+            const struct trace_record *record = &report.trace.records.record[i];
             if (is_memory(record) && record->begin_ps == now_ps)
                 part[record->lane].held = record->bytes;
         }
@@ -197,8 +197,8 @@ static void overlapping_records_of_one_stream_get_a_track_each(void **state)
     assert_int_equal(case_lower(&report.made), STATUS_OK);
     report_case_play(&report);
     struct trace_record *first = NULL;
-    for (uint64_t i = 0; i < report.trace.record_count; i++) {
-        struct trace_record *record = &report.trace.record[i];
+    for (uint64_t i = 0; i < report.trace.records.count; i++) {
+        struct trace_record *record = &report.trace.records.record[i];
         if (record->kind != TRACE_TRANSFER || record->chip != 0) continue;
         if (first != NULL && record->port == first->port) {
             record->begin_ps = first->end_ps - 1000; /* Before the first has left, */

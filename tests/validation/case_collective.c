@@ -182,7 +182,7 @@ static double carried_bytes(const struct case_row *row, const struct machine *ma
 {
     uint32_t const port = port_of(row, machine, row_text(row, "port"));
     struct measured const measured = played(row, machine, size_bytes);
-    double const played_share = (double)measured.trace.chips_replayed / machine->chip_count;
+    double const played_share = (double)measured.trace.fold.replayed / machine->chip_count;
     return (double)measured.trace.link[port].sum_bytes / played_share;
 }
 

@@ -91,12 +91,12 @@ static struct peak simulate(const char *title, const char *text, int length,
     if (fit != NULL) fit_set(fit, &play.scenario.workload.model);
     if (play_stages(&play, &options, &error) != STATUS_OK) stop(title, &error);
     const struct trace *trace = &play.trace;
-    struct peak peak = {.all = (double)trace->memory_peak_bytes,
+    struct peak peak = {.all = (double)trace->memory.peak_bytes,
                         .capacity = (double)play.machine.chip.hbm_capacity_bytes};
     peak.allocated = peak.all;
     for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++) {
         const struct overhead *overhead = overhead_of((enum program_memory)m);
-        peak.bytes[m] = trace->memory_at_peak_bytes[m];
+        peak.bytes[m] = trace->memory.at_peak_bytes[m];
         if (overhead != NULL && overhead->outside) peak.allocated -= (double)peak.bytes[m];
     }
     play_close(&play);

@@ -86,7 +86,7 @@ static struct played played_of(const char *folder, const char *name,
         .model = plan->model,
         .step_s = units_seconds(trace->period.time > 0 ? trace->period.time : trace->step_ps),
         .hbm_bytes_per_s = (double)play.machine.chip.hbm_bytes_per_s,
-        .chips = trace->chips,
+        .chips = trace->fold.chips,
         .length = (double)plan->sequence_length};
     played.model.name = NULL; /* It lies in the arena. */
     played.sequences = (double)plan->batch_tokens / played.length;

@@ -88,10 +88,10 @@ static enum status play(uint32_t index, struct bench_step *ret_step, struct erro
     uint64_t const begin_ns = uv_hrtime();
     STATUS_TRY(session_replay(&session, &source, &(struct replay_options){0}, reterr));
     ret_step->replay_s = (double)(uv_hrtime() - begin_ns) * 1e-9;
-    ret_step->chips = session.trace.chips;
-    ret_step->chips_replayed = session.trace.chips_replayed;
-    ret_step->events = session.trace.events;
-    ret_step->transfers = session.trace.transfers;
+    ret_step->chips = session.trace.fold.chips;
+    ret_step->chips_replayed = session.trace.fold.replayed;
+    ret_step->events = session.trace.work.events;
+    ret_step->transfers = session.trace.work.transfers;
     ret_step->digest = session.trace.digest;
     struct rusage usage;
     if (getrusage(RUSAGE_SELF, &usage) == 0)

@@ -89,8 +89,8 @@ static enum status run_note(struct collective_study *study, const struct party *
         .row_first = study->row_count,
         .row_count = study->member_count,
         .time_ps = measured->trace.step_ps,
-        .events = measured->trace.events,
-        .transfers = measured->trace.transfers,
+        .events = measured->trace.work.events,
+        .transfers = measured->trace.work.transfers,
         .digest = measured->trace.digest,
     };
     memcpy(run->link, measured->trace.link, sizeof run->link);

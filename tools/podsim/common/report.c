@@ -12,7 +12,7 @@
 
 void report_from_session(const struct session *session, struct report_input *ret_input)
 {
-    bool const replayed = session->trace.chips != 0;
+    bool const replayed = session->trace.fold.chips != 0;
     *ret_input = (struct report_input){
         .title = session->scenario.title,
         .question = session->scenario.question,

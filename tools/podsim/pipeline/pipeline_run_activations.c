@@ -52,7 +52,7 @@ enum status pipeline_run_activations_take(struct arena *arena, struct pipeline_r
             sum_bytes += saved_bytes[s] < 0 ? 0 : saved_bytes[s];
             stages += saved_bytes[s] >= 0;
         }
-        double const held = (double)row->role[r].memory_each_peak_bytes[PROGRAM_MEMORY_ACTIVATIONS];
+        double const held = (double)row->role[r].memory.each_peak_bytes[PROGRAM_MEMORY_ACTIVATIONS];
         /* Of two copies a rank holds twice as many stages as a microbatch passes through. */
         if (sum_bytes > 0)
             row->activations[r] =

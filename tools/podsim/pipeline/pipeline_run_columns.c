@@ -18,7 +18,7 @@ static struct table_figure parameters(struct column_value value)
 }
 
 #define SHOWN_SECONDS(first, second, width) .unit = "s", SHOWN(first, second, width, column_seconds)
-#define EACH_PEAK(memory) REAL(role->memory_each_peak_bytes[memory])
+#define EACH_PEAK(kind) REAL(role->memory.each_peak_bytes[kind])
 #define UPDATE_PHASE role->phase[PROGRAM_PHASE_UPDATE]
 
 #define RANKS(X)                                                                                   \
@@ -34,7 +34,7 @@ static struct table_figure parameters(struct column_value value)
       SHOWN_SECONDS("", "exposed", 12))                                                            \
     X(RANK_ACTIVATIONS, "peak_activations_bytes", EACH_PEAK(PROGRAM_MEMORY_ACTIVATIONS),           \
       SHOWN("", "activations", 12, column_bytes))                                                  \
-    X(RANK_MEMORY, "peak_memory_bytes", REAL(role->memory_peak_bytes),                             \
+    X(RANK_MEMORY, "peak_memory_bytes", REAL(role->memory.peak_bytes),                             \
       SHOWN("", "memory", 12, column_bytes))                                                       \
     X(RANK_PARAMETERS, "parameters", REAL(row->parameter_count[rank]),                             \
       SHOWN("", "parameters", 12, parameters))                                                     \

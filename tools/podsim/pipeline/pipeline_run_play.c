@@ -62,7 +62,7 @@ uint64_t pipeline_run_peak_bytes(const struct pipeline_run_row *row)
 {
     uint64_t most = 0;
     for (uint32_t r = 0; r < row->of->schedule.rank_count; r++)
-        most = row->role[r].memory_peak_bytes > most ? row->role[r].memory_peak_bytes : most;
+        most = row->role[r].memory.peak_bytes > most ? row->role[r].memory.peak_bytes : most;
     return most;
 }
 
@@ -159,20 +159,20 @@ static enum status results_take(struct playing *playing, struct error *reterr)
         row->role[r].pass_ps = row->role[r].pass_begin_ps = row->role[r].pass_end_ps = NULL;
         row->role[r].curve = (struct trace_curve){.count = 0};
         if (row->role[r].last_end_ps > row->span_ps) row->span_ps = row->role[r].last_end_ps;
-        if (row->role[r].memory_peak_bytes > row->role[row->fullest].memory_peak_bytes)
+        if (row->role[r].memory.peak_bytes > row->role[row->fullest].memory.peak_bytes)
             row->fullest = r;
     }
     row->step_ps = trace->step_ps;
     row->period = trace->period;
     double const period_s = units_seconds(pipeline_run_period_ps(row));
-    double const peak = (double)trace->chips * session->roofline.peak_flop_per_s * period_s;
+    double const peak = (double)trace->fold.chips * session->roofline.peak_flop_per_s * period_s;
     row->mfu = session->roofline.useful_flop / peak;
     row->mfu_attention =
         (session->roofline.useful_flop + session->roofline.useful_attention_flop) / peak;
     row->tokens_per_s = (double)session->program.tokens / period_s;
-    row->chips_replayed = trace->chips_replayed;
+    row->chips_replayed = trace->fold.replayed;
     row->bubble = bubbles_of(row);
-    staged->of->events = trace->events;
+    staged->of->events = trace->work.events;
     STATUS_TRY(pipeline_run_activations_take(staged->of->arena, row, &session->program, reterr));
     row->fits = pipeline_run_peak_bytes(row) <= staged->hbm_bytes;
     STATUS_TRY(pipeline_run_weights_take(staged->of->arena, row, &session->program, trace, reterr));

@@ -25,7 +25,7 @@ static enum status curve_fill(const struct pipeline_run *staged, const struct pi
 
 static double peak_bytes(const struct pipeline_run_row *row)
 {
-    return (double)row->role[row->fullest].memory_peak_bytes;
+    return (double)row->role[row->fullest].memory.peak_bytes;
 }
 
 static enum status draw_row(const struct pipeline_run *staged, const struct lanes_page *page,

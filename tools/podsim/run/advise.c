@@ -59,9 +59,9 @@ static enum status row_play(struct search *search, struct session_source *source
     row->has_period = session->trace.period.time > 0;
     row->time_ps = row->has_period ? session->trace.period.time : row->step_ps;
     row->mfu = row->has_period ? facts.period_mfu : facts.mfu;
-    row->memory_bytes = session->trace.memory_peak_bytes;
+    row->memory_bytes = session->trace.memory.peak_bytes;
     row->fits = row->memory_bytes <= search->advise->hbm_bytes;
-    search->events += session->trace.events;
+    search->events += session->trace.work.events;
     return STATUS_OK;
 }
 

@@ -465,7 +465,7 @@ enum status analysis_build(struct arena *arena, const struct report_input *input
         return error_set(reterr, STATUS_STUCK, "",
                          "the step took %.9g s, which is below the roofline's lower bound of %.9g "
                          "s (%s): one of them is wrong, so neither is shown",
-                         facts.step_s, roofline->lower_s, roofline->bound_by);
+                         facts.step_s, roofline->lower_s, roofline->bound.by);
     if (trace->step_ps > 0) rates_fill(input, &facts);
     STATUS_TRY(classes_build(arena, input, &facts, reterr));
     step_bound(input, &facts);

@@ -98,7 +98,7 @@ static void note_bound(struct arena *arena, const struct report_input *input,
 {
     const struct roofline *roofline = input->roofline;
     double const above = facts->step_s - roofline->lower_s;
-    bool const links = roofline->bound_axis >= 0;
+    bool const links = roofline->bound.axis >= 0;
     char parts[640];
     write_parts(notes, parts, sizeof parts);
     notes_add(arena, notes,
@@ -106,8 +106,8 @@ static void note_bound(struct arena *arena, const struct report_input *input,
               table_seconds(facts->step_s).text, table_seconds(above).text,
               percent(above, roofline->lower_s), table_seconds(roofline->lower_s).text,
               links ? "links along " : "",
-              links ? machine_axis_name(input->machine, (uint32_t)roofline->bound_axis)
-                    : words_resource(input->machine, roofline->bound_by),
+              links ? machine_axis_name(input->machine, (uint32_t)roofline->bound.axis)
+                    : words_resource(input->machine, roofline->bound.by),
               parts);
 }
 
@@ -291,8 +291,8 @@ static void note_latency(struct arena *arena, const struct report_input *input,
 static void note_flop(struct arena *arena, const struct report_input *input, struct notes *notes)
 {
     const struct roofline *roofline = input->roofline;
-    double const executed = roofline->executed_flop;
-    double const padding = roofline->padded_flop - executed;
+    double const executed = roofline->flop.executed;
+    double const padding = roofline->flop.padded - executed;
     if (padding > executed * 0.001)
         notes_add(arena, notes,
                   "padding to %s %u and to 8 token rows adds %.1f%% to the matmuls' time",
@@ -307,21 +307,21 @@ static void note_flop(struct arena *arena, const struct report_input *input, str
                   100 - percent(roofline->counts.linear_flop, roofline->counts.matmul_flop),
                   format_name(formats->activations));
     const struct workload_counts *counts = &roofline->counts;
-    if (roofline->duplicated_flop > 0)
+    if (roofline->flop.duplicated > 0)
         notes_add(arena, notes,
                   "%s on %s: each is held by %.0f neighbours, and %.2f%% of the "
                   "executed FLOP compute the same keys and values again",
                   counted(input->workload->model.kv_heads, "KV head").text,
                   counted(input->mesh->axis[MESH_TP].size, "tp rank").text,
                   counts->kv_heads_held / counts->kv_heads_padded,
-                  percent(roofline->duplicated_flop, executed));
-    if (roofline->recomputed_flop > executed * 0.0005)
+                  percent(roofline->flop.duplicated, executed));
+    if (roofline->flop.recomputed > executed * 0.0005)
         notes_add(arena, notes,
                   "recomputation for remat is %.1f%% of the executed FLOP, and MFU does not count "
                   "it; without it, and if the activations fitted, the math would take %s instead "
                   "of %s",
-                  percent(roofline->recomputed_flop, executed),
-                  table_seconds(roofline->math_s * (1 - roofline->recomputed_flop / executed)).text,
+                  percent(roofline->flop.recomputed, executed),
+                  table_seconds(roofline->math_s * (1 - roofline->flop.recomputed / executed)).text,
                   table_seconds(roofline->math_s).text);
     double const waiting = roofline->counts.matmul_waiting * (double)input->machine->chip_count;
     if (waiting > 0)
@@ -330,13 +330,13 @@ static void note_flop(struct arena *arena, const struct report_input *input, str
                   "mean rank's attention, which the others wait for, so that all are charged what "
                   "it does: %.1f%% of the executed FLOP. With context_order zigzag all have the "
                   "same",
-                  roofline->flash_flop / (roofline->flash_flop - waiting / 6),
+                  roofline->flop.flash / (roofline->flop.flash - waiting / 6),
                   percent(waiting, executed));
-    if (roofline->flash_flop > executed * 0.0005)
+    if (roofline->flop.flash > executed * 0.0005)
         notes_add(arena, notes,
                   "flash attention's backward pass computes the scores again, with any remat: "
                   "%.1f%% of the executed FLOP, which MFU does not count",
-                  percent(roofline->flash_flop, executed));
+                  percent(roofline->flop.flash, executed));
 }
 
 static void note_hbm(struct arena *arena, const struct report_input *input,

@@ -88,7 +88,7 @@ static void note_stage(struct arena *arena, const struct report_input *input,
     double const share = (double)(hbm ? chip->hbm_ppm : chip->math_ppm) / PPM_ONE;
     double const whole_s =
         hbm ? roofline->counts.hbm_bytes / (double)input->machine->chip.hbm_bytes_per_s
-            : roofline->counts.padded_flop / roofline->mean_flop_per_s;
+            : roofline->counts.padded_flop / roofline->rates.mean_flop_per_s;
     char at[AT_BYTES], whole[QUANTITY_TEXT_BYTES], slow[QUANTITY_TEXT_BYTES];
     notes_add(arena, notes,
               "chips %s %s at %.1f%% of the rate: %s of a mean rank's ops would take %s there, "

@@ -56,7 +56,7 @@ void notes_parts_build(struct arena *arena, const struct report_input *input,
                        const struct analysis *facts, struct notes *notes)
 {
     const struct roofline *roofline = input->roofline;
-    uint32_t const bits = roofline->bound_axis < 0 ? 0 : 1u << roofline->bound_axis;
+    uint32_t const bits = roofline->bound.axis < 0 ? 0 : 1u << roofline->bound.axis;
     double const within = exposed_parts(arena, facts, bits, notes);
     if (input->program->role_count > 1) {
         part_add(notes, "bubbles: waiting for what other ranks of the pipeline do",
@@ -69,7 +69,7 @@ void notes_parts_build(struct arena *arena, const struct report_input *input,
     if (bits != 0) {
         /* The axis is busy lower_s at least; `within` of it during idle compute, the rest during
          * compute. The compute beyond that runs while the axis rests. */
-        const char *axis = machine_axis_name(input->machine, (uint32_t)roofline->bound_axis);
+        const char *axis = machine_axis_name(input->machine, (uint32_t)roofline->bound.axis);
         double const rests_s = facts->compute_s - (roofline->lower_s - within);
         part_add(notes,
                  arena_format(arena,

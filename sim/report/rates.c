@@ -6,10 +6,10 @@ static void utilisation(const struct report_input *input, struct analysis *facts
 {
     const struct roofline *roofline = input->roofline;
     double const chips = (double)input->trace->fold.chips;
-    double const peak = chips * roofline->peak_flop_per_s * facts->step_s;
-    facts->mfu = roofline->useful_flop / peak;
-    facts->mfu_attention = (roofline->useful_flop + roofline->useful_attention_flop) / peak;
-    facts->hfu = roofline->executed_flop / peak;
+    double const peak = chips * roofline->rates.peak_flop_per_s * facts->step_s;
+    facts->mfu = roofline->flop.useful / peak;
+    facts->mfu_attention = (roofline->flop.useful + roofline->flop.useful_attention) / peak;
+    facts->hfu = roofline->flop.executed / peak;
 }
 
 static void period_rates(const struct trace *trace, struct analysis *facts)

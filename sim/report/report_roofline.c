@@ -62,7 +62,7 @@ static void write_resources(const struct report_input *input, bool colour, struc
     strbuf_add(text, "\nlower bound");
     table_right(text, 42, table_seconds(roofline->lower_s).text);
     strbuf_add(text, "  everything overlaps; %s bounds it\n",
-               words_resource(input->machine, roofline->bound_by));
+               words_resource(input->machine, roofline->bound.by));
     strbuf_add(text, "estimate");
     table_right(text, 42, table_seconds(roofline->critical_s).text);
     strbuf_add(text, "  math, what tp%s exposed, hops\n",

@@ -76,15 +76,15 @@ static void write_roofline_object(struct json_writer *json, const struct report_
     json_put_real(json, "upper_s", roofline->upper_s);
     json_put_real(json, "critical_s", roofline->critical_s);
     json_put_real(json, "tp_excess_s", roofline->tp_excess_s);
-    json_put_string(json, "bound_by", roofline->bound_by);
+    json_put_string(json, "bound_by", roofline->bound.by);
     json_put_real(json, "ideal_s", roofline->ideal_s);
-    json_put_real(json, "useful_flop", roofline->useful_flop);
-    json_put_real(json, "useful_attention_flop", roofline->useful_attention_flop);
-    json_put_real(json, "executed_flop", roofline->executed_flop);
-    json_put_real(json, "padded_flop", roofline->padded_flop);
-    json_put_real(json, "recomputed_flop", roofline->recomputed_flop);
-    json_put_real(json, "flash_flop", roofline->flash_flop);
-    json_put_real(json, "duplicated_flop", roofline->duplicated_flop);
+    json_put_real(json, "useful_flop", roofline->flop.useful);
+    json_put_real(json, "useful_attention_flop", roofline->flop.useful_attention);
+    json_put_real(json, "executed_flop", roofline->flop.executed);
+    json_put_real(json, "padded_flop", roofline->flop.padded);
+    json_put_real(json, "recomputed_flop", roofline->flop.recomputed);
+    json_put_real(json, "flash_flop", roofline->flop.flash);
+    json_put_real(json, "duplicated_flop", roofline->flop.duplicated);
     json_put_real(json, "share_padding_flop",
                   roofline->counts.matmul_padding * input->machine->chip_count);
     json_put_real(json, "memory_bytes", roofline->memory_bytes);

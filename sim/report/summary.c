@@ -117,13 +117,13 @@ static void write_roofline(const struct report_input *input, const struct analys
                            const struct notes *notes, struct strbuf *text)
 {
     const struct roofline *roofline = input->roofline;
-    bool const ici = roofline->bound_axis >= 0;
+    bool const ici = roofline->bound.axis >= 0;
     strbuf_add(text, "\n");
     label(text, "roofline");
     strbuf_add(text, "lower %s (%s%s%s), upper %s; the step is %.3f times the lower bound\n",
                table_seconds(roofline->lower_s).text,
-               words_resource(input->machine, roofline->bound_by), ici ? " " : "",
-               ici ? machine_axis_name(input->machine, (uint32_t)roofline->bound_axis) : "",
+               words_resource(input->machine, roofline->bound.by), ici ? " " : "",
+               ici ? machine_axis_name(input->machine, (uint32_t)roofline->bound.axis) : "",
                table_seconds(roofline->upper_s).text,
                roofline->lower_s > 0 ? facts->step_s / roofline->lower_s : 0);
     double rest = 0;

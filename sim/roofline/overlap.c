@@ -13,7 +13,7 @@ static void add_all(const struct workload_plan *plan, const struct machine *mach
     double const data_ranks = machine->chip_count / tp_ranks / mesh->axis[MESH_PP].size;
     double const rows = (double)plan->batch_tokens / plan->accumulate / data_ranks;
     double const flop_per_width = 2 * rows * (double)plan->model.width / tp_ranks;
-    double const math_s_per_width = flop_per_width / roofline->math_flop_per_s;
+    double const math_s_per_width = flop_per_width / roofline->rates.math_flop_per_s;
     const struct graph_overlaps *overlaps = &roofline->counts.tp_overlaps;
     for (uint32_t i = 0; i < overlaps->count; i++) {
         const struct graph_overlap *source = &overlaps->of[i];
@@ -52,7 +52,7 @@ void overlap_evaluate(const struct workload_plan *plan, const struct machine *ma
         double const beside_s =
             sequence->algorithm == NULL
                 ? 0
-                : products * roofline->counts.matmul_flash / roofline->other_flop_per_s;
+                : products * roofline->counts.matmul_flash / roofline->rates.other_flop_per_s;
         double const excess = sequence->time_s + sequence->hops_total_s - beside_s;
         if (excess > 0) critical += excess;
     }

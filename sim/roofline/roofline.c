@@ -420,9 +420,10 @@ double roofline_group_slow_s(const struct workload_plan *plan, const struct mach
 static double mean_rate(const struct workload_counts *counts, const struct roofline *roofline)
 {
     double const linear = counts->padded_linear_flop, other = counts->padded_flop - linear;
-    if (roofline->math_flop_per_s == roofline->other_flop_per_s) return roofline->math_flop_per_s;
+    if (roofline->rates.math_flop_per_s == roofline->rates.other_flop_per_s)
+        return roofline->rates.math_flop_per_s;
     return counts->padded_flop /
-           (linear / roofline->math_flop_per_s + other / roofline->other_flop_per_s);
+           (linear / roofline->rates.math_flop_per_s + other / roofline->rates.other_flop_per_s);
 }
 
 void roofline_from_counts(const struct workload_plan *plan, const struct machine *machine,
@@ -432,20 +433,20 @@ void roofline_from_counts(const struct workload_plan *plan, const struct machine
     enum format const format = plan->formats.matmuls; /* Operands are converted on load. */
     struct roofline roofline = {
         .counts = *counts,
-        .math_flop_per_s = (double)machine->chip.math_flop_per_s[format],
-        .other_flop_per_s = (double)machine->chip.math_flop_per_s[plan->formats.activations],
-        .peak_flop_per_s = (double)machine->chip.math_peak_flop_per_s[format],
+        .rates.math_flop_per_s = (double)machine->chip.math_flop_per_s[format],
+        .rates.other_flop_per_s = (double)machine->chip.math_flop_per_s[plan->formats.activations],
+        .rates.peak_flop_per_s = (double)machine->chip.math_peak_flop_per_s[format],
     };
-    SIM_ASSERT(roofline.math_flop_per_s > 0 && roofline.peak_flop_per_s > 0);
-    SIM_ASSERT(roofline.other_flop_per_s > 0);
-    roofline.mean_flop_per_s = mean_rate(counts, &roofline);
+    SIM_ASSERT(roofline.rates.math_flop_per_s > 0 && roofline.rates.peak_flop_per_s > 0);
+    SIM_ASSERT(roofline.rates.other_flop_per_s > 0);
+    roofline.rates.mean_flop_per_s = mean_rate(counts, &roofline);
     roofline_flop(plan, machine, counts, &roofline);
     communication(plan, machine, counts, &roofline);
 
     double math_share, hbm_share;
     overrides_work_shares(machine, mesh, &math_share, &hbm_share);
     double const hbm_rate = (double)machine->chip.hbm_bytes_per_s * hbm_share;
-    roofline.math_s = counts->padded_flop / (roofline.mean_flop_per_s * math_share);
+    roofline.math_s = counts->padded_flop / (roofline.rates.mean_flop_per_s * math_share);
     roofline.vector_collectives_s /= math_share;
     roofline.vector_s =
         counts->vector_flop / ((double)machine->chip.vector_flop_per_s * math_share) +

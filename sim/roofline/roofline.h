@@ -92,6 +92,32 @@ struct roofline_rules {
                                          forward pass. Above 1: the step waits. */
 };
 
+/* What lower_s of a roofline is. */
+struct roofline_bound {
+    const char *by; /* "mxu", "vpu", "hbm", "host", "ici", or a level: "NVLink", "DCN" */
+    int32_t axis;   /* The machine axis if it is "ici" or a level, else -1. */
+};
+
+/* Of the whole machine, a step. */
+struct roofline_flop {
+    double useful; /* 6 a token and parameter of a matmul, so that it is a part of what is executed;
+                      parameter_flop of counts.h are all. */
+    double useful_attention; /* Of attention, in addition to `useful`. */
+    double executed;         /* Unpadded. */
+    double padded;           /* What the MXU's time is charged for. */
+    double recomputed;       /* Of the executed: again, for remat. */
+    double flash;            /* Of the executed: scores again, in flash's backward pass. */
+    double duplicated;       /* Of the executed: KV heads held by several tp ranks. */
+};
+
+/* Of matmuls on one chip. */
+struct roofline_rates {
+    double math_flop_per_s;  /* Effective, in the format of linear layers. */
+    double other_flop_per_s; /* In the format of attention's products, router and head. */
+    double mean_flop_per_s;  /* Of all padded FLOP, one after another. */
+    double peak_flop_per_s;  /* Of the data sheet, in the format of linear layers. */
+};
+
 struct roofline {
     double math_s;               /* MXU: executed FLOP, recomputation and padding included. */
     double vector_s;             /* VPU: of the compute ops, and additions of the collectives. */
@@ -117,23 +143,12 @@ struct roofline {
      * (without collective matmul, all they need), the gathers of split sequences, what goes to
      * experts and back, and latency_s; at least lower_s. */
     double critical_s;
-    double tp_excess_s;   /* The second of these. */
-    const char *bound_by; /* "mxu", "vpu", "hbm", "host", "ici", or a level: "NVLink", "DCN" */
-    int32_t bound_axis;   /* The machine axis if it is "ici" or a level, else -1. */
+    double tp_excess_s; /* The second of these. */
+    struct roofline_bound bound;
 
-    double useful_flop; /* Over the machine: 6 a token and parameter of a matmul, so that it is a
-                           part of what is executed; parameter_flop of counts.h are all. */
-    double useful_attention_flop; /* FLOP of attention, in addition to useful_flop. */
-    double executed_flop;         /* Over the machine; unpadded. */
-    double padded_flop;           /* What the MXU's time is charged for. */
-    double recomputed_flop;       /* Of the executed: again, for remat. */
-    double flash_flop;            /* Of the executed: scores again, in flash's backward pass. */
-    double duplicated_flop;       /* Of the executed: KV heads held by several tp ranks. */
-    double ideal_s;               /* Useful FLOP at peak: MFU 1. */
-    double math_flop_per_s;       /* One chip, effective, in the format of linear layers. */
-    double other_flop_per_s;      /* In that of attention's products, router and head. */
-    double mean_flop_per_s;       /* Of all padded FLOP, one after another. */
-    double peak_flop_per_s;       /* Of the data sheet, in the format of linear layers. */
+    struct roofline_flop flop;
+    double ideal_s; /* Useful FLOP at peak: MFU 1. */
+    struct roofline_rates rates;
 
     struct roofline_group group[ROOFLINE_GROUPS_MAX]; /* Those that communicate. */
     uint32_t group_count;

@@ -26,25 +26,25 @@ static double upper(const struct workload_plan *plan, const struct machine *mach
 void roofline_bound(const struct workload_plan *plan, const struct machine *machine,
                     const struct mesh *mesh, struct roofline *roofline)
 {
-    roofline->bound_by = "mxu";
-    roofline->bound_axis = -1;
+    roofline->bound.by = "mxu";
+    roofline->bound.axis = -1;
     roofline->lower_s = roofline->math_s;
     if (roofline->vector_s > roofline->lower_s) {
-        roofline->bound_by = "vpu";
+        roofline->bound.by = "vpu";
         roofline->lower_s = roofline->vector_s;
     }
     if (roofline->hbm_s > roofline->lower_s) {
-        roofline->bound_by = "hbm";
+        roofline->bound.by = "hbm";
         roofline->lower_s = roofline->hbm_s;
     }
     if (roofline->host_s > roofline->lower_s) {
-        roofline->bound_by = "host";
+        roofline->bound.by = "host";
         roofline->lower_s = roofline->host_s;
     }
     for (uint32_t i = 0; i < machine->axis_count; i++) {
         if (roofline->ici_s[i] <= roofline->lower_s) continue;
-        roofline->bound_by = level_link_name(machine, i);
-        roofline->bound_axis = (int32_t)i;
+        roofline->bound.by = level_link_name(machine, i);
+        roofline->bound.axis = (int32_t)i;
         roofline->lower_s = roofline->ici_s[i];
     }
     roofline->upper_s = upper(plan, machine, mesh, roofline);

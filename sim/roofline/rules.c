@@ -50,7 +50,7 @@ static void ring_rule(const struct workload_plan *plan, const struct machine *ma
                                        : (double)machine->chip.ici_bytes_per_s / ring->stride;
     double const kv = (double)plan->model.kv_heads > tp ? (double)plan->model.kv_heads : tp;
     double const bytes = format_bits(plan->formats.activations) / 8.0;
-    roofline->rules.ring_tokens = roofline->other_flop_per_s / rate * bytes / 2 * kv /
+    roofline->rules.ring_tokens = roofline->rates.other_flop_per_s / rate * bytes / 2 * kv /
                                   (double)plan->model.heads * (halved ? 2 : 1);
     roofline->rules.ring_rank_tokens = (double)plan->sequence_length / mesh->axis[MESH_CP].size;
 }
@@ -116,7 +116,7 @@ void rules_evaluate(const struct workload_plan *plan, const struct machine *mach
     double const chips = machine->chip_count;
     double const two_bytes = 16;
     uint32_t const stages = mesh->axis[MESH_PP].size;
-    rules->alpha = roofline->math_flop_per_s / roofline_axis_bytes_per_s(machine);
+    rules->alpha = roofline->rates.math_flop_per_s / roofline_axis_bytes_per_s(machine);
     rules->tokens_per_chip = (double)plan->batch_tokens / chips;
     double const weight = format_bits(plan->formats.weights) / two_bytes;
     double const activation = format_bits(plan->formats.activations) / two_bytes;

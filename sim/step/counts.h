@@ -71,7 +71,7 @@ struct workload_counts {
      * parameters and no matmul, so the useful FLOP of roofline.h are fewer. */
     double parameter_flop;
     double useful_attention_flop; /* FLOP of the dot products of attention, in addition to
-                                     useful_flop. */
+                                     those of matmuls. */
 
     /* By mesh role, and the two kinds of neighbours. Roles of size 1 have no traffic. */
     struct workload_traffic role[MESH_ROLE_COUNT];

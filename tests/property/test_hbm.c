@@ -187,7 +187,7 @@ static void check_busy(const struct play *play, const char *text)
     double const step_s = units_seconds(trace->step_ps), rounding = 1 + 1e-9;
     if (step_s * rounding < play->roofline.lower_s)
         fail_msg("%.12g s is below the roofline's %.12g s (%s): %s", step_s, play->roofline.lower_s,
-                 play->roofline.bound_by, text);
+                 play->roofline.bound.by, text);
 }
 
 static void queue_never_does_more_than_its_rate(const char *queue)
@@ -206,7 +206,7 @@ static void queue_never_does_more_than_its_rate(const char *queue)
         tried++;
         if (play_try(&play, text, NULL, &error) == STATUS_OK) {
             played++;
-            bound += strcmp(play.roofline.bound_by, queue) == 0;
+            bound += strcmp(play.roofline.bound.by, queue) == 0;
             check_busy(&play, text);
             if (i % ALIKE == 0) walk_alike(&play, text, "reference");
         } else if (error.status != STATUS_INVALID && error.status != STATUS_UNSUPPORTED) {

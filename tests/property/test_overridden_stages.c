@@ -153,7 +153,8 @@ static void no_step_is_below_its_roofline(void **state)
                        ring);
         mlp_play(&play, machine, "{\"pp\": [\"x\"]}", more, 64, NULL);
         /* 16 layers on two chips and two tenths of one. */
-        double const whole_s = play.roofline.counts.padded_flop / play.roofline.math_flop_per_s;
+        double const whole_s =
+            play.roofline.counts.padded_flop / play.roofline.rates.math_flop_per_s;
         case_near(play.roofline.math_s, whole_s * 4 / 2.2, 1e-6);
         play_close(&play);
     }

@@ -264,7 +264,7 @@ static bool check_step(const char *text, const char *arbitration, struct error *
         double const step_s = units_seconds(trace->step_ps), rounding = 1 + 1e-9;
         if (step_s * rounding < roofline->lower_s)
             fail_msg("%.9g s is below the roofline's %.9g s (%s), %s: %s", step_s,
-                     roofline->lower_s, roofline->bound_by, arbitration, text);
+                     roofline->lower_s, roofline->bound.by, arbitration, text);
         /* A sum of parts bounds no step whose strided lines share links or halve their shares, nor
          * one of other algorithms or routes than its closed forms are of. */
         bool const simple =

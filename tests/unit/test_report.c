@@ -136,8 +136,8 @@ static void the_parts_above_the_bound_sum_to_the_difference(void **state)
     (void)state;
     for (int ici = 0; ici < 2; ici++) {
         prepare(&case_llama_70b, "16x16x16", "x y", "z");
-        report.roofline.bound_axis = ici == 1 ? 2 : -1;
-        report.roofline.bound_by = ici == 1 ? "ici" : "mxu";
+        report.roofline.bound.axis = ici == 1 ? 2 : -1;
+        report.roofline.bound.by = ici == 1 ? "ici" : "mxu";
         report.roofline.math_s = ici == 1 ? 0 : report.roofline.lower_s;
         struct analysis facts;
         struct notes notes;
@@ -307,12 +307,12 @@ static void notes_say_what_padding_costs_and_what_stays_out_of_fp8(void **state)
     (void)state;
     struct notes notes;
     prepare(&case_llama_70b, "16x16x16", "x y", "z");
-    double const executed = report.roofline.executed_flop;
-    report.roofline.padded_flop = executed * 1.0009;
+    double const executed = report.roofline.flop.executed;
+    report.roofline.flop.padded = executed * 1.0009;
     build_notes(&notes);
     assert_false(has_note(&notes, "padding to the MXU"));
     assert_false(has_note(&notes, "linear layers multiply in"));
-    report.roofline.padded_flop = executed * 1.25;
+    report.roofline.flop.padded = executed * 1.25;
     report.made.plan.formats.matmuls = FORMAT_FP8;
     report.roofline.counts.matmul_flop = 1e15;
     report.roofline.counts.linear_flop = 6e14;

@@ -44,7 +44,7 @@ static int prepare(void **state)
     }
     report.trace = stages_run(&stages, false);
     report.roofline = (struct roofline){
-        .lower_s = 1e-9, .bound_by = "mxu", .bound_axis = -1, .peak_flop_per_s = 1e15};
+        .lower_s = 1e-9, .bound.by = "mxu", .bound.axis = -1, .rates.peak_flop_per_s = 1e15};
     report.input = (struct report_input){.title = "a step",
                                          .question = "",
                                          .machine = &report.made.machine,

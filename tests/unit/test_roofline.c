@@ -89,12 +89,12 @@ static void fsdp_crossings_are_the_books_with_their_finite_forms(void **state)
         case_near(step->roofline.rules.fsdp_critical_tokens, cases[i].book, 1e-9);
         case_near(step->roofline.rules.fsdp_exact_tokens, cases[i].exact, 1e-4);
         case_near(step->roofline.rules.fsdp_crossing_tokens, cases[i].crossing, 5e-4);
-        assert_string_equal(step->roofline.bound_by, "mxu");
+        assert_string_equal(step->roofline.bound.by, "mxu");
         /* At that many tokens the two times are the same. */
         forward_counts(step, cases[i].exact);
         case_near(step->roofline.math_s, step->roofline.group[0].time_s, 1e-4);
         forward_counts(step, cases[i].exact * 0.9);
-        assert_string_equal(step->roofline.bound_by, "ici");
+        assert_string_equal(step->roofline.bound.by, "ici");
         step_free(step);
     }
 }
@@ -109,8 +109,8 @@ static void tp_is_bound_by_its_width_at_any_batch(void **state)
         case_near(step->roofline.rules.tp_exact_width, 15 * 2550, 1e-9);
         case_near(step->roofline.rules.tp_mlp_width, 32768, 1e-9);
         case_near(step->roofline.ici_s[0] / step->roofline.math_s, 15.0 * 2550 / 32768, 1e-9);
-        assert_string_equal(step->roofline.bound_by, "ici");
-        assert_int_equal(step->roofline.bound_axis, 0);
+        assert_string_equal(step->roofline.bound.by, "ici");
+        assert_int_equal(step->roofline.bound.axis, 0);
         case_near(step->roofline.latency_s, 16 * 8e-6, 1e-9);
     }
     step_free(step);
@@ -465,7 +465,7 @@ static void the_bounds_are_the_largest_and_the_sum_of_the_parts(void **state)
     case_near(roofline->ici_s[0], roofline->ici_s[1], 1e-12);
     case_near(roofline->ici_s[0], roofline_group_find(roofline, MESH_FSDP)->time_s, 1e-12);
     assert_null(roofline_group_find(roofline, MESH_DP));
-    case_near(roofline->ideal_s, roofline->useful_flop / (4096 * 459e12), 1e-12);
+    case_near(roofline->ideal_s, roofline->flop.useful / (4096 * 459e12), 1e-12);
     step_free(step);
 }
 

@@ -165,10 +165,11 @@ static enum status results_take(struct playing *playing, struct error *reterr)
     row->step_ps = trace->step_ps;
     row->period = trace->period;
     double const period_s = units_seconds(pipeline_run_period_ps(row));
-    double const peak = (double)trace->fold.chips * session->roofline.peak_flop_per_s * period_s;
-    row->mfu = session->roofline.useful_flop / peak;
+    double const peak =
+        (double)trace->fold.chips * session->roofline.rates.peak_flop_per_s * period_s;
+    row->mfu = session->roofline.flop.useful / peak;
     row->mfu_attention =
-        (session->roofline.useful_flop + session->roofline.useful_attention_flop) / peak;
+        (session->roofline.flop.useful + session->roofline.flop.useful_attention) / peak;
     row->tokens_per_s = (double)session->program.tokens / period_s;
     row->chips_replayed = trace->fold.replayed;
     row->bubble = bubbles_of(row);

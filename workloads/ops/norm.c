@@ -1,8 +1,8 @@
 /*
  * RMS norms in one kernel. With the sum of the residual stream fused, it writes that sum as well,
  * and backward the stream's gradient is added, as is that of an input that other parts read too.
- * The sum of squares of a row, one number a token and chip, travels with the AllGather that follows
- * and is not counted.
+ * Where chips of tp have parts of a row, they add up its squares, one number a token and chip. The
+ * sum travels with an AllGather of the row, or on its own where none follows; it is not counted.
  */
 #include "sim/base/vector.h"
 #include "sim/graph/op.h"
@@ -46,7 +46,7 @@ const struct op_kind op_kind_norm = {
     .name = "norm",
     .help = "RMS norm, with the residual sum where that is fused; its gradient gives the weight's",
     .source = "counted from the formulas; the book, chapter 4, 4.2.4",
-    .notation = {.formula = "Norm(%)", .remark_split = "its row sums travel with the AllGather"},
+    .notation = {.formula = "Norm(%)", .remark_split = "its row sums are not counted"},
     .work = work,
     .reads = reads,
 };

@@ -88,7 +88,8 @@ static uint8_t normed_unit(const struct units *units, const struct graph_op *nor
     return units->first_unit[norm->block];
 }
 
-/* Norms lie with the matrices that read the stream, or that give what is normed. */
+/* Norms lie with the matrices that read the stream, or that give what is normed. Those of all D may
+ * have biases; norms of latents have none. */
 static void norms_add(struct units *units)
 {
     const struct graph *graph = units->graph;
@@ -96,10 +97,9 @@ static void norms_add(struct units *units)
         const struct graph_op *op = &graph->op[i];
         for (uint8_t w = 0; !op->kind->weights_apart && w < op->weight_count; w++) {
             uint8_t const bucket = normed_unit(units, op, op->in[w]);
-            bool const stream =
-                bucket == units->first_unit[op->block] && graph_fused(graph, op->in[w]) != NULL;
+            bool const whole = sharding_has(&graph->tensor[op->weight[w]].at, "D");
             units->layer->bucket[bucket].elements +=
-                stream ? units->ranks->norm_elements : graph_weight_elements(graph, op->weight[w]);
+                whole ? units->ranks->norm_elements : graph_weight_elements(graph, op->weight[w]);
         }
     }
 }

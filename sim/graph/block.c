@@ -1,6 +1,7 @@
 #include "sim/graph/block.h"
 
 #include "sim/base/name.h"
+#include "sim/graph/write.h"
 
 const struct block *const block_table[] = {
 #define BLOCK(name) &block_##name,
@@ -10,16 +11,6 @@ const struct block *const block_table[] = {
 
 const uint32_t block_count = sizeof block_table / sizeof *block_table;
 
-void block_write(const struct block *block, const struct model *model, struct graph *graph)
-{
-    SIM_ASSERT(graph->block_count < GRAPH_BLOCKS_MAX);
-    struct graph_span *span = &graph->block[graph->block_count];
-    *span = (struct graph_span){.block = block, .first = graph->op_count};
-    block->write(graph, model);
-    span->count = (uint8_t)(graph->op_count - span->first);
-    graph->block_count++;
-}
-
 /* A bit each. */
 static const uint32_t places_of[] = {
     [BLOCK_EMBEDDING] = 1U << BLOCK_LOOKS_UP,
@@ -27,6 +18,26 @@ static const uint32_t places_of[] = {
     [BLOCK_HEAD] = 1U << BLOCK_GIVES_LOSS,
     [BLOCK_MTP] = 1U << BLOCK_LOOKS_UP | 1U << BLOCK_JOINS_EMBEDDING,
 };
+
+/* The stream adds what the norm gives. */
+static void norm_behind_write(struct graph *graph)
+{
+    tensor const out = graph->added;
+    graph_norm(graph, "OutNorm");
+    graph_block_output(graph, graph_normed(graph, out, "Added"));
+}
+
+void block_write(const struct block *block, const struct model *model, struct graph *graph)
+{
+    SIM_ASSERT(graph->block_count < GRAPH_BLOCKS_MAX);
+    struct graph_span *span = &graph->block[graph->block_count];
+    *span = (struct graph_span){.block = block, .first = graph->op_count};
+    block->write(graph, model);
+    if (model->norms_behind && (places_of[BLOCK_LAYER] >> block->place & 1) != 0)
+        norm_behind_write(graph);
+    span->count = (uint8_t)(graph->op_count - span->first);
+    graph->block_count++;
+}
 
 /* The blocks that a model names, in its order. */
 static void named_write(const struct model *model, struct graph *graph)

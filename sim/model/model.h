@@ -55,6 +55,8 @@ struct model {
                                    and K, biases, sinks. */
     uint64_t mlp_vectors;       /* Biases of one MLP. */
     uint64_t norms;             /* Of a layer; 0: one before attention, one before the MLP. */
+    bool norms_behind;          /* What a block of a layer gives is normed before the stream adds
+                                   it; `norms` has these too. */
     uint64_t norm_biases;       /* Biases of a channel of a norm: 0 or 1. */
     uint64_t head_vectors;      /* Of the head, what is in no matrix and not its norm: biases. */
     const char *const *blocks;  /* Names of a layer's blocks (workloads/blocks), in their order,

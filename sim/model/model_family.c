@@ -74,6 +74,18 @@ static enum status read_gpt_bigcode(struct json *document, struct model *model,
     return STATUS_OK;
 }
 
+/* --- Norms behind attention and MLP --- */
+
+/* Norms before and behind each; Q, K and V may have biases. */
+static enum status read_glm4(struct json *document, struct model *model, struct error *reterr)
+{
+    bool biased = true;
+    STATUS_TRY(model_take_flag(document, "attention_bias", true, &biased, reterr));
+    model->norms = 4;
+    model->norms_behind = true;
+    return biased ? read_qwen2(document, model, reterr) : STATUS_OK;
+}
+
 /* --- Attention and MLP side by side --- */
 
 static const char *const parallel_blocks[] = {"parallel", NULL};
@@ -267,6 +279,11 @@ const struct model_family model_families[] = {
                       SUMMARIES, "scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn"),
      .read = read_gpt2,
      .names = &gpt2_keys},
+    {.type = "glm4",
+     .architectures = NAMES("Glm4ForCausalLM", "Glm4Model"),
+     .keys = NAMES("attention_bias"),
+     .ignored = NAMES("partial_rotary_factor"),
+     .read = read_glm4},
     {.type = "cohere",
      .architectures = NAMES("CohereForCausalLM", "CohereModel"),
      .tied = true,
@@ -317,7 +334,9 @@ struct refused_type {
 };
 
 static const char unturned[] = "attention without positions in some layers, by turns,";
-static const char behind[] = "a norm behind attention and MLP, on what they add,";
+static const char behind[] = "attention and an MLP with a norm behind and none before";
+static const char capped[] = "attention with capped logits";
+static const char sixth[] = "attention within windows in all but each sixth layer";
 static const char chunked[] = "attention within chunks of a sequence";
 static const char linear[] = "linear attention";
 static const char gated[] = "a shared expert behind a gate of its own";
@@ -325,12 +344,11 @@ static const char state_space[] = "a state space layer";
 
 static const struct refused_type refused[] = {
     {"cohere2", NULL, unturned, true},
-    {"gemma2", NULL, behind, true},
-    {"gemma3_text", NULL, behind, true},
-    {"gemma3", NULL, behind, true},
+    {"gemma2", "attn_logit_softcapping", capped, true},
+    {"gemma3_text", NULL, sixth, true},
+    {"gemma3", NULL, sixth, true},
     {"olmo2", NULL, behind, true},
     {"olmo3", NULL, behind, true},
-    {"glm4", NULL, behind, true},
     {"llama4_text", "attention_chunk_size", chunked, true},
     {"llama4", "attention_chunk_size", chunked, true},
     {"minimax_text_01", "attn_type_list", linear, true},

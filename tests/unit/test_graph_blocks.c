@@ -45,30 +45,6 @@ static void parallel_write(struct graph *g, const struct model *model)
 static const struct block parallel = {
     .name = "parallel", .prefix = "parallel.", .write = parallel_write};
 
-/* The same two blocks, with a norm behind each: Gemma 2, arXiv 2408.00118, 2. */
-static void norm_behind(struct graph *g)
-{
-    tensor const out = g->block[g->block_count].out;
-    graph_norm(g, "norm behind");
-    graph_block_output(g, graph_normed(g, out, "Normed"));
-}
-
-static void attention_write(struct graph *g, const struct model *model)
-{
-    block_attention.write(g, model);
-    norm_behind(g);
-}
-
-static void mlp_block_write(struct graph *g, const struct model *model)
-{
-    block_mlp.write(g, model);
-    norm_behind(g);
-}
-
-static const struct block attention_normed = {
-    .name = "attention", .prefix = "attention.", .write = attention_write};
-static const struct block mlp_normed = {.name = "MLP", .prefix = "mlp.", .write = mlp_block_write};
-
 /* --- What is derived --- */
 
 static struct graph_case made_case;
@@ -115,7 +91,6 @@ static void variant_hold(uint32_t variant)
 {
     static const struct block *const plain[] = {&block_attention, &block_mlp, NULL};
     static const struct block *const side_by_side[] = {&parallel, NULL};
-    static const struct block *const normed[] = {&attention_normed, &mlp_normed, NULL};
     static struct ranks ranks;
     struct workload_case made;
     char name[64];
@@ -133,10 +108,6 @@ static void variant_hold(uint32_t variant)
     assert_int_equal(sums_of(false).flop, forward.flop);
     assert_int_equal(sums_of(false).gathers, 1);
     assert_int_equal(sums_of(false).scatters, 2);
-    derive(&ranks, normed);
-    hold(name);
-    assert_int_equal(sums_of(false).flop, forward.flop);
-    assert_int_equal(sums_of(false).gathers, 2);
     case_free(&made);
 }
 

@@ -43,11 +43,12 @@ static void what_a_block_cannot_be_is_refused_at_the_key_that_says_it(void **sta
         {"falcon", "\"new_decoder_architecture\": true, \"num_kv_heads\": 3,", "/num_kv_heads",
          "do not divide"},
         {"phi", "\"qk_layernorm\": true,", "/qk_layernorm", "a norm of Q and K"},
-        {"gemma2", "", "/model_type", "a norm behind attention and MLP"},
-        {"gemma3_text", "", "/model_type", "a norm behind"},
-        {"gemma3", "\"text_config\": {\"model_type\": \"gemma3_text\"},", "/model_type", "behind"},
-        {"olmo2", "", "/model_type", "a norm behind"},
-        {"glm4", "", "/model_type", "a norm behind"},
+        {"gemma2", "", "/model_type", "capped logits"},
+        {"gemma2", "\"attn_logit_softcapping\": 50.0,", "/attn_logit_softcapping", "capped logits"},
+        {"gemma3_text", "", "/model_type", "within windows"},
+        {"gemma3", "\"text_config\": {\"model_type\": \"gemma3_text\"},", "/model_type", "windows"},
+        {"olmo2", "", "/model_type", "a norm behind and none before"},
+        {"olmo3", "", "/model_type", "a norm behind and none before"},
         {"llama4_text", "\"attention_chunk_size\": 8192,", "/attention_chunk_size", "chunks"},
         {"llama4", "\"text_config\": {\"attention_chunk_size\": 8192},",
          "/text_config/attention_chunk_size", "within chunks"},
@@ -173,45 +174,26 @@ static void parameters_equal_the_published_counts(void **state)
         const char *name;
         uint64_t parameters;
     } rows[] = {
-        {"command-r-35b", 34980831232},
-        {"deepseek-v2", 235741434880},
-        {"deepseek-v3", 671026419200},
-        {"gemma-7b", 8537680896},
-        {"gpt-neox-20b", 20554567680},
-        {"gpt-oss-20b", 20914757184},
-        {"gpt-oss-120b", 116829156672},
-        {"granite-3.1-8b", 8170848256},
-        {"internlm2-7b", 7737708544},
-        {"kimi-k2", 1026408232448},
-        {"llama-2-13b", 13015864320},
-        {"llama-3-8b", 8030261248},
-        {"llama-3-70b", 70553706496},
-        {"llama-3-405b", 405853388800},
-        {"megatron-1.7b", 1652230656},
-        {"megatron-3.6b", 3562168320},
-        {"megatron-7.5b", 7467786240},
-        {"megatron-18.4b", 18449756160},
-        {"megatron-39.1b", 39096041472},
-        {"megatron-76.1b", 76050739200},
-        {"megatron-145.6b", 145622261760},
-        {"megatron-174.6b", 174615846912},
-        {"megatron-310.1b", 310130540544},
-        {"megatron-529.6b", 529600819200},
-        {"megatron-1008b", 1008038758400},
-        {"mistral-7b", 7248023552},
-        {"mixtral-8x7b", 46702792704},
-        {"phi-3-mini", 3821079552},
-        {"phi-4", 14659507200},
-        {"qwen2.5-7b", 7615616512},
-        {"qwen2.5-32b", 32763876352},
-        {"qwen2.5-72b", 72706203648},
-        {"qwen3-8b", 8190735360},
-        {"qwen3-30b-a3b", 30532122624},
-        {"qwen3-32b", 32762123264},
-        {"qwen3-235b-a22b", 235093634560},
-        {"starcoder2-3b", 3030371328},
-        {"starcoder2-15b", 15957889024},
-        {"starcoder-15b", 15517456384},
+        {"command-r-35b", 34980831232},    {"deepseek-v2", 235741434880},
+        {"deepseek-v3", 671026419200},     {"gemma-7b", 8537680896},
+        {"glm-4-9b", 9400279040},          {"gpt-neox-20b", 20554567680},
+        {"gpt-oss-20b", 20914757184},      {"gpt-oss-120b", 116829156672},
+        {"granite-3.1-8b", 8170848256},    {"internlm2-7b", 7737708544},
+        {"kimi-k2", 1026408232448},        {"llama-2-13b", 13015864320},
+        {"llama-3-8b", 8030261248},        {"llama-3-70b", 70553706496},
+        {"llama-3-405b", 405853388800},    {"megatron-1.7b", 1652230656},
+        {"megatron-3.6b", 3562168320},     {"megatron-7.5b", 7467786240},
+        {"megatron-18.4b", 18449756160},   {"megatron-39.1b", 39096041472},
+        {"megatron-76.1b", 76050739200},   {"megatron-145.6b", 145622261760},
+        {"megatron-174.6b", 174615846912}, {"megatron-310.1b", 310130540544},
+        {"megatron-529.6b", 529600819200}, {"megatron-1008b", 1008038758400},
+        {"mistral-7b", 7248023552},        {"mixtral-8x7b", 46702792704},
+        {"phi-3-mini", 3821079552},        {"phi-4", 14659507200},
+        {"qwen2.5-7b", 7615616512},        {"qwen2.5-32b", 32763876352},
+        {"qwen2.5-72b", 72706203648},      {"qwen3-8b", 8190735360},
+        {"qwen3-30b-a3b", 30532122624},    {"qwen3-32b", 32762123264},
+        {"qwen3-235b-a22b", 235093634560}, {"starcoder2-3b", 3030371328},
+        {"starcoder2-15b", 15957889024},   {"starcoder-15b", 15517456384},
     };
     for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct model const model = model_of(rows[i].name);
@@ -287,6 +269,26 @@ static void attention_and_mlp_side_by_side_have_the_published_counts(void **stat
     assert_string_equal(model_of("gpt-neox-20b").blocks[0], "parallel");
 }
 
+/* GLM-4-32B-0414's config.json has no biases; where it does not say, Q, K and V have them. */
+static void norms_behind_blocks_are_counted(void **state)
+{
+    (void)state;
+    struct model const glm = model_of("glm-4-9b");
+    struct model model;
+    assert_true(glm.norms_behind);
+    assert_int_equal(model_count(&glm).norm_layer, 4 * glm.width);
+    assert_int_equal(glm.attention_vectors, (32 + 2 * 2) * 128);
+    case_ok(read_config("\"model_type\": \"glm4\", \"num_attention_heads\": 8, "
+                        "\"attention_bias\": false,",
+                        &model, &case_error));
+    assert_true(model.norms_behind);
+    assert_int_equal(model.attention_vectors, 0);
+    case_ok(
+        read_config("\"model_type\": \"glm4\", \"num_attention_heads\": 8,", &model, &case_error));
+    assert_int_equal(model.attention_vectors, 3 * 512);
+    assert_false(model_of("llama-3-8b").norms_behind);
+}
+
 /* A build that has not been configured since a file came does not have it. */
 static void every_file_of_the_folder_is_built_in(void **state)
 {
@@ -319,6 +321,7 @@ int main(void)
         cmocka_unit_test(biases_and_norms_of_heads_are_counted),
         cmocka_unit_test(parameters_equal_the_published_counts),
         cmocka_unit_test(attention_and_mlp_side_by_side_have_the_published_counts),
+        cmocka_unit_test(norms_behind_blocks_are_counted),
         cmocka_unit_test(every_file_of_the_folder_is_built_in),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

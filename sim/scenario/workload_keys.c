@@ -10,7 +10,6 @@
 #include "sim/scenario/scenario.h"
 
 enum { ACCUMULATE_MAX = 65536, SHARE_LEAST_PPM = 1000, CAPACITY_MAX = 4000 };
-#define TOKENS_MAX (INT64_C(1) << 34)
 #define AT(member) offsetof(struct scenario, workload.member)
 
 /* In the order of the enums of workload.h. */
@@ -237,13 +236,13 @@ const struct key workload_keys[] = {
      .needed = true,
      .at = AT(batch_tokens),
      .least = 1,
-     .most = TOKENS_MAX,
+     .most = (int64_t)WORKLOAD_TOKENS_MAX,
      .help = "tokens a step, whole machine"},
     {.name = "sequence_length",
      .kind = KEY_TOKENS,
      .at = AT(sequence_length),
      .least = 1,
-     .most = TOKENS_MAX,
+     .most = (int64_t)WORKLOAD_TOKENS_MAX,
      .settle = length_settle,
      .preset_text = "needed, but for the bare MLP",
      .help = "tokens a sequence; the bare MLP has no sequences"},

@@ -170,7 +170,7 @@ static enum status tokens_build(struct ranks *ranks, struct error *reterr)
         return error_set(
             reterr, STATUS_INVALID, "/workload/batch_tokens",
             "%s cannot be split evenly over %s (dp, fsdp, ep and cp "
-            "together) in %s; the nearest batch_tokens that fit: %s",
+            "together) in %s; %s",
             counted(plan->batch_tokens, "token").text, counted(ranks->data, "data rank").text,
             counted(plan->accumulate, "microbatch").text, suggest_batch(ranks, nearest));
     }

@@ -12,7 +12,8 @@
 #include "sim/step/overheads.h"
 #include "sim/step/suggest.h"
 
-enum { MTP_MODULES_MAX = 16, SENTENCE_BYTES = 640 };
+/* A name may be a path of any length; its beginning tells which it is. */
+enum { MTP_MODULES_MAX = 16, SENTENCE_BYTES = 1024, WORD_BYTES_MAX = 200 };
 
 /* A fact, a bit, holds of a local `l`, its plan `p`, its mesh `m` and its model `o`. */
 #define FACTS(X)                                                                                   \
@@ -83,7 +84,7 @@ enum fact {
 /* Refused: `when` and `also` hold, and `unless` does not. A sentence may have
  *   %m the model   %c the chip        %z the stage of zero      %w keys of the window
  *   %d data ranks  %p those that share a sequence, or of cp     %n machine axes of cp
- *   %a cp's axis   %k modules that predict further tokens       %b batch_tokens that fit */
+ *   %a cp's axis   %k modules that predict further tokens       %b what batch_tokens fit */
 struct refusal {
     enum fact when, also, unless;
     enum status status;
@@ -185,7 +186,7 @@ static const struct refusal table[] = {
      "sequences that %p ranks share are modelled with \"flash\" only"},
     {LATENT, SHARES, NONE, UNSUPPORTED, "/workload/batch_tokens",
      "%p of the %d data ranks would share each sequence, which is not modelled with latent "
-     "attention (MLA); the nearest batch_tokens that fit: %b"},
+     "attention (MLA); %b"},
     {WINDOW, UNFUSED, NONE, UNSUPPORTED, "/workload/attention_kernel",
      "layers that attend to a window of %w keys are modelled with \"flash\" only, unless sequences "
      "have as many tokens or fewer"},
@@ -194,7 +195,7 @@ static const struct refusal table[] = {
      "whole sequences (\"ulysses\"), or where sequences have %w tokens or fewer"},
     {WINDOW, SHARES, CP, UNSUPPORTED, "/workload/batch_tokens",
      "%p ranks share each sequence, which is not modelled for layers that attend to a window of %w "
-     "keys; the nearest batch_tokens that fit: %b"},
+     "keys; %b"},
     /* Pipelines. */
     {PP_FOLDED, COPIES, NONE, UNSUPPORTED, "/mesh/pp",
      "stages over two axes of the machine are not modelled for schedules that lay each stage on "
@@ -279,7 +280,8 @@ static enum status refuse(const struct ranks *ranks, const struct refusal *row,
     for (const char *at = row->sentence; *at != '\0'; at++) {
         char const plain[] = {*at, '\0'};
         const char *const next = *at == '%' ? word_of(ranks, *++at, word) : plain;
-        used += (size_t)snprintf(sentence + used, sizeof sentence - used, "%s", next);
+        used +=
+            (size_t)snprintf(sentence + used, sizeof sentence - used, "%.*s", WORD_BYTES_MAX, next);
         SIM_ASSERT(used < sizeof sentence);
     }
     return error_set(reterr, row->status, row->where, "%s", sentence);

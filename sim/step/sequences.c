@@ -81,8 +81,7 @@ static enum status shared_build(struct ranks *ranks, struct error *reterr)
         return error_set(
             reterr, STATUS_INVALID, "/workload/batch_tokens",
             "%s of %s cannot be split evenly over %s "
-            "(dp, fsdp and ep together), with %u ranks of cp that share each; the nearest "
-            "batch_tokens that fit: %s",
+            "(dp, fsdp and ep together), with %u ranks of cp that share each; %s",
             counted(sequences, "sequence").text, counted(plan->sequence_length, "token").text,
             counted(rank_count, "data rank").text, ranks->cp, suggest_batch(ranks, nearest));
     ranks->sequence_parts = ranks->cp;
@@ -119,8 +118,7 @@ enum status ranks_sequences_build(struct ranks *ranks, struct error *reterr)
     uint64_t const sequences = tokens / plan->sequence_length;
     if (tokens % plan->sequence_length != 0) {
         return error_set(reterr, STATUS_INVALID, "/workload/sequence_length",
-                         "a microbatch has %s, which are not whole sequences of %llu; the "
-                         "nearest batch_tokens that fit: %s",
+                         "a microbatch has %s, which are not whole sequences of %llu; %s",
                          counted(tokens, "token").text, (unsigned long long)plan->sequence_length,
                          suggest_batch(ranks, nearest));
     }
@@ -131,7 +129,7 @@ enum status ranks_sequences_build(struct ranks *ranks, struct error *reterr)
                          "%s of %s cannot be split evenly over %s "
                          "(dp, fsdp, ep and cp together): %u would share each, and only neighbours "
                          "along fsdp or "
-                         "along dp do; the nearest batch_tokens that fit: %s",
+                         "along dp do; %s",
                          counted(sequences, "sequence").text,
                          counted(plan->sequence_length, "token").text,
                          counted(ranks->data, "data rank").text, ranks->sequence_parts,

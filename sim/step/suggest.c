@@ -4,14 +4,16 @@
 
 #include "sim/base/units.h"
 
+enum { NUMBERS_BYTES = 48 };
+
 /* 0 stands for none below or none above. */
-static const char *both(uint64_t below, uint64_t above, char text[SUGGEST_TEXT_BYTES])
+static const char *both(uint64_t below, uint64_t above, char text[NUMBERS_BYTES])
 {
     if (below != 0 && above != 0)
-        (void)snprintf(text, SUGGEST_TEXT_BYTES, "%llu and %llu", (unsigned long long)below,
+        (void)snprintf(text, NUMBERS_BYTES, "%llu and %llu", (unsigned long long)below,
                        (unsigned long long)above);
     else
-        (void)snprintf(text, SUGGEST_TEXT_BYTES, "%llu",
+        (void)snprintf(text, NUMBERS_BYTES, "%llu",
                        (unsigned long long)(below != 0 ? below : above));
     return text;
 }
@@ -92,7 +94,16 @@ const char *suggest_batch(const struct ranks *ranks, char text[SUGGEST_TEXT_BYTE
 {
     const struct workload_plan *plan = ranks->plan;
     uint64_t const unit = batch_unit(ranks);
+    uint64_t const most = WORKLOAD_TOKENS_MAX / unit;
+    uint64_t const below = suggest_batch_below(ranks, plan->batch_tokens);
     uint64_t above = plan->batch_tokens / unit + 1;
-    while (!batch_fits(ranks, above)) above++;
-    return both(suggest_batch_below(ranks, plan->batch_tokens), above * unit, text);
+    char nearest[NUMBERS_BYTES];
+    while (above <= most && !batch_fits(ranks, above)) above++;
+    if (below == 0 && above > most)
+        (void)snprintf(text, SUGGEST_TEXT_BYTES, "no batch_tokens up to %llu fit",
+                       (unsigned long long)WORKLOAD_TOKENS_MAX);
+    else
+        (void)snprintf(text, SUGGEST_TEXT_BYTES, "the nearest batch_tokens that fit: %s",
+                       both(below, above <= most ? above * unit : 0, nearest));
+    return text;
 }

@@ -9,12 +9,13 @@
 
 #include "sim/step/ranks.h"
 
-enum { SUGGEST_TEXT_BYTES = 64 };
+enum { SUGGEST_TEXT_BYTES = 96 };
 
 /* "1020 and 1024": multiples of `by` below and above. Returns `text`. */
 const char *suggest_multiples(uint64_t amount, uint64_t by, char text[SUGGEST_TEXT_BYTES]);
 
-/* Values of batch_tokens that microbatches, sequences and data ranks split evenly. */
+/* "the nearest batch_tokens that fit: 992 and 1008": microbatches, sequences and data ranks split
+ * them evenly. It may be that none fit. */
 const char *suggest_batch(const struct ranks *ranks, char text[SUGGEST_TEXT_BYTES]);
 
 /* The greatest value that fits and is `most` or less; 0: there is none. */

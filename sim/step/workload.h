@@ -89,6 +89,9 @@ struct workload_formats {
 
 #define WORKLOAD_SCHEDULE_DEFAULT "1f1b"
 
+/* Of a batch, and of a sequence. */
+#define WORKLOAD_TOKENS_MAX (UINT64_C(1) << 34)
+
 /* As a scenario says it: the workload and, from `run`, the policies that shape the program. */
 struct workload_plan {
     struct model model;

@@ -74,6 +74,47 @@ static void what_does_not_divide_or_is_not_modelled_is_refused(void **state)
     refused(STATUS_NOT_FOUND, "/run/algorithm", "ring");
 }
 
+/* What is offered is a batch that a scenario can have, or none is. */
+static void no_batch_is_offered_above_the_maximum(void **state)
+{
+    (void)state;
+    build(&case_llama_70b, "16", NULL, "x", NULL);
+    made.plan.sequence_length = WORKLOAD_TOKENS_MAX - 1;
+    made.plan.accumulate = 65536;
+    refused(STATUS_INVALID, "/workload/sequence_length",
+            "not whole sequences of 17179869183; no batch_tokens up to 17179869184 fit");
+    build(&case_llama_70b, "16", NULL, "x", NULL);
+    made.plan.batch_tokens = made.plan.sequence_length = WORKLOAD_TOKENS_MAX - 16;
+    made.plan.accumulate = 3;
+    refused(STATUS_INVALID, "/workload/sequence_length", "; no batch_tokens up to 17179869184 fit");
+    build(&case_llama_70b, "16", NULL, "x", NULL);
+    made.plan.batch_tokens = WORKLOAD_TOKENS_MAX - 1;
+    refused(STATUS_INVALID, "/workload/batch_tokens",
+            "the nearest batch_tokens that fit: 17179865088 and 17179869184");
+    build(&case_llama_70b, "16", NULL, "x", NULL);
+    made.plan.sequence_length = 3 * UINT64_C(1) << 30;
+    made.plan.batch_tokens = WORKLOAD_TOKENS_MAX;
+    refused(STATUS_INVALID, "/workload/sequence_length",
+            "the nearest batch_tokens that fit: 16106127360");
+}
+
+/* The name of a model is the path of its file, and that may be longer than any sentence. */
+static void a_refusal_names_a_model_of_any_length(void **state)
+{
+    (void)state;
+    static char name[4096];
+    memset(name, 'm', sizeof name - 1);
+    build(&case_mlp, "4x4", "y", "x", NULL);
+    made.plan.model.name = name;
+    made.plan.tp_inputs = WORKLOAD_TP_INPUTS_WHOLE;
+    refused(STATUS_INVALID, "/workload/tp_inputs", "mesh has no tp");
+    build(&case_mlp, "4x4", NULL, "x", "y");
+    made.plan.model.name = name;
+    made.plan.tp_inputs = WORKLOAD_TP_INPUTS_WHOLE;
+    refused(STATUS_INVALID, "/workload/tp_inputs",
+            "mmm has no norms; it keeps its input whole without the key");
+}
+
 static void advice_for_the_batch_is_good_advice(void **state)
 {
     (void)state;
@@ -210,6 +251,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_format_of_what_does_not_travel_is_refused),
         cmocka_unit_test(what_does_not_divide_or_is_not_modelled_is_refused),
+        cmocka_unit_test(no_batch_is_offered_above_the_maximum),
+        cmocka_unit_test(a_refusal_names_a_model_of_any_length),
         cmocka_unit_test(advice_for_the_batch_is_good_advice),
         cmocka_unit_test(a_format_without_a_rate_is_refused_and_no_other),
         cmocka_unit_test(what_would_wrap_is_refused),

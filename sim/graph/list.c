@@ -27,16 +27,11 @@ void graph_phrase_join(struct graph_phrase *phrase, const char *between)
     if (phrase->length != 0) graph_phrase_add(phrase, "%s", between);
 }
 
-static const struct sharding_mesh *mesh_of(const struct graph_list *list)
-{
-    return &list->sharded->graph->terms->mesh;
-}
-
 void graph_phrase_array(struct graph_phrase *phrase, const struct graph_list *list,
                         const struct sharding *array)
 {
     char buffer[SHARDING_TEXT_BYTES];
-    graph_phrase_add(phrase, "%s", sharding_text(mesh_of(list), array, buffer));
+    graph_phrase_add(phrase, "%s", sharding_text(graph_list_mesh(list), array, buffer));
 }
 
 void graph_list_line(struct strbuf *text, uint32_t number, const struct sharding_mesh *mesh,
@@ -65,7 +60,7 @@ void graph_list_add(struct graph_list *list, const struct sharding *array, enum 
     list->line++;
     SIM_ASSERT(list->line < GRAPH_LINES_MAX);
     if (list->repeats) list->repeated[list->line] = true;
-    graph_list_line(list->text, list->line, mesh_of(list), array, format,
+    graph_list_line(list->text, list->line, graph_list_mesh(list), array, format,
                     remark != NULL ? remark->bytes : "", what->bytes);
 }
 

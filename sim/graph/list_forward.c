@@ -3,11 +3,6 @@
 
 #include "sim/graph/list_parts.h"
 
-static const struct sharding_mesh *mesh_of(const struct graph_list *list)
-{
-    return &graph_list_graph(list)->terms->mesh;
-}
-
 /* --- A compute --- */
 
 /* Whether an array's rows, its last dimension, lie in parts over tp. */
@@ -206,7 +201,7 @@ void graph_list_moved(struct graph_list *list, const struct graph_step *step,
         bool const turns = step->move.axis == OP_AXIS_SEQUENCE;
         graph_phrase_add(
             &what, " = %s%s%s(", kind, turns ? "_" : "",
-            sharding_axes_text(mesh_of(list), turns ? graph->terms->axis_c : 0, letters));
+            sharding_axes_text(graph_list_mesh(list), turns ? graph->terms->axis_c : 0, letters));
         graph_phrase_array(&what, list, &operand);
         graph_phrase_add(&what, ")");
         if (!turns)
@@ -336,7 +331,7 @@ void graph_list_forward(struct graph_list *list, const struct graph_steps *forwa
     uint8_t block = 0;
     list->line = 0;
     strbuf_add(list->text, "\nForward pass: need to compute %s\n",
-               sharding_text(mesh_of(list), &loss, buffer));
+               sharding_text(graph_list_mesh(list), &loss, buffer));
     for (uint32_t i = 0; i < forward->count; i++) {
         const struct graph_step *step = &forward->step[i];
         for (; streams && block < graph->op[step->op].block; block++)

@@ -14,6 +14,11 @@ static inline const struct graph *graph_list_graph(const struct graph_list *list
     return list->sharded->graph;
 }
 
+static inline const struct sharding_mesh *graph_list_mesh(const struct graph_list *list)
+{
+    return &graph_list_graph(list)->terms->mesh;
+}
+
 void graph_phrase_add(struct graph_phrase *phrase, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* " and " or ", " or whatever `between` is, where something stands before. */

@@ -53,7 +53,7 @@ void graph_list_collective(struct graph_list *list, const struct sharding *from,
     char letters[SHARDING_AXES_MAX + 1];
     graph_phrase_array(&what, list, to);
     graph_phrase_add(&what, " = %s_%s(", kind,
-                     sharding_axes_text(&graph_list_graph(list)->terms->mesh, axes, letters));
+                     sharding_axes_text(graph_list_mesh(list), axes, letters));
     graph_phrase_array(&what, list, from);
     graph_phrase_add(&what, ")");
     graph_phrase_add(&remark, "%s", remark_text);

@@ -7,11 +7,6 @@ struct finder {
     struct graph_live *live;
 };
 
-static bool values_equal(struct graph_value a, struct graph_value b)
-{
-    return a.of == b.of && a.gradient == b.gradient && a.full == b.full;
-}
-
 /* Full: gathered by its readers, or as its maker leaves it to be reduced. */
 static uint64_t bytes_of(const struct graph_sharded *sharded, struct graph_value value)
 {
@@ -63,7 +58,7 @@ static bool is_read_later(const struct finder *finder, struct graph_value value)
     const struct graph_steps *later = finder->later;
     for (uint32_t s = 0; later != NULL && s < later->count; s++)
         for (uint8_t i = 0; i < later->step[s].read_count; i++)
-            if (values_equal(lies_in(finder, later->step[s].read[i]), value)) return true;
+            if (graph_value_same(lies_in(finder, later->step[s].read[i]), value)) return true;
     return false;
 }
 
@@ -92,7 +87,7 @@ static bool is_others(const struct finder *finder, struct graph_value value)
 static uint32_t life_index(const struct graph_live *live, struct graph_value value)
 {
     for (uint32_t i = live->count; i-- > 0;)
-        if (values_equal(live->life[i].value, value)) return i;
+        if (graph_value_same(live->life[i].value, value)) return i;
     return live->count;
 }
 

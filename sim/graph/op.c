@@ -32,14 +32,18 @@ const char *op_pass_name(enum op_pass pass)
     return names[pass];
 }
 
-uint8_t op_reads_nothing(const struct graph *graph, const struct graph_op *op, enum op_pass pass,
-                         tensor ret_reads[OP_READS_MAX])
+struct work op_work(const struct graph_sharded *sharded, const struct graph_op *op,
+                    enum op_pass pass)
 {
-    (void)graph;
-    (void)op;
-    (void)pass;
-    (void)ret_reads;
-    return 0;
+    struct work work = {.math_format = sharded->graph->terms->formats.activations};
+    if (op->kind->work != NULL) op->kind->work(sharded, op, pass, &work);
+    return work;
+}
+
+uint8_t op_reads(const struct graph *graph, const struct graph_op *op, enum op_pass pass,
+                 tensor ret_reads[OP_READS_MAX])
+{
+    return op->kind->reads == NULL ? 0 : op->kind->reads(graph, op, pass, ret_reads);
 }
 
 static void add(const struct graph_sharded *sharded, tensor of, uint32_t gathered, bool gradient,

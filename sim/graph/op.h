@@ -73,11 +73,13 @@ struct op_kind {
     const char *source; /* Of its counts. */
     struct op_notation notation;
 
-    /* What a pass asks of a chip. Nothing at all: the pass has no such compute. */
+    /* What a pass asks of a chip. Nothing at all: the pass has no such compute. NULL: no pass has
+     * one. */
     void (*work)(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
                  struct work *ret_work);
 
-    /* Tensors of the forward pass that a gradient reads. (Forward, an op reads its inputs.) */
+    /* Tensors of the forward pass that a gradient reads. (Forward, an op reads its inputs.) NULL:
+     * none. */
     uint8_t (*reads)(const struct graph *graph, const struct graph_op *op, enum op_pass pass,
                      tensor ret_reads[OP_READS_MAX]);
 
@@ -144,9 +146,11 @@ static inline bool op_gives_weights(const struct graph_op *op, enum op_pass pass
     return !op->kind->weights_apart || op_gives_weight(pass);
 }
 
-/* Reads of an op whose gradients read nothing of the forward pass. */
-uint8_t op_reads_nothing(const struct graph *graph, const struct graph_op *op, enum op_pass pass,
-                         tensor ret_reads[OP_READS_MAX]);
+/* What a pass of an op asks of a chip, and reads, whether its kind states it or not. */
+struct work op_work(const struct graph_sharded *sharded, const struct graph_op *op,
+                    enum op_pass pass);
+uint8_t op_reads(const struct graph *graph, const struct graph_op *op, enum op_pass pass,
+                 tensor ret_reads[OP_READS_MAX]);
 
 static inline bool op_has_work(const struct work *work)
 {

@@ -8,21 +8,9 @@
 
 /* --- Steps of a pass --- */
 
-static bool has_value(const struct graph_value *values, uint8_t count, struct graph_value value)
-{
-    for (uint8_t i = 0; i < count; i++)
-        if (values[i].of == value.of && values[i].gradient == value.gradient &&
-            values[i].full == value.full)
-            return true;
-    return false;
-}
-
-/* Whether one step reads what another writes. */
 static bool reads(const struct graph_step *reader, const struct graph_step *writer)
 {
-    for (uint8_t i = 0; i < writer->written_count; i++)
-        if (has_value(reader->read, reader->read_count, writer->written[i])) return true;
-    return false;
+    return graph_step_met(reader, writer) != NULL;
 }
 
 static double flop_of(const struct graph *graph, const struct graph_step *step)

@@ -44,7 +44,7 @@ static void gradients_mark(struct remat *remat, const struct graph_backward *bac
         tensor read[OP_READS_MAX];
         bool const ends = graph_maker(graph, graph->block[op->block].out) == op;
         bool const for_input = ends || !op_gives_weight(gradient->pass);
-        uint8_t const count = op->kind->reads(graph, op, gradient->pass, read);
+        uint8_t const count = op_reads(graph, op, gradient->pass, read);
         for (uint8_t k = 0; k < count; k++) read_mark(remat, op, read[k], for_input);
     }
 }

@@ -28,8 +28,11 @@ static void compute_add(struct writer *writer, uint8_t index, enum op_pass pass)
 {
     const struct graph *graph = graph_of(writer);
     const struct graph_op *op = &graph->op[index];
-    struct graph_step step = {.is_compute = true, .of = GRAPH_NONE, .op = index, .pass = pass};
-    op->kind->work(writer->sharded, op, pass, &step.work);
+    struct graph_step const step = {.is_compute = true,
+                                    .of = GRAPH_NONE,
+                                    .op = index,
+                                    .pass = pass,
+                                    .work = op_work(writer->sharded, op, pass)};
     if (op_has_work(&step.work)) step_add(writer, step);
 }
 
@@ -220,7 +223,7 @@ static bool waits_for_weights_again(const struct writer *writer,
     const struct graph_kept *kept = writer->kept;
     tensor read[OP_READS_MAX];
     if (!op_gives_weight(gradient->pass)) return false;
-    uint8_t const count = op->kind->reads(graph, op, gradient->pass, read);
+    uint8_t const count = op_reads(graph, op, gradient->pass, read);
     for (uint8_t i = 0; i < count; i++) {
         uint8_t const maker = graph->tensor[read[i]].made_by;
         bool const again = maker != GRAPH_NONE && kept->again[maker] && !kept->for_input[maker];
@@ -261,7 +264,7 @@ static void exchange_add(struct writer *writer, uint8_t block)
         const struct graph_gradient *gradient = &backward->gradient[end];
         const struct graph_op *op = &graph->op[gradient->op];
         tensor read[OP_READS_MAX];
-        bool const reads = op->kind->reads(graph, op, gradient->pass, read) > 0;
+        bool const reads = op_reads(graph, op, gradient->pass, read) > 0;
         if (op->block != block || reads) return;
         if (is_exchange(writer, gradient)) break;
     }

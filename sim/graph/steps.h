@@ -31,6 +31,11 @@ struct graph_value {
     bool gradient, full;
 };
 
+static inline bool graph_value_same(struct graph_value a, struct graph_value b)
+{
+    return a.of == b.of && a.gradient == b.gradient && a.full == b.full;
+}
+
 struct graph_step {
     bool is_compute;
     uint8_t op;          /* The op that the step belongs to. */
@@ -58,6 +63,11 @@ void graph_steps(const struct graph_sharded *sharded, const struct graph_backwar
 /* The tensor whose value, or gradient, stands for another's: an op without compute and collective
  * hands on what it reads (values.c). */
 tensor graph_value_at(const struct graph_sharded *sharded, tensor of, bool gradient);
+
+bool graph_step_writes(const struct graph_step *step, struct graph_value value);
+/* The first value that a step reads of what another one writes; NULL: none. */
+const struct graph_value *graph_step_met(const struct graph_step *reader,
+                                         const struct graph_step *writer);
 
 /* What a step reads and writes, of which all else is set (values.c). */
 void graph_step_values(const struct graph_sharded *sharded, const struct graph_kept *kept,

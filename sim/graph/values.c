@@ -22,10 +22,9 @@ static const struct graph *graph_of(const struct values *values)
 static bool is_silent(const struct graph_sharded *sharded, const struct graph_op *op,
                       enum op_pass pass)
 {
-    struct work work;
     struct op_move move[OP_MOVES_MAX];
     if (op->fused || !op->kind->passes_on) return false;
-    op->kind->work(sharded, op, pass, &work);
+    struct work const work = op_work(sharded, op, pass);
     return !op_has_work(&work) &&
            (op->kind->moves == NULL || op->kind->moves(sharded, op, pass, move) == 0);
 }
@@ -191,7 +190,7 @@ static void values_read(const struct values *values)
 {
     const struct graph *graph = graph_of(values);
     tensor read[OP_READS_MAX];
-    uint8_t const count = values->op->kind->reads(graph, values->op, values->step->pass, read);
+    uint8_t const count = op_reads(graph, values->op, values->step->pass, read);
     for (uint8_t i = 0; i < count; i++) {
         const struct graph_op *fused = graph_fused(graph, read[i]);
         bool const stored = graph->tensor[read[i]].kept != GRAPH_REMAT_NEVER;
@@ -287,4 +286,19 @@ void graph_step_values(const struct graph_sharded *sharded, const struct graph_k
         sum_values(&values);
     else
         (op_is_forward(step->pass) ? forward_values : gradient_values)(&values);
+}
+
+bool graph_step_writes(const struct graph_step *step, struct graph_value value)
+{
+    for (uint8_t i = 0; i < step->written_count; i++)
+        if (graph_value_same(step->written[i], value)) return true;
+    return false;
+}
+
+const struct graph_value *graph_step_met(const struct graph_step *reader,
+                                         const struct graph_step *writer)
+{
+    for (uint8_t i = 0; i < reader->read_count; i++)
+        if (graph_step_writes(writer, reader->read[i])) return &reader->read[i];
+    return NULL;
 }

@@ -4,47 +4,26 @@
 #include "sim/step/emit_parts.h"
 #include "sim/step/graph_terms.h"
 
-/* --- The layer's graph --- */
+/* --- Graphs --- */
 
-/* Matrices have their places in the order of the forward pass, as ops do. */
-static void places_fill(struct lower_graph *of)
+struct lower_graph *emit_graph(struct lower *lower, const struct graph_terms *terms,
+                               enum block_part part, uint64_t layer)
 {
-    uint8_t place = 0;
-    for (uint8_t i = 0; i < of->graph.op_count; i++) {
-        bool const has = of->graph.op[i].kind->weights_apart;
-        SIM_ASSERT(!has || place < MATRICES_MAX);
-        of->place[i] = has ? place++ : MATRICES_MAX;
-    }
-}
-
-struct lower_graph *emit_graph_room(struct lower *lower)
-{
+    const struct model *model = &lower->ranks->plan->model;
     void *memory = NULL;
+    uint8_t place = 0;
     if (lower->build.status == STATUS_OK)
         lower->build.status = arena_try(lower->build.arena, 1, sizeof(struct lower_graph), &memory,
                                         lower->build.error);
-    return lower->build.status == STATUS_OK ? memory : NULL;
-}
-
-void emit_graph_pass(struct lower_graph *of)
-{
-    graph_shard(&of->graph, &of->sharded);
-    graph_backward(&of->sharded, &of->backward);
-    graph_remat(&of->sharded, &of->backward, &of->kept);
-}
-
-static struct lower_graph *graph_made(struct lower *lower)
-{
-    const struct ranks *ranks = lower->ranks;
-    const struct model *model = &ranks->plan->model;
-    struct lower_graph *of = emit_graph_room(lower);
-    if (of == NULL) return NULL;
-    uint64_t const layer = lower->layer->experts ? model->layers - 1 : 0;
-    graph_terms_of(ranks, layer, &of->terms);
-    of->terms.sequence.window = lower->windowed ? model->window : 0;
-    block_write_layer(&of->terms, model, layer, &of->graph);
-    emit_graph_pass(of);
-    places_fill(of);
+    if (lower->build.status != STATUS_OK) return NULL;
+    struct lower_graph *of = memory;
+    of->terms = *terms;
+    graph_derive(&of->terms, model, part, layer, &of->derived);
+    for (uint8_t i = 0; i < of->derived.graph.op_count; i++) {
+        bool const has = of->derived.graph.op[i].kind->weights_apart;
+        SIM_ASSERT(!has || place < MATRICES_MAX);
+        of->place[i] = has ? place++ : MATRICES_MAX;
+    }
     return of;
 }
 
@@ -52,14 +31,20 @@ static struct lower_graph *graph_of(struct lower *lower)
 {
     struct lower_graph **at =
         &lower->graph[lower->layer - lower->ranks->layer][lower->windowed ? 1 : 0];
-    if (*at == NULL) *at = graph_made(lower);
+    const struct model *model = &lower->ranks->plan->model;
+    uint64_t const layer = lower->layer->experts ? model->layers - 1 : 0;
+    struct graph_terms terms;
+    if (*at != NULL) return *at;
+    graph_terms_of(lower->ranks, layer, &terms);
+    terms.sequence.window = lower->windowed ? model->window : 0;
+    *at = emit_graph(lower, &terms, BLOCK_LAYER, layer);
     return *at;
 }
 
 uint64_t emit_kept_bytes(struct lower *lower)
 {
     const struct lower_graph *of = graph_of(lower);
-    return of == NULL ? 0 : graph_kept_bytes(&of->sharded, &of->kept);
+    return of == NULL ? 0 : graph_kept_bytes(&of->derived.sharded, &of->derived.kept);
 }
 
 uint64_t emit_partial_elements(struct lower *lower, const char **ret_names)
@@ -67,12 +52,12 @@ uint64_t emit_partial_elements(struct lower *lower, const char **ret_names)
     const struct lower_graph *of = graph_of(lower);
     uint64_t elements = 0;
     *ret_names = NULL;
-    for (uint8_t block = 0; of != NULL && block < of->graph.block_count; block++)
-        elements += graph_partial_of(&of->sharded, &of->backward, block).elements;
-    for (uint8_t t = 0; of != NULL && t < of->graph.tensor_count; t++) {
-        const struct graph_tensor *at = &of->graph.tensor[t];
+    for (uint8_t block = 0; of != NULL && block < of->derived.graph.block_count; block++)
+        elements += graph_partial_of(&of->derived.sharded, &of->derived.backward, block).elements;
+    for (uint8_t t = 0; of != NULL && t < of->derived.graph.tensor_count; t++) {
+        const struct graph_tensor *at = &of->derived.graph.tensor[t];
         bool const matrix = at->role == GRAPH_WEIGHT && at->at.dimension_count > 1;
-        if (!matrix || of->backward.parts[t] == 1) continue;
+        if (!matrix || of->derived.backward.parts[t] == 1) continue;
         *ret_names = builder_format(&lower->build, "%s%sd%s", *ret_names == NULL ? "" : *ret_names,
                                     *ret_names == NULL ? "" : " ", at->at.name);
     }
@@ -80,27 +65,6 @@ uint64_t emit_partial_elements(struct lower *lower, const char **ret_names)
 }
 
 /* --- What a step reads of others --- */
-
-static bool values_equal(struct graph_value a, struct graph_value b)
-{
-    return a.of == b.of && a.gradient == b.gradient && a.full == b.full;
-}
-
-static bool is_written(const struct graph_step *step, struct graph_value value)
-{
-    for (uint8_t i = 0; i < step->written_count; i++)
-        if (values_equal(step->written[i], value)) return true;
-    return false;
-}
-
-/* The first value that a step reads of another; NULL: none. */
-static const struct graph_value *met_of(const struct graph_step *reader,
-                                        const struct graph_step *writer)
-{
-    for (uint8_t i = 0; i < reader->read_count; i++)
-        if (is_written(writer, reader->read[i])) return &reader->read[i];
-    return NULL;
-}
 
 /* Two steps that stand together, a product and its collective over tp, run chunk by chunk. What is
  * gathered again for a gradient of weights is there before that begins. */
@@ -112,7 +76,7 @@ static bool is_coupled(const struct emit *emit, uint32_t first)
     const struct graph_step *collective = gathers ? step : step + 1;
     enum collective_kind const kind = gathers ? COLLECTIVE_ALL_GATHER : COLLECTIVE_REDUCE_SCATTER;
     return collective->move.kind == kind && emit_is_chunked(emit, collective) &&
-           met_of(step + 1, step) != NULL &&
+           graph_step_met(step + 1, step) != NULL &&
            op_is_forward(step->pass) == op_is_forward(step[1].pass);
 }
 
@@ -134,7 +98,7 @@ static bool writers_add(const struct emit *emit, uint32_t at, struct graph_value
 {
     bool found = false;
     for (uint32_t before = 0; before < at; before++) {
-        if (!is_written(&emit->steps->step[before], value)) continue;
+        if (!graph_step_writes(&emit->steps->step[before], value)) continue;
         uint8_t const stream = emit->lower->build.op[emit->op[before]].stream;
         if (writer[stream] == LOWER_NONE || writer[stream] < before) writer[stream] = before;
         found = true;
@@ -212,7 +176,7 @@ static void needs_add(struct emit *emit, uint32_t at)
     for (uint32_t s = 0; s < PROGRAM_STREAMS_MAX; s++) {
         if (writer[s] == LOWER_NONE) continue;
         uint32_t const target = emit->op[writer[s]];
-        const struct graph_value *met = met_of(step, &emit->steps->step[writer[s]]);
+        const struct graph_value *met = graph_step_met(step, &emit->steps->step[writer[s]]);
         const char *array = met == NULL ? NULL : emit_value_name(emit, *met);
         if (writer[s] + 1 != at || !is_coupled(emit, writer[s]))
             lower_need_done(lower, emit->op[at], target, array);
@@ -305,10 +269,11 @@ void emit_pass(struct lower *lower, struct lower_graph *of, const struct emit_en
 {
     bool const halves = request.half == GRAPH_INPUT_HALF;
     if (of == NULL) return;
-    graph_steps(&of->sharded, &of->backward, &of->kept, request, &of->steps);
+    graph_steps(&of->derived.sharded, &of->derived.backward, &of->derived.kept, request,
+                &of->steps);
     struct emit emit = {.lower = lower,
                         .of = of,
-                        .graph = &of->graph,
+                        .graph = &of->derived.graph,
                         .steps = &of->steps,
                         .end = end,
                         .gather = {LOWER_NONE, LOWER_NONE}};
@@ -316,8 +281,11 @@ void emit_pass(struct lower *lower, struct lower_graph *of, const struct emit_en
     steps_add(&emit);
     if (lower->build.status != STATUS_OK) return;
     struct graph_request const second = {.backward = true, .half = GRAPH_WEIGHT_HALF};
-    if (halves) graph_steps(&of->sharded, &of->backward, &of->kept, second, &of->later);
-    graph_live(&of->sharded, &of->kept, &of->steps, halves ? &of->later : NULL, &of->live);
+    if (halves)
+        graph_steps(&of->derived.sharded, &of->derived.backward, &of->derived.kept, second,
+                    &of->later);
+    graph_live(&of->derived.sharded, &of->derived.kept, &of->steps, halves ? &of->later : NULL,
+               &of->live);
     emit_memory(&emit);
     output_set(&emit, of->steps.repeated, of->steps.count, request.backward);
 }

@@ -4,22 +4,14 @@
 #include "sim/step/graph_terms.h"
 #include "sim/step/overheads.h"
 
-static struct lower_graph *end_made(struct lower *lower, const struct emit_end *end)
-{
-    const struct model *model = &lower->ranks->plan->model;
-    struct lower_graph *of = emit_graph_room(lower);
-    if (of == NULL) return NULL;
-    graph_terms_of_end(lower->ranks, end->used_before, &of->terms);
-    block_write_part(&of->terms, model, end->part, model->layers - 1, &of->graph);
-    emit_graph_pass(of);
-    return of;
-}
-
 static struct lower_graph *end_of(struct lower *lower, const struct emit_end *end)
 {
     SIM_ASSERT((uint32_t)end->part < LOWER_PARTS_MAX);
     struct lower_graph **at = &lower->end_graph[end->part][end->used_before];
-    if (*at == NULL) *at = end_made(lower, end);
+    struct graph_terms terms;
+    if (*at != NULL) return *at;
+    graph_terms_of_end(lower->ranks, end->used_before, &terms);
+    *at = emit_graph(lower, &terms, end->part, lower->ranks->plan->model.layers - 1);
     return *at;
 }
 

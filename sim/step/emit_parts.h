@@ -2,18 +2,16 @@
 #ifndef SIM_STEP_EMIT_PARTS_H
 #define SIM_STEP_EMIT_PARTS_H
 
-#include "sim/graph/block.h"
+#include "sim/graph/derive.h"
 #include "sim/graph/live.h"
 #include "sim/step/lower.h"
 
-/* A kind of layer with all that follows from its graph. */
+/* A kind of layer, or an end, with all that follows from its graph. */
 struct lower_graph {
     struct graph_terms terms;
-    struct graph graph;
-    struct graph_sharded sharded;
-    struct graph_backward backward;
-    struct graph_kept kept;
-    uint8_t place[GRAPH_OPS_MAX]; /* [op]: of its matrices; MATRICES_MAX: it has none. */
+    struct graph_derived derived;
+    uint8_t place[GRAPH_OPS_MAX]; /* [op]: of its matrices, in the order of the forward pass;
+                                     MATRICES_MAX: it has none. */
     struct graph_steps steps, later;
     struct graph_live live;
 };
@@ -32,9 +30,9 @@ struct emit {
     uint32_t gather[GRAPH_BLOCKS_MAX]; /* Of an end's weights, by block. */
 };
 
-/* Room for a graph, or NULL; and what follows from one. */
-struct lower_graph *emit_graph_room(struct lower *lower);
-void emit_graph_pass(struct lower_graph *of);
+/* The graph of a part of the model, or NULL: there is no room. */
+struct lower_graph *emit_graph(struct lower *lower, const struct graph_terms *terms,
+                               enum block_part part, uint64_t layer);
 
 /* A pass of a graph, or NULL: there is no room. */
 void emit_pass(struct lower *lower, struct lower_graph *of, const struct emit_end *end,

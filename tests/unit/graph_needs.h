@@ -68,23 +68,6 @@ static inline void graph_waits_fill(const struct program_template *template,
     }
 }
 
-static inline bool graph_step_writes(const struct graph_step *step, struct graph_value value)
-{
-    for (uint8_t k = 0; k < step->written_count; k++)
-        if (step->written[k].of == value.of && step->written[k].gradient == value.gradient &&
-            step->written[k].full == value.full)
-            return true;
-    return false;
-}
-
-static inline bool graph_steps_meet(const struct graph_step *reader,
-                                    const struct graph_step *writer)
-{
-    for (uint8_t k = 0; k < reader->read_count; k++)
-        if (graph_step_writes(writer, reader->read[k])) return true;
-    return false;
-}
-
 /* `op_of` [step], `step_of` [op]: which is which; ops that are no steps have GRAPH_NEEDS_NONE. */
 struct graph_matched {
     const char *name;
@@ -118,8 +101,8 @@ static inline void graph_data_is_read(const struct graph_matched *matched, uint3
         if (!graph_need_is_local(need) || need->reason != PROGRAM_REASON_DATA) continue;
         uint32_t const target = graph_op_of_part(template, need->stream, need->part);
         if (target == GRAPH_NEEDS_NONE || matched->step_of[target] == GRAPH_NEEDS_NONE) continue;
-        if (!graph_steps_meet(&matched->steps->step[at],
-                              &matched->steps->step[matched->step_of[target]]))
+        if (!graph_step_met(&matched->steps->step[at],
+                            &matched->steps->step[matched->step_of[target]]))
             fail_msg("%s, %s: %s waits for data of %s, and reads none", matched->name,
                      template->name, op->name, template->op[target].name);
     }

@@ -26,9 +26,7 @@ static void case_begin(struct workload_case *ret_made)
 
 static struct work work_of(const struct graph_op *op, enum op_pass pass)
 {
-    struct work work;
-    op->kind->work(&made_case.sharded, op, pass, &work);
-    return work;
+    return op_work(&made_case.sharded, op, pass);
 }
 
 /* Products of In with Q's and K's weights, which differ in width, in one kernel. */

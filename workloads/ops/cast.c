@@ -23,6 +23,5 @@ const struct op_kind op_kind_cast = {
     .source = "counted from the formulas",
     .notation = {.formula = "%"},
     .work = work,
-    .reads = op_reads_nothing,
     .passes_on = true,
 };

@@ -4,14 +4,6 @@
  */
 #include "sim/graph/op.h"
 
-static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
-                 struct work *ret_work)
-{
-    (void)op;
-    (void)pass;
-    *ret_work = (struct work){.math_format = sharded->graph->terms->formats.activations};
-}
-
 static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op *op,
                      enum op_pass pass, struct op_move ret_moves[OP_MOVES_MAX])
 {
@@ -33,8 +25,6 @@ const struct op_kind op_kind_exchange = {
     .name = "exchange",
     .help = "rows to the ranks that have their experts, or back",
     .source = "GShard, arXiv 2006.16668, 3.2",
-    .work = work,
-    .reads = op_reads_nothing,
     .moves = moves,
     .passes_on = true,
 };

@@ -76,7 +76,6 @@ const struct op_kind op_kind_lookup = {
     .help = "rows of a table, and of others by position; its gradient is a scatter-add",
     .source = "Megatron-LM, arXiv 1909.08053, 3; counted from the formulas",
     .work = work,
-    .reads = op_reads_nothing,
     .shard = shard,
     .weights_apart = true,
 };

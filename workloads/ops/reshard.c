@@ -7,14 +7,6 @@
 
 #include "sim/graph/op.h"
 
-static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
-                 struct work *ret_work)
-{
-    (void)op;
-    (void)pass;
-    *ret_work = (struct work){.math_format = sharded->graph->terms->formats.activations};
-}
-
 static bool split_alike(const struct sharding *a, const struct sharding *b)
 {
     for (uint32_t d = 0; d < a->dimension_count; d++) {
@@ -49,8 +41,6 @@ const struct op_kind op_kind_reshard = {
     .name = "reshard",
     .help = "an array split along another dimension, each way by an AllGather",
     .source = "GSPMD, arXiv 2105.04663, 4.5",
-    .work = work,
-    .reads = op_reads_nothing,
     .moves = moves,
     .passes_on = true,
 };

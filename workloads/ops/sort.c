@@ -32,5 +32,4 @@ const struct op_kind op_kind_sort = {
     .source = "counted from the formulas",
     .notation = {.formula = "$(%)"},
     .work = work,
-    .reads = op_reads_nothing,
 };

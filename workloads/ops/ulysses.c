@@ -5,14 +5,6 @@
  */
 #include "sim/graph/op.h"
 
-static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
-                 struct work *ret_work)
-{
-    (void)op;
-    (void)pass;
-    *ret_work = (struct work){.math_format = sharded->graph->terms->formats.activations};
-}
-
 /* What all ranks have for each other: whole sequences with all heads. */
 static uint64_t elements_of(const struct graph *graph, tensor in, tensor out)
 {
@@ -52,8 +44,6 @@ const struct op_kind op_kind_ulysses = {
     .name = "turn",
     .help = "parts of sequences into some heads of whole ones, or back",
     .source = "Jacobs et al., DeepSpeed Ulysses, arXiv 2309.14509",
-    .work = work,
-    .reads = op_reads_nothing,
     .moves = moves,
     .shard = shard,
     .passes_on = true,

@@ -23,8 +23,6 @@ void promise_record_end(struct replay *replay, const struct port_entry *entry, i
     struct trace_record *record = &replay->records.record[entry->record - 1];
     record->wait_ps += now_ps - entry->end_ps;
     record->end_ps = now_ps > entry->tail_ps ? now_ps : entry->tail_ps;
-    int64_t const latest_ps = record->end_ps - entry->work_ps;
-    if (record->begin_ps > latest_ps) record->begin_ps = latest_ps;
 }
 
 void promise_records_move(struct replay *replay, const struct port_ticket *place,

@@ -48,7 +48,7 @@ enum { NODE_NULL, NODE_BOOLEAN, NODE_INTEGER, NODE_REAL, NODE_STRING, NODE_ARRAY
 enum status json_parse(struct json *node, uint32_t depth, const char *text, uint64_t text_bytes,
                        bool any, struct error *reterr);
 
-/* A member at the end of an object. */
+/* A member at the end of an object, null at first. */
 enum status json_node_add(struct json *object, const char *key, struct json **ret_member,
                           struct error *reterr);
 

@@ -139,7 +139,6 @@ enum status json_node_add(struct json *object, const char *key, struct json **re
     member->key = arena_text(object->document->arena, key);
     if (member->key == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the keys of the document");
-    member->kind = NODE_NULL;
     if (object->value.first == NULL) object->value.first = member;
     if (object->last != NULL) object->last->next = member;
     object->last = member;

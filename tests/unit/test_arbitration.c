@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/base/units.h"
+#include "sim/fold/fold.h"
 #include "tests/support/case.h"
 #include "tests/support/exchange.h"
 #include "tests/support/scene.h"
@@ -170,6 +171,11 @@ static void what_is_held_up_arrives_so_much_later(void **state)
         int64_t const turns = 2 * small_segments - 1;
         assert_int_equal(end_ps(scene, &fair, meeting.small),
                          boundary_ps(meeting.math_ps) + turns * segment_ps + way_ps[i]);
+        struct fold fold;
+        case_ok(
+            fold_build(scene->arena, &scene->machine, &scene->program, false, &fold, &case_error));
+        bool const is_told = strcmp(fold.reason[0], "not folded: a link without latency") == 0;
+        assert_int_equal(is_told, latency_ps[i] == 0);
         scene_close(scene);
     }
 }

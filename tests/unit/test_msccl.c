@@ -115,8 +115,10 @@ static void test_peers(void **state)
 {
     (void)state;
     refuses("recv=\"0\"", 0, "recv=\"-1\"", "a.xml:14:7", "whose recv is -1");
-    refuses("type=\"r\"", 1, "type=\"nop\"", "a.xml:4:7", "no threadblock there receives");
-    refuses("type=\"s\"", 1, "type=\"nop\"", "a.xml:5:7", "no threadblock there sends");
+    refuses("type=\"r\"", 1, "type=\"nop\"", "a.xml:4:7",
+            "GPU 0 sends to GPU 1 over channel 0, and no threadblock there receives");
+    refuses("type=\"s\"", 1, "type=\"nop\"", "a.xml:5:7",
+            "GPU 0 receives from GPU 1 over channel 0, and no threadblock there sends");
 }
 
 static void test_dependencies(void **state)

@@ -84,6 +84,10 @@ static void levels_are_a_line_a_tier(void **state)
     strbuf_free(&text);
     with_machine("h100-sxm:nodes=64,leaf.oversubscription=4", show_levels, &text);
     assert_non_null(strstr(text.bytes, "8 x 50.0 GB/s    6.40 TB/s  50.0 GB/s  12.5 GB/s  300 ns"));
+    assert_null(strstr(text.bytes, "Under `pair`"));
+    strbuf_free(&text);
+    with_machine("mi300x:nodes=2", show_levels, &text);
+    assert_non_null(strstr(text.bytes, "Under `pair` each two chips have a link of their own"));
     strbuf_free(&text);
     struct strbuf grid = {0};
     with_machine("tpu-v5e:8x16", show_levels, &grid);

@@ -40,6 +40,11 @@ static void compute_add(const struct graph_sharded *sharded, const struct graph_
         op->kind->spare(sharded, op, step->pass, &spare);
     sum->count++;
     sum->flop += work_matmul_flop(work);
+    if (step->pass == OP_FORWARD) {
+        struct graph_block_sum *block = &count->block[op->block];
+        block->flop += work_matmul_flop(work);
+        if (op->kind->weights_apart) block->linear_flop += work_matmul_flop(work);
+    }
     sum->padded_flop += work_padded_flop(work, edges);
     sum->useful_flop += work->useful_flop;
     sum->spare.copies += spare.copies;
@@ -51,6 +56,16 @@ static void compute_add(const struct graph_sharded *sharded, const struct graph_
     sum->hbm_bytes += work->hbm_read_bytes + work->hbm_write_bytes;
 }
 
+static void move_add(const struct graph_op *op, const struct graph_step *step,
+                     struct graph_count *count)
+{
+    struct graph_move_sum *sum = move_sum(count, step->pass, op->kind, &step->move);
+    sum->count++;
+    sum->bytes += step->move.bytes;
+    if (step->pass == OP_FORWARD && step->move.axis == OP_AXIS_TP)
+        count->block[op->block].tp_moves++;
+}
+
 static void steps_add(const struct graph_sharded *sharded, const struct graph_steps *steps,
                       struct work_edges edges, struct graph_count *count)
 {
@@ -60,10 +75,7 @@ static void steps_add(const struct graph_sharded *sharded, const struct graph_st
             compute_add(sharded, step, edges, count);
             continue;
         }
-        const struct op_kind *kind = sharded->graph->op[step->op].kind;
-        struct graph_move_sum *sum = move_sum(count, step->pass, kind, &step->move);
-        sum->count++;
-        sum->bytes += step->move.bytes;
+        move_add(&sharded->graph->op[step->op], step, count);
     }
 }
 

@@ -35,10 +35,18 @@ struct graph_move_sum {
     uint64_t bytes;
 };
 
+/* A block's forward pass. */
+struct graph_block_sum {
+    uint64_t flop;        /* FLOP of matmuls that are executed. */
+    uint64_t linear_flop; /* FLOP of the products with weights among them. */
+    uint64_t tp_moves;    /* Collectives over tp. */
+};
+
 struct graph_count {
     struct graph_compute_sum compute[GRAPH_SUMS_MAX];
     struct graph_move_sum move[GRAPH_SUMS_MAX]; /* Sums of gradients in parts are among them. */
     uint32_t compute_count, move_count;
+    struct graph_block_sum block[GRAPH_BLOCKS_MAX]; /* [block of the graph] */
     uint64_t kept_bytes;      /* Kept from the forward to the backward pass. */
     uint64_t framework_bytes; /* Kept by frameworks in addition. */
     uint64_t matrix_elements; /* Of products' weights, whole over X. */

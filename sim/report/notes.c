@@ -135,12 +135,14 @@ static void note_tp_rule(struct arena *arena, const struct report_input *input, 
     const struct roofline_rules *rules = &input->roofline->rules;
     const struct roofline_group *tp = roofline_group_find(input->roofline, MESH_TP);
     if (tp == NULL) return;
-    const struct model *model = &input->workload->model;
     double const mlp = rules->tp_mlp_width, attention = rules->tp_attention_width;
-    double const half_matrices = (double)model->matrices / 2;
-    double mean = 2 * (mlp + attention) / input->roofline->counts.tp_forward_moves;
+    double const half_matrices = (double)input->workload->model.matrices / 2;
+    double mean = (mlp + attention) / 2;
     char blocks[160];
-    if (model_dense_layers(model) < model->layers) {
+    if (rules->tp_layer_width > 0) {
+        mean = rules->tp_layer_width;
+        (void)snprintf(blocks, sizeof blocks, "attention and MLP side by side offer %.0f", mean);
+    } else if (model_has_experts(&input->workload->model)) {
         /* An expert meets few of the tokens: the rule is of what meets all. */
         mean = attention;
         (void)snprintf(blocks, sizeof blocks, "attention offers %.0f", attention);
@@ -149,6 +151,7 @@ static void note_tp_rule(struct arena *arena, const struct report_input *input, 
                        "the MLP offers F·%g = %.0f, attention %.0f, a layer %.0f on average",
                        half_matrices, mlp, attention, mean);
     } else {
+        mean = mlp;
         (void)snprintf(blocks, sizeof blocks, "the MLP offers F·%g = %.0f", half_matrices, mlp);
     }
     bool const bound = mean < rules->tp_exact_width;

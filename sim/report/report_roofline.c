@@ -134,10 +134,34 @@ static const char *verdict(bool compute_bound)
     return compute_bound ? "compute bound" : "communication bound";
 }
 
+static void write_widths(const struct report_input *input, struct strbuf *text)
+{
+    const struct roofline_rules *rules = &input->roofline->rules;
+    const struct workload_blocks *parallel = &input->roofline->counts.parallel;
+    if (rules->tp_mlp_width > 0)
+        write_rule(text, "tp, MLP: F·%g = %.0f against Y·(C/W)/M_Y = %.0f, with (N-1)/N %.0f: %s",
+                   (double)input->workload->model.matrices / 2, rules->tp_mlp_width,
+                   rules->tp_critical_width, rules->tp_exact_width,
+                   verdict(rules->tp_mlp_width >= rules->tp_exact_width));
+    if (rules->tp_attention_width > 0)
+        write_rule(text,
+                   "tp, attention: (N+K)·H + T·N·H/D = %.0f against Y·(C/W)/M_Y = %.0f, with "
+                   "(N-1)/N %.0f: %s",
+                   rules->tp_attention_width, rules->tp_critical_width, rules->tp_exact_width,
+                   verdict(rules->tp_attention_width >= rules->tp_exact_width));
+    if (rules->tp_layer_width > 0)
+        write_rule(text,
+                   "tp, layer: attention and MLP side by side multiply %.0f columns for each of "
+                   "%llu collectives, against Y·(C/W)/M_Y = %.0f, with (N-1)/N %.0f: %s",
+                   rules->tp_layer_width,
+                   (unsigned long long)(parallel->tp_moves / parallel->count),
+                   rules->tp_critical_width, rules->tp_exact_width,
+                   verdict(rules->tp_layer_width >= rules->tp_exact_width));
+}
+
 static void write_rules(const struct report_input *input, struct strbuf *text)
 {
     const struct roofline_rules *rules = &input->roofline->rules;
-    const struct workload_plan *workload = input->workload;
     struct rules_factors const factors = rules_factors(rules, input->mesh);
     strbuf_add(text, "\nthe book's rules (C/W = %.0f FLOP a byte, %.0f tokens a chip)\n",
                rules->alpha, rules->tokens_per_chip);
@@ -162,17 +186,7 @@ static void write_rules(const struct report_input *input, struct strbuf *text)
                    "tokens a chip; with (N-1)/N %.0f: %s",
                    factors.reductions, rules->experts_critical_tokens, rules->experts_exact_tokens,
                    verdict(rules->tokens_per_chip >= rules->experts_exact_tokens));
-    if (rules->tp_mlp_width > 0)
-        write_rule(text, "tp, MLP: F·%g = %.0f against Y·(C/W)/M_Y = %.0f, with (N-1)/N %.0f: %s",
-                   (double)workload->model.matrices / 2, rules->tp_mlp_width,
-                   rules->tp_critical_width, rules->tp_exact_width,
-                   verdict(rules->tp_mlp_width >= rules->tp_exact_width));
-    if (rules->tp_attention_width > 0)
-        write_rule(text,
-                   "tp, attention: (N+K)·H + T·N·H/D = %.0f against Y·(C/W)/M_Y = %.0f, with "
-                   "(N-1)/N %.0f: %s",
-                   rules->tp_attention_width, rules->tp_critical_width, rules->tp_exact_width,
-                   verdict(rules->tp_attention_width >= rules->tp_exact_width));
+    write_widths(input, text);
     write_narrow(input->roofline, text);
     if (rules->ring_tokens > 0)
         write_rule(text,

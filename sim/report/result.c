@@ -49,6 +49,7 @@ static void write_rules(struct json_writer *json, const struct roofline_rules *r
     put_rule(json, "tp_exact_width", rules->tp_exact_width);
     put_rule(json, "tp_mlp_width", rules->tp_mlp_width);
     put_rule(json, "tp_attention_width", rules->tp_attention_width);
+    put_rule(json, "tp_layer_width", rules->tp_layer_width);
     put_rule(json, "mixed_best_ranks", rules->mixed_best_ranks);
     put_rule(json, "mixed_critical_tokens", rules->mixed_critical_tokens);
     put_rule(json, "offload_optimizer_tokens", rules->offload_optimizer_tokens);

@@ -6,20 +6,16 @@
 #include "sim/collective/algorithm.h"
 
 static void add_all(const struct workload_plan *plan, const struct machine *machine,
-                    const struct mesh *mesh, const struct group *tp, struct roofline *roofline)
+                    const struct group *tp, struct roofline *roofline)
 {
     struct algorithm const algorithm = algorithm_of(plan->algorithm);
-    double const tp_ranks = mesh->axis[MESH_TP].size;
-    double const data_ranks = machine->chip_count / tp_ranks / mesh->axis[MESH_PP].size;
-    double const rows = (double)plan->batch_tokens / plan->accumulate / data_ranks;
-    double const flop_per_width = 2 * rows * (double)plan->model.width / tp_ranks;
-    double const math_s_per_width = flop_per_width / roofline->rates.math_flop_per_s;
-    const struct graph_overlaps *overlaps = &roofline->counts.tp_overlaps;
+    const struct workload_counts *counts = &roofline->counts;
+    const struct graph_overlaps *overlaps = &counts->tp_overlaps;
     for (uint32_t i = 0; i < overlaps->count; i++) {
         const struct graph_overlap *source = &overlaps->of[i];
         struct roofline_overlap *overlap = &roofline->overlap[roofline->overlap_count++];
         double const bytes = (double)source->bytes;
-        double const width = source->flop / (double)source->count / flop_per_width;
+        double const width = source->flop / (double)source->count / counts->column_flop;
         bool const sums = source->kind == COLLECTIVE_ALL_REDUCE;
         *overlap = (struct roofline_overlap){
             .kind = source->kind,
@@ -27,7 +23,7 @@ static void add_all(const struct workload_plan *plan, const struct machine *mach
             .bytes = bytes,
             .width = width,
             .link_s = (sums ? 2 : 1) * roofline_gather_s(&algorithm, machine, tp, bytes),
-            .math_s = math_s_per_width * width};
+            .math_s = counts->column_flop * width / roofline->rates.math_flop_per_s};
         memcpy(overlap->name, source->name, sizeof overlap->name);
     }
 }
@@ -37,7 +33,7 @@ void overlap_evaluate(const struct workload_plan *plan, const struct machine *ma
 {
     const struct roofline_group *tp = roofline_group_find(roofline, MESH_TP);
     double const stages = mesh->axis[MESH_PP].size; /* Each has its share of the layers. */
-    if (tp != NULL) add_all(plan, machine, mesh, &tp->group, roofline);
+    if (tp != NULL) add_all(plan, machine, &tp->group, roofline);
     for (uint32_t i = 0; i < roofline->overlap_count; i++) {
         const struct roofline_overlap *overlap = &roofline->overlap[i];
         double const excess = overlap->link_s - overlap->math_s;

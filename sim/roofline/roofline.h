@@ -78,9 +78,13 @@ struct roofline_rules {
     double experts_exact_tokens;
     double tp_critical_width; /* Y·alpha/M_Y: a narrower block is communication bound. */
     double tp_exact_width;
-    double tp_mlp_width;       /* F·matrices/2: what the MLP has to offer against it; 0: no layer
-                                  has an MLP. */
-    double tp_attention_width; /* (N+K)·H + T·N·H/D, K at least Y; 0 for a bare MLP. */
+    /* Against it, columns that a block multiplies for each of its collectives in the forward pass,
+     * as they are executed: padded for tp, T the mean of a query's keys, K at least Y. 0: no layer
+     * has such a block. */
+    double tp_mlp_width;       /* F·matrices/2 */
+    double tp_attention_width; /* (N+K)·H + T·N·H/D */
+    double tp_layer_width;     /* Attention and MLP side by side, with the same collectives: the sum
+                                  of both; 2/3 of it where the halves have norms of their own. */
     double mixed_best_ranks;   /* X_opt = sqrt(B/F·M_X/M_Y·N/m/P). */
     double mixed_critical_tokens; /* m·alpha^2/(M_X·M_Y·F·P) tokens a chip. */
     double ring_tokens;      /* Tokens of a sequence on a rank of cp at which attention to a block

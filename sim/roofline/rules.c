@@ -7,31 +7,40 @@
 #include "sim/roofline/host_bound.h"
 #include "sim/roofline/level_rate.h"
 
-/* What a block has to offer against Y·alpha/M_Y: its FLOP per byte that tensor parallelism moves
- * for it, in the units of the book's F (chapter 5, tensor parallelism). An MLP of two matrices
- * multiplies 4·B·D·F and moves 4·B·D elements' bytes; a gated one multiplies half as much again. */
-static void tp_widths(const struct workload_plan *plan, const struct mesh *mesh,
-                      struct roofline_rules *rules)
+/* FLOP that blocks multiply for each of their collectives over tp, in those of one column: an MLP
+ * of two matrices multiplies 4·B·D·F for two, so this is the book's F (chapter 5, tensor
+ * parallelism).
+ */
+static double width(const struct workload_counts *counts, const struct workload_blocks *blocks,
+                    double flop)
 {
-    const struct model *model = &plan->model;
-    double const width = (double)model->width;
-    if (model_dense_layers(model) > 0)
-        rules->tp_mlp_width = (double)model->mlp_width * (double)model->matrices / 2;
-    if (model->kind != MODEL_DECODER) return;
-    double const ranks = mesh->axis[MESH_TP].size;
-    double const kv = (double)model->kv_heads > ranks ? (double)model->kv_heads : ranks;
-    double const head_width = (double)model->head_width;
-    double const causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL ? 0.5 : 1;
-    double const windowed =
-        (double)model_window_layers(model, plan->sequence_length) / (double)model->layers;
-    double const keys =
-        causal * (1 - windowed) * (double)plan->sequence_length + windowed * (double)model->window;
-    double const dots = keys * (double)model->heads * head_width;
-    rules->tp_attention_width = ((double)model->heads + kv) * head_width + dots / width;
-    if (model->latent.kv_rank == 0) return;
-    double const values = (double)model_value_width(model) / head_width;
-    rules->tp_attention_width =
-        (double)model_count(model).attention_layer / width / 2 + dots * (1 + values) / 2 / width;
+    return blocks->tp_moves == 0 ? 0 : flop / (double)blocks->tp_moves / counts->column_flop;
+}
+
+static void tp_widths(const struct workload_counts *counts, struct roofline_rules *rules)
+{
+    rules->tp_mlp_width = width(counts, &counts->mlp, counts->mlp.flop);
+    rules->tp_attention_width = width(counts, &counts->attention, counts->attention.flop);
+    rules->tp_layer_width = width(counts, &counts->parallel, counts->parallel.flop);
+}
+
+/* Against collectives over tp stand gathers of weights: F is that of products with weights, of the
+ * block that the MLP is in. */
+static void mixed_rules(const struct workload_plan *plan, const struct machine *machine,
+                        const struct mesh *mesh, struct roofline *roofline)
+{
+    struct roofline_rules *rules = &roofline->rules;
+    const struct workload_counts *counts = &roofline->counts;
+    const struct roofline_group *fsdp = roofline_group_find(roofline, MESH_FSDP);
+    const struct roofline_group *tp = roofline_group_find(roofline, MESH_TP);
+    const struct workload_blocks *blocks = counts->mlp.count > 0 ? &counts->mlp : &counts->parallel;
+    double const columns = width(counts, blocks, blocks->linear_flop);
+    if (fsdp == NULL || tp == NULL || columns == 0) return;
+    double const batch = (double)plan->batch_tokens / rules->fsdp_gathers;
+    double const stages = mesh->axis[MESH_PP].size, chips = machine->chip_count;
+    rules->mixed_best_ranks = sqrt(batch / columns * fsdp->axes / tp->axes * chips / stages);
+    rules->mixed_critical_tokens = rules->fsdp_gathers * rules->alpha * rules->alpha /
+                                   (fsdp->axes * tp->axes * columns * stages);
 }
 
 /* A rank passes on 2·q·K·H elements and attends to them with q·N·H queries: 4·q·q·N·H FLOP, or half
@@ -45,13 +54,12 @@ static void ring_rule(const struct workload_plan *plan, const struct machine *ma
     const struct group_dimension *ring = &group->group.dimension[0];
     bool const halved = plan->attention == WORKLOAD_ATTENTION_CAUSAL &&
                         plan->context_order == WORKLOAD_CONTEXT_ZIGZAG;
-    double const tp = mesh->axis[MESH_TP].size;
     double const rate = ring->switched ? level_dimension_rate(machine, ring, LEVEL_TO_ONE)
                                        : (double)machine->chip.ici_bytes_per_s / ring->stride;
-    double const kv = (double)plan->model.kv_heads > tp ? (double)plan->model.kv_heads : tp;
+    const struct workload_counts *counts = &roofline->counts;
     double const bytes = format_bits(plan->formats.activations) / 8.0;
-    roofline->rules.ring_tokens = roofline->rates.other_flop_per_s / rate * bytes / 2 * kv /
-                                  (double)plan->model.heads * (halved ? 2 : 1);
+    roofline->rules.ring_tokens = roofline->rates.other_flop_per_s / rate * bytes / 2 *
+                                  counts->kv_heads_held / counts->heads_held * (halved ? 2 : 1);
     roofline->rules.ring_rank_tokens = (double)plan->sequence_length / mesh->axis[MESH_CP].size;
 }
 
@@ -149,15 +157,9 @@ void rules_evaluate(const struct workload_plan *plan, const struct machine *mach
     if (tp != NULL) {
         rules->tp_critical_width = activation * tp_ranks * rules->alpha / tp->axes;
         rules->tp_exact_width = rules->tp_critical_width * tp->finite_share;
-        tp_widths(plan, mesh, rules);
+        tp_widths(&roofline->counts, rules);
     }
     offload_rules(plan, machine, roofline, rules);
     ring_rule(plan, machine, mesh, roofline);
-    if (fsdp != NULL && tp != NULL && rules->tp_mlp_width > 0) {
-        double const batch = (double)plan->batch_tokens / rules->fsdp_gathers;
-        rules->mixed_best_ranks =
-            sqrt(batch / rules->tp_mlp_width * fsdp->axes / tp->axes * chips / stages);
-        rules->mixed_critical_tokens = rules->fsdp_gathers * rules->alpha * rules->alpha /
-                                       (fsdp->axes * tp->axes * rules->tp_mlp_width * stages);
-    }
+    mixed_rules(plan, machine, mesh, roofline);
 }

@@ -112,11 +112,26 @@ static void overlaps_add(const struct part *part, const struct graph_derived *de
     graph_overlaps(&derived->sharded, &derived->backward, &derived->kept, &overlaps);
     for (uint32_t i = 0; i < overlaps.count; i++)
         graph_overlap_add(&counts->tp_overlaps, &overlaps.of[i], layers);
-    counts->tp_forward_moves = 0;
-    for (uint32_t i = 0; i < part->graph.move_count; i++) {
-        const struct graph_move_sum *sum = &part->graph.move[i];
-        if (sum->pass == OP_FORWARD && sum->axis == OP_AXIS_TP)
-            counts->tp_forward_moves += (uint32_t)sum->count;
+}
+
+/* A layer whose block mixes tokens and has none for channels does both in it. */
+static void blocks_add(const struct part *part, const struct graph *graph,
+                       struct workload_counts *counts)
+{
+    bool channels = false;
+    for (uint8_t b = 0; b < graph->block_count; b++)
+        channels = channels || graph->block[b].block->place == BLOCK_MIXES_CHANNELS;
+    for (uint8_t b = 0; b < graph->block_count; b++) {
+        const struct block *block = graph->block[b].block;
+        const struct graph_block_sum *sum = &part->graph.block[b];
+        struct workload_blocks *blocks = block->place == BLOCK_MIXES_CHANNELS ? &counts->mlp
+                                         : channels                           ? &counts->attention
+                                                                              : &counts->parallel;
+        if (!block->couples) continue;
+        blocks->count += part->count;
+        blocks->tp_moves += part->count * sum->tp_moves;
+        blocks->flop += (double)part->count * (double)sum->flop;
+        blocks->linear_flop += (double)part->count * (double)sum->linear_flop;
     }
 }
 
@@ -135,7 +150,10 @@ static void part_add(const struct ranks *ranks, const struct graph_terms *terms,
         compute_add(&part, &part.graph.compute[i], counts);
     for (uint32_t i = 0; i < part.graph.move_count; i++)
         move_add(&part, &part.graph.move[i], counts);
-    if (which == BLOCK_LAYER) overlaps_add(&part, &derived, counts);
+    if (which == BLOCK_LAYER) {
+        overlaps_add(&part, &derived, counts);
+        blocks_add(&part, &derived.graph, counts);
+    }
     /* The model's end has its backward pass at once: what that reads lies in buffers. */
     if (!derived.graph.begins_backward)
         counts->activation_bytes +=
@@ -159,6 +177,7 @@ static void layers_add(const struct ranks *ranks, struct workload_counts *counts
             terms.sequence.window = windowed ? model->window : 0;
             part_add(ranks, &terms, BLOCK_LAYER, like, count, counts);
         }
+    counts->useful_attention_flop *= (double)ranks->data * ranks->tp; /* Of all ranks. */
 }
 
 /* Ends, and modules' own parts: each once more where the matrix has been used before in a backward
@@ -196,7 +215,6 @@ static void useful_count(const struct ranks *ranks, struct workload_counts *coun
     uint64_t const active =
         parameters.active + (ranks->mtp_modules != 0 ? parameters.mtp_active : 0);
     counts->parameter_flop = 6 * (double)active * tokens;
-    counts->useful_attention_flop *= (double)ranks->data * ranks->tp; /* Of all ranks. */
     if (sparse == 0) return;
     double const all = (double)(ranks->rows * model->top_k * experts->ranks);
     double const each = (double)(ranks->width * experts->columns * plan->model.matrices);
@@ -267,8 +285,11 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
     unwatched.watch = NULL;
     enum status const status = ranks_make(&unwatched, machine, mesh, &ranks, &error);
     SIM_ASSERT(status == STATUS_OK);
-    struct workload_counts counts = {.kv_heads_held = (double)ranks.kv_heads * ranks.tp,
-                                     .kv_heads_padded = (double)ranks.kv_heads_padded};
+    struct workload_counts counts = {.heads_held = (double)ranks.heads * ranks.tp,
+                                     .kv_heads_held = (double)ranks.kv_heads * ranks.tp,
+                                     .kv_heads_padded = (double)ranks.kv_heads_padded,
+                                     .column_flop =
+                                         2 * (double)ranks.rows * (double)ranks.width / ranks.tp};
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) counts.role[r].group = mesh->axis[r].group;
     counts.role[MESH_DP].group = ranks.replica_group;
     counts.experts.group = ranks.experts.replica_group;

@@ -38,6 +38,15 @@ struct workload_traffic {
     const char *algorithm; /* Of gathers and scatters, whatever the plan says; NULL: as it says. */
 };
 
+/* Blocks of layers whose products couple with collectives over tp: the forward pass of a microbatch
+ * on one rank of tp, all layers. */
+struct workload_blocks {
+    uint64_t count;
+    uint64_t tp_moves;  /* Collectives over tp. */
+    double flop;        /* FLOP of matmuls, as they are executed. */
+    double linear_flop; /* FLOP of the products with weights among them. */
+};
+
 struct workload_counts {
     /* Compute ops of one chip, a step; recomputation and duplicated KV heads included. */
     double matmul_flop; /* Executed. */
@@ -57,6 +66,7 @@ struct workload_counts {
     double matmul_padding; /* Of matmul_flop: heads, columns of MLPs and of the vocabulary that only
                               make the shares of tp equal; what is recomputed once. */
     struct paddings paddings;              /* What is padded by how much. */
+    double heads_held;                     /* All ranks of tp together. */
     double kv_heads_held, kv_heads_padded; /* All ranks of tp together; and these without those
                                               that several hold, so K where tp divides it. */
     double matmul_copies; /* Of matmul_flop: what several ranks of tp compute alike, each time. */
@@ -82,7 +92,10 @@ struct workload_counts {
 
     /* Those of layers, and what runs beside them: in a step, of all ranks of a pipeline. */
     struct graph_overlaps tp_overlaps;
-    uint32_t tp_forward_moves; /* Collectives over tp of a layer's forward pass. */
+    double column_flop; /* FLOP of a rank's matmul from [B_X, D] to one column of all of tp. */
+    struct workload_blocks attention;
+    struct workload_blocks mlp;
+    struct workload_blocks parallel; /* Attention and MLP side by side, which share collectives. */
 
     /* Messages between two neighbours of a pipeline, a step, one way: [B_X, D_Y] each, at the pair
      * that has most. Not those of one model's copies, of a tied matrix, and of modules that lie

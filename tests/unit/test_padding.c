@@ -131,10 +131,16 @@ static void padded_heads_run_beside_tp(void **unused)
     workload_count(&made.plan, &made.machine, &made.mesh, &counts);
     const struct graph_overlap *overlap = counts.tp_overlaps.of;
     double const column_flop = 2.0 * 16384 * 5120 / 16, columns = 48 * 128;
+    case_near(counts.column_flop, column_flop, 1e-12);
     assert_string_equal(overlap[0].name, "attention.In");
     case_near(overlap[0].flop / (double)overlap[0].count, 3 * columns * column_flop, 1e-12);
     assert_string_equal(overlap[1].name, "attention.Out");
     case_near(overlap[1].flop / (double)overlap[1].count, columns * column_flop, 1e-12);
+    /* Between them attention multiplies 4096 keys for each query, twice. */
+    double const scores = columns * 4096 / 5120, collectives = (double)counts.attention.tp_moves;
+    assert_int_equal(counts.attention.tp_moves, 2 * 80);
+    case_near(counts.attention.flop / collectives / column_flop, 2 * columns + scores, 1e-12);
+    case_near(counts.attention.linear_flop / collectives / column_flop, 2 * columns, 1e-12);
     case_free(&made);
 }
 

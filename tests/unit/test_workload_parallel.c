@@ -1,10 +1,13 @@
 /* Layers whose attention and MLP lie side by side: formulas and programs agree for every
  * combination of mesh, remat, gather, ZeRO stage, accumulation, order and formats; over tp each sum
- * is reduced once; and no gradient reads what comes out of either half. */
+ * is reduced once; no gradient reads what comes out of either half; and the rule for tp is one. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "sim/graph/derive.h"
+#include "sim/model/model_read.h"
+#include "sim/roofline/roofline.h"
 #include "tests/support/case.h"
 #include "tests/unit/counts_case.h"
 #include "tests/unit/graph_case.h"
@@ -130,6 +133,48 @@ static void weights_are_those_of_a_serial_layer_less_a_norm(void **state)
     assert_int_equal(model_count(&model).total, serial.total - model.layers * model.width);
 }
 
+/* LLaMA-3-70B's halves side by side: F·3/2, (N+K)·H with 8 KV heads on 4 ranks, and 4097/2 keys of
+ * N·H = D columns. One norm is gathered once and both results are reduced once; two norms are
+ * gathered one by one. X_opt knows weights alone. */
+static void the_rule_for_tp_is_of_the_whole_layer(void **state)
+{
+    (void)state;
+    double const weights = 28672 * 1.5 + (64 + 8) * 128, scores = 8193 / 2.0;
+    for (uint32_t norms = 1; norms <= 2; norms++) {
+        struct workload_case made;
+        struct roofline roofline;
+        step_build(&made, 1, norms);
+        made.plan.attention = WORKLOAD_ATTENTION_CAUSAL;
+        roofline_train_step(&made.plan, &made.machine, &made.mesh, &roofline);
+        const struct roofline_rules *rules = &roofline.rules;
+        double const share = 2.0 / (1 + norms);
+        assert_true(rules->tp_attention_width == 0 && rules->tp_mlp_width == 0);
+        case_near(rules->tp_layer_width, share * (weights + scores), 1e-9);
+        double const batch = (double)made.plan.batch_tokens / rules->fsdp_gathers;
+        case_near(rules->mixed_best_ranks, sqrt(batch / (share * weights) * 2 * 64), 1e-9);
+        case_free(&made);
+    }
+}
+
+/* GPT-NeoX-20B, of which each half has a norm: 64 heads of 96, F of 24,576. */
+static void gpt_neox_has_three_collectives_a_layer(void **state)
+{
+    (void)state;
+    struct workload_case made;
+    struct roofline roofline;
+    step_build(&made, 1, 2);
+    case_ok(model_read_name_or_path(made.arena, "gpt-neox-20b", NULL, "", &made.plan.model,
+                                    &made.error));
+    made.plan.sequence_length = 2048;
+    roofline_train_step(&made.plan, &made.machine, &made.mesh, &roofline);
+    const struct workload_blocks *parallel = &roofline.counts.parallel;
+    assert_int_equal(parallel->count, 44);
+    assert_int_equal(parallel->tp_moves, 3 * 44);
+    case_near(roofline.rules.tp_layer_width, (24576 + 2 * 6144 + 2048) * 2.0 / 3, 1e-9);
+    assert_true(roofline.rules.tp_attention_width == 0 && roofline.rules.tp_mlp_width == 0);
+    case_free(&made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -137,6 +182,8 @@ int main(void)
         cmocka_unit_test(over_tp_a_layer_has_one_gather_and_one_reduction_each_way),
         cmocka_unit_test(both_out_projections_are_dead_in_a_repetition),
         cmocka_unit_test(weights_are_those_of_a_serial_layer_less_a_norm),
+        cmocka_unit_test(the_rule_for_tp_is_of_the_whole_layer),
+        cmocka_unit_test(gpt_neox_has_three_collectives_a_layer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

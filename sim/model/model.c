@@ -79,19 +79,3 @@ uint64_t model_window_layers(const struct model *model, uint64_t length)
     for (uint64_t layer = 0; layer < model->layers; layer++) count += model->windowed[layer];
     return count;
 }
-
-/* Causal, query i of T has i keys: T·(T+1)/2 in all. In a window of w the first w have as many as
- * in a sequence of w, and each of the others w. */
-double model_attention_flop(const struct model *model, uint64_t mtp_modules, uint64_t tokens,
-                            uint64_t length, bool causal)
-{
-    if (model->kind == MODEL_MLP) return 0.0;
-    double const all = (double)length, window = (double)model->window;
-    double const windowed = (double)model_window_layers(model, length);
-    double const whole = (double)(model->layers + mtp_modules) - windowed;
-    double const in_all = causal ? (all + 1) / 2 : all;
-    double const in_window = causal ? window - window * (window - 1) / (2 * all) : window;
-    return 6.0 * (double)tokens * (double)model->heads *
-           (double)(model->head_width + model_value_width(model)) *
-           (whole * in_all + windowed * in_window);
-}

@@ -124,11 +124,4 @@ struct model_counts model_count(const struct model *model);
 /* How many layers' windows are shorter than sequences of `length`. */
 uint64_t model_window_layers(const struct model *model, uint64_t length);
 
-/* FLOP of one training step's attention dot products over `tokens` in sequences of `length`:
- * 12·B·T·S·N·H·L, the full rectangle (book, 4.2.2); causal, of each query's own keys only. A
- * windowed layer's queries have `window` keys, causal the first ones fewer. Modules that predict
- * further tokens have a layer each, which is not windowed. */
-double model_attention_flop(const struct model *model, uint64_t mtp_modules, uint64_t tokens,
-                            uint64_t length, bool causal);
-
 #endif

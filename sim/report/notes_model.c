@@ -12,20 +12,20 @@ static double percent(double part, double whole)
 static void note_windows(struct arena *arena, const struct report_input *input, struct notes *notes)
 {
     const struct workload_plan *plan = input->workload;
-    struct model whole = plan->model;
-    uint64_t const windowed = model_window_layers(&whole, plan->sequence_length);
-    bool const causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL;
+    const struct model *model = &plan->model;
+    uint64_t const windowed = model_window_layers(model, plan->sequence_length);
+    struct workload_plan whole = *plan;
+    struct workload_counts counts;
     if (windowed == 0) return;
-    whole.windowed = NULL;
+    whole.model.windowed = NULL;
+    workload_count(&whole, input->machine, input->mesh, &counts);
     notes_add(
         arena, notes,
         "%llu of %llu layers attend to %llu keys at most: the dot products are %.1f%% of what "
         "they would be over whole sequences",
-        (unsigned long long)windowed, (unsigned long long)whole.layers,
-        (unsigned long long)whole.window,
-        percent(input->program->useful_attention_flop,
-                model_attention_flop(&whole, workload_mtp(plan), plan->batch_tokens,
-                                     plan->sequence_length, causal)));
+        (unsigned long long)windowed, (unsigned long long)model->layers,
+        (unsigned long long)model->window,
+        percent(input->program->useful_attention_flop, counts.useful_attention_flop));
 }
 
 /* Routers that prefer experts, and room that these have. */

@@ -180,6 +180,13 @@ static void layers_add(const struct ranks *ranks, struct workload_counts *counts
     counts->useful_attention_flop *= (double)ranks->data * ranks->tp; /* Of all ranks. */
 }
 
+double counts_attention_flop(const struct ranks *ranks)
+{
+    struct workload_counts counts = {.matmul_flop = 0};
+    layers_add(ranks, &counts);
+    return counts.useful_attention_flop;
+}
+
 /* Ends, and modules' own parts: each once more where the matrix has been used before in a backward
  * pass. */
 static void ends_add(const struct ranks *ranks, struct workload_counts *counts)

@@ -1,12 +1,15 @@
 /*
  * counts_parts.h: the two halves of a step's counts: sums over the graphs of its parts (counts.c),
- * and what goes by the sizes of weights alone (counts_weights.c).
+ * and what goes by the sizes of weights alone (counts_weights.c). Internal to sim/step.
  */
 #ifndef SIM_STEP_COUNTS_PARTS_H
 #define SIM_STEP_COUNTS_PARTS_H
 
 #include "sim/step/counts.h"
 #include "sim/step/ranks.h"
+
+/* FLOP of a step's attention alone, as workload_counts has them. */
+double counts_attention_flop(const struct ranks *ranks);
 
 /* Gathers and reductions of weights, and the update. */
 void counts_weights(const struct ranks *ranks, struct workload_counts *counts);

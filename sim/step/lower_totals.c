@@ -1,5 +1,6 @@
 /* What a chip holds from the first instant to the last, and what the whole step achieves. */
 #include "sim/base/units.h"
+#include "sim/step/counts_parts.h"
 #include "sim/step/overheads.h"
 #include "sim/step/pipeline.h"
 
@@ -60,15 +61,11 @@ static double dropped_flop(const struct ranks *ranks)
 void lower_totals(const struct ranks *ranks, struct program *program)
 {
     const struct workload_plan *plan = ranks->plan;
-    const struct model *model = &plan->model;
-    struct model_counts const counts = model_count(model);
+    struct model_counts const counts = model_count(&plan->model);
     program->tokens = plan->batch_tokens;
     bool const predicts = ranks->mtp_modules != 0;
     uint64_t const active = counts.active + (predicts ? counts.mtp_active : 0);
     program->parameter_flop = 6 * (double)active * (double)plan->batch_tokens;
     program->parameter_flop -= dropped_flop(ranks);
-    if (model->kind != MODEL_DECODER) return;
-    program->useful_attention_flop =
-        model_attention_flop(model, ranks->mtp_modules, plan->batch_tokens, plan->sequence_length,
-                             plan->attention == WORKLOAD_ATTENTION_CAUSAL);
+    program->useful_attention_flop = counts_attention_flop(ranks);
 }

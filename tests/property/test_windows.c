@@ -166,19 +166,28 @@ static void all_ranks_together_do_what_one_counts(void **state)
 }
 
 /* Of gpt-oss-120b with 4,096 tokens: (128·4096 - 128·127/2)·4·64·64 FLOP forward for each sequence
- * in 18 of 36 layers, 4096·4097/2·4·64·64 in the others. */
+ * in 18 of 36 layers, 4096·4097/2·4·64·64 in the others; and twice as many backward. */
 static void gpt_oss_is_as_by_hand(void **state)
 {
     (void)state;
-    struct model model;
-    case_ok(model_read_name_or_path(case_arena, "gpt-oss-120b", NULL, "", &model, &case_error));
-    assert_int_equal(model_window_layers(&model, 4096), 18);
-    assert_int_equal(model_window_layers(&model, 128), 0);
-    double const forward = 18 * (8456765440.0 + 137472507904.0);
-    assert_true(model_attention_flop(&model, 0, 4096, 4096, true) == 3 * forward);
-    /* Tokens beyond a window add a window's keys each. */
-    double const longer = model_attention_flop(&model, 0, 4097, 4097, true);
-    case_near(longer - 3 * forward, 3.0 * 18 * (128 + 4097) * 16384, 1e-9);
+    static const struct play_options lower_only = {.lower_only = true, .engine = "fast"};
+    struct workload_counts counts;
+    struct play play;
+    play_run(&play,
+             "{\"podsim\": 1, \"title\": \"windows\", \"machine\": {\"chip\": \"tpu-v5p\", "
+             "\"shape\": \"4x4x4\", \"profile\": \"ideal\"}, \"mesh\": {\"fsdp\": [\"x\", "
+             "\"y\"], \"ep\": [\"z\"]}, \"workload\": {\"kind\": \"train_step\", \"model\": "
+             "\"gpt-oss-120b\", \"batch_tokens\": 262144, \"sequence_length\": 4096, "
+             "\"attention\": \"causal\"}}",
+             &lower_only);
+    const struct model *model = &play.scenario.workload.model;
+    assert_int_equal(model_window_layers(model, 4096), 18);
+    assert_int_equal(model_window_layers(model, 128), 0);
+    workload_count(&play.scenario.workload, &play.machine, &play.mesh, &counts);
+    double const flop = 64 * 3 * 18 * (8456765440.0 + 137472507904.0);
+    case_near(counts.useful_attention_flop, flop, 1e-12);
+    case_near(play.program.useful_attention_flop, flop, 1e-12);
+    play_close(&play);
 }
 
 static void it_is_the_same_however_it_is_played(void **state)

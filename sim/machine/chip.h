@@ -68,6 +68,35 @@ struct chip_network {
     uint32_t host_chips;      /* Chips of one CPU that C2C or PCIe reaches. */
 };
 
+/* Inner and outer sizes are padded to rows and columns; on a GPU those of the tensor core's tile.
+ */
+struct chip_mxu {
+    uint32_t rows, columns;
+    uint32_t count; /* Of the whole chip. */
+};
+
+struct chip_core {
+    uint32_t count;          /* Of the whole chip; GPU: SMs. */
+    uint64_t smem_bytes;     /* GPU: shared memory and L1 of one SM. */
+    uint64_t tmem_bytes;     /* GPU: tensor memory of one SM, or 0. */
+    uint64_t register_bytes; /* GPU: of one SM. */
+};
+
+/* The grid that a TPU's slices are cut from. */
+struct chip_pod {
+    uint32_t axis_count;           /* Dimensions of the torus; 0 on a GPU. */
+    uint32_t shape[CHIP_AXES_MAX]; /* Largest slice. */
+    uint32_t host_shape[CHIP_AXES_MAX];
+    enum chip_wrap_rule wrap_rule;
+    uint32_t wrap_length; /* FULL_AXIS: the length that wraps. CUBES: the edge of a cube. */
+    uint32_t name_units;  /* What a product name like v5p-8192 counts per chip: 2 cores, or 1. */
+
+    /* The slices that are sold, as the product writes them; under CHIP_WRAP_CUBES only those
+     * smaller than a cube, since every box of whole cubes is one too. */
+    uint32_t slice[CHIP_SLICES_MAX][CHIP_AXES_MAX];
+    uint32_t slice_count;
+};
+
 struct chip {
     enum chip_kind kind;
     const char *name;       /* "tpu-v5p" */
@@ -84,13 +113,8 @@ struct chip {
     uint64_t math_flop_per_s[FORMAT_COUNT]; /* MXU, effective; 0: the format is not supported. */
     uint64_t math_peak_flop_per_s[FORMAT_COUNT]; /* MXU, of the data sheet: what MFU is against. */
     uint64_t vector_flop_per_s;                  /* VPU or CUDA cores, effective, fp32. */
-    /* Inner and outer sizes are padded to rows and columns; on a GPU those of the tensor core's
-     * tile. Counts are of the whole chip. */
-    uint32_t mxu_rows, mxu_columns, mxu_count;
-    uint32_t core_count;          /* GPU: SMs. */
-    uint64_t core_smem_bytes;     /* GPU: shared memory and L1 of one SM. */
-    uint64_t core_tmem_bytes;     /* GPU: tensor memory of one SM, or 0. */
-    uint64_t core_register_bytes; /* GPU: of one SM. */
+    struct chip_mxu mxu;
+    struct chip_core core;
 
     uint64_t ici_bytes_per_s; /* One link, one way, effective. 0 on a GPU. */
     uint64_t ici_peak_bytes_per_s;
@@ -102,17 +126,7 @@ struct chip {
     int64_t op_overhead_ps;      /* Added to each compute op. */
     int64_t message_overhead_ps; /* Added to the latency of each message over a link. */
 
-    uint32_t axis_count;               /* Dimensions of the torus; 0 on a GPU. */
-    uint32_t pod_shape[CHIP_AXES_MAX]; /* Largest slice. */
-    uint32_t host_shape[CHIP_AXES_MAX];
-    enum chip_wrap_rule wrap_rule;
-    uint32_t wrap_length; /* FULL_AXIS: the length that wraps. CUBES: the edge of a cube. */
-    uint32_t name_units;  /* What a product name like v5p-8192 counts per chip: 2 cores, or 1. */
-
-    /* The slices that are sold, as the product writes them; under CHIP_WRAP_CUBES only those
-     * smaller than a cube, since every box of whole cubes is one too. */
-    uint32_t slice[CHIP_SLICES_MAX][CHIP_AXES_MAX];
-    uint32_t slice_count;
+    struct chip_pod pod;
 };
 
 /* Finds a chip by name ("tpu-v5p", "v5p") and applies a profile. Unknown names are refused with

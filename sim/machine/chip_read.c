@@ -63,10 +63,10 @@ static enum status read_tpu(struct json *document, struct chip *chip, struct err
     struct chip_network *network = &chip->network;
     STATUS_TRY(chip_bytes(document, "vmem_capacity", &chip->vmem_capacity_bytes, reterr));
     STATUS_TRY(chip_rate(document, "vmem_rate", &chip->vmem_bytes_per_s, reterr));
-    STATUS_TRY(chip_count(document, "mxu_rows", 4096, &chip->mxu_rows, reterr));
-    STATUS_TRY(chip_count(document, "mxu_columns", 4096, &chip->mxu_columns, reterr));
-    STATUS_TRY(chip_count(document, "mxu_count", 4096, &chip->mxu_count, reterr));
-    STATUS_TRY(chip_count(document, "core_count", 4096, &chip->core_count, reterr));
+    STATUS_TRY(chip_count(document, "mxu_rows", 4096, &chip->mxu.rows, reterr));
+    STATUS_TRY(chip_count(document, "mxu_columns", 4096, &chip->mxu.columns, reterr));
+    STATUS_TRY(chip_count(document, "mxu_count", 4096, &chip->mxu.count, reterr));
+    STATUS_TRY(chip_count(document, "core_count", 4096, &chip->core.count, reterr));
     STATUS_TRY(chip_rate(document, "ici_rate", &chip->ici_peak_bytes_per_s, reterr));
     STATUS_TRY(chip_duration(document, "hop_latency", &chip->hop_latency_ps, reterr));
     STATUS_TRY(chip_rate(document, "dcn_rate", &chip->dcn_bytes_per_s, reterr));
@@ -79,21 +79,21 @@ static enum status read_slices(struct json *document, struct chip *chip, struct 
     struct json *value = NULL;
     const char *source = NULL;
     STATUS_TRY(chip_number(document, "slices", &value, &source, reterr));
-    chip->slice_count = json_count(value);
-    if (json_kind(value) != JSON_ARRAY || chip->slice_count > CHIP_SLICES_MAX) {
+    chip->pod.slice_count = json_count(value);
+    if (json_kind(value) != JSON_ARRAY || chip->pod.slice_count > CHIP_SLICES_MAX) {
         return error_set(reterr, STATUS_INVALID, json_where(value),
                          "slices are not a list of at most %d shapes", CHIP_SLICES_MAX);
     }
-    for (uint32_t i = 0; i < chip->slice_count; i++) {
+    for (uint32_t i = 0; i < chip->pod.slice_count; i++) {
         const char *text = NULL;
         struct shape shape;
         STATUS_TRY(json_as_string(json_at(value, i), &text, reterr));
         STATUS_TRY(shape_parse(text, json_where(value), &shape, reterr));
-        if (shape.axis_count != chip->axis_count) {
+        if (shape.axis_count != chip->pod.axis_count) {
             return error_set(reterr, STATUS_INVALID, json_where(value),
-                             "%s does not have the pod's %u axes", text, chip->axis_count);
+                             "%s does not have the pod's %u axes", text, chip->pod.axis_count);
         }
-        memcpy(chip->slice[i], shape.length, sizeof chip->slice[i]);
+        memcpy(chip->pod.slice[i], shape.length, sizeof chip->pod.slice[i]);
     }
     return STATUS_OK;
 }
@@ -120,21 +120,21 @@ static enum status read_grid(struct json *document, struct chip *chip, struct er
     struct shape host;
     STATUS_TRY(chip_shape(document, "pod_shape", &pod, reterr));
     STATUS_TRY(chip_shape(document, "host_shape", &host, reterr));
-    chip->axis_count = pod.axis_count;
+    chip->pod.axis_count = pod.axis_count;
     STATUS_TRY(check_host(document, &pod, &host, reterr));
     chip->network.host_chips = (uint32_t)shape_chip_count(&host);
     chip->network.nic_count = 1;
     chip->network.nic_peak_bytes_per_s = chip->network.host_chips * chip->dcn_bytes_per_s;
-    memcpy(chip->pod_shape, pod.length, sizeof chip->pod_shape);
-    memcpy(chip->host_shape, host.length, sizeof chip->host_shape);
+    memcpy(chip->pod.shape, pod.length, sizeof chip->pod.shape);
+    memcpy(chip->pod.host_shape, host.length, sizeof chip->pod.host_shape);
     struct json *value = NULL;
     const char *source = NULL;
     uint32_t rule = 0;
     STATUS_TRY(chip_number(document, "wrap_rule", &value, &source, reterr));
     STATUS_TRY(json_choice(value, rules, &rule, reterr));
-    chip->wrap_rule = rule == 0 ? CHIP_WRAP_FULL_AXIS : CHIP_WRAP_CUBES;
-    STATUS_TRY(chip_count(document, "wrap_length", 4096, &chip->wrap_length, reterr));
-    STATUS_TRY(chip_count(document, "name_units", 16, &chip->name_units, reterr));
+    chip->pod.wrap_rule = rule == 0 ? CHIP_WRAP_FULL_AXIS : CHIP_WRAP_CUBES;
+    STATUS_TRY(chip_count(document, "wrap_length", 4096, &chip->pod.wrap_length, reterr));
+    STATUS_TRY(chip_count(document, "name_units", 16, &chip->pod.name_units, reterr));
     return read_slices(document, chip, reterr);
 }
 
@@ -180,14 +180,14 @@ static enum status read_gpu(struct json *document, struct chip *chip, struct err
     struct chip_network *network = &chip->network;
     STATUS_TRY(chip_bytes(document, "l2_capacity", &chip->vmem_capacity_bytes, reterr));
     STATUS_TRY(chip_rate(document, "l2_rate", &chip->vmem_bytes_per_s, reterr));
-    STATUS_TRY(chip_count(document, "sm_count", 4096, &chip->core_count, reterr));
-    STATUS_TRY(chip_count(document, "tensor_core_count", 65536, &chip->mxu_count, reterr));
-    STATUS_TRY(chip_count(document, "tile_inner", 4096, &chip->mxu_rows, reterr));
-    STATUS_TRY(chip_count(document, "tile_columns", 4096, &chip->mxu_columns, reterr));
-    STATUS_TRY(chip_bytes(document, "sm_smem", &chip->core_smem_bytes, reterr));
-    STATUS_TRY(chip_bytes(document, "sm_registers", &chip->core_register_bytes, reterr));
+    STATUS_TRY(chip_count(document, "sm_count", 4096, &chip->core.count, reterr));
+    STATUS_TRY(chip_count(document, "tensor_core_count", 65536, &chip->mxu.count, reterr));
+    STATUS_TRY(chip_count(document, "tile_inner", 4096, &chip->mxu.rows, reterr));
+    STATUS_TRY(chip_count(document, "tile_columns", 4096, &chip->mxu.columns, reterr));
+    STATUS_TRY(chip_bytes(document, "sm_smem", &chip->core.smem_bytes, reterr));
+    STATUS_TRY(chip_bytes(document, "sm_registers", &chip->core.register_bytes, reterr));
     if (json_take(document, "sm_tmem") != NULL)
-        STATUS_TRY(chip_bytes(document, "sm_tmem", &chip->core_tmem_bytes, reterr));
+        STATUS_TRY(chip_bytes(document, "sm_tmem", &chip->core.tmem_bytes, reterr));
     STATUS_TRY(chip_count(document, "host_gpus", 64, &network->host_chips, reterr));
     STATUS_TRY(chip_duration(document, "host_latency", &network->host_latency_ps, reterr));
     if (json_take(document, "c2c_rate") != NULL)

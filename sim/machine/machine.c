@@ -245,8 +245,8 @@ static const char *reason_by_rule(struct arena *arena, const struct chip *chip,
 {
     uint32_t const length = shape->length[axis];
     bool const wraps = shape_wraps(chip, shape, axis);
-    uint32_t const edge = chip->wrap_length;
-    if (chip->wrap_rule == CHIP_WRAP_FULL_AXIS) {
+    uint32_t const edge = chip->pod.wrap_length;
+    if (chip->pod.wrap_rule == CHIP_WRAP_FULL_AXIS) {
         return arena_format(arena,
                             wraps ? "ring: %s wraps on an axis of the pod's full length, %u"
                                   : "line: %s wraps only on an axis of the pod's full length, %u",

@@ -341,7 +341,7 @@ static void host_box(const struct machine *machine, uint32_t ret_box[LEVEL_AXES_
     static const uint8_t orders[6][CHIP_AXES_MAX] = {{0, 1, 2}, {1, 0, 2}, {0, 2, 1},
                                                      {2, 1, 0}, {1, 2, 0}, {2, 0, 1}};
     uint32_t const axes = machine->grid_axis_count;
-    const uint32_t *host = machine->chip.host_shape;
+    const uint32_t *host = machine->chip.pod.host_shape;
     for (uint32_t axis = 0; axis < LEVEL_AXES_MAX; axis++)
         ret_box[axis] = axis < axes ? host[axis] : 1;
     for (uint32_t i = 0; i < 6; i++) {

@@ -170,8 +170,8 @@ static bool is_about(const struct figure *figure, const struct machine *machine)
         return gpus == chip->network.node_chips &&
                (figure->units == 0 || figure->units == machine->chip_count / gpus);
     }
-    for (uint32_t axis = 0; axis < chip->axis_count && figure->units != 0; axis++)
-        if (machine->shape[axis] != chip->pod_shape[axis]) return false;
+    for (uint32_t axis = 0; axis < chip->pod.axis_count && figure->units != 0; axis++)
+        if (machine->shape[axis] != chip->pod.shape[axis]) return false;
     return true;
 }
 
@@ -227,15 +227,15 @@ static uint64_t here(const struct machine *machine, enum quantity quantity)
     case BISECTION:
         return all.bisection_bytes_per_s;
     case POD_CHIPS:
-        return product(chip->pod_shape, chip->axis_count);
+        return product(chip->pod.shape, chip->pod.axis_count);
     case HOST_CHIPS:
-        return product(chip->host_shape, chip->axis_count);
+        return product(chip->pod.host_shape, chip->pod.axis_count);
     case CHIP_LINKS:
-        return 2 * (uint64_t)chip->axis_count;
+        return 2 * (uint64_t)chip->pod.axis_count;
     case LINK_RATE:
         return chip->ici_bytes_per_s;
     case LINKS_RATE:
-        return 2 * chip->axis_count * chip->ici_bytes_per_s;
+        return 2 * chip->pod.axis_count * chip->ici_bytes_per_s;
     case DCN_RATE:
         return chip->dcn_bytes_per_s;
     case SLICE_BISECTION:

@@ -83,15 +83,15 @@ static void lengths_sorted(const struct shape *shape, uint32_t axis_count,
 
 static struct shape slice_of(const struct chip *chip, uint32_t index)
 {
-    struct shape slice = {chip->axis_count, {1, 1, 1}, false};
-    for (uint32_t i = 0; i < chip->axis_count; i++) slice.length[i] = chip->slice[index][i];
+    struct shape slice = {chip->pod.axis_count, {1, 1, 1}, false};
+    for (uint32_t i = 0; i < chip->pod.axis_count; i++) slice.length[i] = chip->pod.slice[index][i];
     return slice;
 }
 
 static struct shape pod_of(const struct chip *chip)
 {
-    struct shape pod = {chip->axis_count, {1, 1, 1}, false};
-    for (uint32_t i = 0; i < chip->axis_count; i++) pod.length[i] = chip->pod_shape[i];
+    struct shape pod = {chip->pod.axis_count, {1, 1, 1}, false};
+    for (uint32_t i = 0; i < chip->pod.axis_count; i++) pod.length[i] = chip->pod.shape[i];
     return pod;
 }
 
@@ -102,8 +102,8 @@ static bool fits_pod(const struct chip *chip, const struct shape *shape)
     uint32_t outer[CHIP_AXES_MAX];
     uint32_t rank[CHIP_AXES_MAX];
     struct shape const pod = pod_of(chip);
-    lengths_sorted(shape, chip->axis_count, inner, rank);
-    lengths_sorted(&pod, chip->axis_count, outer, rank);
+    lengths_sorted(shape, chip->pod.axis_count, inner, rank);
+    lengths_sorted(&pod, chip->pod.axis_count, outer, rank);
     for (uint32_t i = 0; i < CHIP_AXES_MAX; i++)
         if (inner[i] > outer[i]) return false;
     return true;
@@ -120,16 +120,18 @@ bool shape_may_twist(const struct shape *shape)
 
 bool shape_is_cubes(const struct chip *chip, const struct shape *shape)
 {
-    if (chip->wrap_rule != CHIP_WRAP_CUBES || shape->axis_count != chip->axis_count) return false;
-    for (uint32_t i = 0; i < chip->axis_count; i++)
-        if (shape->length[i] % chip->wrap_length != 0) return false;
+    if (chip->pod.wrap_rule != CHIP_WRAP_CUBES || shape->axis_count != chip->pod.axis_count)
+        return false;
+    for (uint32_t i = 0; i < chip->pod.axis_count; i++)
+        if (shape->length[i] % chip->pod.wrap_length != 0) return false;
     return true;
 }
 
 bool shape_wraps(const struct chip *chip, const struct shape *shape, uint32_t axis)
 {
     if (axis >= shape->axis_count) return false;
-    if (chip->wrap_rule == CHIP_WRAP_FULL_AXIS) return shape->length[axis] == chip->wrap_length;
+    if (chip->pod.wrap_rule == CHIP_WRAP_FULL_AXIS)
+        return shape->length[axis] == chip->pod.wrap_length;
     return shape_is_cubes(chip, shape);
 }
 
@@ -138,10 +140,10 @@ static bool is_slice(const struct chip *chip, const struct shape *shape)
     uint32_t sorted[CHIP_AXES_MAX];
     uint32_t other[CHIP_AXES_MAX];
     uint32_t rank[CHIP_AXES_MAX];
-    lengths_sorted(shape, chip->axis_count, sorted, rank);
-    for (uint32_t i = 0; i < chip->slice_count; i++) {
+    lengths_sorted(shape, chip->pod.axis_count, sorted, rank);
+    for (uint32_t i = 0; i < chip->pod.slice_count; i++) {
         struct shape const slice = slice_of(chip, i);
-        lengths_sorted(&slice, chip->axis_count, other, rank);
+        lengths_sorted(&slice, chip->pod.axis_count, other, rank);
         if (memcmp(sorted, other, sizeof sorted) == 0) return true;
     }
     return shape_is_cubes(chip, shape);
@@ -172,8 +174,8 @@ static void nearest_offer_cubes(const struct chip *chip, struct nearest *nearest
     uint32_t pod[CHIP_AXES_MAX];
     uint32_t rank[CHIP_AXES_MAX];
     struct shape const pod_shape = pod_of(chip);
-    lengths_sorted(&pod_shape, chip->axis_count, pod, rank);
-    uint32_t const edge = chip->wrap_length;
+    lengths_sorted(&pod_shape, chip->pod.axis_count, pod, rank);
+    uint32_t const edge = chip->pod.wrap_length;
     for (uint32_t a = edge; a <= pod[0]; a += edge)
         for (uint32_t b = a; b <= pod[1]; b += edge)
             for (uint32_t c = b; c <= pod[2]; c += edge)
@@ -186,22 +188,22 @@ static struct shape nearest_slice(const struct chip *chip, const struct shape *s
     struct nearest nearest = {.distance = UINT64_MAX};
     uint32_t rank[CHIP_AXES_MAX];
     uint32_t const axes =
-        shape->axis_count > chip->axis_count ? shape->axis_count : chip->axis_count;
+        shape->axis_count > chip->pod.axis_count ? shape->axis_count : chip->pod.axis_count;
     lengths_sorted(shape, axes, nearest.wanted, rank);
-    uint32_t const surplus = axes - chip->axis_count; /* The shortest lengths are dropped. */
+    uint32_t const surplus = axes - chip->pod.axis_count; /* The shortest lengths are dropped. */
     for (uint32_t i = 0; i + surplus < CHIP_AXES_MAX; i++)
         nearest.wanted[i] = nearest.wanted[i + surplus];
-    for (uint32_t i = chip->axis_count; i < CHIP_AXES_MAX; i++) nearest.wanted[i] = 1;
-    for (uint32_t i = 0; i < chip->slice_count; i++) {
+    for (uint32_t i = chip->pod.axis_count; i < CHIP_AXES_MAX; i++) nearest.wanted[i] = 1;
+    for (uint32_t i = 0; i < chip->pod.slice_count; i++) {
         uint32_t candidate[CHIP_AXES_MAX];
         uint32_t unused[CHIP_AXES_MAX];
         struct shape const slice = slice_of(chip, i);
-        lengths_sorted(&slice, chip->axis_count, candidate, unused);
+        lengths_sorted(&slice, chip->pod.axis_count, candidate, unused);
         nearest_offer(&nearest, candidate);
     }
-    if (chip->wrap_rule == CHIP_WRAP_CUBES) nearest_offer_cubes(chip, &nearest);
-    struct shape found = {chip->axis_count, {1, 1, 1}, false};
-    for (uint32_t i = 0; i < chip->axis_count; i++)
+    if (chip->pod.wrap_rule == CHIP_WRAP_CUBES) nearest_offer_cubes(chip, &nearest);
+    struct shape found = {chip->pod.axis_count, {1, 1, 1}, false};
+    for (uint32_t i = 0; i < chip->pod.axis_count; i++)
         found.length[i] = nearest.best[surplus == 0 ? rank[i] : i];
     return found;
 }
@@ -209,7 +211,7 @@ static struct shape nearest_slice(const struct chip *chip, const struct shape *s
 static const char *slices_text(char *buffer, size_t size_bytes, const struct chip *chip)
 {
     size_t used = 0;
-    for (uint32_t i = 0; i < chip->slice_count && used < size_bytes; i++) {
+    for (uint32_t i = 0; i < chip->pod.slice_count && used < size_bytes; i++) {
         struct shape const shape = slice_of(chip, i);
         char text[SHAPE_TEXT_BYTES];
         used += (size_t)snprintf(buffer + used, size_bytes - used, "%s%s", i == 0 ? "" : ", ",
@@ -230,11 +232,11 @@ enum status shape_check(const struct chip *chip, const struct shape *shape, cons
     static const char advice[] = "\"unrealisable\": true simulates it, a machine that is not sold";
     (void)shape_text(text, shape);
     (void)shape_text(other, &nearest);
-    if (shape->axis_count != chip->axis_count) {
+    if (shape->axis_count != chip->pod.axis_count) {
         return error_set(reterr, STATUS_INVALID, where,
                          "a slice of %s has %u axes, %s has %u; the nearest is %s, or %s: %s "
                          "with the links of %s",
-                         chip->title, chip->axis_count, text, shape->axis_count, other, advice,
+                         chip->title, chip->pod.axis_count, text, shape->axis_count, other, advice,
                          chip->title, counted(shape->axis_count, "axis").text);
     }
     if (!fits_pod(chip, shape)) {
@@ -245,7 +247,7 @@ enum status shape_check(const struct chip *chip, const struct shape *shape, cons
     }
     if (is_slice(chip, shape)) return STATUS_OK;
     (void)slices_text(slices, sizeof slices, chip);
-    if (chip->wrap_rule == CHIP_WRAP_FULL_AXIS) {
+    if (chip->pod.wrap_rule == CHIP_WRAP_FULL_AXIS) {
         return error_set(reterr, STATUS_INVALID, where,
                          "%s cannot be sliced into %s, only into %s; the nearest is %s, or %s",
                          chip->title, text, slices, other, advice);
@@ -253,14 +255,14 @@ enum status shape_check(const struct chip *chip, const struct shape *shape, cons
     return error_set(reterr, STATUS_INVALID, where,
                      "%s cannot be sliced into %s: slices are whole cubes of %ux%ux%u or one of "
                      "%s; the nearest is %s, or %s",
-                     chip->title, text, chip->wrap_length, chip->wrap_length, chip->wrap_length,
-                     slices, other, advice);
+                     chip->title, text, chip->pod.wrap_length, chip->pod.wrap_length,
+                     chip->pod.wrap_length, slices, other, advice);
 }
 
 /* Among the boxes of whole cubes with this many chips, the one with the least sum of lengths. */
 static bool standard_cubes(const struct chip *chip, uint64_t chip_count, struct shape *ret_shape)
 {
-    uint32_t const edge = chip->wrap_length;
+    uint32_t const edge = chip->pod.wrap_length;
     uint32_t least = UINT32_MAX;
     for (uint32_t a = edge; (uint64_t)a * a * a <= chip_count; a += edge) {
         if (chip_count % a != 0) continue;
@@ -280,22 +282,23 @@ static bool standard_cubes(const struct chip *chip, uint64_t chip_count, struct 
 
 bool shape_standard(const struct chip *chip, uint64_t chip_count, struct shape *ret_shape)
 {
-    for (uint32_t i = 0; i < chip->slice_count; i++) {
+    for (uint32_t i = 0; i < chip->pod.slice_count; i++) {
         struct shape const shape = slice_of(chip, i);
         if (shape_chip_count(&shape) != chip_count) continue;
         *ret_shape = shape;
         return true;
     }
     struct shape const pod = pod_of(chip);
-    if (chip->wrap_rule != CHIP_WRAP_CUBES || chip_count > shape_chip_count(&pod)) return false;
+    if (chip->pod.wrap_rule != CHIP_WRAP_CUBES || chip_count > shape_chip_count(&pod)) return false;
     return standard_cubes(chip, chip_count, ret_shape);
 }
 
 enum status shape_of_product(const struct chip *chip, uint64_t units, const char *name,
                              const char *where, struct shape *ret_shape, struct error *reterr)
 {
-    uint64_t const wanted = units / chip->name_units;
-    if (units % chip->name_units == 0 && shape_standard(chip, wanted, ret_shape)) return STATUS_OK;
+    uint64_t const wanted = units / chip->pod.name_units;
+    if (units % chip->pod.name_units == 0 && shape_standard(chip, wanted, ret_shape))
+        return STATUS_OK;
     struct shape const pod = pod_of(chip);
     uint64_t const most = shape_chip_count(&pod);
     uint64_t const centre = wanted > most ? most : wanted;
@@ -311,7 +314,7 @@ enum status shape_of_product(const struct chip *chip, uint64_t units, const char
     char text[SHAPE_TEXT_BYTES];
     return error_set(reterr, STATUS_INVALID, where,
                      "\"%.40s\" is no slice of %s (names count %s); the nearest is %s-%llu, %s",
-                     name, chip->title, chip->name_units == 1 ? "chips" : "2 cores a chip",
-                     chip->short_name, (unsigned long long)(near * chip->name_units),
+                     name, chip->title, chip->pod.name_units == 1 ? "chips" : "2 cores a chip",
+                     chip->short_name, (unsigned long long)(near * chip->pod.name_units),
                      shape_text(text, &shape));
 }

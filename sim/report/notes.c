@@ -299,7 +299,7 @@ static void note_flop(struct arena *arena, const struct report_input *input, str
     if (padding > executed * 0.001)
         notes_add(arena, notes,
                   "padding to %s %u and to 8 token rows adds %.1f%% to the matmuls' time",
-                  words_padding(input->machine), input->machine->chip.mxu_rows,
+                  words_padding(input->machine), input->machine->chip.mxu.rows,
                   percent(padding, executed));
     const struct workload_formats *formats = &input->workload->formats;
     if (formats->matmuls != formats->activations)

@@ -56,13 +56,13 @@ void show_machine_products(const struct chip *chip, struct strbuf *text)
         return;
     }
     uint64_t pod_chips = 1;
-    for (uint32_t axis = 0; axis < chip->axis_count; axis++) pod_chips *= chip->pod_shape[axis];
+    for (uint32_t axis = 0; axis < chip->pod.axis_count; axis++) pod_chips *= chip->pod.shape[axis];
     for (uint64_t count = 1; count <= pod_chips; count++) {
         struct shape shape;
         char buffer[SHAPE_TEXT_BYTES];
         if (!shape_standard(chip, count, &shape)) continue;
         strbuf_add(text, "%s-%llu", chip->short_name,
-                   (unsigned long long)(count * chip->name_units));
+                   (unsigned long long)(count * chip->pod.name_units));
         strbuf_pad(text, COLUMN_CHIPS);
         strbuf_add(text, "%s", counted(count, "chip").text);
         strbuf_pad(text, COLUMN_SHAPE);

@@ -61,7 +61,7 @@ static struct compute_stages stages_of(const struct chip *chip, const struct wor
     uint64_t const hbm_bytes = saturate_add(work->hbm_read_bytes, work->hbm_write_bytes);
     uint64_t const vmem_bytes = saturate_add(hbm_bytes, work->vmem_read_bytes);
     uint64_t const tile_bytes = chip->vmem_capacity_bytes / COMPUTE_VMEM_TILES;
-    struct work_edges const edges = {WORK_EDGE_ROWS, chip->mxu_rows, chip->mxu_columns};
+    struct work_edges const edges = {WORK_EDGE_ROWS, chip->mxu.rows, chip->mxu.columns};
     uint64_t const flop = work_padded_flop(work, edges);
     uint64_t const flop_per_s = flop == 0 ? 0 : chip->math_flop_per_s[work->math_format];
     *ret_time = (struct compute_time){

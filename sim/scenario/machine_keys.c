@@ -36,7 +36,7 @@ uint32_t scenario_axis_count(struct arena *arena, const struct machine_plan *pla
         for (const char *c = plan->shape; *c != '\0'; c++) axes += *c == 'x';
     } else {
         if (!known || units == NULL) return 0;
-        axes = chip.axis_count;
+        axes = chip.pod.axis_count;
     }
     axes += plan->slices > 1;
     return axes <= MACHINE_AXES_MAX ? axes : 0;

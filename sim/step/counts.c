@@ -140,7 +140,7 @@ static void part_add(const struct ranks *ranks, const struct graph_terms *terms,
                      struct workload_counts *counts)
 {
     const struct chip *chip = &ranks->machine->chip;
-    struct work_edges const edges = {WORK_EDGE_ROWS, chip->mxu_rows, chip->mxu_columns};
+    struct work_edges const edges = {WORK_EDGE_ROWS, chip->mxu.rows, chip->mxu.columns};
     struct part part = {.ranks = ranks, .count = count};
     struct graph_derived derived;
     if (count == 0) return;

@@ -116,7 +116,7 @@ static struct graph_sequence sequence_of(const struct ranks *ranks, uint64_t lay
         .causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL,
         .pairs = ranks->key_pairs,
         .window = ranks_layer_is_windowed(ranks, layer) ? plan->model.window : 0,
-        .tile_columns = ranks->machine->chip.mxu_columns,
+        .tile_columns = ranks->machine->chip.mxu.columns,
     };
 }
 

@@ -64,7 +64,7 @@ static void passes_add(const struct printer *printer, const struct graph_terms *
     pass_add(printer, &derived, false);
     pass_add(printer, &derived, true);
     graph_count(&derived.sharded, &derived.backward, &derived.kept,
-                (struct work_edges){WORK_EDGE_ROWS, chip->mxu_rows, chip->mxu_columns}, &count);
+                (struct work_edges){WORK_EDGE_ROWS, chip->mxu.rows, chip->mxu.columns}, &count);
     title_add(printer, "sums over both passes, by kind of op");
     graph_print_count(&count, printer->text);
 }

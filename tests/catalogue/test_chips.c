@@ -148,11 +148,11 @@ static void every_chip_is_sane(void **state)
         assert_true(c.vector_flop_per_s < bf16);
         assert_true(c.vmem_capacity_bytes < c.hbm_capacity_bytes);
         assert_true(c.pcie_bytes_per_s > c.dcn_bytes_per_s || c.network.c2c_bytes_per_s != 0);
-        for (uint32_t s = 0; s < c.slice_count; s++) {
-            struct shape shape = {c.axis_count, {1, 1, 1}, false};
-            memcpy(shape.length, c.slice[s], sizeof shape.length);
-            for (uint32_t axis = 1; axis < c.axis_count && c.wrap_rule == CHIP_WRAP_FULL_AXIS;
-                 axis++)
+        for (uint32_t s = 0; s < c.pod.slice_count; s++) {
+            struct shape shape = {c.pod.axis_count, {1, 1, 1}, false};
+            memcpy(shape.length, c.pod.slice[s], sizeof shape.length);
+            for (uint32_t axis = 1;
+                 axis < c.pod.axis_count && c.pod.wrap_rule == CHIP_WRAP_FULL_AXIS; axis++)
                 assert_true(shape.length[axis - 1] <= shape.length[axis]);
             assert_int_equal(shape_check(&c, &shape, "", &error), STATUS_OK);
         }
@@ -193,10 +193,10 @@ static void gpus_agree_with_the_book(void **state)
         struct error error = {0};
         assert_int_equal(chip_find(arena, rows[i].name, "ideal", "", "", &c, &error), STATUS_OK);
         assert_int_equal(c.kind, CHIP_GPU);
-        assert_int_equal(c.core_count, rows[i].sms);
-        assert_int_equal(c.core_smem_bytes, rows[i].smem_kib * 1024);
-        assert_int_equal(c.core_register_bytes, 256 * 1024);
-        assert_int_equal(c.core_tmem_bytes, i < 5 ? 0 : 256 * 1024);
+        assert_int_equal(c.core.count, rows[i].sms);
+        assert_int_equal(c.core.smem_bytes, rows[i].smem_kib * 1024);
+        assert_int_equal(c.core.register_bytes, 256 * 1024);
+        assert_int_equal(c.core.tmem_bytes, i < 5 ? 0 : 256 * 1024);
         assert_int_equal(c.vmem_capacity_bytes, rows[i].l2_mb * 1e6);
         if (rows[i].hbm_gb != 0) assert_int_equal(c.hbm_capacity_bytes, rows[i].hbm_gb * 1e9);
         printed(c.hbm_bytes_per_s, rows[i].hbm_rate, 2);

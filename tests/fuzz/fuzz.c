@@ -73,13 +73,13 @@ static void check_chip(struct arena *arena, struct json *document, const struct 
                        struct fuzz_taken *taken)
 {
     char shape_buffer[SHAPE_TEXT_BYTES];
-    struct shape shape = {chip->axis_count, {1, 1, 1}, false};
+    struct shape shape = {chip->pod.axis_count, {1, 1, 1}, false};
     struct machine_plan plan = {.chip = "fuzz", .chip_document = document, .profile = "ideal"};
     struct machine machine;
     struct error error = {0};
     for (uint32_t axis = 0; axis < CHIP_AXES_MAX; axis++) {
         plan.wrap[axis] = -1;
-        if (chip->slice_count > 0) shape.length[axis] = chip->slice[0][axis];
+        if (chip->pod.slice_count > 0) shape.length[axis] = chip->pod.slice[0][axis];
     }
     plan.unrealisable = true;
     if (chip->kind == CHIP_TPU) {

@@ -108,7 +108,7 @@ double oracle_padded_matmul(const struct letters *x, uint64_t rows, uint64_t inn
                             uint64_t columns)
 {
     const struct chip *chip = &x->machine->chip;
-    return 2 * padded(rows, 8) * padded(inner, chip->mxu_rows) * padded(columns, chip->mxu_columns);
+    return 2 * padded(rows, 8) * padded(inner, chip->mxu.rows) * padded(columns, chip->mxu.columns);
 }
 
 /* Each weight is multiplied forward, for dW, for dX, and once more where it is repeated. */

@@ -42,7 +42,7 @@ static double padded_whole_scores(const struct letters *x, uint64_t width, bool 
 static double padded_window_scores(const struct letters *x, uint64_t width, bool weighted)
 {
     const struct ranks *ranks = x->ranks;
-    double const edge = x->machine->chip.mxu_columns;
+    double const edge = x->machine->chip.mxu.columns;
     uint64_t const window = ranks->plan->model.window;
     uint64_t rows = ranks->attention_queries, columns = window;
     if (ranks->plan->attention == WORKLOAD_ATTENTION_CAUSAL) {

@@ -47,13 +47,13 @@ static void the_numbers_are_the_books(void **state)
         assert_int_equal(c.dcn_bytes_per_s, rows[i].dcn_kb_s * 1000);
         assert_int_equal(c.hop_latency_ps, TIME_PS_PER_US);
         assert_int_equal(c.op_overhead_ps + c.message_overhead_ps, 0);
-        assert_memory_equal(c.pod_shape, rows[i].pod, sizeof c.pod_shape);
-        assert_memory_equal(c.host_shape, rows[i].host, sizeof c.host_shape);
-        assert_int_equal(c.axis_count, rows[i].axes);
-        assert_int_equal(c.mxu_rows, rows[i].mxu);
-        assert_int_equal(c.mxu_columns, rows[i].mxu);
-        assert_int_equal(c.mxu_count, rows[i].mxus);
-        assert_int_equal(c.core_count, rows[i].cores);
+        assert_memory_equal(c.pod.shape, rows[i].pod, sizeof c.pod.shape);
+        assert_memory_equal(c.pod.host_shape, rows[i].host, sizeof c.pod.host_shape);
+        assert_int_equal(c.pod.axis_count, rows[i].axes);
+        assert_int_equal(c.mxu.rows, rows[i].mxu);
+        assert_int_equal(c.mxu.columns, rows[i].mxu);
+        assert_int_equal(c.mxu.count, rows[i].mxus);
+        assert_int_equal(c.core.count, rows[i].cores);
     }
     assert_int_equal(chip("v5e", "ideal").vmem_capacity_bytes, 128 << 20);
     assert_int_equal(chip("v5p", "ideal").vector_flop_per_s, 14336 * giga);
@@ -71,10 +71,10 @@ static void the_peak_follows_from_the_clock(void **state)
     for (size_t i = 0; i < 2; i++) {
         struct chip const c = chip(rows[i].name, "ideal");
         int64_t const bottom_up =
-            (int64_t)(rows[i].clock_hz * 2 * c.mxu_rows * c.mxu_columns * c.mxu_count);
+            (int64_t)(rows[i].clock_hz * 2 * c.mxu.rows * c.mxu.columns * c.mxu.count);
         int64_t const table = (int64_t)c.math_peak_flop_per_s[FORMAT_BF16];
         assert_true(llabs(bottom_up - table) < table / 400);
-        assert_int_equal(c.vector_flop_per_s, rows[i].clock_hz * 4096 * c.core_count);
+        assert_int_equal(c.vector_flop_per_s, rows[i].clock_hz * 4096 * c.core.count);
     }
 }
 

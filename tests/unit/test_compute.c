@@ -17,8 +17,8 @@ static struct chip chip_v5e(void)
         .vmem_capacity_bytes = UINT64_C(128) << 20,
         .vmem_bytes_per_s = 22 * UINT64_C(810000000000),
         .vector_flop_per_s = 6147000000001,
-        .mxu_rows = 128,
-        .mxu_columns = 128,
+        .mxu.rows = 128,
+        .mxu.columns = 128,
     };
     chip.math_flop_per_s[FORMAT_BF16] = 197000000000000;
     return chip;
@@ -170,7 +170,7 @@ static void shapes_are_padded_to_the_unit(void **state)
     assert_int_equal(time_of(&chip, &work).padded_flop, 2 * 8 * 128 * 128);
     work = work_matmul(9, 129, 128);
     assert_int_equal(time_of(&chip, &work).padded_flop, 2 * 16 * 256 * 128);
-    chip.mxu_rows = chip.mxu_columns = 256; /* v6e */
+    chip.mxu.rows = chip.mxu.columns = 256; /* v6e */
     assert_int_equal(time_of(&chip, &work).padded_flop, 2 * 16 * 256 * 256);
     work.matmul[0] = (struct work_matmul){0, 512, 512, 3};
     assert_int_equal(time_of(&chip, &work).padded_flop, 0);

@@ -78,7 +78,7 @@ static void every_product_name_is_a_slice_or_is_refused_with_one_that_is(void **
             struct shape nearest;
             unsigned suggested = 0;
             if (shape_of_product(&chip, units, "name", "", &shape, &error) == STATUS_OK) {
-                assert_int_equal(shape_chip_count(&shape) * chip.name_units, units);
+                assert_int_equal(shape_chip_count(&shape) * chip.pod.name_units, units);
                 case_ok(shape_check(&chip, &shape, "", &case_error));
                 accepted++;
                 continue;
@@ -86,7 +86,7 @@ static void every_product_name_is_a_slice_or_is_refused_with_one_that_is(void **
             const char *name = strrchr(error.message, '-');
             assert_non_null(name);
             assert_int_equal(sscanf(name, "-%u", &suggested), 1);
-            assert_true(shape_standard(&chip, suggested / chip.name_units, &nearest));
+            assert_true(shape_standard(&chip, suggested / chip.pod.name_units, &nearest));
         }
         /* v5p: 47 counts of cubes within 4x5x7 of them, and four smaller slices. */
         assert_int_equal(accepted, c == 0 ? 51 : 8);

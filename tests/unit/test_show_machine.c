@@ -148,7 +148,7 @@ static void published_totals_have_machines(void **state)
         struct chip chip;
         case_ok(chip_find(case_arena, published_chip(i), "ideal", "", "", &chip, &case_error));
         struct machine const machine =
-            case_machine(arena_format(case_arena, spec[chip.axis_count], chip.name));
+            case_machine(arena_format(case_arena, spec[chip.pod.axis_count], chip.name));
         struct published figure;
         uint32_t index = 0;
         assert_string_equal(machine.chip.name, published_chip(i));

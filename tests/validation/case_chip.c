@@ -75,7 +75,7 @@ static double per_chip(const struct case_row *row, const struct chip *chip, cons
 {
     enum format const format = row_format(row, "format", FORMAT_BF16);
     const struct chip_network *network = &chip->network;
-    uint32_t const host_chips = volume(chip->host_shape, chip->axis_count);
+    uint32_t const host_chips = volume(chip->pod.host_shape, chip->pod.axis_count);
     const struct {
         const char *name;
         double value;
@@ -87,10 +87,10 @@ static double per_chip(const struct case_row *row, const struct chip *chip, cons
         {"math", (double)chip->math_flop_per_s[format]},
         {"math_peak", (double)chip->math_peak_flop_per_s[format]},
         {"vector", (double)chip->vector_flop_per_s},
-        {"mxu_count", chip->mxu_count},
-        {"mxu_columns", chip->mxu_columns},
-        {"mxu_cells", (double)chip->mxu_rows * chip->mxu_columns},
-        {"cores", chip->core_count},
+        {"mxu_count", chip->mxu.count},
+        {"mxu_columns", chip->mxu.columns},
+        {"mxu_cells", (double)chip->mxu.rows * chip->mxu.columns},
+        {"cores", chip->core.count},
         {"ici", (double)chip->ici_bytes_per_s},
         {"hop", units_seconds(chip->hop_latency_ps)},
         {"message_overhead", units_seconds(chip->message_overhead_ps)},
@@ -98,10 +98,10 @@ static double per_chip(const struct case_row *row, const struct chip *chip, cons
         {"dcn", (double)chip->dcn_bytes_per_s},
         {"dcn_host", (double)chip->dcn_bytes_per_s * host_chips},
         {"host_chips", host_chips},
-        {"host_cores", (double)host_chips * chip->core_count},
-        {"smem", (double)chip->core_smem_bytes},
-        {"tmem", (double)chip->core_tmem_bytes},
-        {"registers", (double)chip->core_register_bytes},
+        {"host_cores", (double)host_chips * chip->core.count},
+        {"smem", (double)chip->core.smem_bytes},
+        {"tmem", (double)chip->core.tmem_bytes},
+        {"registers", (double)chip->core.register_bytes},
         {"nvlink_count", network->nvlink_count},
         {"nvlink", (double)network->nvlink_bytes_per_s},
         {"node_chips", network->node_chips},
@@ -163,10 +163,10 @@ static struct case_value wraps_of(const struct machine *machine)
 static struct case_value slice(const struct case_row *row)
 {
     struct chip const chip = row_chip(row);
-    struct shape pod = {.axis_count = chip.axis_count};
+    struct shape pod = {.axis_count = chip.pod.axis_count};
     char buffer[SHAPE_TEXT_BYTES];
     struct machine machine;
-    memcpy(pod.length, chip.pod_shape, sizeof pod.length);
+    memcpy(pod.length, chip.pod.shape, sizeof pod.length);
     if (row_has(row, "shape")) {
         machine = row_machine(row);
     } else {
@@ -183,7 +183,7 @@ static struct case_value slice(const struct case_row *row)
     if (strcmp(what, "wrap") == 0) return wraps_of(&machine);
     if (strcmp(what, "chips") == 0) return value_number(count);
     if (strcmp(what, "hosts") == 0)
-        return value_number(count / volume(chip.host_shape, chip.axis_count));
+        return value_number(count / volume(chip.pod.host_shape, chip.pod.axis_count));
     if (strcmp(what, "links") == 0) return value_number(links_of(&machine, middle));
     if (strcmp(what, "egress") == 0)
         return value_number((double)links_of(&machine, middle) * (double)chip.ici_bytes_per_s);
@@ -202,7 +202,7 @@ static struct case_value padding(const struct case_row *row)
 {
     struct chip const chip = row_chip(row);
     struct work const work = {.matmul = {{.rows = 1024,
-                                          .inner = row_count_or(row, "inner", chip.mxu_rows),
+                                          .inner = row_count_or(row, "inner", chip.mxu.rows),
                                           .columns = row_count(row, "columns"),
                                           .count = 1}},
                               .matmul_count = 1,

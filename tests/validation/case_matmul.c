@@ -64,11 +64,11 @@ static struct case_value matmul(const struct case_row *row)
 static struct case_value math_time(const struct case_row *row)
 {
     struct chip const chip = row_chip(row);
-    uint64_t const a_row = 2ull * chip.mxu_rows * chip.mxu_columns;
+    uint64_t const a_row = 2ull * chip.mxu.rows * chip.mxu.columns;
     struct work const work = {
         .matmul = {{.rows = units_ceil_divide(row_count(row, "flop"), a_row),
-                    .inner = chip.mxu_rows,
-                    .columns = chip.mxu_columns,
+                    .inner = chip.mxu.rows,
+                    .columns = chip.mxu.columns,
                     .count = 1}},
         .matmul_count = 1,
         .math_format = row_format(row, "math", FORMAT_BF16),

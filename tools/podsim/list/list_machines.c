@@ -44,7 +44,7 @@ static void add_links(struct strbuf *text, const struct chip *chip)
     const struct chip_network *network = &chip->network;
     bool const gpu = chip->kind == CHIP_GPU;
     uint64_t const rate = gpu ? network->nvlink_bytes_per_s : chip->ici_bytes_per_s;
-    uint32_t const count = gpu ? network->nvlink_count : 2 * chip->axis_count;
+    uint32_t const count = gpu ? network->nvlink_count : 2 * chip->pod.axis_count;
     strbuf_add(text, "%u x %s", count, quantity_text_rate(buffer, (double)rate, "B/s"));
 }
 
@@ -67,8 +67,8 @@ enum status list_chips(struct arena *arena, struct strbuf *text, struct error *r
         strbuf_pad(text, CHIPS_LINK);
         add_links(text, &chip);
         strbuf_pad(text, CHIPS_MOST);
-        for (uint32_t axis = 0; axis < chip.axis_count; axis++)
-            strbuf_add(text, "%s%u", axis == 0 ? "" : "x", chip.pod_shape[axis]);
+        for (uint32_t axis = 0; axis < chip.pod.axis_count; axis++)
+            strbuf_add(text, "%s%u", axis == 0 ? "" : "x", chip.pod.shape[axis]);
         if (chip.kind == CHIP_GPU)
             strbuf_add(text, "%s", counted(chip.network.node_chips, "GPU").text);
         strbuf_add(text, "\n");
@@ -112,7 +112,7 @@ enum status list_chip(struct arena *arena, const char *name, struct strbuf *text
 
 static const char *wrap_rule_text(const struct chip *chip)
 {
-    switch (chip->wrap_rule) {
+    switch (chip->pod.wrap_rule) {
     case CHIP_WRAP_FULL_AXIS:
         return "an axis wraps around if it has the length";
     case CHIP_WRAP_CUBES:
@@ -136,16 +136,16 @@ enum status list_shapes(struct arena *arena, struct strbuf *text, struct error *
             strbuf_add(text, "%s\n", chip.network.nic_count == 0 ? ", one node only" : "");
             continue;
         }
-        strbuf_add(text, "%s: %s %u\n ", chip.name, wrap_rule_text(&chip), chip.wrap_length);
-        for (uint32_t slice = 0; slice < chip.slice_count; slice++) {
+        strbuf_add(text, "%s: %s %u\n ", chip.name, wrap_rule_text(&chip), chip.pod.wrap_length);
+        for (uint32_t slice = 0; slice < chip.pod.slice_count; slice++) {
             strbuf_add(text, " ");
-            for (uint32_t axis = 0; axis < chip.axis_count; axis++)
-                strbuf_add(text, "%s%u", axis == 0 ? "" : "x", chip.slice[slice][axis]);
+            for (uint32_t axis = 0; axis < chip.pod.axis_count; axis++)
+                strbuf_add(text, "%s%u", axis == 0 ? "" : "x", chip.pod.slice[slice][axis]);
         }
-        if (chip.wrap_rule == CHIP_WRAP_CUBES) {
+        if (chip.pod.wrap_rule == CHIP_WRAP_CUBES) {
             strbuf_add(text, " and whole cubes up to ");
-            for (uint32_t axis = 0; axis < chip.axis_count; axis++)
-                strbuf_add(text, "%s%u", axis == 0 ? "" : "x", chip.pod_shape[axis]);
+            for (uint32_t axis = 0; axis < chip.pod.axis_count; axis++)
+                strbuf_add(text, "%s%u", axis == 0 ? "" : "x", chip.pod.shape[axis]);
         }
         strbuf_add(text, "\n");
     }

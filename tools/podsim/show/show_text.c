@@ -57,7 +57,7 @@ static void add_compute(struct strbuf *text, const struct chip *chip)
     }
     strbuf_add(text, "  %s", words_of_chip(chip, "mxus"));
     strbuf_pad(text, VALUE_COLUMN);
-    strbuf_add(text, "%u of %ux%u\n", chip->mxu_count, chip->mxu_rows, chip->mxu_columns);
+    strbuf_add(text, "%u of %ux%u\n", chip->mxu.count, chip->mxu.rows, chip->mxu.columns);
     row_rate(text, words_of_chip(chip, "vpu"), chip->vector_flop_per_s, "FLOP/s");
     row_bytes(text, "HBM", chip->hbm_capacity_bytes);
     row_rate(text, "HBM bandwidth", chip->hbm_bytes_per_s, "B/s");
@@ -72,14 +72,14 @@ static void add_gpu(struct strbuf *text, const struct chip *chip)
     add_compute(text, chip);
     strbuf_add(text, "  %s", words_of_chip(chip, "cores"));
     strbuf_pad(text, VALUE_COLUMN);
-    strbuf_add(text, "%u, each with %s of %s", chip->core_count,
-               quantity_text_bytes(buffer, (double)chip->core_smem_bytes),
+    strbuf_add(text, "%u, each with %s of %s", chip->core.count,
+               quantity_text_bytes(buffer, (double)chip->core.smem_bytes),
                words_of_chip(chip, "vmem"));
     strbuf_add(text, ", %s of registers",
-               quantity_text_bytes(buffer, (double)chip->core_register_bytes));
-    if (chip->core_tmem_bytes != 0)
+               quantity_text_bytes(buffer, (double)chip->core.register_bytes));
+    if (chip->core.tmem_bytes != 0)
         strbuf_add(text, ", %s of TMEM",
-                   quantity_text_bytes(buffer, (double)chip->core_tmem_bytes));
+                   quantity_text_bytes(buffer, (double)chip->core.tmem_bytes));
     if (network->nvswitch_count == 0)
         strbuf_add(text, "\n  %s", network->link_name);
     else

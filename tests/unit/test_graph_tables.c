@@ -1,0 +1,120 @@
+/* Tables of blocks and of kinds of ops: each block is a part of a model that is built in, each kind
+ * is an op of such a block, and both say what they are. */
+#include <string.h>
+
+#include "sim/graph/block.h"
+#include "sim/graph/op.h"
+#include "sim/model/model_read.h"
+#include "tests/support/case.h"
+#include "tests/unit/graph_case.h"
+
+enum { ROWS_MAX = 64 };
+
+static bool kind_written[ROWS_MAX], block_written[ROWS_MAX];
+
+static void graph_mark(const struct graph *graph)
+{
+    for (uint8_t i = 0; i < graph->op_count; i++)
+        for (uint32_t k = 0; k < op_kind_count; k++)
+            kind_written[k] = kind_written[k] || op_kind_table[k] == graph->op[i].kind;
+    for (uint8_t i = 0; i < graph->block_count; i++)
+        for (uint32_t k = 0; k < block_count; k++)
+            block_written[k] = block_written[k] || block_table[k] == graph->block[i].block;
+}
+
+/* The first and the last layer; and the ends. */
+static void parts_mark(const struct workload_case *made)
+{
+    static struct graph graph;
+    struct ranks ranks;
+    struct graph_terms terms;
+    case_ok(ranks_make(&made->plan, &made->machine, &made->mesh, &ranks, &case_error));
+    const struct model *model = &made->plan.model;
+    uint64_t const layers[] = {0, model->layers - 1};
+    for (uint32_t i = 0; i < sizeof layers / sizeof *layers; i++) {
+        graph_terms_of(&ranks, layers[i], &terms);
+        for (uint32_t part = BLOCK_EMBEDDING; part <= BLOCK_MTP; part++) {
+            block_write_part(&terms, model, (enum block_part)part, layers[i], &graph);
+            graph_mark(&graph);
+        }
+    }
+}
+
+static void models_mark(void)
+{
+    const char *name = NULL;
+    for (uint32_t i = 0; (name = model_name_at(i)) != NULL; i++) {
+        struct model model;
+        struct workload_case made;
+        case_ok(model_read_name_or_path(case_arena, name, NULL, "", &model, &case_error));
+        assert_int_equal(case_build(&made, &model, "16", "x", NULL, NULL), STATUS_OK);
+        parts_mark(&made);
+        case_free(&made);
+    }
+}
+
+/* What attention has by the step. */
+static void steps_mark(void)
+{
+    static const struct {
+        enum workload_context context;
+        enum workload_kernel kernel;
+        const char *dp, *cp;
+    } rows[] = {
+        {WORKLOAD_CONTEXT_RING, WORKLOAD_KERNEL_FLASH, "y z", "x"},
+        {WORKLOAD_CONTEXT_ULYSSES, WORKLOAD_KERNEL_FLASH, "y z", "x"},
+        {WORKLOAD_CONTEXT_RING, WORKLOAD_KERNEL_DROPOUT, "x y z", NULL},
+    };
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = rows[i].dp, [MESH_CP] = rows[i].cp};
+        struct workload_case made;
+        assert_int_equal(case_build_roles(&made, &case_llama_70b, "4x4x4", parts), STATUS_OK);
+        made.plan.context = rows[i].context;
+        made.plan.attention_kernel = rows[i].kernel;
+        parts_mark(&made);
+        case_free(&made);
+    }
+}
+
+static void each_is_written_for_some_model(void **state)
+{
+    (void)state;
+    assert_true(op_kind_count <= ROWS_MAX && block_count <= ROWS_MAX);
+    models_mark();
+    steps_mark();
+    for (uint32_t k = 0; k < op_kind_count; k++)
+        if (!kind_written[k]) fail_msg("no block writes the op %s", op_kind_table[k]->name);
+    for (uint32_t k = 0; k < block_count; k++)
+        if (!block_written[k]) fail_msg("no built-in model has the block %s", block_table[k]->name);
+}
+
+static void texts_hold(const char *name, const char *about, const char *source)
+{
+    if (name == NULL || name[0] == '\0') fail_msg("a row has no name");
+    if (about == NULL || about[0] == '\0') fail_msg("%s: does not say what it is", name);
+    if (source == NULL || source[0] == '\0') fail_msg("%s: has no source", name);
+}
+
+static void each_says_what_it_is(void **state)
+{
+    (void)state;
+    for (uint32_t k = 0; k < op_kind_count; k++) {
+        texts_hold(op_kind_table[k]->name, op_kind_table[k]->help, op_kind_table[k]->source);
+        for (uint32_t other = 0; other < k; other++)
+            assert_string_not_equal(op_kind_table[k]->name, op_kind_table[other]->name);
+    }
+    for (uint32_t k = 0; k < block_count; k++) {
+        texts_hold(block_table[k]->name, block_table[k]->prefix, block_table[k]->source);
+        for (uint32_t other = 0; other < k; other++)
+            assert_string_not_equal(block_table[k]->name, block_table[other]->name);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_is_written_for_some_model),
+        cmocka_unit_test(each_says_what_it_is),
+    };
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
+}

@@ -39,7 +39,9 @@ struct emit_route emit_route(const struct emit *emit, const struct graph_step *s
 static enum format format_of(const struct emit *emit, const struct graph_step *step)
 {
     const struct graph_op *op = &emit->graph->op[step->op];
-    tensor const of = step->of != GRAPH_NONE ? step->of : op->in[op->in_count - 1];
+    bool const exchanges = step->move.axis == OP_AXIS_EP;
+    tensor const moved = exchanges ? op->out[0] : op->in[op->in_count - 1];
+    tensor const of = step->of != GRAPH_NONE ? step->of : moved;
     const struct graph_tensor *at = &emit->graph->tensor[of];
     return op_is_forward(step->pass) ? at->format : at->gradient;
 }
@@ -72,44 +74,36 @@ static void home_set(struct plan_request *request)
 
 /* --- Rows on their way to experts, or back --- */
 
-static enum format exchange_format(const struct ranks *ranks, bool spreads)
+/* What each rank really has for each other, once to each unit of a level on the way: a token has a
+ * whole number of bytes. */
+static void drawn_set(const struct emit *emit, struct plan_request *exchange)
 {
-    const struct workload_formats *formats = &ranks->plan->formats;
-    return spreads ? formats->dispatch : formats->activations;
+    const struct ranks *ranks = emit->lower->ranks;
+    uint64_t const tokens = ranks->experts.ranks * ranks->rows;
+    bool const automatic = exchange->algorithm == NULL || strcmp(exchange->algorithm, "auto") == 0;
+    bool const levels =
+        exchange->group.dimension_count > 1 && exchange->group.dimension[0].switched;
+    if (automatic && levels) exchange->algorithm = "hierarchical";
+    exchange->ragged = ranks->experts.drawn;
+    exchange->ragged.token_bytes = units_ceil_divide(exchange->size_bytes, tokens);
+    exchange->ragged.returns = !exchange->spreads;
+    exchange->size_bytes = tokens * exchange->ragged.token_bytes;
 }
 
-/* What each rank really has for each other, once to each unit of a level on the way. */
-static uint32_t drawn_plan(struct lower *lower, const struct plan_request *exchange)
+/* Of the array's bytes each dimension is crossed by its part of the tokens. */
+static void exchange_set(const struct emit *emit, const struct graph_step *step,
+                         struct plan_request *request)
 {
-    const struct ranks *ranks = lower->ranks;
-    uint64_t const part = ranks->width / ranks->tp;
-    enum format const format = exchange_format(ranks, exchange->spreads);
-    struct plan_request request = *exchange;
-    bool const automatic = request.algorithm == NULL || strcmp(request.algorithm, "auto") == 0;
-    bool const levels = request.group.dimension_count > 1 && request.group.dimension[0].switched;
-    if (automatic && levels) request.algorithm = "hierarchical";
-    request.ragged = ranks->experts.drawn;
-    request.ragged.token_bytes = format_bytes(format, part);
-    request.ragged.returns = !exchange->spreads;
-    return lower_plan_request(lower, &request, ranks->experts.ranks * ranks->rows * part, format);
-}
-
-static uint32_t exchange_plan(struct lower *lower, bool spreads)
-{
-    const struct ranks *ranks = lower->ranks;
-    const struct routing *experts = &ranks->experts;
-    uint64_t const part = ranks->width / ranks->tp; /* Of a token. */
-    enum format const format = exchange_format(ranks, spreads);
-    struct plan_request request = {
-        .kind = COLLECTIVE_ALL_TO_ALL,
-        .algorithm = ranks->plan->algorithm,
-        .group = ranks->mesh->axis[MESH_EP].group,
-        .spreads = spreads,
-    };
-    if (experts->drawn.expert_count != 0) return drawn_plan(lower, &request);
-    for (uint32_t d = 0; d < request.group.dimension_count; d++)
-        request.exchange_bytes[d] = format_bytes(format, experts->crossing[d] * part);
-    return lower_plan_request(lower, &request, experts->exchanged * part, format);
+    const struct routing *experts = &emit->lower->ranks->experts;
+    units_wide const bytes = request->size_bytes, exchanged = experts->exchanged;
+    request->spreads = spreads(emit, step);
+    if (experts->drawn.expert_count != 0) {
+        drawn_set(emit, request);
+        return;
+    }
+    for (uint32_t d = 0; d < request->group.dimension_count; d++)
+        request->exchange_bytes[d] =
+            (uint64_t)((bytes * experts->crossing[d] + exchanged - 1) / exchanged);
 }
 
 uint32_t emit_plan(struct emit *emit, uint32_t at)
@@ -127,8 +121,7 @@ uint32_t emit_plan(struct emit *emit, uint32_t at)
     };
     if (is_round(emit, step)) request.algorithm = lower->ranks->ring_name;
     if (step->move.kind == COLLECTIVE_PERMUTE) home_set(&request);
-    emit->plan[at] = step->move.axis == OP_AXIS_EP
-                         ? exchange_plan(lower, spreads(emit, step))
-                         : lower_plan_bytes(lower, &request, format_of(emit, step));
+    if (step->move.axis == OP_AXIS_EP) exchange_set(emit, step, &request);
+    emit->plan[at] = lower_plan_bytes(lower, &request, format_of(emit, step));
     return emit->plan[at];
 }

@@ -162,6 +162,41 @@ static void formulas_and_programs_agree_on_latent_attention(void **state)
         }
 }
 
+/* Ranks of tp that do not divide D: what the program sends is what the graph and the formulas have.
+ * A token that is drawn has a whole number of bytes on each of them. */
+static void exchanges_of_uneven_parts_are_as_counted(void **state)
+{
+    static const char *const parts[MESH_ROLE_COUNT] = {[MESH_TP] = "x", [MESH_EP] = "y"};
+    (void)state;
+    for (uint32_t drawn = 0; drawn < 2; drawn++) {
+        struct workload_case made;
+        struct workload_counts counts;
+        uint32_t exchanges = 0;
+        if (case_build_roles(&made, &small_experts, "7x2", parts) != STATUS_OK)
+            fail_msg("%s", made.error.message);
+        made.plan.batch_tokens = 2 * 7 * 1024;
+        made.plan.sequence_length = 1024;
+        made.plan.activations = WORKLOAD_ACTIVATIONS_TOKENS;
+        made.plan.routing_skew_ppm = drawn * PPM_ONE;
+        if (case_lower(&made) != STATUS_OK) fail_msg("%s", made.error.message);
+        workload_count(&made.plan, &made.machine, &made.mesh, &counts);
+        const struct workload_traffic *traffic = &counts.role[MESH_EP];
+        for (uint32_t i = 0; i < made.program.plan_count; i++) {
+            const struct plan *plan = &made.program.plans[i];
+            if (plan->kind != COLLECTIVE_ALL_TO_ALL) continue;
+            exchanges++;
+            if (drawn != 0)
+                assert_int_equal(plan->ragged.token_bytes, units_ceil_divide(2 * 2048, 7));
+            else
+                near("uneven parts", "an exchange",
+                     traffic->all_to_all_bytes / (double)traffic->all_to_all_count,
+                     (double)plan->size_bytes);
+        }
+        assert_true(exchanges != 0);
+        case_free(&made);
+    }
+}
+
 /* What each step's templates did before. */
 static int kept_open(void **state)
 {
@@ -178,6 +213,7 @@ static int kept_close(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exchanges_of_uneven_parts_are_as_counted),
         cmocka_unit_test(formulas_and_programs_agree_on_experts),
         cmocka_unit_test(formulas_and_programs_agree_on_latent_attention),
     };

@@ -30,7 +30,7 @@ struct table_figure column_rate(struct column_value value)
 struct table_figure column_words(struct column_value value)
 {
     struct table_figure figure;
-    (void)snprintf(figure.text, sizeof figure.text, "%s", value.words);
+    (void)snprintf(figure.text, sizeof figure.text, "%s", value.words != NULL ? value.words : "");
     return figure;
 }
 
@@ -123,7 +123,9 @@ void column_add_cells(const struct column_line *line, const struct column_value 
 {
     for (uint32_t i = 0; i < line->count; i++) {
         struct column_value const value = values[line->order[i]];
+        bool const is_text = value.kind == COLUMN_WORDS || value.kind == COLUMN_LIST;
         if (i > 0) strbuf_add(text, ",");
+        if (is_text && value.words == NULL) continue; /* An empty cell, as of COLUMN_NULL. */
         if (value.kind == COLUMN_LIST ||
             (value.kind == COLUMN_WORDS && strpbrk(value.words, ",\"\n") != NULL))
             quoted_add(value.words, text);

@@ -20,7 +20,7 @@ static void plain_add(struct graph_terms *terms, uint32_t *count, const char *na
 }
 
 /* Tokens, widths, heads: as in the book. */
-static void decoder_add(const struct ranks *ranks, struct graph_terms *terms, uint32_t *count)
+static void widths_add(const struct ranks *ranks, struct graph_terms *terms, uint32_t *count)
 {
     const struct model *model = &ranks->plan->model;
     uint64_t const tp = ranks->tp;
@@ -162,7 +162,7 @@ void graph_terms_of(const struct ranks *ranks, uint64_t layer, struct graph_term
         .policy = policy_of(ranks),
     };
     ret_terms->axis_c = axis_c_add(ranks, &ret_terms->mesh);
-    decoder_add(ranks, ret_terms, &count);
+    widths_add(ranks, ret_terms, &count);
     if (ranks_is_decoder(ranks)) ends_add(ranks, ret_terms, &count);
     if (ranks_is_decoder(ranks)) sequences_add(ranks, ret_terms, &count);
     if (ranks_has_mla(ranks)) mla_add(ranks, ret_terms, &count);

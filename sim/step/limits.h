@@ -12,7 +12,7 @@
 enum status limits_format_check(const struct ranks *ranks, struct error *reterr);
 
 /* FLOP and bytes of a part of the model, and what a chip's ops take in all: below 2^62. Once all
- * sizes of `local` are known, and before graphs of them are counted. Errors: STATUS_LIMIT at
+ * sizes of `ranks` are known, and before graphs of them are counted. Errors: STATUS_LIMIT at
  * "/workload". */
 enum status limits_sizes_check(const struct ranks *ranks, struct error *reterr);
 

@@ -1,7 +1,7 @@
 /*
  * The embedding before the layers, the head behind them, and modules that predict a further token
- * (local_predictors.c), from their graphs: what is said here is how each use of a matrix shares it
- * with the others.
+ * (workloads/blocks/mtp.c), from their graphs: what is said here is how each use of a matrix shares
+ * it with the others.
  *
  * The head is not recomputed: its backward pass follows at once, with weights and logits still
  * there. Gradients of one matrix that is used several times, tied or looked up and multiplied by

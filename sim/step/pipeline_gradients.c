@@ -119,7 +119,7 @@ uint16_t lower_replica_sum(struct lower *lower, const struct delayed_update *of)
     return lower_template_end(lower);
 }
 
-/* --- Twins ---
+/* --- Tied ---
  *
  * An embedding that is tied to the head, or that modules of a later stage look up too, lies on the
  * first and on that stage. Each has a gradient of its own: once they are reduced over the data

@@ -261,7 +261,7 @@ static enum status mtp_build(struct ranks *ranks, struct error *reterr)
 }
 
 enum status ranks_make(const struct workload_plan *plan, const struct machine *machine,
-                       const struct mesh *mesh, struct ranks *ret_local_ranks, struct error *reterr)
+                       const struct mesh *mesh, struct ranks *ret_ranks, struct error *reterr)
 {
     struct ranks ranks = {.plan = plan, .machine = machine, .mesh = mesh, .kv_holders = 1};
     ranks.sequence_parts = ranks.partial_ranks = 1;
@@ -280,6 +280,6 @@ enum status ranks_make(const struct workload_plan *plan, const struct machine *m
     if (model_has_experts(&plan->model)) STATUS_TRY(routing_build(&ranks, reterr));
     STATUS_TRY(limits_sizes_check(&ranks, reterr));
     ranks_buckets_build(&ranks);
-    *ret_local_ranks = ranks;
+    *ret_ranks = ranks;
     return STATUS_OK;
 }

@@ -13,6 +13,7 @@
 
 #include "sim/base/status.h"
 #include "sim/base/units.h"
+#include "sim/graph/graph.h"
 #include "sim/mesh/mesh.h"
 #include "sim/mesh/sharding.h"
 #include "sim/step/routing.h"
@@ -20,9 +21,10 @@
 
 /* A layer's matrices by their place in it: the op that reads them, counted in the order of the
  * forward pass. The first ones are those that ranks of tp may hold alike. */
-enum { MATRIX_FIRST, MATRICES_MAX = 8 };
+enum { MATRIX_FIRST, MATRICES_MAX = GRAPH_OPS_MAX };
 
-enum { LAYER_BUCKETS_MAX = 12 };
+/* At most one of each weight, and the experts' together. */
+enum { LAYER_BUCKETS_MAX = GRAPH_TENSORS_MAX };
 
 /* Weights that are gathered by one AllGather and whose gradients are reduced by one op. */
 struct bucket {
@@ -163,8 +165,7 @@ enum status ranks_divide(uint64_t amount, uint64_t by, const char *where, const 
 void ranks_buckets_build(struct ranks *ranks);
 
 enum status ranks_make(const struct workload_plan *plan, const struct machine *machine,
-                       const struct mesh *mesh, struct ranks *ret_local_ranks,
-                       struct error *reterr);
+                       const struct mesh *mesh, struct ranks *ret_ranks, struct error *reterr);
 
 static inline bool ranks_offloads_optimizer(const struct ranks *ranks)
 {

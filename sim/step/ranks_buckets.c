@@ -82,7 +82,8 @@ static void matrices_add(struct units *units)
 static uint8_t normed_unit(const struct units *units, const struct graph_op *norm, tensor in)
 {
     const struct graph_op *maker = graph_maker(units->graph, in);
-    for (uint8_t p = 0; maker != NULL && maker->kind->weights_apart && p < maker->out_count; p++)
+    for (uint8_t p = 0;
+         maker != NULL && maker->kind->weights_apart && p < maker->as.matmul.product_count; p++)
         if (maker->as.matmul.product[p].out == in)
             return units->unit_of[maker->as.matmul.product[p].weight];
     return units->first_unit[norm->block];

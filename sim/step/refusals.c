@@ -15,7 +15,7 @@
 /* A name may be a path of any length; its beginning tells which it is. */
 enum { MTP_MODULES_MAX = 16, SENTENCE_BYTES = 1024, WORD_BYTES_MAX = 200 };
 
-/* A fact, a bit, holds of a local `l`, its plan `p`, its mesh `m` and its model `o`. */
+/* A fact, a bit, holds of ranks `l`, their plan `p`, their mesh `m` and their model `o`. */
 #define FACTS(X)                                                                                   \
     X(BARE, o->kind == MODEL_MLP)                                                                  \
     X(LATENT, ranks_has_mla(l))                                                                    \
@@ -241,12 +241,12 @@ static bool is_line(const struct group_dimension *dimension)
     return !dimension->ring && !dimension->switched && dimension->size != 2;
 }
 
-static void facts_find(const struct ranks *l, bool ret_analysis[FACT_COUNT])
+static void facts_find(const struct ranks *l, bool ret_facts[FACT_COUNT])
 {
     const struct workload_plan *p = l->plan;
     const struct mesh *m = l->mesh;
     const struct model *o = &p->model;
-#define X(name, holds) ret_analysis[name] = holds;
+#define X(name, holds) ret_facts[name] = holds;
     FACTS(X)
 #undef X
 }

@@ -45,7 +45,7 @@ struct routing {
 /* Whether the skew of routing shows on this mesh, or in what is dropped. */
 bool routing_is_drawn(const struct ranks *ranks);
 
-/* Refused: experts that ep does not divide. `local` has its ranks and widths. */
+/* Refused: experts that ep does not divide. `ranks` has the ranks of ep and the widths. */
 enum status routing_build(struct ranks *ranks, struct error *reterr);
 
 /* All experts alike to the router, counted, not drawn: how many of `tokens` have at least one of

@@ -114,7 +114,7 @@ static enum status plain_check(const struct layout_text *layout, const struct wo
 {
     const struct model *model = &plan->model;
     uint64_t borders = 0, layers = 0, embeddings = 0, heads = 0;
-    bool const llama = model->kind != MODEL_MLP;
+    bool const has_ends = model->kind != MODEL_MLP;
     for (uint32_t i = 0; i < layout->count; i++) {
         char const c = layout->plain[i];
         borders += c == '|';
@@ -131,11 +131,11 @@ static enum status plain_check(const struct layout_text *layout, const struct wo
         return error_set(reterr, STATUS_INVALID, place_of_layout,
                          "%llu layers, where the model has %llu", (unsigned long long)layers,
                          (unsigned long long)model->layers);
-    if (embeddings != llama || heads != llama)
+    if (embeddings != has_ends || heads != has_ends)
         return error_set(reterr, STATUS_INVALID, place_of_layout,
-                         llama ? "\"E\" and \"L\" must stand there once each"
-                               : "the bare MLP has neither embedding nor head");
-    if (llama && (layout->plain[0] != 'E' || layout->plain[layout->count - 1] != 'L'))
+                         has_ends ? "\"E\" and \"L\" must stand there once each"
+                                  : "the bare MLP has neither embedding nor head");
+    if (has_ends && (layout->plain[0] != 'E' || layout->plain[layout->count - 1] != 'L'))
         return error_set(reterr, STATUS_INVALID, place_of_layout,
                          "\"E\" must be the first and \"L\" the last letter");
     return mtp_check(layout, plan, reterr);
@@ -241,7 +241,7 @@ enum status stages_build(struct arena *arena, const struct workload_plan *plan, 
                          uint64_t room, struct stages *ret_stages, struct error *reterr)
 {
     void *memory = NULL;
-    bool const llama = plan->model.kind != MODEL_MLP;
+    bool const has_ends = plan->model.kind != MODEL_MLP;
     uint32_t const layers = (uint32_t)plan->model.layers;
     STATUS_TRY(arena_try(arena, count, sizeof *ret_stages->stage, &memory, reterr));
     *ret_stages = (struct stages){memory, count};
@@ -255,8 +255,8 @@ enum status stages_build(struct arena *arena, const struct workload_plan *plan, 
         ret_stages->stage[s] = (struct stage){
             .layer_first = layer,
             .layer_count = each - (ends_less && end),
-            .embedding = llama && s == 0,
-            .head = llama && s + 1 == count,
+            .embedding = has_ends && s == 0,
+            .head = has_ends && s + 1 == count,
             .mtp_modules = s + 1 == count ? (uint32_t)workload_mtp(plan) : 0,
         };
         layer += ret_stages->stage[s].layer_count;

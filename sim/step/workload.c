@@ -253,14 +253,15 @@ static void layers_forward_build(struct lower *lower, struct step *step, bool up
  * step has updated. */
 static void forward_build(struct lower *lower, struct step *step)
 {
-    bool const llama = ranks_is_decoder(lower->ranks), gathers = ranks_gathers_next(lower->ranks);
+    bool const has_ends = ranks_is_decoder(lower->ranks),
+               gathers = ranks_gathers_next(lower->ranks);
     bool const differs = gathers && lower->ranks->plan->accumulate > 1;
     for (uint32_t first = 0; first < 2; first++) {
         if (first == gathers || differs) {
-            if (llama) step->embedding_forward[first] = embedding_forward(lower, first);
+            if (has_ends) step->embedding_forward[first] = embedding_forward(lower, first);
             layers_forward_build(lower, step, first);
             mtp_build(lower, step->mtp_forward[first], /* forward= */ true, first);
-            if (llama) step->head_forward[first] = head_forward(lower, first);
+            if (has_ends) step->head_forward[first] = head_forward(lower, first);
         }
     }
     if (gathers) return;
@@ -275,13 +276,13 @@ static void forward_build(struct lower *lower, struct step *step)
 static void templates_build(struct lower *lower, struct step *step)
 {
     const struct ranks *ranks = lower->ranks;
-    bool const llama = ranks_is_decoder(ranks);
+    bool const has_ends = ranks_is_decoder(ranks);
     bool const kv_last = ranks->partial_ranks > 1 && ranks->gradient_shards == 1;
     bool const differs = ranks->plan->accumulate > 1 &&
                          (ranks->reduce_last || kv_last || ranks_offloads_optimizer(ranks));
     forward_build(lower, step);
     for (uint32_t last = differs ? 0 : 1; last < 2; last++) {
-        if (llama) step->head_backward[last] = head_backward(lower, last);
+        if (has_ends) step->head_backward[last] = head_backward(lower, last);
         mtp_build(lower, step->mtp_backward[last], /* forward= */ false, last);
         layers_backward_build(lower, step, last);
     }
@@ -307,19 +308,20 @@ static void mtp_add(const struct lower *lower, struct step *step, const uint16_t
 
 static void microbatch_add(const struct lower *lower, struct step *step, uint32_t microbatch)
 {
-    bool const llama = ranks_is_decoder(lower->ranks);
+    bool const has_ends = ranks_is_decoder(lower->ranks);
     bool const last = microbatch + 1 == lower->ranks->plan->accumulate;
     bool const first = microbatch == 0;
     enum program_phase const forward = PROGRAM_PHASE_FORWARD;
     enum program_phase const backward = PROGRAM_PHASE_BACKWARD;
-    if (llama) block_add(step, step->embedding_forward[first], forward, "embedding", microbatch);
+    if (has_ends) block_add(step, step->embedding_forward[first], forward, "embedding", microbatch);
     layers_add(lower, step, &step->layer_forward[first], forward, microbatch);
     mtp_add(lower, step, step->mtp_forward[first], forward, microbatch);
-    if (llama) block_add(step, step->head_forward[first], forward, "head", microbatch);
-    if (llama) block_add(step, step->head_backward[last], backward, "head", microbatch);
+    if (has_ends) block_add(step, step->head_forward[first], forward, "head", microbatch);
+    if (has_ends) block_add(step, step->head_backward[last], backward, "head", microbatch);
     mtp_add(lower, step, step->mtp_backward[last], backward, microbatch);
     layers_add(lower, step, &step->layer_backward[last], backward, microbatch);
-    if (llama) block_add(step, step->embedding_backward[last], backward, "embedding", microbatch);
+    if (has_ends)
+        block_add(step, step->embedding_backward[last], backward, "embedding", microbatch);
 }
 
 /* What is left to update where updates are part of the backward pass: what its last slot has
@@ -329,17 +331,17 @@ static void update_rest_add(struct lower *lower, struct step *step)
     const struct ranks *ranks = lower->ranks;
     uint32_t const microbatch = ranks->plan->accumulate - 1;
     struct bucket const bucket = lower_embedding_bucket(ranks);
-    bool const llama = ranks_is_decoder(ranks);
+    bool const has_ends = ranks_is_decoder(ranks);
     struct delayed_update const rest = {
-        .name = llama ? "update embedding" : "update layer",
-        .buckets = llama ? &bucket : lower->layer->bucket,
-        .bucket_count = llama ? 1 : lower->layer->bucket_count,
-        .backward = llama ? step->embedding_backward[1]
-                          : layer_template(ranks, &step->layer_backward[1], 0),
+        .name = has_ends ? "update embedding" : "update layer",
+        .buckets = has_ends ? &bucket : lower->layer->bucket,
+        .bucket_count = has_ends ? 1 : lower->layer->bucket_count,
+        .backward = has_ends ? step->embedding_backward[1]
+                             : layer_template(ranks, &step->layer_backward[1], 0),
         .slots = 1};
-    block_add(step, lower_update(lower, &rest), PROGRAM_PHASE_UPDATE, llama ? "embedding" : "layer",
-              microbatch);
-    if (llama) return;
+    block_add(step, lower_update(lower, &rest), PROGRAM_PHASE_UPDATE,
+              has_ends ? "embedding" : "layer", microbatch);
+    if (has_ends) return;
     step->block[step->block_count - 1].layer_first = 0;
     step->block[step->block_count - 1].layer_step = -1;
 }
@@ -373,12 +375,12 @@ static uint16_t head_reduces(const struct ranks *ranks, const struct step *step)
 static void update_add(struct lower *lower, struct step *step)
 {
     const struct ranks *ranks = lower->ranks;
-    bool const llama = ranks_is_decoder(ranks);
+    bool const has_ends = ranks_is_decoder(ranks);
     uint32_t const microbatch = ranks->plan->accumulate - 1;
-    bool const own_head = llama && !ranks->tied;
+    bool const own_head = has_ends && !ranks->tied;
     struct bucket const head = lower_head_bucket(ranks), embedding = lower_embedding_bucket(ranks);
     uint32_t const back =
-        (uint32_t)(ranks->plan->model.layers + ranks->mtp_modules) + llama + own_head;
+        (uint32_t)(ranks->plan->model.layers + ranks->mtp_modules) + has_ends + own_head;
     mtp_update(lower, step, back);
     if (own_head) {
         struct delayed_update const of = {"update head", &head, 1, head_reduces(ranks, step), back};
@@ -396,7 +398,7 @@ static void update_add(struct lower *lower, struct step *step)
         layer.of[top][1] = layer.of[top][0];
     }
     layers_add(lower, step, &layer, PROGRAM_PHASE_UPDATE, microbatch);
-    if (llama) {
+    if (has_ends) {
         struct delayed_update const last = {"update embedding", &embedding, 1,
                                             step->embedding_backward[1], back};
         block_add(step, lower_update(lower, &last), PROGRAM_PHASE_UPDATE, "embedding", microbatch);
@@ -408,7 +410,7 @@ static enum status single_role(struct lower *lower)
 {
     const struct ranks *ranks = lower->ranks;
     struct step step = {0};
-    bool const llama = ranks_is_decoder(ranks);
+    bool const has_ends = ranks_is_decoder(ranks);
     uint64_t const blocks =
         ranks->plan->accumulate *
             (BLOCKS_MAX_A_MICROBATCH + 2 * (ranks->mtp_modules + ranks->window_turns)) +
@@ -426,8 +428,8 @@ static enum status single_role(struct lower *lower)
     struct lower_holding const holding = {
         .layers = {ranks->layer[LAYER_DENSE].count, ranks->layer[LAYER_MOE].count},
         .mtp_modules = ranks->mtp_modules,
-        .embedding = llama,
-        .head = llama,
+        .embedding = has_ends,
+        .head = has_ends,
     };
     lower_resident(ranks, &holding, role->resident_bytes);
     return lower->build.status;

@@ -7,7 +7,7 @@
  * their gradients.
  *
  * Causal queries of such ranks are charged as the rank has them that has most; see
- * sim/step/local_context.c for which those are.
+ * sim/step/sequences.c for which those are.
  */
 #include "workloads/ops/attention.h"
 

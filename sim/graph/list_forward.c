@@ -198,13 +198,15 @@ void graph_list_moved(struct graph_list *list, const struct graph_step *step,
             gradient ? graph_list_gradient(&sent->gradient_at) : sent->at;
         graph_phrase_array(&what, list, &result);
         char letters[SHARDING_AXES_MAX + 1];
-        bool const turns = step->move.axis == OP_AXIS_SEQUENCE;
-        graph_phrase_add(
-            &what, " = %s%s%s(", kind, turns ? "_" : "",
-            sharding_axes_text(graph_list_mesh(list), turns ? graph->terms->axis_c : 0, letters));
+        enum op_axis const axis = step->move.axis;
+        uint32_t const axes = axis == OP_AXIS_SEQUENCE ? graph->terms->axis_c
+                              : axis == OP_AXIS_EP     ? 0
+                                                       : graph->terms->axis_y;
+        graph_phrase_add(&what, " = %s%s%s(", kind, axes != 0 ? "_" : "",
+                         sharding_axes_text(graph_list_mesh(list), axes, letters));
         graph_phrase_array(&what, list, &operand);
         graph_phrase_add(&what, ")");
-        if (!turns)
+        if (axis == OP_AXIS_EP) /* It has no letter. */
             graph_phrase_add(&what, " over the %u ranks of ep", graph->terms->ranks_exchange);
         struct graph_phrase why = *remark;
         if (names.length != 0) graph_phrase_add(&why, "; with %s", names.bytes);

@@ -86,7 +86,9 @@ static void name_set(const struct graph *graph, const struct graph_step *step,
                      struct graph_overlap *overlap)
 {
     const struct graph_op *op = &graph->op[step->op];
-    const struct graph_tensor *of = &graph->tensor[step->of];
+    /* What an op carries has the name of what comes of it. */
+    tensor const carried = overlap->gradient ? op->in[0] : op->out[0];
+    const struct graph_tensor *of = &graph->tensor[step->of != GRAPH_NONE ? step->of : carried];
     const char *dot = strchr(op->name, '.');
     const char *prefix = dot != NULL ? op->name : graph->block[op->block].block->prefix;
     int const length = (int)(dot != NULL ? dot + 1 - op->name : (ptrdiff_t)strlen(prefix));

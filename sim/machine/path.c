@@ -236,8 +236,10 @@ struct path_rate path_rate(const struct paths *paths, struct path_course course,
                                   level->climb[course.turn].stop[hop].latency_ps};
     }
     const struct machine *machine = paths->machine;
-    if (paths->overridden == NULL)
+    if (paths->overridden == NULL) {
+        SIM_ASSERT(machine->link_override_count == 0); /* Else paths_rates_build() has run. */
         return (struct path_rate){machine->chip.ici_bytes_per_s, machine->chip.hop_latency_ps};
+    }
     uint64_t const chip = machine_chip_at(machine, link->at);
     return paths->overridden[chip * MACHINE_GRID_PORTS + link->port];
 }

@@ -219,7 +219,7 @@ static enum status list_read(const struct key *row, const struct key_reader *rea
     if (array == NULL) return STATUS_OK;
     STATUS_TRY(key_array(array, (uint32_t)row->least, (uint32_t)row->most, reterr));
     STATUS_TRY(arena_try(reader->arena, json_count(array), row->size_bytes, &elements, reterr));
-    inner.axis_count = scenario_axis_count(reader->arena, reader->base);
+    inner.axis_count = row->axis_count == NULL ? 0 : row->axis_count(reader);
     for (uint32_t i = 0; i < json_count(array); i++) {
         inner.object = json_at(array, i);
         inner.base = (char *)elements + i * row->size_bytes;
@@ -290,7 +290,9 @@ static bool is_preset(const struct key *row, const struct key_source *source)
     if (row->kind == KEY_TEXT) return *(const char *const *)at == NULL;
     if (row->kind == KEY_RATE || row->kind == KEY_DURATION)
         return *(const int64_t *)at == row->preset;
-    if (row->kind != KEY_OBJECT) return *(const uint32_t *)at == (uint32_t)row->preset;
+    if (row->kind == KEY_COUNT || row->kind == KEY_SHARE || row->kind == KEY_CHOICE)
+        return *(const uint32_t *)at == (uint32_t)row->preset;
+    SIM_ASSERT(row->kind == KEY_OBJECT);
     for (const struct key *member = row->members; member->name != NULL; member++)
         if (is_shown(member, &inner)) return false;
     return true;

@@ -68,6 +68,8 @@ struct key {
     const char *const *choices;  /* Ended by NULL. */
     const struct key *members;   /* Of KEY_OBJECT and KEY_LIST; ended by a row without a name. */
     size_t count_at, size_bytes; /* Of KEY_LIST: uint32_t, and of an element. */
+    /* Of KEY_LIST: how many coordinates a chip has in its elements. NULL: they have no chips. */
+    uint32_t (*axis_count)(const struct key_reader *reader);
     /* Reads or checks what depends on other keys, in the order of the rows, once all are read.
      * `member` is NULL where the key is missing. */
     enum status (*settle)(const struct key_reader *reader, struct json *member,

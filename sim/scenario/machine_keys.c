@@ -42,6 +42,12 @@ uint32_t scenario_axis_count(struct arena *arena, const struct machine_plan *pla
     return axes <= MACHINE_AXES_MAX ? axes : 0;
 }
 
+/* Of the lists in machine_keys, whose base is the machine's plan. */
+static uint32_t list_axis_count(const struct key_reader *reader)
+{
+    return scenario_axis_count(reader->arena, reader->base);
+}
+
 /* A chip is looked for beside the scenario first, as a model is. */
 static enum status chip_file_read(const struct key_reader *reader, const char *where,
                                   struct machine_plan *plan, struct error *reterr)
@@ -403,6 +409,7 @@ const struct key machine_keys[] = {
      .at = AT(links),
      .count_at = AT(link_count),
      .size_bytes = sizeof(struct machine_link_override),
+     .axis_count = list_axis_count,
      .most = MACHINE_OVERRIDES_MAX,
      .members = link_keys,
      .values =
@@ -415,6 +422,7 @@ const struct key machine_keys[] = {
      .at = AT(chips),
      .count_at = AT(chip_count),
      .size_bytes = sizeof(struct machine_chip_override),
+     .axis_count = list_axis_count,
      .most = MACHINE_OVERRIDES_MAX,
      .members = chip_override_keys,
      .values = "`[{\"at\": [3,\"*\",\"*\"], \"math\": 0.5, \"hbm\": 0.8}]`",

@@ -83,12 +83,25 @@ static tensor part_of(const struct emit *emit, const struct graph_step *step)
     return whole ? out : in;
 }
 
+/* "K V": of all inputs but the first. */
+static const char *gathered_names(const struct emit *emit, const struct graph_op *op, bool gradient)
+{
+    struct builder *build = &emit->lower->build;
+    const char *names = "";
+    for (uint8_t i = 1; i < op->in_count; i++) {
+        char one[NAME_BYTES];
+        names = builder_format(build, "%s%s%s", names, i > 1 ? " " : "",
+                               tensor_name(emit, op->in[i], gradient, one));
+    }
+    return names;
+}
+
 const char *emit_moved_name(const struct emit *emit, const struct graph_step *step)
 {
     const struct graph_op *op = &emit->graph->op[step->op];
     struct builder *build = &emit->lower->build;
     bool const gradient = !op_is_forward(step->pass) && !step->move.before;
-    char one[NAME_BYTES], other[NAME_BYTES];
+    char one[NAME_BYTES];
     const char *prefix = NULL;
     if (step->move.carries && step->move.of != OP_MOVES_ALL)
         return builder_format(build, "%s", tensor_name(emit, part_of(emit, step), gradient, one));
@@ -99,9 +112,7 @@ const char *emit_moved_name(const struct emit *emit, const struct graph_step *st
         return builder_format(build, "%s%.*s%s", outer_prefix(emit, op), alone ? 0 : length, prefix,
                               gradient ? one : op->name);
     }
-    if (step->of == GRAPH_NONE) /* Keys and values. */
-        return builder_format(build, "%s %s", tensor_name(emit, op->in[1], gradient, one),
-                              tensor_name(emit, op->in[2], gradient, other));
+    if (step->of == GRAPH_NONE) return gathered_names(emit, op, gradient);
     return builder_format(build, "%s%.*s%s", outer_prefix(emit, op), length, prefix,
                           tensor_name(emit, step->of, gradient, one));
 }

@@ -79,15 +79,6 @@ static void steps_add(const struct graph_sharded *sharded, const struct graph_st
     }
 }
 
-static void matrices_add(const struct graph *graph, struct graph_count *count)
-{
-    for (uint8_t i = 0; i < graph->op_count; i++) {
-        const struct graph_op *op = &graph->op[i];
-        for (uint8_t w = 0; op->kind->weights_apart && w < op->weight_count; w++)
-            count->matrix_elements += graph_weight_elements(graph, op->weight[w]);
-    }
-}
-
 void graph_count(const struct graph_sharded *sharded, const struct graph_backward *backward,
                  const struct graph_kept *kept, struct work_edges edges,
                  struct graph_count *ret_count)
@@ -95,7 +86,6 @@ void graph_count(const struct graph_sharded *sharded, const struct graph_backwar
     struct graph_steps steps;
     *ret_count = (struct graph_count){.kept_bytes = graph_kept_bytes(sharded, kept),
                                       .framework_bytes = graph_framework_bytes(sharded->graph)};
-    matrices_add(sharded->graph, ret_count);
     for (uint32_t way = 0; way < 2; way++) {
         struct graph_request const request = {way == 1, GRAPH_WHOLE, .sums_partial = true};
         graph_steps(sharded, backward, kept, request, &steps);

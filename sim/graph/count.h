@@ -49,7 +49,6 @@ struct graph_count {
     struct graph_block_sum block[GRAPH_BLOCKS_MAX]; /* [block of the graph] */
     uint64_t kept_bytes;      /* Kept from the forward to the backward pass. */
     uint64_t framework_bytes; /* Kept by frameworks in addition. */
-    uint64_t matrix_elements; /* Of products' weights, whole over X. */
 };
 
 /* `edges` are the matrix unit's. */

@@ -46,7 +46,6 @@ enum graph_role {
     GRAPH_ACTIVATION,
     GRAPH_WEIGHT,
     GRAPH_STATISTIC, /* For the backward pass alone: it has no gradient. */
-    GRAPH_CACHE,     /* Keys and values of earlier tokens. */
 };
 
 /* The array that a framework keeps of a tensor in addition to the tensor. No op of the graph reads

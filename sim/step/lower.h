@@ -206,10 +206,8 @@ struct delayed_update {
 /* The ops of a template. `top`: of the last layer, which keeps its activations. */
 void lower_layer_forward(struct lower *lower, bool top);
 void lower_layer_backward(struct lower *lower, bool top, const struct delayed_update *update);
-void lower_embedding_forward(struct lower *lower);
-void lower_embedding_backward(struct lower *lower, const struct delayed_update *update);
-void lower_head_forward(struct lower *lower);
-void lower_head_backward(struct lower *lower);
+void lower_embedding(struct lower *lower, bool backward);
+void lower_head(struct lower *lower, bool backward);
 
 /* A module that predicts a further token (lower_ends.c), in one template: its place among
  * all of them, in the order of the forward pass. */
@@ -227,8 +225,7 @@ enum { LOWER_MTP_BUCKETS_MAX = LAYER_BUCKETS_MAX + 1 };
 uint32_t lower_mtp_buckets(const struct ranks *ranks,
                            struct bucket ret_buckets[LOWER_MTP_BUCKETS_MAX]);
 /* Its head, where that is a slot of its own. */
-void lower_mtp_head_forward(struct lower *lower, struct mtp_position place);
-void lower_mtp_head_backward(struct lower *lower, struct mtp_position place);
+void lower_mtp_head(struct lower *lower, struct mtp_position place, bool backward);
 
 /* The gather of a unit that is of no layer, or LOWER_NONE. */
 uint32_t lower_bucket_gather(struct lower *lower, const struct bucket *bucket);

@@ -102,27 +102,14 @@ static struct emit_use lookup_use(const struct lower *lower, bool of_module, boo
     };
 }
 
-static struct emit_end embedding_end(const struct lower *lower, bool backward)
+void lower_embedding(struct lower *lower, bool backward)
 {
     bool const used = graph_terms_embedding_used(lower->ranks);
     struct emit_end end = {
         .part = BLOCK_EMBEDDING, .used_before = used, .use = {lookup_use(lower, false, backward)}};
     end.use[0].opens = !used;
     end.use[0].closes = true;
-    return end;
-}
-
-void lower_embedding_forward(struct lower *lower)
-{
-    struct emit_end const end = embedding_end(lower, false);
-    emit_end(lower, &end, false);
-}
-
-void lower_embedding_backward(struct lower *lower, const struct delayed_update *update)
-{
-    struct emit_end const end = embedding_end(lower, true);
-    emit_end(lower, &end, true);
-    lower_update_delayed(lower, update);
+    emit_end(lower, &end, backward);
 }
 
 /* --- The head --- */
@@ -149,7 +136,7 @@ static bool head_keeps_weights(const struct lower *lower)
 
 /* The model's own head is the last of the forward pass, and the first of the backward pass. Tied,
  * what was updated is gathered with the lookup. */
-static void own_head(struct lower *lower, bool backward)
+void lower_head(struct lower *lower, bool backward)
 {
     const struct ranks *ranks = lower->ranks;
     bool const alone = ranks->mtp_modules == 0, keeps = head_keeps_weights(lower);
@@ -161,7 +148,7 @@ static void own_head(struct lower *lower, bool backward)
     emit_end(lower, &end, backward);
 }
 
-static void module_head(struct lower *lower, struct mtp_position place, bool backward)
+void lower_mtp_head(struct lower *lower, struct mtp_position place, bool backward)
 {
     struct emit_end end = head_end(lower, true);
     end.shares_input = !place.last && !lower->ranks->mtp_apart;
@@ -169,26 +156,6 @@ static void module_head(struct lower *lower, struct mtp_position place, bool bac
     end.use[0].gives = backward && place.first;
     end.use[0].closes = place.first;
     emit_end(lower, &end, backward);
-}
-
-void lower_head_forward(struct lower *lower)
-{
-    own_head(lower, false);
-}
-
-void lower_head_backward(struct lower *lower)
-{
-    own_head(lower, true);
-}
-
-void lower_mtp_head_forward(struct lower *lower, struct mtp_position place)
-{
-    module_head(lower, place, false);
-}
-
-void lower_mtp_head_backward(struct lower *lower, struct mtp_position place)
-{
-    module_head(lower, place, true);
 }
 
 /* --- Layers: around what their graphs give, weights, updates and copies --- */
@@ -240,14 +207,14 @@ void lower_mtp_forward(struct lower *lower, struct mtp_position place)
     lower->layer = &lower->ranks->layer[ranks_last_kind(lower->ranks)];
     module_own(lower, place, false);
     lower_layer_forward(lower, /* top= */ true);
-    if (!lower->ranks->mtp_apart) module_head(lower, place, false);
+    if (!lower->ranks->mtp_apart) lower_mtp_head(lower, place, false);
 }
 
 void lower_mtp_backward(struct lower *lower, struct mtp_position place)
 {
     static const struct delayed_update no_update = {0};
     lower->layer = &lower->ranks->layer[ranks_last_kind(lower->ranks)];
-    if (!lower->ranks->mtp_apart) module_head(lower, place, true);
+    if (!lower->ranks->mtp_apart) lower_mtp_head(lower, place, true);
     lower_layer_backward(lower, /* top= */ true, &no_update);
     module_own(lower, place, true);
 }

@@ -57,10 +57,7 @@ static void unit_emit(struct lower *lower, const struct pipeline_pass *part)
     bool const forward = pipeline_is_forward(part->kind);
     switch ((enum pipeline_module)part->module) {
     case MODULE_EMBEDDING:
-        if (forward)
-            lower_embedding_forward(lower);
-        else
-            lower_embedding_backward(lower, &no_update);
+        lower_embedding(lower, !forward);
         break;
     case MODULE_LAYER:
     case MODULE_EXPERTS:
@@ -76,16 +73,10 @@ static void unit_emit(struct lower *lower, const struct pipeline_pass *part)
             lower_mtp_backward(lower, part->place);
         break;
     case MODULE_MTP_HEAD:
-        if (forward)
-            lower_mtp_head_forward(lower, part->place);
-        else
-            lower_mtp_head_backward(lower, part->place);
+        lower_mtp_head(lower, part->place, !forward);
         break;
     case MODULE_HEAD:
-        if (forward)
-            lower_head_forward(lower);
-        else
-            lower_head_backward(lower);
+        lower_head(lower, !forward);
         break;
     case MODULE_NOTHING:
     case MODULE_COUNT:

@@ -51,7 +51,7 @@ static uint16_t embedding_forward(struct lower *lower, bool updated)
 {
     lower_template_begin(lower, "embedding forward");
     lower->updated = updated;
-    lower_embedding_forward(lower);
+    lower_embedding(lower, false);
     return lower_template_end(lower);
 }
 
@@ -60,7 +60,8 @@ static uint16_t embedding_backward(struct lower *lower, bool last_microbatch,
 {
     lower_template_begin(lower, "embedding backward");
     lower->last_microbatch = last_microbatch;
-    lower_embedding_backward(lower, update);
+    lower_embedding(lower, true);
+    lower_update_delayed(lower, update);
     return lower_template_end(lower);
 }
 
@@ -68,7 +69,7 @@ static uint16_t head_forward(struct lower *lower, bool updated)
 {
     lower_template_begin(lower, "head forward");
     lower->updated = updated;
-    lower_head_forward(lower);
+    lower_head(lower, false);
     return lower_template_end(lower);
 }
 
@@ -76,7 +77,7 @@ static uint16_t head_backward(struct lower *lower, bool last_microbatch)
 {
     lower_template_begin(lower, "head backward");
     lower->last_microbatch = last_microbatch;
-    lower_head_backward(lower);
+    lower_head(lower, true);
     return lower_template_end(lower);
 }
 

@@ -180,7 +180,7 @@ static void derived_print(struct strbuf *text)
     }
     graph_count(&made->sharded, &made->backward, &made->kept, (struct work_edges){8, 128, 128},
                 &count);
-    strbuf_add(text, "%llu\n", (unsigned long long)count.matrix_elements);
+    graph_print_count(&count, text);
 }
 
 static void layer_print(bool other, struct strbuf *text)

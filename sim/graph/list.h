@@ -1,7 +1,7 @@
 /*
- * list.h: a layer in the notation of the book (chapters 3 and 5): the steps of a pass as numbered
- * lines, each with what it makes on one chip. *_D is a product that contracts D, {U_X} a sum over X
- * that is still due, a prime the gradient of a function.
+ * list.h: a part of a model in the notation of the book (chapters 3 and 5): the steps of a pass as
+ * numbered lines, each with what it makes on one chip. *_D is a product that contracts D, {U_X} a
+ * sum over X that is still due, a prime the gradient of a function.
  *
  * Every line is a tensor's or an op's. Not of the graph, so given by the caller, is when weights
  * are gathered and their gradients reduced.
@@ -14,10 +14,13 @@
 
 enum { GRAPH_LINES_MAX = 256, GRAPH_LINE_BYTES = 512 };
 
+_Static_assert(GRAPH_TENSORS_MAX <= 64, "graph_list_weights has a bit for each");
+
 struct graph_list_weights {
-    const struct graph *state; /* The layer, as gradients of weights are wanted. */
-    bool gathers_backward;     /* Weights are gathered for the backward pass, too. */
-    bool reduces;              /* Gradients of weights are reduced in it. */
+    const struct graph *state; /* The part, as gradients of weights are wanted. */
+    uint64_t gathers[2];       /* By pass, the backward one last: a bit for each tensor, a weight
+                                  that is gathered for it. */
+    uint64_t reduces;          /* A bit for each tensor: its gradient is reduced. */
     uint32_t axis_same;        /* The axis of ranks that hold the same weights, or 0. */
     uint32_t grouped_ranks; /* Ranks that hold the same experts, where they are only a part of the
                                axis. 0: they are the whole axis. */
@@ -54,8 +57,10 @@ void graph_list_line(struct strbuf *text, uint32_t number, const struct sharding
 /* The steps of the forward pass; `backward` says which of them remat repeats. */
 void graph_list_forward(struct graph_list *list, const struct graph_steps *forward,
                         const struct graph_steps *backward);
-/* A backward pass; one half of it with `begins` false continues the numbers of the other. */
-void graph_list_backward(struct graph_list *list, const struct graph_steps *steps, bool begins);
+/* A backward pass; its half of weights continues the numbers of the other. */
+void graph_list_backward(struct graph_list *list, const struct graph_steps *steps);
+/* The steps of a pass of an end, which go on with the numbers of the caller's section. */
+void graph_list_end(struct graph_list *list, const struct graph_steps *steps);
 /* What each rank has updated of the weights is gathered. */
 void graph_list_update(struct graph_list *list);
 

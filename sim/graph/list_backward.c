@@ -29,6 +29,27 @@ static struct sharding d_in(const struct graph_list *list, const struct graph_op
     return gradient;
 }
 
+/* "dGate, dUp = silu'(dTmp)": the function's name with a prime; what has none is multiplied. */
+static void prime_add(const struct graph_list *list, const struct graph_op *op, uint8_t result,
+                      struct graph_phrase *what)
+{
+    const char *formula = graph_list_formula(op), *opens = strchr(formula, '(');
+    const char *end = opens != NULL ? opens : formula + strlen(formula);
+    struct sharding const gradient = d_out(list, op, op->out[result]);
+    for (const char *at = formula; at < end; at++) {
+        if (*at == '$')
+            graph_phrase_add(what, "%s", op->name);
+        else if (*at == '%' || *at == '+' || *at == '@')
+            graph_phrase_array(what, list, &gradient);
+        else
+            graph_phrase_add(what, "%c", *at);
+    }
+    if (opens == NULL) return;
+    graph_phrase_add(what, "'(");
+    graph_phrase_array(what, list, &gradient);
+    graph_phrase_add(what, ")");
+}
+
 /* What a product was multiplied with, where the forward pass gathered it and no step gathers it
  * again: it is kept so, or comes from the repetition. */
 static void sharing_add(struct graph_list *list, const struct graph_op *op, tensor of)
@@ -50,11 +71,32 @@ static void sharing_add(struct graph_list *list, const struct graph_op *op, tens
                           graph->tensor[of].format, remark.bytes);
 }
 
+/* Of an op that gives the gradient of weights, but is listed by no products: "dW_embedding[Vocab,
+ * D] {U_X} = Lookup'(dRows[B_X, D])". */
+static void scattered_add(struct graph_list *list, const struct graph_op *op, tensor weight)
+{
+    const struct graph_tensor *of = &graph_list_graph(list)->tensor[weight];
+    struct sharding const from = d_out(list, op, op->out[0]);
+    struct sharding const whole = sharding_gathered(&of->at, graph_list_graph(list)->terms->axis_x);
+    struct sharding gradient = graph_list_gradient(&whole);
+    struct graph_phrase what = {.length = 0};
+    gradient.unreduced = graph_list_summed(list, &from, weight);
+    graph_phrase_array(&what, list, &gradient);
+    graph_phrase_add(&what, " = ");
+    prime_add(list, op, 0, &what);
+    graph_list_add(list, &gradient, of->gradient, NULL, &what);
+    graph_list_reduce(list, op->block, weight, gradient);
+}
+
 static void weight_gradients_add(struct graph_list *list, const struct graph_op *op)
 {
     const struct graph *graph = graph_list_graph(list);
-    for (uint8_t i = 0; i < op->as.matmul.product_count; i++) {
+    bool const products = graph_list_formula(op) == NULL;
+    for (uint8_t w = 0; !products && w < op->weight_count; w++)
+        scattered_add(list, op, op->weight[w]);
+    for (uint8_t i = 0; products && i < op->as.matmul.product_count; i++) {
         const struct graph_product *product = &op->as.matmul.product[i];
+        struct graph_phrase remark = {.length = 0};
         const struct graph_tensor *weight = &graph->tensor[product->weight];
         sharing_add(list, op, product->left);
         struct sharding const left = graph_list_in(list, op, product->left);
@@ -62,7 +104,9 @@ static void weight_gradients_add(struct graph_list *list, const struct graph_op 
         struct sharding const whole = sharding_gathered(&weight->at, graph->terms->axis_x);
         struct sharding gradient = graph_list_gradient(&whole);
         gradient.unreduced = graph_list_summed(list, &left, product->weight);
-        graph_list_product(list, &left, &right, &gradient, weight->gradient, NULL);
+        if (weight->adds && !graph->terms->policy.adds)
+            graph_phrase_add(&remark, "added to that of an earlier use");
+        graph_list_product(list, &left, &right, &gradient, weight->gradient, &remark);
         graph_list_reduce(list, op->block, product->weight, gradient);
     }
 }
@@ -102,27 +146,6 @@ static void product_remark(struct graph_list *list, const struct graph_op *op, u
     if (read && whole) graph_phrase_add(remark, " and ");
     if (whole) graph_phrase_array(remark, list, weight);
     graph_phrase_add(remark, " here");
-}
-
-/* "dGate, dUp = silu'(dTmp)": the function's name with a prime; what has none is multiplied. */
-static void prime_add(const struct graph_list *list, const struct graph_op *op, uint8_t result,
-                      struct graph_phrase *what)
-{
-    const char *formula = graph_list_formula(op), *opens = strchr(formula, '(');
-    const char *end = opens != NULL ? opens : formula + strlen(formula);
-    struct sharding const gradient = d_out(list, op, op->out[result]);
-    for (const char *at = formula; at < end; at++) {
-        if (*at == '$')
-            graph_phrase_add(what, "%s", op->name);
-        else if (*at == '%' || *at == '+')
-            graph_phrase_array(what, list, &gradient);
-        else
-            graph_phrase_add(what, "%c", *at);
-    }
-    if (opens == NULL) return;
-    graph_phrase_add(what, "'(");
-    graph_phrase_array(what, list, &gradient);
-    graph_phrase_add(what, ")");
 }
 
 /* What was computed on the way has its gradient on the way, too. */
@@ -178,13 +201,14 @@ static void input_gradients_add(struct graph_list *list, const struct graph_op *
 static void one_gradient_add(struct graph_list *list, const struct graph_op *op, uint8_t input)
 {
     const struct graph *graph = graph_list_graph(list);
-    bool const sums = graph_fused(graph, op->in[input]) != NULL;
+    bool const streams = graph_fused(graph, op->in[input]) != NULL;
+    bool const sums = (streams && !graph->begins_backward) || graph->tensor[op->in[input]].shared;
     struct graph_phrase what = {.length = 0}, remark = {.length = 0};
     struct sharding const to = d_in(list, op, op->in[input]);
     graph_phrase_array(&what, list, &to);
     graph_phrase_add(&what, sums ? " += " : " = ");
     prime_add(list, op, input, &what);
-    if (sums) graph_phrase_add(&remark, "needed for previous layers");
+    if (sums || streams) graph_phrase_add(&remark, "needed for previous layers");
     graph_list_add(list, &to, graph->tensor[op->in[input]].gradient, &remark, &what);
 }
 
@@ -357,24 +381,45 @@ static void begin_add(struct graph_list *list, uint8_t block)
     graph_list_add(list, NULL, 0, NULL, &what);
 }
 
-void graph_list_backward(struct graph_list *list, const struct graph_steps *steps, bool begins)
+/* A pass begins with no line of its own, but for the later half of weights. */
+static void pass_begin(struct graph_list *list, const struct graph_steps *steps)
+{
+    list->halves = steps->request.half != GRAPH_WHOLE;
+    if (!steps->request.backward || steps->request.half == GRAPH_WEIGHT_HALF) return;
+    memset(list->shared, 0, sizeof list->shared);
+    memset(list->weight_there, 0, sizeof list->weight_there);
+}
+
+static void step_add(struct graph_list *list, const struct graph_step *step)
+{
+    if (op_is_forward(step->pass)) {
+        graph_list_step(list, step);
+        return;
+    }
+    /* "dHidden, dEmbedded = dIn[B, 2D]": ops behind this one that have no steps. */
+    uint8_t next = (uint8_t)(step->op + 1);
+    bool const gives = step->is_compute && op_gives_input(step->pass);
+    for (; gives && graph_makes_silently(list->sharded, next); next++)
+        all_gradients_add(list, &graph_list_graph(list)->op[next]);
+    (step->is_compute ? compute_add : move_add)(list, step);
+}
+
+void graph_list_backward(struct graph_list *list, const struct graph_steps *steps)
 {
     const struct graph *graph = graph_list_graph(list);
     bool const repeats = graph_remat_repeats(graph->terms->policy.remat);
+    bool const begins = steps->request.half != GRAPH_WEIGHT_HALF;
     uint8_t block = graph->block_count;
-    list->halves = steps->request.half != GRAPH_WHOLE;
+    pass_begin(list, steps);
     if (begins) {
         list->line = 0;
-        memset(list->shared, 0, sizeof list->shared);
-        memset(list->weight_there, 0, sizeof list->weight_there);
         strbuf_add(list->text, "\nBackward pass: need to compute ");
         graph_list_goals(list);
         if (repeats) repetition_add(list);
     }
     for (uint32_t i = 0; i < steps->count; i++) {
         const struct graph_step *step = &steps->step[i];
-        bool const again = op_is_forward(step->pass);
-        if (again && repeats) {
+        if (op_is_forward(step->pass) && repeats) {
             if (!step->is_compute) list->tell(list->context, step);
             continue;
         }
@@ -382,9 +427,12 @@ void graph_list_backward(struct graph_list *list, const struct graph_steps *step
             block = graph->op[step->op].block;
             begin_add(list, block);
         }
-        if (again)
-            graph_list_step(list, step);
-        else
-            (step->is_compute ? compute_add : move_add)(list, step);
+        step_add(list, step);
     }
+}
+
+void graph_list_end(struct graph_list *list, const struct graph_steps *steps)
+{
+    pass_begin(list, steps);
+    for (uint32_t i = 0; i < steps->count; i++) step_add(list, &steps->step[i]);
 }

@@ -28,7 +28,7 @@ const char *graph_list_formula(const struct graph_op *op)
 }
 
 /* "silu(Gate[B, F]) * Up[B, F]": a formula with an op's inputs, from one of them on. */
-static void formula_add(const struct graph_list *list, const struct graph_op *op, uint8_t input,
+static void formula_add(struct graph_list *list, const struct graph_op *op, uint8_t input,
                         struct graph_phrase *what)
 {
     for (const char *at = graph_list_formula(op); *at != '\0'; at++) {
@@ -46,6 +46,9 @@ static void formula_add(const struct graph_list *list, const struct graph_op *op
             }
         } else if (*at == '$') {
             graph_phrase_add(what, "%s", op->name);
+        } else if (*at == '&') {
+            struct sharding const weight = graph_list_weight(list, op->weight[0], false);
+            graph_phrase_array(what, list, &weight);
         } else {
             graph_phrase_add(what, "%c", *at);
         }
@@ -132,7 +135,9 @@ static void product_add(struct graph_list *list, const struct graph_step *step,
         graph_phrase_join(&remark, "; ");
         graph_phrase_add(&remark, "not sharded along contracting, so no comms");
     }
-    if (!ends && terms->axis_y == 0 && terms->policy.weights_split && step->pass == OP_FORWARD) {
+    bool const again = (list->weights->gathers[1] >> product->weight & 1) != 0;
+    if (!ends && terms->axis_y == 0 && terms->policy.weights_split && step->pass == OP_FORWARD &&
+        again) {
         graph_phrase_join(&remark, "; ");
         graph_phrase_add(&remark, "can throw away ");
         graph_phrase_array(&remark, list, &weight);
@@ -160,7 +165,7 @@ static void compute_add(struct graph_list *list, const struct graph_step *step)
 {
     const struct graph_op *op = &graph_list_graph(list)->op[step->op];
     fused_add(list, op);
-    if (op->kind->weights_apart) {
+    if (graph_list_formula(op) == NULL) {
         for (uint8_t i = 0; i < op->as.matmul.product_count; i++)
             product_add(list, step, &op->as.matmul.product[i]);
         for (uint8_t i = 0; i < op->as.matmul.copy_count; i++)
@@ -269,10 +274,14 @@ static void forward_move_add(struct graph_list *list, const struct graph_step *s
 
 void graph_list_step(struct graph_list *list, const struct graph_step *step)
 {
-    if (step->is_compute)
-        compute_add(list, step);
-    else
+    if (!step->is_compute) {
         forward_move_add(list, step);
+        return;
+    }
+    compute_add(list, step);
+    /* "In[B, 2D] = Hidden, Embedded": ops behind this one that have no steps. */
+    struct graph_step next = {.op = (uint8_t)(step->op + 1), .pass = step->pass};
+    for (; graph_makes_silently(list->sharded, next.op); next.op++) result_add(list, &next, 0);
 }
 
 /* --- The forward pass --- */

@@ -9,7 +9,7 @@ struct sharding graph_list_weight(struct graph_list *list, tensor weight, bool b
     const struct graph_tensor *of = &graph_list_graph(list)->tensor[weight];
     uint32_t const axes = sharding_axes(&of->at) & terms->axis_x;
     struct sharding const whole = sharding_gathered(&of->at, axes);
-    bool const travels = !backward || list->weights->gathers_backward;
+    bool const travels = (list->weights->gathers[backward] >> weight & 1) != 0;
     const char *remark = "not on critical path, can do it during previous layer";
     if (axes == 0 || list->weight_there[weight] || !travels) return whole;
     if (backward || terms->axis_y != 0) remark = "can be done ahead of time";
@@ -80,6 +80,11 @@ static void partial_names(const struct graph_list *list, uint8_t block, struct g
             }
 }
 
+static bool is_reduced(const struct graph_list *list, tensor weight)
+{
+    return (list->weights->reduces >> weight & 1) != 0;
+}
+
 /* The sum of what ranks of tp have of a gradient: holders of one head, or all. */
 static void parts_add(struct graph_list *list, uint8_t block, tensor weight,
                       struct sharding *gradient)
@@ -87,7 +92,7 @@ static void parts_add(struct graph_list *list, uint8_t block, tensor weight,
     uint32_t const tp = graph_list_graph(list)->terms->axis_y;
     enum format const format = graph_list_graph(list)->tensor[weight].gradient;
     struct graph_phrase remark = {.length = 0}, what = {.length = 0}, names = {.length = 0};
-    if (list->backward->parts[weight] == 1 || !list->weights->reduces) return;
+    if (list->backward->parts[weight] == 1 || !is_reduced(list, weight)) return;
     partial_names(list, block, &names);
     graph_phrase_add(&remark, "one AllReduce for %s, can be done async", names.bytes);
     if ((gradient->unreduced & tp) != 0) {
@@ -113,7 +118,7 @@ static void reductions_add(struct graph_list *list, tensor weight, struct shardi
     uint32_t const scatter = due & sharding_axes(&state);
     struct sharding to = graph_list_gradient(&state);
     struct graph_phrase what = {.length = 0}, why = {.length = 0};
-    if (!weights->reduces) return;
+    if (!is_reduced(list, weight)) return;
     to.unreduced = gradient.unreduced & ~scatter;
     if (scatter != 0) {
         graph_list_collective(list, &gradient, &to, "ReduceScatter", scatter, of->gradient, remark);

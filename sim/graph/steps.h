@@ -69,6 +69,10 @@ bool graph_step_writes(const struct graph_step *step, struct graph_value value);
 const struct graph_value *graph_step_met(const struct graph_step *reader,
                                          const struct graph_step *writer);
 
+/* Whether an op without compute and collective makes an array of its own: its inputs lie there side
+ * by side (values.c). */
+bool graph_makes_silently(const struct graph_sharded *sharded, uint8_t op);
+
 /* What a step reads and writes, of which all else is set (values.c). */
 void graph_step_values(const struct graph_sharded *sharded, const struct graph_kept *kept,
                        struct graph_step *step);

@@ -71,6 +71,8 @@ static tensor made_at(const struct graph_sharded *sharded, tensor of)
 {
     const struct graph_op *maker = graph_maker(sharded->graph, of);
     while (maker != NULL && is_silent(sharded, maker, OP_FORWARD)) {
+        const struct graph_tensor *tensors = sharded->graph->tensor;
+        if (!columns_alike(&tensors[of].at, &tensors[maker->in[0]].at)) break;
         of = maker->in[0];
         maker = graph_maker(sharded->graph, of);
     }
@@ -80,6 +82,13 @@ static tensor made_at(const struct graph_sharded *sharded, tensor of)
 tensor graph_value_at(const struct graph_sharded *sharded, tensor of, bool gradient)
 {
     return gradient ? gradient_at(sharded, of, /* alike= */ true) : made_at(sharded, of);
+}
+
+bool graph_makes_silently(const struct graph_sharded *sharded, uint8_t op)
+{
+    const struct graph_op *of = &sharded->graph->op[op];
+    return op < sharded->graph->op_count && is_silent(sharded, of, OP_FORWARD) &&
+           made_at(sharded, of->out[0]) == of->out[0];
 }
 
 static void value_add(const struct values *values, struct graph_value value)

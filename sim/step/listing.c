@@ -1,15 +1,11 @@
-/* The listing of a step: what its letters mean, a layer (listing_layer.c), what stands behind it.
- */
+/* The listing of a step: what its letters mean, its passes (listing_passes.c), its streams. */
 #include "sim/step/listing.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "sim/base/arena.h"
 #include "sim/base/counted.h"
 #include "sim/base/quantity.h"
-#include "sim/graph/list.h"
 #include "sim/step/padding.h"
 
 void listing_tell(struct listing *listing, enum collective_kind kind, const char *group,
@@ -19,16 +15,6 @@ void listing_tell(struct listing *listing, enum collective_kind kind, const char
     SIM_ASSERT(made->listed_count < WORKLOAD_LISTED_MAX);
     made->listed[made->listed_count++] =
         (struct workload_listed){listing->section, kind, group, size_bytes};
-}
-
-void listing_step(struct listing *listing, const char *remark, const char *what, ...)
-{
-    char line[512];
-    va_list arguments;
-    va_start(arguments, what);
-    (void)vsnprintf(line, sizeof line, what, arguments);
-    va_end(arguments);
-    graph_list_line(listing->text, ++listing->step, &listing->ranks->axes, NULL, 0, remark, line);
 }
 
 void listing_copies(struct listing *listing, const struct program *program, const char *name)
@@ -168,29 +154,6 @@ void listing_heading(struct strbuf *text, const struct ranks *ranks)
                    "  what a layer saves lies in the host's memory, but for the last layer's\n");
 }
 
-static void section_begin(struct listing *listing, enum workload_section section)
-{
-    listing->section = section;
-    listing->step = 0;
-}
-
-/* Modules that predict further tokens; their layer is as the others. */
-static void mtp_add(struct listing *listing, const struct program *program)
-{
-    uint64_t const count = listing->ranks->mtp_modules;
-    if (count == 0) return;
-    strbuf_add(listing->text,
-               "\nMulti-token prediction, each of %s behind the last layer: forward\n",
-               counted(count, "module").text);
-    section_begin(listing, WORKLOAD_SECTION_MTP);
-    (void)listing_template(listing, program, "mtp forward");
-    strbuf_add(listing->text, "\nMulti-token prediction: backward\n");
-    section_begin(listing, WORKLOAD_SECTION_MTP);
-    if (listing_template(listing, program, "mtp backward")) return;
-    (void)listing_template(listing, program, "mtp input gradient");
-    (void)listing_template(listing, program, "mtp weight gradient");
-}
-
 enum status workload_listing(struct arena *arena, const struct workload_plan *plan,
                              const struct machine *machine, const struct mesh *mesh,
                              const struct program *program, struct workload_listing *ret_listing,
@@ -202,8 +165,7 @@ enum status workload_listing(struct arena *arena, const struct workload_plan *pl
     struct listing listing = {.text = &text, .ranks = &ranks, .made = ret_listing};
     *ret_listing = (struct workload_listing){.listed_count = 0};
     listing_heading(&text, &ranks);
-    listing_layer(&listing, program);
-    mtp_add(&listing, program);
+    listing_passes(&listing, program);
     listing_streams(&text, program);
     const char *copy = text.failed ? NULL : arena_text(arena, text.bytes);
     strbuf_free(&text);

@@ -5,5 +5,6 @@ const struct op_kind op_kind_concat = {
     .name = "concat",
     .help = "inputs side by side",
     .source = "no work: results of kernels are written to their part of an array",
+    .notation = {.formula = "@", .remark = "each is written to its columns"},
     .passes_on = true,
 };

@@ -75,6 +75,7 @@ const struct op_kind op_kind_lookup = {
     .name = "lookup",
     .help = "rows of a table, and of others by position; its gradient is a scatter-add",
     .source = "Megatron-LM, arXiv 1909.08053, 3; counted from the formulas",
+    .notation = {.formula = "Lookup(&)", .remark = "a row for each token"},
     .work = work,
     .shard = shard,
     .weights_apart = true,

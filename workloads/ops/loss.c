@@ -33,6 +33,7 @@ const struct op_kind op_kind_loss = {
     .name = "loss",
     .help = "softmax and cross-entropy of logits, with their gradient",
     .source = "Megatron-LM, arXiv 1909.08053, 3; counted from the formulas",
+    .notation = {.formula = "Loss'(%)", .remark = "with the loss"},
     .work = work,
     .reads = reads,
     .gives_gradient = true,

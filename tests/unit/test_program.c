@@ -216,6 +216,26 @@ static void a_careless_op_is_an_assertion(void **state)
     assert_true(seal_aborts(&sample.program));
 }
 
+/* What is resident, and what each slot's ops take or give, stay below 2^62 bytes: one more is too
+ * many. */
+static void the_bytes_of_a_role_have_a_limit(void **state)
+{
+    (void)state;
+    struct sample sample;
+    for (uint64_t more = 0; more < 2; more++) {
+        sample_fill(&sample);
+        sample.forward[1].effect[0] = (struct program_effect){.bytes = 5};
+        sample.forward[1].effect[1] = (struct program_effect){.bytes = -7};
+        sample.forward[1].effect_count = 2;
+        sample.role.resident_bytes[0] = (UINT64_C(1) << 62) - 1 - LAYERS * 12 + more;
+        struct program_place place;
+        enum status const status =
+            program_try_seal(case_arena, &sample.program, &place, &case_error);
+        if (more > 0) case_refused(status, STATUS_INVALID, NULL, "more than 2^62 bytes of memory");
+        if (more == 0) case_ok(status);
+    }
+}
+
 static void plans_of_one_stream_must_have_the_same_lanes(void **state)
 {
     (void)state;
@@ -337,6 +357,7 @@ int main(void)
         cmocka_unit_test(a_sound_program_is_sealed),
         cmocka_unit_test(a_need_that_can_never_be_met_is_an_assertion),
         cmocka_unit_test(a_careless_op_is_an_assertion),
+        cmocka_unit_test(the_bytes_of_a_role_have_a_limit),
         cmocka_unit_test(plans_of_one_stream_must_have_the_same_lanes),
         cmocka_unit_test(careless_messages_are_assertions),
         cmocka_unit_test(roles_are_places_along_an_axis),

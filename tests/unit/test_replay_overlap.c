@@ -203,6 +203,24 @@ static void a_chunked_gather_feeds_its_matmul_as_it_arrives(void **state)
     scene_close(&scene);
 }
 
+/* A matmul of no work. Steps that take no time have no period. */
+static void a_step_may_take_no_time(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct trace trace;
+    struct fold fold;
+    scene_open(&scene, 2, 1, 1, false);
+    (void)scene_compute(&scene, 0, 1);
+    assert_int_equal(scene_run(&scene, 1, true, false).step_ps, 0);
+    struct replay_options const options = {.engine = "fast", .steps_max = 3};
+    case_ok(fold_build(scene.arena, &scene.machine, &scene.program, true, &fold, &case_error));
+    case_ok(replay_run(scene.arena, &options, &scene.machine, &scene.program, &fold, &trace,
+                       &case_error));
+    assert_int_equal(trace.period.steps, 0);
+    scene_close(&scene);
+}
+
 static void a_run_that_cannot_finish_names_who_waits_for_whom(void **state)
 {
     (void)state;
@@ -281,6 +299,7 @@ int main(void)
         cmocka_unit_test(both_queues_print_the_same_digest),
         cmocka_unit_test(the_records_of_a_chip_are_the_same_folded_and_full),
         cmocka_unit_test(a_chunked_gather_feeds_its_matmul_as_it_arrives),
+        cmocka_unit_test(a_step_may_take_no_time),
         cmocka_unit_test(a_run_that_cannot_finish_names_who_waits_for_whom),
         cmocka_unit_test(a_collective_whose_messages_do_not_come_says_how_many),
         cmocka_unit_test(a_step_longer_than_a_run_can_count_is_refused),

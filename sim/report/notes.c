@@ -453,7 +453,7 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
     note_latency(arena, input, facts, ret_notes);
     note_lines(arena, input, ret_notes);
     note_flop(arena, input, ret_notes);
-    notes_model_build(arena, input, ret_notes);
+    STATUS_TRY(notes_model_build(arena, input, ret_notes, reterr));
     note_hbm(arena, input, facts, ret_notes);
     note_update(arena, input, facts, ret_notes);
     note_memory(arena, input, ret_notes);

@@ -9,16 +9,17 @@ static double percent(double part, double whole)
     return whole > 0 ? 100 * part / whole : 0;
 }
 
-static void note_windows(struct arena *arena, const struct report_input *input, struct notes *notes)
+static enum status note_windows(struct arena *arena, const struct report_input *input,
+                                struct notes *notes, struct error *reterr)
 {
     const struct workload_plan *plan = input->workload;
     const struct model *model = &plan->model;
     uint64_t const windowed = model_window_layers(model, plan->sequence_length);
     struct workload_plan whole = *plan;
     struct workload_counts counts;
-    if (windowed == 0) return;
+    if (windowed == 0) return STATUS_OK;
     whole.model.windowed = NULL;
-    workload_count(&whole, input->machine, input->mesh, &counts);
+    STATUS_TRY(workload_count(&whole, input->machine, input->mesh, &counts, reterr));
     notes_add(
         arena, notes,
         "%llu of %llu layers attend to %llu keys at most: the dot products are %.1f%% of what "
@@ -26,6 +27,7 @@ static void note_windows(struct arena *arena, const struct report_input *input, 
         (unsigned long long)windowed, (unsigned long long)model->layers,
         (unsigned long long)model->window,
         percent(input->program->useful_attention_flop, counts.useful_attention_flop));
+    return STATUS_OK;
 }
 
 /* Routers that prefer experts, and room that these have. */
@@ -68,9 +70,11 @@ static void note_mtp(struct arena *arena, const struct report_input *input, stru
               quantity_text_count(text[3], (double)counts.mtp_active));
 }
 
-void notes_model_build(struct arena *arena, const struct report_input *input, struct notes *notes)
+enum status notes_model_build(struct arena *arena, const struct report_input *input,
+                              struct notes *notes, struct error *reterr)
 {
-    note_windows(arena, input, notes);
+    STATUS_TRY(note_windows(arena, input, notes, reterr));
     note_experts(arena, input, notes);
     note_mtp(arena, input, notes);
+    return STATUS_OK;
 }

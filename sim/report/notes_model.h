@@ -7,6 +7,7 @@
 #include "sim/report/notes.h"
 
 /* Nothing of what it does not have. */
-void notes_model_build(struct arena *arena, const struct report_input *input, struct notes *notes);
+enum status notes_model_build(struct arena *arena, const struct report_input *input,
+                              struct notes *notes, struct error *reterr);
 
 #endif

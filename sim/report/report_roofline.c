@@ -233,7 +233,7 @@ void report_roofline_write(const struct report_input *input, bool colour, struct
     strbuf_add(text, "\nmemory by formulas %s of %s HBM (%s)\n",
                table_bytes(roofline->memory_bytes).text, table_bytes(capacity).text,
                table_percent(roofline->memory_bytes, capacity).text);
-    uint64_t const held_ppm = workload_held_ppm(input->workload, input->machine, input->mesh);
+    uint64_t const held_ppm = roofline->counts.held_ppm;
     if (held_ppm != PPM_ONE)
         strbuf_add(text,
                    "- of it activations of %.4g microbatches, as many as a rank of pp holds\n",

@@ -163,8 +163,9 @@ struct roofline {
     double memory_bytes; /* Of one chip: state, what is saved and one layer gathered, at once. */
 };
 
-void roofline_train_step(const struct workload_plan *plan, const struct machine *machine,
-                         const struct mesh *mesh, struct roofline *ret_roofline);
+enum status roofline_train_step(const struct workload_plan *plan, const struct machine *machine,
+                                const struct mesh *mesh, struct roofline *ret_roofline,
+                                struct error *reterr);
 
 /* As roofline_train_step(), from counts that were made elsewhere. */
 void roofline_from_counts(const struct workload_plan *plan, const struct machine *machine,

@@ -283,15 +283,12 @@ static void messages_count(const struct ranks *ranks, struct workload_counts *co
     counts->stage_way_bytes = counts->stage_way_count * bytes;
 }
 
-void workload_count(const struct workload_plan *plan, const struct machine *machine,
-                    const struct mesh *mesh, struct workload_counts *ret_counts)
+enum status workload_count(const struct workload_plan *plan, const struct machine *machine,
+                           const struct mesh *mesh, struct workload_counts *ret_counts,
+                           struct error *reterr)
 {
     struct ranks ranks;
-    struct error error;
-    struct workload_plan unwatched = *plan; /* It cannot say that it was interrupted. */
-    unwatched.watch = NULL;
-    enum status const status = ranks_make(&unwatched, machine, mesh, &ranks, &error);
-    SIM_ASSERT(status == STATUS_OK);
+    STATUS_TRY(ranks_make(plan, machine, mesh, &ranks, reterr));
     struct workload_counts counts = {.heads_held = (double)ranks.heads * ranks.tp,
                                      .kv_heads_held = (double)ranks.kv_heads * ranks.tp,
                                      .kv_heads_padded = (double)ranks.kv_heads_padded,
@@ -306,10 +303,12 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
     ends_add(&ranks, &counts);
     padding_list(&ranks, &counts.paddings);
     useful_count(&ranks, &counts);
-    counts_weights(&ranks, &counts);
+    STATUS_TRY(counts_weights(&ranks, &counts, reterr));
     counts_memory(&ranks, &counts);
     stages_divide(&counts, ranks.pp);
-    counts.activation_bytes *= (double)workload_held_ppm(plan, machine, mesh) / PPM_ONE;
+    STATUS_TRY(workload_held_ppm(plan, machine, mesh, &counts.held_ppm, reterr));
+    counts.activation_bytes *= (double)counts.held_ppm / PPM_ONE;
     messages_count(&ranks, &counts);
     *ret_counts = counts;
+    return STATUS_OK;
 }

@@ -122,9 +122,12 @@ struct workload_counts {
     double master_bytes; /* Weights in fp32 that frameworks hold in addition to the parameters. */
     double fixed_bytes;  /* Bytes that frameworks hold whatever the step does (overheads_chip()). */
     double gathered_bytes; /* Weights of one layer, gathered: 0 if they always lie there whole. */
+    uint64_t held_ppm;     /* Microbatches in activation_bytes; see workload_held_ppm(). */
 };
 
-void workload_count(const struct workload_plan *plan, const struct machine *machine,
-                    const struct mesh *mesh, struct workload_counts *ret_counts);
+/* Of a step that can be lowered. Errors: what lowering refuses, and no memory for a schedule. */
+enum status workload_count(const struct workload_plan *plan, const struct machine *machine,
+                           const struct mesh *mesh, struct workload_counts *ret_counts,
+                           struct error *reterr);
 
 #endif

@@ -12,7 +12,8 @@
 double counts_attention_flop(const struct ranks *ranks);
 
 /* Gathers and reductions of weights, and the update. */
-void counts_weights(const struct ranks *ranks, struct workload_counts *counts);
+enum status counts_weights(const struct ranks *ranks, struct workload_counts *counts,
+                           struct error *reterr);
 /* Memory of a chip that has the whole model, after what its layers save. */
 void counts_memory(const struct ranks *ranks, struct workload_counts *counts);
 

@@ -64,7 +64,8 @@ static void scattered_add(const struct ranks *ranks, uint64_t times, uint64_t un
 
 /* Units that are gathered for a forward and for a backward pass, but for what is looked up, or
  * leaves its weights for the backward pass that follows at once. */
-static void shards_gather(const struct ranks *ranks, struct workload_counts *counts)
+static void shards_gather(const struct ranks *ranks, uint32_t head_returns,
+                          struct workload_counts *counts)
 {
     const struct workload_plan *plan = ranks->plan;
     uint64_t const microbatches = plan->accumulate;
@@ -75,7 +76,7 @@ static void shards_gather(const struct ranks *ranks, struct workload_counts *cou
                          (double)ranks->layer[kind].bucket[u].elements, counts);
     if (!ranks_is_decoder(ranks)) return;
     /* Other passes of a pipeline may lie between the head's forward and backward pass. */
-    if (ranks->pp > 1) heads += workload_head_returns(plan, ranks->pp);
+    heads += head_returns;
     gathered_add(ranks, microbatches,
                  (double)(ranks->vocabulary_elements + ranks->position_elements), counts);
     gathered_add(ranks, heads, (double)(ranks->vocabulary_elements + ranks->head_vectors), counts);
@@ -117,7 +118,8 @@ static void replicas_count(const struct ranks *ranks, bool experts,
     traffic->gather_count += ranks->copies * units;
 }
 
-static void shards_count(const struct ranks *ranks, struct workload_counts *counts)
+static void shards_count(const struct ranks *ranks, uint32_t head_returns,
+                         struct workload_counts *counts)
 {
     struct padding_sums const rest = padding_sums(ranks, 1, /* experts= */ false);
     struct padding_sums const experts = padding_sums(ranks, 1, /* experts= */ true);
@@ -126,7 +128,7 @@ static void shards_count(const struct ranks *ranks, struct workload_counts *coun
     double const elements = (double)rest.elements + (double)experts.elements;
     /* Stages keep them whole: at least once. How often more depends on the order of passes. */
     uint64_t const times = ranks->reduce_once ? ranks->copies : ranks->plan->accumulate;
-    if (!ranks->reduce_once) shards_gather(ranks, counts);
+    if (!ranks->reduce_once) shards_gather(ranks, head_returns, counts);
     scattered_add(ranks, times, units, elements, traffic);
     if (!ranks->reduce_once) return;
     traffic->gather_bytes += (double)times * elements * bytes_of(ranks->plan->formats.weights);
@@ -148,13 +150,18 @@ static void update_count(const struct ranks *ranks, struct workload_counts *coun
                                       (ranks->copies > 1 ? 4 : 1) * updates + ranks->tied_lookup);
 }
 
-void counts_weights(const struct ranks *ranks, struct workload_counts *counts)
+enum status counts_weights(const struct ranks *ranks, struct workload_counts *counts,
+                           struct error *reterr)
 {
+    bool const regathers = ranks->shards > 1 && !ranks->reduce_once && ranks_is_decoder(ranks);
+    uint32_t head_returns = 0;
+    if (regathers) STATUS_TRY(workload_head_returns(ranks->plan, ranks->pp, &head_returns, reterr));
     update_count(ranks, counts);
-    if (ranks->shards > 1) shards_count(ranks, counts);
+    if (ranks->shards > 1) shards_count(ranks, head_returns, counts);
     if (ranks->replicas > 1) replicas_count(ranks, false, &counts->role[MESH_DP]);
     if (ranks->experts.replicas > 1) replicas_count(ranks, true, &counts->experts);
     if (ranks->mtp_modules != 0) mtp_count(ranks, counts);
+    return STATUS_OK;
 }
 
 /* --- Memory --- */

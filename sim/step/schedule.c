@@ -179,19 +179,17 @@ static enum status held_find(struct arena *arena, const struct workload_plan *pl
     return STATUS_OK;
 }
 
-uint64_t workload_held_ppm(const struct workload_plan *plan, const struct machine *machine,
-                           const struct mesh *mesh)
+enum status workload_held_ppm(const struct workload_plan *plan, const struct machine *machine,
+                              const struct mesh *mesh, uint64_t *ret_held_ppm, struct error *reterr)
 {
-    struct workload_plan unwatched = *plan; /* It cannot say that it was interrupted. */
-    struct error unused;
-    uint64_t held_ppm = PPM_ONE;
-    unwatched.watch = NULL;
-    if (mesh->axis[MESH_PP].size == 1) return PPM_ONE;
+    *ret_held_ppm = PPM_ONE;
+    if (mesh->axis[MESH_PP].size == 1) return STATUS_OK;
     struct arena *arena = arena_create(0);
-    if (arena == NULL) return PPM_ONE;
-    enum status const status = held_find(arena, &unwatched, machine, mesh, &held_ppm, &unused);
+    if (arena == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, where, "no memory to count what ranks hold");
+    enum status const status = held_find(arena, plan, machine, mesh, ret_held_ppm, reterr);
     arena_destroy(arena);
-    return status == STATUS_OK ? held_ppm : PPM_ONE; /* Refused where it is lowered. */
+    return status;
 }
 
 uint32_t workload_gathers(const struct workload_plan *plan, uint32_t ranks)
@@ -223,23 +221,27 @@ static uint32_t head_returns_of(const struct schedule *schedule)
     return count;
 }
 
-uint32_t workload_head_returns(const struct workload_plan *plan, uint32_t ranks)
+enum status workload_head_returns(const struct workload_plan *plan, uint32_t ranks,
+                                  uint32_t *ret_count, struct error *reterr)
 {
     struct schedule_request request = {.rank_count = ranks, .microbatch_count = plan->accumulate};
     const struct schedule_form *form = NULL;
     struct schedule schedule;
-    struct error unused;
-    uint32_t count = 0;
-    if (ranks == 1) return 0;
-    if (plan->schedule_given != NULL) return head_returns_of(plan->schedule_given);
-    if (form_of(plan, &form, &request.chunk_count, &unused) != STATUS_OK || form->heeds_times)
-        return 0;
+    *ret_count = 0;
+    if (ranks == 1) return STATUS_OK;
+    if (plan->schedule_given != NULL) {
+        *ret_count = head_returns_of(plan->schedule_given);
+        return STATUS_OK;
+    }
+    STATUS_TRY(form_of(plan, &form, &request.chunk_count, reterr));
+    if (form->heeds_times) return STATUS_OK;
     struct arena *arena = arena_create(0);
-    if (arena == NULL) return 0;
-    if (schedule_build(arena, form, &request, where, &schedule, &unused) == STATUS_OK)
-        count = head_returns_of(&schedule);
+    if (arena == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, where, "no memory to count the head's passes");
+    enum status const status = schedule_build(arena, form, &request, where, &schedule, reterr);
+    if (status == STATUS_OK) *ret_count = head_returns_of(&schedule);
     arena_destroy(arena);
-    return count;
+    return status;
 }
 
 uint32_t workload_model_replicas(const struct workload_plan *plan, uint32_t ranks)

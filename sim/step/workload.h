@@ -182,8 +182,9 @@ struct workload_borders workload_borders(const struct workload_plan *plan, uint3
 /* Microbatches whose activations the rank of pp holds that holds most, in millionths of its whole
  * share, by the lists of the schedule; of one that is built for memory, what it may hold. Where
  * passes are split, with what the model's input gradients leave. PPM_ONE: there is one rank. */
-uint64_t workload_held_ppm(const struct workload_plan *plan, const struct machine *machine,
-                           const struct mesh *mesh);
+enum status workload_held_ppm(const struct workload_plan *plan, const struct machine *machine,
+                              const struct mesh *mesh, uint64_t *ret_held_ppm,
+                              struct error *reterr);
 
 /* Times a step that each forward pass' weights are gathered where they are sharded, at least: for
  * each microbatch, or once where stages of a pipeline keep them. */
@@ -196,7 +197,8 @@ uint32_t workload_reductions(const struct workload_plan *plan, uint32_t ranks);
 /* Microbatches whose head does other passes between its forward and its backward pass, so that
  * sharded weights are gathered for each of the two: at least, for an order that is built for times
  * is not known here. */
-uint32_t workload_head_returns(const struct workload_plan *plan, uint32_t ranks);
+enum status workload_head_returns(const struct workload_plan *plan, uint32_t ranks,
+                                  uint32_t *ret_count, struct error *reterr);
 
 /* Copies of the model that its schedule lays over `ranks` of pp: 1, or 2. */
 uint32_t workload_model_replicas(const struct workload_plan *plan, uint32_t ranks);

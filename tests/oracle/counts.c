@@ -290,7 +290,9 @@ static void count_weights(const struct letters *x, struct workload_counts *count
         traffic->gather_count += plan->accumulate * (2 * (units + of_experts) + (llama ? 2 : 0));
         /* Other passes of a pipeline may lie between the head's forward and backward pass. */
         if (ranks->pp > 1 && llama) {
-            uint32_t const returns = workload_head_returns(plan, ranks->pp);
+            struct error error;
+            uint32_t returns = 0;
+            SIM_ASSERT(workload_head_returns(plan, ranks->pp, &returns, &error) == STATUS_OK);
             traffic->gather_bytes +=
                 returns * (x->vocabulary + (double)ranks->norm_elements) * x->w;
             traffic->gather_count += returns;
@@ -441,9 +443,7 @@ void oracle_count(const struct workload_plan *plan, const struct machine *machin
 {
     struct ranks ranks;
     struct error error;
-    struct workload_plan unwatched = *plan; /* It cannot say that it was interrupted. */
-    unwatched.watch = NULL;
-    enum status const status = ranks_make(&unwatched, machine, mesh, &ranks, &error);
+    enum status status = ranks_make(plan, machine, mesh, &ranks, &error);
     SIM_ASSERT(status == STATUS_OK);
     struct letters const x = letters_of(&ranks, machine);
     struct workload_counts counts = {0};
@@ -491,7 +491,9 @@ void oracle_count(const struct workload_plan *plan, const struct machine *machin
     oracle_offload(&x, &counts);
     oracle_overheads(&x, &counts);
     stages_divide(&counts, ranks.pp);
-    counts.activation_bytes *= (double)workload_held_ppm(plan, machine, mesh) / PPM_ONE;
+    status = workload_held_ppm(plan, machine, mesh, &counts.held_ppm, &error);
+    SIM_ASSERT(status == STATUS_OK);
+    counts.activation_bytes *= (double)counts.held_ppm / PPM_ONE;
     count_messages(&x, &counts);
     *ret_counts = counts;
 }

@@ -9,6 +9,7 @@
 #include "sim/collective/ragged.h"
 #include "sim/step/counts.h"
 #include "tests/support/case.h"
+#include "tests/support/counts.h"
 #include "tests/support/play.h"
 #include "tests/support/sampling.h"
 
@@ -161,7 +162,7 @@ static void formulas_count_no_more_than_has_to_cross(void **state)
         (void)snprintf(keys, sizeof keys, ", \"routing_skew\": %s", skews[i / PLACES]);
         step_play(&play, i % PLACES, keys, &lower_only);
         struct workload_counts counts;
-        workload_count(&play.scenario.workload, &play.machine, &play.mesh, &counts);
+        counts_make(&play.scenario.workload, &play.machine, &play.mesh, &counts);
         const struct workload_traffic *traffic = &counts.role[MESH_EP];
         const struct plan *plan = NULL;
         for (uint32_t p = 0; p < play.program.plan_count; p++)

@@ -9,6 +9,7 @@
 #include "sim/model/model_read.h"
 #include "sim/step/counts.h"
 #include "tests/support/case.h"
+#include "tests/support/counts.h"
 #include "tests/support/play.h"
 #include "tests/support/sampling.h"
 
@@ -182,7 +183,7 @@ static void all_ranks_together_do_what_the_formulas_count(void **state)
             struct workload_counts counts;
             text_write(text, &step);
             play_run(&play, text, &lower_only);
-            workload_count(&play.scenario.workload, &play.machine, &play.mesh, &counts);
+            counts_make(&play.scenario.workload, &play.machine, &play.mesh, &counts);
             struct sums const sums = sums_of(&play.program);
             double const ranks = p < STAGED ? RANKS : 1;
             bool const halves =

@@ -9,6 +9,7 @@
 
 #include "sim/step/counts.h"
 #include "tests/support/case.h"
+#include "tests/support/counts.h"
 #include "tests/support/play.h"
 #include "tests/support/sampling.h"
 #include "tests/support/walk.h"
@@ -143,9 +144,9 @@ static void what_is_counted_is_what_is_done(void **state)
         text_write(text, place, models[k / PLACES % MODELS], NULL, remats[k / PLACES / MODELS],
                    false);
         play_run(&play, text, &lower_only);
-        workload_count(&play.scenario.workload, &play.machine, &play.mesh, &counts);
+        counts_make(&play.scenario.workload, &play.machine, &play.mesh, &counts);
         case_near(counts.matmul_flop, flop_of(&play.program), 1e-12);
-        roofline_train_step(&play.scenario.workload, &play.machine, &play.mesh, &play.roofline);
+        counts_roofline(&play.scenario.workload, &play.machine, &play.mesh, &play.roofline);
         told_check(&play);
         play_close(&play);
     }

@@ -12,6 +12,7 @@
 #include "sim/schedule/schedule_play.h"
 #include "sim/step/counts.h"
 #include "tests/support/case.h"
+#include "tests/support/counts.h"
 #include "tests/support/play.h"
 #include "tests/support/sampling.h"
 #include "tests/support/walk.h"
@@ -372,7 +373,7 @@ static void all_ranks_together_do_what_the_formulas_count(void **state)
                 strcmp(layer_models[l], "deepseek-v3") == 0 ? deepseek_more(k / 4 % 2 == 1) : "");
             assert_true(length > 0 && length < TEXT_BYTES);
             play_run(&play, text, &lower_only);
-            workload_count(&play.scenario.workload, &play.machine, &play.mesh, &counts);
+            counts_make(&play.scenario.workload, &play.machine, &play.mesh, &counts);
             struct sums const sums = sums_of(&play.program);
             /* A router's two gradients are one op in a whole pass, and two in its halves, which
              * both read the gradient of its logits. */

@@ -9,6 +9,7 @@
 #include "sim/base/units.h"
 #include "sim/step/counts.h"
 #include "tests/support/case.h"
+#include "tests/support/counts.h"
 #include "tests/support/play.h"
 #include "tests/support/sampling.h"
 #include "tests/support/walk.h"
@@ -215,7 +216,7 @@ static void the_formulas_count_what_all_ranks_do(void **state)
         double ops = 0, vector_flop = 0, hbm_bytes = 0;
         text_write(text, &places[p], "megatron-1.7b", "1f1b");
         play_run(&play, text, &lower);
-        workload_count(&play.scenario.workload, &play.machine, &play.mesh, &counts);
+        counts_make(&play.scenario.workload, &play.machine, &play.mesh, &counts);
         struct walk_op walk = {.program = &play.program};
         while (walk_next(&walk)) {
             if (walk.op->kind != PROGRAM_OP_COMPUTE) continue;

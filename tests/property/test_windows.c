@@ -11,6 +11,7 @@
 #include "sim/resource/compute.h"
 #include "sim/step/counts.h"
 #include "tests/support/case.h"
+#include "tests/support/counts.h"
 #include "tests/support/play.h"
 #include "tests/support/sampling.h"
 #include "tests/support/walk.h"
@@ -144,7 +145,7 @@ static void all_ranks_together_do_what_one_counts(void **state)
             text_write(text, &step);
             play_run(&play, text, &lower_only);
             const struct workload_plan *plan = &play.scenario.workload;
-            workload_count(plan, &play.machine, &play.mesh, &counts);
+            counts_make(plan, &play.machine, &play.mesh, &counts);
             struct sums const sums = sums_of(&play);
             bool const halves = places[p].staged && step.schedule >= HALVES;
             double const ranks = places[p].staged ? RANKS : 1;
@@ -183,7 +184,7 @@ static void gpt_oss_is_as_by_hand(void **state)
     const struct model *model = &play.scenario.workload.model;
     assert_int_equal(model_window_layers(model, 4096), 18);
     assert_int_equal(model_window_layers(model, 128), 0);
-    workload_count(&play.scenario.workload, &play.machine, &play.mesh, &counts);
+    counts_make(&play.scenario.workload, &play.machine, &play.mesh, &counts);
     double const flop = 64 * 3 * 18 * (8456765440.0 + 137472507904.0);
     case_near(counts.useful_attention_flop, flop, 1e-12);
     case_near(play.program.useful_attention_flop, flop, 1e-12);

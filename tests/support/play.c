@@ -18,7 +18,8 @@ enum status play_stages(struct play *play, const struct play_options *options, s
     STATUS_TRY(mesh_build(play->arena, &scenario->mesh, &play->machine, &play->mesh, reterr));
     STATUS_TRY(workload_lower(play->arena, &scenario->workload, &play->machine, &play->mesh,
                               &play->program, reterr));
-    roofline_train_step(&scenario->workload, &play->machine, &play->mesh, &play->roofline);
+    STATUS_TRY(roofline_train_step(&scenario->workload, &play->machine, &play->mesh,
+                                   &play->roofline, reterr));
     if (options->lower_only) return STATUS_OK;
     STATUS_TRY(fold_build(play->arena, &play->machine, &play->program, options->full, &play->fold,
                           reterr));

@@ -17,6 +17,7 @@
 #include "sim/resource/compute.h"
 #include "sim/step/counts.h"
 #include "tests/oracle/oracle.h"
+#include "tests/support/counts.h"
 #include "tests/support/templates.h"
 #include "tests/unit/workload_case.h"
 
@@ -165,7 +166,7 @@ static inline void compare(const char *name, struct workload_case *made)
 {
     struct workload_counts counts;
     if (case_lower(made) != STATUS_OK) fail_msg("%s: %s", name, made->error.message);
-    workload_count(&made->plan, &made->machine, &made->mesh, &counts);
+    counts_make(&made->plan, &made->machine, &made->mesh, &counts);
     /* Of blocks that a model names, and of norms behind blocks, the oracle, which is frozen, knows
      * nothing. */
     if (made->plan.model.blocks == NULL && !made->plan.model.norms_behind)

@@ -3,6 +3,7 @@
 #include "sim/base/arena.h"
 #include "sim/graph/print.h"
 #include "sim/scenario/scenario.h"
+#include "tests/support/counts.h"
 #include "tests/unit/counts_case.h"
 #include "tests/unit/graph_ends.h"
 #include "tools/podsim/common/scenarios.h"
@@ -97,7 +98,7 @@ static void shipped_each(void (*hold)(const char *name, const struct step *step)
 static void oracle_holds(const char *name, const struct step *step)
 {
     struct workload_counts counts;
-    workload_count(&step->of.workload, &step->machine, &step->mesh, &counts);
+    counts_make(&step->of.workload, &step->machine, &step->mesh, &counts);
     oracle_hold(name, &step->of.workload, &step->machine, &step->mesh, counts);
 }
 

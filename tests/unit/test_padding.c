@@ -5,6 +5,7 @@
  */
 #include "sim/base/units.h"
 #include "tests/support/case.h"
+#include "tests/support/counts.h"
 #include "tests/support/sampling.h"
 #include "tests/unit/counts_case.h"
 #include "tests/unit/graph_case.h"
@@ -69,8 +70,8 @@ static void useful_is_what_one_chip_does(const char *name, const struct workload
     one.plan.zero = 0;
     one.plan.tp_inputs = WORKLOAD_TP_INPUTS_SHARDS;
     assert_int_equal(case_lower(&one), STATUS_OK);
-    workload_count(&made->plan, &made->machine, &made->mesh, &counts);
-    workload_count(&one.plan, &one.machine, &one.mesh, &alone);
+    counts_make(&made->plan, &made->machine, &made->mesh, &counts);
+    counts_make(&one.plan, &one.machine, &one.mesh, &alone);
     double const chips = made->machine.chip_count;
     if (made->program.parameter_flop != one.program.parameter_flop ||
         made->program.useful_attention_flop != one.program.useful_attention_flop)
@@ -109,7 +110,7 @@ static void formulas_count_what_programs_execute(void **unused)
         graph_step_hold(name, &made);
         useful_is_what_one_chip_does(name, &made);
         struct workload_counts counts;
-        workload_count(&made.plan, &made.machine, &made.mesh, &counts);
+        counts_make(&made.plan, &made.machine, &made.mesh, &counts);
         padded += counts.matmul_padding > 0;
         taken++;
         case_free(&made);
@@ -128,7 +129,7 @@ static void padded_heads_run_beside_tp(void **unused)
     made.plan.model.width = 5120;
     made.plan.model.heads = made.plan.model.kv_heads = 40;
     made.plan.batch_tokens = 4194304;
-    workload_count(&made.plan, &made.machine, &made.mesh, &counts);
+    counts_make(&made.plan, &made.machine, &made.mesh, &counts);
     const struct graph_overlap *overlap = counts.tp_overlaps.of;
     double const column_flop = 2.0 * 16384 * 5120 / 16, columns = 48 * 128;
     case_near(counts.column_flop, column_flop, 1e-12);

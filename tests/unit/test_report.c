@@ -11,6 +11,7 @@
 #include "sim/report/summary.h"
 #include "sim/report/table.h"
 #include "tests/support/case.h"
+#include "tests/support/counts.h"
 #include "tests/unit/report_case.h"
 
 static struct report_case report;
@@ -26,8 +27,7 @@ static void prepare(const struct model *model, const char *shape, const char *fs
     report.made.plan.collective_matmul = true;
     report.made.plan.remat = WORKLOAD_REMAT_BLOCK;
     if (case_lower(&report.made) != STATUS_OK) fail_msg("%s", report.made.error.message);
-    roofline_train_step(&report.made.plan, &report.made.machine, &report.made.mesh,
-                        &report.roofline);
+    counts_roofline(&report.made.plan, &report.made.machine, &report.made.mesh, &report.roofline);
     report_case_play(&report);
     /* The hand-made trace is far faster than the roofline; a bound below it makes sense of it. */
     report.roofline.lower_s = units_seconds(report.trace.step_ps) / 2;
@@ -290,8 +290,8 @@ static void notes_tell_remat_from_flash(void **state)
         struct analysis facts;
         prepare(&small, "4x4x4", "x y", "z");
         report.made.plan.remat = rows[i].remat;
-        roofline_train_step(&report.made.plan, &report.made.machine, &report.made.mesh,
-                            &report.roofline);
+        counts_roofline(&report.made.plan, &report.made.machine, &report.made.mesh,
+                        &report.roofline);
         report.roofline.lower_s = 0; /* The trace is made by hand. */
         build_notes(&notes);
         assert_int_equal(has_note(&notes, "recomputation for remat"), rows[i].remat_note);

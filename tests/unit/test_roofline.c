@@ -5,6 +5,7 @@
 #include "sim/collective/algorithm.h"
 #include "sim/roofline/roofline.h"
 #include "tests/support/case.h"
+#include "tests/support/counts.h"
 #include "tests/unit/workload_case.h"
 
 struct step {
@@ -103,7 +104,7 @@ static void fsdp_crossings_are_the_books_with_their_finite_forms(void **state)
 static void blocks_count(struct step *step)
 {
     struct workload_counts counted;
-    workload_count(&step->made.plan, &step->made.machine, &step->made.mesh, &counted);
+    counts_make(&step->made.plan, &step->made.machine, &step->made.mesh, &counted);
     step->counts.tp_overlaps = counted.tp_overlaps;
     step->counts.column_flop = counted.column_flop;
     step->counts.attention = counted.attention;
@@ -149,7 +150,7 @@ static void attention_is_narrower_than_a_gated_mlp(void **state)
     /* K and V of 8 heads that two chips hold are computed again, forward and twice backward. */
     double const tokens = 1024.0 * 4096;
     struct workload_counts counts;
-    workload_count(&step->made.plan, &step->made.machine, &step->made.mesh, &counts);
+    counts_make(&step->made.plan, &step->made.machine, &step->made.mesh, &counts);
     case_near(counts.matmul_copies * step->made.machine.chip_count,
               3 * 2 * tokens * 8192 * 2 * 128 * 8 * 80, 1e-9);
     step_free(step);

@@ -10,6 +10,7 @@
 #include "sim/scenario/scenario.h"
 #include "sim/step/counts.h"
 #include "sim/step/workload.h"
+#include "tests/support/counts.h"
 #include "tools/podsim/common/scenarios.h"
 
 static void near(const char *name, double counted, double built)
@@ -39,7 +40,7 @@ static void programs_and_formulas_agree(void **state)
             mesh_build(arena, &of.mesh, &machine, &mesh, &error) != STATUS_OK ||
             workload_lower(arena, &of.workload, &machine, &mesh, &program, &error) != STATUS_OK)
             fail_msg("%s: %s: %s", file->name, error.where, error.message);
-        workload_count(&of.workload, &machine, &mesh, &counts);
+        counts_make(&of.workload, &machine, &mesh, &counts);
         near(file->name, counts.parameter_flop, program.parameter_flop);
         arena_destroy(arena);
     }

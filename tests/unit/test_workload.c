@@ -3,6 +3,7 @@
 
 #include "sim/step/counts.h"
 #include "tests/support/case.h"
+#include "tests/support/counts.h"
 #include "tests/unit/workload_case.h"
 
 static struct workload_case made;
@@ -351,7 +352,7 @@ static void without_remat_a_rank_of_tp_keeps_its_part_of_everything(void **state
         lower();
         assert_int_equal(saved_by_a_layer(), made.plan.batch_tokens / 32 * token);
         struct workload_counts counts;
-        workload_count(&made.plan, &made.machine, &made.mesh, &counts);
+        counts_make(&made.plan, &made.machine, &made.mesh, &counts);
         assert_true(counts.activation_bytes ==
                     (double)(equal.layers * (made.plan.batch_tokens / 32) * token));
         assert_int_equal(collectives("layer backward", "tp", COLLECTIVE_ALL_GATHER),

@@ -3,6 +3,7 @@
  * ZeRO stage, accumulation, order and formats. */
 #include "sim/schedule/schedule.h"
 #include "tests/support/case.h"
+#include "tests/support/counts.h"
 #include "tests/unit/counts_case.h"
 
 struct place {
@@ -62,7 +63,7 @@ static void offload_compare(const char *name, struct workload_case *made)
     uint64_t count = 0;
     if (case_lower(made) != STATUS_OK) fail_msg("%s: %s", name, made->error.message);
     templates_hold(name, &made->program, &made->machine);
-    workload_count(&made->plan, &made->machine, &made->mesh, &counts);
+    counts_make(&made->plan, &made->machine, &made->mesh, &counts);
     oracle_hold(name, &made->plan, &made->machine, &made->mesh, counts);
     const struct program *program = &made->program;
     for (uint32_t t = 0; t < program->template_count; t++)
@@ -198,7 +199,7 @@ static void memory_is_ten_bytes_a_parameter(void **state)
     static const double gradients[4] = {2, 2, 2.0 / 16, 2.0 / 16};
     for (uint32_t zero = 0; zero <= 3; zero++) {
         made.plan.zero = zero;
-        workload_count(&made.plan, &made.machine, &made.mesh, &counts);
+        counts_make(&made.plan, &made.machine, &made.mesh, &counts);
         near("zero", "state", counts.parameter_bytes + counts.optimizer_bytes,
              shares[zero] * parameters);
         near("zero", "gradients", counts.gradient_bytes, gradients[zero] * parameters);
@@ -228,7 +229,7 @@ static void memory_has_all_microbatches_that_are_held(void **state)
     assert_int_equal(case_build_roles(&made, &case_mlp, "4x4x4", parts), STATUS_OK);
     made.plan.accumulate = 16;
     made.plan.schedule = "none";
-    workload_count(&made.plan, &made.machine, &made.mesh, &counts);
+    counts_make(&made.plan, &made.machine, &made.mesh, &counts);
     double const one = counts.activation_bytes;
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         struct schedule built;
@@ -237,10 +238,10 @@ static void memory_has_all_microbatches_that_are_held(void **state)
         assert_int_equal(workload_schedule(made.arena, &made.plan, &made.machine, &made.mesh,
                                            &built, &made.error),
                          STATUS_OK);
-        workload_count(&made.plan, &made.machine, &made.mesh, &counts);
+        counts_make(&made.plan, &made.machine, &made.mesh, &counts);
         near(rows[r].schedule, "announced", counts.activation_bytes, rows[r].held * one);
         made.plan.schedule_given = &built;
-        workload_count(&made.plan, &made.machine, &made.mesh, &counts);
+        counts_make(&made.plan, &made.machine, &made.mesh, &counts);
         near(rows[r].schedule, "listed", counts.activation_bytes, rows[r].held * one);
     }
     case_free(&made);

@@ -2,6 +2,7 @@
  * routing that is even or drawn, latent attention, modules that predict further tokens. */
 #include "sim/collective/ragged.h"
 #include "tests/support/case.h"
+#include "tests/support/counts.h"
 #include "tests/support/sampling.h"
 #include "tests/unit/counts_case.h"
 
@@ -30,7 +31,7 @@ static void exchanges_near(const char *name, const struct workload_case *made)
 {
     struct workload_counts counts;
     double sent[GROUP_DIMENSIONS_MAX] = {0};
-    workload_count(&made->plan, &made->machine, &made->mesh, &counts);
+    counts_make(&made->plan, &made->machine, &made->mesh, &counts);
     const struct workload_traffic *traffic = &counts.role[MESH_EP];
     for (uint32_t t = 0; t < made->program.template_count; t++)
         for (uint32_t i = 0; i < made->program.templates[t].op_count; i++) {
@@ -179,7 +180,7 @@ static void exchanges_of_uneven_parts_are_as_counted(void **state)
         made.plan.activations = WORKLOAD_ACTIVATIONS_TOKENS;
         made.plan.routing_skew_ppm = drawn * PPM_ONE;
         if (case_lower(&made) != STATUS_OK) fail_msg("%s", made.error.message);
-        workload_count(&made.plan, &made.machine, &made.mesh, &counts);
+        counts_make(&made.plan, &made.machine, &made.mesh, &counts);
         const struct workload_traffic *traffic = &counts.role[MESH_EP];
         for (uint32_t i = 0; i < made.program.plan_count; i++) {
             const struct plan *plan = &made.program.plans[i];

@@ -9,6 +9,7 @@
 #include "sim/model/model_read.h"
 #include "sim/roofline/roofline.h"
 #include "tests/support/case.h"
+#include "tests/support/counts.h"
 #include "tests/unit/counts_case.h"
 #include "tests/unit/graph_case.h"
 
@@ -145,7 +146,7 @@ static void the_rule_for_tp_is_of_the_whole_layer(void **state)
         struct roofline roofline;
         step_build(&made, 1, norms);
         made.plan.attention = WORKLOAD_ATTENTION_CAUSAL;
-        roofline_train_step(&made.plan, &made.machine, &made.mesh, &roofline);
+        counts_roofline(&made.plan, &made.machine, &made.mesh, &roofline);
         const struct roofline_rules *rules = &roofline.rules;
         double const share = 2.0 / (1 + norms);
         assert_true(rules->tp_attention_width == 0 && rules->tp_mlp_width == 0);
@@ -166,7 +167,7 @@ static void gpt_neox_has_three_collectives_a_layer(void **state)
     case_ok(model_read_name_or_path(made.arena, "gpt-neox-20b", NULL, "", &made.plan.model,
                                     &made.error));
     made.plan.sequence_length = 2048;
-    roofline_train_step(&made.plan, &made.machine, &made.mesh, &roofline);
+    counts_roofline(&made.plan, &made.machine, &made.mesh, &roofline);
     const struct workload_blocks *parallel = &roofline.counts.parallel;
     assert_int_equal(parallel->count, 44);
     assert_int_equal(parallel->tp_moves, 3 * 44);

@@ -4,6 +4,7 @@
 #include "sim/roofline/roofline.h"
 #include "sim/step/counts.h"
 #include "tests/support/case.h"
+#include "tests/support/counts.h"
 #include "tests/unit/workload_case.h"
 
 static struct workload_case made;
@@ -115,6 +116,25 @@ static void a_refusal_names_a_model_of_any_length(void **state)
             "mmm has no norms; it keeps its input whole without the key");
 }
 
+/* What a rank holds, and how often the head's weights are gathered, is counted from the schedule:
+ * without one there is an error, not a figure. */
+static void without_a_schedule_nothing_is_counted(void **state)
+{
+    static const char *const parts[MESH_ROLE_COUNT] = {[MESH_PP] = "x"};
+    uint64_t held_ppm = 0;
+    uint32_t returns = 0;
+    (void)state;
+    if (case_build_roles(&made, &case_llama_70b, "4", parts) != STATUS_OK)
+        fail_msg("%s", made.error.message);
+    made.plan.schedule = "nonesuch";
+    assert_int_equal(
+        workload_held_ppm(&made.plan, &made.machine, &made.mesh, &held_ppm, &made.error),
+        STATUS_NOT_FOUND);
+    assert_string_equal(made.error.where, "/workload/schedule");
+    assert_int_equal(workload_head_returns(&made.plan, 4, &returns, &made.error), STATUS_NOT_FOUND);
+    case_free(&made);
+}
+
 static void advice_for_the_batch_is_good_advice(void **state)
 {
     (void)state;
@@ -176,7 +196,7 @@ static void a_format_without_a_rate_is_refused_and_no_other(void **state)
         } else {
             struct workload_counts counts;
             struct roofline roofline;
-            workload_count(&made.plan, &made.machine, &made.mesh, &counts);
+            counts_make(&made.plan, &made.machine, &made.mesh, &counts);
             roofline_from_counts(&made.plan, &made.machine, &made.mesh, &counts, &roofline);
             assert_true(roofline.lower_s > 0);
         }
@@ -232,7 +252,7 @@ static void what_would_wrap_is_refused(void **state)
             /* The integers of the program against the same sums in doubles. */
             struct workload_counts counts;
             counted++;
-            workload_count(&made.plan, &made.machine, &made.mesh, &counts);
+            counts_make(&made.plan, &made.machine, &made.mesh, &counts);
             struct case_sums const sums = case_sum(&made.program, "");
             same(sums.matmul_flop, counts.matmul_flop);
             same(sums.useful_flop, counts.matmul_useful);
@@ -253,6 +273,7 @@ int main(void)
         cmocka_unit_test(what_does_not_divide_or_is_not_modelled_is_refused),
         cmocka_unit_test(no_batch_is_offered_above_the_maximum),
         cmocka_unit_test(a_refusal_names_a_model_of_any_length),
+        cmocka_unit_test(without_a_schedule_nothing_is_counted),
         cmocka_unit_test(advice_for_the_batch_is_good_advice),
         cmocka_unit_test(a_format_without_a_rate_is_refused_and_no_other),
         cmocka_unit_test(what_would_wrap_is_refused),

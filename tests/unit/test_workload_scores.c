@@ -1,6 +1,7 @@
 /* Attention that is not fused: what each of its kernels moves and keeps, score by score. */
 #include "sim/step/counts.h"
 #include "tests/support/case.h"
+#include "tests/support/counts.h"
 #include "tests/unit/workload_case.h"
 
 /* In two bytes: S is written, read and written as P, read; dP written, read with P, dS written and
@@ -29,7 +30,7 @@ static void a_score_costs_the_bytes_of_its_kernels(void **state)
         made.plan.batch_tokens = 8 * 2048;
         for (uint32_t k = 0; k < 2; k++) {
             made.plan.attention_kernel = k == 0 ? WORKLOAD_KERNEL_FLASH : rows[i].kernel;
-            workload_count(&made.plan, &made.machine, &made.mesh, &counts[k]);
+            counts_make(&made.plan, &made.machine, &made.mesh, &counts[k]);
         }
         double const scores = 80.0 * 2 * 64 * 2048 * 2048; /* Layers, sequences, heads. */
         double const statistics = 80.0 * 2 * 64 * 2048 * 4;

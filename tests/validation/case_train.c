@@ -13,6 +13,7 @@
 #include "sim/replay/replay.h"
 #include "sim/roofline/roofline.h"
 #include "sim/scenario/scenario.h"
+#include "tests/support/counts.h"
 #include "tests/validation/case_parts.h"
 #include "tests/validation/case_workload.h"
 
@@ -141,7 +142,7 @@ static struct case_value counts(const struct case_row *row)
 {
     struct step const step = step_of(row, 0);
     struct workload_counts counts;
-    workload_count(&step.scenario.workload, &step.machine, &step.mesh, &counts);
+    counts_make(&step.scenario.workload, &step.machine, &step.mesh, &counts);
     const struct workload_traffic *fsdp = &counts.role[MESH_FSDP], *tp = &counts.role[MESH_TP];
     const struct workload_traffic *dp = &counts.role[MESH_DP];
     double const chips = step.machine.chip_count;
@@ -246,7 +247,7 @@ static struct case_value rules(const struct case_row *row)
 {
     struct step const step = step_of(row, 0);
     struct roofline roofline;
-    roofline_train_step(&step.scenario.workload, &step.machine, &step.mesh, &roofline);
+    counts_roofline(&step.scenario.workload, &step.machine, &step.mesh, &roofline);
     const struct roofline_rules *rules = &roofline.rules;
     const struct {
         const char *name;

@@ -142,8 +142,8 @@ enum status session_build(struct session *session, const struct session_source *
     if (stage < SESSION_PROGRAM) return STATUS_OK;
     STATUS_TRY(workload_lower(session->arena, &scenario->workload, &session->machine,
                               &session->mesh, &session->program, reterr));
-    roofline_train_step(&scenario->workload, &session->machine, &session->mesh, &session->roofline);
-    return STATUS_OK;
+    return roofline_train_step(&scenario->workload, &session->machine, &session->mesh,
+                               &session->roofline, reterr);
 }
 
 void session_close(struct session *session)

@@ -108,6 +108,16 @@ struct work graph_gradient_sum(const struct graph_sharded *sharded, tensor of)
     };
 }
 
+/* Where gradients of an op's results are whole, parts of those of its weights are of other rows. */
+static enum op_axis parts_axis(const struct graph *graph, const struct graph_backward *backward,
+                               const struct graph_op *op, tensor weight)
+{
+    uint32_t of_results = 0;
+    for (uint8_t i = 0; i < op->out_count; i++) of_results |= backward->due[op->out[i]];
+    bool const of_rows = (backward->due[weight] & ~of_results & graph->terms->axis_y) != 0;
+    return of_rows ? OP_AXIS_TP : OP_AXIS_HOLDERS;
+}
+
 struct graph_partial graph_partial_of(const struct graph_sharded *sharded,
                                       const struct graph_backward *backward, uint8_t block)
 {
@@ -121,6 +131,7 @@ struct graph_partial graph_partial_of(const struct graph_sharded *sharded,
             if (backward->parts[op->weight[w]] == 1) continue;
             partial.elements += graph_weight_elements(graph, op->weight[w]);
             partial.ranks = backward->parts[op->weight[w]];
+            partial.axis = parts_axis(graph, backward, op, op->weight[w]);
             partial.last = gradient->op;
         }
     }

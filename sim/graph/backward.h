@@ -38,6 +38,7 @@ struct work graph_gradient_sum(const struct graph_sharded *sharded, tensor of);
 struct graph_partial {
     uint64_t elements;
     uint32_t ranks;
+    enum op_axis axis; /* TP: parts are of tokens that tp splits. HOLDERS: they are of heads. */
     uint8_t last;
 };
 struct graph_partial graph_partial_of(const struct graph_sharded *sharded,

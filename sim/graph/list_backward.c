@@ -338,7 +338,8 @@ static void move_add(struct graph_list *list, const struct graph_step *step)
 {
     struct graph_phrase remark = {.length = 0};
     list->tell(list->context, step);
-    if (step->move.axis == OP_AXIS_HOLDERS) return; /* Listed with each of the gradients. */
+    if (graph_step_sums_weights(graph_list_graph(list), step))
+        return; /* Listed with each of the gradients. */
     graph_phrase_add(&remark, "on critical path");
     if (step->of != GRAPH_NONE)
         gradient_moved(list, step);

@@ -168,7 +168,7 @@ static void partial_add(struct writer *writer, const struct graph_gradient *grad
     if (!writer->request.sums_partial || partial.last != gradient->op || !gives) return;
     struct op_move const move = {
         .kind = COLLECTIVE_ALL_REDUCE,
-        .axis = OP_AXIS_HOLDERS,
+        .axis = partial.axis,
         .bytes = format_bytes(graph->terms->formats.gradients, partial.elements),
     };
     step_add(writer, (struct graph_step){.of = graph->op[gradient->op].weight[0],

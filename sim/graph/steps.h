@@ -73,6 +73,13 @@ const struct graph_value *graph_step_met(const struct graph_step *reader,
  * by side (values.c). */
 bool graph_makes_silently(const struct graph_sharded *sharded, uint8_t op);
 
+/* Whether a collective sums parts of weights' gradients. */
+static inline bool graph_step_sums_weights(const struct graph *graph, const struct graph_step *step)
+{
+    return !step->is_compute && step->of != GRAPH_NONE &&
+           graph->tensor[step->of].role == GRAPH_WEIGHT;
+}
+
 /* What a step reads and writes, of which all else is set (values.c). */
 void graph_step_values(const struct graph_sharded *sharded, const struct graph_kept *kept,
                        struct graph_step *step);

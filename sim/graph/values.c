@@ -268,7 +268,7 @@ static void collective_values(const struct values *values)
 {
     const struct graph_op *op = values->op;
     const struct graph_step *step = values->step;
-    bool const partial = step->move.axis == OP_AXIS_HOLDERS;
+    bool const partial = graph_step_sums_weights(values->sharded->graph, step);
     for (uint8_t w = 0; partial && w < op->weight_count; w++) {
         read_add(values, op->weight[w], true, false);
         written_add(values, op->weight[w], true, false);

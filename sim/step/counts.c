@@ -82,14 +82,16 @@ static void move_add(const struct part *part, const struct graph_move_sum *sum,
                      struct workload_counts *counts)
 {
     const struct ranks *ranks = part->ranks;
-    bool const summed_once = sum->axis == OP_AXIS_HOLDERS && ranks->gradient_shards == 1;
+    bool const of_weights =
+        sum->pass == OP_WEIGHT_GRADIENT && sum->collective == COLLECTIVE_ALL_REDUCE;
+    bool const summed_once = of_weights && ranks->gradient_shards == 1;
     uint64_t const times = part->count * (summed_once ? ranks->copies : ranks->plan->accumulate);
     uint64_t const count = times * sum->count;
     double const bytes = (double)times * (double)sum->bytes;
     switch (sum->axis) {
     case OP_AXIS_TP:
         traffic_add(&counts->role[MESH_TP], sum->collective, count, bytes);
-        counts->tp_critical_count += count;
+        if (!of_weights) counts->tp_critical_count += count;
         break;
     case OP_AXIS_EP:
         exchange_add(ranks, count, bytes, &counts->role[MESH_EP]);

@@ -47,21 +47,31 @@ uint64_t emit_kept_bytes(struct lower *lower)
     return of == NULL ? 0 : graph_kept_bytes(&of->derived.sharded, &of->derived.kept);
 }
 
-uint64_t emit_partial_elements(struct lower *lower, const char **ret_names)
+static const char *partial_names(struct lower *lower, const struct lower_graph *of, uint8_t block)
+{
+    const struct graph_span *span = &of->derived.graph.block[block];
+    const char *names = NULL;
+    for (uint8_t i = span->first; i < span->first + span->count; i++)
+        for (uint8_t w = 0; w < of->derived.graph.op[i].weight_count; w++) {
+            tensor const weight = of->derived.graph.op[i].weight[w];
+            const struct sharding *at = &of->derived.graph.tensor[weight].at;
+            if (at->dimension_count < 2 || of->derived.backward.parts[weight] == 1) continue;
+            names = builder_format(&lower->build, "%s%sd%s", names == NULL ? "" : names,
+                                   names == NULL ? "" : " ", at->name);
+        }
+    return names;
+}
+
+struct emit_partial emit_partial_at(struct lower *lower, uint8_t place)
 {
     const struct lower_graph *of = graph_of(lower);
-    uint64_t elements = 0;
-    *ret_names = NULL;
-    for (uint8_t block = 0; of != NULL && block < of->derived.graph.block_count; block++)
-        elements += graph_partial_of(&of->derived.sharded, &of->derived.backward, block).elements;
-    for (uint8_t t = 0; of != NULL && t < of->derived.graph.tensor_count; t++) {
-        const struct graph_tensor *at = &of->derived.graph.tensor[t];
-        bool const matrix = at->role == GRAPH_WEIGHT && at->at.dimension_count > 1;
-        if (!matrix || of->derived.backward.parts[t] == 1) continue;
-        *ret_names = builder_format(&lower->build, "%s%sd%s", *ret_names == NULL ? "" : *ret_names,
-                                    *ret_names == NULL ? "" : " ", at->at.name);
+    for (uint8_t block = 0; of != NULL && block < of->derived.graph.block_count; block++) {
+        struct graph_partial const partial =
+            graph_partial_of(&of->derived.sharded, &of->derived.backward, block);
+        if (partial.ranks > 1 && of->place[partial.last] == place)
+            return (struct emit_partial){partial, partial_names(lower, of, block)};
     }
-    return elements;
+    return (struct emit_partial){.of = {.ranks = 1}};
 }
 
 /* --- What a step reads of others --- */

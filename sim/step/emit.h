@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sim/graph/backward.h"
 #include "sim/graph/block.h"
 #include "sim/program/program.h"
 #include "sim/step/ranks.h"
@@ -51,9 +52,13 @@ void emit_end(struct lower *lower, const struct emit_end *end, bool backward);
 void emit_forward(struct lower *lower);
 void emit_backward(struct lower *lower);
 
-/* Elements of the layer's weights whose gradients several ranks of tp have parts of, and what
- * these gradients are called: "dW_K dW_V". */
-uint64_t emit_partial_elements(struct lower *lower, const char **ret_names);
+/* Weights of a block whose gradients several ranks of tp have parts of, and what these gradients
+ * are called: "dW_K dW_V". Ranks 1: the last of them is not of this place. */
+struct emit_partial {
+    struct graph_partial of;
+    const char *names;
+};
+struct emit_partial emit_partial_at(struct lower *lower, uint8_t place);
 
 /* Bytes that the layer keeps from its forward to its backward pass. */
 uint64_t emit_kept_bytes(struct lower *lower);

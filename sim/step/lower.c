@@ -28,10 +28,10 @@ void lower_pass_begin(struct lower *lower)
     lower->updated = false;
     lower->gathers_since = false;
     for (uint32_t p = 0; p < MATRICES_MAX; p++) lower->weights[p] = LOWER_NONE;
+    for (uint32_t p = 0; p < MATRICES_MAX; p++) lower->parts_sum[p] = LOWER_NONE;
     lower->weights_needed = 0;
     lower->gradients = 0;
     lower->buckets_reduced = 0;
-    lower->kv_sum = LOWER_NONE;
 }
 
 void lower_template_begin(struct lower *lower, const char *name)

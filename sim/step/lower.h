@@ -28,6 +28,7 @@ enum lower_stream {
     LOWER_GATHER_DP,
     LOWER_SUM_KV,
     LOWER_SUM_LOGITS, /* Of routers. */
+    LOWER_SUM_ROWS,   /* Of routers' gradients, where tp splits tokens. */
     LOWER_DISPATCH,   /* Tokens to the ranks that have their experts. */
     LOWER_COMBINE,    /* Tokens back from their experts. */
     LOWER_REDUCE_EXPERTS,
@@ -98,11 +99,12 @@ struct lower {
     struct lower_graph *graph[LAYER_KINDS][2]; /* [windowed]: kinds of layers (emit.c), or NULL. */
     struct lower_graph *end_graph[LOWER_PARTS_MAX][2]; /* [part][used before]: the same of ends. */
     bool gathers_since; /* Gathers wait for what the block says, not for the slots before. */
-    uint32_t weights[MATRICES_MAX]; /* The gather that a place's matrices wait for. */
-    uint32_t weights_needed;        /* Places whose gather some op already waits for. */
-    uint32_t gradients;             /* Places whose gradients are computed. */
-    uint32_t buckets_reduced;       /* Units whose reduction is emitted. */
-    uint32_t kv_sum;                /* The sum of dW_K and dW_V over the chips that share. */
+    uint32_t weights[MATRICES_MAX];   /* The gather that a place's matrices wait for. */
+    uint32_t weights_needed;          /* Places whose gather some op already waits for. */
+    uint32_t gradients;               /* Places whose gradients are computed. */
+    uint32_t buckets_reduced;         /* Units whose reduction is emitted. */
+    uint32_t parts_sum[MATRICES_MAX]; /* The sum over ranks of tp that have parts of a block's
+                                         gradients, by the place of the last of them. */
 };
 
 void lower_begin(struct lower *lower, struct arena *arena, const struct ranks *ranks,

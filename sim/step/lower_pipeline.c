@@ -441,8 +441,8 @@ static enum status pipeline_build(struct pipeline *pipeline, struct error *reter
     pipeline->sent_stage = memory;
     pipeline->tied_rank = pipeline_tied_rank(&pipeline->schedule, &pipeline->stages);
     STATUS_TRY(pipeline_messages_number(pipeline, reterr));
-    bool const kv_last = ranks->partial_ranks > 1 && ranks->gradient_shards == 1;
-    pipeline->differs = ranks->plan->accumulate > 1 && (ranks->reduce_last || kv_last);
+    bool const parts_last = ranks_sums_parts(ranks) && ranks->gradient_shards == 1;
+    pipeline->differs = ranks->plan->accumulate > 1 && (ranks->reduce_last || parts_last);
     pipeline_rests_build(pipeline);
     struct program_role *roles = builder_roles(&lower->build, pipeline->schedule.rank_count, 0);
     if (roles == NULL) return lower->build.status;

@@ -11,6 +11,7 @@ static uint8_t stream_urgency(uint32_t stream)
     case LOWER_REDUCE_EXPERTS:
     case LOWER_REDUCE_DP:
     case LOWER_SUM_KV:
+    case LOWER_SUM_ROWS:
     case LOWER_SEND_COPY:
     case LOWER_SEND_TIED: /* Gradients of an embedding that several stages hold. */
     case LOWER_SEND_FIRST:
@@ -44,6 +45,19 @@ static uint16_t replicas_of(const struct mesh *mesh)
     return of == 0 ? STREAM_OF_DP : of;
 }
 
+/* Which stream takes what another stage sends. */
+static void inboxes_set(struct lower *lower)
+{
+    struct program *program = lower->build.program;
+    program->stream[lower->stream[LOWER_SEND_NEXT]].inbox = lower->stream[LOWER_RECEIVE_PREVIOUS];
+    program->stream[lower->stream[LOWER_SEND_PREVIOUS]].inbox = lower->stream[LOWER_RECEIVE_NEXT];
+    if (lower->ranks->copies > 1)
+        program->stream[lower->stream[LOWER_SEND_COPY]].inbox = lower->stream[LOWER_RECEIVE_COPY];
+    if (!lower->ranks->mtp_apart) return;
+    program->stream[lower->stream[LOWER_SEND_TIED]].inbox = lower->stream[LOWER_RECEIVE_FIRST];
+    program->stream[lower->stream[LOWER_SEND_FIRST]].inbox = lower->stream[LOWER_RECEIVE_TIED];
+}
+
 void lower_streams_add(struct lower *lower)
 {
     const struct ranks *ranks = lower->ranks;
@@ -70,6 +84,7 @@ void lower_streams_add(struct lower *lower)
         [LOWER_GATHER_DP] = {dp && zero, {STREAM_GATHER, replicas}},
         [LOWER_SUM_KV] = {ranks->partial_ranks > 1, {STREAM_NO_VERB, STREAM_OF_KV}},
         [LOWER_SUM_LOGITS] = {ranks_sums_logits(ranks), {STREAM_SUM, STREAM_OF_TP}},
+        [LOWER_SUM_ROWS] = {ranks_sums_rows(ranks), {STREAM_SUM, STREAM_OF_TP}},
         [LOWER_DISPATCH] = {ranks->experts.ranks > 1, {STREAM_DISPATCH, STREAM_OF_EP}},
         [LOWER_COMBINE] = {ranks->experts.ranks > 1, {STREAM_COMBINE, STREAM_OF_EP}},
         [LOWER_REDUCE_EXPERTS] = {experts, {STREAM_REDUCE, STREAM_OF_EXPERTS}},
@@ -93,7 +108,6 @@ void lower_streams_add(struct lower *lower)
         [LOWER_LOAD_OPTIMIZER] = {optimizer, {STREAM_LOAD, STREAM_OF_OPTIMIZER}},
         [LOWER_STORE_OPTIMIZER] = {optimizer, {STREAM_STORE, STREAM_OF_OPTIMIZER}},
     };
-    struct program *program = lower->build.program;
     for (uint32_t s = 0; s < LOWER_STREAM_COUNT; s++) {
         lower->stream[s] = PROGRAM_STREAMS_MAX;
         if (!table[s].used || lower->build.status != STATUS_OK) continue;
@@ -110,12 +124,5 @@ void lower_streams_add(struct lower *lower)
                                "the %d streams that a chip has",
                                PROGRAM_STREAMS_MAX);
     }
-    if (ranks->pp == 1 || lower->build.status != STATUS_OK) return;
-    program->stream[lower->stream[LOWER_SEND_NEXT]].inbox = lower->stream[LOWER_RECEIVE_PREVIOUS];
-    program->stream[lower->stream[LOWER_SEND_PREVIOUS]].inbox = lower->stream[LOWER_RECEIVE_NEXT];
-    if (ranks->copies > 1)
-        program->stream[lower->stream[LOWER_SEND_COPY]].inbox = lower->stream[LOWER_RECEIVE_COPY];
-    if (!ranks->mtp_apart) return;
-    program->stream[lower->stream[LOWER_SEND_TIED]].inbox = lower->stream[LOWER_RECEIVE_FIRST];
-    program->stream[lower->stream[LOWER_SEND_FIRST]].inbox = lower->stream[LOWER_RECEIVE_TIED];
+    if (ranks->pp > 1 && lower->build.status == STATUS_OK) inboxes_set(lower);
 }

@@ -185,21 +185,30 @@ static void reduction_need(struct lower *lower, uint32_t op, uint32_t after)
         lower_need_done(lower, op, after, lower_moved(lower, op));
 }
 
-/* Several chips hold one KV head, or latent attention's down-projections, and each has its own part
- * of the gradients. */
-static uint32_t kv_sum(struct lower *lower, uint32_t after)
+/* Ranks of tp that have each a part of a gradient: of a KV head that several hold, of latent
+ * attention's down-projections, or of a router's tokens. */
+static void parts_sum(struct lower *lower, uint8_t place, uint32_t after)
 {
     const struct ranks *ranks = lower->ranks;
     bool const once = ranks->gradient_shards == 1;
     bool const apart = (once || ranks->reduce_once) && !lower->last_microbatch;
-    const char *what = NULL;
-    if (ranks->partial_ranks == 1 || apart) return LOWER_NONE;
-    uint64_t const elements = emit_partial_elements(lower, &what);
-    uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_REDUCE, &ranks->kv_group, elements,
-                                     ranks->plan->formats.gradients, false);
-    uint32_t const op = lower_collective(lower, LOWER_SUM_KV, what, "kv", plan);
-    reduction_need(lower, op, after);
-    return op;
+    struct emit_partial const partial = emit_partial_at(lower, place);
+    if (partial.of.ranks == 1 || apart) return;
+    bool const of_rows = partial.of.axis == OP_AXIS_TP;
+    uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_REDUCE,
+                                     of_rows ? role_group(lower, MESH_TP) : &ranks->kv_group,
+                                     partial.of.elements, ranks->plan->formats.gradients, false);
+    lower->parts_sum[place] = lower_collective(lower, of_rows ? LOWER_SUM_ROWS : LOWER_SUM_KV,
+                                               partial.names, op_axis_name(partial.of.axis), plan);
+    reduction_need(lower, lower->parts_sum[place], after);
+}
+
+static void parts_sums_need(struct lower *lower, uint32_t op, const struct bucket *bucket)
+{
+    for (uint32_t p = 0; p < MATRICES_MAX; p++)
+        if (bucket->places >> p & 1)
+            lower_need_done(lower, op, lower->parts_sum[p],
+                            lower_moved(lower, lower->parts_sum[p]));
 }
 
 /* ZeRO-2 reduces in every microbatch. A backward pass begins when the reductions of all slots but
@@ -237,8 +246,7 @@ void lower_bucket_reduce(struct lower *lower, const struct bucket *bucket, uint3
     }
     if (reduced != LOWER_NONE) {
         reduction_need(lower, reduced, after);
-        if (bucket->places >> MATRIX_FIRST & 1)
-            lower_need_done(lower, reduced, lower->kv_sum, lower_moved(lower, lower->kv_sum));
+        parts_sums_need(lower, reduced, bucket);
         uint64_t const copied = overheads_reduced_bytes(ranks, bucket->elements);
         lower_take(lower, reduced, PROGRAM_MEMORY_COPIES, copied);
         lower_give(lower, reduced, PROGRAM_MEMORY_COPIES, copied);
@@ -254,9 +262,7 @@ void lower_bucket_reduce(struct lower *lower, const struct bucket *bucket, uint3
             lower_need_done(lower, op, reduced, what);
         else
             reduction_need(lower, op, after);
-        if (reduced == LOWER_NONE && (bucket->places >> MATRIX_FIRST & 1)) {
-            lower_need_done(lower, op, lower->kv_sum, lower_moved(lower, lower->kv_sum));
-        }
+        if (reduced == LOWER_NONE) parts_sums_need(lower, op, bucket);
         if (scattered == LOWER_NONE) scattered = op;
     }
     if (ranks_gradient_shards(ranks, bucket->experts) == 1) return;
@@ -269,7 +275,7 @@ void lower_bucket_reduce(struct lower *lower, const struct bucket *bucket, uint3
 
 void lower_layer_reduce(struct lower *lower)
 {
-    lower->kv_sum = kv_sum(lower, LOWER_NONE);
+    for (uint8_t p = 0; p < MATRICES_MAX; p++) parts_sum(lower, p, LOWER_NONE);
     for (uint32_t u = lower->layer->bucket_count; u-- > 0;)
         lower_bucket_reduce(lower, &lower->layer->bucket[u], LOWER_NONE);
 }
@@ -278,7 +284,7 @@ void lower_gradient(struct lower *lower, uint32_t op, uint8_t place)
 {
     lower->gradients |= 1u << place;
     if (lower->half == LOWER_WEIGHT) lower_weights_need(lower, op, place, /* reads= */ false);
-    if (place == MATRIX_FIRST) lower->kv_sum = kv_sum(lower, op);
+    parts_sum(lower, place, op);
     for (uint32_t u = 0; u < lower->layer->bucket_count; u++) {
         const struct bucket *bucket = &lower->layer->bucket[u];
         bool const ready = (bucket->places & ~lower->gradients) == 0;
@@ -292,7 +298,7 @@ void lower_gradient(struct lower *lower, uint32_t op, uint8_t place)
 static void update_need(struct lower *lower, uint32_t op, uint16_t backward, uint32_t slots)
 {
     static const enum lower_stream streams[] = {LOWER_REDUCE_WEIGHTS, LOWER_REDUCE_DP,
-                                                LOWER_REDUCE_EXPERTS, LOWER_SUM_KV};
+                                                LOWER_REDUCE_EXPERTS, LOWER_SUM_KV, LOWER_SUM_ROWS};
     if (lower->build.status != STATUS_OK) return;
     for (uint32_t i = 0; i < sizeof streams / sizeof *streams; i++) {
         if (slots == 0) {

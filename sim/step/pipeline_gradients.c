@@ -17,8 +17,9 @@ struct exchange {
 /* The reductions of the rank's own gradients, and all that they were computed by. */
 static void own_need(struct lower *lower, uint32_t op, bool layers, const char *array)
 {
-    static const enum lower_stream streams[] = {
-        LOWER_COMPUTE, LOWER_REDUCE_WEIGHTS, LOWER_REDUCE_DP, LOWER_REDUCE_EXPERTS, LOWER_SUM_KV};
+    static const enum lower_stream streams[] = {LOWER_COMPUTE,   LOWER_REDUCE_WEIGHTS,
+                                                LOWER_REDUCE_DP, LOWER_REDUCE_EXPERTS,
+                                                LOWER_SUM_KV,    LOWER_SUM_ROWS};
     uint32_t const all = sizeof streams / sizeof *streams, of_vocabulary = 3;
     for (uint32_t i = 0; i < (layers ? all : of_vocabulary); i++)
         lower_need_before(lower, op, streams[i], array);

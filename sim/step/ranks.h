@@ -20,8 +20,8 @@
 #include "sim/step/workload.h"
 
 /* A layer's matrices by their place in it: the op that reads them, counted in the order of the
- * forward pass. The first ones are those that ranks of tp may hold alike. */
-enum { MATRIX_FIRST, MATRICES_MAX = GRAPH_OPS_MAX };
+ * forward pass. */
+enum { MATRICES_MAX = GRAPH_OPS_MAX };
 
 /* At most one of each weight, and the experts' together. */
 enum { LAYER_BUCKETS_MAX = GRAPH_TENSORS_MAX };
@@ -230,6 +230,19 @@ static inline uint32_t ranks_gradient_shards(const struct ranks *ranks, bool exp
 static inline bool ranks_sums_logits(const struct ranks *ranks)
 {
     return ranks->experts.ranks != 0 && ranks->experts.router_inner < ranks->width;
+}
+
+/* Whether each chip of tp scores a part of the tokens: then it has a part of a router's gradient.
+ */
+static inline bool ranks_sums_rows(const struct ranks *ranks)
+{
+    return ranks->experts.ranks != 0 && ranks->tp > 1 && !ranks_sums_logits(ranks);
+}
+
+/* Whether ranks of tp have parts of weights' gradients, which are added up before all else. */
+static inline bool ranks_sums_parts(const struct ranks *ranks)
+{
+    return ranks->partial_ranks > 1 || ranks_sums_rows(ranks);
 }
 
 #endif

@@ -278,9 +278,9 @@ static void templates_build(struct lower *lower, struct step *step)
 {
     const struct ranks *ranks = lower->ranks;
     bool const has_ends = ranks_is_decoder(ranks);
-    bool const kv_last = ranks->partial_ranks > 1 && ranks->gradient_shards == 1;
+    bool const parts_last = ranks_sums_parts(ranks) && ranks->gradient_shards == 1;
     bool const differs = ranks->plan->accumulate > 1 &&
-                         (ranks->reduce_last || kv_last || ranks_offloads_optimizer(ranks));
+                         (ranks->reduce_last || parts_last || ranks_offloads_optimizer(ranks));
     forward_build(lower, step);
     for (uint32_t last = differs ? 0 : 1; last < 2; last++) {
         if (has_ends) step->head_backward[last] = head_backward(lower, last);

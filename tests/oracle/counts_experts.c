@@ -203,6 +203,14 @@ static void count_traffic(const struct letters *x, const struct expert_letters *
         ((double)rows_scattered * e->arrivals + (double)out_scattered * x->full) * x->a;
     tp->all_reduce_count += sums;
     tp->all_reduce_bytes += (double)sums * 4 * e->logits;
+    /* Each rank has the router's gradient of its own tokens. */
+    if (ranks->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS) {
+        bool const once = ranks->gradient_shards == 1;
+        uint64_t const of_router =
+            ranks_layer_count(ranks, LAYER_MOE) * (once ? ranks->copies : ranks->plan->accumulate);
+        tp->all_reduce_count += of_router;
+        tp->all_reduce_bytes += (double)of_router * e->router * x->g;
+    }
     counts->tp_critical_count +=
         rows_gathered + rows_scattered + in_gathered + out_scattered + sums;
 }

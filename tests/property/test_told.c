@@ -230,6 +230,7 @@ static struct tally tally_of(const struct program *program, const char *name,
         if (plan->kind != kind && name != NULL) continue;
         const char *own = strchr(walk.op->name, ' ') + 1;
         const char *dot = strchr(own, '.');
+        if (strncmp(own, "dW_", 3) == 0) continue; /* Nothing waits for it but the update. */
         bool const layer = strncmp(own, "attention.", 10) == 0 || dot == NULL ||
                            strncmp(own, "parallel.", 9) == 0 || strncmp(own, "mlp.", 4) == 0 ||
                            strncmp(own, "moe.", 4) == 0 || strncmp(own, "shared.", 7) == 0;

@@ -111,13 +111,21 @@ static inline bool graph_stream_is(const struct program *program, const struct p
     return strcmp(stream_of_text(program->stream[op->stream].use.of, of), word) == 0;
 }
 
+/* The sum of gradients of weights that ranks of tp have parts of. */
+static inline bool graph_sums_parts(const struct program *program, const struct program_op *op)
+{
+    const struct program_stream *stream = &program->stream[op->stream];
+    return graph_stream_is(program, op, "kv") ||
+           (stream->use.verb == STREAM_SUM && stream->urgency == LOWER_URGENCY_GRADIENTS);
+}
+
 /* An op that is the graph's to derive. */
 static inline bool graph_op_is_ours(const struct program *program, const struct program_op *op)
 {
     bool const weights = program->stream[op->stream].urgency != LOWER_URGENCY_ACTIVATIONS;
     if (op->kind == PROGRAM_OP_COMPUTE) return strncmp(op->name, "update", 6) != 0;
     if (op->kind != PROGRAM_OP_COLLECTIVE) return false;
-    return !weights || graph_stream_is(program, op, "kv");
+    return !weights || graph_sums_parts(program, op);
 }
 
 static inline const struct group *graph_group_of(const struct ranks *ranks, enum op_axis axis)
@@ -240,7 +248,7 @@ static inline bool graph_request_of(const struct program *program,
         if (strcmp(template->name, rows[i].name) != 0) continue;
         *ret_request = rows[i].request;
         for (uint32_t o = 0; o < template->op_count; o++)
-            if (graph_stream_is(program, &template->op[o], "kv")) ret_request->sums_partial = true;
+            if (graph_sums_parts(program, &template->op[o])) ret_request->sums_partial = true;
         return true;
     }
     return false;
@@ -285,13 +293,13 @@ static inline void graph_hold(const char *name, const struct ranks *ranks,
                               const struct program *program)
 {
     static struct graph_cases cases;
-    bool summed = ranks->partial_ranks == 1;
+    bool summed = !ranks_sums_parts(ranks);
     graph_cases_build(ranks, &cases);
     for (uint32_t t = 0; t < program->template_count; t++) {
         const struct program_template *template = &program->templates[t];
         graph_template_hold(name, &cases, program, template);
         for (uint32_t i = 0; i < template->op_count; i++)
-            summed = summed || graph_stream_is(program, &template->op[i], "kv");
+            summed = summed || graph_sums_parts(program, &template->op[i]);
     }
     for (uint32_t i = 0; i < cases.count; i++) {
         graph_values_hold(name, &cases.layer[i]);

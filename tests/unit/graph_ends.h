@@ -256,7 +256,7 @@ static inline void graph_end_hold(const char *name, struct graph_ends *ends,
     uint32_t const layers = end.part == BLOCK_MTP ? ends->layers.count : 1;
     if (layers == 0) return; /* No block describes the module's. */
     for (uint32_t i = 0; i < template->op_count; i++)
-        if (graph_stream_is(program, &template->op[i], "kv")) end.request.sums_partial = true;
+        if (graph_sums_parts(program, &template->op[i])) end.request.sums_partial = true;
     for (uint32_t used = !end.may_be_first; used < 1U + end.may_be_used; used++)
         for (uint32_t layer = 0; layer < layers; layer++) {
             struct graph_parts const parts = graph_parts_of(ends, end.part, used, layer);

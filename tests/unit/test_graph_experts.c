@@ -112,9 +112,44 @@ static void layers_with_latent_attention_are_derived(void **state)
                   graph_compared.templates, graph_compared.ops);
 }
 
+/* Bytes of the sums of dW_router over tp, of all templates of layers. */
+static uint64_t router_sum_bytes(enum workload_activations activations)
+{
+    static const struct machine_plan machine = {
+        .chip = "h100-sxm", .nodes = 4, .profile = "ideal", .wrap = {-1, -1, -1}};
+    struct workload_case made;
+    uint64_t bytes = 0;
+    if (case_build_on(&made, &small_experts, &machine, places[6].parts) != STATUS_OK)
+        fail_msg("%s", made.error.message);
+    made.plan.activations = activations;
+    if (case_lower(&made) != STATUS_OK) fail_msg("%s", made.error.message);
+    for (uint32_t t = 0; t < made.program.template_count; t++) {
+        const struct program_template *template = &made.program.templates[t];
+        for (uint32_t i = 0; i < template->op_count; i++) {
+            const struct program_op *op = &template->op[i];
+            if (strcmp(op->name, "AllReduce dW_router") != 0) continue;
+            const struct plan *plan = &made.program.plans[op->index];
+            assert_int_equal(group_rank_count(&plan->group), 8);
+            bytes += plan->size_bytes;
+        }
+    }
+    case_free(&made);
+    return bytes;
+}
+
+/* Each rank of tp scores an eighth of the tokens, and so has an eighth of a sum of 2048 x 64 bf16.
+ * Where tp splits D, it has rows of the matrix of its own. */
+static void parts_of_a_router_gradient_are_summed_over_tp(void **state)
+{
+    (void)state;
+    assert_int_equal(router_sum_bytes(WORKLOAD_ACTIVATIONS_TOKENS), 2 * 2048 * 64);
+    assert_int_equal(router_sum_bytes(WORKLOAD_ACTIVATIONS_MODEL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_of_a_router_gradient_are_summed_over_tp),
         cmocka_unit_test(layers_with_experts_are_derived),
         cmocka_unit_test(layers_with_latent_attention_are_derived),
     };

@@ -22,13 +22,11 @@ static struct step *step_of(const char *shape, bool rings, const char *fsdp, con
     assert_int_equal(case_build(&step->made, &case_mlp, shape, NULL, fsdp, tp), STATUS_OK);
     for (uint32_t i = 0; i < step->made.machine.axis_count; i++) step->made.machine.wrap[i] = rings;
     const char *const texts[] = {fsdp, tp};
-    enum mesh_role const roles[] = {MESH_FSDP, MESH_TP};
     struct mesh_plan plan = {0};
     for (uint32_t i = 0; i < 2; i++) {
         if (texts[i] == NULL) continue;
         struct mesh_axis_plan *axis = &plan.axis[plan.axis_count++];
-        axis->role = roles[i];
-        plan.order[plan.order_count++] = roles[i];
+        axis->role = plan.order[plan.order_count++] = i == 0 ? MESH_FSDP : MESH_TP;
         char *text = arena_text(step->made.arena, texts[i]);
         for (char *rest = NULL, *part = strtok_r(text, " ", &rest); part != NULL;
              part = strtok_r(NULL, " ", &rest))

@@ -304,6 +304,18 @@ static uint32_t columns_due(const struct graph *graph, const struct graph_produc
     return columns & graph->terms->axis_y;
 }
 
+/* Over ranks that split what a weight is multiplied with by rows, its gradient is a sum. */
+static uint32_t rows_due(const struct graph *graph, const struct graph_product *product)
+{
+    const struct sharding *left = &graph->tensor[product->left].at;
+    const struct sharding *weight = &graph->tensor[product->weight].at;
+    struct sharding rows = {.dimension_count = 0};
+    for (uint32_t d = 0; d < left->dimension_count; d++)
+        if (!sharding_has(weight, left->dimension[d].name))
+            rows.dimension[rows.dimension_count++] = left->dimension[d];
+    return sharding_axes(&rows) & graph->terms->axis_y;
+}
+
 static void due_add(const struct graph_sharded *sharded, const struct graph_op *op,
                     uint32_t due[GRAPH_TENSORS_MAX])
 {
@@ -313,7 +325,7 @@ static void due_add(const struct graph_sharded *sharded, const struct graph_op *
     for (uint8_t i = 0; i < matmul->product_count; i++) {
         const struct graph_product *product = &matmul->product[i];
         uint32_t const of_result = due[product->out];
-        due[product->weight] |= of_result;
+        due[product->weight] |= of_result | (rows_due(graph, product) & ~gather);
         due[product->left] |= (of_result | columns_due(graph, product)) & ~gather;
     }
     /* Each rank has copies for its heads, and the gradients of these. */

@@ -69,11 +69,10 @@ struct graph_tensor {
     enum graph_remat framework_kept; /* As `kept`. */
     bool grouped;                    /* A weight that has one matrix for each expert. */
     bool adds;                       /* A weight: its gradient is added to what is there. */
-    bool beside;                     /* A weight: further columns of the one before, as which it
-                                        is stored. */
-    bool shared;                     /* Other parts read it too: its gradient is added to theirs. */
-    const char *moved_as;            /* What collectives over tp call it; NULL: as it is here. */
-    uint8_t made_by;                 /* The op; GRAPH_NONE: it comes from before the layer. */
+    bool columns_of_previous; /* A weight that is stored as further columns of the weight before. */
+    bool shared;              /* Other parts read it too: its gradient is added to theirs. */
+    const char *moved_as;     /* What collectives over tp call it; NULL: as it is here. */
+    uint8_t made_by;          /* The op; GRAPH_NONE: it comes from before the layer. */
 };
 
 struct block;

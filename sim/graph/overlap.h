@@ -1,7 +1,7 @@
 /*
- * overlap.h: which products of a layer run beside its collectives over tp, by what its steps read
- * and write. It knows no streams: of a block whose products couple, chunk by chunk, those that read
- * what is gathered, or give what is reduced; of another block those that stand between.
+ * overlap.h: which products of a layer run while its collectives over tp travel, by what its steps
+ * read and write. It knows no streams: of a block whose products couple, chunk by chunk, those that
+ * read what is gathered, or give what is reduced; of another block those that stand between.
  */
 #ifndef SIM_GRAPH_OVERLAP_H
 #define SIM_GRAPH_OVERLAP_H
@@ -19,7 +19,7 @@ struct graph_overlap {
     enum collective_kind kind;
     uint64_t count;
     uint64_t bytes; /* Of one. */
-    double flop;    /* Of matmuls beside all of them. */
+    double flop;    /* Of the matmuls that run meanwhile, of all these collectives together. */
 };
 
 struct graph_overlaps {

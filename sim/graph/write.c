@@ -113,9 +113,9 @@ void graph_set_used(struct graph *graph, tensor weight)
     graph->tensor[weight].adds |= graph->terms->policy.used_before;
 }
 
-void graph_set_beside(struct graph *graph, tensor weight)
+void graph_set_columns_of_previous(struct graph *graph, tensor weight)
 {
-    graph->tensor[weight].beside = true;
+    graph->tensor[weight].columns_of_previous = true;
 }
 
 void graph_set_due(struct graph *graph, tensor of)

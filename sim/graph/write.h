@@ -67,7 +67,7 @@ void graph_set_used(struct graph *graph, tensor weight);
 void graph_set_framework(struct graph *graph, tensor of, enum graph_framework framework,
                          enum format format, enum graph_remat kept);
 /* A weight is stored as further columns of the one before. */
-void graph_set_beside(struct graph *graph, tensor weight);
+void graph_set_columns_of_previous(struct graph *graph, tensor weight);
 /* How its gradient lies. */
 void graph_set_gradient(struct graph *graph, tensor of, const char *text);
 /* It is a sum over tp that stays due: the op that reads it reduces its own result. */

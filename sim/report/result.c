@@ -22,10 +22,10 @@ static void write_groups(struct json_writer *json, const struct roofline *roofli
     column_put_rows(&rows_groups, roofline, roofline->group_count, json);
 }
 
-static void write_beside(struct json_writer *json, const struct roofline *roofline)
+static void write_overlaps(struct json_writer *json, const struct roofline *roofline)
 {
     json_write_key(json, "tp_collectives");
-    column_put_rows(&rows_beside, roofline, roofline->overlap_count, json);
+    column_put_rows(&rows_overlaps, roofline, roofline->overlap_count, json);
 }
 
 static void put_rule(struct json_writer *json, const char *key, double value)
@@ -90,7 +90,7 @@ static void write_roofline_object(struct json_writer *json, const struct report_
                   roofline->counts.matmul_padding * input->machine->chip_count);
     json_put_real(json, "memory_bytes", roofline->memory_bytes);
     write_groups(json, roofline);
-    write_beside(json, roofline);
+    write_overlaps(json, roofline);
     write_rules(json, &roofline->rules);
     json_write_object_end(json);
 }

@@ -61,14 +61,14 @@
       SHOWN("", "hops' time", 12, column_seconds))                                                 \
     X(GROUP_AXES, NULL, REAL(group->axes), SHOWN("", "axes' worth", 14, three_digits))
 
-#define BESIDE(X)                                                                                  \
-    X(BESIDE_NAME, "name", WORDS(overlap->name), HIDDEN)                                           \
-    X(BESIDE_KIND, "kind", WORDS(collective_kind_name(overlap->kind)), HIDDEN)                     \
-    X(BESIDE_COUNT, "count", WHOLE(overlap->count), HIDDEN)                                        \
-    X(BESIDE_BYTES, "bytes", REAL(overlap->bytes), HIDDEN)                                         \
-    X(BESIDE_WIDTH, "width", REAL(overlap->width), HIDDEN)                                         \
-    X(BESIDE_LINK, "link_s", REAL(overlap->link_s), HIDDEN)                                        \
-    X(BESIDE_MATH, "math_s", REAL(overlap->math_s), HIDDEN)
+#define OVERLAP(X)                                                                                 \
+    X(OVERLAP_NAME, "name", WORDS(overlap->name), HIDDEN)                                          \
+    X(OVERLAP_KIND, "kind", WORDS(collective_kind_name(overlap->kind)), HIDDEN)                    \
+    X(OVERLAP_COUNT, "count", WHOLE(overlap->count), HIDDEN)                                       \
+    X(OVERLAP_BYTES, "bytes", REAL(overlap->bytes), HIDDEN)                                        \
+    X(OVERLAP_WIDTH, "width", REAL(overlap->width), HIDDEN)                                        \
+    X(OVERLAP_LINK, "link_s", REAL(overlap->link_s), HIDDEN)                                       \
+    X(OVERLAP_MATH, "math_s", REAL(overlap->math_s), HIDDEN)
 
 static struct table_figure three_digits(struct column_value value)
 {
@@ -81,13 +81,13 @@ enum { RANKS(COLUMN_NAME) RANKS_TOTAL };
 enum { PHASES(COLUMN_NAME) PHASES_TOTAL };
 enum { COLLECTIVES(COLUMN_NAME) COLLECTIVES_TOTAL };
 enum { GROUPS(COLUMN_NAME) GROUPS_TOTAL };
-enum { BESIDE(COLUMN_NAME) BESIDE_TOTAL };
+enum { OVERLAP(COLUMN_NAME) OVERLAP_TOTAL };
 
 static const struct column ranks[] = {RANKS(COLUMN_ENTRY)};
 static const struct column phases[] = {PHASES(COLUMN_ENTRY)};
 static const struct column collectives[] = {COLLECTIVES(COLUMN_ENTRY)};
 static const struct column groups[] = {GROUPS(COLUMN_ENTRY)};
-static const struct column besides[] = {BESIDE(COLUMN_ENTRY)};
+static const struct column besides[] = {OVERLAP(COLUMN_ENTRY)};
 
 static void find_rank(const void *owner, uint32_t row, struct column_value *ret_values)
 {
@@ -117,11 +117,11 @@ static void find_group(const void *owner, uint32_t row, struct column_value *ret
     GROUPS(COLUMN_FIND)
 }
 
-static void find_beside(const void *owner, uint32_t row, struct column_value *ret_values)
+static void find_overlap(const void *owner, uint32_t row, struct column_value *ret_values)
 {
     const struct roofline *roofline = owner;
     const struct roofline_overlap *overlap = &roofline->overlap[row];
-    BESIDE(COLUMN_FIND)
+    OVERLAP(COLUMN_FIND)
 }
 
 static const uint8_t ranks_screen[] = {RANK_BEGIN,   RANK_END,    RANK_COMPUTE, RANK_EXPOSED,
@@ -142,7 +142,7 @@ const struct column_table rows_collectives = {
     collectives, COLLECTIVES_TOTAL, COLUMN_LINE(collectives, collectives_screen), find_collective};
 const struct column_table rows_groups = {groups, GROUPS_TOTAL, COLUMN_LINE(groups, groups_screen),
                                          find_group};
-const struct column_table rows_beside = {besides, BESIDE_TOTAL, {0}, find_beside};
+const struct column_table rows_overlaps = {besides, OVERLAP_TOTAL, {0}, find_overlap};
 
 void rows_collectives_add_sum(double time_s, double exposed_s, struct strbuf *text)
 {

@@ -11,7 +11,8 @@ extern const struct column_table rows_ranks;       /* Of struct trace. */
 extern const struct column_table rows_phases;      /* Of struct analysis. */
 extern const struct column_table rows_collectives; /* Of struct analysis, by class. */
 extern const struct column_table rows_groups;      /* Of struct roofline. */
-extern const struct column_table rows_beside;      /* The same: collectives beside matmuls. */
+extern const struct column_table
+    rows_overlaps; /* Its collectives over tp and the matmuls that hide them. */
 
 /* What several collectives together have of theirs. */
 void rows_collectives_add_sum(double time_s, double exposed_s, struct strbuf *text);

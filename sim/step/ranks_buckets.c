@@ -48,7 +48,7 @@ static void matrix_add(struct units *units, const struct graph_product *product,
     const struct graph_tensor *weight = &units->graph->tensor[product->weight];
     bool const biased = weight->grouped && units->ranks->plan->model.experts.biased;
     struct ranks_layer *layer = units->layer;
-    if (!weight->beside) (void)unit_add(layer, weight->at.name);
+    if (!weight->columns_of_previous) (void)unit_add(layer, weight->at.name);
     uint8_t const index = (uint8_t)(layer->bucket_count - 1);
     struct bucket *bucket = &layer->bucket[index];
     bucket->places |= 1U << place;

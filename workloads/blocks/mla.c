@@ -32,7 +32,7 @@ static void write(struct graph *g, const struct model *model)
     tensor const cq = graph_product(g, in, "W_DQ[D_X, Cq]", "CQ[B_ZX, Cq]");
     tensor const ckv = graph_product(g, in, "W_DKV[D_X, Ckv]", "CKV[B_ZX, Ckv]");
     tensor const kr = graph_product(g, in, "W_KR[D_X, R]", "KR[B_ZX, R]");
-    graph_set_beside(g, down->weight[2]); /* W_DKV has both. */
+    graph_set_columns_of_previous(g, down->weight[2]); /* W_DKV has both. */
 
     graph_norm(g, "LatentNorm");
     tensor const lq = graph_normed(g, cq, "LQ[B_ZX, Cq]");

@@ -40,8 +40,8 @@ static enum format format_of(const struct emit *emit, const struct graph_step *s
 {
     const struct graph_op *op = &emit->graph->op[step->op];
     bool const exchanges = step->move.axis == OP_AXIS_EP;
-    tensor const moved = exchanges ? op->out[0] : op->in[op->in_count - 1];
-    tensor const of = step->of != GRAPH_NONE ? step->of : moved;
+    tensor of = step->of; /* A lookup says it: it has no input. */
+    if (of == GRAPH_NONE) of = exchanges ? op->out[0] : op->in[op->in_count - 1];
     const struct graph_tensor *at = &emit->graph->tensor[of];
     return op_is_forward(step->pass) ? at->format : at->gradient;
 }

@@ -232,10 +232,11 @@ static void weights_read(struct listing *listing, const struct program *program,
     for (uint32_t i = 0; template != NULL && i < template->op_count; i++) {
         const struct program_op *op = &template->op[i];
         const struct program_stream *stream = &program->stream[op->stream];
-        const char *space = strrchr(stream->name, ' '), *array = strchr(op->name, ' ') + 1;
+        const char *space = strrchr(stream->name, ' ');
         bool const gradient = stream->urgency == LOWER_URGENCY_GRADIENTS;
         if (op->kind != PROGRAM_OP_COLLECTIVE || stream->urgency == LOWER_URGENCY_ACTIVATIONS)
             continue;
+        const char *const array = strchr(op->name, ' ') + 1; /* The verb stands before it. */
         listing_tell(listing, program->plans[op->index].kind,
                      space == NULL ? stream->name : space + 1,
                      program->plans[op->index].size_bytes);

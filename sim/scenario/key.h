@@ -106,7 +106,7 @@ void keys_write(struct json_writer *writer, const struct key *rows,
 
 /* An exact rate or duration with the largest unit of which it is a whole number. */
 const char *key_amount_text(const struct key *row, uint64_t amount, char buffer[KEY_AMOUNT_BYTES]);
-/* Refuses what is not an array of so many elements. */
+/* Refuses what is not an array with the given number of elements. */
 enum status key_array(struct json *json, uint32_t least, uint32_t most, struct error *reterr);
 
 #endif

@@ -90,7 +90,8 @@ struct workload_counts {
     struct workload_traffic sequence; /* Ranks that share a sequence. */
     uint64_t tp_critical_count;       /* tp collectives that the compute stream waits for. */
 
-    /* Those of layers, and what runs beside them: in a step, of all ranks of a pipeline. */
+    /* Collectives of layers over tp, with the matmuls that run meanwhile: of all ranks of a
+     * pipeline in a step. */
     struct graph_overlaps tp_overlaps;
     double column_flop; /* FLOP of a rank's matmul from [B_X, D] to one column of all of tp. */
     struct workload_blocks attention;

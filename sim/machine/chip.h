@@ -25,6 +25,8 @@ enum chip_kind {
     CHIP_GPU,
 };
 
+enum chip_maker { CHIP_GOOGLE, CHIP_NVIDIA, CHIP_AMD, CHIP_MAKERS };
+
 /* By which rule an axis of a slice has wraparound links (book, chapter 2, TPU Networking). */
 enum chip_wrap_rule {
     CHIP_WRAP_FULL_AXIS, /* v3, v5e, v6e: an axis that has the pod's full length (32; 16). */
@@ -99,6 +101,7 @@ struct chip_pod {
 
 struct chip {
     enum chip_kind kind;
+    enum chip_maker maker;  /* NVIDIA's GPUs are joined by NVLink. */
     const char *name;       /* "tpu-v5p" */
     const char *short_name; /* "v5p": what product names begin with. */
     const char *title;      /* "TPU v5p" */

@@ -152,12 +152,14 @@ static enum status check_mesh(struct json *document, const struct chip_network *
 }
 
 /* NVLink: a node of GPUs around its NVSwitches, or joined each to each. */
-static enum status read_nvlink(struct json *document, struct chip_network *network,
-                               struct error *reterr)
+static enum status read_nvlink(struct json *document, struct chip *chip, struct error *reterr)
 {
+    static const char *const links[] = {"NVLink", NULL};
     struct json *name = json_take(document, "link_name");
-    network->link_name = "NVLink";
+    struct chip_network *network = &chip->network;
+    network->link_name = links[0];
     if (name != NULL) STATUS_TRY(json_as_string(name, &network->link_name, reterr));
+    chip->maker = name_find(network->link_name, links) == 0 ? CHIP_NVIDIA : CHIP_AMD;
     STATUS_TRY(chip_count(document, "nvlink_generation", 16, &network->nvlink_generation, reterr));
     STATUS_TRY(chip_count(document, "nvlink_links", 256, &network->nvlink_count, reterr));
     STATUS_TRY(chip_rate(document, "nvlink_rate", &network->nvlink_peak_bytes_per_s, reterr));
@@ -192,7 +194,7 @@ static enum status read_gpu(struct json *document, struct chip *chip, struct err
     STATUS_TRY(chip_duration(document, "host_latency", &network->host_latency_ps, reterr));
     if (json_take(document, "c2c_rate") != NULL)
         STATUS_TRY(chip_rate(document, "c2c_rate", &network->c2c_bytes_per_s, reterr));
-    STATUS_TRY(read_nvlink(document, network, reterr));
+    STATUS_TRY(read_nvlink(document, chip, reterr));
     network->nic_chips = 1;
     if (json_take(document, "nic_rate") == NULL) return STATUS_OK;
     STATUS_TRY(chip_count(document, "gpu_nics", 64, &network->nic_count, reterr));

@@ -1,6 +1,5 @@
 /* Collectives of a pass: the stream, the group and the plan of each. */
-#include <string.h>
-
+#include "sim/collective/algorithm.h"
 #include "sim/step/emit.h"
 #include "sim/step/emit_parts.h"
 
@@ -80,7 +79,7 @@ static void drawn_set(const struct emit *emit, struct plan_request *exchange)
 {
     const struct ranks *ranks = emit->lower->ranks;
     uint64_t const tokens = ranks->experts.ranks * ranks->rows;
-    bool const automatic = exchange->algorithm == NULL || strcmp(exchange->algorithm, "auto") == 0;
+    bool const automatic = algorithm_of(exchange->algorithm).means == ALGORITHM_AUTO;
     bool const levels =
         exchange->group.dimension_count > 1 && exchange->group.dimension[0].switched;
     if (automatic && levels) exchange->algorithm = "hierarchical";

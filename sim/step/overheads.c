@@ -1,7 +1,6 @@
 #include "sim/step/overheads.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include "sim/step/ranks.h"
 
@@ -244,7 +243,7 @@ static uint64_t nccl_bytes(const struct ranks *ranks)
 static uint64_t workspace_bytes(const struct chip *chip)
 {
     bool const hopper = chip->network.nvlink_generation >= NVLINK_HOPPER;
-    if (strcmp(chip->network.link_name, "NVLink") != 0) return HIPBLASLT + ENGINE_HOPPER;
+    if (chip->maker == CHIP_AMD) return HIPBLASLT + ENGINE_HOPPER;
     return hopper ? CUBLAS_HOPPER + ENGINE_HOPPER : CUBLAS_OLDER + ENGINE_OLDER;
 }
 

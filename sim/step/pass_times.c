@@ -12,6 +12,7 @@
 #include "sim/graph/derive.h"
 #include "sim/graph/op.h"
 #include "sim/graph/steps.h"
+#include "sim/machine/totals.h"
 #include "sim/step/graph_terms.h"
 #include "sim/step/ranks.h"
 #include "sim/step/stages.h"
@@ -139,35 +140,24 @@ static uint64_t amount_of(units_wide amount)
     return amount > UINT64_MAX ? UINT64_MAX : (uint64_t)amount;
 }
 
-/* The farthest tier where neighbours of a part meet. */
-static uint32_t top_tier(const struct machine *machine, const struct mesh_part *part)
+/* The tier where all members of a part meet, and so the farthest neighbours of it do. */
+static uint32_t top_tier(const struct level *level, const struct mesh_part *part)
 {
-    const struct level *level = &machine->level[machine->axis_level[part->axis]];
-    uint32_t top = 0;
-    for (uint32_t r = 0; r + 1 < part->size; r++) {
-        uint32_t a[MACHINE_AXES_MAX] = {0}, b[MACHINE_AXES_MAX] = {0};
-        a[part->axis] = r * part->stride;
-        b[part->axis] = (r + 1) * part->stride;
-        uint32_t const tier = level_meeting_tier(level, a, b);
-        SIM_ASSERT(tier < level->tier_count);
-        top = tier > top ? tier : top;
-    }
-    return top;
+    uint32_t const first[MACHINE_AXES_MAX] = {0};
+    uint32_t last[MACHINE_AXES_MAX] = {0};
+    last[part->axis] = (part->size - 1) * part->stride;
+    return level_meeting_tier(level, first, last);
 }
 
-/* What a chip can give to the next along a part, one way, where all do: of a level, its share of
- * the narrowest cables on the way. */
+/* What a chip can give to the next along a part, one way, where all do. */
 static uint64_t rate_of(const struct machine *machine, const struct mesh_part *part)
 {
-    if (machine->axis_level[part->axis] == LEVEL_NONE) return machine->chip.ici_bytes_per_s;
-    const struct level *level = &machine->level[machine->axis_level[part->axis]];
-    uint32_t const top = top_tier(machine, part);
-    uint64_t slowest = level_share_bytes_per_s(level_least_share(machine, level, top));
-    for (uint32_t t = 0; t <= top; t++) {
-        bool const one = level->tier[t].policy == LEVEL_HASH || level->tier[t].policy == LEVEL_PAIR;
-        uint64_t const cable = level->tier[t].cable_bytes_per_s;
-        if (one && cable < slowest) slowest = cable;
-    }
+    uint8_t const level = machine->axis_level[part->axis];
+    struct tier_totals tier;
+    if (level == LEVEL_NONE) return machine->chip.ici_bytes_per_s;
+    totals_of_tier(machine, level, top_tier(&machine->level[level], part), &tier);
+    uint64_t const slowest = tier.share_bytes_per_s < tier.pair_bytes_per_s ? tier.share_bytes_per_s
+                                                                            : tier.pair_bytes_per_s;
     return slowest > 0 ? slowest : 1;
 }
 
@@ -175,7 +165,7 @@ static int64_t latency_ps(const struct machine *machine, const struct mesh_part 
 {
     uint8_t const level = machine->axis_level[part->axis];
     if (level == LEVEL_NONE) return part->stride * machine->chip.hop_latency_ps;
-    return level_way_ps(&machine->level[level], top_tier(machine, part));
+    return level_way_ps(&machine->level[level], top_tier(&machine->level[level], part));
 }
 
 /* Both ways of rings at once. */

@@ -97,6 +97,28 @@ static void test_unlike_ranks_over_switches(void **state)
     case_free(&made);
 }
 
+/* A message keeps to its rail, as one whose ends choose a cable keeps to that. */
+static void test_a_rail_is_one_cable(void **state)
+{
+    (void)state;
+    struct machine_plan const machine = {
+        .chip = "h100-sxm", .profile = "ideal", .nodes = 40, .wrap = {-1, -1, -1}};
+    const char *const parts[MESH_ROLE_COUNT] = {[MESH_PP] = "node", [MESH_TP] = "gpu"};
+    struct workload_case made;
+    case_ok(case_build_on(&made, &case_llama_70b, &machine, parts));
+    struct level *level = &made.machine.level[1];
+    assert_true(level->tier_count > 1);
+    level->tier[1].cable_count = 2 * level_box_chips(&made.machine, level, 0);
+    level->tier[1].cable_bytes_per_s = level->tier[0].cable_bytes_per_s / 4;
+    level->tier[1].policy = LEVEL_HASH;
+    int64_t const hashed_ps = times_of(&made).hop;
+    level->tier[1].policy = LEVEL_SPRAY;
+    assert_true(times_of(&made).hop < hashed_ps);
+    level->tier[1].policy = LEVEL_RAIL;
+    assert_int_equal(times_of(&made).hop, hashed_ps);
+    case_free(&made);
+}
+
 /* The watch that is handed to a step is asked while its schedule is built. */
 static bool stop(void *owner)
 {
@@ -152,6 +174,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranks_of_a_grid),
         cmocka_unit_test(test_unlike_ranks_over_switches),
+        cmocka_unit_test(test_a_rail_is_one_cable),
         cmocka_unit_test(test_a_watch_stops_it),
         cmocka_unit_test(test_durations_that_add_up_to_too_much),
     };

@@ -316,7 +316,7 @@ static void note_flop(struct arena *arena, const struct report_input *input, str
                   "executed FLOP compute the same keys and values again",
                   counted(input->workload->model.kv_heads, "KV head").text,
                   counted(input->mesh->axis[MESH_TP].size, "tp rank").text,
-                  counts->kv_heads_held / counts->kv_heads_padded,
+                  counts->heads.kv_held / counts->heads.kv_padded,
                   percent(roofline->flop.duplicated, executed));
     if (roofline->flop.recomputed > executed * 0.0005)
         notes_add(arena, notes,
@@ -326,7 +326,7 @@ static void note_flop(struct arena *arena, const struct report_input *input, str
                   percent(roofline->flop.recomputed, executed),
                   table_seconds(roofline->math_s * (1 - roofline->flop.recomputed / executed)).text,
                   table_seconds(roofline->math_s).text);
-    double const waiting = roofline->counts.matmul_waiting * (double)input->machine->chip_count;
+    double const waiting = roofline->counts.spare.waiting * (double)input->machine->chip_count;
     if (waiting > 0)
         notes_add(arena, notes,
                   "contiguous parts of causal sequences: the last rank of cp has %.2f times the "

@@ -63,7 +63,7 @@ static void note_padding(struct arena *arena, const struct report_input *input, 
     notes_add(arena, notes,
               "padded, so that all ranks are alike: %s; that is %.2f%% of the executed FLOP%s, "
               "which HFU counts and MFU does not",
-              text, 100 * counts->matmul_padding / counts->matmul_flop,
+              text, 100 * counts->spare.padding / counts->matmul_flop,
               input->workload->remat == WORKLOAD_REMAT_NONE ? "" : " without what is recomputed");
 }
 

@@ -35,7 +35,7 @@ static void note_experts(struct arena *arena, const struct report_input *input, 
 {
     const struct workload_plan *plan = input->workload;
     const struct workload_counts *counts = &input->roofline->counts;
-    double const uneven = counts->matmul_uneven * (double)input->machine->chip_count;
+    double const uneven = counts->spare.uneven * (double)input->machine->chip_count;
     double const share = percent(uneven, input->roofline->flop.executed);
     if (plan->capacity_ppm != 0)
         notes_add(arena, notes,

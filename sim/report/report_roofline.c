@@ -137,7 +137,7 @@ static const char *verdict(bool compute_bound)
 static void write_widths(const struct report_input *input, struct strbuf *text)
 {
     const struct roofline_rules *rules = &input->roofline->rules;
-    const struct workload_blocks *parallel = &input->roofline->counts.parallel;
+    const struct workload_blocks *parallel = &input->roofline->counts.tp.parallel;
     if (rules->tp_mlp_width > 0)
         write_rule(text, "tp, MLP: F·%g = %.0f against Y·(C/W)/M_Y = %.0f, with (N-1)/N %.0f: %s",
                    (double)input->workload->model.matrices / 2, rules->tp_mlp_width,
@@ -233,7 +233,7 @@ void report_roofline_write(const struct report_input *input, bool colour, struct
     strbuf_add(text, "\nmemory by formulas %s of %s HBM (%s)\n",
                table_bytes(roofline->memory_bytes).text, table_bytes(capacity).text,
                table_percent(roofline->memory_bytes, capacity).text);
-    uint64_t const held_ppm = roofline->counts.held_ppm;
+    uint64_t const held_ppm = roofline->counts.memory.held_ppm;
     if (held_ppm != PPM_ONE)
         strbuf_add(text,
                    "- of it activations of %.4g microbatches, as many as a rank of pp holds\n",

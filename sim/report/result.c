@@ -87,7 +87,7 @@ static void write_roofline_object(struct json_writer *json, const struct report_
     json_put_real(json, "flash_flop", roofline->flop.flash);
     json_put_real(json, "duplicated_flop", roofline->flop.duplicated);
     json_put_real(json, "share_padding_flop",
-                  roofline->counts.matmul_padding * input->machine->chip_count);
+                  roofline->counts.spare.padding * input->machine->chip_count);
     json_put_real(json, "memory_bytes", roofline->memory_bytes);
     write_groups(json, roofline);
     write_overlaps(json, roofline);
@@ -104,7 +104,7 @@ static void write_experts(struct json_writer *json, const struct report_input *i
     json_put_real(json, "assignments", counts->rows_assigned);
     json_put_real(json, "dropped", counts->rows_dropped);
     json_put_real(json, "dropped_fraction", counts->rows_dropped / counts->rows_assigned);
-    json_put_real(json, "uneven_flop", counts->matmul_uneven * input->machine->chip_count);
+    json_put_real(json, "uneven_flop", counts->spare.uneven * input->machine->chip_count);
     json_write_object_end(json);
 }
 

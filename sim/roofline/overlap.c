@@ -10,12 +10,12 @@ static void add_all(const struct workload_plan *plan, const struct machine *mach
 {
     struct algorithm const algorithm = algorithm_of(plan->algorithm);
     const struct workload_counts *counts = &roofline->counts;
-    const struct graph_overlaps *overlaps = &counts->tp_overlaps;
+    const struct graph_overlaps *overlaps = &counts->tp.overlaps;
     for (uint32_t i = 0; i < overlaps->count; i++) {
         const struct graph_overlap *source = &overlaps->of[i];
         struct roofline_overlap *overlap = &roofline->overlap[roofline->overlap_count++];
         double const bytes = (double)source->bytes;
-        double const width = source->flop / (double)source->count / counts->column_flop;
+        double const width = source->flop / (double)source->count / counts->tp.column_flop;
         bool const sums = source->kind == COLLECTIVE_ALL_REDUCE;
         *overlap = (struct roofline_overlap){
             .kind = source->kind,
@@ -23,7 +23,7 @@ static void add_all(const struct workload_plan *plan, const struct machine *mach
             .bytes = bytes,
             .width = width,
             .link_s = (sums ? 2 : 1) * roofline_gather_s(&algorithm, machine, tp, bytes),
-            .math_s = counts->column_flop * width / roofline->rates.math_flop_per_s};
+            .math_s = counts->tp.column_flop * width / roofline->rates.math_flop_per_s};
         memcpy(overlap->name, source->name, sizeof overlap->name);
     }
 }
@@ -48,7 +48,7 @@ void overlap_evaluate(const struct workload_plan *plan, const struct machine *ma
         double const beside_s =
             sequence->algorithm == NULL
                 ? 0
-                : products * roofline->counts.matmul_flash / roofline->rates.other_flop_per_s;
+                : products * roofline->counts.spare.flash / roofline->rates.other_flop_per_s;
         double const excess = sequence->time_s + sequence->hops_total_s - beside_s;
         if (excess > 0) critical += excess;
     }

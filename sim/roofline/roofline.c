@@ -179,8 +179,7 @@ static void add_group(const struct workload_plan *plan, const struct machine *ma
     group->rank_count = (uint64_t)ranks;
     group->count = count;
     group->algorithm = traffic->algorithm;
-    group->gather_bytes =
-        traffic->gather_bytes + traffic->scatter_bytes + 2 * traffic->all_reduce_bytes;
+    group->gather_bytes = traffic_gathered_bytes(traffic) + traffic_scattered_bytes(traffic);
     group->array_bytes = group->gather_bytes + traffic->all_to_all_bytes + traffic->permute_bytes;
     group->sent_bytes = group->gather_bytes * (ranks - 1) / ranks + all_to_all_sent_bytes(traffic) +
                         traffic->permute_bytes;
@@ -213,8 +212,8 @@ static double axis_even_s(const struct workload_plan *plan, const struct machine
     enum override_links const overrides = slow_rings ? OVERRIDES_ON_RINGS : OVERRIDES_FASTEST;
     for (uint32_t t = 0; t < ROOFLINE_GROUPS_MAX; t++) {
         const struct group *group = &traffic[t]->group;
-        double const gathered = traffic[t]->gather_bytes + traffic[t]->all_reduce_bytes;
-        double const scattered = traffic[t]->scatter_bytes + traffic[t]->all_reduce_bytes;
+        double const gathered = traffic_gathered_bytes(traffic[t]);
+        double const scattered = traffic_scattered_bytes(traffic[t]);
         struct algorithm const algorithm = tiers_played(plan, traffic[t]->algorithm);
         double const more = gathered > scattered ? gathered : scattered;
         double const less = gathered > scattered ? scattered : gathered;
@@ -240,8 +239,8 @@ static double axis_even_s(const struct workload_plan *plan, const struct machine
 static double arriving_bytes(const struct algorithm *algorithm,
                              const struct workload_traffic *traffic)
 {
-    double const gathered = traffic->gather_bytes + traffic->all_reduce_bytes;
-    double const scattered = traffic->scatter_bytes + traffic->all_reduce_bytes;
+    double const gathered = traffic_gathered_bytes(traffic);
+    double const scattered = traffic_scattered_bytes(traffic);
     bool even = !algorithm->in_switches;
     for (uint32_t i = 0; i < traffic->group.dimension_count; i++)
         even = even && is_even(algorithm, &traffic->group.dimension[i]);
@@ -318,8 +317,8 @@ static double traffic_hbm_bytes(const struct workload_plan *plan, const struct m
         !algorithm.in_switches && is_shared_evenly(&algorithm, machine, &traffic->group);
     double const sent = even ? moved : 1 / ranks;
     double const exchanged = all_to_all_sent_bytes(traffic) + traffic->permute_bytes;
-    return 2 * exchanged + (traffic->gather_bytes + traffic->all_reduce_bytes) * (moved + sent) +
-           (traffic->scatter_bytes + traffic->all_reduce_bytes) * (moved + 1 / ranks);
+    return 2 * exchanged + traffic_gathered_bytes(traffic) * (moved + sent) +
+           traffic_scattered_bytes(traffic) * (moved + 1 / ranks);
 }
 
 /* N arrays of V elements are one after (N-1)·V additions, whoever does them: of a mean member
@@ -332,7 +331,7 @@ static double traffic_additions(const struct workload_plan *plan, const struct m
     double const bits = fmax(format_bits(formats->gradients), format_bits(formats->activations));
     struct algorithm const algorithm = tiers_played(plan, traffic->algorithm);
     if (algorithm.in_switches || !is_shared_evenly(&algorithm, machine, &traffic->group)) return 0;
-    return (traffic->scatter_bytes + traffic->all_reduce_bytes) * 8 / bits * (ranks - 1) / ranks;
+    return traffic_scattered_bytes(traffic) * 8 / bits * (ranks - 1) / ranks;
 }
 
 static void communication(const struct workload_plan *plan, const struct machine *machine,
@@ -363,7 +362,7 @@ static void communication(const struct workload_plan *plan, const struct machine
     const struct roofline_group *tp = roofline_group_find(roofline, MESH_TP);
     const struct roofline_group *fsdp = roofline_group_find(roofline, MESH_FSDP);
     const struct roofline_group *experts = roofline_group_find(roofline, MESH_EP);
-    if (tp != NULL) roofline->latency_s += tp->hop_s * (double)counts->tp_critical_count;
+    if (tp != NULL) roofline->latency_s += tp->hop_s * (double)counts->tp.critical_count;
     if (experts != NULL)
         roofline->latency_s += experts->hop_s * (double)counts->role[MESH_EP].all_to_all_count;
     /* Nothing can hide the first gather's hops nor the last reduction's. */
@@ -452,12 +451,13 @@ void roofline_from_counts(const struct workload_plan *plan, const struct machine
         counts->vector_flop / ((double)machine->chip.vector_flop_per_s * math_share) +
         roofline.vector_collectives_s;
     roofline.hbm_collectives_s /= hbm_share;
-    double const host_bytes = counts->host_moment_bytes + counts->host_activation_bytes;
+    const struct workload_held *held = &counts->memory;
+    double const host_bytes = counts->host.moment_bytes + counts->host.activation_bytes;
     roofline.hbm_s = (counts->hbm_bytes + 2 * host_bytes) / hbm_rate + roofline.hbm_collectives_s;
     roofline.host_s = host_link_s(machine, host_bytes);
-    roofline.memory_bytes = counts->parameter_bytes + counts->optimizer_bytes +
-                            counts->gradient_bytes + counts->activation_bytes +
-                            counts->gathered_bytes + counts->master_bytes + counts->fixed_bytes;
+    roofline.memory_bytes = held->parameter_bytes + held->optimizer_bytes + held->gradient_bytes +
+                            held->activation_bytes + held->gathered_bytes + held->master_bytes +
+                            held->fixed_bytes;
     roofline_bound(plan, machine, mesh, &roofline);
     rules_evaluate(plan, machine, mesh, &roofline);
     overlap_evaluate(plan, machine, mesh, &roofline);

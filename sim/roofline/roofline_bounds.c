@@ -20,7 +20,7 @@ static double upper(const struct workload_plan *plan, const struct machine *mach
         total += roofline_group_slow_s(plan, machine, &roofline->group[i]);
     total += 2 * roofline->host_s;
     return total * mesh->axis[MESH_PP].size + stage_bound_slow_s(machine, &roofline->counts) +
-           (double)roofline->counts.host_count * units_seconds(machine->host.latency_ps);
+           (double)roofline->counts.host.count * units_seconds(machine->host.latency_ps);
 }
 
 void roofline_bound(const struct workload_plan *plan, const struct machine *machine,

@@ -10,14 +10,14 @@ void roofline_flop(const struct workload_plan *plan, const struct machine *machi
     roofline->flop.useful_attention = counts->useful_attention_flop;
     roofline->flop.executed = counts->matmul_flop * chips;
     roofline->flop.padded = counts->padded_flop * chips;
-    roofline->flop.duplicated = counts->matmul_copies * chips;
-    roofline->flop.flash = counts->matmul_flash * chips;
+    roofline->flop.duplicated = counts->spare.copies * chips;
+    roofline->flop.flash = counts->spare.flash * chips;
     double const again = (counts->matmul_flop - counts->matmul_useful) * chips;
     roofline->flop.recomputed =
         plan->remat == WORKLOAD_REMAT_NONE
             ? 0
             : again - roofline->flop.duplicated - roofline->flop.flash -
-                  (counts->matmul_waiting + counts->matmul_uneven + counts->matmul_padding) * chips;
+                  (counts->spare.waiting + counts->spare.uneven + counts->spare.padding) * chips;
     if (roofline->flop.recomputed < roofline->flop.executed * 1e-9) roofline->flop.recomputed = 0;
     roofline->ideal_s = roofline->flop.useful / (chips * roofline->rates.peak_flop_per_s);
 }

@@ -14,14 +14,14 @@
 static double width(const struct workload_counts *counts, const struct workload_blocks *blocks,
                     double flop)
 {
-    return blocks->tp_moves == 0 ? 0 : flop / (double)blocks->tp_moves / counts->column_flop;
+    return blocks->tp_moves == 0 ? 0 : flop / (double)blocks->tp_moves / counts->tp.column_flop;
 }
 
 static void tp_widths(const struct workload_counts *counts, struct roofline_rules *rules)
 {
-    rules->tp_mlp_width = width(counts, &counts->mlp, counts->mlp.flop);
-    rules->tp_attention_width = width(counts, &counts->attention, counts->attention.flop);
-    rules->tp_layer_width = width(counts, &counts->parallel, counts->parallel.flop);
+    rules->tp_mlp_width = width(counts, &counts->tp.mlp, counts->tp.mlp.flop);
+    rules->tp_attention_width = width(counts, &counts->tp.attention, counts->tp.attention.flop);
+    rules->tp_layer_width = width(counts, &counts->tp.parallel, counts->tp.parallel.flop);
 }
 
 /* Against collectives over tp stand gathers of weights: F is that of products with weights, of the
@@ -33,7 +33,8 @@ static void mixed_rules(const struct workload_plan *plan, const struct machine *
     const struct workload_counts *counts = &roofline->counts;
     const struct roofline_group *fsdp = roofline_group_find(roofline, MESH_FSDP);
     const struct roofline_group *tp = roofline_group_find(roofline, MESH_TP);
-    const struct workload_blocks *blocks = counts->mlp.count > 0 ? &counts->mlp : &counts->parallel;
+    const struct workload_blocks *blocks =
+        counts->tp.mlp.count > 0 ? &counts->tp.mlp : &counts->tp.parallel;
     double const columns = width(counts, blocks, blocks->linear_flop);
     if (fsdp == NULL || tp == NULL || columns == 0) return;
     double const batch = (double)plan->batch_tokens / rules->fsdp_gathers;
@@ -59,7 +60,7 @@ static void ring_rule(const struct workload_plan *plan, const struct machine *ma
     const struct workload_counts *counts = &roofline->counts;
     double const bytes = format_bits(plan->formats.activations) / 8.0;
     roofline->rules.ring_tokens = roofline->rates.other_flop_per_s / rate * bytes / 2 *
-                                  counts->kv_heads_held / counts->heads_held * (halved ? 2 : 1);
+                                  counts->heads.kv_held / counts->heads.held * (halved ? 2 : 1);
     roofline->rules.ring_rank_tokens = (double)plan->sequence_length / mesh->axis[MESH_CP].size;
 }
 
@@ -71,10 +72,10 @@ static void offload_rules(const struct workload_plan *plan, const struct machine
     double const forward_s = roofline->math_s * counts->matmul_useful / 3 / counts->matmul_flop;
     double const layers = (double)plan->model.layers;
     rules->offload_optimizer_tokens = rules->tokens_per_chip * plan->accumulate *
-                                      host_link_s(machine, counts->host_moment_bytes) /
+                                      host_link_s(machine, counts->host.moment_bytes) /
                                       (roofline->math_s - forward_s);
-    if (counts->host_activation_bytes > 0)
-        rules->offload_activations_share = host_link_s(machine, counts->host_activation_bytes) /
+    if (counts->host.activation_bytes > 0)
+        rules->offload_activations_share = host_link_s(machine, counts->host.activation_bytes) /
                                            (layers - 1) / (forward_s / layers);
 }
 

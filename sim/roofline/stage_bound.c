@@ -10,9 +10,9 @@ static double neighbours_s(const struct machine *machine, const struct group_dim
                            const struct workload_counts *counts)
 {
     if (machine_is_meshed(machine, dimension->axis))
-        return counts->stage_bytes / level_step_rate(machine, dimension);
-    if (dimension->switched) return counts->stage_sent_bytes / level_step_rate(machine, dimension);
-    return dimension->stride * counts->stage_bytes /
+        return counts->stage.bytes / level_step_rate(machine, dimension);
+    if (dimension->switched) return counts->stage.sent_bytes / level_step_rate(machine, dimension);
+    return dimension->stride * counts->stage.bytes /
            overrides_fastest_link(machine, dimension->axis, NULL);
 }
 
@@ -20,7 +20,7 @@ void stage_bound_evaluate(const struct machine *machine, const struct workload_c
                           struct roofline *roofline)
 {
     const struct group *group = &counts->role[MESH_PP].group;
-    if (counts->stage_bytes == 0) return;
+    if (counts->stage.bytes == 0) return;
     const struct group_dimension *dimension = &group->dimension[0];
     roofline->stages_s = neighbours_s(machine, dimension, counts);
     /* Over two levels the pair with most may lie in either, and what a rank sends forward and back
@@ -32,7 +32,7 @@ void stage_bound_evaluate(const struct machine *machine, const struct workload_c
             if (rate > fastest) dimension = &group->dimension[d];
             if (rate > fastest) fastest = rate;
         }
-        roofline->stages_s = counts->stage_bytes / fastest;
+        roofline->stages_s = counts->stage.bytes / fastest;
     }
     double *busy_s = &roofline->ici_s[dimension->axis];
     if (roofline->stages_s > *busy_s) *busy_s = roofline->stages_s;
@@ -50,13 +50,13 @@ static double dimension_slow_s(const struct machine *machine, const struct workl
     double const rate = dimension->switched
                             ? level_slow_rate(machine, dimension, LEVEL_TO_ONE)
                             : overrides_slowest_link(machine, dimension->axis, NULL);
-    return counts->stage_way_bytes * links / rate +
-           counts->stage_way_count * units_seconds(way_ps + machine->chip.message_overhead_ps);
+    return counts->stage.way_bytes * links / rate +
+           counts->stage.way_count * units_seconds(way_ps + machine->chip.message_overhead_ps);
 }
 
 double stage_bound_slow_s(const struct machine *machine, const struct workload_counts *counts)
 {
-    if (counts->stage_way_count == 0) return 0;
+    if (counts->stage.way_count == 0) return 0;
     const struct group *group = &counts->role[MESH_PP].group;
     double slowest_s = 0;
     for (uint32_t d = 0; d < group->dimension_count; d++) {

@@ -101,9 +101,9 @@ static void demand_add(const struct workload_plan *plan, const struct cut *cut,
     double const share = farther_members(plan, traffic, dimension) *
                          group->dimension[dimension].size / (double)group_rank_count(group);
     *(in_switches ? &demand->copied : &demand->others) +=
-        crossing.gathered * share * (traffic->gather_bytes + traffic->all_reduce_bytes);
+        crossing.gathered * share * traffic_gathered_bytes(traffic);
     *(in_switches ? &demand->added : &demand->others) +=
-        crossing.gathered * share * (traffic->scatter_bytes + traffic->all_reduce_bytes);
+        crossing.gathered * share * traffic_scattered_bytes(traffic);
     demand->others += crossing.exchanged * exchanged_bytes(plan, traffic, dimension);
     if (group->dimension_count == 1) demand->others += crossing.shifted * traffic->permute_bytes;
 }

@@ -28,12 +28,12 @@ static void compute_add(const struct part *part, const struct graph_compute_sum 
     if (linear) counts->linear_flop += times * (double)sum->flop;
     if (linear) counts->padded_linear_flop += times * (double)sum->padded_flop;
     counts->matmul_useful += times * (double)sum->useful_flop;
-    counts->matmul_copies += times * (double)sum->spare.copies;
-    counts->matmul_padding += times * (double)sum->spare.padding;
+    counts->spare.copies += times * (double)sum->spare.copies;
+    counts->spare.padding += times * (double)sum->spare.padding;
     /* Else rows are only rounded up. */
-    if (uneven) counts->matmul_uneven += times * (double)sum->spare.rows;
-    counts->matmul_flash += times * (double)sum->spare.again;
-    counts->matmul_waiting += times * (double)sum->spare.waiting;
+    if (uneven) counts->spare.uneven += times * (double)sum->spare.rows;
+    counts->spare.flash += times * (double)sum->spare.again;
+    counts->spare.waiting += times * (double)sum->spare.waiting;
     /* Products without weights are attention's. */
     if (!sum->kind->weights_apart)
         counts->useful_attention_flop += times * (double)sum->useful_flop;
@@ -91,7 +91,7 @@ static void move_add(const struct part *part, const struct graph_move_sum *sum,
     switch (sum->axis) {
     case OP_AXIS_TP:
         traffic_add(&counts->role[MESH_TP], sum->collective, count, bytes);
-        if (!of_weights) counts->tp_critical_count += count;
+        if (!of_weights) counts->tp.critical_count += count;
         break;
     case OP_AXIS_EP:
         exchange_add(ranks, count, bytes, &counts->role[MESH_EP]);
@@ -113,7 +113,7 @@ static void overlaps_add(const struct part *part, const struct graph_derived *de
     struct graph_overlaps overlaps;
     graph_overlaps(&derived->sharded, &derived->backward, &derived->kept, &overlaps);
     for (uint32_t i = 0; i < overlaps.count; i++)
-        graph_overlap_add(&counts->tp_overlaps, &overlaps.of[i], layers);
+        graph_overlap_add(&counts->tp.overlaps, &overlaps.of[i], layers);
 }
 
 /* A layer whose block mixes tokens and has none for channels does both in it. */
@@ -126,9 +126,9 @@ static void blocks_add(const struct part *part, const struct graph *graph,
     for (uint8_t b = 0; b < graph->block_count; b++) {
         const struct block *block = graph->block[b].block;
         const struct graph_block_sum *sum = &part->graph.block[b];
-        struct workload_blocks *blocks = block->place == BLOCK_MIXES_CHANNELS ? &counts->mlp
-                                         : channels                           ? &counts->attention
-                                                                              : &counts->parallel;
+        struct workload_blocks *blocks = block->place == BLOCK_MIXES_CHANNELS ? &counts->tp.mlp
+                                         : channels ? &counts->tp.attention
+                                                    : &counts->tp.parallel;
         if (!block->couples) continue;
         blocks->count += part->count;
         blocks->tp_moves += part->count * sum->tp_moves;
@@ -158,7 +158,7 @@ static void part_add(const struct ranks *ranks, const struct graph_terms *terms,
     }
     /* The model's end has its backward pass at once: what that reads lies in buffers. */
     if (!derived.graph.begins_backward)
-        counts->activation_bytes +=
+        counts->memory.activation_bytes +=
             (double)count * (double)(part.graph.kept_bytes + part.graph.framework_bytes);
 }
 
@@ -232,12 +232,7 @@ static void useful_count(const struct ranks *ranks, struct workload_counts *coun
     counts->parameter_flop -= 6 * counts->rows_dropped * each * ranks->tp;
 }
 
-/* Up: a rank that has any collective has a whole one. */
-static void count_divide(uint64_t *count, uint32_t rank_count)
-{
-    *count = (*count + rank_count - 1) / rank_count;
-}
-
+/* Counts up: a rank that has any collective has a whole one. */
 static void traffic_divide(struct workload_traffic *traffic, uint32_t rank_count)
 {
     traffic->gather_bytes /= rank_count;
@@ -246,31 +241,34 @@ static void traffic_divide(struct workload_traffic *traffic, uint32_t rank_count
     traffic->all_to_all_bytes /= rank_count;
     traffic->permute_bytes /= rank_count;
     for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++) traffic->crossing_bytes[d] /= rank_count;
-    count_divide(&traffic->gather_count, rank_count);
-    count_divide(&traffic->scatter_count, rank_count);
-    count_divide(&traffic->all_reduce_count, rank_count);
-    count_divide(&traffic->all_to_all_count, rank_count);
-    count_divide(&traffic->permute_count, rank_count);
+    traffic->gather_count = units_ceil_divide(traffic->gather_count, rank_count);
+    traffic->scatter_count = units_ceil_divide(traffic->scatter_count, rank_count);
+    traffic->all_reduce_count = units_ceil_divide(traffic->all_reduce_count, rank_count);
+    traffic->all_to_all_count = units_ceil_divide(traffic->all_to_all_count, rank_count);
+    traffic->permute_count = units_ceil_divide(traffic->permute_count, rank_count);
 }
 
 /* All that a chip would do if there were no stages, divided among `ranks`. */
 static void stages_divide(struct workload_counts *counts, uint32_t rank_count)
 {
+    struct workload_spare *spare = &counts->spare;
+    struct workload_held *held = &counts->memory;
+    struct workload_copies *host = &counts->host;
     double *const shares[] = {
-        &counts->matmul_flop,      &counts->padded_flop,       &counts->vector_flop,
-        &counts->hbm_bytes,        &counts->compute_count,     &counts->matmul_useful,
-        &counts->matmul_flash,     &counts->host_moment_bytes, &counts->host_activation_bytes,
-        &counts->parameter_bytes,  &counts->optimizer_bytes,   &counts->gradient_bytes,
-        &counts->activation_bytes, &counts->matmul_waiting,    &counts->matmul_uneven,
-        &counts->matmul_padding,   &counts->linear_flop,       &counts->padded_linear_flop,
-        &counts->master_bytes,     &counts->matmul_copies};
+        &counts->matmul_flop,    &counts->padded_flop,   &counts->vector_flop,
+        &counts->hbm_bytes,      &counts->compute_count, &counts->matmul_useful,
+        &spare->flash,           &host->moment_bytes,    &host->activation_bytes,
+        &held->parameter_bytes,  &held->optimizer_bytes, &held->gradient_bytes,
+        &held->activation_bytes, &spare->waiting,        &spare->uneven,
+        &spare->padding,         &counts->linear_flop,   &counts->padded_linear_flop,
+        &held->master_bytes,     &spare->copies};
     if (rank_count == 1) return;
     for (uint32_t i = 0; i < sizeof shares / sizeof *shares; i++) *shares[i] /= rank_count;
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) traffic_divide(&counts->role[r], rank_count);
     traffic_divide(&counts->experts, rank_count);
     traffic_divide(&counts->kv, rank_count);
     traffic_divide(&counts->sequence, rank_count);
-    counts->tp_critical_count /= rank_count;
+    counts->tp.critical_count /= rank_count;
 }
 
 static void messages_count(const struct ranks *ranks, struct workload_counts *counts)
@@ -279,10 +277,10 @@ static void messages_count(const struct ranks *ranks, struct workload_counts *co
     double const messages = ranks->plan->accumulate / (double)ranks->copies;
     double const bytes =
         (double)ranks->block_shard * format_bits(ranks->plan->formats.activations) / 8;
-    counts->stage_bytes = messages * borders.pair * bytes;
-    counts->stage_sent_bytes = messages * borders.rank * bytes;
-    counts->stage_way_count = 2 * messages * borders.way;
-    counts->stage_way_bytes = counts->stage_way_count * bytes;
+    counts->stage.bytes = messages * borders.pair * bytes;
+    counts->stage.sent_bytes = messages * borders.rank * bytes;
+    counts->stage.way_count = 2 * messages * borders.way;
+    counts->stage.way_bytes = counts->stage.way_count * bytes;
 }
 
 enum status workload_count(const struct workload_plan *plan, const struct machine *machine,
@@ -291,10 +289,10 @@ enum status workload_count(const struct workload_plan *plan, const struct machin
 {
     struct ranks ranks;
     STATUS_TRY(ranks_make(plan, machine, mesh, &ranks, reterr));
-    struct workload_counts counts = {.heads_held = (double)ranks.heads * ranks.tp,
-                                     .kv_heads_held = (double)ranks.kv_heads * ranks.tp,
-                                     .kv_heads_padded = (double)ranks.kv_heads_padded,
-                                     .column_flop =
+    struct workload_counts counts = {.heads.held = (double)ranks.heads * ranks.tp,
+                                     .heads.kv_held = (double)ranks.kv_heads * ranks.tp,
+                                     .heads.kv_padded = (double)ranks.kv_heads_padded,
+                                     .tp.column_flop =
                                          2 * (double)ranks.rows * (double)ranks.width / ranks.tp};
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) counts.role[r].group = mesh->axis[r].group;
     counts.role[MESH_DP].group = ranks.replica_group;
@@ -308,8 +306,8 @@ enum status workload_count(const struct workload_plan *plan, const struct machin
     STATUS_TRY(counts_weights(&ranks, &counts, reterr));
     counts_memory(&ranks, &counts);
     stages_divide(&counts, ranks.pp);
-    STATUS_TRY(workload_held_ppm(plan, machine, mesh, &counts.held_ppm, reterr));
-    counts.activation_bytes *= (double)counts.held_ppm / PPM_ONE;
+    STATUS_TRY(workload_held_ppm(plan, machine, mesh, &counts.memory.held_ppm, reterr));
+    counts.memory.activation_bytes *= (double)counts.memory.held_ppm / PPM_ONE;
     messages_count(&ranks, &counts);
     *ret_counts = counts;
     return STATUS_OK;

@@ -38,6 +38,17 @@ struct workload_traffic {
     const char *algorithm; /* Of gathers and scatters, whatever the plan says; NULL: as it says. */
 };
 
+/* An AllReduce is both. */
+static inline double traffic_gathered_bytes(const struct workload_traffic *traffic)
+{
+    return traffic->gather_bytes + traffic->all_reduce_bytes;
+}
+
+static inline double traffic_scattered_bytes(const struct workload_traffic *traffic)
+{
+    return traffic->scatter_bytes + traffic->all_reduce_bytes;
+}
+
 /* Blocks of layers whose products couple with collectives over tp: the forward pass of a microbatch
  * on one rank of tp, all layers. */
 struct workload_blocks {
@@ -47,36 +58,86 @@ struct workload_blocks {
     double linear_flop; /* FLOP of the products with weights among them. */
 };
 
+/* Collectives of layers over tp, with what runs meanwhile: of all ranks of a pipeline in a step. */
+struct workload_tp {
+    uint64_t critical_count; /* Collectives that the compute stream waits for. */
+    struct graph_overlaps overlaps;
+    double column_flop; /* FLOP of a rank's matmul from [B_X, D] to one column of all of tp. */
+    struct workload_blocks attention;
+    struct workload_blocks mlp;
+    struct workload_blocks parallel; /* Attention and MLP side by side, which share collectives. */
+};
+
+/* FLOP of matmuls that are not useful, by the reason; see struct op_spare (graph/op.h). */
+struct workload_spare {
+    double flash; /* Scores that flash attention's backward pass computes again, with any remat. */
+    double waiting; /* What the rank of cp that has most has above the mean, while the others wait
+                       for it. */
+    double padding; /* Heads, columns of MLPs and of the vocabulary that only make the shares of tp
+                       equal; what is recomputed once. */
+    double copies;  /* What several ranks of tp compute alike, each time. */
+    double uneven;  /* Rows of experts that not every rank has: all are charged those of the most
+                       loaded one, or of the capacity. */
+};
+
+/* Attention heads of all ranks of tp together. */
+struct workload_heads {
+    double held;
+    double kv_held;
+    double kv_padded; /* KV heads without those that several ranks hold, so K where tp divides it.
+                       */
+};
+
+/* Messages between two neighbours of a pipeline, a step, one way: [B_X, D_Y] each, at the pair that
+ * has most. Not those of one model's copies, of a tied matrix, and of modules that lie between the
+ * layers and their heads. */
+struct workload_messages {
+    double bytes;
+    double sent_bytes; /* Messages that one rank sends to all others, at the rank that sends most.
+                        */
+    double way_count; /* Of all ranks and both ways, each from neighbour to neighbour; no fewer than
+                         there are. */
+    double way_bytes;
+};
+
+/* Copies between one chip and its host, a step: bytes of one way, equal both ways. */
+struct workload_copies {
+    double moment_bytes;     /* Moments of the optimizer. */
+    double activation_bytes; /* Activations that layers save. */
+    uint64_t count;          /* Both ways. */
+};
+
+/* Memory of one chip. Of what is offloaded: one layer's moments, with the gradients of one layer if
+ * these are not accumulated; the activations of two layers. */
+struct workload_held {
+    double parameter_bytes;
+    double optimizer_bytes;
+    double gradient_bytes;   /* All gradients at once, as they are kept for the update. */
+    double activation_bytes; /* Saved for the backward pass by remat, all layers, a microbatch; in a
+                                pipeline of all microbatches that are held at once. */
+    double master_bytes; /* Weights in fp32 that frameworks hold in addition to the parameters. */
+    double fixed_bytes;  /* Bytes that frameworks hold whatever the step does (overheads_chip()). */
+    double gathered_bytes; /* Weights of one layer, gathered: 0 if they always lie there whole. */
+    uint64_t held_ppm;     /* Microbatches in activation_bytes; see workload_held_ppm(). */
+};
+
 struct workload_counts {
     /* Compute ops of one chip, a step; recomputation and duplicated KV heads included. */
     double matmul_flop; /* Executed. */
     double padded_flop; /* Matmuls with padded shapes: token rows to 8, the rest to the MXU. */
     double linear_flop; /* The share of matmul_flop in the format of `matmuls`: linear layers. */
-    double padded_linear_flop; /* The share of padded_flop in the format of `matmuls`. */
-    double vector_flop;        /* VPU */
-    double hbm_bytes;          /* Operands read once, results written once. */
-    double compute_count;      /* Ops. */
-    double matmul_useful;      /* Of matmul_flop: neither recomputed nor duplicated. */
-    double matmul_flash; /* Of matmul_flop: scores that flash attention's backward pass computes
-                            again, with any remat. */
-
-    double matmul_waiting; /* Of matmul_flop: what the rank of cp that has most has above the mean,
-                              while the others wait for it. */
-
-    double matmul_padding; /* Of matmul_flop: heads, columns of MLPs and of the vocabulary that only
-                              make the shares of tp equal; what is recomputed once. */
-    struct paddings paddings;              /* What is padded by how much. */
-    double heads_held;                     /* All ranks of tp together. */
-    double kv_heads_held, kv_heads_padded; /* All ranks of tp together; and these without those
-                                              that several hold, so K where tp divides it. */
-    double matmul_copies; /* Of matmul_flop: what several ranks of tp compute alike, each time. */
-    double matmul_uneven; /* Of matmul_flop: rows of experts that not every rank has: all are
-                             charged those of the most loaded one, or of the capacity. */
-    double rows_dropped;  /* Assignments of tokens to experts that have no room for them, of the
-                             whole machine in a step. */
-    double rows_assigned; /* All assignments, of the whole machine in a step. */
+    double padded_linear_flop;   /* The share of padded_flop in the format of `matmuls`. */
+    double vector_flop;          /* VPU */
+    double hbm_bytes;            /* Operands read once, results written once. */
+    double compute_count;        /* Ops. */
+    double matmul_useful;        /* Of matmul_flop: neither recomputed nor duplicated. */
+    struct workload_spare spare; /* Of matmul_flop. */
+    struct paddings paddings;    /* What is padded by how much. */
+    struct workload_heads heads;
 
     /* The whole machine, a step. */
+    double rows_dropped;  /* Assignments of tokens to experts that have no room for them. */
+    double rows_assigned; /* All assignments. */
     /* 6·P·tokens, all P that are active, as the book counts; what is looked up or scaled has
      * parameters and no matmul, so the useful FLOP of roofline.h are fewer. */
     double parameter_flop;
@@ -88,42 +149,10 @@ struct workload_counts {
     struct workload_traffic experts;  /* Ranks that hold the same experts. */
     struct workload_traffic kv;       /* tp/K chips that hold the same KV head. */
     struct workload_traffic sequence; /* Ranks that share a sequence. */
-    uint64_t tp_critical_count;       /* tp collectives that the compute stream waits for. */
-
-    /* Collectives of layers over tp, with the matmuls that run meanwhile: of all ranks of a
-     * pipeline in a step. */
-    struct graph_overlaps tp_overlaps;
-    double column_flop; /* FLOP of a rank's matmul from [B_X, D] to one column of all of tp. */
-    struct workload_blocks attention;
-    struct workload_blocks mlp;
-    struct workload_blocks parallel; /* Attention and MLP side by side, which share collectives. */
-
-    /* Messages between two neighbours of a pipeline, a step, one way: [B_X, D_Y] each, at the pair
-     * that has most. Not those of one model's copies, of a tied matrix, and of modules that lie
-     * between the layers and their heads. */
-    double stage_bytes;
-    double stage_sent_bytes; /* Messages that one rank sends to all others, a step, at the rank that
-                                sends most. */
-    double stage_way_count;  /* Of all ranks and both ways, each from neighbour to neighbour; no
-                                fewer than there are. */
-    double stage_way_bytes;
-
-    /* Copies between one chip and its host, a step: bytes of one way, equal both ways. */
-    double host_moment_bytes;     /* Moments of the optimizer. */
-    double host_activation_bytes; /* Activations that layers save. */
-    uint64_t host_count;          /* Both ways. */
-
-    /* Memory of one chip. Of what is offloaded: one layer's moments, with the gradients of one
-     * layer if these are not accumulated; the activations of two layers. */
-    double parameter_bytes;
-    double optimizer_bytes;
-    double gradient_bytes;   /* All gradients at once, as they are kept for the update. */
-    double activation_bytes; /* Saved for the backward pass by remat, all layers, a microbatch; in a
-                                pipeline of all microbatches that are held at once. */
-    double master_bytes; /* Weights in fp32 that frameworks hold in addition to the parameters. */
-    double fixed_bytes;  /* Bytes that frameworks hold whatever the step does (overheads_chip()). */
-    double gathered_bytes; /* Weights of one layer, gathered: 0 if they always lie there whole. */
-    uint64_t held_ppm;     /* Microbatches in activation_bytes; see workload_held_ppm(). */
+    struct workload_tp tp;
+    struct workload_messages stage;
+    struct workload_copies host;
+    struct workload_held memory;
 };
 
 /* Of a step that can be lowered. Errors: what lowering refuses, and no memory for a schedule. */

@@ -176,17 +176,17 @@ static void offload_count(const struct ranks *ranks, struct workload_counts *cou
     if (ranks_offloads_optimizer(ranks)) {
         double const elements = (double)padding_sums(ranks, 1, /* experts= */ false).elements;
         double const share = layer_elements(ranks, LAYER_DENSE) / (elements > 0 ? elements : 1);
-        counts->host_moment_bytes = counts->optimizer_bytes;
-        counts->host_count +=
+        counts->host.moment_bytes = counts->memory.optimizer_bytes;
+        counts->host.count +=
             2 * (layers + (ranks_is_decoder(ranks) ? UINT64_C(2) - ranks->tied : 0));
-        counts->optimizer_bytes *= share;
-        if (plan->accumulate == 1) counts->gradient_bytes *= share;
+        counts->memory.optimizer_bytes *= share;
+        if (plan->accumulate == 1) counts->memory.gradient_bytes *= share;
     }
     if (ranks_offloads_activations(ranks)) {
-        double const moved = counts->activation_bytes / all * (all - 1);
-        counts->host_activation_bytes = plan->accumulate * moved;
-        counts->host_count += 2 * plan->accumulate * (layers - 1);
-        counts->activation_bytes *= 2 / all;
+        double const moved = counts->memory.activation_bytes / all * (all - 1);
+        counts->host.activation_bytes = plan->accumulate * moved;
+        counts->host.count += 2 * plan->accumulate * (layers - 1);
+        counts->memory.activation_bytes *= 2 / all;
     }
 }
 
@@ -200,13 +200,15 @@ static void overheads_add(const struct ranks *ranks, double kept, double gradien
                                           ranks_layer_count(ranks, LAYER_MOE)};
     uint64_t resident[PROGRAM_MEMORY_COUNT] = {0};
     if (!overheads_count(ranks)) return;
-    counts->gradient_bytes = ranks->copies * gradients * bytes_of(overheads_gradient_format(ranks));
+    counts->memory.gradient_bytes =
+        ranks->copies * gradients * bytes_of(overheads_gradient_format(ranks));
     if (!wide)
-        counts->master_bytes = overheads_of_fsdp(ranks) ? ranks->copies * kept * (FP32 - weight)
-                                                        : state_elements(ranks) * FP32;
+        counts->memory.master_bytes = overheads_of_fsdp(ranks)
+                                          ? ranks->copies * kept * (FP32 - weight)
+                                          : state_elements(ranks) * FP32;
     overheads_chip(ranks, layers, resident);
     for (uint32_t kind = 0; kind < PROGRAM_MEMORY_COUNT; kind++)
-        counts->fixed_bytes += (double)resident[kind];
+        counts->memory.fixed_bytes += (double)resident[kind];
 }
 
 void counts_memory(const struct ranks *ranks, struct workload_counts *counts)
@@ -216,11 +218,11 @@ void counts_memory(const struct ranks *ranks, struct workload_counts *counts)
         share_of(ranks, ranks->shards, false) + share_of(ranks, ranks->shards, true);
     double const gradients = share_of(ranks, ranks->gradient_shards, false) +
                              share_of(ranks, ranks->experts.gradient_shards, true);
-    counts->parameter_bytes = ranks->copies * kept * bytes_of(formats->weights);
-    counts->optimizer_bytes = 2 * state_elements(ranks) * bytes_of(formats->optimizer);
-    counts->gradient_bytes = ranks->copies * gradients * bytes_of(formats->gradients);
+    counts->memory.parameter_bytes = ranks->copies * kept * bytes_of(formats->weights);
+    counts->memory.optimizer_bytes = 2 * state_elements(ranks) * bytes_of(formats->optimizer);
+    counts->memory.gradient_bytes = ranks->copies * gradients * bytes_of(formats->gradients);
     if (ranks->shards > 1)
-        counts->gathered_bytes =
+        counts->memory.gathered_bytes =
             layer_elements(ranks, ranks_last_kind(ranks)) * bytes_of(formats->weights);
     offload_count(ranks, counts);
     overheads_add(ranks, kept, gradients, counts);

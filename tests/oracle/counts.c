@@ -131,9 +131,9 @@ static void count_matmuls(const struct letters *x, struct workload_counts *count
     counts->matmul_flop =
         x->microbatches * (x->dense * mlp + x->layers * layer + all_dots + 3 * head);
     counts->linear_flop = x->microbatches * (x->dense * mlp + x->layers * layer);
-    counts->matmul_flash = x->microbatches * (1 - x->unfused) * dots;
-    counts->matmul_waiting = x->microbatches * 3 * (dots + values - mean_dots);
-    counts->matmul_padding =
+    counts->spare.flash = x->microbatches * (1 - x->unfused) * dots;
+    counts->spare.waiting = x->microbatches * 3 * (dots + values - mean_dots);
+    counts->spare.padding =
         x->microbatches * (3 * (mean_dots - useful_dots) + oracle_matmul_padding(x));
 
     double const columns =
@@ -324,7 +324,7 @@ static void count_activations(const struct letters *x, struct workload_counts *c
         tp->scatter_count = plan->accumulate * (2 * (attentions + mlps) + repeated + ends);
         tp->gather_bytes = (double)tp->gather_count * x->full * x->a;
         tp->scatter_bytes = (double)tp->scatter_count * x->full * x->a;
-        counts->tp_critical_count = tp->gather_count + tp->scatter_count;
+        counts->tp.critical_count = tp->gather_count + tp->scatter_count;
     }
     if (ranks->partial_ranks > 1) {
         uint64_t const times = ranks->gradient_shards == 1 ? ranks->copies : plan->accumulate;
@@ -385,12 +385,7 @@ static double saved_bytes(const struct letters *x)
     return x->layers * x->shard * x->a;
 }
 
-/* Up: a rank that has any collective has a whole one. */
-static void count_divide(uint64_t *count, uint32_t rank_count)
-{
-    *count = (*count + rank_count - 1) / rank_count;
-}
-
+/* Counts up: a rank that has any collective has a whole one. */
 static void traffic_divide(struct workload_traffic *traffic, uint32_t rank_count)
 {
     traffic->gather_bytes /= rank_count;
@@ -399,31 +394,34 @@ static void traffic_divide(struct workload_traffic *traffic, uint32_t rank_count
     traffic->all_to_all_bytes /= rank_count;
     traffic->permute_bytes /= rank_count;
     for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++) traffic->crossing_bytes[d] /= rank_count;
-    count_divide(&traffic->gather_count, rank_count);
-    count_divide(&traffic->scatter_count, rank_count);
-    count_divide(&traffic->all_reduce_count, rank_count);
-    count_divide(&traffic->all_to_all_count, rank_count);
-    count_divide(&traffic->permute_count, rank_count);
+    traffic->gather_count = units_ceil_divide(traffic->gather_count, rank_count);
+    traffic->scatter_count = units_ceil_divide(traffic->scatter_count, rank_count);
+    traffic->all_reduce_count = units_ceil_divide(traffic->all_reduce_count, rank_count);
+    traffic->all_to_all_count = units_ceil_divide(traffic->all_to_all_count, rank_count);
+    traffic->permute_count = units_ceil_divide(traffic->permute_count, rank_count);
 }
 
 /* All that a chip would do if there were no stages, divided among `ranks`. */
 static void stages_divide(struct workload_counts *counts, uint32_t rank_count)
 {
+    struct workload_spare *spare = &counts->spare;
+    struct workload_held *held = &counts->memory;
+    struct workload_copies *host = &counts->host;
     double *const shares[] = {
-        &counts->matmul_flop,      &counts->padded_flop,       &counts->vector_flop,
-        &counts->hbm_bytes,        &counts->compute_count,     &counts->matmul_useful,
-        &counts->matmul_flash,     &counts->host_moment_bytes, &counts->host_activation_bytes,
-        &counts->parameter_bytes,  &counts->optimizer_bytes,   &counts->gradient_bytes,
-        &counts->activation_bytes, &counts->matmul_waiting,    &counts->matmul_uneven,
-        &counts->matmul_padding,   &counts->linear_flop,       &counts->padded_linear_flop,
-        &counts->master_bytes};
+        &counts->matmul_flop,    &counts->padded_flop,   &counts->vector_flop,
+        &counts->hbm_bytes,      &counts->compute_count, &counts->matmul_useful,
+        &spare->flash,           &host->moment_bytes,    &host->activation_bytes,
+        &held->parameter_bytes,  &held->optimizer_bytes, &held->gradient_bytes,
+        &held->activation_bytes, &spare->waiting,        &spare->uneven,
+        &spare->padding,         &counts->linear_flop,   &counts->padded_linear_flop,
+        &held->master_bytes};
     if (rank_count == 1) return;
     for (uint32_t i = 0; i < sizeof shares / sizeof *shares; i++) *shares[i] /= rank_count;
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) traffic_divide(&counts->role[r], rank_count);
     traffic_divide(&counts->experts, rank_count);
     traffic_divide(&counts->kv, rank_count);
     traffic_divide(&counts->sequence, rank_count);
-    counts->tp_critical_count /= rank_count;
+    counts->tp.critical_count /= rank_count;
 }
 
 static void count_messages(const struct letters *x, struct workload_counts *counts)
@@ -432,10 +430,10 @@ static void count_messages(const struct letters *x, struct workload_counts *coun
     struct workload_borders const borders = workload_borders(ranks->plan, ranks->pp);
     double const messages = x->microbatches / ranks->copies;
     double const bytes = x->shard * x->a;
-    counts->stage_bytes = messages * borders.pair * bytes;
-    counts->stage_sent_bytes = messages * borders.rank * bytes;
-    counts->stage_way_count = 2 * messages * borders.way;
-    counts->stage_way_bytes = counts->stage_way_count * bytes;
+    counts->stage.bytes = messages * borders.pair * bytes;
+    counts->stage.sent_bytes = messages * borders.rank * bytes;
+    counts->stage.way_count = 2 * messages * borders.way;
+    counts->stage.way_bytes = counts->stage.way_count * bytes;
 }
 
 void oracle_count(const struct workload_plan *plan, const struct machine *machine,
@@ -463,8 +461,8 @@ void oracle_count(const struct workload_plan *plan, const struct machine *machin
     oracle_latent(&x, &counts);
     oracle_predictors(&x, &counts);
     padding_list(&ranks, &counts.paddings);
-    counts.kv_heads_held = (double)ranks.kv_heads * ranks.tp;
-    counts.kv_heads_padded = (double)ranks.kv_heads_padded;
+    counts.heads.kv_held = (double)ranks.kv_heads * ranks.tp;
+    counts.heads.kv_padded = (double)ranks.kv_heads_padded;
 
     double const tokens = (double)plan->batch_tokens;
     struct model_counts const model = model_count(&plan->model);
@@ -481,19 +479,19 @@ void oracle_count(const struct workload_plan *plan, const struct machine *machin
         oracle_share(&x, ranks.shards, false) + oracle_share(&x, ranks.shards, true);
     double gradients = oracle_share(&x, ranks.gradient_shards, false);
     if (experts) gradients += oracle_share(&x, ranks.experts.gradient_shards, true);
-    counts.parameter_bytes = ranks.copies * kept * x.w;
-    counts.optimizer_bytes = 2 * oracle_state_elements(&x) * x.o;
-    counts.gradient_bytes = ranks.copies * gradients * x.g;
-    counts.activation_bytes += saved_bytes(&x);
+    counts.memory.parameter_bytes = ranks.copies * kept * x.w;
+    counts.memory.optimizer_bytes = 2 * oracle_state_elements(&x) * x.o;
+    counts.memory.gradient_bytes = ranks.copies * gradients * x.g;
+    counts.memory.activation_bytes += saved_bytes(&x);
     oracle_overheads_saved(&x, &counts);
     double const gathered = x.sparse > 0 ? x.sparse_elements + x.expert_elements : x.layer_elements;
-    counts.gathered_bytes = ranks.shards > 1 ? gathered * x.w : 0;
+    counts.memory.gathered_bytes = ranks.shards > 1 ? gathered * x.w : 0;
     oracle_offload(&x, &counts);
     oracle_overheads(&x, &counts);
     stages_divide(&counts, ranks.pp);
-    status = workload_held_ppm(plan, machine, mesh, &counts.held_ppm, &error);
+    status = workload_held_ppm(plan, machine, mesh, &counts.memory.held_ppm, &error);
     SIM_ASSERT(status == STATUS_OK);
-    counts.activation_bytes *= (double)counts.held_ppm / PPM_ONE;
+    counts.memory.activation_bytes *= (double)counts.memory.held_ppm / PPM_ONE;
     count_messages(&x, &counts);
     *ret_counts = counts;
 }

@@ -93,12 +93,12 @@ static void count_matmuls(const struct letters *x, const struct expert_letters *
     double const router = 2 * e->logits * e->router / (double)model->count;
     double const all = (double)experts->all;
     if (routing_is_drawn(ranks) || ranks->plan->capacity_ppm != 0)
-        counts->matmul_uneven = times * 3 * 2 * (all - e->assigned) * (e->in + e->out);
+        counts->spare.uneven = times * 3 * 2 * (all - e->assigned) * (e->in + e->out);
     counts->matmul_flop += times * passes * router;
     double const kept = 2 * e->assigned * (e->in + e->out);
     double const useful = (double)model->width / ((double)experts->columns * (double)ranks->tp);
     counts->matmul_useful += times * 3 * ((kept + shared) * useful + router);
-    counts->matmul_padding += times * 3 * (kept + shared) * (1 - useful);
+    counts->spare.padding += times * 3 * (kept + shared) * (1 - useful);
     bool const by_tokens = ranks->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
     uint64_t const router_rows = by_tokens ? ranks->rows / ranks->tp : ranks->rows;
     uint64_t const columns = experts->columns, overlap = experts->shared_columns;
@@ -211,7 +211,7 @@ static void count_traffic(const struct letters *x, const struct expert_letters *
         tp->all_reduce_count += of_router;
         tp->all_reduce_bytes += (double)of_router * e->router * x->g;
     }
-    counts->tp_critical_count +=
+    counts->tp.critical_count +=
         rows_gathered + rows_scattered + in_gathered + out_scattered + sums;
 }
 
@@ -253,5 +253,5 @@ void oracle_experts(const struct letters *x, struct workload_counts *counts)
     double kept = x->shard * x->a + (e.tmp + e.shared_tmp) * x->m + 4 * e.logits;
     if (x->attention_again == 0) kept += e.sorted * x->m;
     if (x->norms_again == 0) kept += (e.gathers > 0 ? x->in_kept : x->shard) * x->a;
-    counts->activation_bytes += x->sparse * kept;
+    counts->memory.activation_bytes += x->sparse * kept;
 }

@@ -38,5 +38,5 @@ void oracle_latent(const struct letters *x, struct workload_counts *counts)
     counts->hbm_bytes += times * (forwards * up + input + d_weight + norms);
     counts->compute_count += times * (2 * forwards + 3);
     if (x->norms_again == 0)
-        counts->activation_bytes += x->layers * (normed * x->m + x->qkv * x->a);
+        counts->memory.activation_bytes += x->layers * (normed * x->m + x->qkv * x->a);
 }

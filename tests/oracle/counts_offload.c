@@ -10,15 +10,15 @@ void oracle_offload(const struct letters *x, struct workload_counts *counts)
     uint64_t const layers = plan->model.layers;
     if (ranks_offloads_optimizer(ranks)) {
         double const share = x->layer_elements / (x->step_elements > 0 ? x->step_elements : 1);
-        counts->host_moment_bytes = counts->optimizer_bytes;
-        counts->host_count += 2 * (layers + (llama ? UINT64_C(2) - ranks->tied : 0));
-        counts->optimizer_bytes *= share;
-        if (plan->accumulate == 1) counts->gradient_bytes *= share;
+        counts->host.moment_bytes = counts->memory.optimizer_bytes;
+        counts->host.count += 2 * (layers + (llama ? UINT64_C(2) - ranks->tied : 0));
+        counts->memory.optimizer_bytes *= share;
+        if (plan->accumulate == 1) counts->memory.gradient_bytes *= share;
     }
     if (ranks_offloads_activations(ranks)) {
-        double const moved = counts->activation_bytes / x->layers * (x->layers - 1);
-        counts->host_activation_bytes = x->microbatches * moved;
-        counts->host_count += 2 * plan->accumulate * (layers - 1);
-        counts->activation_bytes *= 2 / x->layers;
+        double const moved = counts->memory.activation_bytes / x->layers * (x->layers - 1);
+        counts->host.activation_bytes = x->microbatches * moved;
+        counts->host.count += 2 * plan->accumulate * (layers - 1);
+        counts->memory.activation_bytes *= 2 / x->layers;
     }
 }

@@ -29,9 +29,9 @@ void oracle_overheads_saved(const struct letters *x, struct workload_counts *cou
     double const product = x->tmp / (1 + x->gated) * x->m;
     if (!overheads_count(ranks) || !ranks_is_decoder(ranks)) return;
     if (keeps_outputs(ranks))
-        counts->activation_bytes += x->dense * product + oracle_experts_products(x) * x->m;
+        counts->memory.activation_bytes += x->dense * product + oracle_experts_products(x) * x->m;
     if (keeps_masks(ranks))
-        counts->activation_bytes += (x->layers + x->dense) * (double)mask_bytes(ranks);
+        counts->memory.activation_bytes += (x->layers + x->dense) * (double)mask_bytes(ranks);
 }
 
 void oracle_overheads(const struct letters *x, struct workload_counts *counts)
@@ -45,13 +45,14 @@ void oracle_overheads(const struct letters *x, struct workload_counts *counts)
         oracle_share(x, ranks->shards, false) + oracle_share(x, ranks->shards, true);
     double gradients = oracle_share(x, ranks->gradient_shards, false);
     if (x->sparse > 0) gradients += oracle_share(x, ranks->experts.gradient_shards, true);
-    counts->gradient_bytes =
+    counts->memory.gradient_bytes =
         ranks->copies * gradients * format_bits(overheads_gradient_format(ranks)) / 8;
     bool const wide = x->w >= FP32 || ranks_offloads_optimizer(ranks);
     if (!wide)
-        counts->master_bytes = overheads_of_fsdp(ranks) ? ranks->copies * kept * (FP32 - x->w)
-                                                        : oracle_state_elements(x) * FP32;
+        counts->memory.master_bytes = overheads_of_fsdp(ranks)
+                                          ? ranks->copies * kept * (FP32 - x->w)
+                                          : oracle_state_elements(x) * FP32;
     overheads_chip(ranks, layers, resident);
     for (uint32_t kind = 0; kind < PROGRAM_MEMORY_COUNT; kind++)
-        counts->fixed_bytes += (double)resident[kind];
+        counts->memory.fixed_bytes += (double)resident[kind];
 }

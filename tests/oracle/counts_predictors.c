@@ -70,7 +70,7 @@ static void count_traffic(const struct letters *x, struct workload_counts *count
         ((double)modules * (2 + 2 * (1.0 + (double)again)) + (double)turns) * x->full * x->a;
     tp->scatter_count += modules * 3;
     tp->scatter_bytes += (double)modules * (2 + 2) * x->full * x->a;
-    counts->tp_critical_count += modules * (6 + again) + turns;
+    counts->tp.critical_count += modules * (6 + again) + turns;
 }
 
 void oracle_predictors(const struct letters *x, struct workload_counts *counts)
@@ -79,5 +79,5 @@ void oracle_predictors(const struct letters *x, struct workload_counts *counts)
     count_compute(x, counts);
     count_traffic(x, counts);
     double const pair = x->norms_again > 0 ? 0 : 2 * x->in_kept;
-    counts->activation_bytes += x->mtp_modules * (2 * x->shard * x->a + pair * x->normed);
+    counts->memory.activation_bytes += x->mtp_modules * (2 * x->shard * x->a + pair * x->normed);
 }

@@ -195,11 +195,12 @@ static void all_ranks_together_do_what_the_formulas_count(void **state)
             case_near(counts.compute_count * ranks, sums.compute_count, halves ? 0.06 : 1e-12);
             case_near(counts.parameter_flop, play.program.parameter_flop, 1e-12);
             case_near(counts.useful_attention_flop, play.program.useful_attention_flop, 1e-12);
-            case_near(counts.parameter_bytes * ranks, sums.resident[PROGRAM_MEMORY_PARAMETERS],
+            case_near(counts.memory.parameter_bytes * ranks,
+                      sums.resident[PROGRAM_MEMORY_PARAMETERS], 1e-9);
+            case_near(counts.memory.optimizer_bytes * ranks,
+                      sums.resident[PROGRAM_MEMORY_OPTIMIZER], 1e-9);
+            case_near(counts.memory.gradient_bytes * ranks, sums.resident[PROGRAM_MEMORY_GRADIENTS],
                       1e-9);
-            case_near(counts.optimizer_bytes * ranks, sums.resident[PROGRAM_MEMORY_OPTIMIZER],
-                      1e-9);
-            case_near(counts.gradient_bytes * ranks, sums.resident[PROGRAM_MEMORY_GRADIENTS], 1e-9);
             const struct workload_traffic *traffic[GROUPS] = {
                 &counts.role[MESH_FSDP], &counts.role[MESH_TP], &counts.role[MESH_DP]};
             for (uint32_t t = 0; t < GROUPS; t++) {

@@ -177,8 +177,7 @@ static inline void compare(const char *name, struct workload_case *made)
     bool const rounded = made->plan.model.experts.count != 0; /* An expert's rows. */
     if (!rounded && made->plan.remat == WORKLOAD_REMAT_NONE)
         near(name, "scores again, copies and padding",
-             counts.matmul_flash + counts.matmul_waiting + counts.matmul_copies +
-                 counts.matmul_padding,
+             counts.spare.flash + counts.spare.waiting + counts.spare.copies + counts.spare.padding,
              sums.matmul_flop - sums.useful_flop);
     near(name, "padded FLOP", counts.padded_flop, padded_flop(made));
     if (made->plan.formats.matmuls != made->plan.formats.activations) {
@@ -188,18 +187,21 @@ static inline void compare(const char *name, struct workload_case *made)
     near(name, "vector FLOP", counts.vector_flop, sums.vector_flop);
     near(name, "HBM bytes", counts.hbm_bytes, sums.hbm_bytes);
     near(name, "compute ops", counts.compute_count, compute_ops(made));
-    near(name, "saved activations", counts.activation_bytes * made->plan.accumulate,
+    near(name, "saved activations", counts.memory.activation_bytes * made->plan.accumulate,
          saved_bytes(&made->program, made->plan.remat));
     const uint64_t *resident = made->program.roles[0].resident_bytes;
-    near(name, "parameters", counts.parameter_bytes, (double)resident[PROGRAM_MEMORY_PARAMETERS]);
-    near(name, "moments", counts.optimizer_bytes, (double)resident[PROGRAM_MEMORY_OPTIMIZER]);
+    near(name, "parameters", counts.memory.parameter_bytes,
+         (double)resident[PROGRAM_MEMORY_PARAMETERS]);
+    near(name, "moments", counts.memory.optimizer_bytes,
+         (double)resident[PROGRAM_MEMORY_OPTIMIZER]);
     if (made->plan.accumulate > 1) {
         near(
-            name, "gradients", counts.gradient_bytes,
+            name, "gradients", counts.memory.gradient_bytes,
             (double)(resident[PROGRAM_MEMORY_GRADIENTS] + resident[PROGRAM_MEMORY_MAIN_GRADIENTS]));
     }
-    near(name, "master weights", counts.master_bytes, (double)resident[PROGRAM_MEMORY_MASTER]);
-    near(name, "fixed", counts.fixed_bytes,
+    near(name, "master weights", counts.memory.master_bytes,
+         (double)resident[PROGRAM_MEMORY_MASTER]);
+    near(name, "fixed", counts.memory.fixed_bytes,
          (double)(resident[PROGRAM_MEMORY_AUTOGRAD] + resident[PROGRAM_MEMORY_NCCL] +
                   resident[PROGRAM_MEMORY_CUBLAS] + resident[PROGRAM_MEMORY_CONTEXT]));
     near(name, "6PT", counts.parameter_flop, made->program.parameter_flop);

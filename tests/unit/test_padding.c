@@ -81,8 +81,8 @@ static void useful_is_what_one_chip_does(const char *name, const struct workload
         near(name, "useful FLOP", counts.matmul_useful * chips, alone.matmul_useful);
     if (counts.matmul_flop * chips < alone.matmul_flop * (1 - 1e-12))
         fail_msg("%s: less is executed than on one chip", name);
-    if (counts.matmul_padding < -1e-9 * counts.matmul_flop)
-        fail_msg("%s: %g FLOP of padding", name, counts.matmul_padding);
+    if (counts.spare.padding < -1e-9 * counts.matmul_flop)
+        fail_msg("%s: %g FLOP of padding", name, counts.spare.padding);
     case_free(&one);
 }
 
@@ -111,7 +111,7 @@ static void formulas_count_what_programs_execute(void **unused)
         useful_is_what_one_chip_does(name, &made);
         struct workload_counts counts;
         counts_make(&made.plan, &made.machine, &made.mesh, &counts);
-        padded += counts.matmul_padding > 0;
+        padded += counts.spare.padding > 0;
         taken++;
         case_free(&made);
     }
@@ -130,18 +130,18 @@ static void padded_heads_run_beside_tp(void **unused)
     made.plan.model.heads = made.plan.model.kv_heads = 40;
     made.plan.batch_tokens = 4194304;
     counts_make(&made.plan, &made.machine, &made.mesh, &counts);
-    const struct graph_overlap *overlap = counts.tp_overlaps.of;
+    const struct graph_overlap *overlap = counts.tp.overlaps.of;
     double const column_flop = 2.0 * 16384 * 5120 / 16, columns = 48 * 128;
-    case_near(counts.column_flop, column_flop, 1e-12);
+    case_near(counts.tp.column_flop, column_flop, 1e-12);
     assert_string_equal(overlap[0].name, "attention.In");
     case_near(overlap[0].flop / (double)overlap[0].count, 3 * columns * column_flop, 1e-12);
     assert_string_equal(overlap[1].name, "attention.Out");
     case_near(overlap[1].flop / (double)overlap[1].count, columns * column_flop, 1e-12);
     /* Between them attention multiplies 4096 keys for each query, twice. */
-    double const scores = columns * 4096 / 5120, collectives = (double)counts.attention.tp_moves;
-    assert_int_equal(counts.attention.tp_moves, 2 * 80);
-    case_near(counts.attention.flop / collectives / column_flop, 2 * columns + scores, 1e-12);
-    case_near(counts.attention.linear_flop / collectives / column_flop, 2 * columns, 1e-12);
+    double const scores = columns * 4096 / 5120, collectives = (double)counts.tp.attention.tp_moves;
+    assert_int_equal(counts.tp.attention.tp_moves, 2 * 80);
+    case_near(counts.tp.attention.flop / collectives / column_flop, 2 * columns + scores, 1e-12);
+    case_near(counts.tp.attention.linear_flop / collectives / column_flop, 2 * columns, 1e-12);
     case_free(&made);
 }
 

@@ -67,7 +67,7 @@ static void forward_counts(struct step *step, double tokens_per_chip)
     counts->role[MESH_TP].scatter_bytes = array * layers;
     counts->role[MESH_TP].gather_count = tp > 1 ? 8 : 0;
     counts->role[MESH_TP].scatter_count = tp > 1 ? 8 : 0;
-    counts->tp_critical_count = tp > 1 ? 16 : 0;
+    counts->tp.critical_count = tp > 1 ? 16 : 0;
     roofline_from_counts(&step->made.plan, &step->made.machine, mesh, counts, &step->roofline);
 }
 
@@ -103,10 +103,10 @@ static void blocks_count(struct step *step)
 {
     struct workload_counts counted;
     counts_make(&step->made.plan, &step->made.machine, &step->made.mesh, &counted);
-    step->counts.tp_overlaps = counted.tp_overlaps;
-    step->counts.column_flop = counted.column_flop;
-    step->counts.attention = counted.attention;
-    step->counts.mlp = counted.mlp;
+    step->counts.tp.overlaps = counted.tp.overlaps;
+    step->counts.tp.column_flop = counted.tp.column_flop;
+    step->counts.tp.attention = counted.tp.attention;
+    step->counts.tp.mlp = counted.tp.mlp;
 }
 
 static void tp_is_bound_by_its_width_at_any_batch(void **state)
@@ -133,8 +133,8 @@ static void attention_is_narrower_than_a_gated_mlp(void **state)
     struct step *step = step_of("16x16x16", true, "x y", "z");
     step->made.plan.model = case_llama_70b;
     step->made.plan.batch_tokens = 4194304;
-    step->counts.kv_heads_held = 16;
-    step->counts.kv_heads_padded = 8;
+    step->counts.heads.kv_held = 16;
+    step->counts.heads.kv_padded = 8;
     blocks_count(step);
     forward_counts(step, 1024);
     struct roofline_rules const *rules = &step->roofline.rules;
@@ -149,7 +149,7 @@ static void attention_is_narrower_than_a_gated_mlp(void **state)
     double const tokens = 1024.0 * 4096;
     struct workload_counts counts;
     counts_make(&step->made.plan, &step->made.machine, &step->made.mesh, &counts);
-    case_near(counts.matmul_copies * step->made.machine.chip_count,
+    case_near(counts.spare.copies * step->made.machine.chip_count,
               3 * 2 * tokens * 8192 * 2 * 128 * 8 * 80, 1e-9);
     step_free(step);
 }

@@ -171,8 +171,8 @@ static void stages_over_two_levels_count_in_the_faster(void **state)
     struct machine const machine = case_machine("h100-sxm:nodes=4");
     struct workload_counts const counts = {
         .role[MESH_PP] = {.group = case_group(&machine, "node,gpu")},
-        .stage_bytes = 9e9,
-        .stage_sent_bytes = 18e9};
+        .stage.bytes = 9e9,
+        .stage.sent_bytes = 18e9};
     struct roofline roofline = {.stages_s = 0};
     assert_int_equal(counts.role[MESH_PP].group.dimension_count, 2);
     stage_bound_evaluate(&machine, &counts, &roofline);

@@ -88,8 +88,8 @@ static void messages_between_stages_take_every_link_on_their_way(void **state)
     struct machine const machine = case_machine("tpu-v5e:16x16");
     struct chip const *chip = &machine.chip;
     struct workload_counts counts = {.role[MESH_PP] = {.group = case_group(&machine, "x:4")},
-                                     .stage_way_bytes = 45e9,
-                                     .stage_way_count = 1000};
+                                     .stage.way_bytes = 45e9,
+                                     .stage.way_count = 1000};
     for (uint32_t stride = 1; stride <= 4; stride++) {
         int64_t const way_ps = stride * chip->hop_latency_ps + chip->message_overhead_ps;
         counts.role[MESH_PP].group.dimension[0].stride = stride;

@@ -353,7 +353,7 @@ static void without_remat_a_rank_of_tp_keeps_its_part_of_everything(void **state
         assert_int_equal(saved_by_a_layer(), made.plan.batch_tokens / 32 * token);
         struct workload_counts counts;
         counts_make(&made.plan, &made.machine, &made.mesh, &counts);
-        assert_true(counts.activation_bytes ==
+        assert_true(counts.memory.activation_bytes ==
                     (double)(equal.layers * (made.plan.batch_tokens / 32) * token));
         assert_int_equal(collectives("layer backward", "tp", COLLECTIVE_ALL_GATHER),
                          meshes[m].tp == NULL ? 0 : 4);

@@ -74,10 +74,10 @@ static void offload_compare(const char *name, struct workload_case *made)
             bytes[copy->to_host] += (double)case_repeats(program, t) * (double)copy->size_bytes;
             count += case_repeats(program, t);
         }
-    double const counted = counts.host_moment_bytes + counts.host_activation_bytes;
+    double const counted = counts.host.moment_bytes + counts.host.activation_bytes;
     near(name, "loads", counted, bytes[0]);
     near(name, "stores", counted, bytes[1]);
-    assert_int_equal(counts.host_count, count);
+    assert_int_equal(counts.host.count, count);
     struct case_sums const sums = case_sum(program, "");
     near(name, "matmul FLOP", counts.matmul_flop, sums.matmul_flop);
     near(name, "HBM bytes", counts.hbm_bytes, sums.hbm_bytes);
@@ -200,9 +200,9 @@ static void memory_is_ten_bytes_a_parameter(void **state)
     for (uint32_t zero = 0; zero <= 3; zero++) {
         made.plan.zero = zero;
         counts_make(&made.plan, &made.machine, &made.mesh, &counts);
-        near("zero", "state", counts.parameter_bytes + counts.optimizer_bytes,
+        near("zero", "state", counts.memory.parameter_bytes + counts.memory.optimizer_bytes,
              shares[zero] * parameters);
-        near("zero", "gradients", counts.gradient_bytes, gradients[zero] * parameters);
+        near("zero", "gradients", counts.memory.gradient_bytes, gradients[zero] * parameters);
     }
     case_free(&made);
 }
@@ -230,7 +230,7 @@ static void memory_has_all_microbatches_that_are_held(void **state)
     made.plan.accumulate = 16;
     made.plan.schedule = "none";
     counts_make(&made.plan, &made.machine, &made.mesh, &counts);
-    double const one = counts.activation_bytes;
+    double const one = counts.memory.activation_bytes;
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         struct schedule built;
         made.plan.schedule_given = NULL;
@@ -239,10 +239,10 @@ static void memory_has_all_microbatches_that_are_held(void **state)
                                            &built, &made.error),
                          STATUS_OK);
         counts_make(&made.plan, &made.machine, &made.mesh, &counts);
-        near(rows[r].schedule, "announced", counts.activation_bytes, rows[r].held * one);
+        near(rows[r].schedule, "announced", counts.memory.activation_bytes, rows[r].held * one);
         made.plan.schedule_given = &built;
         counts_make(&made.plan, &made.machine, &made.mesh, &counts);
-        near(rows[r].schedule, "listed", counts.activation_bytes, rows[r].held * one);
+        near(rows[r].schedule, "listed", counts.memory.activation_bytes, rows[r].held * one);
     }
     case_free(&made);
 }

@@ -168,7 +168,7 @@ static void gpt_neox_has_three_collectives_a_layer(void **state)
                                     &made.error));
     made.plan.sequence_length = 2048;
     counts_roofline(&made.plan, &made.machine, &made.mesh, &roofline);
-    const struct workload_blocks *parallel = &roofline.counts.parallel;
+    const struct workload_blocks *parallel = &roofline.counts.tp.parallel;
     assert_int_equal(parallel->count, 44);
     assert_int_equal(parallel->tp_moves, 3 * 44);
     case_near(roofline.rules.tp_layer_width, (24576 + 2 * 6144 + 2048) * 2.0 / 3, 1e-9);

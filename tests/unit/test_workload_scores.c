@@ -38,8 +38,8 @@ static void a_score_costs_the_bytes_of_its_kernels(void **state)
         double const kept = rows[i].remat == WORKLOAD_REMAT_NONE ? statistics : 0;
         case_near(counts[1].hbm_bytes - counts[0].hbm_bytes,
                   rows[i].moved * scores - passes * statistics, 1e-6);
-        case_near(counts[1].activation_bytes,
-                  counts[0].activation_bytes + rows[i].saved * scores - kept, 1e-6);
+        case_near(counts[1].memory.activation_bytes,
+                  counts[0].memory.activation_bytes + rows[i].saved * scores - kept, 1e-6);
         /* Flash computes the scores once more. */
         case_near(counts[0].matmul_flop - counts[1].matmul_flop, 2 * 128 * scores, 1e-6);
         case_free(&made);

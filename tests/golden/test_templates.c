@@ -56,23 +56,11 @@ static void templates_of_schedules_stand(void **state)
     }
 }
 
-static int open_all(void **state)
-{
-    templates_open("scenarios");
-    return case_arena_up(state);
-}
-
-static int close_all(void **state)
-{
-    templates_close();
-    return case_arena_down(state);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(templates_of_scenarios_stand),
         cmocka_unit_test(templates_of_schedules_stand),
     };
-    return cmocka_run_group_tests(tests, open_all, close_all);
+    return templates_run("scenarios", tests);
 }

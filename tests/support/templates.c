@@ -54,7 +54,7 @@ void templates_open(const char *name)
     for (uint32_t side = 0; side < SIDES; side++) side_open(name, (enum side)side);
 }
 
-void templates_close(void)
+int templates_close(int failed_count)
 {
     for (uint32_t side = 0; side < SIDES; side++) {
         struct held *held = &all_held[side];
@@ -62,6 +62,7 @@ void templates_close(void)
         strbuf_free(&held->kept);
         held->written = NULL;
     }
+    return failed_count;
 }
 
 /* FNV-1a (Fowler, Noll, Vo; draft-eastlake-fnv-21, 64 bits). */

@@ -13,7 +13,12 @@
  * PODSIM_BLESS=yes the files are written anew instead, which takes every program, so none may be
  * left out. */
 void templates_open(const char *name);
-void templates_close(void);
+/* Returns what it is given. */
+int templates_close(int failed_count);
+
+/* A group of cmocka's tests with the files open; how many failed. */
+#define templates_run(name, tests)                                                                 \
+    (templates_open(name), templates_close(cmocka_run_group_tests(tests, NULL, NULL)))
 
 /* Each template of a program against the line that begins with `of`. A difference fails the test
  * and prints the first template that differs. */

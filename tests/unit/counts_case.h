@@ -220,46 +220,4 @@ static inline void compare_kept(const char *name, struct workload_case *made)
     templates_hold(name, &made->program, &made->machine);
 }
 
-/* Other formats than the activations' for linear layers, and for tokens that travel to experts. */
-static inline void formats_vary(struct workload_case *made, uint32_t variant)
-{
-    static const enum format narrow[] = {FORMAT_BF16, FORMAT_INT8, FORMAT_INT4};
-    struct workload_formats *formats = &made->plan.formats;
-    bool const gpu = made->machine.grid_axis_count == 0;
-    formats->matmuls = narrow[variant % 3];
-    if (gpu && formats->matmuls == FORMAT_INT4) formats->matmuls = FORMAT_FP8;
-    if (made->mesh.axis[MESH_EP].size > 1) formats->dispatch = narrow[variant / 3 % 2];
-}
-
-/* Five bits choose the rest: all 32 for each place and ZeRO stage would be much the same. */
-static inline void vary(struct workload_case *made, uint32_t variant)
-{
-    struct workload_plan *plan = &made->plan;
-    formats_vary(made, variant / 3 + variant % 2);
-    plan->model.layers = 5;
-    plan->remat = (enum workload_remat)((variant + variant / 3) % 5);
-    bool const may_keep = made->mesh.present[MESH_TP] && plan->model.kind == MODEL_DECODER &&
-                          plan->remat == WORKLOAD_REMAT_NONE;
-    if (may_keep) plan->tp_inputs = (enum workload_tp_inputs)(variant / 6 % 2);
-    if (made->machine.chip.kind == CHIP_GPU && variant / 5 % 2 != 0)
-        plan->memory = WORKLOAD_MEMORY_FRAMEWORK;
-    bool const shards = made->mesh.present[MESH_FSDP] || plan->zero == 3;
-    if (plan->memory == WORKLOAD_MEMORY_FRAMEWORK && variant % 3 == 0 && !shards)
-        plan->formats.main_gradients = FORMAT_BF16;
-    plan->gather = (enum workload_gather)(variant / 3 % 3);
-    plan->accumulate = 1 + variant % 2;
-    plan->collective_matmul = variant / 2 % 2;
-    plan->backward_order = (enum workload_backward)(variant / 4 % 2);
-    if (variant / 8 % 2 == 0) return;
-    plan->activations = WORKLOAD_ACTIVATIONS_TOKENS;
-    if (plan->model.kind == MODEL_DECODER) plan->attention = WORKLOAD_ATTENTION_CAUSAL;
-    plan->model.tied = plan->model.kind == MODEL_DECODER;
-    plan->model.matrices = plan->model.kind == MODEL_DECODER ? 2 : 3;
-    if (plan->model.kind != MODEL_DECODER) return;
-    plan->model.positions = 4096; /* As a GPT has it, with biases. */
-    plan->model.norm_biases = 1;
-    plan->model.attention_vectors = 4 * plan->model.width;
-    plan->model.mlp_vectors = plan->model.mlp_width + plan->model.width;
-}
-
 #endif

@@ -74,6 +74,26 @@ static inline void graph_cases_build(const struct ranks *ranks, struct graph_cas
     }
 }
 
+static inline void graph_ranks(const struct workload_plan *plan, const struct machine *machine,
+                               const struct mesh *mesh, struct ranks *ret_ranks)
+{
+    struct error error;
+    if (ranks_make(plan, machine, mesh, ret_ranks, &error) != STATUS_OK)
+        fail_msg("%s: %s", error.where, error.message);
+}
+
+/* The book, chapter 5, 5.3: a layer of an MLP with FSDP over X and tensor parallelism over Y. */
+static inline const struct graph_case *graph_mlp_layer(struct workload_case *ret_made)
+{
+    static struct ranks ranks;
+    static struct graph_cases cases;
+    assert_int_equal(case_build(ret_made, &case_mlp, "4x4x4", NULL, "x y", "z"), STATUS_OK);
+    ret_made->plan.remat = WORKLOAD_REMAT_BIG_MATMULS;
+    graph_ranks(&ret_made->plan, &ret_made->machine, &ret_made->mesh, &ranks);
+    graph_cases_build(&ranks, &cases);
+    return &cases.layer[0];
+}
+
 static inline bool graph_works_equal(const struct work *a, const struct work *b)
 {
     bool equal = a->matmul_count == b->matmul_count && a->masked_rows == b->masked_rows &&
@@ -317,10 +337,16 @@ static inline void graph_hold(const char *name, const struct ranks *ranks,
 static inline void graph_step_hold(const char *name, const struct workload_case *made)
 {
     static struct ranks ranks;
-    struct error error;
-    if (ranks_make(&made->plan, &made->machine, &made->mesh, &ranks, &error) != STATUS_OK)
-        fail_msg("%s: %s", name, error.message);
+    graph_ranks(&made->plan, &made->machine, &made->mesh, &ranks);
     graph_hold(name, &ranks, &made->program);
+}
+
+/* Lowers the step first, and frees it. */
+static inline void graph_step_lower(const char *name, struct workload_case *made)
+{
+    if (case_lower(made) != STATUS_OK) fail_msg("%s: %s", name, made->error.message);
+    graph_step_hold(name, made);
+    case_free(made);
 }
 
 #endif

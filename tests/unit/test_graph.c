@@ -1,59 +1,36 @@
 /* What graphs of dense layers derive is what workload_lower() makes: op by op, in order, over the
- * drawn steps of counts_case.h and the shipped scenarios. */
+ * drawn steps of drawn_case.h and the shipped scenarios. */
 #include "sim/graph/print.h"
 #include "tests/support/sampling.h"
 #include "tests/support/walk.h"
-#include "tests/unit/counts_case.h"
+#include "tests/unit/drawn_case.h"
 #include "tests/unit/graph_case.h"
-
-struct place {
-    bool llama;
-    const char *shape, *dp, *fsdp, *tp;
-    uint64_t batch_tokens;
-};
-
-static const struct place places[] = {
-    {false, "16", "x", NULL, NULL, 1 << 20},          {false, "16", NULL, "x", NULL, 1 << 20},
-    {false, "16", NULL, NULL, "x", 1 << 20},          {false, "4x4x4", NULL, "x y", "z", 1 << 20},
-    {false, "4x4x4", "y", "x", "z", 1 << 20},         {true, "16x16x16", NULL, "x y", "z", 1 << 22},
-    {true, "16x16x16", NULL, "x y", "z", 1 << 19}, /* A sequence on two ranks or four. */
-    {true, "4x4x4", "x y", NULL, "z", 1 << 20},       {true, "4x4x4", "y", "x", "z", 1 << 20},
-    {true, "16x16x16", NULL, "x y z", NULL, 1 << 22}, {true, "16", NULL, NULL, "x", 1 << 20},
-};
 
 static void drawn_step(size_t p, uint32_t zero, uint32_t variant, uint64_t window)
 {
     static const bool windowed[5] = {true, false, true, true, false};
-    const struct place *place = &places[p];
     struct workload_case made;
     char name[96];
     (void)snprintf(name, sizeof name, "place %zu, zero %u, variant %u, window %u", p, zero, variant,
                    (unsigned)window);
-    assert_int_equal(case_build(&made, place->llama ? &case_llama_70b : &case_mlp, place->shape,
-                                place->dp, place->fsdp, place->tp),
-                     STATUS_OK);
-    made.plan.batch_tokens = place->batch_tokens;
+    drawn_build(&made, &drawn_dense[p]);
     made.plan.zero = zero;
-    vary(&made, variant);
+    drawn_vary(&made, variant);
     if (window != 0) {
         made.plan.model.window = window;
         made.plan.model.windowed = windowed;
     }
-    if (case_lower(&made) != STATUS_OK) fail_msg("%s: %s", name, made.error.message);
-    graph_step_hold(name, &made);
-    case_free(&made);
+    graph_step_lower(name, &made);
 }
 
 static void dense_layers_are_derived(void **state)
 {
     uint32_t walked = 0;
     (void)state;
-    for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
-        bool const staged = places[p].dp != NULL && places[p].fsdp == NULL;
-        for (uint32_t zero = 0; zero <= (staged ? 3u : 0u); zero++)
+    for (size_t p = 0; p < DRAWN_DENSE; p++)
+        for (uint32_t zero = 0; zero <= (drawn_has_zero(drawn_dense[p].parts) ? 3u : 0u); zero++)
             for (uint32_t variant = 0; variant < 60; variant++)
                 if (!sampling_skips(&walked)) drawn_step(p, zero, variant, 0);
-    }
 }
 
 /* Even, odd, and nearly all keys. */
@@ -62,9 +39,9 @@ static void layers_with_windows_are_derived(void **state)
     static const uint64_t windows[3] = {1024, 513, 4000};
     uint32_t walked = 0;
     (void)state;
-    for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
-        bool const shares = places[p].batch_tokens == 1 << 19 || p == 9; /* Sequences. */
-        if (!places[p].llama || shares) continue;
+    for (size_t p = 0; p < DRAWN_DENSE; p++) {
+        bool const shares = drawn_dense[p].batch_tokens == 1 << 19 || p == 9; /* Sequences. */
+        if (drawn_dense[p].model == &case_mlp || shares) continue;
         for (uint32_t variant = 0; variant < 60; variant++)
             if (!sampling_skips(&walked)) drawn_step(p, 0, variant, windows[variant % 3]);
     }
@@ -73,10 +50,7 @@ static void layers_with_windows_are_derived(void **state)
 static void shipped_hold(struct play *play, const char *path)
 {
     static struct ranks ranks;
-    struct error error;
-    enum status const status =
-        ranks_make(&play->scenario.workload, &play->machine, &play->mesh, &ranks, &error);
-    assert_int_equal(status, STATUS_OK);
+    graph_ranks(&play->scenario.workload, &play->machine, &play->mesh, &ranks);
     graph_hold(path, &ranks, &play->program);
 }
 
@@ -87,20 +61,6 @@ static void shipped_scenarios_are_derived(void **state)
     walk_shipped(&lower_only, NULL, shipped_hold);
     print_message("%u steps, %u templates, %u ops and collectives\n", graph_compared.steps,
                   graph_compared.templates, graph_compared.ops);
-}
-
-/* The book, chapter 5, 5.3: an MLP with FSDP over X and tensor parallelism over Y. */
-static const struct graph_case *mlp_layer(struct workload_case *ret_made)
-{
-    static struct ranks ranks;
-    static struct graph_cases cases;
-    assert_int_equal(case_build(ret_made, &case_mlp, "4x4x4", NULL, "x y", "z"), STATUS_OK);
-    ret_made->plan.remat = WORKLOAD_REMAT_BIG_MATMULS;
-    assert_int_equal(
-        ranks_make(&ret_made->plan, &ret_made->machine, &ret_made->mesh, &ranks, &ret_made->error),
-        STATUS_OK);
-    graph_cases_build(&ranks, &cases);
-    return &cases.layer[0];
 }
 
 static void a_layer_is_printed_in_the_notation(void **state)
@@ -137,7 +97,7 @@ static void a_layer_is_printed_in_the_notation(void **state)
     static struct graph_steps steps;
     static struct graph_live live;
     struct workload_case made;
-    const struct graph_case *layer = mlp_layer(&made);
+    const struct graph_case *layer = graph_mlp_layer(&made);
     struct strbuf text = {0};
     (void)state;
     graph_print(&layer->sharded, &text);
@@ -168,8 +128,7 @@ static void gradients_in_parts_are_printed(void **state)
     struct strbuf text = {0};
     (void)state;
     assert_int_equal(case_build(&made, &case_llama_70b, "16", NULL, NULL, "x"), STATUS_OK);
-    assert_int_equal(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &made.error),
-                     STATUS_OK);
+    graph_ranks(&made.plan, &made.machine, &made.mesh, &ranks);
     graph_cases_build(&ranks, &cases);
     graph_print_backward(&cases.layer[0].sharded, &cases.layer[0].backward, &text);
     assert_string_equal(text.bytes, "mlp.Out: d weights\n"
@@ -197,7 +156,7 @@ static void bytes_lie_from_step_to_step(void **state)
     static struct graph_steps steps;
     static struct graph_live live;
     struct workload_case made;
-    const struct graph_case *layer = mlp_layer(&made);
+    const struct graph_case *layer = graph_mlp_layer(&made);
     (void)state;
     graph_steps(&layer->sharded, &layer->backward, &layer->kept,
                 (struct graph_request){.backward = false}, &steps);

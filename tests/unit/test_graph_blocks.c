@@ -2,7 +2,7 @@
  * holds together, with every policy. Each is one function. */
 #include "sim/graph/op.h"
 #include "sim/graph/write.h"
-#include "tests/unit/counts_case.h"
+#include "tests/unit/drawn_case.h"
 #include "tests/unit/graph_case.h"
 #include "workloads/blocks/mlp.h"
 
@@ -96,10 +96,9 @@ static void variant_hold(uint32_t variant)
     char name[64];
     (void)snprintf(name, sizeof name, "variant %u", variant);
     assert_int_equal(case_build(&made, &case_llama_70b, "4x4x4", NULL, "x y", "z"), STATUS_OK);
-    vary(&made, variant);
+    drawn_vary(&made, variant);
     made.plan.model.matrices = 3;
-    assert_int_equal(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &made.error),
-                     STATUS_OK);
+    graph_ranks(&made.plan, &made.machine, &made.mesh, &ranks);
     derive(&ranks, plain);
     struct sums const forward = sums_of(false);
     assert_int_equal(forward.gathers, 2);

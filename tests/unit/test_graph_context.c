@@ -2,38 +2,15 @@
  * in HBM, is what workload_lower() makes: op by op, in order. */
 #include "sim/graph/print.h"
 #include "tests/support/sampling.h"
-#include "tests/unit/counts_case.h"
+#include "tests/unit/drawn_case.h"
 #include "tests/unit/graph_case.h"
 
-struct place {
-    const char *shape, *dp, *fsdp, *tp, *pp;
-    uint64_t batch_tokens;
-};
-
-static void place_build(struct workload_case *ret_made, const struct place *place, const char *cp)
+static void staged_vary(struct workload_case *made, const struct drawn_place *place)
 {
-    const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = place->dp,
-                                                [MESH_FSDP] = place->fsdp,
-                                                [MESH_TP] = place->tp,
-                                                [MESH_PP] = place->pp,
-                                                [MESH_CP] = cp};
-    assert_int_equal(case_build_roles(ret_made, &case_llama_70b, place->shape, parts), STATUS_OK);
-    ret_made->plan.batch_tokens = place->batch_tokens;
-}
-
-static void staged_vary(struct workload_case *made, const struct place *place)
-{
-    if (place->pp == NULL) return;
+    if (place->parts[MESH_PP] == NULL) return;
     made->plan.model.layers = 8;
     made->plan.accumulate = 8;
     made->plan.schedule = "zb-h1";
-}
-
-static void step_hold(const char *name, struct workload_case *made)
-{
-    if (case_lower(made) != STATUS_OK) fail_msg("%s: %s", name, made->error.message);
-    graph_step_hold(name, made);
-    case_free(made);
 }
 
 /* --- Sequences that ranks share --- */
@@ -45,7 +22,7 @@ static void context_vary(struct workload_case *made, uint32_t variant)
     static const uint64_t windows[4] = {0, 1024, 513, 4000}, kv_heads[3] = {8, 64, 1};
     bool const turns = variant % 3 == WORKLOAD_CONTEXT_ULYSSES;
     made->plan.sequence_length = 8192;
-    vary(made, variant / 3);
+    drawn_vary(made, variant / 3);
     made->plan.context = (enum workload_context)(variant % 3);
     made->plan.context_order = (enum workload_context_order)(variant / 7 % 2);
     made->plan.model.kv_heads = kv_heads[variant / 5 % 3];
@@ -56,12 +33,16 @@ static void context_vary(struct workload_case *made, uint32_t variant)
 
 static void shared_sequences_are_derived(void **state)
 {
-    static const struct place places[] = {
-        {"2x4x4", NULL, "y z", NULL, NULL, 1 << 20}, {"2x4x4", NULL, "y", "z", NULL, 1 << 20},
-        {"4x4x4", NULL, "y z", NULL, NULL, 1 << 20}, {"4x4x4", "y", NULL, "z", NULL, 1 << 20},
-        {"8x4x4", NULL, "y", "z", NULL, 1 << 19},    {"8x4x4", "z", "y", NULL, NULL, 1 << 20},
-        {"4x16x16", "y", NULL, "z", NULL, 1 << 19},  {"8x4x4", NULL, "z", NULL, "y", 1 << 21},
-        {"4x4x4", NULL, NULL, "z", "y", 1 << 20},
+    static const struct drawn_place places[] = {
+        {&case_llama_70b, "2x4x4", 1 << 20, {[MESH_CP] = "x", [MESH_FSDP] = "y z"}},
+        {&case_llama_70b, "2x4x4", 1 << 20, {[MESH_CP] = "x", [MESH_FSDP] = "y", [MESH_TP] = "z"}},
+        {&case_llama_70b, "4x4x4", 1 << 20, {[MESH_CP] = "x", [MESH_FSDP] = "y z"}},
+        {&case_llama_70b, "4x4x4", 1 << 20, {[MESH_CP] = "x", [MESH_DP] = "y", [MESH_TP] = "z"}},
+        {&case_llama_70b, "8x4x4", 1 << 19, {[MESH_CP] = "x", [MESH_FSDP] = "y", [MESH_TP] = "z"}},
+        {&case_llama_70b, "8x4x4", 1 << 20, {[MESH_CP] = "x", [MESH_DP] = "z", [MESH_FSDP] = "y"}},
+        {&case_llama_70b, "4x16x16", 1 << 19, {[MESH_CP] = "x", [MESH_DP] = "y", [MESH_TP] = "z"}},
+        {&case_llama_70b, "8x4x4", 1 << 21, {[MESH_CP] = "x", [MESH_FSDP] = "z", [MESH_PP] = "y"}},
+        {&case_llama_70b, "4x4x4", 1 << 20, {[MESH_CP] = "x", [MESH_TP] = "z", [MESH_PP] = "y"}},
     };
     uint32_t walked = 0;
     (void)state;
@@ -71,11 +52,11 @@ static void shared_sequences_are_derived(void **state)
             char name[96];
             if (sampling_skips(&walked)) continue;
             (void)snprintf(name, sizeof name, "place %zu, variant %u", p, variant);
-            place_build(&made, &places[p], "x");
-            if (places[p].dp != NULL && places[p].fsdp == NULL) made.plan.zero = variant / 9 % 3;
+            drawn_build(&made, &places[p]);
+            if (drawn_has_zero(places[p].parts)) made.plan.zero = variant / 9 % 3;
             context_vary(&made, variant);
             staged_vary(&made, &places[p]);
-            step_hold(name, &made);
+            graph_step_lower(name, &made);
         }
 }
 
@@ -83,10 +64,13 @@ static void shared_sequences_are_derived(void **state)
 
 static void stored_scores_are_derived(void **state)
 {
-    static const struct place places[] = {
-        {"16", "x", NULL, NULL, NULL, 1 << 20},  {"4x4x4", NULL, "x y", "z", NULL, 1 << 20},
-        {"16", NULL, NULL, "x", NULL, 1 << 16},  {"4x4x4", "y", "x", "z", NULL, 1 << 20},
-        {"4x4x4", NULL, "x", "z", "y", 1 << 19}, {"4x4", "x", NULL, NULL, "y", 1 << 19},
+    static const struct drawn_place places[] = {
+        {&case_llama_70b, "16", 1 << 20, {[MESH_DP] = "x"}},
+        {&case_llama_70b, "4x4x4", 1 << 20, {[MESH_FSDP] = "x y", [MESH_TP] = "z"}},
+        {&case_llama_70b, "16", 1 << 16, {[MESH_TP] = "x"}},
+        {&case_llama_70b, "4x4x4", 1 << 20, {[MESH_DP] = "y", [MESH_FSDP] = "x", [MESH_TP] = "z"}},
+        {&case_llama_70b, "4x4x4", 1 << 19, {[MESH_FSDP] = "x", [MESH_TP] = "z", [MESH_PP] = "y"}},
+        {&case_llama_70b, "4x4", 1 << 19, {[MESH_DP] = "x", [MESH_PP] = "y"}},
     };
     uint32_t walked = 0;
     (void)state;
@@ -96,14 +80,14 @@ static void stored_scores_are_derived(void **state)
             char name[96];
             if (sampling_skips(&walked)) continue;
             (void)snprintf(name, sizeof name, "scores, place %zu, variant %u", p, variant);
-            place_build(&made, &places[p], NULL);
-            vary(&made, variant / 2);
+            drawn_build(&made, &places[p]);
+            drawn_vary(&made, variant / 2);
             made.plan.attention = WORKLOAD_ATTENTION_FULL;
             made.plan.attention_kernel =
                 variant % 2 == 0 ? WORKLOAD_KERNEL_UNFUSED : WORKLOAD_KERNEL_DROPOUT;
             if (variant / 5 % 2 == 0) made.plan.model.kv_heads = 64;
             staged_vary(&made, &places[p]);
-            step_hold(name, &made);
+            graph_step_lower(name, &made);
         }
     print_message("%u steps, %u templates, %u ops and collectives\n", graph_compared.steps,
                   graph_compared.templates, graph_compared.ops);
@@ -127,13 +111,13 @@ static void what_frameworks_hold_is_derived(void **state)
         if (sampling_skips(&walked)) continue;
         (void)snprintf(name, sizeof name, "frameworks, variant %u", variant);
         assert_int_equal(case_build_on(&made, &case_llama_70b, &machine, parts), STATUS_OK);
-        vary(&made, variant / 3);
+        drawn_vary(&made, variant / 3);
         made.plan.attention = WORKLOAD_ATTENTION_FULL;
         made.plan.attention_kernel = kernels[variant % 3];
         made.plan.memory = WORKLOAD_MEMORY_FRAMEWORK;
         made.plan.batch_tokens = 1 << 16;
         if (variant / 7 % 3 == 0) made.plan.offload = WORKLOAD_OFFLOAD_ACTIVATIONS;
-        step_hold(name, &made);
+        graph_step_lower(name, &made);
     }
     assert_true(graph_compared.framework != 0);
 }
@@ -172,18 +156,18 @@ static void moves_of_sequences_are_counted_by_hand(void **state)
         {WORKLOAD_CONTEXT_ULYSSES, 8, "AllToAll 256, AllToAll 64, AllToAll 64, AllToAll 256",
          "AllToAll 256, AllToAll 256, AllToAll 64, AllToAll 64"},
     };
-    static const struct place place = {"4x4x4", NULL, "y", "z", NULL, 1 << 18};
+    static const struct drawn_place place = {
+        &case_llama_70b, "4x4x4", 1 << 18, {[MESH_CP] = "x", [MESH_FSDP] = "y", [MESH_TP] = "z"}};
     static struct ranks ranks;
     static struct graph_cases cases;
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct workload_case made;
         struct strbuf forward = {0}, backward = {0};
-        place_build(&made, &place, "x");
+        drawn_build(&made, &place);
         made.plan.context = rows[i].context;
         made.plan.model.kv_heads = rows[i].kv_heads;
-        assert_int_equal(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &made.error),
-                         STATUS_OK);
+        graph_ranks(&made.plan, &made.machine, &made.mesh, &ranks);
         graph_cases_build(&ranks, &cases);
         moves_print(&cases.layer[0], false, &forward);
         moves_print(&cases.layer[0], true, &backward);

@@ -15,20 +15,6 @@ static void layer_count(const struct graph_case *layer, struct graph_count *ret_
     graph_count(&layer->sharded, &layer->backward, &layer->kept, edges, ret_count);
 }
 
-/* The book, chapter 5, 5.3: an MLP with FSDP over X and tensor parallelism over Y. */
-static void mlp_layer(struct workload_case *ret_made, struct graph_count *ret_count)
-{
-    static struct ranks ranks;
-    static struct graph_cases cases;
-    assert_int_equal(case_build(ret_made, &case_mlp, "4x4x4", NULL, "x y", "z"), STATUS_OK);
-    ret_made->plan.remat = WORKLOAD_REMAT_BIG_MATMULS;
-    assert_int_equal(
-        ranks_make(&ret_made->plan, &ret_made->machine, &ret_made->mesh, &ranks, &ret_made->error),
-        STATUS_OK);
-    graph_cases_build(&ranks, &cases);
-    layer_count(&cases.layer[0], ret_count);
-}
-
 /* 2^16 rows, D = 2^13, F = 2^15 over 4: a product has 2·2^16·2^13·2^13 = 2^43 FLOP, reads and
  * writes arrays of 2^30, 2^27 and 2^30 bytes. In, Out and their gradients are 2^30 bytes each; of
  * In a quarter is kept, and Tmp. */
@@ -48,7 +34,7 @@ static void a_layer_is_counted(void **state)
     struct workload_case made;
     struct strbuf text = {0};
     (void)state;
-    mlp_layer(&made, &count);
+    layer_count(graph_mlp_layer(&made), &count);
     graph_print_count(&count, &text);
     assert_string_equal(text.bytes, wanted);
     for (uint32_t i = 0; i < count.compute_count; i++) {
@@ -157,9 +143,7 @@ static void products_hold(const char *name, const struct step *step)
     static struct ranks ranks;
     static struct graph_cases cases;
     static struct graph_ends ends;
-    struct error error;
-    assert_int_equal(ranks_make(&step->of.workload, &step->machine, &step->mesh, &ranks, &error),
-                     STATUS_OK);
+    graph_ranks(&step->of.workload, &step->machine, &step->mesh, &ranks);
     graph_cases_build(&ranks, &cases);
     for (uint32_t i = 0; i < cases.count; i++) products_of_hold(name, &cases.layer[i]);
     if (!ranks_is_decoder(&ranks)) return;

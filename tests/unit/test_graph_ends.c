@@ -1,9 +1,9 @@
 /* What graphs of a model's ends derive is what workload_lower() makes: op by op, in order, over the
- * drawn steps of counts_case.h and the shipped scenarios. */
+ * drawn steps of drawn_case.h and the shipped scenarios. */
 #include "sim/graph/print.h"
 #include "tests/support/sampling.h"
 #include "tests/support/walk.h"
-#include "tests/unit/counts_case.h"
+#include "tests/unit/drawn_case.h"
 #include "tests/unit/graph_ends.h"
 
 /* Four ranks of stages; the mesh with what follows on it, model, schedule, layout, remat, order. */
@@ -13,110 +13,59 @@
     "\"model\": \"%s\", \"batch_tokens\": 262144, \"sequence_length\": 1024, \"accumulate\": 8, "  \
     "\"schedule\": \"%s\", \"layout\": \"%s\", \"remat\": \"%s\", \"backward_order\": \"%s\"}}"
 
-static const struct model small_experts = {.kind = MODEL_DECODER,
-                                           .name = "experts",
-                                           .layers = 5,
-                                           .width = 2048,
-                                           .mlp_width = 8192,
-                                           .matrices = 3,
-                                           .heads = 16,
-                                           .kv_heads = 16,
-                                           .head_width = 192,
-                                           .value_width = 128,
-                                           .vocabulary = 32768,
-                                           .experts = {64, 6, 1024, 0, 0, 0, 0, false, false},
-                                           .latent = {768, 256, 128, 64}};
-
 static void drawn_hold(const char *name, struct workload_case *made)
 {
     static struct ranks ranks;
     if (case_lower(made) != STATUS_OK) fail_msg("%s: %s", name, made->error.message);
-    assert_int_equal(ranks_make(&made->plan, &made->machine, &made->mesh, &ranks, &made->error),
-                     STATUS_OK);
+    graph_ranks(&made->plan, &made->machine, &made->mesh, &ranks);
     graph_ends_hold(name, &ranks, &made->program);
+    case_free(made);
 }
 
 static void ends_of_dense_models_are_derived(void **state)
 {
-    static const struct {
-        const char *shape, *dp, *fsdp, *tp;
-        uint64_t batch_tokens;
-    } places[] = {
-        {"16x16x16", NULL, "x y", "z", 1 << 22},
-        {"4x4x4", "x y", NULL, "z", 1 << 20},
-        {"4x4x4", "y", "x", "z", 1 << 20},
-        {"16x16x16", NULL, "x y z", NULL, 1 << 22},
-        {"16", NULL, NULL, "x", 1 << 20},
-        {"5x4x4", NULL, "y z", "x", 5 << 18}, /* tp divides neither D nor the tables' rows. */
+    static const struct drawn_place places[] = {
+        {&case_llama_70b, "16x16x16", 1 << 22, {[MESH_FSDP] = "x y", [MESH_TP] = "z"}},
+        {&case_llama_70b, "4x4x4", 1 << 20, {[MESH_DP] = "x y", [MESH_TP] = "z"}},
+        {&case_llama_70b, "4x4x4", 1 << 20, {[MESH_DP] = "y", [MESH_FSDP] = "x", [MESH_TP] = "z"}},
+        {&case_llama_70b, "16x16x16", 1 << 22, {[MESH_FSDP] = "x y z"}},
+        {&case_llama_70b, "16", 1 << 20, {[MESH_TP] = "x"}},
+        /* tp divides neither D nor the tables' rows. */
+        {&case_llama_70b, "5x4x4", 5 << 18, {[MESH_FSDP] = "y z", [MESH_TP] = "x"}},
     };
     uint32_t walked = 0;
     (void)state;
-    for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
-        bool const staged = places[p].dp != NULL && places[p].fsdp == NULL;
-        for (uint32_t zero = 0; zero <= (staged ? 3u : 0u); zero++)
+    for (size_t p = 0; p < sizeof places / sizeof *places; p++)
+        for (uint32_t zero = 0; zero <= (drawn_has_zero(places[p].parts) ? 3u : 0u); zero++)
             for (uint32_t variant = 0; variant < 60; variant++) {
                 struct workload_case made;
                 char name[96];
                 if (sampling_skips(&walked)) continue;
                 (void)snprintf(name, sizeof name, "place %zu, zero %u, variant %u", p, zero,
                                variant);
-                assert_int_equal(case_build(&made, &case_llama_70b, places[p].shape, places[p].dp,
-                                            places[p].fsdp, places[p].tp),
-                                 STATUS_OK);
-                made.plan.batch_tokens = places[p].batch_tokens;
+                drawn_build(&made, &places[p]);
                 made.plan.zero = zero;
-                vary(&made, variant);
+                drawn_vary(&made, variant);
                 if (variant % 3 == 0) made.plan.activations = WORKLOAD_ACTIVATIONS_MODEL;
                 drawn_hold(name, &made);
-                case_free(&made);
             }
-    }
 }
 
-/* None to three modules, which come with untied ends and without learned positions. */
 static void modules_that_predict_are_derived(void **state)
 {
-    static const struct {
-        uint32_t nodes; /* Of 8 H100; 0: a 4x4 torus. */
-        const char *parts[MESH_ROLE_COUNT];
-    } places[] = {
-        {1, {[MESH_EP] = "gpu"}},
-        {1, {[MESH_TP] = "gpu"}},
-        {4, {[MESH_DP] = "node", [MESH_EP] = "gpu"}},
-        {4, {[MESH_FSDP] = "node", [MESH_EP] = "gpu"}},
-        {4, {[MESH_EP] = "node", [MESH_TP] = "gpu"}},
-        {4, {[MESH_FSDP] = "node", [MESH_TP] = "gpu"}},
-        {0, {[MESH_FSDP] = "x", [MESH_TP] = "y"}},
-    };
     uint32_t walked = 0;
     (void)state;
-    for (size_t p = 0; p < sizeof places / sizeof *places; p++)
+    for (size_t p = 0; p < DRAWN_EXPERTS; p++)
         for (uint32_t variant = 0; variant < 72; variant++) {
             struct workload_case made;
             char name[96];
-            bool const gpus = places[p].nodes != 0;
-            struct machine_plan const machine = {.chip = gpus ? "h100-sxm" : "tpu-v5p",
-                                                 .nodes = places[p].nodes,
-                                                 .shape = gpus ? NULL : "4x4",
-                                                 .profile = "ideal",
-                                                 .unrealisable = !gpus,
-                                                 .wrap = {-1, -1, -1}};
-            bool const replicated =
-                places[p].parts[MESH_DP] != NULL || places[p].parts[MESH_EP] != NULL;
-            if (sampling_skips(&walked)) continue;
+            if ((drawn_experts[p].walks & DRAWN_MODULES) == 0 || sampling_skips(&walked)) continue;
             (void)snprintf(name, sizeof name, "modules %zu, variant %u", p, variant);
-            if (case_build_on(&made, &small_experts, &machine, places[p].parts) != STATUS_OK)
-                fail_msg("%s: %s", name, made.error.message);
-            made.plan.zero = replicated && places[p].parts[MESH_FSDP] == NULL ? variant % 3 : 0;
-            vary(&made, variant / 2);
-            struct model *model = &made.plan.model;
-            model->experts.shared = variant % 2;
-            model->experts.dense_layers = variant % 4;
-            if (variant % 3 != 0) model->tied = false;
-            if (!model->tied) model->mtp_modules = variant % 4;
-            if (model->mtp_modules != 0) model->positions = 0;
+            drawn_build_nodes(&made, &drawn_experts[p]);
+            drawn_vary_experts(&made, &drawn_experts[p], variant);
+            drawn_set_latent(&made.plan.model);
+            drawn_set_modules(&made.plan.model, variant);
             drawn_hold(name, &made);
-            case_free(&made);
         }
 }
 
@@ -148,8 +97,7 @@ static void ends_are_printed_in_the_notation(void **state)
     (void)state;
     assert_int_equal(case_build(&made, &case_llama_70b, "4x4x4", NULL, "x y", "z"), STATUS_OK);
     made.plan.batch_tokens = 1 << 18;
-    assert_int_equal(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &made.error),
-                     STATUS_OK);
+    graph_ranks(&made.plan, &made.machine, &made.mesh, &ranks);
     graph_ends_build(&ranks, &ends);
     graph_print(&ends.embedding.sharded, &text);
     graph_print(&ends.head[0].sharded, &text);
@@ -161,13 +109,10 @@ static void ends_are_printed_in_the_notation(void **state)
     case_free(&made);
 }
 
-static void shipped_hold(struct play *play, const char *path)
+static void played_hold(struct play *play, const char *path)
 {
     static struct ranks ranks;
-    struct error error;
-    assert_int_equal(
-        ranks_make(&play->scenario.workload, &play->machine, &play->mesh, &ranks, &error),
-        STATUS_OK);
+    graph_ranks(&play->scenario.workload, &play->machine, &play->mesh, &ranks);
     graph_ends_hold(path, &ranks, &play->program);
 }
 
@@ -175,7 +120,7 @@ static void ends_of_shipped_scenarios_are_derived(void **state)
 {
     static const struct play_options lower_only = {.lower_only = true};
     (void)state;
-    walk_shipped(&lower_only, NULL, shipped_hold);
+    walk_shipped(&lower_only, NULL, played_hold);
     print_message("%u steps, %u templates, %u ops and collectives\n", graph_compared.steps,
                   graph_compared.templates, graph_compared.ops);
 }
@@ -212,9 +157,7 @@ static void ends_in_pipelines_are_derived(void **state)
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
         for (size_t m = 0; m < sizeof models / sizeof *models; m++)
             for (uint32_t variant = 0; variant < 10; variant++) {
-                static struct ranks ranks;
                 struct play play;
-                struct error error;
                 char layout[64], text[1024];
                 bool const bent = r >= 4, tied = models[m].modules[0] == '\0';
                 if ((bent && tied) || sampling_skips(&walked)) continue;
@@ -223,10 +166,7 @@ static void ends_in_pipelines_are_derived(void **state)
                                rows[r].schedule, layout, remats[variant / 2],
                                variant % 3 == 0 ? "dx_first" : "dw_first");
                 play_run(&play, text, &lower_only);
-                assert_int_equal(
-                    ranks_make(&play.scenario.workload, &play.machine, &play.mesh, &ranks, &error),
-                    STATUS_OK);
-                graph_ends_hold(text, &ranks, &play.program);
+                played_hold(&play, text);
                 play_close(&play);
             }
 }

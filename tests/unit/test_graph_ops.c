@@ -8,7 +8,7 @@
 #include "sim/graph/op.h"
 #include "sim/graph/print.h"
 #include "sim/graph/write.h"
-#include "tests/unit/counts_case.h"
+#include "tests/unit/drawn_case.h"
 #include "tests/unit/graph_case.h"
 
 static struct graph_case made_case;
@@ -17,9 +17,7 @@ static struct ranks ranks;
 static void case_begin(struct workload_case *ret_made)
 {
     assert_int_equal(case_build(ret_made, &case_llama_70b, "4x4x4", NULL, "x y", "z"), STATUS_OK);
-    assert_int_equal(
-        ranks_make(&ret_made->plan, &ret_made->machine, &ret_made->mesh, &ranks, &ret_made->error),
-        STATUS_OK);
+    graph_ranks(&ret_made->plan, &ret_made->machine, &ret_made->mesh, &ranks);
     graph_terms_of(&ranks, 0, &made_case.terms);
     made_case.graph = (struct graph){.terms = &made_case.terms};
 }
@@ -203,9 +201,8 @@ static void any_kind_may_have_gradients_of_weights_apart(void **state)
         struct workload_case made;
         struct strbuf matmul = {0}, other = {0};
         assert_int_equal(case_build(&made, &case_llama_70b, "4x4x4", NULL, "x y", "z"), STATUS_OK);
-        vary(&made, variant);
-        assert_int_equal(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &made.error),
-                         STATUS_OK);
+        drawn_vary(&made, variant);
+        graph_ranks(&made.plan, &made.machine, &made.mesh, &ranks);
         graph_terms_of(&ranks, 0, &made_case.terms);
         layer_print(false, &matmul);
         layer_print(true, &other);

@@ -8,6 +8,7 @@
 #include "tests/support/counts.h"
 #include "tests/support/sampling.h"
 #include "tests/unit/counts_case.h"
+#include "tests/unit/drawn_case.h"
 #include "tests/unit/graph_case.h"
 
 enum { DRAWS = 400, VARIANTS = 36 };
@@ -104,7 +105,7 @@ static void formulas_count_what_programs_execute(void **unused)
                          STATUS_OK);
         if (places[place].parts[1] == NULL && places[place].parts[0] != NULL)
             made.plan.zero = (uint32_t)draw(4);
-        vary(&made, variant);
+        drawn_vary(&made, variant);
         batch_draw(&made.plan, places[place].data, places[place].shared, places[place].tp);
         compare(name, &made);
         graph_step_hold(name, &made);

@@ -2,52 +2,30 @@
  * lowered programs: three ways to the same number, for every combination of mesh, remat, gather,
  * ZeRO stage, accumulation, order and formats. */
 #include "sim/schedule/schedule.h"
-#include "tests/support/case.h"
 #include "tests/support/counts.h"
 #include "tests/unit/counts_case.h"
-
-struct place {
-    bool llama;
-    const char *shape, *dp, *fsdp, *tp;
-    uint64_t batch_tokens;
-};
-
-static const struct place places[] = {
-    {false, "16", "x", NULL, NULL, 1 << 20},          {false, "16", NULL, "x", NULL, 1 << 20},
-    {false, "16", NULL, NULL, "x", 1 << 20},          {false, "4x4x4", NULL, "x y", "z", 1 << 20},
-    {false, "4x4x4", "y", "x", "z", 1 << 20},         {true, "16x16x16", NULL, "x y", "z", 1 << 22},
-    {true, "16x16x16", NULL, "x y", "z", 1 << 19}, /* A sequence on two ranks or four. */
-    {true, "4x4x4", "x y", NULL, "z", 1 << 20},       {true, "4x4x4", "y", "x", "z", 1 << 20},
-    {true, "16x16x16", NULL, "x y z", NULL, 1 << 22}, {true, "16", NULL, NULL, "x", 1 << 20},
-};
+#include "tests/unit/drawn_case.h"
 
 /* Context parallelism three ways, beside the other axes; KV heads that Ulysses has to share. */
 static void formulas_and_programs_agree_on_shared_sequences(void **state)
 {
     (void)state;
-    static const struct {
-        const char *shape, *dp, *fsdp, *tp;
-        uint64_t batch_tokens;
-    } rows[] = {
-        {"16x4x4", NULL, "y", "z", 1 << 19},   {"16x4x4", "y", NULL, "z", 1 << 19},
-        {"4x16x16", "y", NULL, "z", 1 << 19},  {"4x4x4", NULL, "y z", NULL, 1 << 20},
-        {"2x4x4", NULL, "y z", NULL, 1 << 20},
+    static const struct drawn_place places[] = {
+        {&case_llama_70b, "16x4x4", 1 << 19, {[MESH_CP] = "x", [MESH_FSDP] = "y", [MESH_TP] = "z"}},
+        {&case_llama_70b, "16x4x4", 1 << 19, {[MESH_CP] = "x", [MESH_DP] = "y", [MESH_TP] = "z"}},
+        {&case_llama_70b, "4x16x16", 1 << 19, {[MESH_CP] = "x", [MESH_DP] = "y", [MESH_TP] = "z"}},
+        {&case_llama_70b, "4x4x4", 1 << 20, {[MESH_CP] = "x", [MESH_FSDP] = "y z"}},
+        {&case_llama_70b, "2x4x4", 1 << 20, {[MESH_CP] = "x", [MESH_FSDP] = "y z"}},
     };
-    for (size_t p = 0; p < sizeof rows / sizeof *rows; p++)
+    for (size_t p = 0; p < sizeof places / sizeof *places; p++)
         for (uint32_t variant = 0; variant < 72; variant++) {
             struct workload_case made;
             char name[96];
-            const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = rows[p].dp,
-                                                        [MESH_FSDP] = rows[p].fsdp,
-                                                        [MESH_TP] = rows[p].tp,
-                                                        [MESH_CP] = "x"};
             (void)snprintf(name, sizeof name, "shared sequences %zu, variant %u", p, variant);
-            assert_int_equal(case_build_roles(&made, &case_llama_70b, rows[p].shape, parts),
-                             STATUS_OK);
-            made.plan.batch_tokens = rows[p].batch_tokens;
+            drawn_build(&made, &places[p]);
             made.plan.sequence_length = 8192;
-            made.plan.zero = rows[p].fsdp == NULL ? variant / 3 % 3 : 0;
-            vary(&made, variant);
+            made.plan.zero = drawn_has_zero(places[p].parts) ? variant / 3 % 3 : 0;
+            drawn_vary(&made, variant);
             made.plan.context = (enum workload_context)(variant / 12 % 3);
             made.plan.context_order = (enum workload_context_order)(variant / 36);
             compare_kept(name, &made);
@@ -89,42 +67,32 @@ static void offload_compare(const char *name, struct workload_case *made)
 static void formulas_and_programs_agree(void **state)
 {
     (void)state;
-    for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
-        const struct place *place = &places[p];
-        bool const staged = place->dp != NULL && place->fsdp == NULL;
-        for (uint32_t zero = 0; zero <= (staged ? 3u : 0u); zero++) {
+    for (size_t p = 0; p < DRAWN_DENSE; p++)
+        for (uint32_t zero = 0; zero <= (drawn_has_zero(drawn_dense[p].parts) ? 3u : 0u); zero++)
             for (uint32_t variant = 0; variant < 36; variant++) {
                 struct workload_case made;
                 char name[96];
                 (void)snprintf(name, sizeof name, "place %zu, zero %u, variant %u", p, zero,
                                variant);
-                assert_int_equal(case_build(&made, place->llama ? &case_llama_70b : &case_mlp,
-                                            place->shape, place->dp, place->fsdp, place->tp),
-                                 STATUS_OK);
-                made.plan.batch_tokens = place->batch_tokens;
+                drawn_build(&made, &drawn_dense[p]);
                 made.plan.zero = zero;
-                vary(&made, variant);
+                drawn_vary(&made, variant);
                 compare_kept(name, &made);
                 case_free(&made);
             }
-        }
-    }
 }
 
 /* Scores in HBM, with dropout and without: the sums of their kernels, and what they save. */
 static void formulas_and_programs_agree_on_unfused_attention(void **state)
 {
     (void)state;
-    for (size_t p = 0; p < sizeof places / sizeof *places; p++)
-        for (uint32_t variant = 0; places[p].llama && variant < 36; variant++) {
+    for (size_t p = 0; p < DRAWN_DENSE; p++)
+        for (uint32_t variant = 0; drawn_dense[p].model != &case_mlp && variant < 36; variant++) {
             struct workload_case made;
             char name[96];
             (void)snprintf(name, sizeof name, "unfused, place %zu, variant %u", p, variant);
-            assert_int_equal(case_build(&made, &case_llama_70b, places[p].shape, places[p].dp,
-                                        places[p].fsdp, places[p].tp),
-                             STATUS_OK);
-            made.plan.batch_tokens = places[p].batch_tokens;
-            vary(&made, variant);
+            drawn_build(&made, &drawn_dense[p]);
+            drawn_vary(&made, variant);
             made.plan.sequence_length = 512;
             made.plan.attention = WORKLOAD_ATTENTION_FULL;
             made.plan.attention_kernel =
@@ -165,18 +133,14 @@ static void causal_scores_are_counted_for_an_odd_number_of_queries_too(void **st
 static void formulas_and_programs_agree_on_what_is_offloaded(void **state)
 {
     (void)state;
-    for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
-        const struct place *place = &places[p];
+    for (size_t p = 0; p < DRAWN_DENSE; p++)
         for (uint32_t variant = 0; variant < 36; variant++) {
             struct workload_case made;
             char name[96];
             (void)snprintf(name, sizeof name, "place %zu, variant %u", p, variant);
-            assert_int_equal(case_build(&made, place->llama ? &case_llama_70b : &case_mlp,
-                                        place->shape, place->dp, place->fsdp, place->tp),
-                             STATUS_OK);
-            made.plan.batch_tokens = place->batch_tokens;
-            made.plan.zero = place->dp != NULL && place->fsdp == NULL ? variant / 6 % 4 : 0;
-            vary(&made, variant);
+            drawn_build(&made, &drawn_dense[p]);
+            made.plan.zero = drawn_has_zero(drawn_dense[p].parts) ? variant / 6 % 4 : 0;
+            drawn_vary(&made, variant);
             made.plan.model.layers = 2 + variant % 4;
             made.plan.prefetch_layers = variant % 3;
             made.plan.offload =
@@ -184,7 +148,6 @@ static void formulas_and_programs_agree_on_what_is_offloaded(void **state)
             offload_compare(name, &made);
             case_free(&made);
         }
-    }
 }
 
 /* The book, 5.1.1 and 5.1.2: 10 bytes a parameter, over all ranks that hold a part. */
@@ -247,19 +210,6 @@ static void memory_has_all_microbatches_that_are_held(void **state)
     case_free(&made);
 }
 
-/* What each step's templates did before. */
-static int kept_open(void **state)
-{
-    templates_open("workload_counts");
-    return case_arena_up(state);
-}
-
-static int kept_close(void **state)
-{
-    templates_close();
-    return case_arena_down(state);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -271,5 +221,5 @@ int main(void)
         cmocka_unit_test(memory_is_ten_bytes_a_parameter),
         cmocka_unit_test(memory_has_all_microbatches_that_are_held),
     };
-    return cmocka_run_group_tests(tests, kept_open, kept_close);
+    return templates_run("workload_counts", tests);
 }

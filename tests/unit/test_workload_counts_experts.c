@@ -1,22 +1,10 @@
 /* Counts against the oracle and against the sums over lowered programs, of layers with experts:
  * routing that is even or drawn, latent attention, modules that predict further tokens. */
 #include "sim/collective/ragged.h"
-#include "tests/support/case.h"
 #include "tests/support/counts.h"
 #include "tests/support/sampling.h"
 #include "tests/unit/counts_case.h"
-
-static const struct model small_experts = {.kind = MODEL_DECODER,
-                                           .name = "experts",
-                                           .layers = 5,
-                                           .width = 2048,
-                                           .mlp_width = 8192,
-                                           .matrices = 3,
-                                           .heads = 16,
-                                           .kv_heads = 8,
-                                           .head_width = 128,
-                                           .vocabulary = 32768,
-                                           .experts = {64, 6, 1024, 0, 0, 0, 0, false, false}};
+#include "tests/unit/drawn_case.h"
 
 /* What an exchange that is drawn sends along each dimension, so often. */
 static void exchange_add(const struct plan *plan, double times, double sent[GROUP_DIMENSIONS_MAX])
@@ -58,49 +46,24 @@ static void exchanges_near(const char *name, const struct workload_case *made)
     }
 }
 
-/* GPU nodes and a torus; ep in a node, across nodes and over both, beside dp, fsdp and tp. */
 static void formulas_and_programs_agree_on_experts(void **state)
 {
-    static const struct {
-        uint32_t nodes; /* Of 8 H100; 0: a 4x4 torus. */
-        const char *parts[MESH_ROLE_COUNT];
-    } rows[] = {
-        {1, {[MESH_EP] = "gpu"}},
-        {2, {[MESH_EP] = "node gpu"}},
-        {4, {[MESH_DP] = "node", [MESH_EP] = "gpu"}},
-        {4, {[MESH_FSDP] = "node", [MESH_EP] = "gpu"}},
-        {4, {[MESH_EP] = "node", [MESH_TP] = "gpu"}},
-        {4, {[MESH_FSDP] = "node", [MESH_TP] = "gpu"}},
-        {4, {[MESH_DP] = "node:2", [MESH_EP] = "node:2", [MESH_TP] = "gpu"}},
-        {0, {[MESH_EP] = "x y"}},
-        {0, {[MESH_FSDP] = "x", [MESH_EP] = "y"}},
-    };
     (void)state;
-    uint32_t walked = 0;
-    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+    uint32_t walked = 0, place = 0;
+    for (uint32_t p = 0; p < DRAWN_EXPERTS; p++) {
+        if ((drawn_experts[p].walks & DRAWN_ROUTED) == 0) continue;
         for (uint32_t variant = 0; variant < 72; variant++) {
             struct workload_case made;
             char name[96];
             if (sampling_skips(&walked)) continue;
-            bool const gpus = rows[r].nodes != 0;
-            struct machine_plan const machine = {.chip = gpus ? "h100-sxm" : "tpu-v5p",
-                                                 .nodes = rows[r].nodes,
-                                                 .shape = gpus ? NULL : "4x4",
-                                                 .profile = "ideal",
-                                                 .unrealisable = !gpus,
-                                                 .wrap = {-1, -1, -1}};
-            (void)snprintf(name, sizeof name, "experts %zu, variant %u", r, variant);
-            if (case_build_on(&made, &small_experts, &machine, rows[r].parts) != STATUS_OK)
-                fail_msg("%s: %s", name, made.error.message);
-            bool const replicated = rows[r].parts[MESH_FSDP] == NULL;
-            made.plan.zero = replicated ? variant % 3 : 0;
-            vary(&made, variant / 2);
+            (void)snprintf(name, sizeof name, "experts %u, variant %u", place, variant);
+            drawn_build_nodes(&made, &drawn_experts[p]);
+            drawn_vary_experts(&made, &drawn_experts[p], variant);
             made.plan.model.experts.shared = variant % 3;
-            made.plan.model.experts.dense_layers = variant % 4;
             made.plan.model.experts.biased = made.plan.model.experts.router_biased = variant % 5;
             made.plan.model.attention_vectors = 512;
             made.plan.capacity_ppm = variant % 7 == 0 ? 1100000 : variant % 11 == 0 ? 700000 : 0;
-            if (variant % (gpus ? 5 : 20) < 2) {
+            if (variant % (drawn_experts[p].nodes != 0 ? 5 : 20) < 2) {
                 made.plan.batch_tokens = 1 << 15; /* Each of them is drawn. */
                 made.plan.sequence_length = 512;
                 made.plan.routing_skew_ppm = variant % 5 == 0 ? 400000 : 1000000;
@@ -110,57 +73,31 @@ static void formulas_and_programs_agree_on_experts(void **state)
             exchanges_near(name, &made);
             case_free(&made);
         }
+        place++;
+    }
 }
 
 /* DeepSeek's layers, smaller: what is split over tp, and what all of its ranks do alike; with as
  * many as three modules that predict further tokens. */
 static void formulas_and_programs_agree_on_latent_attention(void **state)
 {
-    static const struct {
-        uint32_t nodes; /* Of 8 H100; 0: a 4x4 torus. */
-        const char *parts[MESH_ROLE_COUNT];
-    } rows[] = {
-        {1, {[MESH_EP] = "gpu"}},
-        {1, {[MESH_TP] = "gpu"}},
-        {4, {[MESH_DP] = "node", [MESH_EP] = "gpu"}},
-        {4, {[MESH_FSDP] = "node", [MESH_EP] = "gpu"}},
-        {4, {[MESH_EP] = "node", [MESH_TP] = "gpu"}},
-        {4, {[MESH_FSDP] = "node", [MESH_TP] = "gpu"}},
-        {4, {[MESH_DP] = "node:2", [MESH_EP] = "node:2", [MESH_TP] = "gpu"}},
-        {0, {[MESH_FSDP] = "x", [MESH_TP] = "y"}},
-    };
+    uint32_t place = 0;
     (void)state;
-    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+    for (uint32_t p = 0; p < DRAWN_EXPERTS; p++) {
+        if ((drawn_experts[p].walks & DRAWN_LATENT) == 0) continue;
         for (uint32_t variant = 0; variant < 72; variant++) {
             struct workload_case made;
             char name[96];
-            bool const gpus = rows[r].nodes != 0;
-            struct machine_plan const machine = {.chip = gpus ? "h100-sxm" : "tpu-v5p",
-                                                 .nodes = rows[r].nodes,
-                                                 .shape = gpus ? NULL : "4x4",
-                                                 .profile = "ideal",
-                                                 .unrealisable = !gpus,
-                                                 .wrap = {-1, -1, -1}};
-            (void)snprintf(name, sizeof name, "latent attention %zu, variant %u", r, variant);
-            if (case_build_on(&made, &small_experts, &machine, rows[r].parts) != STATUS_OK)
-                fail_msg("%s: %s", name, made.error.message);
-            bool const replicated =
-                rows[r].parts[MESH_DP] != NULL || rows[r].parts[MESH_EP] != NULL;
-            made.plan.zero = replicated && rows[r].parts[MESH_FSDP] == NULL ? variant % 3 : 0;
-            vary(&made, variant / 2);
-            struct model *model = &made.plan.model;
-            model->latent = (struct model_mla){768, 256, 128, 64};
-            model->head_width = 192;
-            model->value_width = 128;
-            model->kv_heads = model->heads;
-            model->experts.shared = variant % 2;
-            model->experts.dense_layers = variant % 4;
-            if (variant % 3 != 0) model->tied = false;
-            if (!model->tied) model->mtp_modules = variant % 4;
-            if (model->mtp_modules != 0) model->positions = 0;
+            (void)snprintf(name, sizeof name, "latent attention %u, variant %u", place, variant);
+            drawn_build_nodes(&made, &drawn_experts[p]);
+            drawn_vary_experts(&made, &drawn_experts[p], variant);
+            drawn_set_latent(&made.plan.model);
+            drawn_set_modules(&made.plan.model, variant);
             compare_kept(name, &made);
             case_free(&made);
         }
+        place++;
+    }
 }
 
 /* Ranks of tp that do not divide D: what the program sends is what the graph and the formulas have.
@@ -173,7 +110,7 @@ static void exchanges_of_uneven_parts_are_as_counted(void **state)
         struct workload_case made;
         struct workload_counts counts;
         uint32_t exchanges = 0;
-        if (case_build_roles(&made, &small_experts, "7x2", parts) != STATUS_OK)
+        if (case_build_roles(&made, &drawn_small_experts, "7x2", parts) != STATUS_OK)
             fail_msg("%s", made.error.message);
         made.plan.batch_tokens = 2 * 7 * 1024;
         made.plan.sequence_length = 1024;
@@ -198,19 +135,6 @@ static void exchanges_of_uneven_parts_are_as_counted(void **state)
     }
 }
 
-/* What each step's templates did before. */
-static int kept_open(void **state)
-{
-    templates_open("workload_counts_experts");
-    return case_arena_up(state);
-}
-
-static int kept_close(void **state)
-{
-    templates_close();
-    return case_arena_down(state);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,5 +142,5 @@ int main(void)
         cmocka_unit_test(formulas_and_programs_agree_on_experts),
         cmocka_unit_test(formulas_and_programs_agree_on_latent_attention),
     };
-    return cmocka_run_group_tests(tests, kept_open, kept_close);
+    return templates_run("workload_counts_experts", tests);
 }

@@ -5,76 +5,29 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/graph/derive.h"
 #include "tests/support/case.h"
-#include "tests/unit/counts_case.h"
-#include "tests/unit/graph_case.h"
-
-static const struct {
-    const char *shape, *dp, *fsdp, *tp, *cp;
-    uint64_t batch_tokens;
-} places[] = {
-    {"16", "x", NULL, NULL, NULL, 1 << 20},
-    {"4x4x4", NULL, "x y", "z", NULL, 1 << 20},
-    {"4x4x4", "y", "x", "z", NULL, 1 << 20},
-    {"16x16x16", NULL, "x y", "z", NULL, 1 << 22}, /* More ranks of tp than KV heads. */
-    {"16x16x16", NULL, "x y", "z", NULL, 1 << 19}, /* A sequence on several ranks. */
-    {"4x4x4", NULL, "y", "z", "x", 1 << 20},
-};
-enum { PLACES = sizeof places / sizeof *places, VARIANTS = 36 };
+#include "tests/unit/blocks_case.h"
 
 /* Of a layer. */
 enum blocks { SERIAL, PARALLEL, EXPERTS, BLOCKS };
 
 static const char *const parallel[] = {"parallel", NULL};
 
-static void step_build(struct workload_case *made, uint32_t place, enum blocks blocks)
+static void norms_behind_set(struct model *model, uint32_t kind)
 {
-    const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = places[place].dp,
-                                                [MESH_FSDP] = places[place].fsdp,
-                                                [MESH_TP] = places[place].tp,
-                                                [MESH_CP] = places[place].cp};
-    assert_int_equal(case_build_roles(made, &case_llama_70b, places[place].shape, parts),
-                     STATUS_OK);
-    struct model *model = &made->plan.model;
-    made->plan.batch_tokens = places[place].batch_tokens;
-    made->plan.sequence_length = 8192;
     model->norms = 4;
     model->norms_behind = true;
-    if (blocks == EXPERTS)
+    if (kind == EXPERTS)
         model->experts = (struct model_experts){.count = 8, .top_k = 2, .width = 4096};
-    if (blocks != PARALLEL) return;
+    if (kind != PARALLEL) return;
     model->norms = 3; /* Two of them before. */
     model->blocks = parallel;
-}
-
-static void layer_derive(const struct workload_case *made, struct ranks *ranks,
-                         struct graph_terms *terms, struct graph_derived *ret_layer)
-{
-    struct error error = {0};
-    assert_int_equal(ranks_make(&made->plan, &made->machine, &made->mesh, ranks, &error),
-                     STATUS_OK);
-    graph_terms_of(ranks, 0, terms);
-    graph_derive(terms, &made->plan.model, BLOCK_LAYER, 0, ret_layer);
 }
 
 static void formulas_and_programs_agree(void **state)
 {
     (void)state;
-    for (uint32_t p = 0; p < PLACES; p++)
-        for (uint32_t variant = 0; variant < BLOCKS * VARIANTS; variant++) {
-            struct workload_case made;
-            char name[96];
-            (void)snprintf(name, sizeof name, "place %u, variant %u", p, variant);
-            step_build(&made, p, (enum blocks)(variant / VARIANTS));
-            made.plan.zero = places[p].fsdp == NULL ? variant / 3 % 4 : 0;
-            vary(&made, variant % VARIANTS);
-            if (model_has_experts(&made.plan.model)) made.plan.model.matrices = 3;
-            if (places[p].cp != NULL) made.plan.context = (enum workload_context)(variant / 12 % 3);
-            compare(name, &made);
-            graph_step_hold(name, &made);
-            case_free(&made);
-        }
+    blocks_agree(norms_behind_set, BLOCKS);
 }
 
 /* No gradient reads what the last norm gives. It alone is left out. */
@@ -83,16 +36,14 @@ static void a_norm_behind_a_block_needs_all_of_it_again(void **state)
     (void)state;
     for (uint32_t blocks = 0; blocks < BLOCKS; blocks++) {
         struct workload_case made;
-        struct ranks ranks;
-        struct graph_terms terms;
-        struct graph_derived layer;
-        step_build(&made, 1, (enum blocks)blocks);
+        struct blocks_layer layer;
+        blocks_build(&made, 1, norms_behind_set, blocks);
         made.plan.remat = WORKLOAD_REMAT_BLOCK;
-        layer_derive(&made, &ranks, &terms, &layer);
-        uint8_t const last = (uint8_t)(layer.graph.op_count - 1);
-        assert_string_equal(layer.graph.op[last].name, "OutNorm");
+        blocks_derive(&made, &layer);
+        uint8_t const last = (uint8_t)(layer.of.graph.op_count - 1);
+        assert_string_equal(layer.of.graph.op[last].name, "OutNorm");
         for (uint8_t i = 0; i <= last; i++)
-            if (!layer.graph.op[i].fused) assert_int_equal(layer.kept.again[i], i != last);
+            if (!layer.of.graph.op[i].fused) assert_int_equal(layer.of.kept.again[i], i != last);
         case_free(&made);
     }
 }
@@ -102,12 +53,11 @@ struct sums {
     uint32_t collectives;
 };
 
-static struct sums sums_of(const struct graph_derived *layer, bool backward)
+static struct sums sums_of(const struct blocks_layer *layer, bool backward)
 {
-    struct graph_request const request = {.backward = backward};
     struct graph_steps steps;
     struct sums sums = {0};
-    graph_steps(&layer->sharded, &layer->backward, &layer->kept, request, &steps);
+    blocks_steps(layer, backward, &steps);
     for (uint32_t i = 0; i < steps.count; i++) {
         const struct graph_step *step = &steps.step[i];
         sums.flop += work_matmul_flop(&step->work);
@@ -127,14 +77,12 @@ static void two_norms_are_all_that_a_layer_has_more(void **state)
     (void)state;
     for (uint32_t backward = 0; backward < 2; backward++) {
         struct workload_case made;
-        struct ranks ranks;
-        struct graph_terms terms;
-        struct graph_derived layer;
-        step_build(&made, 1, SERIAL);
-        layer_derive(&made, &ranks, &terms, &layer);
+        struct blocks_layer layer;
+        blocks_build(&made, 1, norms_behind_set, SERIAL);
+        blocks_derive(&made, &layer);
         struct sums const normed = sums_of(&layer, backward == 1);
         made.plan.model.norms_behind = false;
-        layer_derive(&made, &ranks, &terms, &layer);
+        blocks_derive(&made, &layer);
         struct sums const plain = sums_of(&layer, backward == 1);
         uint64_t const elements = (1U << 20) / 16 * 8192 / 4;
         assert_int_equal(normed.flop, plain.flop);
@@ -152,15 +100,13 @@ static void weights_travel_as_they_are_counted(void **state)
     (void)state;
     for (uint32_t variant = 0; variant < 2 * BLOCKS; variant++) {
         struct workload_case made;
-        struct ranks ranks;
-        struct graph_terms terms;
-        struct graph_derived layer;
+        struct blocks_layer layer;
         uint64_t elements = 0;
-        step_build(&made, 0, (enum blocks)(variant / 2));
+        blocks_build(&made, 0, norms_behind_set, variant / 2);
         made.plan.model.norm_biases = variant % 2;
-        layer_derive(&made, &ranks, &terms, &layer);
+        blocks_derive(&made, &layer);
         bool const experts = model_has_experts(&made.plan.model);
-        const struct ranks_layer *weights = &ranks.layer[experts ? 1 : 0];
+        const struct ranks_layer *weights = &layer.ranks.layer[experts ? 1 : 0];
         for (uint32_t u = 0; u < weights->bucket_count; u++)
             elements += weights->bucket[u].elements;
         struct model_counts const counts = model_count(&made.plan.model);

@@ -5,68 +5,39 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/graph/derive.h"
 #include "sim/model/model_read.h"
 #include "sim/roofline/roofline.h"
 #include "tests/support/case.h"
 #include "tests/support/counts.h"
-#include "tests/unit/counts_case.h"
-#include "tests/unit/graph_case.h"
+#include "tests/unit/blocks_case.h"
 
 static const char *const blocks[] = {"parallel", NULL};
 
-static const struct {
-    const char *shape, *dp, *fsdp, *tp, *cp;
-    uint64_t batch_tokens;
-} places[] = {
-    {"16", "x", NULL, NULL, NULL, 1 << 20},
-    {"4x4x4", NULL, "x y", "z", NULL, 1 << 20},
-    {"4x4x4", "y", "x", "z", NULL, 1 << 20},
-    {"16x16x16", NULL, "x y", "z", NULL, 1 << 22}, /* More ranks of tp than KV heads. */
-    {"16x16x16", NULL, "x y", "z", NULL, 1 << 19}, /* A sequence on several ranks. */
-    {"4x4x4", NULL, "y", "z", "x", 1 << 20},
-};
-enum { PLACES = sizeof places / sizeof *places, VARIANTS = 36 };
-
-static void step_build(struct workload_case *made, uint32_t place, uint64_t norms)
+/* With one norm before both halves, or one before each. */
+static void parallel_set(struct model *model, uint32_t kind)
 {
-    const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = places[place].dp,
-                                                [MESH_FSDP] = places[place].fsdp,
-                                                [MESH_TP] = places[place].tp,
-                                                [MESH_CP] = places[place].cp};
-    assert_int_equal(case_build_roles(made, &case_llama_70b, places[place].shape, parts),
-                     STATUS_OK);
-    made->plan.batch_tokens = places[place].batch_tokens;
-    made->plan.sequence_length = 8192;
-    made->plan.model.blocks = blocks;
-    made->plan.model.norms = norms;
+    model->blocks = blocks;
+    model->norms = 1 + kind;
+}
+
+/* FSDP over X and tensor parallelism over Y. */
+static void step_build(struct workload_case *ret_made, uint32_t norms)
+{
+    blocks_build(ret_made, 1, parallel_set, norms - 1);
 }
 
 static void formulas_and_programs_agree(void **state)
 {
     (void)state;
-    for (uint32_t p = 0; p < PLACES; p++)
-        for (uint32_t variant = 0; variant < 2 * VARIANTS; variant++) {
-            struct workload_case made;
-            char name[96];
-            (void)snprintf(name, sizeof name, "place %u, variant %u", p, variant);
-            step_build(&made, p, 1 + variant / VARIANTS);
-            made.plan.zero = places[p].fsdp == NULL ? variant / 3 % 4 : 0;
-            vary(&made, variant % VARIANTS);
-            if (places[p].cp != NULL) made.plan.context = (enum workload_context)(variant / 12 % 3);
-            compare(name, &made);
-            graph_step_hold(name, &made);
-            case_free(&made);
-        }
+    blocks_agree(parallel_set, 2);
 }
 
-static uint32_t moves_count(const struct graph_derived *layer, bool backward,
+static uint32_t moves_count(const struct blocks_layer *layer, bool backward,
                             enum collective_kind kind)
 {
-    struct graph_request const request = {.backward = backward};
     struct graph_steps steps;
     uint32_t count = 0;
-    graph_steps(&layer->sharded, &layer->backward, &layer->kept, request, &steps);
+    blocks_steps(layer, backward, &steps);
     for (uint32_t i = 0; i < steps.count; i++)
         count += !steps.step[i].is_compute && steps.step[i].move.axis == OP_AXIS_TP &&
                  steps.step[i].move.kind == kind;
@@ -79,16 +50,11 @@ static void over_tp_a_layer_has_one_gather_and_one_reduction_each_way(void **sta
     (void)state;
     for (uint32_t norms = 1; norms <= 2; norms++) {
         struct workload_case made;
-        struct ranks ranks;
-        struct graph_terms terms;
-        struct graph_derived layer;
-        step_build(&made, 1, norms);
+        struct blocks_layer layer;
+        step_build(&made, norms);
         made.plan.remat = WORKLOAD_REMAT_NONE;
         made.plan.tp_inputs = WORKLOAD_TP_INPUTS_WHOLE;
-        assert_int_equal(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &made.error),
-                         STATUS_OK);
-        graph_terms_of(&ranks, 0, &terms);
-        graph_derive(&terms, &made.plan.model, BLOCK_LAYER, 0, &layer);
+        blocks_derive(&made, &layer);
         assert_int_equal(moves_count(&layer, false, COLLECTIVE_ALL_GATHER), norms);
         assert_int_equal(moves_count(&layer, false, COLLECTIVE_REDUCE_SCATTER), 1);
         assert_int_equal(moves_count(&layer, true, COLLECTIVE_ALL_GATHER), 1);
@@ -103,18 +69,13 @@ static void both_out_projections_are_dead_in_a_repetition(void **state)
     (void)state;
     for (uint32_t norms = 1; norms <= 2; norms++) {
         struct workload_case made;
-        struct ranks ranks;
-        struct graph_terms terms;
-        struct graph_derived layer;
-        step_build(&made, 1, norms);
+        struct blocks_layer layer;
+        step_build(&made, norms);
         made.plan.remat = WORKLOAD_REMAT_BLOCK;
-        assert_int_equal(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &made.error),
-                         STATUS_OK);
-        graph_terms_of(&ranks, 0, &terms);
-        graph_derive(&terms, &made.plan.model, BLOCK_LAYER, 0, &layer);
-        for (uint8_t i = 0; i < layer.graph.op_count; i++) {
-            const struct graph_op *op = &layer.graph.op[i];
-            if (!op->fused) assert_int_equal(layer.kept.again[i], strcmp(op->name, "Out") != 0);
+        blocks_derive(&made, &layer);
+        for (uint8_t i = 0; i < layer.of.graph.op_count; i++) {
+            const struct graph_op *op = &layer.of.graph.op[i];
+            if (!op->fused) assert_int_equal(layer.of.kept.again[i], strcmp(op->name, "Out") != 0);
         }
         assert_int_equal(moves_count(&layer, true, COLLECTIVE_REDUCE_SCATTER), norms);
         case_free(&made);
@@ -144,7 +105,7 @@ static void the_rule_for_tp_is_of_the_whole_layer(void **state)
     for (uint32_t norms = 1; norms <= 2; norms++) {
         struct workload_case made;
         struct roofline roofline;
-        step_build(&made, 1, norms);
+        step_build(&made, norms);
         made.plan.attention = WORKLOAD_ATTENTION_CAUSAL;
         counts_roofline(&made.plan, &made.machine, &made.mesh, &roofline);
         const struct roofline_rules *rules = &roofline.rules;
@@ -163,7 +124,7 @@ static void gpt_neox_has_three_collectives_a_layer(void **state)
     (void)state;
     struct workload_case made;
     struct roofline roofline;
-    step_build(&made, 1, 2);
+    step_build(&made, 2);
     case_ok(model_read_name_or_path(made.arena, "gpt-neox-20b", NULL, "", &made.plan.model,
                                     &made.error));
     made.plan.sequence_length = 2048;

@@ -1,0 +1,67 @@
+/*
+ * blocks_case.h: steps whose layers have other blocks than attention and then an MLP: formulas and
+ * programs agree for every combination of mesh, remat, gather, ZeRO stage, accumulation, order and
+ * formats, graphs derive the programs, and one layer can be looked at.
+ */
+#ifndef TESTS_UNIT_BLOCKS_CASE_H
+#define TESTS_UNIT_BLOCKS_CASE_H
+
+#include "sim/graph/derive.h"
+#include "tests/unit/counts_case.h"
+#include "tests/unit/drawn_case.h"
+#include "tests/unit/graph_case.h"
+
+/* Makes a model's layers the n-th that a test is about. */
+typedef void blocks_set(struct model *model, uint32_t kind);
+
+static inline void blocks_build(struct workload_case *ret_made, uint32_t place, blocks_set *set,
+                                uint32_t kind)
+{
+    drawn_build(ret_made, &drawn_blocks[place]);
+    ret_made->plan.sequence_length = 8192;
+    set(&ret_made->plan.model, kind);
+}
+
+static inline void blocks_agree(blocks_set *set, uint32_t kinds)
+{
+    enum { VARIANTS = 36 };
+    for (uint32_t p = 0; p < DRAWN_BLOCKS; p++)
+        for (uint32_t variant = 0; variant < kinds * VARIANTS; variant++) {
+            const char *const *parts = drawn_blocks[p].parts;
+            struct workload_case made;
+            char name[96];
+            (void)snprintf(name, sizeof name, "place %u, variant %u", p, variant);
+            blocks_build(&made, p, set, variant / VARIANTS);
+            made.plan.zero = drawn_has_zero(parts) ? variant / 3 % 4 : 0;
+            drawn_vary(&made, variant % VARIANTS);
+            if (model_has_experts(&made.plan.model)) made.plan.model.matrices = 3;
+            if (parts[MESH_CP] != NULL)
+                made.plan.context = (enum workload_context)(variant / 12 % 3);
+            compare(name, &made);
+            graph_step_hold(name, &made);
+            case_free(&made);
+        }
+}
+
+struct blocks_layer {
+    struct ranks ranks;
+    struct graph_terms terms;
+    struct graph_derived of;
+};
+
+static inline void blocks_derive(const struct workload_case *made, struct blocks_layer *ret_layer)
+{
+    struct blocks_layer *layer = ret_layer;
+    graph_ranks(&made->plan, &made->machine, &made->mesh, &layer->ranks);
+    graph_terms_of(&layer->ranks, 0, &layer->terms);
+    graph_derive(&layer->terms, &made->plan.model, BLOCK_LAYER, 0, &layer->of);
+}
+
+static inline void blocks_steps(const struct blocks_layer *layer, bool backward,
+                                struct graph_steps *ret_steps)
+{
+    struct graph_request const request = {.backward = backward};
+    graph_steps(&layer->of.sharded, &layer->of.backward, &layer->of.kept, request, ret_steps);
+}
+
+#endif

@@ -10,6 +10,7 @@
 #include "tests/support/crossing.h"
 #include "tests/support/play.h"
 #include "tests/support/sampling.h"
+#include "tests/support/walk.h"
 
 enum { TEXT_BYTES = 1024, TOKENS_MAX = 65536 };
 
@@ -142,29 +143,19 @@ static void it_is_the_same_however_it_is_played(void **state)
          "{\"dp\": [\"slice\"], \"fsdp\": [\"x\", \"y\"]}", true},
     };
     uint64_t random = 1;
-    static const struct play_options full = {.full = true, .engine = "fast"};
-    static const struct play_options reference = {.full = true, .engine = "reference"};
     for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (uint32_t accumulate = 1; accumulate <= 2; accumulate++) {
             char text[TEXT_BYTES];
-            struct play folded, whole, slow;
+            struct play folded;
             scenario_write(text, rows[i].machine, rows[i].mesh, "both", accumulate, 1,
                            CASE_PICK(&random, "fair", "priority", "fifo"));
             play_run(&folded, text, NULL);
-            play_run(&whole, text, &full);
-            play_run(&slow, text, &reference);
-            assert_int_equal(folded.trace.step_ps, whole.trace.step_ps);
-            assert_int_equal(folded.trace.exposed_ps, whole.trace.exposed_ps);
-            assert_int_equal(whole.trace.digest, slow.trace.digest);
-            assert_true(folded.trace.fold.replayed < whole.trace.fold.replayed);
-            for (uint32_t port = 0; port < TRACE_PORTS_MAX; port++)
-                assert_int_equal(folded.trace.link[port].busy_ps, whole.trace.link[port].busy_ps);
+            walk_alike(&folded, text, "reference");
+            assert_true(folded.trace.fold.replayed < folded.machine.chip_count);
             uint32_t const up = machine_host_port(&folded.machine, false);
             assert_true(units_seconds(folded.trace.link[up].busy_ps) >=
                         folded.roofline.host_s * (1 - 1e-9));
             play_close(&folded);
-            play_close(&whole);
-            play_close(&slow);
         }
 }
 

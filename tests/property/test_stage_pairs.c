@@ -10,6 +10,7 @@
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/sampling.h"
+#include "tests/support/walk.h"
 
 enum { TEXT_BYTES = 1600 };
 
@@ -164,29 +165,15 @@ static void pairs_do_the_same_in_less_time(void **state)
 static void pairs_are_the_same_however_they_are_played(void **state)
 {
     (void)state;
-    static const struct play_options full = {.full = true, .engine = "fast"};
-    static const struct play_options reference = {.full = true, .engine = "reference"};
     uint32_t walked = 0;
     for (uint32_t row = 0; row < ROWS; row++) {
         char text[TEXT_BYTES];
-        struct play folded, whole, slow;
+        struct play folded;
         if (sampling_skips(&walked)) continue;
         scenario_write(text, row, 8);
         play_run(&folded, text, NULL);
-        play_run(&whole, text, &full);
-        play_run(&slow, text, &reference);
-        assert_int_equal(whole.trace.digest, slow.trace.digest);
-        assert_int_equal(folded.trace.step_ps, whole.trace.step_ps);
-        for (uint32_t r = 0; r < 4; r++) {
-            const struct trace_role *one = &folded.trace.roles[r];
-            const struct trace_role *other = &whole.trace.roles[r];
-            assert_int_equal(one->last_end_ps, other->last_end_ps);
-            assert_int_equal(one->exposed_ps, other->exposed_ps);
-            assert_int_equal(one->memory.peak_bytes, other->memory.peak_bytes);
-        }
+        walk_alike(&folded, text, "reference");
         play_close(&folded);
-        play_close(&whole);
-        play_close(&slow);
     }
 }
 

@@ -11,6 +11,7 @@
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/sampling.h"
+#include "tests/support/walk.h"
 
 enum { TEXT_BYTES = 1600, WIDTH = 1024, WIDE = 4096, LAYERS = 32, RANKS = 4, SHARDS = 4 };
 
@@ -379,31 +380,17 @@ static void policies_are_the_same_however_they_are_played(void **state)
     static const char *const names[] = {"1f1b", "interleaved:2", "looped-bfs:4",
                                         "zb-v", "dualpipev",     "dualpipe"};
     static const char *const policies[] = {"step", "stage"};
-    static const struct play_options full = {.full = true, .engine = "fast"};
-    static const struct play_options reference = {.full = true, .engine = "reference"};
     uint32_t walked = 0;
     for (uint32_t n = 0; n < sizeof names / sizeof *names; n++)
         for (uint32_t i = 0; i < 2; i++) {
             char text[TEXT_BYTES];
-            struct play folded, whole, slow;
+            struct play folded;
             if (sampling_skips(&walked)) continue;
             mlp_write(text, names[n], policies[i], 8, "");
             play_run(&folded, text, NULL);
-            play_run(&whole, text, &full);
-            play_run(&slow, text, &reference);
-            assert_int_equal(whole.trace.digest, slow.trace.digest);
-            assert_int_equal(folded.trace.step_ps, whole.trace.step_ps);
-            for (uint32_t r = 0; r < RANKS; r++) {
-                const struct trace_role *one = &folded.trace.roles[r];
-                const struct trace_role *other = &whole.trace.roles[r];
-                assert_int_equal(one->last_end_ps, other->last_end_ps);
-                assert_int_equal(one->exposed_ps, other->exposed_ps);
-                assert_int_equal(one->memory.peak_bytes, other->memory.peak_bytes);
-                (void)moved_of(&folded, r);
-            }
+            walk_alike(&folded, text, "reference");
+            for (uint32_t r = 0; r < RANKS; r++) (void)moved_of(&folded, r);
             play_close(&folded);
-            play_close(&whole);
-            play_close(&slow);
         }
 }
 

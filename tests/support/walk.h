@@ -25,8 +25,9 @@ struct walk_op {
 /* The next op, role by role; false behind the last one. */
 bool walk_next(struct walk_op *walk);
 
-/* Simulates all chips, by the fast engine and by `engine`, and fails the test unless instants,
- * exposed time and busy links are those of the folded play. */
+/* Simulates all chips, by the fast engine and by `engine` (NULL: by the fast one alone), and fails
+ * the test unless instants, exposed time, links, ranks of a pipeline and their memory are those of
+ * the folded play. */
 void walk_alike(const struct play *folded, const char *text, const char *engine);
 
 #endif

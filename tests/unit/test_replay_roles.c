@@ -19,6 +19,22 @@ static void open_grid(struct scene *scene, uint32_t x, uint32_t y, bool wrap)
     scene_open(scene, x, y, 1, wrap);
 }
 
+/* A pipeline along the first axis, of at most 64 things a rank. */
+static void open_stages(struct stages *ret_stages, const struct scene *scene,
+                        uint64_t message_bytes)
+{
+    struct group_dimension const x = scene_dimension(scene, 0);
+    stages_open(ret_stages, case_arena, &scene->machine, &x, message_bytes, 64);
+}
+
+/* Two ranks in a line; returns a kind of work of theirs. */
+static uint32_t open_two(struct scene *scene, struct stages *ret_stages, uint64_t message_bytes)
+{
+    open_grid(scene, 2, 1, false);
+    open_stages(ret_stages, scene, message_bytes);
+    return stages_work(ret_stages, small_flop);
+}
+
 /* Every rank passes each of `count` microbatches on to the next. */
 static void forward_only(struct stages *stages, uint32_t work, uint32_t ranks, uint32_t count)
 {
@@ -62,9 +78,8 @@ static void a_message_takes_latency_and_bytes_over_rate(void **state)
     for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct scene scene;
         open_grid(&scene, cases[i].ranks, 1, cases[i].wrap);
-        struct group_dimension const x = scene_dimension(&scene, 0);
         struct stages stages;
-        stages_open(&stages, case_arena, &scene.machine, &x, megabyte / 10, 64);
+        open_stages(&stages, &scene, megabyte / 10);
         uint32_t const work = stages_work(&stages, small_flop);
         forward_only(&stages, work, cases[i].ranks, 5);
         struct trace const trace = stages_run(&stages, false);
@@ -81,9 +96,8 @@ static void through_a_switch_too(void **state)
     (void)state;
     struct scene scene;
     scene_open_node(&scene, 4);
-    struct group_dimension const x = scene_dimension(&scene, 0);
     struct stages stages;
-    stages_open(&stages, case_arena, &scene.machine, &x, 450000, 64);
+    open_stages(&stages, &scene, 450000);
     uint32_t const work = stages_work(&stages, small_flop);
     forward_only(&stages, work, 4, 6);
     struct trace const trace = stages_run(&stages, false);
@@ -96,11 +110,8 @@ static void forward_and_backward(void **state)
 {
     (void)state;
     struct scene scene;
-    open_grid(&scene, 2, 1, false);
-    struct group_dimension const x = scene_dimension(&scene, 0);
     struct stages stages;
-    stages_open(&stages, case_arena, &scene.machine, &x, megabyte / 10, 64);
-    uint32_t const forward = stages_work(&stages, small_flop);
+    uint32_t const forward = open_two(&scene, &stages, megabyte / 10);
     uint32_t const backward = stages_work(&stages, 2 * small_flop);
     int64_t const f_ps = stages_work_ps(&stages, forward);
     int64_t const b_ps = stages_work_ps(&stages, backward), hop_ps = 2 * TIME_PS_PER_US;
@@ -127,11 +138,8 @@ static void counts_are_of_the_senders_order(void **state)
 {
     (void)state;
     struct scene scene;
-    open_grid(&scene, 2, 1, false);
-    struct group_dimension const x = scene_dimension(&scene, 0);
     struct stages stages;
-    stages_open(&stages, case_arena, &scene.machine, &x, megabyte / 10, 64);
-    uint32_t const work = stages_work(&stages, small_flop);
+    uint32_t const work = open_two(&scene, &stages, megabyte / 10);
     int64_t const work_ps = stages_work_ps(&stages, work);
     for (uint32_t i = 0; i < 2; i++) {
         stages_compute(&stages, 0, work);
@@ -348,12 +356,9 @@ static void a_message_that_never_comes_is_an_error(void **state)
 {
     (void)state;
     struct scene scene;
-    open_grid(&scene, 2, 1, false);
-    struct group_dimension const x = scene_dimension(&scene, 0);
     struct stages stages;
     struct trace trace;
-    stages_open(&stages, case_arena, &scene.machine, &x, megabyte, 64);
-    uint32_t const work = stages_work(&stages, small_flop);
+    uint32_t const work = open_two(&scene, &stages, megabyte);
     stages_compute(&stages, 0, work);
     stages_send(&stages, 0, STAGES_UP);
     stages_receive(&stages, 1, STAGES_UP, 2);
@@ -371,10 +376,9 @@ static void a_circle_is_an_error(void **state)
     (void)state;
     struct scene scene;
     scene_open_node(&scene, 2);
-    struct group_dimension const x = scene_dimension(&scene, 0);
     struct stages stages;
     struct trace trace;
-    stages_open(&stages, case_arena, &scene.machine, &x, megabyte, 64);
+    open_stages(&stages, &scene, megabyte);
     uint32_t const work = stages_work(&stages, small_flop);
     for (uint32_t rank = 0; rank < 2; rank++) {
         stages_receive(&stages, rank, STAGES_UP, 1);

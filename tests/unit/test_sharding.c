@@ -101,119 +101,80 @@ static void nonsense_is_refused_with_the_reason(void **state)
     refused("", "a name");
 }
 
-static struct sharding_product product_of(const struct sharding_mesh *mesh, const char *left,
-                                          const char *right, const char *wanted)
-{
-    struct sharding const l = array_of(mesh, left);
-    struct sharding const r = array_of(mesh, right);
-    struct sharding const w = array_of(mesh, wanted);
-    struct sharding_product product;
-    case_ok(sharding_multiply(mesh, &l, &r, &w, &product, &case_error));
-    return product;
-}
-
 enum { X = 1, Y = 2 };
 
-static void case_1_needs_no_communication(void **state)
+struct product_row {
+    const char *left, *right, *wanted;
+    uint32_t gather_left, gather_right, gather_result, scatter, all_reduce;
+    uint8_t case_of_x, case_of_y; /* 0: in neither operand. */
+    const char *result;           /* As multiplied. */
+};
+
+static void products_hold(const struct product_row *rows, size_t count)
 {
-    (void)state;
     struct sharding_mesh const mesh = mesh_of("XY", (uint32_t[]){4, 8});
-    char buffer[SHARDING_TEXT_BYTES];
-    struct sharding_product const product =
-        product_of(&mesh, "A[I_X, J]", "B[J, K_Y]", "C[I_X, K_Y]");
-    assert_int_equal(product.gather_left | product.gather_right | product.gather_result, 0);
-    assert_int_equal(product.scatter | product.all_reduce, 0);
-    assert_int_equal(product.axis_case[0], 1);
-    assert_int_equal(product.axis_case[1], 1);
-    assert_string_equal(sharding_text(&mesh, &product.result, buffer), "C[I_X, K_Y]");
+    for (size_t i = 0; i < count; i++) {
+        const struct product_row *row = &rows[i];
+        struct sharding const left = array_of(&mesh, row->left);
+        struct sharding const right = array_of(&mesh, row->right);
+        struct sharding const wanted = array_of(&mesh, row->wanted);
+        struct sharding_product product;
+        char buffer[SHARDING_TEXT_BYTES];
+        case_ok(sharding_multiply(&mesh, &left, &right, &wanted, &product, &case_error));
+        assert_int_equal(product.gather_left, row->gather_left);
+        assert_int_equal(product.gather_right, row->gather_right);
+        assert_int_equal(product.gather_result, row->gather_result);
+        assert_int_equal(product.scatter, row->scatter);
+        assert_int_equal(product.all_reduce, row->all_reduce);
+        assert_int_equal(product.axis_case[0], row->case_of_x);
+        assert_int_equal(product.axis_case[1], row->case_of_y);
+        assert_string_equal(sharding_text(&mesh, &product.result, buffer), row->result);
+        if (row->all_reduce == 0)
+            assert_string_equal(sharding_text(&mesh, &product.scattered, buffer), row->wanted);
+    }
 }
 
-static void case_2_gathers_the_operand_that_is_split_where_it_contracts(void **state)
+static void products_need_what_the_four_cases_say(void **state)
 {
     (void)state;
-    struct sharding_mesh const mesh = mesh_of("XY", (uint32_t[]){4, 8});
-    struct sharding_product const left = product_of(&mesh, "A[I, J_X]", "B[J, K]", "C[I, K]");
-    assert_int_equal(left.gather_left, X);
-    assert_int_equal(left.gather_right, 0);
-    assert_int_equal(left.axis_case[0], 2);
-    /* Over different axes it is case 2 twice. */
-    struct sharding_product const both = product_of(&mesh, "A[I, J_X]", "B[J_Y, K]", "C[I, K]");
-    assert_int_equal(both.gather_left, X);
-    assert_int_equal(both.gather_right, Y);
-    assert_int_equal(both.scatter | both.all_reduce, 0);
-}
-
-static void case_3_multiplies_partial_sums_and_reduces_them(void **state)
-{
-    (void)state;
-    struct sharding_mesh const mesh = mesh_of("XY", (uint32_t[]){4, 8});
-    char buffer[SHARDING_TEXT_BYTES];
-    struct sharding_product const all = product_of(&mesh, "A[I, J_X]", "B[J_X, K]", "C[I, K]");
-    assert_int_equal(all.gather_left | all.gather_right, 0);
-    assert_int_equal(all.all_reduce, X);
-    assert_int_equal(all.scatter, 0);
-    assert_int_equal(all.axis_case[0], 3);
-    assert_string_equal(sharding_text(&mesh, &all.result, buffer), "C[I, K] {U_X}");
-    struct sharding_product const scattered =
-        product_of(&mesh, "A[I, J_X]", "B[J_X, K]", "C[I, K_X]");
-    assert_int_equal(scattered.all_reduce, 0);
-    assert_int_equal(scattered.scatter, X);
-    assert_string_equal(sharding_text(&mesh, &scattered.result, buffer), "C[I, K] {U_X}");
-    assert_string_equal(sharding_text(&mesh, &scattered.scattered, buffer), "C[I, K_X]");
-}
-
-static void case_4_gathers_the_operand_that_the_result_does_not_keep(void **state)
-{
-    (void)state;
-    struct sharding_mesh const mesh = mesh_of("XY", (uint32_t[]){4, 8});
-    struct sharding_product const keep_left =
-        product_of(&mesh, "A[I_X, J]", "B[J, K_X]", "C[I_X, K]");
-    assert_int_equal(keep_left.gather_left, 0);
-    assert_int_equal(keep_left.gather_right, X);
-    assert_int_equal(keep_left.axis_case[0], 4);
-    struct sharding_product const keep_right =
-        product_of(&mesh, "A[I_X, J]", "B[J, K_X]", "C[I, K_X]");
-    assert_int_equal(keep_right.gather_left, X);
-    assert_int_equal(keep_right.gather_right, 0);
-}
-
-static void a_result_that_is_more_split_than_wanted_is_gathered_after(void **state)
-{
-    (void)state;
-    struct sharding_mesh const mesh = mesh_of("XY", (uint32_t[]){4, 8});
-    struct sharding_product const product = product_of(&mesh, "A[I_X, J]", "B[J, K]", "C[I, K]");
-    assert_int_equal(product.gather_left | product.gather_right, 0);
-    assert_int_equal(product.gather_result, X);
+    static const struct product_row rows[] = {
+        /* Case 1 needs no communication. */
+        {"A[I_X, J]", "B[J, K_Y]", "C[I_X, K_Y]", 0, 0, 0, 0, 0, 1, 1, "C[I_X, K_Y]"},
+        /* Case 2 gathers the operand that is split where it contracts; over two axes, twice. */
+        {"A[I, J_X]", "B[J, K]", "C[I, K]", X, 0, 0, 0, 0, 2, 0, "C[I, K]"},
+        {"A[I, J_X]", "B[J_Y, K]", "C[I, K]", X, Y, 0, 0, 0, 2, 2, "C[I, K]"},
+        /* Case 3 multiplies partial sums and reduces them. */
+        {"A[I, J_X]", "B[J_X, K]", "C[I, K]", 0, 0, 0, 0, X, 3, 0, "C[I, K] {U_X}"},
+        {"A[I, J_X]", "B[J_X, K]", "C[I, K_X]", 0, 0, 0, X, 0, 3, 0, "C[I, K] {U_X}"},
+        /* Case 4 gathers the operand that the result does not keep. */
+        {"A[I_X, J]", "B[J, K_X]", "C[I_X, K]", 0, X, 0, 0, 0, 4, 0, "C[I_X, K]"},
+        {"A[I_X, J]", "B[J, K_X]", "C[I, K_X]", X, 0, 0, 0, 0, 4, 0, "C[I, K_X]"},
+        /* A result that is more split than wanted is gathered after. */
+        {"A[I_X, J]", "B[J, K]", "C[I, K]", 0, 0, X, 0, 0, 1, 0, "C[I_X, K]"},
+    };
+    products_hold(rows, sizeof rows / sizeof *rows);
 }
 
 /* The six products of FSDP + TP (the book, 5.1.4): which collective each of them needs. */
 static void fsdp_with_tp_falls_out_of_the_cases(void **state)
 {
     (void)state;
-    struct sharding_mesh const mesh = mesh_of("XY", (uint32_t[]){4, 8});
-    struct sharding_product p =
-        product_of(&mesh, "In[B_X, D_Y]", "W_in[D_X, F_Y]", "Tmp[B_X, F_Y]");
-    assert_int_equal(p.gather_left, Y);
-    assert_int_equal(p.gather_right, X);
-    p = product_of(&mesh, "Tmp[B_X, F_Y]", "W_out[F_Y, D_X]", "Out[B_X, D_Y]");
-    assert_int_equal(p.gather_right, X);
-    assert_int_equal(p.scatter, Y);
-    p = product_of(&mesh, "Tmp[B_X, F_Y]", "dOut[B_X, D_Y]", "dW_out[F_Y, D_X]");
-    assert_int_equal(p.gather_right, Y);
-    assert_int_equal(p.scatter, X);
-    p = product_of(&mesh, "dOut[B_X, D_Y]", "W_out[F_Y, D_X]", "dTmp[B_X, F_Y]");
-    assert_int_equal(p.gather_left, Y);
-    assert_int_equal(p.gather_right, X);
-    p = product_of(&mesh, "In[B_X, D_Y]", "dTmp[B_X, F_Y]", "dW_in[D_X, F_Y]");
-    assert_int_equal(p.gather_left, Y);
-    assert_int_equal(p.scatter, X);
-    p = product_of(&mesh, "dTmp[B_X, F_Y]", "W_in[D_X, F_Y]", "dIn[B_X, D_Y]");
-    assert_int_equal(p.gather_right, X);
-    assert_int_equal(p.scatter, Y);
-    /* Activations by tokens: the same collectives, on another dimension. */
-    p = product_of(&mesh, "In[B_XY, D]", "W_in[D_X, F_Y]", "Tmp[B_X, F_Y]");
-    assert_int_equal(p.gather_left, Y);
-    assert_int_equal(p.gather_right, X);
+    static const struct product_row rows[] = {
+        {"In[B_X, D_Y]", "W_in[D_X, F_Y]", "Tmp[B_X, F_Y]", Y, X, 0, 0, 0, 2, 2, "Tmp[B_X, F_Y]"},
+        {"Tmp[B_X, F_Y]", "W_out[F_Y, D_X]", "Out[B_X, D_Y]", 0, X, 0, Y, 0, 4, 3,
+         "Out[B_X, D] {U_Y}"},
+        {"Tmp[B_X, F_Y]", "dOut[B_X, D_Y]", "dW_out[F_Y, D_X]", 0, Y, 0, X, 0, 3, 4,
+         "dW_out[F_Y, D] {U_X}"},
+        {"dOut[B_X, D_Y]", "W_out[F_Y, D_X]", "dTmp[B_X, F_Y]", Y, X, 0, 0, 0, 2, 2,
+         "dTmp[B_X, F_Y]"},
+        {"In[B_X, D_Y]", "dTmp[B_X, F_Y]", "dW_in[D_X, F_Y]", Y, 0, 0, X, 0, 3, 4,
+         "dW_in[D, F_Y] {U_X}"},
+        {"dTmp[B_X, F_Y]", "W_in[D_X, F_Y]", "dIn[B_X, D_Y]", 0, X, 0, Y, 0, 4, 3,
+         "dIn[B_X, D] {U_Y}"},
+        /* Activations by tokens: the same collectives, on another dimension. */
+        {"In[B_XY, D]", "W_in[D_X, F_Y]", "Tmp[B_X, F_Y]", Y, X, 0, 0, 0, 2, 4, "Tmp[B_X, F_Y]"},
+    };
+    products_hold(rows, sizeof rows / sizeof *rows);
 }
 
 static void a_result_with_a_dimension_of_its_own_is_refused(void **state)
@@ -235,11 +196,7 @@ int main(void)
         cmocka_unit_test(the_pop_quiz_of_chapter_3_comes_out),
         cmocka_unit_test(arrays_of_all_chips_may_exceed_64_bits),
         cmocka_unit_test(nonsense_is_refused_with_the_reason),
-        cmocka_unit_test(case_1_needs_no_communication),
-        cmocka_unit_test(case_2_gathers_the_operand_that_is_split_where_it_contracts),
-        cmocka_unit_test(case_3_multiplies_partial_sums_and_reduces_them),
-        cmocka_unit_test(case_4_gathers_the_operand_that_the_result_does_not_keep),
-        cmocka_unit_test(a_result_that_is_more_split_than_wanted_is_gathered_after),
+        cmocka_unit_test(products_need_what_the_four_cases_say),
         cmocka_unit_test(fsdp_with_tp_falls_out_of_the_cases),
         cmocka_unit_test(a_result_with_a_dimension_of_its_own_is_refused),
     };

@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -22,22 +21,15 @@
 #include "tests/support/sampling.h"
 #include "tests/support/walk.h"
 
-enum { TEXT_BYTES = 1024, STEPS = 120 };
-
-static uint64_t seed = 1;
-
-#define assert_that(claim, text)                                                                   \
-    do {                                                                                           \
-        if (!(claim)) fail_msg("%s\nin %s", #claim, text);                                         \
-    } while (0)
+enum { STEPS = 120 };
 
 static void rows_add_up(const struct trace *trace, const char *text)
 {
     int64_t exposed_ps = 0;
     for (uint32_t i = 0; i < trace->class_count; i++) {
         const struct trace_class *class = &trace->classes[i];
-        assert_that(class->exposed_ps >= 0 && class->exposed_ps <= class->idle_ps, text);
-        assert_that(class->idle_ps <= class->busy_ps, text);
+        case_that(class->exposed_ps >= 0 && class->exposed_ps <= class->idle_ps, text);
+        case_that(class->idle_ps <= class->busy_ps, text);
         exposed_ps += class->exposed_ps;
     }
     if (exposed_ps != trace->exposed_ps)
@@ -94,7 +86,7 @@ static void note_agrees(const struct analysis *facts, const struct notes *notes,
         if (strncmp(note, begin, strlen(begin)) != 0) continue;
         found = true;
         if (strstr(note, says) == NULL) fail_msg("\"%s\" is not in: %s\nin %s", says, note, text);
-        assert_that(exposed_s > 0 || strstr(note, "at the latest") == NULL, text);
+        case_that(exposed_s > 0 || strstr(note, "at the latest") == NULL, text);
     }
     if (found != expected)
         fail_msg("%s note that begins \"%s\"\nin %s", found ? "no row for a" : "no", begin, text);
@@ -128,14 +120,7 @@ static void longest_is_named(const struct analysis *facts, const struct notes *n
 
 static void parts_add_up(struct play *play, const char *text)
 {
-    struct report_input const input = {.title = "",
-                                       .question = "",
-                                       .machine = &play->machine,
-                                       .mesh = &play->mesh,
-                                       .workload = &play->scenario.workload,
-                                       .program = &play->program,
-                                       .trace = &play->trace,
-                                       .roofline = &play->roofline};
+    struct report_input const input = play_report(play);
     struct analysis facts;
     struct notes notes;
     struct error error = {0};
@@ -147,34 +132,33 @@ static void parts_add_up(struct play *play, const char *text)
     for (uint32_t p = 0; p < facts.phase_count; p++)
         phase_has_room(&facts.phase[p], input.machine->axis_count, text);
     /* All that a model's use counts is executed, counted by other formulas. */
-    assert_that(facts.mfu <= facts.mfu_attention && facts.mfu_attention <= facts.hfu * (1 + 1e-9),
-                text);
+    case_that(facts.mfu <= facts.mfu_attention && facts.mfu_attention <= facts.hfu * (1 + 1e-9),
+              text);
     double sum = 0;
     for (uint32_t i = 0; i < notes.part_count; i++) {
         sum += notes.part[i].seconds;
-        assert_that(notes.part[i].seconds > 0 || strncmp(notes.part[i].name, "less ", 5) == 0,
-                    text);
+        case_that(notes.part[i].seconds > 0 || strncmp(notes.part[i].name, "less ", 5) == 0, text);
     }
     double const above = facts.step_s - play->roofline.lower_s, slack = 1e-9 * facts.step_s;
-    assert_that(sum > above - slack && sum < above + slack, text);
+    case_that(sum > above - slack && sum < above + slack, text);
 }
 
-static void shipped_check(struct play *play, const char *path)
+static void all_add_up(struct play *play, const char *text)
 {
-    rows_add_up(&play->trace, path);
-    parts_add_up(play, path);
+    rows_add_up(&play->trace, text);
+    parts_add_up(play, text);
 }
 
 static void of_shipped_scenarios(void **unused)
 {
     (void)unused;
     static const char *const slow[] = {"megatron", "16384", "2048", "3072", "-1024.", NULL};
-    walk_shipped(NULL, slow, shipped_check);
+    walk_shipped(NULL, slow, all_add_up);
 }
 
 #define PICK(...) CASE_PICK(state, __VA_ARGS__)
 
-static void step_random(uint64_t *state, char text[TEXT_BYTES])
+static void step_random(uint64_t *state, char text[WALK_TEXT_BYTES])
 {
     const char *mesh =
         PICK("\"fsdp\":[\"node\"],\"tp\":[\"gpu\"]",
@@ -202,7 +186,7 @@ static void step_random(uint64_t *state, char text[TEXT_BYTES])
     const char *profile = PICK("ideal", "measured");
     unsigned const tokens = 131072u << case_random(state) % 2;
     int const length = snprintf(
-        text, TEXT_BYTES,
+        text, WALK_TEXT_BYTES,
         "{\"podsim\":1,\"machine\":{\"chip\":\"h100-sxm\",\"nodes\":4,\"gpus\":4,"
         "\"profile\":\"%s\"},\"mesh\":{%s},\"workload\":{\"kind\":\"train_step\","
         "\"model\":\"%s\",\"batch_tokens\":%u,\"sequence_length\":1024,"
@@ -211,7 +195,7 @@ static void step_random(uint64_t *state, char text[TEXT_BYTES])
         "\"run\":{\"prefetch_layers\":%s,\"collective_matmul\":%s,\"parameter_gather\":\"%s\"}}",
         profile, mesh, model, tokens, remat, gather, order, accumulate, offload, zero, prefetch,
         chunks, when);
-    assert_true(length > 0 && length < TEXT_BYTES);
+    assert_true(length > 0 && length < WALK_TEXT_BYTES);
 }
 
 static void of_drawn_steps(void **unused)
@@ -219,21 +203,11 @@ static void of_drawn_steps(void **unused)
     (void)unused;
     uint32_t walked = 0, played = 0, refused = 0;
     for (uint32_t i = 0; i < STEPS; i++) {
-        uint64_t state = seed + i * UINT64_C(0x51ed270b);
-        char text[TEXT_BYTES];
-        struct play play;
         struct error error = {0};
         if (sampling_skips(&walked)) continue;
-        step_random(&state, text);
-        if (play_try(&play, text, NULL, &error) == STATUS_OK) {
-            rows_add_up(&play.trace, text);
-            parts_add_up(&play, text);
-            played++;
-        } else {
-            print_message("%s: %s\n", error.where, error.message);
-            refused++;
-        }
-        play_close(&play);
+        bool const refuses = walk_drawn(i, step_random, NULL, all_add_up, &error) != STATUS_OK;
+        if (refuses) print_message("%s: %s\n", error.where, error.message);
+        *(refuses ? &refused : &played) += 1;
     }
     print_message("    %u steps, %u refused\n", played, refused);
     assert_true(played > 3 * refused);
@@ -245,7 +219,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(of_shipped_scenarios),
         cmocka_unit_test(of_drawn_steps),
     };
-    if (argc > 1) seed = strtoull(argv[1], NULL, 0);
-    print_message("seed %" PRIu64 "\n", seed);
+    walk_seed(argc, argv);
     return cmocka_run_group_tests_name("what is charged", tests, NULL, NULL);
 }

@@ -31,7 +31,6 @@ enum {
     OVERRIDES = 5
 };
 
-static uint64_t seed = 1;
 static bool slow_vectors;
 
 #define PICK(...) CASE_PICK(state, __VA_ARGS__)
@@ -195,10 +194,9 @@ static void queue_never_does_more_than_its_rate(const char *queue)
     const char *const asked = getenv("PODSIM_TEST_HBM");
     uint32_t const steps = asked == NULL ? STEPS : (uint32_t)strtoul(asked, NULL, 10);
     uint32_t walked = 0, played = 0, tried = 0, bound = 0;
-    print_message("seed %" PRIu64 "\n", seed);
     for (uint32_t i = 0; i < steps; i++) {
         if (sampling_skips(&walked)) continue;
-        uint64_t state = seed + i * UINT64_C(0x51ed270b);
+        uint64_t state = walk_draw(i);
         char text[TEXT_BYTES];
         struct play play;
         struct error error = {.status = STATUS_OK};
@@ -235,7 +233,7 @@ static void slow_vector_units_never_do_more_than_their_rate(void **state)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1) seed = strtoull(argv[1], NULL, 10);
+    walk_seed(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hbm_never_does_more_than_its_rate),
         cmocka_unit_test(slow_vector_units_never_do_more_than_their_rate),

@@ -19,10 +19,10 @@
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/sampling.h"
+#include "tests/support/walk.h"
 
 enum { STEPS = 1500, TEXT_BYTES = 1024, OFFERS_MAX = 2, HOPS_MAX = 2 };
 
-static uint64_t seed = 1;
 static uint32_t offered;
 
 #define PICK(...) CASE_PICK(state, __VA_ARGS__)
@@ -131,10 +131,9 @@ static void what_is_offered_is_accepted(void **unused)
     const char *const asked = getenv("PODSIM_TEST_OFFERS");
     uint32_t const steps = asked == NULL ? STEPS : (uint32_t)strtoul(asked, NULL, 10);
     uint32_t walked = 0, tried = 0;
-    print_message("seed %" PRIu64 "\n", seed);
     for (uint32_t i = 0; i < steps; i++) {
         if (sampling_skips(&walked)) continue;
-        uint64_t state = seed + i * UINT64_C(0x51ed270b);
+        uint64_t state = walk_draw(i);
         struct step step;
         step_random(&state, &step);
         tried++;
@@ -146,7 +145,7 @@ static void what_is_offered_is_accepted(void **unused)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1) seed = strtoull(argv[1], NULL, 10);
+    walk_seed(argc, argv);
     const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_offered_is_accepted)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

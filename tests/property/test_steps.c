@@ -19,9 +19,7 @@
 #include "tests/support/sampling.h"
 #include "tests/support/walk.h"
 
-enum { TEXT_BYTES = 1024, MODEL_TEXT_BYTES = 128, SCENARIOS = 120 };
-
-static uint64_t seed = 1;
+enum { MODEL_TEXT_BYTES = 128, SCENARIOS = 120 };
 
 struct slice {
     const char *machine;
@@ -99,7 +97,7 @@ static unsigned model_random(uint64_t *state, char model[MODEL_TEXT_BYTES])
     return 4096u << case_random(state) % 8;
 }
 
-static void scenario_random(uint64_t *state, char text[TEXT_BYTES])
+static void scenario_random(uint64_t *state, char text[WALK_TEXT_BYTES])
 {
     static const char *const remats[] = {"none", "norms", "big_matmuls", "block", "layer"};
     static const char *const gathers[] = {"block", "tensor", "layer"};
@@ -122,7 +120,7 @@ static void scenario_random(uint64_t *state, char text[TEXT_BYTES])
     const char *offload = case_pick(state, offloads, 5);
     if (strstr(model, "\"layers\": 1,") != NULL) offload = "optimizer"; /* The least is two. */
     int const length =
-        snprintf(text, TEXT_BYTES,
+        snprintf(text, WALK_TEXT_BYTES,
                  "{\"podsim\": 1, \"title\": \"random\", \"machine\": {%s, \"profile\": \"%s\"}, "
                  "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": %s, "
                  "\"batch_tokens\": %u, \"remat\": \"%s\", \"gather\": \"%s\", "
@@ -131,18 +129,15 @@ static void scenario_random(uint64_t *state, char text[TEXT_BYTES])
                  "\"run\": {\"prefetch_layers\": %u, \"collective_matmul\": %s}}",
                  slice->machine, profile, mesh, model, tokens, remat, gather, order, accumulate,
                  offload, prefetch, chunks);
-    assert_true(length > 0 && length < TEXT_BYTES);
+    assert_true(length > 0 && length < WALK_TEXT_BYTES);
 }
 
-static uint64_t state_of(uint32_t scenario)
+static void drawn_hold(uint32_t n, void (*check)(struct play *play, const char *text))
 {
-    return seed + scenario * UINT64_C(0x51ed270b);
+    struct error error;
+    if (walk_drawn(n, scenario_random, NULL, check, &error) != STATUS_OK)
+        fail_msg("%s: %s", error.where, error.message);
 }
-
-#define assert_that(claim, text)                                                                   \
-    do {                                                                                           \
-        if (!(claim)) fail_msg("%s\nin %s", #claim, text);                                         \
-    } while (0)
 
 /* What a step may take if nothing overlaps. A collective matmul over several axes goes piece by
  * piece, a piece a rank, and each pays the hops again: on small arrays that is most of the time. */
@@ -155,73 +150,62 @@ static double most_s(const struct play *play)
     return most + tp->hops_total_s * (double)tp->rank_count;
 }
 
-static void a_step_lies_between_its_bounds(void **unused)
+static double widest; /* Share of most_s() that a step took. */
+
+static void lies_between_its_bounds(const struct play *play, const char *text)
+{
+    double const step_s = units_seconds(play->trace.step_ps);
+    double const rounding_s = 1e-9;
+    case_that(step_s >= play->roofline.lower_s - rounding_s, text);
+    case_that(step_s <= most_s(play) + rounding_s, text);
+    case_that(play->trace.work.bound_checks > 0, text);
+    if (step_s / most_s(play) > widest) widest = step_s / most_s(play);
+}
+
+static void parts_add_up(const struct trace *trace, const char *text)
+{
+    int64_t compute_ps = 0, exposed_ps = 0;
+    case_that(trace->compute_ps + trace->exposed_ps + trace->idle_ps == trace->step_ps, text);
+    case_that(trace->compute_ps > 0 && trace->exposed_ps >= 0 && trace->idle_ps >= 0, text);
+    for (uint32_t p = 0; p < trace->phase_count; p++) {
+        compute_ps += trace->phase[p].compute_ps;
+        exposed_ps += trace->phase[p].exposed_ps;
+    }
+    case_that(compute_ps == trace->compute_ps, text);
+    case_that(exposed_ps == trace->exposed_ps, text);
+    for (uint32_t q = 0; q < TRACE_QUEUE_COUNT; q++)
+        case_that(trace->queue_busy_ps[q] <= trace->step_ps, text);
+    for (uint32_t port = 0; port < TRACE_PORTS_MAX; port++)
+        case_that(trace->link[port].busy_ps <= trace->step_ps, text);
+}
+
+static void step_holds(struct play *play, const char *text)
+{
+    lies_between_its_bounds(play, text);
+    parts_add_up(&play->trace, text);
+}
+
+static void a_step_adds_up_and_lies_between_its_bounds(void **unused)
 {
     (void)unused;
-    double widest = 0;
     uint32_t walked = 0;
-    for (uint32_t i = 0; i < SCENARIOS; i++) {
-        if (sampling_skips(&walked)) continue;
-        uint64_t state = state_of(i);
-        char text[TEXT_BYTES];
-        struct play play;
-        scenario_random(&state, text);
-        play_run(&play, text, NULL);
-        double const step_s = units_seconds(play.trace.step_ps);
-        double const rounding_s = 1e-9;
-        assert_that(step_s >= play.roofline.lower_s - rounding_s, text);
-        assert_that(step_s <= most_s(&play) + rounding_s, text);
-        assert_that(play.trace.work.bound_checks > 0, text);
-        if (step_s / most_s(&play) > widest) widest = step_s / most_s(&play);
-        play_close(&play);
-    }
+    for (uint32_t i = 0; i < SCENARIOS; i++)
+        if (!sampling_skips(&walked)) drawn_hold(i, step_holds);
     print_message("    at most %.4f of the serial sum\n", widest);
 }
 
-static void the_parts_of_a_step_add_up_to_it(void **unused)
+/* The reference queue is slow, and tests/determinism shows it whole models. */
+static void all_chips_are_alike(struct play *play, const char *text)
 {
-    (void)unused;
-    uint32_t walked = 0;
-    for (uint32_t i = 0; i < SCENARIOS; i++) {
-        if (sampling_skips(&walked)) continue;
-        uint64_t state = state_of(i);
-        char text[TEXT_BYTES];
-        struct play play;
-        scenario_random(&state, text);
-        play_run(&play, text, NULL);
-        const struct trace *trace = &play.trace;
-        assert_that(trace->compute_ps + trace->exposed_ps + trace->idle_ps == trace->step_ps, text);
-        assert_that(trace->compute_ps > 0 && trace->exposed_ps >= 0 && trace->idle_ps >= 0, text);
-        int64_t compute_ps = 0, exposed_ps = 0;
-        for (uint32_t p = 0; p < trace->phase_count; p++) {
-            compute_ps += trace->phase[p].compute_ps;
-            exposed_ps += trace->phase[p].exposed_ps;
-        }
-        assert_that(compute_ps == trace->compute_ps, text);
-        assert_that(exposed_ps == trace->exposed_ps, text);
-        for (uint32_t q = 0; q < TRACE_QUEUE_COUNT; q++)
-            assert_that(trace->queue_busy_ps[q] <= trace->step_ps, text);
-        for (uint32_t port = 0; port < TRACE_PORTS_MAX; port++)
-            assert_that(trace->link[port].busy_ps <= trace->step_ps, text);
-        play_close(&play);
-    }
+    walk_alike(play, text, strstr(text, "llama") == NULL ? "reference" : "fast");
 }
 
 static void folded_and_full_are_the_same_to_the_picosecond(void **unused)
 {
     (void)unused;
     uint32_t walked = 0;
-    for (uint32_t i = 0; i < SCENARIOS / 3; i++) {
-        if (sampling_skips(&walked)) continue;
-        uint64_t state = state_of(i);
-        char text[TEXT_BYTES];
-        struct play folded;
-        scenario_random(&state, text);
-        play_run(&folded, text, NULL);
-        /* The reference queue is slow, and tests/determinism shows it whole models. */
-        walk_alike(&folded, text, strstr(text, "llama") == NULL ? "reference" : "fast");
-        play_close(&folded);
-    }
+    for (uint32_t i = 0; i < SCENARIOS / 3; i++)
+        if (!sampling_skips(&walked)) drawn_hold(i, all_chips_are_alike);
 }
 
 /* Rates that give multiples of 8 ps for what the scenarios move and VMEM for a whole op, so that
@@ -279,8 +263,8 @@ static void twice_the_rates_and_half_the_latencies_take_half_the_time(void **unu
     for (uint32_t i = 0; i < SCENARIOS; i++) {
         if (sampling_skips(&walked)) continue;
         taken++;
-        uint64_t state = state_of(i);
-        char text[TEXT_BYTES];
+        uint64_t state = walk_draw(i);
+        char text[WALK_TEXT_BYTES];
         scenario_random(&state, text);
         struct round_step const slow = round_step(text, 1), fast = round_step(text, 2);
         int64_t const off_ps = slow.step_ps - 2 * fast.step_ps;
@@ -295,12 +279,10 @@ static void twice_the_rates_and_half_the_latencies_take_half_the_time(void **unu
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_step_lies_between_its_bounds),
-        cmocka_unit_test(the_parts_of_a_step_add_up_to_it),
+        cmocka_unit_test(a_step_adds_up_and_lies_between_its_bounds),
         cmocka_unit_test(folded_and_full_are_the_same_to_the_picosecond),
         cmocka_unit_test(twice_the_rates_and_half_the_latencies_take_half_the_time),
     };
-    if (argc > 1) seed = strtoull(argv[1], NULL, 0);
-    print_message("seed %" PRIu64 "\n", seed);
+    walk_seed(argc, argv);
     return cmocka_run_group_tests_name("steps", tests, NULL, NULL);
 }

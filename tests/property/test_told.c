@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -19,9 +18,7 @@
 #include "tests/support/sampling.h"
 #include "tests/support/walk.h"
 
-enum { TEXT_BYTES = 1024, STEPS = 500, MOVES_MAX = 512 };
-
-static uint64_t seed = 1;
+enum { STEPS = 500, MOVES_MAX = 512 };
 
 /* The collectives of a part of the step. */
 struct moves {
@@ -150,7 +147,7 @@ static uint32_t lines_named(const char *begin, const char *end, const char *name
 {
     uint32_t count = 0;
     for (const char *line = begin; line < end; line += strcspn(line, "\n") + 1) {
-        char one[TEXT_BYTES];
+        char one[WALK_TEXT_BYTES];
         (void)snprintf(one, sizeof one, "%.*s", (int)strcspn(line, "\n"), line);
         count += strstr(one, name) != NULL && strstr(one, "and is)") == NULL;
     }
@@ -291,23 +288,23 @@ static void needs_are_named(const struct program *program, const char *text)
         }
 }
 
-static void shipped_check(struct play *play, const char *path)
+static void all_is_the_program(struct play *play, const char *text)
 {
-    needs_are_named(&play->program, path);
-    listing_is_the_program(play, path);
-    roofline_is_the_program(play, path);
+    needs_are_named(&play->program, text);
+    listing_is_the_program(play, text);
+    roofline_is_the_program(play, text);
 }
 
 static void of_every_shipped_scenario(void **unused)
 {
     (void)unused;
     static const struct play_options lower_only = {.lower_only = true, .engine = "fast"};
-    walk_shipped(&lower_only, NULL, shipped_check);
+    walk_shipped(&lower_only, NULL, all_is_the_program);
 }
 
 #define PICK(...) CASE_PICK(state, __VA_ARGS__)
 
-static void step_random(uint64_t *state, char text[TEXT_BYTES])
+static void step_random(uint64_t *state, char text[WALK_TEXT_BYTES])
 {
     const char *model =
         PICK("{\"kind\":\"mlp\",\"D\":4096,\"F\":8192,\"layers\":3,\"matrices\":2}",
@@ -343,7 +340,7 @@ static void step_random(uint64_t *state, char text[TEXT_BYTES])
     char sequence[48] = "";
     if (!mlp) (void)snprintf(sequence, sizeof sequence, ",\"sequence_length\":%u", length_tokens);
     int const length = snprintf(
-        text, TEXT_BYTES,
+        text, WALK_TEXT_BYTES,
         "{\"podsim\":1,\"machine\":{\"chip\":\"h100-sxm\",\"nodes\":4,\"gpus\":8},\"mesh\":{%s},"
         "\"workload\":{\"kind\":\"train_step\",\"model\":%s,\"batch_tokens\":%u%s,"
         "\"remat\":\"%s\",\"gather\":\"%s\",\"backward_order\":\"%s\",\"activations\":\"%s\","
@@ -351,7 +348,7 @@ static void step_random(uint64_t *state, char text[TEXT_BYTES])
         "\"run\":{\"collective_matmul\":%s}}",
         mesh, model, tokens, sequence, remat, gather, order, split, inputs, zero, accumulate,
         matmuls, chunks);
-    assert_true(length > 0 && length < TEXT_BYTES);
+    assert_true(length > 0 && length < WALK_TEXT_BYTES);
 }
 
 static void of_drawn_steps(void **unused)
@@ -360,20 +357,12 @@ static void of_drawn_steps(void **unused)
     static const struct play_options lower_only = {.lower_only = true, .engine = "fast"};
     uint32_t walked = 0, played = 0, refused = 0;
     for (uint32_t i = 0; i < STEPS + refused && i < 4 * STEPS; i++) {
-        uint64_t state = seed + i * UINT64_C(0x51ed270b);
-        char text[TEXT_BYTES];
-        struct play play;
-        struct error error = {0};
+        struct error error;
         if (sampling_skips(&walked)) continue;
-        step_random(&state, text);
-        if (play_try(&play, text, &lower_only, &error) == STATUS_OK) {
-            listing_is_the_program(&play, text);
-            roofline_is_the_program(&play, text);
+        if (walk_drawn(i, step_random, &lower_only, all_is_the_program, &error) == STATUS_OK)
             played++;
-        } else {
+        else
             refused++; /* What does not divide, or is not modelled. */
-        }
-        play_close(&play);
     }
     print_message("    %u steps, %u refused\n", played, refused);
     assert_true(played >= STEPS / sampling_of() / 2);
@@ -385,7 +374,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(of_every_shipped_scenario),
         cmocka_unit_test(of_drawn_steps),
     };
-    if (argc > 1) seed = strtoull(argv[1], NULL, 0);
-    print_message("seed %" PRIu64 "\n", seed);
+    walk_seed(argc, argv);
     return cmocka_run_group_tests_name("what is told", tests, NULL, NULL);
 }

@@ -39,6 +39,12 @@ extern struct error case_error;
 #define case_group(machine, axes) case_group_at(machine, axes, __FILE__, __LINE__)
 #define case_plan(...) case_plan_at(__VA_ARGS__, __FILE__, __LINE__)
 
+/* A claim about the scenario `text`. */
+#define case_that(claim, text)                                                                     \
+    do {                                                                                           \
+        if (!(claim)) fail_msg("%s\nin %s", #claim, text);                                         \
+    } while (0)
+
 /* Within `share` of what is wanted. */
 #define case_near(got, wanted, share) case_near_at(got, wanted, share, __FILE__, __LINE__)
 

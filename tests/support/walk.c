@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -30,6 +31,33 @@ void walk_shipped(const struct play_options *options, const char *const *without
         play_close(&play);
     }
     globfree(&found);
+}
+
+static uint64_t seed = 1;
+
+void walk_seed(int argc, char **argv)
+{
+    if (argc > 1) seed = strtoull(argv[1], NULL, 0);
+    print_message("seed %" PRIu64 "\n", seed);
+}
+
+uint64_t walk_draw(uint32_t n)
+{
+    return seed + n * UINT64_C(0x51ed270b);
+}
+
+enum status walk_drawn(uint32_t n, void (*draw)(uint64_t *state, char text[WALK_TEXT_BYTES]),
+                       const struct play_options *options,
+                       void (*check)(struct play *play, const char *text), struct error *reterr)
+{
+    uint64_t state = walk_draw(n);
+    char text[WALK_TEXT_BYTES];
+    struct play play;
+    draw(&state, text);
+    enum status const status = play_try(&play, text, options, reterr);
+    if (status == STATUS_OK) check(&play, text);
+    play_close(&play);
+    return status;
 }
 
 bool walk_next(struct walk_op *walk)

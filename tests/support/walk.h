@@ -1,6 +1,6 @@
 /*
- * walk.h: what tests of many steps walk over: the shipped scenarios, the ops of a program, and a
- * step simulated in other ways.
+ * walk.h: what tests of many steps walk over: the shipped scenarios, steps drawn from a seed, the
+ * ops of a program, and a step simulated in other ways.
  */
 #ifndef TESTS_SUPPORT_WALK_H
 #define TESTS_SUPPORT_WALK_H
@@ -11,6 +11,18 @@
  * whose path contains a text of `without` (ended by NULL; may be NULL) are left out. */
 void walk_shipped(const struct play_options *options, const char *const *without,
                   void (*check)(struct play *play, const char *path));
+
+/* Draws begin with seed 1, or with the number that the program is given first. Prints it. */
+void walk_seed(int argc, char **argv);
+/* The state of chance at the n-th draw. */
+uint64_t walk_draw(uint32_t n);
+
+enum { WALK_TEXT_BYTES = 1024 };
+
+/* Plays the n-th scenario that `draw` writes, and hands it over. If it is refused, returns why. */
+enum status walk_drawn(uint32_t n, void (*draw)(uint64_t *state, char text[WALK_TEXT_BYTES]),
+                       const struct play_options *options,
+                       void (*check)(struct play *play, const char *text), struct error *reterr);
 
 /* An op of a program, as one block of one role has it. Begins with {.program = program}. */
 struct walk_op {

@@ -1,16 +1,10 @@
 /* Every chip of the catalogue: each number with its source, and sane against each other. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "sim/base/arena.h"
 #include "sim/base/json.h"
 #include "sim/machine/chip.h"
 #include "sim/machine/shape.h"
+#include "tests/support/case.h"
 
 /* Walks any JSON: a value that is a number, or text that begins as one, must lie in the `value` of
  * an object with a source. Returns how many numbers were found; -1 at the first without one. */
@@ -46,12 +40,10 @@ static int numbers_with_source(struct json *json, bool sourced)
     return count;
 }
 
-static int walk(struct arena *arena, const char *name, const char *bytes, uint64_t size_bytes)
+static int walk(const char *name, const char *bytes, uint64_t size_bytes)
 {
     struct json *document = NULL;
-    struct error error = {0};
-    if (json_read_text(arena, name, bytes, size_bytes, &document, &error) != STATUS_OK)
-        fail_msg("%s: %s", error.where, error.message);
+    case_ok(json_read_text(case_arena, name, bytes, size_bytes, &document, &case_error));
     int const count = numbers_with_source(document, false);
     json_free(document);
     return count;
@@ -60,13 +52,11 @@ static int walk(struct arena *arena, const char *name, const char *bytes, uint64
 static void no_number_lacks_a_source(void **state)
 {
     (void)state;
-    struct arena *arena = arena_create(0);
     for (uint32_t i = 0; chip_name_at(i) != NULL; i++) {
         uint32_t size_bytes = 0;
         const char *bytes = chip_json(chip_name_at(i), &size_bytes);
-        assert_true(walk(arena, chip_name_at(i), bytes, size_bytes) > 35);
+        assert_true(walk(chip_name_at(i), bytes, size_bytes) > 35);
     }
-    arena_destroy(arena);
 }
 
 /* The proof above must itself be able to fail. */
@@ -81,12 +71,10 @@ static void the_search_for_sources_finds_what_lacks_one(void **state)
         "{\"hbm\": {\"value\": 5, \"more\": 6, \"source\": \"book ch. 2\"}}",
         "{\"list\": {\"a\": {\"value\": [\"2x2\"]}}}",
     };
-    struct arena *arena = arena_create(0);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_int_equal(walk(arena, "bad", bad[i], strlen(bad[i])), -1);
+        assert_int_equal(walk("bad", bad[i], strlen(bad[i])), -1);
     static const char good[] = "{\"hbm\": {\"value\": 5, \"source\": \"book ch. 2\"}}";
-    assert_int_equal(walk(arena, "good", good, strlen(good)), 1);
-    arena_destroy(arena);
+    assert_int_equal(walk("good", good, strlen(good)), 1);
 }
 
 /* What dealers and notes of others say of a chip is told from its maker's own figures. */
@@ -103,13 +91,11 @@ static bool is_marked(const char *source)
 static void every_number_is_listed_with_its_source(void **state)
 {
     (void)state;
-    struct arena *arena = arena_create(0);
     for (uint32_t i = 0; chip_name_at(i) != NULL; i++) {
         const struct chip_fact *facts = NULL;
         uint32_t count = 0;
-        struct error error = {0};
         bool bandwidth_explained = false;
-        assert_int_equal(chip_facts(arena, chip_name_at(i), "", &facts, &count, &error), STATUS_OK);
+        case_ok(chip_facts(case_arena, chip_name_at(i), "", &facts, &count, &case_error));
         assert_true(count > 30);
         for (uint32_t k = 0; k < count; k++) {
             assert_true(facts[k].value[0] != '\0' && facts[k].source[0] != '\0');
@@ -123,18 +109,20 @@ static void every_number_is_listed_with_its_source(void **state)
         }
         assert_true(bandwidth_explained);
     }
-    arena_destroy(arena);
+}
+
+static struct chip chip_named(const char *name, const char *profile)
+{
+    struct chip chip;
+    case_ok(chip_find(case_arena, name, profile, "", "", &chip, &case_error));
+    return chip;
 }
 
 static void every_chip_is_sane(void **state)
 {
     (void)state;
-    struct arena *arena = arena_create(0);
     for (uint32_t i = 0; chip_name_at(i) != NULL; i++) {
-        struct chip c;
-        struct error error = {0};
-        assert_int_equal(chip_find(arena, chip_name_at(i), "measured", "", "", &c, &error),
-                         STATUS_OK);
+        struct chip const c = chip_named(chip_name_at(i), "measured");
         assert_string_equal(c.name, chip_name_at(i));
         uint64_t const bf16 = c.math_peak_flop_per_s[FORMAT_BF16] != 0
                                   ? c.math_peak_flop_per_s[FORMAT_BF16]
@@ -154,10 +142,9 @@ static void every_chip_is_sane(void **state)
             for (uint32_t axis = 1;
                  axis < c.pod.axis_count && c.pod.wrap_rule == CHIP_WRAP_FULL_AXIS; axis++)
                 assert_true(shape.length[axis - 1] <= shape.length[axis]);
-            assert_int_equal(shape_check(&c, &shape, "", &error), STATUS_OK);
+            case_ok(shape_check(&c, &shape, "", &case_error));
         }
     }
-    arena_destroy(arena);
 }
 
 /* To the digits that a table prints. */
@@ -187,11 +174,8 @@ static void gpus_agree_with_the_book(void **state)
         {"b200", 148, 256, 126, 192, 8.0e12, 2.3e15, 4.5e15, 9.0e15},
         {"gb200-nvl72", 148, 256, 126, 0, 8.0e12, 2.3e15, 4.5e15, 9.0e15},
     };
-    struct arena *arena = arena_create(0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct chip c;
-        struct error error = {0};
-        assert_int_equal(chip_find(arena, rows[i].name, "ideal", "", "", &c, &error), STATUS_OK);
+        struct chip const c = chip_named(rows[i].name, "ideal");
         assert_int_equal(c.kind, CHIP_GPU);
         assert_int_equal(c.core.count, rows[i].sms);
         assert_int_equal(c.core.smem_bytes, rows[i].smem_kib * 1024);
@@ -204,7 +188,6 @@ static void gpus_agree_with_the_book(void **state)
         if (rows[i].fp8 != 0) printed(c.math_peak_flop_per_s[FORMAT_FP8], rows[i].fp8, 2);
         printed(c.math_peak_flop_per_s[FORMAT_FP4] + 1, rows[i].fp4 + 1, 2);
     }
-    arena_destroy(arena);
 }
 
 /* The published figures of chips that the book does not have, in tera and giga; 0: not one. */
@@ -223,11 +206,8 @@ static void later_chips_have_their_published_figures(void **state)
         {"mi300x", 192, 5.3, 1307.4, 2614.9, 0, 2614.9, 163.4, 50},
         {"tpu-7x", 206.158430208, 7.38, 2307, 4614, 0, 0, 384.5, 0},
     };
-    struct arena *arena = arena_create(0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct chip c;
-        struct error error = {0};
-        assert_int_equal(chip_find(arena, rows[i].name, "ideal", "", "", &c, &error), STATUS_OK);
+        struct chip const c = chip_named(rows[i].name, "ideal");
         assert_int_equal(c.hbm_capacity_bytes, rows[i].hbm_gb * 1e9);
         assert_int_equal(c.hbm_bytes_per_s, rows[i].hbm_rate * 1e12);
         assert_int_equal(c.math_peak_flop_per_s[FORMAT_BF16], rows[i].bf16 * 1e12);
@@ -237,7 +217,6 @@ static void later_chips_have_their_published_figures(void **state)
         assert_int_equal(c.math_peak_flop_per_s[FORMAT_FP32], rows[i].fp32 * 1e12);
         if (c.kind == CHIP_GPU) assert_int_equal(c.network.nic_bytes_per_s, rows[i].nic_gb_s * 1e9);
     }
-    arena_destroy(arena);
 }
 
 /* A chip's links, and what a whitepaper's clock gives: ratios of formats, but for Blackwell Ultra's
@@ -290,12 +269,9 @@ static void gpus_have_the_links_of_their_generation(void **state)
         {"gb200-nvl72", 5, 18, 50, 3600}, {"b300", 5, 18, 50, 3600},
         {"gb300-nvl72", 5, 18, 50, 3600}, {"mi300x", 4, 7, 64, 0},
     };
-    struct arena *arena = arena_create(0);
     uint32_t gpus = 0;
     for (uint32_t i = 0; chip_name_at(i) != NULL; i++) {
-        struct chip c;
-        struct error error = {0};
-        assert_int_equal(chip_find(arena, chip_name_at(i), "ideal", "", "", &c, &error), STATUS_OK);
+        struct chip const c = chip_named(chip_name_at(i), "ideal");
         if (c.kind != CHIP_GPU) continue;
         assert_string_equal(c.name, rows[gpus].name);
         check_links(&c, rows[gpus].generation, rows[gpus].links, rows[gpus].link_gb_s,
@@ -303,7 +279,6 @@ static void gpus_have_the_links_of_their_generation(void **state)
         gpus++;
     }
     assert_int_equal(gpus, sizeof rows / sizeof *rows);
-    arena_destroy(arena);
 }
 
 int main(void)
@@ -317,5 +292,5 @@ int main(void)
         cmocka_unit_test(later_chips_have_their_published_figures),
         cmocka_unit_test(gpus_have_the_links_of_their_generation),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -45,6 +45,15 @@ static void end(const char *element)
     strbuf_add(&text, "</%s>\n", element);
 }
 
+/* A threadblock of one step, which waits for none of another. */
+static void tb_of_one(uint32_t id, int32_t send, int32_t receive, const char *type,
+                      const char *buffers, uint32_t source, uint32_t destination)
+{
+    tb(id, send, receive);
+    step(0, type, buffers, source, destination, -1, -1, false);
+    end("tb");
+}
+
 static enum status text_read(const struct msccl_script **ret_script, struct error *error)
 {
     enum status const status =
@@ -105,9 +114,7 @@ static void pairs(uint32_t ranks, bool waits, bool swaps)
                  false);
             end("tb");
         }
-        tb(ranks - 1, -1, -1);
-        step(0, "cpy", "io", r, r, -1, -1, false);
-        end("tb");
+        tb_of_one(ranks - 1, -1, -1, "cpy", "io", r, r);
         end("gpu");
     }
     end("algo");
@@ -134,9 +141,7 @@ static void drawn_pairs(uint32_t ranks, uint64_t *draws)
             step(1, "r", "io", r, peer[1][d], -1, -1, false);
             end("tb");
         }
-        tb(ranks - 1, -1, -1);
-        step(0, "cpy", "io", r, r, -1, -1, false);
-        end("tb");
+        tb_of_one(ranks - 1, -1, -1, "cpy", "io", r, r);
         end("gpu");
     }
     end("algo");
@@ -254,12 +259,8 @@ static void test_race(void **state)
     algo("allreduce", 1, 2, true);
     for (uint32_t r = 0; r < 2; r++) {
         gpu(r, 1, 0, 1);
-        tb(0, (int32_t)(1 - r), -1);
-        step(0, "s", "is", 0, 0, -1, -1, false);
-        end("tb");
-        tb(1, -1, (int32_t)(1 - r));
-        step(0, "rrc", "ii", 0, 0, -1, -1, false);
-        end("tb");
+        tb_of_one(0, (int32_t)(1 - r), -1, "s", "is", 0, 0);
+        tb_of_one(1, -1, (int32_t)(1 - r), "rrc", "ii", 0, 0);
         end("gpu");
     }
     end("algo");

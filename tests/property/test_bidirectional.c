@@ -67,15 +67,13 @@ enum { PLACES = sizeof places / sizeof *places };
 
 static void text_write(char text[TEXT_BYTES], const struct place *place, uint32_t microbatches)
 {
-    int const length = snprintf(
-        text, TEXT_BYTES,
-        "{\"podsim\": 1, \"title\": \"copies\", \"machine\": {%s, \"profile\": \"ideal\"}, "
-        "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": %s, "
-        "\"batch_tokens\": %u, \"sequence_length\": %d, \"accumulate\": %u, \"schedule\": "
-        "\"dualpipe\", \"allow_oversubscription\": true%s}}",
-        place->machine, place->mesh, place->model, TOKENS * place->data * microbatches, TOKENS,
-        microbatches, place->more);
-    assert_true(length > 0 && length < TEXT_BYTES);
+    case_text(text, TEXT_BYTES,
+              "{\"podsim\": 1, \"title\": \"copies\", \"machine\": {%s, \"profile\": \"ideal\"}, "
+              "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": %s, "
+              "\"batch_tokens\": %u, \"sequence_length\": %d, \"accumulate\": %u, \"schedule\": "
+              "\"dualpipe\", \"allow_oversubscription\": true%s}}",
+              place->machine, place->mesh, place->model, TOKENS * place->data * microbatches,
+              TOKENS, microbatches, place->more);
 }
 
 static void it_is_the_same_however_it_is_played(void **state)

@@ -15,20 +15,6 @@
 
 enum { CASES = 900, DIGITS_MAX = 4, ROLES_MAX = 4, TEXT_BYTES = 1400 };
 
-static uint32_t random_state;
-
-/* Numerical Recipes, 2nd edition, 7.1. */
-static uint32_t below(uint32_t count)
-{
-    random_state = random_state * 1664525u + 1013904223u;
-    return (uint32_t)((uint64_t)random_state * count >> 32);
-}
-
-static uint32_t among(const uint32_t *values, uint32_t count)
-{
-    return values[below(count)];
-}
-
 /* Axis 0: GPUs of a node; axis 1: nodes, whose number is made of digits. */
 struct cluster {
     struct scene scene;
@@ -42,10 +28,11 @@ struct cluster {
 static void tier_add(struct level *level, const uint32_t box[MACHINE_AXES_MAX])
 {
     static const uint32_t cables[] = {1, 1, 2, 3, 4}, rates[] = {25, 50, 100, 400, 400};
-    uint32_t const count = among(cables, 5);
-    uint64_t const rate = UINT64_C(1000000000) * among(rates, 5);
-    struct level_tier *tier = scene_tier(level, box, count, rate, (int64_t)below(3) * 250000);
-    tier->policy = below(4) > 0 ? LEVEL_SPRAY : (enum level_policy)below(LEVEL_POLICY_COUNT);
+    uint32_t const count = case_among(cables, 5);
+    uint64_t const rate = UINT64_C(1000000000) * case_among(rates, 5);
+    struct level_tier *tier = scene_tier(level, box, count, rate, (int64_t)case_below(3) * 250000);
+    tier->policy =
+        case_below(4) > 0 ? LEVEL_SPRAY : (enum level_policy)case_below(LEVEL_POLICY_COUNT);
 }
 
 /* A leaf holds a rail, or all GPUs of its nodes; mostly as many nodes as groups have, and now and
@@ -58,8 +45,9 @@ static void network_add(struct cluster *cluster)
     box[0] = shape[0];
     tier_add(scene_level(scene, "node", 0), box);
     struct level *level = scene_level(scene, "network", 1);
-    box[0] = below(3) == 0 ? shape[0] : 1;
-    box[1] = below(4) > 0 ? cluster->bound[below(cluster->digit_count + 1)] : 1 + below(shape[1]);
+    box[0] = case_below(3) == 0 ? shape[0] : 1;
+    box[1] = case_below(4) > 0 ? cluster->bound[case_below(cluster->digit_count + 1)]
+                               : 1 + case_below(shape[1]);
     tier_add(level, box);
     box[0] = shape[0];
     box[1] = shape[1];
@@ -69,17 +57,17 @@ static void network_add(struct cluster *cluster)
 static void cluster_open(struct cluster *cluster)
 {
     static const uint32_t sizes[] = {2, 2, 3, 4};
-    *cluster = (struct cluster){.bound = {1}, .digit_count = 2 + below(3)};
+    *cluster = (struct cluster){.bound = {1}, .digit_count = 2 + case_below(3)};
     for (uint32_t i = 0; i < cluster->digit_count; i++) {
         uint32_t const left = 24 / cluster->bound[i];
-        uint32_t const size = left < 2 ? 1 : among(sizes, left < 4 ? left : 4);
+        uint32_t const size = left < 2 ? 1 : case_among(sizes, left < 4 ? left : 4);
         cluster->bound[i + 1] = cluster->bound[i] * size;
         if (size == 1) cluster->digit_count = i;
     }
-    uint32_t const shape[] = {1u << below(3), cluster->bound[cluster->digit_count], 1, 1};
+    uint32_t const shape[] = {1u << case_below(3), cluster->bound[cluster->digit_count], 1, 1};
     scene_open_axes(&cluster->scene, shape, 0);
     network_add(cluster);
-    cluster->role_digit = below(cluster->digit_count + 1);
+    cluster->role_digit = case_below(cluster->digit_count + 1);
 }
 
 /* Ranks of a pipeline do the same a different number of times. */
@@ -103,14 +91,15 @@ static void roles_add(struct cluster *cluster)
 static struct group group_make(const struct cluster *cluster)
 {
     struct group group = {.dimension_count = 0};
-    uint32_t first = below(cluster->digit_count), end = first;
-    while (end < cluster->digit_count && end != cluster->role_digit && (end == first || below(2)))
+    uint32_t first = case_below(cluster->digit_count), end = first;
+    while (end < cluster->digit_count && end != cluster->role_digit &&
+           (end == first || case_below(2)))
         end++;
     struct group_dimension nodes = scene_dimension(&cluster->scene, 1);
     nodes.stride = cluster->bound[first];
     nodes.size = cluster->bound[end] / nodes.stride;
     if (end > first) group.dimension[group.dimension_count++] = nodes;
-    if (cluster->scene.machine.shape[0] > 1 && (end == first || below(2) == 0))
+    if (cluster->scene.machine.shape[0] > 1 && (end == first || case_below(2) == 0))
         group.dimension[group.dimension_count++] = scene_dimension(&cluster->scene, 0);
     return group;
 }
@@ -121,13 +110,13 @@ static const struct primitive *primitive_choose(const struct group *group, bool 
                                                   &exchange_scatter, &exchange_direct};
     uint32_t size = group->dimension[0].size;
     if (flat && group->dimension_count > 1) size *= group->dimension[1].size;
-    if (below(2) == 0) return own[below(4)];
+    if (case_below(2) == 0) return own[case_below(4)];
     for (;;) {
-        const struct primitive *primitive = primitive_table[below(primitive_count)];
+        const struct primitive *primitive = primitive_table[case_below(primitive_count)];
         if (!primitive->routed || primitive->kind == COLLECTIVE_PERMUTE) continue;
         if (primitive->refuses != NULL && primitive->refuses(size) != NULL) continue;
         if (primitive->network != PRIMITIVE_NETWORK_NONE) continue;
-        if (!primitive->translates && below(4) > 0) continue;
+        if (!primitive->translates && case_below(4) > 0) continue;
         return primitive;
     }
 }
@@ -138,11 +127,11 @@ static bool exchange_add(struct cluster *cluster)
     static const uint32_t unit_bytes[] = {1, 500, 25000, 100000, 123457};
     struct group const group = group_make(cluster);
     if (group.dimension_count == 0) return false;
-    bool const flat = below(2) == 0;
+    bool const flat = case_below(2) == 0;
     const struct primitive *primitive = primitive_choose(&group, flat);
     uint32_t const stream = scene_stream(&cluster->scene, "exchange");
-    for (uint32_t ops = 1 + below(2); ops > 0; ops--) {
-        uint32_t const bytes = among(unit_bytes, 5), pieces = 1 + below(2);
+    for (uint32_t ops = 1 + case_below(2); ops > 0; ops--) {
+        uint32_t const bytes = case_among(unit_bytes, 5), pieces = 1 + case_below(2);
         (void)scene_routed(&cluster->scene, stream, primitive, &group, flat, bytes, pieces);
     }
     return true;
@@ -208,11 +197,11 @@ static void any_digits_of_the_nodes_may_be_folded(void **state)
         struct trace full, folded;
         if (sampling_skips(&walked)) continue;
         taken++;
-        random_state = i * 7919 + 3;
+        case_chance = i * 7919 + 3;
         cluster_open(&cluster);
         struct scene *scene = &cluster.scene;
         uint32_t added = 0;
-        for (uint32_t streams = 1 + below(3); streams > 0; streams--)
+        for (uint32_t streams = 1 + case_below(3); streams > 0; streams--)
             added += exchange_add(&cluster);
         roles_add(&cluster);
         /* Some let a member run ahead of others further than a run allows. */
@@ -279,14 +268,12 @@ static const struct {
 
 static void row_text(char text[TEXT_BYTES], uint32_t row)
 {
-    int const length =
-        snprintf(text, TEXT_BYTES,
-                 "{\"podsim\": 1, \"machine\": {\"chip\": \"h100-sxm\", \"nodes\": 16, "
-                 "\"gpus\": 2, \"profile\": \"ideal\", %s}, \"mesh\": {%s}, \"workload\": "
-                 "{\"kind\": \"train_step\", \"model\": \"tests/property/experts.json\", "
-                 "\"batch_tokens\": 262144, \"sequence_length\": 1024, \"accumulate\": 4, %s}}",
-                 rows[row].machine, rows[row].mesh, rows[row].workload);
-    assert_true(length > 0 && length < TEXT_BYTES);
+    case_text(text, TEXT_BYTES,
+              "{\"podsim\": 1, \"machine\": {\"chip\": \"h100-sxm\", \"nodes\": 16, "
+              "\"gpus\": 2, \"profile\": \"ideal\", %s}, \"mesh\": {%s}, \"workload\": "
+              "{\"kind\": \"train_step\", \"model\": \"tests/property/experts.json\", "
+              "\"batch_tokens\": 262144, \"sequence_length\": 1024, \"accumulate\": 4, %s}}",
+              rows[row].machine, rows[row].mesh, rows[row].workload);
 }
 
 static void row_play(struct play *play, uint32_t row, bool full, const char *engine)

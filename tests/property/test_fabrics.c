@@ -3,34 +3,15 @@
  * random exchanges, several at once. Folded and full agree to the picosecond, the fast and the
  * reference queue in every event, and bytes are conserved.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "sim/base/units.h"
+#include "tests/support/case.h"
 #include "tests/support/exchange.h"
 #include "tests/support/sampling.h"
 #include "tests/support/scene.h"
 
 enum { CASES = 600 };
-
-static uint32_t random_state;
-
-/* Numerical Recipes, 2nd edition, 7.1. */
-static uint32_t below(uint32_t count)
-{
-    random_state = random_state * 1664525u + 1013904223u;
-    return (uint32_t)((uint64_t)random_state * count >> 32);
-}
-
-static uint32_t among(const uint32_t *values, uint32_t count)
-{
-    return values[below(count)];
-}
 
 /* Rates and latencies are round, so that ties are many; some tiers are slower than what feeds them.
  */
@@ -38,13 +19,13 @@ static void random_tier(struct level *level, const uint32_t box[MACHINE_AXES_MAX
 {
     static const uint32_t cables[] = {1, 1, 2, 3, 4}, rates[] = {25, 50, 100, 100, 400};
     /* One draw a line: compilers may evaluate arguments in any order. */
-    uint32_t const cable_count = among(cables, 5);
-    uint64_t const bytes_per_s = UINT64_C(1000000000) * among(rates, 5);
-    int64_t const latency_ps = (int64_t)below(3) * 250000;
+    uint32_t const cable_count = case_among(cables, 5);
+    uint64_t const bytes_per_s = UINT64_C(1000000000) * case_among(rates, 5);
+    int64_t const latency_ps = (int64_t)case_below(3) * 250000;
     struct level_tier *tier = scene_tier(level, box, cable_count, bytes_per_s, latency_ps);
-    tier->policy = (enum level_policy)below(LEVEL_POLICY_COUNT);
+    tier->policy = (enum level_policy)case_below(LEVEL_POLICY_COUNT);
     tier->multicasts = true;
-    tier->reduce_flop_per_s = UINT64_C(100000000000) << below(12);
+    tier->reduce_flop_per_s = UINT64_C(100000000000) << case_below(12);
 }
 
 /* Boxes that grow from tier to tier; the last one holds everything. */
@@ -52,9 +33,9 @@ static void random_level(struct scene *scene, uint32_t axis, uint32_t axes)
 {
     struct level *level = scene_level(scene, "level", axis);
     uint32_t box[MACHINE_AXES_MAX] = {1, 1, 1, 1};
-    for (uint32_t tiers = below(3); tiers > 0; tiers--) {
+    for (uint32_t tiers = case_below(3); tiers > 0; tiers--) {
         for (uint32_t i = 0; i < MACHINE_AXES_MAX; i++)
-            if (axes >> i & 1 && below(2) == 0 && box[i] * 2 <= scene->machine.shape[i])
+            if (axes >> i & 1 && case_below(2) == 0 && box[i] * 2 <= scene->machine.shape[i])
                 box[i] *= 2;
         random_tier(level, box);
     }
@@ -67,15 +48,16 @@ static void random_level(struct scene *scene, uint32_t axis, uint32_t axes)
 static uint32_t random_machine(struct scene *scene)
 {
     static const uint32_t lengths[] = {2, 3, 4, 6, 8};
-    if (below(2) == 0) {
-        uint32_t const gpus = among(lengths, 5), shape[] = {gpus, among(lengths, 4), 1, 1};
+    if (case_below(2) == 0) {
+        uint32_t const gpus = case_among(lengths, 5),
+                       shape[] = {gpus, case_among(lengths, 4), 1, 1};
         scene_open_axes(scene, shape, 0);
         random_level(scene, 0, 1);
         random_level(scene, 1, 3);
         return 3;
     }
-    uint32_t const x = among(lengths, 4), y = among(lengths, 4);
-    uint32_t const shape[] = {x, y, 1 + below(2), 1};
+    uint32_t const x = case_among(lengths, 4), y = case_among(lengths, 4);
+    uint32_t const shape[] = {x, y, 1 + case_below(2), 1};
     scene_open_axes(scene, shape, 2);
     if (shape[2] > 1) random_level(scene, 2, 7);
     return shape[2] > 1 ? 7 : 3;
@@ -92,9 +74,9 @@ static const struct primitive *random_primitive(const struct group *group, bool 
         size *= group->dimension[d].size;
         switched = group->dimension[d].switched;
     }
-    if (below(3) == 0) return own[below(4)];
+    if (case_below(3) == 0) return own[case_below(4)];
     for (;;) {
-        const struct primitive *primitive = primitive_table[below(primitive_count)];
+        const struct primitive *primitive = primitive_table[case_below(primitive_count)];
         if (!primitive->routed || primitive->kind == COLLECTIVE_PERMUTE) continue;
         if (primitive->refuses != NULL && primitive->refuses(size) != NULL) continue;
         if (primitive->network != PRIMITIVE_NETWORK_NONE && !switched) continue;
@@ -106,17 +88,17 @@ static void random_exchange(struct scene *scene, uint32_t axes, uint32_t *ret_bi
 {
     static const uint32_t unit_bytes[] = {1, 500, 25000, 100000, 123457};
     struct group group = {.dimension_count = 0};
-    uint32_t wanted = below(8) & axes;
+    uint32_t wanted = case_below(8) & axes;
     if (wanted == 0) wanted = axes;
     for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
         if (wanted >> axis & 1)
             group.dimension[group.dimension_count++] = scene_dimension(scene, axis);
     *ret_bits |= wanted;
     uint32_t const stream = scene_stream(scene, "exchange");
-    bool const flat = below(2) == 0;
+    bool const flat = case_below(2) == 0;
     const struct primitive *primitive = random_primitive(&group, flat);
-    for (uint32_t ops = 1 + below(2); ops > 0; ops--) {
-        uint32_t const bytes = among(unit_bytes, 5), pieces = 1 + below(2);
+    for (uint32_t ops = 1 + case_below(2); ops > 0; ops--) {
+        uint32_t const bytes = case_among(unit_bytes, 5), pieces = 1 + case_below(2);
         (void)scene_routed(scene, stream, primitive, &group, flat, bytes, pieces);
     }
 }
@@ -198,17 +180,19 @@ static void random_hierarchy(struct scene *scene)
                                                  COLLECTIVE_ALL_REDUCE};
     static const char *const algorithms[] = {"direct", "direct", "ring+direct", "bruck+direct"};
     struct plan_request request = {
-        .kind = kinds[below(3)],
+        .kind = kinds[case_below(3)],
         .group = {{scene_dimension(scene, 1), scene_dimension(scene, 0)}, 2},
     };
-    request.algorithm = algorithms[below(4)];
-    request.size_bytes = 1000 + below(1u << 26);
-    request.piece_count = below(4);
-    request.portion_count = below(9);
-    if (request.kind != COLLECTIVE_ALL_REDUCE && below(3) == 0) request.chunk_count = 1 + below(4);
+    request.algorithm = algorithms[case_below(4)];
+    request.size_bytes = 1000 + case_below(1u << 26);
+    request.piece_count = case_below(4);
+    request.portion_count = case_below(9);
+    if (request.kind != COLLECTIVE_ALL_REDUCE && case_below(3) == 0)
+        request.chunk_count = 1 + case_below(4);
     plan_request_links(&scene->machine, &request);
     uint32_t const stream = scene_stream(scene, "hierarchy");
-    for (uint32_t ops = 1 + below(2); ops > 0; ops--) (void)scene_plan(scene, stream, &request);
+    for (uint32_t ops = 1 + case_below(2); ops > 0; ops--)
+        (void)scene_plan(scene, stream, &request);
 }
 
 static void levels_that_go_along_agree_as_well(void **state)
@@ -220,12 +204,12 @@ static void levels_that_go_along_agree_as_well(void **state)
         struct scene scene;
         if (sampling_skips(&walked)) continue;
         taken++;
-        random_state = i * 7919 + 5;
-        uint32_t const gpus = among(inside, 4), shape[] = {gpus, among(nodes, 6), 1, 1};
+        case_chance = i * 7919 + 5;
+        uint32_t const gpus = case_among(inside, 4), shape[] = {gpus, case_among(nodes, 6), 1, 1};
         scene_open_axes(&scene, shape, 0);
         random_level(&scene, 0, 1);
         random_level(&scene, 1, 3);
-        for (uint32_t streams = 1 + below(2); streams > 0; streams--) random_hierarchy(&scene);
+        for (uint32_t streams = 1 + case_below(2); streams > 0; streams--) random_hierarchy(&scene);
         for (uint32_t item = 0; item < scene.plan[0].item_count; item++)
             cut += scene.plan[0].item[item].portion_end != NULL;
         folds += compare(&scene, i);
@@ -245,9 +229,9 @@ static void folded_and_full_and_both_queues_agree(void **state)
         uint32_t spanned = 0;
         if (sampling_skips(&walked)) continue;
         taken++;
-        random_state = i * 7919 + 1;
+        case_chance = i * 7919 + 1;
         uint32_t const axes = random_machine(&scene);
-        for (uint32_t streams = 1 + below(2); streams > 0; streams--)
+        for (uint32_t streams = 1 + case_below(2); streams > 0; streams--)
             random_exchange(&scene, axes, &spanned);
         folds += compare(&scene, i);
         scene_close(&scene);

@@ -157,14 +157,13 @@ static void scenario_draw(uint64_t *state, struct drawn *ret_drawn)
     ret_drawn->tokens = UINT64_C(65536) << below(state, 5);
     /* 72 ranks divide batches of 9 times a power of 2. */
     if (machine->size[0] == 72) ret_drawn->tokens = ret_drawn->tokens / 8 * 9;
-    int const length = snprintf(
-        ret_drawn->text, TEXT_BYTES,
-        "{\"podsim\": 1, \"machine\": {%s, \"profile\": \"%s\"}, \"mesh\": {%s}, "
-        "\"workload\": {\"kind\": \"train_step\", \"model\": %s%s, \"remat\": \"%s\", "
-        "\"gather\": \"%s\", \"allow_oversubscription\": true}, \"run\": "
-        "{\"collective_matmul\": %s, \"prefetch_layers\": %u}}",
-        machine->text, profile, mesh, model->text, sequences, remat, gather, chunks, prefetch);
-    assert_true(length > 0 && length < TEXT_BYTES);
+    case_text(ret_drawn->text, TEXT_BYTES,
+              "{\"podsim\": 1, \"machine\": {%s, \"profile\": \"%s\"}, \"mesh\": {%s}, "
+              "\"workload\": {\"kind\": \"train_step\", \"model\": %s%s, \"remat\": \"%s\", "
+              "\"gather\": \"%s\", \"allow_oversubscription\": true}, \"run\": "
+              "{\"collective_matmul\": %s, \"prefetch_layers\": %u}}",
+              machine->text, profile, mesh, model->text, sequences, remat, gather, chunks,
+              prefetch);
 }
 
 /* One more setting may be given; NULL: none. A `length_tokens` of 0 leaves sequences as they are.

@@ -6,15 +6,9 @@
  * is printed (or given as the first argument).
  */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "sim/base/units.h"
 #include "tests/support/case.h"
@@ -166,13 +160,11 @@ static void scenario_random(uint64_t *state, char text[TEXT_BYTES])
     workload_random(state, experts, strstr(mesh, "pp") != NULL, workload);
     unsigned const prefetch = (unsigned)(case_random(state) % 3);
     const char *chunks = PICK("true", "false");
-    int const length =
-        snprintf(text, TEXT_BYTES,
-                 "{\"podsim\":1,\"title\":\"drawn\",\"mesh\":{%s},\"workload\":"
-                 "{\"kind\":\"train_step\",%s,\"allow_oversubscription\":true},"
-                 "\"run\":{\"prefetch_layers\":%u,\"collective_matmul\":%s},\"machine\":{%s}}",
-                 mesh, workload, prefetch, chunks, machine);
-    assert_true(length > 0 && length < TEXT_BYTES);
+    case_text(text, TEXT_BYTES,
+              "{\"podsim\":1,\"title\":\"drawn\",\"mesh\":{%s},\"workload\":"
+              "{\"kind\":\"train_step\",%s,\"allow_oversubscription\":true},"
+              "\"run\":{\"prefetch_layers\":%u,\"collective_matmul\":%s},\"machine\":{%s}}",
+              mesh, workload, prefetch, chunks, machine);
 }
 
 static void check_busy(const struct play *play, const char *text)

@@ -17,14 +17,12 @@ enum { TEXT_BYTES = 1400, RANKS = 4, MICROBATCHES = 8, WEIGHT_BYTES = 2 };
 static void text_write(char text[TEXT_BYTES], const char *model, const char *mesh,
                        const char *schedule)
 {
-    int const length =
-        snprintf(text, TEXT_BYTES,
-                 "{\"podsim\": 1, \"title\": \"heads\", \"machine\": {\"chip\": \"h100-sxm\", "
-                 "\"nodes\": %d, \"profile\": \"ideal\"}, \"mesh\": %s, \"workload\": {\"kind\": "
-                 "\"train_step\", \"model\": \"%s\", \"batch_tokens\": %d, \"sequence_length\": "
-                 "2048, \"accumulate\": %d, \"allow_oversubscription\": true%s}}",
-                 RANKS, mesh, model, 2048 * 32 * MICROBATCHES, MICROBATCHES, schedule);
-    assert_true(length > 0 && length < TEXT_BYTES);
+    case_text(text, TEXT_BYTES,
+              "{\"podsim\": 1, \"title\": \"heads\", \"machine\": {\"chip\": \"h100-sxm\", "
+              "\"nodes\": %d, \"profile\": \"ideal\"}, \"mesh\": %s, \"workload\": {\"kind\": "
+              "\"train_step\", \"model\": \"%s\", \"batch_tokens\": %d, \"sequence_length\": "
+              "2048, \"accumulate\": %d, \"allow_oversubscription\": true%s}}",
+              RANKS, mesh, model, 2048 * 32 * MICROBATCHES, MICROBATCHES, schedule);
 }
 
 struct gathers {

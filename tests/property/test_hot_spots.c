@@ -15,20 +15,11 @@ enum { LEAVES = 12, CHIPS = 16, BALLS_MAX = 32, RUNS = 60, LATENCY_PS = 200000 }
 static const uint64_t cable_bytes_per_s = UINT64_C(50000000000);
 static const uint64_t message_bytes = 1000000;
 
-static uint32_t random_state = 1;
-
-/* Numerical Recipes, 2nd edition, 7.1. */
-static uint32_t below(uint32_t count)
-{
-    random_state = random_state * 1664525u + 1013904223u;
-    return (uint32_t)((uint64_t)random_state * count >> 32);
-}
-
 static void shuffle(uint32_t *values, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) values[i] = i;
     for (uint32_t i = count; i > 1; i--) {
-        uint32_t const j = below(i), kept = values[i - 1];
+        uint32_t const j = case_below(i), kept = values[i - 1];
         values[i - 1] = values[j];
         values[j] = kept;
     }

@@ -87,16 +87,14 @@ static void text_write(char text[TEXT_BYTES], const struct step *step)
     if (step->place < STAGED)
         (void)snprintf(staged, sizeof staged, ", \"schedule\": \"%s\", \"layout\": \"%s\"",
                        schedule->name, layout);
-    int const length = snprintf(
-        text, TEXT_BYTES,
-        "{\"podsim\": 1, \"title\": \"mtp\", \"machine\": {%s, \"profile\": \"ideal\"}, "
-        "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": \"%s\", "
-        "\"batch_tokens\": 262144, \"sequence_length\": 1024, \"accumulate\": %u, \"remat\": "
-        "\"%s\", \"tp_inputs\": \"%s\", \"mtp\": %s%s%s%s}}",
-        place->machine, place->mesh, models[step->modules - 1], step->accumulate, step->remat,
-        keeps ? "whole" : "shards", step->without ? "false" : "true", staged, place->more,
-        step->more);
-    assert_true(length > 0 && length < TEXT_BYTES);
+    case_text(text, TEXT_BYTES,
+              "{\"podsim\": 1, \"title\": \"mtp\", \"machine\": {%s, \"profile\": \"ideal\"}, "
+              "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": \"%s\", "
+              "\"batch_tokens\": 262144, \"sequence_length\": 1024, \"accumulate\": %u, \"remat\": "
+              "\"%s\", \"tp_inputs\": \"%s\", \"mtp\": %s%s%s%s}}",
+              place->machine, place->mesh, models[step->modules - 1], step->accumulate, step->remat,
+              keeps ? "whole" : "shards", step->without ? "false" : "true", staged, place->more,
+              step->more);
 }
 
 enum { GROUP_FSDP, GROUP_TP, GROUP_REPLICAS, GROUPS }; /* The last: who holds the same weights. */
@@ -230,8 +228,6 @@ static void it_is_the_same_however_it_is_played(void **state)
             text_write(text, &step);
             play_run(&folded, text, NULL);
             walk_alike(&folded, text, "reference");
-            assert_true(folded.roofline.lower_s * 1e12 <=
-                        (double)folded.trace.step_ps * (1 + 1e-9));
             play_close(&folded);
         }
 }
@@ -360,7 +356,7 @@ static void deepseek_v3_has_its_parameters_and_the_modules(void **state)
         char text[TEXT_BYTES];
         struct play play;
         uint64_t const ep = m == 0 ? 64 : 16, copy = m == 0 ? 0 : UINT64_C(129280) * 7168;
-        int const length = snprintf(
+        case_text(
             text, TEXT_BYTES,
             "{\"podsim\": 1, \"title\": \"mtp\", \"machine\": {\"chip\": \"h100-sxm\", \"nodes\": "
             "8}, \"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": "
@@ -368,7 +364,6 @@ static void deepseek_v3_has_its_parameters_and_the_modules(void **state)
             "\"accumulate\": "
             "4%s}}",
             meshes[m], m == 0 ? "" : ", \"layout\": \"Et*15|t*16|t*16|t*14mL\"");
-        assert_true(length > 0 && length < TEXT_BYTES);
         play_run(&play, text, &lower_only);
         uint64_t held = 0;
         for (uint32_t r = 0; r < play.program.role_count; r++)
@@ -414,14 +409,13 @@ static void what_cannot_be_predicted_is_refused(void **state)
     for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[TEXT_BYTES];
         struct play play;
-        int const length = snprintf(
+        case_text(
             text, TEXT_BYTES,
             "{\"podsim\": 1, \"title\": \"mtp\", \"machine\": {\"chip\": \"h100-sxm\", \"nodes\": "
             "4}, \"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": \"%s\", "
             "\"batch_tokens\": 131072, \"sequence_length\": 1024%s%s}}",
             rows[i].mesh, models[0],
             strstr(rows[i].more, "accumulate") != NULL ? "" : ", \"accumulate\": 4", rows[i].more);
-        assert_true(length > 0 && length < TEXT_BYTES);
         case_refused(play_try(&play, text, NULL, &case_error), rows[i].status, rows[i].where,
                      rows[i].words);
         play_close(&play);

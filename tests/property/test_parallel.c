@@ -45,7 +45,7 @@ static void text_write(char text[TEXT_BYTES], uint32_t place, const char *model,
     char staged[64] = "";
     if (places[place].staged)
         (void)snprintf(staged, sizeof staged, ", \"schedule\": \"%s\"", schedule);
-    int const length = snprintf(
+    case_text(
         text, TEXT_BYTES,
         "{\"podsim\": 1, \"machine\": {%s, \"profile\": \"ideal\"}, \"mesh\": %s, \"workload\": "
         "{\"kind\": \"train_step\", \"model\": \"%s\", \"batch_tokens\": 262144, "
@@ -53,7 +53,6 @@ static void text_write(char text[TEXT_BYTES], uint32_t place, const char *model,
         "{\"collective_matmul\": %s}}",
         places[place].machine, places[place].mesh, model, places[place].staged ? 8 : 2, remat,
         staged, places[place].more, chunks ? "true" : "false");
-    assert_true(length > 0 && length < TEXT_BYTES);
 }
 
 static double flop_of(const struct program *program)
@@ -79,7 +78,6 @@ static void folded_or_not_a_step_is_the_same(void **state)
                    remats[k / PLACES / MODELS], k % 3 == 0);
         play_run(&folded, text, NULL);
         walk_alike(&folded, text, "reference");
-        assert_true(folded.roofline.lower_s * 1e12 <= (double)folded.trace.step_ps * (1 + 1e-9));
         play_close(&folded);
     }
 }

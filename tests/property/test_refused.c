@@ -85,14 +85,12 @@ static void each_reason_is_given_at_its_place(void **state)
     for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[TEXT_BYTES];
         struct play play;
-        int const length =
-            snprintf(text, sizeof text,
-                     "{\"podsim\":1,\"machine\":{%s},\"mesh\":{%s},\"workload\":{\"kind\":"
-                     "\"train_step\",\"model\":%s,\"batch_tokens\":262144,%s%s,"
-                     "\"allow_oversubscription\":true}}",
-                     rows[i].machine, rows[i].mesh, rows[i].model,
-                     rows[i].model[0] == '{' ? "" : "\"sequence_length\":4096,", rows[i].more);
-        assert_true(length > 0 && length < TEXT_BYTES);
+        case_text(text, sizeof text,
+                  "{\"podsim\":1,\"machine\":{%s},\"mesh\":{%s},\"workload\":{\"kind\":"
+                  "\"train_step\",\"model\":%s,\"batch_tokens\":262144,%s%s,"
+                  "\"allow_oversubscription\":true}}",
+                  rows[i].machine, rows[i].mesh, rows[i].model,
+                  rows[i].model[0] == '{' ? "" : "\"sequence_length\":4096,", rows[i].more);
         case_error = (struct error){.status = STATUS_OK};
         enum status const status = play_try(&play, text, &lower_only, &case_error);
         if (status == STATUS_OK) fail_msg("taken: %s", text);

@@ -2,14 +2,9 @@
  * Pipelines over two levels of switches: stages on the GPUs of a node, and on in the next node.
  * Drawn steps are the same folded and full, and each message reaches the next rank.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
+#include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/sampling.h"
 #include "tests/support/walk.h"
@@ -38,16 +33,14 @@ static void step_write(char text[TEXT_BYTES], uint32_t draw)
     size_t const place = draw % (sizeof places / sizeof *places);
     const char *schedule = schedules[draw / 3 % (sizeof schedules / sizeof *schedules)];
     uint32_t const stages = places[place].pp_nodes * places[place].pp_gpus;
-    int const length = snprintf(
+    case_text(
         text, TEXT_BYTES,
         "{\"podsim\": 1, \"machine\": {\"chip\": \"h100-sxm\", \"nodes\": %u}, \"mesh\": {%s}, "
         "\"workload\": {\"kind\": \"train_step\", \"model\": {\"kind\": \"mlp\", \"D\": 1024, "
-        "\"F\": "
-        "%u, \"layers\": %u, \"matrices\": 2}, \"batch_tokens\": %u, \"accumulate\": %u, "
-        "\"schedule\": \"%s\"}}",
+        "\"F\": %u, \"layers\": %u, \"matrices\": 2}, \"batch_tokens\": %u, "
+        "\"accumulate\": %u, \"schedule\": \"%s\"}}",
         places[place].nodes, places[place].mesh, 1024 + 512 * (draw % 5), 2 * stages,
         4096 * 2 * stages, 2 * stages, schedule);
-    assert_true(length > 0 && length < TEXT_BYTES);
 }
 
 static void folded_and_full_are_the_same(void **state)
@@ -61,7 +54,6 @@ static void folded_and_full_are_the_same(void **state)
         step_write(text, draw);
         play_run(&folded, text, NULL);
         walk_alike(&folded, text, NULL);
-        assert_true((double)folded.trace.step_ps >= folded.roofline.lower_s * 1e12 - 1000);
         play_close(&folded);
     }
 }

@@ -17,15 +17,13 @@ enum { TEXT_BYTES = 1400, CSV_BYTES = 4096, WIDTH = 8192, MICROBATCHES = 16, TOK
 static void scenario_write(char text[TEXT_BYTES], const char *machine, const char *mesh,
                            const char *schedule)
 {
-    int const length =
-        snprintf(text, TEXT_BYTES,
-                 "{\"podsim\": 1, \"title\": \"messages\", \"machine\": {%s, \"profile\": "
-                 "\"ideal\"}, \"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": "
-                 "{\"kind\": \"mlp\", \"D\": %d, \"F\": 256, \"layers\": 16, \"matrices\": 2}, "
-                 "\"batch_tokens\": %d, \"accumulate\": %d, \"schedule\": \"%s\", "
-                 "\"allow_oversubscription\": true}}",
-                 machine, mesh, WIDTH, TOKENS * MICROBATCHES, MICROBATCHES, schedule);
-    assert_true(length > 0 && length < TEXT_BYTES);
+    case_text(text, TEXT_BYTES,
+              "{\"podsim\": 1, \"title\": \"messages\", \"machine\": {%s, \"profile\": "
+              "\"ideal\"}, \"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": "
+              "{\"kind\": \"mlp\", \"D\": %d, \"F\": 256, \"layers\": 16, \"matrices\": 2}, "
+              "\"batch_tokens\": %d, \"accumulate\": %d, \"schedule\": \"%s\", "
+              "\"allow_oversubscription\": true}}",
+              machine, mesh, WIDTH, TOKENS * MICROBATCHES, MICROBATCHES, schedule);
 }
 
 static const char line[] = "\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"";
@@ -170,15 +168,13 @@ static void fewer_collectives_than_ranks_are_there(void **state)
     (void)state;
     char text[TEXT_BYTES];
     struct play play;
-    int const length =
-        snprintf(text, TEXT_BYTES,
-                 "{\"podsim\": 1, \"title\": \"few\", \"machine\": {%s, \"profile\": "
-                 "\"ideal\"}, \"mesh\": {\"pp\": [\"node:8\"], \"dp\": [\"gpu\"]}, "
-                 "\"workload\": {\"kind\": \"train_step\", \"model\": {\"kind\": \"mlp\", "
-                 "\"D\": 8192, \"F\": 32768, \"layers\": 4, \"matrices\": 2}, "
-                 "\"batch_tokens\": 65536, \"accumulate\": 8, \"layout\": \"t|t|t|t||||\"}}",
-                 nodes);
-    assert_true(length > 0 && length < TEXT_BYTES);
+    case_text(text, TEXT_BYTES,
+              "{\"podsim\": 1, \"title\": \"few\", \"machine\": {%s, \"profile\": "
+              "\"ideal\"}, \"mesh\": {\"pp\": [\"node:8\"], \"dp\": [\"gpu\"]}, "
+              "\"workload\": {\"kind\": \"train_step\", \"model\": {\"kind\": \"mlp\", "
+              "\"D\": 8192, \"F\": 32768, \"layers\": 4, \"matrices\": 2}, "
+              "\"batch_tokens\": 65536, \"accumulate\": 8, \"layout\": \"t|t|t|t||||\"}}",
+              nodes);
     play_run(&play, text, NULL);
     const struct roofline_group *dp = roofline_group_find(&play.roofline, MESH_DP);
     assert_non_null(dp);

@@ -20,7 +20,7 @@ static const char square[] = "\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"";
 static void mlp_write(char text[TEXT_BYTES], const char *schedule, const char *regather,
                       uint32_t microbatches, const char *more)
 {
-    int const length = snprintf(
+    case_text(
         text, TEXT_BYTES,
         "{\"podsim\": 1, \"title\": \"traffic\", \"machine\": {%s, \"profile\": \"ideal\"}, "
         "\"mesh\": {\"pp\": [\"x\"], \"fsdp\": [\"y\"]}, \"workload\": {\"kind\": \"train_step\", "
@@ -28,7 +28,6 @@ static void mlp_write(char text[TEXT_BYTES], const char *schedule, const char *r
         "\"batch_tokens\": %u, \"accumulate\": %u, \"schedule\": \"%s\", \"regather\": \"%s\", "
         "\"allow_oversubscription\": true%s}}",
         square, WIDTH, WIDE, LAYERS, 4096 * microbatches, microbatches, schedule, regather, more);
-    assert_true(length > 0 && length < TEXT_BYTES);
 }
 
 /* What a rank gathers of weights and reduces of gradients in a step, in arrays of a layer; and

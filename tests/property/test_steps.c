@@ -3,15 +3,9 @@
  * printed (or given as the first argument).
  */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "sim/base/units.h"
 #include "tests/support/case.h"
@@ -119,17 +113,15 @@ static void scenario_random(uint64_t *state, char text[WALK_TEXT_BYTES])
     unsigned const tokens = model_random(state, model);
     const char *offload = case_pick(state, offloads, 5);
     if (strstr(model, "\"layers\": 1,") != NULL) offload = "optimizer"; /* The least is two. */
-    int const length =
-        snprintf(text, WALK_TEXT_BYTES,
-                 "{\"podsim\": 1, \"title\": \"random\", \"machine\": {%s, \"profile\": \"%s\"}, "
-                 "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": %s, "
-                 "\"batch_tokens\": %u, \"remat\": \"%s\", \"gather\": \"%s\", "
-                 "\"backward_order\": \"%s\", \"accumulate\": %u, "
-                 "\"offload\": \"%s\", \"allow_oversubscription\": true}, "
-                 "\"run\": {\"prefetch_layers\": %u, \"collective_matmul\": %s}}",
-                 slice->machine, profile, mesh, model, tokens, remat, gather, order, accumulate,
-                 offload, prefetch, chunks);
-    assert_true(length > 0 && length < WALK_TEXT_BYTES);
+    case_text(text, WALK_TEXT_BYTES,
+              "{\"podsim\": 1, \"title\": \"random\", \"machine\": {%s, \"profile\": \"%s\"}, "
+              "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": %s, "
+              "\"batch_tokens\": %u, \"remat\": \"%s\", \"gather\": \"%s\", "
+              "\"backward_order\": \"%s\", \"accumulate\": %u, "
+              "\"offload\": \"%s\", \"allow_oversubscription\": true}, "
+              "\"run\": {\"prefetch_layers\": %u, \"collective_matmul\": %s}}",
+              slice->machine, profile, mesh, model, tokens, remat, gather, order, accumulate,
+              offload, prefetch, chunks);
 }
 
 static void drawn_hold(uint32_t n, void (*check)(struct play *play, const char *text))

@@ -78,7 +78,7 @@ static void text_write(char text[TEXT_BYTES], const struct step *step)
     if (place->staged)
         (void)snprintf(staged, sizeof staged, ", \"schedule\": \"%s\", \"layout\": \"%s\"",
                        schedules[step->schedule].name, schedules[step->schedule].layout);
-    int const length = snprintf(
+    case_text(
         text, TEXT_BYTES,
         "{\"podsim\": 1, \"title\": \"windows\", \"machine\": {%s, \"profile\": \"ideal\"}, "
         "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": \"%s\", "
@@ -86,7 +86,6 @@ static void text_write(char text[TEXT_BYTES], const struct step *step)
         "\"attention\": \"%s\"%s%s}}",
         place->machine, place->mesh, models[!place->experts], TOKENS, step->sequence_length,
         place->staged ? 8 : 2, step->remat, step->attention, staged, place->more);
-    assert_true(length > 0 && length < TEXT_BYTES);
 }
 
 struct sums {
@@ -204,8 +203,6 @@ static void it_is_the_same_however_it_is_played(void **state)
             text_write(text, &step);
             play_run(&folded, text, NULL);
             walk_alike(&folded, text, "reference");
-            assert_true(folded.roofline.lower_s * 1e12 <=
-                        (double)folded.trace.step_ps * (1 + 1e-9));
             play_close(&folded);
         }
 }

@@ -1,5 +1,6 @@
 #include "tests/support/case.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "sim/measure/measure_group.h"
@@ -83,6 +84,29 @@ void case_near_at(double got, double wanted, double share, const char *file, int
     if (got >= wanted - slack && got <= wanted + slack) return;
     print_error("%.15g is not within %g of %.15g\n", got, share, wanted);
     _fail(file, line);
+}
+
+uint32_t case_chance = 1;
+
+uint32_t case_below(uint32_t count)
+{
+    /* Numerical Recipes, 2nd edition, 7.1. */
+    case_chance = case_chance * 1664525u + 1013904223u;
+    return (uint32_t)((uint64_t)case_chance * count >> 32);
+}
+
+uint32_t case_among(const uint32_t *values, uint32_t count)
+{
+    return values[case_below(count)];
+}
+
+void case_text(char *text, size_t size, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    int const length = vsnprintf(text, size, format, values);
+    va_end(values);
+    assert_true(length > 0 && (size_t)length < size);
 }
 
 uint64_t case_random(uint64_t *state)

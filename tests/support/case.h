@@ -51,6 +51,16 @@ extern struct error case_error;
 /* The next number of a sequence that its first state gives. */
 uint64_t case_random(uint64_t *state);
 
+/* Less than `count`, or one of so many values, of a sequence of 32 bits; it begins with 1, unless a
+ * test says otherwise. */
+extern uint32_t case_chance;
+uint32_t case_below(uint32_t count);
+uint32_t case_among(const uint32_t *values, uint32_t count);
+
+/* Fails the test if the text does not fit. */
+void case_text(char *text, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* One of the texts. The order in which arguments and members are evaluated is not specified: two
  * draws stand in two statements. */
 #define CASE_PICK(state, ...)                                                                      \

@@ -1,11 +1,7 @@
 #include "tests/support/crossing.h"
+#include "tests/support/case.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #include "sim/base/units.h"
 #include "tests/support/play.h"
@@ -23,7 +19,7 @@ struct crossing_step crossing_played(const struct crossing_setup *setup, uint64_
                                      uint64_t mlp_width, uint32_t layers, bool collective_matmul)
 {
     char text[TEXT_BYTES];
-    int const length = snprintf(
+    case_text(
         text, sizeof text,
         "{\"podsim\": 1, \"title\": \"crossing\", \"machine\": {%s, \"profile\": \"ideal\"}, "
         "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": {\"kind\": \"mlp\", "
@@ -33,7 +29,6 @@ struct crossing_step crossing_played(const struct crossing_setup *setup, uint64_
         setup->machine, setup->mesh, (unsigned long long)setup->width,
         (unsigned long long)mlp_width, layers, (unsigned long long)tokens, setup->gather,
         setup->offload == NULL ? "none" : setup->offload, collective_matmul ? "true" : "false");
-    assert_true(length > 0 && length < TEXT_BYTES);
     struct play play;
     play_run(&play, text, NULL);
     struct crossing_step step = {

@@ -90,74 +90,34 @@ static struct primitive_step root_step(uint32_t size, uint32_t lane, uint32_t po
     return (struct primitive_step){.units = 2, .move_count = 1, .peer = step + 1, .slot = 0};
 }
 
+/* What every one of them says. */
+#define ROUTED(of_kind, lanes, sends, arrivals, makes_step)                                        \
+    .kind = (of_kind), .family = PRIMITIVE_MSCCL, .lane_count = (lanes), .routed = true,           \
+    .send_count = (sends), .arrival_count = (arrivals), .step = (makes_step)
+
 const struct primitive exchange_direct = {
     .name = "exchange_direct",
-    .kind = COLLECTIVE_ALL_TO_ALL,
-    .family = PRIMITIVE_MSCCL,
-    .lane_count = 1,
-    .routed = true,
+    ROUTED(COLLECTIVE_ALL_TO_ALL, 1, others, others, direct_step),
     .translates = true,
-    .digits = true,
-    .send_count = others,
-    .arrival_count = others,
-    .step = direct_step,
-};
+    .digits = true};
 
 const struct primitive exchange_lanes = {
     .name = "exchange_lanes",
-    .kind = COLLECTIVE_ALL_TO_ALL,
-    .family = PRIMITIVE_MSCCL,
-    .lane_count = 4,
-    .routed = true,
+    ROUTED(COLLECTIVE_ALL_TO_ALL, 4, lane_count, lane_count, lanes_step),
     .translates = true,
-    .digits = true,
-    .send_count = lane_count,
-    .arrival_count = lane_count,
-    .step = lanes_step,
-};
+    .digits = true};
 
 const struct primitive exchange_scatter = {
     .name = "exchange_scatter",
-    .kind = COLLECTIVE_REDUCE_SCATTER,
-    .family = PRIMITIVE_MSCCL,
-    .lane_count = 1,
-    .routed = true,
+    ROUTED(COLLECTIVE_REDUCE_SCATTER, 1, others, others, direct_step),
     .translates = true,
-    .digits = true,
-    .send_count = others,
-    .arrival_count = others,
-    .step = direct_step,
-};
+    .digits = true};
 
 const struct primitive exchange_unlike = {
-    .name = "exchange_unlike",
-    .kind = COLLECTIVE_ALL_TO_ALL,
-    .family = PRIMITIVE_MSCCL,
-    .lane_count = 1,
-    .routed = true,
-    .send_count = others,
-    .arrival_count = others,
-    .step = unlike_step,
-};
+    .name = "exchange_unlike", ROUTED(COLLECTIVE_ALL_TO_ALL, 1, others, others, unlike_step)};
 
 const struct primitive exchange_permutation = {
-    .name = "exchange_permutation",
-    .kind = COLLECTIVE_ALL_TO_ALL,
-    .family = PRIMITIVE_MSCCL,
-    .lane_count = 1,
-    .routed = true,
-    .send_count = one,
-    .arrival_count = one,
-    .step = permutation_step,
-};
+    .name = "exchange_permutation", ROUTED(COLLECTIVE_ALL_TO_ALL, 1, one, one, permutation_step)};
 
 const struct primitive exchange_root = {
-    .name = "exchange_root",
-    .kind = COLLECTIVE_BROADCAST,
-    .family = PRIMITIVE_MSCCL,
-    .lane_count = 1,
-    .routed = true,
-    .send_count = root_sends,
-    .arrival_count = root_arrivals,
-    .step = root_step,
-};
+    .name = "exchange_root", ROUTED(COLLECTIVE_BROADCAST, 1, root_sends, root_arrivals, root_step)};

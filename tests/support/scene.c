@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/base/units.h"
+#include "tests/support/case.h"
 
 static const char *const axis_names[MACHINE_AXES_MAX] = {"x", "y", "z", "w"};
 
@@ -301,4 +302,19 @@ struct trace scene_run(struct scene *scene, uint32_t repeat, bool full, bool rec
     if (status != STATUS_OK) (void)fprintf(stderr, "%s: %s\n", error.where, error.message);
     SIM_ASSERT(status == STATUS_OK);
     return trace;
+}
+
+struct trace scene_run_alike(struct scene *scene, uint32_t repeat)
+{
+    struct trace full[2], folded[2];
+    for (uint32_t queue = 0; queue < 2; queue++) {
+        scene->engine = queue == 0 ? "reference" : "fast";
+        full[queue] = scene_run(scene, repeat, true, false);
+        folded[queue] = scene_run(scene, repeat, false, false);
+    }
+    assert_int_equal(full[0].digest, full[1].digest);
+    assert_int_equal(folded[0].digest, folded[1].digest);
+    assert_int_equal(folded[1].step_ps, full[1].step_ps);
+    assert_int_equal(folded[1].exposed_ps, full[1].exposed_ps);
+    return full[1];
 }

@@ -81,6 +81,9 @@ void scene_need(struct scene *scene, uint32_t op, uint32_t other, int16_t slots)
 
 /* Seals, folds and runs. */
 struct trace scene_run(struct scene *scene, uint32_t repeat, bool full, bool record);
+/* Runs all chips and a fold, by either queue, and fails the test unless they agree; gives the run
+ * of all chips. */
+struct trace scene_run_alike(struct scene *scene, uint32_t repeat);
 enum status scene_try(struct scene *scene, uint32_t repeat, bool full, bool record,
                       struct trace *ret_trace, struct error *reterr);
 

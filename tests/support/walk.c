@@ -2,14 +2,10 @@
 
 #include <glob.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/support/case.h"
 #include "tests/support/sampling.h"
 
 void walk_shipped(const struct play_options *options, const char *const *without,
@@ -132,6 +128,7 @@ void walk_alike(const struct play *folded, const char *text, const char *engine)
 {
     struct play_options options = {.full = true, .engine = "fast"};
     struct play whole, other;
+    case_that(folded->roofline.lower_s * 1e12 <= (double)folded->trace.step_ps * (1 + 1e-9), text);
     play_run(&whole, text, &options);
     assert_int_equal(whole.trace.fold.replayed, whole.machine.chip_count);
     same(&whole.trace, &folded->trace, text);

@@ -39,7 +39,7 @@ bool walk_next(struct walk_op *walk);
 
 /* Simulates all chips, by the fast engine and by `engine` (NULL: by the fast one alone), and fails
  * the test unless instants, exposed time, links, ranks of a pipeline and their memory are those of
- * the folded play. */
+ * the folded play, and not below its roofline. */
 void walk_alike(const struct play *folded, const char *text, const char *engine);
 
 #endif

@@ -70,13 +70,7 @@ static struct trace meeting_run(struct meeting *meeting, const char *arbitration
 {
     struct scene *scene = &meeting->scene;
     scene->arbitration = arbitration;
-    scene->engine = "reference";
-    struct trace const reference = scene_run(scene, 1, true, false);
-    scene->engine = "fast";
-    struct trace const full = scene_run(scene, 1, true, false);
-    struct trace const folded = scene_run(scene, 1, false, false);
-    assert_int_equal(full.digest, reference.digest);
-    assert_int_equal(full.step_ps, folded.step_ps);
+    struct trace const full = scene_run_alike(scene, 1), folded = scene_run(scene, 1, false, false);
     assert_int_equal(end_ps(scene, &full, meeting->small), end_ps(scene, &folded, meeting->small));
     meeting->math_ps = end_ps(scene, &full, meeting->math);
     return full;
@@ -308,9 +302,7 @@ static void cables_of_switches_are_shared(void **state)
     name(&scene, bulk, "bulk");
     name(&scene, small, "small");
     scene.arbitration = "fair";
-    struct trace const fair = scene_run(&scene, 1, true, false);
-    scene.engine = "reference";
-    assert_int_equal(scene_run(&scene, 1, true, false).digest, fair.digest);
+    struct trace const fair = scene_run_alike(&scene, 1);
     int64_t const begin_ps = boundary_ps(end_ps(&scene, &fair, math));
     /* Up and down again; down, the bulk message's segments lie as on the way up. */
     assert_in_range(end_ps(&scene, &fair, small),
@@ -350,11 +342,7 @@ static void what_switches_copy_waits_for_no_turns(void **state)
         name(&scene, bulk, "bulk");
         name(&scene, copied, "copied");
         scene.arbitration = fair == 1 ? "fair" : "fifo";
-        struct trace const trace = scene_run(&scene, 1, true, false);
-        scene.engine = "reference";
-        assert_int_equal(scene_run(&scene, 1, true, false).digest, trace.digest);
-        scene.engine = "fast";
-        assert_int_equal(scene_run(&scene, 1, false, false).step_ps, trace.step_ps);
+        struct trace const trace = scene_run_alike(&scene, 1);
         /* From each of three others. */
         int64_t const whole_ps = 3 * small_segments * segment_ps + 2 * hop_ps;
         int64_t const begin_ps =
@@ -392,9 +380,7 @@ static void what_switches_copy_follows_as_it_came(void **state)
         if (s > 0) scene_need(&scene, ops[s], scene_compute(&scene, flop[s], 1), 0);
     }
     scene.arbitration = "fair";
-    struct trace const trace = scene_run(&scene, 1, true, false);
-    scene.engine = "reference";
-    assert_int_equal(scene_run(&scene, 1, true, false).digest, trace.digest);
+    struct trace const trace = scene_run_alike(&scene, 1);
     int64_t until_ps = 2 * hop_ps;
     for (uint32_t s = 0; s < STREAMS; s++) {
         until_ps += 3 * segments[s] * segment_ps;

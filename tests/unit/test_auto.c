@@ -69,104 +69,113 @@ static int64_t best_ps(const struct measure_row_question *question, uint64_t siz
     return best;
 }
 
-/* Sizes between the regimes, where estimates lie close together. */
-static void test_nobody_named_is_faster(void **state)
+/* Asks for each machine, of a list ended by NULL, what each of some operations takes. */
+static void ask_each(const char *const *machines, const enum measure_op *operations, size_t count,
+                     void (*check)(const struct measure_row_question *question, const char *name))
 {
-    (void)state;
-    static const char *const machines[] = {"h100-sxm",
-                                           "h100-sxm:nodes=2",
-                                           "h100-sxm:nodes=16,leaf.oversubscription=4",
-                                           "gb200-nvl72",
-
-                                           "tpu-v5e:4x4",
-                                           "tpu-v5e:8x16",
-                                           "tpu-v5p:4x4x4",
-                                           "tpu-v5e:4x4,slices=2"};
-    static const enum measure_op operations[] = {MEASURE_ALL_GATHER, MEASURE_REDUCE_SCATTER,
-                                                 MEASURE_ALL_REDUCE, MEASURE_ALL_TO_ALL};
-    static const uint64_t sizes[] = {1 << 18, 1 << 28};
-    uint32_t walked = 0;
-    for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
-        struct machine const machine = case_machine(machines[m]);
-        for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+    for (; *machines != NULL; machines++) {
+        struct machine const machine = case_machine(*machines);
+        for (size_t i = 0; i < count; i++) {
             struct measure_row_question const question = question_of(&machine, operations[i]);
-            for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-                if (sampling_skips(&walked)) continue;
-                const struct measure_row_choice *choice = choose(&question, sizes[s], "auto");
-                int64_t const taken = played_ps(&question, choice);
-                int64_t const best = best_ps(&question, sizes[s], choice->ranking, taken);
-                double const estimate_ps = choice->candidate.estimate.time_s * 1e12;
-                if ((double)taken > 1.03 * (double)best)
-                    fail_msg("%s, %s of %llu: %s takes %lld ps, one that it names %lld",
-                             machines[m], measure_op_name(operations[i]),
-                             (unsigned long long)sizes[s], choice->candidate.algorithm,
-                             (long long)taken, (long long)best);
-                /* Closed forms see no collisions; what is much too low or high is a fault. */
-                if (estimate_ps < 0.8 * (double)taken || estimate_ps > 1.45 * (double)taken)
-                    fail_msg("%s, %s of %llu: %s takes %lld ps, estimated %.0f", machines[m],
-                             measure_op_name(operations[i]), (unsigned long long)sizes[s],
-                             choice->candidate.algorithm, (long long)taken, estimate_ps);
-            }
+            check(&question, *machines);
         }
     }
 }
 
+static uint32_t walked;
+
+/* Sizes between the regimes, where estimates lie close together. */
+static void nobody_is_faster(const struct measure_row_question *question, const char *machine)
+{
+    static const uint64_t sizes[] = {1 << 18, 1 << 28};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        if (sampling_skips(&walked)) continue;
+        const struct measure_row_choice *choice = choose(question, sizes[s], "auto");
+        int64_t const taken = played_ps(question, choice);
+        int64_t const best = best_ps(question, sizes[s], choice->ranking, taken);
+        double const estimate_ps = choice->candidate.estimate.time_s * 1e12;
+        if ((double)taken > 1.03 * (double)best)
+            fail_msg("%s, %s of %llu: %s takes %lld ps, one that it names %lld", machine,
+                     measure_op_name(question->operation), (unsigned long long)sizes[s],
+                     choice->candidate.algorithm, (long long)taken, (long long)best);
+        /* Closed forms see no collisions; what is much too low or high is a fault. */
+        if (estimate_ps < 0.8 * (double)taken || estimate_ps > 1.45 * (double)taken)
+            fail_msg("%s, %s of %llu: %s takes %lld ps, estimated %.0f", machine,
+                     measure_op_name(question->operation), (unsigned long long)sizes[s],
+                     choice->candidate.algorithm, (long long)taken, estimate_ps);
+    }
+}
+
+static void test_nobody_named_is_faster(void **state)
+{
+    (void)state;
+    static const char *const machines[] = {
+        "h100-sxm",      "h100-sxm:nodes=2",     "h100-sxm:nodes=16,leaf.oversubscription=4",
+        "gb200-nvl72",   "tpu-v5e:4x4",          "tpu-v5e:8x16",
+        "tpu-v5p:4x4x4", "tpu-v5e:4x4,slices=2", NULL};
+    static const enum measure_op operations[] = {MEASURE_ALL_GATHER, MEASURE_REDUCE_SCATTER,
+                                                 MEASURE_ALL_REDUCE, MEASURE_ALL_TO_ALL};
+    walked = 0;
+    ask_each(machines, operations, 4, nobody_is_faster);
+}
+
 /* From and to a root over nodes: each level has its own way, the node's switches copy or add. */
+static void the_levels_have_their_ways(const struct measure_row_question *question,
+                                       const char *machine)
+{
+    static const uint64_t sizes[] = {1 << 16, 1 << 18, 1 << 23};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        const struct measure_row_choice *other = NULL;
+        if (sampling_skips(&walked)) continue;
+        const struct measure_row_choice *choice = choose(question, sizes[s], "auto");
+        assert_non_null(strstr(choice->candidate.algorithm, "sharp+"));
+        int64_t const taken = played_ps(question, choice);
+        const struct choose_ranking *ranking = choice->ranking;
+        for (uint32_t c = 1; c < ranking->count; c++) {
+            const struct choose_candidate *candidate = &ranking->candidate[c];
+            /* Too slow to be worth a play, however far estimates may be off. */
+            if (candidate->estimate.time_s > 2 * ranking->candidate[0].estimate.time_s) continue;
+            case_ok(measure_row_choose_other(case_arena, question, sizes[s], candidate, "", &other,
+                                             &case_error));
+            if ((double)taken > 1.02 * (double)played_ps(question, other))
+                fail_msg("%s, %s of %llu: %s is slower than %s", machine,
+                         measure_op_name(question->operation), (unsigned long long)sizes[s],
+                         choice->candidate.algorithm, candidate->algorithm);
+        }
+    }
+}
+
 static void test_levels_of_a_root(void **state)
 {
     (void)state;
     static const char *const machines[] = {"gb200-nvl72:nodes=2", "h100-sxm:nodes=4",
-                                           "h100-sxm:nodes=16,policy=hash"};
+                                           "h100-sxm:nodes=16,policy=hash", NULL};
     static const enum measure_op operations[] = {MEASURE_BROADCAST, MEASURE_REDUCE};
-    static const uint64_t sizes[] = {1 << 16, 1 << 18, 1 << 23};
-    uint32_t walked = 0;
-    for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
-        struct machine const machine = case_machine(machines[m]);
-        for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
-            struct measure_row_question const question = question_of(&machine, operations[i]);
-            for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-                const struct measure_row_choice *other = NULL;
-                if (sampling_skips(&walked)) continue;
-                const struct measure_row_choice *choice = choose(&question, sizes[s], "auto");
-                assert_non_null(strstr(choice->candidate.algorithm, "sharp+"));
-                int64_t const taken = played_ps(&question, choice);
-                const struct choose_ranking *ranking = choice->ranking;
-                for (uint32_t c = 1; c < ranking->count; c++) {
-                    const struct choose_candidate *candidate = &ranking->candidate[c];
-                    /* Too slow to be worth a play, however far estimates may be off. */
-                    if (candidate->estimate.time_s > 2 * ranking->candidate[0].estimate.time_s)
-                        continue;
-                    case_ok(measure_row_choose_other(case_arena, &question, sizes[s], candidate, "",
-                                                     &other, &case_error));
-                    if ((double)taken > 1.02 * (double)played_ps(&question, other))
-                        fail_msg("%s, %s of %llu: %s is slower than %s", machines[m],
-                                 measure_op_name(operations[i]), (unsigned long long)sizes[s],
-                                 choice->candidate.algorithm, candidate->algorithm);
-                }
-            }
-        }
-    }
+    walked = 0;
+    ask_each(machines, operations, 2, the_levels_have_their_ways);
 }
 
 /* With few bits an element the adders are slower than the wires; estimates know by how much. */
+static void adders_are_known(const struct measure_row_question *question, const char *machine)
+{
+    static const enum format formats[] = {FORMAT_FP32, FORMAT_BF16, FORMAT_FP8, FORMAT_INT4};
+    (void)machine;
+    if (question->machine->axis_count > 1 && question->operation == MEASURE_REDUCE) return;
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+        struct measure_row_question asked = *question;
+        asked.format = formats[f];
+        estimate_near(&asked, 1 << 28, "sharp", 0.01);
+    }
+}
+
 static void test_adders_count(void **state)
 {
     (void)state;
-    static const char *const machines[] = {"h100-sxm", "h100-sxm:nodes=4", "gb200-nvl72", "b200"};
+    static const char *const machines[] = {"h100-sxm", "h100-sxm:nodes=4", "gb200-nvl72", "b200",
+                                           NULL};
     static const enum measure_op operations[] = {MEASURE_REDUCE_SCATTER, MEASURE_ALL_REDUCE,
                                                  MEASURE_REDUCE};
-    static const enum format formats[] = {FORMAT_FP32, FORMAT_BF16, FORMAT_FP8, FORMAT_INT4};
-    for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
-        struct machine const machine = case_machine(machines[m]);
-        for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
-            struct measure_row_question question = question_of(&machine, operations[i]);
-            if (machine.axis_count > 1 && operations[i] == MEASURE_REDUCE) continue;
-            for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
-                question.format = formats[f];
-                estimate_near(&question, 1 << 28, "sharp", 0.01);
-            }
-        }
-    }
+    ask_each(machines, operations, 3, adders_are_known);
 }
 
 static void test_links_that_messages_share_count(void **state)
@@ -223,23 +232,23 @@ static void test_played_is_said(void **state)
 }
 
 /* An axis that closes beside one that does not: each is played as what it is. */
+static void a_ring_and_a_line_are_taken(const struct measure_row_question *question,
+                                        const char *machine)
+{
+    const struct measure_row_choice *choice = choose(question, UINT64_C(1) << 30, NULL);
+    (void)machine;
+    assert_string_equal(choice->candidate.algorithm, "ring+line");
+    int64_t const taken = played_ps(question, choice);
+    assert_true(played_ps(question, choose(question, UINT64_C(1) << 30, "line")) > taken);
+}
+
 static void test_each_axis_is_what_it_is(void **state)
 {
     (void)state;
     static const enum measure_op operations[] = {MEASURE_ALL_GATHER, MEASURE_REDUCE_SCATTER,
                                                  MEASURE_ALL_REDUCE};
-    static const char *const machines[] = {"tpu-v5e:8x16", "tpu-v6e:8x16"};
-    for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
-        struct machine const machine = case_machine(machines[m]);
-        for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
-            struct measure_row_question const question = question_of(&machine, operations[i]);
-            const struct measure_row_choice *choice = choose(&question, UINT64_C(1) << 30, NULL);
-            assert_string_equal(choice->candidate.algorithm, "ring+line");
-            int64_t const taken = played_ps(&question, choice);
-            const struct measure_row_choice *line = choose(&question, UINT64_C(1) << 30, "line");
-            assert_true(played_ps(&question, line) > taken);
-        }
-    }
+    static const char *const machines[] = {"tpu-v5e:8x16", "tpu-v6e:8x16", NULL};
+    ask_each(machines, operations, 3, a_ring_and_a_line_are_taken);
 }
 
 /* Of a reduction on a grid what one order adds up beside the chains of another holds these up no

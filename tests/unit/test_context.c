@@ -19,43 +19,47 @@ static void build(const char *shape, const char *cp, const char *fsdp, const cha
 
 static void refused(enum status status, const char *where, const char *part)
 {
-    memset(&made.error, 0, sizeof made.error);
-    assert_int_equal(case_lower(&made), status);
-    assert_string_equal(made.error.where, where);
-    if (strstr(made.error.message, part) == NULL) fail_msg("%s", made.error.message);
+    case_refused(workload_lower(made.arena, &made.plan, &made.machine, &made.mesh, &made.program,
+                                &case_error),
+                 status, where, part);
     case_free(&made);
 }
 
 static void what_does_not_divide_is_refused_with_what_would(void **state)
 {
     (void)state;
-    build("16x4x4", "x", "y z", NULL);
-    made.plan.sequence_length = 16400; /* 16 divides it, 32 does not. */
-    made.plan.batch_tokens = 256 * 16400;
-    refused(STATUS_INVALID, "/workload/sequence_length",
-            "16400 tokens cannot be cut into 32 equal parts, two (zigzag) for each of 16 ranks of "
-            "cp; the nearest that can: 16384 and 16416");
-    build("16x4x4", "x", "y z", NULL);
-    made.plan.sequence_length = 16392;
-    made.plan.batch_tokens = 256 * 16392;
-    made.plan.context_order = WORKLOAD_CONTEXT_CONTIGUOUS;
-    refused(STATUS_INVALID, "/workload/sequence_length",
-            "16 equal parts, one for each of 16 ranks of cp; the nearest that can: 16384 and "
-            "16400");
-    build("16x4x4", "x", "y z", NULL);
-    made.plan.batch_tokens = 24 * 16384;
-    refused(
-        STATUS_INVALID, "/workload/batch_tokens",
-        "24 sequences of 16384 tokens cannot be split evenly over 16 data ranks (dp, fsdp and ep "
-        "together), with 16 ranks of cp that share each; the nearest batch_tokens that fit: "
-        "262144 and 524288");
-    build("12x4x4", "x", "y z", NULL);
-    made.plan.sequence_length = 12288;
-    made.plan.batch_tokens = 16 * 12288;
-    made.plan.context = WORKLOAD_CONTEXT_ULYSSES;
-    refused(STATUS_INVALID, "/mesh/cp",
-            "12 ranks have to divide the 64 attention heads and 8 KV heads of a rank of tp among "
-            "them; the nearest number of ranks that can: 4 (");
+    static const struct {
+        const char *shape;
+        uint64_t sequence_length, sequences;
+        enum workload_context context;
+        enum workload_context_order order;
+        const char *where, *words;
+    } rows[] = {
+        /* 16 divides it, 32 does not. */
+        {"16x4x4", 16400, 256, WORKLOAD_CONTEXT_RING, WORKLOAD_CONTEXT_ZIGZAG,
+         "/workload/sequence_length",
+         "16400 tokens cannot be cut into 32 equal parts, two (zigzag) for each of 16 ranks of cp; "
+         "the nearest that can: 16384 and 16416"},
+        {"16x4x4", 16392, 256, WORKLOAD_CONTEXT_RING, WORKLOAD_CONTEXT_CONTIGUOUS,
+         "/workload/sequence_length",
+         "16 equal parts, one for each of 16 ranks of cp; the nearest that can: 16384 and 16400"},
+        {"16x4x4", 16384, 24, WORKLOAD_CONTEXT_RING, WORKLOAD_CONTEXT_ZIGZAG,
+         "/workload/batch_tokens",
+         "24 sequences of 16384 tokens cannot be split evenly over 16 data ranks (dp, fsdp and ep "
+         "together), with 16 ranks of cp that share each; the nearest batch_tokens that fit: "
+         "262144 and 524288"},
+        {"12x4x4", 12288, 16, WORKLOAD_CONTEXT_ULYSSES, WORKLOAD_CONTEXT_ZIGZAG, "/mesh/cp",
+         "12 ranks have to divide the 64 attention heads and 8 KV heads of a rank of tp among "
+         "them; the nearest number of ranks that can: 4 ("},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        build(rows[i].shape, "x", "y z", NULL);
+        made.plan.sequence_length = rows[i].sequence_length;
+        made.plan.batch_tokens = rows[i].sequences * rows[i].sequence_length;
+        made.plan.context = rows[i].context;
+        made.plan.context_order = rows[i].order;
+        refused(STATUS_INVALID, rows[i].where, rows[i].words);
+    }
 }
 
 static void a_ring_needs_an_axis_that_closes(void **state)

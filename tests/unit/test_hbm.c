@@ -59,14 +59,8 @@ static void assert_near_ps(int64_t got_ps, int64_t wanted_ps)
  * longer. */
 static int64_t step_ps(struct scene *scene)
 {
-    scene->engine = "fast";
+    (void)scene_run_alike(scene, 1);
     struct trace const folded = scene_run(scene, 1, false, false);
-    struct trace const full = scene_run(scene, 1, true, false);
-    scene->engine = "reference";
-    struct trace const slow = scene_run(scene, 1, true, false);
-    assert_int_equal(folded.step_ps, full.step_ps);
-    assert_int_equal(slow.step_ps, full.step_ps);
-    assert_int_equal(slow.digest, full.digest);
     assert_true(folded.queue_busy_ps[TRACE_QUEUE_HBM] <= folded.step_ps);
     assert_true(folded.queue_busy_ps[TRACE_QUEUE_VPU] <= folded.step_ps);
     assert_int_equal(folded.compute_ps + folded.exposed_ps + folded.idle_ps, folded.step_ps);

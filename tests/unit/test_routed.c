@@ -20,22 +20,6 @@ static struct group group_of(const struct scene *scene, uint32_t axes)
     return group;
 }
 
-/* Full and folded run, and the reference queue. */
-static struct trace all_alike(struct scene *scene, uint32_t repeat)
-{
-    struct trace const folded = scene_run(scene, repeat, false, false);
-    struct trace const full = scene_run(scene, repeat, true, false);
-    scene->engine = "reference";
-    struct trace const reference = scene_run(scene, repeat, true, false);
-    struct trace const reference_folded = scene_run(scene, repeat, false, false);
-    scene->engine = "fast";
-    assert_int_equal(folded.step_ps, full.step_ps);
-    assert_int_equal(full.digest, reference.digest);
-    assert_int_equal(full.step_ps, reference.step_ps);
-    assert_int_equal(folded.digest, reference_folded.digest);
-    return full;
-}
-
 static void a_node_takes_its_bytes_and_one_latency(void **state)
 {
     (void)state;
@@ -46,7 +30,7 @@ static void a_node_takes_its_bytes_and_one_latency(void **state)
         struct group const group = group_of(&scene, 1);
         (void)scene_routed(&scene, scene_stream(&scene, "exchange"), &exchange_direct, &group,
                            false, chunk_bytes / 2, 1);
-        struct trace const trace = all_alike(&scene, 1);
+        struct trace const trace = scene_run_alike(&scene, 1);
         int64_t const message_ps = units_duration_ps(chunk_bytes, node_bytes_per_s);
         assert_int_equal(trace.step_ps, (n - 1) * message_ps + TIME_PS_PER_US);
         const struct trace_link *up = &trace.link[machine_level_port(0, 0, false)];
@@ -82,7 +66,7 @@ static int64_t sharp_ps(struct scene *scene, enum collective_kind kind, uint64_t
     scene_clear(scene);
     (void)scene_routed(scene, scene_stream(scene, "sharp"), primitive, &group, false, unit_bytes,
                        pieces);
-    return all_alike(scene, 3).step_ps / 3;
+    return scene_run_alike(scene, 3).step_ps / 3;
 }
 
 static void switches_that_add_take_an_array_and_one_latency(void **state)
@@ -175,7 +159,7 @@ static void half_way_round_both_ways_carry_the_same(void **state)
         struct group const group = scene_group(&scene, true, false, false);
         (void)scene_routed(&scene, scene_stream(&scene, "exchange"), &exchange_direct, &group,
                            false, 1000, 1);
-        struct trace const trace = all_alike(&scene, 2);
+        struct trace const trace = scene_run_alike(&scene, 2);
         assert_int_equal(trace.link[0].sum_bytes, trace.link[1].sum_bytes);
         assert_int_equal(trace.link[0].bytes, trace.link[0].sum_bytes / n);
         scene_close(&scene);
@@ -192,7 +176,7 @@ static void only_the_axis_of_an_exchange_has_antipodes(void **state)
     struct group const group = scene_group(&scene, true, false, false);
     (void)scene_routed(&scene, scene_stream(&scene, "exchange"), &exchange_direct, &group, false,
                        1000, 1);
-    (void)all_alike(&scene, 1);
+    (void)scene_run_alike(&scene, 1);
     assert_int_equal(scene_run(&scene, 1, false, false).fold.replayed, 2);
     scene_close(&scene);
 }
@@ -214,7 +198,7 @@ static struct trace late_exchange(bool cube, const struct machine_link_override 
         scene_routed(&scene, scene_stream(&scene, "exchange"),
                      cube ? &exchange_lanes : &exchange_direct, &group, cube, 50000, 1);
     scene_need(&scene, exchange, work, 0);
-    struct trace const trace = all_alike(&scene, 1);
+    struct trace const trace = scene_run_alike(&scene, 1);
     scene_close(&scene);
     return trace;
 }
@@ -280,7 +264,7 @@ static void what_repeats_after_a_shift_folds_to_it(void **state)
         (void)scene_routed(&scene, scene_stream(&scene, "collective"),
                            primitive_find(cases[i].kind, cases[i].algorithm, true), &group,
                            cases[i].flat, 5000, 2);
-        (void)all_alike(&scene, 2);
+        (void)scene_run_alike(&scene, 2);
         assert_int_equal(scene_run(&scene, 2, false, false).fold.replayed, cases[i].chips_replayed);
         scene_close(&scene);
     }

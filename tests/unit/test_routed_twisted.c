@@ -30,22 +30,6 @@ static void exchange_add(struct scene *scene, const struct primitive *primitive,
                        message_bytes / 2, 1);
 }
 
-/* Folded and full, either engine. */
-static struct trace all_alike(struct scene *scene)
-{
-    struct trace const full = scene_run(scene, 2, true, false);
-    struct trace const folded = scene_run(scene, 2, false, false);
-    scene->engine = "reference";
-    struct trace const reference = scene_run(scene, 2, true, false);
-    struct trace const reference_folded = scene_run(scene, 2, false, false);
-    scene->engine = "fast";
-    assert_int_equal(full.step_ps, folded.step_ps);
-    assert_int_equal(full.step_ps, reference.step_ps);
-    assert_int_equal(full.digest, reference.digest);
-    assert_int_equal(folded.digest, reference_folded.digest);
-    return full;
-}
-
 static uint64_t busiest(const struct trace *trace)
 {
     uint64_t most = 0;
@@ -97,7 +81,7 @@ static void an_exchange_of_all_pairs_gains_by_the_twist(void **state)
         open_twisted(&twisted, shape[0], shape[1], shape[2]);
         exchange_add(&twisted, &exchange_lanes, true, true, true);
         struct trace const before = scene_run(&plain, 2, true, false);
-        struct trace const after = all_alike(&twisted);
+        struct trace const after = scene_run_alike(&twisted, 2);
         assert_true(busiest(&after) <= busiest(&before));
         if (faster[i]) assert_true(after.step_ps < before.step_ps);
         assert_int_equal(sum_of(&after), 2 * message_bytes * hops_of_pairs(&twisted, all));
@@ -132,7 +116,7 @@ static void groups_of_two_axes_take_the_links_around_them(void **state)
             open_twisted(&scene, cases[i].shape[0], cases[i].shape[1], cases[i].shape[2]);
             exchange_add(&scene, primitives[p], cases[i].spans[0], cases[i].spans[1],
                          cases[i].spans[2]);
-            struct trace const trace = all_alike(&scene);
+            struct trace const trace = scene_run_alike(&scene, 2);
             assert_int_equal(sum_of(&trace),
                              2 * message_bytes * hops_of_pairs(&scene, cases[i].spans));
             if (p == 0)

@@ -215,6 +215,10 @@ static struct json *value_at(struct json *json, const char *path)
     return json;
 }
 
+static const char *const objects[] = {
+    "",   "machine", "machine/network", "machine/network/nvlink", "workload", "workload/formats",
+    "run"};
+
 /* Of a scenario that every key applies to but these: what the chip, the product, the machine or
  * the schedule says otherwise; the model has no MTP, only ZeRO-1 and 2 gather updated weights, and
  * a tier has the policy of the network. */
@@ -225,13 +229,6 @@ static void every_default_is_shown(void **state)
         "memory",         "layout",        "mtp",          "parameter_gather", "nodes",
         "gpus",           "slices",        "switch_ports", "nic_rate",         "node_nics",
         "switch_latency", "cable_latency", "latency"};
-    static const char *const objects[] = {"",
-                                          "machine",
-                                          "machine/network",
-                                          "machine/network/nvlink",
-                                          "workload",
-                                          "workload/formats",
-                                          "run"};
     const char *text = NULL;
     unsigned seen = 0;
     assert_true(is_read(base, NULL, &text));
@@ -374,13 +371,6 @@ static bool default_setting(char setting[256], const char *section, const char *
 static void defaults_are_those_of_the_reader(void **state)
 {
     (void)state;
-    static const char *const objects[] = {"",
-                                          "machine",
-                                          "machine/network",
-                                          "machine/network/nvlink",
-                                          "workload",
-                                          "workload/formats",
-                                          "run"};
     const char *without = NULL, *with = NULL;
     unsigned seen = 0;
     assert_true(is_read(base, NULL, &without));

@@ -62,31 +62,45 @@ static struct case_value sharding(const struct case_row *row)
     row_fail(row, "a sharding has no %s", what);
 }
 
+struct multiplied {
+    struct sharding_mesh mesh;
+    struct sharding left, right, wanted;
+    struct sharding_product product;
+};
+
+static struct multiplied multiplied_of(const struct case_row *row)
+{
+    struct multiplied of = {.mesh = mesh_of(row)};
+    struct error error = {0};
+    of.left = array_of(row, &of.mesh, "left");
+    of.right = array_of(row, &of.mesh, "right");
+    of.wanted = array_of(row, &of.mesh, "wanted");
+    row_check(row,
+              sharding_multiply(&of.mesh, &of.left, &of.right, &of.wanted, &of.product, &error),
+              &error);
+    return of;
+}
+
 /* What the product of two arrays needs, in the book's words. */
 static struct case_value product_needs(const struct case_row *row)
 {
-    struct sharding_mesh const mesh = mesh_of(row);
-    struct sharding const left = array_of(row, &mesh, "left");
-    struct sharding const right = array_of(row, &mesh, "right");
-    struct sharding const wanted = array_of(row, &mesh, "wanted");
-    struct sharding_product product;
-    struct error error = {0};
-    row_check(row, sharding_multiply(&mesh, &left, &right, &wanted, &product, &error), &error);
+    struct multiplied const of = multiplied_of(row);
+    const struct sharding_product *product = &of.product;
     const struct {
         const char *name;
         uint32_t axes;
         const char *of;
-    } needs[] = {{"AllGather", product.gather_left, left.name},
-                 {"AllGather", product.gather_right, right.name},
-                 {"ReduceScatter", product.scatter, wanted.name},
-                 {"AllReduce", product.all_reduce, wanted.name},
-                 {"AllGather", product.gather_result, wanted.name}};
+    } needs[] = {{"AllGather", product->gather_left, of.left.name},
+                 {"AllGather", product->gather_right, of.right.name},
+                 {"ReduceScatter", product->scatter, of.wanted.name},
+                 {"AllReduce", product->all_reduce, of.wanted.name},
+                 {"AllGather", product->gather_result, of.wanted.name}};
     struct case_value text = value_text("%s", "");
     char buffer[SHARDING_TEXT_BYTES];
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
         if (needs[i].axes == 0) continue;
         text = value_text("%.60s%s%s_%.8s(%.24s)", text.text, *text.text ? ", " : "", needs[i].name,
-                          sharding_axes_text(&mesh, needs[i].axes, buffer), needs[i].of);
+                          sharding_axes_text(&of.mesh, needs[i].axes, buffer), needs[i].of);
     }
     return *text.text != '\0' ? text : value_text("nothing");
 }
@@ -94,22 +108,17 @@ static struct case_value product_needs(const struct case_row *row)
 /* FLOP that all chips execute for a product, over those of the product itself. */
 static struct case_value product_flop(const struct case_row *row)
 {
-    struct sharding_mesh const mesh = mesh_of(row);
-    struct sharding const left = array_of(row, &mesh, "left");
-    struct sharding const right = array_of(row, &mesh, "right");
-    struct sharding const wanted = array_of(row, &mesh, "wanted");
-    struct sharding_product product;
-    struct error error = {0};
-    row_check(row, sharding_multiply(&mesh, &left, &right, &wanted, &product, &error), &error);
+    struct multiplied const of = multiplied_of(row);
+    const struct sharding_product *product = &of.product;
     uint64_t inner = 1;
-    for (uint32_t i = 0; i < product.left.dimension_count; i++)
-        for (uint32_t j = 0; j < product.right.dimension_count; j++)
-            if (strcmp(product.left.dimension[i].name, product.right.dimension[j].name) == 0)
-                inner = sharding_local_size(&mesh, &product.left.dimension[i]);
+    for (uint32_t i = 0; i < product->left.dimension_count; i++)
+        for (uint32_t j = 0; j < product->right.dimension_count; j++)
+            if (strcmp(product->left.dimension[i].name, product->right.dimension[j].name) == 0)
+                inner = sharding_local_size(&of.mesh, &product->left.dimension[i]);
     double chips = 1;
-    for (uint32_t i = 0; i < mesh.axis_count; i++) chips *= mesh.size[i];
+    for (uint32_t i = 0; i < of.mesh.axis_count; i++) chips *= of.mesh.size[i];
     double const per_chip =
-        2.0 * (double)inner * (double)sharding_local_elements(&mesh, &product.result);
+        2.0 * (double)inner * (double)sharding_local_elements(&of.mesh, &product->result);
     const char *what = row_text(row, "what");
     if (strcmp(what, "per_chip") == 0) return value_number(per_chip);
     if (strcmp(what, "executed") == 0) return value_number(per_chip * chips);

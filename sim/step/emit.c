@@ -30,13 +30,13 @@ struct lower_graph *emit_graph(struct lower *lower, const struct graph_terms *te
 static struct lower_graph *graph_of(struct lower *lower)
 {
     struct lower_graph **at =
-        &lower->graph[lower->layer - lower->ranks->layer][lower->windowed ? 1 : 0];
+        &lower->graph[lower->layer - lower->ranks->layer][lower->part.windowed ? 1 : 0];
     const struct model *model = &lower->ranks->plan->model;
     uint64_t const layer = lower->layer->experts ? model->layers - 1 : 0;
     struct graph_terms terms;
     if (*at != NULL) return *at;
     graph_terms_of(lower->ranks, layer, &terms);
-    terms.sequence.window = lower->windowed ? model->window : 0;
+    terms.sequence.window = lower->part.windowed ? model->window : 0;
     *at = emit_graph(lower, &terms, BLOCK_LAYER, layer);
     return *at;
 }
@@ -307,10 +307,10 @@ void emit_forward(struct lower *lower)
 
 struct graph_request emit_backward_request(const struct lower *lower)
 {
-    static const enum graph_half halves[] = {[LOWER_WHOLE] = GRAPH_WHOLE,
-                                             [LOWER_INPUT] = GRAPH_INPUT_HALF,
-                                             [LOWER_WEIGHT] = GRAPH_WEIGHT_HALF};
-    return (struct graph_request){.backward = true, .half = halves[lower->half]};
+    static const enum graph_half halves[] = {[ACT_BACKWARD] = GRAPH_WHOLE,
+                                             [ACT_INPUT] = GRAPH_INPUT_HALF,
+                                             [ACT_WEIGHT] = GRAPH_WEIGHT_HALF};
+    return (struct graph_request){.backward = true, .half = halves[lower->part.act]};
 }
 
 void emit_backward(struct lower *lower)

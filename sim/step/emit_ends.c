@@ -33,8 +33,8 @@ static const struct emit_use *use_of(const struct emit *emit, uint32_t at)
 static bool is_taken_at(const struct emit *emit, const struct graph_step *step)
 {
     bool const alone = emit->graph->op[step->op].in_count == 0;
-    return op_gives_weight(step->pass) && emit->lower->keeping == LOWER_TAKES &&
-           (emit->lower->half == LOWER_WEIGHT || alone);
+    return op_gives_weight(step->pass) && emit->lower->part.keeping == LOWER_TAKES &&
+           (!lower_has_input(emit->lower) || alone);
 }
 
 /* Whether the step is the first of its block, or the one that reads the block's weights. */
@@ -53,20 +53,22 @@ void emit_end_gather(struct emit *emit, uint32_t at)
     const struct emit_use *use = use_of(emit, at);
     uint8_t const block = emit->graph->op[emit->steps->step[at].op].block;
     if (emit->gather[block] != LOWER_NONE || !use->gathers || !is_gathered_at(emit, at)) return;
-    emit->gather[block] = lower_bucket_gather(emit->lower, &use->read);
+    uint32_t const before = emit->lower->build.op_count;
+    lower_buckets_gather(emit->lower, &use->read, 1, /* backward= */ false);
+    if (emit->lower->build.op_count > before) emit->gather[block] = before;
 }
 
 static void end_gradient(struct emit *emit, uint32_t index, const struct emit_use *use)
 {
     struct lower *lower = emit->lower;
     uint64_t const bytes = overheads_autograd_bytes(lower->ranks, use->autograd_elements);
-    bool const last = lower->last_microbatch;
+    bool const last = lower->part.last;
     lower_take(lower, index, PROGRAM_MEMORY_AUTOGRAD, bytes);
     lower_give(lower, index, PROGRAM_MEMORY_AUTOGRAD, bytes);
     if (use->opens) lower_gradient_take(lower, index, use->bucket.elements);
-    lower->last_microbatch = use->last;
+    lower->part.last = use->last;
     if (use->closes) lower_bucket_reduce(lower, &use->bucket, index);
-    lower->last_microbatch = last;
+    lower->part.last = last;
 }
 
 void emit_end_weights(struct emit *emit, uint32_t at)
@@ -76,7 +78,8 @@ void emit_end_weights(struct emit *emit, uint32_t at)
     const struct emit_use *use = use_of(emit, at);
     struct lower *lower = emit->lower;
     uint32_t const index = emit->op[at];
-    bool const gives = use->gives && lower->ranks->shards > 1 && lower->keeping == LOWER_GATHERS;
+    bool const gives =
+        use->gives && lower->ranks->shards > 1 && lower->part.keeping == LOWER_GATHERS;
     if (!op->kind->weights_apart || step->of != GRAPH_NONE) return;
     bool const reads = op_is_forward(step->pass) || op_gives_input(step->pass);
     if (reads || is_taken_at(emit, step))

@@ -10,23 +10,16 @@ void lower_begin(struct lower *lower, struct arena *arena, const struct ranks *r
 {
     *lower = (struct lower){.ranks = ranks};
     builder_begin(&lower->build, arena, ranks->machine, builder_room_most, program, reterr);
-    lower->layer = &ranks->layer[ranks_last_kind(ranks)];
     lower_streams_add(lower);
 }
 
-void lower_pass_begin(struct lower *lower)
+void lower_pass_begin(struct lower *lower, const struct lower_part *part)
 {
+    lower->part = *part;
+    lower->layer = lower_layer_of(lower->ranks, (enum lower_module)part->module);
     lower->pass_first = lower->build.op_count;
     lower->output = LOWER_NONE;
     lower->received = LOWER_NONE;
-    lower->half = LOWER_WHOLE;
-    lower->windowed = false;
-    lower->last_microbatch = true;
-    lower->last_lookup = true;
-    lower->keeping = LOWER_GATHERS;
-    lower->head_stays = false;
-    lower->updated = false;
-    lower->gathers_since = false;
     for (uint32_t p = 0; p < MATRICES_MAX; p++) lower->weights[p] = LOWER_NONE;
     for (uint32_t p = 0; p < MATRICES_MAX; p++) lower->parts_sum[p] = LOWER_NONE;
     lower->weights_needed = 0;
@@ -34,10 +27,10 @@ void lower_pass_begin(struct lower *lower)
     lower->buckets_reduced = 0;
 }
 
-void lower_template_begin(struct lower *lower, const char *name)
+void lower_template_begin(struct lower *lower, const char *name, const struct lower_part *part)
 {
     builder_template_begin(&lower->build, name);
-    lower_pass_begin(lower);
+    lower_pass_begin(lower, part);
 }
 
 uint16_t lower_template_end(struct lower *lower)

@@ -13,6 +13,7 @@
 
 #include "sim/base/work.h"
 #include "sim/program/builder.h"
+#include "sim/schedule/schedule.h"
 #include "sim/step/ranks.h"
 
 static const uint32_t LOWER_NONE = UINT32_MAX; /* BUILDER_NONE */
@@ -63,15 +64,72 @@ enum lower_urgency {
                                 sums. */
 };
 
-/* What of a backward pass is emitted: all of it, or one gradient. Between the two, what the weight
- * gradients read stays: inputs of the matmuls and gradients of their outputs, gathered. */
-enum lower_half { LOWER_WHOLE, LOWER_INPUT, LOWER_WEIGHT };
+/* A unit of the model, which a template is of. */
+enum lower_module {
+    MODULE_NOTHING, /* A stage that has neither layers nor ends in a pass hands on what it gets. */
+    MODULE_EMBEDDING,
+    MODULE_LAYER,    /* A layer with one MLP. */
+    MODULE_EXPERTS,  /* A layer with experts. */
+    MODULE_MTP,      /* A module that predicts a further token. */
+    MODULE_MTP_HEAD, /* The head of a module that lies on another stage. */
+    MODULE_HEAD,
+    MODULE_COUNT,
+};
+
+/* What a template does: a pass of the unit, or something with all of the unit's gradients. Between
+ * the two halves of a backward pass, what the weight gradients read stays: inputs of the matmuls
+ * and gradients of their outputs, gathered. */
+enum lower_act {
+    ACT_FORWARD = SCHEDULE_FORWARD,
+    ACT_BACKWARD = SCHEDULE_BACKWARD,
+    ACT_INPUT = SCHEDULE_INPUT,
+    ACT_WEIGHT = SCHEDULE_WEIGHT,
+    ACT_UPDATE = SCHEDULE_KIND_COUNT,
+    ACT_REDUCE,
+    ACT_SEND_COPY,  /* To the rank that holds the same stages. */
+    ACT_SUM_COPIES, /* Adds what comes from that rank. */
+    ACT_TIE,        /* Of a matrix on two stages: gradients go each way and are added. */
+    ACT_COUNT,
+};
 
 /* What a template does with the gathered weights of its unit. */
 enum lower_weights {
     LOWER_GATHERS, /* Gathers them for itself. */
     LOWER_TAKES,   /* Gathers them, and they stay. */
     LOWER_HOLDS,   /* They are there. */
+};
+
+/* The place of a module that predicts a further token among all of them, in the order of the
+ * forward pass. */
+struct mtp_position {
+    bool first, last;
+};
+static inline struct mtp_position mtp_position_at(const struct ranks *ranks, uint64_t index)
+{
+    return (struct mtp_position){.first = index == 0, .last = index + 1 == ranks->mtp_modules};
+}
+
+/* What one pass does in a template. Bytes alone, so that equal parts are equal byte by byte. */
+struct lower_part {
+    uint8_t module;  /* enum lower_module */
+    uint8_t act;     /* enum lower_act */
+    uint8_t keeping; /* enum lower_weights */
+    uint8_t updates; /* enum lower_module: the unit that is updated behind the pass. */
+    uint8_t send;    /* enum pipeline_way */
+    uint8_t arrays;  /* Number of arrays [B_X, D] between blocks that are sent. */
+    bool around;     /* The message goes from the last rank to the first, or back. */
+    bool receives;   /* The input comes as a message. */
+    bool windowed;   /* A layer that attends to a window. */
+    bool top;        /* A layer that keeps its activations where others store them on the host. */
+    bool updated; /* Of a forward pass: weights come from the last step's update, and are gathered
+                     from the ranks that have updated a part of them each. */
+    bool head_stays;  /* Of the head: its weights stay from its forward pass to its backward pass,
+                         which is the next of the rank. */
+    bool since;       /* Gathers wait for what the block says, not for the slots before. */
+    bool last;        /* Gradients are reduced after the pass. */
+    bool last_lookup; /* The gradient of an embedding that both ends use is reduced after the pass.
+                       */
+    struct mtp_position place; /* Of a module that predicts a further token. */
 };
 
 enum { LOWER_PARTS_MAX = 4 };
@@ -81,24 +139,14 @@ struct lower {
     uint8_t stream[LOWER_STREAM_COUNT]; /* In the program, or PROGRAM_STREAMS_MAX. */
 
     /* The template under construction. */
-    const struct ranks_layer *layer; /* Of a layer: which kind. */
-    bool windowed;                   /* Its attention is to a window. */
-    uint32_t pass_first;             /* Its first op, or of a pair's second pass the first. */
-    uint32_t output;      /* The op whose end makes the running activation (or its gradient)
-                             available; LOWER_NONE: it comes from earlier slots. */
-    uint32_t received;    /* The RECEIVE that its input comes by, or LOWER_NONE. */
-    enum lower_half half; /* Of a backward template: which gradients it computes. */
-    bool last_microbatch; /* Gradients are reduced after the template. */
-    bool last_lookup; /* The gradient of an embedding that both ends of a pipeline use is reduced
-                         after the template. */
-    enum lower_weights keeping;
-    bool updated;    /* Of a forward template: weights come from the last step's update, and
-                        are gathered from the ranks that have updated a part of them each. */
-    bool head_stays; /* Of the head in a pipeline: its weights stay from its forward pass to its
-                        backward pass, which is the next of the rank. */
+    struct lower_part part;          /* Of a pair, the second pass once it has begun. */
+    const struct ranks_layer *layer; /* Of a layer, or of a module's: which kind. */
+    uint32_t pass_first;             /* The first op of the part. */
+    uint32_t output;   /* The op whose end makes the running activation (or its gradient)
+                          available; LOWER_NONE: it comes from earlier slots. */
+    uint32_t received; /* The RECEIVE that its input comes by, or LOWER_NONE. */
     struct lower_graph *graph[LAYER_KINDS][2]; /* [windowed]: kinds of layers (emit.c), or NULL. */
     struct lower_graph *end_graph[LOWER_PARTS_MAX][2]; /* [part][used before]: the same of ends. */
-    bool gathers_since; /* Gathers wait for what the block says, not for the slots before. */
     uint32_t weights[MATRICES_MAX];   /* The gather that a place's matrices wait for. */
     uint32_t weights_needed;          /* Places whose gather some op already waits for. */
     uint32_t gradients;               /* Places whose gradients are computed. */
@@ -113,11 +161,11 @@ void lower_begin(struct lower *lower, struct arena *arena, const struct ranks *r
 /* lower_streams.c: streams in a fixed order, each only where some op can lie on it. */
 void lower_streams_add(struct lower *lower);
 
-void lower_template_begin(struct lower *lower, const char *name);
+void lower_template_begin(struct lower *lower, const char *name, const struct lower_part *part);
 /* Its index in the program; 0 after a failure. */
 uint16_t lower_template_end(struct lower *lower);
 /* The ops that follow know nothing of the ops before, but share the template. */
-void lower_pass_begin(struct lower *lower);
+void lower_pass_begin(struct lower *lower, const struct lower_part *part);
 
 /* Ops. Names live as long as the arena. */
 uint32_t lower_op_add(struct lower *lower, struct program_op op);
@@ -186,7 +234,7 @@ void lower_experts_gradient_take(struct lower *lower, uint32_t op, uint64_t elem
 
 static inline bool lower_has_input(const struct lower *lower)
 {
-    return lower->half != LOWER_WEIGHT;
+    return lower->part.act != ACT_WEIGHT;
 }
 
 /* Copies to and from the host (lower_offload.c), at the end of a layer's forward and backward
@@ -205,39 +253,17 @@ struct delayed_update {
     uint32_t slots; /* 0: whatever has been reduced before. */
 };
 
-/* The ops of a template. `top`: of the last layer, which keeps its activations. */
-void lower_layer_forward(struct lower *lower, bool top);
-void lower_layer_backward(struct lower *lower, bool top, const struct delayed_update *update);
-void lower_embedding(struct lower *lower, bool backward);
-void lower_head(struct lower *lower, bool backward);
+void lower_update(struct lower *lower, const struct delayed_update *update);
 
-/* A module that predicts a further token (lower_ends.c), in one template: its place among
- * all of them, in the order of the forward pass. */
-struct mtp_position {
-    bool first, last;
-};
-static inline struct mtp_position mtp_position_at(const struct ranks *ranks, uint64_t index)
-{
-    return (struct mtp_position){.first = index == 0, .last = index + 1 == ranks->mtp_modules};
-}
-void lower_mtp_forward(struct lower *lower, struct mtp_position place);
-void lower_mtp_backward(struct lower *lower, struct mtp_position place);
-/* Weights that it shares with nothing; returns how many units. */
-enum { LOWER_MTP_BUCKETS_MAX = LAYER_BUCKETS_MAX + 1 };
-uint32_t lower_mtp_buckets(const struct ranks *ranks,
-                           struct bucket ret_buckets[LOWER_MTP_BUCKETS_MAX]);
-/* Its head, where that is a slot of its own. */
-void lower_mtp_head(struct lower *lower, struct mtp_position place, bool backward);
-
-/* The gather of a unit that is of no layer, or LOWER_NONE. */
-uint32_t lower_bucket_gather(struct lower *lower, const struct bucket *bucket);
-struct bucket lower_embedding_bucket(const struct ranks *ranks);
-struct bucket lower_head_bucket(const struct ranks *ranks); /* The embedding's if tied. */
-/* Elements that a use of the embedding or the head reads, and gathers where they are sharded. */
-uint64_t lower_embedding_gathered(const struct ranks *ranks);
-uint64_t lower_head_gathered(const struct ranks *ranks);
-void lower_update_delayed(struct lower *lower, const struct delayed_update *update);
-/* An update as a template of its own. */
-uint16_t lower_update(struct lower *lower, const struct delayed_update *update);
+/* The units of a model (lower_ends.c): the ops of the part's pass. */
+void lower_unit(struct lower *lower);
+/* The kind of layer that the unit is, or that a module has. */
+const struct ranks_layer *lower_layer_of(const struct ranks *ranks, enum lower_module module);
+/* Weights that the unit shares with no other; returns how many buckets. */
+enum { LOWER_BUCKETS_MAX = LAYER_BUCKETS_MAX + 1 };
+uint32_t lower_buckets_of(const struct ranks *ranks, enum lower_module module,
+                          struct bucket ret_buckets[LOWER_BUCKETS_MAX]);
+/* Bytes of weights that a pass of the unit gathers where they are sharded. */
+uint64_t lower_gathered_bytes(const struct lower *lower, enum lower_module module);
 
 #endif

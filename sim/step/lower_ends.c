@@ -21,16 +21,24 @@
 
 /* --- Buckets --- */
 
-struct bucket lower_embedding_bucket(const struct ranks *ranks)
+const struct ranks_layer *lower_layer_of(const struct ranks *ranks, enum lower_module module)
+{
+    uint32_t const kind = module == MODULE_EXPERTS ? LAYER_MOE
+                          : module == MODULE_LAYER ? LAYER_DENSE
+                                                   : ranks_last_kind(ranks);
+    return &ranks->layer[kind];
+}
+
+static struct bucket embedding_bucket(const struct ranks *ranks)
 {
     return (struct bucket){.name = "W_embedding",
                            .elements = ranks->vocabulary_elements + ranks->position_elements +
                                        (ranks->tied ? ranks->head_vectors : 0)};
 }
 
-struct bucket lower_head_bucket(const struct ranks *ranks)
+static struct bucket head_bucket(const struct ranks *ranks)
 {
-    if (ranks->tied) return lower_embedding_bucket(ranks);
+    if (ranks->tied) return embedding_bucket(ranks);
     return (struct bucket){.name = "W_head",
                            .elements = ranks->vocabulary_elements + ranks->head_vectors};
 }
@@ -45,7 +53,7 @@ static struct bucket lookup_unit(const struct ranks *ranks)
 /* and what the head reads: rows by position are the embedding's. */
 static struct bucket head_read_unit(const struct ranks *ranks)
 {
-    struct bucket bucket = lower_head_bucket(ranks);
+    struct bucket bucket = head_bucket(ranks);
     bucket.elements = ranks->vocabulary_elements + ranks->head_vectors;
     return bucket;
 }
@@ -55,31 +63,32 @@ static struct bucket module_bucket(const struct ranks *ranks)
     return (struct bucket){.name = "W_mtp", .elements = ranks->mtp_elements};
 }
 
-uint64_t lower_embedding_gathered(const struct ranks *ranks)
+uint32_t lower_buckets_of(const struct ranks *ranks, enum lower_module module,
+                          struct bucket ret_buckets[LOWER_BUCKETS_MAX])
 {
-    return lookup_unit(ranks).elements;
-}
-
-uint64_t lower_head_gathered(const struct ranks *ranks)
-{
-    return head_read_unit(ranks).elements;
-}
-
-uint32_t lower_mtp_buckets(const struct ranks *ranks,
-                           struct bucket ret_buckets[LOWER_MTP_BUCKETS_MAX])
-{
-    const struct ranks_layer *layer = &ranks->layer[ranks_last_kind(ranks)];
+    const struct ranks_layer *layer = lower_layer_of(ranks, module);
+    bool const is_layer = module == MODULE_LAYER || module == MODULE_EXPERTS;
     uint32_t count = 0;
-    for (; count < layer->bucket_count; count++) ret_buckets[count] = layer->bucket[count];
-    ret_buckets[count++] = module_bucket(ranks);
+    for (; (is_layer || module == MODULE_MTP) && count < layer->bucket_count; count++)
+        ret_buckets[count] = layer->bucket[count];
+    if (module == MODULE_EMBEDDING) ret_buckets[count++] = embedding_bucket(ranks);
+    if (module == MODULE_HEAD) ret_buckets[count++] = head_bucket(ranks);
+    if (module == MODULE_MTP) ret_buckets[count++] = module_bucket(ranks);
     return count;
 }
 
-uint32_t lower_bucket_gather(struct lower *lower, const struct bucket *bucket)
+uint64_t lower_gathered_bytes(const struct lower *lower, enum lower_module module)
 {
-    uint32_t const before = lower->build.op_count;
-    lower_buckets_gather(lower, bucket, 1, false);
-    return lower->build.op_count > before ? before : LOWER_NONE;
+    const struct ranks_layer *layer = lower_layer_of(lower->ranks, module);
+    uint64_t bytes = 0;
+    if (module == MODULE_EMBEDDING)
+        return lower_weight_bytes(lower, lookup_unit(lower->ranks).elements);
+    if (module == MODULE_HEAD)
+        return lower_weight_bytes(lower, head_read_unit(lower->ranks).elements);
+    SIM_ASSERT(module == MODULE_LAYER || module == MODULE_EXPERTS);
+    for (uint32_t u = 0; u < layer->bucket_count; u++)
+        bytes += lower_weight_bytes(lower, layer->bucket[u].elements);
+    return bytes;
 }
 
 /* --- The embedding --- */
@@ -89,20 +98,19 @@ uint32_t lower_bucket_gather(struct lower *lower, const struct bucket *bucket)
 static struct emit_use lookup_use(const struct lower *lower, bool of_module, bool backward)
 {
     const struct ranks *ranks = lower->ranks;
-    bool const is_there = lower->updated && of_module && !ranks->tied_lookup;
-    bool const shares = ranks->mtp_modules != 0 && ranks->pp > 1 && ranks->ends_meet;
+    bool const is_there = lower->part.updated && of_module && !ranks->tied_lookup;
     return (struct emit_use){
         .prefix = of_module ? "mtp." : "",
-        .bucket = lower_embedding_bucket(ranks),
-        .read = lower->updated ? lower_embedding_bucket(ranks) : lookup_unit(ranks),
+        .bucket = embedding_bucket(ranks),
+        .read = lower->part.updated ? embedding_bucket(ranks) : lookup_unit(ranks),
         .gathers = backward || !is_there,
         .gives = !backward && !is_there,
-        .last = shares ? lower->last_lookup : lower->last_microbatch,
+        .last = lower->part.last_lookup,
         .autograd_elements = ranks->vocabulary_elements,
     };
 }
 
-void lower_embedding(struct lower *lower, bool backward)
+static void embedding(struct lower *lower, bool backward)
 {
     bool const used = graph_terms_embedding_used(lower->ranks);
     struct emit_end end = {
@@ -120,36 +128,31 @@ static struct emit_end head_end(const struct lower *lower, bool of_module)
     return (struct emit_end){.part = BLOCK_HEAD,
                              .used_before = of_module,
                              .use = {{.prefix = of_module ? "mtp." : "",
-                                      .bucket = lower_head_bucket(ranks),
+                                      .bucket = head_bucket(ranks),
                                       .read = head_read_unit(ranks),
                                       .opens = !of_module,
-                                      .last = lower->last_microbatch,
+                                      .last = lower->part.last,
                                       .autograd_elements = ranks->vocabulary_elements}}};
-}
-
-/* The head's backward pass follows its forward pass at once, unless a pipeline's schedule has other
- * passes between them. */
-static bool head_keeps_weights(const struct lower *lower)
-{
-    return lower->ranks->shards == 1 || lower->ranks->pp == 1 || lower->head_stays;
 }
 
 /* The model's own head is the last of the forward pass, and the first of the backward pass. Tied,
  * what was updated is gathered with the lookup. */
-void lower_head(struct lower *lower, bool backward)
+static void head(struct lower *lower, bool backward)
 {
     const struct ranks *ranks = lower->ranks;
-    bool const alone = ranks->mtp_modules == 0, keeps = head_keeps_weights(lower);
+    bool const alone = ranks->mtp_modules == 0,
+               keeps = ranks->shards == 1 || lower->part.head_stays;
     struct emit_end end = head_end(lower, false);
     end.shares_input = !alone && !ranks->mtp_apart;
-    end.use[0].gathers = backward ? !keeps : alone && !(lower->updated && ranks->tied);
+    end.use[0].gathers = backward ? !keeps : alone && !(lower->part.updated && ranks->tied);
     end.use[0].gives = backward ? alone : !keeps;
     end.use[0].closes = alone && !ranks->tied;
     emit_end(lower, &end, backward);
 }
 
-void lower_mtp_head(struct lower *lower, struct mtp_position place, bool backward)
+static void mtp_head(struct lower *lower, bool backward)
 {
+    struct mtp_position const place = lower->part.place;
     struct emit_end end = head_end(lower, true);
     end.shares_input = !place.last && !lower->ranks->mtp_apart;
     end.use[0].gathers = !backward && place.first;
@@ -160,31 +163,31 @@ void lower_mtp_head(struct lower *lower, struct mtp_position place, bool backwar
 
 /* --- Layers: around what their graphs give, weights, updates and copies --- */
 
-void lower_layer_forward(struct lower *lower, bool top)
+static void layer_forward(struct lower *lower)
 {
     lower_buckets_gather(lower, lower->layer->bucket, lower->layer->bucket_count, false);
     emit_forward(lower);
-    if (!top && ranks_offloads_activations(lower->ranks)) lower_offload_forward(lower);
+    if (!lower->part.top && ranks_offloads_activations(lower->ranks)) lower_offload_forward(lower);
 }
 
 /* One gather of the weights serves the repetition and the gradients. */
-void lower_layer_backward(struct lower *lower, bool top, const struct delayed_update *update)
+static void layer_backward(struct lower *lower)
 {
     bool const reads = lower_has_input(lower);
     bool const again = reads && workload_remat_repeats(lower->ranks->plan->remat);
-    bool const gathers = reads || lower->keeping == LOWER_TAKES;
+    bool const gathers = reads || lower->part.keeping == LOWER_TAKES;
     if (gathers)
         lower_buckets_gather(lower, lower->layer->bucket, lower->layer->bucket_count, !again);
     emit_backward(lower);
-    if (!top && ranks_offloads_activations(lower->ranks)) lower_offload_backward(lower);
-    lower_update_delayed(lower, update);
+    if (!lower->part.top && ranks_offloads_activations(lower->ranks)) lower_offload_backward(lower);
 }
 
 /* --- Modules --- */
 
-static void module_own(struct lower *lower, struct mtp_position place, bool backward)
+static void mtp_own(struct lower *lower, bool backward)
 {
     const struct ranks *ranks = lower->ranks;
+    struct mtp_position const place = lower->part.place;
     struct emit_use const own = {.prefix = "",
                                  .bucket = module_bucket(ranks),
                                  .read = module_bucket(ranks),
@@ -193,7 +196,7 @@ static void module_own(struct lower *lower, struct mtp_position place, bool back
                                  .gives = true,
                                  .opens = true,
                                  .closes = true,
-                                 .last = lower->last_microbatch};
+                                 .last = lower->part.last};
     struct emit_end end = {.part = BLOCK_MTP,
                            .used_before = !place.last,
                            .use = {lookup_use(lower, true, backward), own}};
@@ -202,19 +205,38 @@ static void module_own(struct lower *lower, struct mtp_position place, bool back
     emit_end(lower, &end, backward);
 }
 
-void lower_mtp_forward(struct lower *lower, struct mtp_position place)
+static void mtp(struct lower *lower, bool backward)
 {
-    lower->layer = &lower->ranks->layer[ranks_last_kind(lower->ranks)];
-    module_own(lower, place, false);
-    lower_layer_forward(lower, /* top= */ true);
-    if (!lower->ranks->mtp_apart) lower_mtp_head(lower, place, false);
+    bool const has_head = !lower->ranks->mtp_apart;
+    if (!backward) mtp_own(lower, backward);
+    if (backward && has_head) mtp_head(lower, backward);
+    (backward ? layer_backward : layer_forward)(lower);
+    if (!backward && has_head) mtp_head(lower, backward);
+    if (backward) mtp_own(lower, backward);
 }
 
-void lower_mtp_backward(struct lower *lower, struct mtp_position place)
+void lower_unit(struct lower *lower)
 {
-    static const struct delayed_update no_update = {0};
-    lower->layer = &lower->ranks->layer[ranks_last_kind(lower->ranks)];
-    if (!lower->ranks->mtp_apart) lower_mtp_head(lower, place, true);
-    lower_layer_backward(lower, /* top= */ true, &no_update);
-    module_own(lower, place, true);
+    bool const backward = lower->part.act != ACT_FORWARD;
+    switch ((enum lower_module)lower->part.module) {
+    case MODULE_EMBEDDING:
+        embedding(lower, backward);
+        break;
+    case MODULE_LAYER:
+    case MODULE_EXPERTS:
+        (backward ? layer_backward : layer_forward)(lower);
+        break;
+    case MODULE_MTP:
+        mtp(lower, backward);
+        break;
+    case MODULE_MTP_HEAD:
+        mtp_head(lower, backward);
+        break;
+    case MODULE_HEAD:
+        head(lower, backward);
+        break;
+    case MODULE_NOTHING:
+    case MODULE_COUNT:
+        break;
+    }
 }

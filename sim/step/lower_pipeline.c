@@ -1,13 +1,8 @@
-/* The ranks of a pipeline: what each does of its list. */
-#include "sim/base/arena.h"
+/* The passes of a rank's list: the slots of each, and what the slots play. */
 #include "sim/schedule/schedule.h"
 #include "sim/schedule/schedule_traffic.h"
 #include "sim/step/pipeline.h"
 #include "sim/step/stages.h"
-
-/* Embedding, first, middle and last layers of both kinds, head; and one whose gather waits
- * otherwise splits a row of layers in three. */
-enum { BLOCKS_A_PASS = 8 };
 
 /* The units of a stage in the order of the forward pass, without those that a pass has no part of:
  * the embedding has no input gradient. */
@@ -32,11 +27,12 @@ static struct modules modules_of(const struct pipeline *pipeline, const struct s
 
 /* The unit that a pass plays at a place; `ret_layer` is its layer, or which of the modules it is,
  * or -1. */
-static enum pipeline_module module_at(const struct modules *modules, bool forward, uint32_t place,
-                                      int32_t *ret_layer)
+static enum lower_module module_at(const struct modules *modules, bool forward, uint32_t place,
+                                   int32_t *ret_layer)
 {
     uint32_t const at = forward ? place : modules->count - 1 - place;
     *ret_layer = -1;
+    if (modules->count == 0) return MODULE_NOTHING;
     if (modules->embedding && at == 0) return MODULE_EMBEDDING;
     if (modules->head && at + 1 == modules->count) return MODULE_HEAD;
     uint32_t const layer = at - modules->embedding;
@@ -49,12 +45,25 @@ static enum pipeline_module module_at(const struct modules *modules, bool forwar
     return layer < modules->dense ? MODULE_LAYER : MODULE_EXPERTS;
 }
 
+/* Places from one on that have units of its kind. */
+static uint32_t run_at(const struct modules *modules, bool forward, uint32_t place)
+{
+    uint32_t const kinds[] = {
+        modules->embedding, modules->dense, modules->stage->layer_count - modules->dense,
+        modules->stage->mtp_modules + modules->stage->mtp_heads, modules->head};
+    uint32_t const at = forward ? place : modules->count - 1 - place;
+    uint32_t first = 0, kind = 0;
+    while (at >= first + kinds[kind]) first += kinds[kind++];
+    return forward ? first + kinds[kind] - at : at + 1 - first;
+}
+
 void pipeline_block_add(struct pipeline *pipeline, const struct program_block *block)
 {
-    struct program_block *former =
-        pipeline->block_count == 0 ? NULL : &pipeline->block[pipeline->block_count - 1];
-    uint32_t const slot = pipeline->slot_count;
-    pipeline->slot_count += block->repeat;
+    struct program_block *former = pipeline->role.block_count == 0
+                                       ? NULL
+                                       : &pipeline->role.block[pipeline->role.block_count - 1];
+    uint32_t const slot = pipeline->role.slot_count;
+    pipeline->role.slot_count += block->repeat;
     if (former != NULL && former->template_index == block->template_index &&
         former->pass == block->pass && former->layer_first >= 0 && block->layer_first >= 0 &&
         former->phase == block->phase && former->since_slot == block->since_slot &&
@@ -63,20 +72,20 @@ void pipeline_block_add(struct pipeline *pipeline, const struct program_block *b
         former->repeat += block->repeat;
         return;
     }
-    SIM_ASSERT(pipeline->block_count < pipeline->block_capacity);
-    pipeline->block[pipeline->block_count] = *block;
-    pipeline->block[pipeline->block_count++].slot_first = slot;
+    SIM_ASSERT(pipeline->role.block_count < pipeline->role.block_capacity);
+    pipeline->role.block[pipeline->role.block_count] = *block;
+    pipeline->role.block[pipeline->role.block_count++].slot_first = slot;
 }
 
 /* Whether there is such a slot, and it computes nothing. */
 static bool slot_is_idle(const struct pipeline *pipeline, int64_t slot)
 {
-    uint32_t b = pipeline->block_count;
-    if (slot < 0 || slot >= pipeline->slot_count) return false;
-    while (pipeline->block[b - 1].slot_first > slot) b--;
+    uint32_t b = pipeline->role.block_count;
+    if (slot < 0 || slot >= pipeline->role.slot_count) return false;
+    while (pipeline->role.block[b - 1].slot_first > slot) b--;
     const struct program *program = pipeline->lower->build.program;
     const struct program_template *template =
-        &program->templates[pipeline->block[b - 1].template_index];
+        &program->templates[pipeline->role.block[b - 1].template_index];
     return pipeline->lower->build.status == STATUS_OK &&
            template->stream_parts[PROGRAM_COMPUTE] == 0;
 }
@@ -98,8 +107,8 @@ struct passing {
 static bool lookup_is_last(const struct pipeline *pipeline, uint32_t index)
 {
     uint32_t const last = pipeline->schedule.stage_count - 1;
-    for (uint32_t i = index + 1; i < pipeline->list->count; i++) {
-        const struct schedule_pass *later = &pipeline->list->pass[i];
+    for (uint32_t i = index + 1; i < pipeline->role.list->count; i++) {
+        const struct schedule_pass *later = &pipeline->role.list->pass[i];
         if (pipeline_pass_adds(later) && (later->stage == 0 || later->stage == last)) return false;
     }
     return true;
@@ -131,7 +140,7 @@ static bool keeps_weights(const struct pipeline *pipeline)
 /* What the pass gathers of its stage stays there. */
 static void weights_take(struct pipeline *pipeline, struct passing *passing)
 {
-    struct pipeline_hold *hold = &pipeline->hold[passing->pass->stage];
+    struct pipeline_hold *hold = &pipeline->role.hold[passing->pass->stage];
     const struct modules *modules = &passing->modules;
     uint32_t const counts[MODULE_COUNT] = {[MODULE_EMBEDDING] = modules->embedding,
                                            [MODULE_LAYER] = modules->dense,
@@ -141,12 +150,12 @@ static void weights_take(struct pipeline *pipeline, struct passing *passing)
     if (!keeps_weights(pipeline)) return;
     SIM_ASSERT(hold->held);
     passing->since_slot = hold->since_slot;
-    for (uint32_t module = 0; module < MODULE_NOTHING; module++) {
+    for (uint32_t module = MODULE_NOTHING + 1; module < MODULE_COUNT; module++) {
         passing->holds[module] = hold->has[module];
         if (hold->has[module] || counts[module] == 0) continue;
         hold->has[module] = true;
         hold->bytes +=
-            counts[module] * pipeline_gathered_bytes(pipeline, (enum pipeline_module)module);
+            counts[module] * lower_gathered_bytes(pipeline->lower, (enum lower_module)module);
     }
 }
 
@@ -160,8 +169,8 @@ static uint32_t slots_of(const struct modules *modules, const struct pipeline_me
 /* The next pass of the rank that has slots, or its end. */
 static uint32_t slots_next(const struct pipeline *pipeline, uint32_t rank, uint32_t index)
 {
-    for (; index < pipeline->list->count; index++) {
-        const struct schedule_pass *pass = &pipeline->list->pass[index];
+    for (; index < pipeline->role.list->count; index++) {
+        const struct schedule_pass *pass = &pipeline->role.list->pass[index];
         struct modules const modules = modules_of(pipeline, pass);
         struct pipeline_messages const messages = pipeline_messages_of(pipeline, rank, pass);
         if (slots_of(&modules, &messages) != 0) break;
@@ -172,29 +181,29 @@ static uint32_t slots_next(const struct pipeline *pipeline, uint32_t rank, uint3
 /* Bytes of the stages that are given up before a pass. */
 static uint64_t weights_give(struct pipeline *pipeline, uint32_t before)
 {
-    const struct schedule_rank *list = pipeline->list;
+    const struct schedule_rank *list = pipeline->role.list;
     uint64_t bytes = 0;
-    for (; pipeline->give_next < list->action_count &&
-           list->action[pipeline->give_next].before <= before;
-         pipeline->give_next++) {
-        const struct schedule_action *action = &list->action[pipeline->give_next];
+    for (; pipeline->role.give_next < list->action_count &&
+           list->action[pipeline->role.give_next].before <= before;
+         pipeline->role.give_next++) {
+        const struct schedule_action *action = &list->action[pipeline->role.give_next];
         if (action->act != SCHEDULE_RESHARD) continue;
-        bytes += pipeline->hold[action->stage].bytes;
-        pipeline->hold[action->stage].bytes = 0;
+        bytes += pipeline->role.hold[action->stage].bytes;
+        pipeline->role.hold[action->stage].bytes = 0;
     }
     return bytes;
 }
 
 static struct passing passing_of(struct pipeline *pipeline, uint32_t rank, uint32_t index)
 {
-    const struct schedule_pass *pass = &pipeline->list->pass[index];
-    bool const last = pipeline_pass_is_last(pipeline->list, index) || !pipeline->differs;
+    const struct schedule_pass *pass = &pipeline->role.list->pass[index];
+    bool const last = pipeline_pass_is_last(pipeline->role.list, index) || !pipeline->differs;
     struct passing passing = {
         .pass = pass,
         .modules = modules_of(pipeline, pass),
         .messages = pipeline_messages_of(pipeline, rank, pass),
-        .last =
-            last && !pipeline_is_forward(pass->kind) && !reduces_apart(pipeline->list, pass->stage),
+        .last = last && !pipeline_is_forward(pass->kind) &&
+                !reduces_apart(pipeline->role.list, pass->stage),
     };
     bool const shares =
         pipeline->lower->ranks->mtp_modules != 0 && !pipeline->lower->ranks->tied_lookup;
@@ -202,35 +211,45 @@ static struct passing passing_of(struct pipeline *pipeline, uint32_t rank, uint3
     if (shares && !pipeline_is_forward(pass->kind))
         passing.last_lookup = !pipeline->differs || lookup_is_last(pipeline, index);
     passing.updated =
-        ranks_gathers_next(pipeline->lower->ranks) && is_first_forward(pipeline->list, index);
-    passing.head_stays = schedule_turns_at_once(pipeline->list, index);
+        ranks_gathers_next(pipeline->lower->ranks) && is_first_forward(pipeline->role.list, index);
+    passing.head_stays = schedule_turns_at_once(pipeline->role.list, index);
     passing.count = slots_of(&passing.modules, &passing.messages);
     weights_take(pipeline, &passing);
     return passing;
 }
 
+/* Without stages, what is kept in the host's memory: activations of all layers but the last, whose
+ * backward pass follows at once; and moments, by which each unit is updated one slot behind the
+ * last of its backward passes. `layer` -1: an end. */
+static void offload_set(const struct ranks *ranks, int32_t layer, struct lower_part *part)
+{
+    bool const top = layer + 1 == (int32_t)ranks->plan->model.layers;
+    bool const has_head = ranks_is_decoder(ranks) && !ranks->tied;
+    part->top = top && ranks_offloads_activations(ranks);
+    if (!part->last || !ranks_offloads_optimizer(ranks) || part->module == MODULE_HEAD) return;
+    part->updates = !top ? MODULE_LAYER : has_head ? MODULE_HEAD : MODULE_NOTHING;
+}
+
 /* What a pass does in its slot number `place`; `ret_layer` and `ret_since` are the block's. */
-static struct pipeline_pass part_at(const struct pipeline *pipeline, const struct passing *passing,
-                                    uint32_t place, int32_t *ret_layer, uint32_t *ret_since)
+static struct lower_part part_at(const struct pipeline *pipeline, const struct passing *passing,
+                                 uint32_t place, int32_t *ret_layer, uint32_t *ret_since)
 {
     bool const forward = pipeline_is_forward(passing->pass->kind);
     bool const ends = place + 1 == passing->count;
     int64_t const ahead_slot =
-        (int64_t)pipeline->slot_count - pipeline->lower->ranks->plan->prefetch_layers;
-    struct pipeline_pass part = {.module = MODULE_NOTHING,
-                                 .kind = passing->pass->kind,
-                                 .last = passing->last,
-                                 .last_lookup = passing->last_lookup,
-                                 .receives = place == 0 && passing->messages.receive != WAY_NONE,
-                                 .send = ends ? (uint8_t)passing->messages.send : WAY_NONE,
-                                 .arrays = ends ? (uint8_t)passing->messages.arrays : 0};
+        (int64_t)pipeline->role.slot_count - pipeline->lower->ranks->plan->prefetch_layers;
+    struct lower_part part = {.act = passing->pass->kind,
+                              .last = passing->last,
+                              .last_lookup = passing->last_lookup,
+                              .receives = place == 0 && passing->messages.receive != WAY_NONE,
+                              .send = ends ? (uint8_t)passing->messages.send : WAY_NONE,
+                              .arrays = ends ? (uint8_t)passing->messages.arrays : 0};
     part.around = part.send != WAY_NONE && passing->messages.around;
-    *ret_layer = -1;
+    part.module = (uint8_t)module_at(&passing->modules, forward, place, ret_layer);
     *ret_since = 0;
-    if (passing->modules.count > 0)
-        part.module = (uint8_t)module_at(&passing->modules, forward, place, ret_layer);
     if (part.module == MODULE_LAYER || part.module == MODULE_EXPERTS)
         part.windowed = ranks_layer_is_windowed(pipeline->lower->ranks, (uint64_t)*ret_layer);
+    offload_set(pipeline->lower->ranks, *ret_layer, &part);
     if (part.module == MODULE_MTP || part.module == MODULE_MTP_HEAD)
         part.place = mtp_position_at(pipeline->lower->ranks, (uint64_t)*ret_layer);
     part.updated = part.module != MODULE_NOTHING && passing->updated;
@@ -256,6 +275,7 @@ struct slot {
     struct pipeline_variant variant;
     int32_t layer;
     uint32_t since;
+    uint32_t repeat; /* Slots that are alike, a layer each. */
 };
 
 static void part_add(const struct pipeline *pipeline, const struct passing *passing, uint32_t place,
@@ -269,6 +289,23 @@ static void part_add(const struct pipeline *pipeline, const struct passing *pass
     if (since > slot->since) slot->since = since;
 }
 
+/* How many places from one on play what it does: layers of its kind, none of them the first or the
+ * last of the pass, where messages come and go. */
+static uint32_t places_alike(const struct pipeline *pipeline, const struct passing *passing,
+                             uint32_t place, const struct lower_part *part)
+{
+    const struct ranks *ranks = pipeline->lower->ranks;
+    bool const is_layer = part->module == MODULE_LAYER || part->module == MODULE_EXPERTS;
+    bool const differ = ranks->window_layers != 0 || ranks->plan->offload != WORKLOAD_OFFLOAD_NONE;
+    uint32_t const ahead = ranks->plan->prefetch_layers;
+    if (!is_layer || differ || place == 0 || place + 1 == passing->count) return 1;
+    uint32_t run = run_at(&passing->modules, pipeline_is_forward(passing->pass->kind), place);
+    if (place + run == passing->count) run--;
+    for (uint32_t n = 1; n < run && n < ahead; n++)
+        if (slot_is_idle(pipeline, (int64_t)pipeline->role.slot_count + n - ahead)) return n;
+    return run;
+}
+
 static void slot_add(struct pipeline *pipeline, const struct slot *slot,
                      const struct passing *passing, uint32_t pass, uint64_t arrivals)
 {
@@ -279,14 +316,14 @@ static void slot_add(struct pipeline *pipeline, const struct slot *slot,
     struct program_block const block = {
         .template_index = pipeline_template(pipeline, &slot->variant),
         .phase = is_pair ? PROGRAM_PHASE_PAIR : phases[passing->pass->kind],
-        .name = pipeline_module_name((enum pipeline_module)slot->variant.part[0].module),
-        .repeat = 1,
+        .name = pipeline_module_name((enum lower_module)slot->variant.part[0].module),
+        .repeat = slot->repeat,
         .layer_first = slot->layer,
         .layer_step = slot->layer < 0 ? 0
                       : forward       ? 1
                                       : -1,
         .microbatch = passing->pass->microbatch,
-        .pass = pass,
+        .pass = pipeline->lower->ranks->pp > 1 ? pass : 0,
         .arrivals = slot->variant.receive == WAY_NONE ? 0 : arrivals,
         .since_slot = slot->since,
     };
@@ -297,10 +334,12 @@ static void slot_add(struct pipeline *pipeline, const struct slot *slot,
 static void places_add(struct pipeline *pipeline, const struct passing *passing, uint32_t index,
                        uint32_t from, uint32_t before)
 {
-    for (uint32_t place = from; place < passing->count; place++) {
+    for (uint32_t place = from, next; place < passing->count; place = next) {
         struct slot slot = {0};
         part_add(pipeline, passing, place, &slot);
-        if (place == 0) slot.variant.receive = passing->messages.receive;
+        slot.repeat = places_alike(pipeline, passing, place, &slot.variant.part[0]);
+        next = place + slot.repeat;
+        if (place == 0) slot.variant.receive = (uint8_t)passing->messages.receive;
         if (place + 1 == passing->count) slot.variant.given_bytes = weights_give(pipeline, before);
         slot_add(pipeline, &slot, passing, index + 1, passing->messages.arrivals);
     }
@@ -340,12 +379,13 @@ static void pair_add(struct pipeline *pipeline, uint32_t rank, uint32_t index)
         return;
     }
     for (uint32_t place = 0; place < shared; place++) {
-        struct slot slot = {0};
+        struct slot slot = {.repeat = 1};
         part_add(pipeline, &one, place, &slot);
         part_add(pipeline, &other, place, &slot);
         if (place == 0)
             slot.variant.receive =
-                one.messages.receive != WAY_NONE ? one.messages.receive : other.messages.receive;
+                (uint8_t)(one.messages.receive != WAY_NONE ? one.messages.receive
+                                                           : other.messages.receive);
         if (place + 1 == one.count && place + 1 == other.count)
             slot.variant.given_bytes = weights_give(pipeline, before);
         slot_add(pipeline, &slot, &one, index + 1, arrivals);
@@ -354,123 +394,46 @@ static void pair_add(struct pipeline *pipeline, uint32_t rank, uint32_t index)
     places_add(pipeline, &other, index + 1, shared, before);
 }
 
-static void pass_add(struct pipeline *pipeline, uint32_t rank, uint32_t index)
+uint32_t pipeline_pass_add(struct pipeline *pipeline, uint32_t rank, uint32_t index)
 {
+    if (pipeline->role.list->pass[index].paired) {
+        pair_add(pipeline, rank, index);
+        return 2;
+    }
     struct passing const passing = passing_of(pipeline, rank, index);
     places_add(pipeline, &passing, index, 0, slots_next(pipeline, rank, index + 1));
+    return 1;
 }
 
-static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct program_role *role,
-                            struct error *reterr)
+/* Whether two layers differ in more than what they attend to. */
+static bool layers_differ(const struct lower_part *one, const struct lower_part *other)
 {
-    struct lower *lower = pipeline->lower;
-    const struct schedule *schedule = &pipeline->schedule;
-    const struct schedule_rank *list = &schedule->rank[rank];
-    struct lower_holding holding = {.layers = {0}};
-    uint64_t most = PIPELINE_TIED, layers = 0; /* Of the stage that has most. */
-    void *memory = NULL;
-    for (uint32_t s = 0; s < schedule->stage_count; s++) {
-        if (!schedule_rank_holds(schedule, rank, s)) continue;
-        const struct stage *stage = &pipeline->stages.stage[s];
-        uint32_t const dense = stages_dense_layers(stage, pipeline->dense_layers);
-        holding.layers[LAYER_DENSE] += dense;
-        holding.layers[LAYER_MOE] += stage->layer_count - dense;
-        if (stage->layer_count > layers) layers = stage->layer_count;
-        holding.mtp_modules += stage->mtp_modules;
-        holding.embedding = holding.embedding || stage->embedding || stage->mtp_modules != 0;
-        holding.head = holding.head || stage->head;
-        /* Updates, and what goes to another copy; reductions, and what comes from there; and a
-         * gather behind each of them that waits otherwise. */
-        most += 3 * MODULE_COUNT + 3 * ((uint64_t)stage->layer_count + MODULE_COUNT);
-    }
-    uint64_t const turns =
-        lower->ranks->window_turns < layers ? lower->ranks->window_turns : layers;
-    most += (uint64_t)list->count * (BLOCKS_A_PASS + lower->ranks->mtp_modules + turns);
-    STATUS_TRY(arena_try(lower->build.arena, most, sizeof *pipeline->block, &memory, reterr));
-    pipeline->block = memory;
-    pipeline->block_count = 0;
-    pipeline->block_capacity = most;
-    pipeline->slot_count = 0;
-    pipeline->action_next = 0;
-    pipeline->give_next = 0;
-    pipeline->sent_count = 0;
-    pipeline->list = list;
-    for (uint32_t i = 0; i < list->count; i++) {
-        pipeline_actions_add(pipeline, i);
-        pipeline_replicas_send(pipeline, i);
-        if (list->pass[i].paired)
-            pair_add(pipeline, rank, i++);
-        else
-            pass_add(pipeline, rank, i);
-    }
-    pipeline_actions_add(pipeline, list->count);
-    pipeline_replicas_send(pipeline, list->count);
-    pipeline_replicas_sum(pipeline);
-    for (uint32_t i = 0; lower->ranks->tied_apart && i < PIPELINE_TIED; i++) {
-        struct program_block tied =
-            lower_tied_block(schedule, i == 1, pipeline->tied[i], pipeline->tied_message[i]);
-        if (lower->ranks->tied_lookup) tied.name = "tied embedding";
-        if (rank == (i == 1 ? pipeline->tied_rank : 0)) pipeline_block_add(pipeline, &tied);
-    }
-    for (uint32_t s = schedule->stage_count; s-- > 0;)
-        if (schedule_rank_holds(schedule, rank, s))
-            pipeline_modules_add(pipeline, &pipeline->stages.stage[s], pipeline->update,
-                                 PROGRAM_PHASE_UPDATE, schedule->microbatch_count - 1, NULL);
-    role->block = pipeline->block;
-    role->block_count = pipeline->block_count;
-    lower_resident(lower->ranks, &holding, role->resident_bytes);
-    return STATUS_OK;
+    return one->top != other->top || one->updates != other->updates;
 }
 
-static enum status pipeline_build(struct pipeline *pipeline, struct error *reterr)
+/* Plans are numbered as templates ask for them, and events of messages by plans: so plain layers
+ * come before windowed ones, and modules from the first on, whatever plays first. But a layer whose
+ * backward pass is unlike that of the others, which update what it reduces, comes before them. */
+void pipeline_pass_build(struct pipeline *pipeline, uint32_t index)
 {
-    struct lower *lower = pipeline->lower;
-    const struct ranks *ranks = lower->ranks;
-    struct program *program = lower->build.program;
-    const struct mesh_axis *axis = &ranks->mesh->axis[MESH_PP];
-    void *memory = NULL;
-    STATUS_TRY(workload_schedule(lower->build.arena, ranks->plan, ranks->machine, ranks->mesh,
-                                 &pipeline->schedule, reterr));
-    STATUS_TRY(stages_build(lower->build.arena, ranks->plan, pipeline->schedule.stage_count,
-                            ranks_room(ranks, MESH_PP), &pipeline->stages, reterr));
-    STATUS_TRY(arena_try(lower->build.arena, pipeline->schedule.stage_count, sizeof *pipeline->hold,
-                         &memory, reterr));
-    pipeline->hold = memory;
-    STATUS_TRY(arena_try(lower->build.arena, pipeline->schedule.stage_count,
-                         sizeof *pipeline->sent_stage, &memory, reterr));
-    pipeline->sent_stage = memory;
-    pipeline->tied_rank = pipeline_tied_rank(&pipeline->schedule, &pipeline->stages);
-    STATUS_TRY(pipeline_messages_number(pipeline, reterr));
-    bool const parts_last = ranks_sums_parts(ranks) && ranks->gradient_shards == 1;
-    pipeline->differs = ranks->plan->accumulate > 1 && (ranks->reduce_last || parts_last);
-    pipeline_rests_build(pipeline);
-    struct program_role *roles = builder_roles(&lower->build, pipeline->schedule.rank_count, 0);
-    if (roles == NULL) return lower->build.status;
-    for (uint32_t rank = 0; rank < program->role_count; rank++) {
-        STATUS_TRY(cancel_check(ranks->plan->watch, reterr));
-        STATUS_TRY(role_add(pipeline, rank, &roles[rank], reterr));
+    struct passing const passing = passing_of(pipeline, 0, index);
+    bool const forward = pipeline_is_forward(passing.pass->kind);
+    for (uint32_t from = 0, end = 0; from < passing.count; from = end) {
+        struct slot first = {0};
+        part_add(pipeline, &passing, from, &first);
+        bool const turns = !forward && first.variant.part[0].module == MODULE_MTP;
+        end = from + run_at(&passing.modules, forward, from);
+        for (uint32_t windowed = 0; windowed < 2; windowed++)
+            for (uint32_t at = from, next; at < end; at = next) {
+                struct slot slot = {0};
+                part_add(pipeline, &passing, turns ? from + end - 1 - at : at, &slot);
+                if (!forward && layers_differ(&first.variant.part[0], &slot.variant.part[0])) {
+                    end = at;
+                    break;
+                }
+                next = at + places_alike(pipeline, &passing, at, &slot.variant.part[0]);
+                if (slot.variant.part[0].windowed == (windowed == 1))
+                    (void)pipeline_template(pipeline, &slot.variant);
+            }
     }
-    const struct group *group = &axis->group;
-    program->role_axis = (uint8_t)group->dimension[0].axis;
-    program->role_stride = group->dimension[0].stride;
-    if (group->dimension_count > 1) {
-        program->inner_axis = (uint8_t)group->dimension[1].axis;
-        program->inner_stride = group->dimension[1].stride;
-        program->inner_count = group->dimension[1].size;
-    }
-    return lower->build.status;
-}
-
-void lower_pipeline(struct lower *lower)
-{
-    void *memory = NULL;
-    if (lower->build.status != STATUS_OK) return;
-    lower->build.status =
-        arena_try(lower->build.arena, 1, sizeof(struct pipeline), &memory, lower->build.error);
-    if (lower->build.status != STATUS_OK) return;
-    struct pipeline *pipeline = memory;
-    pipeline->lower = lower;
-    pipeline->dense_layers = lower->ranks->layer[LAYER_DENSE].count;
-    enum status const status = pipeline_build(pipeline, lower->build.error);
-    if (lower->build.status == STATUS_OK) lower->build.status = status;
 }

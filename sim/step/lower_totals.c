@@ -29,21 +29,17 @@ static void buckets_resident(const struct ranks *ranks, const struct bucket *buc
     }
 }
 
-void lower_resident(const struct ranks *ranks, const struct lower_holding *holding,
+void lower_resident(const struct ranks *ranks, const uint64_t units[MODULE_COUNT],
                     uint64_t resident_bytes[PROGRAM_MEMORY_COUNT])
 {
-    struct bucket buckets[2], of_mtp[LOWER_MTP_BUCKETS_MAX];
-    uint32_t count = 0;
-    if (holding->mtp_modules != 0)
-        buckets_resident(ranks, of_mtp, lower_mtp_buckets(ranks, of_mtp), holding->mtp_modules,
-                         resident_bytes);
-    for (uint32_t k = 0; k < LAYER_KINDS; k++)
-        buckets_resident(ranks, ranks->layer[k].bucket, ranks->layer[k].bucket_count,
-                         holding->layers[k], resident_bytes);
-    if (holding->embedding) buckets[count++] = lower_embedding_bucket(ranks);
-    if (holding->head && !ranks->tied) buckets[count++] = lower_head_bucket(ranks);
-    buckets_resident(ranks, buckets, count, 1, resident_bytes);
-    overheads_chip(ranks, holding->layers, resident_bytes);
+    struct bucket buckets[LOWER_BUCKETS_MAX];
+    uint64_t const layers[LAYER_KINDS] = {
+        [LAYER_DENSE] = units[MODULE_LAYER], [LAYER_MOE] = units[MODULE_EXPERTS]};
+    for (uint32_t m = MODULE_NOTHING + 1; m < MODULE_COUNT; m++) {
+        uint32_t const count = lower_buckets_of(ranks, (enum lower_module)m, buckets);
+        buckets_resident(ranks, buckets, count, units[m], resident_bytes);
+    }
+    overheads_chip(ranks, layers, resident_bytes);
 }
 
 /* Of what routers ask of experts, what these have no room for, in FLOP of a step. */

@@ -16,7 +16,7 @@ static const struct group *role_group(const struct lower *lower, enum mesh_role 
 void lower_prefetch_need(struct lower *lower, uint32_t op)
 {
     uint32_t const ahead = lower->ranks->plan->prefetch_layers;
-    if (lower->gathers_since) {
+    if (lower->part.since) {
         builder_need(&lower->build, op,
                      (struct program_need){.stream = PROGRAM_COMPUTE,
                                            .slot = PROGRAM_SLOT_SINCE,
@@ -84,8 +84,8 @@ void lower_buckets_gather(struct lower *lower, const struct bucket *buckets, uin
                           bool backward)
 {
     const struct ranks *ranks = lower->ranks;
-    if (lower->updated) updated_buckets_gather(lower, buckets, bucket_count);
-    if (ranks->shards == 1 || lower->keeping == LOWER_HOLDS) return;
+    if (lower->part.updated) updated_buckets_gather(lower, buckets, bucket_count);
+    if (ranks->shards == 1 || lower->part.keeping == LOWER_HOLDS) return;
     for (uint32_t i = 0; i < bucket_count; i++) {
         const struct bucket *bucket = &buckets[backward ? bucket_count - 1 - i : i];
         if (bucket->elements == 0) continue;
@@ -119,7 +119,7 @@ void lower_weights_need(struct lower *lower, uint32_t op, uint8_t place, bool re
 void lower_weights_release(struct lower *lower, uint32_t op, uint8_t place, bool backward)
 {
     const struct ranks *ranks = lower->ranks;
-    if (ranks->shards == 1 || lower->keeping != LOWER_GATHERS) return;
+    if (ranks->shards == 1 || lower->part.keeping != LOWER_GATHERS) return;
     const struct ranks_layer *layer = lower->layer;
     for (uint32_t u = 0; u < layer->bucket_count; u++) {
         uint32_t const places = layer->bucket[u].places;
@@ -191,7 +191,7 @@ static void parts_sum(struct lower *lower, uint8_t place, uint32_t after)
 {
     const struct ranks *ranks = lower->ranks;
     bool const once = ranks->gradient_shards == 1;
-    bool const apart = (once || ranks->reduce_once) && !lower->last_microbatch;
+    bool const apart = (once || ranks->reduce_once) && !lower->part.last;
     struct emit_partial const partial = emit_partial_at(lower, place);
     if (partial.of.ranks == 1 || apart) return;
     bool const of_rows = partial.of.axis == OP_AXIS_TP;
@@ -237,7 +237,7 @@ void lower_bucket_reduce(struct lower *lower, const struct bucket *bucket, uint3
     enum format const format = ranks->plan->formats.gradients;
     uint32_t reduced = LOWER_NONE;
     if (bucket->elements == 0) return;
-    if (ranks->shards > 1 && (lower->last_microbatch || !ranks->reduce_once)) {
+    if (ranks->shards > 1 && (lower->part.last || !ranks->reduce_once)) {
         uint32_t const plan =
             lower_plan(lower, COLLECTIVE_REDUCE_SCATTER, role_group(lower, ranks->shard_role),
                        bucket->elements, format, false);
@@ -252,7 +252,7 @@ void lower_bucket_reduce(struct lower *lower, const struct bucket *bucket, uint3
         lower_give(lower, reduced, PROGRAM_MEMORY_COPIES, copied);
     }
     uint32_t scattered = reduced;
-    if (replicas.count > 1 && (lower->last_microbatch || !ranks->reduce_last)) {
+    if (replicas.count > 1 && (lower->part.last || !ranks->reduce_last)) {
         bool const sum = ranks->plan->zero == 0;
         uint32_t const plan = lower_plan(
             lower, sum ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER, replicas.group,
@@ -283,7 +283,7 @@ void lower_layer_reduce(struct lower *lower)
 void lower_gradient(struct lower *lower, uint32_t op, uint8_t place)
 {
     lower->gradients |= 1u << place;
-    if (lower->half == LOWER_WEIGHT) lower_weights_need(lower, op, place, /* reads= */ false);
+    if (!lower_has_input(lower)) lower_weights_need(lower, op, place, /* reads= */ false);
     parts_sum(lower, place, op);
     for (uint32_t u = 0; u < lower->layer->bucket_count; u++) {
         const struct bucket *bucket = &lower->layer->bucket[u];
@@ -318,7 +318,7 @@ static void update_need(struct lower *lower, uint32_t op, uint16_t backward, uin
     }
 }
 
-void lower_update_delayed(struct lower *lower, const struct delayed_update *update)
+void lower_update(struct lower *lower, const struct delayed_update *update)
 {
     const struct ranks *ranks = lower->ranks;
     const struct bucket *buckets = update->buckets;
@@ -351,11 +351,4 @@ void lower_update_delayed(struct lower *lower, const struct delayed_update *upda
         lower_need_done(lower, updated_gather(lower, &buckets[u]), op,
                         builder_format(&lower->build, "%s", buckets[u].name));
     }
-}
-
-uint16_t lower_update(struct lower *lower, const struct delayed_update *update)
-{
-    lower_template_begin(lower, update->name);
-    lower_update_delayed(lower, update);
-    return lower_template_end(lower);
 }

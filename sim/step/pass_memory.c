@@ -41,18 +41,18 @@ static struct change change_of(const struct program_template *template)
     return change;
 }
 
-static struct change pass_change(struct pipeline *pipeline, const struct pipeline_pass *module,
+static struct change pass_change(struct pipeline *pipeline, const struct lower_part *module,
                                  enum schedule_kind kind)
 {
     struct pipeline_variant variant = {.part = {*module}, .part_count = 1};
-    variant.part[0].kind = (uint8_t)kind;
+    variant.part[0].act = (uint8_t)kind;
     uint16_t const index = pipeline_template(pipeline, &variant);
     if (pipeline->lower->build.status != STATUS_OK) return (struct change){0, 0};
     return change_of(&pipeline->lower->build.program->templates[index]);
 }
 
 /* Units are added from the first up, and input gradients go through them from the last down. */
-static void module_add(struct pipeline *pipeline, struct pipeline_pass module, struct kept *kept)
+static void module_add(struct pipeline *pipeline, struct lower_part module, struct kept *kept)
 {
     struct change const forward = pass_change(pipeline, &module, SCHEDULE_FORWARD);
     struct change const weight = pass_change(pipeline, &module, SCHEDULE_WEIGHT);
@@ -71,21 +71,21 @@ static struct kept stage_kept(struct pipeline *pipeline, const struct stage *sta
     uint32_t const dense = stages_dense_layers(stage, pipeline->dense_layers);
     struct kept kept = {0, 0, 0};
     if (stage->embedding)
-        module_add(pipeline, (struct pipeline_pass){.module = MODULE_EMBEDDING}, &kept);
+        module_add(pipeline, (struct lower_part){.module = MODULE_EMBEDDING}, &kept);
     for (uint32_t i = 0; i < stage->layer_count; i++) {
         bool const windowed = ranks_layer_is_windowed(ranks, (uint64_t)stage->layer_first + i);
         module_add(pipeline,
-                   (struct pipeline_pass){.module = i < dense ? MODULE_LAYER : MODULE_EXPERTS,
-                                          .windowed = windowed},
+                   (struct lower_part){.module = i < dense ? MODULE_LAYER : MODULE_EXPERTS,
+                                       .windowed = windowed},
                    &kept);
     }
     for (uint32_t i = 0; i < stage->mtp_modules + stage->mtp_heads; i++)
         module_add(
             pipeline,
-            (struct pipeline_pass){.module = stage->mtp_modules != 0 ? MODULE_MTP : MODULE_MTP_HEAD,
-                                   .place = mtp_position_at(ranks, i)},
+            (struct lower_part){.module = stage->mtp_modules != 0 ? MODULE_MTP : MODULE_MTP_HEAD,
+                                .place = mtp_position_at(ranks, i)},
             &kept);
-    if (stage->head) module_add(pipeline, (struct pipeline_pass){.module = MODULE_HEAD}, &kept);
+    if (stage->head) module_add(pipeline, (struct lower_part){.module = MODULE_HEAD}, &kept);
     return kept;
 }
 

@@ -78,46 +78,36 @@ static void exchange_sum(struct lower *lower, const struct exchange *exchange)
  * one's with the two halves of the microbatches exchanged.
  */
 
-/* Gradients of the units as the data ranks share them: what each of them has the sum of. */
-static uint64_t shared_elements(const struct lower *lower, const struct delayed_update *of)
+static struct exchange copy_of(const struct lower *lower, enum lower_module module)
 {
-    uint64_t elements = 0;
-    for (uint32_t u = 0; u < of->bucket_count; u++)
-        elements += units_ceil_divide(of->buckets[u].elements,
-                                      ranks_state_shards(lower->ranks, of->buckets[u].experts));
-    return elements;
+    struct exchange exchange = {.send = "send copy's gradients",
+                                .receive = "receive copy's gradients",
+                                .sum = "copy's gradients.sum",
+                                .send_stream = LOWER_SEND_COPY,
+                                .receive_stream = LOWER_RECEIVE_COPY,
+                                .layers = true};
+    struct bucket buckets[LOWER_BUCKETS_MAX];
+    uint32_t const count = lower_buckets_of(lower->ranks, module, buckets);
+    /* As the data ranks share them: what each of them has the sum of. */
+    for (uint32_t u = 0; u < count; u++)
+        exchange.elements += units_ceil_divide(
+            buckets[u].elements, ranks_state_shards(lower->ranks, buckets[u].experts));
+    return exchange;
 }
 
-static struct exchange exchange_of(const struct lower *lower, const struct delayed_update *of)
-{
-    return (struct exchange){.send = "send copy's gradients",
-                             .receive = "receive copy's gradients",
-                             .sum = "copy's gradients.sum",
-                             .send_stream = LOWER_SEND_COPY,
-                             .receive_stream = LOWER_RECEIVE_COPY,
-                             .layers = true,
-                             .elements = shared_elements(lower, of)};
-}
-
-uint16_t lower_replica_send(struct lower *lower, const struct delayed_update *of)
+void lower_copy_send(struct lower *lower, enum lower_module module)
 {
     struct plan_request const request = {.kind = COLLECTIVE_PERMUTE,
                                          .group = lower->ranks->mesh->axis[MESH_PP].group,
                                          .mirrors = true};
-    struct exchange const exchange = exchange_of(lower, of);
-    if (lower->build.status != STATUS_OK) return 0;
-    lower_template_begin(lower, builder_format(&lower->build, "send %s", of->name));
+    struct exchange const exchange = copy_of(lower, module);
     exchange_send(lower, &exchange, &request);
-    return lower_template_end(lower);
 }
 
-uint16_t lower_replica_sum(struct lower *lower, const struct delayed_update *of)
+void lower_copies_sum(struct lower *lower, enum lower_module module)
 {
-    struct exchange const exchange = exchange_of(lower, of);
-    if (lower->build.status != STATUS_OK) return 0;
-    lower_template_begin(lower, builder_format(&lower->build, "sum %s", of->name));
+    struct exchange const exchange = copy_of(lower, module);
     exchange_sum(lower, &exchange);
-    return lower_template_end(lower);
 }
 
 /* --- Tied ---
@@ -133,19 +123,7 @@ uint16_t lower_replica_sum(struct lower *lower, const struct delayed_update *of)
  * where modules have a stage of their own, is no neighbour and has streams of its own.
  */
 
-struct program_block lower_tied_block(const struct schedule *schedule, bool head,
-                                      uint16_t template_index, uint64_t arrivals)
-{
-    return (struct program_block){.template_index = template_index,
-                                  .phase = PROGRAM_PHASE_UPDATE,
-                                  .name = head ? "tied head" : "tied embedding",
-                                  .repeat = 1,
-                                  .layer_first = -1,
-                                  .microbatch = schedule->microbatch_count - 1,
-                                  .arrivals = arrivals};
-}
-
-uint16_t lower_tied(struct lower *lower, uint32_t other, bool head)
+void lower_tie(struct lower *lower, uint32_t other, bool head)
 {
     const struct ranks *ranks = lower->ranks;
     int32_t const apart = (int32_t)other;
@@ -163,10 +141,7 @@ uint16_t lower_tied(struct lower *lower, uint32_t other, bool head)
                                       .send_stream = send_streams[head],
                                       .receive_stream = streams[head],
                                       .elements = elements};
-    if (lower->build.status != STATUS_OK) return 0;
     *pipeline_distance(&request) = head ? -apart : apart;
-    lower_template_begin(lower, "tied gradients");
     exchange_send(lower, &exchange, &request);
     exchange_sum(lower, &exchange);
-    return lower_template_end(lower);
 }

@@ -41,11 +41,12 @@ static bool pass_sends(const struct pipeline *pipeline, const struct schedule_pa
     return *ret_way != WAY_NONE;
 }
 
-/* Behind a stage with modules goes what each of them gives, to the head, and comes its gradient. */
+/* Behind a stage with modules goes what each of them gives, to the head, and comes its gradient.
+ * One stage sends nothing. */
 static uint32_t arrays_between(const struct pipeline *pipeline, int64_t stage, int64_t behind)
 {
     int64_t const before = stage < behind ? stage : behind;
-    uint32_t arrays = 1;
+    uint32_t arrays = pipeline->schedule.stage_count > 1;
     if (behind < 0 || !pipeline->lower->ranks->mtp_apart) return arrays;
     for (int64_t s = 0; s <= before; s++) arrays += pipeline->stages.stage[s].mtp_modules;
     return arrays;

@@ -1,4 +1,6 @@
 /* What the ranks of a pipeline do with whole stages, between their passes and behind them. */
+#include <string.h>
+
 #include "sim/step/pipeline.h"
 #include "sim/step/stages.h"
 
@@ -11,56 +13,78 @@ bool pipeline_pass_is_last(const struct schedule_rank *list, uint32_t index)
     return true;
 }
 
-void pipeline_modules_add(struct pipeline *pipeline, const struct stage *stage,
-                          const uint16_t templates[MODULE_COUNT], enum program_phase phase,
-                          uint32_t microbatch, uint32_t *arrivals)
+/* Modules may have an embedding of their own. */
+void pipeline_units(const struct pipeline *pipeline, const struct stage *stage,
+                    uint32_t ret_counts[MODULE_COUNT])
 {
-    static const enum pipeline_module order[] = {MODULE_HEAD, MODULE_EMBEDDING, MODULE_MTP,
-                                                 MODULE_EXPERTS, MODULE_LAYER};
+    const struct ranks *ranks = pipeline->lower->ranks;
     uint32_t const dense = stages_dense_layers(stage, pipeline->dense_layers);
-    /* Modules may have an embedding of their own. */
-    bool const own_embedding = stage->mtp_modules != 0 && pipeline->lower->ranks->tied_lookup;
-    uint32_t const counts[] = {[MODULE_EMBEDDING] = stage->embedding || own_embedding,
-                               [MODULE_MTP] = stage->mtp_modules,
-                               [MODULE_LAYER] = dense,
-                               [MODULE_EXPERTS] = stage->layer_count - dense,
-                               [MODULE_HEAD] = stage->head};
-    uint32_t const ends[] = {[MODULE_LAYER] = dense, [MODULE_EXPERTS] = stage->layer_count};
-    for (uint32_t i = 0; i < sizeof order / sizeof *order; i++) {
-        enum pipeline_module const module = order[i];
-        bool const is_layer = module == MODULE_LAYER || module == MODULE_EXPERTS;
-        if (counts[module] == 0 || templates[module] == PROGRAM_NONE) continue;
-        struct program_block block = {
-            .template_index = templates[module],
-            .phase = phase,
-            .name = pipeline_module_name(module),
-            .repeat = arrivals == NULL ? counts[module] : 1,
-            .layer_first = is_layer ? (int32_t)(stage->layer_first + ends[module] - 1) : -1,
-            .layer_step = is_layer ? -1 : 0,
-            .microbatch = microbatch,
-        };
-        for (uint32_t added = 0; added < counts[module]; added += block.repeat) {
-            if (arrivals != NULL) block.arrivals = ++*arrivals;
-            pipeline_block_add(pipeline, &block);
-            block.layer_first += block.layer_step;
+    uint32_t const counts[MODULE_COUNT] = {
+        [MODULE_EMBEDDING] = stage->embedding || (stage->mtp_modules != 0 && ranks->tied_lookup),
+        [MODULE_LAYER] = dense,
+        [MODULE_EXPERTS] = stage->layer_count - dense,
+        [MODULE_MTP] = stage->mtp_modules,
+        [MODULE_HEAD] = stage->head && !ranks->tied};
+    memcpy(ret_counts, counts, sizeof counts);
+}
+
+/* Slots of the units of one kind. Modules of one stage go by their places, and so by numbers. */
+static void units_add(struct pipeline *pipeline, enum lower_act act, uint32_t count,
+                      struct program_block block, enum lower_module module, uint32_t *arrivals)
+{
+    bool const placed = module == MODULE_MTP && pipeline->lower->ranks->pp == 1;
+    block.name = pipeline_module_name(module);
+    block.repeat = arrivals == NULL && !placed ? count : 1;
+    for (uint32_t left = count; left > 0; left -= block.repeat) {
+        struct mtp_position place = {false, false};
+        if (placed) {
+            place = mtp_position_at(pipeline->lower->ranks, left - 1);
+            block.layer_first = (int32_t)left - 1;
         }
+        block.template_index = pipeline_rest(pipeline, module, act, place);
+        if (block.template_index == PROGRAM_NONE) return;
+        if (arrivals != NULL) block.arrivals = ++*arrivals;
+        pipeline_block_add(pipeline, &block);
+        block.layer_first += block.layer_step;
+    }
+}
+
+void pipeline_modules_add(struct pipeline *pipeline, const struct stage *stage, enum lower_act act,
+                          enum program_phase phase, uint32_t microbatch, uint32_t *arrivals)
+{
+    /* Of pipelines from the head down; else as the backward pass reduces. */
+    static const enum lower_module orders[2][5] = {
+        {MODULE_HEAD, MODULE_EMBEDDING, MODULE_MTP, MODULE_EXPERTS, MODULE_LAYER},
+        {MODULE_MTP, MODULE_HEAD, MODULE_EXPERTS, MODULE_LAYER, MODULE_EMBEDDING}};
+    uint32_t counts[MODULE_COUNT];
+    pipeline_units(pipeline, stage, counts);
+    int32_t const last = (int32_t)(stage->layer_first + stage->layer_count) - 1;
+    for (uint32_t i = 0; i < sizeof orders[0] / sizeof *orders[0]; i++) {
+        enum lower_module const module = orders[pipeline->lower->ranks->pp == 1][i];
+        bool const is_layer = module == MODULE_LAYER || module == MODULE_EXPERTS;
+        int32_t const behind = module == MODULE_LAYER ? (int32_t)counts[MODULE_EXPERTS] : 0;
+        struct program_block const block = {.phase = phase,
+                                            .layer_first = is_layer ? last - behind : -1,
+                                            .layer_step = is_layer ? -1 : 0,
+                                            .microbatch = microbatch};
+        units_add(pipeline, act, counts[module], block, module, arrivals);
     }
 }
 
 void pipeline_actions_add(struct pipeline *pipeline, uint32_t before)
 {
-    const struct schedule_rank *list = pipeline->list;
-    for (; pipeline->action_next < list->action_count &&
-           list->action[pipeline->action_next].before == before;
-         pipeline->action_next++) {
-        const struct schedule_action *action = &list->action[pipeline->action_next];
+    const struct schedule_rank *list = pipeline->role.list;
+    for (; pipeline->role.action_next < list->action_count &&
+           list->action[pipeline->role.action_next].before == before;
+         pipeline->role.action_next++) {
+        const struct schedule_action *action = &list->action[pipeline->role.action_next];
         if (action->act == SCHEDULE_UNSHARD)
-            pipeline->hold[action->stage] =
-                (struct pipeline_hold){.held = true, .since_slot = pipeline->slot_count};
+            pipeline->role.hold[action->stage] =
+                (struct pipeline_hold){.held = true, .since_slot = pipeline->role.slot_count};
         else if (action->act == SCHEDULE_RESHARD)
-            pipeline->hold[action->stage].held = false;
+            pipeline->role.hold[action->stage].held = false;
         else if (action->act == SCHEDULE_REDUCE)
-            pipeline_modules_add(pipeline, &pipeline->stages.stage[action->stage], pipeline->reduce,
+            pipeline_modules_add(pipeline, &pipeline->stages.stage[action->stage], ACT_REDUCE,
                                  PROGRAM_PHASE_BACKWARD, list->pass[before - 1].microbatch, NULL);
     }
 }
@@ -69,28 +93,29 @@ void pipeline_actions_add(struct pipeline *pipeline, uint32_t before)
  * ends look up goes with the later of them. */
 static struct stage stage_sent(const struct pipeline *pipeline, uint32_t index)
 {
-    uint32_t const number = pipeline->sent_stage[index], last = pipeline->schedule.stage_count - 1;
+    uint32_t const number = pipeline->role.sent_stage[index],
+                   last = pipeline->schedule.stage_count - 1;
     struct stage stage = pipeline->stages.stage[number];
     if (pipeline->lower->ranks->mtp_modules == 0 || (number != 0 && number != last)) return stage;
     stage.embedding = false;
     for (uint32_t k = 0; k < index; k++)
-        if (pipeline->sent_stage[k] == last - number) stage.embedding = true;
+        if (pipeline->role.sent_stage[k] == last - number) stage.embedding = true;
     return stage;
 }
 
 void pipeline_replicas_send(struct pipeline *pipeline, uint32_t before)
 {
-    const struct schedule_rank *list = pipeline->list;
+    const struct schedule_rank *list = pipeline->role.list;
     if (pipeline->schedule.copy_count == 1) return;
     for (uint32_t i = before < 2 ? 0 : before - 2; i < before; i++) {
         uint32_t const stage = list->pass[i].stage;
         bool sent = !pipeline_pass_is_last(list, i);
-        for (uint32_t k = 0; k < pipeline->sent_count; k++)
-            sent = sent || pipeline->sent_stage[k] == stage;
+        for (uint32_t k = 0; k < pipeline->role.sent_count; k++)
+            sent = sent || pipeline->role.sent_stage[k] == stage;
         if (sent) continue;
-        pipeline->sent_stage[pipeline->sent_count++] = stage;
-        struct stage const made = stage_sent(pipeline, pipeline->sent_count - 1);
-        pipeline_modules_add(pipeline, &made, pipeline->send_replica, PROGRAM_PHASE_BACKWARD,
+        pipeline->role.sent_stage[pipeline->role.sent_count++] = stage;
+        struct stage const made = stage_sent(pipeline, pipeline->role.sent_count - 1);
+        pipeline_modules_add(pipeline, &made, ACT_SEND_COPY, PROGRAM_PHASE_BACKWARD,
                              list->pass[i].microbatch, NULL);
     }
 }
@@ -98,9 +123,9 @@ void pipeline_replicas_send(struct pipeline *pipeline, uint32_t before)
 void pipeline_replicas_sum(struct pipeline *pipeline)
 {
     uint32_t arrivals = 0;
-    for (uint32_t i = 0; i < pipeline->sent_count; i++) {
+    for (uint32_t i = 0; i < pipeline->role.sent_count; i++) {
         struct stage const sent = stage_sent(pipeline, i);
-        pipeline_modules_add(pipeline, &sent, pipeline->sum_replicas, PROGRAM_PHASE_UPDATE,
+        pipeline_modules_add(pipeline, &sent, ACT_SUM_COPIES, PROGRAM_PHASE_UPDATE,
                              pipeline->schedule.microbatch_count - 1, &arrivals);
     }
 }

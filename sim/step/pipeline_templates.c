@@ -1,38 +1,51 @@
-/* Templates of a pipeline's passes: a unit, what comes before it and what goes from it. */
-#include "sim/base/arena.h"
+/*
+ * Templates of a step, each once: all that a template is made of is a variant, by which it is found
+ * again. A template of a pass has a unit, what comes before it and what goes from it; others do
+ * something with all gradients of a unit, between the passes and behind them.
+ */
+#include <string.h>
+
 #include "sim/step/pipeline.h"
 
-const char *pipeline_module_name(enum pipeline_module module)
+/* Equal variants are equal byte by byte. */
+_Static_assert(sizeof(struct lower_part) == 15 + sizeof(struct mtp_position), "without gaps");
+_Static_assert(sizeof(struct pipeline_variant) ==
+                   sizeof(uint64_t) + 2 * sizeof(struct lower_part) + 6,
+               "without gaps");
+
+const char *pipeline_module_name(enum lower_module module)
 {
-    static const char *const names[] = {"embedding", "layer", "layer", "mtp",
-                                        "mtp head",  "head",  "stage"};
+    static const char *const names[] = {"stage", "embedding", "layer", "layer",
+                                        "mtp",   "mtp head",  "head"};
     return names[module];
 }
 
-static void receive_add(struct pipeline *pipeline, const struct pipeline_variant *variant)
+/* The RECEIVE of the message that a variant waits for, or LOWER_NONE. */
+static uint32_t receive_add(struct lower *lower, const struct pipeline_variant *variant)
 {
-    struct lower *lower = pipeline->lower;
     enum lower_stream const stream =
         variant->receive == WAY_PREVIOUS ? LOWER_RECEIVE_PREVIOUS : LOWER_RECEIVE_NEXT;
-    bool const forward = pipeline_is_forward(variant->part[0].kind);
+    bool const forward = pipeline_is_forward(variant->part[0].act);
     const char *name = variant->part_count > 1 ? "receive both"
                        : forward               ? "receive activations"
                                                : "receive gradients";
-    if (variant->receive == WAY_NONE) return;
-    lower->received = lower_op_add(lower, (struct program_op){.name = name,
-                                                              .class_name = name,
-                                                              .kind = PROGRAM_OP_RECEIVE,
-                                                              .stream = lower->stream[stream],
-                                                              .parts = 1});
-    lower_need_before(lower, lower->received, LOWER_COMPUTE, NULL);
+    if (variant->receive == WAY_NONE) return LOWER_NONE;
+    uint32_t const received =
+        lower_op_add(lower, (struct program_op){.name = name,
+                                                .class_name = name,
+                                                .kind = PROGRAM_OP_RECEIVE,
+                                                .stream = lower->stream[stream],
+                                                .parts = 1});
+    lower_need_before(lower, received, LOWER_COMPUTE, NULL);
+    return received;
 }
 
-static void send_add(struct pipeline *pipeline, const struct pipeline_pass *part)
+static void send_add(struct pipeline *pipeline, const struct lower_part *part)
 {
     struct lower *lower = pipeline->lower;
     enum pipeline_way const way = (enum pipeline_way)part->send;
     bool const next = way == WAY_NEXT;
-    bool const forward = pipeline_is_forward(part->kind);
+    bool const forward = pipeline_is_forward(part->act);
     const char *name = forward ? "send activations" : "send gradients";
     if (way == WAY_NONE) return;
     uint32_t const plan = pipeline_send_plan(pipeline, way, part->around, part->arrays);
@@ -51,61 +64,99 @@ static void send_add(struct pipeline *pipeline, const struct pipeline_pass *part
     lower_give(lower, op, PROGRAM_MEMORY_BUFFERS, bytes);
 }
 
-static void unit_emit(struct lower *lower, const struct pipeline_pass *part)
+/* The template of the backward pass that reduces the gradients of a unit; a head's are reduced by
+ * the first of the modules where there are some. */
+static uint16_t reducing_template(const struct pipeline *pipeline, enum lower_module module,
+                                  struct mtp_position place)
 {
-    static const struct delayed_update no_update = {0};
-    bool const forward = pipeline_is_forward(part->kind);
-    switch ((enum pipeline_module)part->module) {
-    case MODULE_EMBEDDING:
-        lower_embedding(lower, !forward);
+    const struct ranks *ranks = pipeline->lower->ranks;
+    uint32_t const count = pipeline->lower->build.program->template_count;
+    if (module == MODULE_HEAD && ranks->mtp_modules != 0) {
+        module = MODULE_MTP;
+        place = mtp_position_at(ranks, 0);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const struct lower_part *part = &pipeline->variant[i].part[0];
+        if (part->module == module && part->act == ACT_BACKWARD && part->last &&
+            part->place.first == place.first && part->place.last == place.last)
+            return (uint16_t)i;
+    }
+    SIM_ASSERT(false);
+    return 0;
+}
+
+/* Slots from a unit's backward pass to its update. Updates of stages come once all gradients of a
+ * rank are reduced, as Megatron's optimizer does: 0. Without stages they follow the order of the
+ * backward pass, so each waits for a slot equally far back; but modules are updated before the
+ * head, whose gradient the first of them adds to as the last: one slot less behind their own. Where
+ * the optimizer is offloaded, updates are part of the backward pass, a slot behind each. */
+static uint32_t update_slots(const struct ranks *ranks, enum lower_module module)
+{
+    bool const has_ends = ranks_is_decoder(ranks), own_head = has_ends && !ranks->tied;
+    if (ranks->pp > 1) return 0;
+    if (ranks_offloads_optimizer(ranks)) return 1;
+    return (uint32_t)(ranks->plan->model.layers + ranks->mtp_modules) + has_ends + own_head -
+           (module == MODULE_MTP);
+}
+
+static void update_add(struct pipeline *pipeline, enum lower_module module,
+                       struct mtp_position place)
+{
+    struct lower *lower = pipeline->lower;
+    struct bucket buckets[LOWER_BUCKETS_MAX];
+    struct delayed_update update = {
+        .name = builder_format(&lower->build, "update %s", pipeline_module_name(module)),
+        .buckets = buckets,
+        .bucket_count = lower_buckets_of(lower->ranks, module, buckets),
+        .slots = update_slots(lower->ranks, module),
+    };
+    if (update.slots != 0) update.backward = reducing_template(pipeline, module, place);
+    lower_update(lower, &update);
+}
+
+static void reductions_add(struct lower *lower, enum lower_module module)
+{
+    struct bucket buckets[LOWER_BUCKETS_MAX];
+    if (module == MODULE_LAYER || module == MODULE_EXPERTS) {
+        lower_layer_reduce(lower);
+        return;
+    }
+    uint32_t const count = lower_buckets_of(lower->ranks, module, buckets);
+    for (uint32_t u = 0; u < count; u++) lower_bucket_reduce(lower, &buckets[u], LOWER_NONE);
+}
+
+static void part_emit(struct pipeline *pipeline, const struct lower_part *part)
+{
+    struct lower *lower = pipeline->lower;
+    enum lower_module const module = (enum lower_module)part->module;
+    switch ((enum lower_act)part->act) {
+    case ACT_FORWARD:
+    case ACT_BACKWARD:
+    case ACT_INPUT:
+    case ACT_WEIGHT:
+        lower_unit(lower);
+        if (part->updates != MODULE_NOTHING)
+            update_add(pipeline, (enum lower_module)part->updates, part->place);
+        send_add(pipeline, part);
         break;
-    case MODULE_LAYER:
-    case MODULE_EXPERTS:
-        if (forward)
-            lower_layer_forward(lower, /* top= */ false);
-        else
-            lower_layer_backward(lower, /* top= */ false, &no_update);
+    case ACT_UPDATE:
+        update_add(pipeline, module, part->place);
         break;
-    case MODULE_MTP:
-        if (forward)
-            lower_mtp_forward(lower, part->place);
-        else
-            lower_mtp_backward(lower, part->place);
+    case ACT_REDUCE:
+        reductions_add(lower, module);
         break;
-    case MODULE_MTP_HEAD:
-        lower_mtp_head(lower, part->place, !forward);
+    case ACT_SEND_COPY:
+        lower_copy_send(lower, module);
         break;
-    case MODULE_HEAD:
-        lower_head(lower, !forward);
+    case ACT_SUM_COPIES:
+        lower_copies_sum(lower, module);
         break;
-    case MODULE_NOTHING:
-    case MODULE_COUNT:
+    case ACT_TIE:
+        lower_tie(lower, pipeline->tied_rank, module == MODULE_HEAD);
+        break;
+    case ACT_COUNT:
         break;
     }
-}
-
-static const struct ranks_layer *layer_of(const struct lower *lower, enum pipeline_module module)
-{
-    return &lower->ranks->layer[module == MODULE_EXPERTS ? LAYER_MOE : LAYER_DENSE];
-}
-
-static void part_emit(struct pipeline *pipeline, const struct pipeline_pass *part,
-                      uint32_t received)
-{
-    static const enum lower_half halves[] = {LOWER_WHOLE, LOWER_WHOLE, LOWER_INPUT, LOWER_WEIGHT};
-    struct lower *lower = pipeline->lower;
-    lower->layer = layer_of(lower, (enum pipeline_module)part->module);
-    lower->windowed = part->windowed;
-    lower->half = halves[part->kind];
-    lower->last_microbatch = part->last;
-    lower->last_lookup = part->last_lookup;
-    lower->keeping = (enum lower_weights)part->keeping;
-    lower->head_stays = part->head_stays;
-    lower->updated = part->updated;
-    lower->gathers_since = part->since;
-    lower->received = part->receives ? received : LOWER_NONE;
-    unit_emit(lower, part);
-    send_add(pipeline, part);
 }
 
 /* Weights that stages have held are given back with the last compute op. */
@@ -118,149 +169,102 @@ static void given_add(struct lower *lower, uint64_t bytes)
     lower_give(lower, op, PROGRAM_MEMORY_GATHERED, bytes);
 }
 
-static bool variants_equal(const struct pipeline_variant *a, const struct pipeline_variant *b)
-{
-    if (a->part_count != b->part_count || a->receive != b->receive ||
-        a->given_bytes != b->given_bytes)
-        return false;
-    for (uint32_t i = 0; i < a->part_count; i++) {
-        const struct pipeline_pass *one = &a->part[i], *other = &b->part[i];
-        if (one->module != other->module || one->windowed != other->windowed ||
-            one->kind != other->kind || one->send != other->send ||
-            one->keeping != other->keeping || one->head_stays != other->head_stays ||
-            one->updated != other->updated || one->receives != other->receives ||
-            one->since != other->since || one->around != other->around ||
-            one->arrays != other->arrays || one->last != other->last ||
-            one->last_lookup != other->last_lookup || one->place.first != other->place.first ||
-            one->place.last != other->place.last)
-            return false;
-    }
-    return true;
-}
-
 static const char *template_name(struct lower *lower, const struct pipeline_variant *variant)
 {
-    const struct pipeline_pass *one = &variant->part[0], *other = &variant->part[1];
-    const char *kind = schedule_kind_name((enum schedule_kind)one->kind);
-    const char *module = pipeline_module_name((enum pipeline_module)one->module);
+    static const char *const acts[ACT_COUNT] = {[ACT_UPDATE] = "update",
+                                                [ACT_REDUCE] = "reduce",
+                                                [ACT_SEND_COPY] = "send",
+                                                [ACT_SUM_COPIES] = "sum"};
+    const struct lower_part *one = &variant->part[0], *other = &variant->part[1];
+    const char *module = pipeline_module_name((enum lower_module)one->module);
+    if (one->act == ACT_TIE) return "tied gradients";
+    if (one->act >= SCHEDULE_KIND_COUNT)
+        return builder_format(&lower->build, "%s %s", acts[one->act], module);
+    const char *kind = schedule_kind_name((enum schedule_kind)one->act);
     if (variant->part_count == 1) return builder_format(&lower->build, "%s %s", module, kind);
     return builder_format(&lower->build, "%s %s, %s %s", module, kind,
-                          pipeline_module_name((enum pipeline_module)other->module),
-                          schedule_kind_name((enum schedule_kind)other->kind));
+                          pipeline_module_name((enum lower_module)other->module),
+                          schedule_kind_name((enum schedule_kind)other->act));
+}
+
+static void variant_emit(struct pipeline *pipeline, const struct pipeline_variant *variant)
+{
+    struct lower *lower = pipeline->lower;
+    uint32_t second = 0;
+    lower_template_begin(lower, template_name(lower, variant), &variant->part[0]);
+    uint32_t const received = receive_add(lower, variant), first = lower->build.op_count;
+    for (uint32_t i = 0; i < variant->part_count; i++) {
+        second = lower->build.op_count;
+        if (i > 0) lower_pass_begin(lower, &variant->part[i]);
+        if (variant->part[i].receives) lower->received = received;
+        part_emit(pipeline, &variant->part[i]);
+    }
+    if (variant->part_count > 1) pipeline_ops_mix(lower, first, second);
+    if (variant->given_bytes > 0) given_add(lower, variant->given_bytes);
+}
+
+static bool variants_equal(const struct pipeline_variant *one, const struct pipeline_variant *other)
+{
+    return memcmp(one, other, sizeof *one) == 0;
 }
 
 uint16_t pipeline_template(struct pipeline *pipeline, const struct pipeline_variant *variant)
 {
     struct lower *lower = pipeline->lower;
-    const struct pipeline_pass *part = &variant->part[0];
+    uint32_t const count = lower->build.program->template_count;
     if (lower->build.status != STATUS_OK) return 0;
-    for (uint32_t i = 0; i < pipeline->variant_count; i++)
-        if (variants_equal(&pipeline->variant[i], variant)) return pipeline->variant_template[i];
-    if (lower->build.program->template_count == PROGRAM_TEMPLATES_MAX) {
-        lower->build.status =
-            error_set(lower->build.error, STATUS_LIMIT, "/workload/schedule",
-                      "passes of more than %d kinds, by what they gather, reduce, "
-                      "receive and send",
-                      PROGRAM_TEMPLATES_MAX);
+    /* Most slots play what the one before does. */
+    if (count > 0 && variants_equal(&pipeline->variant[pipeline->played], variant))
+        return pipeline->played;
+    for (uint32_t i = 0; i < count; i++)
+        if (variants_equal(&pipeline->variant[i], variant)) return pipeline->played = (uint16_t)i;
+    if (count == PROGRAM_TEMPLATES_MAX) {
+        (void)builder_fail(&lower->build, STATUS_LIMIT, "/workload/schedule",
+                           "passes of more than %d kinds, by what they gather, reduce, receive and "
+                           "send",
+                           PROGRAM_TEMPLATES_MAX);
         return 0;
     }
-    lower_template_begin(lower, template_name(lower, variant));
-    receive_add(pipeline, variant);
-    uint32_t const received = lower->received, first = lower->build.op_count;
-    part_emit(pipeline, part, received);
-    if (variant->part_count > 1) {
-        uint32_t const second = lower->build.op_count;
-        lower_pass_begin(lower);
-        part_emit(pipeline, &variant->part[1], received);
-        pipeline_ops_mix(lower, first, second);
-    }
-    if (variant->given_bytes > 0) given_add(lower, variant->given_bytes);
-    uint16_t const template_index = lower_template_end(lower);
-    pipeline->variant[pipeline->variant_count] = *variant;
-    pipeline->variant_template[pipeline->variant_count++] = template_index;
-    return template_index;
+    pipeline->variant[count] = *variant;
+    variant_emit(pipeline, variant);
+    bool const nothing = variant->part[0].act == ACT_REDUCE && lower->build.op_count == 0;
+    return nothing ? (uint16_t)PROGRAM_NONE : lower_template_end(lower);
 }
 
-uint64_t pipeline_gathered_bytes(const struct pipeline *pipeline, enum pipeline_module module)
+uint16_t pipeline_rest(struct pipeline *pipeline, enum lower_module module, enum lower_act act,
+                       struct mtp_position place)
 {
-    const struct lower *lower = pipeline->lower;
-    const struct ranks_layer *layer = layer_of(lower, module);
-    uint64_t bytes = 0;
-    if (module == MODULE_EMBEDDING)
-        return lower_weight_bytes(lower, lower_embedding_gathered(lower->ranks));
-    if (module == MODULE_HEAD) return lower_weight_bytes(lower, lower_head_gathered(lower->ranks));
-    SIM_ASSERT(module == MODULE_LAYER || module == MODULE_EXPERTS);
-    for (uint32_t u = 0; u < layer->bucket_count; u++)
-        bytes += lower_weight_bytes(lower, layer->bucket[u].elements);
-    return bytes;
+    struct pipeline_variant const variant = {
+        .part = {{.module = (uint8_t)module, .act = (uint8_t)act, .last = true, .place = place}},
+        .part_count = 1};
+    if (act == ACT_REDUCE && !pipeline->schedule.has_reductions) return PROGRAM_NONE;
+    return pipeline_template(pipeline, &variant);
 }
 
-/* The reductions of a unit as a slot of their own; PROGRAM_NONE if there are none. */
-static uint16_t reduce_template(struct lower *lower, enum pipeline_module module,
-                                const struct bucket *end)
-{
-    lower_template_begin(lower,
-                         builder_format(&lower->build, "reduce %s", pipeline_module_name(module)));
-    lower->layer = layer_of(lower, module);
-    if (end != NULL)
-        lower_bucket_reduce(lower, end, LOWER_NONE);
-    else
-        lower_layer_reduce(lower);
-    return lower->build.op_count == 0 ? (uint16_t)PROGRAM_NONE : lower_template_end(lower);
-}
-
-/* Of two copies, what goes between their ranks of what is updated as one. */
-static void copies_build(struct pipeline *pipeline, enum pipeline_module module,
-                         const struct delayed_update *update)
-{
-    struct delayed_update const copied = {.name = pipeline_module_name(module),
-                                          .buckets = update->buckets,
-                                          .bucket_count = update->bucket_count};
-    if (pipeline->lower->ranks->copies == 1) return;
-    pipeline->send_replica[module] = lower_replica_send(pipeline->lower, &copied);
-    pipeline->sum_replicas[module] = lower_replica_sum(pipeline->lower, &copied);
-}
-
-/* Updates come once all gradients of a rank are reduced: as Megatron's optimizer does, and unlike a
- * step without stages, where each layer is updated as soon as its own are. */
+/* In an order of their own, whatever the passes are. */
 void pipeline_rests_build(struct pipeline *pipeline)
 {
-    struct lower *lower = pipeline->lower;
-    const struct ranks *ranks = lower->ranks;
-    struct bucket const head = lower_head_bucket(ranks), embedding = lower_embedding_bucket(ranks);
-    struct bucket of_mtp[LOWER_MTP_BUCKETS_MAX];
-    static const enum pipeline_module order[] = {MODULE_LAYER, MODULE_EXPERTS, MODULE_EMBEDDING,
-                                                 MODULE_HEAD};
-    for (uint32_t u = 0; u < MODULE_COUNT; u++) {
-        pipeline->update[u] = pipeline->reduce[u] = PROGRAM_NONE;
-        pipeline->send_replica[u] = pipeline->sum_replicas[u] = PROGRAM_NONE;
-    }
-    if (ranks->mtp_modules != 0) {
-        struct delayed_update const behind = {
-            .name = "update mtp",
-            .buckets = of_mtp,
-            .bucket_count = lower_mtp_buckets(ranks, of_mtp),
-        };
-        pipeline->update[MODULE_MTP] = lower_update(lower, &behind);
-        copies_build(pipeline, MODULE_MTP, &behind);
-    }
-    for (uint32_t i = 0; i < sizeof order / sizeof *order; i++) {
-        enum pipeline_module const module = order[i];
-        bool const is_layer = module == MODULE_LAYER || module == MODULE_EXPERTS;
-        const struct bucket *end = module == MODULE_HEAD ? &head : &embedding;
-        const struct ranks_layer *layer = layer_of(lower, module);
-        if (is_layer ? layer->count == 0 : !ranks_is_decoder(ranks)) continue;
-        struct delayed_update const behind = {
-            .name = builder_format(&lower->build, "update %s", pipeline_module_name(module)),
-            .buckets = is_layer ? layer->bucket : end,
-            .bucket_count = is_layer ? layer->bucket_count : 1,
-        };
-        pipeline->update[module] = lower_update(lower, &behind);
-        if (pipeline->schedule.has_reductions)
-            pipeline->reduce[module] = reduce_template(lower, module, is_layer ? NULL : end);
-        copies_build(pipeline, module, &behind);
+    static const enum lower_module orders[2][5] = {
+        {MODULE_MTP, MODULE_LAYER, MODULE_EXPERTS, MODULE_EMBEDDING, MODULE_HEAD},
+        {MODULE_MTP, MODULE_HEAD, MODULE_LAYER, MODULE_EXPERTS, MODULE_EMBEDDING}};
+    const struct ranks *ranks = pipeline->lower->ranks;
+    enum lower_act const end = ranks->copies > 1 ? ACT_TIE : ACT_SEND_COPY;
+    struct stage const all = {.layer_count = (uint32_t)ranks->plan->model.layers,
+                              .mtp_modules = (uint32_t)ranks->mtp_modules,
+                              .embedding = ranks_is_decoder(ranks),
+                              .head = ranks_is_decoder(ranks)};
+    struct mtp_position const no_place = {false, false};
+    uint32_t counts[MODULE_COUNT];
+    pipeline_units(pipeline, &all, counts);
+    for (uint32_t i = 0; i < sizeof orders[0] / sizeof *orders[0]; i++) {
+        enum lower_module const module = orders[ranks->pp == 1][i];
+        bool const placed = module == MODULE_MTP && ranks->pp == 1;
+        for (uint32_t k = 0; k < (placed ? counts[module] : counts[module] > 0); k++)
+            for (uint32_t act = ACT_UPDATE; act < end; act++)
+                (void)pipeline_rest(pipeline, module, (enum lower_act)act,
+                                    placed ? mtp_position_at(ranks, k) : no_place);
     }
     if (!ranks->tied_apart) return;
-    pipeline->tied[0] = lower_tied(lower, pipeline->tied_rank, /* head= */ false);
-    pipeline->tied[1] = lower_tied(lower, pipeline->tied_rank, /* head= */ true);
+    (void)pipeline_rest(pipeline, MODULE_EMBEDDING, ACT_TIE, no_place);
+    (void)pipeline_rest(pipeline, MODULE_HEAD, ACT_TIE, no_place);
 }

@@ -66,6 +66,33 @@ enum status workload_places(struct arena *arena, const struct workload_plan *pla
     return schedule_places(arena, form, &request, where, ret_schedule, reterr);
 }
 
+/* One stage on one rank: each microbatch goes forward, and back at once. */
+static enum status one_stage(struct arena *arena, uint32_t microbatches,
+                             struct schedule *ret_schedule, struct error *reterr)
+{
+    struct schedule_list list = {.capacity = 2 * microbatches, .microbatch_count = microbatches};
+    void *memory = NULL;
+    *ret_schedule = (struct schedule){.name = WORKLOAD_SCHEDULE_DEFAULT,
+                                      .rank_count = 1,
+                                      .stage_count = 1,
+                                      .microbatch_count = microbatches,
+                                      .chunk_count = 1,
+                                      .copy_count = 1};
+    STATUS_TRY(arena_try(arena, 1, sizeof *ret_schedule->rank_of, &memory, reterr));
+    ret_schedule->rank_of = memory;
+    STATUS_TRY(arena_try(arena, 1, sizeof *ret_schedule->rank, &memory, reterr));
+    ret_schedule->rank = memory;
+    STATUS_TRY(arena_try(arena, list.capacity, sizeof *list.pass, &memory, reterr));
+    list.pass = memory;
+    for (uint32_t m = 0; m < microbatches; m++) {
+        schedule_add(&list, SCHEDULE_FORWARD, 0, m);
+        schedule_add(&list, SCHEDULE_BACKWARD, 0, m);
+    }
+    ret_schedule->rank[0] =
+        (struct schedule_rank){.pass = list.pass, .count = list.count, .chunk_count = 1};
+    return STATUS_OK;
+}
+
 enum status workload_schedule(struct arena *arena, const struct workload_plan *plan,
                               const struct machine *machine, const struct mesh *mesh,
                               struct schedule *ret_schedule, struct error *reterr)
@@ -75,6 +102,7 @@ enum status workload_schedule(struct arena *arena, const struct workload_plan *p
                                        .microbatch_count = plan->accumulate,
                                        .held_max = plan->schedule_held_max,
                                        .watch = plan->watch};
+    if (request.rank_count == 1) return one_stage(arena, plan->accumulate, ret_schedule, reterr);
     if (plan->schedule_given != NULL) {
         STATUS_TRY(given_check(plan, request.rank_count, reterr));
         *ret_schedule = *plan->schedule_given;

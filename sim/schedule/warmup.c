@@ -28,6 +28,13 @@ void warmup_split_list(const struct schedule_request *request, uint32_t rank, ui
     }
 }
 
+struct schedule_peak warmup_split_peak(const struct schedule_request *request, uint32_t in_flight,
+                                       uint32_t late)
+{
+    uint32_t const rest = request->microbatch_count - in_flight;
+    return (struct schedule_peak){in_flight, rest < late ? rest : late};
+}
+
 struct schedule_formula warmup_formula(const struct schedule_request *request)
 {
     const struct schedule_times *t = &request->times;

@@ -20,6 +20,10 @@ void warmup_list(const struct schedule_request *request, uint32_t rank, uint32_t
 void warmup_split_list(const struct schedule_request *request, uint32_t rank, uint32_t in_flight,
                        uint32_t late, struct schedule_list *list);
 
+/* What is in flight, and the weight gradients that then wait. */
+struct schedule_peak warmup_split_peak(const struct schedule_request *request, uint32_t in_flight,
+                                       uint32_t late);
+
 /* (p-1)(F+B), always. */
 struct schedule_formula warmup_formula(const struct schedule_request *request);
 

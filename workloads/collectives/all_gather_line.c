@@ -5,14 +5,6 @@
  */
 #include "workloads/collectives/patterns.h"
 
-static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
-{
-    (void)size;
-    (void)lane;
-    (void)position;
-    return (struct primitive_step){.units = 2, .arrivals = step, .move_count = 1};
-}
-
 static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step,
                                      uint32_t move)
 {
@@ -36,7 +28,7 @@ const struct primitive primitive_all_gather_line = {
     .lane_count = 2,
     .send_count = count_passed_on_line,
     .arrival_count = count_before_on_line,
-    .step = step_of,
+    .step = step_passed_on,
     .move = move_of,
     .cost = cost_line,
 };

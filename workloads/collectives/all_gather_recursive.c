@@ -9,11 +9,7 @@ static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t posi
     (void)size;
     (void)lane;
     uint32_t const held = UINT32_C(1) << step;
-    return (struct primitive_step){.units = 2 * held,
-                                   .arrivals = step,
-                                   .move_count = held,
-                                   .peer = position ^ held,
-                                   .slot = step};
+    return step_of_round(step, held, position ^ held);
 }
 
 static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step,

@@ -13,16 +13,6 @@ static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t posi
         .units = 2, .arrivals = step, .move_count = 1, .peer = 1, .slot = step};
 }
 
-static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step,
-                                     uint32_t move)
-{
-    (void)lane;
-    (void)move;
-    return (struct primitive_move){.source = ring_chunk(size, position, step),
-                                   .destination = primitive_any,
-                                   .halves = PRIMITIVE_HALVES};
-}
-
 const struct primitive primitive_all_gather_ring_routed = {
     .name = "all_gather_ring_routed",
     .help = "chunks go round through the switch, one way: V(N-1)/(N·w) and N-1 latencies",
@@ -36,6 +26,6 @@ const struct primitive primitive_all_gather_ring_routed = {
     .send_count = count_others_each,
     .arrival_count = count_others_each,
     .step = step_of,
-    .move = move_of,
+    .move = move_ring_chunk,
     .cost = cost_one_way,
 };

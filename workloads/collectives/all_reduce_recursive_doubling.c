@@ -8,11 +8,7 @@
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
 {
     (void)lane;
-    return (struct primitive_step){.units = 2 * size,
-                                   .arrivals = step,
-                                   .move_count = size,
-                                   .peer = position ^ UINT32_C(1) << step,
-                                   .slot = step};
+    return step_of_round(step, size, position ^ UINT32_C(1) << step);
 }
 
 static struct primitive_cost cost_of(uint32_t size)

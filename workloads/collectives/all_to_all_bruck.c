@@ -21,12 +21,7 @@ static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t posi
 {
     (void)lane;
     (void)position;
-    uint32_t const count = bundle(size, step);
-    return (struct primitive_step){.units = 2 * count,
-                                   .arrivals = step,
-                                   .move_count = count,
-                                   .peer = UINT32_C(1) << step,
-                                   .slot = step};
+    return step_of_round(step, bundle(size, step), UINT32_C(1) << step);
 }
 
 static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step,

@@ -10,14 +10,6 @@ static uint32_t send_count(uint32_t size, uint32_t lane, uint32_t position)
     return root_ring_from(size, lane, position) + 1 < size ? size : 0;
 }
 
-static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
-{
-    (void)size;
-    (void)lane;
-    return (struct primitive_step){
-        .units = 1, .arrivals = position > 0 ? step + 1 : 0, .move_count = 1};
-}
-
 static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step,
                                      uint32_t move)
 {
@@ -42,7 +34,7 @@ const struct primitive primitive_broadcast_ring = {
     .lane_count = 2,
     .send_count = send_count,
     .arrival_count = count_chunks_of_others,
-    .step = step_of,
+    .step = step_root_ring,
     .move = move_of,
     .cost = cost_root_ring_array,
 };

@@ -203,6 +203,34 @@ static inline struct primitive_cost cost_permute(uint32_t size)
     return (struct primitive_cost){.depth = 1, .units = 2, .port_units = 2};
 }
 
+/* A chunk that came in the step before, or the own one. */
+static inline struct primitive_step step_passed_on(uint32_t size, uint32_t lane, uint32_t position,
+                                                   uint32_t step)
+{
+    (void)size;
+    (void)lane;
+    (void)position;
+    return (struct primitive_step){.units = 2, .arrivals = step, .move_count = 1};
+}
+
+/* Chunks for one peer in a round, behind all that came in the rounds before. */
+static inline struct primitive_step step_of_round(uint32_t round, uint32_t chunks, uint32_t peer)
+{
+    return (struct primitive_step){
+        .units = 2 * chunks, .arrivals = round, .move_count = chunks, .peer = peer, .slot = round};
+}
+
+/* What ring_chunk() says, for all. */
+static inline struct primitive_move move_ring_chunk(uint32_t size, uint32_t lane, uint32_t position,
+                                                    uint32_t step, uint32_t move)
+{
+    (void)lane;
+    (void)move;
+    return (struct primitive_move){.source = ring_chunk(size, position, step),
+                                   .destination = primitive_any,
+                                   .halves = PRIMITIVE_HALVES};
+}
+
 /* The own chunk, for all. */
 static inline struct primitive_move move_own_chunk(uint32_t size, uint32_t lane, uint32_t position,
                                                    uint32_t step, uint32_t move)

@@ -35,6 +35,16 @@ static inline uint8_t root_ring_half(uint32_t size, uint32_t lane, uint32_t dist
     return last ? PRIMITIVE_HALF_SECOND : PRIMITIVE_HALF_FIRST;
 }
 
+/* One half chunk after another, each behind those that came before it. */
+static inline struct primitive_step step_root_ring(uint32_t size, uint32_t lane, uint32_t position,
+                                                   uint32_t step)
+{
+    (void)size;
+    (void)lane;
+    return (struct primitive_step){
+        .units = 1, .arrivals = position > 0 ? step + 1 : 0, .move_count = 1};
+}
+
 /* Half chunks by the shorter way, those for the farthest first, or those from behind last. */
 static inline struct primitive_cost cost_root_ring(uint32_t size)
 {

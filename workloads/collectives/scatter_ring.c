@@ -14,14 +14,6 @@ static uint32_t arrival_count(uint32_t size, uint32_t lane, uint32_t position)
     return position > 0 ? root_ring_beyond(size, root_ring_from(size, lane, position) - 1) : 0;
 }
 
-static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
-{
-    (void)size;
-    (void)lane;
-    return (struct primitive_step){
-        .units = 1, .arrivals = position > 0 ? step + 1 : 0, .move_count = 1};
-}
-
 static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step,
                                      uint32_t move)
 {
@@ -46,7 +38,7 @@ const struct primitive primitive_scatter_ring = {
     .lane_count = 2,
     .send_count = send_count,
     .arrival_count = arrival_count,
-    .step = step_of,
+    .step = step_root_ring,
     .move = move_of,
     .cost = cost_root_ring,
 };

@@ -30,9 +30,7 @@ static struct schedule_formula formula(const struct schedule_request *request)
 
 static struct schedule_peak peak(const struct schedule_request *request, uint32_t rank)
 {
-    uint32_t const m = request->microbatch_count, whole = in_flight(request, rank);
-    uint32_t const kept = m - whole < rank ? m - whole : rank;
-    return (struct schedule_peak){whole, kept};
+    return warmup_split_peak(request, in_flight(request, rank), rank);
 }
 
 const struct schedule_form schedule_form_zb_h1 = {

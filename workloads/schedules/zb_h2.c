@@ -32,9 +32,7 @@ static struct schedule_formula formula(const struct schedule_request *request)
 
 static struct schedule_peak peak(const struct schedule_request *request, uint32_t rank)
 {
-    uint32_t const m = request->microbatch_count, whole = in_flight(request, rank);
-    uint32_t const kept = m - whole < 2 * rank ? m - whole : 2 * rank;
-    return (struct schedule_peak){whole, kept};
+    return warmup_split_peak(request, in_flight(request, rank), 2 * rank);
 }
 
 const struct schedule_form schedule_form_zb_h2 = {

@@ -42,15 +42,42 @@ static bool crosses_switches(const struct plan *plan)
     return false;
 }
 
-static enum status routed_build(struct arena *arena, const char *where, struct plan *plan,
-                                struct error *reterr)
+/* One message from each rank, of a primitive that names its receivers. */
+static enum status one_each(struct arena *arena, const struct primitive *primitive,
+                            struct plan *plan, struct error *reterr)
 {
-    const struct group *group = &plan->group;
-    uint32_t const ranks = (uint32_t)group_rank_count(group);
+    uint32_t const ranks = (uint32_t)group_rank_count(&plan->group);
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, ranks, sizeof(uint32_t), &memory, reterr));
     uint32_t *ones = memory;
     for (uint32_t r = 0; r < ranks; r++) ones[r] = 1;
+    plan->item[0] = (struct plan_item){
+        .primitive = primitive,
+        .after = PLAN_NO_ITEM,
+        .turn = PLAN_NO_ITEM,
+        .last = true,
+        .size = ranks,
+        .unit_bytes = units_ceil_divide(plan->size_bytes, 2),
+        .piece_count = 1,
+    };
+    plan->lane[0] = (struct plan_lane){.send_count = ones, .arrival_count = ones};
+    plan->item_count = plan->lane_count = plan->order_count = 1;
+    return STATUS_OK;
+}
+
+/* The same over all dimensions together. */
+static enum status one_each_flat(struct arena *arena, struct plan *plan, struct error *reterr)
+{
+    const struct primitive *routed = primitive_find(COLLECTIVE_PERMUTE, plan->algorithm, true);
+    STATUS_TRY(one_each(arena, routed, plan, reterr));
+    plan->item[0].flat = true;
+    return STATUS_OK;
+}
+
+static enum status routed_build(struct arena *arena, const char *where, struct plan *plan,
+                                struct error *reterr)
+{
+    const struct group *group = &plan->group;
     for (uint32_t d = 0; d < group->dimension_count; d++) {
         const struct group_dimension *dimension = &group->dimension[d];
         int64_t const size = dimension->size;
@@ -66,19 +93,7 @@ static enum status routed_build(struct arena *arena, const char *where, struct p
         plan->permute.peer =
             plan->permute.peer * group->dimension[d].size + (uint32_t)plan->permute.offset[d];
     }
-    plan->item[0] = (struct plan_item){
-        .primitive = primitive_find(COLLECTIVE_PERMUTE, plan->algorithm, true),
-        .after = PLAN_NO_ITEM,
-        .turn = PLAN_NO_ITEM,
-        .last = true,
-        .flat = true,
-        .size = ranks,
-        .unit_bytes = units_ceil_divide(plan->size_bytes, 2),
-        .piece_count = 1,
-    };
-    plan->lane[0] = (struct plan_lane){.send_count = ones, .arrival_count = ones};
-    plan->item_count = plan->lane_count = plan->order_count = 1;
-    return STATUS_OK;
+    return one_each_flat(arena, plan, reterr);
 }
 
 /* Each rank sends to the one at a fixed distance after it, the last to the first: neighbours in the
@@ -88,30 +103,15 @@ static enum status shift_build(struct arena *arena, const char *where, struct pl
 {
     const struct group *group = &plan->group;
     int64_t const ranks = (int64_t)group_rank_count(group);
-    void *memory = NULL;
     for (uint32_t d = 0; d < group->dimension_count; d++)
         if (!group->dimension[d].switched)
             return error_set(reterr, STATUS_UNSUPPORTED, where,
                              "a shift by ranks over several axes goes through switches, and %s has "
                              "links of a grid",
                              group->dimension[d].name);
-    STATUS_TRY(arena_try(arena, (uint64_t)ranks, sizeof(uint32_t), &memory, reterr));
-    uint32_t *ones = memory;
-    for (int64_t r = 0; r < ranks; r++) ones[r] = 1;
     plan->permute.peer = (uint32_t)((plan->permute.shift % ranks + ranks) % ranks);
-    plan->item[0] = (struct plan_item){
-        .primitive = primitive_find(COLLECTIVE_PERMUTE, plan->algorithm, true),
-        .after = PLAN_NO_ITEM,
-        .turn = PLAN_NO_ITEM,
-        .last = true,
-        .flat = true,
-        .cyclic = true,
-        .size = (uint32_t)ranks,
-        .unit_bytes = units_ceil_divide(plan->size_bytes, 2),
-        .piece_count = 1,
-    };
-    plan->lane[0] = (struct plan_lane){.send_count = ones, .arrival_count = ones};
-    plan->item_count = plan->lane_count = plan->order_count = 1;
+    STATUS_TRY(one_each_flat(arena, plan, reterr));
+    plan->item[0].cyclic = true;
     return STATUS_OK;
 }
 
@@ -168,25 +168,10 @@ static enum status mirror_build(struct arena *arena, const char *where, struct p
                                 struct error *reterr)
 {
     const struct group_dimension *dimension = &plan->group.dimension[0];
-    void *memory = NULL;
     if (plan->group.dimension_count != 1 || dimension->size % 2 != 0)
         return error_set(reterr, STATUS_UNSUPPORTED, where,
                          "ranks are mirrored along one axis, of which they are an even number");
-    STATUS_TRY(arena_try(arena, dimension->size, sizeof(uint32_t), &memory, reterr));
-    uint32_t *ones = memory;
-    for (uint32_t r = 0; r < dimension->size; r++) ones[r] = 1;
-    plan->item[0] = (struct plan_item){
-        .primitive = &mirror,
-        .after = PLAN_NO_ITEM,
-        .turn = PLAN_NO_ITEM,
-        .last = true,
-        .size = dimension->size,
-        .unit_bytes = units_ceil_divide(plan->size_bytes, 2),
-        .piece_count = 1,
-    };
-    plan->lane[0] = (struct plan_lane){.send_count = ones, .arrival_count = ones};
-    plan->item_count = plan->lane_count = plan->order_count = 1;
-    return STATUS_OK;
+    return one_each(arena, &mirror, plan, reterr);
 }
 
 enum status plan_permute_build(struct arena *arena, const char *where, struct plan *plan,

@@ -231,6 +231,17 @@ static inline struct primitive_move move_ring_chunk(uint32_t size, uint32_t lane
                                    .halves = PRIMITIVE_HALVES};
 }
 
+/* The sum that ring_sum() says. */
+static inline struct primitive_move move_ring_sum(uint32_t size, uint32_t lane, uint32_t position,
+                                                  uint32_t step, uint32_t move)
+{
+    (void)lane;
+    (void)move;
+    return (struct primitive_move){.source = primitive_any,
+                                   .destination = ring_sum(size, position, step),
+                                   .halves = PRIMITIVE_HALVES};
+}
+
 /* The own chunk, for all. */
 static inline struct primitive_move move_own_chunk(uint32_t size, uint32_t lane, uint32_t position,
                                                    uint32_t step, uint32_t move)

@@ -13,18 +13,6 @@ static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t posi
         .units = 2, .arrivals = step, .chunks = step + 1, .move_count = 1};
 }
 
-static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step,
-                                     uint32_t move)
-{
-    (void)lane;
-    (void)move;
-    return (struct primitive_move){
-        .source = primitive_any,
-        .destination = ring_sum(size, position, step),
-        .halves = PRIMITIVE_HALVES,
-    };
-}
-
 const struct primitive primitive_reduce_scatter_ring_one_way = {
     .name = "reduce_scatter_ring_one_way",
     .help = "partial sums go round a ring in one direction, farthest first: "
@@ -38,7 +26,7 @@ const struct primitive primitive_reduce_scatter_ring_one_way = {
     .send_count = count_others_each,
     .arrival_count = count_others_each,
     .step = step_of,
-    .move = move_of,
+    .move = move_ring_sum,
     .chunk_at = ring_sum,
     .cost = cost_one_way,
 };

@@ -13,16 +13,6 @@ static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t posi
         .units = 2, .arrivals = step, .chunks = step + 1, .move_count = 1, .peer = 1, .slot = step};
 }
 
-static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step,
-                                     uint32_t move)
-{
-    (void)lane;
-    (void)move;
-    return (struct primitive_move){.source = primitive_any,
-                                   .destination = ring_sum(size, position, step),
-                                   .halves = PRIMITIVE_HALVES};
-}
-
 const struct primitive primitive_reduce_scatter_ring_routed = {
     .name = "reduce_scatter_ring_routed",
     .help = "sums go round through the switch, one way: V(N-1)/(N·w) and N-1 latencies",
@@ -36,7 +26,7 @@ const struct primitive primitive_reduce_scatter_ring_routed = {
     .send_count = count_others_each,
     .arrival_count = count_others_each,
     .step = step_of,
-    .move = move_of,
+    .move = move_ring_sum,
     .chunk_at = ring_sum,
     .cost = cost_one_way,
 };

@@ -321,6 +321,8 @@ const struct model_family model_families[] = {
      .names = &falcon_keys},
     {.type = NULL},
 };
+_Static_assert(sizeof model_families / sizeof *model_families <= MODEL_FAMILIES_MAX,
+               "a refusal has room for all types and what ends them");
 
 /* --- Types that are not modelled --- */
 

@@ -106,7 +106,7 @@ static enum status refuse_features(struct json *document, const struct model_fam
 static enum status read_family(struct json *document, const struct model_family **ret_family,
                                struct error *reterr)
 {
-    const char *types[MODEL_FAMILIES_MAX + 1] = {NULL};
+    const char *types[MODEL_FAMILIES_MAX] = {NULL};
     struct json *value = NULL;
     const char *type = NULL;
     STATUS_TRY(json_need(document, "model_type", &value, reterr));

@@ -208,6 +208,23 @@ static void test_links_that_messages_share_count(void **state)
     }
 }
 
+/* Where there is too much to play, too, doublings pass one level after the other: three of twelve
+ * are within a node, nine between nodes, each as late as a message to the farthest. */
+static void test_doublings_pass_one_level_after_the_other(void **state)
+{
+    (void)state;
+    struct machine const machine = case_machine("h100-sxm:nodes=512,policy=hash");
+    struct measure_row_question const question = question_of(&machine, MEASURE_ALL_REDUCE);
+    const struct level *nodes = &machine.level[1];
+    struct plan plan;
+    struct collective_estimate estimate;
+    const struct measure_row_choice *choice = choose(&question, 1 << 28, "flat-recursive-doubling");
+    case_ok(plan_build(case_arena, &choice->request, "", &plan, &case_error));
+    collective_estimate(&machine, &plan, NULL, &estimate);
+    int64_t const far_ps = level_way_ps(nodes, nodes->tier_count - 1);
+    case_near(estimate.alpha_s * 1e12, 3 * 600000 + 9 * (double)far_ps, 1e-9);
+}
+
 /* By one cable copies are slower than what goes by all of them. */
 static void test_copies_over_one_cable_are_not_taken(void **state)
 {
@@ -278,6 +295,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_adders_count, case_arena_up, case_arena_down),
         cmocka_unit_test_setup_teardown(test_links_that_messages_share_count, case_arena_up,
                                         case_arena_down),
+        cmocka_unit_test_setup_teardown(test_doublings_pass_one_level_after_the_other,
+                                        case_arena_up, case_arena_down),
         cmocka_unit_test_setup_teardown(test_copies_over_one_cable_are_not_taken, case_arena_up,
                                         case_arena_down),
         cmocka_unit_test_setup_teardown(test_played_is_said, case_arena_up, case_arena_down),

@@ -1,4 +1,5 @@
 /* Text on a terminal: lines that are too wide are broken, tables lose blanks or come in parts. */
+#include <stdio.h>
 #include <string.h>
 
 #include "sim/base/strbuf.h"
@@ -68,12 +69,25 @@ static void headings_between_rows_are_not_cut_within_a_word(void **state)
            "name  third\nb         3\na heading\nc         6\n");
 }
 
+/* Columns are told apart in the first 1,024; what is behind them stays whole. */
+static void lines_beyond_the_columns_that_are_counted_are_not_cut(void **state)
+{
+    (void)state;
+    static char word[1101], table[1110], wanted[1110];
+    memset(word, 'x', sizeof word - 1);
+    (void)snprintf(table, sizeof table, "name    %s\n", word);
+    (void)snprintf(wanted, sizeof wanted, "name  %s\n", word);
+    fitted(1022, 4, table, wanted);
+    fitted(20, 4, table, wanted);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(further_lines_stand_below_the_last_column_of_the_left_half),
         cmocka_unit_test(tables_lose_blanks_and_then_come_in_parts),
         cmocka_unit_test(headings_between_rows_are_not_cut_within_a_word),
+        cmocka_unit_test(lines_beyond_the_columns_that_are_counted_are_not_cut),
     };
     return cmocka_run_group_tests_name("text on a terminal", tests, NULL, NULL);
 }

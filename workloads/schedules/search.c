@@ -343,7 +343,7 @@ static enum status between_try(struct search *search, bool reserves, struct erro
     uint32_t const most = last < half ? last : half;
     uint32_t step = most / BETWEEN_TRIALS + 1;
     struct order order = {.reserves = reserves};
-    struct length shortest = endless, length = {0, 0};
+    struct length shortest = endless, length;
     uint32_t best = 0;
     for (uint32_t place = 0; place < most + step; place += step) {
         order.more = place < most ? place : most;
@@ -356,8 +356,8 @@ static enum status between_try(struct search *search, bool reserves, struct erro
         uint32_t const middle = best;
         step = (step + 1) / 2;
         for (uint32_t side = 0; side < 2; side++) {
-            if (side == 0 ? middle < step : middle + step > most) continue;
-            order.more = side == 0 ? middle - step : middle + step;
+            order.more = side == 0 ? middle - step : middle + step; /* Below 0: beyond `most`. */
+            if (order.more > most) continue;
             STATUS_TRY(order_try(search, &order, &length, reterr));
             if (!is_shorter(length, shortest)) continue;
             shortest = length;

@@ -254,9 +254,12 @@ static void replicas_say_what_of_reductions_and_gathers_is_exposed(void **state)
                         "the dp gathers bring weights together before their first use in the next "
                         "step; 62.5 ms of their 500 ms is exposed (6.2% of the step)");
     made.plan.zero = 3;
+    made.mesh.axis[MESH_DP].size = 1;
+    made.mesh.axis[MESH_CP].size = 2;
+    made.class[0].of = gather->of = STREAM_OF_CP;
     replicas(false);
     assert_string_equal(made.notes.text[1],
-                        "the dp gathers bring weights together before each use; 62.5 ms of their "
+                        "the cp gathers bring weights together before each use; 62.5 ms of their "
                         "500 ms is exposed (6.2% of the step)");
 }
 
@@ -310,6 +313,28 @@ static void experts_have_replicas_of_their_own(void **state)
                    "is exposed (0.5% of the step)" AT_THE_LATEST);
 }
 
+/* By what is exposed, then by time; equals keep their order, and what never ran is left out. */
+static void collectives_are_listed_by_what_is_exposed(void **state)
+{
+    (void)state;
+    struct analysis_class classes[] = {
+        {.collective = true, .count = 1, .exposed_s = 1, .time_s = 2},
+        {.collective = true, .count = 1, .exposed_s = 1, .time_s = 3},
+        {.collective = false, .count = 1, .exposed_s = 9, .time_s = 9},
+        {.collective = true, .count = 0, .exposed_s = 9, .time_s = 9},
+        {.collective = true, .count = 1, .exposed_s = 2, .time_s = 1},
+        {.collective = true, .count = 1, .exposed_s = 1, .time_s = 3},
+        {.collective = true, .count = 1, .exposed_s = 0, .time_s = 8},
+    };
+    static const uint32_t wanted[] = {4, 1, 5, 0, 6};
+    struct analysis const facts = {.classes = classes,
+                                   .class_count = sizeof classes / sizeof *classes};
+    uint32_t *indexes = NULL, count = 0;
+    case_ok(analysis_collectives(case_arena, &facts, &indexes, &count, &case_error));
+    assert_int_equal(count, 5);
+    assert_memory_equal(indexes, wanted, sizeof wanted);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, notes_case_up, case_arena_down)
 
 int main(void)
@@ -324,6 +349,7 @@ int main(void)
         TEST(replicas_say_what_of_reductions_and_gathers_is_exposed),
         TEST(reductions_of_each_microbatch_may_wait),
         TEST(experts_have_replicas_of_their_own),
+        TEST(collectives_are_listed_by_what_is_exposed),
     };
     return cmocka_run_group_tests_name("notes of the parts of a step", tests, NULL, NULL);
 }

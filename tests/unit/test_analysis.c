@@ -1,0 +1,500 @@
+/* What reports say of a step, from a program and a trace that are made by hand. */
+#include <string.h>
+
+#include "sim/base/units.h"
+#include "sim/report/analysis.h"
+#include "sim/step/workload.h"
+#include "tests/support/case.h"
+
+enum { OPS_MAX = 8, CLASSES_MAX = 8, PLANS_MAX = 4, STREAMS = 8 };
+
+#define PER_SECOND INT64_C(1000000000000)
+#define MEGABYTE UINT64_C(1000000)
+
+/* Three slots forward, two backward, of one template; one more template that nothing plays. */
+static struct {
+    struct machine machine;
+    struct mesh mesh;
+    struct workload_plan workload;
+    struct program program;
+    struct program_role roles[4];
+    struct program_block block[4][2];
+    struct program_template templates[2];
+    struct program_op op[OPS_MAX];
+    struct work work;
+    struct plan plan[PLANS_MAX];
+    struct program_copy copy[2];
+    const char *class_names[CLASSES_MAX];
+    struct trace_class classes[CLASSES_MAX];
+    struct trace trace;
+    struct report_input input;
+    struct analysis facts;
+} made;
+
+static void on(const char *machine)
+{
+    memset(&made, 0, sizeof made);
+    made.machine = case_machine(machine);
+    made.machine.chip.message_overhead_ps = 500000;
+    made.workload.algorithm = "auto";
+    for (uint32_t role = 0; role < 4; role++) {
+        made.block[role][0] = (struct program_block){.phase = PROGRAM_PHASE_FORWARD, .repeat = 3};
+        made.block[role][1] = (struct program_block){.phase = PROGRAM_PHASE_BACKWARD, .repeat = 2};
+        made.roles[role] = (struct program_role){.block = made.block[role], .block_count = 2};
+    }
+    made.templates[0] = (struct program_template){.op = made.op};
+    made.templates[1] = (struct program_template){.op = made.op, .op_count = 1};
+    struct program *program = &made.program;
+    program->templates = made.templates;
+    program->template_count = 2;
+    program->roles = made.roles;
+    program->role_count = program->role_stride = 1;
+    program->works = &made.work;
+    program->plans = made.plan;
+    program->copies = made.copy;
+    program->copy_count = 2;
+    program->class_names = made.class_names;
+    program->stream_count = STREAMS;
+    program->stream[1] = (struct program_stream){.name = "gather fsdp"};
+    program->stream[1].use = (struct stream_use){STREAM_GATHER, STREAM_OF_FSDP};
+    program->stream[2].use = (struct stream_use){STREAM_GATHER, STREAM_OF_TP};
+    program->stream[3].use = (struct stream_use){STREAM_GATHER, STREAM_OF_SEQUENCE};
+    program->stream[4] = (struct program_stream){.name = "a stream of a file"};
+    made.trace = (struct trace){.step_ps = PER_SECOND,
+                                .compute_ps = PER_SECOND,
+                                .classes = made.classes,
+                                .phase_count = PROGRAM_PHASE_COUNT};
+    made.input = (struct report_input){.machine = &made.machine,
+                                       .mesh = &made.mesh,
+                                       .workload = &made.workload,
+                                       .program = program,
+                                       .trace = &made.trace};
+}
+
+/* One more op, of a class of its own. */
+static struct program_op *op_add(enum program_op_kind kind, uint8_t stream, uint16_t index)
+{
+    uint32_t const at = made.templates[0].op_count++;
+    made.class_names[at] = "a class";
+    made.program.class_count = made.trace.class_count = at + 1;
+    made.op[at] = (struct program_op){
+        .kind = kind, .stream = stream, .index = index, .class_index = (uint16_t)at};
+    return &made.op[at];
+}
+
+static struct plan *plan_on(const char *axes, enum collective_kind kind, const char *algorithm)
+{
+    struct plan_request request = {.kind = kind,
+                                   .algorithm = algorithm,
+                                   .group = case_group(&made.machine, axes),
+                                   .size_bytes = MEGABYTE};
+    plan_request_links(&made.machine, &request);
+    made.plan[0] = case_plan(&request);
+    return &made.plan[0];
+}
+
+static void build(void)
+{
+    case_ok(analysis_build(case_arena, &made.input, &made.facts, &case_error));
+}
+
+/* Hops are those in series, each as long as its way with what a message takes; the bandwidth is
+ * that of nccl-tests, over the five slots in which the op runs. */
+static void collectives_have_hops_and_bandwidth(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *machine, *axes;
+        enum collective_kind kind;
+        const char *algorithm;
+        double hop_us, factor;
+        uint32_t ranks, bits;
+    } rows[] = {
+        {"tpu-v5p:4x4x4", "x", COLLECTIVE_ALL_GATHER, "ring-one-way", 4.5, 3.0 / 4, 4, 1},
+        {"tpu-v5p:4x4x4", "x", COLLECTIVE_REDUCE_SCATTER, "ring", 3, 3.0 / 4, 4, 1},
+        {"tpu-v5p:4x4x4", "y", COLLECTIVE_ALL_REDUCE, "ring-one-way", 9, 6.0 / 4, 4, 2},
+        {"tpu-v5p:4x4x8", "z", COLLECTIVE_ALL_TO_ALL, "ring", 6, 7.0 / 64, 8, 4},
+        {"tpu-v5p:4x4x4", "x,y", COLLECTIVE_ALL_GATHER, "ring-one-way", 9, 15.0 / 16, 16, 3},
+        {"h100-sxm:nodes=4", "gpu", COLLECTIVE_ALL_GATHER, "direct", 1.1, 7.0 / 8, 8, 1},
+        {"h100-sxm:nodes=4", "gpu", COLLECTIVE_ALL_REDUCE, "direct", 2.2, 14.0 / 8, 8, 1},
+        {"h100-sxm:nodes=4", NULL, COLLECTIVE_ALL_GATHER, "direct", 3.05, 31.0 / 32, 32, 3},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        on(rows[i].machine);
+        (void)plan_on(rows[i].axes, rows[i].kind, rows[i].algorithm);
+        (void)op_add(PROGRAM_OP_COLLECTIVE, 1, 0);
+        made.classes[0].count = 5;
+        made.classes[0].busy_ps = PER_SECOND / 1000;
+        build();
+        const struct analysis_class *row = &made.facts.classes[0];
+        case_near(row->hop_s * 1e6, rows[i].hop_us, 1e-9);
+        case_near(row->bytes, 5e6, 1e-9);
+        case_near(row->busbw_bytes_per_s, rows[i].factor * 5e9, 1e-9);
+        assert_int_equal(row->rank_count, rows[i].ranks);
+        assert_int_equal(row->axis_bits, rows[i].bits);
+        assert_string_equal(row->kind, collective_kind_name(rows[i].kind));
+        assert_string_equal(row->axis, "fsdp");
+        assert_string_equal(row->algorithm, made.plan[0].algorithm);
+        assert_int_equal(row->gathers, rows[i].kind == COLLECTIVE_ALL_GATHER);
+        assert_int_equal(row->of, STREAM_OF_FSDP);
+        assert_int_equal(row->verb, STREAM_GATHER);
+    }
+    assert_string_equal(made.facts.classes[0].machine_axes, "node gpu");
+}
+
+/* Members two chips apart hop twice as far; a stream that says nothing keeps its name. */
+static void a_stride_is_part_of_each_hop(void **state)
+{
+    (void)state;
+    on("tpu-v5p:4x4x8");
+    plan_on("z", COLLECTIVE_ALL_GATHER, "ring-one-way")->group.dimension[0].stride = 2;
+    (void)op_add(PROGRAM_OP_COLLECTIVE, 4, 0);
+    build();
+    case_near(made.facts.classes[0].hop_s * 1e6, 7 * 2.5, 1e-9);
+    assert_string_equal(made.facts.classes[0].axis, "a stream of a file");
+}
+
+/* Two ops of a class are one row: the first says what it is, both count. */
+static void ops_of_a_class_share_a_row(void **state)
+{
+    (void)state;
+    on("tpu-v5p:4x4x4");
+    (void)plan_on("x", COLLECTIVE_ALL_GATHER, "ring-one-way");
+    made.plan[1] = *plan_on("y", COLLECTIVE_ALL_REDUCE, "ring");
+    (void)plan_on("x", COLLECTIVE_ALL_GATHER, "ring-one-way");
+    made.plan[1].size_bytes = 3 * MEGABYTE;
+    (void)op_add(PROGRAM_OP_COLLECTIVE, 1, 0);
+    op_add(PROGRAM_OP_COLLECTIVE, 1, 1)->class_index = 0;
+    (void)op_add(PROGRAM_OP_RECEIVE, 5, 0);
+    build();
+    case_near(made.facts.classes[0].bytes, 20e6, 1e-9);
+    assert_string_equal(made.facts.classes[0].kind, "AllGather");
+    assert_true(made.facts.classes[0].busbw_bytes_per_s == 0.75); /* No time: the factor. */
+    assert_true(made.facts.classes[2].receives && !made.facts.classes[2].collective);
+    assert_false(made.facts.classes[0].receives);
+}
+
+static double sent_us(const struct plan_request *request)
+{
+    made.templates[0].op_count = 0;
+    made.plan[0] = case_plan(request);
+    (void)op_add(PROGRAM_OP_SEND, 1, 0);
+    made.classes[0].busy_ps = PER_SECOND / 1000;
+    build();
+    const struct analysis_class *row = &made.facts.classes[0];
+    assert_string_equal(row->kind, "send");
+    assert_int_equal(row->rank_count, 2);
+    case_near(row->busbw_bytes_per_s, 5e9, 1e-9);
+    return row->hop_s * 1e6;
+}
+
+/* A message goes as far as its permute says: an offset, a mirror image, or ranks over levels. */
+static void messages_hop_as_far_as_they_go(void **state)
+{
+    (void)state;
+    on("tpu-v5p:8x4x4");
+    struct plan_request request = {.kind = COLLECTIVE_PERMUTE,
+                                   .group = case_group(&made.machine, "x"),
+                                   .size_bytes = MEGABYTE,
+                                   .offset = {1}};
+    plan_request_links(&made.machine, &request);
+    case_near(sent_us(&request), 1.5, 1e-9);
+    request.offset[0] = -2;
+    case_near(sent_us(&request), 2.5, 1e-9);
+    request.offset[0] = 0;
+    request.mirrors = true;
+    made.program.role_count = 4;
+    made.program.role_stride = 2;
+    static const double ring_us[] = {1.5, 3.5, 3.5, 1.5}, line_us[] = {7.5, 5.5, 3.5, 1.5};
+    for (uint32_t closed = 0; closed < 2; closed++)
+        for (uint32_t role = 0; role < 4; role++) {
+            request.group.dimension[0].ring = closed != 0;
+            made.trace.reported_chip = machine_chip_at(
+                &made.machine, (const uint32_t[MACHINE_AXES_MAX]){2 * role, 0, 0, 0});
+            case_near(sent_us(&request), closed != 0 ? ring_us[role] : line_us[role], 1e-9);
+        }
+    on("h100-sxm:nodes=4");
+    request = (struct plan_request){.kind = COLLECTIVE_PERMUTE,
+                                    .group = case_group(&made.machine, NULL),
+                                    .size_bytes = MEGABYTE,
+                                    .shift = 1};
+    plan_request_links(&made.machine, &request);
+    case_near(sent_us(&request), 1.1, 1e-9);
+}
+
+static void copies_are_of_the_link_to_the_host(void **state)
+{
+    (void)state;
+    on("tpu-v5p:4x4x4");
+    made.machine.host.cable_name = "a cable";
+    made.machine.host.latency_ps = 2000000;
+    made.machine.host.bytes_per_s = 10 * MEGABYTE;
+    made.copy[0] = (struct program_copy){.to_host = true, .size_bytes = MEGABYTE};
+    made.copy[1] = (struct program_copy){.to_host = false, .size_bytes = MEGABYTE / 10 * 11};
+    (void)op_add(PROGRAM_OP_COPY, 5, 0);
+    (void)op_add(PROGRAM_OP_COPY, 6, 1);
+    made.classes[0].busy_ps = made.classes[1].busy_ps = PER_SECOND / 1000;
+    build();
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct analysis_class *row = &made.facts.classes[i];
+        assert_true(row->collective);
+        assert_string_equal(row->kind, i == 0 ? "store" : "load");
+        assert_string_equal(row->algorithm, "copy");
+        assert_string_equal(row->machine_axes, "a cable");
+        assert_int_equal(row->axis_bits, ANALYSIS_HOST_BIT);
+        assert_int_equal(row->rank_count, 1);
+        case_near(row->hop_s * 1e6, 2, 1e-9);
+        case_near(row->bytes, i == 0 ? 5e6 : 5.5e6, 1e-9);
+        case_near(row->busbw_bytes_per_s, i == 0 ? 5e9 : 5.5e9, 1e-9);
+    }
+    /* The busier way, and nothing else is busy. */
+    assert_string_equal(made.facts.bound_by, "host");
+    case_near(made.facts.bound_share, 0.55, 1e-9);
+    assert_null(made.facts.bound_axis);
+}
+
+static void compute_says_what_hbm_takes_beyond_its_flop(void **state)
+{
+    (void)state;
+    on("tpu-v5p:4x4x4");
+    struct chip *chip = &made.machine.chip;
+    chip->math_flop_per_s[FORMAT_BF16] = 2000;
+    chip->math_flop_per_s[FORMAT_FP8] = 0;
+    chip->vector_flop_per_s = 100;
+    chip->hbm_bytes_per_s = 1000;
+    made.work = (struct work){.matmul = {{.rows = 10, .inner = 10, .columns = 10, .count = 1}},
+                              .matmul_count = 1,
+                              .math_format = FORMAT_BF16,
+                              .vector_flop = 50,
+                              .hbm_read_bytes = 800,
+                              .hbm_write_bytes = 400};
+    (void)op_add(PROGRAM_OP_COMPUTE, PROGRAM_COMPUTE, 0);
+    build();
+    case_near(made.facts.classes[0].math_s, 5, 1e-9);
+    case_near(made.facts.classes[0].hbm_excess_s, 5 * 0.2, 1e-9);
+    made.work.vector_flop = 110;
+    build();
+    case_near(made.facts.classes[0].hbm_excess_s, 5 * 0.1, 1e-9);
+    made.work.vector_flop = 130;
+    build();
+    assert_true(made.facts.classes[0].hbm_excess_s == 0);
+    made.work.math_format = FORMAT_FP8; /* The chip has no rate for it. */
+    made.work.vector_flop = 0;
+    build();
+    assert_true(made.facts.classes[0].math_s == 0);
+    case_near(made.facts.classes[0].hbm_excess_s, 5 * 1.2, 1e-9);
+}
+
+/* What compute waits for at once cannot be hidden: its hops, up to what is exposed. */
+static void latency_is_idle_time_and_hops_that_are_awaited(void **state)
+{
+    (void)state;
+    on("tpu-v5p:4x4x4");
+    (void)plan_on("x", COLLECTIVE_ALL_GATHER, "ring-one-way");
+    (void)op_add(PROGRAM_OP_COLLECTIVE, 1, 0);
+    (void)op_add(PROGRAM_OP_COLLECTIVE, 2, 0);
+    (void)op_add(PROGRAM_OP_COLLECTIVE, 3, 0);
+    made.trace.compute_ps = PER_SECOND / 2;
+    made.trace.exposed_ps = PER_SECOND / 4;
+    made.trace.idle_ps = PER_SECOND / 4;
+    build();
+    assert_string_equal(made.facts.bound_by, "latency");
+    case_near(made.facts.bound_share, 0.25 + 2 * 5 * 4.5e-6, 1e-9);
+    made.trace.exposed_ps = PER_SECOND / 2 - 1000000;
+    made.trace.idle_ps = 1000000;
+    made.machine.chip.hop_latency_ps = PER_SECOND;
+    build();
+    case_near(made.facts.bound_share, 0.5, 1e-9);
+}
+
+/* A pipeline's idle time is for messages that are on their way, or a bubble. */
+static void a_bubble_is_no_latency(void **state)
+{
+    (void)state;
+    on("tpu-v5p:4x4x4");
+    made.trace.compute_ps = PER_SECOND / 2;
+    made.trace.idle_ps = PER_SECOND / 2;
+    made.trace.waiting_ps = PER_SECOND / 8;
+    build();
+    assert_true(made.facts.bubble_s == 0 && !made.facts.bound_is_bubble);
+    assert_string_equal(made.facts.bound_by, "latency");
+    case_near(made.facts.bound_share, 0.5, 1e-9);
+    made.program.role_count = 2;
+    build();
+    case_near(made.facts.bubble_s, 0.375, 1e-9);
+    case_near(made.facts.waiting_s, 0.125, 1e-9);
+    assert_true(made.facts.bound_is_bubble);
+    assert_string_equal(made.facts.bound_by, "bubble");
+    case_near(made.facts.bound_share, 0.375, 1e-9);
+    assert_null(made.facts.runner_up);
+    made.trace.waiting_ps = PER_SECOND / 32 * 9;
+    build();
+    assert_string_equal(made.facts.bound_by, "latency");
+    case_near(made.facts.bound_share, 9.0 / 32, 1e-9);
+}
+
+/* An axis counts by its busier direction; a level by the busiest of all its tiers. */
+static void the_busiest_port_of_an_axis_counts(void **state)
+{
+    (void)state;
+    on("tpu-v5p:4x4x4");
+    made.trace.link[3].busy_ps = PER_SECOND / 2;
+    made.trace.queue_busy_ps[TRACE_QUEUE_VMEM] = PER_SECOND / 1000 * 475;
+    build();
+    assert_string_equal(made.facts.bound_by, "ici");
+    assert_string_equal(made.facts.bound_axis, "y");
+    case_near(made.facts.bound_share, 0.5, 1e-9);
+    assert_string_equal(made.facts.runner_up, "vmem");
+    assert_null(made.facts.runner_up_axis);
+    case_near(made.facts.runner_up_share, 0.475, 1e-9);
+    made.trace.queue_busy_ps[TRACE_QUEUE_VMEM]--;
+    build();
+    assert_null(made.facts.runner_up);
+    made.trace.link[4].busy_ps = PER_SECOND / 1000 * 480; /* The same name, along another axis. */
+    build();
+    assert_string_equal(made.facts.runner_up, "ici");
+    assert_string_equal(made.facts.runner_up_axis, "z");
+    on("h100-sxm:nodes=64");
+    uint32_t const top = made.machine.level[1].tier_count - 1;
+    assert_true(top > 0);
+    for (uint32_t down = 0; down < 2; down++) {
+        struct trace_link *link = &made.trace.link[machine_level_port(1, top, down != 0)];
+        link->busy_ps = PER_SECOND / 2;
+        made.trace.link[machine_level_port(0, 0, false)].busy_ps = PER_SECOND / 4;
+        build();
+        assert_string_equal(made.facts.bound_by, made.machine.level[1].name);
+        assert_string_equal(made.facts.bound_axis, "node");
+        case_near(made.facts.bound_share, 0.5, 1e-9);
+        link->busy_ps = 0;
+    }
+    build();
+    assert_string_equal(made.facts.bound_axis, "gpu");
+    case_near(made.facts.bound_share, 0.25, 1e-9);
+}
+
+/* Phases that have no time are left out. What a stream's collectives take falls into the phases in
+ * which they ran, on each axis of their group, and no axis is busy for longer than the phase. */
+static void phases_share_what_streams_did(void **state)
+{
+    (void)state;
+    on("tpu-v5p:4x4x4");
+    (void)plan_on("x,y", COLLECTIVE_ALL_REDUCE, "ring-one-way");
+    double const gather_s = (double)MEGABYTE * 15 / 16 / 2 / (90e9 * 1);
+    (void)op_add(PROGRAM_OP_COLLECTIVE, 1, 0);
+    made.workload.algorithm = "ring-one-way";
+    struct trace_phase *forward = &made.trace.phase[PROGRAM_PHASE_FORWARD];
+    struct trace_phase *update = &made.trace.phase[PROGRAM_PHASE_UPDATE];
+    made.trace.phase[PROGRAM_PHASE_BACKWARD].begin_ps = 7;
+    made.trace.phase[PROGRAM_PHASE_BACKWARD].end_ps = 7;
+    *forward = (struct trace_phase){.end_ps = PER_SECOND / 4,
+                                    .compute_ps = PER_SECOND / 8,
+                                    .exposed_ps = PER_SECOND / 16,
+                                    .idle_ps = PER_SECOND / 16,
+                                    .hbm_ps = PER_SECOND / 10};
+    *update = (struct trace_phase){
+        .begin_ps = PER_SECOND / 4, .end_ps = PER_SECOND / 2, .compute_ps = 1000000};
+    forward->stream_ps[1] = 300;
+    update->stream_ps[1] = 100;
+    build();
+    assert_int_equal(made.facts.phase_count, 2);
+    const struct analysis_phase *phase = made.facts.phase;
+    assert_string_equal(phase[0].name, "forward");
+    assert_string_equal(phase[1].name, "update");
+    assert_true(!phase[0].is_update && phase[1].is_update);
+    case_near(phase[0].end_s, 0.25, 1e-9);
+    case_near(phase[1].begin_s, 0.25, 1e-9);
+    case_near(phase[0].compute_s, 0.125, 1e-9);
+    case_near(phase[0].exposed_s, 0.0625, 1e-9);
+    case_near(phase[0].idle_s, 0.0625, 1e-9);
+    case_near(phase[0].ici_s[0], 0.75 * 5 * 2 * gather_s, 1e-9);
+    case_near(phase[0].ici_s[1], 0.75 * 5 * 2 * gather_s, 1e-9);
+    assert_true(phase[0].ici_s[2] == 0);
+    assert_string_equal(phase[0].bound_by, "hbm");
+    case_near(phase[1].ici_s[0], 1e-6, 1e-9);
+    assert_string_equal(phase[1].bound_by, "ici");
+    /* An exchange takes a quarter of a gather. */
+    (void)plan_on("x,y", COLLECTIVE_ALL_TO_ALL, "ring");
+    build();
+    case_near(made.facts.phase[0].ici_s[0], 0.75 * 5 * 0.25 * gather_s, 1e-9);
+    (void)plan_on("x,y", COLLECTIVE_ALL_GATHER, "ring-one-way");
+    build();
+    case_near(made.facts.phase[0].ici_s[0], 0.75 * 5 * gather_s, 1e-9);
+}
+
+static void a_phase_is_bound_by_what_is_busiest_in_it(void **state)
+{
+    (void)state;
+    on("tpu-v5p:4x4x4");
+    made.machine.host.bytes_per_s = 10 * MEGABYTE;
+    made.copy[0] = (struct program_copy){.to_host = true, .size_bytes = MEGABYTE};
+    (void)op_add(PROGRAM_OP_COPY, 5, 0);
+    struct trace_phase *phase = &made.trace.phase[PROGRAM_PHASE_BACKWARD];
+    *phase = (struct trace_phase){.end_ps = PER_SECOND, .idle_ps = PER_SECOND / 16};
+    made.trace.phase[PROGRAM_PHASE_FORWARD].stream_ps[5] = 3;
+    phase->stream_ps[5] = 1; /* A quarter of half a second. */
+    build();
+    assert_string_equal(made.facts.phase[0].bound_by, "host");
+    phase->idle_ps = PER_SECOND / 8 + 1;
+    build();
+    assert_string_equal(made.facts.phase[0].bound_by, "latency");
+    made.program.role_count = 2;
+    build();
+    assert_string_equal(made.facts.phase[0].bound_by, "bubble");
+    phase->mxu_ps = PER_SECOND / 8 + 2;
+    build();
+    assert_string_equal(made.facts.phase[0].bound_by, "mxu");
+    phase->vpu_ps = PER_SECOND / 8 + 3;
+    build();
+    assert_string_equal(made.facts.phase[0].bound_by, "vpu");
+    phase->vmem_ps = PER_SECOND / 8 + 4;
+    build();
+    assert_string_equal(made.facts.phase[0].bound_by, "vmem");
+}
+
+static void rates_are_of_the_step_and_of_the_period(void **state)
+{
+    (void)state;
+    struct roofline roofline = {.lower_s = 0.5};
+    on("tpu-v5p:4x4x4");
+    made.program.tokens = 4000;
+    made.trace.fold.chips = 64;
+    made.trace.step_ps = made.trace.compute_ps = PER_SECOND / 2;
+    made.trace.period.time = PER_SECOND / 4;
+    roofline.rates.peak_flop_per_s = 100;
+    roofline.flop.useful = 320;
+    roofline.flop.useful_attention = 160;
+    roofline.flop.executed = 640;
+    build();
+    assert_true(made.facts.mfu == 0 && made.facts.hfu == 0);
+    made.input.roofline = &roofline;
+    build();
+    case_near(made.facts.tokens_per_s, 8000, 1e-9);
+    case_near(made.facts.mfu, 0.1, 1e-9);
+    case_near(made.facts.mfu_attention, 0.15, 1e-9);
+    case_near(made.facts.hfu, 0.2, 1e-9);
+    case_near(made.facts.period_s, 0.25, 1e-9);
+    case_near(made.facts.period_tokens_per_s, 16000, 1e-9);
+    case_near(made.facts.period_mfu, 0.2, 1e-9);
+    case_near(made.facts.period_mfu_attention, 0.3, 1e-9);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, case_arena_up, case_arena_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(collectives_have_hops_and_bandwidth),
+        TEST(a_stride_is_part_of_each_hop),
+        TEST(ops_of_a_class_share_a_row),
+        TEST(messages_hop_as_far_as_they_go),
+        TEST(copies_are_of_the_link_to_the_host),
+        TEST(compute_says_what_hbm_takes_beyond_its_flop),
+        TEST(latency_is_idle_time_and_hops_that_are_awaited),
+        TEST(a_bubble_is_no_latency),
+        TEST(the_busiest_port_of_an_axis_counts),
+        TEST(phases_share_what_streams_did),
+        TEST(a_phase_is_bound_by_what_is_busiest_in_it),
+        TEST(rates_are_of_the_step_and_of_the_period),
+    };
+    return cmocka_run_group_tests_name("analysis", tests, NULL, NULL);
+}

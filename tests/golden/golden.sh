@@ -91,6 +91,25 @@ print_digests() {
     done
 }
 
+# What nobody reads as text, drawings of machines and timelines: name, checksum and bytes of each. A
+# timeline names the version, which is blanked.
+print_pictures() {
+    version=$("$podsim" --version | sed 's/.* //')
+    for machine in tpu-v5e:8x16 tpu-v5p:4x4x8,slices=2 v4p:4x4x8_twisted h100-sxm:nodes=128 \
+        gb200-nvl72:nodes=4 mi300x:nodes=2; do
+        echo "$machine $("$podsim" show machine --machine $machine --svg - | cksum)"
+    done
+    for path in tests/cli/base tests/cli/staged scenarios/multislice/mlp-dp-v5p-4x2x2x1 \
+        scenarios/pipeline/llama3-8b-pp4-fsdp-h100-32 \
+        scenarios/train/llama3-8b-fsdp-offload-v5e-2x4 \
+        scenarios/moe/mixtral-8x7b-dp-ep8-h100-32; do
+        "$podsim" run $path.json --quiet --trace "$thinned"
+        echo "$(basename $path) $(LC_ALL=C sed "s/$version/0.0.0/g" "$thinned" | cksum)"
+    done
+    "$podsim" run tests/cli/staged.json --quiet --trace "$thinned" --trace-chips all
+    echo "staged, all chips $(LC_ALL=C sed "s/$version/0.0.0/g" "$thinned" | cksum)"
+}
+
 while IFS= read -r line; do
     case $line in "#"* | "") continue ;; esac
     name=${line%%: *}
@@ -106,6 +125,8 @@ while IFS= read -r line; do
         fi
     elif [ "$arguments" = digests-fifo ]; then
         print_fifo_digests > "$output"
+    elif [ "$arguments" = pictures ]; then
+        print_pictures > "$output"
     else
         # shellcheck disable=SC2086 # The arguments are several words.
         "$podsim" $arguments > "$output" || failed=1

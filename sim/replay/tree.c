@@ -116,7 +116,7 @@ static int64_t cable_take(struct replay *replay, const struct lane_table *lane,
     uint32_t const queue = route_queue(replay, tree->level, message->tier, &root, &root, &root);
     struct link_state *link = &tier->links[down][queue];
     int64_t const link_ps = tier->queues ? message->cost->link_ps[tier->kind] : 0;
-    int64_t const free_ps = tier->queues ? link->free_ps : 0;
+    int64_t const free_ps = link->free_ps; /* 0 where nothing queues. */
     uint32_t const port = machine_level_port(tree->level_index, message->tier, down);
     struct port_ticket const place = {
         .link = link, .waits = &tier->waits[down][queue], .kind = tier->kind, .port = port};

@@ -46,6 +46,16 @@ static inline int notes_case_up(void **state)
     made.trace.memory.peak_slot = 2;
     made.trace.memory.peak_bytes = UINT64_C(24000000000);
     made.trace.memory.peak_at_ps = INT64_C(250000000000);
+    for (uint32_t i = 0; i < NOTES_CASE_CLASSES; i++) /* Who looks beyond the last will say so. */
+        made.class[i] = (struct analysis_class){.name = "beyond the last",
+                                                .collective = i % 2 != 0,
+                                                .of = STREAM_OF_FSDP,
+                                                .verb = STREAM_REDUCE,
+                                                .axis_bits = ANALYSIS_HOST_BIT,
+                                                .count = 1,
+                                                .time_s = 100,
+                                                .exposed_s = 100,
+                                                .hbm_excess_s = 100};
     made.facts =
         (struct analysis){.step_s = 1, .compute_s = 1, .classes = made.class, .phase_count = 0};
     made.input = (struct report_input){.machine = &made.machine,

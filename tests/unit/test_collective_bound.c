@@ -282,6 +282,19 @@ static void grids_are_bound_by_their_links(void **state)
     case_near(bound_of(&whole.machine, half, COLLECTIVE_ALL_REDUCE, v, false).strict_s, 24 / 200.,
               1e-9);
     scene_close(&whole);
+    /* Members two chips apart share each link with those between them; within a line the longer
+     * side of the root binds. */
+    scene_open(&whole, 8, 1, 1, false);
+    struct group apart = scene_group(&whole, true, false, false);
+    apart.dimension[0].size = 4;
+    apart.dimension[0].stride = 2;
+    case_near(bound_of(&whole.machine, apart, COLLECTIVE_SCATTER, v, false).time_s, 12 / 50., 1e-9);
+    struct collective_query const inner = {
+        .kind = COLLECTIVE_SCATTER, .array_bytes = v, .root = 1, .element_bits = 16};
+    struct collective_bound bound;
+    collective_bound(&whole.machine, &apart, &inner, &bound);
+    case_near(bound.time_s, 8 / 50., 1e-9);
+    scene_close(&whole);
     scene_close(&ring);
     scene_close(&grid);
 }

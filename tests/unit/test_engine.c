@@ -339,6 +339,23 @@ static void more_events_than_may_wait_are_an_error(void **state)
         }
 }
 
+/* As a whole machine goes on where a few chips of it have run, each for several. */
+static void what_continues_another_takes_its_clock_and_counts(void **state)
+{
+    (void)state;
+    struct log log = {0};
+    struct engine_options const options = log_options(&log, "fast");
+    struct engine *few = engine_made(case_arena, &options);
+    struct engine *whole = engine_made(case_arena, &options);
+    for (uint32_t i = 0; i < 5; i++) engine_post(few, 10 + i / 2, 0, 0, i);
+    case_ok(engine_run(few, &case_error));
+    engine_continue(whole, few, 4);
+    assert_int_equal(engine_now_ps(whole), 12);
+    assert_int_equal(engine_event_count(whole), 20);
+    assert_int_equal(engine_entry_count(whole), engine_entry_count(few));
+    assert_int_equal(engine_entry_count(few), 3);
+}
+
 static void bad_options_are_refused(void **state)
 {
     (void)state;
@@ -367,6 +384,7 @@ int main(void)
         cmocka_unit_test(a_run_that_ends_exactly_at_its_limit_is_whole),
         cmocka_unit_test(the_watcher_is_called_often_and_stops_the_run),
         cmocka_unit_test(more_events_than_may_wait_are_an_error),
+        cmocka_unit_test(what_continues_another_takes_its_clock_and_counts),
         cmocka_unit_test(bad_options_are_refused),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

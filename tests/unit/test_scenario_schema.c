@@ -185,6 +185,19 @@ static void shipped_scenarios_are_valid(void **state)
     }
 }
 
+/* The words of the page without its marks, behind the condition if there is one. */
+static void descriptions_are_plain_text(void **state)
+{
+    (void)state;
+    struct json *workload = json_take(json_take(schema(), "properties"), "workload");
+    struct json *keys = json_take(workload, "properties");
+    assert_string_equal(text_of(json_take(json_take(keys, "context"), "description")),
+                        "with cp: how its ranks attend to shared sequences: context");
+    assert_string_equal(text_of(json_take(json_take(keys, "memory"), "description")),
+                        "the bytes that count: the book's, or also the bytes of Megatron-LM, "
+                        "PyTorch, NCCL and CUDA. framework needs GPUs");
+}
+
 static void what_is_shown_is_valid(void **state)
 {
     (void)state;
@@ -428,6 +441,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(shipped_scenarios_are_valid),
+        cmocka_unit_test(descriptions_are_plain_text),
         cmocka_unit_test(what_is_shown_is_valid),
         cmocka_unit_test(every_default_is_shown),
         cmocka_unit_test(schema_and_reader_agree),

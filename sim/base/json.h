@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sim/base/quantity.h"
 #include "sim/base/status.h"
 
 struct arena;
@@ -82,10 +83,9 @@ enum status json_as_string(struct json *json, const char **ret_text, struct erro
 /* A string out of a list ended by NULL; an unknown one is refused with the nearest. */
 enum status json_choice(struct json *json, const char *const *choices, uint32_t *ret_index,
                         struct error *reterr);
-/* A quantity such as "90GB/s", "1us", "96GB" (see quantity.h). */
-enum status json_rate(struct json *json, uint64_t *ret_bytes_per_s, struct error *reterr);
-enum status json_duration(struct json *json, int64_t *ret_ps, struct error *reterr);
-enum status json_bytes(struct json *json, uint64_t *ret_bytes, struct error *reterr);
+/* A text such as "90GB/s", "1us", "96GB" (see quantity.h). */
+enum status json_as_quantity(struct json *json, enum quantity what, uint64_t *ret_amount,
+                             struct error *reterr);
 
 /*
  * Writing. Text is appended in the order of the calls; commas, quotes and indentation are the
@@ -112,6 +112,8 @@ void json_write_unsigned(struct json_writer *writer, uint64_t value);
 void json_write_real(struct json_writer *writer, double value);
 void json_write_boolean(struct json_writer *writer, bool value);
 void json_write_null(struct json_writer *writer);
+/* A value that was read, whole. */
+void json_write_value(struct json_writer *writer, struct json *value);
 
 /* A key, and what json_write_... writes: a member of an object, or the beginning of one. */
 void json_put_object(struct json_writer *writer, const char *key);
@@ -121,7 +123,5 @@ void json_put_integer(struct json_writer *writer, const char *key, int64_t value
 void json_put_unsigned(struct json_writer *writer, const char *key, uint64_t value);
 void json_put_real(struct json_writer *writer, const char *key, double value);
 void json_put_boolean(struct json_writer *writer, const char *key, bool value);
-/* A value that was read, whole. */
-void json_put_value(struct json_writer *writer, const char *key, struct json *value);
 
 #endif

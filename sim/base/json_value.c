@@ -232,32 +232,12 @@ enum status json_choice(struct json *json, const char *const *choices, uint32_t 
     return status;
 }
 
-/* A bare number gets quantity's own sentence about the missing unit. */
-static enum status quantity_of(struct json *json, const char *wanted, const char **ret_text,
-                               struct error *reterr)
+enum status json_as_quantity(struct json *json, enum quantity what, uint64_t *ret_amount,
+                             struct error *reterr)
 {
+    char wanted[80];
+    (void)snprintf(wanted, sizeof wanted, "%s with its unit, like \"%s\"", quantity_name(what),
+                   quantity_example(what));
     if (json->kind != NODE_STRING) return refuse_kind(json, wanted, reterr);
-    *ret_text = json->value.text;
-    return STATUS_OK;
-}
-
-enum status json_rate(struct json *json, uint64_t *ret_bytes_per_s, struct error *reterr)
-{
-    const char *text = NULL;
-    STATUS_TRY(quantity_of(json, "a rate with its unit, like \"90GB/s\"", &text, reterr));
-    return quantity_rate(text, json_where(json), ret_bytes_per_s, reterr);
-}
-
-enum status json_duration(struct json *json, int64_t *ret_ps, struct error *reterr)
-{
-    const char *text = NULL;
-    STATUS_TRY(quantity_of(json, "a duration with its unit, like \"1.5us\"", &text, reterr));
-    return quantity_duration(text, json_where(json), ret_ps, reterr);
-}
-
-enum status json_bytes(struct json *json, uint64_t *ret_bytes, struct error *reterr)
-{
-    const char *text = NULL;
-    STATUS_TRY(quantity_of(json, "a size with its unit, like \"80GiB\"", &text, reterr));
-    return quantity_bytes(text, json_where(json), ret_bytes, reterr);
+    return quantity_read(what, json->value.text, json_where(json), ret_amount, reterr);
 }

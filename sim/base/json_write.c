@@ -204,12 +204,11 @@ void json_put_boolean(struct json_writer *writer, const char *key, bool value)
     json_write_boolean(writer, value);
 }
 
-static void write_value(struct json_writer *writer, struct json *value)
+void json_write_value(struct json_writer *writer, struct json *value)
 {
     switch (value->kind) {
     case NODE_NULL:
-        write_separator(writer);
-        strbuf_add(writer->text, "null");
+        json_write_null(writer);
         break;
     case NODE_BOOLEAN:
         json_write_boolean(writer, value->value.boolean);
@@ -225,21 +224,15 @@ static void write_value(struct json_writer *writer, struct json *value)
         break;
     case NODE_ARRAY:
         json_write_array(writer);
-        for (uint32_t i = 0; i < value->count; i++) write_value(writer, json_at(value, i));
+        for (uint32_t i = 0; i < value->count; i++) json_write_value(writer, json_at(value, i));
         json_write_array_end(writer);
         break;
     default:
         json_write_object(writer);
         for (struct json *member = value->value.first; member != NULL; member = member->next) {
             json_write_key(writer, member->key);
-            write_value(writer, member);
+            json_write_value(writer, member);
         }
         json_write_object_end(writer);
     }
-}
-
-void json_put_value(struct json_writer *writer, const char *key, struct json *value)
-{
-    json_write_key(writer, key);
-    write_value(writer, value);
 }

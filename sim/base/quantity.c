@@ -36,6 +36,15 @@ struct unit {
 static const struct unit byte_units[] = {DECIMAL_UNITS(X, ""){NULL, 0, 0}};
 static const struct unit rate_units[] = {DECIMAL_UNITS(X, "/s"){NULL, 0, 0}};
 #undef X
+static const struct unit flop_units[] = {
+    {"FLOP/s", 1, 1},
+    {"kFLOP/s", 1000, 1},
+    {"MFLOP/s", 1000000, 1},
+    {"GFLOP/s", 1000000000, 1},
+    {"TFLOP/s", 1000000000000, 1},
+    {"PFLOP/s", 1000000000000000, 1},
+    {NULL, 0, 0},
+};
 static const struct unit duration_units[] = {
     {"ps", 1, 1},          {"ns", 1000, 1},         {"us", 1000000, 1},
     {"ms", 1000000000, 1}, {"s", 1000000000000, 1}, {NULL, 0, 0},
@@ -43,12 +52,18 @@ static const struct unit duration_units[] = {
 
 enum { UNITS_MAX = 20, EXPONENT_MAX = 100000 };
 
-struct dimension {
+static const struct dimension {
     const char *kind;    /* "a rate" */
     const char *example; /* "90GB/s" */
     const char *base;    /* "bytes per second" */
     const struct unit *units;
     uint64_t most;
+} dimensions[] = {
+    [QUANTITY_BYTES] = {"a size", "80GiB", "bytes", byte_units, UINT64_MAX},
+    [QUANTITY_RATE] = {"a rate", "90GB/s", "bytes per second", rate_units, UINT64_MAX},
+    [QUANTITY_FLOP_RATE] = {"a rate of FLOP", "459TFLOP/s", "FLOP per second", flop_units,
+                            UINT64_MAX},
+    [QUANTITY_DURATION] = {"a duration", "1.5us", "picoseconds", duration_units, INT64_MAX},
 };
 
 /* A decimal number, exactly: digits · 10^exponent. */
@@ -157,9 +172,10 @@ static enum status unit_refuse(const struct dimension *dimension, const char *te
                      name_offer(name, names, "; the nearest known is \"", "\"", NULL).text);
 }
 
-static enum status quantity_read(const char *text, const struct dimension *dimension,
-                                 const char *where, uint64_t *ret_amount, struct error *reterr)
+enum status quantity_read(enum quantity what, const char *text, const char *where,
+                          uint64_t *ret_amount, struct error *reterr)
 {
+    const struct dimension *const dimension = &dimensions[what];
     struct decimal decimal = {0};
     const char *name = decimal_read(text, &decimal);
     if (name == NULL)
@@ -182,30 +198,14 @@ static enum status quantity_read(const char *text, const struct dimension *dimen
     return STATUS_OK;
 }
 
-enum status quantity_rate(const char *text, const char *where, uint64_t *ret_bytes_per_s,
-                          struct error *reterr)
+const char *quantity_name(enum quantity what)
 {
-    static const struct dimension dimension = {"a rate", "90GB/s", "bytes per second", rate_units,
-                                               UINT64_MAX};
-    return quantity_read(text, &dimension, where, ret_bytes_per_s, reterr);
+    return dimensions[what].kind;
 }
 
-enum status quantity_bytes(const char *text, const char *where, uint64_t *ret_bytes,
-                           struct error *reterr)
+const char *quantity_example(enum quantity what)
 {
-    static const struct dimension dimension = {"a size", "80GiB", "bytes", byte_units, UINT64_MAX};
-    return quantity_read(text, &dimension, where, ret_bytes, reterr);
-}
-
-enum status quantity_duration(const char *text, const char *where, int64_t *ret_ps,
-                              struct error *reterr)
-{
-    static const struct dimension dimension = {"a duration", "1.5us", "picoseconds", duration_units,
-                                               (uint64_t)INT64_MAX};
-    uint64_t amount = 0;
-    STATUS_TRY(quantity_read(text, &dimension, where, &amount, reterr));
-    *ret_ps = (int64_t)amount;
-    return STATUS_OK;
+    return dimensions[what].example;
 }
 
 /* Three significant digits below 1000, from integers: printf's point depends on the locale. */

@@ -1,10 +1,8 @@
 #include "sim/machine/chip_number.h"
 
-#include <stdio.h>
-#include <string.h>
+#include <stddef.h>
 
 #include "sim/base/json.h"
-#include "sim/base/name.h"
 #include "sim/base/quantity.h"
 #include "sim/base/units.h"
 #include "sim/machine/shape.h"
@@ -69,7 +67,7 @@ enum status chip_bytes(struct json *object, const char *key, uint64_t *ret_bytes
 {
     struct json *value = NULL;
     STATUS_TRY(value_read(object, key, &value, reterr));
-    STATUS_TRY(json_bytes(value, ret_bytes, reterr));
+    STATUS_TRY(json_as_quantity(value, QUANTITY_BYTES, ret_bytes, reterr));
     return check_bounds(value, *ret_bytes, bytes_least, bytes_most, "from 1KiB to 1024TiB", reterr);
 }
 
@@ -78,30 +76,17 @@ enum status chip_rate(struct json *object, const char *key, uint64_t *ret_bytes_
 {
     struct json *value = NULL;
     STATUS_TRY(value_read(object, key, &value, reterr));
-    STATUS_TRY(json_rate(value, ret_bytes_per_s, reterr));
+    STATUS_TRY(json_as_quantity(value, QUANTITY_RATE, ret_bytes_per_s, reterr));
     return check_bounds(value, *ret_bytes_per_s, rate_least, rate_most, "from 1MB/s to 1PB/s",
                         reterr);
 }
 
-/* quantity.h reads bytes a second; FLOP a second are written alike but for the unit. */
 enum status chip_flop_rate(struct json *object, const char *key, uint64_t *ret_flop_per_s,
                            struct error *reterr)
 {
-    static const char unit[] = "FLOP/s";
     struct json *value = NULL;
-    const char *text = NULL;
     STATUS_TRY(value_read(object, key, &value, reterr));
-    STATUS_TRY(json_as_string(value, &text, reterr));
-    char as_bytes[64];
-    size_t const length = strlen(text);
-    size_t const unit_length = sizeof unit - 1;
-    if (length < unit_length || length >= sizeof as_bytes ||
-        !name_same(text + length - unit_length, unit)) {
-        return error_set(reterr, STATUS_INVALID, json_where(value),
-                         "\"%.40s\" is not a rate of FLOP such as \"459TFLOP/s\"", text);
-    }
-    (void)snprintf(as_bytes, sizeof as_bytes, "%.*sB/s", (int)(length - unit_length), text);
-    STATUS_TRY(quantity_rate(as_bytes, json_where(value), ret_flop_per_s, reterr));
+    STATUS_TRY(json_as_quantity(value, QUANTITY_FLOP_RATE, ret_flop_per_s, reterr));
     return check_bounds(value, *ret_flop_per_s, flop_least, flop_most,
                         "from 1GFLOP/s to 1000PFLOP/s", reterr);
 }
@@ -110,9 +95,11 @@ enum status chip_overhead(struct json *object, const char *key, int64_t *ret_ps,
                           struct error *reterr)
 {
     struct json *value = NULL;
+    uint64_t ps = 0;
     STATUS_TRY(value_read(object, key, &value, reterr));
-    STATUS_TRY(json_duration(value, ret_ps, reterr));
-    return check_bounds(value, (uint64_t)*ret_ps, 0, TIME_PS_PER_S, "up to 1s", reterr);
+    STATUS_TRY(json_as_quantity(value, QUANTITY_DURATION, &ps, reterr));
+    *ret_ps = (int64_t)ps;
+    return check_bounds(value, ps, 0, TIME_PS_PER_S, "up to 1s", reterr);
 }
 
 enum status chip_duration(struct json *object, const char *key, int64_t *ret_ps,

@@ -7,6 +7,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/embed.h"
 #include "sim/base/json.h"
+#include "sim/base/key.h"
 #include "sim/base/name.h"
 #include "sim/base/path.h"
 #include "sim/model/model_read_parts.h"
@@ -237,25 +238,26 @@ enum status model_read_config(struct arena *arena, struct json *document, const 
     return STATUS_OK;
 }
 
+static const char *const mlp_names[] = {"mlp", NULL};
+
+#define SIZE(text, member, low, high, ...)                                                         \
+    KEY_ROW(struct model, text, key_integer, member, .least = (low), .most = (high), __VA_ARGS__)
+const struct key model_mlp_keys[] = {
+    KEY("kind", key_choice, .needed = true, .choices = mlp_names,
+        .help = "MLPs without norms, embedding or head"),
+    SIZE("D", width, 1, width_max, .needed = true, .help = "width of the model"),
+    SIZE("F", mlp_width, 1, width_max, .needed = true, .help = "width of an MLP"),
+    SIZE("layers", layers, 1, layers_max, .needed = true, .help = "MLPs, one after the other"),
+    SIZE("matrices", matrices, 2, 3, .preset = 2, .help = "matrices of an MLP; a gated one has 3"),
+    {0},
+};
+
 enum status model_read_object(struct arena *arena, struct json *object, struct model *ret_model,
                               struct error *reterr)
 {
-    static const char *const known[] = {"kind", "D", "F", "layers", "matrices", NULL};
-    static const char *const kinds[] = {"mlp", NULL};
     struct model model = {.kind = MODEL_MLP};
-    struct json *value = NULL;
-    uint32_t kind = 0;
-    int64_t matrices = 2;
-    STATUS_TRY(json_as_object(object, reterr));
-    STATUS_TRY(json_need(object, "kind", &value, reterr));
-    STATUS_TRY(json_choice(value, kinds, &kind, reterr));
-    STATUS_TRY(model_need_count(object, "D", width_max, &model.width, reterr));
-    STATUS_TRY(model_need_count(object, "F", width_max, &model.mlp_width, reterr));
-    STATUS_TRY(model_need_count(object, "layers", layers_max, &model.layers, reterr));
-    value = json_take(object, "matrices");
-    if (value != NULL) STATUS_TRY(json_as_integer(value, 2, 3, &matrices, reterr));
-    STATUS_TRY(json_end(object, known, reterr));
-    model.matrices = (uint64_t)matrices;
+    struct key_reader const reader = {.arena = arena, .object = object, .base = &model};
+    STATUS_TRY(keys_read(model_mlp_keys, &reader, reterr));
     model.name = arena_format(arena, "mlp %llu x %llu", (unsigned long long)model.width,
                               (unsigned long long)model.mlp_width);
     if (model.name == NULL)

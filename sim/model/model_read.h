@@ -11,6 +11,7 @@
 
 #include <stdint.h>
 
+#include "sim/base/key.h"
 #include "sim/base/status.h"
 #include "sim/model/model.h"
 
@@ -24,7 +25,8 @@ enum status model_read_name_or_path(struct arena *arena, const char *name_or_pat
                                     const char *base_folder, const char *where,
                                     struct model *ret_model, struct error *reterr);
 
-/* {"kind": "mlp", "D": .., "F": .., "layers": .., "matrices": 2 or 3} */
+/* {"kind": "mlp", "D": .., "F": .., "layers": .., "matrices": 2 or 3}, by rows of struct model. */
+extern const struct key model_mlp_keys[];
 enum status model_read_object(struct arena *arena, struct json *object, struct model *ret_model,
                               struct error *reterr);
 

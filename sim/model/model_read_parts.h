@@ -15,8 +15,7 @@ struct arena;
 struct json;
 
 /* Bounds under which no count below 2^64 overflows: 3·D·F·L is below 2^56. */
-static const int64_t width_max = 1 << 20;
-static const int64_t layers_max = 1 << 14;
+enum { width_max = 1 << 20, layers_max = 1 << 14 };
 static const int64_t heads_max = 1 << 14;
 static const int64_t head_width_max = 1 << 12;
 static const int64_t vocabulary_max = 1 << 26;

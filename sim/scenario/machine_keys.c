@@ -17,6 +17,7 @@ enum { SWITCH_PORTS_MAX = 65536, NODE_NICS_MAX = 4096, OVERSUBSCRIPTION_MAX = 10
 enum { NIC_RATE_LEAST = 1000000 };
 #define RATE_MOST INT64_C(1000000000000000)
 
+static const char *const any_names[] = {"*", NULL};
 static const char *const sharp_names[] = {"auto", "on", "off", NULL};
 static const char *const policy_names[] = {
 #define X(name, text, help) text,
@@ -68,10 +69,11 @@ static enum status chip_file_read(const struct key_reader *reader, const char *w
 }
 
 /* A name of the catalogue, the path of a file, or the chip itself. */
-static enum status chip_settle(const struct key_reader *reader, struct json *chip,
-                               struct error *reterr)
+static enum status chip_kind_read(const struct key *row, const struct key_reader *reader,
+                                  struct json *chip, struct error *reterr)
 {
     struct machine_plan *plan = reader->base;
+    (void)row;
     plan->chip_document = NULL;
     plan->chip_path = NULL;
     if (json_kind(chip) == JSON_OBJECT) {
@@ -88,15 +90,73 @@ static enum status chip_settle(const struct key_reader *reader, struct json *chi
     return path_is(plan->chip) ? chip_file_read(reader, json_where(chip), plan, reterr) : STATUS_OK;
 }
 
-static void chip_write(struct json_writer *writer, const char *name,
-                       const struct key_source *source)
+static void chip_kind_write(struct json_writer *writer, const struct key *row,
+                            const struct key_source *source)
 {
     const struct machine_plan *plan = source->base;
+    (void)row;
     if (plan->chip_document != NULL && plan->chip_path == NULL)
-        json_put_value(writer, name, plan->chip_document);
+        json_write_value(writer, plan->chip_document);
     else
-        json_put_string(writer, name, plan->chip);
+        json_write_string(writer, plan->chip);
 }
+
+static const struct key_kind chip_kind = {.read = chip_kind_read,
+                                          .write = chip_kind_write,
+                                          .waits = true,
+                                          .type = "string",
+                                          .type_too = "object"};
+
+/* [3, "*", 0]: one number an axis. */
+static enum status place_read(const struct key *row, const struct key_reader *reader,
+                              struct json *array, struct error *reterr)
+{
+    uint32_t *const at = key_field(row, reader);
+    uint32_t const known = reader->axis_count;
+    if (array == NULL) return STATUS_OK;
+    STATUS_TRY(
+        key_array(array, known == 0 ? 1 : known, known == 0 ? MACHINE_AXES_MAX : known, reterr));
+    for (uint32_t i = 0; i < json_count(array); i++) {
+        struct json *element = json_at(array, i);
+        uint32_t ignored = 0;
+        int64_t coordinate = machine_any;
+        if (row->choices != NULL && json_kind(element) == JSON_STRING)
+            STATUS_TRY(json_choice(element, row->choices, &ignored, reterr));
+        else
+            STATUS_TRY(json_as_integer(element, 0, MACHINE_CHIPS_MAX - 1, &coordinate, reterr));
+        at[i] = (uint32_t)coordinate;
+    }
+    return STATUS_OK;
+}
+
+static void place_write(struct json_writer *writer, const struct key *row,
+                        const struct key_source *source)
+{
+    const uint32_t *const at = key_field_of(row, source);
+    json_write_array(writer);
+    for (uint32_t axis = 0; axis < source->axis_count; axis++) {
+        if (at[axis] == machine_any)
+            json_write_string(writer, any_names[0]);
+        else
+            json_write_unsigned(writer, at[axis]);
+    }
+    json_write_array_end(writer);
+}
+
+static void place_schema(struct json_writer *writer, const struct key *row)
+{
+    bool const may_be_any = row->choices != NULL;
+    key_array_schema(writer, 1, MACHINE_AXES_MAX);
+    key_types_schema(writer, "integer", may_be_any ? "string" : NULL);
+    if (may_be_any) json_put_string(writer, "pattern", "^[*]$");
+    json_put_integer(writer, "minimum", 0);
+    json_put_integer(writer, "maximum", MACHINE_CHIPS_MAX - 1);
+    json_write_object_end(writer);
+}
+
+/* uint32_t[MACHINE_AXES_MAX]: coordinates of a chip, or of many where the row has choices. */
+static const struct key_kind place_kind = {
+    .read = place_read, .write = place_write, .schema = place_schema};
 
 /* An override that changes nothing is a slip. */
 static enum status link_settle(const struct key_reader *reader, struct json *member,
@@ -119,206 +179,108 @@ static enum status chip_override_settle(const struct key_reader *reader, struct 
 static bool has_oversubscription(const struct key_source *source)
 {
     const struct machine_tier_plan *tier = source->base;
-    return source->scenario->machine.slices <= 1 || tier->oversubscription_ppm != 0;
+    return shown_of(source)->machine.slices <= 1 || tier->oversubscription_ppm != 0;
 }
 
-static void oversubscription_write(struct json_writer *writer, const char *name,
-                                   const struct key_source *source)
+static void oversubscription_write(struct json_writer *writer, const struct key_source *source)
 {
     const struct machine_tier_plan *tier = source->base;
     uint32_t const ppm = tier->oversubscription_ppm;
-    json_put_real(writer, name, ppm == 0 ? 1 : (double)ppm / PPM_ONE);
+    json_write_real(writer, ppm == 0 ? 1 : (double)ppm / PPM_ONE);
 }
 
-#define AT(member) offsetof(struct machine_tier_plan, member)
+/* Of what is shown only where a scenario says it. */
+#define LATENCY(text, field, ...)                                                                  \
+    ROW(text, key_duration, field, .quiet = true, .least = 1, .most = TIME_PS_PER_S, __VA_ARGS__)
+#define COUNT(text, field, high, ...)                                                              \
+    ROW(text, key_count, field, .quiet = true, .least = 1, .most = (high), __VA_ARGS__)
+#define FACTOR(text, field, ...)                                                                   \
+    ROW(text, key_share, field, .least = FACTOR_LEAST_PPM,                                         \
+        .most = INT64_C(1) * FACTOR_MOST * PPM_ONE, .preset = PPM_ONE, __VA_ARGS__)
+
+#define ROW(...) KEY_ROW(struct machine_tier_plan, __VA_ARGS__)
 static const struct key tier_keys[] = {
-    {.name = "policy",
-     .kind = KEY_CHOICE,
-     .quiet = true,
-     .at = AT(policy),
-     .least = 1,
-     .choices = policy_names,
-     .preset_text = "as `policy`",
-     .help = "which cable a flow takes in this tier"},
-    {.name = "oversubscription",
-     .kind = KEY_SHARE,
-     .at = AT(oversubscription_ppm),
-     .least = PPM_ONE,
-     .most = INT64_C(1) * OVERSUBSCRIPTION_MAX * PPM_ONE,
-     .shown = has_oversubscription,
-     .write = oversubscription_write,
-     .preset_text = "1",
-     .help = "cables down for each cable up; the cables must be whole. Not of `core`"},
+    ROW("policy", key_choice, policy, .quiet = true, .least = 1, .choices = policy_names,
+        .preset_text = "as `policy`", .help = "which cable a flow takes in this tier"),
+    ROW("oversubscription", key_share, oversubscription_ppm, .least = PPM_ONE,
+        .most = INT64_C(1) * OVERSUBSCRIPTION_MAX * PPM_ONE, .shown = has_oversubscription,
+        .write = oversubscription_write, .preset_text = "1",
+        .help = "cables down for each cable up; the cables must be whole. Not of `core`"),
     {0},
 };
-#undef AT
+#undef ROW
 
-#define AT(member) offsetof(struct machine_network_plan, member)
+#define ROW(...) KEY_ROW(struct machine_network_plan, __VA_ARGS__)
 static const struct key nvlink_keys[] = {
-    {.name = "policy",
-     .kind = KEY_CHOICE,
-     .at = AT(nvlink_policy),
-     .least = 1,
-     .preset = 1,
-     .choices = policy_names,
-     .help = "which cable a flow takes within a node"},
-    {.name = "sharp",
-     .kind = KEY_CHOICE,
-     .at = AT(nvlink_sharp),
-     .choices = sharp_names,
-     .help = "`sharp` of NVSwitches alone; `auto`: as `sharp`"},
-    {.name = "latency",
-     .kind = KEY_DURATION,
-     .quiet = true,
-     .at = AT(nvlink_latency_ps),
-     .least = 1,
-     .most = TIME_PS_PER_S,
-     .preset_text = "the chip's",
-     .help = "latency of NVLink"},
+    ROW("policy", key_choice, nvlink_policy, .least = 1, .preset = 1, .choices = policy_names,
+        .help = "which cable a flow takes within a node"),
+    ROW("sharp", key_choice, nvlink_sharp, .choices = sharp_names,
+        .help = "`sharp` of NVSwitches alone; `auto`: as `sharp`"),
+    LATENCY("latency", nvlink_latency_ps, .preset_text = "the chip's", .help = "latency of NVLink"),
     {0},
 };
 
 const struct key network_keys[] = {
-    {.name = "policy",
-     .kind = KEY_CHOICE,
-     .at = AT(policy),
-     .least = 1,
-     .preset = 1,
-     .choices = policy_names,
-     .help = "[which cable a flow takes](machine.md#nodes-slices-and-the-switches-between-them) in "
-             "all levels beyond a node or slice"},
-    {.name = "sharp",
-     .kind = KEY_CHOICE,
-     .at = AT(sharp),
-     .choices = sharp_names,
-     .help = "switches that reduce and multicast. `auto`: NVSwitches that can do so, InfiniBand "
-             "does not; `on`: all that can"},
-    {.name = "cable_latency",
-     .kind = KEY_DURATION,
-     .quiet = true,
-     .at = AT(cable_latency_ps),
-     .least = 1,
-     .most = TIME_PS_PER_S,
-     .preset_text = "the chip's",
-     .help = "latency of a cable beyond a node or slice"},
-    {.name = "switch_latency",
-     .kind = KEY_DURATION,
-     .quiet = true,
-     .at = AT(switch_latency_ps),
-     .least = 1,
-     .most = TIME_PS_PER_S,
-     .preset_text = "the chip's",
-     .help = "latency of a switch beyond a node or slice"},
-    {.name = "switch_ports",
-     .kind = KEY_COUNT,
-     .quiet = true,
-     .at = AT(switch_ports),
-     .least = 1,
-     .most = SWITCH_PORTS_MAX,
-     .preset_text = "the chip's",
-     .help = "ports of a switch beyond a node or slice; a tree needs 4"},
-    {.name = "nic_rate",
-     .kind = KEY_RATE,
-     .quiet = true,
-     .at = AT(nic_bytes_per_s),
-     .least = NIC_RATE_LEAST,
-     .most = RATE_MOST,
-     .preset_text = "the chip's",
-     .help = "rate of a NIC and the cables behind it, one way, such as `25GB/s` or `200Gbit/s`; on "
-             "a TPU of a host's NIC"},
-    {.name = "node_nics",
-     .kind = KEY_COUNT,
-     .quiet = true,
-     .at = AT(node_nics),
-     .least = 1,
-     .most = NODE_NICS_MAX,
-     .when = "GPUs",
-     .preset_text = "the chip's",
-     .help = "NICs of a node: a multiple of its GPUs, or a part of them. GPUs that share a NIC "
-             "reach it over PCIe, a separate tier `host`"},
-    {.name = "nvlink",
-     .kind = KEY_OBJECT,
-     .members = nvlink_keys,
-     .when = "GPUs",
-     .help = "switches within a node"},
+    ROW("policy", key_choice, policy, .least = 1, .preset = 1, .choices = policy_names,
+        .help =
+            "[which cable a flow takes](machine.md#nodes-slices-and-the-switches-between-them) in "
+            "all levels beyond a node or slice"),
+    ROW("sharp", key_choice, sharp, .choices = sharp_names,
+        .help = "switches that reduce and multicast. `auto`: NVSwitches that can do so, InfiniBand "
+                "does not; `on`: all that can"),
+    LATENCY("cable_latency", cable_latency_ps, .preset_text = "the chip's",
+            .help = "latency of a cable beyond a node or slice"),
+    LATENCY("switch_latency", switch_latency_ps, .preset_text = "the chip's",
+            .help = "latency of a switch beyond a node or slice"),
+    COUNT("switch_ports", switch_ports, SWITCH_PORTS_MAX, .preset_text = "the chip's",
+          .help = "ports of a switch beyond a node or slice; a tree needs 4"),
+    ROW("nic_rate", key_rate, nic_bytes_per_s, .quiet = true, .least = NIC_RATE_LEAST,
+        .most = RATE_MOST, .preset_text = "the chip's",
+        .help =
+            "rate of a NIC and the cables behind it, one way, such as `25GB/s` or `200Gbit/s`; on "
+            "a TPU of a host's NIC"),
+    COUNT("node_nics", node_nics, NODE_NICS_MAX, .when = "GPUs", .preset_text = "the chip's",
+          .help =
+              "NICs of a node: a multiple of its GPUs, or a part of them. GPUs that share a NIC "
+              "reach it over PCIe, a separate tier `host`"),
+    KEY("nvlink", key_object, .members = nvlink_keys, .when = "GPUs",
+        .help = "switches within a node"),
 #define X(which, text)                                                                             \
-    {.name = text,                                                                                 \
-     .kind = KEY_OBJECT,                                                                           \
-     .quiet = true,                                                                                \
-     .at = AT(tier[MACHINE_##which]),                                                              \
-     .members = tier_keys,                                                                         \
-     .help = "a tier of switches beyond a node or slice"},
+    ROW(text, key_object, tier[MACHINE_##which], .quiet = true, .members = tier_keys,              \
+        .help = "a tier of switches beyond a node or slice"),
     MACHINE_TIER_TABLE(X)
 #undef X
         {0},
 };
-#undef AT
+#undef ROW
 
-#define AT(member) offsetof(struct machine_link_override, member)
+#define ROW(...) KEY_ROW(struct machine_link_override, __VA_ARGS__)
 static const struct key link_keys[] = {
-    {.name = "from",
-     .kind = KEY_CHIP,
-     .needed = true,
-     .at = AT(from),
-     .help = "the chip it leaves"},
-    {.name = "to", .kind = KEY_CHIP, .needed = true, .at = AT(to), .help = "its neighbour"},
-    {.name = "rate",
-     .kind = KEY_RATE,
-     .quiet = true,
-     .at = AT(bytes_per_s),
-     .least = 1,
-     .most = RATE_MOST,
-     .preset_text = "unchanged",
-     .help = "bytes a second"},
-    {.name = "latency",
-     .kind = KEY_DURATION,
-     .quiet = true,
-     .at = AT(latency_ps),
-     .least = 1,
-     .most = TIME_PS_PER_S,
-     .settle = link_settle,
-     .preset_text = "unchanged",
-     .help = "latency of a hop"},
+    ROW("from", place_kind, from, .needed = true, .help = "the chip it leaves"),
+    ROW("to", place_kind, to, .needed = true, .help = "its neighbour"),
+    ROW("rate", key_rate, bytes_per_s, .quiet = true, .least = 1, .most = RATE_MOST,
+        .preset_text = "unchanged", .help = "bytes a second"),
+    LATENCY("latency", latency_ps, .settle = link_settle, .preset_text = "unchanged",
+            .help = "latency of a hop"),
     {0},
 };
-#undef AT
+#undef ROW
 
-#define AT(member) offsetof(struct machine_chip_override, member)
+#define ROW(...) KEY_ROW(struct machine_chip_override, __VA_ARGS__)
 static const struct key chip_override_keys[] = {
-    {.name = "at",
-     .kind = KEY_CHIPS,
-     .needed = true,
-     .at = AT(at),
-     .help = "the chip; `\"*\"` is every coordinate"},
-    {.name = "math",
-     .kind = KEY_SHARE,
-     .at = AT(math_ppm),
-     .least = FACTOR_LEAST_PPM,
-     .most = INT64_C(1) * FACTOR_MOST * PPM_ONE,
-     .preset = PPM_ONE,
-     .help = "factor of the rates of math"},
-    {.name = "hbm",
-     .kind = KEY_SHARE,
-     .at = AT(hbm_ppm),
-     .least = FACTOR_LEAST_PPM,
-     .most = INT64_C(1) * FACTOR_MOST * PPM_ONE,
-     .preset = PPM_ONE,
-     .settle = chip_override_settle,
-     .help = "factor of the rate of HBM"},
+    ROW("at", place_kind, at, .choices = any_names, .needed = true,
+        .help = "the chip; `\"*\"` is every coordinate"),
+    FACTOR("math", math_ppm, .help = "factor of the rates of math"),
+    FACTOR("hbm", hbm_ppm, .settle = chip_override_settle, .help = "factor of the rate of HBM"),
     {0},
 };
-#undef AT
+#undef ROW
 
-#define AT(member) offsetof(struct machine_plan, member)
+#define ROW(...) KEY_ROW(struct machine_plan, __VA_ARGS__)
 static const struct key wrap_keys[] = {
 #define X(axis, text)                                                                              \
-    {.name = text,                                                                                 \
-     .kind = KEY_MAYBE,                                                                            \
-     .quiet = true,                                                                                \
-     .at = AT(wrap[axis]),                                                                         \
-     .preset = -1,                                                                                 \
-     .preset_text = "by the product's rule",                                                       \
-     .help = "wraparound of the axis"},
+    ROW(text, key_flag, wrap[axis], .quiet = true, .preset = -1,                                   \
+        .preset_text = "by the product's rule", .help = "wraparound of the axis"),
     X(0, "x") X(1, "y") X(2, "z")
 #undef X
         {0},
@@ -326,110 +288,52 @@ static const struct key wrap_keys[] = {
 _Static_assert(CHIP_AXES_MAX == 3, "each axis of a grid has a row");
 
 const struct key machine_keys[] = {
-    {.name = "chip",
-     .kind = KEY_OWN,
-     .needed = true,
-     .settle = chip_settle,
-     .write = chip_write,
-     .values = "a name of `podsim list chips`, a product name such as `v5p-8192`, `v5e-256`, the "
-               "path of a file, or an object",
-     .help = "the chip. A product name gives the shape too. A path is relative to the scenario and "
-             "names [your own chip](machine.md#your-own-chip); an object is the chip itself"},
-    {.name = "shape",
-     .kind = KEY_TEXT,
-     .quiet = true,
-     .at = AT(shape),
-     .when = "TPUs",
-     .values = "`\"16x16x16\"`, `\"4x4x8_twisted\"`",
-     .preset_text = "needed for a TPU without a product name",
-     .help = "lengths of the axes x, y, z"},
-    {.name = "profile",
-     .kind = KEY_TEXT,
-     .at = AT(profile),
-     .word = "ideal",
-     .values = "`ideal`, `measured`",
-     .help = "data-sheet rates, or scaled by measured efficiencies and with overheads"},
-    {.name = "clock",
-     .kind = KEY_SHARE,
-     .at = AT(clock_ppm),
-     .least = CLOCK_LEAST_PPM,
-     .most = PPM_ONE,
-     .preset = PPM_ONE,
-     .help = "share of its clock that a power limit leaves to the chip: lowers rates of math"},
-    {.name = "nodes",
-     .kind = KEY_COUNT,
-     .quiet = true,
-     .at = AT(nodes),
-     .least = 1,
-     .most = MACHINE_CHIPS_MAX,
-     .when = "GPUs",
-     .preset_text = "one, without an axis `node`",
-     .help = "nodes joined by InfiniBand"},
-    {.name = "gpus",
-     .kind = KEY_COUNT,
-     .quiet = true,
-     .at = AT(gpus),
-     .least = 1,
-     .most = MACHINE_CHIPS_MAX,
-     .when = "GPUs",
-     .values = "1 to 576",
-     .preset_text = "the chip's node",
-     .help = "chips of a node, the axis `gpu`"},
-    {.name = "slices",
-     .kind = KEY_COUNT,
-     .quiet = true,
-     .at = AT(slices),
-     .least = 1,
-     .most = MACHINE_CHIPS_MAX,
-     .when = "TPUs",
-     .preset_text = "1",
-     .help = "the number of grids of that shape, joined by DCN; several grids make the axis "
-             "`slice`"},
-    {.name = "network",
-     .kind = KEY_OBJECT,
-     .at = AT(network),
-     .members = network_keys,
-     .has_table = true,
-     .values = "`{\"policy\": \"hash\", \"leaf\": {\"oversubscription\": 2}}`",
-     .preset_text = "the hardware's",
-     .help = "switches: [below](#network)"},
-    {.name = "unrealisable",
-     .kind = KEY_FLAG,
-     .at = AT(unrealisable),
-     .help = "permits shapes that the product cannot be sliced into"},
-    {.name = "wrap",
-     .kind = KEY_OBJECT,
-     .members = wrap_keys,
-     .values = "`{\"x\": true}`",
-     .preset_text = "by the product's rule",
-     .when = "TPUs",
-     .help = "wraparound of an axis; needs `unrealisable`"},
-    {.name = "links",
-     .kind = KEY_LIST,
-     .at = AT(links),
-     .count_at = AT(link_count),
-     .size_bytes = sizeof(struct machine_link_override),
-     .axis_count = list_axis_count,
-     .most = MACHINE_OVERRIDES_MAX,
-     .members = link_keys,
-     .values =
-         "`[{\"from\": [0,0,0], \"to\": [1,0,0], \"rate\": \"45GB/s\", \"latency\": \"2us\"}]`",
-     .preset_text = "none",
-     .when = "TPUs",
-     .help = "overrides of single directed links"},
-    {.name = "chips",
-     .kind = KEY_LIST,
-     .at = AT(chips),
-     .count_at = AT(chip_count),
-     .size_bytes = sizeof(struct machine_chip_override),
-     .axis_count = list_axis_count,
-     .most = MACHINE_OVERRIDES_MAX,
-     .members = chip_override_keys,
-     .values = "`[{\"at\": [3,\"*\",\"*\"], \"math\": 0.5, \"hbm\": 0.8}]`",
-     .preset_text = "none",
-     .help =
-         "overrides of chips: factors of the rates of their math and HBM; above 1 is faster, up "
-         "to 100"},
+    KEY("chip", chip_kind, .needed = true,
+        .values =
+            "a name of `podsim list chips`, a product name such as `v5p-8192`, `v5e-256`, the "
+            "path of a file, or an object",
+        .help =
+            "the chip. A product name gives the shape too. A path is relative to the scenario and "
+            "names [your own chip](machine.md#your-own-chip); an object is the chip itself"),
+    ROW("shape", key_text, shape, .quiet = true, .when = "TPUs",
+        .values = "`\"16x16x16\"`, `\"4x4x8_twisted\"`",
+        .preset_text = "needed for a TPU without a product name",
+        .help = "lengths of the axes x, y, z"),
+    ROW("profile", key_text, profile, .word = "ideal", .values = "`ideal`, `measured`",
+        .help = "data-sheet rates, or scaled by measured efficiencies and with overheads"),
+    ROW("clock", key_share, clock_ppm, .least = CLOCK_LEAST_PPM, .most = PPM_ONE, .preset = PPM_ONE,
+        .help = "share of its clock that a power limit leaves to the chip: lowers rates of math"),
+    COUNT("nodes", nodes, MACHINE_CHIPS_MAX, .when = "GPUs",
+          .preset_text = "one, without an axis `node`", .help = "nodes joined by InfiniBand"),
+    COUNT("gpus", gpus, MACHINE_CHIPS_MAX, .when = "GPUs", .values = "1 to 576",
+          .preset_text = "the chip's node", .help = "chips of a node, the axis `gpu`"),
+    COUNT("slices", slices, MACHINE_CHIPS_MAX, .when = "TPUs", .preset_text = "1",
+          .help = "the number of grids of that shape, joined by DCN; several grids make the axis "
+                  "`slice`"),
+    ROW("network", key_object, network, .members = network_keys, .has_table = true,
+        .values = "`{\"policy\": \"hash\", \"leaf\": {\"oversubscription\": 2}}`",
+        .preset_text = "the hardware's", .help = "switches: [below](#network)"),
+    ROW("unrealisable", key_flag, unrealisable,
+        .help = "permits shapes that the product cannot be sliced into"),
+    KEY("wrap", key_object, .members = wrap_keys, .values = "`{\"x\": true}`",
+        .preset_text = "by the product's rule", .when = "TPUs",
+        .help = "wraparound of an axis; needs `unrealisable`"),
+    ROW("links", key_list, links,
+        .elements = {offsetof(struct machine_plan, link_count),
+                     sizeof(struct machine_link_override), list_axis_count},
+        .most = MACHINE_OVERRIDES_MAX, .members = link_keys,
+        .values =
+            "`[{\"from\": [0,0,0], \"to\": [1,0,0], \"rate\": \"45GB/s\", \"latency\": \"2us\"}]`",
+        .preset_text = "none", .when = "TPUs", .help = "overrides of single directed links"),
+    ROW("chips", key_list, chips,
+        .elements = {offsetof(struct machine_plan, chip_count),
+                     sizeof(struct machine_chip_override), list_axis_count},
+        .most = MACHINE_OVERRIDES_MAX, .members = chip_override_keys,
+        .values = "`[{\"at\": [3,\"*\",\"*\"], \"math\": 0.5, \"hbm\": 0.8}]`",
+        .preset_text = "none",
+        .help =
+            "overrides of chips: factors of the rates of their math and HBM; above 1 is faster, up "
+            "to 100"),
     {0},
 };
 

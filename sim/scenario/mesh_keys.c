@@ -13,12 +13,12 @@ static const char *const roles[] = {
 #undef X
         NULL};
 
-/* ["tp", "pp", "dp"]: which axis takes neighbours where several share an axis of the machine. */
+/* The rows have checked each key by itself. ["tp", "pp", "dp"]: which axis takes neighbours where
+ * several share an axis of the machine. */
 static enum status order_read(struct json *array, struct mesh_plan *plan, struct error *reterr)
 {
     enum mesh_role ignored[MESH_ROLE_COUNT];
     if (array == NULL) return STATUS_OK;
-    STATUS_TRY(key_array(array, 1, MESH_ROLE_COUNT, reterr));
     plan->order_count = json_count(array);
     for (uint32_t i = 0; i < plan->order_count; i++) {
         uint32_t role = 0;
@@ -28,33 +28,30 @@ static enum status order_read(struct json *array, struct mesh_plan *plan, struct
     return mesh_plan_order(plan, ignored, reterr);
 }
 
-/* The last of the rows, so all keys are known. */
-static enum status axes_settle(const struct key_reader *reader, struct json *order,
-                               struct error *reterr)
+static enum status mesh_read(const struct key *row, const struct key_reader *reader,
+                             struct json *mesh, struct error *reterr)
 {
-    struct mesh_plan *plan = reader->base;
-    *plan = (struct mesh_plan){.axis_count = 0};
-    if (reader->object == NULL) return STATUS_OK;
-    for (uint32_t i = 0; i < json_count(reader->object); i++) {
-        const char *key = json_key_at(reader->object, i);
+    struct mesh_plan *plan = key_field(row, reader);
+    STATUS_TRY(key_object_read(row, reader, mesh, reterr));
+    for (uint32_t i = 0; mesh != NULL && i < json_count(mesh); i++) {
+        const char *key = json_key_at(mesh, i);
         uint32_t const role = name_find(key, roles);
         if (role == MESH_ROLE_COUNT) continue;
-        struct json *parts = json_take(reader->object, key);
+        struct json *parts = json_take(mesh, key);
         struct mesh_axis_plan *axis = &plan->axis[plan->axis_count++];
-        STATUS_TRY(key_array(parts, 1, MACHINE_AXES_MAX, reterr));
         axis->role = (enum mesh_role)role;
         axis->part_count = json_count(parts);
         for (uint32_t k = 0; k < axis->part_count; k++)
             STATUS_TRY(json_as_string(json_at(parts, k), &axis->part[k], reterr));
     }
-    return order_read(order, plan, reterr);
+    return mesh == NULL ? STATUS_OK : order_read(json_take(mesh, "order"), plan, reterr);
 }
 
-void scenario_mesh_write(struct json_writer *writer, const char *name,
-                         const struct key_source *source)
+static void mesh_write(struct json_writer *writer, const struct key *row,
+                       const struct key_source *source)
 {
-    const struct mesh_plan *plan = &source->scenario->mesh;
-    json_put_object(writer, name);
+    const struct mesh_plan *plan = key_field_of(row, source);
+    json_write_object(writer);
     for (uint32_t i = 0; i < plan->axis_count; i++) {
         json_put_array(writer, roles[plan->axis[i].role]);
         for (uint32_t k = 0; k < plan->axis[i].part_count; k++)
@@ -71,25 +68,20 @@ void scenario_mesh_write(struct json_writer *writer, const char *name,
     json_write_object_end(writer);
 }
 
+const struct key_kind mesh_kind = {
+    .read = mesh_read, .write = mesh_write, .waits = true, .schema = key_object_schema};
+
 const struct key mesh_keys[] = {
 #define X(role, text, meaning)                                                                     \
-    {.name = text,                                                                                 \
-     .kind = KEY_WORDS,                                                                            \
-     .least = 1,                                                                                   \
-     .most = MACHINE_AXES_MAX,                                                                     \
-     .values = "axes of the machine, or parts of them",                                            \
-     .preset_text = "none",                                                                        \
-     .help = meaning},
+    KEY(text, key_words, .least = 1, .most = MACHINE_AXES_MAX,                                     \
+        .values = "axes of the machine, or parts of them", .preset_text = "none",                  \
+        .help = meaning),
     MESH_ROLE_TABLE(X)
 #undef X
-        {.name = "order",
-         .kind = KEY_WORDS,
-         .least = 1,
-         .most = MESH_ROLE_COUNT,
-         .choices = roles,
-         .settle = axes_settle,
-         .preset_text = "`tp`, `cp`, `ep`, `fsdp`, `dp`, `pp`",
-         .help = "which mesh axis takes neighbours where several share an axis of the machine: the "
-                 "innermost first"},
+        KEY("order", key_words, .least = 1, .most = MESH_ROLE_COUNT, .choices = roles,
+            .preset_text = "`tp`, `cp`, `ep`, `fsdp`, `dp`, `pp`",
+            .help =
+                "which mesh axis takes neighbours where several share an axis of the machine: the "
+                "innermost first"),
     {0},
 };

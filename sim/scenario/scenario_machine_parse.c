@@ -38,10 +38,10 @@ static void places_add(struct places *places, const char *before, const char *po
         struct place place = {.is_taken = false};
         (void)snprintf(place.name, sizeof place.name, "%s%s", before, row->name);
         (void)snprintf(place.pointer, sizeof place.pointer, "%s/%s", pointer, row->name);
-        if (row->kind == KEY_OBJECT && within) {
+        if (row->kind == &key_object && within) {
             (void)snprintf(place.name, sizeof place.name, "%s.", row->name);
             places_add(places, place.name, place.pointer, row->members, within);
-        } else if (row->kind < KEY_CHIP) {
+        } else if (row->kind->say != NULL || row->kind == &key_text) {
             SIM_ASSERT(places->count < PLACES_MAX);
             places->at[places->count++] = place;
         }

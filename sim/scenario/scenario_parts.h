@@ -4,16 +4,36 @@
 #ifndef SIM_SCENARIO_SCENARIO_PARTS_H
 #define SIM_SCENARIO_SCENARIO_PARTS_H
 
-#include "sim/scenario/key.h"
+#include "sim/base/key.h"
 #include "sim/scenario/scenario.h"
+
+extern const struct key scenario_keys[];
+extern const struct key program_keys[]; /* What a program's text has of them. */
+extern const struct key machine_keys[]; /* Of struct machine_plan. */
+extern const struct key network_keys[]; /* Of struct machine_network_plan. */
+extern const struct key mesh_keys[];
+extern const struct key workload_keys[]; /* Of struct scenario, as those of the run. */
+extern const struct key run_keys[];
+
+/* The whole mesh, whose axes are in the order of the file. */
+extern const struct key_kind mesh_kind;
+
+static inline struct scenario *scenario_of(const struct key_reader *reader)
+{
+    return reader->whole;
+}
+
+static inline const struct scenario *shown_of(const struct key_source *source)
+{
+    return source->whole;
+}
+
+/* The schema of text, or of an object in its place. */
+void scenario_text_or_schema(struct json_writer *writer, const char *const *definitions);
 
 /* `base_folder` is where the file lies that names the chip, or NULL. */
 enum status scenario_machine_read(struct arena *arena, struct json *object, const char *base_folder,
                                   struct machine_plan *ret_plan, struct error *reterr);
-
-/* The whole mesh, in the order of the file. */
-void scenario_mesh_write(struct json_writer *writer, const char *name,
-                         const struct key_source *source);
 
 /* How many coordinates a chip of this machine has; 0 if that cannot be said, because the chip or
  * the shape is not known (machine_build() will say so). */

@@ -9,56 +9,28 @@
 /* Of pipelines, and where a step ends in the next one. Nearly all repeat after three steps. */
 enum { STEPS_DEFAULT = 8 };
 
-#define AT(member) offsetof(struct scenario, member)
+#define ROW(...) KEY_ROW(struct scenario, __VA_ARGS__)
 #define KEYS_OF_BOTH                                                                               \
-    {.name = "podsim",                                                                             \
-     .kind = KEY_INTEGER,                                                                          \
-     .needed = true,                                                                               \
-     .at = AT(version),                                                                            \
-     .least = 1,                                                                                   \
-     .most = 1,                                                                                    \
-     .help = "version of the format"},                                                             \
-        {.name = "title",                                                                          \
-         .kind = KEY_TEXT,                                                                         \
-         .at = AT(title),                                                                          \
-         .word = "untitled",                                                                       \
-         .values = "text",                                                                         \
-         .help = "the name of the run in reports"},                                                \
-        {.name = "question",                                                                       \
-         .kind = KEY_TEXT,                                                                         \
-         .at = AT(question),                                                                       \
-         .word = "",                                                                               \
-         .values = "text",                                                                         \
-         .preset_text = "empty",                                                                   \
-         .help = "the question that the scenario answers"},                                        \
-        {.name = "machine",                                                                        \
-         .kind = KEY_OBJECT,                                                                       \
-         .needed = true,                                                                           \
-         .at = AT(machine),                                                                        \
-         .members = machine_keys,                                                                  \
-         .values = "[below](#machine)",                                                            \
-         .help = "chips, links and switches"},                                                     \
-    {                                                                                              \
-        .name = "mesh", .kind = KEY_OBJECT, .at = AT(mesh), .members = mesh_keys,                  \
-        .write = scenario_mesh_write, .values = "[below](#mesh)", .preset_text = "no axes",        \
-        .help = "mesh axes on axes of the machine"                                                 \
-    }
+    ROW("podsim", key_integer, version, .needed = true, .least = 1, .most = 1,                     \
+        .help = "version of the format"),                                                          \
+        ROW("title", key_text, title, .word = "untitled", .values = "text",                        \
+            .help = "the name of the run in reports"),                                             \
+        ROW("question", key_text, question, .word = "", .values = "text", .preset_text = "empty",  \
+            .help = "the question that the scenario answers"),                                     \
+        ROW("machine", key_object, machine, .needed = true, .members = machine_keys,               \
+            .values = "[below](#machine)", .help = "chips, links and switches"),                   \
+        ROW("mesh", mesh_kind, mesh, .members = mesh_keys, .values = "[below](#mesh)",             \
+            .preset_text = "no axes", .help = "mesh axes on axes of the machine")
 
 /* Fields of both lie in the scenario itself. */
 #define RUN_KEY                                                                                    \
-    {                                                                                              \
-        .name = "run", .kind = KEY_OBJECT, .members = run_keys, .values = "[below](#run)",         \
-        .preset_text = "its keys'", .help = "how it is simulated"                                  \
-    }
+    KEY("run", key_object, .members = run_keys, .values = "[below](#run)",                         \
+        .preset_text = "its keys'", .help = "how it is simulated")
 
 const struct key scenario_keys[] = {
     KEYS_OF_BOTH,
-    {.name = "workload",
-     .kind = KEY_OBJECT,
-     .needed = true,
-     .members = workload_keys,
-     .values = "[below](#workload)",
-     .help = "what is computed"},
+    KEY("workload", key_object, .needed = true, .members = workload_keys,
+        .values = "[below](#workload)", .help = "what is computed"),
     RUN_KEY,
     {0},
 };
@@ -87,7 +59,7 @@ static enum status document_read(struct arena *arena, struct json *document,
     struct key_reader const reader = {.arena = arena,
                                       .base_folder = base_folder,
                                       .object = document,
-                                      .scenario = &scenario,
+                                      .whole = &scenario,
                                       .base = &scenario};
     STATUS_TRY(keys_read(scenario_keys, &reader, reterr));
     steps_default(&scenario);
@@ -101,7 +73,7 @@ static enum status program_document_read(struct arena *arena, struct json *docum
 {
     struct scenario scenario = {.version = 0};
     struct key_reader const reader = {
-        .arena = arena, .object = document, .scenario = &scenario, .base = &scenario};
+        .arena = arena, .object = document, .whole = &scenario, .base = &scenario};
     STATUS_TRY(json_as_object(document, reterr));
     struct json *run = json_take(document, "run");
     /* Only ZeRO-1 and 2 have it, so it says that the step was one of these. */

@@ -6,11 +6,10 @@
 #include "sim/base/path.h"
 #include "sim/base/units.h"
 #include "sim/model/model_read.h"
-#include "sim/scenario/key.h"
-#include "sim/scenario/scenario.h"
+#include "sim/scenario/scenario_parts.h"
 
 enum { ACCUMULATE_MAX = 65536, SHARE_LEAST_PPM = 1000, CAPACITY_MAX = 4000 };
-#define AT(member) offsetof(struct scenario, workload.member)
+#define ROW(text, of, field, ...) KEY_ROW(struct scenario, text, of, workload.field, __VA_ARGS__)
 
 /* In the order of the enums of workload.h. */
 static const char *const kind_names[] = {"train_step", NULL};
@@ -58,50 +57,58 @@ static enum status model_read(struct arena *arena, struct json *json, const char
     return model_read_name_or_path(arena, text, NULL, json_where(json), ret_model, reterr);
 }
 
-static enum status model_settle(const struct key_reader *reader, struct json *member,
-                                struct error *reterr)
+static enum status model_kind_read(const struct key *row, const struct key_reader *reader,
+                                   struct json *value, struct error *reterr)
 {
-    return model_read(reader->arena, member, reader->base_folder, &reader->scenario->workload.model,
-                      reterr);
+    (void)row;
+    return model_read(reader->arena, value, reader->base_folder,
+                      &scenario_of(reader)->workload.model, reterr);
 }
 
-static void model_write(struct json_writer *writer, const char *name,
-                        const struct key_source *source)
+static void model_kind_write(struct json_writer *writer, const struct key *row,
+                             const struct key_source *source)
 {
-    const struct model *model = &source->scenario->workload.model;
+    const struct model *model = &shown_of(source)->workload.model;
+    (void)row;
     if (model->kind != MODEL_MLP) {
-        json_put_string(writer, name, model->name);
+        json_write_string(writer, model->name);
         return;
     }
-    json_put_object(writer, name);
-    json_put_string(writer, "kind", "mlp");
-    json_put_unsigned(writer, "D", model->width);
-    json_put_unsigned(writer, "F", model->mlp_width);
-    json_put_unsigned(writer, "layers", model->layers);
-    json_put_unsigned(writer, "matrices", model->matrices);
+    struct key_source const own = {.base = model};
+    json_write_object(writer);
+    keys_write(writer, model_mlp_keys, &own);
     json_write_object_end(writer);
 }
+
+static void model_kind_schema(struct json_writer *writer, const struct key *row)
+{
+    static const char *const definitions[] = {"#/$defs/mlp", NULL};
+    (void)row;
+    scenario_text_or_schema(writer, definitions);
+}
+
+static const struct key_kind model_kind = {
+    .read = model_kind_read, .write = model_kind_write, .waits = true, .schema = model_kind_schema};
 
 /* A schedule that is named asks for stages; the default does not. */
 static enum status schedule_settle(const struct key_reader *reader, struct json *member,
                                    struct error *reterr)
 {
     (void)reterr;
-    if (member == NULL) reader->scenario->workload.schedule = NULL;
+    if (member == NULL) scenario_of(reader)->workload.schedule = NULL;
     return STATUS_OK;
 }
 
-static void schedule_write(struct json_writer *writer, const char *name,
-                           const struct key_source *source)
+static void schedule_write(struct json_writer *writer, const struct key_source *source)
 {
-    json_put_string(writer, name, workload_schedule_name(&source->scenario->workload));
+    json_write_string(writer, workload_schedule_name(&shown_of(source)->workload));
 }
 
 /* To an MLP, tokens are just tokens. */
 static enum status length_settle(const struct key_reader *reader, struct json *member,
                                  struct error *reterr)
 {
-    struct workload_plan *plan = &reader->scenario->workload;
+    struct workload_plan *plan = &scenario_of(reader)->workload;
     if (member != NULL) return STATUS_OK;
     if (plan->model.kind != MODEL_MLP)
         return error_set(reterr, STATUS_INVALID, json_where(reader->object),
@@ -114,7 +121,7 @@ static enum status length_settle(const struct key_reader *reader, struct json *m
 static enum status mtp_settle(const struct key_reader *reader, struct json *member,
                               struct error *reterr)
 {
-    const struct workload_plan *plan = &reader->scenario->workload;
+    const struct workload_plan *plan = &scenario_of(reader)->workload;
     if (member == NULL || plan->without_mtp || plan->model.mtp_modules != 0) return STATUS_OK;
     return error_set(reterr, STATUS_INVALID, json_where(member),
                      "%s has no modules for multi-token prediction that a step could train",
@@ -125,7 +132,7 @@ static enum status mtp_settle(const struct key_reader *reader, struct json *memb
 static enum status routing_settle(const struct key_reader *reader, struct json *member,
                                   struct error *reterr)
 {
-    const struct workload_plan *plan = &reader->scenario->workload;
+    const struct workload_plan *plan = &scenario_of(reader)->workload;
     double value = 0;
     if (member == NULL) return STATUS_OK;
     STATUS_TRY(json_as_real(member, 0, CAPACITY_MAX, &value, reterr));
@@ -147,259 +154,152 @@ static bool mesh_has(const struct scenario *scenario, enum mesh_role role)
 
 static bool has_context(const struct key_source *source)
 {
-    return mesh_has(source->scenario, MESH_CP);
+    return mesh_has(shown_of(source), MESH_CP);
 }
 
 static bool has_stages(const struct key_source *source)
 {
-    return mesh_has(source->scenario, MESH_PP);
+    return mesh_has(shown_of(source), MESH_PP);
 }
 
 static bool has_sharded_stages(const struct key_source *source)
 {
     return has_stages(source) &&
-           (mesh_has(source->scenario, MESH_FSDP) || source->scenario->workload.zero == 3);
+           (mesh_has(shown_of(source), MESH_FSDP) || shown_of(source)->workload.zero == 3);
 }
 
 static bool has_experts(const struct key_source *source)
 {
-    return model_has_experts(&source->scenario->workload.model);
+    return model_has_experts(&shown_of(source)->workload.model);
 }
 
 static bool has_mtp(const struct key_source *source)
 {
-    const struct workload_plan *plan = &source->scenario->workload;
+    const struct workload_plan *plan = &shown_of(source)->workload;
     return plan->model.mtp_modules != 0 || plan->without_mtp;
 }
 
 static const struct key format_keys[] = {
-    {.name = "weights",
-     .kind = KEY_CHOICE,
-     .at = AT(formats.weights),
-     .choices = format_names,
-     .help = "number format of the weights"},
-    {.name = "activations",
-     .kind = KEY_CHOICE,
-     .at = AT(formats.activations),
-     .choices = format_names,
-     .help = "number format of activations"},
-    {.name = "gradients",
-     .kind = KEY_CHOICE,
-     .at = AT(formats.gradients),
-     .choices = format_names,
-     .help = "number format of gradients"},
-    {.name = "optimizer",
-     .kind = KEY_CHOICE,
-     .at = AT(formats.optimizer),
-     .choices = format_names,
-     .preset = FORMAT_FP32,
-     .help = "number format of each of Adam's two moments"},
-    {.name = "matmuls",
-     .kind = KEY_CHOICE,
-     .at = AT(formats.matmuls),
-     .choices = format_names,
-     .like_at = AT(formats.activations),
-     .help = "number format of linear layers; as activations by default",
-     .preset_text = "as `activations`"},
-    {.name = "dispatch",
-     .kind = KEY_CHOICE,
-     .at = AT(formats.dispatch),
-     .choices = format_names,
-     .like_at = AT(formats.activations),
-     .help = "number format of tokens on their way to experts; as activations by default",
-     .preset_text = "as `activations`"},
-    {.name = "main_gradients",
-     .kind = KEY_CHOICE,
-     .at = AT(formats.main_gradients),
-     .choices = wide_names,
-     .preset = FORMAT_FP32,
-     .help = "number format of the buffer that adds up microbatches' gradients"},
+    ROW("weights", key_choice, formats.weights, .choices = format_names,
+        .help = "number format of the weights"),
+    ROW("activations", key_choice, formats.activations, .choices = format_names,
+        .help = "number format of activations"),
+    ROW("gradients", key_choice, formats.gradients, .choices = format_names,
+        .help = "number format of gradients"),
+    ROW("optimizer", key_choice, formats.optimizer, .choices = format_names, .preset = FORMAT_FP32,
+        .help = "number format of each of Adam's two moments"),
+    ROW("matmuls", key_choice, formats.matmuls, .choices = format_names,
+        .like_at = offsetof(struct scenario, workload.formats.activations),
+        .help = "number format of linear layers; as activations by default",
+        .preset_text = "as `activations`"),
+    ROW("dispatch", key_choice, formats.dispatch, .choices = format_names,
+        .like_at = offsetof(struct scenario, workload.formats.activations),
+        .help = "number format of tokens on their way to experts; as activations by default",
+        .preset_text = "as `activations`"),
+    ROW("main_gradients", key_choice, formats.main_gradients, .choices = wide_names,
+        .preset = FORMAT_FP32,
+        .help = "number format of the buffer that adds up microbatches' gradients"),
     {0},
 };
 
 const struct key workload_keys[] = {
-    {.name = "kind",
-     .kind = KEY_FIXED,
-     .needed = true,
-     .choices = kind_names,
-     .help = "forward, backward and update"},
-    {.name = "model",
-     .kind = KEY_OWN,
-     .needed = true,
-     .settle = model_settle,
-     .write = model_write,
-     .values = "a name of `podsim list models`, the path of a Hugging Face `config.json`, or "
-               "`{\"kind\": \"mlp\", \"D\": 8192, \"F\": 32768, \"layers\": 8, \"matrices\": 2}`",
-     .help = "what is trained"},
-    {.name = "batch_tokens",
-     .kind = KEY_TOKENS,
-     .needed = true,
-     .at = AT(batch_tokens),
-     .least = 1,
-     .most = (int64_t)WORKLOAD_TOKENS_MAX,
-     .help = "tokens a step, whole machine"},
-    {.name = "sequence_length",
-     .kind = KEY_TOKENS,
-     .at = AT(sequence_length),
-     .least = 1,
-     .most = (int64_t)WORKLOAD_TOKENS_MAX,
-     .settle = length_settle,
-     .preset_text = "needed, but for the bare MLP",
-     .help = "tokens a sequence; the bare MLP has no sequences"},
-    {.name = "remat",
-     .kind = KEY_CHOICE,
-     .at = AT(remat),
-     .choices = remat_names,
-     .help = "what the backward pass computes again. `block`: what the backward pass of a layer "
-             "reads, as `jax.checkpoint` does; `layer`: the whole layer, as Megatron's own "
-             "checkpoint does ([programs](program.md))"},
-    {.name = "tp_inputs",
-     .kind = KEY_CHOICE,
-     .at = AT(tp_inputs),
-     .choices = tp_inputs_names,
-     .help = "with `remat` `none`: a rank of `tp` keeps its shard of a norm's result and gathers "
-             "it again, or keeps the gathered array "
-             "([programs](program.md#what-the-backward-pass-computes-again)). `whole` is refused "
-             "where it changes nothing"},
-    {.name = "memory",
-     .kind = KEY_CHOICE,
-     .at = AT(memory),
-     .choices = memory_names,
-     .least = WORKLOAD_MEMORY_BOOK,
-     .preset = WORKLOAD_MEMORY_DEFAULT,
-     .quiet = true,
-     .preset_text = "`framework` on GPUs in another profile than `ideal`, else `book`",
-     .help = "the bytes that count: [the book's](program.md#memory), or also the bytes of "
-             "Megatron-LM, PyTorch, NCCL and CUDA. `framework` needs GPUs"},
-    {.name = "zero",
-     .kind = KEY_COUNT,
-     .at = AT(zero),
-     .most = 3,
-     .help = "what `dp` shards: 1 optimizer state, 2 also gradients, 3 also parameters"},
-    {.name = "accumulate",
-     .kind = KEY_COUNT,
-     .at = AT(accumulate),
-     .least = 1,
-     .most = ACCUMULATE_MAX,
-     .preset = 1,
-     .help = "microbatches a step"},
-    {.name = "attention",
-     .kind = KEY_CHOICE,
-     .at = AT(attention),
-     .choices = attention_names,
-     .help = "the full rectangle of scores, as the book counts, or the half below the diagonal; "
-             "layers with a [window](moe.md#windows) count the keys of the window"},
-    {.name = "attention_kernel",
-     .kind = KEY_CHOICE,
-     .at = AT(attention_kernel),
-     .choices = kernel_names,
-     .help = "`flash`: scores stay on the chip. Otherwise scores lie in HBM between separate "
-             "kernels ([below](#attention-kernels))"},
-    {.name = "formats",
-     .kind = KEY_OBJECT,
-     .members = format_keys,
-     .values = "`weights`, `activations`, `gradients`, `optimizer`, `matmuls`, `dispatch`: `bf16` "
-               "`fp16` `fp32` `fp8` `int8` `int4` `fp4`; `main_gradients`: `bf16` `fp16` `fp32`",
-     .preset_text =
-         "`bf16`, optimizer and `main_gradients` `fp32`; `matmuls` and `dispatch` as `activations`",
-     .help = "number format of each kind of tensor: [below](#formats). `optimizer` is that of each "
-             "of Adam's two moments"},
-    {.name = "gather",
-     .kind = KEY_CHOICE,
-     .at = AT(gather),
-     .choices = gather_names,
-     .help = "the weights that one gather brings; a layer of the bare MLP is one block"},
-    {.name = "backward_order",
-     .kind = KEY_CHOICE,
-     .at = AT(backward_order),
-     .choices = backward_names,
-     .help = "the order of a block's backward matmuls"},
-    {.name = "activations",
-     .kind = KEY_CHOICE,
-     .at = AT(activations),
-     .choices = activations_names,
-     .help = "what is sharded over `tp` between blocks"},
-    {.name = "context",
-     .kind = KEY_CHOICE,
-     .at = AT(context),
-     .choices = context_names,
-     .shown = has_context,
-     .when = "with `cp`",
-     .help = "how its ranks attend to shared sequences: [context](context.md)"},
-    {.name = "context_order",
-     .kind = KEY_CHOICE,
-     .at = AT(context_order),
-     .choices = context_order_names,
-     .shown = has_context,
-     .when = "with `cp`",
-     .help = "a rank holds a part from each end of a causal sequence, or one part"},
-    {.name = "offload",
-     .kind = KEY_CHOICE,
-     .at = AT(offload),
-     .choices = offload_names,
-     .help = "what is kept in the host's memory: [host memory](offload.md)"},
-    {.name = "routing_skew",
-     .kind = KEY_SHARE,
-     .at = AT(routing_skew_ppm),
-     .most = PPM_ONE,
-     .settle = routing_settle,
-     .shown = has_experts,
-     .when = "with experts",
-     .help = "skew of the choice of experts: 0 even, 1 Zipf's law, [drawn](moe.md#uneven-routing) "
-             "with the run's seed"},
-    {.name = "capacity_factor",
-     .kind = KEY_SHARE,
-     .at = AT(capacity_ppm),
-     .most = INT64_C(1) * CAPACITY_MAX * PPM_ONE,
-     .settle = routing_settle,
-     .shown = has_experts,
-     .values = "0, or up to experts over experts a token",
-     .when = "with experts",
-     .help = "rows that an expert computes, as a multiple of its even share; rows above are "
-             "dropped. 0: all are computed"},
-    {.name = "schedule",
-     .kind = KEY_TEXT,
-     .at = AT(schedule),
-     .word = WORKLOAD_SCHEDULE_DEFAULT,
-     .settle = schedule_settle,
-     .write = schedule_write,
-     .shown = has_stages,
-     .values = "a name of `podsim list schedules`, with `:chunks` where it has them",
-     .when = "with `pp`",
-     .help =
-         "the [order of a rank's passes](pipeline.md). Files of passes are for `podsim pipeline "
-         "FILE --schedule-csv`"},
-    {.name = "layout",
-     .kind = KEY_TEXT,
-     .at = AT(layout),
-     .quiet = true,
-     .values = "Megatron's letters, `\"Et*7\\|(t*8\\|)*2t*9L\"`",
-     .preset_text = "layers evenly",
-     .when = "with `pp`",
-     .help =
-         "which layers each [stage of the pipeline](pipeline.md#the-pipeline-of-a-scenario) has"},
-    {.name = "regather",
-     .kind = KEY_CHOICE,
-     .at = AT(regather),
-     .choices = regather_names,
-     .shown = has_sharded_stages,
-     .when = "with `pp` and sharded weights",
-     .help = "how long a rank keeps [gathered "
-             "weights](pipeline.md#how-long-gathered-weights-are-kept)"},
-    {.name = "mtp",
-     .kind = KEY_FLAG_NOT,
-     .at = AT(without_mtp),
-     .preset = 1,
-     .settle = mtp_settle,
-     .shown = has_mtp,
-     .preset_text = "`true`", /* Which is refused if it is written for a model without. */
-     .when = "models with MTP",
-     .help = "train the modules for [multi-token prediction](moe.md#multi-token-prediction) of the "
-             "model's `config.json`; `true` is refused where it has none"},
-    {.name = "allow_oversubscription",
-     .kind = KEY_FLAG,
-     .at = AT(allow_oversubscription),
-     .help = "simulate a step that does not fit the memory. Otherwise the step is refused, before "
-             "the run where the least memory that a chip needs is too much"},
+    KEY("kind", key_choice, .needed = true, .choices = kind_names,
+        .help = "forward, backward and update"),
+    KEY("model", model_kind, .needed = true,
+        .values =
+            "a name of `podsim list models`, the path of a Hugging Face `config.json`, or "
+            "`{\"kind\": \"mlp\", \"D\": 8192, \"F\": 32768, \"layers\": 8, \"matrices\": 2}`",
+        .help = "what is trained"),
+    ROW("batch_tokens", key_count, batch_tokens, .needed = true, .least = 1,
+        .most = (int64_t)WORKLOAD_TOKENS_MAX, .help = "tokens a step, whole machine"),
+    ROW("sequence_length", key_count, sequence_length, .least = 1,
+        .most = (int64_t)WORKLOAD_TOKENS_MAX, .settle = length_settle,
+        .preset_text = "needed, but for the bare MLP",
+        .help = "tokens a sequence; the bare MLP has no sequences"),
+    ROW("remat", key_choice, remat, .choices = remat_names,
+        .help = "what the backward pass computes again. `block`: what the backward pass of a layer "
+                "reads, as `jax.checkpoint` does; `layer`: the whole layer, as Megatron's own "
+                "checkpoint does ([programs](program.md))"),
+    ROW("tp_inputs", key_choice, tp_inputs, .choices = tp_inputs_names,
+        .help =
+            "with `remat` `none`: a rank of `tp` keeps its shard of a norm's result and gathers "
+            "it again, or keeps the gathered array "
+            "([programs](program.md#what-the-backward-pass-computes-again)). `whole` is refused "
+            "where it changes nothing"),
+    ROW("memory", key_choice, memory, .choices = memory_names, .least = WORKLOAD_MEMORY_BOOK,
+        .preset = WORKLOAD_MEMORY_DEFAULT, .quiet = true,
+        .preset_text = "`framework` on GPUs in another profile than `ideal`, else `book`",
+        .help = "the bytes that count: [the book's](program.md#memory), or also the bytes of "
+                "Megatron-LM, PyTorch, NCCL and CUDA. `framework` needs GPUs"),
+    ROW("zero", key_count, zero, .most = 3,
+        .help = "what `dp` shards: 1 optimizer state, 2 also gradients, 3 also parameters"),
+    ROW("accumulate", key_count, accumulate, .least = 1, .most = ACCUMULATE_MAX, .preset = 1,
+        .help = "microbatches a step"),
+    ROW("attention", key_choice, attention, .choices = attention_names,
+        .help = "the full rectangle of scores, as the book counts, or the half below the diagonal; "
+                "layers with a [window](moe.md#windows) count the keys of the window"),
+    ROW("attention_kernel", key_choice, attention_kernel, .choices = kernel_names,
+        .help = "`flash`: scores stay on the chip. Otherwise scores lie in HBM between separate "
+                "kernels ([below](#attention-kernels))"),
+    KEY("formats", key_object, .members = format_keys,
+        .values =
+            "`weights`, `activations`, `gradients`, `optimizer`, `matmuls`, `dispatch`: `bf16` "
+            "`fp16` `fp32` `fp8` `int8` `int4` `fp4`; `main_gradients`: `bf16` `fp16` `fp32`",
+        .preset_text = "`bf16`, optimizer and `main_gradients` `fp32`; `matmuls` and `dispatch` as "
+                       "`activations`",
+        .help =
+            "number format of each kind of tensor: [below](#formats). `optimizer` is that of each "
+            "of Adam's two moments"),
+    ROW("gather", key_choice, gather, .choices = gather_names,
+        .help = "the weights that one gather brings; a layer of the bare MLP is one block"),
+    ROW("backward_order", key_choice, backward_order, .choices = backward_names,
+        .help = "the order of a block's backward matmuls"),
+    ROW("activations", key_choice, activations, .choices = activations_names,
+        .help = "what is sharded over `tp` between blocks"),
+    ROW("context", key_choice, context, .choices = context_names, .shown = has_context,
+        .when = "with `cp`",
+        .help = "how its ranks attend to shared sequences: [context](context.md)"),
+    ROW("context_order", key_choice, context_order, .choices = context_order_names,
+        .shown = has_context, .when = "with `cp`",
+        .help = "a rank holds a part from each end of a causal sequence, or one part"),
+    ROW("offload", key_choice, offload, .choices = offload_names,
+        .help = "what is kept in the host's memory: [host memory](offload.md)"),
+    ROW("routing_skew", key_share, routing_skew_ppm, .most = PPM_ONE, .settle = routing_settle,
+        .shown = has_experts, .when = "with experts",
+        .help =
+            "skew of the choice of experts: 0 even, 1 Zipf's law, [drawn](moe.md#uneven-routing) "
+            "with the run's seed"),
+    ROW("capacity_factor", key_share, capacity_ppm, .most = INT64_C(1) * CAPACITY_MAX * PPM_ONE,
+        .settle = routing_settle, .shown = has_experts,
+        .values = "0, or up to experts over experts a token", .when = "with experts",
+        .help = "rows that an expert computes, as a multiple of its even share; rows above are "
+                "dropped. 0: all are computed"),
+    ROW("schedule", key_text, schedule, .word = WORKLOAD_SCHEDULE_DEFAULT,
+        .settle = schedule_settle, .write = schedule_write, .shown = has_stages,
+        .values = "a name of `podsim list schedules`, with `:chunks` where it has them",
+        .when = "with `pp`",
+        .help =
+            "the [order of a rank's passes](pipeline.md). Files of passes are for `podsim pipeline "
+            "FILE --schedule-csv`"),
+    ROW("layout", key_text, layout, .quiet = true,
+        .values = "Megatron's letters, `\"Et*7\\|(t*8\\|)*2t*9L\"`", .preset_text = "layers evenly",
+        .when = "with `pp`",
+        .help = "which layers each [stage of the pipeline](pipeline.md#the-pipeline-of-a-scenario) "
+                "has"),
+    ROW("regather", key_choice, regather, .choices = regather_names, .shown = has_sharded_stages,
+        .when = "with `pp` and sharded weights",
+        .help = "how long a rank keeps [gathered "
+                "weights](pipeline.md#how-long-gathered-weights-are-kept)"),
+    ROW("mtp", key_flag, without_mtp, .negated = true, .preset = 1, .settle = mtp_settle,
+        .shown = has_mtp,
+        .preset_text = "`true`", /* Which is refused if it is written for a model without. */
+        .when = "models with MTP",
+        .help =
+            "train the modules for [multi-token prediction](moe.md#multi-token-prediction) of the "
+            "model's `config.json`; `true` is refused where it has none"),
+    ROW("allow_oversubscription", key_flag, allow_oversubscription,
+        .help =
+            "simulate a step that does not fit the memory. Otherwise the step is refused, before "
+            "the run where the least memory that a chip needs is too much"),
     {0},
 };

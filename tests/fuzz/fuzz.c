@@ -142,12 +142,12 @@ static void fuzz_quantities(const char *text, struct fuzz_taken *taken)
 {
     struct error error = {0};
     uint64_t amount = 0;
-    int64_t ps = 0;
-    taken->quantities += taken_or_explained(quantity_rate(text, "/q", &amount, &error), &error);
-    taken->quantities += taken_or_explained(quantity_bytes(text, "/q", &amount, &error), &error);
-    bool const is_duration = taken_or_explained(quantity_duration(text, "/q", &ps, &error), &error);
-    SIM_ASSERT(!is_duration || ps >= 0);
-    taken->quantities += is_duration;
+    for (enum quantity what = QUANTITY_BYTES; what <= QUANTITY_DURATION; what++) {
+        enum status const status = quantity_read(what, text, "/q", &amount, &error);
+        bool const is_taken = taken_or_explained(status, &error);
+        SIM_ASSERT(!is_taken || what != QUANTITY_DURATION || amount <= INT64_MAX);
+        taken->quantities += is_taken;
+    }
     bool const is_size = taken_or_explained(sizes_parse(text, "-b", &amount, &error), &error);
     SIM_ASSERT(!is_size || (amount > 0 && amount <= UINT64_C(1) << 63));
     taken->quantities += is_size;

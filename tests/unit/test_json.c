@@ -167,19 +167,21 @@ static void choices_and_quantities_say_what_is_near(void **state)
     static const char *const choices[] = {"full", "causal", NULL};
     struct json *json = parse("{\"a\": \"casual\", \"b\": 3, \"r\": \"90GB\", \"d\": \"1us\"}");
     uint32_t index = 9;
-    uint64_t rate = 0;
-    int64_t ps = 0;
+    uint64_t amount = 0;
     assert_int_equal(json_choice(json_take(json, "a"), choices, &index, &error), STATUS_INVALID);
     assert_string_equal(error.message,
                         "\"casual\" is not one of \"full\", \"causal\"; the nearest is \"causal\"");
     assert_int_equal(json_choice(json_take(json, "b"), choices, &index, &error), STATUS_INVALID);
     assert_int_equal(index, 9);
-    assert_int_equal(json_rate(json_take(json, "r"), &rate, &error), STATUS_INVALID);
+    assert_int_equal(json_as_quantity(json_take(json, "r"), QUANTITY_RATE, &amount, &error),
+                     STATUS_INVALID);
     assert_string_equal(error.where, "/r");
-    assert_int_equal(json_rate(json_take(json, "b"), &rate, &error), STATUS_INVALID);
+    assert_int_equal(json_as_quantity(json_take(json, "b"), QUANTITY_RATE, &amount, &error),
+                     STATUS_INVALID);
     assert_non_null(strstr(error.message, "\"90GB/s\""));
-    assert_int_equal(json_duration(json_take(json, "d"), &ps, &error), STATUS_OK);
-    assert_int_equal(ps, 1000000);
+    assert_int_equal(json_as_quantity(json_take(json, "d"), QUANTITY_DURATION, &amount, &error),
+                     STATUS_OK);
+    assert_int_equal(amount, 1000000);
 }
 
 static void no_key_is_ignored(void **state)

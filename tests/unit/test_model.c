@@ -171,7 +171,7 @@ static void a_bare_mlp_has_its_matrices_and_nothing_else(void **state)
         {"{\"kind\": \"mlp\", \"D\": 8, \"F\": 1e6, \"layers\": 8}", "/F", ""},
         {"{\"kind\": \"mlp\", \"D\": 8, \"F\": 8, \"layers\": 8, \"matrices\": 4}", "/matrices",
          ""},
-        {"{\"kind\": \"mlp\", \"D\": 8, \"F\": 8, \"layer\": 8}", "", "layers"},
+        {"{\"kind\": \"mlp\", \"D\": 8, \"F\": 8, \"layer\": 8}", "/layer", "layers"},
         {"{\"kind\": \"mlp\", \"D\": 8, \"F\": 8, \"layers\": 8, \"matrixes\": 2}", "/matrixes",
          "matrices"},
         {"[]", "", ""},

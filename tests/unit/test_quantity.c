@@ -6,25 +6,26 @@
 #include "sim/base/quantity.h"
 #include "tests/support/case.h"
 
-static uint64_t rate(const char *text)
+static uint64_t amount_of(enum quantity what, const char *text)
 {
     uint64_t value = 0;
-    case_ok(quantity_rate(text, "/rate", &value, &case_error));
+    case_ok(quantity_read(what, text, "/here", &value, &case_error));
     return value;
+}
+
+static uint64_t rate(const char *text)
+{
+    return amount_of(QUANTITY_RATE, text);
 }
 
 static uint64_t bytes(const char *text)
 {
-    uint64_t value = 0;
-    case_ok(quantity_bytes(text, "/size", &value, &case_error));
-    return value;
+    return amount_of(QUANTITY_BYTES, text);
 }
 
 static int64_t duration(const char *text)
 {
-    int64_t value = 0;
-    case_ok(quantity_duration(text, "/time", &value, &case_error));
-    return value;
+    return (int64_t)amount_of(QUANTITY_DURATION, text);
 }
 
 static void rates_are_exact(void **state)
@@ -68,12 +69,11 @@ static void durations_are_exact(void **state)
 static void refused(const char *text, const char *why)
 {
     uint64_t amount = 77;
-    int64_t ps = 77;
     bool const is_duration = text[0] == '@';
-    enum status const status = is_duration ? quantity_duration(text + 1, "/here", &ps, &case_error)
-                                           : quantity_rate(text, "/here", &amount, &case_error);
-    case_refused(status, STATUS_INVALID, "/here", why);
-    assert_true(amount == 77 && ps == 77);
+    case_refused(quantity_read(is_duration ? QUANTITY_DURATION : QUANTITY_RATE, text + is_duration,
+                               "/here", &amount, &case_error),
+                 STATUS_INVALID, "/here", why);
+    assert_true(amount == 77);
 }
 
 static void what_is_not_a_quantity_is_refused_with_an_example(void **state)
@@ -125,7 +125,8 @@ static void a_long_text_is_cut_in_the_sentence(void **state)
     static char text[1 << 16];
     memset(text, '9', sizeof text - 1);
     uint64_t value = 0;
-    case_refused(quantity_bytes(text, "/x", &value, &case_error), STATUS_INVALID, NULL, "");
+    case_refused(quantity_read(QUANTITY_BYTES, text, "/x", &value, &case_error), STATUS_INVALID,
+                 NULL, "");
     assert_true(strlen(case_error.message) < 200);
 }
 

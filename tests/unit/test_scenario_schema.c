@@ -1,5 +1,4 @@
-/* The schema of a scenario, by a validator of what it uses, and the tables of the documentation. */
-#include <regex.h>
+/* The schema of a scenario, and the tables of the documentation. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +7,7 @@
 #include "sim/base/strbuf.h"
 #include "sim/scenario/scenario.h"
 #include "tests/support/case.h"
+#include "tests/support/json_schema.h"
 
 extern const struct embed_file embed_scenarios[];
 extern const unsigned embed_scenarios_count;
@@ -18,21 +18,16 @@ static const char base[] =
     "\"workload\": {\"kind\": \"train_step\", \"model\": \"mixtral-8x7b\","
     "\"batch_tokens\": 1048576, \"sequence_length\": 4096}}";
 
-static struct strbuf schema_text;
 static struct error error;
 
 static struct json *parsed(const char *text, const char *setting)
 {
-    struct json *json = NULL;
-    case_ok(json_read_text(case_arena, "text", text, strlen(text), &json, &error));
-    if (setting != NULL && json_set(json, setting, &error) != STATUS_OK) return NULL;
-    return json;
+    return json_schema_text(text, setting);
 }
 
 static struct json *schema(void)
 {
-    if (schema_text.bytes == NULL) scenario_schema(&schema_text);
-    return parsed(schema_text.bytes, NULL);
+    return json_schema_of_scenarios();
 }
 
 static const char *text_of(struct json *json)
@@ -42,123 +37,9 @@ static const char *text_of(struct json *json)
     return text;
 }
 
-static bool is_of_type(struct json *value, const char *type)
-{
-    static const struct {
-        const char *name;
-        enum json_kind kind;
-    } types[] = {{"boolean", JSON_BOOLEAN}, {"integer", JSON_INTEGER}, {"number", JSON_INTEGER},
-                 {"number", JSON_REAL},     {"string", JSON_STRING},   {"object", JSON_OBJECT},
-                 {"array", JSON_ARRAY}};
-    bool known = false, is = false;
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        if (strcmp(types[i].name, type) != 0) continue;
-        known = true;
-        is |= json_kind(value) == types[i].kind;
-    }
-    assert_true(known);
-    return is;
-}
-
-static bool is_number(struct json *value)
-{
-    return json_kind(value) == JSON_INTEGER || json_kind(value) == JSON_REAL;
-}
-
-static double number_of(struct json *json)
-{
-    double number = 0;
-    case_ok(json_as_real(json, -1e300, 1e300, &number, &error));
-    return number;
-}
-
-static bool matches(const char *text, const char *pattern)
-{
-    regex_t regex;
-    assert_int_equal(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB), 0);
-    bool const is = regexec(&regex, text, 0, NULL, 0) == 0;
-    regfree(&regex);
-    return is;
-}
-
-static bool is_among(const char *text, struct json *array)
-{
-    for (uint32_t i = 0; i < json_count(array); i++)
-        if (strcmp(text, text_of(json_at(array, i))) == 0) return true;
-    return false;
-}
-
-static bool is_valid(struct json *value, struct json *rules);
-
-static bool members_hold(struct json *value, struct json *rules)
-{
-    struct json *required = json_take(rules, "required");
-    struct json *properties = json_take(rules, "properties");
-    for (uint32_t i = 0; required != NULL && i < json_count(required); i++)
-        if (json_take(value, text_of(json_at(required, i))) == NULL) return false;
-    for (uint32_t i = 0; properties != NULL && json_key_at(value, i) != NULL; i++) {
-        const char *const key = json_key_at(value, i);
-        struct json *rule = json_take(properties, key);
-        if (rule == NULL || !is_valid(json_take(value, key), rule)) return false;
-    }
-    return true;
-}
-
-static bool elements_hold(struct json *array, struct json *rules)
-{
-    double const count = json_count(array);
-    if (count < number_of(json_take(rules, "minItems")) ||
-        count > number_of(json_take(rules, "maxItems")))
-        return false;
-    for (uint32_t i = 0; i < json_count(array); i++)
-        if (!is_valid(json_at(array, i), json_take(rules, "items"))) return false;
-    return true;
-}
-
-/* A word of JSON Schema that the validator does not have fails the test. */
-static void words_check(struct json *rules)
-{
-    static const char *const words[] = {
-        "$schema", "title",    "description", "default",  "type",       "additionalProperties",
-        "enum",    "pattern",  "minimum",     "required", "properties", "maximum",
-        "items",   "minItems", "maxItems"};
-    for (uint32_t i = 0; json_key_at(rules, i) != NULL; i++) {
-        bool known = false;
-        for (size_t k = 0; k < sizeof words / sizeof *words; k++)
-            known |= strcmp(words[k], json_key_at(rules, i)) == 0;
-        if (!known) fail_msg("the validator does not know %s", json_key_at(rules, i));
-    }
-}
-
-static bool is_typed(struct json *value, struct json *type)
-{
-    if (type == NULL) return true;
-    if (json_kind(type) == JSON_STRING) return is_of_type(value, text_of(type));
-    for (uint32_t i = 0; i < json_count(type); i++)
-        if (is_of_type(value, text_of(json_at(type, i)))) return true;
-    return false;
-}
-
 static bool is_valid(struct json *value, struct json *rules)
 {
-    struct json *member = NULL;
-    bool const is_text = json_kind(value) == JSON_STRING;
-    words_check(rules);
-    if (!is_typed(value, json_take(rules, "type"))) return false;
-    if ((member = json_take(rules, "enum")) != NULL &&
-        !(is_text && is_among(text_of(value), member)))
-        return false;
-    if ((member = json_take(rules, "pattern")) != NULL && is_text &&
-        !matches(text_of(value), text_of(member)))
-        return false;
-    if ((member = json_take(rules, "minimum")) != NULL && is_number(value) &&
-        number_of(value) < number_of(member))
-        return false;
-    if ((member = json_take(rules, "maximum")) != NULL && is_number(value) &&
-        number_of(value) > number_of(member))
-        return false;
-    if (json_kind(value) == JSON_ARRAY) return elements_hold(value, rules);
-    return json_kind(value) != JSON_OBJECT || members_hold(value, rules);
+    return json_schema_holds(value, rules);
 }
 
 static bool is_read(const char *text, const char *setting, const char **ret_shown)
@@ -361,6 +242,27 @@ static void schema_and_reader_agree(void **state)
     assert_true(accepted > 50 && refused > 200);
 }
 
+static void schema_and_reader_agree_about_a_bare_mlp(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *setting;
+        bool good;
+    } cases[] = {
+        {"/workload/model={\"kind\": \"mlp\", \"D\": 8, \"F\": 8, \"layers\": 4}", true},
+        {"/workload/model={\"kind\": \"mlp\", \"D\": 8, \"F\": 8, \"layers\": 0}", false},
+        {"/workload/model={\"kind\": \"mlp\", \"D\": 8, \"layers\": 4}", false},
+        {"/workload/model={\"kind\": \"mpl\", \"D\": 8, \"F\": 8, \"layers\": 4}", false},
+        {"/workload/model={\"kind\": \"mlp\", \"D\": 8, \"F\": 8, \"layers\": 4, \"N\": 2}", false},
+        {"/workload/model={}", false},
+        {"/workload/model=7", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(is_valid(parsed(base, cases[i].setting), schema()), cases[i].good);
+        assert_int_equal(is_read(base, cases[i].setting, NULL), cases[i].good);
+    }
+}
+
 /* Writes "/section/key=default"; false: the schema has no default. */
 static bool default_setting(char setting[256], const char *section, const char *key,
                             struct json *properties)
@@ -371,7 +273,8 @@ static bool default_setting(char setting[256], const char *section, const char *
     if (preset == NULL) return false;
     json_write_start(&writer, &text);
     json_write_object(&writer);
-    json_put_value(&writer, key, preset);
+    json_write_key(&writer, key);
+    json_write_value(&writer, preset);
     json_write_object_end(&writer);
     char *const value = strchr(text.bytes, ':') + 2;
     value[strcspn(value, "\n}")] = '\0';
@@ -401,24 +304,30 @@ static void defaults_are_those_of_the_reader(void **state)
     assert_true(seen > 28);
 }
 
-static const char *file_text(const char *path)
+/* One file after the other, with an empty line between. */
+static const char *files_text(const char *const *paths)
 {
-    static char text[1 << 16];
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    size_t const size = fread(text, 1, sizeof text - 1, file);
-    assert_int_equal(fclose(file), 0);
-    assert_true(size < sizeof text - 1);
+    static char text[1 << 17];
+    size_t size = 0;
+    for (; *paths != NULL; paths++) {
+        FILE *file = fopen(*paths, "rb");
+        assert_non_null(file);
+        size += fread(text + size, 1, sizeof text - 2 - size, file);
+        text[size++] = '\n';
+        assert_int_equal(fclose(file), 0);
+    }
+    assert_true(size < sizeof text - 2);
     text[size] = '\0';
     return text;
 }
 
-static void tables_of_the_page_are_those_of_the_rows(void **state)
+static void tables_of_the_pages_are_those_of_the_rows(void **state)
 {
     (void)state;
+    static const char *const pages[] = {"docs/scenario.md", "docs/machine.md", NULL};
     struct strbuf tables = {0};
     scenario_tables(&tables);
-    const char *const page = file_text("docs/scenario.md");
+    const char *const page = files_text(pages);
     unsigned rows = 0;
     for (char *table = strstr(tables.bytes, "## "), *next = NULL; table != NULL; table = next) {
         next = strstr(table + 1, "\n\n##");
@@ -427,7 +336,7 @@ static void tables_of_the_page_are_those_of_the_rows(void **state)
         const char *const at = strstr(page, table);
         if (at == NULL)
             fail_msg(
-                "`podsim show schema --format markdown` prints another table than the page:\n%s",
+                "`podsim show schema --format markdown` prints another table than the pages:\n%s",
                 table);
         char const after = at[strlen(table)];
         assert_true(after == '\0' || after == '\n');
@@ -445,10 +354,9 @@ int main(void)
         cmocka_unit_test(what_is_shown_is_valid),
         cmocka_unit_test(every_default_is_shown),
         cmocka_unit_test(schema_and_reader_agree),
+        cmocka_unit_test(schema_and_reader_agree_about_a_bare_mlp),
         cmocka_unit_test(defaults_are_those_of_the_reader),
-        cmocka_unit_test(tables_of_the_page_are_those_of_the_rows),
+        cmocka_unit_test(tables_of_the_pages_are_those_of_the_rows),
     };
-    int const failed = cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
-    strbuf_free(&schema_text);
-    return failed;
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -1,0 +1,153 @@
+/*
+ * key.c: objects are read and written by their rows.
+ */
+#include "sim/base/key.h"
+
+#include "sim/base/json.h"
+
+void *key_field(const struct key *row, const struct key_reader *reader)
+{
+    return (char *)reader->base + row->at;
+}
+
+const void *key_field_of(const struct key *row, const struct key_source *source)
+{
+    return (const char *)source->base + row->at;
+}
+
+/* A number is text of its source in the file, so a table of hardware cites what it says. */
+static enum status sourced_value(struct json *number, struct json **ret_value, struct error *reterr)
+{
+    static const char *const known[] = {"value", "source", NULL};
+    struct json *source = NULL;
+    const char *text = NULL;
+    STATUS_TRY(json_need(number, "value", ret_value, reterr));
+    STATUS_TRY(json_need(number, "source", &source, reterr));
+    STATUS_TRY(json_as_string(source, &text, reterr));
+    if (text[0] == '\0')
+        return error_set(reterr, STATUS_INVALID, json_where(source), "a number has no source");
+    return json_end(number, known, reterr);
+}
+
+static struct json *member_of(const struct key *row, const struct key_reader *reader)
+{
+    return reader->object == NULL ? NULL : json_take(reader->object, row->name);
+}
+
+static enum status member_read(const struct key *row, const struct key_reader *reader,
+                               struct error *reterr)
+{
+    struct json *value = member_of(row, reader);
+    if (value != NULL && row->has_source) STATUS_TRY(sourced_value(value, &value, reterr));
+    return row->kind->read(row, reader, value, reterr);
+}
+
+static enum status rest_refuse(const struct key *rows, struct json *object, struct error *reterr)
+{
+    const char *known[KEYS_MAX + 1] = {0};
+    for (uint32_t i = 0; rows[i].name != NULL; i++) {
+        SIM_ASSERT(i < KEYS_MAX);
+        known[i] = rows[i].name;
+        (void)json_take(object, rows[i].name);
+    }
+    return json_end(object, known, reterr);
+}
+
+static enum status presence_check(const struct key *row, struct json *object, struct error *reterr)
+{
+    struct json *member = json_take(object, row->name);
+    bool const may_be = row->with == NULL || json_take(object, row->with) != NULL;
+    if (member != NULL && !may_be)
+        return error_set(reterr, STATUS_INVALID, json_where(member),
+                         "says nothing without \"%s\", which is missing", row->with);
+    return row->needed && may_be ? json_need(object, row->name, &member, reterr) : STATUS_OK;
+}
+
+enum status keys_read(const struct key *rows, const struct key_reader *reader, struct error *reterr)
+{
+    if (reader->object != NULL) STATUS_TRY(json_as_object(reader->object, reterr));
+    for (const struct key *row = rows; row->name != NULL; row++)
+        if (!row->kind->waits) STATUS_TRY(member_read(row, reader, reterr));
+    /* A misspelt key before a missing one. */
+    if (reader->object != NULL) STATUS_TRY(rest_refuse(rows, reader->object, reterr));
+    for (const struct key *row = rows; row->name != NULL; row++)
+        if (reader->object != NULL) STATUS_TRY(presence_check(row, reader->object, reterr));
+    for (const struct key *row = rows; row->name != NULL; row++) {
+        if (row->kind->waits) STATUS_TRY(member_read(row, reader, reterr));
+        if (row->settle != NULL) STATUS_TRY(row->settle(reader, member_of(row, reader), reterr));
+    }
+    return STATUS_OK;
+}
+
+static int64_t number_at(const struct key *row, const void *at)
+{
+    int64_t number = 0;
+    if (row->size_bytes == sizeof(int8_t))
+        number = *(const int8_t *)at;
+    else if (row->size_bytes == sizeof(uint32_t))
+        number = *(const uint32_t *)at;
+    else
+        number = *(const int64_t *)at;
+    return row->negated ? !number : number;
+}
+
+static void number_set(const struct key *row, int64_t number, void *at)
+{
+    if (row->negated) number = !number;
+    if (row->size_bytes == sizeof(int8_t))
+        *(int8_t *)at = (int8_t)number;
+    else if (row->size_bytes == sizeof(uint32_t))
+        *(uint32_t *)at = (uint32_t)number;
+    else if (row->size_bytes == sizeof(int64_t))
+        *(int64_t *)at = number;
+}
+
+enum status key_number_read(const struct key *row, const struct key_reader *reader,
+                            struct json *value, struct error *reterr)
+{
+    int64_t number = row->preset;
+    if (row->like_at != 0) number = number_at(row, (const char *)reader->base + row->like_at);
+    if (value != NULL) STATUS_TRY(row->kind->parse(row, value, &number, reterr));
+    number_set(row, number, key_field(row, reader));
+    return STATUS_OK;
+}
+
+void key_number_write(struct json_writer *writer, const struct key *row,
+                      const struct key_source *source)
+{
+    bool const has_field = row->size_bytes != 0;
+    row->kind->put(writer, row,
+                   has_field ? number_at(row, key_field_of(row, source)) : row->preset);
+}
+
+static bool is_shown(const struct key *row, const struct key_source *source);
+
+/* Of kinds that are quiet in some row. */
+static bool is_preset(const struct key *row, const struct key_source *source)
+{
+    const void *const at = key_field_of(row, source);
+    struct key_source inner = *source;
+    inner.base = at;
+    if (row->kind->parse != NULL) return number_at(row, at) == row->preset;
+    if (row->members == NULL) return *(const char *const *)at == row->word;
+    for (const struct key *member = row->members; member->name != NULL; member++)
+        if (is_shown(member, &inner)) return false;
+    return true;
+}
+
+static bool is_shown(const struct key *row, const struct key_source *source)
+{
+    return (row->shown == NULL || row->shown(source)) && !(row->quiet && is_preset(row, source));
+}
+
+void keys_write(struct json_writer *writer, const struct key *rows, const struct key_source *source)
+{
+    for (const struct key *row = rows; row->name != NULL; row++) {
+        if (!is_shown(row, source)) continue;
+        json_write_key(writer, row->name);
+        if (row->write != NULL)
+            row->write(writer, source);
+        else
+            row->kind->write(writer, row, source);
+    }
+}

@@ -1,0 +1,165 @@
+/*
+ * key.h: a member of a JSON object is one row. What is read, refused and shown follows from it,
+ * and so do the JSON Schema and the tables of the documentation.
+ */
+#ifndef SIM_BASE_KEY_H
+#define SIM_BASE_KEY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/base/quantity.h"
+#include "sim/base/status.h"
+
+struct arena;
+struct json;
+struct json_writer;
+struct key;
+struct strbuf;
+
+struct key_reader {
+    struct arena *arena;
+    const char *base_folder; /* The folder of the file, or NULL. */
+    struct json *object;     /* NULL: every key has its default. */
+    void *whole;             /* What the document is read into. */
+    void *base;              /* The struct that the rows' fields lie in. */
+    uint32_t axis_count;     /* Coordinates of a place that a value names; 0: not known. */
+};
+
+/* What is written. */
+struct key_source {
+    const void *whole;
+    const void *base;
+    uint32_t axis_count;
+};
+
+/* What a value is: how it is read, refused, shown and described. One that stands for a number has
+ * `parse`, `put` and `say`, with key_number_read() and key_number_write(). */
+struct key_kind {
+    enum status (*parse)(const struct key *row, struct json *value, int64_t *ret_number,
+                         struct error *reterr);
+    void (*put)(struct json_writer *writer, const struct key *row, int64_t number);
+    void (*say)(struct strbuf *text, const struct key *row, int64_t number); /* For people. */
+
+    /* `value` is NULL where the key is missing: the field has its default then. */
+    enum status (*read)(const struct key *row, const struct key_reader *reader, struct json *value,
+                        struct error *reterr);
+    void (*write)(struct json_writer *writer, const struct key *row,
+                  const struct key_source *source);
+    bool waits; /* It is read when all keys of other kinds are, in the order of the rows. */
+
+    /* JSON Schema: the members of a value's, or types and a pattern of text. */
+    void (*schema)(struct json_writer *writer, const struct key *row);
+    const char *type, *type_too; /* The second may be NULL. */
+    const char *pattern;         /* NULL: none. */
+    bool has_range;              /* The row's range is of JSON's numbers. */
+    bool has_length;             /* The row's `least` is of letters. */
+
+    const char *values; /* For people. NULL: the row's choices, or its range. */
+
+    enum quantity quantity;   /* Of an amount with a unit. */
+    const char *const *units; /* From the smallest, each of `step` of the one before it. */
+    uint32_t step;
+};
+
+extern const struct key_kind key_flag;    /* bool, or an int8_t that is -1 where nothing is said */
+extern const struct key_kind key_count;   /* A whole number, or text such as "4M" */
+extern const struct key_kind key_integer; /* A whole number in digits */
+extern const struct key_kind key_share;   /* Millionths; the value is a real. */
+extern const struct key_kind key_choice;  /* The place among `choices`, counted from `least` */
+extern const struct key_kind key_bytes;   /* "80GiB" */
+extern const struct key_kind key_rate;    /* "45GB/s" */
+extern const struct key_kind key_flop_rate; /* "459TFLOP/s" */
+extern const struct key_kind key_duration;  /* "2us" */
+extern const struct key_kind key_text;      /* const char *, one of `choices` if the row has some */
+extern const struct key_kind key_words;     /* An array of texts, which has no field. */
+extern const struct key_kind key_object;    /* A struct, in which the fields of `members` lie. */
+extern const struct key_kind key_list;      /* A pointer to an array of such structs */
+
+/* Of key_list. */
+struct key_elements {
+    size_t count_at;     /* The field of their number, a uint32_t. */
+    uint32_t size_bytes; /* Of one. */
+    /* Coordinates of the places in them. NULL: they have none. */
+    uint32_t (*axis_count)(const struct key_reader *reader);
+};
+
+struct key {
+    const char *name;
+    const struct key_kind *kind;
+    bool needed;
+    const char *with; /* It is there only with this key, and `needed` then alone. NULL: always. */
+    bool has_source;  /* The value comes as {"value": ..., "source": "..."}. */
+    bool has_table;   /* key_object: the documentation has a table of its members. */
+    bool quiet;       /* Shown only where it is not the default, which is not known. */
+    bool negated;     /* key_flag: the field says the contrary. */
+    size_t at;        /* The field, as an offset in the struct of the rows, and its size. */
+    uint32_t size_bytes;
+    int64_t least, most, preset; /* As the kind has numbers; `preset` is the default. */
+    const char *word;            /* The default of key_text; NULL: none. */
+    size_t like_at;              /* The field of another key whose value is the default, or 0. */
+    const char *const *choices;  /* Ended by NULL. */
+    const struct key *members;   /* Of key_object and key_list. */
+    struct key_elements elements;
+    /* Checks what depends on other keys, once all are read. `member` is NULL where it is missing.
+     */
+    enum status (*settle)(const struct key_reader *reader, struct json *member,
+                          struct error *reterr);
+    bool (*shown)(const struct key_source *source); /* NULL: always. */
+    /* The value. NULL: as the kind does. */
+    void (*write)(struct json_writer *writer, const struct key_source *source);
+    /* For people, in Markdown. NULL: what the row says otherwise. */
+    const char *when; /* It applies; NULL: always. */
+    const char *values;
+    const char *preset_text; /* A default that depends on other keys. */
+    const char *help;
+};
+
+/* A row: its name and kind, what else it says; and the type of its struct with the field. */
+#define KEY(text, of, ...)                                                                         \
+    {                                                                                              \
+        .name = (text), .kind = &(of), __VA_ARGS__                                                 \
+    }
+#define KEY_ROW(type, text, of, field, ...)                                                        \
+    KEY(text, of, .at = offsetof(type, field), .size_bytes = sizeof(((type *)NULL)->field),        \
+        __VA_ARGS__)
+
+enum { KEYS_MAX = 48 };
+
+/* Tables end with a row without a name; the order is that in which keys are shown. */
+
+/* Reads an object into the reader's base. Errors: a value of another kind or out of range, a
+ * key that no row has, a missing one, what `settle` refuses. */
+enum status keys_read(const struct key *rows, const struct key_reader *reader,
+                      struct error *reterr);
+
+/* The members of an object that the caller begins and ends. */
+void keys_write(struct json_writer *writer, const struct key *rows,
+                const struct key_source *source);
+
+/* The members of the JSON Schema (draft 2020-12) of an object. */
+void keys_schema(struct json_writer *writer, const struct key *rows);
+
+/* A table of the documentation, in Markdown. An object that has no words for its values comes as
+ * its members, "leaf.policy". */
+void keys_table(struct strbuf *text, const struct key *rows);
+
+/* For kinds. */
+void *key_field(const struct key *row, const struct key_reader *reader);
+const void *key_field_of(const struct key *row, const struct key_source *source);
+enum status key_number_read(const struct key *row, const struct key_reader *reader,
+                            struct json *value, struct error *reterr);
+void key_number_write(struct json_writer *writer, const struct key *row,
+                      const struct key_source *source);
+enum status key_object_read(const struct key *row, const struct key_reader *reader,
+                            struct json *value, struct error *reterr);
+void key_object_schema(struct json_writer *writer, const struct key *row);
+/* Refuses what is not an array with the given number of elements. */
+enum status key_array(struct json *json, int64_t least, int64_t most, struct error *reterr);
+/* What is the same of all arrays; the schema of its elements is open behind it. */
+void key_array_schema(struct json_writer *writer, int64_t least, int64_t most);
+void key_choices_schema(struct json_writer *writer, const char *const *choices);
+void key_types_schema(struct json_writer *writer, const char *type, const char *type_too);
+
+#endif

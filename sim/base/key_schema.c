@@ -1,0 +1,224 @@
+/*
+ * key_schema.c: the JSON Schema of objects and the tables of their documentation.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/json.h"
+#include "sim/base/key.h"
+#include "sim/base/name.h"
+#include "sim/base/strbuf.h"
+
+/* The text of a link, the name behind which it points nowhere, and what code marks enclose. */
+static void plain_add(struct strbuf *text, const char *markdown)
+{
+    for (const char *at = markdown; *at != '\0'; at++) {
+        if (at[0] == ']' && at[1] == '(')
+            at = strchr(at, ')');
+        else if (*at != '[' && *at != '`' && *at != '\\')
+            strbuf_add_bytes(text, at, 1);
+    }
+}
+
+/* What it means, and behind which condition. */
+static void meaning_add(struct strbuf *text, const struct key *row)
+{
+    if (row->when != NULL) strbuf_add(text, "%s: ", row->when);
+    if (row->with != NULL) strbuf_add(text, "with `%s`: ", row->with);
+    strbuf_add(text, "%s", row->help);
+}
+
+static void described(struct json_writer *writer, const struct key *row)
+{
+    struct strbuf markdown = {0}, text = {0};
+    meaning_add(&markdown, row);
+    if (markdown.bytes != NULL) plain_add(&text, markdown.bytes);
+    strbuf_free(&markdown);
+    if (text.bytes != NULL && !text.failed) json_put_string(writer, "description", text.bytes);
+    strbuf_free(&text);
+}
+
+/* Where the row alone gives it. */
+static void preset_write(struct json_writer *writer, const struct key *row)
+{
+    if (row->needed || row->preset_text != NULL || row->quiet || row->has_source) return;
+    if (row->kind->put == NULL && row->word == NULL) return;
+    json_write_key(writer, "default");
+    if (row->kind->put != NULL)
+        row->kind->put(writer, row, row->preset);
+    else
+        json_write_string(writer, row->word);
+}
+
+void key_types_schema(struct json_writer *writer, const char *type, const char *type_too)
+{
+    json_write_key(writer, "type");
+    if (type_too != NULL) json_write_array(writer);
+    json_write_string(writer, type);
+    if (type_too != NULL) json_write_string(writer, type_too);
+    if (type_too != NULL) json_write_array_end(writer);
+}
+
+void key_choices_schema(struct json_writer *writer, const char *const *choices)
+{
+    json_put_array(writer, "enum");
+    for (uint32_t i = 0; choices[i] != NULL; i++) json_write_string(writer, choices[i]);
+    json_write_array_end(writer);
+}
+
+void key_array_schema(struct json_writer *writer, int64_t least, int64_t most)
+{
+    json_put_string(writer, "type", "array");
+    json_put_integer(writer, "minItems", least);
+    json_put_integer(writer, "maxItems", most);
+    json_put_object(writer, "items");
+}
+
+static void range_write(struct json_writer *writer, const struct key *row)
+{
+    json_write_key(writer, "minimum");
+    row->kind->put(writer, row, row->least);
+    json_write_key(writer, "maximum");
+    row->kind->put(writer, row, row->most);
+}
+
+static void value_write(struct json_writer *writer, const struct key *row)
+{
+    const struct key_kind *const kind = row->kind;
+    if (kind->schema != NULL) {
+        kind->schema(writer, row);
+    } else if (row->choices != NULL) {
+        key_choices_schema(writer, row->choices);
+    } else {
+        key_types_schema(writer, kind->type, kind->type_too);
+        if (kind->pattern != NULL) json_put_string(writer, "pattern", kind->pattern);
+        if (kind->has_range) range_write(writer, row);
+        if (kind->has_length && row->least > 0) json_put_integer(writer, "minLength", row->least);
+    }
+}
+
+static void sourced_write(struct json_writer *writer, const struct key *row)
+{
+    json_put_string(writer, "type", "object");
+    json_put_boolean(writer, "additionalProperties", false);
+    json_put_array(writer, "required");
+    json_write_string(writer, "value");
+    json_write_string(writer, "source");
+    json_write_array_end(writer);
+    json_put_object(writer, "properties");
+    json_put_object(writer, "value");
+    value_write(writer, row);
+    json_write_object_end(writer);
+    json_put_object(writer, "source");
+    json_put_string(writer, "type", "string");
+    json_put_integer(writer, "minLength", 1);
+    json_write_object_end(writer);
+    json_write_object_end(writer);
+}
+
+static bool is_needed_by(const struct key *row, const struct key *other)
+{
+    return row->needed && row->with != NULL && name_same(row->with, other->name);
+}
+
+/* A key that is there only with another one, and what another one needs beside it. */
+static void dependents_write(struct json_writer *writer, const struct key *rows)
+{
+    bool open = false;
+    for (const struct key *row = rows; row->name != NULL; row++) {
+        bool listed = row->with != NULL;
+        for (const struct key *of = rows; of->name != NULL; of++) listed |= is_needed_by(of, row);
+        if (!listed) continue;
+        if (!open) json_put_object(writer, "dependentRequired");
+        open = true;
+        json_put_array(writer, row->name);
+        if (row->with != NULL) json_write_string(writer, row->with);
+        for (const struct key *of = rows; of->name != NULL; of++)
+            if (is_needed_by(of, row)) json_write_string(writer, of->name);
+        json_write_array_end(writer);
+    }
+    if (open) json_write_object_end(writer);
+}
+
+void keys_schema(struct json_writer *writer, const struct key *rows)
+{
+    json_put_string(writer, "type", "object");
+    json_put_boolean(writer, "additionalProperties", false);
+    json_put_array(writer, "required");
+    for (const struct key *row = rows; row->name != NULL; row++)
+        if (row->needed && row->with == NULL) json_write_string(writer, row->name);
+    json_write_array_end(writer);
+    dependents_write(writer, rows);
+    json_put_object(writer, "properties");
+    for (const struct key *row = rows; row->name != NULL; row++) {
+        json_put_object(writer, row->name);
+        described(writer, row);
+        if (row->has_source)
+            sourced_write(writer, row);
+        else
+            value_write(writer, row);
+        preset_write(writer, row);
+        json_write_object_end(writer);
+    }
+    json_write_object_end(writer);
+}
+
+void key_object_schema(struct json_writer *writer, const struct key *row)
+{
+    keys_schema(writer, row->members);
+}
+
+static void values_add(struct strbuf *text, const struct key *row)
+{
+    const struct key_kind *const kind = row->kind;
+    if (row->values != NULL || kind->values != NULL) {
+        strbuf_add(text, "%s", row->values != NULL ? row->values : kind->values);
+    } else if (row->choices != NULL) {
+        for (uint32_t i = 0; row->choices[i] != NULL; i++)
+            strbuf_add(text, "%s`%s`", i == 0 ? "" : ", ", row->choices[i]);
+    } else {
+        kind->say(text, row, row->least);
+        if (row->most == INT64_MAX)
+            strbuf_add(text, " or more");
+        else if (row->most != row->least)
+            strbuf_add(text, " to ");
+        if (row->most != INT64_MAX && row->most != row->least) kind->say(text, row, row->most);
+    }
+}
+
+static void preset_add(struct strbuf *text, const struct key *row)
+{
+    if (row->needed)
+        strbuf_add(text, "needed");
+    else if (row->preset_text != NULL)
+        strbuf_add(text, "%s", row->preset_text);
+    else if (row->kind->say != NULL)
+        row->kind->say(text, row, row->preset);
+    else
+        strbuf_add(text, "`%s`", row->word);
+}
+
+static void rows_add(struct strbuf *text, const char *before, const struct key *rows)
+{
+    for (const struct key *row = rows; row->name != NULL; row++) {
+        if (row->kind == &key_object && row->values == NULL) {
+            char path[64];
+            (void)snprintf(path, sizeof path, "%s%s.", before, row->name);
+            rows_add(text, path, row->members);
+            continue;
+        }
+        strbuf_add(text, "| `%s%s` | ", before, row->name);
+        values_add(text, row);
+        strbuf_add(text, " | ");
+        preset_add(text, row);
+        strbuf_add(text, " | ");
+        meaning_add(text, row);
+        strbuf_add(text, " |\n");
+    }
+}
+
+void keys_table(struct strbuf *text, const struct key *rows)
+{
+    strbuf_add(text, "| key | values | default | meaning |\n|---|---|---|---|\n");
+    rows_add(text, "", rows);
+}

@@ -1,0 +1,75 @@
+/*
+ * scenario_schema.c: the JSON Schema of a scenario and the tables of its documentation.
+ */
+#include "sim/base/json.h"
+#include "sim/base/strbuf.h"
+#include "sim/model/model_read.h"
+#include "sim/scenario/scenario_parts.h"
+
+enum { FLAT_DEPTH = 5 };
+
+/* Objects that may stand where a scenario names a chip or a model, and parts of them. */
+static const struct {
+    const char *definition; /* NULL: it is written with what it is a part of. */
+    const char *heading;
+    const struct key *rows;
+} objects[] = {
+    {"mlp", "### The bare MLP", model_mlp_keys},
+};
+enum { OBJECT_COUNT = sizeof objects / sizeof *objects };
+
+void scenario_text_or_schema(struct json_writer *writer, const char *const *definitions)
+{
+    json_put_array(writer, "anyOf");
+    json_write_object(writer);
+    key_types_schema(writer, "string", NULL);
+    json_write_object_end(writer);
+    for (uint32_t i = 0; definitions[i] != NULL; i++) {
+        json_write_object(writer);
+        json_put_string(writer, "$ref", definitions[i]);
+        json_write_object_end(writer);
+    }
+    json_write_array_end(writer);
+}
+
+void scenario_schema(struct strbuf *text)
+{
+    struct json_writer writer;
+    json_write_start(&writer, text);
+    writer.flat = FLAT_DEPTH;
+    json_write_object(&writer);
+    json_put_string(&writer, "$schema", "https://json-schema.org/draft/2020-12/schema");
+    json_put_string(&writer, "title", "a scenario of podsim");
+    keys_schema(&writer, scenario_keys);
+    json_put_object(&writer, "$defs");
+    for (uint32_t i = 0; i < OBJECT_COUNT; i++) {
+        if (objects[i].definition == NULL) continue;
+        json_put_object(&writer, objects[i].definition);
+        keys_schema(&writer, objects[i].rows);
+        json_write_object_end(&writer);
+    }
+    json_write_object_end(&writer);
+    json_write_object_end(&writer);
+}
+
+static void table_add(struct strbuf *text, const char *level, const struct key *row)
+{
+    strbuf_add(text, "\n%s `%s`\n\n", level, row->name);
+    keys_table(text, row->members);
+}
+
+void scenario_tables(struct strbuf *text)
+{
+    strbuf_add(text, "## A scenario\n\n");
+    keys_table(text, scenario_keys);
+    for (const struct key *row = scenario_keys; row->name != NULL; row++) {
+        if (row->members == NULL) continue;
+        table_add(text, "##", row);
+        for (const struct key *member = row->members; member->name != NULL; member++)
+            if (member->has_table) table_add(text, "###", member);
+    }
+    for (uint32_t i = 0; i < OBJECT_COUNT; i++) {
+        strbuf_add(text, "\n%s\n\n", objects[i].heading);
+        keys_table(text, objects[i].rows);
+    }
+}

@@ -99,12 +99,12 @@ enum status chip_find(struct arena *arena, const char *name, const char *profile
 }
 
 enum status chip_facts(struct arena *arena, const char *name, const char *where,
-                       const struct chip_fact **ret_analysis, uint32_t *ret_count,
+                       const struct chip_fact **ret_facts, uint32_t *ret_count,
                        struct error *reterr)
 {
     struct json *document = NULL;
     STATUS_TRY(need_document(arena, name, where, &document, reterr));
-    enum status const status = chip_read_facts(arena, document, ret_analysis, ret_count, reterr);
+    enum status const status = chip_read_facts(arena, document, ret_facts, ret_count, reterr);
     json_free(document);
     return status;
 }

@@ -151,7 +151,7 @@ struct chip_fact {
 };
 
 enum status chip_facts(struct arena *arena, const char *name, const char *where,
-                       const struct chip_fact **ret_analysis, uint32_t *ret_count,
+                       const struct chip_fact **ret_facts, uint32_t *ret_count,
                        struct error *reterr);
 
 #endif

@@ -19,7 +19,7 @@ enum status chip_read(struct arena *arena, struct json *document, const char *pr
 
 /* The numbers of the document in its order. */
 enum status chip_read_facts(struct arena *arena, struct json *document,
-                            const struct chip_fact **ret_analysis, uint32_t *ret_count,
+                            const struct chip_fact **ret_facts, uint32_t *ret_count,
                             struct error *reterr);
 
 #endif

@@ -101,11 +101,15 @@ static void chip_kind_write(struct json_writer *writer, const struct key *row,
         json_write_string(writer, plan->chip);
 }
 
-static const struct key_kind chip_kind = {.read = chip_kind_read,
-                                          .write = chip_kind_write,
-                                          .waits = true,
-                                          .type = "string",
-                                          .type_too = "object"};
+static void chip_kind_schema(struct json_writer *writer, const struct key *row)
+{
+    static const char *const definitions[] = {"#/$defs/tpu", "#/$defs/gpu", NULL};
+    (void)row;
+    scenario_text_or_schema(writer, definitions);
+}
+
+static const struct key_kind chip_kind = {
+    .read = chip_kind_read, .write = chip_kind_write, .waits = true, .schema = chip_kind_schema};
 
 /* [3, "*", 0]: one number an axis. */
 static enum status place_read(const struct key *row, const struct key_reader *reader,

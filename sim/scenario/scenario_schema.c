@@ -3,6 +3,7 @@
  */
 #include "sim/base/json.h"
 #include "sim/base/strbuf.h"
+#include "sim/machine/chip_keys.h"
 #include "sim/model/model_read.h"
 #include "sim/scenario/scenario_parts.h"
 
@@ -15,6 +16,10 @@ static const struct {
     const struct key *rows;
 } objects[] = {
     {"mlp", "### The bare MLP", model_mlp_keys},
+    {"tpu", "### The file of a TPU", chip_tpu_keys},
+    {NULL, "#### A profile of a TPU", chip_tpu_profile_keys},
+    {"gpu", "### The file of a GPU", chip_gpu_keys},
+    {NULL, "#### A profile of a GPU", chip_gpu_profile_keys},
 };
 enum { OBJECT_COUNT = sizeof objects / sizeof *objects };
 

@@ -147,7 +147,7 @@ static bool is_of_limit(const char *message)
     return strstr(message, "below the minimum") != NULL ||
            strstr(message, "above the maximum") != NULL ||
            strstr(message, "more than the limit") != NULL ||
-           strstr(message, "is not what a chip has") != NULL;
+           strstr(message, "must be between") != NULL;
 }
 
 /* `fits`: with its last value the scenario is as good as before; else that may not fit the rest,

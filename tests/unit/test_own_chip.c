@@ -76,8 +76,8 @@ static void what_is_wrong_with_a_chip_is_said_with_its_place(void **state)
         const char *from, *to, *where, *words;
     } bad[] = {
         {"3.35TB/s", "3.35TB", "/machine/chip/hbm_rate/value", "\"TB/s\""},
-        {"3.35TB/s", "0B/s", "/machine/chip/hbm_rate/value", "from 1MB/s to 1PB/s"},
-        {"3.35TB/s", "3.35PB/s", "/machine/chip/hbm_rate/value", "from 1MB/s to 1PB/s"},
+        {"3.35TB/s", "0B/s", "/machine/chip/hbm_rate/value", "between 1MB/s and 1PB/s"},
+        {"3.35TB/s", "3.35PB/s", "/machine/chip/hbm_rate/value", "between 1MB/s and 1PB/s"},
         {"\"80GB\"", "80", "/machine/chip/hbm_capacity/value", "with its unit"},
         {"\"80GB\"", "\"80EB\"", "/machine/chip/hbm_capacity/value", "like \"80GiB\""},
         {"\"80GB\"", "\"9000TB\"", "/machine/chip/hbm_capacity/value", "1024TiB"},
@@ -91,6 +91,9 @@ static void what_is_wrong_with_a_chip_is_said_with_its_place(void **state)
         {"\"value\": 132", "\"value\": 0", "/machine/chip/sm_count/value", "minimum 1"},
         {"\"value\": 132", "\"value\": 1.5", "/machine/chip/sm_count/value", "an integer"},
         {"\"value\": 132", "\"value\": {\"value\": 1}", "/machine/chip/sm_count/value", ""},
+        {"\"nvlink_ppm\": {\"value\": 824000", "\"nvlink_ppm\": {\"value\": 0",
+         "/machine/chip/profiles/measured/nvlink_ppm/value", "minimum 1"},
+        {"\"nic_rate\"", "\"c2c_rate\"", "/machine/chip/gpu_nics", "without \"nic_rate\""},
         {"\"math_ppm\"", "\"math_pm\"", "/machine/chip/profiles/ideal/math_pm", "\"math_ppm\""},
         {"\"ideal\"", "\"idael\"", "/machine/profile", "\"idael\""},
         {"\"80GB\"", "\"160GB\"", "/machine/chip/profiles/measured/hbm_capacity/value",

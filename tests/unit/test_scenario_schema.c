@@ -342,7 +342,7 @@ static void tables_of_the_pages_are_those_of_the_rows(void **state)
         assert_true(after == '\0' || after == '\n');
         for (const char *line = table; (line = strchr(line, '\n')) != NULL; line++) rows++;
     }
-    assert_true(rows > 70);
+    assert_true(rows > 150);
     strbuf_free(&tables);
 }
 

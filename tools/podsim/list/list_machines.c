@@ -79,7 +79,7 @@ enum status list_chips(struct arena *arena, struct strbuf *text, struct error *r
 
 /* Of the user's own chip, once it is known to be one. */
 static enum status file_facts(struct arena *arena, const char *path,
-                              const struct chip_fact **ret_analysis, uint32_t *ret_count,
+                              const struct chip_fact **ret_facts, uint32_t *ret_count,
                               struct error *reterr)
 {
     struct json *document = NULL;
@@ -88,7 +88,7 @@ static enum status file_facts(struct arena *arena, const char *path,
     enum status const status = chip_read(arena, document, "ideal", "/profiles", &chip, reterr);
     if (status != STATUS_OK) error_in_file(reterr, path);
     STATUS_TRY(status);
-    return chip_read_facts(arena, document, ret_analysis, ret_count, reterr);
+    return chip_read_facts(arena, document, ret_facts, ret_count, reterr);
 }
 
 enum status list_chip(struct arena *arena, const char *name, struct strbuf *text,

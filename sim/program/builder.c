@@ -103,7 +103,8 @@ uint16_t builder_template_end(struct builder *builder)
     if (op == NULL) return 0;
     memcpy(op, builder->op, builder->op_count * sizeof *op);
     struct program_template *template = &program->templates[program->template_count];
-    *template = (struct program_template){builder->template_name, op, builder->op_count, {0}};
+    *template = (struct program_template){
+        .name = builder->template_name, .op = op, .op_count = builder->op_count};
     memcpy(template->stream_parts, builder->stream_parts, sizeof template->stream_parts);
     return (uint16_t)program->template_count++;
 }

@@ -151,6 +151,7 @@ struct program_op {
     const char *name; /* Short, for timelines and tables: "attention.qkv", "AllGather W_mlp". */
     const char
         *class_name;      /* Ops of one class are one row of a report: "AllGather W_mlp (fsdp)". */
+    const char *array;    /* Of a collective: the array that it moves, "W_mlp"; NULL: not said. */
     uint16_t class_index; /* Filled by program_seal(). */
     enum program_op_kind kind;
     uint8_t stream;
@@ -171,6 +172,9 @@ struct program_op {
 
 struct program_template {
     const char *name; /* "layer forward" */
+    uint8_t unit;     /* The part of a model that it is a pass of, by the number that whoever lowers
+                         the model gives it (sim/step/lower.h); 0: of none, or of several. */
+    uint8_t act;      /* Which pass. */
     struct program_op *op;
     uint32_t op_count;
     uint32_t stream_parts[PROGRAM_STREAMS_MAX]; /* In one slot; filled by program_seal(). */

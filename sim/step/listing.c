@@ -1,8 +1,6 @@
 /* The listing of a step: what its letters mean, its passes (listing_passes.c), its streams. */
 #include "sim/step/listing.h"
 
-#include <string.h>
-
 #include "sim/base/arena.h"
 #include "sim/base/counted.h"
 #include "sim/base/quantity.h"
@@ -17,13 +15,13 @@ void listing_tell(struct listing *listing, enum collective_kind kind, const char
         (struct workload_listed){listing->section, kind, group, size_bytes};
 }
 
-void listing_copies(struct listing *listing, const struct program *program, const char *name)
+void listing_copies(struct listing *listing, const struct program *program, enum lower_act act)
 {
     char bytes[QUANTITY_TEXT_BYTES];
     bool found = false;
     for (uint32_t t = 0; t < program->template_count && !found; t++) {
         const struct program_template *template = &program->templates[t];
-        if (strcmp(template->name, name) != 0) continue;
+        if (!lower_is(template, MODULE_LAYER, act)) continue;
         for (uint32_t i = 0; i < template->op_count; i++) {
             const struct program_op *op = &template->op[i];
             if (op->kind != PROGRAM_OP_COPY) continue;

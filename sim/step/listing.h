@@ -6,7 +6,7 @@
 
 #include "sim/base/strbuf.h"
 #include "sim/program/program.h"
-#include "sim/step/ranks.h"
+#include "sim/step/lower.h"
 
 struct listing {
     struct strbuf *text;
@@ -22,9 +22,9 @@ void listing_tell(struct listing *listing, enum collective_kind kind, const char
 /* What the letters of a step mean. */
 void listing_heading(struct strbuf *text, const struct ranks *ranks);
 
-/* Copies to and from the host's memory, which are no steps of the graph: those of the first
- * template of that name that has some. The last layer has none. */
-void listing_copies(struct listing *listing, const struct program *program, const char *name);
+/* Copies to and from the host's memory, which are no steps of the graph: those of a layer's first
+ * template of that pass that has some. The last layer has none. */
+void listing_copies(struct listing *listing, const struct program *program, enum lower_act act);
 
 /* A layer of the kind at the top, and a module that predicts a further token, from their graphs.
  * When stages of a pipeline gather weights and reduce gradients is the schedule's, so the program

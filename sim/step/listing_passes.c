@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "sim/base/counted.h"
+#include "sim/base/name.h"
 #include "sim/base/units.h"
 #include "sim/graph/derive.h"
 #include "sim/graph/list.h"
 #include "sim/step/graph_terms.h"
 #include "sim/step/listing.h"
-#include "sim/step/lower.h"
 
 static const char later[] = "  later, in another pass:\n";
 
@@ -53,10 +53,11 @@ static void part_steps(const struct part *of, struct graph_request request,
 
 /* --- Weights --- */
 
-static bool has_template(const struct program *program, const char *name)
+static bool has_template(const struct program *program, enum lower_module module,
+                         enum lower_act act)
 {
     for (uint32_t t = 0; t < program->template_count; t++)
-        if (strcmp(program->templates[t].name, name) == 0) return true;
+        if (lower_is(&program->templates[t], module, act)) return true;
     return false;
 }
 
@@ -65,9 +66,9 @@ static bool backward_has(const struct program *program, enum lower_urgency urgen
 {
     for (uint32_t t = 0; t < program->template_count; t++) {
         const struct program_template *template = &program->templates[t];
-        bool const backward = strcmp(template->name, "layer backward") == 0 ||
-                              strcmp(template->name, "layer input gradient") == 0 ||
-                              strcmp(template->name, "layer weight gradient") == 0;
+        bool const backward = lower_is(template, MODULE_LAYER, ACT_BACKWARD) ||
+                              lower_is(template, MODULE_LAYER, ACT_INPUT) ||
+                              lower_is(template, MODULE_LAYER, ACT_WEIGHT);
         for (uint32_t i = 0; backward && i < template->op_count; i++)
             if (template->op[i].kind == PROGRAM_OP_COLLECTIVE &&
                 program->stream[template->op[i].stream].urgency == urgency)
@@ -156,7 +157,7 @@ static void backward_add(struct listing *listing, struct part *layer, const stru
     struct graph_list *list = list_begin(listing, layer);
     struct graph_request request = {
         .backward = true, .half = GRAPH_WHOLE, .sums_partial = layer->weights.reduces != 0};
-    bool const halves = !has_template(program, "layer backward");
+    bool const halves = !has_template(program, MODULE_LAYER, ACT_BACKWARD);
     if (halves) request.half = GRAPH_INPUT_HALF;
     listing->section = WORKLOAD_SECTION_BACKWARD;
     part_steps(layer, request, &steps);
@@ -167,7 +168,7 @@ static void backward_add(struct listing *listing, struct part *layer, const stru
         part_steps(layer, request, &steps);
         graph_list_backward(list, &steps);
     }
-    listing_copies(listing, program, "layer backward");
+    listing_copies(listing, program, ACT_BACKWARD);
     units_tell(listing, &layer->weights);
 }
 
@@ -178,7 +179,7 @@ static void layer_add(struct listing *listing, struct part *layer, const struct 
     part_steps(layer, (struct graph_request){.backward = true}, &backward);
     listing->section = WORKLOAD_SECTION_FORWARD;
     graph_list_forward(list_begin(listing, layer), &forward, &backward);
-    listing_copies(listing, program, "layer forward");
+    listing_copies(listing, program, ACT_FORWARD);
     units_tell(listing, &layer->weights);
     backward_add(listing, layer, program);
     if (listing->ranks->state_shards == listing->ranks->shards) return;
@@ -190,15 +191,16 @@ static void layer_add(struct listing *listing, struct part *layer, const struct 
 
 /* --- A module --- */
 
-/* Of the templates of a name that one of most collectives, or NULL: microbatches differ in them. */
-static const struct program_template *template_find(const struct program *program, const char *name)
+/* Of the templates of a module's pass that one of most collectives, or NULL: microbatches differ in
+ * them. */
+static const struct program_template *module_find(const struct program *program, enum lower_act act)
 {
     const struct program_template *best = NULL;
     uint32_t most = 0;
     for (uint32_t t = 0; t < program->template_count; t++) {
         const struct program_template *template = &program->templates[t];
         uint32_t count = 1;
-        if (strcmp(template->name, name) != 0) continue;
+        if (!lower_is(template, MODULE_MTP, act)) continue;
         for (uint32_t i = 0; i < template->op_count; i++)
             count += template->op[i].kind == PROGRAM_OP_COLLECTIVE;
         if (count <= most) continue;
@@ -209,7 +211,7 @@ static const struct program_template *template_find(const struct program *progra
 }
 
 struct module_pass {
-    const char *name; /* The template's. */
+    enum lower_act act; /* The template's. */
     struct graph_request request;
 };
 
@@ -220,7 +222,7 @@ static void weight_moved(struct part *end, const char *array, bool gradient, boo
     const struct graph *graph = &end->derived.graph;
     for (tensor of = 0; of < graph->tensor_count; of++)
         if (graph->tensor[of].role == GRAPH_WEIGHT &&
-            strcmp(graph->tensor[of].at.name, array + gradient) == 0)
+            name_same(graph->tensor[of].at.name, array + gradient))
             *(gradient ? &weights->reduces : &weights->gathers[backward]) |= 1ULL << of;
 }
 
@@ -228,7 +230,7 @@ static void weight_moved(struct part *end, const char *array, bool gradient, boo
 static void weights_read(struct listing *listing, const struct program *program,
                          const struct module_pass *pass, struct part *part[3])
 {
-    const struct program_template *template = template_find(program, pass->name);
+    const struct program_template *template = module_find(program, pass->act);
     for (uint32_t i = 0; template != NULL && i < template->op_count; i++) {
         const struct program_op *op = &template->op[i];
         const struct program_stream *stream = &program->stream[op->stream];
@@ -236,18 +238,17 @@ static void weights_read(struct listing *listing, const struct program *program,
         bool const gradient = stream->urgency == LOWER_URGENCY_GRADIENTS;
         if (op->kind != PROGRAM_OP_COLLECTIVE || stream->urgency == LOWER_URGENCY_ACTIVATIONS)
             continue;
-        const char *const array = strchr(op->name, ' ') + 1; /* The verb stands before it. */
         listing_tell(listing, program->plans[op->index].kind,
                      space == NULL ? stream->name : space + 1,
                      program->plans[op->index].size_bytes);
         for (uint32_t p = 0; p < 3; p += 2)
-            weight_moved(part[p], array, gradient, pass->request.backward);
+            weight_moved(part[p], op->array, gradient, pass->request.backward);
     }
 }
 
 /* Parts of a module in the order of the pass. Its layer is listed above. */
-static void module_add(struct listing *listing, const struct program *program,
-                       const struct module_pass *pass, struct part *part[3])
+static void module_add(struct listing *listing, const struct module_pass *pass,
+                       struct part *part[3])
 {
     uint32_t line = part[0]->list.line;
     for (uint32_t i = 0; i < 3; i++) {
@@ -267,19 +268,18 @@ static void module_add(struct listing *listing, const struct program *program,
         }
     }
     part[0]->list.line = line;
-    listing_copies(listing, program, pass->name);
 }
 
 /* Modules that predict further tokens. */
 static void modules_add(struct listing *listing, struct part *layer, const struct program *program)
 {
     const struct ranks *ranks = listing->ranks;
-    bool const halves = !has_template(program, "mtp backward");
+    bool const halves = !has_template(program, MODULE_MTP, ACT_BACKWARD);
     struct module_pass const passes[] = {
-        {"mtp forward", {.backward = false}},
-        {halves ? "mtp input gradient" : "mtp backward",
+        {ACT_FORWARD, {.backward = false}},
+        {halves ? ACT_INPUT : ACT_BACKWARD,
          {.backward = true, .half = halves ? GRAPH_INPUT_HALF : GRAPH_WHOLE}},
-        {"mtp weight gradient", {.backward = true, .half = GRAPH_WEIGHT_HALF}}};
+        {ACT_WEIGHT, {.backward = true, .half = GRAPH_WEIGHT_HALF}}};
     struct part own = {0}, head = {0};
     struct part *part[] = {&own, layer, &head};
     if (ranks->mtp_modules == 0) return;
@@ -290,13 +290,13 @@ static void modules_add(struct listing *listing, struct part *layer, const struc
     strbuf_add(listing->text,
                "\nMulti-token prediction, each of %s behind the last layer: forward\n",
                counted(ranks->mtp_modules, "module").text);
-    module_add(listing, program, &passes[0], part);
+    module_add(listing, &passes[0], part);
     strbuf_add(listing->text, "\nMulti-token prediction: backward\n");
     own.list.line = 0;
-    module_add(listing, program, &passes[1], part);
+    module_add(listing, &passes[1], part);
     if (!halves) return;
     strbuf_add(listing->text, "%s", later);
-    module_add(listing, program, &passes[2], part);
+    module_add(listing, &passes[2], part);
 }
 
 void listing_passes(struct listing *listing, const struct program *program)

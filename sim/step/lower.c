@@ -120,6 +120,7 @@ uint32_t lower_collective(struct lower *lower, enum lower_stream stream, const c
                                    .name = name,
                                    .class_name = builder_format(&lower->build, "%s %s (%s)", kind,
                                                                 what, group_name),
+                                   .array = name + strlen(kind) + 1,
                                    .kind = PROGRAM_OP_COLLECTIVE,
                                    .stream = lower->stream[stream],
                                    .parts = of->part_count,
@@ -131,7 +132,7 @@ const char *lower_moved(const struct lower *lower, uint32_t op)
 {
     if (lower->build.status != STATUS_OK || op == LOWER_NONE) return NULL;
     SIM_ASSERT(lower->build.op[op].kind == PROGRAM_OP_COLLECTIVE);
-    return strchr(lower->build.op[op].name, ' ') + 1;
+    return lower->build.op[op].array;
 }
 
 static void need_target(struct lower *lower, uint32_t op, struct program_need need,

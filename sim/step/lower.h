@@ -99,6 +99,14 @@ enum lower_weights {
     LOWER_HOLDS,   /* They are there. */
 };
 
+/* Whether a template is this, of MODULE_LAYER also for layers with experts. */
+static inline bool lower_is(const struct program_template *template, enum lower_module module,
+                            enum lower_act act)
+{
+    uint32_t const unit = template->unit == MODULE_EXPERTS ? MODULE_LAYER : template->unit;
+    return unit == (uint32_t)module && template->act == (uint32_t)act;
+}
+
 /* The place of a module that predicts a further token among all of them, in the order of the
  * forward pass. */
 struct mtp_position {

@@ -227,8 +227,12 @@ uint16_t pipeline_template(struct pipeline *pipeline, const struct pipeline_vari
     }
     pipeline->variant[count] = *variant;
     variant_emit(pipeline, variant);
-    bool const nothing = variant->part[0].act == ACT_REDUCE && lower->build.op_count == 0;
-    return nothing ? (uint16_t)PROGRAM_NONE : lower_template_end(lower);
+    if (variant->part[0].act == ACT_REDUCE && lower->build.op_count == 0) return PROGRAM_NONE;
+    uint16_t const index = lower_template_end(lower);
+    if (lower->build.status != STATUS_OK || variant->part_count > 1) return index;
+    lower->build.program->templates[index].unit = variant->part[0].module;
+    lower->build.program->templates[index].act = variant->part[0].act;
+    return index;
 }
 
 uint16_t pipeline_rest(struct pipeline *pipeline, enum lower_module module, enum lower_act act,

@@ -66,8 +66,10 @@ static void sample_fill(struct sample *sample)
                                               .operand_op = PROGRAM_NONE,
                                               .need = {{.stream = 2, .slot = -3, .part = 1}},
                                               .need_count = 1};
-    sample->template[0] = (struct program_template){"layer forward", sample->forward, 3, {0}};
-    sample->template[1] = (struct program_template){"layer backward", sample->backward, 1, {0}};
+    sample->template[0] =
+        (struct program_template){.name = "layer forward", .op = sample->forward, .op_count = 3};
+    sample->template[1] =
+        (struct program_template){.name = "layer backward", .op = sample->backward, .op_count = 1};
     sample->block[0] = (struct program_block){
         .template_index = 0, .name = "layer", .repeat = LAYERS, .layer_step = 1};
     sample->block[1] = (struct program_block){.template_index = 1,

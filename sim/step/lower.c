@@ -90,13 +90,12 @@ uint32_t lower_plan_bytes(struct lower *lower, const struct plan_request *of, en
 }
 
 uint32_t lower_plan(struct lower *lower, enum collective_kind kind, const struct group *group,
-                    uint64_t elements, enum format format, bool chunked)
+                    uint64_t elements, enum format format)
 {
     struct plan_request const request = {
         .kind = kind,
         .algorithm = lower->ranks->plan->algorithm,
         .group = *group,
-        .chunk_count = chunked ? (uint32_t)group_rank_count(group) : 0,
     };
     return lower_plan_request(lower, &request, elements, format);
 }

@@ -179,10 +179,9 @@ void lower_pass_begin(struct lower *lower, const struct lower_part *part);
 uint32_t lower_op_add(struct lower *lower, struct program_op op);
 uint32_t lower_compute(struct lower *lower, const char *name, const struct work *work,
                        uint32_t parts);
-/* A plan that moves `elements` on a group, or LOWER_NONE if the group is one rank. `chunked`:
- * its parts are coupled with those of compute ops. */
+/* A plan that moves `elements` on a group, or LOWER_NONE if the group is one rank. */
 uint32_t lower_plan(struct lower *lower, enum collective_kind kind, const struct group *group,
-                    uint64_t elements, enum format format, bool chunked);
+                    uint64_t elements, enum format format);
 /* As lower_plan(), by a request of which all is set but its size and links. */
 uint32_t lower_plan_request(struct lower *lower, const struct plan_request *request,
                             uint64_t elements, enum format format);

@@ -62,7 +62,7 @@ static uint32_t updated_gather(struct lower *lower, const struct bucket *bucket)
     struct replicas const replicas = replicas_of(lower, bucket);
     if (replicas.count == 1) return LOWER_NONE;
     uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_GATHER, replicas.group, bucket->elements,
-                                     lower->ranks->plan->formats.weights, false);
+                                     lower->ranks->plan->formats.weights);
     return lower_collective(lower, replicas.gather, bucket->name, replicas.name, plan);
 }
 
@@ -92,7 +92,7 @@ void lower_buckets_gather(struct lower *lower, const struct bucket *buckets, uin
         uint64_t const bytes = lower_weight_bytes(lower, bucket->elements);
         uint32_t const plan =
             lower_plan(lower, COLLECTIVE_ALL_GATHER, role_group(lower, ranks->shard_role),
-                       bucket->elements, ranks->plan->formats.weights, false);
+                       bucket->elements, ranks->plan->formats.weights);
         uint32_t const op = lower_collective(lower, LOWER_GATHER_WEIGHTS, bucket->name,
                                              mesh_role_name(ranks->shard_role), plan);
         lower_prefetch_need(lower, op);
@@ -197,7 +197,7 @@ static void parts_sum(struct lower *lower, uint8_t place, uint32_t after)
     bool const of_rows = partial.of.axis == OP_AXIS_TP;
     uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_REDUCE,
                                      of_rows ? role_group(lower, MESH_TP) : &ranks->kv_group,
-                                     partial.of.elements, ranks->plan->formats.gradients, false);
+                                     partial.of.elements, ranks->plan->formats.gradients);
     lower->parts_sum[place] = lower_collective(lower, of_rows ? LOWER_SUM_ROWS : LOWER_SUM_KV,
                                                partial.names, op_axis_name(partial.of.axis), plan);
     reduction_need(lower, lower->parts_sum[place], after);
@@ -240,7 +240,7 @@ void lower_bucket_reduce(struct lower *lower, const struct bucket *bucket, uint3
     if (ranks->shards > 1 && (lower->part.last || !ranks->reduce_once)) {
         uint32_t const plan =
             lower_plan(lower, COLLECTIVE_REDUCE_SCATTER, role_group(lower, ranks->shard_role),
-                       bucket->elements, format, false);
+                       bucket->elements, format);
         reduced = lower_collective(lower, LOWER_REDUCE_WEIGHTS, what,
                                    mesh_role_name(ranks->shard_role), plan);
     }
@@ -254,9 +254,9 @@ void lower_bucket_reduce(struct lower *lower, const struct bucket *bucket, uint3
     uint32_t scattered = reduced;
     if (replicas.count > 1 && (lower->part.last || !ranks->reduce_last)) {
         bool const sum = ranks->plan->zero == 0;
-        uint32_t const plan = lower_plan(
-            lower, sum ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER, replicas.group,
-            units_ceil_divide(bucket->elements, ranks->shards), format, false);
+        uint32_t const plan =
+            lower_plan(lower, sum ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER,
+                       replicas.group, units_ceil_divide(bucket->elements, ranks->shards), format);
         uint32_t const op = lower_collective(lower, replicas.reduce, what, replicas.name, plan);
         if (reduced != LOWER_NONE)
             lower_need_done(lower, op, reduced, what);

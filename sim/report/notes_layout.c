@@ -70,12 +70,12 @@ static void note_padding(struct arena *arena, const struct report_input *input, 
 static void note_skew(struct arena *arena, const struct report_input *input, struct notes *notes)
 {
     const struct workload_plan *plan = input->workload;
-    bool const matters = plan->capacity_ppm != 0 || input->mesh->axis[MESH_EP].size > 1;
-    if (plan->routing_skew_ppm == 0 || matters) return;
+    bool const matters = plan->routing.capacity_ppm != 0 || input->mesh->axis[MESH_EP].size > 1;
+    if (plan->routing.skew_ppm == 0 || matters) return;
     notes_add(arena, notes,
               "routing_skew %g changes nothing: without ep each rank has all experts and computes "
               "all rows of its own tokens, and without a capacity_factor no expert lacks room",
-              (double)plan->routing_skew_ppm / PPM_ONE);
+              (double)plan->routing.skew_ppm / PPM_ONE);
 }
 
 void notes_layout_build(struct arena *arena, const struct report_input *input, struct notes *notes)

@@ -37,19 +37,20 @@ static void note_experts(struct arena *arena, const struct report_input *input, 
     const struct workload_counts *counts = &input->roofline->counts;
     double const uneven = counts->spare.uneven * (double)input->machine->chip_count;
     double const share = percent(uneven, input->roofline->flop.executed);
-    if (plan->capacity_ppm != 0)
+    if (plan->routing.capacity_ppm != 0)
         notes_add(arena, notes,
                   "experts have room for %g times their even rows: %.0f of %.0f tokens' "
                   "assignments are dropped (%.2f%%), which MFU does not count; rows that stay "
                   "empty are %.1f%% of the executed FLOP, which HFU counts",
-                  (double)plan->capacity_ppm / PPM_ONE, counts->rows_dropped, counts->rows_assigned,
-                  percent(counts->rows_dropped, counts->rows_assigned), share);
+                  (double)plan->routing.capacity_ppm / PPM_ONE, counts->rows_dropped,
+                  counts->rows_assigned, percent(counts->rows_dropped, counts->rows_assigned),
+                  share);
     else if (uneven > 0)
         notes_add(arena, notes,
                   "routing_skew %g: the combine waits for the most loaded rank of ep, so every "
                   "rank is charged the rows of that rank: %.1f%% of the executed FLOP exceed the "
                   "ranks' own rows, and HFU counts them",
-                  (double)plan->routing_skew_ppm / PPM_ONE, share);
+                  (double)plan->routing.skew_ppm / PPM_ONE, share);
 }
 
 /* What a step trains besides the model. */

@@ -48,7 +48,7 @@ void notes_upper_build(struct arena *arena, const struct report_input *input,
     reason_add(reasons, sizeof reasons, keeps_cables(input->machine),
                "of flows that keep to the same one of several cables");
     reason_add(reasons, sizeof reasons,
-               plan->routing_skew_ppm != 0 && input->mesh->axis[MESH_EP].size > 1,
+               plan->routing.skew_ppm != 0 && input->mesh->axis[MESH_EP].size > 1,
                "of ranks that get more tokens than others");
     reason_add(reasons, sizeof reasons, stages && (plan->model.tied || workload_mtp(plan)),
                "of what stages with copies of a matrix, or modules behind the layers, exchange");

@@ -53,8 +53,8 @@ static void ring_rule(const struct workload_plan *plan, const struct machine *ma
     const struct roofline_group *group = roofline_group_find(roofline, ROOFLINE_SEQUENCE);
     if (group == NULL || group->algorithm == NULL) return;
     const struct group_dimension *ring = &group->group.dimension[0];
-    bool const halved = plan->attention == WORKLOAD_ATTENTION_CAUSAL &&
-                        plan->context_order == WORKLOAD_CONTEXT_ZIGZAG;
+    bool const halved = plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL &&
+                        plan->attention.order == WORKLOAD_CONTEXT_ZIGZAG;
     double const rate = ring->switched ? level_dimension_rate(machine, ring, LEVEL_TO_ONE)
                                        : (double)machine->chip.ici_bytes_per_s / ring->stride;
     const struct workload_counts *counts = &roofline->counts;

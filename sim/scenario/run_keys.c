@@ -83,7 +83,7 @@ static enum status seed_settle(const struct key_reader *reader, struct json *mem
 {
     (void)member;
     (void)reterr;
-    scenario_of(reader)->workload.seed = scenario_of(reader)->run.seed;
+    scenario_of(reader)->workload.routing.seed = scenario_of(reader)->run.seed;
     return STATUS_OK;
 }
 

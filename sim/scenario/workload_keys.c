@@ -95,7 +95,7 @@ static enum status schedule_settle(const struct key_reader *reader, struct json 
                                    struct error *reterr)
 {
     (void)reterr;
-    if (member == NULL) scenario_of(reader)->workload.schedule = NULL;
+    if (member == NULL) scenario_of(reader)->workload.stages.schedule = NULL;
     return STATUS_OK;
 }
 
@@ -235,10 +235,10 @@ const struct key workload_keys[] = {
         .help = "what `dp` shards: 1 optimizer state, 2 also gradients, 3 also parameters"),
     ROW("accumulate", key_count, accumulate, .least = 1, .most = ACCUMULATE_MAX, .preset = 1,
         .help = "microbatches a step"),
-    ROW("attention", key_choice, attention, .choices = attention_names,
+    ROW("attention", key_choice, attention.mask, .choices = attention_names,
         .help = "the full rectangle of scores, as the book counts, or the half below the diagonal; "
                 "layers with a [window](moe.md#windows) count the keys of the window"),
-    ROW("attention_kernel", key_choice, attention_kernel, .choices = kernel_names,
+    ROW("attention_kernel", key_choice, attention.kernel, .choices = kernel_names,
         .help = "`flash`: scores stay on the chip. Otherwise scores lie in HBM between separate "
                 "kernels ([below](#attention-kernels))"),
     KEY("formats", key_object, .members = format_keys,
@@ -256,38 +256,38 @@ const struct key workload_keys[] = {
         .help = "the order of a block's backward matmuls"),
     ROW("activations", key_choice, activations, .choices = activations_names,
         .help = "what is sharded over `tp` between blocks"),
-    ROW("context", key_choice, context, .choices = context_names, .shown = has_context,
+    ROW("context", key_choice, attention.context, .choices = context_names, .shown = has_context,
         .when = "with `cp`",
         .help = "how its ranks attend to shared sequences: [context](context.md)"),
-    ROW("context_order", key_choice, context_order, .choices = context_order_names,
+    ROW("context_order", key_choice, attention.order, .choices = context_order_names,
         .shown = has_context, .when = "with `cp`",
         .help = "a rank holds a part from each end of a causal sequence, or one part"),
     ROW("offload", key_choice, offload, .choices = offload_names,
         .help = "what is kept in the host's memory: [host memory](offload.md)"),
-    ROW("routing_skew", key_share, routing_skew_ppm, .most = PPM_ONE, .settle = routing_settle,
+    ROW("routing_skew", key_share, routing.skew_ppm, .most = PPM_ONE, .settle = routing_settle,
         .shown = has_experts, .when = "with experts",
         .help =
             "skew of the choice of experts: 0 even, 1 Zipf's law, [drawn](moe.md#uneven-routing) "
             "with the run's seed"),
-    ROW("capacity_factor", key_share, capacity_ppm, .most = INT64_C(1) * CAPACITY_MAX * PPM_ONE,
-        .settle = routing_settle, .shown = has_experts,
+    ROW("capacity_factor", key_share, routing.capacity_ppm,
+        .most = INT64_C(1) * CAPACITY_MAX * PPM_ONE, .settle = routing_settle, .shown = has_experts,
         .values = "0, or up to experts over experts a token", .when = "with experts",
         .help = "rows that an expert computes, as a multiple of its even share; rows above are "
                 "dropped. 0: all are computed"),
-    ROW("schedule", key_text, schedule, .word = WORKLOAD_SCHEDULE_DEFAULT,
+    ROW("schedule", key_text, stages.schedule, .word = WORKLOAD_SCHEDULE_DEFAULT,
         .settle = schedule_settle, .write = schedule_write, .shown = has_stages,
         .values = "a name of `podsim list schedules`, with `:chunks` where it has them",
         .when = "with `pp`",
         .help =
             "the [order of a rank's passes](pipeline.md). Files of passes are for `podsim pipeline "
             "FILE --schedule-csv`"),
-    ROW("layout", key_text, layout, .quiet = true,
+    ROW("layout", key_text, stages.layout, .quiet = true,
         .values = "Megatron's letters, `\"Et*7\\|(t*8\\|)*2t*9L\"`", .preset_text = "layers evenly",
         .when = "with `pp`",
         .help = "which layers each [stage of the pipeline](pipeline.md#the-pipeline-of-a-scenario) "
                 "has"),
-    ROW("regather", key_choice, regather, .choices = regather_names, .shown = has_sharded_stages,
-        .when = "with `pp` and sharded weights",
+    ROW("regather", key_choice, stages.regather, .choices = regather_names,
+        .shown = has_sharded_stages, .when = "with `pp` and sharded weights",
         .help = "how long a rank keeps [gathered "
                 "weights](pipeline.md#how-long-gathered-weights-are-kept)"),
     ROW("mtp", key_flag, without_mtp, .negated = true, .preset = 1, .settle = mtp_settle,

@@ -22,7 +22,7 @@ static void compute_add(const struct part *part, const struct graph_compute_sum 
     const struct workload_plan *plan = part->ranks->plan;
     double const times = (double)(plan->accumulate * part->count);
     bool const linear = sum->kind->weights_apart && sum->format == plan->formats.matmuls;
-    bool const uneven = routing_is_drawn(part->ranks) || plan->capacity_ppm != 0;
+    bool const uneven = routing_is_drawn(part->ranks) || plan->routing.capacity_ppm != 0;
     counts->matmul_flop += times * (double)sum->flop;
     counts->padded_flop += times * (double)sum->padded_flop;
     if (linear) counts->linear_flop += times * (double)sum->flop;

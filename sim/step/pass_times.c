@@ -106,7 +106,8 @@ static struct effort stage_effort(const struct ranks *ranks, const struct parts 
                                   const struct stage *stage)
 {
     struct effort sum = {{0}, {0}};
-    uint32_t const with_heads = stages_mtp_apart(ranks->plan->layout) ? 0 : stage->mtp_modules;
+    uint32_t const with_heads =
+        stages_mtp_apart(ranks->plan->stages.layout) ? 0 : stage->mtp_modules;
     uint32_t const heads = (stage->head ? 1 : 0) + stage->mtp_heads + with_heads;
     for (uint32_t i = 0; i < stage->layer_count; i++) {
         uint64_t const layer = (uint64_t)stage->layer_first + i;

@@ -56,10 +56,10 @@ static const char *replica_name(const struct mesh *mesh)
 
 static bool reduces_once(const struct ranks *ranks)
 {
-    const struct schedule *given = ranks->plan->schedule_given;
+    const struct schedule *given = ranks->plan->stages.given;
     if (ranks->pp == 1) return false;
     if (given != NULL && (given->has_gathers || given->has_reductions)) return true;
-    return ranks->plan->regather != WORKLOAD_REGATHER_MICROBATCH;
+    return ranks->plan->stages.regather != WORKLOAD_REGATHER_MICROBATCH;
 }
 
 /* Which ranks split what; see the table of ZeRO stages in the book, 5.1.2. Ranks of ep and of cp
@@ -182,7 +182,7 @@ static enum status tokens_build(struct ranks *ranks, struct error *reterr)
 static void tied_build(struct ranks *ranks)
 {
     bool const predicts = workload_mtp(ranks->plan) != 0;
-    ranks->mtp_apart = predicts && stages_mtp_apart(ranks->plan->layout);
+    ranks->mtp_apart = predicts && stages_mtp_apart(ranks->plan->stages.layout);
     ranks->ends_meet =
         workload_ends_meet(ranks->plan, ranks->pp) && (ranks->pp == 1 || !ranks->mtp_apart);
     ranks->tied_lookup = predicts && !ranks->ends_meet;

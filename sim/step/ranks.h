@@ -132,13 +132,13 @@ enum status ranks_sequences_build(struct ranks *ranks, struct error *reterr);
 
 static inline bool ranks_has_ring(const struct ranks *ranks)
 {
-    return ranks->cp > 1 && ranks->plan->context == WORKLOAD_CONTEXT_RING;
+    return ranks->cp > 1 && ranks->plan->attention.context == WORKLOAD_CONTEXT_RING;
 }
 
 /* Ranks of cp turn their part of all heads into all of a part of the heads. */
 static inline bool ranks_has_ulysses(const struct ranks *ranks)
 {
-    return ranks->cp > 1 && ranks->plan->context == WORKLOAD_CONTEXT_ULYSSES;
+    return ranks->cp > 1 && ranks->plan->attention.context == WORKLOAD_CONTEXT_ULYSSES;
 }
 
 static inline bool ranks_has_mla(const struct ranks *ranks)
@@ -149,7 +149,7 @@ static inline bool ranks_has_mla(const struct ranks *ranks)
 /* Whether scores lie in HBM. */
 static inline bool ranks_is_unfused(const struct ranks *ranks)
 {
-    return ranks->plan->attention_kernel != WORKLOAD_KERNEL_FLASH;
+    return ranks->plan->attention.kernel != WORKLOAD_KERNEL_FLASH;
 }
 
 static inline bool ranks_layer_is_windowed(const struct ranks *ranks, uint64_t layer)

@@ -51,15 +51,15 @@ enum { MTP_MODULES_MAX = 16, SENTENCE_BYTES = 1024, WORD_BYTES_MAX = 200 };
     X(NO_MICROBATCH, p->accumulate == 0)                                                           \
     X(ONE_MICROBATCH, p->accumulate == 1)                                                          \
     X(NO_TOKENS, p->sequence_length == 0)                                                          \
-    X(CAUSAL, p->attention == WORKLOAD_ATTENTION_CAUSAL)                                           \
+    X(CAUSAL, p->attention.mask == WORKLOAD_ATTENTION_CAUSAL)                                      \
     X(UNFUSED, ranks_is_unfused(l))                                                                \
-    X(CONTEXT_SAID, p->context != WORKLOAD_CONTEXT_RING)                                           \
-    X(ORDER_SAID, p->context_order != WORKLOAD_CONTEXT_ZIGZAG)                                     \
+    X(CONTEXT_SAID, p->attention.context != WORKLOAD_CONTEXT_RING)                                 \
+    X(ORDER_SAID, p->attention.order != WORKLOAD_CONTEXT_ZIGZAG)                                   \
     X(INPUTS_SAID, p->tp_inputs != WORKLOAD_TP_INPUTS_SHARDS)                                      \
     X(REMAT, p->remat != WORKLOAD_REMAT_NONE)                                                      \
-    X(REGATHERS, p->regather != WORKLOAD_REGATHER_MICROBATCH)                                      \
-    X(SCHEDULED, p->schedule_given != NULL || names_schedule(p, m))                                \
-    X(LAID_OUT, p->layout != NULL)                                                                 \
+    X(REGATHERS, p->stages.regather != WORKLOAD_REGATHER_MICROBATCH)                               \
+    X(SCHEDULED, p->stages.given != NULL || names_schedule(p, m))                                  \
+    X(LAID_OUT, p->stages.layout != NULL)                                                          \
     X(ZERO, p->zero != 0)                                                                          \
     X(ZERO_3, p->zero == 3)                                                                        \
     X(ZERO_ABOVE, p->zero > 3)                                                                     \
@@ -223,8 +223,8 @@ static const struct refusal table[] = {
 /* Whether the default, which is right for one stage, is named for a mesh that has one. */
 static bool names_schedule(const struct workload_plan *plan, const struct mesh *mesh)
 {
-    if (plan->schedule == NULL) return false;
-    return !mesh->present[MESH_PP] || !name_same(plan->schedule, WORKLOAD_SCHEDULE_DEFAULT);
+    if (plan->stages.schedule == NULL) return false;
+    return !mesh->present[MESH_PP] || !name_same(plan->stages.schedule, WORKLOAD_SCHEDULE_DEFAULT);
 }
 
 /* Whether switches, or links of a grid, serve some dimension of a group. */

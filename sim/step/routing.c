@@ -119,7 +119,7 @@ bool routing_is_drawn(const struct ranks *ranks)
 {
     const struct workload_plan *plan = ranks->plan;
     bool const spread = ranks->mesh->axis[MESH_EP].size > 1;
-    return plan->routing_skew_ppm != 0 && (spread || plan->capacity_ppm != 0);
+    return plan->routing.skew_ppm != 0 && (spread || plan->routing.capacity_ppm != 0);
 }
 
 /* One microbatch is drawn, and all draw alike. */
@@ -159,14 +159,14 @@ static enum status loads_build(struct ranks *ranks, struct error *reterr)
     struct routing *experts = &ranks->experts;
     const struct model_experts *model = &ranks->plan->model.experts;
     const struct group *group = &ranks->mesh->axis[MESH_EP].group;
-    uint64_t const capacity = ranks->plan->capacity_ppm == 0 ? 0 : experts->rows;
+    uint64_t const capacity = ranks->plan->routing.capacity_ppm == 0 ? 0 : experts->rows;
     struct routing_load load;
     experts->drawn = (struct plan_ragged){
         .expert_count = (uint32_t)model->count,
         .top_k = (uint32_t)model->top_k,
         .token_bytes = 1,
-        .seed = ranks->plan->seed,
-        .skew_ppm = ranks->plan->routing_skew_ppm,
+        .seed = ranks->plan->routing.seed,
+        .skew_ppm = ranks->plan->routing.skew_ppm,
     };
     struct routing_request const request = {.group = group,
                                             .ragged = &experts->drawn,
@@ -174,7 +174,7 @@ static enum status loads_build(struct ranks *ranks, struct error *reterr)
                                             .capacity = capacity,
                                             .watch = ranks->plan->watch};
     STATUS_TRY(choices_check(ranks, reterr));
-    STATUS_TRY(routing_load_draw(&request, ranks->plan->drawn, &load, reterr));
+    STATUS_TRY(routing_load_draw(&request, ranks->plan->routing.drawn, &load, reterr));
     if (capacity == 0) experts->rows = units_ceil_divide(load.rows_most, experts->count);
     experts->dropped = load.dropped;
     experts->arrivals = load.came_most;
@@ -190,7 +190,7 @@ static enum status capacity_build(struct ranks *ranks, struct error *reterr)
     struct routing *experts = &ranks->experts;
     const struct model_experts *model = &ranks->plan->model.experts;
     uint64_t const wanted = ranks->rows * model->top_k * experts->ranks;
-    uint64_t const factor_ppm = ranks->plan->capacity_ppm;
+    uint64_t const factor_ppm = ranks->plan->routing.capacity_ppm;
     if (factor_ppm == 0) return STATUS_OK;
     if ((units_wide)factor_ppm * model->top_k > (units_wide)model->count * PPM_ONE)
         return error_set(reterr, STATUS_INVALID, "/workload/capacity_factor",

@@ -16,7 +16,7 @@ enum { KEPT_PPM = PPM_ONE / 2 };
 static enum status given_check(const struct workload_plan *plan, uint32_t ranks,
                                struct error *reterr)
 {
-    const struct schedule *given = plan->schedule_given;
+    const struct schedule *given = plan->stages.given;
     if (given->rank_count != ranks)
         return error_set(reterr, STATUS_INVALID, where,
                          "%s has %u ranks, where the mesh has %u of pp", given->name,
@@ -32,15 +32,16 @@ static enum status given_check(const struct workload_plan *plan, uint32_t ranks,
 static enum status gathers_add(struct arena *arena, const struct workload_plan *plan,
                                struct schedule *schedule, struct error *reterr)
 {
-    if (schedule->has_gathers || plan->regather == WORKLOAD_REGATHER_MICROBATCH) return STATUS_OK;
-    if (plan->regather == WORKLOAD_REGATHER_STEP)
+    if (schedule->has_gathers || plan->stages.regather == WORKLOAD_REGATHER_MICROBATCH)
+        return STATUS_OK;
+    if (plan->stages.regather == WORKLOAD_REGATHER_STEP)
         return schedule_gather_once(arena, schedule, reterr);
     return schedule_gather_ahead(arena, schedule, SCHEDULE_STAGES_KEPT, reterr);
 }
 
 const char *workload_schedule_name(const struct workload_plan *plan)
 {
-    return plan->schedule == NULL ? WORKLOAD_SCHEDULE_DEFAULT : plan->schedule;
+    return plan->stages.schedule == NULL ? WORKLOAD_SCHEDULE_DEFAULT : plan->stages.schedule;
 }
 
 /* The plan's, by its name in the catalogue. */
@@ -56,10 +57,10 @@ enum status workload_places(struct arena *arena, const struct workload_plan *pla
     const struct schedule_form *form = NULL;
     struct schedule_request request = {.rank_count = ranks,
                                        .microbatch_count = plan->accumulate,
-                                       .held_max = plan->schedule_held_max};
-    if (plan->schedule_given != NULL) {
+                                       .held_max = plan->stages.held_max};
+    if (plan->stages.given != NULL) {
         STATUS_TRY(given_check(plan, ranks, reterr));
-        *ret_schedule = *plan->schedule_given;
+        *ret_schedule = *plan->stages.given;
         return STATUS_OK;
     }
     STATUS_TRY(form_of(plan, &form, &request.chunk_count, reterr));
@@ -100,12 +101,12 @@ enum status workload_schedule(struct arena *arena, const struct workload_plan *p
     const struct schedule_form *form = NULL;
     struct schedule_request request = {.rank_count = mesh->axis[MESH_PP].size,
                                        .microbatch_count = plan->accumulate,
-                                       .held_max = plan->schedule_held_max,
+                                       .held_max = plan->stages.held_max,
                                        .watch = plan->watch};
     if (request.rank_count == 1) return one_stage(arena, plan->accumulate, ret_schedule, reterr);
-    if (plan->schedule_given != NULL) {
+    if (plan->stages.given != NULL) {
         STATUS_TRY(given_check(plan, request.rank_count, reterr));
-        *ret_schedule = *plan->schedule_given;
+        *ret_schedule = *plan->stages.given;
     } else {
         STATUS_TRY(form_of(plan, &form, &request.chunk_count, reterr));
         if (form->heeds_times) {
@@ -152,7 +153,7 @@ struct workload_borders workload_borders(const struct workload_plan *plan, uint3
     uint32_t chunks = 0;
     struct error unused;
     if (ranks == 1) return (struct workload_borders){0};
-    if (plan->schedule_given != NULL) return given_borders(plan->schedule_given);
+    if (plan->stages.given != NULL) return given_borders(plan->stages.given);
     if (form_of(plan, &form, &chunks, &unused) != STATUS_OK)
         return (struct workload_borders){0}; /* Refused where built. */
     uint32_t const pair = chunks * form->copies;
@@ -181,9 +182,9 @@ static enum status held_find(struct arena *arena, const struct workload_plan *pl
     const struct schedule_form *form = NULL;
     struct schedule_request request = {.rank_count = mesh->axis[MESH_PP].size,
                                        .microbatch_count = plan->accumulate,
-                                       .held_max = plan->schedule_held_max};
+                                       .held_max = plan->stages.held_max};
     struct schedule built;
-    const struct schedule *schedule = plan->schedule_given;
+    const struct schedule *schedule = plan->stages.given;
     uint32_t kept_ppm = 0;
     if (schedule == NULL) {
         STATUS_TRY(form_of(plan, &form, &request.chunk_count, reterr));
@@ -222,16 +223,16 @@ enum status workload_held_ppm(const struct workload_plan *plan, const struct mac
 
 uint32_t workload_gathers(const struct workload_plan *plan, uint32_t ranks)
 {
-    const struct schedule *given = plan->schedule_given;
-    bool const once =
-        plan->regather != WORKLOAD_REGATHER_MICROBATCH || (given != NULL && given->has_gathers);
+    const struct schedule *given = plan->stages.given;
+    bool const once = plan->stages.regather != WORKLOAD_REGATHER_MICROBATCH ||
+                      (given != NULL && given->has_gathers);
     return ranks > 1 && once ? 1 : plan->accumulate;
 }
 
 uint32_t workload_reductions(const struct workload_plan *plan, uint32_t ranks)
 {
-    const struct schedule *given = plan->schedule_given;
-    bool const once = plan->regather != WORKLOAD_REGATHER_MICROBATCH ||
+    const struct schedule *given = plan->stages.given;
+    bool const once = plan->stages.regather != WORKLOAD_REGATHER_MICROBATCH ||
                       (given != NULL && (given->has_gathers || given->has_reductions));
     bool const last = plan->zero <= 1 || (ranks > 1 && once);
     return last ? workload_model_replicas(plan, ranks) : plan->accumulate;
@@ -257,8 +258,8 @@ enum status workload_head_returns(const struct workload_plan *plan, uint32_t ran
     struct schedule schedule;
     *ret_count = 0;
     if (ranks == 1) return STATUS_OK;
-    if (plan->schedule_given != NULL) {
-        *ret_count = head_returns_of(plan->schedule_given);
+    if (plan->stages.given != NULL) {
+        *ret_count = head_returns_of(plan->stages.given);
         return STATUS_OK;
     }
     STATUS_TRY(form_of(plan, &form, &request.chunk_count, reterr));
@@ -278,14 +279,14 @@ uint32_t workload_model_replicas(const struct workload_plan *plan, uint32_t rank
     uint32_t chunks = 0;
     struct error unused;
     if (ranks == 1) return 1;
-    if (plan->schedule_given != NULL) return plan->schedule_given->copy_count;
+    if (plan->stages.given != NULL) return plan->stages.given->copy_count;
     if (form_of(plan, &form, &chunks, &unused) != STATUS_OK) return 1; /* Refused where built. */
     return form->copies;
 }
 
 bool workload_ends_meet(const struct workload_plan *plan, uint32_t ranks)
 {
-    const struct schedule *given = plan->schedule_given;
+    const struct schedule *given = plan->stages.given;
     const struct schedule_form *form = NULL;
     uint32_t chunks = 0;
     struct error unused;

@@ -18,13 +18,13 @@
 
 static bool orders_causally(const struct ranks *ranks)
 {
-    return ranks->plan->attention == WORKLOAD_ATTENTION_CAUSAL && !ranks_has_ulysses(ranks);
+    return ranks->plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL && !ranks_has_ulysses(ranks);
 }
 
 /* Parts that a sequence is cut into. */
 static uint64_t parts_of(const struct ranks *ranks)
 {
-    bool const zigzag = ranks->plan->context_order == WORKLOAD_CONTEXT_ZIGZAG;
+    bool const zigzag = ranks->plan->attention.order == WORKLOAD_CONTEXT_ZIGZAG;
     return (uint64_t)ranks->cp * (orders_causally(ranks) && zigzag ? 2 : 1);
 }
 
@@ -94,7 +94,7 @@ static enum status shared_build(struct ranks *ranks, struct error *reterr)
 static void attention_build(struct ranks *ranks)
 {
     bool const last_has_most = ranks->cp > 1 && orders_causally(ranks) &&
-                               ranks->plan->context_order == WORKLOAD_CONTEXT_CONTIGUOUS;
+                               ranks->plan->attention.order == WORKLOAD_CONTEXT_CONTIGUOUS;
     const struct group_dimension *dimension = &ranks->mesh->axis[MESH_CP].group.dimension[0];
     if (ranks_has_ring(
             ranks)) /* Keys go to the next rank each time, the last one's to the first. */

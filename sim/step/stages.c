@@ -146,10 +146,10 @@ static enum status layout_read(struct arena *arena, const struct workload_plan *
 {
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, LAYOUT_CHARACTERS_MAX, 1, &memory, reterr));
-    struct layout_text layout = {.text = plan->layout, .plain = memory};
+    struct layout_text layout = {.text = plan->stages.layout, .plain = memory};
     STATUS_TRY(layout_expand(&layout, reterr));
     STATUS_TRY(plain_check(&layout, plan, stages->count, reterr));
-    bool const apart = stages_mtp_apart(plan->layout);
+    bool const apart = stages_mtp_apart(plan->stages.layout);
     uint32_t layer = 0, s = 0;
     for (uint32_t i = 0; i < layout.count; i++) {
         struct stage *stage = &stages->stage[s];
@@ -210,7 +210,7 @@ static enum status uneven(const struct workload_plan *plan, uint32_t count, uint
     const struct schedule_form *form = NULL;
     uint32_t chunks = 1;
     char nearest[64] = "", hint[128] = "";
-    if (plan->schedule_given == NULL) {
+    if (plan->stages.given == NULL) {
         STATUS_TRY(schedule_form_parse(name, "/workload/schedule", &form, &chunks, reterr));
         uint32_t const ranks = count / chunks;
         if (form->chunks == 0) nearest_write(plan, count, ranks, 1, 0, nearest, sizeof nearest);
@@ -245,7 +245,7 @@ enum status stages_build(struct arena *arena, const struct workload_plan *plan, 
     uint32_t const layers = (uint32_t)plan->model.layers;
     STATUS_TRY(arena_try(arena, count, sizeof *ret_stages->stage, &memory, reterr));
     *ret_stages = (struct stages){memory, count};
-    if (plan->layout != NULL) return layout_read(arena, plan, ret_stages, reterr);
+    if (plan->stages.layout != NULL) return layout_read(arena, plan, ret_stages, reterr);
     bool ends_less = false;
     if (!stages_fit(plan, count, &ends_less)) return uneven(plan, count, room, reterr);
     uint32_t const each = (layers + (ends_less ? 2 : 0)) / count;

@@ -92,6 +92,32 @@ struct workload_formats {
 /* Of a batch, and of a sequence. */
 #define WORKLOAD_TOKENS_MAX (UINT64_C(1) << 34)
 
+/* How queries meet keys. */
+struct workload_scores {
+    enum workload_attention mask;
+    enum workload_kernel kernel;
+    enum workload_context context;
+    enum workload_context_order order; /* Of the parts of a sequence. */
+};
+
+/* How routers are taken to choose experts. */
+struct workload_routing {
+    uint32_t skew_ppm;           /* 0: every expert is as likely, and nothing is drawn. */
+    uint32_t capacity_ppm;       /* Millionths of its even rows that an expert computes; 0: all. */
+    uint64_t seed;               /* Of what is drawn. */
+    struct routing_drawn *drawn; /* Keeps what was drawn last, for the next one (routing_load.h);
+                                    NULL: everyone draws. */
+};
+
+/* How ranks of pp play the model. */
+struct workload_stages {
+    const char *schedule;            /* Its name in the catalogue; NULL: the default. */
+    const struct schedule *given;    /* Read from a file, which goes before the name. */
+    uint32_t held_max;               /* "auto": microbatches a rank may hold; 0: as 1F1B. */
+    const char *layout;              /* Which stage has what (stages.h); NULL: alike. */
+    enum workload_regather regather; /* Unless the file says itself when. */
+};
+
 /* As a scenario says it: the workload and, from `run`, the policies that shape the program. */
 struct workload_plan {
     struct model model;
@@ -100,33 +126,19 @@ struct workload_plan {
     enum workload_remat remat;
     uint32_t zero;       /* 0 to 3, for `dp`. */
     uint32_t accumulate; /* Microbatches a step; at least 1. */
-    enum workload_attention attention;
-    enum workload_kernel attention_kernel;
+    struct workload_scores attention;
     struct workload_formats formats;
     enum workload_gather gather;
     enum workload_backward backward_order;
     enum workload_activations activations; /* Between blocks: In[B_X, D_Y], or tokens over tp. */
-    enum workload_context context;
-    enum workload_context_order context_order;
-    enum workload_tp_inputs tp_inputs; /* WHOLE: of tp, norms and no remat. */
+    enum workload_tp_inputs tp_inputs;     /* WHOLE: of tp, norms and no remat. */
     enum workload_memory memory;
     enum workload_offload offload;
-    uint32_t routing_skew_ppm; /* Of routers; 0: every expert is as likely, and nothing is drawn. */
-    uint32_t capacity_ppm;     /* Millionths of its even rows that an expert computes; 0: all. */
-    uint64_t seed;             /* Of what is drawn. */
-    struct routing_drawn *drawn; /* Keeps what was drawn last, for the next one (routing_load.h);
-                                    NULL: everyone draws. */
+    struct workload_routing routing;
+    struct workload_stages stages;
     bool allow_oversubscription;
-
-    /* Where the mesh has pp: the pipeline's schedule by its name in the catalogue, the default if
-     * NULL; or one that was read from a file, which goes before. `accumulate` microbatches. */
-    const char *schedule;
-    const struct schedule *schedule_given;
-    uint32_t schedule_held_max;      /* "auto": microbatches a rank may hold; 0: as 1F1B. */
-    const struct cancel *watch;      /* While it is built and lowered; NULL: nobody waits. */
-    const char *layout;              /* Which stage has what (stages.h); NULL: alike. */
-    enum workload_regather regather; /* Unless the file says itself when. */
-    bool without_mtp;                /* Layers that predict further tokens (MTP) are left out. */
+    bool without_mtp;           /* Layers that predict further tokens (MTP) are left out. */
+    const struct cancel *watch; /* While it is built and lowered; NULL: nobody waits. */
 
     enum workload_parameters parameter_gather;
     uint32_t prefetch_layers;

@@ -73,7 +73,7 @@ static struct letters letters_of(const struct ranks *ranks, const struct machine
         x.useful_heads = (double)plan->model.heads / ((double)ranks->heads * (double)ranks->tp);
         oracle_scores_letters(&x);
         x.unfused = ranks_is_unfused(ranks);
-        x.drops = plan->attention_kernel == WORKLOAD_KERNEL_DROPOUT;
+        x.drops = plan->attention.kernel == WORKLOAD_KERNEL_DROPOUT;
         x.statistics = x.unfused > 0 ? 0 : 4 * x.rows * (double)ranks->heads;
         x.ring_steps = ranks_has_ring(ranks) ? ranks->cp - 1.0 : 0;
         x.attention_in = x.attention_tmp / x.rows * (double)ranks->width;

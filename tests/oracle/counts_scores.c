@@ -7,7 +7,7 @@
 void oracle_scores_letters(struct letters *x)
 {
     const struct ranks *ranks = x->ranks;
-    bool const causal = ranks->plan->attention == WORKLOAD_ATTENTION_CAUSAL;
+    bool const causal = ranks->plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL;
     double const keys = (double)ranks->keys, pairs = (double)ranks->key_pairs;
     double const queries = x->rows * (double)ranks->heads;
     double const window = (double)ranks->plan->model.window;
@@ -28,7 +28,7 @@ static double padded_whole_scores(const struct letters *x, uint64_t width, bool 
     const struct ranks *ranks = x->ranks;
     uint64_t rows = ranks->attention_queries;
     uint64_t columns = ranks->keys;
-    if (ranks->plan->attention == WORKLOAD_ATTENTION_CAUSAL) {
+    if (ranks->plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL) {
         columns = rows % 2 == 0 ? ranks->key_pairs : (ranks->key_pairs + 1) / 2;
         rows = rows % 2 == 0 ? rows / 2 : rows;
     }
@@ -45,7 +45,7 @@ static double padded_window_scores(const struct letters *x, uint64_t width, bool
     double const edge = x->machine->chip.mxu.columns;
     uint64_t const window = ranks->plan->model.window;
     uint64_t rows = ranks->attention_queries, columns = window;
-    if (ranks->plan->attention == WORKLOAD_ATTENTION_CAUSAL) {
+    if (ranks->plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL) {
         double const blocks = ceil((double)ranks->keys / edge);
         double const reach = fmin(ceil(((double)window - 1) / edge), blocks - 1);
         double const tiles = (reach + 1) * blocks - reach * (reach + 1) / 2;

@@ -43,7 +43,7 @@ enum status play_try(struct play *play, const char *text, const struct play_opti
     play->arena = arena_create(options->memory_bytes);
     STATUS_TRY(scenario_read_text(play->arena, "test.json", text, strlen(text), options->settings,
                                   options->setting_count, &play->scenario, reterr));
-    if (options->schedule != NULL) play->scenario.workload.schedule_given = options->schedule;
+    if (options->schedule != NULL) play->scenario.workload.stages.given = options->schedule;
     return play_stages(play, options, reterr);
 }
 

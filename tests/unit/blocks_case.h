@@ -36,7 +36,7 @@ static inline void blocks_agree(blocks_set *set, uint32_t kinds)
             drawn_vary(&made, variant % VARIANTS);
             if (model_has_experts(&made.plan.model)) made.plan.model.matrices = 3;
             if (parts[MESH_CP] != NULL)
-                made.plan.context = (enum workload_context)(variant / 12 % 3);
+                made.plan.attention.context = (enum workload_context)(variant / 12 % 3);
             compare(name, &made);
             graph_step_hold(name, &made);
             case_free(&made);

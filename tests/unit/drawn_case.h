@@ -148,7 +148,7 @@ static inline void drawn_vary(struct workload_case *made, uint32_t variant)
     plan->backward_order = (enum workload_backward)(variant / 4 % 2);
     if (variant / 8 % 2 == 0) return;
     plan->activations = WORKLOAD_ACTIVATIONS_TOKENS;
-    if (plan->model.kind == MODEL_DECODER) plan->attention = WORKLOAD_ATTENTION_CAUSAL;
+    if (plan->model.kind == MODEL_DECODER) plan->attention.mask = WORKLOAD_ATTENTION_CAUSAL;
     plan->model.tied = plan->model.kind == MODEL_DECODER;
     plan->model.matrices = plan->model.kind == MODEL_DECODER ? 2 : 3;
     if (plan->model.kind != MODEL_DECODER) return;

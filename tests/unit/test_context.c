@@ -12,7 +12,7 @@ static void build(const char *shape, const char *cp, const char *fsdp, const cha
     const char *const parts[MESH_ROLE_COUNT] = {[MESH_CP] = cp, [MESH_FSDP] = fsdp, [MESH_TP] = tp};
     if (case_build_roles(&made, &case_llama_70b, shape, parts) != STATUS_OK)
         fail_msg("%s: %s", made.error.where, made.error.message);
-    made.plan.attention = WORKLOAD_ATTENTION_CAUSAL;
+    made.plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
     made.plan.sequence_length = 16384;
     made.plan.batch_tokens = 1 << 19;
 }
@@ -56,8 +56,8 @@ static void what_does_not_divide_is_refused_with_what_would(void **state)
         build(rows[i].shape, "x", "y z", NULL);
         made.plan.sequence_length = rows[i].sequence_length;
         made.plan.batch_tokens = rows[i].sequences * rows[i].sequence_length;
-        made.plan.context = rows[i].context;
-        made.plan.context_order = rows[i].order;
+        made.plan.attention.context = rows[i].context;
+        made.plan.attention.order = rows[i].order;
         refused(STATUS_INVALID, rows[i].where, rows[i].words);
     }
 }
@@ -77,7 +77,7 @@ static void a_ring_needs_an_axis_that_closes(void **state)
     assert_int_equal(case_lower(&made), STATUS_OK);
     case_free(&made);
     build("4x4x4", "x y", "z", NULL);
-    made.plan.context = WORKLOAD_CONTEXT_ALL_GATHER;
+    made.plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
     assert_int_equal(case_lower(&made), STATUS_OK);
     case_free(&made);
 }
@@ -111,8 +111,8 @@ static void the_last_rank_has_nearly_twice_the_mean(void **state)
     for (uint32_t order = 0; order < 2; order++)
         for (uint32_t way = 0; way < 3; way++) {
             build("16x4x4", "x", "y z", NULL);
-            made.plan.context = (enum workload_context)way;
-            made.plan.context_order = (enum workload_context_order)order;
+            made.plan.attention.context = (enum workload_context)way;
+            made.plan.attention.order = (enum workload_context_order)order;
             assert_int_equal(case_lower(&made), STATUS_OK);
             uint64_t pairs = 0;
             bool const last =
@@ -135,11 +135,11 @@ static void a_mesh_without_cp_has_no_sequences_to_share(void **state)
     static const char reason[] = "the mesh has no cp whose ranks could share a sequence";
     for (uint32_t way = 1; way < 3; way++) {
         build("16x4x4", NULL, "x y z", NULL);
-        made.plan.context = (enum workload_context)way;
+        made.plan.attention.context = (enum workload_context)way;
         refused(STATUS_INVALID, "/workload/context", reason);
     }
     build("16x4x4", NULL, "x y z", NULL);
-    made.plan.context_order = WORKLOAD_CONTEXT_CONTIGUOUS;
+    made.plan.attention.order = WORKLOAD_CONTEXT_CONTIGUOUS;
     refused(STATUS_INVALID, "/workload/context_order", reason);
     build("16x4x4", NULL, "x y z", NULL);
     made.plan.batch_tokens = 1 << 22;

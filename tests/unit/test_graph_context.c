@@ -10,7 +10,7 @@ static void staged_vary(struct workload_case *made, const struct drawn_place *pl
     if (place->parts[MESH_PP] == NULL) return;
     made->plan.model.layers = 8;
     made->plan.accumulate = 8;
-    made->plan.schedule = "zb-h1";
+    made->plan.stages.schedule = "zb-h1";
 }
 
 /* --- Sequences that ranks share --- */
@@ -23,8 +23,8 @@ static void context_vary(struct workload_case *made, uint32_t variant)
     bool const turns = variant % 3 == WORKLOAD_CONTEXT_ULYSSES;
     made->plan.sequence_length = 8192;
     drawn_vary(made, variant / 3);
-    made->plan.context = (enum workload_context)(variant % 3);
-    made->plan.context_order = (enum workload_context_order)(variant / 7 % 2);
+    made->plan.attention.context = (enum workload_context)(variant % 3);
+    made->plan.attention.order = (enum workload_context_order)(variant / 7 % 2);
     made->plan.model.kv_heads = kv_heads[variant / 5 % 3];
     if (!turns || windows[variant / 3 % 4] == 0) return;
     made->plan.model.window = windows[variant / 3 % 4];
@@ -82,8 +82,8 @@ static void stored_scores_are_derived(void **state)
             (void)snprintf(name, sizeof name, "scores, place %zu, variant %u", p, variant);
             drawn_build(&made, &places[p]);
             drawn_vary(&made, variant / 2);
-            made.plan.attention = WORKLOAD_ATTENTION_FULL;
-            made.plan.attention_kernel =
+            made.plan.attention.mask = WORKLOAD_ATTENTION_FULL;
+            made.plan.attention.kernel =
                 variant % 2 == 0 ? WORKLOAD_KERNEL_UNFUSED : WORKLOAD_KERNEL_DROPOUT;
             if (variant / 5 % 2 == 0) made.plan.model.kv_heads = 64;
             staged_vary(&made, &places[p]);
@@ -112,8 +112,8 @@ static void what_frameworks_hold_is_derived(void **state)
         (void)snprintf(name, sizeof name, "frameworks, variant %u", variant);
         assert_int_equal(case_build_on(&made, &case_llama_70b, &machine, parts), STATUS_OK);
         drawn_vary(&made, variant / 3);
-        made.plan.attention = WORKLOAD_ATTENTION_FULL;
-        made.plan.attention_kernel = kernels[variant % 3];
+        made.plan.attention.mask = WORKLOAD_ATTENTION_FULL;
+        made.plan.attention.kernel = kernels[variant % 3];
         made.plan.memory = WORKLOAD_MEMORY_FRAMEWORK;
         made.plan.batch_tokens = 1 << 16;
         if (variant / 7 % 3 == 0) made.plan.offload = WORKLOAD_OFFLOAD_ACTIVATIONS;
@@ -165,7 +165,7 @@ static void moves_of_sequences_are_counted_by_hand(void **state)
         struct workload_case made;
         struct strbuf forward = {0}, backward = {0};
         drawn_build(&made, &place);
-        made.plan.context = rows[i].context;
+        made.plan.attention.context = rows[i].context;
         made.plan.model.kv_heads = rows[i].kv_heads;
         graph_ranks(&made.plan, &made.machine, &made.mesh, &ranks);
         graph_cases_build(&ranks, &cases);

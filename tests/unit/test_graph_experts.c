@@ -14,12 +14,12 @@ static void mla_set(struct model *model, uint32_t variant, bool ranks)
 /* Tokens are few where each of them is drawn. */
 static void routing_set(struct workload_plan *plan, bool gpus, uint32_t variant)
 {
-    plan->capacity_ppm = variant % 7 == 0 ? 1100000 : variant % 11 == 0 ? 700000 : 0;
+    plan->routing.capacity_ppm = variant % 7 == 0 ? 1100000 : variant % 11 == 0 ? 700000 : 0;
     if (variant % (gpus ? 15 : 40) >= 2) return;
     plan->batch_tokens = 1 << 15;
     plan->sequence_length = 512;
-    plan->routing_skew_ppm = 400000;
-    plan->seed = variant;
+    plan->routing.skew_ppm = 400000;
+    plan->routing.seed = variant;
 }
 
 static void drawn_step(size_t p, uint32_t variant, bool latent)

@@ -69,8 +69,8 @@ static void steps_mark(void)
         const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = rows[i].dp, [MESH_CP] = rows[i].cp};
         struct workload_case made;
         assert_int_equal(case_build_roles(&made, &case_llama_70b, "4x4x4", parts), STATUS_OK);
-        made.plan.context = rows[i].context;
-        made.plan.attention_kernel = rows[i].kernel;
+        made.plan.attention.context = rows[i].context;
+        made.plan.attention.kernel = rows[i].kernel;
         parts_mark(&made);
         case_free(&made);
     }

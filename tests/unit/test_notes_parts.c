@@ -141,7 +141,7 @@ static void a_step_above_its_upper_bound_says_what_the_forms_leave_out(void **st
         notes_case_are(UPPER "of collectives that keep each other waiting on links they share");
     }
     made.plan.algorithm = "tree";
-    made.plan.routing_skew_ppm = 1;
+    made.plan.routing.skew_ppm = 1;
     made.plan.model.tied = true;
     made.mesh.axis[MESH_EP].size = made.mesh.axis[MESH_PP].size = 2;
     made.machine = case_machine("h100-sxm:nodes=4,policy=hash");
@@ -152,13 +152,13 @@ static void a_step_above_its_upper_bound_says_what_the_forms_leave_out(void **st
     made.plan.algorithm = "auto";
     made.plan.model.tied = false;
     made.plan.model.mtp_modules = 1;
-    made.plan.routing_skew_ppm = 0;
+    made.plan.routing.skew_ppm = 0;
     upper();
     notes_case_are(UPPER "of flows that keep to the same one of several cables, of what stages "
                          "with copies of a matrix, or modules behind the layers, exchange");
     made.mesh.axis[MESH_PP].size = 1;
     made.mesh.axis[MESH_EP].size = 1;
-    made.plan.routing_skew_ppm = 1;
+    made.plan.routing.skew_ppm = 1;
     for (uint32_t l = 0; l < made.machine.level_count; l++)
         for (uint32_t t = 0; t < made.machine.level[l].tier_count; t++)
             made.machine.level[l].tier[t].cable_count = 1;

@@ -134,15 +134,15 @@ static void the_order_on_a_shared_axis_is_said(void **state)
 static void skew_without_experts_apart_changes_nothing(void **state)
 {
     (void)state;
-    made.plan.routing_skew_ppm = PPM_ONE / 2 * 3;
+    made.plan.routing.skew_ppm = PPM_ONE / 2 * 3;
     layout();
     notes_case_are("routing_skew 1.5 changes nothing: without ep each rank has all experts and "
                    "computes all rows of its own tokens, and without a capacity_factor no expert "
                    "lacks room");
-    made.plan.capacity_ppm = 1;
+    made.plan.routing.capacity_ppm = 1;
     layout();
     notes_case_are(NULL);
-    made.plan.capacity_ppm = 0;
+    made.plan.routing.capacity_ppm = 0;
     made.mesh.axis[MESH_EP].size = 2;
     layout();
     notes_case_are(NULL);
@@ -186,19 +186,19 @@ static void experts_say_what_is_dropped_or_uneven(void **state)
     struct workload_counts *counts = &made.roofline.counts;
     made.roofline.flop.executed = 6400;
     counts->spare.uneven = 5; /* Of each of 64 chips. */
-    made.plan.routing_skew_ppm = PPM_ONE / 4;
+    made.plan.routing.skew_ppm = PPM_ONE / 4;
     model();
     notes_case_are("routing_skew 0.25: the combine waits for the most loaded rank of ep, so every "
                    "rank is charged the rows of that rank: 5.0% of the executed FLOP exceed the "
                    "ranks' own rows, and HFU counts them");
-    made.plan.capacity_ppm = PPM_ONE / 4 * 5;
+    made.plan.routing.capacity_ppm = PPM_ONE / 4 * 5;
     counts->rows_dropped = 3;
     counts->rows_assigned = 200;
     model();
     notes_case_are("experts have room for 1.25 times their even rows: 3 of 200 tokens' assignments "
                    "are dropped (1.50%), which MFU does not count; rows that stay empty are 5.0% "
                    "of the executed FLOP, which HFU counts");
-    made.plan.capacity_ppm = 0;
+    made.plan.routing.capacity_ppm = 0;
     counts->spare.uneven = 0;
     model();
     notes_case_are(NULL);

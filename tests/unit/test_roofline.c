@@ -141,7 +141,7 @@ static void attention_is_narrower_than_a_gated_mlp(void **state)
     case_near(rules->tp_mlp_width, 28672 * 1.5, 1e-9);
     /* 64 heads and 16 of K (each of 8 on two chips) of 128, and T·N·H/D. */
     case_near(rules->tp_attention_width, (64 + 16) * 128 + 4096, 1e-9);
-    step->made.plan.attention = WORKLOAD_ATTENTION_CAUSAL;
+    step->made.plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
     blocks_count(step);
     forward_counts(step, 1024);
     case_near(rules->tp_attention_width, (64 + 16) * 128 + 4097 / 2.0, 1e-9);

@@ -199,7 +199,7 @@ static void drawing_is_interrupted(void **state)
         assert_int_equal(case_build_on(&made, &small, &machine, over_nodes), STATUS_OK);
         made.plan.batch_tokens = 1 << 15;
         made.plan.sequence_length = 512;
-        made.plan.routing_skew_ppm = 1000000;
+        made.plan.routing.skew_ppm = 1000000;
         made.plan.watch = &watch;
         assert_int_equal(case_lower(&made), STATUS_INTERRUPTED);
         assert_int_equal(patience.asked, at);

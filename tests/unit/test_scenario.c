@@ -82,7 +82,7 @@ static void defaults_are_filled(void **state)
     assert_int_equal(plan->memory, WORKLOAD_MEMORY_DEFAULT);
     assert_int_equal(plan->zero, 0);
     assert_int_equal(plan->accumulate, 1);
-    assert_int_equal(plan->attention, WORKLOAD_ATTENTION_FULL);
+    assert_int_equal(plan->attention.mask, WORKLOAD_ATTENTION_FULL);
     assert_int_equal(plan->formats.weights, FORMAT_BF16);
     assert_int_equal(plan->formats.activations, FORMAT_BF16);
     assert_int_equal(plan->formats.gradients, FORMAT_BF16);
@@ -131,7 +131,7 @@ static void expect_full(void)
     assert_int_equal(plan->memory, WORKLOAD_MEMORY_BOOK);
     assert_int_equal(plan->zero, 2);
     assert_int_equal(plan->accumulate, 4);
-    assert_int_equal(plan->attention, WORKLOAD_ATTENTION_CAUSAL);
+    assert_int_equal(plan->attention.mask, WORKLOAD_ATTENTION_CAUSAL);
     assert_int_equal(plan->formats.weights, FORMAT_INT8);
     assert_int_equal(plan->formats.activations, FORMAT_FP8);
     assert_int_equal(plan->formats.gradients, FORMAT_FP32);

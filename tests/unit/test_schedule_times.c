@@ -57,7 +57,7 @@ static void test_unlike_ranks_over_switches(void **state)
     struct workload_case made;
     case_ok(case_build_on(&made, &case_llama_70b, &machine, parts));
     made.plan.accumulate = 16;
-    made.plan.attention = WORKLOAD_ATTENTION_CAUSAL;
+    made.plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
     struct schedule_times const times = times_of(&made);
     const struct chip *chip = &made.machine.chip;
     const struct chip_network *network = &chip->network;
@@ -135,7 +135,7 @@ static void test_a_watch_stops_it(void **state)
     const char *const parts[MESH_ROLE_COUNT] = {[MESH_PP] = "x", [MESH_FSDP] = "y z"};
     case_ok(case_build_roles(&made, &case_mlp, "4x4x4", parts));
     made.plan.accumulate = 4;
-    made.plan.schedule = "auto";
+    made.plan.stages.schedule = "auto";
     made.plan.watch = &watch;
     assert_int_equal(case_lower(&made), STATUS_INTERRUPTED);
     assert_int_equal(made.error.status, STATUS_INTERRUPTED);

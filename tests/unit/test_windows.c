@@ -167,7 +167,7 @@ static void a_window_takes_the_tiles_that_it_touches(void **state)
         const char *const parts[MESH_ROLE_COUNT] = {[MESH_FSDP] = "x y z"};
         uint32_t found = 0;
         assert_int_equal(case_build_roles(&made, &case_llama_70b, "4x4x4", parts), STATUS_OK);
-        made.plan.attention = WORKLOAD_ATTENTION_CAUSAL;
+        made.plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
         made.plan.batch_tokens = 64 * length;
         made.plan.model.layers = 2;
         made.plan.model.window = window;

@@ -392,7 +392,7 @@ static void causal_attention_is_the_exact_half(void **state)
 {
     (void)state;
     build(&case_llama_70b, "16", NULL, "x", NULL);
-    made.plan.attention = WORKLOAD_ATTENTION_CAUSAL;
+    made.plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
     lower();
     const struct program_op *flash = op_named("layer forward", "attention.flash");
     const struct work *work = &made.program.works[flash->index];

@@ -26,8 +26,8 @@ static void formulas_and_programs_agree_on_shared_sequences(void **state)
             made.plan.sequence_length = 8192;
             made.plan.zero = drawn_has_zero(places[p].parts) ? variant / 3 % 3 : 0;
             drawn_vary(&made, variant);
-            made.plan.context = (enum workload_context)(variant / 12 % 3);
-            made.plan.context_order = (enum workload_context_order)(variant / 36);
+            made.plan.attention.context = (enum workload_context)(variant / 12 % 3);
+            made.plan.attention.order = (enum workload_context_order)(variant / 36);
             compare_kept(name, &made);
             case_free(&made);
         }
@@ -94,8 +94,8 @@ static void formulas_and_programs_agree_on_unfused_attention(void **state)
             drawn_build(&made, &drawn_dense[p]);
             drawn_vary(&made, variant);
             made.plan.sequence_length = 512;
-            made.plan.attention = WORKLOAD_ATTENTION_FULL;
-            made.plan.attention_kernel =
+            made.plan.attention.mask = WORKLOAD_ATTENTION_FULL;
+            made.plan.attention.kernel =
                 variant % 5 < 2 ? WORKLOAD_KERNEL_UNFUSED : WORKLOAD_KERNEL_DROPOUT;
             compare_kept(name, &made);
             struct case_sums const sums = case_sum(&made.program, "");
@@ -119,7 +119,8 @@ static void causal_scores_are_counted_for_an_odd_number_of_queries_too(void **st
             made.plan.sequence_length = length;
             made.plan.batch_tokens = 16 * length;
             made.plan.remat = WORKLOAD_REMAT_NONE;
-            made.plan.attention = causal == 1 ? WORKLOAD_ATTENTION_CAUSAL : WORKLOAD_ATTENTION_FULL;
+            made.plan.attention.mask =
+                causal == 1 ? WORKLOAD_ATTENTION_CAUSAL : WORKLOAD_ATTENTION_FULL;
             compare_kept(name, &made);
             flop[causal] = case_sum(&made.program, "").matmul_flop;
             case_free(&made);
@@ -191,19 +192,19 @@ static void memory_has_all_microbatches_that_are_held(void **state)
     const char *const parts[MESH_ROLE_COUNT] = {[MESH_PP] = "x", [MESH_FSDP] = "y z"};
     assert_int_equal(case_build_roles(&made, &case_mlp, "4x4x4", parts), STATUS_OK);
     made.plan.accumulate = 16;
-    made.plan.schedule = "none";
+    made.plan.stages.schedule = "none";
     counts_make(&made.plan, &made.machine, &made.mesh, &counts);
     double const one = counts.memory.activation_bytes;
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         struct schedule built;
-        made.plan.schedule_given = NULL;
-        made.plan.schedule = rows[r].schedule;
+        made.plan.stages.given = NULL;
+        made.plan.stages.schedule = rows[r].schedule;
         assert_int_equal(workload_schedule(made.arena, &made.plan, &made.machine, &made.mesh,
                                            &built, &made.error),
                          STATUS_OK);
         counts_make(&made.plan, &made.machine, &made.mesh, &counts);
         near(rows[r].schedule, "announced", counts.memory.activation_bytes, rows[r].held * one);
-        made.plan.schedule_given = &built;
+        made.plan.stages.given = &built;
         counts_make(&made.plan, &made.machine, &made.mesh, &counts);
         near(rows[r].schedule, "listed", counts.memory.activation_bytes, rows[r].held * one);
     }

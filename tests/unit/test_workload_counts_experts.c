@@ -31,7 +31,7 @@ static void exchanges_near(const char *name, const struct workload_case *made)
     /* As V each sum is rounded down to a token. */
     double const token = (double)format_bytes(FORMAT_BF16, made->plan.model.width);
     double const slack = (double)traffic->all_to_all_count * (token + 1);
-    for (uint32_t d = 0; made->plan.routing_skew_ppm != 0 && d < traffic->group.dimension_count;
+    for (uint32_t d = 0; made->plan.routing.skew_ppm != 0 && d < traffic->group.dimension_count;
          d++) {
         /* On a grid all is sent at once, and the bound is a little below. */
         bool const grid = !traffic->group.dimension[d].switched;
@@ -62,12 +62,14 @@ static void formulas_and_programs_agree_on_experts(void **state)
             made.plan.model.experts.shared = variant % 3;
             made.plan.model.experts.biased = made.plan.model.experts.router_biased = variant % 5;
             made.plan.model.attention_vectors = 512;
-            made.plan.capacity_ppm = variant % 7 == 0 ? 1100000 : variant % 11 == 0 ? 700000 : 0;
+            made.plan.routing.capacity_ppm = variant % 7 == 0    ? 1100000
+                                             : variant % 11 == 0 ? 700000
+                                                                 : 0;
             if (variant % (drawn_experts[p].nodes != 0 ? 5 : 20) < 2) {
                 made.plan.batch_tokens = 1 << 15; /* Each of them is drawn. */
                 made.plan.sequence_length = 512;
-                made.plan.routing_skew_ppm = variant % 5 == 0 ? 400000 : 1000000;
-                made.plan.seed = variant;
+                made.plan.routing.skew_ppm = variant % 5 == 0 ? 400000 : 1000000;
+                made.plan.routing.seed = variant;
             }
             compare_kept(name, &made);
             exchanges_near(name, &made);
@@ -115,7 +117,7 @@ static void exchanges_of_uneven_parts_are_as_counted(void **state)
         made.plan.batch_tokens = 2 * 7 * 1024;
         made.plan.sequence_length = 1024;
         made.plan.activations = WORKLOAD_ACTIVATIONS_TOKENS;
-        made.plan.routing_skew_ppm = drawn * PPM_ONE;
+        made.plan.routing.skew_ppm = drawn * PPM_ONE;
         if (case_lower(&made) != STATUS_OK) fail_msg("%s", made.error.message);
         counts_make(&made.plan, &made.machine, &made.mesh, &counts);
         const struct workload_traffic *traffic = &counts.role[MESH_EP];

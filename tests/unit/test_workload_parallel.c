@@ -106,7 +106,7 @@ static void the_rule_for_tp_is_of_the_whole_layer(void **state)
         struct workload_case made;
         struct roofline roofline;
         step_build(&made, norms);
-        made.plan.attention = WORKLOAD_ATTENTION_CAUSAL;
+        made.plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
         counts_roofline(&made.plan, &made.machine, &made.mesh, &roofline);
         const struct roofline_rules *rules = &roofline.rules;
         double const share = 2.0 / (1 + norms);

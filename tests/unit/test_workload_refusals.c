@@ -125,7 +125,7 @@ static void without_a_schedule_nothing_is_counted(void **state)
     (void)state;
     if (case_build_roles(&made, &case_llama_70b, "4", parts) != STATUS_OK)
         fail_msg("%s", made.error.message);
-    made.plan.schedule = "nonesuch";
+    made.plan.stages.schedule = "nonesuch";
     assert_int_equal(
         workload_held_ppm(&made.plan, &made.machine, &made.mesh, &held_ppm, &made.error),
         STATUS_NOT_FOUND);

@@ -29,7 +29,7 @@ static void a_score_costs_the_bytes_of_its_kernels(void **state)
         made.plan.sequence_length = 2048;
         made.plan.batch_tokens = 8 * 2048;
         for (uint32_t k = 0; k < 2; k++) {
-            made.plan.attention_kernel = k == 0 ? WORKLOAD_KERNEL_FLASH : rows[i].kernel;
+            made.plan.attention.kernel = k == 0 ? WORKLOAD_KERNEL_FLASH : rows[i].kernel;
             counts_make(&made.plan, &made.machine, &made.mesh, &counts[k]);
         }
         double const scores = 80.0 * 2 * 64 * 2048 * 2048; /* Layers, sequences, heads. */

@@ -92,7 +92,7 @@ static struct played played_of(const char *folder, const char *name,
     played.sequences = (double)plan->batch_tokens / played.length;
     played.flop = paper_flop(&plan->model, played.sequences, played.length);
     (void)snprintf(played.schedule, sizeof played.schedule, "%s",
-                   plan->schedule == NULL ? "" : plan->schedule);
+                   plan->stages.schedule == NULL ? "" : plan->stages.schedule);
     play_close(&play);
     return played;
 }

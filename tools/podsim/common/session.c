@@ -125,14 +125,14 @@ enum status session_build(struct session *session, const struct session_source *
         return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory to begin with");
     if (source->is_program) return program_build(session, source, reterr);
     STATUS_TRY(scenario_build(session, source, reterr));
-    if (source->schedule != NULL) scenario->workload.schedule_given = source->schedule;
-    scenario->workload.schedule_held_max = source->schedule_held_max;
+    if (source->schedule != NULL) scenario->workload.stages.given = source->schedule;
+    scenario->workload.stages.held_max = source->schedule_held_max;
     scenario->workload.watch = source->watch;
-    scenario->workload.drawn = source->drawn;
+    scenario->workload.routing.drawn = source->drawn;
     if (source->drawn == NULL) {
         void *memory = NULL;
         STATUS_TRY(arena_try(session->arena, 1, sizeof(struct routing_drawn), &memory, reterr));
-        scenario->workload.drawn = memory;
+        scenario->workload.routing.drawn = memory;
     }
     if (stage < SESSION_MACHINE) return STATUS_OK;
     STATUS_TRY(machine_build(session->arena, &scenario->machine, &session->machine, reterr));

@@ -56,7 +56,7 @@ static enum status scenario_look(struct pipeline_run *staged, struct error *rete
         staged->default_microbatches = scenario->workload.accumulate;
         staged->chip_count = session.machine.chip_count;
         staged->hbm_bytes = session.machine.chip.hbm_capacity_bytes;
-        const char *own = scenario->workload.schedule;
+        const char *own = scenario->workload.stages.schedule;
         own = own == NULL ? WORKLOAD_SCHEDULE_DEFAULT : own;
         staged->of->own = arena_text(staged->of->arena, own);
         staged->title = arena_text(staged->of->arena, scenario->title);

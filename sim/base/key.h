@@ -75,7 +75,10 @@ extern const struct key_kind key_duration;  /* "2us" */
 extern const struct key_kind key_text;      /* const char *, one of `choices` if the row has some */
 extern const struct key_kind key_words;     /* An array of texts, which has no field. */
 extern const struct key_kind key_object;    /* A struct, in which the fields of `members` lie. */
-extern const struct key_kind key_list;      /* A pointer to an array of such structs */
+/* An object whose first member, a key_choice in each variant, names its rows: `members` are
+ * variants, each with a name and members of its own. */
+extern const struct key_kind key_variants;
+extern const struct key_kind key_list; /* A pointer to an array of such structs */
 
 /* Of key_list. */
 struct key_elements {

@@ -7,6 +7,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
 #include "sim/base/key.h"
+#include "sim/base/name.h"
 #include "sim/base/strbuf.h"
 #include "sim/base/units.h"
 
@@ -221,6 +222,66 @@ static void object_write(struct json_writer *writer, const struct key *row,
     members_write(writer, row, source, key_field_of(row, source));
 }
 
+/* What another variant has, this one refuses by its name. */
+static enum status other_refuse(const struct key *row, uint32_t chosen, struct json *object,
+                                struct error *reterr)
+{
+    const struct key *own = row->members[chosen].members;
+    for (const struct key *other = row->members; other->name != NULL; other++)
+        for (const struct key *of = other->members; of->name != NULL; of++) {
+            const struct key *same = own;
+            struct json *member = json_take(object, of->name);
+            while (same->name != NULL && !name_same(same->name, of->name)) same++;
+            if (member != NULL && same->name == NULL)
+                return error_set(reterr, STATUS_INVALID, json_where(member),
+                                 "is a key of \"%s\", which a \"%s\" does not have", other->name,
+                                 row->members[chosen].name);
+        }
+    return STATUS_OK;
+}
+
+static enum status variants_read(const struct key *row, const struct key_reader *reader,
+                                 struct json *value, struct error *reterr)
+{
+    const char *names[KEYS_MAX + 1] = {0};
+    uint32_t chosen = 0;
+    struct json *kind = NULL;
+    struct key_reader inner = *reader;
+    if (value == NULL) return STATUS_OK; /* It is needed. */
+    for (uint32_t i = 0; row->members[i].name != NULL; i++) names[i] = row->members[i].name;
+    STATUS_TRY(json_as_object(value, reterr));
+    STATUS_TRY(json_need(value, row->members[0].members->name, &kind, reterr));
+    STATUS_TRY(json_choice(kind, names, &chosen, reterr));
+    STATUS_TRY(other_refuse(row, chosen, value, reterr));
+    inner.object = value;
+    inner.base = key_field(row, reader);
+    return keys_read(row->members[chosen].members, &inner, reterr);
+}
+
+/* The first row of each variant has the same field. */
+static void variants_write(struct json_writer *writer, const struct key *row,
+                           const struct key_source *source)
+{
+    struct key_source inner = *source;
+    inner.base = key_field_of(row, source);
+    const struct key *first = row->members[0].members;
+    uint32_t const kind = *(const uint32_t *)key_field_of(first, &inner);
+    json_write_object(writer);
+    keys_write(writer, row->members[kind].members, &inner);
+    json_write_object_end(writer);
+}
+
+static void variants_schema(struct json_writer *writer, const struct key *row)
+{
+    json_put_array(writer, "anyOf");
+    for (const struct key *variant = row->members; variant->name != NULL; variant++) {
+        json_write_object(writer);
+        keys_schema(writer, variant->members);
+        json_write_object_end(writer);
+    }
+    json_write_array_end(writer);
+}
+
 static enum status list_read(const struct key *row, const struct key_reader *reader,
                              struct json *array, struct error *reterr)
 {
@@ -302,5 +363,7 @@ const struct key_kind key_text = {
 const struct key_kind key_words = {.read = words_read, .schema = words_schema};
 const struct key_kind key_object = {
     .read = key_object_read, .write = object_write, .waits = true, .schema = key_object_schema};
+const struct key_kind key_variants = {
+    .read = variants_read, .write = variants_write, .waits = true, .schema = variants_schema};
 const struct key_kind key_list = {
     .read = list_read, .write = list_write, .waits = true, .schema = list_schema};

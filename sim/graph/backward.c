@@ -74,6 +74,7 @@ void graph_backward(const struct graph_sharded *sharded, struct graph_backward *
 {
     const struct graph *graph = sharded->graph;
     *ret_backward = (struct graph_backward){.count = 0};
+    if (graph->terms->cache.is_there) return;
     order(graph, ret_backward);
     for (uint8_t i = graph->op_count; i-- > 0;) {
         const struct graph_op *op = &graph->op[i];

@@ -61,6 +61,6 @@ void block_write_part(const struct graph_terms *terms, const struct model *model
     for (uint32_t place = 0; place < BLOCK_PLACE_COUNT; place++)
         for (uint32_t i = 0; (places_of[part] >> place & 1) != 0 && i < block_count; i++)
             if (block_table[i]->place == place && block_table[i]->applies != NULL &&
-                block_table[i]->applies(model, layer))
+                block_table[i]->applies(terms, model, layer))
                 block_write(block_table[i], model, ret_graph);
 }

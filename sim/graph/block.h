@@ -33,7 +33,7 @@ struct block {
     bool couples; /* Its products may run chunk by chunk with the collectives over tp that bring
                      their operands and take their results. */
     /* NULL: to layers of models that name it. */
-    bool (*applies)(const struct model *model, uint64_t layer);
+    bool (*applies)(const struct graph_terms *terms, const struct model *model, uint64_t layer);
     void (*write)(struct graph *graph, const struct model *model);
 };
 

@@ -68,9 +68,10 @@ struct sharding graph_sharding(const struct graph *graph, const char *text, enum
     struct sharding array;
     struct error error;
     (void)snprintf(whole, sizeof whole, "%s%s", text,
-                   !alone                    ? ""
-                   : terms->policy.by_tokens ? "[B_ZXY, D]"
-                                             : "[B_ZX, D_Y]");
+                   !alone                     ? ""
+                   : terms->policy.by_tokens  ? "[B_ZXY, D]"
+                   : terms->policy.replicated ? "[B_ZX, D]"
+                                              : "[B_ZX, D_Y]");
     axes_fit(terms, whole, role, fitted);
     sizes_fill(terms, sizes);
     enum status const status = sharding_read(&terms->mesh, sizes, fitted, "", &array, &error);

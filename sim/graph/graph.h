@@ -29,6 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sim/collective/collective.h"
 #include "sim/graph/terms.h"
 
 enum {
@@ -46,6 +47,7 @@ enum graph_role {
     GRAPH_ACTIVATION,
     GRAPH_WEIGHT,
     GRAPH_STATISTIC, /* For the backward pass alone: it has no gradient. */
+    GRAPH_CACHE,     /* Rows of earlier passes lie there, and those of this one stay. */
 };
 
 /* The array that a framework keeps of a tensor in addition to the tensor. No op of the graph reads
@@ -129,6 +131,9 @@ struct graph_op {
             struct sharding sent; /* Rows that all ranks send together. */
             bool spreads;         /* They go out to experts. Else they come back. */
         } exchange;
+        struct graph_spread {
+            enum collective_kind kind;
+        } spread;
         struct graph_sort {
             bool sums; /* Rows are added up. Else each is copied to where it is wanted. */
         } sort;

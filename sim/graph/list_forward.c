@@ -173,7 +173,7 @@ static void compute_add(struct graph_list *list, const struct graph_step *step)
         return;
     }
     for (uint8_t i = 0; i < op->out_count; i++)
-        if (graph_list_graph(list)->tensor[op->out[i]].role == GRAPH_ACTIVATION)
+        if (graph_list_graph(list)->tensor[op->out[i]].role != GRAPH_STATISTIC)
             result_add(list, step, i);
 }
 
@@ -205,7 +205,7 @@ void graph_list_moved(struct graph_list *list, const struct graph_step *step,
         char letters[SHARDING_AXES_MAX + 1];
         enum op_axis const axis = step->move.axis;
         uint32_t const axes = axis == OP_AXIS_SEQUENCE ? graph->terms->axis_c
-                              : axis == OP_AXIS_EP     ? 0
+                              : axis != OP_AXIS_TP     ? 0
                                                        : graph->terms->axis_y;
         graph_phrase_add(&what, " = %s%s%s(", kind, axes != 0 ? "_" : "",
                          sharding_axes_text(graph_list_mesh(list), axes, letters));
@@ -213,6 +213,9 @@ void graph_list_moved(struct graph_list *list, const struct graph_step *step,
         graph_phrase_add(&what, ")");
         if (axis == OP_AXIS_EP) /* It has no letter. */
             graph_phrase_add(&what, " over the %u ranks of ep", graph->terms->ranks_exchange);
+        if (axis == OP_AXIS_HOLDERS)
+            graph_phrase_add(&what, " over the %u ranks with the same heads",
+                             graph->terms->cache.batch_ways * graph->terms->cache.sequence_ways);
         struct graph_phrase why = *remark;
         if (names.length != 0) graph_phrase_add(&why, "; with %s", names.bytes);
         graph_list_add(list, &result, gradient ? made->gradient : made->format, &why, &what);
@@ -337,7 +340,9 @@ void graph_list_forward(struct graph_list *list, const struct graph_steps *forwa
     const struct graph *graph = graph_list_graph(list);
     /* Without norms there is no stream: the block's result is the layer's. */
     bool const streams = graph_maker(graph, graph->stream) != NULL;
-    struct sharding const loss = graph_sharding(graph, "Loss[B_ZX]", GRAPH_ACTIVATION);
+    bool const answers = graph->terms->cache.is_there;
+    struct sharding const loss =
+        graph_sharding(graph, answers ? "Next[B_ZX]" : "Loss[B_ZX]", GRAPH_ACTIVATION);
     char buffer[SHARDING_TEXT_BYTES];
     uint8_t block = 0;
     list->line = 0;

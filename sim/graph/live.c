@@ -79,7 +79,7 @@ static bool is_others(const struct finder *finder, struct graph_value value)
     const struct graph_tensor *of = &graph->tensor[value.of];
     bool const stream = value.of == graph->stream || value.of == graph->added;
     bool const outer = !value.full && (of->made_by == GRAPH_NONE || (value.gradient && stream));
-    return of->role == GRAPH_WEIGHT ||
+    return of->role == GRAPH_WEIGHT || of->role == GRAPH_CACHE ||
            (outer && !is_kept(finder, value) && !is_handed_on(finder, value));
 }
 

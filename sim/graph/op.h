@@ -111,6 +111,7 @@ struct op_kind {
     bool gives_gradient;  /* The result is already the gradient of the input. */
     bool shares_sequence; /* All inputs but the first are read of whole sequences. */
     bool passes_round;    /* The parts of two ranks lie here at once. */
+    bool attends;         /* It reads keys and values, and no weights. */
 };
 
 extern const struct op_kind *const op_kind_table[];

@@ -18,6 +18,11 @@
  *
  *   Vocab  vocabulary       P   positions that have a row of a table
  *   2D  width of two arrays side by side
+ *
+ *   Sc  rows of the cache   Bh  tokens whose logits are wanted
+ *   Bb  tokens of the sequences whose rows a rank keeps
+ *   Nb  heads that it attends with for them, Ns  for its part of every sequence
+ *   Pick  numbers that a sampled token is chosen by
  */
 #ifndef SIM_GRAPH_TERMS_H
 #define SIM_GRAPH_TERMS_H
@@ -28,7 +33,7 @@
 #include "sim/base/format.h"
 #include "sim/mesh/sharding.h"
 
-enum { GRAPH_DIMENSIONS_MAX = 32 };
+enum { GRAPH_DIMENSIONS_MAX = 48 };
 
 /* A dimension by its letter in the notation. The graph multiplies these sizes and no others. */
 struct graph_dimension {
@@ -50,12 +55,31 @@ struct graph_sequence {
     uint64_t tile_columns; /* The edge of tiles that a kernel multiplies. */
 };
 
+/* Sequences of a rank that attend to rows of the cache. */
+struct graph_served {
+    uint64_t rows;    /* Queries of a head in one product of scores. */
+    uint64_t columns; /* Keys of all products together, so that the scores are rows x columns. */
+    uint64_t read;    /* Rows of the cache that are read, each sequence's own. */
+};
+
+/* What a pass of inference reads of the cache. */
+struct graph_cache {
+    bool is_there;          /* The pass has no gradients, and keys and values stay. */
+    uint32_t batch_ways;    /* Ranks with the same heads of keys that keep some sequences each. */
+    uint32_t sequence_ways; /* Ranks with the same heads that keep a part of each sequence. */
+    uint64_t kept_rows;     /* New rows that a rank writes to the cache. */
+    struct graph_served decodes; /* Sequences with a query or a few. */
+    struct graph_served prompts; /* Sequences with a chunk of queries. */
+};
+
 struct graph_formats {
     enum format weights;
     enum format activations;
     enum format gradients; /* Of weights. */
     enum format matmuls;   /* Linear layers, and arrays that only these read. */
     enum format dispatch;  /* Tokens, and gradients, on their way to experts. */
+    enum format head;      /* The head's matrix. */
+    enum format cache;     /* Keys and values that stay. */
 };
 
 /* Remat policies from the one that keeps most to the one that keeps least. NEVER: of a tensor,
@@ -72,6 +96,7 @@ enum graph_remat {
 struct graph_policy {
     enum graph_remat remat;
     bool by_tokens;          /* Between blocks tp splits tokens, not D. */
+    bool replicated;         /* Between blocks every rank of tp has all of D. */
     bool keeps_whole;        /* Without remat a block's input is kept as tp has gathered it. */
     bool dx_first;           /* A matmul's gradient of its input comes before that of its weight. */
     bool weights_split;      /* Parameters are split over X. */
@@ -97,6 +122,7 @@ struct graph_terms {
     uint32_t ranks_exchange;   /* Of ep. */
     struct graph_dimension dimension[GRAPH_DIMENSIONS_MAX]; /* Ended by a NULL name. */
     struct graph_sequence sequence;
+    struct graph_cache cache;
     struct graph_formats formats;
     struct graph_policy policy;
 };

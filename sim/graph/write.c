@@ -18,9 +18,10 @@ static tensor tensor_add(struct graph *graph, const char *text, enum graph_role 
     *added = (struct graph_tensor){
         .at = graph_sharding(graph, text, role),
         .role = role,
-        .format = statistic ? FORMAT_FP32
-                  : weight  ? formats->weights
-                            : formats->activations,
+        .format = statistic             ? FORMAT_FP32
+                  : weight              ? formats->weights
+                  : role == GRAPH_CACHE ? formats->cache
+                                        : formats->activations,
         .gradient = weight ? formats->gradients : formats->activations,
         .kept = GRAPH_REMAT_NONE,
         .kept_gathered = graph->terms->policy.keeps_whole ? GRAPH_REMAT_NONE : GRAPH_REMAT_NEVER,
@@ -70,6 +71,11 @@ tensor graph_result(struct graph *graph, const char *text)
 tensor graph_statistic(struct graph *graph, const char *text)
 {
     return result_add(graph, text, GRAPH_STATISTIC);
+}
+
+tensor graph_cached(struct graph *graph, const char *text)
+{
+    return result_add(graph, text, GRAPH_CACHE);
 }
 
 void graph_set_formats(struct graph *graph, tensor of, enum format format, enum format gradient)

@@ -50,6 +50,23 @@ struct graph_op *graph_op(struct graph *graph, const struct op_kind *kind, const
                           uint8_t count, const tensor *in);
 tensor graph_result(struct graph *graph, const char *text);
 tensor graph_statistic(struct graph *graph, const char *text);
+/* A result whose rows stay for later passes, in the format of the cache. */
+tensor graph_cached(struct graph *graph, const char *text);
+
+/* --- The cache --- */
+
+/* Names of what is made on the way: of queries, and of what they find, where ranks keep parts of
+ * the cache by batch, and by sequence. */
+struct graph_attended {
+    const char *query_by_batch, *found_by_batch;
+    const char *query_by_sequence, *found_by_sequence;
+    const char *found;
+};
+
+/* Attention of `query` to arrays of the cache; `turned`: what of it is turned by position, or
+ * GRAPH_NONE. Returns what it finds, [tokens, heads, width]. */
+tensor graph_attend(struct graph *graph, const struct graph_attended *texts, tensor query,
+                    tensor turned, uint8_t cache_count, const tensor *cache);
 
 /* --- What differs --- */
 

@@ -90,7 +90,8 @@ enum program_phase {
     X(GATHERED, "gathered weights")                                                                \
     X(ACTIVATIONS, "saved activations")                                                            \
     X(BUFFERS, "buffers") /* Live for a few ops: gathered activations, unreduced gradients. */     \
-    PROGRAM_OVERHEAD_TABLE(X)
+    PROGRAM_OVERHEAD_TABLE(X)                                                                      \
+    X(CACHE, "KV cache") /* Keys and values of inference. */
 
 enum program_memory {
 #define X(name, text) PROGRAM_MEMORY_##name,
@@ -147,6 +148,10 @@ enum program_op_kind {
                            of the step, as its block says. */
 };
 
+/* What a compute is for, as inference tells its time apart. A program that was read does not say.
+ */
+enum program_purpose { PROGRAM_PURPOSE_OTHER, PROGRAM_PURPOSE_LINEAR, PROGRAM_PURPOSE_ATTENTION };
+
 struct program_op {
     const char *name; /* Short, for timelines and tables: "attention.qkv", "AllGather W_mlp". */
     const char
@@ -160,6 +165,7 @@ struct program_op {
     struct program_need need[PROGRAM_NEEDS_MAX];
     uint32_t need_count;
     uint16_t index; /* Of works[], plans[] (also of a send) or copies[], by kind. */
+    enum program_purpose purpose;
 
     /* Collective: the compute parts that produce its operand chunk by chunk, or PROGRAM_NONE: the
      * op (of this template, on the compute stream, with as many parts as the plan has chunks). It

@@ -11,6 +11,7 @@
 #include "sim/base/quantity.h"
 #include "sim/base/units.h"
 #include "sim/report/notes_host.h"
+#include "sim/report/notes_inference.h"
 #include "sim/report/notes_layout.h"
 #include "sim/report/notes_model.h"
 #include "sim/report/notes_overrides.h"
@@ -439,6 +440,14 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
 {
     memset(ret_notes, 0, sizeof *ret_notes);
     notes_parts_build(arena, input, facts, ret_notes);
+    if (input->workload->kind != WORKLOAD_TRAIN_STEP) {
+        note_bound(arena, input, facts, ret_notes);
+        notes_inference_build(arena, input, facts, ret_notes);
+        note_longest(arena, facts, ret_notes);
+        note_lines(arena, input, ret_notes);
+        note_memory(arena, input, ret_notes);
+        return STATUS_OK;
+    }
     note_bound(arena, input, facts, ret_notes);
     note_longest(arena, facts, ret_notes);
     notes_layout_build(arena, input, ret_notes);

@@ -7,6 +7,7 @@
 #include "sim/base/strbuf.h"
 #include "sim/base/units.h"
 #include "sim/report/analysis.h"
+#include "sim/report/inference_facts.h"
 #include "sim/report/least_memory.h"
 #include "sim/report/notes.h"
 #include "sim/report/result_mesh.h"
@@ -361,6 +362,10 @@ enum status result_write(struct arena *arena, const struct report_input *input, 
         json_put_real(&json, "bubble_s", facts.bubble_s);
     }
     json_write_object_end(&json);
+    if (input->roofline != NULL && input->workload->kind != WORKLOAD_TRAIN_STEP) {
+        struct inference_facts const inference = inference_facts_of(input, &facts);
+        inference_facts_write(&inference, &json);
+    }
     write_ranks(&json, input);
     write_phases(&json, input, &facts);
     STATUS_TRY(write_collectives(arena, &json, &facts, reterr));

@@ -8,6 +8,7 @@
 #include "sim/base/strbuf.h"
 #include "sim/base/units.h"
 #include "sim/report/analysis.h"
+#include "sim/report/inference_facts.h"
 #include "sim/report/notes.h"
 #include "sim/report/rows.h"
 #include "sim/report/table.h"
@@ -349,6 +350,10 @@ enum status summary_write(struct arena *arena, const struct report_input *input,
         write_share(&facts, "idle", facts.idle_s, colour, TABLE_YELLOW, text);
     }
     if (input->roofline != NULL) write_roofline(input, &facts, &notes, text);
+    if (input->roofline != NULL && input->workload->kind != WORKLOAD_TRAIN_STEP) {
+        struct inference_facts const inference = inference_facts_of(input, &facts);
+        inference_facts_print(&inference, &facts, text);
+    }
     write_phases(input, &facts, text);
     STATUS_TRY(write_collectives(arena, &facts, text, reterr));
     write_servers(input, &facts, text);

@@ -169,6 +169,16 @@ static void heading_program(const struct program *program, struct strbuf *text)
     strbuf_add(text, "\n\n");
 }
 
+static void heading_inference(const struct workload_plan *plan, struct strbuf *text)
+{
+    uint64_t const sequences = plan->inference.batch, tokens = inference_tokens(plan);
+    strbuf_add(text, "\n%s, %s of %s %s with %s %s, %s in the cache\n\n", plan->model.name,
+               plan->kind == WORKLOAD_DECODE ? "decode" : "prefill", table_count(sequences).text,
+               counted_noun(sequences, "sequence").text, table_count(tokens).text,
+               counted_noun(tokens, plan->kind == WORKLOAD_DECODE ? "new token" : "token").text,
+               table_count(inference_context_tokens(plan)).text);
+}
+
 void table_heading(const struct report_input *input, bool colour, struct strbuf *text)
 {
     const struct machine *machine = input->machine;
@@ -184,6 +194,10 @@ void table_heading(const struct report_input *input, bool colour, struct strbuf 
     heading_mesh(input, text);
     if (input->roofline == NULL) {
         heading_program(input->program, text);
+        return;
+    }
+    if (input->workload->kind != WORKLOAD_TRAIN_STEP) {
+        heading_inference(input->workload, text);
         return;
     }
     strbuf_add(text, "\n%s, %s %s a step", input->workload->model.name,

@@ -457,7 +457,7 @@ void roofline_from_counts(const struct workload_plan *plan, const struct machine
     roofline.host_s = host_link_s(machine, host_bytes);
     roofline.memory_bytes = held->parameter_bytes + held->optimizer_bytes + held->gradient_bytes +
                             held->activation_bytes + held->gathered_bytes + held->master_bytes +
-                            held->fixed_bytes;
+                            held->fixed_bytes + held->cache_bytes;
     roofline_bound(plan, machine, mesh, &roofline);
     rules_evaluate(plan, machine, mesh, &roofline);
     overlap_evaluate(plan, machine, mesh, &roofline);

@@ -12,7 +12,15 @@ extern const struct key program_keys[]; /* What a program's text has of them. */
 extern const struct key machine_keys[]; /* Of struct machine_plan. */
 extern const struct key network_keys[]; /* Of struct machine_network_plan. */
 extern const struct key mesh_keys[];
-extern const struct key workload_keys[]; /* Of struct scenario, as those of the run. */
+/* By enum workload_kind; of struct scenario, as the rows of the run. */
+extern const struct key workload_kinds[];
+extern const struct key workload_train_keys[];
+/* What several kinds have: a model; what routers do. */
+extern const struct key_kind scenario_model_kind;
+enum status scenario_routing_settle(const struct key_reader *reader, struct json *member,
+                                    struct error *reterr);
+bool scenario_has_experts(const struct key_source *source);
+extern const char *const scenario_format_names[];
 extern const struct key run_keys[];
 
 /* The whole mesh, whose axes are in the order of the file. */

@@ -29,7 +29,7 @@ enum { STEPS_DEFAULT = 8 };
 
 const struct key scenario_keys[] = {
     KEYS_OF_BOTH,
-    KEY("workload", key_object, .needed = true, .members = workload_keys,
+    KEY("workload", key_variants, .needed = true, .members = workload_kinds,
         .values = "[below](#workload)", .help = "what is computed"),
     RUN_KEY,
     {0},

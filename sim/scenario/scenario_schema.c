@@ -63,12 +63,22 @@ static void table_add(struct strbuf *text, const char *level, const struct key *
     keys_table(text, row->members);
 }
 
+static void variants_add(struct strbuf *text, const struct key *row)
+{
+    strbuf_add(text, "\n## `%s`\n", row->name);
+    for (const struct key *variant = row->members; variant->name != NULL; variant++) {
+        strbuf_add(text, "\n### `%s` of kind `%s`\n\n", row->name, variant->name);
+        keys_table(text, variant->members);
+    }
+}
+
 void scenario_tables(struct strbuf *text)
 {
     strbuf_add(text, "## A scenario\n\n");
     keys_table(text, scenario_keys);
     for (const struct key *row = scenario_keys; row->name != NULL; row++) {
-        if (row->members == NULL) continue;
+        if (row->kind == &key_variants) variants_add(text, row);
+        if (row->members == NULL || row->kind == &key_variants) continue;
         table_add(text, "##", row);
         for (const struct key *member = row->members; member->name != NULL; member++)
             if (member->has_table) table_add(text, "###", member);

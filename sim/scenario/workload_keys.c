@@ -25,7 +25,7 @@ static const char *const context_names[] = {"ring", "all_gather", "ulysses", NUL
 static const char *const context_order_names[] = {"zigzag", "contiguous", NULL};
 static const char *const offload_names[] = {"none", "optimizer", "activations", "both", NULL};
 static const char *const regather_names[] = {"microbatch", "step", "stage", NULL};
-static const char *const format_names[] = {
+const char *const scenario_format_names[] = {
 #define X(name, text, nccl, bits) text,
     FORMAT_TABLE(X)
 #undef X
@@ -87,7 +87,7 @@ static void model_kind_schema(struct json_writer *writer, const struct key *row)
     scenario_text_or_schema(writer, definitions);
 }
 
-static const struct key_kind model_kind = {
+const struct key_kind scenario_model_kind = {
     .read = model_kind_read, .write = model_kind_write, .waits = true, .schema = model_kind_schema};
 
 /* A schedule that is named asks for stages; the default does not. */
@@ -129,8 +129,8 @@ static enum status mtp_settle(const struct key_reader *reader, struct json *memb
 }
 
 /* A share of routers' work, which only a model with experts has. */
-static enum status routing_settle(const struct key_reader *reader, struct json *member,
-                                  struct error *reterr)
+enum status scenario_routing_settle(const struct key_reader *reader, struct json *member,
+                                    struct error *reterr)
 {
     const struct workload_plan *plan = &scenario_of(reader)->workload;
     double value = 0;
@@ -168,7 +168,7 @@ static bool has_sharded_stages(const struct key_source *source)
            (mesh_has(shown_of(source), MESH_FSDP) || shown_of(source)->workload.zero == 3);
 }
 
-static bool has_experts(const struct key_source *source)
+bool scenario_has_experts(const struct key_source *source)
 {
     return model_has_experts(&shown_of(source)->workload.model);
 }
@@ -180,19 +180,19 @@ static bool has_mtp(const struct key_source *source)
 }
 
 static const struct key format_keys[] = {
-    ROW("weights", key_choice, formats.weights, .choices = format_names,
+    ROW("weights", key_choice, formats.weights, .choices = scenario_format_names,
         .help = "number format of the weights"),
-    ROW("activations", key_choice, formats.activations, .choices = format_names,
+    ROW("activations", key_choice, formats.activations, .choices = scenario_format_names,
         .help = "number format of activations"),
-    ROW("gradients", key_choice, formats.gradients, .choices = format_names,
+    ROW("gradients", key_choice, formats.gradients, .choices = scenario_format_names,
         .help = "number format of gradients"),
-    ROW("optimizer", key_choice, formats.optimizer, .choices = format_names, .preset = FORMAT_FP32,
-        .help = "number format of each of Adam's two moments"),
-    ROW("matmuls", key_choice, formats.matmuls, .choices = format_names,
+    ROW("optimizer", key_choice, formats.optimizer, .choices = scenario_format_names,
+        .preset = FORMAT_FP32, .help = "number format of each of Adam's two moments"),
+    ROW("matmuls", key_choice, formats.matmuls, .choices = scenario_format_names,
         .like_at = offsetof(struct scenario, workload.formats.activations),
         .help = "number format of linear layers; as activations by default",
         .preset_text = "as `activations`"),
-    ROW("dispatch", key_choice, formats.dispatch, .choices = format_names,
+    ROW("dispatch", key_choice, formats.dispatch, .choices = scenario_format_names,
         .like_at = offsetof(struct scenario, workload.formats.activations),
         .help = "number format of tokens on their way to experts; as activations by default",
         .preset_text = "as `activations`"),
@@ -202,10 +202,10 @@ static const struct key format_keys[] = {
     {0},
 };
 
-const struct key workload_keys[] = {
-    KEY("kind", key_choice, .needed = true, .choices = kind_names,
+const struct key workload_train_keys[] = {
+    ROW("kind", key_choice, kind, .needed = true, .choices = kind_names,
         .help = "forward, backward and update"),
-    KEY("model", model_kind, .needed = true,
+    KEY("model", scenario_model_kind, .needed = true,
         .values =
             "a name of `podsim list models`, the path of a Hugging Face `config.json`, or "
             "`{\"kind\": \"mlp\", \"D\": 8192, \"F\": 32768, \"layers\": 8, \"matrices\": 2}`",
@@ -264,14 +264,15 @@ const struct key workload_keys[] = {
         .help = "a rank holds a part from each end of a causal sequence, or one part"),
     ROW("offload", key_choice, offload, .choices = offload_names,
         .help = "what is kept in the host's memory: [host memory](offload.md)"),
-    ROW("routing_skew", key_share, routing.skew_ppm, .most = PPM_ONE, .settle = routing_settle,
-        .shown = has_experts, .when = "with experts",
+    ROW("routing_skew", key_share, routing.skew_ppm, .most = PPM_ONE,
+        .settle = scenario_routing_settle, .shown = scenario_has_experts, .when = "with experts",
         .help =
             "skew of the choice of experts: 0 even, 1 Zipf's law, [drawn](moe.md#uneven-routing) "
             "with the run's seed"),
     ROW("capacity_factor", key_share, routing.capacity_ppm,
-        .most = INT64_C(1) * CAPACITY_MAX * PPM_ONE, .settle = routing_settle, .shown = has_experts,
-        .values = "0, or up to experts over experts a token", .when = "with experts",
+        .most = INT64_C(1) * CAPACITY_MAX * PPM_ONE, .settle = scenario_routing_settle,
+        .shown = scenario_has_experts, .values = "0, or up to experts over experts a token",
+        .when = "with experts",
         .help = "rows that an expert computes, as a multiple of its even share; rows above are "
                 "dropped. 0: all are computed"),
     ROW("schedule", key_text, stages.schedule, .word = WORKLOAD_SCHEDULE_DEFAULT,

@@ -137,6 +137,27 @@ static void blocks_add(const struct part *part, const struct graph *graph,
     }
 }
 
+/* Of a step of inference: weights that products read, and rows of the cache. */
+static void read_add(const struct graph *graph, uint64_t count, struct workload_inference *counts)
+{
+    for (uint8_t i = 0; i < graph->op_count; i++) {
+        const struct graph_op *op = &graph->op[i];
+        for (uint8_t w = 0; op->as.matmul.product_count > 0 && w < op->weight_count; w++)
+            if (op->kind->weights_apart)
+                counts->weight_bytes +=
+                    (double)count *
+                    (double)format_bytes(graph->tensor[op->weight[w]].format,
+                                         graph_weight_elements(graph, op->weight[w]));
+        for (uint8_t in = 0; op->kind->attends && in < op->in_count; in++) {
+            const struct graph_tensor *at = &graph->tensor[op->in[in]];
+            if (at->role == GRAPH_CACHE)
+                counts->kv_read_bytes +=
+                    (double)count *
+                    (double)format_bytes(at->format, graph_elements(graph, &at->at, 0));
+        }
+    }
+}
+
 static void part_add(const struct ranks *ranks, const struct graph_terms *terms,
                      enum block_part which, uint64_t layer, uint64_t count,
                      struct workload_counts *counts)
@@ -152,6 +173,7 @@ static void part_add(const struct ranks *ranks, const struct graph_terms *terms,
         compute_add(&part, &part.graph.compute[i], counts);
     for (uint32_t i = 0; i < part.graph.move_count; i++)
         move_add(&part, &part.graph.move[i], counts);
+    if (ranks_serves(ranks)) read_add(&derived.graph, count, &counts->inference);
     if (which == BLOCK_LAYER) {
         overlaps_add(&part, &derived, counts);
         blocks_add(&part, &derived.graph, counts);
@@ -218,18 +240,19 @@ static void useful_count(const struct ranks *ranks, struct workload_counts *coun
     const struct workload_plan *plan = ranks->plan;
     const struct routing *experts = &ranks->experts;
     const struct model_experts *model = &plan->model.experts;
-    double const tokens = (double)plan->batch_tokens;
+    double const tokens =
+        (double)(ranks_serves(ranks) ? inference_tokens(plan) : plan->batch_tokens);
     double const sparse = (double)ranks_layer_count(ranks, LAYER_MOE);
     struct model_counts const parameters = model_count(&plan->model);
     uint64_t const active =
         parameters.active + (ranks->mtp_modules != 0 ? parameters.mtp_active : 0);
-    counts->parameter_flop = 6 * (double)active * tokens;
+    counts->parameter_flop = counts_flop_a_token(ranks) * (double)active * tokens;
     if (sparse == 0) return;
     double const all = (double)(ranks->rows * model->top_k * experts->ranks);
     double const each = (double)(ranks->width * experts->columns * plan->model.matrices);
     counts->rows_assigned = sparse * tokens * (double)model->top_k;
     counts->rows_dropped = counts->rows_assigned * (double)experts->dropped / all;
-    counts->parameter_flop -= 6 * counts->rows_dropped * each * ranks->tp;
+    counts->parameter_flop -= counts_flop_a_token(ranks) * counts->rows_dropped * each * ranks->tp;
 }
 
 /* Counts up: a rank that has any collective has a whole one. */
@@ -294,6 +317,11 @@ enum status workload_count(const struct workload_plan *plan, const struct machin
                                      .heads.kv_padded = (double)ranks.kv_heads_padded,
                                      .tp.column_flop =
                                          2 * (double)ranks.rows * (double)ranks.width / ranks.tp};
+    if (ranks_serves(&ranks)) {
+        counts.inference.kept_sequences =
+            units_ceil_divide(ranks.inference.sequences, ranks.inference.batch_ways);
+        counts.inference.keepers = (uint64_t)ranks.data * ranks.inference.batch_ways;
+    }
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) counts.role[r].group = mesh->axis[r].group;
     counts.role[MESH_DP].group = ranks.replica_group;
     counts.experts.group = ranks.experts.replica_group;

@@ -116,9 +116,18 @@ struct workload_held {
     double activation_bytes; /* Saved for the backward pass by remat, all layers, a microbatch; in a
                                 pipeline of all microbatches that are held at once. */
     double master_bytes; /* Weights in fp32 that frameworks hold in addition to the parameters. */
+    double cache_bytes;  /* Keys and values of inference. */
     double fixed_bytes;  /* Bytes that frameworks hold whatever the step does (overheads_chip()). */
     double gathered_bytes; /* Weights of one layer, gathered: 0 if they always lie there whole. */
     uint64_t held_ppm;     /* Microbatches in activation_bytes; see workload_held_ppm(). */
+};
+
+/* A step of inference. Bytes are one chip's. */
+struct workload_inference {
+    double weight_bytes;     /* Weights that are multiplied: read once. */
+    double kv_read_bytes;    /* Rows of the cache that attention reads. */
+    uint64_t kept_sequences; /* Sequences whose rows a chip keeps, whole or in part, at most. */
+    uint64_t keepers;        /* Ranks that keep different ones. */
 };
 
 struct workload_counts {
@@ -133,6 +142,7 @@ struct workload_counts {
     double matmul_useful;        /* Of matmul_flop: neither recomputed nor duplicated. */
     struct workload_spare spare; /* Of matmul_flop. */
     struct paddings paddings;    /* What is padded by how much. */
+    struct workload_inference inference;
     struct workload_heads heads;
 
     /* The whole machine, a step. */

@@ -11,6 +11,12 @@
 /* FLOP of a step's attention alone, as workload_counts has them. */
 double counts_attention_flop(const struct ranks *ranks);
 
+/* FLOP that a token asks of a parameter: 2 forward, 4 backward. */
+static inline double counts_flop_a_token(const struct ranks *ranks)
+{
+    return ranks_serves(ranks) ? 2 : 6;
+}
+
 /* Gathers and reductions of weights, and the update. */
 enum status counts_weights(const struct ranks *ranks, struct workload_counts *counts,
                            struct error *reterr);

@@ -62,17 +62,17 @@ static void scattered_add(const struct ranks *ranks, uint64_t times, uint64_t un
     traffic->scatter_count += times * units;
 }
 
-/* Units that are gathered for a forward and for a backward pass, but for what is looked up, or
- * leaves its weights for the backward pass that follows at once. */
+/* Units that are gathered for a forward and for a backward pass, if there is one, but for what is
+ * looked up, or leaves its weights for the backward pass that follows at once. */
 static void shards_gather(const struct ranks *ranks, uint32_t head_returns,
                           struct workload_counts *counts)
 {
     const struct workload_plan *plan = ranks->plan;
-    uint64_t const microbatches = plan->accumulate;
+    uint64_t const microbatches = plan->accumulate, passes = ranks_serves(ranks) ? 1 : 2;
     uint64_t heads = microbatches;
     for (uint32_t kind = 0; kind < LAYER_KINDS; kind++)
         for (uint32_t u = 0; u < ranks->layer[kind].bucket_count; u++)
-            gathered_add(ranks, 2 * microbatches * ranks_layer_count(ranks, kind),
+            gathered_add(ranks, passes * microbatches * ranks_layer_count(ranks, kind),
                          (double)ranks->layer[kind].bucket[u].elements, counts);
     if (!ranks_is_decoder(ranks)) return;
     /* Other passes of a pipeline may lie between the head's forward and backward pass. */
@@ -155,6 +155,10 @@ enum status counts_weights(const struct ranks *ranks, struct workload_counts *co
 {
     bool const regathers = ranks->shards > 1 && !ranks->reduce_once && ranks_is_decoder(ranks);
     uint32_t head_returns = 0;
+    if (ranks_serves(ranks)) {
+        if (ranks->shards > 1) shards_gather(ranks, 0, counts);
+        return STATUS_OK;
+    }
     if (regathers) STATUS_TRY(workload_head_returns(ranks->plan, ranks->pp, &head_returns, reterr));
     update_count(ranks, counts);
     if (ranks->shards > 1) shards_count(ranks, head_returns, counts);
@@ -219,11 +223,15 @@ void counts_memory(const struct ranks *ranks, struct workload_counts *counts)
     double const gradients = share_of(ranks, ranks->gradient_shards, false) +
                              share_of(ranks, ranks->experts.gradient_shards, true);
     counts->memory.parameter_bytes = ranks->copies * kept * bytes_of(formats->weights);
-    counts->memory.optimizer_bytes = 2 * state_elements(ranks) * bytes_of(formats->optimizer);
-    counts->memory.gradient_bytes = ranks->copies * gradients * bytes_of(formats->gradients);
     if (ranks->shards > 1)
         counts->memory.gathered_bytes =
             layer_elements(ranks, ranks_last_kind(ranks)) * bytes_of(formats->weights);
+    if (ranks_serves(ranks)) {
+        counts->memory.cache_bytes = (double)inference_cache_bytes(ranks);
+        return;
+    }
+    counts->memory.optimizer_bytes = 2 * state_elements(ranks) * bytes_of(formats->optimizer);
+    counts->memory.gradient_bytes = ranks->copies * gradients * bytes_of(formats->gradients);
     offload_count(ranks, counts);
     overheads_add(ranks, kept, gradients, counts);
 }

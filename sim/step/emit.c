@@ -238,6 +238,14 @@ static void output_set(struct emit *emit, uint32_t first, uint32_t end, bool bac
                 emit->lower->output = emit->op[at];
 }
 
+static enum program_purpose purpose_of(const struct emit *emit, const struct graph_step *step)
+{
+    const struct op_kind *kind = emit->graph->op[step->op].kind;
+    if (kind->attends) return PROGRAM_PURPOSE_ATTENTION;
+    return kind->weights_apart && step->work.matmul_count > 0 ? PROGRAM_PURPOSE_LINEAR
+                                                              : PROGRAM_PURPOSE_OTHER;
+}
+
 static void step_add(struct emit *emit, uint32_t at)
 {
     const struct graph_step *step = &emit->steps->step[at];
@@ -245,6 +253,7 @@ static void step_add(struct emit *emit, uint32_t at)
     if (step->is_compute) {
         emit->op[at] =
             lower_compute(lower, emit_compute_name(emit, step), &step->work, parts_of(emit, at));
+        lower_purpose_set(lower, emit->op[at], purpose_of(emit, step));
     } else {
         struct emit_route const route = emit_route(emit, step);
         emit->op[at] = lower_collective(lower, route.stream, emit_moved_name(emit, step),

@@ -24,11 +24,17 @@ struct emit_route emit_route(const struct emit *emit, const struct graph_step *s
                                    : home           ? LOWER_HOME_SEQUENCE
                                                     : LOWER_REDUCE_SEQUENCE,
                                    "sequence", &ranks->sequence_group};
-    case OP_AXIS_TP:
     case OP_AXIS_HOLDERS: /* Sums of weights' gradients stand with their buckets. */
+        return (struct emit_route){gathers ? LOWER_GATHER_SEQUENCE
+                                   : turns ? LOWER_SUM_KV
+                                           : LOWER_REDUCE_SEQUENCE,
+                                   "kv", &ranks->kv_group};
+    case OP_AXIS_TP:
         break;
     }
-    bool const sums = step->move.kind == COLLECTIVE_ALL_REDUCE;
+    /* Where every rank has all of D, blocks end in an AllReduce. */
+    bool const whole = ranks->plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED;
+    bool const sums = step->move.kind == COLLECTIVE_ALL_REDUCE && !whole;
     return (struct emit_route){gathers ? LOWER_GATHER_TP
                                : sums  ? LOWER_SUM_LOGITS
                                        : LOWER_REDUCE_TP,

@@ -2,8 +2,12 @@
 
 #include <string.h>
 
+#include "sim/base/units.h"
+
 #include "sim/step/overheads.h"
 #include "sim/step/ranks.h"
+
+enum { PICK_NUMBERS = 2 }; /* A value, and its token. */
 
 static void dimension_add(struct graph_terms *terms, uint32_t *count,
                           struct graph_dimension dimension)
@@ -120,6 +124,35 @@ static struct graph_sequence sequence_of(const struct ranks *ranks, uint64_t lay
     };
 }
 
+/* Rows of the cache, and tokens whose logits are wanted. */
+static void cache_add(const struct ranks *ranks, bool windowed, struct graph_terms *terms,
+                      uint32_t *count)
+{
+    const struct inference_ranks *inference = &ranks->inference;
+    const struct model *model = &ranks->plan->model;
+    const struct graph_served *served = &inference->served[windowed];
+    uint64_t const kept = units_ceil_divide(ranks->rows, inference->batch_ways);
+    terms->cache = (struct graph_cache){
+        .is_there = true,
+        .batch_ways = inference->batch_ways,
+        .sequence_ways = inference->sequence_ways,
+        .kept_rows = units_ceil_divide(kept, inference->sequence_ways),
+    };
+    plain_add(terms, count, "Bb", kept * ranks->data);
+    plain_add(terms, count, "Nb", ranks->heads * inference->batch_ways * ranks->tp);
+    plain_add(terms, count, "Ns", ranks->heads * inference->sequence_ways * ranks->tp);
+    if (ranks->plan->kind == WORKLOAD_DECODE)
+        terms->cache.decodes = *served;
+    else
+        terms->cache.prompts = *served;
+    plain_add(terms, count, "Sc", served->read * ranks->data);
+    plain_add(terms, count, "Bh", inference->head_rows * ranks->data);
+    plain_add(terms, count, "Pick", PICK_NUMBERS);
+    if (!ranks_has_mla(ranks)) return;
+    plain_add(terms, count, "Plain", model->latent.plain);
+    plain_add(terms, count, "Key", model->latent.kv_rank + model->latent.rope);
+}
+
 static struct graph_policy policy_of(const struct ranks *ranks)
 {
     static const enum graph_remat remats[] = {
@@ -133,6 +166,7 @@ static struct graph_policy policy_of(const struct ranks *ranks)
     return (struct graph_policy){
         .remat = remats[plan->remat],
         .by_tokens = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS,
+        .replicated = plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED,
         .keeps_whole = !ranks_keeps_parts(ranks),
         .dx_first = plan->backward_order == WORKLOAD_BACKWARD_DX_FIRST,
         .weights_split = ranks->shards > 1,
@@ -158,15 +192,20 @@ void graph_terms_of(const struct ranks *ranks, uint64_t layer, struct graph_term
         .ranks_exchange = ranks->mesh->axis[MESH_EP].size,
         .sequence = sequence_of(ranks, layer),
         .formats = {formats->weights, formats->activations, formats->gradients, formats->matmuls,
-                    formats->dispatch},
+                    formats->dispatch, formats->weights, formats->activations},
         .policy = policy_of(ranks),
     };
+    if (ranks_serves(ranks)) {
+        ret_terms->formats.cache = ranks->plan->inference.cache;
+    }
     ret_terms->axis_c = axis_c_add(ranks, &ret_terms->mesh);
     widths_add(ranks, ret_terms, &count);
     if (ranks_is_decoder(ranks)) ends_add(ranks, ret_terms, &count);
     if (ranks_is_decoder(ranks)) sequences_add(ranks, ret_terms, &count);
     if (ranks_has_mla(ranks)) mla_add(ranks, ret_terms, &count);
     if (model_has_experts(&ranks->plan->model)) experts_add(ranks, ret_terms, &count);
+    if (ranks_serves(ranks))
+        cache_add(ranks, ranks_layer_is_windowed(ranks, layer), ret_terms, &count);
 }
 
 void graph_terms_of_end(const struct ranks *ranks, bool used_before, struct graph_terms *ret_terms)

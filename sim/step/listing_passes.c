@@ -181,6 +181,7 @@ static void layer_add(struct listing *listing, struct part *layer, const struct 
     graph_list_forward(list_begin(listing, layer), &forward, &backward);
     listing_copies(listing, program, ACT_FORWARD);
     units_tell(listing, &layer->weights);
+    if (ranks_serves(listing->ranks)) return;
     backward_add(listing, layer, program);
     if (listing->ranks->state_shards == listing->ranks->shards) return;
     strbuf_add(listing->text, "\nUpdate: ZeRO-%u\n", listing->ranks->plan->zero);

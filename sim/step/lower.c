@@ -44,6 +44,11 @@ uint32_t lower_op_add(struct lower *lower, struct program_op op)
     return lower->build.status == STATUS_OK ? builder_op(&lower->build, op) : LOWER_NONE;
 }
 
+void lower_purpose_set(struct lower *lower, uint32_t op, enum program_purpose purpose)
+{
+    if (op != LOWER_NONE && lower->build.status == STATUS_OK) lower->build.op[op].purpose = purpose;
+}
+
 uint32_t lower_compute(struct lower *lower, const char *name, const struct work *work,
                        uint32_t parts)
 {

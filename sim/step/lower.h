@@ -179,6 +179,7 @@ void lower_pass_begin(struct lower *lower, const struct lower_part *part);
 uint32_t lower_op_add(struct lower *lower, struct program_op op);
 uint32_t lower_compute(struct lower *lower, const char *name, const struct work *work,
                        uint32_t parts);
+void lower_purpose_set(struct lower *lower, uint32_t op, enum program_purpose purpose);
 /* A plan that moves `elements` on a group, or LOWER_NONE if the group is one rank. */
 uint32_t lower_plan(struct lower *lower, enum collective_kind kind, const struct group *group,
                     uint64_t elements, enum format format);

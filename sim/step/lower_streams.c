@@ -65,7 +65,9 @@ void lower_streams_add(struct lower *lower)
     uint16_t const replicas = replicas_of(ranks->mesh);
     bool const tp = ranks->tp > 1;
     bool const dp = ranks->replicas > 1;
-    bool const parts = ranks->sequence_parts > 1;
+    bool const merges = ranks_serves(ranks) && ranks->inference.sequence_ways > 1;
+    bool const parts = ranks->sequence_parts > 1 || merges;
+    uint16_t const sharers = merges ? STREAM_OF_KV : STREAM_OF_SEQUENCE;
     bool const experts = ranks->experts.replicas > 1;
     bool const zero = ranks->plan->zero != 0;
     bool const activations = ranks_offloads_activations(ranks);
@@ -83,15 +85,15 @@ void lower_streams_add(struct lower *lower)
         [LOWER_REDUCE_DP] = {dp, {STREAM_REDUCE, replicas}},
         [LOWER_GATHER_DP] = {dp && zero, {STREAM_GATHER, replicas}},
         [LOWER_SUM_KV] = {ranks->partial_ranks > 1, {STREAM_NO_VERB, STREAM_OF_KV}},
-        [LOWER_SUM_LOGITS] = {ranks_sums_logits(ranks), {STREAM_SUM, STREAM_OF_TP}},
+        [LOWER_SUM_LOGITS] = {ranks_sums_logits(ranks) || (tp && ranks_serves(ranks)),
+                              {STREAM_SUM, STREAM_OF_TP}},
         [LOWER_SUM_ROWS] = {ranks_sums_rows(ranks), {STREAM_SUM, STREAM_OF_TP}},
         [LOWER_DISPATCH] = {ranks->experts.ranks > 1, {STREAM_DISPATCH, STREAM_OF_EP}},
         [LOWER_COMBINE] = {ranks->experts.ranks > 1, {STREAM_COMBINE, STREAM_OF_EP}},
         [LOWER_REDUCE_EXPERTS] = {experts, {STREAM_REDUCE, STREAM_OF_EXPERTS}},
         [LOWER_GATHER_EXPERTS] = {experts && zero, {STREAM_GATHER, STREAM_OF_EXPERTS}},
-        [LOWER_GATHER_SEQUENCE] = {parts, {turns, STREAM_OF_SEQUENCE}},
-        [LOWER_REDUCE_SEQUENCE] = {parts && !ranks_has_ulysses(ranks),
-                                   {STREAM_REDUCE, STREAM_OF_SEQUENCE}},
+        [LOWER_GATHER_SEQUENCE] = {parts, {turns, sharers}},
+        [LOWER_REDUCE_SEQUENCE] = {parts && !ranks_has_ulysses(ranks), {STREAM_REDUCE, sharers}},
         [LOWER_HOME_SEQUENCE] = {ranks_has_ring(ranks), {STREAM_HOME, STREAM_OF_SEQUENCE}},
         [LOWER_SEND_NEXT] = {ranks->pp > 1, {STREAM_SEND, STREAM_OF_NEXT}},
         [LOWER_SEND_PREVIOUS] = {ranks->pp > 1, {STREAM_SEND, STREAM_OF_PREVIOUS}},

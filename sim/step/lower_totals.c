@@ -18,7 +18,7 @@ static void buckets_resident(const struct ranks *ranks, const struct bucket *buc
         uint64_t const gradients =
             units_ceil_divide(elements, ranks_gradient_shards(ranks, experts));
         resident[PROGRAM_MEMORY_PARAMETERS] += times * format_bytes(formats->weights, kept);
-        if (!ranks_offloads_optimizer(ranks))
+        if (!ranks_offloads_optimizer(ranks) && !ranks_serves(ranks))
             resident[PROGRAM_MEMORY_OPTIMIZER] +=
                 times * 2 * format_bytes(formats->optimizer, state);
         if (ranks->gradients_resident && !overheads_count(ranks)) {
@@ -39,6 +39,7 @@ void lower_resident(const struct ranks *ranks, const uint64_t units[MODULE_COUNT
         uint32_t const count = lower_buckets_of(ranks, (enum lower_module)m, buckets);
         buckets_resident(ranks, buckets, count, units[m], resident_bytes);
     }
+    if (ranks_serves(ranks)) resident_bytes[PROGRAM_MEMORY_CACHE] += inference_cache_bytes(ranks);
     overheads_chip(ranks, layers, resident_bytes);
 }
 
@@ -51,17 +52,18 @@ static double dropped_flop(const struct ranks *ranks)
     double const rows = (double)ranks_layer_count(ranks, LAYER_MOE) *
                         (double)ranks->plan->batch_tokens * (double)experts->dropped /
                         (double)(ranks->rows * experts->ranks);
-    return 6 * rows * (double)(model->matrices * model->experts.width * model->width);
+    return counts_flop_a_token(ranks) * rows *
+           (double)(model->matrices * model->experts.width * model->width);
 }
 
 void lower_totals(const struct ranks *ranks, struct program *program)
 {
     const struct workload_plan *plan = ranks->plan;
     struct model_counts const counts = model_count(&plan->model);
-    program->tokens = plan->batch_tokens;
+    program->tokens = ranks_serves(ranks) ? inference_tokens(plan) : plan->batch_tokens;
     bool const predicts = ranks->mtp_modules != 0;
     uint64_t const active = counts.active + (predicts ? counts.mtp_active : 0);
-    program->parameter_flop = 6 * (double)active * (double)plan->batch_tokens;
+    program->parameter_flop = counts_flop_a_token(ranks) * (double)active * (double)program->tokens;
     program->parameter_flop -= dropped_flop(ranks);
     program->useful_attention_flop = counts_attention_flop(ranks);
 }

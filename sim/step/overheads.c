@@ -97,7 +97,7 @@ static const struct overhead table[] = {
      "stas00/ml-engineering training/performance/README.md (Preloaded CUDA kernels memory usage)",
      true},
 };
-_Static_assert(sizeof table / sizeof *table == PROGRAM_MEMORY_COUNT - PROGRAM_OVERHEAD_FIRST,
+_Static_assert(sizeof table / sizeof *table == PROGRAM_MEMORY_CACHE - PROGRAM_OVERHEAD_FIRST,
                "each kind has its row");
 
 const struct overhead *overhead_of(enum program_memory memory)
@@ -118,7 +118,8 @@ enum workload_memory workload_memory(const struct workload_plan *plan,
 
 bool overheads_count(const struct ranks *ranks)
 {
-    return workload_memory(ranks->plan, ranks->machine) == WORKLOAD_MEMORY_FRAMEWORK;
+    return !ranks_serves(ranks) &&
+           workload_memory(ranks->plan, ranks->machine) == WORKLOAD_MEMORY_FRAMEWORK;
 }
 
 bool overheads_of_fsdp(const struct ranks *ranks)

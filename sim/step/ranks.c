@@ -166,6 +166,11 @@ static enum status tokens_build(struct ranks *ranks, struct error *reterr)
     const struct workload_plan *plan = ranks->plan;
     uint64_t const ways = (uint64_t)plan->accumulate * ranks->data;
     char nearest[SUGGEST_TEXT_BYTES];
+    if (ranks_serves(ranks)) {
+        inference_build(ranks, &ranks->inference);
+        ranks->rows = ranks->inference.tokens;
+        return STATUS_OK;
+    }
     if (plan->batch_tokens == 0 || plan->batch_tokens % ways != 0) {
         return error_set(
             reterr, STATUS_INVALID, "/workload/batch_tokens",
@@ -201,6 +206,7 @@ static enum status widths_build(struct ranks *ranks, struct error *reterr)
     ranks->mlp_columns = units_ceil_divide(plan->model.mlp_width, ranks->tp);
     if (ranks_is_decoder(ranks)) {
         STATUS_TRY(heads_build(ranks, reterr));
+        if (ranks_serves(ranks)) STATUS_TRY(inference_ways_check(ranks, reterr));
         STATUS_TRY(ranks_context_check(ranks, reterr));
     }
     STATUS_TRY(ranks_stages_check(ranks, reterr));
@@ -213,7 +219,8 @@ static enum status widths_build(struct ranks *ranks, struct error *reterr)
             ranks_divide(by_tokens ? ranks->rows : ranks->width, ranks->tp, "/mesh/tp",
                          by_tokens ? "the number of tokens of a data rank" : "the model's width D",
                          "ranks of tp", &share, reterr));
-    ranks->block_columns = by_tokens ? ranks->width : units_round_up(ranks->width, ranks->tp);
+    bool const whole = by_tokens || plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED;
+    ranks->block_columns = whole ? ranks->width : units_round_up(ranks->width, ranks->tp);
     ranks->block_shard = ranks->rows * ranks->block_columns / ranks->tp;
     return STATUS_OK;
 }
@@ -222,7 +229,7 @@ static enum status widths_build(struct ranks *ranks, struct error *reterr)
  * the columns of D, in parts. */
 static uint64_t vector_share(const struct ranks *ranks, uint64_t elements)
 {
-    bool const whole = ranks->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
+    bool const whole = ranks->plan->activations != WORKLOAD_ACTIVATIONS_MODEL;
     return whole ? elements : units_ceil_divide(elements, ranks->tp);
 }
 
@@ -242,7 +249,9 @@ static void vectors_build(struct ranks *ranks)
 static void windows_build(struct ranks *ranks)
 {
     const struct model *model = &ranks->plan->model;
-    ranks->window_layers = model_window_layers(model, ranks->plan->sequence_length);
+    ranks->window_layers =
+        model_window_layers(model, ranks_serves(ranks) ? inference_keys_most(ranks->plan)
+                                                       : ranks->plan->sequence_length);
     for (uint64_t layer = 1; layer < model->layers && ranks->window_layers != 0; layer++)
         ranks->window_turns +=
             model_layer_is_windowed(model, layer) != model_layer_is_windowed(model, layer - 1);

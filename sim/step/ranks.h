@@ -101,6 +101,7 @@ struct ranks {
     struct group kv_group;
     struct group sequence_group;
 
+    struct inference_ranks inference; /* Where ranks_serves(). */
     struct routing experts;
     struct ranks_layer layer[LAYER_KINDS];
     uint64_t vocabulary_elements; /* Of the embedding; of the head without its norm. */
@@ -118,6 +119,12 @@ struct ranks {
     bool tied_apart;       /* One matrix lies on the first stage and on a later one. */
     bool tied_lookup;      /* The matrix is the embedding that modules on a later stage look up. */
 };
+
+/* Whether the step is one of inference. */
+static inline bool ranks_serves(const struct ranks *ranks)
+{
+    return ranks->plan->kind != WORKLOAD_TRAIN_STEP;
+}
 
 /* Updated weights are gathered in the next step. */
 static inline bool ranks_gathers_next(const struct ranks *ranks)

@@ -17,6 +17,8 @@ enum { MTP_MODULES_MAX = 16, SENTENCE_BYTES = 1024, WORD_BYTES_MAX = 200 };
 
 /* A fact, a bit, holds of ranks `l`, their plan `p`, their mesh `m` and their model `o`. */
 #define FACTS(X)                                                                                   \
+    X(SERVES, ranks_serves(l))                                                                     \
+    X(REPLICATES, p->activations == WORKLOAD_ACTIVATIONS_REPLICATED && l->tp > 1)                  \
     X(BARE, o->kind == MODEL_MLP)                                                                  \
     X(LATENT, ranks_has_mla(l))                                                                    \
     X(QUERY_LATENT, o->latent.query_rank != 0)                                                     \
@@ -50,7 +52,7 @@ enum { MTP_MODULES_MAX = 16, SENTENCE_BYTES = 1024, WORD_BYTES_MAX = 200 };
     X(SHARDED, l->shards > 1)                                                                      \
     X(NO_MICROBATCH, p->accumulate == 0)                                                           \
     X(ONE_MICROBATCH, p->accumulate == 1)                                                          \
-    X(NO_TOKENS, p->sequence_length == 0)                                                          \
+    X(NO_TOKENS, p->sequence_length == 0 && !ranks_serves(l))                                      \
     X(CAUSAL, p->attention.mask == WORKLOAD_ATTENTION_CAUSAL)                                      \
     X(UNFUSED, ranks_is_unfused(l))                                                                \
     X(CONTEXT_SAID, p->attention.context != WORKLOAD_CONTEXT_RING)                                 \
@@ -100,6 +102,17 @@ static const char offloads[] =
     "version";
 
 static const struct refusal table[] = {
+    /* Inference. */
+    {SERVES, BARE, NONE, UNSUPPORTED, "/workload/model",
+     "the bare MLP has no attention and no head, so that it cannot answer; a decoder can"},
+    {REPLICATES, EXPERTS, NONE, UNSUPPORTED, "/workload/activations",
+     "\"replicated\" with experts over tp is not modelled in this version; \"model\" and "
+     "\"tokens\" are"},
+    {SERVES, PP, NONE, UNSUPPORTED, "/mesh/pp",
+     "inference over pipeline stages is not modelled in this version; tp, dp, ep and fsdp are"},
+    {SERVES, CP, NONE, UNSUPPORTED, "/mesh/cp",
+     "inference over cp is not modelled in this version; tp with \"kv_sharding\" shares "
+     "sequences, and dp, ep and fsdp have whole ones"},
     /* The model. */
     {LATENT, NONE, QUERY_LATENT, UNSUPPORTED, "/workload/model",
      "training %m is not modelled in this version: its latent attention (MLA) has no latent for Q "

@@ -67,8 +67,8 @@ enum status workload_places(struct arena *arena, const struct workload_plan *pla
     return schedule_places(arena, form, &request, where, ret_schedule, reterr);
 }
 
-/* One stage on one rank: each microbatch goes forward, and back at once. */
-static enum status one_stage(struct arena *arena, uint32_t microbatches,
+/* One stage on one rank: each microbatch goes forward, and in training back at once. */
+static enum status one_stage(struct arena *arena, uint32_t microbatches, bool trains,
                              struct schedule *ret_schedule, struct error *reterr)
 {
     struct schedule_list list = {.capacity = 2 * microbatches, .microbatch_count = microbatches};
@@ -87,7 +87,7 @@ static enum status one_stage(struct arena *arena, uint32_t microbatches,
     list.pass = memory;
     for (uint32_t m = 0; m < microbatches; m++) {
         schedule_add(&list, SCHEDULE_FORWARD, 0, m);
-        schedule_add(&list, SCHEDULE_BACKWARD, 0, m);
+        if (trains) schedule_add(&list, SCHEDULE_BACKWARD, 0, m);
     }
     ret_schedule->rank[0] =
         (struct schedule_rank){.pass = list.pass, .count = list.count, .chunk_count = 1};
@@ -103,7 +103,9 @@ enum status workload_schedule(struct arena *arena, const struct workload_plan *p
                                        .microbatch_count = plan->accumulate,
                                        .held_max = plan->stages.held_max,
                                        .watch = plan->watch};
-    if (request.rank_count == 1) return one_stage(arena, plan->accumulate, ret_schedule, reterr);
+    if (request.rank_count == 1)
+        return one_stage(arena, plan->accumulate, plan->kind == WORKLOAD_TRAIN_STEP, ret_schedule,
+                         reterr);
     if (plan->stages.given != NULL) {
         STATUS_TRY(given_check(plan, request.rank_count, reterr));
         *ret_schedule = *plan->stages.given;

@@ -113,6 +113,10 @@ static void attention_build(struct ranks *ranks)
 enum status ranks_sequences_build(struct ranks *ranks, struct error *reterr)
 {
     const struct workload_plan *plan = ranks->plan;
+    if (ranks_serves(ranks)) {
+        ranks->attention_kv_heads = ranks->kv_heads;
+        return STATUS_OK;
+    }
     uint64_t const tokens = plan->batch_tokens / plan->accumulate;
     char nearest[SUGGEST_TEXT_BYTES];
     uint64_t const sequences = tokens / plan->sequence_length;

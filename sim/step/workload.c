@@ -86,7 +86,8 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
 {
     const struct schedule_rank *list = &pipeline->schedule.rank[rank];
     STATUS_TRY(role_begin(pipeline, rank, role, reterr));
-    if (pipeline->lower->ranks->pp == 1) one_stage_build(pipeline);
+    bool const trains = !ranks_serves(pipeline->lower->ranks);
+    if (trains && pipeline->lower->ranks->pp == 1) one_stage_build(pipeline);
     for (uint32_t i = 0; i < list->count;) {
         pipeline_actions_add(pipeline, i);
         pipeline_replicas_send(pipeline, i);
@@ -94,7 +95,7 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
     }
     pipeline_actions_add(pipeline, list->count);
     pipeline_replicas_send(pipeline, list->count);
-    role_end(pipeline, rank);
+    if (trains) role_end(pipeline, rank);
     role->block = pipeline->role.block;
     role->block_count = pipeline->role.block_count;
     return STATUS_OK;

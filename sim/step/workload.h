@@ -15,6 +15,7 @@
 #include "sim/mesh/mesh.h"
 #include "sim/model/model.h"
 #include "sim/program/program.h"
+#include "sim/step/inference.h"
 
 struct arena;
 struct routing_drawn;
@@ -39,7 +40,11 @@ enum workload_attention { WORKLOAD_ATTENTION_FULL, WORKLOAD_ATTENTION_CAUSAL };
 enum workload_kernel { WORKLOAD_KERNEL_FLASH, WORKLOAD_KERNEL_UNFUSED, WORKLOAD_KERNEL_DROPOUT };
 enum workload_gather { WORKLOAD_GATHER_BLOCK, WORKLOAD_GATHER_TENSOR, WORKLOAD_GATHER_LAYER };
 enum workload_backward { WORKLOAD_BACKWARD_DW_FIRST, WORKLOAD_BACKWARD_DX_FIRST };
-enum workload_activations { WORKLOAD_ACTIVATIONS_MODEL, WORKLOAD_ACTIVATIONS_TOKENS };
+enum workload_activations {
+    WORKLOAD_ACTIVATIONS_MODEL,
+    WORKLOAD_ACTIVATIONS_TOKENS,
+    WORKLOAD_ACTIVATIONS_REPLICATED, /* Of inference: each rank of tp has all. */
+};
 /* How ranks of cp attend to sequences that they share. */
 enum workload_context {
     WORKLOAD_CONTEXT_RING,
@@ -120,8 +125,10 @@ struct workload_stages {
 
 /* As a scenario says it: the workload and, from `run`, the policies that shape the program. */
 struct workload_plan {
+    enum workload_kind kind;
     struct model model;
-    uint64_t batch_tokens; /* Of the whole machine, a step. */
+    struct inference_plan inference; /* Of all kinds but TRAIN_STEP. */
+    uint64_t batch_tokens;           /* Of the whole machine, a step. */
     uint64_t sequence_length;
     enum workload_remat remat;
     uint32_t zero;       /* 0 to 3, for `dp`. */
@@ -149,7 +156,8 @@ struct workload_plan {
 /* Modules that a step trains to predict further tokens (MTP). */
 static inline uint64_t workload_mtp(const struct workload_plan *plan)
 {
-    return plan->without_mtp ? 0 : plan->model.mtp_modules;
+    bool const trains = plan->kind == WORKLOAD_TRAIN_STEP && !plan->without_mtp;
+    return trains ? plan->model.mtp_modules : 0;
 }
 
 /* What `memory` means on a machine: by default `framework` on GPUs in another profile than `ideal`,

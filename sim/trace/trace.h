@@ -18,7 +18,7 @@ enum {
     TRACE_PORTS_MAX = 6 + 16 + 2, /* Of the grid, levels, the host: machine_port_name(). */
     TRACE_STREAMS_MAX = 24,
     TRACE_PHASES_MAX = 8,
-    TRACE_MEMORY_MAX = 16,
+    TRACE_MEMORY_MAX = 17,
     TRACE_SHOWN_MAX = 256, /* Chips of a timeline. */
 };
 

@@ -170,9 +170,11 @@ static void lines_are_told(const struct play *play, const struct workload_listin
                 {" ranks of ep", "ep", COLLECTIVE_ALL_TO_ALL}};
     const char *forward = strstr(listing->text, "\nForward pass");
     const char *backward = strstr(listing->text, "\nBackward pass");
+    if (backward == NULL) backward = forward + strlen(forward); /* Inference has none. */
     const char *end = strstr(backward, "\nMulti-token");
     bool const repeats = workload_remat_repeats(play->scenario.workload.remat);
     if (end == NULL) end = strstr(backward, "\nStreams:");
+    if (end == NULL) end = backward;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uint32_t const before =
             told_count(listing, WORKLOAD_SECTION_FORWARD, rows[i].kind, rows[i].group);

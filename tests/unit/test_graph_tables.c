@@ -76,12 +76,33 @@ static void steps_mark(void)
     }
 }
 
+/* What inference has: prompts whose last tokens are wanted alone, and decodes of a model of each
+ * kind of attention, whose caches lie apart. */
+static void inference_mark(void)
+{
+    static const uint64_t context[] = {4096};
+    static const char *const models[] = {"llama-3-70b", "deepseek-v3"};
+    for (uint32_t k = 0; k < 2 * sizeof models / sizeof *models; k++) {
+        const char *const parts[MESH_ROLE_COUNT] = {[MESH_TP] = "x y"};
+        struct model model;
+        struct workload_case made;
+        case_ok(model_read_name_or_path(case_arena, models[k / 2], NULL, "", &model, &case_error));
+        assert_int_equal(case_build_roles(&made, &model, "4x4x1", parts), STATUS_OK);
+        made.plan.kind = k % 2 == 0 ? WORKLOAD_DECODE : WORKLOAD_PREFILL;
+        made.plan.inference = (struct inference_plan){
+            .batch = 32, .context = {context, 1}, .new_tokens = 1, .prompt = {context, 1}};
+        parts_mark(&made);
+        case_free(&made);
+    }
+}
+
 static void each_is_written_for_some_model(void **state)
 {
     (void)state;
     assert_true(op_kind_count <= ROWS_MAX && block_count <= ROWS_MAX);
     models_mark();
     steps_mark();
+    inference_mark();
     for (uint32_t k = 0; k < op_kind_count; k++)
         if (!kind_written[k]) fail_msg("no block writes the op %s", op_kind_table[k]->name);
     for (uint32_t k = 0; k < block_count; k++)

@@ -71,7 +71,8 @@ static void descriptions_are_plain_text(void **state)
 {
     (void)state;
     struct json *workload = json_take(json_take(schema(), "properties"), "workload");
-    struct json *keys = json_take(workload, "properties");
+    struct json *training = json_at(json_take(workload, "anyOf"), 0);
+    struct json *keys = json_take(training, "properties");
     assert_string_equal(text_of(json_take(json_take(keys, "context"), "description")),
                         "with cp: how its ranks attend to shared sequences: context");
     assert_string_equal(text_of(json_take(json_take(keys, "memory"), "description")),
@@ -94,7 +95,9 @@ static struct json *properties_at(const char *path)
     char name[32];
     for (const char *part = path; *part != '\0'; part += strlen(name), part += *part == '/') {
         (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(part, "/"), part);
-        at = json_take(json_take(at, name), "properties");
+        at = json_take(at, name);
+        struct json *const kinds = json_take(at, "anyOf"); /* The first is a training step. */
+        at = json_take(kinds != NULL ? json_at(kinds, 0) : at, "properties");
     }
     return at;
 }

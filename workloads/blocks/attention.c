@@ -4,7 +4,8 @@
  * are KV heads share them.
  *
  * Between the projections it is one kernel (flash), or kernels of its own for scores, their softmax
- * and what they weigh (Megatron-LM before flash attention). Ranks that share sequences gather all
+ * and what they weigh (Megatron-LM before flash attention); in inference, of new tokens with the
+ * cache. Ranks that share sequences gather all
  * keys and values, pass them round (ring), or turn their parts of sequences into some heads of
  * whole ones and back (Ulysses).
  */
@@ -16,8 +17,9 @@
 #include "sim/graph/write.h"
 #include "sim/model/model.h"
 
-static bool applies(const struct model *model, uint64_t layer)
+static bool applies(const struct graph_terms *terms, const struct model *model, uint64_t layer)
 {
+    (void)terms;
     (void)layer;
     return model->kind == MODEL_DECODER && model->latent.kv_rank == 0;
 }
@@ -91,8 +93,27 @@ static tensor scores_write(struct graph *g, const struct attention_heads *heads)
     return a;
 }
 
+/* New tokens attend to the cache, where their own keys and values lie too. */
+static tensor with_cache_write(struct graph *g, const struct attention_heads *heads)
+{
+    static const struct graph_attended texts = {
+        .query_by_batch = "QB[Bb_ZX, Nb_Y, H]",
+        .found_by_batch = "AB[Bb_ZX, Nb_Y, H]",
+        .query_by_sequence = "QS[B_ZX, Ns_Y, H]",
+        .found_by_sequence = "AS[B_ZX, Ns_Y, H]",
+        .found = "A[B_ZX, N_Y, H]",
+    };
+    graph_op(g, &op_kind_append, "append", 2, (const tensor[]){heads->k, heads->v})->as.turned =
+        (struct graph_turned){{heads->turned.of[1], GRAPH_NONE}};
+    tensor const keys = graph_cached(g, "CK[Sc_ZX, K_Y, H]");
+    tensor const values = graph_cached(g, "CV[Sc_ZX, K_Y, H]");
+    return graph_attend(g, &texts, heads->q, heads->turned.of[0], 2,
+                        (const tensor[]){keys, values});
+}
+
 tensor attention_between(struct graph *graph, const struct attention_heads *heads)
 {
+    if (graph->terms->cache.is_there) return with_cache_write(graph, heads);
     if (graph->terms->policy.stores_scores) return scores_write(graph, heads);
     if (graph->terms->axis_c != 0) return turned_write(graph, heads);
     return flash_write(graph, heads, "A[B_ZX, N_Y, H]", "S[B_ZX, N_Y]");

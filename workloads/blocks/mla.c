@@ -12,10 +12,10 @@
 #include "sim/graph/write.h"
 #include "sim/model/model.h"
 
-static bool applies(const struct model *model, uint64_t layer)
+static bool applies(const struct graph_terms *terms, const struct model *model, uint64_t layer)
 {
     (void)layer;
-    return model->kind == MODEL_DECODER && model->latent.kv_rank != 0;
+    return model->kind == MODEL_DECODER && model->latent.kv_rank != 0 && !terms->cache.is_there;
 }
 
 static void write(struct graph *g, const struct model *model)

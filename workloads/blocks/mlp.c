@@ -99,8 +99,9 @@ const struct mlp_texts mlp_texts_dense = {
     .d_weight_bare = "dW_in",
 };
 
-static bool applies(const struct model *model, uint64_t layer)
+static bool applies(const struct graph_terms *terms, const struct model *model, uint64_t layer)
 {
+    (void)terms;
     return layer < model_dense_layers(model);
 }
 

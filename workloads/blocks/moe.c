@@ -15,8 +15,9 @@
 #include "sim/model/model.h"
 #include "workloads/blocks/mlp.h"
 
-static bool applies(const struct model *model, uint64_t layer)
+static bool applies(const struct graph_terms *terms, const struct model *model, uint64_t layer)
 {
+    (void)terms;
     return layer >= model_dense_layers(model);
 }
 

@@ -5,8 +5,9 @@
 #include "sim/base/units.h"
 #include "sim/graph/op.h"
 
-/* A product on one chip. A dimension of the weight that left has is summed over; one that neither
- * left nor the result has counts matrices, for each of which left has as many rows. */
+/* A product on one chip. A dimension of the weight that left has is summed over, unless the result
+ * has it too: then it counts products. One that neither left nor the result has counts matrices,
+ * for each of which left has as many rows. */
 struct shape {
     struct work_matmul matmul;
     units_wide useful; /* Rows, inner and columns without padding, of all ranks. */
@@ -23,6 +24,7 @@ static struct shape shape_of(const struct graph_sharded *sharded, const struct g
         sharding_gathered(&graph->tensor[product->weight].at, terms->axis_x);
     const struct sharding *out = &graph->tensor[product->out].at;
     struct shape shape = {{1, 1, 1, 1}, 1};
+    uint64_t products = 1;
     for (uint32_t d = 0; d < left.dimension_count; d++) {
         if (sharding_has(&weight, left.dimension[d].name)) continue;
         shape.matmul.rows *= sharding_local_size(&terms->mesh, &left.dimension[d]);
@@ -30,15 +32,16 @@ static struct shape shape_of(const struct graph_sharded *sharded, const struct g
     }
     for (uint32_t d = 0; d < weight.dimension_count; d++) {
         const struct sharding_dimension *at = &weight.dimension[d];
-        bool const inner = sharding_has(&left, at->name),
-                   columns = !inner && sharding_has(out, at->name);
+        bool const in_left = sharding_has(&left, at->name), in_out = sharding_has(out, at->name);
         uint64_t const size = sharding_local_size(&terms->mesh, at);
-        *(inner     ? &shape.matmul.inner
-          : columns ? &shape.matmul.columns
-                    : &shape.matmul.count) *= size;
-        if (inner || columns) shape.useful *= graph_dimension_of(terms, at->name)->useful;
+        *(in_left && in_out ? &products
+          : in_left         ? &shape.matmul.inner
+          : in_out          ? &shape.matmul.columns
+                            : &shape.matmul.count) *= size;
+        if (in_left || in_out) shape.useful *= graph_dimension_of(terms, at->name)->useful;
     }
     shape.matmul.rows /= shape.matmul.count;
+    shape.matmul.count *= products;
     return shape;
 }
 
@@ -95,11 +98,24 @@ static uint64_t weight_bytes(const struct graph_sharded *sharded, const struct g
                              bool gradient)
 {
     const struct graph *graph = sharded->graph;
-    const struct graph_formats *formats = &graph->terms->formats;
+    struct op_bytes bytes = {{0}};
+    for (uint8_t i = 0; i < op->weight_count; i++) {
+        const struct graph_tensor *at = &graph->tensor[op->weight[i]];
+        bytes.elements[gradient ? at->gradient : at->format] +=
+            graph_weight_elements(graph, op->weight[i]);
+    }
+    return op_bytes_sum(&bytes);
+}
+
+/* Weights that are narrower than the numbers that the unit multiplies are widened on the way. */
+static uint64_t widened(const struct graph_sharded *sharded, const struct graph_op *op)
+{
+    const struct graph *graph = sharded->graph;
     uint64_t elements = 0;
     for (uint8_t i = 0; i < op->weight_count; i++)
-        elements += graph_weight_elements(graph, op->weight[i]);
-    return format_bytes(gradient ? formats->gradients : formats->weights, elements);
+        if (format_bits(graph->tensor[op->weight[i]].format) < format_bits(op->as.matmul.math))
+            elements += graph_weight_elements(graph, op->weight[i]);
+    return elements;
 }
 
 static bool is_left(const struct graph_op *op, tensor of)
@@ -180,7 +196,7 @@ static void weight_gradient(const struct graph_sharded *sharded, const struct gr
 static void input_gradient(const struct graph_sharded *sharded, const struct graph_op *op,
                            struct work *work)
 {
-    work->vector_flop += fused_flop(sharded, op, true) + copies(sharded, op);
+    work->vector_flop += fused_flop(sharded, op, true) + copies(sharded, op) + widened(sharded, op);
     work->hbm_read_bytes += weight_bytes(sharded, op, false);
     work->hbm_read_bytes += lefts_bytes(sharded, op, false);
     work->hbm_write_bytes += all_bytes(sharded, op, false, true);
@@ -191,7 +207,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
 {
     struct work work = products(sharded, op, pass == OP_FORWARD || !op_is_forward(pass));
     if (op_is_forward(pass)) {
-        work.vector_flop = fused_flop(sharded, op, false);
+        work.vector_flop = fused_flop(sharded, op, false) + widened(sharded, op);
         work.hbm_read_bytes =
             all_bytes(sharded, op, false, false) + weight_bytes(sharded, op, false);
         work.hbm_write_bytes = all_bytes(sharded, op, true, false);

@@ -6,7 +6,9 @@
 
 #include <uv.h>
 
+#include "sim/base/counted.h"
 #include "sim/base/strbuf.h"
+#include "sim/report/inference_facts.h"
 #include "sim/report/least_memory.h"
 #include "sim/report/result.h"
 #include "sim/report/summary.h"
@@ -121,8 +123,14 @@ static enum status advise(struct run *run, struct error *reterr)
 
 /* Of a step that does not fit its neighbours are told without being asked for, where anything is
  * told at all. */
-static enum status advise_unfit(struct run *run, struct error *reterr)
+static enum status advise_unfit(struct run *run, double peak_bytes, struct error *reterr)
 {
+    const struct session *session = &run->session;
+    if (session->scenario.workload.kind != WORKLOAD_TRAIN_STEP) {
+        uint64_t const room = inference_room(&session->machine, &session->roofline, peak_bytes);
+        strbuf_add(&run->reason, "\n%s of this length would fit\n", counted(room, "sequence").text);
+        return STATUS_OK;
+    }
     if (is_quiet(run) && !options_has(run->options, "--advise")) return STATUS_OK;
     STATUS_TRY(advise(run, reterr));
     advise_write_text(&run->advise, run->path, &run->reason);
@@ -143,7 +151,7 @@ static enum status refuse_before(struct run *run, struct error *reterr)
                                        .program = &session->program};
     run->unfit = true;
     least_memory_write(&run->input, &run->least, &run->reason);
-    STATUS_TRY(advise_unfit(run, reterr));
+    STATUS_TRY(advise_unfit(run, (double)run->least.total_bytes, reterr));
     result_write_unfit(&run->input, &run->least, &run->result);
     return oversubscribed(reterr);
 }
@@ -155,7 +163,7 @@ static enum status refuse_behind(struct run *run, struct error *reterr)
         return STATUS_OK;
     run->unfit = true;
     summary_write_memory(&run->input, &run->reason);
-    STATUS_TRY(advise_unfit(run, reterr));
+    STATUS_TRY(advise_unfit(run, (double)run->session.trace.memory.peak_bytes, reterr));
     STATUS_TRY(result_write(run->session.arena, &run->input, &run->result, reterr));
     return oversubscribed(reterr);
 }
@@ -180,6 +188,10 @@ static enum status work_texts(struct run *run, struct error *reterr)
     run->source.watch = &run->building;
     run->reason.columns = report_columns(2);
     STATUS_TRY(session_build(session, &run->source, SESSION_PROGRAM, reterr));
+    if (session->scenario.workload.kind != WORKLOAD_TRAIN_STEP &&
+        options_has(run->options, "--advise"))
+        return error_set(reterr, STATUS_UNSUPPORTED, "--advise",
+                         "only neighbours of training steps are tried in this version");
     STATUS_TRY(spare_what_was_read(run, reterr));
     STATUS_TRY(refuse_before(run, reterr));
     STATUS_TRY(worker_check(run->worker, reterr));

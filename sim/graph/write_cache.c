@@ -1,0 +1,42 @@
+/* Attention to the cache, however it lies on the ranks of tp. */
+#include "sim/graph/op.h"
+#include "sim/graph/write.h"
+
+static tensor spread(struct graph *g, enum collective_kind kind, const char *name, tensor in,
+                     const char *text)
+{
+    struct graph_op *op = graph_op(g, &op_kind_spread, name, 1, &in);
+    op->as.spread.kind = kind;
+    return graph_result(g, text);
+}
+
+static tensor attention(struct graph *g, tensor query, tensor turned, uint8_t cache_count,
+                        const tensor *cache, const char *text)
+{
+    tensor in[GRAPH_ARRAYS_MAX] = {query};
+    SIM_ASSERT(cache_count < GRAPH_ARRAYS_MAX);
+    for (uint8_t i = 0; i < cache_count; i++) in[i + 1] = cache[i];
+    struct graph_op *op =
+        graph_op(g, &op_kind_cached_attention, "attention", (uint8_t)(cache_count + 1), in);
+    op->as.turned = (struct graph_turned){{turned, GRAPH_NONE}};
+    return graph_result(g, text);
+}
+
+tensor graph_attend(struct graph *graph, const struct graph_attended *texts, tensor query,
+                    tensor turned, uint8_t cache_count, const tensor *cache)
+{
+    const struct graph_cache *ways = &graph->terms->cache;
+    if (ways->batch_ways > 1) {
+        query = spread(graph, COLLECTIVE_ALL_TO_ALL, "Spread", query, texts->query_by_batch);
+        tensor const found =
+            attention(graph, query, turned, cache_count, cache, texts->found_by_batch);
+        return spread(graph, COLLECTIVE_ALL_TO_ALL, "Return", found, texts->found);
+    }
+    if (ways->sequence_ways > 1) {
+        query = spread(graph, COLLECTIVE_ALL_GATHER, "Spread", query, texts->query_by_sequence);
+        tensor const found =
+            attention(graph, query, turned, cache_count, cache, texts->found_by_sequence);
+        return spread(graph, COLLECTIVE_REDUCE_SCATTER, "Merge", found, texts->found);
+    }
+    return attention(graph, query, turned, cache_count, cache, texts->found);
+}

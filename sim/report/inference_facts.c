@@ -1,0 +1,163 @@
+#include "sim/report/inference_facts.h"
+
+#include "sim/base/json.h"
+#include "sim/base/strbuf.h"
+#include "sim/base/units.h"
+#include "sim/report/table.h"
+
+static const char *const phase_names[] = {
+    [WORKLOAD_TRAIN_STEP] = "train_step",
+    [WORKLOAD_PREFILL] = "prefill",
+    [WORKLOAD_DECODE] = "decode",
+};
+
+/* Each class of computes is of one part. */
+static void times_add(const struct report_input *input, const struct analysis *analysis,
+                      struct inference_facts *facts)
+{
+    const struct program *program = input->program;
+    bool counted[PROGRAM_CLASSES_MAX] = {false};
+    for (uint32_t t = 0; t < program->template_count; t++)
+        for (uint32_t o = 0; o < program->templates[t].op_count; o++) {
+            const struct program_op *op = &program->templates[t].op[o];
+            double const time_s = analysis->classes[op->class_index].time_s;
+            if (op->kind != PROGRAM_OP_COMPUTE || counted[op->class_index]) continue;
+            counted[op->class_index] = true;
+            *(op->purpose == PROGRAM_PURPOSE_LINEAR      ? &facts->linear_s
+              : op->purpose == PROGRAM_PURPOSE_ATTENTION ? &facts->attention_s
+                                                         : &facts->other_s) += time_s;
+        }
+}
+
+uint64_t inference_room(const struct machine *machine, const struct roofline *roofline,
+                        double peak_bytes)
+{
+    const struct workload_inference *counts = &roofline->counts.inference;
+    double const cache = roofline->counts.memory.cache_bytes;
+    double const capacity = (double)machine->chip.hbm_capacity_bytes, others = peak_bytes - cache;
+    double const each = cache / (double)counts->kept_sequences;
+    if (others >= capacity || each <= 0) return 0;
+    return (uint64_t)((capacity - others) / each) * counts->keepers;
+}
+
+/* The book's numbers: all parameters, of all chips. */
+static struct inference_step book_of(const struct report_input *input)
+{
+    const struct workload_plan *plan = input->workload;
+    const struct chip *chip = &input->machine->chip;
+    struct model_counts const counts = model_count(&plan->model);
+    struct inference_model const model = {
+        .parameters = (double)counts.active,
+        .parameter_bytes = (double)counts.total * format_bits(plan->formats.weights) / 8,
+        .kv_bytes_per_token = inference_kv_bytes_per_token(&plan->model, plan->inference.cache),
+    };
+    struct inference_chips const chips = {
+        .count = (double)input->machine->chip_count,
+        .flop_per_s = (double)chip->math_flop_per_s[plan->formats.matmuls],
+        .hbm_bytes_per_s = (double)chip->hbm_bytes_per_s,
+        .hbm_bytes = (double)chip->hbm_capacity_bytes,
+    };
+    /* A prefill is its products (8.1.2): no cache is read. */
+    double const cached =
+        plan->kind == WORKLOAD_DECODE ? (double)inference_context_tokens(plan) : 0;
+    return inference_decode(&model, &chips, (double)inference_tokens(plan), cached);
+}
+
+struct inference_facts inference_facts_of(const struct report_input *input,
+                                          const struct analysis *analysis)
+{
+    const struct workload_plan *plan = input->workload;
+    const struct roofline *roofline = input->roofline;
+    const struct chip *chip = &input->machine->chip;
+    struct inference_facts facts = {
+        .phase = phase_names[plan->kind],
+        .sequences = plan->inference.batch,
+        .tokens = inference_tokens(plan),
+        .context_tokens = inference_context_tokens(plan),
+        .weight_bytes = roofline->counts.inference.weight_bytes,
+        .kv_bytes_per_token = inference_kv_bytes_per_token(&plan->model, plan->inference.cache),
+        .kv_read_bytes = roofline->counts.inference.kv_read_bytes,
+        .kv_bytes = roofline->counts.memory.cache_bytes,
+        .max_batch =
+            inference_room(input->machine, roofline, (double)input->trace->memory.peak_bytes),
+        .hop_floor_s = roofline->latency_s,
+        .launch_floor_s = roofline->counts.compute_count * units_seconds(chip->op_overhead_ps),
+        .tokens_per_s_per_chip = analysis->tokens_per_s / (double)input->machine->chip_count,
+        .book = book_of(input),
+    };
+    times_add(input, analysis, &facts);
+    return facts;
+}
+
+void inference_facts_write(const struct inference_facts *facts, struct json_writer *json)
+{
+    json_put_object(json, "inference");
+    json_put_string(json, "phase", facts->phase);
+    json_put_unsigned(json, "batch", facts->sequences);
+    json_put_unsigned(json, "tokens", facts->tokens);
+    json_put_unsigned(json, "context_tokens", facts->context_tokens);
+    json_put_real(json, "linear_s", facts->linear_s);
+    json_put_real(json, "attention_s", facts->attention_s);
+    json_put_real(json, "other_s", facts->other_s);
+    json_put_real(json, "weight_bytes_per_chip", facts->weight_bytes);
+    json_put_real(json, "kv_bytes_per_token", facts->kv_bytes_per_token);
+    json_put_real(json, "kv_read_bytes_per_chip", facts->kv_read_bytes);
+    json_put_real(json, "kv_bytes_per_chip", facts->kv_bytes);
+    json_put_unsigned(json, "max_batch", facts->max_batch);
+    json_put_real(json, "hop_floor_s", facts->hop_floor_s);
+    json_put_real(json, "launch_floor_s", facts->launch_floor_s);
+    json_put_real(json, "tokens_per_s_per_chip", facts->tokens_per_s_per_chip);
+    json_put_object(json, "book");
+    json_put_real(json, "kv_s", facts->book.kv_s);
+    json_put_real(json, "weights_s", facts->book.weights_s);
+    json_put_real(json, "math_s", facts->book.math_s);
+    json_put_real(json, "step_s", facts->book.step_s);
+    json_write_object_end(json);
+    json_write_object_end(json);
+}
+
+enum { LABEL = 13 };
+
+static void label(struct strbuf *text, const char *name)
+{
+    strbuf_add(text, "%s", name);
+    strbuf_pad(text, LABEL);
+}
+
+static const char *dominant(const struct inference_facts *facts, const struct analysis *analysis)
+{
+    double const floors = facts->hop_floor_s + facts->launch_floor_s;
+    if (analysis->exposed_s > analysis->compute_s)
+        return floors > analysis->exposed_s / 2 ? "hops of its collectives" : "its collectives";
+    if (facts->attention_s > facts->linear_s) return "attention, which reads the cache";
+    return facts->book.math_s > facts->book.weights_s ? "products" : "reading weights";
+}
+
+void inference_facts_print(const struct inference_facts *facts, const struct analysis *analysis,
+                           struct strbuf *text)
+{
+    strbuf_add(text, "\n");
+    label(text, facts->phase);
+    strbuf_add(text, "most time goes to %s\n", dominant(facts, analysis));
+    label(text, "linear");
+    strbuf_add(text, "%s   %s of weights a chip\n", table_seconds(facts->linear_s).text,
+               table_bytes(facts->weight_bytes).text);
+    label(text, "attention");
+    strbuf_add(text, "%s   %s of the cache a chip; %s a token in all\n",
+               table_seconds(facts->attention_s).text, table_bytes(facts->kv_read_bytes).text,
+               table_bytes(facts->kv_bytes_per_token).text);
+    label(text, "other ops");
+    strbuf_add(text, "%s   of which launches %s\n", table_seconds(facts->other_s).text,
+               table_seconds(facts->launch_floor_s).text);
+    label(text, "hop floor");
+    strbuf_add(text, "%s   collectives without bytes, one after the other\n",
+               table_seconds(facts->hop_floor_s).text);
+    label(text, "book");
+    strbuf_add(text, "%s   cache %s + the larger of weights %s and math %s\n",
+               table_seconds(facts->book.step_s).text, table_seconds(facts->book.kv_s).text,
+               table_seconds(facts->book.weights_s).text, table_seconds(facts->book.math_s).text);
+    label(text, "room");
+    strbuf_add(text, "%s sequences of this length fit; %s tokens/s a chip\n",
+               table_count(facts->max_batch).text,
+               table_count((uint64_t)(facts->tokens_per_s_per_chip + 0.5)).text);
+}

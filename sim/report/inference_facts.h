@@ -1,0 +1,47 @@
+/*
+ * inference_facts.h: what a simulated step of inference says: its time by what it is spent on, the
+ * bytes that a chip reads and holds, what fits, and the book's formula for the same step.
+ */
+#ifndef SIM_REPORT_INFERENCE_FACTS_H
+#define SIM_REPORT_INFERENCE_FACTS_H
+
+#include "sim/report/analysis.h"
+#include "sim/roofline/inference.h"
+
+struct json_writer;
+
+/* Times of the reported chip, of ops one after the other; bytes of one chip. */
+struct inference_facts {
+    const char *phase; /* "decode" */
+    uint64_t sequences;
+    uint64_t tokens;         /* Of the pass, all sequences. */
+    uint64_t context_tokens; /* In the cache behind the pass, all sequences. */
+    double linear_s;
+    double attention_s;
+    double other_s;
+    double weight_bytes;       /* That are read: the embedding is looked up, not read. */
+    double kv_bytes_per_token; /* The model's, whole. */
+    double kv_read_bytes;
+    double kv_bytes;       /* That are held. */
+    uint64_t max_batch;    /* Sequences as long as the mean one that fit. */
+    double hop_floor_s;    /* The collectives of the step, had they no bytes. */
+    double launch_floor_s; /* The overheads of its ops. */
+    double tokens_per_s_per_chip;
+    struct inference_step book; /* The formula of 7.1.5; of a prefill only what math takes. */
+};
+
+/* Sequences of the mean length that the chips hold where one, at its peak, has `peak_bytes` with
+ * those of the step. */
+uint64_t inference_room(const struct machine *machine, const struct roofline *roofline,
+                        double peak_bytes);
+
+struct inference_facts inference_facts_of(const struct report_input *input,
+                                          const struct analysis *analysis);
+
+/* The member "inference" of a result. */
+void inference_facts_write(const struct inference_facts *facts, struct json_writer *json);
+/* Lines of the summary. */
+void inference_facts_print(const struct inference_facts *facts, const struct analysis *analysis,
+                           struct strbuf *text);
+
+#endif

@@ -1,0 +1,37 @@
+#include "sim/report/notes_inference.h"
+
+#include "sim/report/inference_facts.h"
+#include "sim/report/table.h"
+
+/* All of it is the simulated step's difference from the formula, term by term. */
+void notes_inference_build(struct arena *arena, const struct report_input *input,
+                           const struct analysis *facts, struct notes *notes)
+{
+    struct inference_facts const inference = inference_facts_of(input, facts);
+    const struct inference_step *book = &inference.book;
+    double const hbm = (double)input->machine->chip.hbm_bytes_per_s;
+    double const weights_s = inference.weight_bytes / hbm, kv_s = inference.kv_read_bytes / hbm;
+    notes_add(arena, notes,
+              "the book's formula (7.1.5) gives %s for this step, the simulation %s: it has no "
+              "collectives, of which %s is exposed here, and hides each product's math behind all "
+              "weights",
+              table_seconds(book->step_s).text, table_instant(facts->step_s).text,
+              table_seconds(facts->exposed_s).text);
+    if (weights_s < book->weights_s * 0.999)
+        notes_add(arena, notes,
+                  "weights take %s to read where the formula says %s: of the embedding only the "
+                  "rows of the batch are read, and of experts those that are asked",
+                  table_seconds(weights_s).text, table_seconds(book->weights_s).text);
+    if (kv_s > book->kv_s * 1.001)
+        notes_add(arena, notes,
+                  "the cache takes %s to read where the formula says %s: ranks of tp that hold "
+                  "the same heads of keys read the same rows, or the ranks' sequences are not "
+                  "equally long",
+                  table_seconds(kv_s).text, table_seconds(book->kv_s).text);
+    if (inference.hop_floor_s > 0)
+        notes_add(arena, notes,
+                  "a step is a chain: the hops of its collectives take %s whatever the batch, "
+                  "%.0f%% of the step",
+                  table_seconds(inference.hop_floor_s).text,
+                  100 * inference.hop_floor_s / facts->step_s);
+}

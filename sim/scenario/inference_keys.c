@@ -1,0 +1,273 @@
+/*
+ * inference_keys.c: the rows of `workload` for steps of inference.
+ */
+#include "sim/base/arena.h"
+#include "sim/base/json.h"
+#include "sim/base/units.h"
+#include "sim/scenario/scenario_parts.h"
+
+#define ROW(text, of, field, ...) KEY_ROW(struct scenario, text, of, workload.field, __VA_ARGS__)
+
+enum { BATCH_MAX = 1 << 20, NEW_TOKENS_MAX = 256 };
+static const int64_t length_max = INT64_C(1) << 24;
+static const uint64_t tokens_max = UINT64_C(1) << 40; /* In the cache, of all sequences. */
+
+static const char *const prefill_name[] = {"prefill", NULL};
+static const char *const decode_name[] = {"decode", NULL};
+static const char *const attention_names[] = {"full", "causal", NULL};
+static const char *const activations_names[] = {"model", "tokens", "replicated", NULL};
+
+/* --- Lengths: a number for all sequences, or an array with one for each --- */
+
+static enum status lengths_read(const struct key *row, const struct key_reader *reader,
+                                struct json *value, struct error *reterr)
+{
+    struct inference_lengths *lengths = key_field(row, reader);
+    bool const each = value != NULL && json_kind(value) == JSON_ARRAY;
+    void *memory = NULL;
+    if (value == NULL) return STATUS_OK; /* It is needed. */
+    if (each) STATUS_TRY(key_array(value, 1, BATCH_MAX, reterr));
+    lengths->count = each ? json_count(value) : 1;
+    STATUS_TRY(arena_try(reader->arena, lengths->count, sizeof(uint64_t), &memory, reterr));
+    uint64_t *tokens = memory;
+    for (uint32_t i = 0; i < lengths->count; i++) {
+        int64_t length = 0;
+        struct json *const of = each ? json_at(value, i) : value;
+        STATUS_TRY(json_as_count(of, 1, length_max, &length, reterr));
+        tokens[i] = (uint64_t)length;
+    }
+    lengths->tokens = tokens;
+    return STATUS_OK;
+}
+
+static void lengths_write(struct json_writer *writer, const struct key *row,
+                          const struct key_source *source)
+{
+    const struct inference_lengths *lengths = key_field_of(row, source);
+    if (lengths->count == 1) {
+        json_write_unsigned(writer, lengths->tokens[0]);
+        return;
+    }
+    json_write_array(writer);
+    for (uint32_t i = 0; i < lengths->count; i++) json_write_unsigned(writer, lengths->tokens[i]);
+    json_write_array_end(writer);
+}
+
+static void length_schema(struct json_writer *writer)
+{
+    key_types_schema(writer, key_count.type, key_count.type_too);
+    json_put_string(writer, "pattern", key_count.pattern);
+    json_put_integer(writer, "minimum", 1);
+    json_put_integer(writer, "maximum", length_max);
+}
+
+static void lengths_schema(struct json_writer *writer, const struct key *row)
+{
+    (void)row;
+    json_put_array(writer, "anyOf");
+    json_write_object(writer);
+    length_schema(writer);
+    json_write_object_end(writer);
+    json_write_object(writer);
+    key_array_schema(writer, 1, BATCH_MAX);
+    length_schema(writer);
+    json_write_object_end(writer);
+    json_write_object_end(writer);
+    json_write_array_end(writer);
+}
+
+static const struct key_kind lengths_kind = {.read = lengths_read,
+                                             .write = lengths_write,
+                                             .schema = lengths_schema,
+                                             .values = "tokens, or an array with those of each"};
+
+/* --- How the cache lies on the ranks of tp --- */
+
+static const char *const ways_names[] = {"auto", "replicated", NULL};
+
+static const struct key ways_keys[] = {
+    KEY_ROW(struct inference_ways, "heads", key_count, heads, .least = 1, .most = BATCH_MAX,
+            .preset = 1, .help = "ranks with different heads of keys"),
+    KEY_ROW(struct inference_ways, "batch", key_count, batch, .least = 1, .most = BATCH_MAX,
+            .preset = 1, .help = "ranks with the same heads and different sequences"),
+    KEY_ROW(struct inference_ways, "sequence", key_count, sequence, .least = 1, .most = BATCH_MAX,
+            .preset = 1, .help = "ranks with the same heads and different parts of each sequence"),
+    {0},
+};
+
+static enum status ways_read(const struct key *row, const struct key_reader *reader,
+                             struct json *value, struct error *reterr)
+{
+    struct inference_ways *ways = key_field(row, reader);
+    uint32_t chosen = INFERENCE_AUTO;
+    if (value != NULL && json_kind(value) == JSON_OBJECT) {
+        struct key_reader inner = *reader;
+        inner.object = value;
+        inner.base = ways;
+        ways->sharding = INFERENCE_GIVEN;
+        return keys_read(ways_keys, &inner, reterr);
+    }
+    if (value != NULL) STATUS_TRY(json_choice(value, ways_names, &chosen, reterr));
+    ways->sharding = (enum inference_sharding)chosen;
+    return STATUS_OK;
+}
+
+static void ways_write(struct json_writer *writer, const struct key *row,
+                       const struct key_source *source)
+{
+    const struct inference_ways *ways = key_field_of(row, source);
+    if (ways->sharding != INFERENCE_GIVEN) {
+        json_write_string(writer, ways_names[ways->sharding]);
+        return;
+    }
+    struct key_source const inner = {.whole = source->whole, .base = ways};
+    json_write_object(writer);
+    keys_write(writer, ways_keys, &inner);
+    json_write_object_end(writer);
+}
+
+static void ways_schema(struct json_writer *writer, const struct key *row)
+{
+    (void)row;
+    json_put_array(writer, "anyOf");
+    json_write_object(writer);
+    key_choices_schema(writer, ways_names);
+    json_write_object_end(writer);
+    json_write_object(writer);
+    keys_schema(writer, ways_keys);
+    json_write_object_end(writer);
+    json_write_array_end(writer);
+}
+
+static const struct key_kind ways_kind = {
+    .read = ways_read,
+    .write = ways_write,
+    .schema = ways_schema,
+    .values = "`auto`, `replicated`, or `{\"heads\": 8, \"batch\": 2, \"sequence\": 1}`"};
+
+/* --- What depends on several keys --- */
+
+static enum status lengths_settle(const struct key_reader *reader, struct json *member,
+                                  struct error *reterr)
+{
+    struct workload_plan *plan = &scenario_of(reader)->workload;
+    struct inference_plan *of = &plan->inference;
+    bool const decodes = plan->kind == WORKLOAD_DECODE;
+    const struct inference_lengths *lengths = decodes ? &of->context : &of->prompt;
+    units_wide tokens = 0;
+    if (lengths->count != 1 && lengths->count != of->batch)
+        return error_set(reterr, STATUS_INVALID, json_where(member),
+                         "has %u lengths for a batch of %llu; one for all, or one for each",
+                         lengths->count, (unsigned long long)of->batch);
+    for (uint32_t i = 0; i < lengths->count; i++) {
+        tokens += lengths->tokens[i] + (decodes ? 0 : of->cached);
+        if (decodes && lengths->tokens[i] < of->new_tokens)
+            return error_set(reterr, STATUS_INVALID, json_where(member),
+                             "%llu tokens are fewer than the %llu new ones, which are among them",
+                             (unsigned long long)lengths->tokens[i],
+                             (unsigned long long)of->new_tokens);
+    }
+    if (lengths->count == 1) tokens *= of->batch;
+    if (tokens > tokens_max)
+        return error_set(reterr, STATUS_LIMIT, json_where(member),
+                         "all sequences together have more than 2^40 tokens");
+    return STATUS_OK;
+}
+
+/* What of a training step's plan says nothing here. */
+static enum status kind_settle(const struct key_reader *reader, struct json *member,
+                               struct error *reterr)
+{
+    struct workload_plan *plan = &scenario_of(reader)->workload;
+    (void)member;
+    (void)reterr;
+    plan->accumulate = 1;
+    plan->memory = WORKLOAD_MEMORY_BOOK;
+    plan->formats.optimizer = plan->formats.main_gradients = FORMAT_FP32;
+    plan->batch_tokens = 0;
+    return STATUS_OK;
+}
+
+#define FORMAT_LIKE(member) .like_at = offsetof(struct scenario, workload.member)
+static const struct key format_keys[] = {
+    ROW("weights", key_choice, formats.weights, .choices = scenario_format_names,
+        .help = "number format of the weights. Narrower ones than `matmuls` are widened by the "
+                "vector unit"),
+    ROW("activations", key_choice, formats.activations, .choices = scenario_format_names,
+        .help = "number format of activations, and of attention's products"),
+    ROW("matmuls", key_choice, formats.matmuls, .choices = scenario_format_names,
+        FORMAT_LIKE(formats.activations), .preset_text = "as `activations`",
+        .help = "number format of the products of linear layers"),
+    ROW("dispatch", key_choice, formats.dispatch, .choices = scenario_format_names,
+        FORMAT_LIKE(formats.activations), .preset_text = "as `activations`",
+        .help = "number format of tokens on their way to experts"),
+    ROW("kv", key_choice, inference.cache, .choices = scenario_format_names,
+        FORMAT_LIKE(formats.activations), .preset_text = "as `activations`",
+        .help = "number format of keys and values in the cache"),
+    {0},
+};
+
+#define KEYS_BEFORE(of, name, text)                                                                \
+    ROW("kind", key_choice, kind, .needed = true, .least = (of), .preset = (of),                   \
+        .choices = (name), .settle = kind_settle, .help = (text)),                                 \
+        KEY("model", scenario_model_kind, .needed = true,                                          \
+            .values = "a name of `podsim list models`, or the path of a Hugging Face "             \
+                      "`config.json`",                                                             \
+            .help = "what answers")
+
+#define KEYS_BEHIND                                                                                \
+    KEY("formats", key_object, .members = format_keys,                                             \
+        .values = "`weights`, `activations`, `matmuls`, `dispatch`, `kv`: `bf16` `fp16` `fp32` "   \
+                  "`fp8` `int8` `int4` `fp4`",                                                     \
+        .preset_text = "`bf16`; `matmuls`, `dispatch` and `kv` as `activations`",                  \
+        .help = "number format of each kind of tensor"),                                           \
+        ROW("attention", key_choice, attention.mask, .choices = attention_names,                   \
+            .preset = WORKLOAD_ATTENTION_CAUSAL,                                                   \
+            .help = "a query sees the keys before it and its own, or all of its sequence, as the " \
+                    "book counts"),                                                                \
+        ROW("activations", key_choice, activations, .choices = activations_names,                  \
+            .help = "between blocks: D or tokens are sharded over `tp`, with an AllGather and a "  \
+                    "ReduceScatter a block, or every rank has all, with an AllReduce"),            \
+        ROW("kv_sharding", ways_kind, inference.ways,                                              \
+            .preset_text = "`auto`: heads as far as they go, then in a decode sequences, if each " \
+                           "rank has one, or parts of them",                                       \
+            .help = "how the cache lies on the ranks of `tp`: "                                    \
+                    "[inference](inference.md#the-cache-on-the-ranks-of-tp)"),                     \
+        ROW("routing_skew", key_share, routing.skew_ppm, .most = PPM_ONE,                          \
+            .settle = scenario_routing_settle, .shown = scenario_has_experts,                      \
+            .when = "with experts",                                                                \
+            .help = "skew of the choice of experts: 0 even, 1 Zipf's law"),                        \
+        ROW("allow_oversubscription", key_flag, allow_oversubscription,                            \
+            .help = "simulate a step that does not fit the memory")
+
+static const struct key workload_prefill_keys[] = {
+    KEYS_BEFORE(WORKLOAD_PREFILL, prefill_name,
+                "the forward pass of prompts; their keys and values stay"),
+    ROW("batch", key_count, inference.batch, .least = 1, .most = BATCH_MAX, .preset = 1,
+        .help = "prompts"),
+    ROW("cached", key_count, inference.cached, .most = INT64_C(1) << 24,
+        .help = "tokens before each prompt whose keys and values are in the cache already"),
+    ROW("prompt", lengths_kind, inference.prompt, .needed = true, .settle = lengths_settle,
+        .help = "tokens of each prompt"),
+    KEYS_BEHIND,
+    {0},
+};
+
+static const struct key workload_decode_keys[] = {
+    KEYS_BEFORE(WORKLOAD_DECODE, decode_name, "a new token, or a few, of each sequence"),
+    ROW("batch", key_count, inference.batch, .needed = true, .least = 1, .most = BATCH_MAX,
+        .help = "sequences"),
+    ROW("new_tokens", key_count, inference.new_tokens, .least = 1, .most = NEW_TOKENS_MAX,
+        .preset = 1, .help = "tokens of each sequence in this step; more than 1 verify drafts"),
+    ROW("context", lengths_kind, inference.context, .needed = true, .settle = lengths_settle,
+        .help = "tokens of each sequence in the cache behind the step, the new ones among them"),
+    KEYS_BEHIND,
+    {0},
+};
+
+const struct key workload_kinds[] = {
+    [WORKLOAD_TRAIN_STEP] = KEY("train_step", key_object, .members = workload_train_keys),
+    [WORKLOAD_PREFILL] = KEY("prefill", key_object, .members = workload_prefill_keys),
+    [WORKLOAD_DECODE] = KEY("decode", key_object, .members = workload_decode_keys),
+    {0},
+};

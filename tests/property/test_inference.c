@@ -1,0 +1,167 @@
+/*
+ * Steps of inference, drawn: chips, slices, meshes, models, lengths and formats. Folded or not and
+ * by either engine instants are the same; no step is faster than its bound; and what a chip reads
+ * of weights, keeps and reads of the cache, and sends of queries, is what a count by hand says,
+ * which knows neither graphs nor programs.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/units.h"
+#include "sim/graph/op.h"
+#include "tests/support/case.h"
+#include "tests/support/play.h"
+#include "tests/support/sampling.h"
+#include "tests/support/walk.h"
+
+enum { TEXT_BYTES = WALK_TEXT_BYTES, ALIKE = 150, COUNTED = 1000 };
+
+static const struct {
+    const char *machine;
+    const char *mesh;
+    uint32_t tp, data;
+} places[] = {
+    {"\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"", "{\"tp\": [\"x\", \"y\"]}", 16, 1},
+    {"\"chip\": \"tpu-v5e\", \"shape\": \"2x4\"", "{\"dp\": [\"x\"], \"tp\": [\"y\"]}", 4, 2},
+    {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"", "{\"dp\": [\"z\"], \"tp\": [\"x\", \"y\"]}", 16,
+     4},
+    {"\"chip\": \"h100-sxm\", \"gpus\": 8", "{\"tp\": [\"gpu\"]}", 8, 1},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"dp\": [\"node\"], \"tp\": [\"gpu\"]}", 8, 2},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"tp\": [\"node\", \"gpu\"]}", 16, 1},
+    {"\"chip\": \"tpu-v6e\", \"shape\": \"2x2\"", "{\"fsdp\": [\"x\"], \"tp\": [\"y\"]}", 2, 2},
+};
+
+/* Sizes as their config.json says them. */
+static const struct {
+    const char *name;
+    uint64_t layers, width, mlp_width, heads, kv_heads, head_width, vocabulary;
+} models[] = {
+    {"llama-3-8b", 32, 4096, 14336, 32, 8, 128, 128256},
+    {"llama-3-70b", 80, 8192, 28672, 64, 8, 128, 128256},
+    {"llama-2-13b", 40, 5120, 13824, 40, 40, 128, 32000},
+};
+
+enum { PLACES = sizeof places / sizeof *places, MODELS = sizeof models / sizeof *models };
+
+static uint32_t place, model;
+static bool decodes, narrow_weights, narrow_cache, replicated;
+static uint64_t batch, tokens;
+
+static uint32_t below(uint64_t *state, uint32_t count)
+{
+    return (uint32_t)(case_random(state) % count);
+}
+
+static void draw(uint64_t *state, char text[TEXT_BYTES])
+{
+    place = below(state, PLACES);
+    model = below(state, MODELS);
+    decodes = below(state, 3) > 0;
+    narrow_weights = below(state, 2) == 0;
+    narrow_cache = below(state, 2) == 0;
+    replicated = below(state, 3) == 0;
+    batch = 1 + below(state, decodes ? 96 : 3);
+    tokens = 1 + below(state, decodes ? 8192 : 2048);
+    int const length = snprintf(
+        text, TEXT_BYTES,
+        "{\"podsim\": 1, \"machine\": {%s, \"profile\": \"ideal\"}, \"mesh\": %s, \"workload\": "
+        "{\"kind\": \"%s\", \"model\": \"%s\", \"batch\": %llu, \"%s\": %llu, "
+        "\"activations\": \"%s\", \"allow_oversubscription\": true, \"formats\": {\"weights\": "
+        "\"%s\", \"kv\": \"%s\"}}}",
+        places[place].machine, places[place].mesh, decodes ? "decode" : "prefill",
+        models[model].name, (unsigned long long)batch, decodes ? "context" : "prompt",
+        (unsigned long long)tokens, replicated ? "replicated" : "model",
+        narrow_weights ? "int8" : "bf16", narrow_cache ? "fp8" : "bf16");
+    assert_true(length > 0 && length < TEXT_BYTES);
+}
+
+static void alike_check(struct play *folded, const char *text)
+{
+    const struct roofline *roofline = &folded->roofline;
+    double const step_s = units_seconds(folded->trace.step_ps);
+    walk_alike(folded, text, "reference");
+    case_that(step_s * (1 + 1e-9) >= roofline->lower_s, text);
+    case_that(step_s <= roofline->upper_s * (1 + 1e-9), text);
+}
+
+static void folded_or_not_a_step_is_the_same(void **state)
+{
+    uint32_t walked = 0;
+    (void)state;
+    for (uint32_t n = 0; n < ALIKE; n++) {
+        struct error error = {0};
+        if (sampling_skips(&walked)) continue;
+        if (walk_drawn(n, draw, NULL, alike_check, &error) != STATUS_OK)
+            fail_msg("%s: %s", error.where, error.message);
+    }
+}
+
+static uint64_t shares(uint64_t amount, uint64_t ranks)
+{
+    return (amount + ranks - 1) / ranks;
+}
+
+/* What each rank of tp has: KV heads up to one each, and the queries' heads with them. */
+static void counts_check(struct play *play, const char *text)
+{
+    uint64_t const tp = places[place].tp, D = models[model].width, H = models[model].head_width;
+    uint64_t kv_heads = models[model].kv_heads;
+    while (kv_heads % tp != 0 && tp % kv_heads != 0) kv_heads++;
+    uint64_t const holders = tp > kv_heads ? tp / kv_heads : 1;
+    uint64_t const own_kv = tp > kv_heads ? 1 : kv_heads / tp;
+    uint64_t const group = models[model].heads / models[model].kv_heads;
+    uint64_t const heads = own_kv * shares(group, holders);
+    uint64_t const of_layer =
+        D * H * (2 * heads + 2 * own_kv) + 3 * D * shares(models[model].mlp_width, tp);
+    uint64_t const weights =
+        models[model].layers * of_layer + D * shares(models[model].vocabulary, tp);
+    uint64_t const sequences = shares(batch, places[place].data);
+    bool const by_batch = decodes && holders > 1 && sequences >= holders;
+    bool const by_sequence = decodes && holders > 1 && sequences < holders;
+    uint64_t rows = sequences * tokens;
+    if (by_batch) rows = shares(sequences, holders) * tokens;
+    if (by_sequence) rows = shares(sequences * tokens, holders);
+    double const weight_bytes = narrow_weights ? 1 : 2, cache_bytes = narrow_cache ? 1 : 2;
+    double const cache =
+        (double)models[model].layers * (double)(2 * rows * own_kv * H) * cache_bytes;
+    const struct workload_counts *counts = &play->roofline.counts;
+    case_near(counts->inference.weight_bytes, weight_bytes * (double)weights, 1e-9);
+    case_near(counts->inference.kv_read_bytes, cache, 1e-9);
+    case_near((double)play->program.roles[0].resident_bytes[PROGRAM_MEMORY_CACHE], cache, 1e-9);
+    /* Queries go to who has the rows and what they find comes back. */
+    double exchanged = 0;
+    struct walk_op walk = {.program = &play->program};
+    while (walk_next(&walk)) {
+        if (walk.op->kind != PROGRAM_OP_COLLECTIVE) continue;
+        const struct plan *plan = &play->program.plans[walk.op->index];
+        if (plan->kind == COLLECTIVE_ALL_TO_ALL)
+            exchanged += (double)walk.times * (double)plan->size_bytes;
+    }
+    uint64_t const turned = shares(sequences, holders) * heads * holders * H * 2 * holders;
+    case_near(exchanged, by_batch ? (double)(2 * models[model].layers * turned) : 0, 1e-9);
+    (void)text;
+}
+
+static void what_a_chip_reads_and_keeps_is_what_is_counted(void **state)
+{
+    static const struct play_options lower_only = {.lower_only = true};
+    uint32_t walked = 0;
+    (void)state;
+    for (uint32_t n = 0; n < COUNTED; n++) {
+        struct error error = {0};
+        if (sampling_skips(&walked)) continue;
+        if (walk_drawn(n, draw, &lower_only, counts_check, &error) != STATUS_OK)
+            fail_msg("%s: %s", error.where, error.message);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(folded_or_not_a_step_is_the_same),
+        cmocka_unit_test(what_a_chip_reads_and_keeps_is_what_is_counted),
+    };
+    walk_seed(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

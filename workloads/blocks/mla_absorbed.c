@@ -1,0 +1,80 @@
+/*
+ * Latent attention of a pass that has a cache: the cache holds latents, and no keys or values of
+ * heads. The matrices that would bring a latent up to the heads are absorbed: the one of keys is
+ * multiplied with Q, so that a query is scored against the latent itself, and the one of values
+ * with what the scores weigh. All heads then read the same rows, once.
+ *
+ * Over tp heads are split; each rank keeps all latents of its sequences.
+ */
+#include "sim/graph/block.h"
+#include "sim/graph/op.h"
+#include "sim/graph/write.h"
+#include "sim/model/model.h"
+
+static bool applies(const struct graph_terms *terms, const struct model *model, uint64_t layer)
+{
+    (void)layer;
+    return model->kind == MODEL_DECODER && model->latent.kv_rank != 0 && terms->cache.is_there;
+}
+
+/* Columns that are turned lie beside the latent, so that a row of the cache is one key. */
+static tensor with_cache_write(struct graph *g, const struct model *model, tensor query, tensor lkv,
+                               tensor kr)
+{
+    static const struct graph_attended texts = {
+        .query_by_batch = "QueryB[Bb_ZX, Nb_Y, Key]",
+        .found_by_batch = "ALB[Bb_ZX, Nb_Y, Ckv]",
+        .query_by_sequence = "QueryS[B_ZX, Ns_Y, Key]",
+        .found_by_sequence = "ALS[B_ZX, Ns_Y, Ckv]",
+        .found = "AL[B_ZX, N_Y, Ckv]",
+    };
+    bool const turns = model->positions == 0;
+    graph_op(g, &op_kind_append, "append", 2, (const tensor[]){lkv, kr})->as.turned =
+        (struct graph_turned){{turns ? kr : GRAPH_NONE, GRAPH_NONE}};
+    tensor const latents = graph_cached(g, "CKV[Sc_ZX, Key]");
+    return graph_attend(g, &texts, query, GRAPH_NONE, 1, &latents);
+}
+
+static void write(struct graph *g, const struct model *model)
+{
+    const struct graph_formats *formats = &g->terms->formats;
+    tensor const x = graph_residual(g);
+    graph_norm(g, "norm");
+    tensor const in = graph_normed(g, x, "In");
+    graph_set_linear(g, in);
+
+    graph_matmul(g, "Down")->joined = true;
+    tensor const cq = graph_product(g, in, "W_DQ[D_X, Cq]", "CQ[B_ZX, Cq]");
+    tensor const ckv = graph_product(g, in, "W_DKV[D_X, Ckv]", "CKV[B_ZX, Ckv]");
+    tensor const kr = graph_product(g, in, "W_KR[D_X, R]", "KR[B_ZX, R]");
+
+    graph_norm(g, "LatentNorm");
+    tensor const lq = graph_normed(g, cq, "LQ[B_ZX, Cq]");
+    tensor const lkv = graph_normed(g, ckv, "LKV[B_ZX, Ckv]");
+    graph_set_formats(g, lq, formats->matmuls, formats->activations);
+
+    graph_matmul(g, "Up");
+    tensor const q = graph_product(g, lq, "W_UQ[Cq_X, N_Y, Plain]", "Q[B_ZX, N_Y, Plain]");
+    tensor const r = graph_product(g, lq, "W_QR[Cq_X, N_Y, R]", "QR[B_ZX, N_Y, R]");
+    graph_matmul(g, "AbsorbK");
+    tensor const ql = graph_product(g, q, "W_UK[N_Y, Plain, Ckv_X]", "QL[B_ZX, N_Y, Ckv]");
+    graph_op(g, &op_kind_concat, "Query", 2, (tensor[]){ql, r});
+    tensor const query = graph_result(g, "Query[B_ZX, N_Y, Key]");
+    tensor const al = with_cache_write(g, model, query, lkv, kr);
+
+    graph_matmul(g, "AbsorbV");
+    tensor const a = graph_product(g, al, "W_UV[N_Y, Ckv_X, V]", "A[B_ZX, N_Y, V]");
+    graph_matmul(g, "O");
+    graph_block_output(g, graph_product(g, a, "W_O[N_Y, V, D_X]", "Out"));
+}
+
+const struct block block_mla_absorbed = {
+    .name = "absorbed latent attention",
+    .prefix = "attention.",
+    .source = "DeepSeek-V2, arXiv 2405.04434, 2.1.2; DeepSeek-V3, arXiv 2412.19437, 2.1.1",
+    .place = BLOCK_MIXES_TOKENS,
+    .bucket = "W_attention",
+    .couples = true,
+    .applies = applies,
+    .write = write,
+};

@@ -1,0 +1,97 @@
+/*
+ * Attention of new tokens to the rows of the cache, their own among them: scores never lie in HBM
+ * (flash decoding). Each sequence reads its own rows and no others, once for all queries that share
+ * a head of keys (ragged; the book, chapter 7, 7.1.4 and 7.2).
+ *
+ * Inputs are Q, and one or more arrays of the cache that K and V lie in: the first is multiplied by
+ * Q, the last gives the values. An array of the cache without heads is shared by all of Q's.
+ */
+#include "sim/base/vector.h"
+#include "sim/graph/op.h"
+
+struct heads {
+    uint64_t shared;  /* Heads of keys on this chip. */
+    uint64_t queries; /* Heads of Q for each. */
+    uint64_t key_width, value_width;
+    uint64_t row_elements; /* Of the cache, a token. */
+};
+
+/* Elements of a row of the cache, without its first dimension. */
+static uint64_t row_elements(const struct graph *graph, tensor of)
+{
+    const struct sharding *at = &graph->tensor[of].at;
+    uint64_t elements = 1;
+    for (uint32_t d = 1; d < at->dimension_count; d++)
+        elements *= sharding_local_size(&graph->terms->mesh, &at->dimension[d]);
+    return elements;
+}
+
+static struct heads heads_of(const struct graph *graph, const struct graph_op *op)
+{
+    const struct sharding *q = &graph->tensor[op->in[0]].at, *a = &graph->tensor[op->out[0]].at;
+    const struct sharding *k = &graph->tensor[op->in[1]].at;
+    uint64_t const heads = sharding_local_size(&graph->terms->mesh, &q->dimension[1]);
+    bool const alone = k->dimension_count == 2; /* No head is said. */
+    struct heads of = {
+        .shared = alone ? 1 : sharding_local_size(&graph->terms->mesh, &k->dimension[1]),
+        .key_width = q->dimension[2].size,
+        .value_width = a->dimension[2].size,
+    };
+    of.queries = heads / of.shared;
+    for (uint8_t i = 1; i < op->in_count; i++) of.row_elements += row_elements(graph, op->in[i]);
+    return of;
+}
+
+/* Scores, and what they weigh. */
+static void products_add(const struct graph_served *served, const struct heads *heads,
+                         struct work *work)
+{
+    uint64_t const rows = served->rows * heads->queries;
+    if (served->columns == 0) return;
+    work->matmul[work->matmul_count++] =
+        (struct work_matmul){rows, heads->key_width, served->columns, heads->shared};
+    work->matmul[work->matmul_count++] =
+        (struct work_matmul){rows, served->columns, heads->value_width, heads->shared};
+    work->vector_flop += VECTOR_SOFTMAX * rows * served->columns * heads->shared;
+}
+
+static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
+                 struct work *ret_work)
+{
+    const struct graph *graph = sharded->graph;
+    const struct graph_cache *cache = &graph->terms->cache;
+    const struct graph_formats *formats = &graph->terms->formats;
+    struct heads const heads = heads_of(graph, op);
+    uint64_t const rows = cache->decodes.read + cache->prompts.read;
+    uint64_t const elements = rows * heads.row_elements;
+    struct work work = {.math_format = formats->activations};
+    (void)pass;
+    products_add(&cache->decodes, &heads, &work);
+    products_add(&cache->prompts, &heads, &work);
+    work.useful_flop = work_matmul_flop(&work);
+    work.vector_flop += op_turned_flop(graph, op);
+    if (format_bits(formats->cache) < format_bits(formats->activations))
+        work.vector_flop += elements;
+    work.hbm_read_bytes = format_bytes(formats->activations, op_in_elements(sharded, op, 0)) +
+                          format_bytes(formats->cache, elements);
+    work.hbm_write_bytes = format_bytes(formats->activations, op_out_elements(sharded, op, 0));
+    *ret_work = work;
+}
+
+/* Each rank attends with the heads that it has. */
+static struct graph_shard shard(const struct graph *graph, const struct graph_op *op)
+{
+    (void)graph;
+    (void)op;
+    return (struct graph_shard){0};
+}
+
+const struct op_kind op_kind_cached_attention = {
+    .name = "cached attention",
+    .help = "attention of new tokens to the cache: each sequence reads its own rows, once",
+    .source = "the book, chapter 7, 7.1.4; Pope et al., arXiv 2211.05102, 3.3",
+    .notation = {.formula = "Attention(@)", .remark = "each sequence reads its own rows"},
+    .work = work,
+    .shard = shard,
+    .attends = true,
+};

@@ -1,0 +1,72 @@
+/*
+ * Ranks that hold the same heads of keys keep a part of the cache each, and attend for one another:
+ * their queries go to who has the rows, and what is found comes back.
+ *
+ * By batch a rank keeps the rows of some sequences: an AllToAll turns all sequences with a part of
+ * the heads into a part of the sequences with all of them, and another one turns it back. By
+ * sequence a rank keeps a part of each: an AllGather brings all heads, and a ReduceScatter merges
+ * what was found of each part, in fp32 with the maximum and the sum of its scores.
+ */
+#include "sim/graph/op.h"
+
+enum { STATISTICS = 2 };
+
+static uint64_t elements_of(const struct graph *graph, tensor of)
+{
+    return graph_elements(graph, &graph->tensor[of].at, 0);
+}
+
+/* Heads of an array [tokens, heads, width]. */
+static uint64_t heads_of(const struct graph *graph, tensor of)
+{
+    const struct sharding *at = &graph->tensor[of].at;
+    return elements_of(graph, of) / at->dimension[2].size;
+}
+
+/* What all ranks have for each other; the gathered array; the array before it is reduced. */
+static uint64_t bytes_of(const struct graph *graph, const struct graph_op *op)
+{
+    const struct graph_cache *cache = &graph->terms->cache;
+    tensor const in = op->in[0], out = op->out[0];
+    enum format const format = graph->tensor[out].format;
+    if (op->as.spread.kind == COLLECTIVE_ALL_TO_ALL) {
+        uint64_t const most = elements_of(graph, in) > elements_of(graph, out)
+                                  ? elements_of(graph, in)
+                                  : elements_of(graph, out);
+        return format_bytes(format, most * cache->batch_ways);
+    }
+    if (op->as.spread.kind == COLLECTIVE_ALL_GATHER)
+        return format_bytes(format, elements_of(graph, out));
+    return format_bytes(FORMAT_FP32, elements_of(graph, in) + STATISTICS * heads_of(graph, in));
+}
+
+static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op *op,
+                     enum op_pass pass, struct op_move ret_moves[OP_MOVES_MAX])
+{
+    (void)pass;
+    ret_moves[0] = (struct op_move){
+        .kind = op->as.spread.kind,
+        .axis = OP_AXIS_HOLDERS,
+        .bytes = bytes_of(sharded->graph, op),
+        .carries = true,
+        .of = OP_MOVES_ALL,
+    };
+    return 1;
+}
+
+static struct graph_shard shard(const struct graph *graph, const struct graph_op *op)
+{
+    (void)graph;
+    (void)op;
+    return (struct graph_shard){0};
+}
+
+const struct op_kind op_kind_spread = {
+    .name = "spread",
+    .help = "queries to the ranks that keep parts of the cache, or what these found back",
+    .source = "the book, chapter 7, 7.3.3; Pope et al., arXiv 2211.05102, 3.3; flash decoding, "
+              "Dao et al. 2023",
+    .moves = moves,
+    .shard = shard,
+    .passes_on = true,
+};

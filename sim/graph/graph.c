@@ -97,3 +97,11 @@ uint64_t graph_weight_elements(const struct graph *graph, tensor weight)
 {
     return graph_elements(graph, &graph->tensor[weight].at, graph->terms->axis_x);
 }
+
+uint64_t graph_read_elements(const struct graph *graph, tensor weight)
+{
+    const struct graph_cache *cache = &graph->terms->cache;
+    uint64_t const elements = graph_weight_elements(graph, weight);
+    if (!graph->tensor[weight].grouped || cache->experts_held == 0) return elements;
+    return (elements / cache->experts_held) * cache->experts_read;
+}

@@ -167,6 +167,8 @@ struct sharding graph_sharding(const struct graph *graph, const char *text, enum
 uint64_t graph_elements(const struct graph *graph, const struct sharding *array, uint32_t gathered);
 /* Elements of a weight on one chip as products read it, which is gathered over X. */
 uint64_t graph_weight_elements(const struct graph *graph, tensor weight);
+/* Of these, what products read: in inference not the experts that no token asks for. */
+uint64_t graph_read_elements(const struct graph *graph, tensor weight);
 
 /* The op that makes a tensor, or NULL: it comes from before the layer. */
 static inline const struct graph_op *graph_maker(const struct graph *graph, tensor of)

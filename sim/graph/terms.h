@@ -68,8 +68,9 @@ struct graph_cache {
     uint32_t batch_ways;    /* Ranks with the same heads of keys that keep some sequences each. */
     uint32_t sequence_ways; /* Ranks with the same heads that keep a part of each sequence. */
     uint64_t kept_rows;     /* New rows that a rank writes to the cache. */
-    struct graph_served decodes; /* Sequences with a query or a few. */
-    struct graph_served prompts; /* Sequences with a chunk of queries. */
+    uint64_t experts_held, experts_read; /* Of a rank, and of these those that tokens ask for. */
+    struct graph_served decodes;         /* Sequences with a query or a few. */
+    struct graph_served prompts;         /* Sequences with a chunk of queries. */
 };
 
 struct graph_formats {

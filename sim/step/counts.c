@@ -145,9 +145,8 @@ static void read_add(const struct graph *graph, uint64_t count, struct workload_
         for (uint8_t w = 0; op->as.matmul.product_count > 0 && w < op->weight_count; w++)
             if (op->kind->weights_apart)
                 counts->weight_bytes +=
-                    (double)count *
-                    (double)format_bytes(graph->tensor[op->weight[w]].format,
-                                         graph_weight_elements(graph, op->weight[w]));
+                    (double)count * (double)format_bytes(graph->tensor[op->weight[w]].format,
+                                                         graph_read_elements(graph, op->weight[w]));
         for (uint8_t in = 0; op->kind->attends && in < op->in_count; in++) {
             const struct graph_tensor *at = &graph->tensor[op->in[in]];
             if (at->role == GRAPH_CACHE)
@@ -198,7 +197,7 @@ static void layers_add(const struct ranks *ranks, struct workload_counts *counts
                 count += (layer < dense ? LAYER_DENSE : LAYER_MOE) == kind &&
                          ranks_layer_is_windowed(ranks, layer) == windowed;
             graph_terms_of(ranks, like, &terms);
-            terms.sequence.window = windowed ? model->window : 0;
+            graph_terms_window(ranks, windowed, &terms);
             part_add(ranks, &terms, BLOCK_LAYER, like, count, counts);
         }
     counts->useful_attention_flop *= (double)ranks->data * ranks->tp; /* Of all ranks. */

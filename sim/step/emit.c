@@ -36,7 +36,7 @@ static struct lower_graph *graph_of(struct lower *lower)
     struct graph_terms terms;
     if (*at != NULL) return *at;
     graph_terms_of(lower->ranks, layer, &terms);
-    terms.sequence.window = lower->part.windowed ? model->window : 0;
+    graph_terms_window(lower->ranks, lower->part.windowed, &terms);
     *at = emit_graph(lower, &terms, BLOCK_LAYER, layer);
     return *at;
 }

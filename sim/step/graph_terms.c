@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "sim/base/units.h"
-
 #include "sim/step/overheads.h"
 #include "sim/step/ranks.h"
 
@@ -108,7 +107,7 @@ static void experts_add(const struct ranks *ranks, struct graph_terms *terms, ui
     plain_add(terms, count, "Sent", drawn ? experts->ranks * ranks->rows : experts->exchanged);
 }
 
-static struct graph_sequence sequence_of(const struct ranks *ranks, uint64_t layer)
+static struct graph_sequence sequence_of(const struct ranks *ranks)
 {
     const struct workload_plan *plan = ranks->plan;
     return (struct graph_sequence){
@@ -119,18 +118,15 @@ static struct graph_sequence sequence_of(const struct ranks *ranks, uint64_t lay
         .rings = ranks_has_ring(ranks),
         .causal = plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL,
         .pairs = ranks->key_pairs,
-        .window = ranks_layer_is_windowed(ranks, layer) ? plan->model.window : 0,
         .tile_columns = ranks->machine->chip.mxu.columns,
     };
 }
 
 /* Rows of the cache, and tokens whose logits are wanted. */
-static void cache_add(const struct ranks *ranks, bool windowed, struct graph_terms *terms,
-                      uint32_t *count)
+static void cache_add(const struct ranks *ranks, struct graph_terms *terms, uint32_t *count)
 {
     const struct inference_ranks *inference = &ranks->inference;
     const struct model *model = &ranks->plan->model;
-    const struct graph_served *served = &inference->served[windowed];
     uint64_t const kept = units_ceil_divide(ranks->rows, inference->batch_ways);
     terms->cache = (struct graph_cache){
         .is_there = true,
@@ -138,14 +134,14 @@ static void cache_add(const struct ranks *ranks, bool windowed, struct graph_ter
         .sequence_ways = inference->sequence_ways,
         .kept_rows = units_ceil_divide(kept, inference->sequence_ways),
     };
+    if (model_has_experts(model) && !routing_is_drawn(ranks)) {
+        terms->cache.experts_held = ranks->experts.count;
+        terms->cache.experts_read = inference_experts_read(ranks);
+    }
     plain_add(terms, count, "Bb", kept * ranks->data);
     plain_add(terms, count, "Nb", ranks->heads * inference->batch_ways * ranks->tp);
     plain_add(terms, count, "Ns", ranks->heads * inference->sequence_ways * ranks->tp);
-    if (ranks->plan->kind == WORKLOAD_DECODE)
-        terms->cache.decodes = *served;
-    else
-        terms->cache.prompts = *served;
-    plain_add(terms, count, "Sc", served->read * ranks->data);
+    plain_add(terms, count, "Sc", 0);
     plain_add(terms, count, "Bh", inference->head_rows * ranks->data);
     plain_add(terms, count, "Pick", PICK_NUMBERS);
     if (!ranks_has_mla(ranks)) return;
@@ -179,6 +175,18 @@ static struct graph_policy policy_of(const struct ranks *ranks)
     };
 }
 
+void graph_terms_window(const struct ranks *ranks, bool windowed, struct graph_terms *terms)
+{
+    const struct graph_served *served = &ranks->inference.served[windowed];
+    terms->sequence.window = windowed ? ranks->plan->model.window : 0;
+    if (!ranks_serves(ranks)) return;
+    *(ranks->plan->kind == WORKLOAD_DECODE ? &terms->cache.decodes : &terms->cache.prompts) =
+        *served;
+    struct graph_dimension *rows =
+        &terms->dimension[graph_dimension_of(terms, "Sc") - terms->dimension];
+    rows->padded = rows->useful = served->read * ranks->data;
+}
+
 void graph_terms_of(const struct ranks *ranks, uint64_t layer, struct graph_terms *ret_terms)
 {
     const struct workload_formats *formats = &ranks->plan->formats;
@@ -190,7 +198,7 @@ void graph_terms_of(const struct ranks *ranks, uint64_t layer, struct graph_term
         .ranks = ranks->data * ranks->tp,
         .ranks_y = ranks->tp,
         .ranks_exchange = ranks->mesh->axis[MESH_EP].size,
-        .sequence = sequence_of(ranks, layer),
+        .sequence = sequence_of(ranks),
         .formats = {formats->weights, formats->activations, formats->gradients, formats->matmuls,
                     formats->dispatch, formats->weights, formats->activations},
         .policy = policy_of(ranks),
@@ -204,8 +212,8 @@ void graph_terms_of(const struct ranks *ranks, uint64_t layer, struct graph_term
     if (ranks_is_decoder(ranks)) sequences_add(ranks, ret_terms, &count);
     if (ranks_has_mla(ranks)) mla_add(ranks, ret_terms, &count);
     if (model_has_experts(&ranks->plan->model)) experts_add(ranks, ret_terms, &count);
-    if (ranks_serves(ranks))
-        cache_add(ranks, ranks_layer_is_windowed(ranks, layer), ret_terms, &count);
+    if (ranks_serves(ranks)) cache_add(ranks, ret_terms, &count);
+    graph_terms_window(ranks, ranks_layer_is_windowed(ranks, layer), ret_terms);
 }
 
 void graph_terms_of_end(const struct ranks *ranks, bool used_before, struct graph_terms *ret_terms)

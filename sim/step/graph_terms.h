@@ -9,6 +9,9 @@ struct ranks;
 /* What a layer's graph is written for. */
 void graph_terms_of(const struct ranks *ranks, uint64_t layer, struct graph_terms *ret_terms);
 
+/* The same layer with the model's window, or without one. */
+void graph_terms_window(const struct ranks *ranks, bool windowed, struct graph_terms *terms);
+
 /* What the graph of an end of a model, or of a module's own, is written for: whatever remat is, no
  * more of it is repeated than norms. `used_before`: of the embedding, or of the head, another use
  * has left its gradient in the same backward pass. So has any other use of the head than the

@@ -58,6 +58,10 @@ void inference_build(const struct ranks *ranks, struct inference_ranks *ret_infe
 /* Errors: a cache that lies otherwise than its ranks can have it. */
 enum status inference_ways_check(const struct ranks *ranks, struct error *reterr);
 
+/* Of a rank's experts those that the tokens of all ranks of ep ask for, if each token asks for any
+ * k of E: E·(1 - (1 - k/E)^tokens) of all, rounded up. */
+uint64_t inference_experts_read(const struct ranks *ranks);
+
 /* Bytes of the cache on a chip, all layers. */
 uint64_t inference_cache_bytes(const struct ranks *ranks);
 

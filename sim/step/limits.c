@@ -74,7 +74,8 @@ static enum status layers_check(const struct ranks *ranks, units_wide *bytes, st
         uint64_t const layer = experts ? last : 0;
         struct graph_terms terms;
         graph_terms_of(ranks, layer, &terms);
-        terms.sequence.window = 0; /* Layers without one have more, and a kind may have both. */
+        graph_terms_window(ranks, false,
+                           &terms); /* Layers without one have more, and a kind may have both. */
         STATUS_TRY(part_check(ranks, &terms, BLOCK_LAYER, layer,
                               count + (is_last ? ranks->mtp_modules : 0), bytes, reterr));
     }

@@ -92,7 +92,7 @@ static void parts_find(const struct ranks *ranks, struct parts *ret_parts)
             uint64_t const layer = kind == LAYER_MOE ? last : 0;
             if (ranks->layer[kind].count == 0) continue;
             graph_terms_of(ranks, layer, &terms);
-            terms.sequence.window = windowed ? model->window : 0;
+            graph_terms_window(ranks, windowed, &terms);
             ret_parts->layer[kind][windowed] = part_effort(ranks, &terms, BLOCK_LAYER, layer);
         }
     if (!ranks_is_decoder(ranks)) return;

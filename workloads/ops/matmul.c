@@ -102,7 +102,8 @@ static uint64_t weight_bytes(const struct graph_sharded *sharded, const struct g
     for (uint8_t i = 0; i < op->weight_count; i++) {
         const struct graph_tensor *at = &graph->tensor[op->weight[i]];
         bytes.elements[gradient ? at->gradient : at->format] +=
-            graph_weight_elements(graph, op->weight[i]);
+            gradient ? graph_weight_elements(graph, op->weight[i])
+                     : graph_read_elements(graph, op->weight[i]);
     }
     return op_bytes_sum(&bytes);
 }
@@ -114,7 +115,7 @@ static uint64_t widened(const struct graph_sharded *sharded, const struct graph_
     uint64_t elements = 0;
     for (uint8_t i = 0; i < op->weight_count; i++)
         if (format_bits(graph->tensor[op->weight[i]].format) < format_bits(op->as.matmul.math))
-            elements += graph_weight_elements(graph, op->weight[i]);
+            elements += graph_read_elements(graph, op->weight[i]);
     return elements;
 }
 

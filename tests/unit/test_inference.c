@@ -1,0 +1,139 @@
+/*
+ * Steps of inference: experts that are read, rows of windows and of chunks, and the closed forms of
+ * the book.
+ */
+#include <math.h>
+
+#include "sim/model/model_read.h"
+#include "sim/roofline/inference.h"
+#include "sim/step/counts.h"
+#include "sim/step/ranks.h"
+#include "tests/support/case.h"
+#include "tests/unit/workload_case.h"
+
+static void made_of(struct workload_case *made, const char *name, const char *shape,
+                    const char *const parts[MESH_ROLE_COUNT], struct inference_plan plan)
+{
+    struct model model;
+    case_ok(model_read_name_or_path(case_arena, name, NULL, "", &model, &case_error));
+    assert_int_equal(case_build_roles(made, &model, shape, parts), STATUS_OK);
+    made->plan.kind = plan.prompt.count != 0 ? WORKLOAD_PREFILL : WORKLOAD_DECODE;
+    made->plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
+    made->plan.inference = plan;
+}
+
+/* E·(1 - (1 - k/E)^B) of all are E/ep of a rank's at most. */
+static void experts_that_no_token_asks_for_are_not_read(void **state)
+{
+    static const uint64_t context[] = {1024};
+    static const char *const parts[MESH_ROLE_COUNT] = {[MESH_EP] = "x"};
+    (void)state;
+    for (uint64_t batch = 1; batch <= 4096; batch = batch * 5 / 3 + 1) {
+        struct workload_case made;
+        struct ranks ranks;
+        made_of(&made, "qwen3-30b-a3b", "4x1x1", parts,
+                (struct inference_plan){.batch = batch, .context = {context, 1}, .new_tokens = 1});
+        case_ok(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &case_error));
+        double const of_all = inference_experts_hit(128, 8, (double)batch);
+        assert_int_equal(inference_experts_read(&ranks), (uint64_t)ceil(of_all / 4 - 1e-9));
+        case_free(&made);
+    }
+}
+
+static double read_bytes(const char *name, struct inference_plan plan)
+{
+    static const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = "x"};
+    struct workload_case made;
+    struct workload_counts counts;
+    made_of(&made, name, "1x1x1", parts, plan);
+    case_ok(workload_count(&made.plan, &made.machine, &made.mesh, &counts, &case_error));
+    case_free(&made);
+    return counts.inference.kv_read_bytes;
+}
+
+/* Half of gpt-oss' 24 layers see 128 keys; 8 heads of 64 columns, K and V, of two bytes. */
+static void layers_with_a_window_read_the_window(void **state)
+{
+    static const uint64_t lengths[] = {100, 128, 4096, 129};
+    double const row_bytes = 2 * 8 * 64 * 2;
+    (void)state;
+    struct inference_plan const decode = {.batch = 4, .context = {lengths, 4}, .new_tokens = 1};
+    case_near(read_bytes("gpt-oss-20b", decode),
+              12 * row_bytes * ((100 + 128 + 4096 + 129) + (100 + 128 + 128 + 128)), 1e-12);
+    /* Of a prompt behind cached tokens, those that its first token still sees. */
+    struct inference_plan const prefill = {.batch = 4, .prompt = {lengths, 4}, .cached = 1000};
+    case_near(read_bytes("gpt-oss-20b", prefill),
+              12 * row_bytes * (4 * 1000 + 4 * 127 + 2 * (100 + 128 + 4096 + 129)), 1e-12);
+}
+
+/* Each layer of the program is of its own kind: sums over all ops are those over the graphs. */
+static void programs_read_what_is_counted(void **state)
+{
+    static const uint64_t lengths[] = {100, 128, 4096, 129};
+    static const char *const models[] = {"gpt-oss-20b", "llama-3-8b", "deepseek-v3"};
+    static const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = "x"};
+    (void)state;
+    for (size_t k = 0; k < 2 * sizeof models / sizeof *models; k++) {
+        struct workload_case made;
+        struct workload_counts counts;
+        double bytes = 0, flop = 0;
+        struct inference_plan plan = {.batch = 4, .cached = 300, .new_tokens = 2};
+        *(k % 2 == 0 ? &plan.context : &plan.prompt) = (struct inference_lengths){lengths, 4};
+        made_of(&made, models[k / 2], "1x1x1", parts, plan);
+        case_ok(workload_count(&made.plan, &made.machine, &made.mesh, &counts, &case_error));
+        case_ok(workload_lower(case_arena, &made.plan, &made.machine, &made.mesh, &made.program,
+                               &case_error));
+        const struct program_role *role = &made.program.roles[0];
+        for (uint32_t b = 0; b < role->block_count; b++) {
+            const struct program_template *of =
+                &made.program.templates[role->block[b].template_index];
+            for (uint32_t i = 0; i < of->op_count; i++) {
+                if (of->op[i].kind != PROGRAM_OP_COMPUTE) continue;
+                const struct work *work = &made.program.works[of->op[i].index];
+                double const times = role->block[b].repeat;
+                bytes += times * (double)(work->hbm_read_bytes + work->hbm_write_bytes);
+                flop += times * (double)work_matmul_flop(work);
+            }
+        }
+        case_near(bytes, counts.hbm_bytes, 1e-12);
+        case_near(flop, counts.matmul_flop, 1e-12);
+        case_free(&made);
+    }
+}
+
+static void closed_forms_are_the_book_s(void **state)
+{
+    struct inference_chips const v5e = {16, 197e12, 810e9, 16e9};
+    struct inference_model const llama = {70.4e9, 140.8e9, 327680};
+    struct inference_model const narrow = {70.4e9, 70.4e9, 163840};
+    (void)state;
+    case_near(inference_decode(&llama, &v5e, 32, 32 * 8192).step_s, 17.492233e-3, 1e-6);
+    case_near(inference_decode(&narrow, &v5e, 32, 32 * 8192).step_s, 8.746e-3, 1e-4);
+    assert_int_equal(inference_max_batch(&narrow, &v5e, 8192), 138);
+    assert_int_equal(inference_max_batch(&llama, &v5e, 1e9), 0);
+    case_near(inference_prefill_s(&llama, &v5e, 8192, 0, 0.4), 0.91484264, 1e-7);
+    case_near(inference_critical_tokens(2, 197e12, 810e9), 243.20988, 1e-7);
+    case_near(inference_critical_tokens_of(2, 2, 197e12, 810e9, 8192, 28672), 252.86192, 1e-6);
+    assert_true(inference_critical_tokens_of(2, 2, 197e12, 810e9, 256, 256) == 0);
+    case_near(inference_2d_crossover_chips(1, 4), 72, 1e-12);
+    case_near(inference_2d_best_x(128, 1, 4), 4, 1e-12);
+    case_near(inference_2d_s(256, 8192, 32768, 8, 32, 90e9), 1.7476267e-5, 1e-6);
+    case_near(inference_1d_s(256, 8192, 3, 90e9), 3.1068919e-5, 1e-6);
+    case_near(inference_accepted_tokens(0.8, 4), 3.3616, 1e-9);
+    case_near(inference_accepted_tokens(1, 4), 5, 1e-12);
+    struct inference_chips const slice = {64, 197e12, 810e9, 16e9};
+    struct inference_model const large = {405e9, 405e9, 258048};
+    assert_int_equal(inference_batch_within(&large, &slice, 2048, 0.015), 201);
+    assert_int_equal(inference_batch_within(&large, &slice, 2048, 0.005), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(experts_that_no_token_asks_for_are_not_read),
+        cmocka_unit_test(layers_with_a_window_read_the_window),
+        cmocka_unit_test(programs_read_what_is_counted),
+        cmocka_unit_test(closed_forms_are_the_book_s),
+    };
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
+}

@@ -94,8 +94,30 @@ double inference_2d_crossover_chips(double width, double mlp_width)
     return 32 * mlp_width / width * 9 / 16;
 }
 
+double inference_1d_ranks(double batch, double mlp_width, double bytes_per_s,
+                          double hbm_bytes_per_s)
+{
+    return mlp_width * bytes_per_s / (batch * hbm_bytes_per_s);
+}
+
+double inference_attention_intensity(double group, double queries, double keys,
+                                     double activation_bytes, double kv_bytes)
+{
+    return 2 * group * queries * keys / (activation_bytes * group * queries + kv_bytes * keys);
+}
+
 double inference_accepted_tokens(double acceptance, double drafts)
 {
     if (acceptance == 1) return drafts + 1;
     return (1 - pow(acceptance, drafts + 1)) / (1 - acceptance);
+}
+
+double inference_speculation_s(double drafts, double target_s, double draft_s)
+{
+    return target_s + drafts * draft_s;
+}
+
+double inference_prefill_servers(double prefill_s, double step_s, double batch, double tokens)
+{
+    return prefill_s * batch / (step_s * tokens);
 }

@@ -80,9 +80,25 @@ double inference_2d_best_x(double chips, double width, double mlp_width);
 /* Chips above which 2D beats 1D on three axes: 32·(F/D)·(3/4)^2, 72 for F = 4·D; the book says 81,
  * of a constant that it has rounded before it is squared. */
 double inference_2d_crossover_chips(double width, double mlp_width);
+/* Ranks up to which reading a share of an MLP's matrix, 2·D·F / (Y·W_hbm), takes longer than
+ * moving its activations over one axis, 2·B·D / W (7.3.2): F·W / (B·W_hbm). */
+double inference_1d_ranks(double batch, double mlp_width, double bytes_per_s,
+                          double hbm_bytes_per_s);
+
+/* FLOP of attention a byte, T queries and S keys, G heads of Q on one of K and V, bytes a of an
+ * activation and c of a cached number (7.1.4): 4·G·T·S / (2·a·G·T + 2·c·S). Alike and G = 1:
+ * S·T / (S + T) in 2-byte numbers. */
+double inference_attention_intensity(double group, double queries, double keys,
+                                     double activation_bytes, double kv_bytes);
 
 /* Tokens that a loop of speculation gives (7.6.4): K drafts, each accepted with probability a, and
  * one of the target's own: (1 - a^(K+1)) / (1 - a). */
 double inference_accepted_tokens(double acceptance, double drafts);
+/* A loop: K steps of the draft model, one of the target's, which is bound by weights. */
+double inference_speculation_s(double drafts, double target_s, double draft_s);
+
+/* Servers of prefill that keep one of generation busy (8.1.2): a prompt takes prefill_s, and
+ * `batch` of them leave each `tokens` steps. */
+double inference_prefill_servers(double prefill_s, double step_s, double batch, double tokens);
 
 #endif

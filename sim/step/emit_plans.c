@@ -62,6 +62,7 @@ bool emit_is_chunked(const struct emit *emit, const struct graph_step *step)
 {
     const struct graph_op *op = &emit->graph->op[step->op];
     if (is_round(emit, step)) return true;
+    if (step->move.kind == COLLECTIVE_ALL_REDUCE) return false; /* It is one. */
     return emit->lower->ranks->plan->collective_matmul && step->move.axis == OP_AXIS_TP &&
            emit->graph->block[op->block].block->couples;
 }

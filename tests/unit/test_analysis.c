@@ -46,13 +46,12 @@ static void on(const char *machine)
     made.templates[1] = (struct program_template){.op = made.op, .op_count = 1};
     struct program *program = &made.program;
     program->templates = made.templates;
-    program->template_count = 2;
     program->roles = made.roles;
+    program->template_count = 2;
     program->role_count = program->role_stride = 1;
     program->works = &made.work;
     program->plans = made.plan;
-    program->copies = made.copy;
-    program->copy_count = 2;
+    program->copies = made.copy, program->copy_count = 2;
     program->class_names = made.class_names;
     program->stream_count = STREAMS;
     program->stream[1] = (struct program_stream){.name = "gather fsdp"};
@@ -63,6 +62,7 @@ static void on(const char *machine)
     made.trace = (struct trace){.step_ps = PER_SECOND,
                                 .compute_ps = PER_SECOND,
                                 .classes = made.classes,
+                                .class_count = program->class_count = 1,
                                 .phase_count = PROGRAM_PHASE_COUNT};
     made.input = (struct report_input){.machine = &made.machine,
                                        .mesh = &made.mesh,

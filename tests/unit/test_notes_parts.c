@@ -164,10 +164,7 @@ static void a_step_above_its_upper_bound_says_what_the_forms_leave_out(void **st
             made.machine.level[l].tier[t].cable_count = 1;
     upper();
     notes_case_are(UPPER "of collectives that keep each other waiting on links they share");
-    /* Beyond the last level and the last tier there is nothing. */
-    made.machine.level[made.machine.level_count].tier_count = 1;
-    made.machine.level[made.machine.level_count].tier[0] =
-        (struct level_tier){.policy = LEVEL_HASH, .cable_count = 2};
+    /* Beyond the last tier there is nothing. */
     made.machine.level[0].tier[made.machine.level[0].tier_count] =
         (struct level_tier){.policy = LEVEL_HASH, .cable_count = 2};
     upper();

@@ -10,7 +10,7 @@
 #include "tests/validation/case_workload.h"
 
 /* "model": a name, or the book's letters beside it: D, F, L, matrices (3), and with heads N also
- * K, H and V. */
+ * K, H and V; with E also k, of experts as wide as the MLP in each layer. */
 struct model row_model(const struct case_row *row)
 {
     struct model model = {.name = "case"};
@@ -34,6 +34,9 @@ struct model row_model(const struct case_row *row)
     model.head_width = row_count_or(row, "H", 128);
     model.vocabulary = row_count_or(row, "V", 1024);
     model.tied = row_flag_or(row, "tied", false);
+    if (row_has(row, "E"))
+        model.experts = (struct model_experts){
+            .count = row_count(row, "E"), .top_k = row_count(row, "k"), .width = model.mlp_width};
     return model;
 }
 
@@ -53,6 +56,8 @@ static struct case_value model(const struct case_row *row)
         return value_number((double)counts.embedding + (double)counts.head);
     if (strcmp(what, "head") == 0) return value_number((double)counts.head);
     if (strcmp(what, "total") == 0) return value_number((double)counts.total);
+    if (strcmp(what, "experts_layer") == 0) return value_number((double)counts.experts_layer);
+    if (strcmp(what, "active") == 0) return value_number((double)counts.active);
     if (strcmp(what, "width_ratio") == 0)
         return value_number((double)model.mlp_width / (double)model.width);
     row_fail(row, "a model has no %s", what);

@@ -3,6 +3,7 @@
 
 #include "sim/roofline/roofline.h"
 #include "sim/step/counts.h"
+#include "sim/step/suggest.h"
 #include "tests/support/case.h"
 #include "tests/support/counts.h"
 #include "tests/unit/workload_case.h"
@@ -96,6 +97,28 @@ static void no_batch_is_offered_above_the_maximum(void **state)
     made.plan.batch_tokens = WORKLOAD_TOKENS_MAX;
     refused(STATUS_INVALID, "/workload/sequence_length",
             "the nearest batch_tokens that fit: 16106127360");
+}
+
+/* Below and above, where there are such: multiples of a number, and divisors of an amount. */
+static void the_nearest_numbers_are_on_both_sides(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t amount, by;
+        const char *multiples, *divisors;
+    } rows[] = {{10, 4, "8 and 12", "2 and 5"},
+                {12, 5, "10 and 15", "4 and 6"},
+                {8, 4, "8 and 12", "4 and 4"},
+                {3, 4, "4", "3"},
+                {12, 13, "13", "12"},
+                {7, 3, "6 and 9", "1 and 7"},
+                {12, 7, "7 and 14", "6 and 12"},
+                {13, 13, "13 and 26", "13 and 13"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[SUGGEST_TEXT_BYTES];
+        assert_string_equal(suggest_multiples(rows[i].amount, rows[i].by, text), rows[i].multiples);
+        assert_string_equal(suggest_divisors(rows[i].amount, rows[i].by, text), rows[i].divisors);
+    }
 }
 
 /* The name of a model is the path of its file, and that may be longer than any sentence. */
@@ -271,6 +294,7 @@ int main(void)
         cmocka_unit_test(a_format_of_what_does_not_travel_is_refused),
         cmocka_unit_test(what_does_not_divide_or_is_not_modelled_is_refused),
         cmocka_unit_test(no_batch_is_offered_above_the_maximum),
+        cmocka_unit_test(the_nearest_numbers_are_on_both_sides),
         cmocka_unit_test(a_refusal_names_a_model_of_any_length),
         cmocka_unit_test(without_a_schedule_nothing_is_counted),
         cmocka_unit_test(advice_for_the_batch_is_good_advice),

@@ -24,6 +24,11 @@ enum status text_work_check(const struct text_cursor *cursor, const struct work 
             return cursor_refuse(cursor, STATUS_LIMIT, cursor->begin,
                                  "the work before this line has 2^%d FLOP or more", FLOP_BITS);
     }
+    const struct chip *chip = &cursor->machine->chip;
+    if (total > 0 && chip->math_flop_per_s[work->math_format] == 0)
+        return cursor_refuse(cursor, STATUS_UNSUPPORTED, cursor->begin,
+                             "the work before this line multiplies in %s, for which %s has no rate",
+                             format_name(work->math_format), chip->title);
     return STATUS_OK;
 }
 

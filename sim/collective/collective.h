@@ -175,7 +175,8 @@ struct primitive {
      * never wait longer than they must. NULL for other kinds. */
     uint32_t (*chunk_at)(uint32_t size, uint32_t position, uint32_t index);
     /* Routed primitives that others mirror (mirror.h): the origin of the message that a position
-     * gets as its `arrival`-th. NULL for all others. */
+     * gets as its `arrival`-th. NULL for all others, and where partners, or all that translate,
+     * send and get their n-th messages together. */
     struct primitive_origin (*origin)(uint32_t size, uint32_t position, uint32_t arrival);
     /* NULL where the primitive comes out of a file. */
     struct primitive_cost (*cost)(uint32_t size);

@@ -108,12 +108,6 @@ static inline uint32_t ring_sum(uint32_t size, uint32_t position, uint32_t index
     return (position + size - 1 - index) % size;
 }
 
-/* Chunks for the others, the next one's first. */
-static inline uint32_t next_sum(uint32_t size, uint32_t position, uint32_t index)
-{
-    return (position + index + 1) % size;
-}
-
 /* Chunks that Bruck's k-th message carries. */
 static inline uint32_t bruck_chunks(uint32_t size, uint32_t k)
 {

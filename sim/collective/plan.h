@@ -302,10 +302,6 @@ uint32_t plan_item_shift(const struct plan *plan, const struct plan_item *item, 
 struct path_balance plan_item_balance(const struct machine *machine, const struct plan *plan,
                                       const struct plan_item *item);
 
-/* Messages in series along a dimension, as what sends to neighbours there says; where nothing does,
- * as round a ring both ways, or along a line. */
-uint32_t plan_series(const struct plan *plan, uint32_t dimension);
-
 /* A step of an item, whatever plays it: a primitive or a script. What the replay and the proof ask.
  */
 struct primitive_step plan_step(const struct plan *plan, const struct plan_item *item,

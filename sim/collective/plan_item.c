@@ -218,16 +218,3 @@ void plan_request_links(const struct machine *machine, struct plan_request *requ
             (uint64_t)((units_wide)rate * (uint64_t)hop_ps / (uint64_t)TIME_PS_PER_S);
     }
 }
-
-uint32_t plan_series(const struct plan *plan, uint32_t dimension)
-{
-    const struct group_dimension *at = &plan->group.dimension[dimension];
-    for (uint32_t i = 0; i < plan->item_count; i++) {
-        const struct plan_item *item = &plan->item[i];
-        if (item->dimension != dimension || item->primitive->routed ||
-            item->primitive->kind == COLLECTIVE_PERMUTE)
-            continue;
-        return item->primitive->cost(item->size).depth;
-    }
-    return at->ring ? at->size / 2 : at->size - 1;
-}

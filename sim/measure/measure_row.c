@@ -193,14 +193,6 @@ enum status measure_row_choose_other(struct arena *arena,
     return STATUS_OK;
 }
 
-/* Whether switches add or multicast for it. */
-static bool is_in_network(const struct plan *plan)
-{
-    for (uint32_t i = 0; i < plan->item_count; i++)
-        if (plan->item[i].primitive->network != PRIMITIVE_NETWORK_NONE) return true;
-    return false;
-}
-
 /* Raises a bound to that of the uniform exchanges, in the groups that an item goes over, in which
  * ranks send each other as many bytes. */
 static void bound_raise(const struct measure_row_question *question, const struct plan *plan,
@@ -225,7 +217,6 @@ static struct collective_bound bound_of(const struct measure_row_question *quest
     struct collective_query query = {
         .kind = plan->kind,
         .array_bytes = ragged ? 0 : plan->size_bytes,
-        .in_network = is_in_network(plan),
         .element_bits = plan_element_bits(plan),
         .root = plan->rooted.root,
     };

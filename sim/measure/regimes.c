@@ -249,7 +249,6 @@ static enum status bound_fill(const struct study *study)
     struct collective_query query = {
         .kind = request.kind,
         .array_bytes = request.size_bytes,
-        .in_network = true,
         .element_bits = request.element_bits,
         .root = request.root,
     };

@@ -5,11 +5,11 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
-#include "sim/collective/algorithm.h"
 #include "sim/collective/ragged.h"
 #include "sim/report/rates.h"
 #include "sim/roofline/host_bound.h"
 #include "sim/roofline/level_rate.h"
+#include "sim/roofline/played.h"
 
 uint32_t analysis_role(const struct report_input *input, uint32_t chip)
 {
@@ -52,29 +52,12 @@ static double gather_factor(const struct plan *plan)
  * of a rank, whatever the step's other collectives go by. */
 static double links_s(const struct report_input *input, const struct plan *plan)
 {
-    struct algorithm goes = algorithm_of(input->workload->algorithm);
+    const char *goes = input->workload->algorithm;
     for (uint32_t d = 0; d < plan->group.dimension_count && plan->item_count > 0; d++)
         if (machine_is_meshed(input->machine, plan->group.dimension[d].axis))
-            goes = algorithm_of(primitive_algorithm(plan->item[0].primitive));
-    return gather_factor(plan) *
-           roofline_gather_s(&goes, input->machine, &plan->group, (double)plan->size_bytes);
-}
-
-static double hop_s(const struct report_input *input, const struct plan *plan)
-{
-    const struct chip *chip = &input->machine->chip;
-    double total = 0;
-    for (uint32_t i = 0; i < plan->group.dimension_count; i++) {
-        const struct group_dimension *dimension = &plan->group.dimension[i];
-        if (dimension->switched) {
-            total += units_seconds(level_latency_ps(input->machine, dimension) +
-                                   chip->message_overhead_ps);
-            continue;
-        }
-        total += plan_series(plan, i) * (dimension->stride * units_seconds(chip->hop_latency_ps) +
-                                         units_seconds(chip->message_overhead_ps));
-    }
-    return total * (plan->kind == COLLECTIVE_ALL_REDUCE ? 2 : 1);
+            goes = primitive_algorithm(plan->item[0].primitive);
+    struct played const played = played_by(input->machine, &plan->group, goes);
+    return gather_factor(plan) * played_gather_s(&played, (double)plan->size_bytes);
 }
 
 static const char *machine_axes(struct arena *arena, const struct group *group, uint32_t *ret_bits)
@@ -124,7 +107,7 @@ static void add_collective(const struct report_input *input, struct arena *arena
     row->algorithm = plan->algorithm;
     row->machine_axes = machine_axes(arena, &plan->group, &row->axis_bits);
     row->rank_count = group_rank_count(&plan->group);
-    row->hop_s = hop_s(input, plan);
+    row->hop_s = played_plan_hop_s(input->machine, plan);
     row->busbw_bytes_per_s = bus_factor(plan, (double)row->rank_count);
 }
 

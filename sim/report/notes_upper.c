@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/collective/algorithm.h"
 #include "sim/report/table.h"
+#include "sim/roofline/played.h"
 
 /* Whether a flow has one of several cables, however busy that is. The closed forms know the links
  * of pairs. */
@@ -19,12 +19,15 @@ static bool keeps_cables(const struct machine *machine)
     return any;
 }
 
-/* The algorithms that the closed forms of the bound are of. */
-static bool is_known(const struct algorithm *algorithm)
+/* Whether the closed forms of the bound are of what all groups are played by. */
+static bool is_known(const struct report_input *input)
 {
-    return algorithm_is_automatic(algorithm) || algorithm_is(algorithm, PRIMITIVE_RING) ||
-           algorithm_is(algorithm, PRIMITIVE_RING_ONE_WAY) ||
-           algorithm_is(algorithm, PRIMITIVE_LINE) || algorithm_is(algorithm, PRIMITIVE_DIRECT);
+    const struct roofline *roofline = input->roofline;
+    for (uint32_t i = 0; i < roofline->group_count; i++)
+        if (!played_by(input->machine, &roofline->group[i].group, input->workload->algorithm)
+                 .closed)
+            return false;
+    return true;
 }
 
 static void reason_add(char *text, size_t size, bool holds, const char *reason)
@@ -38,12 +41,10 @@ void notes_upper_build(struct arena *arena, const struct report_input *input,
 {
     const struct workload_plan *plan = input->workload;
     double const upper_s = input->roofline->upper_s;
-    struct algorithm const algorithm = algorithm_of(plan->algorithm);
     bool const stages = input->mesh->axis[MESH_PP].size > 1;
     char reasons[400] = "", played[96] = "";
     if (facts->step_s <= upper_s * (1 + 1e-9)) return;
-    if (!is_known(&algorithm))
-        (void)snprintf(played, sizeof played, "of \"%.64s\"", plan->algorithm);
+    if (!is_known(input)) (void)snprintf(played, sizeof played, "of \"%.64s\"", plan->algorithm);
     reason_add(reasons, sizeof reasons, played[0] != '\0', played);
     reason_add(reasons, sizeof reasons, keeps_cables(input->machine),
                "of flows that keep to the same one of several cables");

@@ -99,51 +99,10 @@ double all_to_all_slow_s(const struct machine *machine, const struct workload_tr
         lines = lines || !at->ring;
         grid = grid && !at->switched;
         if (at->switched) continue;
-        double const slowest = overrides_slowest_link(machine, at->axis, NULL);
-        uneven = uneven || slowest < overrides_fastest_link(machine, at->axis, NULL);
+        double const slowest = overrides_slowest_link(machine, at->axis);
+        uneven = uneven || slowest < overrides_fastest_link(machine, at->axis);
         total += (bytes / ranks * links + traffic->permute_bytes) * at->stride / slowest;
     }
     if (!grid) return uneven ? total + once : once;
     return lines || uneven ? fmax(total, once) : once;
-}
-
-/* Links that a byte takes along an axis on the mean of all pairs of members that differ in this
- * dimension or are the same, the shorter way round where the axis closes: no way from one chip of a
- * grid to another takes fewer, whatever it does along other axes. */
-static double mean_links(const struct machine *machine, const struct group_dimension *dimension)
-{
-    uint64_t const length = machine->shape[dimension->axis], size = dimension->size;
-    double links = 0;
-    for (uint64_t apart = 1; apart < size; apart++) {
-        uint64_t const straight = apart * dimension->stride;
-        bool const round = machine->wrap[dimension->axis] && length - straight < straight;
-        links += 2.0 * (double)(size - apart) * (double)(round ? length - straight : straight);
-    }
-    return links / ((double)size * (double)size);
-}
-
-/* Every chip of the axis gives each rank of its group as much, so the links of both directions
- * carry it together at best. A twisted way round an axis moves along another, too. */
-static double grid_axis_s(const struct machine *machine, const struct workload_traffic *traffic,
-                          const struct group_dimension *dimension)
-{
-    uint32_t const axis = dimension->axis;
-    double const chips = machine->shape[axis];
-    double const links = 2 * (machine->wrap[axis] ? chips : chips - 1);
-    double const given = traffic->all_to_all_bytes / ranks_of(&traffic->group);
-    if (machine_is_twisted(machine)) return 0;
-    return given * mean_links(machine, dimension) * chips /
-           (links * overrides_fastest_link(machine, axis, NULL));
-}
-
-double all_to_all_axis_s(const struct machine *machine, const struct workload_traffic *traffic,
-                         uint32_t dimension)
-{
-    const struct group *group = &traffic->group;
-    bool grid = true;
-    for (uint32_t d = 0; d < group->dimension_count; d++)
-        grid = grid && !group->dimension[d].switched;
-    if (group->dimension_count == 1) return all_to_all_s(machine, traffic);
-    if (grid) return grid_axis_s(machine, traffic, &group->dimension[dimension]);
-    return 0; /* From slice to slice an exchange may go anywhere. */
 }

@@ -20,9 +20,4 @@ double all_to_all_s(const struct machine *machine, const struct workload_traffic
  * axis differ, its slowest one carries as much as each of the others. */
 double all_to_all_slow_s(const struct machine *machine, const struct workload_traffic *traffic);
 
-/* How long they keep the links of a dimension's axis of the grid busy at least, whatever
- * else does besides. 0: nothing is known. Of levels: tier_load.h. */
-double all_to_all_axis_s(const struct machine *machine, const struct workload_traffic *traffic,
-                         uint32_t dimension);
-
 #endif

@@ -14,6 +14,7 @@ struct search {
     const struct collective_query *query;
     double array_bytes, ranks;
     double grid_ranks; /* Of one island of the grid: a slice. */
+    bool adds;         /* Some switches can. */
     struct bisection cut;
 };
 
@@ -194,7 +195,7 @@ static struct block whole_island(const struct search *search, uint32_t index)
 static bool can_add(const struct search *search, uint32_t index)
 {
     const struct level *level = &search->machine->level[index];
-    bool can = search->query->in_network;
+    bool can = search->query->kind == COLLECTIVE_ALL_REDUCE;
     for (uint32_t tier = 0; tier < level->tier_count; tier++) {
         bool const used = tier == 0 || block_of(search, index, tier).members <
                                            whole_island(search, index).members;
@@ -204,11 +205,11 @@ static bool can_add(const struct search *search, uint32_t index)
     return can;
 }
 
-static void cut_level(struct search *search, uint32_t index)
+/* By a level's switches that add, or without. */
+static void cut_tiers(struct search *search, uint32_t index, bool adds)
 {
     const struct level *level = &search->machine->level[index];
     struct block const island = whole_island(search, index);
-    bool const adds = can_add(search, index);
     for (uint32_t tier = 0; tier < level->tier_count; tier++) {
         struct block const block = block_of(search, index, tier);
         bool const top = tier + 1 == level->tier_count;
@@ -218,19 +219,28 @@ static void cut_level(struct search *search, uint32_t index)
         double const inside = permutes ? shifted(search, index, tier, &block)
                                        : crossing(search, block.members, island.members, adds);
         double const outside =
-            permutes ? inside
-                     : crossing(search, block.members, search->ranks, search->query->in_network);
+            permutes ? inside : crossing(search, block.members, search->ranks, search->adds);
         strict(search, outside / share /
                            (block.bytes_per_s + farther_rate(search, index + 1, block.chips)));
         bool const wider = book(search, inside / share / block.bytes_per_s);
-        bool const slow = adds && search->query->kind == COLLECTIVE_ALL_REDUCE &&
-                          book(search, adding_s(search, index, tier, &block, &above));
+        bool const slow = adds && book(search, adding_s(search, index, tier, &block, &above));
         if (!wider && !slow) continue;
         search->cut.bound_by = tier == 0 && !slow ? "port" : "switch";
         search->cut.where = slow ? level->tier[tier].name : level->tier[tier].cable_name;
         search->cut.level = (int32_t)index;
         search->cut.tier = (int32_t)tier;
     }
+}
+
+/* Adders that are slower than what they save are left idle. */
+static void cut_level(struct search *search, uint32_t index)
+{
+    struct search plain = *search;
+    bool const adds = can_add(search, index);
+    cut_tiers(search, index, adds);
+    if (!adds) return;
+    cut_tiers(&plain, index, false);
+    if (plain.cut.book_s < search->cut.book_s) search->cut = plain.cut;
 }
 
 /* --- The grid --- */
@@ -250,7 +260,7 @@ static bool closes(const struct search *search, uint32_t index, bool routed)
 static double dimension_rate(const struct search *search, uint32_t index, bool ends, bool as_book)
 {
     const struct group_dimension *dimension = &search->group->dimension[index];
-    double const link = overrides_fastest_link(search->machine, dimension->axis, NULL);
+    double const link = overrides_fastest_link(search->machine, dimension->axis);
     double const size = dimension->size;
     double const links = closes(search, index, !as_book) ? 2 : ends ? 1 : 2 * (size - 1) / size;
     return links * link / dimension->stride;
@@ -295,14 +305,14 @@ static void cut_middle(struct search *search, uint32_t index)
     double const crossed =
         search->array_bytes * island * island * half * (size - half) / (size * size);
     double const lines = search->grid_ranks / size / dimension->stride *
-                         overrides_fastest_link(search->machine, dimension->axis, NULL);
+                         overrides_fastest_link(search->machine, dimension->axis);
     double const far = farther_rate(search, 0, search->grid_ranks / 2);
     bool const twisted = collective_on_twisted(search->machine, search->group);
     double shifted = 0; /* Links around another axis that come out on the other side. */
     for (uint32_t other = 0; other < search->machine->grid_axis_count; other++)
         if (search->machine->twist[other][dimension->axis] != 0)
             shifted += search->grid_ranks / search->machine->shape[other] *
-                       overrides_fastest_link(search->machine, other, NULL);
+                       overrides_fastest_link(search->machine, other);
     strict(search, crossed / ((closes(search, index, true) ? 2 : 1) * lines + shifted + far));
     double const rate = (closes(search, index, twisted) ? 2 : 1) * lines + (twisted ? shifted : 0);
     if (!book(search, crossed / rate)) return;
@@ -319,7 +329,7 @@ static void cut_distances(struct search *search)
     uint32_t const from[MACHINE_AXES_MAX] = {0};
     double links = 0, rate = 0, chips = 1;
     for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++) {
-        rate += 2 * overrides_fastest_link(machine, axis, NULL);
+        rate += 2 * overrides_fastest_link(machine, axis);
         chips *= machine->shape[axis];
     }
     if (machine->level_count > 0 || search->grid_ranks < chips || !machine_is_twisted(machine))
@@ -348,7 +358,7 @@ static void cut_root(struct search *search)
         uint32_t const digit = group_digit(search->group, search->query->root, i);
         uint32_t const last = dimension->size - 1;
         bool const leads_on = closes(search, i, true);
-        double const link = overrides_fastest_link(search->machine, dimension->axis, NULL);
+        double const link = overrides_fastest_link(search->machine, dimension->axis);
         rate += (leads_on || (digit > 0 && digit < last) ? 2 : 1) * link / dimension->stride;
         double const side = digit > last - digit ? digit : last - digit;
         double const lines = search->grid_ranks / dimension->size / dimension->stride * link;
@@ -382,7 +392,7 @@ static void cut_shift(struct search *search)
         uint32_t const apart = up < down || !dimension->ring ? up : down;
         unknown = unknown && offset == 0;
         if (!on_grid(search, i)) continue;
-        double const link = overrides_fastest_link(search->machine, dimension->axis, NULL);
+        double const link = overrides_fastest_link(search->machine, dimension->axis);
         links += apart;
         rate += 2 * link / dimension->stride;
         if (!book(search, v * apart * dimension->stride / link)) continue;
@@ -418,6 +428,8 @@ struct bisection bisection_tightest(const struct machine *machine, const struct 
         grid |= 1u << i;
         search.grid_ranks *= group->dimension[i].size;
     }
+    for (uint32_t level = 0; level < machine->level_count; level++)
+        search.adds = search.adds || can_add(&search, level);
     for (uint32_t level = 0; level < machine->level_count; level++) cut_level(&search, level);
     if (kind == COLLECTIVE_PERMUTE) cut_shift(&search);
     if (kind == COLLECTIVE_GATHER || kind == COLLECTIVE_SCATTER) cut_root(&search);

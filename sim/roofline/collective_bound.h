@@ -1,7 +1,7 @@
 /*
  * collective_bound.h: how long a collective takes at least on a fabric, from its cuts alone:
  * what must cross the border of a set of ranks, over the rate of the cables that cross it. It
- * knows no plan, no primitive, no piece and no queue.
+ * knows no plan, no primitive, no piece and no queue. Whether switches add is up to the machine.
  *
  * Two bounds are told apart. The book's (`time_s`) lets every byte cross each level once, as
  * nearly all plans of the catalogue do: a node's members gather among themselves over NVLink while
@@ -32,7 +32,6 @@ struct collective_query {
     enum collective_kind kind;
     uint64_t array_bytes;  /* V, as plan.size_bytes: the whole gathered, unreduced or exchanged
                               array; of a permute a message. */
-    bool in_network;       /* Switches that can add and multicast do. */
     uint32_t element_bits; /* For the adders of switches; 0: they are not looked at. */
     uint32_t root;         /* Of the rooted kinds: its rank, the last dimension fastest. */
     int32_t offset[GROUP_DIMENSIONS_MAX]; /* Permute. */

@@ -3,12 +3,12 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "sim/collective/algorithm.h"
+#include "sim/roofline/played.h"
 
 static void add_all(const struct workload_plan *plan, const struct machine *machine,
                     const struct group *tp, struct roofline *roofline)
 {
-    struct algorithm const algorithm = algorithm_of(plan->algorithm);
+    struct played const played = played_by(machine, tp, plan->algorithm);
     const struct workload_counts *counts = &roofline->counts;
     const struct graph_overlaps *overlaps = &counts->tp.overlaps;
     for (uint32_t i = 0; i < overlaps->count; i++) {
@@ -22,7 +22,7 @@ static void add_all(const struct workload_plan *plan, const struct machine *mach
             .count = source->count,
             .bytes = bytes,
             .width = width,
-            .link_s = (sums ? 2 : 1) * roofline_gather_s(&algorithm, machine, tp, bytes),
+            .link_s = (sums ? 2 : 1) * played_gather_s(&played, bytes),
             .math_s = counts->tp.column_flop * width / roofline->rates.math_flop_per_s};
         memcpy(overlap->name, source->name, sizeof overlap->name);
     }

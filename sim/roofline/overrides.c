@@ -1,5 +1,6 @@
 #include "sim/roofline/overrides.h"
 
+#include <math.h>
 #include <stddef.h>
 
 #include "sim/base/units.h"
@@ -65,50 +66,50 @@ static bool lies_on(const struct machine_link_override *link, uint32_t axis)
     return link->from[axis] != link->to[axis];
 }
 
-static double overridden_link(const struct machine *machine, uint32_t axis,
-                              const struct algorithm *algorithm, bool slowest)
+/* Rates of an axis' links. */
+struct link_rates {
+    double slowest, fastest, mean;
+};
+
+static struct link_rates link_rates(const struct machine *machine, uint32_t axis)
 {
-    if (machine->axis_level[axis] != LEVEL_NONE) return level_rate(machine, axis);
-    bool const one_way = algorithm != NULL && algorithm_is(algorithm, PRIMITIVE_RING_ONE_WAY);
-    uint64_t const length = machine->shape[axis];
-    uint64_t const links = machine->chip_count / length *
-                           (machine->wrap[axis] ? length : length - 1) * (one_way ? 1 : 2);
-    uint64_t overridden = 0;
-    double rate = 0;
+    double const even = (double)machine->chip.ici_bytes_per_s;
+    double const length = machine->shape[axis];
+    double const links =
+        2 * machine->chip_count *
+        (machine->wrap[axis] || machine_twists(machine, axis) ? 1 : 1 - 1 / length);
+    struct link_rates rates = {INFINITY, 0, 0};
+    double overridden = 0;
+    if (machine->axis_level[axis] != LEVEL_NONE) {
+        double const rate = level_rate(machine, axis);
+        return (struct link_rates){rate, rate, rate};
+    }
     for (uint32_t i = 0; i < machine->link_override_count; i++) {
         const struct machine_link_override *link = &machine->links[i];
         if (link->bytes_per_s == 0 || !lies_on(link, axis)) continue;
-        uint32_t const port = machine_port_between(machine, link->from, link->to);
-        if (one_way && port != machine_port(axis, false)) continue;
-        double const other = (double)link->bytes_per_s;
-        if (overridden++ == 0 || (slowest ? other < rate : other > rate)) rate = other;
+        rates.slowest = fmin(rates.slowest, (double)link->bytes_per_s);
+        rates.fastest = fmax(rates.fastest, (double)link->bytes_per_s);
+        rates.mean += (double)link->bytes_per_s / links;
+        overridden++;
     }
-    if (overridden == links && overridden > 0) return rate;
-    double const even = (double)machine->chip.ici_bytes_per_s;
-    if (overridden == 0) return even;
-    return slowest == (rate < even) ? rate : even;
+    if (overridden >= links - 0.5) return rates;
+    rates.mean += even * (1 - overridden / links);
+    return (struct link_rates){fmin(rates.slowest, even), fmax(rates.fastest, even), rates.mean};
 }
 
-double overrides_slowest_link(const struct machine *machine, uint32_t axis,
-                              const struct algorithm *algorithm)
+double overrides_slowest_link(const struct machine *machine, uint32_t axis)
 {
-    return overridden_link(machine, axis, algorithm, true);
+    return link_rates(machine, axis).slowest;
 }
 
-double overrides_fastest_link(const struct machine *machine, uint32_t axis,
-                              const struct algorithm *algorithm)
+double overrides_fastest_link(const struct machine *machine, uint32_t axis)
 {
-    return overridden_link(machine, axis, algorithm, false);
+    return link_rates(machine, axis).fastest;
 }
 
-bool overrides_reaches_all(const struct machine *machine, const struct group_dimension *dimension,
-                           const struct algorithm *algorithm)
+double overrides_mean_link(const struct machine *machine, uint32_t axis)
 {
-    bool const rings = algorithm->means == ALGORITHM_AUTO ||
-                       algorithm_is(algorithm, PRIMITIVE_RING) ||
-                       algorithm_is(algorithm, PRIMITIVE_RING_ONE_WAY);
-    return rings && dimension->ring &&
-           dimension->size * dimension->stride == machine->shape[dimension->axis];
+    return link_rates(machine, axis).mean;
 }
 
 int64_t overrides_longest_hop_ps(const struct machine *machine, uint32_t axis)

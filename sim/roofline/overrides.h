@@ -4,9 +4,6 @@
 #ifndef SIM_ROOFLINE_OVERRIDES_H
 #define SIM_ROOFLINE_OVERRIDES_H
 
-#include <stdbool.h>
-
-#include "sim/collective/algorithm.h"
 #include "sim/machine/machine.h"
 #include "sim/mesh/mesh.h"
 
@@ -23,17 +20,11 @@ void overrides_work_shares(const struct machine *machine, const struct mesh *mes
                            double *ret_hbm);
 
 /* Bytes per second of one direction of an axis' links, one of them alone: the slowest or the
- * fastest that there is. `algorithm` tells which directions carry anything; NULL: both. Of an axis
- * that a level serves, what a chip has of it. */
-double overrides_slowest_link(const struct machine *machine, uint32_t axis,
-                              const struct algorithm *algorithm);
-double overrides_fastest_link(const struct machine *machine, uint32_t axis,
-                              const struct algorithm *algorithm);
-
-/* Whether every link of the axis carries the same part of the groups' traffic in this dimension: a
- * closed ring. Of a line nobody knows which link is overridden: it may carry nothing. */
-bool overrides_reaches_all(const struct machine *machine, const struct group_dimension *dimension,
-                           const struct algorithm *algorithm);
+ * fastest that there is, and the mean of all. Of an axis that a level serves, what a chip has of
+ * it. */
+double overrides_slowest_link(const struct machine *machine, uint32_t axis);
+double overrides_fastest_link(const struct machine *machine, uint32_t axis);
+double overrides_mean_link(const struct machine *machine, uint32_t axis);
 
 /* The longest hop of an axis. */
 int64_t overrides_longest_hop_ps(const struct machine *machine, uint32_t axis);

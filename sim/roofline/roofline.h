@@ -16,8 +16,6 @@
 #include "sim/step/counts.h"
 #include "sim/step/workload.h"
 
-struct algorithm; /* sim/collective/algorithm.h */
-
 enum { ROOFLINE_GROUPS_MAX = MESH_ROLE_COUNT + 3 };
 
 /* Whose collectives a group's are: of a mesh axis, by enum mesh_role, or of arrays that have ranks
@@ -178,10 +176,5 @@ const struct roofline_group *roofline_group_find(const struct roofline *roofline
 /* W of the book's C/W: bytes per second of a grid axis both ways, or of what the nearest level has
  * for a chip where there is no grid. */
 double roofline_axis_bytes_per_s(const struct machine *machine);
-
-/* Seconds that the links of a group need for an AllGather or ReduceScatter of `bytes`, all of its
- * axes busy equally long and no hop taking time. */
-double roofline_gather_s(const struct algorithm *algorithm, const struct machine *machine,
-                         const struct group *group, double bytes);
 
 #endif

@@ -1,9 +1,84 @@
 #include "sim/roofline/roofline_bounds.h"
 
+#include <math.h>
+#include <stddef.h>
+
 #include "sim/base/units.h"
+#include "sim/roofline/all_to_all_bound.h"
 #include "sim/roofline/level_rate.h"
+#include "sim/roofline/link_bound.h"
 #include "sim/roofline/overrides.h"
 #include "sim/roofline/stage_bound.h"
+
+void roofline_traffics(const struct workload_counts *counts,
+                       const struct workload_traffic *ret_traffic[ROOFLINE_GROUPS_MAX])
+{
+    ret_traffic[0] = &counts->kv;
+    ret_traffic[1] = &counts->sequence;
+    ret_traffic[2] = &counts->experts;
+    for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) ret_traffic[3 + i] = &counts->role[i];
+}
+
+/* A gather reads each departing byte and writes each arriving one; a reduction reads its operand
+ * once for each byte sent, keeps partial sums in VMEM and writes the final shard. Where switches
+ * copy, a member's own part leaves once; where chips differ, the slow one may send no more. */
+static double traffic_hbm_bytes(const struct machine *machine,
+                                const struct workload_traffic *traffic, bool least)
+{
+    double const ranks = (double)group_rank_count(&traffic->group), moved = (ranks - 1) / ranks;
+    bool const fewer =
+        machine->chip_override_count > 0 || link_bound_copies(machine, &traffic->group);
+    double const sent = least && fewer ? 1 / ranks : moved;
+    double const exchanged = all_to_all_sent_bytes(traffic) + traffic->permute_bytes;
+    return 2 * exchanged + traffic_gathered_bytes(traffic) * (moved + sent) +
+           traffic_scattered_bytes(traffic) * (moved + 1 / ranks);
+}
+
+/* N arrays of V elements are one after (N-1)·V additions, whoever does them: of a mean member
+ * V·(N-1)/N. Switches that add leave them nothing to do, and others a slow chip. The widest
+ * elements are the fewest. */
+static double traffic_additions(const struct workload_plan *plan, const struct machine *machine,
+                                const struct workload_traffic *traffic, bool least)
+{
+    const struct workload_formats *formats = &plan->formats;
+    double const ranks = (double)group_rank_count(&traffic->group);
+    double const bits = fmax(format_bits(formats->gradients), format_bits(formats->activations));
+    bool const fewer =
+        machine->chip_override_count > 0 || link_bound_copies(machine, &traffic->group);
+    if (least && fewer) return 0;
+    return traffic_scattered_bytes(traffic) * 8 / bits * (ranks - 1) / ranks;
+}
+
+struct chip_work roofline_chip_work(const struct workload_plan *plan, const struct machine *machine,
+                                    const struct workload_counts *counts, bool least)
+{
+    const struct workload_traffic *traffic[ROOFLINE_GROUPS_MAX];
+    double bytes = 0, additions = 0;
+    roofline_traffics(counts, traffic);
+    for (uint32_t i = 0; i < ROOFLINE_GROUPS_MAX; i++) {
+        if (traffic[i]->group.dimension_count == 0) continue;
+        bytes += traffic_hbm_bytes(machine, traffic[i], least);
+        additions += traffic_additions(plan, machine, traffic[i], least);
+    }
+    return (struct chip_work){.hbm_s = bytes / (double)machine->chip.hbm_bytes_per_s,
+                              .vector_s = additions / (double)machine->chip.vector_flop_per_s};
+}
+
+struct played roofline_played(const struct workload_plan *plan, const struct machine *machine,
+                              const struct roofline_group *group)
+{
+    return played_by(machine, &group->group,
+                     group->algorithm != NULL ? group->algorithm : plan->algorithm);
+}
+
+double roofline_group_slow_s(const struct workload_plan *plan, const struct machine *machine,
+                             const struct roofline_group *group)
+{
+    double const passes = group->hop_s > 0 ? group->hops_total_s / group->hop_s : 0;
+    struct played const played = roofline_played(plan, machine, group);
+    return played_slow_s(&played, group->gather_bytes) + group->all_to_all_slow_s +
+           passes * played_hop_s(&played, true);
+}
 
 /* Everything after everything else, on the slowest links, with the profile's overheads. The counts
  * are those of a mean rank of pp: where nothing overlaps, one rank works after the other. */
@@ -13,8 +88,13 @@ static double upper(const struct workload_plan *plan, const struct machine *mach
     double math_share, hbm_share, slowest_math, slowest_hbm;
     overrides_work_shares(machine, mesh, &math_share, &hbm_share);
     overrides_slowest_chip(machine, &slowest_math, &slowest_hbm);
-    double total = (roofline->math_s + roofline->vector_s) * (math_share / slowest_math) +
-                   roofline->hbm_s * (hbm_share / slowest_hbm) +
+    struct chip_work const most =
+        roofline_chip_work(plan, machine, &roofline->counts, /* least= */ false);
+    double const vector_s = roofline->vector_s - roofline->vector_collectives_s;
+    double const hbm_s = roofline->hbm_s - roofline->hbm_collectives_s;
+    double total = (roofline->math_s + vector_s) * (math_share / slowest_math) +
+                   hbm_s * (hbm_share / slowest_hbm) + most.vector_s / slowest_math +
+                   most.hbm_s / slowest_hbm +
                    roofline->counts.compute_count * units_seconds(machine->chip.op_overhead_ps);
     for (uint32_t i = 0; i < roofline->group_count; i++)
         total += roofline_group_slow_s(plan, machine, &roofline->group[i]);

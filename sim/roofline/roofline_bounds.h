@@ -6,12 +6,31 @@
 
 #include "sim/machine/machine.h"
 #include "sim/mesh/mesh.h"
+#include "sim/roofline/played.h"
 #include "sim/roofline/roofline.h"
 #include "sim/step/workload.h"
 
 /* Fills `lower_s`, what it is bound by, and `upper_s`. */
 void roofline_bound(const struct workload_plan *plan, const struct machine *machine,
                     const struct mesh *mesh, struct roofline *roofline);
+
+/* Of the collectives of a mean chip. */
+struct chip_work {
+    double hbm_s;
+    double vector_s;
+};
+
+/* `least`: of any algorithm; else at most, where all that comes and goes passes through memory. */
+struct chip_work roofline_chip_work(const struct workload_plan *plan, const struct machine *machine,
+                                    const struct workload_counts *counts, bool least);
+
+/* What all groups have, those of the mesh axes last. */
+void roofline_traffics(const struct workload_counts *counts,
+                       const struct workload_traffic *ret_traffic[ROOFLINE_GROUPS_MAX]);
+
+/* How a group's gathers are played: by an algorithm of its own, or the plan's. */
+struct played roofline_played(const struct workload_plan *plan, const struct machine *machine,
+                              const struct roofline_group *group);
 
 /* All collectives of a group one after another, bytes and hops, on the slowest links. */
 double roofline_group_slow_s(const struct workload_plan *plan, const struct machine *machine,

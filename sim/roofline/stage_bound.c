@@ -13,7 +13,7 @@ static double neighbours_s(const struct machine *machine, const struct group_dim
         return counts->stage.bytes / level_step_rate(machine, dimension);
     if (dimension->switched) return counts->stage.sent_bytes / level_step_rate(machine, dimension);
     return dimension->stride * counts->stage.bytes /
-           overrides_fastest_link(machine, dimension->axis, NULL);
+           overrides_fastest_link(machine, dimension->axis);
 }
 
 void stage_bound_evaluate(const struct machine *machine, const struct workload_counts *counts,
@@ -47,9 +47,8 @@ static double dimension_slow_s(const struct machine *machine, const struct workl
             ? level_latency_ps(machine, dimension)
             : dimension->stride * overrides_longest_hop_ps(machine, dimension->axis);
     double const links = dimension->switched ? 1 : dimension->stride;
-    double const rate = dimension->switched
-                            ? level_slow_rate(machine, dimension, LEVEL_TO_ONE)
-                            : overrides_slowest_link(machine, dimension->axis, NULL);
+    double const rate = dimension->switched ? level_slow_rate(machine, dimension, LEVEL_TO_ONE)
+                                            : overrides_slowest_link(machine, dimension->axis);
     return counts->stage.way_bytes * links / rate +
            counts->stage.way_count * units_seconds(way_ps + machine->chip.message_overhead_ps);
 }

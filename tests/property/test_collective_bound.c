@@ -93,8 +93,7 @@ static void judge(const struct fabric *fabric, const struct machine *machine,
                   const struct plan_request *request, const struct measured *measured,
                   struct outcome *outcome)
 {
-    struct collective_query query = {
-        .kind = request->kind, .array_bytes = request->size_bytes, .in_network = true};
+    struct collective_query query = {.kind = request->kind, .array_bytes = request->size_bytes};
     struct collective_bound bound;
     memcpy(query.offset, request->offset, sizeof query.offset);
     collective_bound(machine, &request->group, &query, &bound);

@@ -71,10 +71,9 @@ static struct group group_of(uint32_t gpus, uint32_t nodes)
 }
 
 static struct collective_bound bound_of(const struct machine *machine, struct group group,
-                                        enum collective_kind kind, uint64_t bytes, bool in_network)
+                                        enum collective_kind kind, uint64_t bytes)
 {
-    struct collective_query const query = {
-        .kind = kind, .array_bytes = bytes, .in_network = in_network, .element_bits = 16};
+    struct collective_query const query = {.kind = kind, .array_bytes = bytes, .element_bits = 16};
     struct collective_bound bound;
     collective_bound(machine, &group, &query, &bound);
     assert_true(bound.strict_s > 0 && bound.strict_s <= bound.time_s);
@@ -85,30 +84,31 @@ static void a_node_is_bound_by_its_ports(void **state)
 {
     (void)state;
     struct machine const node = h100(1), b200 = pod(8, 1, 900, 50);
+    struct machine none_add = h100(1);
+    none_add.level[NVLINK].tier[0].reduce_flop_per_s = 0;
     struct group const all = group_of(8, 1);
     uint64_t const v = 33554432; /* bf16[1024,16384], book's pop quiz 1. */
-    struct collective_bound const gather = bound_of(&node, all, COLLECTIVE_ALL_GATHER, v, false);
+    struct collective_bound const gather = bound_of(&node, all, COLLECTIVE_ALL_GATHER, v);
     case_near(gather.time_s, 65.244729e-6, 1e-7);
     assert_string_equal(gather.bound_by, "port");
     assert_string_equal(gather.where, "NVLink");
     struct {
         const struct machine *machine;
         enum collective_kind kind;
-        bool in_network;
         double time_us;
     } const rows[] = {
-        {&b200, COLLECTIVE_ALL_GATHER, false, 32.622364},
-        {&node, COLLECTIVE_REDUCE_SCATTER, true, 65.244729},
-        {&node, COLLECTIVE_ALL_REDUCE, false, 130.48946},
-        {&node, COLLECTIVE_ALL_REDUCE, true, 74.565404},
-        {&node, COLLECTIVE_ALL_TO_ALL, false, 8.1555911},
-        {&node, COLLECTIVE_BROADCAST, false, 74.565404},
-        {&node, COLLECTIVE_GATHER, false, 65.244729},
+        {&b200, COLLECTIVE_ALL_GATHER, 32.622364},
+        {&node, COLLECTIVE_REDUCE_SCATTER, 65.244729},
+        {&none_add, COLLECTIVE_ALL_REDUCE, 130.48946},
+        {&node, COLLECTIVE_ALL_REDUCE, 74.565404},
+        {&node, COLLECTIVE_ALL_TO_ALL, 8.1555911},
+        {&node, COLLECTIVE_BROADCAST, 74.565404},
+        {&node, COLLECTIVE_GATHER, 65.244729},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        case_near(bound_of(rows[i].machine, all, rows[i].kind, v, rows[i].in_network).time_s,
-                  rows[i].time_us * 1e-6, 1e-7);
-    case_near(bound_of(&node, group_of(4, 1), COLLECTIVE_ALL_GATHER, v, false).time_s,
+        case_near(bound_of(rows[i].machine, all, rows[i].kind, v).time_s, rows[i].time_us * 1e-6,
+                  1e-7);
+    case_near(bound_of(&node, group_of(4, 1), COLLECTIVE_ALL_GATHER, v).time_s,
               33554432 * 0.75 / 450e9, 1e-9);
 }
 
@@ -118,11 +118,17 @@ static void adders_of_a_switch_may_be_what_binds(void **state)
     struct machine node = h100(1);
     node.level[NVLINK].tier[0].reduce_flop_per_s /= 2;
     struct collective_bound const sum =
-        bound_of(&node, group_of(8, 1), COLLECTIVE_ALL_REDUCE, 33554432, true);
+        bound_of(&node, group_of(8, 1), COLLECTIVE_ALL_REDUCE, 33554432);
     /* Eight inputs, seven additions, of which one can be left to who gets the sum. */
     case_near(sum.time_s, 6 * 33554432 / 2.0 / 800e9, 1e-9);
     assert_string_equal(sum.bound_by, "switch");
     assert_string_equal(sum.where, "NVSwitch");
+    /* Still slower ones are not asked. */
+    node.level[NVLINK].tier[0].reduce_flop_per_s /= 10;
+    struct collective_bound const plain =
+        bound_of(&node, group_of(8, 1), COLLECTIVE_ALL_REDUCE, 33554432);
+    case_near(plain.time_s, 130.48946e-6, 1e-7);
+    assert_string_equal(plain.bound_by, "port");
 }
 
 static void nodes_are_bound_by_what_enters_each(void **state)
@@ -141,22 +147,22 @@ static void nodes_are_bound_by_what_enters_each(void **state)
     for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct machine const machine = h100(cases[i].nodes);
         struct collective_bound const gather =
-            bound_of(&machine, group_of(8, cases[i].nodes), COLLECTIVE_ALL_GATHER, gb_per_s, false);
+            bound_of(&machine, group_of(8, cases[i].nodes), COLLECTIVE_ALL_GATHER, gb_per_s);
         case_near(gather.time_s, 1e9 / cases[i].bytes_per_s, 1e-7);
         assert_string_equal(gather.where, cases[i].where);
     }
     struct machine const two = h100(2), su = h100(32), b200 = pod(8, 2, 900, 50);
-    case_near(bound_of(&two, group_of(8, 2), COLLECTIVE_ALL_GATHER, gb_per_s, false).time_s,
-              1944.4444e-6, 1e-7);
-    case_near(bound_of(&b200, group_of(8, 2), COLLECTIVE_ALL_GATHER, gb_per_s, false).time_s,
-              1250e-6, 1e-9);
+    case_near(bound_of(&two, group_of(8, 2), COLLECTIVE_ALL_GATHER, gb_per_s).time_s, 1944.4444e-6,
+              1e-7);
+    case_near(bound_of(&b200, group_of(8, 2), COLLECTIVE_ALL_GATHER, gb_per_s).time_s, 1250e-6,
+              1e-9);
     /* Arrays also sharded over an inner axis: llama 3 70B's MLP, y ranks of a node. */
-    case_near(bound_of(&su, group_of(8, 32), COLLECTIVE_ALL_GATHER, 469762048, false).time_s,
-              1137.705e-6, 1e-6);
-    case_near(bound_of(&su, group_of(1, 32), COLLECTIVE_ALL_GATHER, 469762048 / 8, false).time_s,
+    case_near(bound_of(&su, group_of(8, 32), COLLECTIVE_ALL_GATHER, 469762048).time_s, 1137.705e-6,
+              1e-6);
+    case_near(bound_of(&su, group_of(1, 32), COLLECTIVE_ALL_GATHER, 469762048 / 8).time_s,
               1137.705e-6, 1e-6);
     struct machine const rack = pod(72, 8, 900, 50);
-    case_near(bound_of(&rack, group_of(72, 8), COLLECTIVE_ALL_GATHER, gb_per_s, false).time_s,
+    case_near(bound_of(&rack, group_of(72, 8), COLLECTIVE_ALL_GATHER, gb_per_s).time_s,
               1e9 / 912.67606e9, 1e-7);
 }
 
@@ -166,11 +172,11 @@ static void a_narrow_spine_binds(void **state)
     struct machine machine = h100(128);
     machine.level[INFINIBAND].tier[1].cable_count = 1; /* 32 to one above the leaves. */
     struct collective_bound const gather =
-        bound_of(&machine, group_of(8, 128), COLLECTIVE_ALL_GATHER, gb_per_s, false);
+        bound_of(&machine, group_of(8, 128), COLLECTIVE_ALL_GATHER, gb_per_s);
     case_near(gather.time_s, 127 / 128. / 400, 1e-9); /* 3/4 at the spine's 400 GB/s still pass. */
     machine.level[INFINIBAND].tier[1].cable_bytes_per_s /= 2;
     struct collective_bound const slow =
-        bound_of(&machine, group_of(8, 128), COLLECTIVE_ALL_GATHER, gb_per_s, false);
+        bound_of(&machine, group_of(8, 128), COLLECTIVE_ALL_GATHER, gb_per_s);
     case_near(slow.time_s, 0.75 * 1e9 / 200e9, 1e-9);
     assert_string_equal(slow.bound_by, "switch");
     assert_string_equal(slow.where, "leaf-spine");
@@ -187,15 +193,15 @@ static void exchanges_and_sums_across_nodes(void **state)
     for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct machine const machine = h100(cases[i].nodes);
         struct collective_bound const all =
-            bound_of(&machine, group_of(8, cases[i].nodes), COLLECTIVE_ALL_TO_ALL, 33554432, false);
+            bound_of(&machine, group_of(8, cases[i].nodes), COLLECTIVE_ALL_TO_ALL, 33554432);
         case_near(all.bytes_s, cases[i].time_us * 1e-6, 1e-7);
     }
     struct machine su = h100(32);
-    case_near(bound_of(&su, group_of(8, 32), COLLECTIVE_ALL_REDUCE, gb_per_s, true).time_s,
+    case_near(bound_of(&su, group_of(8, 32), COLLECTIVE_ALL_REDUCE, gb_per_s).time_s,
               2 * 31 / 32.0 / 400, 1e-9); /* Only NVSwitches add. */
     su.level[INFINIBAND].tier[0].multicasts = true;
     su.level[INFINIBAND].tier[0].reduce_flop_per_s = UINT64_C(100000000000000);
-    case_near(bound_of(&su, group_of(8, 32), COLLECTIVE_ALL_REDUCE, gb_per_s, true).time_s, 2500e-6,
+    case_near(bound_of(&su, group_of(8, 32), COLLECTIVE_ALL_REDUCE, gb_per_s).time_s, 2500e-6,
               1e-9);
 }
 
@@ -204,24 +210,23 @@ static void latency_is_that_of_the_farthest_pair(void **state)
     (void)state;
     struct machine const machine = h100(128);
     struct collective_bound const pod_wide =
-        bound_of(&machine, group_of(8, 128), COLLECTIVE_ALL_REDUCE, 8, false);
+        bound_of(&machine, group_of(8, 128), COLLECTIVE_ALL_REDUCE, 8);
     case_near(pod_wide.latency_s, 6e-6, 1e-9);
     assert_string_equal(pod_wide.bound_by, "latency");
-    case_near(bound_of(&machine, group_of(8, 1), COLLECTIVE_ALL_GATHER, 8, false).time_s, 0.6e-6,
-              1e-9);
-    case_near(bound_of(&machine, group_of(8, 32), COLLECTIVE_GATHER, 8, false).time_s, 2e-6, 1e-9);
+    case_near(bound_of(&machine, group_of(8, 1), COLLECTIVE_ALL_GATHER, 8).time_s, 0.6e-6, 1e-9);
+    case_near(bound_of(&machine, group_of(8, 32), COLLECTIVE_GATHER, 8).time_s, 2e-6, 1e-9);
     struct scene scene;
     scene_open(&scene, 4, 8, 3, true);
-    case_near(bound_of(&scene.machine, scene_group(&scene, true, true, true), COLLECTIVE_ALL_GATHER,
-                       8, false)
-                  .time_s,
-              7e-6, 1e-9);
+    case_near(
+        bound_of(&scene.machine, scene_group(&scene, true, true, true), COLLECTIVE_ALL_GATHER, 8)
+            .time_s,
+        7e-6, 1e-9);
     scene_close(&scene);
     scene_open(&scene, 4, 8, 1, false);
-    case_near(bound_of(&scene.machine, scene_group(&scene, true, true, false),
-                       COLLECTIVE_ALL_TO_ALL, 8, false)
-                  .time_s,
-              10e-6, 1e-9);
+    case_near(
+        bound_of(&scene.machine, scene_group(&scene, true, true, false), COLLECTIVE_ALL_TO_ALL, 8)
+            .time_s,
+        10e-6, 1e-9);
     scene_close(&scene);
 }
 
@@ -261,12 +266,11 @@ static void grids_are_bound_by_their_links(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct collective_bound const bound =
-            bound_of(&rows[i].scene->machine, *rows[i].group, rows[i].kind, v, false);
+            bound_of(&rows[i].scene->machine, *rows[i].group, rows[i].kind, v);
         case_near(bound.time_s, rows[i].time_s, 1e-9);
         if (rows[i].strict_s != 0) case_near(bound.strict_s, rows[i].strict_s, 1e-9);
     }
-    struct collective_bound const sum =
-        bound_of(&grid.machine, line, COLLECTIVE_ALL_REDUCE, v, false);
+    struct collective_bound const sum = bound_of(&grid.machine, line, COLLECTIVE_ALL_REDUCE, v);
     assert_string_equal(sum.bound_by, "wire");
     assert_string_equal(sum.where, "x");
     /* Half of a ring: as a line, unless messages find their way around the other half. */
@@ -275,12 +279,10 @@ static void grids_are_bound_by_their_links(void **state)
     struct group half = scene_group(&whole, true, false, false);
     half.dimension[0].size = 4;
     half.dimension[0].ring = false;
-    struct collective_bound const part =
-        bound_of(&whole.machine, half, COLLECTIVE_ALL_GATHER, v, false);
+    struct collective_bound const part = bound_of(&whole.machine, half, COLLECTIVE_ALL_GATHER, v);
     case_near(part.time_s, 12 / 100., 1e-9);
     case_near(part.strict_s, 12 / 200., 1e-9);
-    case_near(bound_of(&whole.machine, half, COLLECTIVE_ALL_REDUCE, v, false).strict_s, 24 / 200.,
-              1e-9);
+    case_near(bound_of(&whole.machine, half, COLLECTIVE_ALL_REDUCE, v).strict_s, 24 / 200., 1e-9);
     scene_close(&whole);
     /* Members two chips apart share each link with those between them; within a line the longer
      * side of the root binds. */
@@ -288,7 +290,7 @@ static void grids_are_bound_by_their_links(void **state)
     struct group apart = scene_group(&whole, true, false, false);
     apart.dimension[0].size = 4;
     apart.dimension[0].stride = 2;
-    case_near(bound_of(&whole.machine, apart, COLLECTIVE_SCATTER, v, false).time_s, 12 / 50., 1e-9);
+    case_near(bound_of(&whole.machine, apart, COLLECTIVE_SCATTER, v).time_s, 12 / 50., 1e-9);
     struct collective_query const inner = {
         .kind = COLLECTIVE_SCATTER, .array_bytes = v, .root = 1, .element_bits = 16};
     struct collective_bound bound;
@@ -338,12 +340,12 @@ static void slices_are_bound_by_the_cards_of_their_hosts(void **state)
     struct group group = {.dimension_count = 1};
     group.dimension[0] = (struct group_dimension){
         .axis = 3, .size = 4, .stride = 1, .switched = true, .name = "slice"};
-    struct collective_bound sum = bound_of(&machine, group, COLLECTIVE_ALL_REDUCE, gb_per_s, false);
+    struct collective_bound sum = bound_of(&machine, group, COLLECTIVE_ALL_REDUCE, gb_per_s);
     case_near(sum.time_s, 2 * .75 / 6.25, 1e-9); /* A chip's fourth of the NIC. */
     assert_string_equal(sum.where, "NIC");
     case_near(sum.latency_s, 12e-6, 1e-9);
     machine.level[0].tier[1].cable_bytes_per_s = 100 * gb_per_s;
-    sum = bound_of(&machine, group, COLLECTIVE_ALL_REDUCE, gb_per_s, false);
+    sum = bound_of(&machine, group, COLLECTIVE_ALL_REDUCE, gb_per_s);
     case_near(sum.time_s, 2 * .75 / 16, 1e-9);
     assert_string_equal(sum.where, "PCIe");
     /* With the slice itself, the cards carry what all chips of a slice share. */
@@ -352,11 +354,11 @@ static void slices_are_bound_by_the_cards_of_their_hosts(void **state)
     for (uint32_t axis = 0; axis < 3; axis++)
         group.dimension[1 + axis] = (struct group_dimension){
             .axis = axis, .size = 4, .stride = 1, .ring = true, .name = "x"};
-    sum = bound_of(&machine, group, COLLECTIVE_ALL_GATHER, 1000 * gb_per_s, false);
+    sum = bound_of(&machine, group, COLLECTIVE_ALL_GATHER, 1000 * gb_per_s);
     case_near(sum.time_s, 750 / 400., 1e-9);
     machine.level[0].tier[1].cable_bytes_per_s = 100000 * gb_per_s;
     machine.level[0].tier[0].cable_bytes_per_s = 100000 * gb_per_s;
-    sum = bound_of(&machine, group, COLLECTIVE_ALL_GATHER, 1000 * gb_per_s, false);
+    sum = bound_of(&machine, group, COLLECTIVE_ALL_GATHER, 1000 * gb_per_s);
     case_near(sum.time_s, 1000 * 63 / 64. / 600, 1e-9);
     assert_string_equal(sum.bound_by, "wire");
 }
@@ -405,13 +407,13 @@ static void the_slowest_memory_binds(void **state)
     machine.chips = chips;
     machine.chip_override_count = 1;
     struct collective_bound bound =
-        bound_of(&machine, group_of(GPUS, 1), COLLECTIVE_ALL_GATHER, 1 << 30, false);
+        bound_of(&machine, group_of(GPUS, 1), COLLECTIVE_ALL_GATHER, 1 << 30);
     case_near(bound.time_s, v / slow, 1e-9);
     assert_string_equal(bound.bound_by, "hbm");
-    bound = bound_of(&machine, group_of(GPUS, 1), COLLECTIVE_ALL_REDUCE, 1 << 30, false);
+    bound = bound_of(&machine, group_of(GPUS, 1), COLLECTIVE_ALL_REDUCE, 1 << 30);
     case_near(bound.time_s, v * 15 / 8 / slow, 1e-9);
     /* Whether the slow one is a root is not looked at: at least it has its own share. */
-    bound = bound_of(&machine, group_of(GPUS, 1), COLLECTIVE_GATHER, 1 << 30, false);
+    bound = bound_of(&machine, group_of(GPUS, 1), COLLECTIVE_GATHER, 1 << 30);
     case_near(bound.time_s, v / GPUS / slow, 1e-9);
 }
 

@@ -131,6 +131,7 @@ static void a_step_above_its_upper_bound_says_what_the_forms_leave_out(void **st
 {
     (void)state;
     static const char *const known[] = {"auto", "ring", "ring-one-way", "line", "direct"};
+    made.roofline.group[made.roofline.group_count++].group = case_group(&made.machine, "x");
     made.roofline.upper_s = 1;
     upper();
     notes_case_are(NULL);
@@ -145,6 +146,7 @@ static void a_step_above_its_upper_bound_says_what_the_forms_leave_out(void **st
     made.plan.model.tied = true;
     made.mesh.axis[MESH_EP].size = made.mesh.axis[MESH_PP].size = 2;
     made.machine = case_machine("h100-sxm:nodes=4,policy=hash");
+    made.roofline.group[0].group = case_group(&made.machine, "gpu");
     upper();
     notes_case_are(UPPER "of \"tree\", of flows that keep to the same one of several cables, of "
                          "ranks that get more tokens than others, of what stages with copies of a "

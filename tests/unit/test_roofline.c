@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/collective/algorithm.h"
+#include "sim/roofline/played.h"
 #include "sim/roofline/roofline.h"
 #include "tests/support/case.h"
 #include "tests/support/counts.h"
@@ -311,8 +311,8 @@ static void strided_parts_share_the_links_between_their_members(void **state)
     /* Neighbours have no ring; the strided do, and four of their rings share every link. */
     case_near(near_group->axes, 0.5, 1e-9);
     case_near(far_group->axes, 0.25, 1e-9);
-    /* The gathers of the line are one way only; each of its links carries all of the rings'. */
-    case_near(step->roofline.ici_s[0], near_group->time_s + far_group->time_s, 1e-9);
+    /* The line's gathers may take the links of both directions that other lines leave idle. */
+    case_near(step->roofline.ici_s[0], near_group->time_s / 2 + far_group->time_s, 1e-9);
     step_free(step);
 }
 
@@ -326,8 +326,8 @@ static void a_slow_axis_decides_and_the_others_wait_for_it(void **state)
     group->dimension[0].ring = true;
     group->dimension[1].ring = false;
     double const rate = 90e9;
-    struct algorithm const played = algorithm_of(step->made.plan.algorithm);
-    case_near(roofline_gather_s(&played, &step->made.machine, group, 32e9), 15e9 / rate, 1e-9);
+    struct played played = played_by(&step->made.machine, group, step->made.plan.algorithm);
+    case_near(played_gather_s(&played, 32e9), 15e9 / rate, 1e-9);
     struct workload_counts counts = {
         .role[MESH_FSDP] = {.group = *group, .gather_bytes = 32e9, .gather_count = 1},
         .padded_flop = 1};
@@ -338,8 +338,8 @@ static void a_slow_axis_decides_and_the_others_wait_for_it(void **state)
     case_near(roofline.ici_s[0], 16e9 / (2 * rate), 1e-9); /* 31 parts arrive. */
     /* Eight times as far apart, the ring can only help an eighth as much. */
     group->dimension[0].stride = 8;
-    case_near(roofline_gather_s(&played, &step->made.machine, group, 32e9), 31e9 / (rate * 1.25),
-              1e-9);
+    played.group = *group;
+    case_near(played_gather_s(&played, 32e9), 31e9 / (rate * 1.25), 1e-9);
     step_free(step);
 }
 
@@ -370,7 +370,16 @@ static void hbm_pays_for_both_ends_of_a_gather_and_the_shard_of_a_reduction(void
     step_free(step);
 }
 
-static void the_slowest_chip_and_link_bound_the_step(void **state)
+/* What a chip has to read and write of gathers and reductions even if it passes nothing on. */
+static double least_hbm_s(const struct step *step)
+{
+    const struct workload_traffic *fsdp = &step->counts.role[MESH_FSDP],
+                                  *tp = &step->counts.role[MESH_TP];
+    return (fsdp->gather_bytes + tp->gather_bytes + tp->scatter_bytes) /
+           (double)step->made.machine.chip.hbm_bytes_per_s;
+}
+
+static void the_slowest_chip_bounds_the_step(void **state)
 {
     (void)state;
     struct step *step = step_of("16x16", true, "x", "y");
@@ -378,25 +387,18 @@ static void the_slowest_chip_and_link_bound_the_step(void **state)
     struct roofline const even = step->roofline;
     struct machine_chip_override const chips[] = {{{3, 0, 0}, 800000, 1000000},
                                                   {{4, 0, 0}, 500000, 250000}};
-    struct machine_link_override const links[] = {
-        {{0, 0, 0}, {1, 0, 0}, UINT64_C(45000000000), 0},
-        {{5, 5, 0}, {5, 6, 0}, UINT64_C(180000000000), 0},
-        {{7, 7, 0}, {7, 8, 0}, 0, 5000000},
-    };
     step->made.machine.chips = chips;
     step->made.machine.chip_override_count = 2;
-    step->made.machine.links = links;
-    step->made.machine.link_override_count = 3;
     forward_counts(step, 3000);
     case_near(step->roofline.math_s, 2 * even.math_s, 1e-9);
-    case_near(step->roofline.hbm_s, 4 * even.hbm_s, 1e-9);
-    case_near(step->roofline.ici_s[0], 2 * even.ici_s[0], 1e-9);
-    case_near(step->roofline.ici_s[1], even.ici_s[1], 1e-9); /* One faster link helps no ring. */
+    case_near(step->roofline.hbm_s, 4 * least_hbm_s(step), 1e-9);
+    assert_true(step->roofline.hbm_s > 2 * even.hbm_s);
     step_free(step);
 }
 
-/* x:2 outside x:2: pairs of neighbours that never cross 1 to 2, and strided pairs that do. */
-static void a_slow_link_bounds_only_what_must_cross_it(void **state)
+/* x:2 outside x:2: pairs of neighbours that never cross 1 to 2, and strided pairs whose rings do.
+ * Nothing has to, so that only estimates and the bound from above know the slow link. */
+static void a_slow_link_delays_only_rings_that_cross_it(void **state)
 {
     (void)state;
     struct step *step = step_of("4", true, "x:2", "x:2");
@@ -406,14 +408,13 @@ static void a_slow_link_bounds_only_what_must_cross_it(void **state)
     step->made.machine.links = links;
     step->made.machine.link_override_count = 1;
     forward_counts(step, 3000);
-    double crossing = 0;
     for (uint32_t g = 0; g < step->roofline.group_count; g++) {
         const struct roofline_group *group = &step->roofline.group[g];
-        if (group->group.dimension[0].ring) crossing += group->time_s;
         case_near(group->time_s, even.group[g].time_s * (group->group.dimension[0].ring ? 10 : 1),
                   1e-9);
     }
-    case_near(step->roofline.ici_s[0], crossing, 1e-9);
+    assert_true(step->roofline.ici_s[0] >= even.ici_s[0]);
+    assert_true(step->roofline.ici_s[0] <= even.ici_s[0] / (1 - 0.9 / 8));
     assert_true(step->roofline.upper_s > 2 * even.upper_s); /* From above it may carry all. */
     step_free(step);
 }
@@ -430,7 +431,7 @@ static void chips_that_are_all_faster_shorten_the_bound(void **state)
     step->made.machine.chip_override_count = 2;
     forward_counts(step, 3000);
     case_near(step->roofline.math_s, even.math_s / 2, 1e-9);
-    case_near(step->roofline.hbm_s, even.hbm_s / 3, 1e-9);
+    case_near(step->roofline.hbm_s, least_hbm_s(step) / 3, 1e-9);
     step_free(step);
 }
 
@@ -489,8 +490,8 @@ int main(void)
         cmocka_unit_test(strided_parts_share_the_links_between_their_members),
         cmocka_unit_test(a_slow_axis_decides_and_the_others_wait_for_it),
         cmocka_unit_test(hbm_pays_for_both_ends_of_a_gather_and_the_shard_of_a_reduction),
-        cmocka_unit_test(the_slowest_chip_and_link_bound_the_step),
-        cmocka_unit_test(a_slow_link_bounds_only_what_must_cross_it),
+        cmocka_unit_test(the_slowest_chip_bounds_the_step),
+        cmocka_unit_test(a_slow_link_delays_only_rings_that_cross_it),
         cmocka_unit_test(chips_that_are_all_faster_shorten_the_bound),
         cmocka_unit_test(overheads_lengthen_the_upper_bound_alone),
         cmocka_unit_test(the_bounds_are_the_largest_and_the_sum_of_the_parts),

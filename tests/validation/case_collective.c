@@ -273,8 +273,7 @@ static struct case_value bound(const struct case_row *row)
     struct machine const machine = row_machine(row);
     struct group const group = group_of(row, &machine);
     struct collective_query const query = {.kind = kind_of(row),
-                                           .array_bytes = row_count(row, "bytes"),
-                                           .in_network = row_flag_or(row, "in_network", false)};
+                                           .array_bytes = row_count(row, "bytes")};
     struct collective_bound bound;
     collective_bound(&machine, &group, &query, &bound);
     return value_number(bound.bytes_s);

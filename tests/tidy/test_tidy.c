@@ -36,6 +36,7 @@ static struct tidy complaints(const char *path, const char *text)
     tidy_check_comments(&tidy, &file);
     tidy_check_draws(&tidy, &file);
     tidy_check_names(&tidy, &file, names);
+    tidy_check_families(&tidy, &file);
     tidy_check_excuse(&tidy, &file, doubles);
     if (code != NULL) tidy_check_includes(&tidy, &file, layers);
     if (tidy_ends_with(path, ".def")) tidy_check_order(&tidy, &file);
@@ -258,6 +259,20 @@ static void names_are_looked_up_and_not_compared(void **state)
             "sim/report/words.c:1: compares no text, but tests/tidy/names.txt excuses it\n");
 }
 
+static void families_are_known_where_plans_are_made_of_them(void **state)
+{
+    (void)state;
+    static const char tells[] = "int a;\nbool b = family == PRIMITIVE_RING_ONE_WAY;\n";
+    refuses("sim/roofline/played.c", tells,
+            "sim/roofline/played.c:2: PRIMITIVE_RING_ONE_WAY is not told apart here: what an "
+            "algorithm takes is asked of its entry (primitive.cost)\n");
+    accepts("sim/collective/choice.c", tells);
+    accepts("sim/choose/protocol.c", tells);
+    accepts("workloads/collectives/all_gather_ring.c", tells);
+    accepts("tests/unit/test_plan.c", tells);
+    accepts("sim/roofline/played.c", "/* PRIMITIVE_RING */\nbool b = PRIMITIVE_RINGS;\n");
+}
+
 /* The complaints on a header that `includers` files include, and one of them twice as deep. */
 static void header_complains(const char *text, unsigned includers, const char *excuses,
                              const char *message)
@@ -357,6 +372,7 @@ int main(void)
         cmocka_unit_test(draws_have_an_order),
         cmocka_unit_test(inexact_numbers_need_an_excuse),
         cmocka_unit_test(names_are_looked_up_and_not_compared),
+        cmocka_unit_test(families_are_known_where_plans_are_made_of_them),
         cmocka_unit_test(wide_structs_are_not_for_many_files),
         cmocka_unit_test(reminders_are_refused_even_in_comments),
         cmocka_unit_test(catalogues_are_sorted_and_know_their_sources),

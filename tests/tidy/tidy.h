@@ -38,6 +38,8 @@ char *tidy_blank(const char *text);
 
 /* Whether a word goes on with the letter. */
 bool tidy_is_word(char c);
+/* Finds a whole word from `from` on; NULL if there is none. */
+const char *tidy_word_find(const char *text, const char *from, const char *word);
 /* The line of a place in the text, from 1 on. */
 unsigned tidy_line_of(const char *text, const char *at);
 
@@ -55,6 +57,9 @@ void tidy_check_excuse(struct tidy *tidy, const struct tidy_file *file, const ch
 
 /* Of sim/: names that are compared outside sim/base. `names` is the text of names.txt. */
 void tidy_check_names(struct tidy *tidy, const struct tidy_file *file, const char *names);
+
+/* Of sim/: families of algorithms, where neither plans are made of them nor one is chosen. */
+void tidy_check_families(struct tidy *tidy, const struct tidy_file *file);
 
 /* Of headers: comments that run on from one field into the next. */
 void tidy_check_comments(struct tidy *tidy, const struct tidy_file *file);

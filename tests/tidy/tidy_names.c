@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "sim/collective/collective.h"
 #include "tests/tidy/tidy.h"
 
 /* Calls that compare text. */
@@ -49,4 +50,25 @@ void tidy_check_names(struct tidy *tidy, const struct tidy_file *file, const cha
                           same);
     if (count == 0 && tidy_is_excused(names, file->path, true))
         tidy_complain(tidy, file->path, 1, "compares no text, but tests/tidy/names.txt excuses it");
+}
+
+void tidy_check_families(struct tidy *tidy, const struct tidy_file *file)
+{
+    static const char *const families[] = {
+#define X(name, text) "PRIMITIVE_" #name,
+        PRIMITIVE_FAMILY_TABLE(X)
+#undef X
+    };
+    if (file->code == NULL || strncmp(file->path, "sim/", 4) != 0 ||
+        strncmp(file->path, "sim/collective/", 15) == 0 ||
+        strncmp(file->path, "sim/choose/", 11) == 0)
+        return;
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        const char *const at = tidy_word_find(file->code, file->code, families[i]);
+        if (at != NULL)
+            tidy_complain(tidy, file->path, tidy_line_of(file->code, at),
+                          "%s is not told apart here: what an algorithm takes is asked of its "
+                          "entry (primitive.cost)",
+                          families[i]);
+    }
 }

@@ -20,8 +20,7 @@ static const struct {
     {"qsort", "its order of equals is not defined"},
 };
 
-/* Finds a whole word from `from` on; NULL if there is none. */
-static const char *word_find(const char *text, const char *from, const char *word)
+const char *tidy_word_find(const char *text, const char *from, const char *word)
 {
     size_t const length = strlen(word);
     for (const char *at = from; (at = strstr(at, word)) != NULL; at += length)
@@ -64,7 +63,7 @@ static void check_private_words(struct tidy *tidy, const struct tidy_file *file)
     bool const is_source = file->code != NULL && strncmp(file->path, "tests/", 6) != 0;
     for (size_t i = 0; i < sizeof private_words / sizeof *private_words; i++)
         for (const char *at = file->text;
-             (at = word_find(file->text, at, private_words[i])) != NULL; at++)
+             (at = tidy_word_find(file->text, at, private_words[i])) != NULL; at++)
             if (is_page || (is_source && is_printed(file->text, at)))
                 tidy_complain(tidy, file->path, tidy_line_of(file->text, at),
                               "\"%s\" is no word for users", private_words[i]);
@@ -79,8 +78,8 @@ static void check_elements(struct tidy *tidy, const struct tidy_file *file)
         strcmp(file->path, "sim/base/svg.c") == 0)
         return;
     for (size_t i = 0; i < sizeof elements / sizeof *elements; i++)
-        for (const char *at = file->text; (at = word_find(file->text, at, elements[i])) != NULL;
-             at++)
+        for (const char *at = file->text;
+             (at = tidy_word_find(file->text, at, elements[i])) != NULL; at++)
             if (at > file->text && at[-1] == '<' && is_printed(file->text, at))
                 tidy_complain(tidy, file->path, tidy_line_of(file->text, at),
                               "<%s> is drawn by sim/base/svg.h", elements[i]);
@@ -93,8 +92,8 @@ void tidy_check_words(struct tidy *tidy, const struct tidy_file *file, const cha
                                             "FIX"
                                             "ME"};
     for (size_t i = 0; i < sizeof reminders / sizeof *reminders; i++)
-        for (const char *at = file->text; (at = word_find(file->text, at, reminders[i])) != NULL;
-             at++)
+        for (const char *at = file->text;
+             (at = tidy_word_find(file->text, at, reminders[i])) != NULL; at++)
             tidy_complain(tidy, file->path, tidy_line_of(file->text, at), "%s: do it or leave it",
                           reminders[i]);
     check_private_words(tidy, file);
@@ -103,7 +102,7 @@ void tidy_check_words(struct tidy *tidy, const struct tidy_file *file, const cha
 
     for (size_t i = 0; i < sizeof banned_calls / sizeof *banned_calls; i++) {
         const char *at = file->code;
-        while ((at = word_find(file->code, at, banned_calls[i].name)) != NULL) {
+        while ((at = tidy_word_find(file->code, at, banned_calls[i].name)) != NULL) {
             const char *found = at;
             at += strlen(banned_calls[i].name);
             if (*at == '(')
@@ -112,12 +111,12 @@ void tidy_check_words(struct tidy *tidy, const struct tidy_file *file, const cha
                               banned_calls[i].reason);
         }
     }
-    const char *found = word_find(file->code, file->code, "float");
+    const char *found = tidy_word_find(file->code, file->code, "float");
     if (found != NULL)
         tidy_complain(tidy, file->path, tidy_line_of(file->code, found), "float is not used here");
     if (strncmp(file->path, "tests/", 6) == 0 || tidy_is_excused(doubles, file->path, false))
         return;
-    found = word_find(file->code, file->code, "double");
+    found = tidy_word_find(file->code, file->code, "double");
     if (found != NULL)
         tidy_complain(tidy, file->path, tidy_line_of(file->code, found),
                       "double decides no instant and no order: "
@@ -127,6 +126,6 @@ void tidy_check_words(struct tidy *tidy, const struct tidy_file *file, const cha
 void tidy_check_excuse(struct tidy *tidy, const struct tidy_file *file, const char *doubles)
 {
     if (!tidy_is_excused(doubles, file->path, true) || file->code == NULL) return;
-    if (word_find(file->code, file->code, "double") == NULL)
+    if (tidy_word_find(file->code, file->code, "double") == NULL)
         tidy_complain(tidy, file->path, 1, "has no double, but tests/tidy/doubles.txt excuses it");
 }

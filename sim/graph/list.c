@@ -1,51 +1,48 @@
-/* What the lines of a listing are made of: text, arrays, products. */
+/* What the lines of a listing are made of: text, arrays, formulas, products, collectives. */
 #include "sim/graph/list_parts.h"
+
+#include <stdio.h>
+#include <string.h>
 
 #include "sim/base/quantity.h"
 #include "sim/graph/print.h"
-#include <stdarg.h>
-#include <stdio.h>
 
 enum { SHAPE_COLUMN = 66, BYTES_COLUMN = 88, REMARK_COLUMN = 99 };
 
 /* --- Text --- */
 
-void graph_phrase_add(struct graph_phrase *phrase, const char *format, ...)
+void graph_phrase_join(struct graph_phrase *phrase, const char *between, const char *format, ...)
 {
+    size_t used = strlen(phrase->text);
     va_list arguments;
+    if (used != 0) (void)snprintf(phrase->text + used, sizeof phrase->text - used, "%s", between);
+    used = strlen(phrase->text);
     va_start(arguments, format);
-    int const added = vsnprintf(phrase->bytes + phrase->length,
-                                sizeof phrase->bytes - phrase->length, format, arguments);
+    (void)vsnprintf(phrase->text + used, sizeof phrase->text - used, format, arguments);
     va_end(arguments);
-    SIM_ASSERT(added >= 0);
-    phrase->length += (uint32_t)added;
-    if (phrase->length >= sizeof phrase->bytes) phrase->length = sizeof phrase->bytes - 1;
 }
 
-void graph_phrase_join(struct graph_phrase *phrase, const char *between)
+void graph_list_line(struct graph_list *list, const struct graph_array *made, const char *remark,
+                     const char *format, ...)
 {
-    if (phrase->length != 0) graph_phrase_add(phrase, "%s", between);
-}
-
-void graph_phrase_array(struct graph_phrase *phrase, const struct graph_list *list,
-                        const struct sharding *array)
-{
-    char buffer[SHARDING_TEXT_BYTES];
-    graph_phrase_add(phrase, "%s", sharding_text(graph_list_mesh(list), array, buffer));
-}
-
-void graph_list_line(struct strbuf *text, uint32_t number, const struct sharding_mesh *mesh,
-                     const struct sharding *array, enum format format, const char *remark,
-                     const char *what)
-{
-    strbuf_add(text, "%3u. %s", number, what);
-    if (array != NULL) {
+    const struct sharding_mesh *mesh = &graph_list_graph(list)->terms->mesh;
+    struct strbuf *text = list->text;
+    va_list arguments;
+    list->line++;
+    SIM_ASSERT(list->line < GRAPH_LINES_MAX);
+    if (list->repeats) list->repeated[list->line] = true;
+    strbuf_add(text, "%3u. ", list->line);
+    va_start(arguments, format);
+    strbuf_add_list(text, format, arguments);
+    va_end(arguments);
+    if (made != NULL) {
         char shape[SHARDING_TEXT_BYTES], bytes[QUANTITY_TEXT_BYTES];
-        uint64_t const size_bytes = format_bytes(format, sharding_local_elements(mesh, array));
+        uint64_t const elements = sharding_local_elements(mesh, &made->at);
         strbuf_pad(text, SHAPE_COLUMN);
-        strbuf_add(text, "%s", sharding_shape_text(mesh, array, shape));
+        strbuf_add(text, "%s", sharding_shape_text(mesh, &made->at, shape));
         strbuf_pad(text, BYTES_COLUMN);
-        strbuf_add(text, "%s", quantity_text_bytes(bytes, (double)size_bytes));
+        strbuf_add(text, "%s",
+                   quantity_text_bytes(bytes, (double)format_bytes(made->format, elements)));
     }
     if (remark[0] != '\0') {
         strbuf_pad(text, REMARK_COLUMN);
@@ -54,64 +51,215 @@ void graph_list_line(struct strbuf *text, uint32_t number, const struct sharding
     strbuf_add(text, "\n");
 }
 
-void graph_list_add(struct graph_list *list, const struct sharding *array, enum format format,
-                    const struct graph_phrase *remark, const struct graph_phrase *what)
+struct graph_phrase graph_list_text(const struct graph_list *list, const struct graph_array *array)
 {
-    list->line++;
-    SIM_ASSERT(list->line < GRAPH_LINES_MAX);
-    if (list->repeats) list->repeated[list->line] = true;
-    graph_list_line(list->text, list->line, graph_list_mesh(list), array, format,
-                    remark != NULL ? remark->bytes : "", what->bytes);
+    struct graph_phrase phrase;
+    (void)sharding_text(&graph_list_graph(list)->terms->mesh, &array->at, phrase.text);
+    return phrase;
 }
 
 const char *graph_list_policy(const struct graph_list *list)
 {
-    return graph_remat_name(list->sharded->graph->terms->policy.remat);
+    return graph_remat_name(graph_list_graph(list)->terms->policy.remat);
 }
 
 /* --- Arrays --- */
 
-struct sharding graph_list_gradient(const struct sharding *array)
+struct graph_array graph_list_array(const struct graph *graph, tensor of, bool gradient,
+                                    uint32_t gathered)
 {
-    struct sharding gradient = *array;
-    (void)snprintf(gradient.name, sizeof gradient.name, "d%.*s", (int)sizeof gradient.name - 2,
-                   array->name);
-    return gradient;
+    const struct graph_tensor *at = &graph->tensor[of];
+    struct graph_array array = {sharding_gathered(gradient ? &at->gradient_at : &at->at, gathered),
+                                gradient ? at->gradient : at->format};
+    if (gradient)
+        (void)snprintf(array.at.name, sizeof array.at.name, "d%.*s", (int)sizeof array.at.name - 2,
+                       at->gradient_at.name);
+    return array;
 }
 
-struct sharding graph_list_in(const struct graph_list *list, const struct graph_op *op, tensor of)
+/* With the sums that stay due of it. */
+static struct graph_array between(const struct graph_list *list, tensor of, bool gradient,
+                                  uint32_t gathered)
 {
-    uint32_t const gather = graph_shard_of(list->sharded, op)->gather &
-                            sharding_axes(&graph_list_graph(list)->tensor[of].at);
-    if (gather == 0) of = graph_value_at(list->sharded, of, /* gradient= */ false);
-    return sharding_gathered(&graph_list_graph(list)->tensor[of].at, gather);
+    struct graph_array array = graph_list_array(graph_list_graph(list), of, gradient, gathered);
+    if (gradient) array.at.unreduced |= list->backward->due[of];
+    return array;
 }
 
-struct sharding graph_list_out(const struct graph_list *list, const struct graph_op *op,
-                               uint8_t result)
+struct graph_array graph_list_read(const struct graph_list *list, const struct graph_op *op,
+                                   tensor of, bool gradient)
 {
     const struct graph_shard *shard = graph_shard_of(list->sharded, op);
-    struct sharding out =
-        sharding_gathered(&graph_list_graph(list)->tensor[op->out[result]].at, shard->scatter);
-    out.unreduced |= shard->scatter | shard->all_reduce;
-    return out;
+    const struct sharding *at = &graph_list_graph(list)->tensor[of].at;
+    uint32_t const axes = gradient ? shard->scatter : shard->gather & sharding_axes(at);
+    if (axes == 0) of = graph_value_at(list->sharded, of, gradient);
+    return between(list, of, gradient, axes);
 }
 
-void graph_list_product(struct graph_list *list, const struct sharding *left,
-                        const struct sharding *right, const struct sharding *result,
-                        enum format format, const struct graph_phrase *remark)
+struct graph_array graph_list_made(const struct graph_list *list, const struct graph_op *op,
+                                   tensor of, bool gradient)
 {
-    struct graph_phrase what = {.length = 0};
-    graph_phrase_array(&what, list, result);
-    graph_phrase_add(&what, " = ");
-    graph_phrase_array(&what, list, left);
-    graph_phrase_add(&what, " *_");
-    for (uint32_t d = 0; d < left->dimension_count; d++) {
-        const char *name = left->dimension[d].name;
-        if (sharding_has(right, name) && !sharding_has(result, name))
-            graph_phrase_add(&what, "%s", name);
+    const struct graph_shard *shard = graph_shard_of(list->sharded, op);
+    const struct sharding *at = &graph_list_graph(list)->tensor[of].gradient_at;
+    uint32_t const axes = gradient ? shard->gather & sharding_axes(at) : shard->scatter;
+    struct graph_array array = between(list, of, gradient, axes);
+    array.at.unreduced |= axes | (gradient ? 0 : shard->all_reduce);
+    return array;
+}
+
+/* --- Formulas --- */
+
+const char *graph_list_formula(const struct graph_op *op)
+{
+    return op->formula != NULL ? op->formula : op->kind->notation.formula;
+}
+
+struct graph_phrase graph_list_applied(struct graph_list *list, const struct graph_op *op,
+                                       uint8_t first)
+{
+    struct graph_phrase formula = {.text = ""};
+    for (const char *at = graph_list_formula(op); *at != '\0'; at++) {
+        bool const names = *at == '@', all = names || *at == '+';
+        uint8_t const end = (uint8_t)(all ? op->in_count : *at == '%' ? first + 1 : 0);
+        for (uint8_t i = all ? 0 : first; i < end; i++) {
+            struct graph_array const in = graph_list_read(list, op, op->in[i], false);
+            graph_phrase_join(&formula, all && i > 0 ? (names ? ", " : " + ") : "", "%s",
+                              names ? in.at.name : graph_list_text(list, &in).text);
+        }
+        if (*at == '%') first++;
+        if (*at == '$') graph_phrase_join(&formula, "", "%s", op->name);
+        if (*at == '&') {
+            struct graph_array const weight = graph_list_weight(list, op->weight[0], false);
+            graph_phrase_join(&formula, "", "%s", graph_list_text(list, &weight).text);
+        }
+        if (strchr("%@+$&", *at) == NULL) graph_phrase_join(&formula, "", "%c", *at);
     }
-    graph_phrase_add(&what, " ");
-    graph_phrase_array(&what, list, right);
-    graph_list_add(list, result, format, remark, &what);
+    return formula;
+}
+
+/* The function's name with a prime; what has none is multiplied. */
+struct graph_phrase graph_list_primed(const struct graph_list *list, const struct graph_op *op,
+                                      uint8_t result)
+{
+    struct graph_array const gradient = graph_list_read(list, op, op->out[result], true);
+    struct graph_phrase const text = graph_list_text(list, &gradient);
+    struct graph_phrase formula = {.text = ""};
+    for (const char *at = graph_list_formula(op); *at != '\0'; at++) {
+        if (*at == '(') {
+            graph_phrase_join(&formula, "", "'(%s)", text.text);
+            break;
+        }
+        if (*at == '$')
+            graph_phrase_join(&formula, "", "%s", op->name);
+        else if (strchr("%@+", *at) != NULL)
+            graph_phrase_join(&formula, "", "%s", text.text);
+        else
+            graph_phrase_join(&formula, "", "%c", *at);
+    }
+    return formula;
+}
+
+void graph_list_product(struct graph_list *list, const struct graph_array *left,
+                        const struct graph_array *right, const struct graph_array *result,
+                        const char *remark)
+{
+    struct graph_phrase contracted = {.text = ""};
+    for (uint32_t d = 0; d < left->at.dimension_count; d++) {
+        const char *name = left->at.dimension[d].name;
+        if (sharding_has(&right->at, name) && !sharding_has(&result->at, name))
+            graph_phrase_join(&contracted, "", "%s", name);
+    }
+    graph_list_line(list, result, remark, "%s = %s *_%s %s", graph_list_text(list, result).text,
+                    graph_list_text(list, left).text, contracted.text,
+                    graph_list_text(list, right).text);
+}
+
+/* --- Collectives --- */
+
+void graph_list_collective(struct graph_list *list, const struct graph_array *from,
+                           const struct graph_array *to, enum collective_kind kind, uint32_t axes,
+                           const char *remark)
+{
+    char letters[SHARDING_AXES_MAX + 1];
+    graph_list_line(list, to, remark, "%s = %s_%s(%s)", graph_list_text(list, to).text,
+                    collective_kind_name(kind),
+                    sharding_axes_text(&graph_list_graph(list)->terms->mesh, axes, letters),
+                    graph_list_text(list, from).text);
+}
+
+/* Over tp, of a tensor or its gradient. */
+static void tensor_moved(struct graph_list *list, const struct graph_step *step, bool gradient,
+                         const char *remark)
+{
+    const struct graph *graph = graph_list_graph(list);
+    const struct graph_shard *shard = graph_shard_of(list->sharded, &graph->op[step->op]);
+    bool const gathers = step->move.kind == COLLECTIVE_ALL_GATHER;
+    uint32_t axes = shard->all_reduce;
+    if (step->move.kind != COLLECTIVE_ALL_REDUCE)
+        axes = gathers == gradient ? shard->scatter
+               : gathers           ? list->sharded->gathered[step->of]
+                         : shard->gather & sharding_axes(&graph->tensor[step->of].gradient_at);
+    struct graph_array const own = graph_list_array(graph, step->of, gradient, 0);
+    struct graph_array const there =
+        graph_list_array(graph, graph_value_at(list->sharded, step->of, gradient), gradient, 0);
+    struct graph_array whole = graph_list_array(graph, step->of, gradient, axes);
+    if (!gathers) whole.at.unreduced |= axes;
+    graph_list_collective(list, gathers ? &there : &whole, gathers ? &whole : &own, step->move.kind,
+                          axes, remark);
+}
+
+/* What an op makes of inputs, or of gradients of results, by moving them. */
+static void carried(struct graph_list *list, const struct graph_step *step, bool gradient,
+                    const char *remark)
+{
+    const struct graph *graph = graph_list_graph(list);
+    const struct graph_op *op = &graph->op[step->op];
+    uint8_t const of = step->move.of != OP_MOVES_ALL ? step->move.of : 0;
+    tensor const from =
+        graph_value_at(list->sharded, gradient ? op->out[of] : op->in[of], gradient);
+    struct graph_array const sent = graph_list_array(graph, from, gradient, 0);
+    struct graph_array const result =
+        graph_list_array(graph, gradient ? op->in[of] : op->out[of], gradient, 0);
+    bool const tp = step->move.axis == OP_AXIS_TP, ep = step->move.axis == OP_AXIS_EP;
+    uint32_t const holders = graph->terms->cache.batch_ways * graph->terms->cache.sequence_ways;
+    if (tp || step->move.axis == OP_AXIS_SEQUENCE)
+        graph_list_collective(list, &sent, &result, step->move.kind,
+                              tp ? graph->terms->axis_y : graph->terms->axis_c, remark);
+    else /* These ranks have no letter. */
+        graph_list_line(list, &result, remark, "%s = %s(%s) over the %u ranks %s",
+                        graph_list_text(list, &result).text, collective_kind_name(step->move.kind),
+                        graph_list_text(list, &sent).text,
+                        ep ? graph->terms->ranks_exchange : holders,
+                        ep ? "of ep" : "with the same heads");
+}
+
+/* A collective of an op's own, over ep or of sequences. */
+static void own_moved(struct graph_list *list, const struct graph_step *step, bool gradient,
+                      const char *remark)
+{
+    const struct graph *graph = graph_list_graph(list);
+    const struct graph_op *op = &graph->op[step->op];
+    const char *kind = collective_kind_name(step->move.kind);
+    bool const all = !step->move.carries || step->move.of == OP_MOVES_ALL;
+    bool const rounds = op->kind->passes_round && step->move.kind != COLLECTIVE_PERMUTE;
+    struct graph_phrase names = {.text = ""}, why = {.text = ""};
+    for (uint8_t i = 1; all && i < op->in_count; i++)
+        graph_phrase_join(&names, ", ", "%s%s", gradient ? "d" : "",
+                          graph->tensor[op->in[i]].at.name);
+    graph_phrase_join(&why, "", "%s", remark);
+    if (step->move.carries) {
+        if (names.text[0] != '\0') graph_phrase_join(&why, "; ", "with %s", names.text);
+        carried(list, step, gradient, why.text);
+        return;
+    }
+    graph_list_line(list, NULL, rounds ? "part by part, while attention runs" : remark,
+                    gradient ? "%s of this rank = %s(%s) over the sequence's %u ranks"
+                             : "%s of the sequence = %s(%s) over its %u ranks",
+                    names.text, kind, names.text, graph->terms->sequence.parts);
+}
+
+void graph_list_moved(struct graph_list *list, const struct graph_step *step, const char *remark)
+{
+    bool const gradient = !op_is_forward(step->pass) && !step->move.before;
+    (step->of != GRAPH_NONE ? tensor_moved : own_moved)(list, step, gradient, remark);
 }

@@ -48,12 +48,6 @@ struct graph_list {
     bool weight_there[GRAPH_TENSORS_MAX];    /* A section's line gathers it. */
 };
 
-/* A numbered line: "  3. what", with the shape and bytes of `array` on one chip, NULL: nothing is
- * made that is worth a size; and a remark, or "". */
-void graph_list_line(struct strbuf *text, uint32_t number, const struct sharding_mesh *mesh,
-                     const struct sharding *array, enum format format, const char *remark,
-                     const char *what);
-
 /* The steps of the forward pass; `backward` says which of them remat repeats. */
 void graph_list_forward(struct graph_list *list, const struct graph_steps *forward,
                         const struct graph_steps *backward);

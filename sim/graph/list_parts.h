@@ -4,9 +4,15 @@
 
 #include "sim/graph/list.h"
 
+/* A part of a line; what is longer is cut off. */
 struct graph_phrase {
-    char bytes[GRAPH_LINE_BYTES];
-    uint32_t length;
+    char text[GRAPH_LINE_BYTES];
+};
+
+/* An array as a line writes it, and the format of its elements. */
+struct graph_array {
+    struct sharding at;
+    enum format format;
 };
 
 static inline const struct graph *graph_list_graph(const struct graph_list *list)
@@ -14,57 +20,59 @@ static inline const struct graph *graph_list_graph(const struct graph_list *list
     return list->sharded->graph;
 }
 
-static inline const struct sharding_mesh *graph_list_mesh(const struct graph_list *list)
-{
-    return &graph_list_graph(list)->terms->mesh;
-}
+/* Adds to a phrase; `between` goes first where something stands there already. */
+void graph_phrase_join(struct graph_phrase *phrase, const char *between, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
-void graph_phrase_add(struct graph_phrase *phrase, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-/* " and " or ", " or whatever `between` is, where something stands before. */
-void graph_phrase_join(struct graph_phrase *phrase, const char *between);
-void graph_phrase_array(struct graph_phrase *phrase, const struct graph_list *list,
-                        const struct sharding *array);
+/* The next line: "  3. what", with the shape and bytes of what it makes on one chip, NULL: nothing
+ * that is worth a size; and a remark, or "". */
+void graph_list_line(struct graph_list *list, const struct graph_array *made, const char *remark,
+                     const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* The next line of a list. */
-void graph_list_add(struct graph_list *list, const struct sharding *array, enum format format,
-                    const struct graph_phrase *remark, const struct graph_phrase *what);
+/* "Q[B, N_Y, H]" */
+struct graph_phrase graph_list_text(const struct graph_list *list, const struct graph_array *array);
+/* "big_matmuls" */
+const char *graph_list_policy(const struct graph_list *list);
 
-/* "dQ[B, N_Y, H]" of Q. */
-struct sharding graph_list_gradient(const struct sharding *array);
-/* An input as an op reads it, and a result before it is reduced. */
-struct sharding graph_list_in(const struct graph_list *list, const struct graph_op *op, tensor of);
-struct sharding graph_list_out(const struct graph_list *list, const struct graph_op *op,
-                               uint8_t result);
-/* left *_D right -> result, with D what both have and the result has not. */
-void graph_list_product(struct graph_list *list, const struct sharding *left,
-                        const struct sharding *right, const struct sharding *result,
-                        enum format format, const struct graph_phrase *remark);
+/* A tensor of a graph, or its gradient, dQ of Q: gathered over some axes; as an op reads it; as an
+ * op makes it, before it is reduced. */
+struct graph_array graph_list_array(const struct graph *graph, tensor of, bool gradient,
+                                    uint32_t gathered);
+struct graph_array graph_list_read(const struct graph_list *list, const struct graph_op *op,
+                                   tensor of, bool gradient);
+struct graph_array graph_list_made(const struct graph_list *list, const struct graph_op *op,
+                                   tensor of, bool gradient);
 /* A weight as products read it; a line gathers it where it is split. */
-struct sharding graph_list_weight(struct graph_list *list, tensor weight, bool backward);
-/* A collective of a step that is the same in all passes: over ep or of sequences. */
-void graph_list_moved(struct graph_list *list, const struct graph_step *step,
-                      const struct graph_phrase *remark);
+struct graph_array graph_list_weight(struct graph_list *list, tensor weight, bool backward);
+
+/* The formula of an op, NULL: products list it; and that with the op's inputs from one of them on,
+ * "silu(Gate[B, F]) * Up[B, F]", or with the gradient of a result, "silu'(dTmp[B, F])". */
+const char *graph_list_formula(const struct graph_op *op);
+struct graph_phrase graph_list_applied(struct graph_list *list, const struct graph_op *op,
+                                       uint8_t first);
+struct graph_phrase graph_list_primed(const struct graph_list *list, const struct graph_op *op,
+                                      uint8_t result);
+
+/* left *_D right -> result, with D what both have and the result has not. */
+void graph_list_product(struct graph_list *list, const struct graph_array *left,
+                        const struct graph_array *right, const struct graph_array *result,
+                        const char *remark);
+/* "dIn = ReduceScatter_Y(dIn {U_Y})": a collective over axes that makes one array of another. */
+void graph_list_collective(struct graph_list *list, const struct graph_array *from,
+                           const struct graph_array *to, enum collective_kind kind, uint32_t axes,
+                           const char *remark);
+/* The collective of a step. */
+void graph_list_moved(struct graph_list *list, const struct graph_step *step, const char *remark);
 /* A step of the forward pass, or one that is repeated. */
 void graph_list_step(struct graph_list *list, const struct graph_step *step);
 
-/* "dIn = ReduceScatter_Y(dIn {U_Y})": a collective over axes that makes one array of another. */
-void graph_list_collective(struct graph_list *list, const struct sharding *from,
-                           const struct sharding *to, const char *kind, uint32_t axes,
-                           enum format format, const char *remark);
-/* Axes that a weight's gradient is a sum over: of dimensions that its product contracts. */
-uint32_t graph_list_summed(const struct graph_list *list, const struct sharding *left,
-                           tensor weight);
-/* The sums of a gradient as its product gives it. */
+/* A weight's gradient as a product, or a function, of `from` gives it: with its sums. */
+struct graph_array graph_list_weight_gradient(const struct graph_list *list,
+                                              const struct graph_array *from, tensor weight);
+/* The lines that reduce it. */
 void graph_list_reduce(struct graph_list *list, uint8_t block, tensor weight,
-                       struct sharding gradient);
+                       struct graph_array gradient);
 /* What the backward pass has to compute. */
 void graph_list_goals(struct graph_list *list);
-
-/* "silu(%) * %" */
-const char *graph_list_formula(const struct graph_op *op);
-
-/* "big_matmuls" */
-const char *graph_list_policy(const struct graph_list *list);
 
 #endif

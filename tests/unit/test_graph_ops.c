@@ -117,10 +117,9 @@ static void a_product_of_an_unnormed_sum_is_an_assertion(void **state)
 static void last_line(void)
 {
     struct strbuf text = {0};
-    struct graph_phrase const what = {.bytes = "..."};
     struct graph_list list = {
         .sharded = &made_case.sharded, .text = &text, .line = GRAPH_LINES_MAX - 1};
-    graph_list_add(&list, NULL, 0, NULL, &what);
+    graph_list_line(&list, NULL, "", "...");
 }
 
 static void more_lines_than_are_marked_are_an_assertion(void **state)

@@ -15,21 +15,29 @@ void listing_tell(struct listing *listing, enum collective_kind kind, const char
         (struct workload_listed){listing->section, kind, group, size_bytes};
 }
 
+static uint32_t copy_count(const struct program_template *template)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < template->op_count; i++)
+        count += template->op[i].kind == PROGRAM_OP_COPY;
+    return count;
+}
+
 void listing_copies(struct listing *listing, const struct program *program, enum lower_act act)
 {
     char bytes[QUANTITY_TEXT_BYTES];
-    bool found = false;
-    for (uint32_t t = 0; t < program->template_count && !found; t++) {
+    const struct program_template *most = NULL;
+    for (uint32_t t = 0; t < program->template_count; t++) {
         const struct program_template *template = &program->templates[t];
-        if (!lower_is(template, MODULE_LAYER, act)) continue;
-        for (uint32_t i = 0; i < template->op_count; i++) {
-            const struct program_op *op = &template->op[i];
-            if (op->kind != PROGRAM_OP_COPY) continue;
-            found = true;
-            strbuf_add(listing->text, "  in addition: %s, %s (over the link to the host)\n",
-                       op->name,
-                       quantity_text_bytes(bytes, (double)program->copies[op->index].size_bytes));
-        }
+        if (lower_is(template, MODULE_LAYER, act) &&
+            (most == NULL || copy_count(template) >= copy_count(most)))
+            most = template;
+    }
+    for (uint32_t i = 0; most != NULL && i < most->op_count; i++) {
+        const struct program_op *op = &most->op[i];
+        if (op->kind != PROGRAM_OP_COPY) continue;
+        strbuf_add(listing->text, "  in addition: %s, %s (over the link to the host)\n", op->name,
+                   quantity_text_bytes(bytes, (double)program->copies[op->index].size_bytes));
     }
 }
 

@@ -22,8 +22,9 @@ void listing_tell(struct listing *listing, enum collective_kind kind, const char
 /* What the letters of a step mean. */
 void listing_heading(struct strbuf *text, const struct ranks *ranks);
 
-/* Copies to and from the host's memory, which are no steps of the graph: those of a layer's first
- * template of that pass that has some. The last layer has none. */
+/* Copies to and from the host's memory, which are no steps of the graph: those of a layer's
+ * template of that pass that has most, of equals the last. The last layer, which comes first
+ * backward, loads no activations, and with it the head's moments are copied, not a layer's. */
 void listing_copies(struct listing *listing, const struct program *program, enum lower_act act);
 
 /* A layer of the kind at the top, and a module that predicts a further token, from their graphs.

@@ -60,6 +60,8 @@ static const struct scenario_listed {
      "\"remat\":\"norms\",\"context\":\"ulysses\""},
     {"scores", NODES, "\"dp\":[\"node\"],\"tp\":[\"gpu\"]", "llama-3-8b",
      "\"remat\":\"big_matmuls\",\"attention_kernel\":\"unfused_dropout\""},
+    {"offload", NODES, "\"fsdp\":[\"node\",\"gpu\"]", "llama-3-8b",
+     "\"remat\":\"block\",\"offload\":\"both\""},
 };
 
 /* The listing up to the streams, which other tests hold. */

@@ -25,7 +25,6 @@ void graph_phrase_join(struct graph_phrase *phrase, const char *between, const c
 void graph_list_line(struct graph_list *list, const struct graph_array *made, const char *remark,
                      const char *format, ...)
 {
-    const struct sharding_mesh *mesh = &graph_list_graph(list)->terms->mesh;
     struct strbuf *text = list->text;
     va_list arguments;
     list->line++;
@@ -36,6 +35,7 @@ void graph_list_line(struct graph_list *list, const struct graph_array *made, co
     strbuf_add_list(text, format, arguments);
     va_end(arguments);
     if (made != NULL) {
+        const struct sharding_mesh *mesh = &graph_list_graph(list)->terms->mesh;
         char shape[SHARDING_TEXT_BYTES], bytes[QUANTITY_TEXT_BYTES];
         uint64_t const elements = sharding_local_elements(mesh, &made->at);
         strbuf_pad(text, SHAPE_COLUMN);
@@ -82,24 +82,24 @@ static struct graph_array between(const struct graph_list *list, tensor of, bool
                                   uint32_t gathered)
 {
     struct graph_array array = graph_list_array(graph_list_graph(list), of, gradient, gathered);
-    if (gradient) array.at.unreduced |= list->backward->due[of];
+    if (gradient) array.at.unreduced |= list->part->backward.due[of];
     return array;
 }
 
 struct graph_array graph_list_read(const struct graph_list *list, const struct graph_op *op,
                                    tensor of, bool gradient)
 {
-    const struct graph_shard *shard = graph_shard_of(list->sharded, op);
+    const struct graph_shard *shard = graph_shard_of(&list->part->sharded, op);
     const struct sharding *at = &graph_list_graph(list)->tensor[of].at;
     uint32_t const axes = gradient ? shard->scatter : shard->gather & sharding_axes(at);
-    if (axes == 0) of = graph_value_at(list->sharded, of, gradient);
+    if (axes == 0) of = graph_value_at(&list->part->sharded, of, gradient);
     return between(list, of, gradient, axes);
 }
 
 struct graph_array graph_list_made(const struct graph_list *list, const struct graph_op *op,
                                    tensor of, bool gradient)
 {
-    const struct graph_shard *shard = graph_shard_of(list->sharded, op);
+    const struct graph_shard *shard = graph_shard_of(&list->part->sharded, op);
     const struct sharding *at = &graph_list_graph(list)->tensor[of].gradient_at;
     uint32_t const axes = gradient ? shard->gather & sharding_axes(at) : shard->scatter;
     struct graph_array array = between(list, of, gradient, axes);
@@ -192,16 +192,16 @@ static void tensor_moved(struct graph_list *list, const struct graph_step *step,
                          const char *remark)
 {
     const struct graph *graph = graph_list_graph(list);
-    const struct graph_shard *shard = graph_shard_of(list->sharded, &graph->op[step->op]);
+    const struct graph_shard *shard = graph_shard_of(&list->part->sharded, &graph->op[step->op]);
     bool const gathers = step->move.kind == COLLECTIVE_ALL_GATHER;
     uint32_t axes = shard->all_reduce;
     if (step->move.kind != COLLECTIVE_ALL_REDUCE)
         axes = gathers == gradient ? shard->scatter
-               : gathers           ? list->sharded->gathered[step->of]
+               : gathers           ? list->part->sharded.gathered[step->of]
                          : shard->gather & sharding_axes(&graph->tensor[step->of].gradient_at);
     struct graph_array const own = graph_list_array(graph, step->of, gradient, 0);
-    struct graph_array const there =
-        graph_list_array(graph, graph_value_at(list->sharded, step->of, gradient), gradient, 0);
+    struct graph_array const there = graph_list_array(
+        graph, graph_value_at(&list->part->sharded, step->of, gradient), gradient, 0);
     struct graph_array whole = graph_list_array(graph, step->of, gradient, axes);
     if (!gathers) whole.at.unreduced |= axes;
     graph_list_collective(list, gathers ? &there : &whole, gathers ? &whole : &own, step->move.kind,
@@ -216,7 +216,7 @@ static void carried(struct graph_list *list, const struct graph_step *step, bool
     const struct graph_op *op = &graph->op[step->op];
     uint8_t const of = step->move.of != OP_MOVES_ALL ? step->move.of : 0;
     tensor const from =
-        graph_value_at(list->sharded, gradient ? op->out[of] : op->in[of], gradient);
+        graph_value_at(&list->part->sharded, gradient ? op->out[of] : op->in[of], gradient);
     struct graph_array const sent = graph_list_array(graph, from, gradient, 0);
     struct graph_array const result =
         graph_list_array(graph, gradient ? op->in[of] : op->out[of], gradient, 0);

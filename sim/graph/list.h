@@ -10,6 +10,7 @@
 #define SIM_GRAPH_LIST_H
 
 #include "sim/base/strbuf.h"
+#include "sim/graph/derive.h"
 #include "sim/graph/steps.h"
 
 enum { GRAPH_LINES_MAX = 256, GRAPH_LINE_BYTES = 512 };
@@ -28,15 +29,9 @@ struct graph_list_weights {
 };
 
 struct graph_list {
-    const struct graph_sharded *sharded;
-    const struct graph_backward *backward;
-    const struct graph_kept *kept;
-    const struct graph_list_weights *weights;
+    const struct graph_derived *part;
+    struct graph_list_weights weights;
     struct strbuf *text;
-
-    /* Called once for each collective of the steps. */
-    void (*tell)(void *context, const struct graph_step *step);
-    void *context;
 
     uint32_t line;                           /* The last number given in the section. */
     uint32_t forward_lines;                  /* Lines of the forward pass. */
@@ -48,13 +43,12 @@ struct graph_list {
     bool weight_there[GRAPH_TENSORS_MAX];    /* A section's line gathers it. */
 };
 
-/* The steps of the forward pass; `backward` says which of them remat repeats. */
-void graph_list_forward(struct graph_list *list, const struct graph_steps *forward,
-                        const struct graph_steps *backward);
-/* A backward pass; its half of weights continues the numbers of the other. */
-void graph_list_backward(struct graph_list *list, const struct graph_steps *steps);
-/* The steps of a pass of an end, which go on with the numbers of the caller's section. */
-void graph_list_end(struct graph_list *list, const struct graph_steps *steps);
+/* The forward pass, with marks on the steps that remat repeats. */
+void graph_list_forward(struct graph_list *list);
+/* The backward pass, or a half of it; that of weights continues the numbers of the other. */
+void graph_list_backward(struct graph_list *list, enum graph_half half);
+/* A pass of an end, which goes on with the numbers of the caller's section. */
+void graph_list_end(struct graph_list *list, struct graph_request request);
 /* What each rank has updated of the weights is gathered. */
 void graph_list_update(struct graph_list *list);
 

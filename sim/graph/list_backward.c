@@ -11,7 +11,7 @@ static void sharing_add(struct graph_list *list, const struct graph_op *op, tens
 {
     const struct graph *graph = graph_list_graph(list);
     uint32_t const axes =
-        graph_shard_of(list->sharded, op)->gather & sharding_axes(&graph->tensor[of].at);
+        graph_shard_of(&list->part->sharded, op)->gather & sharding_axes(&graph->tensor[of].at);
     bool const repeats = graph_remat_repeats(graph->terms->policy.remat);
     struct graph_array const part = graph_list_array(graph, of, false, 0);
     struct graph_array const whole = graph_list_array(graph, of, false, axes);
@@ -71,13 +71,14 @@ static struct graph_phrase product_remark(const struct graph_list *list, const s
     const struct graph_product *product = &op->as.matmul.product[index];
     bool const last = index + 1 == op->as.matmul.product_count;
     bool const adds = !last && product[1].left == product->left;
-    bool const ends = !adds && list->backward->readers[product->left] == 1;
+    bool const ends = !adds && list->part->backward.readers[product->left] == 1;
     bool const dx_first = graph->terms->policy.dx_first || op->one_kernel;
     struct graph_phrase remark = {.text = ""}, read = {.text = ""};
     if (adds) graph_phrase_join(&remark, "", "added up");
     if (ends && is_stream(graph, product->left))
         graph_phrase_join(&remark, "", "needed for previous layers");
-    if (last && !dx_first && !list->halves && graph_shard_of(list->sharded, op)->scatter != 0)
+    if (last && !dx_first && !list->halves &&
+        graph_shard_of(&list->part->sharded, op)->scatter != 0)
         graph_phrase_join(&read, "", "%s", graph_list_text(list, right).text);
     if ((sharding_axes(&graph->tensor[product->weight].at) & graph->terms->axis_x) != 0)
         graph_phrase_join(&read, " and ", "%s", graph_list_text(list, weight).text);
@@ -184,8 +185,9 @@ static void sum_add(struct graph_list *list, const struct graph_step *step)
         const struct graph_op *op = &graph->op[i];
         for (uint8_t in = 0; !op->fused && in < op->in_count; in++) {
             if (op->in[in] != step->of) continue;
-            tensor const from =
-                op->kind->passes_on ? graph_value_at(list->sharded, op->out[0], true) : GRAPH_NONE;
+            tensor const from = op->kind->passes_on
+                                    ? graph_value_at(&list->part->sharded, op->out[0], true)
+                                    : GRAPH_NONE;
             if (from != GRAPH_NONE)
                 graph_phrase_join(&terms, " + ", "d%s", graph->tensor[from].at.name);
             else
@@ -244,10 +246,12 @@ static void begin_add(struct graph_list *list, uint8_t block)
 }
 
 /* A pass begins with no line of its own, but for the later half of weights. */
-static void pass_begin(struct graph_list *list, const struct graph_steps *steps)
+static void pass_begin(struct graph_list *list, struct graph_request request,
+                       struct graph_steps *ret_steps)
 {
-    list->halves = steps->request.half != GRAPH_WHOLE;
-    if (!steps->request.backward || steps->request.half == GRAPH_WEIGHT_HALF) return;
+    graph_list_steps(list, request, ret_steps);
+    list->halves = request.half != GRAPH_WHOLE;
+    if (!request.backward || request.half == GRAPH_WEIGHT_HALF) return;
     memset(list->shared, 0, sizeof list->shared);
     memset(list->weight_there, 0, sizeof list->weight_there);
 }
@@ -259,7 +263,6 @@ static void step_add(struct graph_list *list, const struct graph_step *step)
         return;
     }
     if (!step->is_compute) {
-        list->tell(list->context, step);
         /* Sums of weights' gradients are listed with each of the gradients. */
         if (!graph_step_sums_weights(graph_list_graph(list), step))
             graph_list_moved(list, step, "on critical path");
@@ -267,30 +270,28 @@ static void step_add(struct graph_list *list, const struct graph_step *step)
     }
     /* "dHidden, dEmbedded = dIn[B, 2D]": ops behind this one that have no steps. */
     uint8_t next = (uint8_t)(step->op + 1);
-    for (; op_gives_input(step->pass) && graph_makes_silently(list->sharded, next); next++)
+    for (; op_gives_input(step->pass) && graph_makes_silently(&list->part->sharded, next); next++)
         all_add(list, &graph_list_graph(list)->op[next]);
     compute_add(list, step);
 }
 
-void graph_list_backward(struct graph_list *list, const struct graph_steps *steps)
+void graph_list_backward(struct graph_list *list, enum graph_half half)
 {
     const struct graph *graph = graph_list_graph(list);
     bool const repeats = graph_remat_repeats(graph->terms->policy.remat);
-    bool const begins = steps->request.half != GRAPH_WEIGHT_HALF;
+    bool const begins = half != GRAPH_WEIGHT_HALF;
     uint8_t block = graph->block_count;
-    pass_begin(list, steps);
+    struct graph_steps steps;
+    pass_begin(list, (struct graph_request){.backward = true, .half = half}, &steps);
     if (begins) {
         list->line = 0;
         strbuf_add(list->text, "\nBackward pass: need to compute ");
         graph_list_goals(list);
         if (repeats) repetition_add(list);
     }
-    for (uint32_t i = 0; i < steps->count; i++) {
-        const struct graph_step *step = &steps->step[i];
-        if (op_is_forward(step->pass) && repeats) {
-            if (!step->is_compute) list->tell(list->context, step);
-            continue;
-        }
+    for (uint32_t i = 0; i < steps.count; i++) {
+        const struct graph_step *step = &steps.step[i];
+        if (op_is_forward(step->pass) && repeats) continue;
         if (begins && graph->op[step->op].block != block) {
             block = graph->op[step->op].block;
             begin_add(list, block);
@@ -299,8 +300,9 @@ void graph_list_backward(struct graph_list *list, const struct graph_steps *step
     }
 }
 
-void graph_list_end(struct graph_list *list, const struct graph_steps *steps)
+void graph_list_end(struct graph_list *list, struct graph_request request)
 {
-    pass_begin(list, steps);
-    for (uint32_t i = 0; i < steps->count; i++) step_add(list, &steps->step[i]);
+    struct graph_steps steps;
+    pass_begin(list, request, &steps);
+    for (uint32_t i = 0; i < steps.count; i++) step_add(list, &steps.step[i]);
 }

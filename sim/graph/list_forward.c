@@ -49,7 +49,7 @@ static bool fused_repeats(const struct graph_list *list, const struct graph_op *
     bool repeats = graph_remat_repeats(graph_list_graph(list)->terms->policy.remat);
     for (uint8_t i = 0; i < fused->in_count; i++) {
         uint8_t const maker = graph_list_graph(list)->tensor[fused->in[i]].made_by;
-        repeats = repeats && maker != GRAPH_NONE && list->kept->again[maker];
+        repeats = repeats && maker != GRAPH_NONE && list->part->kept.again[maker];
     }
     return repeats;
 }
@@ -77,12 +77,12 @@ static void product_add(struct graph_list *list, const struct graph_step *step,
 {
     const struct graph *graph = graph_list_graph(list);
     const struct graph_op *op = &graph->op[step->op];
-    const struct graph_shard *shard = graph_shard_of(list->sharded, op);
+    const struct graph_shard *shard = graph_shard_of(&list->part->sharded, op);
     const struct graph_matmul *matmul = &op->as.matmul;
     bool const last = product + 1 == matmul->product + matmul->product_count;
     bool const ends = product->out == graph->block[op->block].out;
     bool const split = graph->terms->policy.weights_split, tp = graph->terms->axis_y != 0;
-    bool const again = (list->weights->gathers[1] >> product->weight & 1) != 0;
+    bool const again = (list->weights.gathers[1] >> product->weight & 1) != 0;
     struct graph_array const left = graph_list_read(list, op, product->left, false);
     struct graph_array const weight =
         graph_list_weight(list, product->weight, step->pass != OP_FORWARD);
@@ -132,10 +132,9 @@ static void compute_add(struct graph_list *list, const struct graph_step *step)
 static void move_add(struct graph_list *list, const struct graph_step *step)
 {
     bool const again = step->pass != OP_FORWARD;
-    bool const waits = !again || list->kept->for_input[step->op];
+    bool const waits = !again || list->part->kept.for_input[step->op];
     bool const gathers = step->of != GRAPH_NONE && step->move.kind == COLLECTIVE_ALL_GATHER;
     struct graph_phrase remark = {.text = ""};
-    list->tell(list->context, step);
     graph_phrase_join(&remark, "", "%son critical path", waits ? "" : "not ");
     if (again && gathers) {
         bool const parts = graph_list_graph(list)->terms->policy.remat == GRAPH_REMAT_NONE;
@@ -161,7 +160,8 @@ void graph_list_step(struct graph_list *list, const struct graph_step *step)
     compute_add(list, step);
     /* "In[B, 2D] = Hidden, Embedded": ops behind this one that have no steps. */
     struct graph_step next = {.op = (uint8_t)(step->op + 1), .pass = step->pass};
-    for (; graph_makes_silently(list->sharded, next.op); next.op++) result_add(list, &next, 0);
+    for (; graph_makes_silently(&list->part->sharded, next.op); next.op++)
+        result_add(list, &next, 0);
 }
 
 /* --- The forward pass --- */
@@ -192,7 +192,7 @@ static const struct graph_op *sum_of(const struct graph *graph, uint8_t block)
 }
 
 /* "X += Out": the next block's norm adds them up, so it is repeated with that one. */
-static void residual_add(struct graph_list *list, uint8_t block, const struct graph_steps *backward)
+static void residual_add(struct graph_list *list, const struct graph_steps *backward, uint8_t block)
 {
     const struct graph *graph = graph_list_graph(list);
     const struct graph_op *sum = sum_of(graph, block);
@@ -208,26 +208,28 @@ static void residual_add(struct graph_list *list, uint8_t block, const struct gr
                     graph_list_text(list, &out).text);
 }
 
-void graph_list_forward(struct graph_list *list, const struct graph_steps *forward,
-                        const struct graph_steps *backward)
+void graph_list_forward(struct graph_list *list)
 {
     const struct graph *graph = graph_list_graph(list);
+    struct graph_steps forward, backward;
     /* Without norms there is no stream: the block's result is the layer's. */
     bool const streams = graph_maker(graph, graph->stream) != NULL;
     const char *name = graph->terms->cache.is_there ? "Next[B_ZX]" : "Loss[B_ZX]";
     struct graph_array const loss = {.at = graph_sharding(graph, name, GRAPH_ACTIVATION)};
     struct graph_phrase const goal = graph_list_text(list, &loss);
     uint8_t block = 0;
+    graph_list_steps(list, (struct graph_request){.backward = false}, &forward);
+    graph_list_steps(list, (struct graph_request){.backward = true}, &backward);
     list->line = 0;
     strbuf_add(list->text, "\nForward pass: need to compute %s\n", goal.text);
-    for (uint32_t i = 0; i < forward->count; i++) {
-        const struct graph_step *step = &forward->step[i];
+    for (uint32_t i = 0; i < forward.count; i++) {
+        const struct graph_step *step = &forward.step[i];
         for (; streams && block < graph->op[step->op].block; block++)
-            residual_add(list, block, backward);
-        list->repeats = is_repeated(list, step, backward);
+            residual_add(list, &backward, block);
+        list->repeats = is_repeated(list, step, &backward);
         graph_list_step(list, step);
     }
-    for (; streams && block < graph->block_count; block++) residual_add(list, block, backward);
+    for (; streams && block < graph->block_count; block++) residual_add(list, &backward, block);
     list->repeats = false;
     list->forward_lines = list->line;
     if (!streams) graph_list_line(list, NULL, "", "%s = ...", goal.text);

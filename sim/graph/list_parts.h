@@ -17,7 +17,13 @@ struct graph_array {
 
 static inline const struct graph *graph_list_graph(const struct graph_list *list)
 {
-    return list->sharded->graph;
+    return &list->part->graph;
+}
+
+static inline void graph_list_steps(const struct graph_list *list, struct graph_request request,
+                                    struct graph_steps *ret_steps)
+{
+    graph_steps(&list->part->sharded, &list->part->backward, &list->part->kept, request, ret_steps);
 }
 
 /* Adds to a phrase; `between` goes first where something stands there already. */

@@ -10,7 +10,7 @@ struct graph_array graph_list_weight(struct graph_list *list, tensor weight, boo
     uint32_t const axes = sharding_axes(&graph->tensor[weight].at) & terms->axis_x;
     struct graph_array const part = graph_list_array(graph, weight, false, 0);
     struct graph_array const whole = graph_list_array(graph, weight, false, axes);
-    bool const travels = (list->weights->gathers[backward] >> weight & 1) != 0;
+    bool const travels = (list->weights.gathers[backward] >> weight & 1) != 0;
     const char *remark = "not on critical path, can do it during previous layer";
     if (axes == 0 || list->weight_there[weight] || !travels) return whole;
     if (backward || terms->axis_y != 0) remark = "can be done ahead of time";
@@ -27,14 +27,14 @@ struct graph_array graph_list_weight(struct graph_list *list, tensor weight, boo
  */
 static bool is_apart(const struct graph_list *list, tensor weight)
 {
-    return graph_list_graph(list)->tensor[weight].grouped && list->weights->grouped_ranks != 0;
+    return graph_list_graph(list)->tensor[weight].grouped && list->weights.grouped_ranks != 0;
 }
 
 /* A weight as its gradient is wanted: "W_in[D_X, F_Y]"; or that gradient. */
 static struct graph_array wanted(const struct graph_list *list, tensor weight, bool gradient)
 {
     bool const apart = is_apart(list, weight);
-    return graph_list_array(apart ? graph_list_graph(list) : list->weights->state, weight, gradient,
+    return graph_list_array(apart ? graph_list_graph(list) : list->weights.state, weight, gradient,
                             0);
 }
 
@@ -48,8 +48,8 @@ struct graph_array graph_list_weight_gradient(const struct graph_list *list,
     for (uint32_t d = 0; d < from->at.dimension_count; d++)
         if (!sharding_has(&gradient.at, from->at.dimension[d].name))
             contracted.dimension[contracted.dimension_count++] = from->at.dimension[d];
-    gradient.at.unreduced = sharding_axes(&contracted) | list->backward->due[weight];
-    if (is_apart(list, weight)) gradient.at.unreduced &= ~list->weights->axis_same;
+    gradient.at.unreduced = sharding_axes(&contracted) | list->part->backward.due[weight];
+    if (is_apart(list, weight)) gradient.at.unreduced &= ~list->weights.axis_same;
     return gradient;
 }
 
@@ -62,7 +62,7 @@ static struct graph_phrase partial_names(const struct graph_list *list, uint8_t 
     for (uint8_t i = span->first; i < span->first + span->count; i++)
         for (uint8_t w = 0; w < graph->op[i].weight_count; w++) {
             tensor const weight = graph->op[i].weight[w];
-            if (list->backward->parts[weight] == 1) continue;
+            if (list->part->backward.parts[weight] == 1) continue;
             if (last.text[0] != '\0') graph_phrase_join(&names, ", ", "%s", last.text);
             last = (struct graph_phrase){.text = ""};
             graph_phrase_join(&last, "", "d%s", graph->tensor[weight].at.name);
@@ -76,7 +76,7 @@ static void parts_add(struct graph_list *list, uint8_t block, tensor weight,
                       struct graph_array *gradient)
 {
     uint32_t const tp = graph_list_graph(list)->terms->axis_y;
-    uint32_t const ranks = list->backward->parts[weight];
+    uint32_t const ranks = list->part->backward.parts[weight];
     struct graph_array const parts = *gradient;
     struct graph_phrase remark = {.text = ""};
     if (ranks == 1) return;
@@ -97,7 +97,7 @@ void graph_list_reduce(struct graph_list *list, uint8_t block, tensor weight,
 {
     static const char remark[] = "not on critical path, can be done async";
     struct graph_array to = wanted(list, weight, true);
-    if ((list->weights->reduces >> weight & 1) == 0) return;
+    if ((list->weights.reduces >> weight & 1) == 0) return;
     parts_add(list, block, weight, &gradient);
     uint32_t const due = gradient.at.unreduced & ~graph_list_graph(list)->terms->axis_y;
     uint32_t const scatter = due & sharding_axes(&to.at);
@@ -109,11 +109,11 @@ void graph_list_reduce(struct graph_list *list, uint8_t block, tensor weight,
     to.at.unreduced &= ~due;
     if (due != scatter)
         graph_list_collective(list, &gradient, &to, COLLECTIVE_ALL_REDUCE, due & ~scatter, remark);
-    if (is_apart(list, weight) && list->weights->grouped_ranks > 1)
+    if (is_apart(list, weight) && list->weights.grouped_ranks > 1)
         graph_list_line(list, NULL, remark,
                         "%s = %s(%s) over the %u ranks that hold the same experts", to.at.name,
-                        list->weights->grouped_scatters ? "ReduceScatter" : "AllReduce", to.at.name,
-                        list->weights->grouped_ranks);
+                        list->weights.grouped_scatters ? "ReduceScatter" : "AllReduce", to.at.name,
+                        list->weights.grouped_ranks);
 }
 
 /* "dW_out[F_Y, D_X], dW_in[D_X, F_Y]", as the pass has to compute them: a block's in one line. */
@@ -146,10 +146,10 @@ static void updated_add(struct graph_list *list, tensor weight)
         to.at = sharding_gathered(&from.at, axis_x);
         graph_list_collective(list, &from, &to, COLLECTIVE_ALL_GATHER,
                               sharding_axes(&from.at) & axis_x, remark);
-    } else if (list->weights->grouped_ranks > 1) {
+    } else if (list->weights.grouped_ranks > 1) {
         graph_list_line(list, &to, remark,
                         "%s = AllGather(%s) over the %u ranks that hold the same experts",
-                        graph_list_text(list, &to).text, to.at.name, list->weights->grouped_ranks);
+                        graph_list_text(list, &to).text, to.at.name, list->weights.grouped_ranks);
     }
 }
 

@@ -1,45 +1,9 @@
 /* The listing of a step: what its letters mean, its passes (listing_passes.c), its streams. */
 #include "sim/step/listing.h"
 
-#include "sim/base/arena.h"
 #include "sim/base/counted.h"
 #include "sim/base/quantity.h"
 #include "sim/step/padding.h"
-
-void listing_tell(struct listing *listing, enum collective_kind kind, const char *group,
-                  uint64_t size_bytes)
-{
-    struct workload_listing *made = listing->made;
-    SIM_ASSERT(made->listed_count < WORKLOAD_LISTED_MAX);
-    made->listed[made->listed_count++] =
-        (struct workload_listed){listing->section, kind, group, size_bytes};
-}
-
-static uint32_t copy_count(const struct program_template *template)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < template->op_count; i++)
-        count += template->op[i].kind == PROGRAM_OP_COPY;
-    return count;
-}
-
-void listing_copies(struct listing *listing, const struct program *program, enum lower_act act)
-{
-    char bytes[QUANTITY_TEXT_BYTES];
-    const struct program_template *most = NULL;
-    for (uint32_t t = 0; t < program->template_count; t++) {
-        const struct program_template *template = &program->templates[t];
-        if (lower_is(template, MODULE_LAYER, act) &&
-            (most == NULL || copy_count(template) >= copy_count(most)))
-            most = template;
-    }
-    for (uint32_t i = 0; most != NULL && i < most->op_count; i++) {
-        const struct program_op *op = &most->op[i];
-        if (op->kind != PROGRAM_OP_COPY) continue;
-        strbuf_add(listing->text, "  in addition: %s, %s (over the link to the host)\n", op->name,
-                   quantity_text_bytes(bytes, (double)program->copies[op->index].size_bytes));
-    }
-}
 
 static unsigned long long wide(uint64_t number)
 {
@@ -160,22 +124,14 @@ void listing_heading(struct strbuf *text, const struct ranks *ranks)
                    "  what a layer saves lies in the host's memory, but for the last layer's\n");
 }
 
-enum status workload_listing(struct arena *arena, const struct workload_plan *plan,
-                             const struct machine *machine, const struct mesh *mesh,
-                             const struct program *program, struct workload_listing *ret_listing,
-                             struct error *reterr)
+enum status workload_listing(const struct workload_plan *plan, const struct machine *machine,
+                             const struct mesh *mesh, const struct program *program,
+                             struct strbuf *text, struct error *reterr)
 {
     struct ranks ranks;
-    struct strbuf text = {0};
     STATUS_TRY(ranks_make(plan, machine, mesh, &ranks, reterr));
-    struct listing listing = {.text = &text, .ranks = &ranks, .made = ret_listing};
-    *ret_listing = (struct workload_listing){.listed_count = 0};
-    listing_heading(&text, &ranks);
-    listing_passes(&listing, program);
-    listing_streams(&text, program);
-    const char *copy = text.failed ? NULL : arena_text(arena, text.bytes);
-    strbuf_free(&text);
-    if (copy == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the listing");
-    ret_listing->text = copy;
+    listing_heading(text, &ranks);
+    listing_passes(text, &ranks, program);
+    listing_streams(text, program);
     return STATUS_OK;
 }

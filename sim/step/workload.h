@@ -223,38 +223,15 @@ enum status workload_head_returns(const struct workload_plan *plan, uint32_t ran
 /* Copies of the model that its schedule lays over `ranks` of pp: 1, or 2. */
 uint32_t workload_model_replicas(const struct workload_plan *plan, uint32_t ranks);
 
-/* A collective that a listing names. */
-enum workload_section {
-    WORKLOAD_SECTION_FORWARD,
-    WORKLOAD_SECTION_BACKWARD,
-    WORKLOAD_SECTION_UPDATE,
-    WORKLOAD_SECTION_MTP,
-};
-struct workload_listed {
-    enum workload_section section;
-    enum collective_kind kind;
-    const char *group;   /* "tp", "fsdp", "dp,ep", "kv" */
-    uint64_t size_bytes; /* V */
-};
-
-enum { WORKLOAD_LISTED_MAX = 256 };
-
-struct workload_listing {
-    const char *text;
-    struct workload_listed listed[WORKLOAD_LISTED_MAX];
-    uint32_t listed_count;
-};
+struct strbuf;
 
 /* The listing of one layer, forward and backward, in the book's notation (chapter 5): every step
  * with its shardings, collectives and remarks; of models with layers of two kinds the kind at the
- * top. The text lies in the arena. Collectives are those of the program that the plan was lowered
- * to, once each; where matrices travel as one, the first of them stands for all. */
-enum status workload_listing(struct arena *arena, const struct workload_plan *plan,
-                             const struct machine *machine, const struct mesh *mesh,
-                             const struct program *program, struct workload_listing *ret_listing,
-                             struct error *reterr);
-
-struct strbuf;
+ * top. Then the streams of the program that the plan was lowered to. Errors: what workload_lower()
+ * refuses of sizes. */
+enum status workload_listing(const struct workload_plan *plan, const struct machine *machine,
+                             const struct mesh *mesh, const struct program *program,
+                             struct strbuf *text, struct error *reterr);
 
 /* What the passes derive of each part of the model: an embedding, layers of each kind, a head, what
  * a module that predicts a further token has of its own (sim/graph/print.h). Headings are bold with

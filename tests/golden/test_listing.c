@@ -70,7 +70,6 @@ static struct strbuf scenario_listing(const struct scenario_listed *of)
     char scenario[SCENARIO_BYTES_MAX];
     struct play play;
     struct strbuf text = {0};
-    struct workload_listing listing;
     struct error error = {0};
     static const struct play_options lower_only = {.lower_only = true, .engine = "fast"};
     (void)snprintf(
@@ -81,11 +80,11 @@ static struct strbuf scenario_listing(const struct scenario_listed *of)
         of->machine, of->mesh, of->model, of->policies);
     enum status status = play_try(&play, scenario, &lower_only, &error);
     if (status == STATUS_OK)
-        status = workload_listing(play.arena, &play.scenario.workload, &play.machine, &play.mesh,
-                                  &play.program, &listing, &error);
+        status = workload_listing(&play.scenario.workload, &play.machine, &play.mesh, &play.program,
+                                  &text, &error);
     if (status == STATUS_OK) {
-        const char *streams = strstr(listing.text, "\nStreams:");
-        strbuf_add_bytes(&text, listing.text, (uint64_t)(streams - listing.text));
+        text.size_bytes = (uint64_t)(strstr(text.bytes, "\nStreams:") - text.bytes);
+        text.bytes[text.size_bytes] = '\0';
     } else {
         (void)fprintf(stderr, "%s: %s: %s\n", of->name, error.where, error.message);
     }
@@ -93,24 +92,26 @@ static struct strbuf scenario_listing(const struct scenario_listed *of)
     return text;
 }
 
-static const char *listing_of(const struct listed *of, struct workload_case *made)
+static struct strbuf listing_of(const struct listed *of)
 {
-    struct workload_listing listing;
-    enum status status = case_build(made, of->llama ? &case_llama_70b : &case_mlp, of->shape,
+    struct workload_case made;
+    struct strbuf text = {0};
+    enum status status = case_build(&made, of->llama ? &case_llama_70b : &case_mlp, of->shape,
                                     of->dp, of->fsdp, of->tp);
-    made->plan.batch_tokens = 1 << 19;
-    made->plan.remat = of->remat;
-    made->plan.zero = of->zero;
-    made->plan.collective_matmul = of->collective_matmul;
+    made.plan.batch_tokens = 1 << 19;
+    made.plan.remat = of->remat;
+    made.plan.zero = of->zero;
+    made.plan.collective_matmul = of->collective_matmul;
     if (status == STATUS_OK)
-        status = workload_lower(made->arena, &made->plan, &made->machine, &made->mesh,
-                                &made->program, &made->error);
+        status = workload_lower(made.arena, &made.plan, &made.machine, &made.mesh, &made.program,
+                                &made.error);
     if (status == STATUS_OK)
-        status = workload_listing(made->arena, &made->plan, &made->machine, &made->mesh,
-                                  &made->program, &listing, &made->error);
-    if (status == STATUS_OK) return listing.text;
-    (void)fprintf(stderr, "%s: %s: %s\n", of->name, made->error.where, made->error.message);
-    return NULL;
+        status = workload_listing(&made.plan, &made.machine, &made.mesh, &made.program, &text,
+                                  &made.error);
+    if (status != STATUS_OK)
+        (void)fprintf(stderr, "%s: %s: %s\n", of->name, made.error.where, made.error.message);
+    case_free(&made);
+    return text;
 }
 
 /* Says where two texts part; 0 if nowhere. */
@@ -141,19 +142,17 @@ static int compare(const char *path, const char *ours)
     }
 }
 
-/* Compares, or writes. Returns how many failures. */
-static int hold(const char *folder, const char *name, const char *ours, bool write)
+/* Compares, or writes; frees the text. Returns how many failures. */
+static int hold(const char *folder, const char *name, struct strbuf text, bool write)
 {
     char path[512];
     struct error error = {0};
-    struct strbuf text = {0};
+    int failures = 1;
     (void)snprintf(path, sizeof path, "%s/%s.txt", folder, name);
-    if (ours == NULL) return 1;
-    if (!write) return compare(path, ours);
-    strbuf_add(&text, "%s", ours);
-    enum status const status = strbuf_write_file(&text, path, &error);
+    if (text.bytes != NULL && !write) failures = compare(path, text.bytes);
+    if (text.bytes != NULL && write) failures = strbuf_write_file(&text, path, &error) != STATUS_OK;
     strbuf_free(&text);
-    return status != STATUS_OK;
+    return failures;
 }
 
 int main(int argc, char **argv)
@@ -161,15 +160,9 @@ int main(int argc, char **argv)
     int failures = 0;
     if (argc < 2) return EXIT_FAILURE;
     bool const write = argc > 2 && strcmp(argv[2], "--write") == 0;
-    for (size_t i = 0; i < sizeof listed / sizeof *listed; i++) {
-        struct workload_case made;
-        failures += hold(argv[1], listed[i].name, listing_of(&listed[i], &made), write);
-        case_free(&made);
-    }
-    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
-        struct strbuf text = scenario_listing(&scenarios[i]);
-        failures += hold(argv[1], scenarios[i].name, text.bytes, write);
-        strbuf_free(&text);
-    }
+    for (size_t i = 0; i < sizeof listed / sizeof *listed; i++)
+        failures += hold(argv[1], listed[i].name, listing_of(&listed[i]), write);
+    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
+        failures += hold(argv[1], scenarios[i].name, scenario_listing(&scenarios[i]), write);
     return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/strbuf.h"
 #include "sim/report/notes.h"
 #include "sim/report/result.h"
-#include "sim/step/listing.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/sampling.h"
@@ -37,12 +37,11 @@ static enum status tell(struct play *play, const char *text, uint64_t memory_byt
                         struct strbuf *result, struct error *reterr)
 {
     struct play_options const options = {.record = true, .memory_bytes = memory_bytes};
-    struct workload_listing listing;
     struct analysis facts;
     struct notes notes;
     STATUS_TRY(play_try(play, text, &options, reterr));
-    STATUS_TRY(workload_listing(play->arena, &play->scenario.workload, &play->machine, &play->mesh,
-                                &play->program, &listing, reterr));
+    STATUS_TRY(workload_listing(&play->scenario.workload, &play->machine, &play->mesh,
+                                &play->program, result, reterr));
     struct report_input const input = play_report(play);
     STATUS_TRY(analysis_build(play->arena, &input, &facts, reterr));
     STATUS_TRY(notes_build(play->arena, &input, &facts, &notes, reterr));

@@ -68,7 +68,6 @@ static enum status text_format_find(const struct options *options, enum session_
 static enum status stage_text(struct session *session, enum session_stage stage, bool as_text,
                               struct strbuf *text, struct error *reterr)
 {
-    struct workload_listing listing;
     switch (stage) {
     case SESSION_SCENARIO:
         strbuf_add(text, "%s", scenario_text(session->arena, &session->scenario));
@@ -89,10 +88,8 @@ static enum status stage_text(struct session *session, enum session_stage stage,
     if (as_text)
         return program_file_write(session->arena, &session->scenario, &session->machine,
                                   &session->program, text, reterr);
-    STATUS_TRY(workload_listing(session->arena, &session->scenario.workload, &session->machine,
-                                &session->mesh, &session->program, &listing, reterr));
-    strbuf_add(text, "%s", listing.text);
-    return STATUS_OK;
+    return workload_listing(&session->scenario.workload, &session->machine, &session->mesh,
+                            &session->program, text, reterr);
 }
 
 /* The drawing and the text of a machine, or the drawing alone where it takes standard output. */

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/graph/block.h"
+
 enum { TEXT_BYTES = 96 };
 
 const struct graph_dimension *graph_dimension_of(const struct graph_terms *terms, const char *name)
@@ -104,4 +106,19 @@ uint64_t graph_read_elements(const struct graph *graph, tensor weight)
     uint64_t const elements = graph_weight_elements(graph, weight);
     if (!graph->tensor[weight].grouped || cache->experts_held == 0) return elements;
     return (elements / cache->experts_held) * cache->experts_read;
+}
+
+struct graph_label graph_label(const struct graph *graph, const struct graph_op *op,
+                               const char *name, bool gradient)
+{
+    const char *dot = op != NULL ? strchr(op->name, '.') : NULL;
+    const char *prefix = dot != NULL  ? op->name
+                         : op != NULL ? graph->block[op->block].block->prefix
+                                      : "";
+    int const length = (int)(dot != NULL ? (size_t)(dot + 1 - op->name) : strlen(prefix));
+    bool const small = gradient && name[0] >= 'a' && name[0] <= 'z';
+    struct graph_label label;
+    (void)snprintf(label.text, sizeof label.text, "%.*s%s%c%s", length, prefix, gradient ? "d" : "",
+                   small ? name[0] - 'a' + 'A' : name[0], name + 1);
+    return label;
 }

@@ -188,6 +188,23 @@ static inline const struct graph_op *graph_fused(const struct graph *graph, tens
  * later ones. */
 bool graph_reads_first(const struct graph *graph, const struct graph_op *op, tensor of);
 
+/* What an op computes or moves, as a program and a report name it: "attention.dIn", with the prefix
+ * of its block, or of a part of that, as "shared.Out" has. A gradient is "dNorm" of "norm". `op`
+ * NULL: without a prefix. */
+enum { GRAPH_LABEL_BYTES = 96 };
+struct graph_label {
+    char text[GRAPH_LABEL_BYTES];
+};
+struct graph_label graph_label(const struct graph *graph, const struct graph_op *op,
+                               const char *name, bool gradient);
+
+/* What collectives over tp call a tensor. */
+static inline const char *graph_moved_as(const struct graph *graph, tensor of)
+{
+    const struct graph_tensor *at = &graph->tensor[of];
+    return at->moved_as != NULL ? at->moved_as : at->at.name;
+}
+
 static inline uint8_t graph_index(const struct graph *graph, const struct graph_op *op)
 {
     return (uint8_t)(op - graph->op);

@@ -1,8 +1,5 @@
 #include "sim/graph/overlap.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "sim/graph/block.h"
 #include "sim/graph/op.h"
 
@@ -81,24 +78,14 @@ static double between_flop(const struct graph *graph, const struct graph_steps *
 
 /* --- Rows --- */
 
-/* "attention.dIn"; "shared.Out" of a part of a block that has a name of its own. */
-static void name_set(const struct graph *graph, const struct graph_step *step,
-                     struct graph_overlap *overlap)
+/* What an op carries has the name of what comes of it. */
+static struct graph_label label_of(const struct graph *graph, const struct graph_step *step)
 {
     const struct graph_op *op = &graph->op[step->op];
-    /* What an op carries has the name of what comes of it. */
-    tensor const carried = overlap->gradient ? op->in[0] : op->out[0];
-    const struct graph_tensor *of = &graph->tensor[step->of != GRAPH_NONE ? step->of : carried];
-    const char *dot = strchr(op->name, '.');
-    const char *prefix = dot != NULL ? op->name : graph->block[op->block].block->prefix;
-    int const length = (int)(dot != NULL ? dot + 1 - op->name : (ptrdiff_t)strlen(prefix));
-    const char *name = of->moved_as != NULL ? of->moved_as : of->at.name;
-    bool const small = name[0] >= 'a' && name[0] <= 'z';
-    if (!overlap->gradient)
-        (void)snprintf(overlap->name, sizeof overlap->name, "%.*s%s", length, prefix, name);
-    else
-        (void)snprintf(overlap->name, sizeof overlap->name, "%.*sd%c%s", length, prefix,
-                       small ? name[0] - 'a' + 'A' : name[0], name + 1);
+    bool const gradient = !op_is_forward(step->pass);
+    tensor const carried = gradient ? op->in[0] : op->out[0];
+    tensor const of = step->of != GRAPH_NONE ? step->of : carried;
+    return graph_label(graph, op, graph_moved_as(graph, of), gradient);
 }
 
 void graph_overlap_add(struct graph_overlaps *overlaps, const struct graph_overlap *overlap,
@@ -138,7 +125,8 @@ void graph_overlaps(const struct graph_sharded *sharded, const struct graph_back
                 const struct graph_step *step = &steps[way].step[i];
                 bool const couples = graph->block[block].block->couples;
                 if (!is_over_tp(step) || graph->op[step->op].block != block) continue;
-                struct graph_overlap overlap = {
+                struct graph_overlap const overlap = {
+                    .label = label_of(graph, step),
                     .block = graph->block[block].block,
                     .of = step->of,
                     .gradient = !op_is_forward(step->pass),
@@ -146,7 +134,6 @@ void graph_overlaps(const struct graph_sharded *sharded, const struct graph_back
                     .count = 1,
                     .bytes = step->move.bytes,
                     .flop = (couples ? coupled_flop : between_flop)(graph, &steps[way], i)};
-                name_set(graph, step, &overlap);
                 graph_overlap_add(ret_overlaps, &overlap, 1);
             }
 }

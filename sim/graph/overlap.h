@@ -8,11 +8,11 @@
 
 #include "sim/graph/steps.h"
 
-enum { GRAPH_OVERLAPS_MAX = 32, GRAPH_OVERLAP_NAME_BYTES = 48 };
+enum { GRAPH_OVERLAPS_MAX = 32 };
 
 /* Collectives of one array, in all passes. */
 struct graph_overlap {
-    char name[GRAPH_OVERLAP_NAME_BYTES]; /* "attention.In" */
+    struct graph_label label; /* "attention.In" */
     const struct block *block;
     tensor of;
     bool gradient; /* Of that tensor. */

@@ -24,7 +24,7 @@ static void add_all(const struct workload_plan *plan, const struct machine *mach
             .width = width,
             .link_s = (sums ? 2 : 1) * played_gather_s(&played, bytes),
             .math_s = counts->tp.column_flop * width / roofline->rates.math_flop_per_s};
-        memcpy(overlap->name, source->name, sizeof overlap->name);
+        memcpy(overlap->name, source->label.text, sizeof overlap->name);
     }
 }
 

@@ -46,7 +46,7 @@ struct roofline_group {
 /* A tp collective of the layers and the matmuls that can run during it: it is hidden if they are
  * wide enough, whatever the batch. */
 struct roofline_overlap {
-    char name[GRAPH_OVERLAP_NAME_BYTES]; /* "mlp.Out" */
+    char name[GRAPH_LABEL_BYTES]; /* "mlp.Out" */
     enum collective_kind kind;
     uint64_t count; /* In the step, of all ranks of a pipeline together. */
     double bytes;   /* V of one. */

@@ -134,9 +134,9 @@ static void padded_heads_run_beside_tp(void **unused)
     const struct graph_overlap *overlap = counts.tp.overlaps.of;
     double const column_flop = 2.0 * 16384 * 5120 / 16, columns = 48 * 128;
     case_near(counts.tp.column_flop, column_flop, 1e-12);
-    assert_string_equal(overlap[0].name, "attention.In");
+    assert_string_equal(overlap[0].label.text, "attention.In");
     case_near(overlap[0].flop / (double)overlap[0].count, 3 * columns * column_flop, 1e-12);
-    assert_string_equal(overlap[1].name, "attention.Out");
+    assert_string_equal(overlap[1].label.text, "attention.Out");
     case_near(overlap[1].flop / (double)overlap[1].count, columns * column_flop, 1e-12);
     /* Between them attention multiplies 4096 keys for each query, twice. */
     double const scores = columns * 4096 / 5120, collectives = (double)counts.tp.attention.tp_moves;

@@ -1,6 +1,4 @@
 /* What each pass derives of each part of a model, as text. */
-#include <stdio.h>
-
 #include "sim/base/strbuf.h"
 #include "sim/graph/derive.h"
 #include "sim/graph/print.h"
@@ -13,32 +11,31 @@ struct printer {
     bool colour;
 };
 
-static void bold(const struct printer *printer, const char *code)
-{
-    if (printer->colour) strbuf_add(printer->text, "\x1b[%sm", code);
-}
+static void title_add(const struct printer *printer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
-static void title_add(const struct printer *printer, const char *title)
+static void title_add(const struct printer *printer, const char *format, ...)
 {
-    strbuf_add(printer->text, "\n");
-    bold(printer, "1");
-    strbuf_add(printer->text, "%s", title);
-    bold(printer, "0");
-    strbuf_add(printer->text, "\n");
+    va_list arguments;
+    strbuf_add(printer->text, "\n%s", printer->colour ? "\x1b[1m" : "");
+    va_start(arguments, format);
+    strbuf_add_list(printer->text, format, arguments);
+    va_end(arguments);
+    strbuf_add(printer->text, "%s\n", printer->colour ? "\x1b[0m" : "");
 }
 
 static void pass_add(const struct printer *printer, const struct graph_derived *derived,
                      bool backward)
 {
     struct graph_request const request = {backward, GRAPH_WHOLE, .sums_partial = true};
+    const char *name = backward ? "backward" : "forward";
     struct graph_steps steps;
     struct graph_live live;
     graph_steps(&derived->sharded, &derived->backward, &derived->kept, request, &steps);
-    title_add(printer, backward ? "backward pass: steps" : "forward pass: steps");
+    title_add(printer, "%s pass: steps", name);
     graph_print_steps(&derived->sharded, &steps, printer->text);
     graph_live(&derived->sharded, &derived->kept, &steps, NULL, &live);
-    title_add(printer, backward ? "backward pass: what lies in memory"
-                                : "forward pass: what lies in memory");
+    title_add(printer, "%s pass: what lies in memory", name);
     graph_print_live(&derived->sharded, &live, steps.count, printer->text);
 }
 
@@ -49,7 +46,6 @@ static void passes_add(const struct printer *printer, const struct graph_terms *
     const struct chip *chip = &printer->ranks->machine->chip;
     struct graph_derived derived;
     struct graph_count count;
-    char kept[64];
     graph_derive(terms, &printer->ranks->plan->model, part, layer, &derived);
     title_add(printer, "tensors: on one chip, format, strongest remat that keeps them");
     graph_print_tensors(&derived.sharded, printer->text);
@@ -57,9 +53,7 @@ static void passes_add(const struct printer *printer, const struct graph_terms *
     graph_print(&derived.sharded, printer->text);
     title_add(printer, "gradients, in their order");
     graph_print_backward(&derived.sharded, &derived.backward, printer->text);
-    (void)snprintf(kept, sizeof kept, "kept and repeated, with remat %s",
-                   graph_remat_name(terms->policy.remat));
-    title_add(printer, kept);
+    title_add(printer, "kept and repeated, with remat %s", graph_remat_name(terms->policy.remat));
     graph_print_kept(&derived.sharded, &derived.kept, printer->text);
     pass_add(printer, &derived, false);
     pass_add(printer, &derived, true);
@@ -67,15 +61,6 @@ static void passes_add(const struct printer *printer, const struct graph_terms *
                 (struct work_edges){WORK_EDGE_ROWS, chip->mxu.rows, chip->mxu.columns}, &count);
     title_add(printer, "sums over both passes, by kind of op");
     graph_print_count(&count, printer->text);
-}
-
-static void part_begin(const struct printer *printer, const char *name)
-{
-    strbuf_add(printer->text, "\n");
-    bold(printer, "1");
-    strbuf_add(printer->text, "==== %s", name);
-    bold(printer, "0");
-    strbuf_add(printer->text, "\n");
 }
 
 /* Layers that are written alike are printed once. */
@@ -86,7 +71,6 @@ static void layers_add(const struct printer *printer)
     uint64_t const dense = model_dense_layers(model);
     for (uint32_t kind = 0; kind < 4; kind++) {
         uint64_t first = 0, count = 0;
-        char name[128];
         for (uint64_t layer = model->layers; layer-- > 0;) {
             bool const windowed = ranks_layer_is_windowed(ranks, layer);
             if ((2U * (layer >= dense) + windowed) != kind) continue;
@@ -94,13 +78,11 @@ static void layers_add(const struct printer *printer)
             count++;
         }
         if (count == 0) continue;
-        (void)snprintf(name, sizeof name, "%llu of %llu layers%s%s, as layer %llu",
-                       (unsigned long long)count, (unsigned long long)model->layers,
-                       kind >= 2 ? ", with experts" : "", kind % 2 != 0 ? ", with windows" : "",
-                       (unsigned long long)first);
         struct graph_terms terms;
         graph_terms_of(ranks, first, &terms);
-        part_begin(printer, name);
+        title_add(printer, "==== %llu of %llu layers%s%s, as layer %llu", (unsigned long long)count,
+                  (unsigned long long)model->layers, kind >= 2 ? ", with experts" : "",
+                  kind % 2 != 0 ? ", with windows" : "", (unsigned long long)first);
         passes_add(printer, &terms, BLOCK_LAYER, first);
     }
 }
@@ -110,7 +92,7 @@ static void end_add(const struct printer *printer, const char *name, enum block_
 {
     struct graph_terms terms;
     graph_terms_of_end(printer->ranks, used_before, &terms);
-    part_begin(printer, name);
+    title_add(printer, "==== %s", name);
     passes_add(printer, &terms, part, printer->ranks->plan->model.layers - 1);
 }
 

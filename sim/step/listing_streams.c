@@ -38,33 +38,36 @@ static void need_add(struct strbuf *text, const struct program *program,
     strbuf_add(text, " (%s)", need->array != NULL ? need->array : reasons[need->reason]);
 }
 
+/* What an op moves, or 0. */
+static uint64_t moved_bytes(const struct program *program, const struct program_op *op)
+{
+    bool const plans = op->kind == PROGRAM_OP_COLLECTIVE || op->kind == PROGRAM_OP_SEND;
+    return plans                         ? program->plans[op->index].size_bytes
+           : op->kind == PROGRAM_OP_COPY ? program->copies[op->index].size_bytes
+                                         : 0;
+}
+
 static void op_line_add(struct strbuf *text, const struct program *program,
                         const struct program_template *template, const struct program_op *op)
 {
     char bytes[QUANTITY_TEXT_BYTES];
+    uint64_t const size_bytes = moved_bytes(program, op);
     strbuf_add(text, "  %s", program->stream[op->stream].name);
     strbuf_pad(text, OP_COLUMN);
     strbuf_add(text, "%s", op->name);
     strbuf_pad(text, PARTS_COLUMN);
     strbuf_add(text, "%u", op->parts);
-    if (op->kind == PROGRAM_OP_COLLECTIVE || op->kind == PROGRAM_OP_SEND) {
+    if (size_bytes != 0) {
         strbuf_pad(text, BYTES_COLUMN);
-        strbuf_add(text, "%s",
-                   quantity_text_bytes(bytes, (double)program->plans[op->index].size_bytes));
-    }
-    if (op->kind == PROGRAM_OP_COPY) {
-        strbuf_pad(text, BYTES_COLUMN);
-        strbuf_add(text, "%s",
-                   quantity_text_bytes(bytes, (double)program->copies[op->index].size_bytes));
+        strbuf_add(text, "%s", quantity_text_bytes(bytes, (double)size_bytes));
     }
     if (op->need_count != 0 || op->operand_op != PROGRAM_NONE) strbuf_pad(text, NEEDS_COLUMN);
     for (uint32_t n = 0; n < op->need_count; n++) {
         if (n != 0) strbuf_add(text, ", ");
         need_add(text, program, &op->need[n]);
     }
-    if (op->kind == PROGRAM_OP_COLLECTIVE && op->operand_op != PROGRAM_NONE) {
+    if (op->kind == PROGRAM_OP_COLLECTIVE && op->operand_op != PROGRAM_NONE)
         strbuf_add(text, ", chunks of %s", template->op[op->operand_op].name);
-    }
     strbuf_add(text, "\n");
 }
 
@@ -110,8 +113,7 @@ void listing_streams(struct strbuf *text, const struct program *program)
         strbuf_add(text, "V");
         strbuf_pad(text, NEEDS_COLUMN);
         strbuf_add(text, "needs\n");
-        for (uint32_t i = 0; i < template->op_count; i++) {
+        for (uint32_t i = 0; i < template->op_count; i++)
             op_line_add(text, program, template, &template->op[i]);
-        }
     }
 }

@@ -6,6 +6,7 @@
 #include "sim/base/guard.h"
 #include "sim/base/json.h"
 #include "sim/base/strbuf.h"
+#include "sim/report/table_fit.h"
 
 static double number(struct column_value value)
 {
@@ -49,6 +50,13 @@ struct table_figure column_percent(struct column_value value)
 struct table_figure column_count(struct column_value value)
 {
     return table_count(value.whole);
+}
+
+struct table_figure column_plain(struct column_value value)
+{
+    struct table_figure figure;
+    (void)snprintf(figure.text, sizeof figure.text, "%llu", (unsigned long long)value.whole);
+    return figure;
 }
 
 static void value_write(struct column_value value, struct json_writer *json)
@@ -102,10 +110,15 @@ void column_put_arrays(const struct column *columns, uint32_t count, column_find
     }
 }
 
+static uint32_t column_at(const struct column_line *line, uint32_t place)
+{
+    return line->order == NULL ? place : line->order[place];
+}
+
 void column_add_keys(const struct column_line *line, struct strbuf *text)
 {
     for (uint32_t i = 0; i < line->count; i++) {
-        const struct column *column = &line->columns[line->order[i]];
+        const struct column *column = &line->columns[column_at(line, i)];
         strbuf_add(text, "%s%s", i == 0 ? "" : ",", column->key);
         if (column->unit != NULL) strbuf_add(text, "_%s", column->unit);
     }
@@ -122,7 +135,7 @@ void column_add_cells(const struct column_line *line, const struct column_value 
                       struct strbuf *text)
 {
     for (uint32_t i = 0; i < line->count; i++) {
-        struct column_value const value = values[line->order[i]];
+        struct column_value const value = values[column_at(line, i)];
         bool const is_text = value.kind == COLUMN_WORDS || value.kind == COLUMN_LIST;
         if (i > 0) strbuf_add(text, ",");
         if (is_text && value.words == NULL) continue; /* An empty cell, as of COLUMN_NULL. */
@@ -147,12 +160,12 @@ static uint32_t place_add(const struct column *column, uint32_t at, const char *
     bool const is_left = column->width < 0;
     uint32_t const end = at + (uint32_t)(is_left ? -column->width : column->width);
     if (*cell == '\0') return end;
-    if (is_left) {
-        strbuf_pad(text, at + 1);
-        strbuf_add(text, "%s", cell);
-    } else {
+    if (!is_left) {
         table_right(text, end, cell);
+        return end;
     }
+    if (at > 0 || strbuf_column(text) > 0) strbuf_pad(text, at + 1);
+    strbuf_add(text, "%s", cell);
     return end;
 }
 
@@ -160,16 +173,18 @@ void column_add_headings(const struct column_line *line, uint32_t of, uint32_t a
                          struct strbuf *text)
 {
     for (uint32_t i = 0; i < line->count; i++) {
-        const struct column *column = &line->columns[line->order[i]];
+        const struct column *column = &line->columns[column_at(line, i)];
         at = place_add(column, at, column->heading[of], text);
     }
 }
 
+/* Words are whole, however long they are. */
 static const char *cell_of(const struct column *column, struct column_value value,
                            struct table_figure *figure)
 {
     if (value.kind == COLUMN_NULL) return "-";
     if (value.kind == COLUMN_NONE) return column->none == NULL ? "" : column->none;
+    if (value.kind == COLUMN_WORDS) return value.words == NULL ? "" : value.words;
     *figure = column->look(value);
     return figure->text;
 }
@@ -178,16 +193,32 @@ void column_add_figures(const struct column_line *line, const struct column_valu
                         uint32_t at, bool colour, struct strbuf *text)
 {
     for (uint32_t i = 0; i < line->count; i++) {
-        const struct column *column = &line->columns[line->order[i]];
-        struct column_value const value = values[line->order[i]];
+        const struct column *column = &line->columns[column_at(line, i)];
+        struct column_value const value = values[column_at(line, i)];
         struct table_figure figure;
-        char cell[TABLE_FIGURE_BYTES + 2];
-        (void)snprintf(cell, sizeof cell, "%s%s", cell_of(column, value, &figure),
-                       value.is_too_much ? "!" : "");
+        char marked[TABLE_FIGURE_BYTES + 1];
+        const char *cell = cell_of(column, value, &figure);
+        if (value.is_too_much) {
+            (void)snprintf(marked, sizeof marked, "%s!", figure.text);
+            cell = marked;
+        }
         table_colour(text, colour && value.is_too_much, TABLE_RED);
         at = place_add(column, at, cell, text);
         table_colour(text, colour && value.is_too_much, TABLE_PLAIN);
     }
+}
+
+void column_add_heading_line(const struct column_line *line, struct strbuf *text)
+{
+    column_add_headings(line, 1, 0, text);
+    strbuf_add(text, "\n");
+}
+
+void column_add_figure_line(const struct column_line *line, const struct column_value *values,
+                            struct strbuf *text)
+{
+    column_add_figures(line, values, 0, false, text);
+    strbuf_add(text, "\n");
 }
 
 void column_put_row(const struct column_table *table, const void *owner, uint32_t row,
@@ -216,4 +247,16 @@ void column_add_row(const struct column_table *table, const void *owner, uint32_
     struct column_value values[COLUMNS_MAX];
     table->find(owner, row, values);
     column_add_figures(&table->screen, values, at, false, text);
+}
+
+void column_add_table(const struct column_table *table, const void *owner, uint32_t count,
+                      uint32_t label_columns, struct strbuf *text)
+{
+    uint64_t const begin = table_open(text);
+    column_add_heading_line(&table->screen, text);
+    for (uint32_t i = 0; i < count; i++) {
+        column_add_row(table, owner, i, 0, text);
+        strbuf_add(text, "\n");
+    }
+    table_close(text, begin, label_columns);
 }

@@ -39,6 +39,7 @@ struct column_value {
 /* How a figure reads on a screen. */
 typedef struct table_figure column_look(struct column_value value);
 column_look column_seconds, column_bytes, column_rate, column_percent, column_count, column_words;
+column_look column_plain; /* "4194304" */
 column_look column_share; /* "12.3%" of 0.123 */
 
 struct column {
@@ -63,12 +64,16 @@ void column_put(const struct column *columns, const struct column_value *values,
 void column_put_arrays(const struct column *columns, uint32_t count, column_find_fn *find,
                        const void *owner, uint32_t row_count, struct json_writer *json);
 
-/* Columns in the order of a line. */
+/* Columns in the order of a line; of `order` NULL in their own. */
 struct column_line {
     const struct column *columns;
     const uint8_t *order;
     uint32_t count;
 };
+#define COLUMN_ALL(columns)                                                                        \
+    {                                                                                              \
+        columns, NULL, sizeof(columns) / sizeof *(columns)                                         \
+    }
 #define COLUMN_LINE(columns, order)                                                                \
     {                                                                                              \
         columns, order, sizeof(order)                                                              \
@@ -80,11 +85,16 @@ void column_add_cells(const struct column_line *line, const struct column_value 
                       struct strbuf *text);
 
 /* On a screen: one line of the headings, and a row's figures; the first has its width behind column
- * `at`. */
+ * `at`. A left one that begins the line has no blank before it. */
 void column_add_headings(const struct column_line *line, uint32_t of, uint32_t at,
                          struct strbuf *text);
 void column_add_figures(const struct column_line *line, const struct column_value *values,
                         uint32_t at, bool colour, struct strbuf *text);
+
+/* The same of whole lines. */
+void column_add_heading_line(const struct column_line *line, struct strbuf *text);
+void column_add_figure_line(const struct column_line *line, const struct column_value *values,
+                            struct strbuf *text);
 
 /* Rows that the screen and the JSON share. */
 struct column_table {
@@ -101,6 +111,10 @@ void column_put_row(const struct column_table *table, const void *owner, uint32_
 /* An array of the first `count` rows, each an object. */
 void column_put_rows(const struct column_table *table, const void *owner, uint32_t count,
                      struct json_writer *json);
+/* The headings and the first `count` rows. A narrow terminal has the table in parts, each with the
+ * first `label_columns` of its lines. */
+void column_add_table(const struct column_table *table, const void *owner, uint32_t count,
+                      uint32_t label_columns, struct strbuf *text);
 void column_add_row(const struct column_table *table, const void *owner, uint32_t row, uint32_t at,
                     struct strbuf *text);
 

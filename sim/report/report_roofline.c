@@ -83,16 +83,7 @@ static void write_groups(const struct roofline *roofline, struct strbuf *text)
 {
     if (roofline->group_count == 0) return;
     strbuf_add(text, "\n");
-    uint64_t const table = table_open(text);
-    strbuf_add(text, "collectives");
-    column_add_headings(&rows_groups.screen, 1, 0, text);
-    strbuf_add(text, "\n");
-    for (uint32_t i = 0; i < roofline->group_count; i++) {
-        strbuf_add(text, "%s", roofline->group[i].name);
-        column_add_row(&rows_groups, roofline, i, 0, text);
-        strbuf_add(text, "\n");
-    }
-    table_close(text, table, 16);
+    column_add_table(&rows_groups, roofline, roofline->group_count, 16, text);
 }
 
 static void write_rule(struct strbuf *text, const char *format, ...)

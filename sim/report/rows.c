@@ -7,9 +7,9 @@
 #include "sim/roofline/roofline.h"
 
 #define RANKS(X)                                                                                   \
-    X(RANK, "rank", WHOLE(row), HIDDEN)                                                            \
+    X(RANK, "rank", WHOLE(row), SHOWN("", "pipeline rank", -14, column_plain))                     \
     X(RANK_CHIP, "chip", WHOLE(role->chip), HIDDEN)                                                \
-    X(RANK_BEGIN, "begin_s", SECONDS(role->first_begin_ps), SHOWN("", "from", 26, column_seconds)) \
+    X(RANK_BEGIN, "begin_s", SECONDS(role->first_begin_ps), SHOWN("", "from", 12, column_seconds)) \
     X(RANK_END, "end_s", SECONDS(role->last_end_ps), SHOWN("", "to", 11, column_seconds))          \
     X(RANK_COMPUTE, "compute_s", SECONDS(role->compute_ps),                                        \
       SHOWN("", "compute", 11, column_seconds))                                                    \
@@ -51,8 +51,8 @@
       SHOWN("", "busbw", 12, column_rate))
 
 #define GROUPS(X)                                                                                  \
-    X(GROUP, "axis", WORDS(group->name), HIDDEN)                                                   \
-    X(GROUP_RANKS, "ranks", WHOLE(group->rank_count), SHOWN("", "ranks", 24, column_count))        \
+    X(GROUP, "axis", WORDS(group->name), SHOWN("", "collectives", -16, column_words))              \
+    X(GROUP_RANKS, "ranks", WHOLE(group->rank_count), SHOWN("", "ranks", 8, column_count))         \
     X(GROUP_COUNT, "count", WHOLE(group->count), SHOWN("", "count", 8, column_count))              \
     X(GROUP_SENT, "sent_bytes", REAL(group->sent_bytes),                                           \
       SHOWN("", "sent a chip", 14, column_bytes))                                                  \
@@ -124,15 +124,15 @@ static void find_overlap(const void *owner, uint32_t row, struct column_value *r
     OVERLAP(COLUMN_FIND)
 }
 
-static const uint8_t ranks_screen[] = {RANK_BEGIN,   RANK_END,    RANK_COMPUTE, RANK_EXPOSED,
-                                       RANK_WAITING, RANK_BUBBLE, RANK_MEMORY};
+static const uint8_t ranks_screen[] = {RANK,         RANK_BEGIN,   RANK_END,    RANK_COMPUTE,
+                                       RANK_EXPOSED, RANK_WAITING, RANK_BUBBLE, RANK_MEMORY};
 static const uint8_t phases_screen[] = {PHASE_BEGIN, PHASE_END, PHASE_COMPUTE, PHASE_EXPOSED,
                                         PHASE_IDLE};
 static const uint8_t collectives_screen[] = {COLLECTIVE_RANKS,   COLLECTIVE_COUNT,
                                              COLLECTIVE_EACH,    COLLECTIVE_TIME,
                                              COLLECTIVE_EXPOSED, COLLECTIVE_BUSBW};
-static const uint8_t groups_screen[] = {GROUP_RANKS, GROUP_COUNT, GROUP_SENT,
-                                        GROUP_TIME,  GROUP_HOPS,  GROUP_AXES};
+static const uint8_t groups_screen[] = {GROUP,      GROUP_RANKS, GROUP_COUNT, GROUP_SENT,
+                                        GROUP_TIME, GROUP_HOPS,  GROUP_AXES};
 
 const struct column_table rows_ranks = {ranks, RANKS_TOTAL, COLUMN_LINE(ranks, ranks_screen),
                                         find_rank};

@@ -1,111 +1,81 @@
 #include "sim/report/show_levels.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
-#include "sim/base/quantity.h"
 #include "sim/base/strbuf.h"
-#include "sim/base/units.h"
 #include "sim/machine/machine.h"
 #include "sim/machine/totals.h"
-#include "sim/report/table.h"
+#include "sim/report/column_table.h"
 #include "sim/report/table_fit.h"
 
-enum {
-    COLUMN_TIER = 12,
-    COLUMN_UNITS = 28,
-    COLUMN_HOLDS = 36,
-    COLUMN_SWITCHES = 46,
-    COLUMN_PORTS = 56,
-    COLUMN_CABLES = 67,
-    COLUMN_UNIT = 84,
-    COLUMN_PAIR = 95,
-    COLUMN_SHARE = 106,
-    COLUMN_LATENCY = 117,
-    COLUMN_POLICY = 126,
-    COLUMN_TOTAL = 24,
-};
+enum { CELL_BYTES = 64 };
 
-static void add_rate(struct strbuf *text, uint32_t column, uint64_t bytes_per_s)
-{
-    char buffer[QUANTITY_TEXT_BYTES];
-    strbuf_pad(text, column);
-    strbuf_add(text, "%s", quantity_text_rate(buffer, (double)bytes_per_s, "B/s"));
-}
+#define TIERS(X)                                                                                   \
+    X(TIER_LEVEL, NULL, WORDS(level), SHOWN(NULL, "level", -11, column_words))                     \
+    X(TIER, NULL, WORDS(tier->name), SHOWN(NULL, "tier", -16, column_words))                       \
+    X(TIER_UNITS, NULL, WHOLE(totals.unit_count), SHOWN(NULL, "units", -8, column_plain))          \
+    X(TIER_HOLD, NULL, WORDS(box), SHOWN(NULL, "hold", -10, column_words))                         \
+    X(TIER_SWITCHES, NULL, OR_NULL(has_switches, WHOLE(totals.switch_count)),                      \
+      SHOWN(NULL, "switches", -10, column_plain))                                                  \
+    X(TIER_PORTS, NULL, OR_NULL(has_switches, WORDS(ports)),                                       \
+      SHOWN(NULL, "ports", -11, column_words))                                                     \
+    X(TIER_CABLES, NULL, WORDS(cables), SHOWN(NULL, "cables up", -17, column_words))               \
+    X(TIER_UNIT, NULL, WHOLE(totals.unit_bytes_per_s), SHOWN(NULL, "into one", -11, column_rate))  \
+    X(TIER_PAIR, NULL, WHOLE(totals.pair_bytes_per_s), SHOWN(NULL, "pair", -11, column_rate))      \
+    X(TIER_SHARE, NULL, WHOLE(totals.share_bytes_per_s), SHOWN(NULL, "all", -11, column_rate))     \
+    X(TIER_LATENCY, NULL, SECONDS(tier->latency_ps), SHOWN(NULL, "one way", -9, column_seconds))   \
+    X(TIER_POLICY, NULL, WORDS(policy), SHOWN(NULL, "policy", -8, column_words))
+
+enum { TIERS(COLUMN_NAME) TIERS_TOTAL };
+static const struct column tiers[] = {TIERS(COLUMN_ENTRY)};
+static const struct column_line tiers_line = COLUMN_ALL(tiers);
+enum { LABEL_COLUMNS = 28 }; /* Level and tier. */
 
 /* "1x32": a whole unit along each axis. */
-static void add_box(struct strbuf *text, const struct machine *machine,
-                    const struct level_tier *tier)
+static const char *box_text(char buffer[CELL_BYTES], const struct machine *machine,
+                            const struct level_tier *tier)
 {
+    int used = 0;
     for (uint32_t axis = 0; axis < machine->axis_count; axis++) {
-        uint32_t const box = tier->box[axis];
-        uint32_t const length = machine->shape[axis];
-        strbuf_add(text, "%s%u", axis == 0 ? "" : "x", box < length ? box : length);
+        uint32_t const box = tier->box[axis], length = machine->shape[axis];
+        used += snprintf(buffer + used, (size_t)(CELL_BYTES - used), "%s%u", axis == 0 ? "" : "x",
+                         box < length ? box : length);
     }
+    return buffer;
 }
 
-static void add_tier(struct strbuf *text, const struct machine *machine, uint32_t level,
+static void add_tier(struct strbuf *text, const struct machine *machine, uint32_t of,
                      uint32_t index)
 {
-    const struct level_tier *tier = &machine->level[level].tier[index];
+    const struct level_tier *tier = &machine->level[of].tier[index];
+    const char *const level = index == 0 ? machine->level[of].name : "";
+    bool const has_switches = tier->switch_ports != 0, adds = tier->reduce_flop_per_s != 0;
+    char box[CELL_BYTES], ports[CELL_BYTES], cables[CELL_BYTES], policy[CELL_BYTES];
     struct tier_totals totals;
-    char buffer[QUANTITY_TEXT_BYTES];
-    totals_of_tier(machine, level, index, &totals);
-    strbuf_add(text, "%s", index == 0 ? machine->level[level].name : "");
-    strbuf_pad(text, COLUMN_TIER);
-    strbuf_add(text, "%s", tier->name);
-    strbuf_pad(text, COLUMN_UNITS);
-    strbuf_add(text, "%u", totals.unit_count);
-    strbuf_pad(text, COLUMN_HOLDS);
-    add_box(text, machine, tier);
-    strbuf_pad(text, COLUMN_SWITCHES);
-    if (tier->switch_ports == 0)
-        strbuf_add(text, "-");
-    else
-        strbuf_add(text, "%" PRIu64, totals.switch_count);
-    strbuf_pad(text, COLUMN_PORTS);
-    if (tier->switch_ports == 0)
-        strbuf_add(text, "-");
-    else
-        strbuf_add(text, "%u of %u", totals.ports_used, tier->switch_ports);
-    strbuf_pad(text, COLUMN_CABLES);
-    strbuf_add(text, "%u x %s", tier->cable_count,
-               quantity_text_rate(buffer, (double)tier->cable_bytes_per_s, "B/s"));
-    add_rate(text, COLUMN_UNIT, totals.unit_bytes_per_s);
-    add_rate(text, COLUMN_PAIR, totals.pair_bytes_per_s);
-    add_rate(text, COLUMN_SHARE, totals.share_bytes_per_s);
-    strbuf_pad(text, COLUMN_LATENCY);
-    strbuf_add(text, "%s", quantity_text_seconds(buffer, units_seconds(tier->latency_ps)));
-    strbuf_pad(text, COLUMN_POLICY);
-    strbuf_add(text, "%s", level_policy_name(tier->policy));
-    if (tier->reduce_flop_per_s != 0)
-        strbuf_add(text, ", SHARP %s",
-                   quantity_text_rate(buffer, (double)tier->reduce_flop_per_s, "FLOP/s"));
-    strbuf_add(text, "\n");
+    struct column_value ret_values[TIERS_TOTAL];
+    totals_of_tier(machine, of, index, &totals);
+    (void)box_text(box, machine, tier);
+    (void)snprintf(ports, sizeof ports, "%u of %u", totals.ports_used, tier->switch_ports);
+    (void)snprintf(cables, sizeof cables, "%u x %s", tier->cable_count,
+                   table_rate((double)tier->cable_bytes_per_s).text);
+    (void)snprintf(policy, sizeof policy, "%s%s%s", level_policy_name(tier->policy),
+                   adds ? ", SHARP " : "",
+                   adds ? table_flop_rate((double)tier->reduce_flop_per_s).text : "");
+    TIERS(COLUMN_FIND)
+    column_add_figure_line(&tiers_line, ret_values, text);
 }
 
 void show_levels(const struct machine *machine, struct strbuf *text)
 {
-    static const struct {
-        uint32_t column;
-        const char *name;
-    } heads[] = {
-        {COLUMN_TIER, "tier"},         {COLUMN_UNITS, "units"},  {COLUMN_HOLDS, "hold"},
-        {COLUMN_SWITCHES, "switches"}, {COLUMN_PORTS, "ports"},  {COLUMN_CABLES, "cables up"},
-        {COLUMN_UNIT, "into one"},     {COLUMN_PAIR, "pair"},    {COLUMN_SHARE, "all"},
-        {COLUMN_LATENCY, "one way"},   {COLUMN_POLICY, "policy"}};
     if (machine->level_count == 0) return;
     strbuf_add(text, "\n");
     uint64_t const table = table_open(text);
-    strbuf_add(text, "level");
-    for (uint32_t i = 0; i < sizeof heads / sizeof *heads; i++) {
-        strbuf_pad(text, heads[i].column);
-        strbuf_add(text, "%s", heads[i].name);
-    }
-    strbuf_add(text, "\n");
+    column_add_heading_line(&tiers_line, text);
     for (uint32_t level = 0; level < machine->level_count; level++)
         for (uint32_t tier = 0; tier < machine->level[level].tier_count; tier++)
             add_tier(text, machine, level, tier);
-    table_close(text, table, COLUMN_UNITS);
+    table_close(text, table, LABEL_COLUMNS);
     table_wrap(text, 0,
                "Cables lead from each unit of the tier below into one of this tier, and as many "
                "back; rates are one way. Chips that meet in a tier have `pair` while they are "
@@ -126,9 +96,8 @@ void show_levels(const struct machine *machine, struct strbuf *text)
 static void add_total(struct strbuf *text, const char *name, uint64_t bytes_per_s)
 {
     if (bytes_per_s == 0) return;
-    strbuf_add(text, "  %s", name);
-    add_rate(text, COLUMN_TOTAL, bytes_per_s);
-    strbuf_add(text, "\n");
+    table_label(text, name);
+    strbuf_add(text, "%s\n", table_rate((double)bytes_per_s).text);
 }
 
 /* "512 NVSwitches, 32 leaves, ..." as counts behind tier names. */
@@ -136,8 +105,7 @@ static void add_switches(struct strbuf *text, const struct machine *machine, uin
 {
     const char *before = " (";
     if (count == 0) return;
-    strbuf_add(text, "  switches");
-    strbuf_pad(text, COLUMN_TOTAL);
+    table_label(text, "switches");
     strbuf_add(text, "%" PRIu64, count);
     for (uint32_t level = 0; level < machine->level_count; level++)
         for (uint32_t tier = 0; tier < machine->level[level].tier_count; tier++) {

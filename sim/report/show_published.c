@@ -1,32 +1,29 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "sim/base/quantity.h"
 #include "sim/base/strbuf.h"
 #include "sim/machine/published.h"
 #include "sim/report/show_levels.h"
+#include "sim/report/table.h"
 
-enum { COLUMN_FIGURE = 24 };
-
-static const char *figure_text(char *buffer, const struct published *figure, uint64_t value)
+static struct table_figure figure_text(const struct published *figure, uint64_t value)
 {
-    if (figure->rate) return quantity_text_rate(buffer, (double)value, "B/s");
-    (void)snprintf(buffer, QUANTITY_TEXT_BYTES, "%" PRIu64, value);
-    return buffer;
+    struct table_figure count;
+    if (figure->rate) return table_rate((double)value);
+    (void)snprintf(count.text, sizeof count.text, "%" PRIu64, value);
+    return count;
 }
 
 static void add_figure(struct strbuf *text, const struct published *figure)
 {
-    char buffer[QUANTITY_TEXT_BYTES];
     uint64_t const published = figure->published, here = figure->here;
-    strbuf_add(text, "  %s", figure->name);
-    strbuf_pad(text, COLUMN_FIGURE);
-    strbuf_add(text, "published %s (%s): ", figure_text(buffer, figure, published), figure->source);
+    table_label(text, figure->name);
+    strbuf_add(text, "published %s (%s): ", figure_text(figure, published).text, figure->source);
     if (here == published) {
         strbuf_add(text, "equal\n");
         return;
     }
-    strbuf_add(text, "here %s", figure_text(buffer, figure, here));
+    strbuf_add(text, "here %s", figure_text(figure, here).text);
     if (published != 0)
         strbuf_add(text, ", %.1f %% %s",
                    100 * (double)(here < published ? published - here : here - published) /

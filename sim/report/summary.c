@@ -147,16 +147,8 @@ static void write_ranks(const struct report_input *input, struct strbuf *text)
     label(text, "of");
     strbuf_add(text, "pipeline rank %u, which ends last; so are phases and collectives below\n\n",
                reported);
-    uint64_t const table = table_open(text);
-    strbuf_add(text, "pipeline rank");
-    column_add_headings(&rows_ranks.screen, 1, 0, text);
-    strbuf_add(text, "\n");
-    for (uint32_t i = 0; i < trace->role_count && i < RANKS_SHOWN; i++) {
-        strbuf_add(text, "%u", i);
-        column_add_row(&rows_ranks, trace, i, 0, text);
-        strbuf_add(text, "\n");
-    }
-    table_close(text, table, 14);
+    column_add_table(&rows_ranks, trace,
+                     trace->role_count < RANKS_SHOWN ? trace->role_count : RANKS_SHOWN, 14, text);
     if (trace->role_count > RANKS_SHOWN)
         strbuf_add(text, "and %u more with --json\n", trace->role_count - RANKS_SHOWN);
 }

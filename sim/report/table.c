@@ -49,6 +49,13 @@ struct table_figure table_rate(double bytes_per_s)
     return figure;
 }
 
+struct table_figure table_flop_rate(double flop_per_s)
+{
+    struct table_figure figure;
+    (void)quantity_text_rate(figure.text, flop_per_s, "FLOP/s");
+    return figure;
+}
+
 struct table_figure table_percent(double part, double whole)
 {
     struct table_figure figure;
@@ -77,6 +84,12 @@ uint32_t table_columns(const char *string)
     uint32_t columns = 0;
     for (; *string != '\0'; string++) columns += ((unsigned char)*string & 0xc0) != 0x80;
     return columns;
+}
+
+void table_label(struct strbuf *text, const char *name)
+{
+    strbuf_add(text, "  %s", name);
+    strbuf_pad(text, TABLE_LABEL_COLUMNS);
 }
 
 void table_right(struct strbuf *text, uint32_t column, const char *figure)

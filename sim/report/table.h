@@ -11,7 +11,7 @@
 
 struct strbuf;
 
-enum { TABLE_COLUMNS = 96, TABLE_FIGURE_BYTES = 48 };
+enum { TABLE_COLUMNS = 96, TABLE_FIGURE_BYTES = 48, TABLE_LABEL_COLUMNS = 24 };
 
 struct table_figure {
     char text[TABLE_FIGURE_BYTES];
@@ -22,6 +22,7 @@ struct table_figure table_duration(int64_t duration_ps); /* A duration in second
 struct table_figure table_instant(double seconds); /* "2015.921 ms": to compare two instants. */
 struct table_figure table_bytes(double bytes);
 struct table_figure table_rate(double bytes_per_s);
+struct table_figure table_flop_rate(double flop_per_s);
 struct table_figure table_percent(double part, double whole); /* "12.3%" */
 struct table_figure table_count(uint64_t count);              /* "4,194,304" */
 
@@ -30,6 +31,9 @@ uint32_t table_columns(const char *string);
 
 /* Right aligned so that the figure ends at `column`. */
 void table_right(struct strbuf *text, uint32_t column, const char *figure);
+
+/* The name of a figure that stands in a line of its own; the figure follows. */
+void table_label(struct strbuf *text, const char *name);
 
 /* Two blanks and up to `width` cells, fewer where the terminal ends, for the share of `part` in
  * `whole`. */

@@ -23,10 +23,41 @@ static void words_that_are_not_said_are_an_empty_cell(void **state)
     assert_string_equal(column_words(unsaid[0]).text, "");
 }
 
+/* A line begins with its first column; a cell that is too long moves none but the next, and words
+ * are never cut. */
+static void lines_begin_at_the_left(void **state)
+{
+    static const struct column columns[] = {
+        {.heading = {NULL, "name"}, .width = -5},
+        {.heading = {NULL, "F"}, .width = -7, .look = column_plain},
+        {.heading = {NULL, "rate"}, .width = 10, .look = column_rate, .none = "-"},
+        {.heading = {NULL, "help"}, .width = -1},
+    };
+    static const char help[] = "more words than a figure has room for, and all of them are printed";
+    struct column_line const line = COLUMN_ALL(columns);
+    struct column_value const rows[][4] = {
+        {WORDS("a"), WHOLE(12), REAL(1e9), WORDS("b")},
+        {WORDS("too long"), WHOLE(1234567), {.kind = COLUMN_NONE}, WORDS(help)},
+    };
+    struct strbuf text = {.columns = 0};
+    (void)state;
+    column_add_heading_line(&line, &text);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        column_add_figure_line(&line, rows[i], &text);
+    assert_false(text.failed);
+    assert_string_equal(text.bytes,
+                        "name  F           rate help\n"
+                        "a     12     1.00 GB/s b\n"
+                        "too long 1234567     - more words than a figure has room for, and all of "
+                        "them are printed\n");
+    strbuf_free(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_that_are_not_said_are_an_empty_cell),
+        cmocka_unit_test(lines_begin_at_the_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

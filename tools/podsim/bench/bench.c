@@ -88,8 +88,10 @@ static struct table_figure whole(struct column_value value)
     return digits(value, 0, 1);
 }
 
+enum { LABEL = 18 };
+
 #define TABLE(X)                                                                                   \
-    X(NAME, "name", WORDS(row->name), HIDDEN)                                                      \
+    X(NAME, "name", WORDS(row->name), SHOWN("", "load", -LABEL, column_words))                     \
     X(TITLE, "title", WORDS(row->title), HIDDEN)                                                   \
     X(UNIT, "unit", WORDS(row->unit), HIDDEN)                                                      \
     X(RATE, "per_s", REAL(per((double)best->count, best->wall_s)),                                 \
@@ -113,7 +115,7 @@ static struct table_figure whole(struct column_value value)
 enum { TABLE(COLUMN_NAME) COLUMN_TOTAL };
 
 static const struct column columns[] = {TABLE(COLUMN_ENTRY)};
-static const uint8_t screen[] = {RATE, EVENT, MILLIONS, PER_ENTRY, PER_CHIP};
+static const uint8_t screen[] = {NAME, RATE, EVENT, MILLIONS, PER_ENTRY, PER_CHIP};
 
 static void find(const void *owner, uint32_t index, struct column_value *ret_values)
 {
@@ -128,15 +130,7 @@ static const struct column_table table = {columns, COLUMN_TOTAL, COLUMN_LINE(col
 
 void bench_print(const struct bench *bench, struct strbuf *text)
 {
-    enum { LABEL = 18 };
-    strbuf_add(text, "load");
-    column_add_headings(&table.screen, 1, LABEL, text);
-    strbuf_add(text, "\n");
-    for (uint32_t i = 0; i < bench->row_count; i++) {
-        strbuf_add(text, "%s", bench->rows[i].name);
-        column_add_row(&table, bench, i, LABEL, text);
-        strbuf_add(text, "\n");
-    }
+    column_add_table(&table, bench, bench->row_count, LABEL, text);
     strbuf_add(text, "\n");
     for (uint32_t i = 0; i < bench->row_count; i++)
         strbuf_add(text, "%-*s %s; counts %s\n", LABEL, bench->rows[i].name, bench->rows[i].title,

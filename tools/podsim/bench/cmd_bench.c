@@ -19,7 +19,7 @@ static const struct option bench_options[] = {
     {0},
 };
 
-enum { ENGINE_REPEATS = 3, QUICK_SHRINK = 100 };
+enum { ENGINE_REPEATS = 3, QUICK_SHRINK = 100, LABEL = 25 };
 
 struct measurements {
     struct bench_step step[BENCH_STEPS_MAX];
@@ -35,7 +35,7 @@ static struct table_figure count(struct column_value value)
 }
 
 #define TABLE(X)                                                                                   \
-    X(NAME, "name", WORDS(step->name), HIDDEN)                                                     \
+    X(NAME, "name", WORDS(step->name), SHOWN("", "step", -LABEL, column_words))                    \
     X(CHIPS, "chips", WHOLE(step->chips), HIDDEN)                                                  \
     X(REPLAYED, "chips_replayed", WHOLE(step->chips_replayed), HIDDEN)                             \
     X(EVENTS, "events", WHOLE(step->events), HIDDEN)                                               \
@@ -53,7 +53,7 @@ static struct table_figure count(struct column_value value)
 enum { TABLE(COLUMN_NAME) COLUMN_TOTAL };
 
 static const struct column columns[] = {TABLE(COLUMN_ENTRY)};
-static const uint8_t screen[] = {SHOWN_TRANSFERS, SHOWN_EVENTS, WALL, RATE, PEAK, A_CHIP};
+static const uint8_t screen[] = {NAME, SHOWN_TRANSFERS, SHOWN_EVENTS, WALL, RATE, PEAK, A_CHIP};
 
 static void find(const void *owner, uint32_t row, struct column_value *ret_values)
 {
@@ -63,19 +63,6 @@ static void find(const void *owner, uint32_t row, struct column_value *ret_value
 
 static const struct column_table table = {columns, COLUMN_TOTAL, COLUMN_LINE(columns, screen),
                                           find};
-
-static void write_steps(const struct bench_step *steps, uint32_t step_count, struct strbuf *text)
-{
-    enum { LABEL = 25 };
-    strbuf_add(text, "step");
-    column_add_headings(&table.screen, 1, LABEL, text);
-    strbuf_add(text, "\n");
-    for (uint32_t i = 0; i < step_count; i++) {
-        strbuf_add(text, "%s", steps[i].name);
-        column_add_row(&table, steps, i, LABEL, text);
-        strbuf_add(text, "\n");
-    }
-}
 
 static void write_json(const struct measurements *measured, struct strbuf *text)
 {
@@ -110,7 +97,7 @@ static int bench(const struct options *options)
                                                    .shrink = quick ? QUICK_SHRINK : 1},
                            &measured.engine, &error);
     if (status == STATUS_OK) {
-        write_steps(measured.step, measured.step_count, &text);
+        column_add_table(&table, measured.step, measured.step_count, LABEL, &text);
         strbuf_add(&text, "\n");
         bench_print(&measured.engine, &text);
         write_json(&measured, &result);

@@ -16,23 +16,24 @@ static const struct option list_options[] = {{0}};
 
 static const struct {
     const char *name;
-    list_all_fn *all;
-    list_one_fn *one;
+    const struct list_entries *entries; /* NULL: `all` and `one` say it. */
+    list_all_fn *all;    /* What stands behind the entries, if there are some; NULL: nothing. */
+    list_one_fn *one;    /* NULL: list_entry_add(). */
     const char *help;    /* What the entries are, and where a scenario names one. */
     const char *example; /* The name of an entry. */
 } catalogues[] = {
-    {"chips", list_chips, list_chip, "TPUs and GPUs, for a machine's \"chip\" and --machine",
+    {"chips", NULL, list_chips, list_chip, "TPUs and GPUs, for a machine's \"chip\" and --machine",
      "h100-sxm"},
-    {"shapes", list_shapes, list_shape, "slices of TPUs that can be had, for a machine's \"shape\"",
-     "v5p-8192"},
-    {"collectives", list_collectives, list_collective,
+    {"shapes", NULL, list_shapes, list_shape,
+     "slices of TPUs that can be had, for a machine's \"shape\"", "v5p-8192"},
+    {"collectives", &list_primitives, list_algorithms, NULL,
      "algorithms, for \"algorithm\" in a run and --algorithm", "all_gather_ring"},
-    {"models", list_models, list_model, "Hugging Face models, for a workload's \"model\"",
+    {"models", NULL, list_models, list_model, "Hugging Face models, for a workload's \"model\"",
      "llama-3-70b"},
-    {"schedules", list_schedules, list_schedule,
+    {"schedules", &list_forms, NULL, list_schedule,
      "orders of a pipeline's passes, for \"schedule\" and --schedules", "zb-v"},
-    {"scenarios", list_scenarios, list_scenario, "whole steps with a question each, for podsim run",
-     "llama3-70b-fsdp-v5p-16x16x16"},
+    {"scenarios", NULL, list_scenarios, list_scenario,
+     "whole steps with a question each, for podsim run", "llama3-70b-fsdp-v5p-16x16x16"},
 };
 enum { CATALOGUE_COUNT = sizeof catalogues / sizeof *catalogues };
 
@@ -61,8 +62,13 @@ static enum status list_text(struct arena *arena, const struct options *options,
     for (size_t i = 0; i < CATALOGUE_COUNT; i++) {
         names[i] = catalogues[i].name;
         if (strcmp(options->operand[0], names[i]) != 0) continue;
-        if (options->operand_count == 1) return catalogues[i].all(arena, text, reterr);
-        return catalogues[i].one(arena, options->operand[1], text, reterr);
+        const struct list_entries *const entries = catalogues[i].entries;
+        if (options->operand_count == 2)
+            return catalogues[i].one != NULL
+                       ? catalogues[i].one(arena, options->operand[1], text, reterr)
+                       : list_entry_add(arena, entries, options->operand[1], text, reterr);
+        if (entries != NULL) list_entries_add(entries, text);
+        return catalogues[i].all == NULL ? STATUS_OK : catalogues[i].all(arena, text, reterr);
     }
     return error_set(reterr, STATUS_NOT_FOUND, options->operand[0], "no such catalogue%s",
                      name_offer(options->operand[0], names, "; the nearest is ", "", NULL).text);
@@ -84,7 +90,7 @@ static int list(const struct options *options)
 
 const struct command command_list = {
     .name = "list",
-    .usage = "podsim list [chips|shapes|collectives|schedules|models|scenarios [NAME]]",
+    .usage = "podsim list [CATALOGUE [NAME]]",
     .summary = "what a scenario may name, and where its numbers come from",
     .help = "Alone it says what catalogues there are. Without NAME one line an entry; with NAME "
             "all there is to know about it: a chip's\n"

@@ -1,7 +1,7 @@
 /*
  * list_machines.c: chips and the shapes they come in.
  */
-#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,12 +10,12 @@
 #include "sim/base/format.h"
 #include "sim/base/json.h"
 #include "sim/base/path.h"
-#include "sim/base/quantity.h"
 #include "sim/base/strbuf.h"
 #include "sim/machine/chip.h"
 #include "sim/machine/chip_read.h"
 #include "sim/machine/machine.h"
 #include "sim/machine/shape.h"
+#include "sim/report/column_table.h"
 #include "sim/report/show_machine.h"
 #include "sim/report/table_fit.h"
 #include "tools/podsim/list/list_text.h"
@@ -26,56 +26,63 @@ static enum status chip_at(struct arena *arena, uint32_t index, struct chip *ret
     return chip_find(arena, chip_name_at(index), "ideal", "", "", ret_chip, reterr);
 }
 
-enum { CHIPS_HBM = 13, CHIPS_HBM_RATE = 24, CHIPS_MATH = 37, CHIPS_LINK = 56, CHIPS_MOST = 72 };
-
-/* The format that a chip is known by: bf16, or fp16 before there was bf16. */
-static void add_math(struct strbuf *text, const struct chip *chip)
+/* "16x16": a slice of the chip's pod. */
+static const char *slice_text(char buffer[SHAPE_TEXT_BYTES], const struct chip *chip,
+                              const uint32_t length[CHIP_AXES_MAX])
 {
-    char buffer[QUANTITY_TEXT_BYTES];
-    enum format const format = chip->math_flop_per_s[FORMAT_BF16] != 0 ? FORMAT_BF16 : FORMAT_FP16;
-    strbuf_add(text, "%s %s",
-               quantity_text_rate(buffer, (double)chip->math_flop_per_s[format], "FLOP/s"),
-               format_name(format));
+    struct shape slice = {.axis_count = chip->pod.axis_count};
+    memcpy(slice.length, length, sizeof slice.length);
+    return shape_text(buffer, &slice);
 }
 
-static void add_links(struct strbuf *text, const struct chip *chip)
+#define CHIPS(X)                                                                                   \
+    X(CHIP, NULL, WORDS(chip->name), SHOWN(NULL, "chip", -12, column_words))                       \
+    X(HBM, NULL, WHOLE(chip->hbm_capacity_bytes), SHOWN(NULL, "HBM", -11, column_bytes))           \
+    X(HBM_RATE, NULL, WHOLE(chip->hbm_bytes_per_s), SHOWN(NULL, "HBM rate", -13, column_rate))     \
+    X(MATH, NULL, WORDS(math), SHOWN(NULL, "matmul", -19, column_words))                           \
+    X(LINKS, NULL, WORDS(links), SHOWN(NULL, "links", -16, column_words))                          \
+    X(MOST, NULL, WORDS(is_gpu ? node.text : slice),                                               \
+      SHOWN(NULL, "largest slice, or node", -12, column_words))
+
+enum { CHIPS(COLUMN_NAME) CHIPS_TOTAL, CELL_BYTES = 64 };
+static const struct column chips[] = {CHIPS(COLUMN_ENTRY)};
+static const struct column_line chips_line = COLUMN_ALL(chips);
+
+static void chip_add(const struct chip *chip, struct strbuf *text)
 {
-    char buffer[QUANTITY_TEXT_BYTES];
-    const struct chip_network *network = &chip->network;
-    bool const gpu = chip->kind == CHIP_GPU;
-    uint64_t const rate = gpu ? network->nvlink_bytes_per_s : chip->ici_bytes_per_s;
-    uint32_t const count = gpu ? network->nvlink_count : 2 * chip->pod.axis_count;
-    strbuf_add(text, "%u x %s", count, quantity_text_rate(buffer, (double)rate, "B/s"));
+    bool const is_gpu = chip->kind == CHIP_GPU;
+    /* The format that a chip is known by: bf16, or fp16 before there was bf16. */
+    enum format const format = chip->math_flop_per_s[FORMAT_BF16] != 0 ? FORMAT_BF16 : FORMAT_FP16;
+    struct counted const node = counted(chip->network.node_chips, "GPU");
+    uint64_t const link = is_gpu ? chip->network.nvlink_bytes_per_s : chip->ici_bytes_per_s;
+    char math[CELL_BYTES], links[CELL_BYTES], slice[SHAPE_TEXT_BYTES];
+    struct column_value ret_values[CHIPS_TOTAL];
+    (void)snprintf(math, sizeof math, "%s %s",
+                   table_flop_rate((double)chip->math_flop_per_s[format]).text,
+                   format_name(format));
+    (void)snprintf(links, sizeof links, "%u x %s",
+                   is_gpu ? chip->network.nvlink_count : 2 * chip->pod.axis_count,
+                   table_rate((double)link).text);
+    (void)slice_text(slice, chip, chip->pod.shape);
+    CHIPS(COLUMN_FIND)
+    column_add_figure_line(&chips_line, ret_values, text);
 }
 
 enum status list_chips(struct arena *arena, struct strbuf *text, struct error *reterr)
 {
     uint64_t const table = table_open(text);
-    strbuf_add(text, "chip         HBM        HBM rate     matmul             links           "
-                     "largest slice, or node\n");
+    column_add_heading_line(&chips_line, text);
     for (uint32_t i = 0; chip_name_at(i) != NULL; i++) {
         struct chip chip;
-        char buffer[QUANTITY_TEXT_BYTES];
         STATUS_TRY(chip_at(arena, i, &chip, reterr));
-        strbuf_add(text, "%s", chip.name);
-        strbuf_pad(text, CHIPS_HBM);
-        strbuf_add(text, "%s", quantity_text_bytes(buffer, (double)chip.hbm_capacity_bytes));
-        strbuf_pad(text, CHIPS_HBM_RATE);
-        strbuf_add(text, "%s", quantity_text_rate(buffer, (double)chip.hbm_bytes_per_s, "B/s"));
-        strbuf_pad(text, CHIPS_MATH);
-        add_math(text, &chip);
-        strbuf_pad(text, CHIPS_LINK);
-        add_links(text, &chip);
-        strbuf_pad(text, CHIPS_MOST);
-        for (uint32_t axis = 0; axis < chip.pod.axis_count; axis++)
-            strbuf_add(text, "%s%u", axis == 0 ? "" : "x", chip.pod.shape[axis]);
-        if (chip.kind == CHIP_GPU)
-            strbuf_add(text, "%s", counted(chip.network.node_chips, "GPU").text);
-        strbuf_add(text, "\n");
+        chip_add(&chip, text);
     }
-    table_close(text, table, CHIPS_HBM);
+    table_close(text, table, 13);
     return STATUS_OK;
 }
+
+static const struct column facts_columns[] = {{.width = -35}, {.width = -18}, {.width = -1}};
+static const struct column_line facts_line = COLUMN_ALL(facts_columns);
 
 /* Of the user's own chip, once it is known to be one. */
 static enum status file_facts(struct arena *arena, const char *path,
@@ -101,11 +108,9 @@ enum status list_chip(struct arena *arena, const char *name, struct strbuf *text
     else
         STATUS_TRY(chip_facts(arena, name, name, &facts, &count, reterr));
     for (uint32_t i = 0; i < count; i++) {
-        strbuf_add(text, "%s", facts[i].key);
-        strbuf_pad(text, 36);
-        strbuf_add(text, "%s", facts[i].value);
-        strbuf_pad(text, 54);
-        strbuf_add(text, "%s\n", facts[i].source);
+        struct column_value const values[] = {WORDS(facts[i].key), WORDS(facts[i].value),
+                                              WORDS(facts[i].source)};
+        column_add_figure_line(&facts_line, values, text);
     }
     return STATUS_OK;
 }
@@ -125,6 +130,7 @@ enum status list_shapes(struct arena *arena, struct strbuf *text, struct error *
 {
     for (uint32_t i = 0; chip_name_at(i) != NULL; i++) {
         struct chip chip;
+        char buffer[SHAPE_TEXT_BYTES];
         STATUS_TRY(chip_at(arena, i, &chip, reterr));
         if (chip.kind == CHIP_GPU) {
             strbuf_add(text, "%s: nodes of %s ", chip.name,
@@ -137,16 +143,11 @@ enum status list_shapes(struct arena *arena, struct strbuf *text, struct error *
             continue;
         }
         strbuf_add(text, "%s: %s %u\n ", chip.name, wrap_rule_text(&chip), chip.pod.wrap_length);
-        for (uint32_t slice = 0; slice < chip.pod.slice_count; slice++) {
-            strbuf_add(text, " ");
-            for (uint32_t axis = 0; axis < chip.pod.axis_count; axis++)
-                strbuf_add(text, "%s%u", axis == 0 ? "" : "x", chip.pod.slice[slice][axis]);
-        }
-        if (chip.pod.wrap_rule == CHIP_WRAP_CUBES) {
-            strbuf_add(text, " and whole cubes up to ");
-            for (uint32_t axis = 0; axis < chip.pod.axis_count; axis++)
-                strbuf_add(text, "%s%u", axis == 0 ? "" : "x", chip.pod.shape[axis]);
-        }
+        for (uint32_t slice = 0; slice < chip.pod.slice_count; slice++)
+            strbuf_add(text, " %s", slice_text(buffer, &chip, chip.pod.slice[slice]));
+        if (chip.pod.wrap_rule == CHIP_WRAP_CUBES)
+            strbuf_add(text, " and whole cubes up to %s",
+                       slice_text(buffer, &chip, chip.pod.shape));
         strbuf_add(text, "\n");
     }
     strbuf_add(text, "\n`podsim list shapes CHIP` prints what the product's names mean.\n"

@@ -1,94 +1,45 @@
 /*
- * list_programs.c: collectives, models and the scenarios that were built in.
+ * list_programs.c: models and the scenarios that were built in.
  */
-#include <string.h>
+#include <stdio.h>
 
 #include "sim/base/embed.h"
 #include "sim/base/json.h"
-#include "sim/base/name.h"
 #include "sim/base/quantity.h"
 #include "sim/base/strbuf.h"
-#include "sim/collective/plan.h"
-#include "sim/measure/measure_op.h"
 #include "sim/model/model.h"
 #include "sim/model/model_read.h"
+#include "sim/report/column_table.h"
 #include "sim/report/table_fit.h"
 #include "tools/podsim/common/scenarios.h"
 #include "tools/podsim/list/list_text.h"
 
-enum { NAMES_MAX = 256, HELP_COLUMN = 40, NAMES_COLUMN = 18, NAMES_WIDTH = 90 };
+#define MODELS(X)                                                                                  \
+    X(MODEL, NULL, WORDS(name), SHOWN(NULL, "model", -16, column_words))                           \
+    X(TOTAL, NULL, REAL(counts.total), SHOWN(NULL, "parameters", -12, count))                      \
+    X(ACTIVE, NULL, WHERE(sparse, REAL(counts.active)), SHOWN(NULL, "active", -8, count),          \
+      .none = "all")                                                                               \
+    X(LAYERS, NULL, WHOLE(model.layers), SHOWN(NULL, "L", -5, column_plain))                       \
+    X(WIDTH, NULL, WHOLE(model.width), SHOWN(NULL, "D", -7, column_plain))                         \
+    X(MLP_WIDTH, NULL, WHOLE(sparse ? model.experts.width : model.mlp_width),                      \
+      SHOWN(NULL, "F", -8, column_plain))                                                          \
+    X(HEADS, NULL, WHOLE(model.heads), SHOWN(NULL, "N", -5, column_plain))                         \
+    X(KV_HEADS, NULL, WHOLE(model.kv_heads), SHOWN(NULL, "K", -5, column_plain))                   \
+    X(HEAD_WIDTH, NULL, WHOLE(model.head_width), SHOWN(NULL, "H", -5, column_plain))               \
+    X(VOCABULARY, NULL, WHOLE(model.vocabulary), SHOWN(NULL, "V", -8, column_plain))               \
+    X(EXPERTS, NULL, WHERE(sparse, WORDS(experts)), SHOWN(NULL, "experts", -8, column_words))
 
-/* What --algorithm takes for an operation. */
-static void list_names(enum measure_op operation, struct strbuf *text)
+enum { MODELS(COLUMN_NAME) MODELS_TOTAL };
+
+static struct table_figure count(struct column_value value)
 {
-    struct plan_algorithms const names = plan_algorithm_names(measure_op_kind(operation));
-    uint32_t column = NAMES_WIDTH;
-    strbuf_add(text, "  %s", measure_op_name(operation));
-    for (uint32_t i = 0; i < names.count; i++) {
-        uint32_t const width = (uint32_t)strlen(names.name[i]) + 2;
-        bool const breaks = column + width > NAMES_WIDTH;
-        if (breaks && i > 0) strbuf_add(text, ",\n");
-        if (breaks) strbuf_pad(text, NAMES_COLUMN);
-        strbuf_add(text, "%s%s", breaks ? "" : ", ", names.name[i]);
-        column = breaks ? NAMES_COLUMN + width : column + width;
-    }
-    strbuf_add(text, "\n");
+    struct table_figure figure;
+    (void)quantity_text_count(figure.text, value.real);
+    return figure;
 }
 
-enum status list_collectives(struct arena *arena, struct strbuf *text, struct error *reterr)
-{
-    (void)arena;
-    (void)reterr;
-    for (uint32_t i = 0; i < primitive_count; i++) {
-        strbuf_add(text, "%s", primitive_table[i]->name);
-        strbuf_pad(text, 30);
-        strbuf_add(text, "%s\n", primitive_table[i]->help);
-    }
-    strbuf_add(text,
-               "\nAllReduce, several axes at once and routes over several links are composed\n"
-               "of these. A scenario chooses by \"algorithm\" in its run, a collective by\n"
-               "--algorithm, with one of these names; which of them a group can run, `podsim\n"
-               "collective` says where it refuses another:\n\n");
-    for (uint32_t i = 0; i < MEASURE_COUNT; i++)
-        if (!measure_op_is_copy((enum measure_op)i)) list_names((enum measure_op)i, text);
-    strbuf_add(
-        text,
-        "\nhierarchical is for groups on several levels, a node's GPUs and the nodes; there\n"
-        "A+B names one a level, the inner first: ring+tree, auto+direct. flat-NAME goes over\n"
-        "all ranks of several axes at once. auto takes what is estimated to be fastest.\n");
-    return STATUS_OK;
-}
-
-static const char *needs_of(const struct primitive *primitive)
-{
-    if (primitive->network == PRIMITIVE_NETWORK_MULTICAST) return "switches that copy";
-    if (primitive->network == PRIMITIVE_NETWORK_REDUCE) return "switches that add";
-    if (primitive->network == PRIMITIVE_NETWORK_ALL_REDUCE) return "switches that add and copy";
-    if (primitive->routed) return "any way from rank to rank";
-    return primitive->ring ? "a ring" : "a ring or a line";
-}
-
-enum status list_collective(struct arena *arena, const char *name, struct strbuf *text,
-                            struct error *reterr)
-{
-    const char *names[NAMES_MAX + 1] = {0};
-    (void)arena;
-    for (uint32_t i = 0; i < primitive_count && i < NAMES_MAX; i++) {
-        const struct primitive *primitive = primitive_table[i];
-        names[i] = primitive->name;
-        if (strcmp(name, names[i]) != 0) continue;
-        strbuf_add(text,
-                   "%s\n\n%s.\n\nachieves   %s\nalgorithm  %s\nneeds      %s\nlanes      %u\n",
-                   name, primitive->help, collective_kind_name(primitive->kind),
-                   primitive_algorithm(primitive), needs_of(primitive), primitive->lane_count);
-        strbuf_add(text, "source     %s\n", primitive->source);
-        return STATUS_OK;
-    }
-    return error_set(reterr, STATUS_NOT_FOUND, name, "no such collective%s",
-                     name_offer(name, names, "; the nearest is ", "",
-                                "; `podsim list collectives` has the names")
-                         .text);
-}
+static const struct column models[] = {MODELS(COLUMN_ENTRY)};
+static const struct column_line models_line = COLUMN_ALL(models);
 
 static enum status model_find(struct arena *arena, const char *name, struct model *ret_model,
                               struct error *reterr)
@@ -99,30 +50,20 @@ static enum status model_find(struct arena *arena, const char *name, struct mode
 enum status list_models(struct arena *arena, struct strbuf *text, struct error *reterr)
 {
     uint64_t const table = table_open(text);
-    strbuf_add(text,
-               "model            parameters  active  L    D      F      N    K    H    V       "
-               "experts\n");
-    for (uint32_t i = 0; model_name_at(i) != NULL; i++) {
+    const char *name = NULL;
+    column_add_heading_line(&models_line, text);
+    for (uint32_t i = 0; (name = model_name_at(i)) != NULL; i++) {
         struct model model;
-        char buffer[QUANTITY_TEXT_BYTES];
-        STATUS_TRY(model_find(arena, model_name_at(i), &model, reterr));
+        struct column_value ret_values[MODELS_TOTAL];
+        char experts[48];
+        STATUS_TRY(model_find(arena, name, &model, reterr));
         struct model_counts const counts = model_count(&model);
         bool const sparse = model_has_experts(&model);
-        strbuf_add(text, "%s", model_name_at(i));
-        strbuf_pad(text, 17);
-        strbuf_add(text, "%-10s  ", quantity_text_count(buffer, (double)counts.total));
-        strbuf_add(text, "%-6s  ",
-                   sparse ? quantity_text_count(buffer, (double)counts.active) : "all");
-        strbuf_add(text, "%-3llu  %-5llu  %-5llu  %-3llu  %-3llu  %-3llu  %llu",
-                   (unsigned long long)model.layers, (unsigned long long)model.width,
-                   (unsigned long long)(sparse ? model.experts.width : model.mlp_width),
-                   (unsigned long long)model.heads, (unsigned long long)model.kv_heads,
-                   (unsigned long long)model.head_width, (unsigned long long)model.vocabulary);
-        if (sparse) strbuf_pad(text, 79);
-        if (sparse)
-            strbuf_add(text, "%llu of %llu", (unsigned long long)model.experts.top_k,
+        (void)snprintf(experts, sizeof experts, "%llu of %llu",
+                       (unsigned long long)model.experts.top_k,
                        (unsigned long long)model.experts.count);
-        strbuf_add(text, "\n");
+        MODELS(COLUMN_FIND)
+        column_add_figure_line(&models_line, ret_values, text);
     }
     table_close(text, table, 17);
     strbuf_add(text, "\nA path to a Hugging Face config.json works as well.\n");
@@ -198,19 +139,20 @@ enum status list_scenarios(struct arena *arena, struct strbuf *text, struct erro
     return STATUS_OK;
 }
 
+static bool scenario_entry(uint32_t index, struct list_entry *ret_entry)
+{
+    if (index >= embed_scenarios_count) return false;
+    *ret_entry = (struct list_entry){.name = embed_scenarios[index].name};
+    return true;
+}
+
 enum status list_scenario(struct arena *arena, const char *name, struct strbuf *text,
                           struct error *reterr)
 {
-    const char *names[NAMES_MAX + 1] = {0};
+    static const struct list_entries scenarios = {.noun = "scenario", .at = scenario_entry};
+    uint32_t index = 0;
     (void)arena;
-    for (uint32_t i = 0; i < embed_scenarios_count && i < NAMES_MAX; i++) {
-        names[i] = embed_scenarios[i].name;
-        if (strcmp(name, names[i]) != 0) continue;
-        strbuf_add_bytes(text, embed_scenarios[i].bytes, embed_scenarios[i].size_bytes);
-        return STATUS_OK;
-    }
-    return error_set(
-        reterr, STATUS_NOT_FOUND, name, "no such scenario%s",
-        name_offer(name, names, "; the nearest is ", "", "; `podsim list scenarios` has the names")
-            .text);
+    STATUS_TRY(list_entry_find(&scenarios, name, &index, reterr));
+    strbuf_add_bytes(text, embed_scenarios[index].bytes, embed_scenarios[index].size_bytes);
+    return STATUS_OK;
 }

@@ -3,20 +3,16 @@
 #include "sim/schedule/schedule.h"
 #include "tools/podsim/list/list_text.h"
 
-enum { HELP_COLUMN = 16 };
-
-enum status list_schedules(struct arena *arena, struct strbuf *text, struct error *reterr)
+static bool form_at(uint32_t index, struct list_entry *ret_entry)
 {
-    (void)arena;
-    (void)reterr;
-    for (uint32_t i = 0; i < schedule_form_count; i++) {
-        const struct schedule_form *form = schedule_form_at(i);
-        strbuf_add(text, "%s%s", form->name, form->chunks == 0 ? ":V" : "");
-        strbuf_pad(text, HELP_COLUMN);
-        strbuf_add(text, "%s\n", form->help);
-    }
-    return STATUS_OK;
+    if (index >= schedule_form_count) return false;
+    const struct schedule_form *form = schedule_form_at(index);
+    *ret_entry =
+        (struct list_entry){form->name, form->help, form->source, form->chunks == 0 ? ":V" : NULL};
+    return true;
 }
+
+const struct list_entries list_forms = {"schedule", 16, form_at, NULL};
 
 enum status list_schedule(struct arena *arena, const char *name, struct strbuf *text,
                           struct error *reterr)

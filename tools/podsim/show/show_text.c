@@ -1,41 +1,35 @@
 #include "tools/podsim/show/show_text.h"
 
-#include <stddef.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 #include "sim/base/counted.h"
-#include "sim/base/quantity.h"
 #include "sim/base/strbuf.h"
 #include "sim/base/units.h"
 #include "sim/machine/machine.h"
 #include "sim/mesh/mesh.h"
 #include "sim/report/show_levels.h"
+#include "sim/report/table.h"
 #include "sim/report/words.h"
 
-enum { VALUE_COLUMN = 24, OVERRIDES_SHOWN_MAX = 16 };
+enum { OVERRIDES_SHOWN_MAX = 16, NAME_BYTES = 32 };
 
-static void row(struct strbuf *text, const char *name, const char *value)
+static void row(struct strbuf *text, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void row(struct strbuf *text, const char *name, const char *format, ...)
 {
-    strbuf_add(text, "  %s", name);
-    strbuf_pad(text, VALUE_COLUMN);
-    strbuf_add(text, "%s\n", value);
+    va_list arguments;
+    table_label(text, name);
+    va_start(arguments, format);
+    strbuf_add_list(text, format, arguments);
+    va_end(arguments);
+    strbuf_add(text, "\n");
 }
 
-static void row_rate(struct strbuf *text, const char *name, uint64_t per_s, const char *unit)
+static void row_rate(struct strbuf *text, const char *name, uint64_t bytes_per_s)
 {
-    char buffer[QUANTITY_TEXT_BYTES];
-    row(text, name, quantity_text_rate(buffer, (double)per_s, unit));
-}
-
-static void row_bytes(struct strbuf *text, const char *name, uint64_t bytes)
-{
-    char buffer[QUANTITY_TEXT_BYTES];
-    row(text, name, quantity_text_bytes(buffer, (double)bytes));
-}
-
-static void row_duration(struct strbuf *text, const char *name, int64_t duration_ps)
-{
-    char buffer[QUANTITY_TEXT_BYTES];
-    row(text, name, quantity_text_seconds(buffer, units_seconds(duration_ps)));
+    row(text, name, "%s", table_rate((double)bytes_per_s).text);
 }
 
 static void add_lengths(struct strbuf *text, const uint32_t *length, uint32_t count)
@@ -43,75 +37,66 @@ static void add_lengths(struct strbuf *text, const uint32_t *length, uint32_t co
     for (uint32_t i = 0; i < count; i++) strbuf_add(text, "%s%u", i == 0 ? "" : "x", length[i]);
 }
 
-/* How chips of a kind call their parts. */
-
 static void add_compute(struct strbuf *text, const struct chip *chip)
 {
     for (uint32_t format = 0; format < FORMAT_COUNT; format++) {
+        char name[NAME_BYTES];
         if (chip->math_flop_per_s[format] == 0) continue;
-        strbuf_add(text, "  %s %s", words_of_chip(chip, "math"), format_name((enum format)format));
-        strbuf_pad(text, VALUE_COLUMN);
-        char buffer[QUANTITY_TEXT_BYTES];
-        strbuf_add(text, "%s\n",
-                   quantity_text_rate(buffer, (double)chip->math_flop_per_s[format], "FLOP/s"));
+        (void)snprintf(name, sizeof name, "%s %s", words_of_chip(chip, "math"),
+                       format_name((enum format)format));
+        row(text, name, "%s", table_flop_rate((double)chip->math_flop_per_s[format]).text);
     }
-    strbuf_add(text, "  %s", words_of_chip(chip, "mxus"));
-    strbuf_pad(text, VALUE_COLUMN);
-    strbuf_add(text, "%u of %ux%u\n", chip->mxu.count, chip->mxu.rows, chip->mxu.columns);
-    row_rate(text, words_of_chip(chip, "vpu"), chip->vector_flop_per_s, "FLOP/s");
-    row_bytes(text, "HBM", chip->hbm_capacity_bytes);
-    row_rate(text, "HBM bandwidth", chip->hbm_bytes_per_s, "B/s");
-    row_bytes(text, words_of_chip(chip, "cache"), chip->vmem_capacity_bytes);
-    row_rate(text, words_of_chip(chip, "cache bandwidth"), chip->vmem_bytes_per_s, "B/s");
+    row(text, words_of_chip(chip, "mxus"), "%u of %ux%u", chip->mxu.count, chip->mxu.rows,
+        chip->mxu.columns);
+    row(text, words_of_chip(chip, "vpu"), "%s",
+        table_flop_rate((double)chip->vector_flop_per_s).text);
+    row(text, "HBM", "%s", table_bytes((double)chip->hbm_capacity_bytes).text);
+    row_rate(text, "HBM bandwidth", chip->hbm_bytes_per_s);
+    row(text, words_of_chip(chip, "cache"), "%s",
+        table_bytes((double)chip->vmem_capacity_bytes).text);
+    row_rate(text, words_of_chip(chip, "cache bandwidth"), chip->vmem_bytes_per_s);
 }
 
 static void add_gpu(struct strbuf *text, const struct chip *chip)
 {
     const struct chip_network *network = &chip->network;
-    char buffer[QUANTITY_TEXT_BYTES];
-    add_compute(text, chip);
-    strbuf_add(text, "  %s", words_of_chip(chip, "cores"));
-    strbuf_pad(text, VALUE_COLUMN);
-    strbuf_add(text, "%u, each with %s of %s", chip->core.count,
-               quantity_text_bytes(buffer, (double)chip->core.smem_bytes),
-               words_of_chip(chip, "vmem"));
-    strbuf_add(text, ", %s of registers",
-               quantity_text_bytes(buffer, (double)chip->core.register_bytes));
-    if (chip->core.tmem_bytes != 0)
-        strbuf_add(text, ", %s of TMEM",
-                   quantity_text_bytes(buffer, (double)chip->core.tmem_bytes));
-    if (network->nvswitch_count == 0)
-        strbuf_add(text, "\n  %s", network->link_name);
-    else
-        strbuf_add(text, "\n  NVLink %u", network->nvlink_generation);
-    strbuf_pad(text, VALUE_COLUMN);
-    strbuf_add(text, "%s of %s one way\n", counted(network->nvlink_count, "link").text,
-               quantity_text_rate(buffer, (double)network->nvlink_bytes_per_s, "B/s"));
-    row_rate(text, "PCIe, one way", chip->pcie_bytes_per_s, "B/s");
-    if (network->c2c_bytes_per_s != 0) {
-        strbuf_add(text, "  C2C, one way");
-        strbuf_pad(text, VALUE_COLUMN);
-        strbuf_add(text, "%s to a CPU of %s\n",
-                   quantity_text_rate(buffer, (double)network->c2c_bytes_per_s, "B/s"),
-                   counted(network->host_chips, "GPU").text);
-    }
-    row_rate(text, "NIC, one way", chip->dcn_bytes_per_s, "B/s");
+    const struct chip_core *core = &chip->core;
+    char link[NAME_BYTES];
+    row(text, words_of_chip(chip, "cores"), "%u, each with %s of %s, %s of registers%s%s%s",
+        core->count, table_bytes((double)core->smem_bytes).text, words_of_chip(chip, "vmem"),
+        table_bytes((double)core->register_bytes).text, core->tmem_bytes == 0 ? "" : ", ",
+        core->tmem_bytes == 0 ? "" : table_bytes((double)core->tmem_bytes).text,
+        core->tmem_bytes == 0 ? "" : " of TMEM");
+    (void)snprintf(link, sizeof link, "NVLink %u", network->nvlink_generation);
+    row(text, network->nvswitch_count == 0 ? network->link_name : link, "%s of %s one way",
+        counted(network->nvlink_count, "link").text,
+        table_rate((double)network->nvlink_bytes_per_s).text);
+    row_rate(text, "PCIe, one way", chip->pcie_bytes_per_s);
+    if (network->c2c_bytes_per_s != 0)
+        row(text, "C2C, one way", "%s to a CPU of %s",
+            table_rate((double)network->c2c_bytes_per_s).text,
+            counted(network->host_chips, "GPU").text);
+    row_rate(text, "NIC, one way", chip->dcn_bytes_per_s);
+}
+
+static void add_tpu(struct strbuf *text, const struct chip *chip)
+{
+    row_rate(text, "ICI link, one way", chip->ici_bytes_per_s);
+    row(text, "ICI hop", "%s", table_duration(chip->hop_latency_ps).text);
+    row_rate(text, "PCIe, one way", chip->pcie_bytes_per_s);
+    row_rate(text, "DCN, one way", chip->dcn_bytes_per_s);
 }
 
 static void add_chip(struct strbuf *text, const struct chip *chip)
 {
     strbuf_add(text, "\nchip %s, profile %s\n", chip->name, chip->profile);
-    if (chip->kind == CHIP_GPU) {
+    add_compute(text, chip);
+    if (chip->kind == CHIP_GPU)
         add_gpu(text, chip);
-    } else {
-        add_compute(text, chip);
-        row_rate(text, "ICI link, one way", chip->ici_bytes_per_s, "B/s");
-        row_duration(text, "ICI hop", chip->hop_latency_ps);
-        row_rate(text, "PCIe, one way", chip->pcie_bytes_per_s, "B/s");
-        row_rate(text, "DCN, one way", chip->dcn_bytes_per_s, "B/s");
-    }
-    row_duration(text, "overhead of an op", chip->op_overhead_ps);
-    row_duration(text, "of a message", chip->message_overhead_ps);
+    else
+        add_tpu(text, chip);
+    row(text, "overhead of an op", "%s", table_duration(chip->op_overhead_ps).text);
+    row(text, "of a message", "%s", table_duration(chip->message_overhead_ps).text);
 }
 
 static void add_coordinates(struct strbuf *text, const struct machine *machine, const uint32_t *at)
@@ -136,23 +121,22 @@ static void add_overrides(struct strbuf *text, const struct machine *machine)
         uint32_t const port = machine_port_between(machine, link->from, link->to);
         uint64_t bytes_per_s = 0;
         int64_t latency_ps = 0;
-        char rate[QUANTITY_TEXT_BYTES], latency[QUANTITY_TEXT_BYTES];
         machine_link(machine, machine_chip_at(machine, link->from), port, &bytes_per_s,
                      &latency_ps);
         strbuf_add(text, "  ");
         add_coordinates(text, machine, link->from);
         strbuf_add(text, " to ");
         add_coordinates(text, machine, link->to);
-        strbuf_pad(text, VALUE_COLUMN);
-        strbuf_add(text, "%s, %s\n", quantity_text_rate(rate, (double)bytes_per_s, "B/s"),
-                   quantity_text_seconds(latency, units_seconds(latency_ps)));
+        strbuf_pad(text, TABLE_LABEL_COLUMNS);
+        strbuf_add(text, "%s, %s\n", table_rate((double)bytes_per_s).text,
+                   table_duration(latency_ps).text);
     }
     if (machine->chip_override_count != 0) strbuf_add(text, "\noverridden chips\n");
     for (uint32_t i = 0; i < machine->chip_override_count && i < OVERRIDES_SHOWN_MAX; i++) {
         const struct machine_chip_override *chip = &machine->chips[i];
         strbuf_add(text, "  ");
         add_coordinates(text, machine, chip->at);
-        strbuf_pad(text, VALUE_COLUMN);
+        strbuf_pad(text, TABLE_LABEL_COLUMNS);
         strbuf_add(text, "math %.4f, HBM %.4f of the rates above\n",
                    (double)chip->math_ppm / PPM_ONE, (double)chip->hbm_ppm / PPM_ONE);
     }
@@ -172,9 +156,10 @@ void show_machine(const struct machine *machine, struct strbuf *text)
         strbuf_add(text, ", %s", counted(machine_link_count(machine), "directed link").text);
     strbuf_add(text, "\n\n");
     for (uint32_t axis = 0; axis < machine->axis_count; axis++) {
-        strbuf_add(text, "  %s of %u", machine_axis_name(machine, axis), machine->shape[axis]);
-        strbuf_pad(text, VALUE_COLUMN);
-        strbuf_add(text, "%s\n", machine->wrap_reason[axis]);
+        char name[NAME_BYTES];
+        (void)snprintf(name, sizeof name, "%s of %u", machine_axis_name(machine, axis),
+                       machine->shape[axis]);
+        row(text, name, "%s", machine->wrap_reason[axis]);
     }
     show_levels(machine, text);
     show_totals(machine, text);
@@ -215,8 +200,9 @@ void show_mesh(const struct machine *machine, const struct mesh *mesh, struct st
     strbuf_add(text, ", one a chip\n\n");
     for (uint32_t i = 0; i < mesh->order_count; i++) {
         const struct mesh_axis *axis = &mesh->axis[mesh->named[i]];
-        strbuf_add(text, "  %s of %u", mesh_role_name(axis->role), axis->size);
-        strbuf_pad(text, VALUE_COLUMN);
+        char name[NAME_BYTES];
+        (void)snprintf(name, sizeof name, "%s of %u", mesh_role_name(axis->role), axis->size);
+        table_label(text, name);
         add_group(text, machine, &axis->group);
     }
 }

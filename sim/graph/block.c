@@ -50,6 +50,19 @@ static void named_write(const struct model *model, struct graph *graph)
     }
 }
 
+bool block_is_of(const struct block *block, const struct model *model)
+{
+    bool const of_layers = (places_of[BLOCK_LAYER] >> block->place & 1) != 0;
+    if (of_layers && model->blocks != NULL)
+        return model->blocks[name_find(block->name, model->blocks)] != NULL;
+    for (uint32_t cached = 0; block->applies != NULL && cached < 2; cached++) {
+        struct graph_terms const terms = {.cache = {.is_there = cached == 1}};
+        for (uint64_t layer = 0; layer < model->layers; layer++)
+            if (block->applies(&terms, model, layer)) return true;
+    }
+    return false;
+}
+
 void block_write_part(const struct graph_terms *terms, const struct model *model,
                       enum block_part part, uint64_t layer, struct graph *ret_graph)
 {

@@ -25,6 +25,7 @@ enum block_place {
 struct block {
     const char *name;   /* "attention" */
     const char *prefix; /* Of its ops' names: "attention." */
+    const char *help;
     const char *source;
     enum block_place place;
     const char *bucket; /* What the weights of a layer's block are called together. */
@@ -43,6 +44,9 @@ extern const uint32_t block_count;
 #define BLOCK(name) extern const struct block block_##name;
 #include "workloads/blocks.def"
 #undef BLOCK
+
+/* Whether some step has the block in a layer of the model, or before or behind its layers. */
+bool block_is_of(const struct block *block, const struct model *model);
 
 /* Writes one more block of a part, which begins with {.terms = ...}. */
 void block_write(const struct block *block, const struct model *model, struct graph *graph);

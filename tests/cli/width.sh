@@ -26,10 +26,14 @@ list collectives
 list models
 list scenarios
 list schedules
+list ops
+list blocks
 list chips h100-sxm
 list chips tpu-v5p
 list collectives all_gather_ring
 list models deepseek-v3
+list ops lookup
+list blocks head
 list schedules dualpipe
 run mlp-fsdp-v5p-16 --set /mesh/xx=1
 run llama3-8b-fsdp-v5e-16x16 --set /workload/batch_tokens=1234567

@@ -125,7 +125,7 @@ static void each_says_what_it_is(void **state)
             assert_string_not_equal(op_kind_table[k]->name, op_kind_table[other]->name);
     }
     for (uint32_t k = 0; k < block_count; k++) {
-        texts_hold(block_table[k]->name, block_table[k]->prefix, block_table[k]->source);
+        texts_hold(block_table[k]->name, block_table[k]->help, block_table[k]->source);
         for (uint32_t other = 0; other < k; other++)
             assert_string_not_equal(block_table[k]->name, block_table[other]->name);
     }

@@ -156,6 +156,7 @@ static void write(struct graph *g, const struct model *model)
 const struct block block_attention = {
     .name = "attention",
     .prefix = "attention.",
+    .help = "attention of whole heads; groups of heads may share K and V",
     .source = "Vaswani et al., arXiv 1706.03762; the book, chapter 4, 4.1",
     .place = BLOCK_MIXES_TOKENS,
     .bucket = "W_attention",

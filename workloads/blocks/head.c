@@ -67,6 +67,7 @@ static void write(struct graph *g, const struct model *model)
 const struct block block_head = {
     .name = "head",
     .prefix = "head.",
+    .help = "logits of the vocabulary, and the loss",
     .source = "the book, chapter 4, 4.1; Megatron-LM, arXiv 1909.08053, 3",
     .place = BLOCK_GIVES_LOSS,
     .couples = true,

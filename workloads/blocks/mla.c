@@ -67,6 +67,7 @@ static void write(struct graph *g, const struct model *model)
 const struct block block_mla = {
     .name = "latent attention",
     .prefix = "attention.",
+    .help = "attention whose K and V come from one narrow array (MLA)",
     .source = "DeepSeek-V2, arXiv 2405.04434, 2.1",
     .place = BLOCK_MIXES_TOKENS,
     .bucket = "W_attention",

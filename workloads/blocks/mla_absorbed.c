@@ -71,6 +71,7 @@ static void write(struct graph *g, const struct model *model)
 const struct block block_mla_absorbed = {
     .name = "absorbed latent attention",
     .prefix = "attention.",
+    .help = "latent attention over a cache of latents, of which no keys or values are made",
     .source = "DeepSeek-V2, arXiv 2405.04434, 2.1.2; DeepSeek-V3, arXiv 2412.19437, 2.1.1",
     .place = BLOCK_MIXES_TOKENS,
     .bucket = "W_attention",

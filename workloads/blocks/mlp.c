@@ -123,6 +123,7 @@ static void write(struct graph *g, const struct model *model)
 const struct block block_mlp = {
     .name = "MLP",
     .prefix = "mlp.",
+    .help = "two matrices, or three with a gate",
     .source = "the book, chapter 5; Shazeer, GLU Variants Improve Transformer, arXiv 2002.05202",
     .place = BLOCK_MIXES_CHANNELS,
     .bucket = "W_mlp",

@@ -13,11 +13,16 @@ enum { NAMES_MAX = 256, NAMES_WIDTH = 90, NAME_BYTES = 64 };
 
 void list_entries_add(const struct list_entries *entries, struct strbuf *text)
 {
-    struct column const columns[] = {{.width = 1 - entries->name_columns}, {.width = -1}};
-    struct column_line const line = COLUMN_ALL(columns);
+    int width = entries->name_columns;
     struct list_entry entry;
     char name[NAME_BYTES];
     struct column_value values[] = {WORDS(name), WORDS(NULL)};
+    for (uint32_t i = 0; entries->at(i, &entry); i++) {
+        int const columns = (int)table_columns(entry.name) + 2;
+        if (columns > width) width = columns;
+    }
+    struct column const columns[] = {{.width = 1 - width}, {.width = -1}};
+    struct column_line const line = COLUMN_ALL(columns);
     for (uint32_t i = 0; entries->at(i, &entry); i++) {
         (void)snprintf(name, sizeof name, "%s%s", entry.name,
                        entry.behind == NULL ? "" : entry.behind);

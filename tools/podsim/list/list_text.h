@@ -28,15 +28,15 @@ struct list_entry {
 };
 
 struct list_entries {
-    const char *noun; /* "collective" */
-    int name_columns;
+    const char *noun;                                         /* "collective" */
+    int name_columns;                                         /* At least. */
     bool (*at)(uint32_t index, struct list_entry *ret_entry); /* false: past the last. */
     /* What else there is to say of one, with list_fact_add(). NULL: nothing. */
     enum status (*facts_add)(struct arena *arena, uint32_t index, struct strbuf *text,
                              struct error *reterr);
 };
 
-extern const struct list_entries list_primitives, list_forms;
+extern const struct list_entries list_primitives, list_forms, list_ops, list_blocks;
 
 /* A line for each: its name and help. */
 void list_entries_add(const struct list_entries *entries, struct strbuf *text);

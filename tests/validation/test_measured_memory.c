@@ -190,7 +190,7 @@ static void add_parts(struct strbuf *text, const struct memory_row *rows, uint32
 static void add_overheads(struct strbuf *text)
 {
     strbuf_add(text, "| row | what is held | source |\n|---|---|---|\n");
-    for (uint32_t m = PROGRAM_OVERHEAD_FIRST; m < PROGRAM_MEMORY_COUNT; m++) {
+    for (uint32_t m = PROGRAM_OVERHEAD_FIRST; m < PROGRAM_MEMORY_CACHE; m++) {
         const struct overhead *row = overhead_of((enum program_memory)m);
         strbuf_add(text, "| %s%s | %s | %s |\n", row->name, row->outside ? " *" : "", row->what,
                    row->source);

@@ -31,7 +31,7 @@ static struct primitive_cost cost_of(uint32_t size)
 const struct primitive primitive_all_to_all_line = {
     .name = "all_to_all_line",
     .help = "bundles travel to both ends of a line, a chunk less each hop: "
-            "V(N-1)/(2N·w) and N-1 hops",
+            "V(N-1)/(2N·w) in one piece, N-1 hops",
     .source = "Austin et al., How to Scale Your Model (2025), chapter 3, AllToAll, for an axis "
               "without wraparound: the ring's bundles, stored and forwarded from end to end",
     .kind = COLLECTIVE_ALL_TO_ALL,

@@ -402,7 +402,8 @@ static void drawn_steps_wait_for_what_they_read(void **unused)
     }
     print_message("    of %u drawn; %llu needs of data, %llu of order\n", drawn,
                   (unsigned long long)checked.data, (unsigned long long)checked.orders);
-    assert_true(checked.data > 0 && checked.exchanges > 0);
+    bool const few = sampling_of() > 8; /* Among a handful of steps none may exchange. */
+    assert_true(checked.data > 0 && (few || checked.exchanges > 0));
 }
 
 /* Whether the backward template of a layer has an op. */

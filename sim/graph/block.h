@@ -11,6 +11,7 @@
 /* A part of a model is written as one graph: what lies before the layers, a layer, what lies behind
  * them; and what a module that predicts a further token has before its own layer and head. */
 enum block_part { BLOCK_EMBEDDING, BLOCK_LAYER, BLOCK_HEAD, BLOCK_MTP };
+enum { BLOCK_PART_COUNT = BLOCK_MTP + 1 };
 
 /* A part has one block at each of its places, or none. */
 enum block_place {

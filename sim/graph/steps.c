@@ -158,7 +158,7 @@ static void inputs_add(struct writer *writer, uint8_t index)
     }
 }
 
-/* The sum of a block's weights' gradients that lie in parts, behind the last of them. */
+/* The sum of a block's weights' gradients that lie in parts, directly behind the last of them. */
 static void partial_add(struct writer *writer, const struct graph_gradient *gradient)
 {
     const struct graph *graph = graph_of(writer);
@@ -191,11 +191,11 @@ static void gradient_add(struct writer *writer)
         own_moves_add(writer, gradient->op, pass, true);
         compute_add(writer, gradient->op, pass);
         own_moves_add(writer, gradient->op, pass, false);
+        partial_add(writer, gradient);
         if (op_gives_input(pass) && !apart) inputs_add(writer, gradient->op);
     }
     /* What ops of a side branch give is read by the sum of gradients alone, which comes last. */
     if (last && apart && has_input(writer)) inputs_add(writer, gradient->op);
-    partial_add(writer, gradient);
 }
 
 /* What only gradients of a block's weights wait for: ops that are repeated for them, and what was

@@ -73,7 +73,7 @@ static void note_reductions(struct arena *arena, const struct report_input *inpu
                             const struct replicas_total *sums, struct notes *notes)
 {
     const struct workload_plan *plan = input->workload;
-    uint32_t const times = workload_reductions(plan, input->mesh->axis[MESH_PP].size);
+    uint32_t const times = input->roofline->counts.weights.reductions;
     bool const each = plan->zero >= 2 && plan->accumulate > 1 && times == plan->accumulate;
     notes_add(arena, notes,
               "the %s reductions%s run behind the backward pass; %s of their %s is exposed "

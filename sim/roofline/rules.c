@@ -133,8 +133,8 @@ void rules_evaluate(const struct workload_plan *plan, const struct machine *mach
      */
     double const tp_ranks = mesh->axis[MESH_TP].size;
     double const model_ranks = tp_ranks * stages;
-    rules->fsdp_gathers = workload_gathers(plan, stages);
-    rules->reductions = workload_reductions(plan, stages);
+    rules->fsdp_gathers = roofline->counts.weights.gathers;
+    rules->reductions = roofline->counts.weights.reductions;
     double const sums = replica_sums(plan, mesh, rules);
     if (fsdp != NULL) {
         rules->fsdp_critical_tokens =

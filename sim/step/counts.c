@@ -42,7 +42,7 @@ static void compute_add(const struct part *part, const struct graph_compute_sum 
     counts->compute_count += times * (double)sum->count;
 }
 
-static void traffic_add(struct workload_traffic *traffic, enum collective_kind kind, uint64_t count,
+void counts_traffic_add(struct workload_traffic *traffic, enum collective_kind kind, uint64_t count,
                         double bytes)
 {
     struct {
@@ -73,7 +73,8 @@ static void exchange_add(const struct ranks *ranks, uint64_t count, double bytes
     bool const drawn = experts->drawn.expert_count != 0;
     uint64_t const rows = drawn ? experts->ranks * ranks->rows : experts->exchanged;
     double const row_bytes = bytes / (double)rows;
-    traffic_add(exchange, COLLECTIVE_ALL_TO_ALL, count, (double)experts->exchanged * row_bytes);
+    counts_traffic_add(exchange, COLLECTIVE_ALL_TO_ALL, count,
+                       (double)experts->exchanged * row_bytes);
     for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++)
         exchange->crossing_bytes[d] += (double)experts->crossing[d] * row_bytes;
 }
@@ -84,24 +85,24 @@ static void move_add(const struct part *part, const struct graph_move_sum *sum,
     const struct ranks *ranks = part->ranks;
     bool const of_weights =
         sum->pass == OP_WEIGHT_GRADIENT && sum->collective == COLLECTIVE_ALL_REDUCE;
-    bool const summed_once = of_weights && ranks->gradient_shards == 1;
+    bool const summed_once = of_weights && ranks->replicas.gradient_shards == 1;
     uint64_t const times = part->count * (summed_once ? ranks->copies : ranks->plan->accumulate);
     uint64_t const count = times * sum->count;
     double const bytes = (double)times * (double)sum->bytes;
     switch (sum->axis) {
     case OP_AXIS_TP:
-        traffic_add(&counts->role[MESH_TP], sum->collective, count, bytes);
+        counts_traffic_add(&counts->role[MESH_TP], sum->collective, count, bytes);
         if (!of_weights) counts->tp.critical_count += count;
         break;
     case OP_AXIS_EP:
         exchange_add(ranks, count, bytes, &counts->role[MESH_EP]);
         break;
     case OP_AXIS_SEQUENCE:
-        traffic_add(&counts->sequence, sum->collective, count, bytes);
-        if (ranks_has_ring(ranks)) counts->sequence.algorithm = ranks->ring_name;
+        counts_traffic_add(&counts->sequence, sum->collective, count, bytes);
+        if (ranks_has_ring(ranks)) counts->sequence.algorithm = ranks->sequences.ring_name;
         break;
     case OP_AXIS_HOLDERS:
-        traffic_add(&counts->kv, sum->collective, count, bytes);
+        counts_traffic_add(&counts->kv, sum->collective, count, bytes);
         break;
     }
 }
@@ -157,101 +158,84 @@ static void read_add(const struct graph *graph, uint64_t count, struct workload_
     }
 }
 
-static void part_add(const struct ranks *ranks, const struct graph_terms *terms,
-                     enum block_part which, uint64_t layer, uint64_t count,
-                     struct workload_counts *counts)
+/* `terms` live as long as what is derived. */
+static void part_count(const struct ranks *ranks, const struct step_part *which,
+                       struct graph_terms *terms, struct graph_derived *ret_derived,
+                       struct part *ret_part)
 {
     const struct chip *chip = &ranks->machine->chip;
     struct work_edges const edges = {WORK_EDGE_ROWS, chip->mxu.rows, chip->mxu.columns};
-    struct part part = {.ranks = ranks, .count = count};
+    *ret_part = (struct part){.ranks = ranks, .count = which->count};
+    graph_terms_of_part(ranks, which, terms);
+    graph_derive(terms, &ranks->plan->model, which->part, which->layer, ret_derived);
+    graph_count(&ret_derived->sharded, &ret_derived->backward, &ret_derived->kept, edges,
+                &ret_part->graph);
+}
+
+static void part_add(const struct ranks *ranks, const struct step_part *which,
+                     struct workload_counts *counts)
+{
+    struct graph_terms terms;
     struct graph_derived derived;
-    if (count == 0) return;
-    graph_derive(terms, &ranks->plan->model, which, layer, &derived);
-    graph_count(&derived.sharded, &derived.backward, &derived.kept, edges, &part.graph);
+    struct part part;
+    part_count(ranks, which, &terms, &derived, &part);
     for (uint32_t i = 0; i < part.graph.compute_count; i++)
         compute_add(&part, &part.graph.compute[i], counts);
     for (uint32_t i = 0; i < part.graph.move_count; i++)
         move_add(&part, &part.graph.move[i], counts);
-    if (ranks_serves(ranks)) read_add(&derived.graph, count, &counts->inference);
-    if (which == BLOCK_LAYER) {
+    if (ranks_serves(ranks)) read_add(&derived.graph, part.count, &counts->inference);
+    if (which->part == BLOCK_LAYER) {
         overlaps_add(&part, &derived, counts);
         blocks_add(&part, &derived.graph, counts);
     }
     /* The model's end has its backward pass at once: what that reads lies in buffers. */
     if (!derived.graph.begins_backward)
         counts->memory.activation_bytes +=
-            (double)count * (double)(part.graph.kept_bytes + part.graph.framework_bytes);
-}
-
-static void layers_add(const struct ranks *ranks, struct workload_counts *counts)
-{
-    const struct model *model = &ranks->plan->model;
-    uint64_t const dense = model_dense_layers(model);
-    for (uint32_t kind = 0; kind < LAYER_KINDS; kind++)
-        for (uint32_t windowed = 0; windowed < 2; windowed++) {
-            bool const module = kind == ranks_last_kind(ranks) && windowed == 0;
-            uint64_t const like = kind == LAYER_MOE ? model->layers - 1 : 0;
-            uint64_t count = module ? ranks->mtp_modules : 0;
-            struct graph_terms terms;
-            for (uint64_t layer = 0; layer < model->layers; layer++)
-                count += (layer < dense ? LAYER_DENSE : LAYER_MOE) == kind &&
-                         ranks_layer_is_windowed(ranks, layer) == windowed;
-            graph_terms_of(ranks, like, &terms);
-            graph_terms_window(ranks, windowed, &terms);
-            part_add(ranks, &terms, BLOCK_LAYER, like, count, counts);
-        }
-    counts->useful_attention_flop *= (double)ranks->data * ranks->tp; /* Of all ranks. */
+            (double)part.count * (double)(part.graph.kept_bytes + part.graph.framework_bytes);
 }
 
 double counts_attention_flop(const struct ranks *ranks)
 {
     struct workload_counts counts = {.matmul_flop = 0};
-    layers_add(ranks, &counts);
-    return counts.useful_attention_flop;
-}
-
-/* Ends, and modules' own parts: each once more where the matrix has been used before in a backward
- * pass. */
-static void ends_add(const struct ranks *ranks, struct workload_counts *counts)
-{
-    uint64_t const modules = ranks->mtp_modules, last = ranks->plan->model.layers - 1;
-    struct {
-        enum block_part part;
-        bool used_before;
-        uint64_t count;
-    } const ends[] = {{BLOCK_EMBEDDING, graph_terms_embedding_used(ranks), 1},
-                      {BLOCK_HEAD, false, 1},
-                      {BLOCK_HEAD, true, modules},
-                      {BLOCK_MTP, false, modules != 0},
-                      {BLOCK_MTP, true, modules != 0 ? modules - 1 : 0}};
-    for (uint32_t i = 0; ranks_is_decoder(ranks) && i < sizeof ends / sizeof *ends; i++) {
+    struct step_part parts[STEP_PARTS_MAX];
+    uint32_t const count = step_parts(ranks, parts);
+    for (uint32_t i = 0; i < count && parts[i].part == BLOCK_LAYER; i++) {
         struct graph_terms terms;
-        graph_terms_of_end(ranks, ends[i].used_before, &terms);
-        part_add(ranks, &terms, ends[i].part, last, ends[i].count, counts);
+        struct graph_derived derived;
+        struct part part;
+        part_count(ranks, &parts[i], &terms, &derived, &part);
+        for (uint32_t k = 0; k < part.graph.compute_count; k++)
+            compute_add(&part, &part.graph.compute[k], &counts);
     }
+    return counts.useful_attention_flop * ((double)ranks->data * ranks->tp); /* Of all ranks. */
 }
 
 /* --- All of a step --- */
 
-/* Tokens that are dropped are not what the step is for. */
-static void useful_count(const struct ranks *ranks, struct workload_counts *counts)
+uint64_t counts_tokens(const struct ranks *ranks)
 {
-    const struct workload_plan *plan = ranks->plan;
-    const struct routing *experts = &ranks->experts;
-    const struct model_experts *model = &plan->model.experts;
-    double const tokens =
-        (double)(ranks_serves(ranks) ? inference_tokens(plan) : plan->batch_tokens);
+    return ranks_serves(ranks) ? inference_tokens(ranks->plan) : ranks->plan->batch_tokens;
+}
+
+/* Rows of all ranks of an ep group in a microbatch, of the whole machine in a step. */
+static double assigned_rows(const struct ranks *ranks, double rows)
+{
+    double const tokens = (double)(ranks->rows * ranks->experts.ranks);
     double const sparse = (double)ranks_layer_count(ranks, LAYER_MOE);
-    struct model_counts const parameters = model_count(&plan->model);
+    return sparse == 0 ? 0 : sparse * (double)counts_tokens(ranks) * rows / tokens;
+}
+
+/* Tokens that are dropped are not what the step is for. */
+double counts_parameter_flop(const struct ranks *ranks)
+{
+    const struct model *model = &ranks->plan->model;
+    struct model_counts const parameters = model_count(model);
     uint64_t const active =
         parameters.active + (ranks->mtp_modules != 0 ? parameters.mtp_active : 0);
-    counts->parameter_flop = counts_flop_a_token(ranks) * (double)active * tokens;
-    if (sparse == 0) return;
-    double const all = (double)(ranks->rows * model->top_k * experts->ranks);
-    double const each = (double)(ranks->width * experts->columns * plan->model.matrices);
-    counts->rows_assigned = sparse * tokens * (double)model->top_k;
-    counts->rows_dropped = counts->rows_assigned * (double)experts->dropped / all;
-    counts->parameter_flop -= counts_flop_a_token(ranks) * counts->rows_dropped * each * ranks->tp;
+    uint64_t const of_expert = model->matrices * model->experts.width * model->width;
+    return counts_flop_a_token(ranks) *
+           ((double)active * (double)counts_tokens(ranks) -
+            assigned_rows(ranks, (double)ranks->experts.dropped) * (double)of_expert);
 }
 
 /* Counts up: a rank that has any collective has a whole one. */
@@ -310,30 +294,37 @@ enum status workload_count(const struct workload_plan *plan, const struct machin
                            struct error *reterr)
 {
     struct ranks ranks;
+    struct step_part parts[STEP_PARTS_MAX];
+    struct workload_lists lists;
     STATUS_TRY(ranks_make(plan, machine, mesh, &ranks, reterr));
-    struct workload_counts counts = {.heads.held = (double)ranks.heads * ranks.tp,
-                                     .heads.kv_held = (double)ranks.kv_heads * ranks.tp,
-                                     .heads.kv_padded = (double)ranks.kv_heads_padded,
-                                     .tp.column_flop =
-                                         2 * (double)ranks.rows * (double)ranks.width / ranks.tp};
+    STATUS_TRY(workload_lists_read(plan, machine, mesh, &lists, reterr));
+    struct workload_counts counts = {
+        .heads = {.held = (double)ranks.heads.queries * ranks.tp,
+                  .kv_held = (double)ranks.heads.kv * ranks.tp,
+                  .kv_padded = (double)ranks.heads.kv * ranks.tp / ranks.heads.kv_holders},
+        .tp.column_flop = 2 * (double)ranks.rows * (double)plan->model.width / ranks.tp};
     if (ranks_serves(&ranks)) {
         counts.inference.kept_sequences =
             units_ceil_divide(ranks.inference.sequences, ranks.inference.batch_ways);
         counts.inference.keepers = (uint64_t)ranks.data * ranks.inference.batch_ways;
     }
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) counts.role[r].group = mesh->axis[r].group;
-    counts.role[MESH_DP].group = ranks.replica_group;
-    counts.experts.group = ranks.experts.replica_group;
-    counts.kv.group = ranks.kv_group;
-    counts.sequence.group = ranks.sequence_group;
-    layers_add(&ranks, &counts);
-    ends_add(&ranks, &counts);
+    counts.role[MESH_DP].group = ranks.replicas.group;
+    counts.experts.group = ranks.experts.replicas.group;
+    counts.kv.group = ranks.heads.group;
+    counts.sequence.group = ranks.sequences.group;
+    uint32_t const count = step_parts(&ranks, parts);
+    for (uint32_t i = 0; i < count; i++) part_add(&ranks, &parts[i], &counts);
+    counts.useful_attention_flop *= (double)ranks.data * ranks.tp; /* Of all ranks. */
     padding_list(&ranks, &counts.paddings);
-    useful_count(&ranks, &counts);
-    STATUS_TRY(counts_weights(&ranks, &counts, reterr));
+    counts.parameter_flop = counts_parameter_flop(&ranks);
+    counts.rows_dropped = assigned_rows(&ranks, (double)ranks.experts.dropped);
+    counts.rows_assigned = assigned_rows(
+        &ranks, (double)(ranks.rows * plan->model.experts.top_k * ranks.experts.ranks));
+    counts_weights(&ranks, lists.head_returns, &counts);
     counts_memory(&ranks, &counts);
     stages_divide(&counts, ranks.pp);
-    STATUS_TRY(workload_held_ppm(plan, machine, mesh, &counts.memory.held_ppm, reterr));
+    counts.memory.held_ppm = lists.held_ppm;
     counts.memory.activation_bytes *= (double)counts.memory.held_ppm / PPM_ONE;
     messages_count(&ranks, &counts);
     *ret_counts = counts;

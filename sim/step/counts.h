@@ -119,7 +119,7 @@ struct workload_held {
     double cache_bytes;  /* Keys and values of inference. */
     double fixed_bytes;  /* Bytes that frameworks hold whatever the step does (overheads_chip()). */
     double gathered_bytes; /* Weights of one layer, gathered: 0 if they always lie there whole. */
-    uint64_t held_ppm;     /* Microbatches in activation_bytes; see workload_held_ppm(). */
+    uint64_t held_ppm;     /* Microbatches in activation_bytes; see workload_lists_read(). */
 };
 
 /* A step of inference. Bytes are one chip's. */
@@ -128,6 +128,12 @@ struct workload_inference {
     double kv_read_bytes;    /* Rows of the cache that attention reads. */
     uint64_t kept_sequences; /* Sequences whose rows a chip keeps, whole or in part, at most. */
     uint64_t keepers;        /* Ranks that keep different ones. */
+};
+
+/* How often a step moves each weight; more often where modules or another half of a pass ask. */
+struct workload_weights {
+    uint32_t gathers;    /* For the forward passes, where ranks have shards of it. */
+    uint32_t reductions; /* Of its gradients, where several ranks have it. */
 };
 
 struct workload_counts {
@@ -156,6 +162,7 @@ struct workload_counts {
 
     /* By mesh role, and the two kinds of neighbours. Roles of size 1 have no traffic. */
     struct workload_traffic role[MESH_ROLE_COUNT];
+    struct workload_weights weights;
     struct workload_traffic experts;  /* Ranks that hold the same experts. */
     struct workload_traffic kv;       /* tp/K chips that hold the same KV head. */
     struct workload_traffic sequence; /* Ranks that share a sequence. */

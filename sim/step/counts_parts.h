@@ -8,7 +8,9 @@
 #include "sim/step/counts.h"
 #include "sim/step/ranks.h"
 
-/* FLOP of a step's attention alone, as workload_counts has them. */
+/* Tokens and FLOP of a step, as workload_counts has them. */
+uint64_t counts_tokens(const struct ranks *ranks);
+double counts_parameter_flop(const struct ranks *ranks);
 double counts_attention_flop(const struct ranks *ranks);
 
 /* FLOP that a token asks of a parameter: 2 forward, 4 backward. */
@@ -17,9 +19,13 @@ static inline double counts_flop_a_token(const struct ranks *ranks)
     return ranks_serves(ranks) ? 2 : 6;
 }
 
+/* Collectives of one group. */
+void counts_traffic_add(struct workload_traffic *traffic, enum collective_kind kind, uint64_t count,
+                        double bytes);
+
 /* Gathers and reductions of weights, and the update. */
-enum status counts_weights(const struct ranks *ranks, struct workload_counts *counts,
-                           struct error *reterr);
+void counts_weights(const struct ranks *ranks, uint32_t head_returns,
+                    struct workload_counts *counts);
 /* Memory of a chip that has the whole model, after what its layers save. */
 void counts_memory(const struct ranks *ranks, struct workload_counts *counts);
 

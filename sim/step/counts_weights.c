@@ -2,6 +2,7 @@
  * and updated as one, and by shares of them. */
 #include "sim/base/units.h"
 #include "sim/base/vector.h"
+#include "sim/schedule/schedule.h"
 #include "sim/step/counts_parts.h"
 #include "sim/step/overheads.h"
 
@@ -25,15 +26,17 @@ static double share_of(const struct ranks *ranks, uint32_t rank_count, bool expe
 /* Those whose optimizer state lies on this chip, of each copy of the model. */
 static double state_elements(const struct ranks *ranks)
 {
-    return ranks->copies * (share_of(ranks, ranks->state_shards, /* experts= */ false) +
-                            share_of(ranks, ranks->experts.state_shards, /* experts= */ true));
+    return ranks->copies *
+           (share_of(ranks, ranks->replicas.state_shards, /* experts= */ false) +
+            share_of(ranks, ranks->experts.replicas.state_shards, /* experts= */ true));
 }
 
 /* Of one matrix on both ends of a pipeline, what is added up. */
 static double tied_share(const struct ranks *ranks)
 {
-    if (!ranks->tied_apart) return 0;
-    return 2 * (double)units_ceil_divide(ranks->vocabulary_elements, ranks->state_shards);
+    if (!ranks->tie.apart) return 0;
+    return 2 * (double)units_ceil_divide(ranks->end[BLOCK_EMBEDDING].matrix,
+                                         ranks->replicas.state_shards);
 }
 
 static double layer_elements(const struct ranks *ranks, uint32_t kind)
@@ -47,92 +50,78 @@ static double layer_elements(const struct ranks *ranks, uint32_t kind)
 
 /* --- Gathers and reductions --- */
 
-static void gathered_add(const struct ranks *ranks, uint64_t times, double elements,
-                         struct workload_counts *counts)
+/* Weights or gradients of a number of units, `times` over. */
+static void moved_add(struct workload_traffic *traffic, enum collective_kind kind,
+                      enum format format, uint64_t times, uint64_t units, double elements)
 {
-    struct workload_traffic *traffic = &counts->role[ranks->shard_role];
-    traffic->gather_bytes += (double)times * elements * bytes_of(ranks->plan->formats.weights);
-    traffic->gather_count += times;
+    counts_traffic_add(traffic, kind, times * units, (double)times * elements * bytes_of(format));
 }
 
-static void scattered_add(const struct ranks *ranks, uint64_t times, uint64_t units,
-                          double elements, struct workload_traffic *traffic)
+/* Each pass gathers what it reads, but for a backward pass that finds the head's weights there;
+ * other passes of a pipeline may lie before that. A lookup has nothing to read in its own. */
+static void passes_gather(const struct ranks *ranks, uint32_t head_returns,
+                          struct workload_traffic *traffic)
 {
-    traffic->scatter_bytes += (double)times * elements * bytes_of(ranks->plan->formats.gradients);
-    traffic->scatter_count += times * units;
-}
-
-/* Units that are gathered for a forward and for a backward pass, if there is one, but for what is
- * looked up, or leaves its weights for the backward pass that follows at once. */
-static void shards_gather(const struct ranks *ranks, uint32_t head_returns,
-                          struct workload_counts *counts)
-{
-    const struct workload_plan *plan = ranks->plan;
-    uint64_t const microbatches = plan->accumulate, passes = ranks_serves(ranks) ? 1 : 2;
-    uint64_t heads = microbatches;
+    uint64_t const microbatches = ranks->plan->accumulate, modules = ranks->mtp_modules;
+    uint64_t const passes = ranks_serves(ranks) ? 1 : 2;
+    bool const ends = ranks_is_decoder(ranks);
+    struct {
+        uint64_t times;
+        const struct bucket *bucket;
+    } const of_ends[] = {
+        {ends ? microbatches * (1 + modules) : 0, &ranks->end[BLOCK_EMBEDDING].read},
+        {ends ? microbatches + head_returns : 0, &ranks->end[BLOCK_HEAD].read},
+        {2 * microbatches * modules, &ranks->end[BLOCK_MTP].read}};
+    enum format const format = ranks->plan->formats.weights;
     for (uint32_t kind = 0; kind < LAYER_KINDS; kind++)
         for (uint32_t u = 0; u < ranks->layer[kind].bucket_count; u++)
-            gathered_add(ranks, passes * microbatches * ranks_layer_count(ranks, kind),
-                         (double)ranks->layer[kind].bucket[u].elements, counts);
-    if (!ranks_is_decoder(ranks)) return;
-    /* Other passes of a pipeline may lie between the head's forward and backward pass. */
-    heads += head_returns;
-    gathered_add(ranks, microbatches,
-                 (double)(ranks->vocabulary_elements + ranks->position_elements), counts);
-    gathered_add(ranks, heads, (double)(ranks->vocabulary_elements + ranks->head_vectors), counts);
-}
-
-/* Modules' own projection as a layer, and the embedding for each lookup. An embedding that both
- * ends use is reduced by the passes of each, unless once for all. */
-static void mtp_count(const struct ranks *ranks, struct workload_counts *counts)
-{
-    double const vocabulary = (double)ranks->vocabulary_elements;
-    uint64_t const microbatches = ranks->plan->accumulate;
-    bool const shared = ranks->pp > 1 && ranks->ends_meet;
-    if (ranks->shards > 1) {
-        gathered_add(ranks, 2 * microbatches * ranks->mtp_modules, (double)ranks->mtp_elements,
-                     counts);
-        gathered_add(ranks, microbatches * ranks->mtp_modules, vocabulary, counts);
-    }
-    if (shared && ranks->shards > 1)
-        scattered_add(ranks, microbatches, 1, vocabulary, &counts->role[ranks->shard_role]);
-    if (shared && ranks->replicas > 1 && !ranks->reduce_last)
-        scattered_add(ranks, microbatches, 1, vocabulary, &counts->role[MESH_DP]);
+            moved_add(traffic, COLLECTIVE_ALL_GATHER, format,
+                      passes * microbatches * ranks_layer_count(ranks, kind), 1,
+                      (double)ranks->layer[kind].bucket[u].elements);
+    for (uint32_t i = 0; i < sizeof of_ends / sizeof *of_ends; i++)
+        moved_add(traffic, COLLECTIVE_ALL_GATHER, format, of_ends[i].times, 1,
+                  (double)of_ends[i].bucket->elements);
 }
 
 /* Gradients that several ranks have of the same weights, and, with a ZeRO stage, those weights. */
-static void replicas_count(const struct ranks *ranks, bool experts,
+static void replicas_count(const struct ranks *ranks, bool experts, uint64_t times,
                            struct workload_traffic *traffic)
 {
     const struct workload_plan *plan = ranks->plan;
-    uint64_t const times = ranks->reduce_last ? ranks->copies : plan->accumulate;
     uint64_t const units = padding_sums(ranks, ranks->shards, experts).units;
     double const elements = share_of(ranks, ranks->shards, experts);
-    if (plan->zero == 0) {
-        traffic->all_reduce_bytes += (double)times * elements * bytes_of(plan->formats.gradients);
-        traffic->all_reduce_count += times * units;
-        return;
-    }
-    scattered_add(ranks, times, units, elements, traffic);
-    traffic->gather_bytes += ranks->copies * elements * bytes_of(plan->formats.weights);
-    traffic->gather_count += ranks->copies * units;
+    moved_add(traffic, plan->zero == 0 ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER,
+              plan->formats.gradients, times, units, elements);
+    if (plan->zero != 0)
+        moved_add(traffic, COLLECTIVE_ALL_GATHER, plan->formats.weights, ranks->copies, units,
+                  elements);
 }
 
-static void shards_count(const struct ranks *ranks, uint32_t head_returns,
-                         struct workload_counts *counts)
+/* Where stages keep them whole: at least once. How often more depends on the order of passes. */
+static void shards_count(const struct ranks *ranks, bool gathers_once, uint32_t head_returns,
+                         struct workload_traffic *traffic)
 {
+    const struct workload_formats *formats = &ranks->plan->formats;
     struct padding_sums const rest = padding_sums(ranks, 1, /* experts= */ false);
     struct padding_sums const experts = padding_sums(ranks, 1, /* experts= */ true);
-    struct workload_traffic *traffic = &counts->role[ranks->shard_role];
     uint64_t const units = rest.units + experts.units;
     double const elements = (double)rest.elements + (double)experts.elements;
-    /* Stages keep them whole: at least once. How often more depends on the order of passes. */
-    uint64_t const times = ranks->reduce_once ? ranks->copies : ranks->plan->accumulate;
-    if (!ranks->reduce_once) shards_gather(ranks, head_returns, counts);
-    scattered_add(ranks, times, units, elements, traffic);
-    if (!ranks->reduce_once) return;
-    traffic->gather_bytes += (double)times * elements * bytes_of(ranks->plan->formats.weights);
-    traffic->gather_count += times * units;
+    moved_add(traffic, COLLECTIVE_REDUCE_SCATTER, formats->gradients,
+              ranks->gradients.once ? ranks->copies : ranks->plan->accumulate, units, elements);
+    if (gathers_once)
+        moved_add(traffic, COLLECTIVE_ALL_GATHER, formats->weights, ranks->copies, units, elements);
+    else
+        passes_gather(ranks, head_returns, traffic);
+}
+
+/* An embedding that modules on the same rank look up too is reduced by the passes of both ends,
+ * unless once for all. */
+static void lookups_reduce(const struct ranks *ranks, struct workload_traffic *traffic)
+{
+    bool const shared = ranks->mtp_modules != 0 && ranks->pp > 1 && ranks->tie.meets;
+    moved_add(traffic, COLLECTIVE_REDUCE_SCATTER, ranks->plan->formats.gradients,
+              shared ? ranks->plan->accumulate : 0, 1,
+              (double)ranks->end[BLOCK_EMBEDDING].bucket.elements);
 }
 
 static void update_count(const struct ranks *ranks, struct workload_counts *counts)
@@ -141,31 +130,41 @@ static void update_count(const struct ranks *ranks, struct workload_counts *coun
     double const gradient = bytes_of(formats->gradients), state = state_elements(ranks);
     double const summed = ranks->copies > 1 ? state : 0, tied_apart = tied_share(ranks);
     uint64_t const updates = ranks->plan->model.layers + ranks->mtp_modules +
-                             (ranks_is_decoder(ranks) ? UINT64_C(2) - ranks->tied : 0);
+                             (ranks_is_decoder(ranks) ? UINT64_C(2) - ranks->tie.here : 0);
     counts->vector_flop += tied_apart + summed + VECTOR_ADAM * state;
     counts->hbm_bytes +=
         3 * tied_apart * gradient + 3 * summed * gradient +
         state * (gradient + 4 * bytes_of(formats->optimizer) + 2 * bytes_of(formats->weights));
-    counts->compute_count += (double)((ranks->tied_apart ? 2 : 0) +
-                                      (ranks->copies > 1 ? 4 : 1) * updates + ranks->tied_lookup);
+    counts->compute_count += (double)((ranks->tie.apart ? 2 : 0) +
+                                      (ranks->copies > 1 ? 4 : 1) * updates + ranks->tie.lookup);
 }
 
-enum status counts_weights(const struct ranks *ranks, struct workload_counts *counts,
-                           struct error *reterr)
+void counts_weights(const struct ranks *ranks, uint32_t head_returns,
+                    struct workload_counts *counts)
 {
-    bool const regathers = ranks->shards > 1 && !ranks->reduce_once && ranks_is_decoder(ranks);
-    uint32_t head_returns = 0;
+    const struct workload_plan *plan = ranks->plan;
+    const struct schedule *given = plan->stages.given;
+    bool const once = ranks->pp > 1 && (plan->stages.regather != WORKLOAD_REGATHER_MICROBATCH ||
+                                        (given != NULL && given->has_gathers));
+    struct workload_traffic *shards = &counts->role[ranks->shard_role];
+    uint32_t const last = ranks->gradients.last ? ranks->copies : plan->accumulate;
+    counts->weights.gathers = once ? 1 : plan->accumulate;
+    counts->weights.reductions =
+        plan->zero <= 1 || ranks->gradients.once ? ranks->copies : plan->accumulate;
     if (ranks_serves(ranks)) {
-        if (ranks->shards > 1) shards_gather(ranks, 0, counts);
-        return STATUS_OK;
+        if (ranks->shards > 1) passes_gather(ranks, 0, shards);
+        return;
     }
-    if (regathers) STATUS_TRY(workload_head_returns(ranks->plan, ranks->pp, &head_returns, reterr));
     update_count(ranks, counts);
-    if (ranks->shards > 1) shards_count(ranks, head_returns, counts);
-    if (ranks->replicas > 1) replicas_count(ranks, false, &counts->role[MESH_DP]);
-    if (ranks->experts.replicas > 1) replicas_count(ranks, true, &counts->experts);
-    if (ranks->mtp_modules != 0) mtp_count(ranks, counts);
-    return STATUS_OK;
+    if (ranks->shards > 1) {
+        shards_count(ranks, once, head_returns, shards);
+        lookups_reduce(ranks, shards);
+    }
+    if (ranks->replicas.count > 1) {
+        replicas_count(ranks, false, last, &counts->role[MESH_DP]);
+        if (!ranks->gradients.last) lookups_reduce(ranks, &counts->role[MESH_DP]);
+    }
+    if (ranks->experts.replicas.count > 1) replicas_count(ranks, true, last, &counts->experts);
 }
 
 /* --- Memory --- */
@@ -182,7 +181,7 @@ static void offload_count(const struct ranks *ranks, struct workload_counts *cou
         double const share = layer_elements(ranks, LAYER_DENSE) / (elements > 0 ? elements : 1);
         counts->host.moment_bytes = counts->memory.optimizer_bytes;
         counts->host.count +=
-            2 * (layers + (ranks_is_decoder(ranks) ? UINT64_C(2) - ranks->tied : 0));
+            2 * (layers + (ranks_is_decoder(ranks) ? UINT64_C(2) - ranks->tie.here : 0));
         counts->memory.optimizer_bytes *= share;
         if (plan->accumulate == 1) counts->memory.gradient_bytes *= share;
     }
@@ -220,8 +219,8 @@ void counts_memory(const struct ranks *ranks, struct workload_counts *counts)
     const struct workload_formats *formats = &ranks->plan->formats;
     double const kept =
         share_of(ranks, ranks->shards, false) + share_of(ranks, ranks->shards, true);
-    double const gradients = share_of(ranks, ranks->gradient_shards, false) +
-                             share_of(ranks, ranks->experts.gradient_shards, true);
+    double const gradients = share_of(ranks, ranks->replicas.gradient_shards, false) +
+                             share_of(ranks, ranks->experts.replicas.gradient_shards, true);
     counts->memory.parameter_bytes = ranks->copies * kept * bytes_of(formats->weights);
     if (ranks->shards > 1)
         counts->memory.gathered_bytes =

@@ -2,23 +2,24 @@
 
 #include "sim/base/arena.h"
 #include "sim/step/emit_parts.h"
-#include "sim/step/graph_terms.h"
 
 /* --- Graphs --- */
 
-struct lower_graph *emit_graph(struct lower *lower, const struct graph_terms *terms,
-                               enum block_part part, uint64_t layer)
+struct lower_graph *emit_graph(struct lower *lower, const struct step_part *part)
 {
     const struct model *model = &lower->ranks->plan->model;
+    struct lower_graph **at =
+        &lower->graph[part->part][part->kind][part->windowed || part->used_before];
     void *memory = NULL;
     uint8_t place = 0;
+    if (*at != NULL) return *at;
     if (lower->build.status == STATUS_OK)
         lower->build.status = arena_try(lower->build.arena, 1, sizeof(struct lower_graph), &memory,
                                         lower->build.error);
     if (lower->build.status != STATUS_OK) return NULL;
-    struct lower_graph *of = memory;
-    of->terms = *terms;
-    graph_derive(&of->terms, model, part, layer, &of->derived);
+    struct lower_graph *of = *at = memory;
+    graph_terms_of_part(lower->ranks, part, &of->terms);
+    graph_derive(&of->terms, model, part->part, part->layer, &of->derived);
     for (uint8_t i = 0; i < of->derived.graph.op_count; i++) {
         bool const has = of->derived.graph.op[i].kind->weights_apart;
         SIM_ASSERT(!has || place < MATRICES_MAX);
@@ -29,16 +30,13 @@ struct lower_graph *emit_graph(struct lower *lower, const struct graph_terms *te
 
 static struct lower_graph *graph_of(struct lower *lower)
 {
-    struct lower_graph **at =
-        &lower->graph[lower->layer - lower->ranks->layer][lower->part.windowed ? 1 : 0];
-    const struct model *model = &lower->ranks->plan->model;
-    uint64_t const layer = lower->layer->experts ? model->layers - 1 : 0;
-    struct graph_terms terms;
-    if (*at != NULL) return *at;
-    graph_terms_of(lower->ranks, layer, &terms);
-    graph_terms_window(lower->ranks, lower->part.windowed, &terms);
-    *at = emit_graph(lower, &terms, BLOCK_LAYER, layer);
-    return *at;
+    const struct ranks *ranks = lower->ranks;
+    struct step_part const part = {.part = BLOCK_LAYER,
+                                   .layer =
+                                       lower->layer->experts ? ranks->plan->model.layers - 1 : 0,
+                                   .kind = (uint32_t)(lower->layer - ranks->layer),
+                                   .windowed = lower->part.windowed};
+    return emit_graph(lower, &part);
 }
 
 uint64_t emit_kept_bytes(struct lower *lower)
@@ -47,31 +45,29 @@ uint64_t emit_kept_bytes(struct lower *lower)
     return of == NULL ? 0 : graph_kept_bytes(&of->derived.sharded, &of->derived.kept);
 }
 
-static const char *partial_names(struct lower *lower, const struct lower_graph *of, uint8_t block)
+/* A pass of a graph, or NULL: there is no room. What the first half of a backward pass leaves is
+ * for the second. */
+static const struct lower_pass *pass_of(struct lower *lower, struct lower_graph *of,
+                                        struct graph_request request)
 {
-    const struct graph_span *span = &of->derived.graph.block[block];
-    const char *names = NULL;
-    for (uint8_t i = span->first; i < span->first + span->count; i++)
-        for (uint8_t w = 0; w < of->derived.graph.op[i].weight_count; w++) {
-            tensor const weight = of->derived.graph.op[i].weight[w];
-            const struct sharding *at = &of->derived.graph.tensor[weight].at;
-            if (at->dimension_count < 2 || of->derived.backward.parts[weight] == 1) continue;
-            names = builder_format(&lower->build, "%s%sd%s", names == NULL ? "" : names,
-                                   names == NULL ? "" : " ", at->name);
-        }
-    return names;
-}
-
-struct emit_partial emit_partial_at(struct lower *lower, uint8_t place)
-{
-    const struct lower_graph *of = graph_of(lower);
-    for (uint8_t block = 0; of != NULL && block < of->derived.graph.block_count; block++) {
-        struct graph_partial const partial =
-            graph_partial_of(&of->derived.sharded, &of->derived.backward, block);
-        if (partial.ranks > 1 && of->place[partial.last] == place)
-            return (struct emit_partial){partial, partial_names(lower, of, block)};
+    struct graph_request const second = {.backward = true, .half = GRAPH_WEIGHT_HALF};
+    const struct graph_derived *derived = &of->derived;
+    const struct graph_steps *later = NULL;
+    struct lower_pass **at = &of->pass[request.backward][request.half][request.sums_partial];
+    void *memory = NULL;
+    if (*at != NULL) return *at;
+    if (request.half == GRAPH_INPUT_HALF) {
+        const struct lower_pass *pass = pass_of(lower, of, second);
+        if (pass != NULL) later = &pass->steps;
     }
-    return (struct emit_partial){.of = {.ranks = 1}};
+    if (lower->build.status == STATUS_OK)
+        lower->build.status = arena_try(lower->build.arena, 1, sizeof(struct lower_pass), &memory,
+                                        lower->build.error);
+    if (lower->build.status != STATUS_OK) return NULL;
+    *at = memory;
+    graph_steps(&derived->sharded, &derived->backward, &derived->kept, request, &(*at)->steps);
+    graph_live(&derived->sharded, &derived->kept, &(*at)->steps, later, &(*at)->live);
+    return *at;
 }
 
 /* --- What a step reads of others --- */
@@ -97,6 +93,13 @@ static uint32_t parts_of(struct emit *emit, uint32_t at)
         return lower_plan_chunks(emit->lower, emit_plan(emit, at - 1));
     if (is_coupled(emit, at)) return lower_plan_chunks(emit->lower, emit_plan(emit, at + 1));
     return 1;
+}
+
+/* Whether a step adds up what ranks of tp have parts of: it comes directly behind the step that
+ * gives the last of a block's gradients. */
+static bool is_sum(const struct emit *emit, uint32_t at)
+{
+    return at < emit->steps->count && graph_step_sums_weights(emit->graph, &emit->steps->step[at]);
 }
 
 /* --- Needs --- */
@@ -187,7 +190,9 @@ static void needs_add(struct emit *emit, uint32_t at)
         if (writer[s] == LOWER_NONE) continue;
         uint32_t const target = emit->op[writer[s]];
         const struct graph_value *met = graph_step_met(step, &emit->steps->step[writer[s]]);
-        const char *array = met == NULL ? NULL : emit_value_name(emit, *met);
+        const char *array = is_sum(emit, at) ? lower_moved(lower, emit->op[at])
+                            : met == NULL    ? NULL
+                                             : emit_value_name(emit, *met);
         if (writer[s] + 1 != at || !is_coupled(emit, writer[s]))
             lower_need_done(lower, emit->op[at], target, array);
         else if (step->is_compute)
@@ -207,12 +212,14 @@ static void weights_add(struct emit *emit, uint32_t at)
     uint32_t const index = emit->op[at];
     uint8_t const place = emit->of->place[step->op];
     bool const backward = !op_is_forward(step->pass);
-    if (place == MATRICES_MAX || step->of != GRAPH_NONE) return;
+    SIM_ASSERT(!is_sum(emit, at) || (place != MATRICES_MAX && step[-1].is_compute));
+    if (is_sum(emit, at)) lower_gradient(lower, emit->op[at - 1], place, index);
+    if (!step->is_compute || place == MATRICES_MAX || step->of != GRAPH_NONE) return;
     if (op_gives_weight(step->pass)) {
         uint64_t const elements = lower->layer->place_elements[place];
         bool const grouped = emit->graph->tensor[op->weight[0]].grouped;
-        (grouped ? lower_experts_gradient_take : lower_gradient_take)(lower, index, elements);
-        lower_gradient(lower, index, place);
+        lower_gradient_take(lower, index, elements, grouped);
+        if (!is_sum(emit, at + 1)) lower_gradient(lower, index, place, LOWER_NONE);
     }
     if (backward && !op_gives_input(step->pass)) return;
     lower_weights_need(lower, index, place, /* reads= */ true);
@@ -255,9 +262,9 @@ static void step_add(struct emit *emit, uint32_t at)
             lower_compute(lower, emit_compute_name(emit, step), &step->work, parts_of(emit, at));
         lower_purpose_set(lower, emit->op[at], purpose_of(emit, step));
     } else {
-        struct emit_route const route = emit_route(emit, step);
+        struct emit_route const route = emit_route(lower->ranks, emit->graph, step);
         emit->op[at] = lower_collective(lower, route.stream, emit_moved_name(emit, step),
-                                        route.group_name, emit_plan(emit, at));
+                                        op_axis_name(step->move.axis), emit_plan(emit, at));
     }
 }
 
@@ -277,36 +284,35 @@ static void steps_add(struct emit *emit)
         step_add(emit, at);
         if (repeats && at == steps->again) lower_need_output(lower, emit->op[at], NULL);
         needs_add(emit, at);
-        if (emit->steps->step[at].is_compute)
-            (emit->end != NULL ? emit_end_weights : weights_add)(emit, at);
+        (emit->end != NULL ? emit_end_weights : weights_add)(emit, at);
         lower->output = above;
     }
+}
+
+static struct emit emit_of(struct lower *lower, const struct lower_graph *of,
+                           const struct lower_pass *pass, const struct emit_end *end)
+{
+    struct emit emit = {.lower = lower,
+                        .of = of,
+                        .graph = &of->derived.graph,
+                        .steps = &pass->steps,
+                        .live = &pass->live,
+                        .end = end,
+                        .gather = {LOWER_NONE, LOWER_NONE}};
+    for (uint32_t i = 0; i < pass->steps.count; i++) emit.plan[i] = LOWER_NONE;
+    return emit;
 }
 
 void emit_pass(struct lower *lower, struct lower_graph *of, const struct emit_end *end,
                struct graph_request request)
 {
-    bool const halves = request.half == GRAPH_INPUT_HALF;
-    if (of == NULL) return;
-    graph_steps(&of->derived.sharded, &of->derived.backward, &of->derived.kept, request,
-                &of->steps);
-    struct emit emit = {.lower = lower,
-                        .of = of,
-                        .graph = &of->derived.graph,
-                        .steps = &of->steps,
-                        .end = end,
-                        .gather = {LOWER_NONE, LOWER_NONE}};
-    for (uint32_t i = 0; i < of->steps.count; i++) emit.plan[i] = LOWER_NONE;
+    const struct lower_pass *pass = of == NULL ? NULL : pass_of(lower, of, request);
+    if (pass == NULL) return;
+    struct emit emit = emit_of(lower, of, pass, end);
     steps_add(&emit);
     if (lower->build.status != STATUS_OK) return;
-    struct graph_request const second = {.backward = true, .half = GRAPH_WEIGHT_HALF};
-    if (halves)
-        graph_steps(&of->derived.sharded, &of->derived.backward, &of->derived.kept, second,
-                    &of->later);
-    graph_live(&of->derived.sharded, &of->derived.kept, &of->steps, halves ? &of->later : NULL,
-               &of->live);
     emit_memory(&emit);
-    output_set(&emit, of->steps.repeated, of->steps.count, request.backward);
+    output_set(&emit, pass->steps.repeated, pass->steps.count, request.backward);
 }
 
 void emit_forward(struct lower *lower)
@@ -319,10 +325,47 @@ struct graph_request emit_backward_request(const struct lower *lower)
     static const enum graph_half halves[] = {[ACT_BACKWARD] = GRAPH_WHOLE,
                                              [ACT_INPUT] = GRAPH_INPUT_HALF,
                                              [ACT_WEIGHT] = GRAPH_WEIGHT_HALF};
-    return (struct graph_request){.backward = true, .half = halves[lower->part.act]};
+    const struct ranks *ranks = lower->ranks;
+    /* What stays whole on each rank is added up once, in the last microbatch. */
+    bool const once = ranks->replicas.gradient_shards == 1 || ranks->gradients.once;
+    return (struct graph_request){.backward = true,
+                                  .half = halves[lower->part.act],
+                                  .sums_partial =
+                                      ranks_sums_parts(ranks) && (lower->part.last || !once)};
 }
 
 void emit_backward(struct lower *lower)
 {
     emit_pass(lower, graph_of(lower), NULL, emit_backward_request(lower));
+}
+
+void emit_sums(struct lower *lower)
+{
+    struct graph_request const request = {.backward = true, .sums_partial = true};
+    struct lower_graph *of = graph_of(lower);
+    const struct lower_pass *pass = of == NULL ? NULL : pass_of(lower, of, request);
+    if (pass == NULL) return;
+    struct emit emit = emit_of(lower, of, pass, NULL);
+    for (uint32_t at = 0; at < pass->steps.count; at++) {
+        if (!is_sum(&emit, at)) continue;
+        step_add(&emit, at);
+        lower->parts_sum[of->place[pass->steps.step[at].op]] = emit.op[at];
+        lower_need_before(lower, emit.op[at], LOWER_COMPUTE, lower_weight_gradient);
+    }
+}
+
+void emit_streams(struct lower *lower, bool ret_used[LOWER_STREAM_COUNT])
+{
+    struct step_part part[STEP_PARTS_MAX];
+    uint32_t const count = step_parts(lower->ranks, part);
+    for (uint32_t i = 0; i < 2 * count; i++) {
+        struct graph_request const request = {.backward = i % 2 == 1, .sums_partial = i % 2 == 1};
+        struct lower_graph *of = emit_graph(lower, &part[i / 2]);
+        const struct lower_pass *pass = of == NULL ? NULL : pass_of(lower, of, request);
+        for (uint32_t at = 0; pass != NULL && at < pass->steps.count; at++) {
+            const struct graph_step *step = &pass->steps.step[at];
+            if (step->is_compute) continue;
+            ret_used[emit_route(lower->ranks, &of->derived.graph, step).stream] = true;
+        }
+    }
 }

@@ -19,9 +19,7 @@
 #include "sim/graph/backward.h"
 #include "sim/graph/block.h"
 #include "sim/program/program.h"
-#include "sim/step/ranks.h"
-
-struct lower;
+#include "sim/step/lower.h"
 
 /* How a block of an end uses its weights, which are one bucket. */
 struct emit_use {
@@ -52,13 +50,12 @@ void emit_end(struct lower *lower, const struct emit_end *end, bool backward);
 void emit_forward(struct lower *lower);
 void emit_backward(struct lower *lower);
 
-/* Weights of a block whose gradients several ranks of tp have parts of, and what these gradients
- * are called: "dW_K dW_V". Ranks 1: the last of them is not of this place. */
-struct emit_partial {
-    struct graph_partial of;
-    const char *names;
-};
-struct emit_partial emit_partial_at(struct lower *lower, uint8_t place);
+/* Adds up what ranks of tp have parts of, of all gradients of the layer's weights, without its
+ * passes. */
+void emit_sums(struct lower *lower);
+
+/* The streams on which collectives of the model's graphs lie. */
+void emit_streams(struct lower *lower, bool ret_used[LOWER_STREAM_COUNT]);
 
 /* Bytes that the layer keeps from its forward to its backward pass. */
 uint64_t emit_kept_bytes(struct lower *lower);

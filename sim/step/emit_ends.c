@@ -1,25 +1,16 @@
 /* Ends of a model as ops of a template: their graphs, and how each use shares its weights. */
 #include "sim/step/emit.h"
 #include "sim/step/emit_parts.h"
-#include "sim/step/graph_terms.h"
 #include "sim/step/overheads.h"
-
-static struct lower_graph *end_of(struct lower *lower, const struct emit_end *end)
-{
-    SIM_ASSERT((uint32_t)end->part < LOWER_PARTS_MAX);
-    struct lower_graph **at = &lower->end_graph[end->part][end->used_before];
-    struct graph_terms terms;
-    if (*at != NULL) return *at;
-    graph_terms_of_end(lower->ranks, end->used_before, &terms);
-    *at = emit_graph(lower, &terms, end->part, lower->ranks->plan->model.layers - 1);
-    return *at;
-}
 
 void emit_end(struct lower *lower, const struct emit_end *end, bool backward)
 {
+    struct step_part const part = {.part = end->part,
+                                   .layer = lower->ranks->plan->model.layers - 1,
+                                   .used_before = end->used_before};
     struct graph_request const request =
         backward ? emit_backward_request(lower) : (struct graph_request){.backward = false};
-    emit_pass(lower, end_of(lower, end), end, request);
+    emit_pass(lower, emit_graph(lower, &part), end, request);
 }
 
 /* --- Weights --- */
@@ -65,7 +56,7 @@ static void end_gradient(struct emit *emit, uint32_t index, const struct emit_us
     bool const last = lower->part.last;
     lower_take(lower, index, PROGRAM_MEMORY_AUTOGRAD, bytes);
     lower_give(lower, index, PROGRAM_MEMORY_AUTOGRAD, bytes);
-    if (use->opens) lower_gradient_take(lower, index, use->bucket.elements);
+    if (use->opens) lower_gradient_take(lower, index, use->bucket.elements, false);
     lower->part.last = use->last;
     if (use->closes) lower_bucket_reduce(lower, &use->bucket, index);
     lower->part.last = last;
@@ -80,7 +71,7 @@ void emit_end_weights(struct emit *emit, uint32_t at)
     uint32_t const index = emit->op[at];
     bool const gives =
         use->gives && lower->ranks->shards > 1 && lower->part.keeping == LOWER_GATHERS;
-    if (!op->kind->weights_apart || step->of != GRAPH_NONE) return;
+    if (!step->is_compute || !op->kind->weights_apart || step->of != GRAPH_NONE) return;
     bool const reads = op_is_forward(step->pass) || op_gives_input(step->pass);
     if (reads || is_taken_at(emit, step))
         lower_need_done(lower, index, emit->gather[op->block],

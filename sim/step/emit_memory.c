@@ -8,7 +8,7 @@
 /* What a later pass finds, or an earlier one has left, is saved. */
 static void lives_add(struct emit *emit)
 {
-    const struct graph_live *live = &emit->of->live;
+    const struct graph_live *live = emit->live;
     struct lower *lower = emit->lower;
     for (uint32_t i = 0; i < live->count; i++) {
         const struct graph_life *life = &live->life[i];
@@ -82,11 +82,19 @@ static void framework_arrays_add(struct emit *emit)
     }
 }
 
+/* Logits on this chip. */
+static uint64_t logits_of(const struct graph *graph)
+{
+    uint8_t i = 0;
+    while (!graph->op[i].kind->gives_gradient) i++;
+    return graph_elements(graph, &graph->tensor[graph->op[i].in[0]].at, 0);
+}
+
 /* What they write for the loss, until the first gradient behind it is there. */
 static void loss_add(struct emit *emit)
 {
     struct lower *lower = emit->lower;
-    uint64_t const bytes = overheads_loss_bytes(lower->ranks);
+    uint64_t const bytes = overheads_loss_bytes(lower->ranks, logits_of(emit->graph));
     for (uint32_t i = 0; i < emit->steps->count; i++) {
         const struct graph_step *step = &emit->steps->step[i];
         if (!step->is_compute) continue;

@@ -46,11 +46,29 @@ static const char *gathered_names(const struct emit *emit, const struct graph_op
     return names;
 }
 
+/* "dW_K dW_V": the matrices of a block whose gradients ranks of tp have parts of. */
+static const char *partial_names(const struct emit *emit, uint8_t block)
+{
+    const struct graph_derived *derived = &emit->of->derived;
+    const struct graph_span *span = &emit->graph->block[block];
+    const char *names = "";
+    for (uint8_t i = span->first; i < span->first + span->count; i++)
+        for (uint8_t w = 0; w < emit->graph->op[i].weight_count; w++) {
+            tensor const weight = emit->graph->op[i].weight[w];
+            const struct sharding *at = &emit->graph->tensor[weight].at;
+            if (at->dimension_count < 2 || derived->backward.parts[weight] == 1) continue;
+            names = builder_format(&emit->lower->build, "%s%sd%s", names,
+                                   names[0] == '\0' ? "" : " ", at->name);
+        }
+    return names;
+}
+
 const char *emit_moved_name(const struct emit *emit, const struct graph_step *step)
 {
     const struct graph *graph = emit->graph;
     const struct graph_op *op = &graph->op[step->op];
     bool const gradient = !op_is_forward(step->pass) && !step->move.before;
+    if (graph_step_sums_weights(graph, step)) return partial_names(emit, op->block);
     if (step->move.carries && step->move.of != OP_MOVES_ALL) {
         tensor const in = op->in[step->move.of], out = op->out[step->move.of];
         bool const whole = (sharding_axes(&graph->tensor[in].at) & graph->terms->axis_c) != 0;

@@ -4,16 +4,21 @@
 
 #include "sim/graph/derive.h"
 #include "sim/graph/live.h"
+#include "sim/step/graph_terms.h"
 #include "sim/step/lower.h"
+
+struct lower_pass {
+    struct graph_steps steps;
+    struct graph_live live;
+};
 
 /* A kind of layer, or an end, with all that follows from its graph. */
 struct lower_graph {
     struct graph_terms terms;
     struct graph_derived derived;
-    uint8_t place[GRAPH_OPS_MAX]; /* [op]: of its matrices, in the order of the forward pass;
-                                     MATRICES_MAX: it has none. */
-    struct graph_steps steps, later;
-    struct graph_live live;
+    uint8_t place[GRAPH_OPS_MAX];     /* [op]: of its matrices, in the order of the forward pass;
+                                         MATRICES_MAX: it has none. */
+    struct lower_pass *pass[2][3][2]; /* [backward][half][sums of parts]: once it is asked for. */
 };
 
 struct emit_end;
@@ -24,6 +29,7 @@ struct emit {
     const struct lower_graph *of;
     const struct graph *graph;
     const struct graph_steps *steps;
+    const struct graph_live *live;
     uint32_t op[GRAPH_STEPS_MAX];      /* [step] */
     uint32_t plan[GRAPH_STEPS_MAX];    /* [step]: of a collective; LOWER_NONE: not yet. */
     const struct emit_end *end;        /* NULL: it is a layer's. */
@@ -31,8 +37,7 @@ struct emit {
 };
 
 /* The graph of a part of the model, or NULL: there is no room. */
-struct lower_graph *emit_graph(struct lower *lower, const struct graph_terms *terms,
-                               enum block_part part, uint64_t layer);
+struct lower_graph *emit_graph(struct lower *lower, const struct step_part *part);
 
 /* A pass of a graph, or NULL: there is no room. */
 void emit_pass(struct lower *lower, struct lower_graph *of, const struct emit_end *end,
@@ -48,10 +53,10 @@ void emit_end_weights(struct emit *emit, uint32_t at);
  * its plan. */
 struct emit_route {
     enum lower_stream stream;
-    const char *group_name;
     const struct group *group;
 };
-struct emit_route emit_route(const struct emit *emit, const struct graph_step *step);
+struct emit_route emit_route(const struct ranks *ranks, const struct graph *graph,
+                             const struct graph_step *step);
 bool emit_is_chunked(const struct emit *emit, const struct graph_step *step);
 uint32_t emit_plan(struct emit *emit, uint32_t at);
 

@@ -3,42 +3,44 @@
 #include "sim/step/emit.h"
 #include "sim/step/emit_parts.h"
 
-static bool spreads(const struct emit *emit, const struct graph_step *step)
+static bool spreads(const struct graph *graph, const struct graph_step *step)
 {
-    return emit->graph->op[step->op].as.exchange.spreads == op_is_forward(step->pass);
+    return graph->op[step->op].as.exchange.spreads == op_is_forward(step->pass);
 }
 
-struct emit_route emit_route(const struct emit *emit, const struct graph_step *step)
+struct emit_route emit_route(const struct ranks *ranks, const struct graph *graph,
+                             const struct graph_step *step)
 {
-    const struct ranks *ranks = emit->lower->ranks;
     bool const gathers = step->move.kind == COLLECTIVE_ALL_GATHER;
     bool const turns = step->move.kind == COLLECTIVE_ALL_TO_ALL;
     bool const home = step->move.kind == COLLECTIVE_PERMUTE;
+    bool const scatters = step->move.kind == COLLECTIVE_REDUCE_SCATTER;
+    /* Where every rank has all of D, blocks end in an AllReduce. */
+    bool const sums = step->move.kind == COLLECTIVE_ALL_REDUCE &&
+                      ranks->plan->activations != WORKLOAD_ACTIVATIONS_REPLICATED;
     const struct mesh_axis *axis = ranks->mesh->axis;
     switch (step->move.axis) {
     case OP_AXIS_EP:
-        return (struct emit_route){spreads(emit, step) ? LOWER_DISPATCH : LOWER_COMBINE, "ep",
+        return (struct emit_route){spreads(graph, step) ? LOWER_DISPATCH : LOWER_COMBINE,
                                    &axis[MESH_EP].group};
     case OP_AXIS_SEQUENCE:
         return (struct emit_route){gathers || turns ? LOWER_GATHER_SEQUENCE
                                    : home           ? LOWER_HOME_SEQUENCE
                                                     : LOWER_REDUCE_SEQUENCE,
-                                   "sequence", &ranks->sequence_group};
-    case OP_AXIS_HOLDERS: /* Sums of weights' gradients stand with their buckets. */
-        return (struct emit_route){gathers ? LOWER_GATHER_SEQUENCE
-                                   : turns ? LOWER_SUM_KV
-                                           : LOWER_REDUCE_SEQUENCE,
-                                   "kv", &ranks->kv_group};
+                                   &ranks->sequences.group};
+    case OP_AXIS_HOLDERS:
+        return (struct emit_route){gathers    ? LOWER_GATHER_SEQUENCE
+                                   : scatters ? LOWER_REDUCE_SEQUENCE
+                                              : LOWER_SUM_KV,
+                                   &ranks->heads.group};
     case OP_AXIS_TP:
         break;
     }
-    /* Where every rank has all of D, blocks end in an AllReduce. */
-    bool const whole = ranks->plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED;
-    bool const sums = step->move.kind == COLLECTIVE_ALL_REDUCE && !whole;
-    return (struct emit_route){gathers ? LOWER_GATHER_TP
-                               : sums  ? LOWER_SUM_LOGITS
-                                       : LOWER_REDUCE_TP,
-                               "tp", &axis[MESH_TP].group};
+    return (struct emit_route){graph_step_sums_weights(graph, step) ? LOWER_SUM_ROWS
+                               : gathers                            ? LOWER_GATHER_TP
+                               : sums                               ? LOWER_SUM_LOGITS
+                                                                    : LOWER_REDUCE_TP,
+                               &axis[MESH_TP].group};
 }
 
 static enum format format_of(const struct emit *emit, const struct graph_step *step)
@@ -64,6 +66,7 @@ bool emit_is_chunked(const struct emit *emit, const struct graph_step *step)
     if (is_round(emit, step)) return true;
     if (step->move.kind == COLLECTIVE_ALL_REDUCE) return false; /* It is one. */
     return emit->lower->ranks->plan->collective_matmul && step->move.axis == OP_AXIS_TP &&
+           !graph_step_sums_weights(emit->graph, step) &&
            emit->graph->block[op->block].block->couples;
 }
 
@@ -102,7 +105,7 @@ static void exchange_set(const struct emit *emit, const struct graph_step *step,
 {
     const struct routing *experts = &emit->lower->ranks->experts;
     units_wide const bytes = request->size_bytes, exchanged = experts->exchanged;
-    request->spreads = spreads(emit, step);
+    request->spreads = spreads(emit->graph, step);
     if (experts->drawn.expert_count != 0) {
         drawn_set(emit, request);
         return;
@@ -117,7 +120,7 @@ uint32_t emit_plan(struct emit *emit, uint32_t at)
     const struct graph_step *step = &emit->steps->step[at];
     struct lower *lower = emit->lower;
     if (emit->plan[at] != LOWER_NONE || lower->build.status != STATUS_OK) return emit->plan[at];
-    struct emit_route const route = emit_route(emit, step);
+    struct emit_route const route = emit_route(lower->ranks, emit->graph, step);
     struct plan_request request = {
         .kind = step->move.kind,
         .algorithm = lower->ranks->plan->algorithm,
@@ -125,7 +128,7 @@ uint32_t emit_plan(struct emit *emit, uint32_t at)
         .chunk_count = emit_is_chunked(emit, step) ? (uint32_t)group_rank_count(route.group) : 0,
         .size_bytes = step->move.bytes,
     };
-    if (is_round(emit, step)) request.algorithm = lower->ranks->ring_name;
+    if (is_round(emit, step)) request.algorithm = lower->ranks->sequences.ring_name;
     if (step->move.kind == COLLECTIVE_PERMUTE) home_set(&request);
     if (step->move.axis == OP_AXIS_EP) exchange_set(emit, step, &request);
     emit->plan[at] = lower_plan_bytes(lower, &request, format_of(emit, step));

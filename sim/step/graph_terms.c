@@ -1,25 +1,24 @@
 #include "sim/step/graph_terms.h"
 
-#include <string.h>
-
 #include "sim/base/units.h"
 #include "sim/step/overheads.h"
 #include "sim/step/ranks.h"
 
 enum { PICK_NUMBERS = 2 }; /* A value, and its token. */
 
-static void dimension_add(struct graph_terms *terms, uint32_t *count,
-                          struct graph_dimension dimension)
+/* A dimension that ranks split in equal parts, `holders` of which have the same; and a plain one.
+ */
+static void split_add(struct graph_terms *terms, uint32_t *count, const char *name, uint64_t padded,
+                      uint64_t useful, uint32_t holders)
 {
     SIM_ASSERT(*count + 1 < GRAPH_DIMENSIONS_MAX);
-    if (dimension.holders == 0) dimension.holders = 1;
-    terms->dimension[(*count)++] = dimension;
+    terms->dimension[(*count)++] = (struct graph_dimension){name, padded, useful, holders};
     terms->dimension[*count] = (struct graph_dimension){.name = NULL};
 }
 
 static void plain_add(struct graph_terms *terms, uint32_t *count, const char *name, uint64_t size)
 {
-    dimension_add(terms, count, (struct graph_dimension){name, size, size, 1});
+    split_add(terms, count, name, size, size, 1);
 }
 
 /* Tokens, widths, heads: as in the book. */
@@ -28,27 +27,22 @@ static void widths_add(const struct ranks *ranks, struct graph_terms *terms, uin
     const struct model *model = &ranks->plan->model;
     uint64_t const tp = ranks->tp;
     plain_add(terms, count, "B", ranks->rows * ranks->data);
-    dimension_add(terms, count,
-                  (struct graph_dimension){"D", ranks->block_columns, ranks->width, 1});
-    dimension_add(terms, count,
-                  (struct graph_dimension){"F", ranks->mlp_columns * tp, model->mlp_width, 1});
+    split_add(terms, count, "D", ranks_block_columns(ranks), model->width, 1);
+    split_add(terms, count, "F", units_round_up(model->mlp_width, tp), model->mlp_width, 1);
     if (!ranks_is_decoder(ranks)) return;
-    dimension_add(terms, count, (struct graph_dimension){"N", ranks->heads * tp, model->heads, 1});
-    dimension_add(
-        terms, count,
-        (struct graph_dimension){"K", ranks->kv_heads * tp, model->kv_heads, ranks->kv_holders});
-    plain_add(terms, count, "H", ranks->head_width);
-    plain_add(terms, count, "V", ranks->value_width);
+    split_add(terms, count, "N", ranks->heads.queries * tp, model->heads, 1);
+    split_add(terms, count, "K", ranks->heads.kv * tp, model->kv_heads, ranks->heads.kv_holders);
+    plain_add(terms, count, "H", model->head_width);
+    plain_add(terms, count, "V", model_value_width(model));
 }
 
 /* Tables of rows by token and by position; two arrays side by side. */
 static void ends_add(const struct ranks *ranks, struct graph_terms *terms, uint32_t *count)
 {
     const struct model *model = &ranks->plan->model;
-    dimension_add(
-        terms, count,
-        (struct graph_dimension){"Vocab", ranks->vocabulary * ranks->tp, model->vocabulary, 1});
-    plain_add(terms, count, "2D", 2 * ranks->width);
+    split_add(terms, count, "Vocab", units_round_up(model->vocabulary, ranks->tp),
+              model->vocabulary, 1);
+    plain_add(terms, count, "2D", 2 * model->width);
     if (model->positions != 0) plain_add(terms, count, "P", model->positions);
 }
 
@@ -58,11 +52,10 @@ static void sequences_add(const struct ranks *ranks, struct graph_terms *terms, 
 {
     const struct model *model = &ranks->plan->model;
     uint32_t const rank_count = ranks_has_ulysses(ranks) ? ranks->cp : 1;
-    plain_add(terms, count, "T", ranks->keys);
+    plain_add(terms, count, "T", ranks->sequences.of.keys);
     plain_add(terms, count, "Bc", ranks->rows * ranks->data * rank_count);
-    dimension_add(terms, count,
-                  (struct graph_dimension){"Kc", ranks->attention_kv_heads * rank_count * ranks->tp,
-                                           model->kv_heads, ranks->kv_holders});
+    split_add(terms, count, "Kc", ranks->sequences.kv_heads * rank_count * ranks->tp,
+              model->kv_heads, ranks->heads.kv_holders);
 }
 
 /* Ranks that turn sequences into heads have an axis of their own. */
@@ -82,7 +75,7 @@ static void mla_add(const struct ranks *ranks, struct graph_terms *terms, uint32
     plain_add(terms, count, "Cq", latent->query_rank);
     plain_add(terms, count, "Ckv", latent->kv_rank);
     plain_add(terms, count, "R", latent->rope);
-    plain_add(terms, count, "J", latent->plain + ranks->value_width);
+    plain_add(terms, count, "J", latent->plain + model_value_width(&ranks->plan->model));
 }
 
 /* Experts of the layer and of a rank, their rows and widths; rows that come to a rank, that come
@@ -95,39 +88,23 @@ static void experts_add(const struct ranks *ranks, struct graph_terms *terms, ui
     bool const drawn = experts->drawn.expert_count != 0;
     plain_add(terms, count, "E", model->count);
     plain_add(terms, count, "L", experts->count);
-    dimension_add(terms, count,
-                  (struct graph_dimension){"W", experts->all * data, experts->kept * data, 1});
-    dimension_add(terms, count,
-                  (struct graph_dimension){"Fe", experts->columns * tp, model->width, 1});
-    dimension_add(terms, count,
-                  (struct graph_dimension){"Fs", experts->shared_columns * tp,
-                                           model->shared * model->width, 1});
+    split_add(terms, count, "W", experts->all * data, experts->kept * data, 1);
+    split_add(terms, count, "Fe", experts->columns * tp, model->width, 1);
+    split_add(terms, count, "Fs", experts->shared_columns * tp, model->shared * model->width, 1);
     plain_add(terms, count, "A", experts->arrivals * data);
     plain_add(terms, count, "S", experts->sent * data);
     plain_add(terms, count, "Sent", drawn ? experts->ranks * ranks->rows : experts->exchanged);
 }
 
-static struct graph_sequence sequence_of(const struct ranks *ranks)
-{
-    const struct workload_plan *plan = ranks->plan;
-    return (struct graph_sequence){
-        .keys = ranks->keys,
-        .queries = ranks->attention_queries,
-        .count = ranks->sequences,
-        .parts = ranks_has_ulysses(ranks) ? 1 : ranks->sequence_parts,
-        .rings = ranks_has_ring(ranks),
-        .causal = plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL,
-        .pairs = ranks->key_pairs,
-        .tile_columns = ranks->machine->chip.mxu.columns,
-    };
-}
-
 /* Rows of the cache, and tokens whose logits are wanted. */
-static void cache_add(const struct ranks *ranks, struct graph_terms *terms, uint32_t *count)
+static void cache_add(const struct ranks *ranks, bool windowed, struct graph_terms *terms,
+                      uint32_t *count)
 {
     const struct inference_ranks *inference = &ranks->inference;
     const struct model *model = &ranks->plan->model;
+    const struct graph_served *served = &inference->served[windowed];
     uint64_t const kept = units_ceil_divide(ranks->rows, inference->batch_ways);
+    terms->formats.cache = ranks->plan->inference.cache;
     terms->cache = (struct graph_cache){
         .is_there = true,
         .batch_ways = inference->batch_ways,
@@ -139,9 +116,13 @@ static void cache_add(const struct ranks *ranks, struct graph_terms *terms, uint
         terms->cache.experts_read = inference_experts_read(ranks);
     }
     plain_add(terms, count, "Bb", kept * ranks->data);
-    plain_add(terms, count, "Nb", ranks->heads * inference->batch_ways * ranks->tp);
-    plain_add(terms, count, "Ns", ranks->heads * inference->sequence_ways * ranks->tp);
-    plain_add(terms, count, "Sc", 0);
+    plain_add(terms, count, "Nb", ranks->heads.queries * inference->batch_ways * ranks->tp);
+    plain_add(terms, count, "Ns", ranks->heads.queries * inference->sequence_ways * ranks->tp);
+    if (ranks->plan->kind == WORKLOAD_DECODE)
+        terms->cache.decodes = *served;
+    else
+        terms->cache.prompts = *served;
+    plain_add(terms, count, "Sc", served->read * ranks->data);
     plain_add(terms, count, "Bh", inference->head_rows * ranks->data);
     plain_add(terms, count, "Pick", PICK_NUMBERS);
     if (!ranks_has_mla(ranks)) return;
@@ -170,60 +151,87 @@ static struct graph_policy policy_of(const struct ranks *ranks)
         .drops = plan->attention.kernel == WORKLOAD_KERNEL_DROPOUT,
         .counts_frameworks = overheads_count(ranks) && ranks_is_decoder(ranks),
         .remakes_frameworks = ranks_offloads_activations(ranks),
-        .adds = ranks->gradients_resident && ranks->gradient_shards == 1,
-        .adds_of_experts = ranks->gradients_resident && ranks->experts.gradient_shards == 1,
+        .adds = ranks->gradients.resident && ranks->replicas.gradient_shards == 1,
+        .adds_of_experts =
+            ranks->gradients.resident && ranks->experts.replicas.gradient_shards == 1,
     };
 }
 
-void graph_terms_window(const struct ranks *ranks, bool windowed, struct graph_terms *terms)
-{
-    const struct graph_served *served = &ranks->inference.served[windowed];
-    terms->sequence.window = windowed ? ranks->plan->model.window : 0;
-    if (!ranks_serves(ranks)) return;
-    *(ranks->plan->kind == WORKLOAD_DECODE ? &terms->cache.decodes : &terms->cache.prompts) =
-        *served;
-    struct graph_dimension *rows =
-        &terms->dimension[graph_dimension_of(terms, "Sc") - terms->dimension];
-    rows->padded = rows->useful = served->read * ranks->data;
-}
-
-void graph_terms_of(const struct ranks *ranks, uint64_t layer, struct graph_terms *ret_terms)
+static void terms_of(const struct ranks *ranks, bool windowed, struct graph_terms *ret_terms)
 {
     const struct workload_formats *formats = &ranks->plan->formats;
     uint32_t count = 0;
     *ret_terms = (struct graph_terms){
-        .mesh = ranks->axes,
-        .axis_x = ranks->axis_x,
-        .axis_y = ranks->axis_y,
+        .mesh = ranks->axes.mesh,
+        .axis_x = ranks->axes.x,
+        .axis_y = ranks->axes.y,
         .ranks = ranks->data * ranks->tp,
         .ranks_y = ranks->tp,
         .ranks_exchange = ranks->mesh->axis[MESH_EP].size,
-        .sequence = sequence_of(ranks),
+        .sequence = ranks->sequences.of,
         .formats = {formats->weights, formats->activations, formats->gradients, formats->matmuls,
                     formats->dispatch, formats->weights, formats->activations},
         .policy = policy_of(ranks),
     };
-    if (ranks_serves(ranks)) {
-        ret_terms->formats.cache = ranks->plan->inference.cache;
-    }
+    ret_terms->sequence.window = windowed ? ranks->plan->model.window : 0;
     ret_terms->axis_c = axis_c_add(ranks, &ret_terms->mesh);
     widths_add(ranks, ret_terms, &count);
     if (ranks_is_decoder(ranks)) ends_add(ranks, ret_terms, &count);
     if (ranks_is_decoder(ranks)) sequences_add(ranks, ret_terms, &count);
     if (ranks_has_mla(ranks)) mla_add(ranks, ret_terms, &count);
     if (model_has_experts(&ranks->plan->model)) experts_add(ranks, ret_terms, &count);
-    if (ranks_serves(ranks)) cache_add(ranks, ret_terms, &count);
-    graph_terms_window(ranks, ranks_layer_is_windowed(ranks, layer), ret_terms);
+    if (ranks_serves(ranks)) cache_add(ranks, windowed, ret_terms, &count);
+}
+
+void graph_terms_of(const struct ranks *ranks, uint64_t layer, struct graph_terms *ret_terms)
+{
+    terms_of(ranks, ranks_layer_is_windowed(ranks, layer), ret_terms);
 }
 
 void graph_terms_of_end(const struct ranks *ranks, bool used_before, struct graph_terms *ret_terms)
 {
-    graph_terms_of(ranks, 0, ret_terms);
+    terms_of(ranks, /* windowed= */ false, ret_terms);
     ret_terms->policy.used_before = used_before;
     if (ret_terms->policy.remat > GRAPH_REMAT_NORMS) ret_terms->policy.remat = GRAPH_REMAT_NORMS;
 }
 
+void graph_terms_of_part(const struct ranks *ranks, const struct step_part *part,
+                         struct graph_terms *ret_terms)
+{
+    if (part->part == BLOCK_LAYER)
+        terms_of(ranks, part->windowed, ret_terms);
+    else
+        graph_terms_of_end(ranks, part->used_before, ret_terms);
+}
+
 bool graph_terms_embedding_used(const struct ranks *ranks)
 {
-    return ranks->tied || (ranks->mtp_modules != 0 && ranks->pp == 1);
+    return ranks->tie.here || (ranks->mtp_modules != 0 && ranks->pp == 1);
+}
+
+/* The first use of a matrix in a backward pass is another part than those behind it. */
+uint32_t step_parts(const struct ranks *ranks, struct step_part ret_parts[STEP_PARTS_MAX])
+{
+    const struct model *model = &ranks->plan->model;
+    uint64_t const dense = model_dense_layers(model), last = model->layers - 1;
+    uint64_t const ends = ranks_is_decoder(ranks), modules = ranks->mtp_modules;
+    uint64_t layers[LAYER_KINDS][2] = {{0}};
+    for (uint64_t layer = 0; layer <= last; layer++)
+        layers[layer < dense ? LAYER_DENSE : LAYER_MOE][ranks_layer_is_windowed(ranks, layer)]++;
+    layers[ranks_last_kind(ranks)][0] += modules;
+    struct step_part const all[STEP_PARTS_MAX] = {
+        {BLOCK_LAYER, 0, LAYER_DENSE, false, false, layers[LAYER_DENSE][0]},
+        {BLOCK_LAYER, 0, LAYER_DENSE, true, false, layers[LAYER_DENSE][1]},
+        {BLOCK_LAYER, last, LAYER_MOE, false, false, layers[LAYER_MOE][0]},
+        {BLOCK_LAYER, last, LAYER_MOE, true, false, layers[LAYER_MOE][1]},
+        {BLOCK_EMBEDDING, last, 0, false, graph_terms_embedding_used(ranks), ends},
+        {BLOCK_HEAD, last, 0, false, false, ends},
+        {BLOCK_HEAD, last, 0, false, true, modules},
+        {BLOCK_MTP, last, 0, false, false, modules > 0},
+        {BLOCK_MTP, last, 0, false, true, modules > 0 ? modules - 1 : 0},
+    };
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < STEP_PARTS_MAX; i++)
+        if (all[i].count > 0) ret_parts[count++] = all[i];
+    return count;
 }

@@ -1,16 +1,32 @@
-/* graph_terms.h: the one way from a step's ranks and sizes (struct ranks) to a layer's graph. */
+/* graph_terms.h: the one way from a step's ranks and sizes (struct ranks) to graphs: which parts of
+ * the model have one, and what each is written for. */
 #ifndef SIM_STEP_GRAPH_TERMS_H
 #define SIM_STEP_GRAPH_TERMS_H
 
-#include "sim/graph/terms.h"
+#include "sim/graph/block.h"
+#include "sim/step/ranks.h"
 
-struct ranks;
+/* A part of the model that has a graph of its own. */
+struct step_part {
+    enum block_part part;
+    uint64_t layer;   /* The layer that it is, or is like. */
+    uint32_t kind;    /* Of a layer: LAYER_DENSE, LAYER_MOE. */
+    bool windowed;    /* Of a layer. */
+    bool used_before; /* Of an end: see graph_terms_of_end(). */
+    uint64_t count;   /* Of the whole model, in one microbatch. */
+};
+
+enum { STEP_PARTS_MAX = 2 * LAYER_KINDS + 5 };
+
+/* All parts that the model has, layers first; returns how many. */
+uint32_t step_parts(const struct ranks *ranks, struct step_part ret_parts[STEP_PARTS_MAX]);
+
+/* What a part's graph is written for. */
+void graph_terms_of_part(const struct ranks *ranks, const struct step_part *part,
+                         struct graph_terms *ret_terms);
 
 /* What a layer's graph is written for. */
 void graph_terms_of(const struct ranks *ranks, uint64_t layer, struct graph_terms *ret_terms);
-
-/* The same layer with the model's window, or without one. */
-void graph_terms_window(const struct ranks *ranks, bool windowed, struct graph_terms *terms);
 
 /* What the graph of an end of a model, or of a module's own, is written for: whatever remat is, no
  * more of it is repeated than norms. `used_before`: of the embedding, or of the head, another use

@@ -163,7 +163,7 @@ uint64_t inference_keys_most(const struct workload_plan *plan)
 static void ways_build(const struct ranks *ranks, struct inference_ranks *inference)
 {
     const struct inference_ways *ways = &plan_of(ranks)->ways;
-    uint32_t const holders = ranks->partial_ranks;
+    uint32_t const holders = (uint32_t)group_rank_count(&ranks->heads.group);
     inference->batch_ways = inference->sequence_ways = 1;
     if (ways->sharding == INFERENCE_GIVEN) {
         inference->batch_ways = ways->batch;
@@ -219,7 +219,8 @@ uint64_t inference_cache_bytes(const struct ranks *ranks)
 enum status inference_ways_check(const struct ranks *ranks, struct error *reterr)
 {
     const struct inference_ways *ways = &plan_of(ranks)->ways;
-    uint32_t const holders = ranks->partial_ranks, heads = ranks->tp / holders;
+    uint32_t const holders = (uint32_t)group_rank_count(&ranks->heads.group),
+                   heads = ranks->tp / holders;
     static const char where[] = "/workload/kv_sharding";
     if (ways->sharding != INFERENCE_GIVEN) return STATUS_OK;
     if ((uint64_t)ways->heads * ways->batch * ways->sequence != ranks->tp)

@@ -3,9 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/graph/derive.h"
 #include "sim/graph/extent.h"
-#include "sim/step/graph_terms.h"
 
 enum {
     BITS = 62,             /* Two more would wrap; sums of a few such numbers stay exact. */
@@ -46,50 +44,16 @@ static enum status below(units_wide amount, const char *what, struct error *rete
                      what);
 }
 
-/* A part of a model, which a rank has `count` times at most. What parts take in all microbatches
- * adds up: an account of memory counts all that is ever taken. */
-static enum status part_check(const struct ranks *ranks, const struct graph_terms *terms,
-                              enum block_part part, uint64_t layer, uint64_t count,
-                              units_wide *bytes, struct error *reterr)
+enum status limits_part_check(const struct ranks *ranks, const struct graph_derived *derived,
+                              uint64_t count, units_wide *bytes, struct error *reterr)
 {
-    struct graph_derived derived;
-    if (count == 0) return STATUS_OK;
-    graph_derive(terms, &ranks->plan->model, part, layer, &derived);
-    units_wide const elements = graph_extent_elements(&derived.sharded);
+    units_wide const elements = graph_extent_elements(&derived->sharded);
     STATUS_TRY(below(BITS_OF_ELEMENT * elements, "the bits of a layer's arrays", reterr));
     /* Each once more where it is repeated. */
     *bytes += 2 * BYTES_OF_ELEMENT * elements * count * ranks->plan->accumulate;
     STATUS_TRY(below(*bytes, "the bytes that ops take", reterr));
-    return below(graph_extent_flop(&derived.sharded, &derived.backward, &derived.kept),
+    return below(graph_extent_flop(&derived->sharded, &derived->backward, &derived->kept),
                  "the FLOP of a layer's matmuls", reterr);
-}
-
-static enum status layers_check(const struct ranks *ranks, units_wide *bytes, struct error *reterr)
-{
-    const struct model *model = &ranks->plan->model;
-    uint64_t const dense = model_dense_layers(model), last = model->layers - 1;
-    for (uint32_t experts = 0; experts < 2; experts++) {
-        bool const is_last = experts == (dense < model->layers);
-        uint64_t const count = experts ? model->layers - dense : dense;
-        uint64_t const layer = experts ? last : 0;
-        struct graph_terms terms;
-        graph_terms_of(ranks, layer, &terms);
-        graph_terms_window(ranks, false,
-                           &terms); /* Layers without one have more, and a kind may have both. */
-        STATUS_TRY(part_check(ranks, &terms, BLOCK_LAYER, layer,
-                              count + (is_last ? ranks->mtp_modules : 0), bytes, reterr));
-    }
-    return STATUS_OK;
-}
-
-static enum status ends_check(const struct ranks *ranks, units_wide *bytes, struct error *reterr)
-{
-    uint64_t const last = ranks->plan->model.layers - 1;
-    struct graph_terms terms;
-    graph_terms_of_end(ranks, /* used_before= */ true, &terms);
-    STATUS_TRY(part_check(ranks, &terms, BLOCK_EMBEDDING, last, 1, bytes, reterr));
-    STATUS_TRY(part_check(ranks, &terms, BLOCK_HEAD, last, 1 + ranks->mtp_modules, bytes, reterr));
-    return part_check(ranks, &terms, BLOCK_MTP, last, ranks->mtp_modules, bytes, reterr);
 }
 
 enum status limits_sizes_check(const struct ranks *ranks, struct error *reterr)
@@ -101,9 +65,6 @@ enum status limits_sizes_check(const struct ranks *ranks, struct error *reterr)
         if (experts->crossing[d] > crossing) crossing = experts->crossing[d];
     STATUS_TRY(below(BITS_OF_ELEMENT * ((units_wide)counts.total + counts.mtp_modules),
                      "the bits of the model's parameters", reterr));
-    STATUS_TRY(below(BITS_OF_ELEMENT * (units_wide)crossing * ranks->width,
-                     "the bits that experts' ranks exchange", reterr));
-    units_wide bytes = 0;
-    STATUS_TRY(layers_check(ranks, &bytes, reterr));
-    return ranks_is_decoder(ranks) ? ends_check(ranks, &bytes, reterr) : STATUS_OK;
+    return below(BITS_OF_ELEMENT * (units_wide)crossing * ranks->plan->model.width,
+                 "the bits that experts' ranks exchange", reterr);
 }

@@ -6,14 +6,22 @@
 #define SIM_STEP_LIMITS_H
 
 #include "sim/base/status.h"
+#include "sim/base/units.h"
+#include "sim/graph/derive.h"
 #include "sim/step/ranks.h"
 
 /* The chip must have a rate for matmuls of linear layers and for all others. */
 enum status limits_format_check(const struct ranks *ranks, struct error *reterr);
 
-/* FLOP and bytes of a part of the model, and what a chip's ops take in all: below 2^62. Once all
- * sizes of `ranks` are known, and before graphs of them are counted. Errors: STATUS_LIMIT at
- * "/workload". */
+/* The model's parameters, and what experts' ranks exchange: below 2^62. Once all sizes of `ranks`
+ * are known. Errors: STATUS_LIMIT at "/workload". */
 enum status limits_sizes_check(const struct ranks *ranks, struct error *reterr);
+
+/* The same of what ops of a part of the model compute, which a rank has `count` times at most; and
+ * of `bytes`, to which it adds what they take. What parts take in all microbatches adds up: an
+ * account of memory counts all that is ever taken. Before elements of the part's graph are counted.
+ */
+enum status limits_part_check(const struct ranks *ranks, const struct graph_derived *derived,
+                              uint64_t count, units_wide *bytes, struct error *reterr);
 
 #endif

@@ -25,14 +25,14 @@ static void paddings_add(struct strbuf *text, const struct ranks *ranks)
 /* Letters of the mesh. */
 static void axes_add(struct strbuf *text, const struct ranks *ranks)
 {
-    for (uint32_t a = 0; a < ranks->axes.axis_count; a++) {
-        char const letter = ranks->axes.letter[a];
+    for (uint32_t a = 0; a < ranks->axes.mesh.axis_count; a++) {
+        char const letter = ranks->axes.mesh.letter[a];
         bool const sharded = letter == 'X' && ranks->mesh->axis[MESH_FSDP].size > 1;
         const char *roles = letter == 'Y' ? mesh_role_name(MESH_TP)
                             : sharded     ? mesh_role_name(MESH_FSDP)
-                                          : ranks->replica_name;
-        strbuf_add(text, "  %c = %s of %s\n", letter, counted(ranks->axes.size[a], "rank").text,
-                   roles);
+                                          : ranks->replicas.name;
+        strbuf_add(text, "  %c = %s of %s\n", letter,
+                   counted(ranks->axes.mesh.size[a], "rank").text, roles);
     }
 }
 
@@ -62,8 +62,10 @@ static void sequences_add(struct strbuf *text, const struct ranks *ranks)
                    rank_count.text, wide(ranks->rows * ranks->cp));
     else if (ranks->cp > 1)
         strbuf_add(text, "  sequences of %llu tokens lie on %s of cp, %llu on each\n",
-                   wide(ranks->keys), rank_count.text, wide(ranks->queries));
-    if (ranks_is_unfused(ranks)) strbuf_add(text, "  T = %llu keys\n", wide(ranks->keys));
+                   wide(ranks->plan->sequence_length), rank_count.text,
+                   wide(ranks->plan->sequence_length / ranks->cp));
+    if (ranks_is_unfused(ranks))
+        strbuf_add(text, "  T = %llu keys\n", wide(ranks->plan->sequence_length));
 }
 
 /* Letters of dimensions. Heads are N and K, their columns H and V, as in the book. */
@@ -74,7 +76,7 @@ static void letters_add(struct strbuf *text, const struct ranks *ranks,
     const struct model_mla *latent = &model->latent;
     strbuf_add(text, "  B = %s a microbatch, %llu on one data rank; D = %llu",
                counted(ranks->rows * ranks->data, "token").text, wide(ranks->rows),
-               wide(ranks->width));
+               wide(ranks->plan->model.width));
     if (!layer->experts) strbuf_add(text, ", F = %llu", wide(model->mlp_width));
     strbuf_add(text, "\n");
     if (ranks_has_mla(ranks))
@@ -82,12 +84,12 @@ static void letters_add(struct strbuf *text, const struct ranks *ranks,
                    "  latents of Cq = %llu columns for Q, Ckv = %llu for K and V; R = %llu turned "
                    "ones of K; J = %llu of a head's K and V\n",
                    wide(latent->query_rank), wide(latent->kv_rank), wide(latent->rope),
-                   wide(latent->plain + ranks->value_width));
+                   wide(latent->plain + model_value_width(&ranks->plan->model)));
     if (layer->experts) experts_add(text, ranks);
     sequences_add(text, ranks);
-    if (ranks->window_layers != 0)
+    if (ranks->sequences.window_layers != 0)
         strbuf_add(text, "  a query has %llu keys at most in %llu of %llu layers, %s the last\n",
-                   wide(model->window), wide(ranks->window_layers), wide(model->layers),
+                   wide(model->window), wide(ranks->sequences.window_layers), wide(model->layers),
                    ranks_layer_is_windowed(ranks, model->layers - 1) ? "as in" : "not in");
 }
 

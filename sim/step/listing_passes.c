@@ -34,7 +34,7 @@ static void part_derive(const struct listing *listing, enum block_part part, boo
     else
         graph_terms_of_end(listing->ranks, used_before, &of->terms);
     of->state_terms = of->terms;
-    of->state_terms.policy.weights_split = listing->ranks->state_shards > 1;
+    of->state_terms.policy.weights_split = listing->ranks->replicas.state_shards > 1;
     graph_derive(&of->terms, model, part, model->layers - 1, &of->derived);
     block_write_part(&of->state_terms, model, part, model->layers - 1, &of->state);
     of->list = (struct graph_list){
@@ -103,7 +103,7 @@ static void layer_add(const struct listing *listing)
 {
     const struct ranks *ranks = listing->ranks;
     bool const halves = template_find(listing->program, MODULE_LAYER, ACT_BACKWARD) == NULL;
-    bool const once = ranks->reduce_once;
+    bool const once = ranks->gradients.once;
     bool const gathers = !once || backward_has(listing->program, LOWER_URGENCY_WEIGHTS);
     bool const reduces = !once || backward_has(listing->program, LOWER_URGENCY_GRADIENTS);
     struct part layer;
@@ -112,8 +112,8 @@ static void layer_add(const struct listing *listing)
         .state = &layer.state,
         .gathers = {UINT64_MAX, gathers ? UINT64_MAX : 0},
         .reduces = reduces ? UINT64_MAX : 0,
-        .axis_same = ranks->shards > 1 ? ranks->axis_z : ranks->axis_x,
-        .grouped_ranks = ranks->experts.ranks > 1 ? ranks->experts.replicas : 0,
+        .axis_same = ranks->shards > 1 ? ranks->axes.z : ranks->axes.x,
+        .grouped_ranks = ranks->experts.ranks > 1 ? ranks->experts.replicas.count : 0,
         .grouped_scatters = ranks->plan->zero != 0,
     };
     graph_list_forward(&layer.list);
@@ -125,7 +125,7 @@ static void layer_add(const struct listing *listing)
         graph_list_backward(&layer.list, GRAPH_WEIGHT_HALF);
     }
     copies_add(listing, ACT_BACKWARD);
-    if (ranks->state_shards == ranks->shards) return;
+    if (ranks->replicas.state_shards == ranks->shards) return;
     strbuf_add(listing->text, "\nUpdate: ZeRO-%u\n", ranks->plan->zero);
     graph_list_update(&layer.list);
 }

@@ -27,9 +27,9 @@ enum lower_stream {
     LOWER_REDUCE_TP,
     LOWER_REDUCE_DP,
     LOWER_GATHER_DP,
-    LOWER_SUM_KV,
-    LOWER_SUM_LOGITS, /* Of routers. */
-    LOWER_SUM_ROWS,   /* Of routers' gradients, where tp splits tokens. */
+    LOWER_SUM_KV,     /* Of weights' gradients that ranks of tp have parts of: of heads. */
+    LOWER_SUM_LOGITS, /* Of results that ranks of tp have parts of. */
+    LOWER_SUM_ROWS,   /* Of weights' gradients of which they have parts of tokens. */
     LOWER_DISPATCH,   /* Tokens to the ranks that have their experts. */
     LOWER_COMBINE,    /* Tokens back from their experts. */
     LOWER_REDUCE_EXPERTS,
@@ -140,7 +140,6 @@ struct lower_part {
     struct mtp_position place; /* Of a module that predicts a further token. */
 };
 
-enum { LOWER_PARTS_MAX = 4 };
 struct lower {
     struct builder build;
     const struct ranks *ranks;
@@ -153,8 +152,8 @@ struct lower {
     uint32_t output;   /* The op whose end makes the running activation (or its gradient)
                           available; LOWER_NONE: it comes from earlier slots. */
     uint32_t received; /* The RECEIVE that its input comes by, or LOWER_NONE. */
-    struct lower_graph *graph[LAYER_KINDS][2]; /* [windowed]: kinds of layers (emit.c), or NULL. */
-    struct lower_graph *end_graph[LOWER_PARTS_MAX][2]; /* [part][used before]: the same of ends. */
+    struct lower_graph *graph[BLOCK_PART_COUNT][LAYER_KINDS][2]; /* [part][kind of layer][windowed,
+                             or used before] (emit.c), or NULL. */
     uint32_t weights[MATRICES_MAX];   /* The gather that a place's matrices wait for. */
     uint32_t weights_needed;          /* Places whose gather some op already waits for. */
     uint32_t gradients;               /* Places whose gradients are computed. */
@@ -229,16 +228,15 @@ void lower_prefetch_need(struct lower *lower, uint32_t op);
 void lower_weights_need(struct lower *lower, uint32_t op, uint8_t place, bool reads);
 /* The op is the last of the pass to read the place's matrices. */
 void lower_weights_release(struct lower *lower, uint32_t op, uint8_t place, bool backward);
-/* The op computes the gradient of the place's matrices. */
-void lower_gradient(struct lower *lower, uint32_t op, uint8_t place);
+/* The op computes the gradient of the place's matrices, of which `sum` adds up what ranks of tp
+ * have parts of, or LOWER_NONE. */
+void lower_gradient(struct lower *lower, uint32_t op, uint8_t place, uint32_t sum);
 /* `after` LOWER_NONE: all compute of earlier slots. */
 void lower_bucket_reduce(struct lower *lower, const struct bucket *bucket, uint32_t after);
 /* Reduces the units of a layer, without its passes. */
 void lower_layer_reduce(struct lower *lower);
 /* Memory that a computed gradient takes: until it is reduced, or until the update. */
-void lower_gradient_take(struct lower *lower, uint32_t op, uint64_t elements);
-/* As lower_gradient_take(), of the experts' matrices. */
-void lower_experts_gradient_take(struct lower *lower, uint32_t op, uint64_t elements);
+void lower_gradient_take(struct lower *lower, uint32_t op, uint64_t elements, bool experts);
 
 static inline bool lower_has_input(const struct lower *lower)
 {

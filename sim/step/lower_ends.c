@@ -29,40 +29,6 @@ const struct ranks_layer *lower_layer_of(const struct ranks *ranks, enum lower_m
     return &ranks->layer[kind];
 }
 
-static struct bucket embedding_bucket(const struct ranks *ranks)
-{
-    return (struct bucket){.name = "W_embedding",
-                           .elements = ranks->vocabulary_elements + ranks->position_elements +
-                                       (ranks->tied ? ranks->head_vectors : 0)};
-}
-
-static struct bucket head_bucket(const struct ranks *ranks)
-{
-    if (ranks->tied) return embedding_bucket(ranks);
-    return (struct bucket){.name = "W_head",
-                           .elements = ranks->vocabulary_elements + ranks->head_vectors};
-}
-
-/* Of these, what a lookup reads: the final norm is the head's, */
-static struct bucket lookup_unit(const struct ranks *ranks)
-{
-    return (struct bucket){.name = "W_embedding",
-                           .elements = ranks->vocabulary_elements + ranks->position_elements};
-}
-
-/* and what the head reads: rows by position are the embedding's. */
-static struct bucket head_read_unit(const struct ranks *ranks)
-{
-    struct bucket bucket = head_bucket(ranks);
-    bucket.elements = ranks->vocabulary_elements + ranks->head_vectors;
-    return bucket;
-}
-
-static struct bucket module_bucket(const struct ranks *ranks)
-{
-    return (struct bucket){.name = "W_mtp", .elements = ranks->mtp_elements};
-}
-
 uint32_t lower_buckets_of(const struct ranks *ranks, enum lower_module module,
                           struct bucket ret_buckets[LOWER_BUCKETS_MAX])
 {
@@ -71,9 +37,9 @@ uint32_t lower_buckets_of(const struct ranks *ranks, enum lower_module module,
     uint32_t count = 0;
     for (; (is_layer || module == MODULE_MTP) && count < layer->bucket_count; count++)
         ret_buckets[count] = layer->bucket[count];
-    if (module == MODULE_EMBEDDING) ret_buckets[count++] = embedding_bucket(ranks);
-    if (module == MODULE_HEAD) ret_buckets[count++] = head_bucket(ranks);
-    if (module == MODULE_MTP) ret_buckets[count++] = module_bucket(ranks);
+    if (module == MODULE_EMBEDDING) ret_buckets[count++] = ranks->end[BLOCK_EMBEDDING].bucket;
+    if (module == MODULE_HEAD) ret_buckets[count++] = ranks->end[BLOCK_HEAD].bucket;
+    if (module == MODULE_MTP) ret_buckets[count++] = ranks->end[BLOCK_MTP].bucket;
     return count;
 }
 
@@ -82,9 +48,9 @@ uint64_t lower_gathered_bytes(const struct lower *lower, enum lower_module modul
     const struct ranks_layer *layer = lower_layer_of(lower->ranks, module);
     uint64_t bytes = 0;
     if (module == MODULE_EMBEDDING)
-        return lower_weight_bytes(lower, lookup_unit(lower->ranks).elements);
+        return lower_weight_bytes(lower, lower->ranks->end[BLOCK_EMBEDDING].read.elements);
     if (module == MODULE_HEAD)
-        return lower_weight_bytes(lower, head_read_unit(lower->ranks).elements);
+        return lower_weight_bytes(lower, lower->ranks->end[BLOCK_HEAD].read.elements);
     SIM_ASSERT(module == MODULE_LAYER || module == MODULE_EXPERTS);
     for (uint32_t u = 0; u < layer->bucket_count; u++)
         bytes += lower_weight_bytes(lower, layer->bucket[u].elements);
@@ -98,15 +64,16 @@ uint64_t lower_gathered_bytes(const struct lower *lower, enum lower_module modul
 static struct emit_use lookup_use(const struct lower *lower, bool of_module, bool backward)
 {
     const struct ranks *ranks = lower->ranks;
-    bool const is_there = lower->part.updated && of_module && !ranks->tied_lookup;
+    bool const is_there = lower->part.updated && of_module && !ranks->tie.lookup;
     return (struct emit_use){
         .prefix = of_module ? "mtp." : "",
-        .bucket = embedding_bucket(ranks),
-        .read = lower->part.updated ? embedding_bucket(ranks) : lookup_unit(ranks),
+        .bucket = ranks->end[BLOCK_EMBEDDING].bucket,
+        .read = lower->part.updated ? ranks->end[BLOCK_EMBEDDING].bucket
+                                    : ranks->end[BLOCK_EMBEDDING].read,
         .gathers = backward || !is_there,
         .gives = !backward && !is_there,
         .last = lower->part.last_lookup,
-        .autograd_elements = ranks->vocabulary_elements,
+        .autograd_elements = ranks->end[BLOCK_EMBEDDING].matrix,
     };
 }
 
@@ -128,11 +95,11 @@ static struct emit_end head_end(const struct lower *lower, bool of_module)
     return (struct emit_end){.part = BLOCK_HEAD,
                              .used_before = of_module,
                              .use = {{.prefix = of_module ? "mtp." : "",
-                                      .bucket = head_bucket(ranks),
-                                      .read = head_read_unit(ranks),
+                                      .bucket = ranks->end[BLOCK_HEAD].bucket,
+                                      .read = ranks->end[BLOCK_HEAD].read,
                                       .opens = !of_module,
                                       .last = lower->part.last,
-                                      .autograd_elements = ranks->vocabulary_elements}}};
+                                      .autograd_elements = ranks->end[BLOCK_HEAD].matrix}}};
 }
 
 /* The model's own head is the last of the forward pass, and the first of the backward pass. Tied,
@@ -144,9 +111,9 @@ static void head(struct lower *lower, bool backward)
                keeps = ranks->shards == 1 || lower->part.head_stays;
     struct emit_end end = head_end(lower, false);
     end.shares_input = !alone && !ranks->mtp_apart;
-    end.use[0].gathers = backward ? !keeps : alone && !(lower->part.updated && ranks->tied);
+    end.use[0].gathers = backward ? !keeps : alone && !(lower->part.updated && ranks->tie.here);
     end.use[0].gives = backward ? alone : !keeps;
-    end.use[0].closes = alone && !ranks->tied;
+    end.use[0].closes = alone && !ranks->tie.here;
     emit_end(lower, &end, backward);
 }
 
@@ -189,8 +156,8 @@ static void mtp_own(struct lower *lower, bool backward)
     const struct ranks *ranks = lower->ranks;
     struct mtp_position const place = lower->part.place;
     struct emit_use const own = {.prefix = "",
-                                 .bucket = module_bucket(ranks),
-                                 .read = module_bucket(ranks),
+                                 .bucket = ranks->end[BLOCK_MTP].bucket,
+                                 .read = ranks->end[BLOCK_MTP].bucket,
                                  .gathers = !backward || lower_has_input(lower),
                                  .ahead = true,
                                  .gives = true,

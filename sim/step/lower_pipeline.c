@@ -206,7 +206,7 @@ static struct passing passing_of(struct pipeline *pipeline, uint32_t rank, uint3
                 !reduces_apart(pipeline->role.list, pass->stage),
     };
     bool const shares =
-        pipeline->lower->ranks->mtp_modules != 0 && !pipeline->lower->ranks->tied_lookup;
+        pipeline->lower->ranks->mtp_modules != 0 && !pipeline->lower->ranks->tie.lookup;
     passing.last_lookup = passing.last;
     if (shares && !pipeline_is_forward(pass->kind))
         passing.last_lookup = !pipeline->differs || lookup_is_last(pipeline, index);
@@ -224,7 +224,7 @@ static struct passing passing_of(struct pipeline *pipeline, uint32_t rank, uint3
 static void offload_set(const struct ranks *ranks, int32_t layer, struct lower_part *part)
 {
     bool const top = layer + 1 == (int32_t)ranks->plan->model.layers;
-    bool const has_head = ranks_is_decoder(ranks) && !ranks->tied;
+    bool const has_head = ranks_is_decoder(ranks) && !ranks->tie.here;
     part->top = top && ranks_offloads_activations(ranks);
     if (!part->last || !ranks_offloads_optimizer(ranks) || part->module == MODULE_HEAD) return;
     part->updates = !top ? MODULE_LAYER : has_head ? MODULE_HEAD : MODULE_NOTHING;
@@ -296,7 +296,8 @@ static uint32_t places_alike(const struct pipeline *pipeline, const struct passi
 {
     const struct ranks *ranks = pipeline->lower->ranks;
     bool const is_layer = part->module == MODULE_LAYER || part->module == MODULE_EXPERTS;
-    bool const differ = ranks->window_layers != 0 || ranks->plan->offload != WORKLOAD_OFFLOAD_NONE;
+    bool const differ =
+        ranks->sequences.window_layers != 0 || ranks->plan->offload != WORKLOAD_OFFLOAD_NONE;
     uint32_t const ahead = ranks->plan->prefetch_layers;
     if (!is_layer || differ || place == 0 || place + 1 == passing->count) return 1;
     uint32_t run = run_at(&passing->modules, pipeline_is_forward(passing->pass->kind), place);
@@ -348,7 +349,7 @@ static void places_add(struct pipeline *pipeline, const struct passing *passing,
 /* Whether collectives stand between the ops of a pass: else there is nothing to run during. */
 static bool passes_wait(const struct ranks *ranks)
 {
-    return ranks->tp > 1 || ranks->experts.ranks > 1 || ranks->sequence_parts > 1;
+    return ranks->tp > 1 || ranks->experts.ranks > 1 || ranks->sequences.parts > 1;
 }
 
 /* Two passes overlap op by op, unless they would have to wait for messages of both neighbours,

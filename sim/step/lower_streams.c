@@ -1,4 +1,4 @@
-#include "sim/step/lower.h"
+#include "sim/step/emit.h"
 
 static uint8_t stream_urgency(uint32_t stream)
 {
@@ -63,15 +63,15 @@ void lower_streams_add(struct lower *lower)
     const struct ranks *ranks = lower->ranks;
     uint16_t const shards = (uint16_t)(1u << ranks->shard_role);
     uint16_t const replicas = replicas_of(ranks->mesh);
-    bool const tp = ranks->tp > 1;
-    bool const dp = ranks->replicas > 1;
+    bool const dp = ranks->replicas.count > 1;
     bool const merges = ranks_serves(ranks) && ranks->inference.sequence_ways > 1;
-    bool const parts = ranks->sequence_parts > 1 || merges;
     uint16_t const sharers = merges ? STREAM_OF_KV : STREAM_OF_SEQUENCE;
-    bool const experts = ranks->experts.replicas > 1;
+    bool moved[LOWER_STREAM_COUNT] = {false};
+    bool const experts = ranks->experts.replicas.count > 1;
     bool const zero = ranks->plan->zero != 0;
     bool const activations = ranks_offloads_activations(ranks);
     bool const optimizer = ranks_offloads_optimizer(ranks);
+    emit_streams(lower, moved);
     enum stream_verb const turns = ranks_has_ulysses(ranks) ? STREAM_TURN : STREAM_GATHER;
     struct {
         bool used;
@@ -80,21 +80,20 @@ void lower_streams_add(struct lower *lower)
         [LOWER_COMPUTE] = {true, {STREAM_NO_VERB, 0}},
         [LOWER_GATHER_WEIGHTS] = {ranks->shards > 1, {STREAM_GATHER, shards}},
         [LOWER_REDUCE_WEIGHTS] = {ranks->shards > 1, {STREAM_REDUCE, shards}},
-        [LOWER_GATHER_TP] = {tp, {STREAM_GATHER, STREAM_OF_TP}},
-        [LOWER_REDUCE_TP] = {tp, {STREAM_REDUCE, STREAM_OF_TP}},
+        [LOWER_GATHER_TP] = {moved[LOWER_GATHER_TP], {STREAM_GATHER, STREAM_OF_TP}},
+        [LOWER_REDUCE_TP] = {moved[LOWER_REDUCE_TP], {STREAM_REDUCE, STREAM_OF_TP}},
         [LOWER_REDUCE_DP] = {dp, {STREAM_REDUCE, replicas}},
         [LOWER_GATHER_DP] = {dp && zero, {STREAM_GATHER, replicas}},
-        [LOWER_SUM_KV] = {ranks->partial_ranks > 1, {STREAM_NO_VERB, STREAM_OF_KV}},
-        [LOWER_SUM_LOGITS] = {ranks_sums_logits(ranks) || (tp && ranks_serves(ranks)),
-                              {STREAM_SUM, STREAM_OF_TP}},
-        [LOWER_SUM_ROWS] = {ranks_sums_rows(ranks), {STREAM_SUM, STREAM_OF_TP}},
-        [LOWER_DISPATCH] = {ranks->experts.ranks > 1, {STREAM_DISPATCH, STREAM_OF_EP}},
-        [LOWER_COMBINE] = {ranks->experts.ranks > 1, {STREAM_COMBINE, STREAM_OF_EP}},
+        [LOWER_SUM_KV] = {ranks->heads.group.dimension_count > 0, {STREAM_NO_VERB, STREAM_OF_KV}},
+        [LOWER_SUM_LOGITS] = {moved[LOWER_SUM_LOGITS], {STREAM_SUM, STREAM_OF_TP}},
+        [LOWER_SUM_ROWS] = {moved[LOWER_SUM_ROWS], {STREAM_SUM, STREAM_OF_TP}},
+        [LOWER_DISPATCH] = {moved[LOWER_DISPATCH], {STREAM_DISPATCH, STREAM_OF_EP}},
+        [LOWER_COMBINE] = {moved[LOWER_COMBINE], {STREAM_COMBINE, STREAM_OF_EP}},
         [LOWER_REDUCE_EXPERTS] = {experts, {STREAM_REDUCE, STREAM_OF_EXPERTS}},
         [LOWER_GATHER_EXPERTS] = {experts && zero, {STREAM_GATHER, STREAM_OF_EXPERTS}},
-        [LOWER_GATHER_SEQUENCE] = {parts, {turns, sharers}},
-        [LOWER_REDUCE_SEQUENCE] = {parts && !ranks_has_ulysses(ranks), {STREAM_REDUCE, sharers}},
-        [LOWER_HOME_SEQUENCE] = {ranks_has_ring(ranks), {STREAM_HOME, STREAM_OF_SEQUENCE}},
+        [LOWER_GATHER_SEQUENCE] = {moved[LOWER_GATHER_SEQUENCE], {turns, sharers}},
+        [LOWER_REDUCE_SEQUENCE] = {moved[LOWER_REDUCE_SEQUENCE], {STREAM_REDUCE, sharers}},
+        [LOWER_HOME_SEQUENCE] = {moved[LOWER_HOME_SEQUENCE], {STREAM_HOME, STREAM_OF_SEQUENCE}},
         [LOWER_SEND_NEXT] = {ranks->pp > 1, {STREAM_SEND, STREAM_OF_NEXT}},
         [LOWER_SEND_PREVIOUS] = {ranks->pp > 1, {STREAM_SEND, STREAM_OF_PREVIOUS}},
         [LOWER_SEND_COPY] = {ranks->copies > 1, {STREAM_SEND, STREAM_OF_COPY}},

@@ -14,14 +14,15 @@ static void buckets_resident(const struct ranks *ranks, const struct bucket *buc
         bool const experts = buckets[u].experts;
         uint64_t const elements = buckets[u].elements;
         uint64_t const kept = units_ceil_divide(elements, ranks->shards);
-        uint64_t const state = units_ceil_divide(elements, ranks_state_shards(ranks, experts));
+        uint64_t const state =
+            units_ceil_divide(elements, ranks_replicas(ranks, experts)->state_shards);
         uint64_t const gradients =
-            units_ceil_divide(elements, ranks_gradient_shards(ranks, experts));
+            units_ceil_divide(elements, ranks_replicas(ranks, experts)->gradient_shards);
         resident[PROGRAM_MEMORY_PARAMETERS] += times * format_bytes(formats->weights, kept);
         if (!ranks_offloads_optimizer(ranks) && !ranks_serves(ranks))
             resident[PROGRAM_MEMORY_OPTIMIZER] +=
                 times * 2 * format_bytes(formats->optimizer, state);
-        if (ranks->gradients_resident && !overheads_count(ranks)) {
+        if (ranks->gradients.resident && !overheads_count(ranks)) {
             resident[PROGRAM_MEMORY_GRADIENTS] +=
                 times * format_bytes(formats->gradients, gradients);
         }
@@ -43,27 +44,9 @@ void lower_resident(const struct ranks *ranks, const uint64_t units[MODULE_COUNT
     overheads_chip(ranks, layers, resident_bytes);
 }
 
-/* Of what routers ask of experts, what these have no room for, in FLOP of a step. */
-static double dropped_flop(const struct ranks *ranks)
-{
-    const struct model *model = &ranks->plan->model;
-    const struct routing *experts = &ranks->experts;
-    if (experts->dropped == 0) return 0;
-    double const rows = (double)ranks_layer_count(ranks, LAYER_MOE) *
-                        (double)ranks->plan->batch_tokens * (double)experts->dropped /
-                        (double)(ranks->rows * experts->ranks);
-    return counts_flop_a_token(ranks) * rows *
-           (double)(model->matrices * model->experts.width * model->width);
-}
-
 void lower_totals(const struct ranks *ranks, struct program *program)
 {
-    const struct workload_plan *plan = ranks->plan;
-    struct model_counts const counts = model_count(&plan->model);
-    program->tokens = ranks_serves(ranks) ? inference_tokens(plan) : plan->batch_tokens;
-    bool const predicts = ranks->mtp_modules != 0;
-    uint64_t const active = counts.active + (predicts ? counts.mtp_active : 0);
-    program->parameter_flop = counts_flop_a_token(ranks) * (double)active * (double)program->tokens;
-    program->parameter_flop -= dropped_flop(ranks);
+    program->tokens = counts_tokens(ranks);
+    program->parameter_flop = counts_parameter_flop(ranks);
     program->useful_attention_flop = counts_attention_flop(ranks);
 }

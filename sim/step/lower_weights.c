@@ -37,33 +37,15 @@ void lower_prefetch_need(struct lower *lower, uint32_t op)
                                        .reason = PROGRAM_REASON_WINDOW});
 }
 
-/* Ranks that hold the same weights of a unit: of experts, those of no other ep rank. */
-struct replicas {
-    uint32_t count;
-    const struct group *group;
-    const char *name;
-    enum lower_stream reduce, gather;
-};
-
-static struct replicas replicas_of(const struct lower *lower, const struct bucket *bucket)
-{
-    const struct ranks *ranks = lower->ranks;
-    const struct routing *experts = &ranks->experts;
-    if (bucket->experts)
-        return (struct replicas){experts->replicas, &experts->replica_group, experts->replica_name,
-                                 LOWER_REDUCE_EXPERTS, LOWER_GATHER_EXPERTS};
-    return (struct replicas){ranks->replicas, &ranks->replica_group, ranks->replica_name,
-                             LOWER_REDUCE_DP, LOWER_GATHER_DP};
-}
-
 /* The gather of weights of which each rank has updated its part; LOWER_NONE: none is needed. */
 static uint32_t updated_gather(struct lower *lower, const struct bucket *bucket)
 {
-    struct replicas const replicas = replicas_of(lower, bucket);
-    if (replicas.count == 1) return LOWER_NONE;
-    uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_GATHER, replicas.group, bucket->elements,
-                                     lower->ranks->plan->formats.weights);
-    return lower_collective(lower, replicas.gather, bucket->name, replicas.name, plan);
+    const struct replicas *replicas = ranks_replicas(lower->ranks, bucket->experts);
+    enum lower_stream const stream = bucket->experts ? LOWER_GATHER_EXPERTS : LOWER_GATHER_DP;
+    if (replicas->count == 1) return LOWER_NONE;
+    uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_GATHER, &replicas->group,
+                                     bucket->elements, lower->ranks->plan->formats.weights);
+    return lower_collective(lower, stream, bucket->name, replicas->name, plan);
 }
 
 /* In the order of their first uses. */
@@ -145,7 +127,7 @@ static uint64_t kept_bytes(const struct lower *lower, uint64_t elements)
 
 static uint64_t bucket_kept_bytes(const struct lower *lower, const struct bucket *bucket)
 {
-    uint32_t const shards = ranks_gradient_shards(lower->ranks, bucket->experts);
+    uint32_t const shards = ranks_replicas(lower->ranks, bucket->experts)->gradient_shards;
     return kept_bytes(lower, units_ceil_divide(bucket->elements, shards));
 }
 
@@ -156,25 +138,15 @@ static uint64_t unreduced_bytes(const struct lower *lower, uint64_t elements)
                                            : lower_gradient_bytes(lower, elements);
 }
 
-static void gradient_take(struct lower *lower, uint32_t op, uint64_t elements, bool experts)
+void lower_gradient_take(struct lower *lower, uint32_t op, uint64_t elements, bool experts)
 {
-    if (ranks_gradient_shards(lower->ranks, experts) > 1) {
+    if (ranks_replicas(lower->ranks, experts)->gradient_shards > 1) {
         lower_take(lower, op, PROGRAM_MEMORY_BUFFERS,
                    unreduced_bytes(lower, elements)); /* Until it is reduced. */
-    } else if (!lower->ranks->gradients_resident) {
+    } else if (!lower->ranks->gradients.resident) {
         lower_take(lower, op, kept_memory(lower),
                    kept_bytes(lower, elements)); /* Until the update. */
     }
-}
-
-void lower_gradient_take(struct lower *lower, uint32_t op, uint64_t elements)
-{
-    gradient_take(lower, op, elements, /* experts= */ false);
-}
-
-void lower_experts_gradient_take(struct lower *lower, uint32_t op, uint64_t elements)
-{
-    gradient_take(lower, op, elements, /* experts= */ true);
 }
 
 static void reduction_need(struct lower *lower, uint32_t op, uint32_t after)
@@ -183,24 +155,6 @@ static void reduction_need(struct lower *lower, uint32_t op, uint32_t after)
         lower_need_before(lower, op, LOWER_COMPUTE, lower_weight_gradient);
     else
         lower_need_done(lower, op, after, lower_moved(lower, op));
-}
-
-/* Ranks of tp that have each a part of a gradient: of a KV head that several hold, of latent
- * attention's down-projections, or of a router's tokens. */
-static void parts_sum(struct lower *lower, uint8_t place, uint32_t after)
-{
-    const struct ranks *ranks = lower->ranks;
-    bool const once = ranks->gradient_shards == 1;
-    bool const apart = (once || ranks->reduce_once) && !lower->part.last;
-    struct emit_partial const partial = emit_partial_at(lower, place);
-    if (partial.of.ranks == 1 || apart) return;
-    bool const of_rows = partial.of.axis == OP_AXIS_TP;
-    uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_REDUCE,
-                                     of_rows ? role_group(lower, MESH_TP) : &ranks->kv_group,
-                                     partial.of.elements, ranks->plan->formats.gradients);
-    lower->parts_sum[place] = lower_collective(lower, of_rows ? LOWER_SUM_ROWS : LOWER_SUM_KV,
-                                               partial.names, op_axis_name(partial.of.axis), plan);
-    reduction_need(lower, lower->parts_sum[place], after);
 }
 
 static void parts_sums_need(struct lower *lower, uint32_t op, const struct bucket *bucket)
@@ -231,13 +185,14 @@ static void reduction_window(struct lower *lower, uint32_t reduction)
 
 void lower_bucket_reduce(struct lower *lower, const struct bucket *bucket, uint32_t after)
 {
-    struct replicas const replicas = replicas_of(lower, bucket);
     const struct ranks *ranks = lower->ranks;
+    const struct replicas *replicas = ranks_replicas(ranks, bucket->experts);
+    enum lower_stream const stream = bucket->experts ? LOWER_REDUCE_EXPERTS : LOWER_REDUCE_DP;
     const char *what = builder_format(&lower->build, "d%s", bucket->name);
     enum format const format = ranks->plan->formats.gradients;
     uint32_t reduced = LOWER_NONE;
     if (bucket->elements == 0) return;
-    if (ranks->shards > 1 && (lower->part.last || !ranks->reduce_once)) {
+    if (ranks->shards > 1 && (lower->part.last || !ranks->gradients.once)) {
         uint32_t const plan =
             lower_plan(lower, COLLECTIVE_REDUCE_SCATTER, role_group(lower, ranks->shard_role),
                        bucket->elements, format);
@@ -252,12 +207,12 @@ void lower_bucket_reduce(struct lower *lower, const struct bucket *bucket, uint3
         lower_give(lower, reduced, PROGRAM_MEMORY_COPIES, copied);
     }
     uint32_t scattered = reduced;
-    if (replicas.count > 1 && (lower->part.last || !ranks->reduce_last)) {
+    if (replicas->count > 1 && (lower->part.last || !ranks->gradients.last)) {
         bool const sum = ranks->plan->zero == 0;
-        uint32_t const plan =
-            lower_plan(lower, sum ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER,
-                       replicas.group, units_ceil_divide(bucket->elements, ranks->shards), format);
-        uint32_t const op = lower_collective(lower, replicas.reduce, what, replicas.name, plan);
+        uint32_t const plan = lower_plan(
+            lower, sum ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER, &replicas->group,
+            units_ceil_divide(bucket->elements, ranks->shards), format);
+        uint32_t const op = lower_collective(lower, stream, what, replicas->name, plan);
         if (reduced != LOWER_NONE)
             lower_need_done(lower, op, reduced, what);
         else
@@ -265,9 +220,9 @@ void lower_bucket_reduce(struct lower *lower, const struct bucket *bucket, uint3
         if (reduced == LOWER_NONE) parts_sums_need(lower, op, bucket);
         if (scattered == LOWER_NONE) scattered = op;
     }
-    if (ranks_gradient_shards(ranks, bucket->experts) == 1) return;
+    if (replicas->gradient_shards == 1) return;
     if (scattered != LOWER_NONE) reduction_window(lower, scattered);
-    if (!ranks->gradients_resident) {
+    if (!ranks->gradients.resident) {
         lower_take(lower, scattered, kept_memory(lower), bucket_kept_bytes(lower, bucket));
     }
     lower_give(lower, scattered, PROGRAM_MEMORY_BUFFERS, unreduced_bytes(lower, bucket->elements));
@@ -275,16 +230,16 @@ void lower_bucket_reduce(struct lower *lower, const struct bucket *bucket, uint3
 
 void lower_layer_reduce(struct lower *lower)
 {
-    for (uint8_t p = 0; p < MATRICES_MAX; p++) parts_sum(lower, p, LOWER_NONE);
+    emit_sums(lower);
     for (uint32_t u = lower->layer->bucket_count; u-- > 0;)
         lower_bucket_reduce(lower, &lower->layer->bucket[u], LOWER_NONE);
 }
 
-void lower_gradient(struct lower *lower, uint32_t op, uint8_t place)
+void lower_gradient(struct lower *lower, uint32_t op, uint8_t place, uint32_t sum)
 {
     lower->gradients |= 1u << place;
     if (!lower_has_input(lower)) lower_weights_need(lower, op, place, /* reads= */ false);
-    parts_sum(lower, place, op);
+    lower->parts_sum[place] = sum;
     for (uint32_t u = 0; u < lower->layer->bucket_count; u++) {
         const struct bucket *bucket = &lower->layer->bucket[u];
         bool const ready = (bucket->places & ~lower->gradients) == 0;
@@ -328,8 +283,8 @@ void lower_update(struct lower *lower, const struct delayed_update *update)
     uint64_t kept = 0;
     if (bucket_count == 0) return;
     for (uint32_t u = 0; u < bucket_count; u++) {
-        elements +=
-            units_ceil_divide(buckets[u].elements, ranks_state_shards(ranks, buckets[u].experts));
+        elements += units_ceil_divide(buckets[u].elements,
+                                      ranks_replicas(ranks, buckets[u].experts)->state_shards);
         kept += bucket_kept_bytes(lower, &buckets[u]);
     }
     /* Adam reads the gradient, both moments and the parameter, and writes all but the gradient. */
@@ -344,7 +299,7 @@ void lower_update(struct lower *lower, const struct delayed_update *update)
     uint32_t const op = lower_compute(lower, update->name, &work, 1);
     update_need(lower, op, update->backward, update->slots);
     lower_offload_update(lower, op, moments);
-    if (!ranks->gradients_resident) lower_give(lower, op, kept_memory(lower), kept);
+    if (!ranks->gradients.resident) lower_give(lower, op, kept_memory(lower), kept);
     /* ZeRO-1 and 2: each rank has updated its part of parameters that all of them hold. */
     for (uint32_t u = 0; ranks->plan->zero != 0 && u < bucket_count; u++) {
         if (ranks_gathers_next(ranks)) break;

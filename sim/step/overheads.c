@@ -156,9 +156,8 @@ uint64_t overheads_autograd_bytes(const struct ranks *ranks, uint64_t elements)
     return of_megatron(ranks) ? format_bytes(ranks->plan->formats.weights, elements) : 0;
 }
 
-uint64_t overheads_loss_bytes(const struct ranks *ranks)
+uint64_t overheads_loss_bytes(const struct ranks *ranks, uint64_t logits)
 {
-    uint64_t const logits = ranks->rows * ranks->vocabulary;
     return overheads_count(ranks) ? format_bytes(FORMAT_FP32, logits) : 0;
 }
 
@@ -179,11 +178,11 @@ void overheads_bucket(const struct ranks *ranks, const struct bucket *bucket, ui
 {
     uint64_t const kept = units_ceil_divide(bucket->elements, ranks->shards);
     uint64_t const state =
-        units_ceil_divide(bucket->elements, ranks_state_shards(ranks, bucket->experts));
-    uint64_t const gradients =
-        units_ceil_divide(bucket->elements, ranks_gradient_shards(ranks, bucket->experts));
+        units_ceil_divide(bucket->elements, ranks_replicas(ranks, bucket->experts)->state_shards);
+    uint64_t const gradients = units_ceil_divide(
+        bucket->elements, ranks_replicas(ranks, bucket->experts)->gradient_shards);
     resident[PROGRAM_MEMORY_MASTER] += times * overheads_master_bytes(ranks, kept, state);
-    if (of_megatron(ranks) || ranks->gradients_resident)
+    if (of_megatron(ranks) || ranks->gradients.resident)
         resident[PROGRAM_MEMORY_MAIN_GRADIENTS] +=
             times * overheads_gradient_bytes(ranks, gradients);
 }
@@ -227,8 +226,8 @@ static uint64_t nccl_bytes(const struct ranks *ranks)
 {
     static const enum mesh_role roles[] = {MESH_TP, MESH_CP, MESH_EP, MESH_FSDP, MESH_PP};
     const struct mesh_axis *axis = ranks->mesh->axis;
-    const struct group *replicas = &ranks->replica_group;
-    const struct group *experts = &ranks->experts.replica_group;
+    const struct group *replicas = &ranks->replicas.group;
+    const struct group *experts = &ranks->experts.replicas.group;
     bool alone = true;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < sizeof roles / sizeof *roles; i++) {
@@ -236,7 +235,7 @@ static uint64_t nccl_bytes(const struct ranks *ranks)
         alone = alone && !group_equal(replicas, &axis[roles[i]].group);
     }
     if (alone) bytes += communicator_bytes(ranks->machine, replicas);
-    if (ranks->experts.replicas > 1 && !group_equal(experts, replicas))
+    if (ranks->experts.replicas.count > 1 && !group_equal(experts, replicas))
         bytes += communicator_bytes(ranks->machine, experts);
     return bytes;
 }

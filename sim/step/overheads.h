@@ -38,7 +38,7 @@ uint64_t overheads_master_bytes(const struct ranks *ranks, uint64_t kept, uint64
 enum format overheads_gradient_format(const struct ranks *ranks);
 uint64_t overheads_gradient_bytes(const struct ranks *ranks, uint64_t elements);
 uint64_t overheads_autograd_bytes(const struct ranks *ranks, uint64_t elements);
-uint64_t overheads_loss_bytes(const struct ranks *ranks);
+uint64_t overheads_loss_bytes(const struct ranks *ranks, uint64_t logits);
 uint64_t overheads_gathered_bytes(const struct ranks *ranks, uint64_t elements);
 uint64_t overheads_reduced_bytes(const struct ranks *ranks, uint64_t elements);
 

@@ -1,7 +1,7 @@
 #include "sim/step/padding.h"
 
 #include "sim/base/units.h"
-#include "sim/step/ranks.h"
+#include "sim/step/graph_terms.h"
 
 static void sums_add(struct padding_sums *sums, uint32_t rank_count, uint64_t elements,
                      uint64_t times)
@@ -20,12 +20,10 @@ struct padding_sums padding_sums(const struct ranks *ranks, uint32_t rank_count,
                 sums_add(&sums, rank_count, ranks->layer[k].bucket[u].elements,
                          ranks_layer_count(ranks, k));
     if (experts || !ranks_is_decoder(ranks)) return sums;
-    uint64_t const head = ranks->head_vectors, vocabulary = ranks->vocabulary_elements;
-    sums_add(&sums, rank_count, vocabulary + ranks->position_elements + (ranks->tied ? head : 0),
-             1);
-    if (!ranks->tied) sums_add(&sums, rank_count, vocabulary + head, 1);
-    if (ranks->tied_lookup) sums_add(&sums, rank_count, vocabulary, 1);
-    sums_add(&sums, rank_count, ranks->mtp_elements, ranks->mtp_modules);
+    const struct ranks_end *end = ranks->end;
+    sums_add(&sums, rank_count, end[BLOCK_EMBEDDING].bucket.elements, ranks->tie.lookup ? 2 : 1);
+    if (!ranks->tie.here) sums_add(&sums, rank_count, end[BLOCK_HEAD].bucket.elements, 1);
+    sums_add(&sums, rank_count, end[BLOCK_MTP].bucket.elements, ranks->mtp_modules);
     return sums;
 }
 
@@ -44,32 +42,37 @@ static void flat_add(const struct ranks *ranks, struct paddings *paddings, const
     list_add(paddings, what, role, rank_count, sums.elements, sums.elements + sums.padding);
 }
 
+/* By the letter of a dimension. What several ranks hold is no padding. */
+static void tp_add(const struct ranks *ranks, struct paddings *paddings,
+                   const struct graph_terms *terms, const char *letter, const char *what)
+{
+    const struct graph_dimension *of = graph_dimension_of(terms, letter);
+    list_add(paddings, what, mesh_role_name(MESH_TP), ranks->tp, of->useful,
+             of->padded / of->holders);
+}
+
 void padding_list(const struct ranks *ranks, struct paddings *ret_paddings)
 {
-    const struct model *model = &ranks->plan->model;
     struct paddings paddings = {.count = 0};
-    uint32_t const tp = ranks->tp;
-    const char *const tp_name = mesh_role_name(MESH_TP);
-    bool const zero = ranks->plan->zero != 0;
-    const char *const role = zero ? ranks->replica_name : mesh_role_name(ranks->shard_role);
-    const char *const what = ranks->shards > 1 ? "flat parameters" : "flat optimizer state";
-    list_add(&paddings, "columns of D between blocks", tp_name, tp, ranks->width,
-             ranks->block_columns);
+    struct graph_terms terms;
+    bool const sharded = ranks->shards > 1;
+    const char *const role =
+        ranks->plan->zero != 0 ? ranks->replicas.name : mesh_role_name(ranks->shard_role);
+    graph_terms_of(ranks, 0, &terms);
+    tp_add(ranks, &paddings, &terms, "D", "columns of D between blocks");
     if (ranks_is_decoder(ranks)) {
-        list_add(&paddings, "attention heads", tp_name, tp, model->heads, ranks->heads * tp);
-        list_add(&paddings, "KV heads", tp_name, tp, model->kv_heads, ranks->kv_heads_padded);
-        list_add(&paddings, "vocabulary", tp_name, tp, model->vocabulary, ranks->vocabulary * tp);
+        tp_add(ranks, &paddings, &terms, "N", "attention heads");
+        tp_add(ranks, &paddings, &terms, "K", "KV heads");
+        tp_add(ranks, &paddings, &terms, "Vocab", "vocabulary");
     }
     if (ranks->layer[LAYER_DENSE].count != 0)
-        list_add(&paddings, "columns of the MLP", tp_name, tp, model->mlp_width,
-                 ranks->mlp_columns * tp);
+        tp_add(ranks, &paddings, &terms, "F", "columns of the MLP");
     if (ranks->layer[LAYER_MOE].count != 0) {
-        list_add(&paddings, "columns of an expert", tp_name, tp, model->experts.width,
-                 ranks->experts.columns * tp);
-        flat_add(ranks, &paddings,
-                 ranks->shards > 1 ? "flat parameters of experts" : "flat state of experts", role,
-                 ranks->experts.state_shards, /* experts= */ true);
+        tp_add(ranks, &paddings, &terms, "Fe", "columns of an expert");
+        flat_add(ranks, &paddings, sharded ? "flat parameters of experts" : "flat state of experts",
+                 role, ranks->experts.replicas.state_shards, /* experts= */ true);
     }
-    flat_add(ranks, &paddings, what, role, ranks->state_shards, /* experts= */ false);
+    flat_add(ranks, &paddings, sharded ? "flat parameters" : "flat optimizer state", role,
+             ranks->replicas.state_shards, /* experts= */ false);
     *ret_paddings = paddings;
 }

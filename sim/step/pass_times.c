@@ -25,12 +25,6 @@ struct effort {
     units_wide moved[PASSES]; /* Bytes that compute waits for, whole over tp. */
 };
 
-/* Of each part of a model, once. */
-struct parts {
-    struct effort layer[LAYER_KINDS][2]; /* By kind; with a window or without. */
-    struct effort embedding, head, module;
-};
-
 static void effort_add(struct effort *sum, const struct effort *one, uint32_t times)
 {
     for (uint32_t pass = 0; pass < PASSES; pass++) {
@@ -55,8 +49,7 @@ static bool is_waited_for(const struct ranks *ranks, const struct graph_step *st
     return step->move.axis == OP_AXIS_TP && pass != WEIGHT && !ranks->plan->collective_matmul;
 }
 
-static struct effort part_effort(const struct ranks *ranks, const struct graph_terms *terms,
-                                 enum block_part part, uint64_t layer)
+static struct effort part_effort(const struct ranks *ranks, const struct step_part *part)
 {
     static const struct graph_request requests[PASSES] = {
         [FORWARD] = {.backward = false},
@@ -64,9 +57,11 @@ static struct effort part_effort(const struct ranks *ranks, const struct graph_t
         [WEIGHT] = {.backward = true, .half = GRAPH_WEIGHT_HALF},
     };
     struct effort effort = {{0}, {0}};
+    struct graph_terms terms;
     struct graph_derived derived;
     struct graph_steps steps;
-    graph_derive(terms, &ranks->plan->model, part, layer, &derived);
+    graph_terms_of_part(ranks, part, &terms);
+    graph_derive(&terms, &ranks->plan->model, part->part, part->layer, &derived);
     for (enum pass pass = FORWARD; pass < PASSES; pass++) {
         graph_steps(&derived.sharded, &derived.backward, &derived.kept, requests[pass], &steps);
         for (uint32_t i = 0; i < steps.count; i++) {
@@ -81,45 +76,25 @@ static struct effort part_effort(const struct ranks *ranks, const struct graph_t
     return effort;
 }
 
-static void parts_find(const struct ranks *ranks, struct parts *ret_parts)
+/* How often a stage has a part. The first use of a matrix asks for as much as all others. */
+static uint32_t times_of(const struct ranks *ranks, const struct stage *stage,
+                         const struct step_part *part)
 {
     const struct model *model = &ranks->plan->model;
-    uint64_t const last = model->layers - 1;
-    struct graph_terms terms;
-    *ret_parts = (struct parts){0};
-    for (uint32_t kind = 0; kind < LAYER_KINDS; kind++)
-        for (uint32_t windowed = 0; windowed < (model->window != 0 ? 2 : 1); windowed++) {
-            uint64_t const layer = kind == LAYER_MOE ? last : 0;
-            if (ranks->layer[kind].count == 0) continue;
-            graph_terms_of(ranks, layer, &terms);
-            graph_terms_window(ranks, windowed, &terms);
-            ret_parts->layer[kind][windowed] = part_effort(ranks, &terms, BLOCK_LAYER, layer);
-        }
-    if (!ranks_is_decoder(ranks)) return;
-    graph_terms_of_end(ranks, /* used_before= */ false, &terms);
-    ret_parts->embedding = part_effort(ranks, &terms, BLOCK_EMBEDDING, last);
-    ret_parts->head = part_effort(ranks, &terms, BLOCK_HEAD, last);
-    if (ranks->mtp_modules != 0) ret_parts->module = part_effort(ranks, &terms, BLOCK_MTP, last);
-}
-
-static struct effort stage_effort(const struct ranks *ranks, const struct parts *parts,
-                                  const struct stage *stage)
-{
-    struct effort sum = {{0}, {0}};
-    uint32_t const with_heads =
-        stages_mtp_apart(ranks->plan->stages.layout) ? 0 : stage->mtp_modules;
-    uint32_t const heads = (stage->head ? 1 : 0) + stage->mtp_heads + with_heads;
+    bool const of_modules = part->kind == ranks_last_kind(ranks) && !part->windowed;
+    uint32_t const with_heads = ranks->mtp_apart ? 0 : stage->mtp_modules;
+    uint32_t count = of_modules ? stage->mtp_modules : 0;
+    if (part->part == BLOCK_EMBEDDING) return stage->embedding;
+    if (part->part == BLOCK_HEAD)
+        return part->used_before ? stage->mtp_heads + with_heads : stage->head;
+    if (part->part == BLOCK_MTP) return part->used_before ? 0 : stage->mtp_modules;
     for (uint32_t i = 0; i < stage->layer_count; i++) {
         uint64_t const layer = (uint64_t)stage->layer_first + i;
-        uint32_t const kind =
-            layer < model_dense_layers(&ranks->plan->model) ? LAYER_DENSE : LAYER_MOE;
-        effort_add(&sum, &parts->layer[kind][ranks_layer_is_windowed(ranks, layer)], 1);
+        bool const dense = layer < model_dense_layers(model);
+        count += part->kind == (dense ? LAYER_DENSE : LAYER_MOE) &&
+                 part->windowed == ranks_layer_is_windowed(ranks, layer);
     }
-    effort_add(&sum, &parts->layer[ranks_last_kind(ranks)][0], stage->mtp_modules);
-    effort_add(&sum, &parts->module, stage->mtp_modules);
-    effort_add(&sum, &parts->embedding, stage->embedding ? 1 : 0);
-    effort_add(&sum, &parts->head, heads);
-    return sum;
+    return count;
 }
 
 /* The share of its rate that the slowest chip of each rank has. */
@@ -221,7 +196,8 @@ enum status pass_times_estimate(struct arena *arena, const struct workload_plan 
 {
     uint32_t const rank_count = mesh->axis[MESH_PP].size;
     struct ranks ranks;
-    struct parts parts;
+    struct step_part part[STEP_PARTS_MAX];
+    struct effort of_part[STEP_PARTS_MAX];
     struct stages stages;
     void *memory = NULL;
     STATUS_TRY(ranks_make(plan, machine, mesh, &ranks, reterr));
@@ -231,9 +207,12 @@ enum status pass_times_estimate(struct arena *arena, const struct workload_plan 
     STATUS_TRY(arena_try(arena, rank_count, sizeof *ret_times, &memory, reterr));
     struct schedule_times *of_rank = memory, most = {0};
     ranks_slow(machine, mesh, math_ppm);
-    parts_find(&ranks, &parts);
+    uint32_t const part_count = step_parts(&ranks, part);
+    for (uint32_t p = 0; p < part_count; p++) of_part[p] = part_effort(&ranks, &part[p]);
     for (uint32_t r = 0; r < rank_count; r++) {
-        struct effort const effort = stage_effort(&ranks, &parts, &stages.stage[r]);
+        struct effort effort = {{0}, {0}};
+        for (uint32_t p = 0; p < part_count; p++)
+            effort_add(&effort, &of_part[p], times_of(&ranks, &stages.stage[r], &part[p]));
         of_rank[r] = rank_times(&ranks, &effort, math_ppm[r]);
         if (of_rank[r].forward > most.forward) most.forward = of_rank[r].forward;
         if (of_rank[r].input > most.input) most.input = of_rank[r].input;

@@ -8,9 +8,9 @@ static enum status tied_check(const struct ranks *ranks, const struct schedule *
 {
     bool const last = tied_rank == schedule->rank_count - 1;
     bool const ends = schedule_rank_of(schedule, 0, 0) == 0 && schedule->copy_count == 1;
-    if (!ranks->tied_apart || (ends && (last || (ranks->tied_lookup && tied_rank != 0))))
+    if (!ranks->tie.apart || (ends && (last || (ranks->tie.lookup && tied_rank != 0))))
         return STATUS_OK;
-    if (ranks->tied_lookup)
+    if (ranks->tie.lookup)
         return error_set(
             reterr, STATUS_UNSUPPORTED, "/workload/mtp",
             "multi-token prediction needs the embedding on its own stage too, which is "

@@ -91,7 +91,7 @@ static struct exchange copy_of(const struct lower *lower, enum lower_module modu
     /* As the data ranks share them: what each of them has the sum of. */
     for (uint32_t u = 0; u < count; u++)
         exchange.elements += units_ceil_divide(
-            buckets[u].elements, ranks_state_shards(lower->ranks, buckets[u].experts));
+            buckets[u].elements, ranks_replicas(lower->ranks, buckets[u].experts)->state_shards);
     return exchange;
 }
 
@@ -127,7 +127,8 @@ void lower_tie(struct lower *lower, uint32_t other, bool head)
 {
     const struct ranks *ranks = lower->ranks;
     int32_t const apart = (int32_t)other;
-    uint64_t const elements = units_ceil_divide(ranks->vocabulary_elements, ranks->state_shards);
+    uint64_t const elements =
+        units_ceil_divide(ranks->end[BLOCK_EMBEDDING].matrix, ranks->replicas.state_shards);
     struct plan_request request = {.kind = COLLECTIVE_PERMUTE,
                                    .group = ranks->mesh->axis[MESH_PP].group};
     bool const own = ranks->mtp_apart;

@@ -20,11 +20,11 @@ void pipeline_units(const struct pipeline *pipeline, const struct stage *stage,
     const struct ranks *ranks = pipeline->lower->ranks;
     uint32_t const dense = stages_dense_layers(stage, pipeline->dense_layers);
     uint32_t const counts[MODULE_COUNT] = {
-        [MODULE_EMBEDDING] = stage->embedding || (stage->mtp_modules != 0 && ranks->tied_lookup),
+        [MODULE_EMBEDDING] = stage->embedding || (stage->mtp_modules != 0 && ranks->tie.lookup),
         [MODULE_LAYER] = dense,
         [MODULE_EXPERTS] = stage->layer_count - dense,
         [MODULE_MTP] = stage->mtp_modules,
-        [MODULE_HEAD] = stage->head && !ranks->tied};
+        [MODULE_HEAD] = stage->head && !ranks->tie.here};
     memcpy(ret_counts, counts, sizeof counts);
 }
 

@@ -92,7 +92,7 @@ static uint16_t reducing_template(const struct pipeline *pipeline, enum lower_mo
  * the optimizer is offloaded, updates are part of the backward pass, a slot behind each. */
 static uint32_t update_slots(const struct ranks *ranks, enum lower_module module)
 {
-    bool const has_ends = ranks_is_decoder(ranks), own_head = has_ends && !ranks->tied;
+    bool const has_ends = ranks_is_decoder(ranks), own_head = has_ends && !ranks->tie.here;
     if (ranks->pp > 1) return 0;
     if (ranks_offloads_optimizer(ranks)) return 1;
     return (uint32_t)(ranks->plan->model.layers + ranks->mtp_modules) + has_ends + own_head -
@@ -268,7 +268,7 @@ void pipeline_rests_build(struct pipeline *pipeline)
                 (void)pipeline_rest(pipeline, module, (enum lower_act)act,
                                     placed ? mtp_position_at(ranks, k) : no_place);
     }
-    if (!ranks->tied_apart) return;
+    if (!ranks->tie.apart) return;
     (void)pipeline_rest(pipeline, MODULE_EMBEDDING, ACT_TIE, no_place);
     (void)pipeline_rest(pipeline, MODULE_HEAD, ACT_TIE, no_place);
 }

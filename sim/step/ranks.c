@@ -38,20 +38,23 @@ uint64_t ranks_room(const struct ranks *ranks, enum mesh_role role)
 static uint32_t letter_add(struct ranks *ranks, char letter, uint32_t size)
 {
     if (size == 1) return 0;
-    uint32_t const axis = ranks->axes.axis_count++;
-    ranks->axes.letter[axis] = letter;
-    ranks->axes.size[axis] = size;
+    uint32_t const axis = ranks->axes.mesh.axis_count++;
+    ranks->axes.mesh.letter[axis] = letter;
+    ranks->axes.mesh.size[axis] = size;
     return 1u << axis;
 }
 
-static const char *replica_name(const struct mesh *mesh)
+enum status ranks_replicas_find(const struct mesh *mesh, const struct machine *machine,
+                                uint32_t roles, struct replicas *ret_replicas, struct error *reterr)
 {
     static const char *const names[] = {"dp", "dp",    "ep",    "dp,ep",
                                         "cp", "dp,cp", "ep,cp", "dp,ep,cp"};
-    uint32_t which = mesh->axis[MESH_DP].size > 1;
-    if (mesh->axis[MESH_EP].size > 1) which += 2;
-    if (mesh->axis[MESH_CP].size > 1) which += 4;
-    return names[which];
+    static const enum mesh_role each[] = {MESH_DP, MESH_EP, MESH_CP};
+    uint32_t which = 0;
+    for (uint32_t i = 0; i < sizeof each / sizeof *each; i++)
+        if ((roles >> each[i] & 1) != 0 && mesh->axis[each[i]].size > 1) which |= 1U << i;
+    ret_replicas->name = names[which];
+    return mesh_union(mesh, machine, roles, "/mesh", &ret_replicas->group, reterr);
 }
 
 static bool reduces_once(const struct ranks *ranks)
@@ -71,9 +74,9 @@ static enum status ranks_build(struct ranks *ranks, struct error *reterr)
     uint32_t const fsdp = mesh->axis[MESH_FSDP].size;
     uint32_t const replicas =
         mesh->axis[MESH_DP].size * mesh->axis[MESH_EP].size * mesh->axis[MESH_CP].size;
-    STATUS_TRY(mesh_union(mesh, ranks->machine, 1u << MESH_DP | 1u << MESH_EP | 1u << MESH_CP,
-                          "/mesh", &ranks->replica_group, reterr));
-    ranks->replica_name = replica_name(mesh);
+    STATUS_TRY(ranks_replicas_find(mesh, ranks->machine,
+                                   1u << MESH_DP | 1u << MESH_EP | 1u << MESH_CP, &ranks->replicas,
+                                   reterr));
     ranks->tp = mesh->axis[MESH_TP].size;
     ranks->pp = mesh->axis[MESH_PP].size;
     ranks->copies = workload_model_replicas(plan, ranks->pp);
@@ -81,22 +84,22 @@ static enum status ranks_build(struct ranks *ranks, struct error *reterr)
     ranks->data = replicas * fsdp;
     ranks->shard_role = plan->zero == 3 ? MESH_DP : MESH_FSDP;
     ranks->shards = plan->zero == 3 ? replicas : fsdp;
-    ranks->replicas = plan->zero == 3 ? 1 : replicas;
-    ranks->state_shards = plan->zero == 0 ? ranks->shards : ranks->data;
-    ranks->gradient_shards = plan->zero >= 2 ? ranks->data : ranks->shards;
-    ranks->gradients_resident = plan->accumulate > 1;
+    ranks->replicas.count = plan->zero == 3 ? 1 : replicas;
+    ranks->replicas.state_shards = plan->zero == 0 ? ranks->shards : ranks->data;
+    ranks->replicas.gradient_shards = plan->zero >= 2 ? ranks->data : ranks->shards;
+    ranks->gradients.resident = plan->accumulate > 1;
     /* What a reduction leaves on this chip must be the accumulator, or it has to wait. */
-    ranks->reduce_last = ranks->replicas > 1 && plan->zero <= 1;
-    ranks->reduce_once = reduces_once(ranks);
-    if (ranks->reduce_once) {
-        ranks->reduce_last = true;
-        if (plan->accumulate > 1) ranks->gradient_shards = 1;
+    ranks->gradients.last = ranks->replicas.count > 1 && plan->zero <= 1;
+    ranks->gradients.once = reduces_once(ranks);
+    if (ranks->gradients.once) {
+        ranks->gradients.last = true;
+        if (plan->accumulate > 1) ranks->replicas.gradient_shards = 1;
     }
 
     bool const beside = replicas > 1 && fsdp > 1;
-    ranks->axis_z = beside ? letter_add(ranks, 'Z', replicas) : 0;
-    ranks->axis_x = letter_add(ranks, 'X', beside ? fsdp : ranks->data);
-    ranks->axis_y = letter_add(ranks, 'Y', ranks->tp);
+    ranks->axes.z = beside ? letter_add(ranks, 'Z', replicas) : 0;
+    ranks->axes.x = letter_add(ranks, 'X', beside ? fsdp : ranks->data);
+    ranks->axes.y = letter_add(ranks, 'Y', ranks->tp);
     return STATUS_OK;
 }
 
@@ -109,10 +112,9 @@ static void heads_split(struct ranks *ranks)
     uint64_t const tp = ranks->tp, group = model->heads / model->kv_heads;
     uint64_t padded = model->kv_heads;
     while (padded % tp != 0 && tp % padded != 0) padded++;
-    ranks->kv_heads_padded = padded;
-    ranks->kv_heads = padded >= tp ? padded / tp : 1;
-    ranks->kv_holders = padded >= tp ? 1 : (uint32_t)(tp / padded);
-    ranks->heads = ranks->kv_heads * units_ceil_divide(group, ranks->kv_holders);
+    ranks->heads.kv = padded >= tp ? padded / tp : 1;
+    ranks->heads.kv_holders = padded >= tp ? 1 : (uint32_t)(tp / padded);
+    ranks->heads.queries = ranks->heads.kv * units_ceil_divide(group, ranks->heads.kv_holders);
 }
 
 static enum status heads_build(struct ranks *ranks, struct error *reterr)
@@ -129,15 +131,11 @@ static enum status heads_build(struct ranks *ranks, struct error *reterr)
                          tp, (unsigned long long)model->heads, (unsigned long long)fits);
     }
     heads_split(ranks);
-    ranks->head_width = model->head_width;
-    ranks->value_width = model_value_width(model);
     /* Of latents, which are small, each rank of tp projects all of its tokens down. */
-    ranks->partial_ranks = ranks_has_mla(ranks) ? tp : ranks->kv_holders;
-    if (ranks->partial_ranks > 1) {
-        STATUS_TRY(mesh_subgroup(ranks->mesh, ranks->machine, MESH_TP, ranks->partial_ranks,
-                                 "/mesh/tp", &ranks->kv_group, reterr));
-    }
-    ranks->vocabulary = units_ceil_divide(model->vocabulary, tp);
+    uint32_t const parts = ranks_has_mla(ranks) ? tp : ranks->heads.kv_holders;
+    if (parts > 1)
+        return mesh_subgroup(ranks->mesh, ranks->machine, MESH_TP, parts, "/mesh/tp",
+                             &ranks->heads.group, reterr);
     return STATUS_OK;
 }
 
@@ -187,11 +185,12 @@ static enum status tokens_build(struct ranks *ranks, struct error *reterr)
 static void tied_build(struct ranks *ranks)
 {
     bool const predicts = workload_mtp(ranks->plan) != 0;
+    ranks->tie.here = ranks->plan->model.tied && ranks->pp == 1 && ranks_is_decoder(ranks);
     ranks->mtp_apart = predicts && stages_mtp_apart(ranks->plan->stages.layout);
-    ranks->ends_meet =
+    ranks->tie.meets =
         workload_ends_meet(ranks->plan, ranks->pp) && (ranks->pp == 1 || !ranks->mtp_apart);
-    ranks->tied_lookup = predicts && !ranks->ends_meet;
-    ranks->tied_apart = (ranks->plan->model.tied && ranks->pp > 1) || ranks->tied_lookup;
+    ranks->tie.lookup = predicts && !ranks->tie.meets;
+    ranks->tie.apart = (ranks->plan->model.tied && ranks->pp > 1) || ranks->tie.lookup;
 }
 
 /* Tokens must be divisible by their axes; weights are padded, and so are the columns of In between
@@ -201,9 +200,8 @@ static void tied_build(struct ranks *ranks)
 static enum status widths_build(struct ranks *ranks, struct error *reterr)
 {
     const struct workload_plan *plan = ranks->plan;
+    uint64_t const width = plan->model.width;
     uint64_t share = 0;
-    ranks->width = plan->model.width;
-    ranks->mlp_columns = units_ceil_divide(plan->model.mlp_width, ranks->tp);
     if (ranks_is_decoder(ranks)) {
         STATUS_TRY(heads_build(ranks, reterr));
         if (ranks_serves(ranks)) STATUS_TRY(inference_ways_check(ranks, reterr));
@@ -216,64 +214,39 @@ static enum status widths_build(struct ranks *ranks, struct error *reterr)
     bool const divides = by_tokens || model_has_experts(&plan->model);
     if (divides)
         STATUS_TRY(
-            ranks_divide(by_tokens ? ranks->rows : ranks->width, ranks->tp, "/mesh/tp",
+            ranks_divide(by_tokens ? ranks->rows : width, ranks->tp, "/mesh/tp",
                          by_tokens ? "the number of tokens of a data rank" : "the model's width D",
                          "ranks of tp", &share, reterr));
-    bool const whole = by_tokens || plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED;
-    ranks->block_columns = whole ? ranks->width : units_round_up(ranks->width, ranks->tp);
-    ranks->block_shard = ranks->rows * ranks->block_columns / ranks->tp;
+    ranks->block_shard = ranks->rows * ranks_block_columns(ranks) / ranks->tp;
     return STATUS_OK;
-}
-
-/* Weights in no matrix. They lie with the tokens between blocks: whole on each rank of tp, or, like
- * the columns of D, in parts. */
-static uint64_t vector_share(const struct ranks *ranks, uint64_t elements)
-{
-    bool const whole = ranks->plan->activations != WORKLOAD_ACTIVATIONS_MODEL;
-    return whole ? elements : units_ceil_divide(elements, ranks->tp);
-}
-
-static void vectors_build(struct ranks *ranks)
-{
-    const struct model *model = &ranks->plan->model;
-    ranks->norm_elements = vector_share(ranks, (1 + model->norm_biases) * ranks->width);
-    ranks->head_vectors = ranks->norm_elements + units_ceil_divide(model->head_vectors, ranks->tp);
-    ranks->attention_vectors = vector_share(ranks, model->attention_vectors);
-    ranks->mlp_vectors = vector_share(ranks, model->mlp_vectors);
-    ranks->position_elements = vector_share(ranks, model->positions * ranks->width);
-    ranks->vocabulary_elements = ranks->vocabulary * ranks->width;
-    ranks->tied = model->tied && ranks->pp == 1;
 }
 
 /* Layers that attend to a window; where sequences fit it they are as any other. */
 static void windows_build(struct ranks *ranks)
 {
     const struct model *model = &ranks->plan->model;
-    ranks->window_layers =
+    ranks->sequences.window_layers =
         model_window_layers(model, ranks_serves(ranks) ? inference_keys_most(ranks->plan)
                                                        : ranks->plan->sequence_length);
-    for (uint64_t layer = 1; layer < model->layers && ranks->window_layers != 0; layer++)
-        ranks->window_turns +=
+    for (uint64_t layer = 1; layer < model->layers && ranks->sequences.window_layers != 0; layer++)
+        ranks->sequences.window_turns +=
             model_layer_is_windowed(model, layer) != model_layer_is_windowed(model, layer - 1);
 }
 
-/* A module joins two arrays, each normed, to one of D, and ends in a norm. */
 static enum status mtp_build(struct ranks *ranks, struct error *reterr)
 {
     uint64_t columns = 0;
     ranks->mtp_modules = workload_mtp(ranks->plan);
     if (ranks->mtp_modules == 0) return STATUS_OK;
-    STATUS_TRY(ranks_divide(ranks->width, ranks->tp, "/mesh/tp", "the model's width D",
-                            "ranks of tp", &columns, reterr));
-    ranks->mtp_elements = 2 * ranks->width * columns + 3 * ranks->norm_elements;
-    return STATUS_OK;
+    return ranks_divide(ranks->plan->model.width, ranks->tp, "/mesh/tp", "the model's width D",
+                        "ranks of tp", &columns, reterr);
 }
 
 enum status ranks_make(const struct workload_plan *plan, const struct machine *machine,
                        const struct mesh *mesh, struct ranks *ret_ranks, struct error *reterr)
 {
-    struct ranks ranks = {.plan = plan, .machine = machine, .mesh = mesh, .kv_holders = 1};
-    ranks.sequence_parts = ranks.partial_ranks = 1;
+    struct ranks ranks = {.plan = plan, .machine = machine, .mesh = mesh, .heads.kv_holders = 1};
+    ranks.sequences.parts = ranks.sequences.of.parts = 1;
     STATUS_TRY(model_check(&ranks, reterr));
     STATUS_TRY(ranks_build(&ranks, reterr));
     tied_build(&ranks);
@@ -283,12 +256,11 @@ enum status ranks_make(const struct workload_plan *plan, const struct machine *m
     if (ranks_is_decoder(&ranks)) {
         STATUS_TRY(ranks_sequences_build(&ranks, reterr));
         windows_build(&ranks);
-        vectors_build(&ranks);
         STATUS_TRY(mtp_build(&ranks, reterr));
     }
     if (model_has_experts(&plan->model)) STATUS_TRY(routing_build(&ranks, reterr));
     STATUS_TRY(limits_sizes_check(&ranks, reterr));
-    ranks_buckets_build(&ranks);
+    STATUS_TRY(ranks_buckets_build(&ranks, reterr));
     *ret_ranks = ranks;
     return STATUS_OK;
 }

@@ -13,7 +13,7 @@
 
 #include "sim/base/status.h"
 #include "sim/base/units.h"
-#include "sim/graph/graph.h"
+#include "sim/graph/block.h"
 #include "sim/mesh/mesh.h"
 #include "sim/mesh/sharding.h"
 #include "sim/step/routing.h"
@@ -34,6 +34,13 @@ struct bucket {
     bool experts;
 };
 
+/* The weights of an end of a model, or of a module's own. */
+struct ranks_end {
+    struct bucket bucket; /* Weights that are updated together: of a tied head the embedding's. */
+    struct bucket read;   /* Weights that a use reads, and gathers where they are sharded. */
+    uint64_t matrix;      /* Elements of the matrix of the vocabulary alone. */
+};
+
 /* Layers of a model that are alike. */
 struct ranks_layer {
     struct bucket bucket[LAYER_BUCKETS_MAX]; /* In the order of the forward pass. */
@@ -43,10 +50,52 @@ struct ranks_layer {
     uint32_t expert_places;                /* Of experts' own matrices. */
     uint64_t count;                        /* 0: the model has none. */
     bool experts;
+    bool sums_parts; /* Ranks of tp have parts of some weights' gradients, which are added up. */
 };
 
 /* The first layers of a model have one MLP each, the others experts; a model may have one kind. */
 enum { LAYER_DENSE, LAYER_MOE, LAYER_KINDS };
+
+/* Letters of the mesh as sharded arrays have them; see above. */
+struct ranks_axes {
+    struct sharding_mesh mesh; /* Axes of size 1 are left out. */
+    uint32_t x, y, z;          /* Bits in `mesh`; 0 where there is none. */
+};
+
+/* When gradients of weights are reduced, and how long they lie there. */
+struct ranks_gradients {
+    bool once;     /* Stages keep weights and gradients whole; see `regather`. */
+    bool last;     /* They are reduced in the last microbatch only. */
+    bool resident; /* They are accumulated, so they are there all the time. */
+};
+
+/* Attention heads of one rank of tp, with padding: each KV head has its queries' with it. */
+struct ranks_heads {
+    uint64_t queries;    /* N / tp */
+    uint64_t kv;         /* K / tp, at least 1. */
+    uint32_t kv_holders; /* Chips of tp that hold one KV head. */
+    struct group group;  /* Chips of tp that have each a part of the same weights' gradients: the
+                            holders of a KV head, or all of tp for down-projections. */
+};
+
+/* How sequences lie on ranks. */
+struct ranks_sequences {
+    struct graph_sequence of; /* What one rank attends with, in a layer without a window. */
+    uint32_t parts;           /* Ranks that share a sequence. */
+    struct group group;       /* These. */
+    uint64_t kv_heads;      /* KV heads that a rank attends with: of its own, or some of theirs. */
+    const char *ring_name;  /* The algorithm by which keys pass round, where they do. */
+    uint64_t window_layers; /* Layers whose queries have fewer keys: model.window. */
+    uint64_t window_turns;  /* Layers that differ in this from the one before. */
+};
+
+/* What ends of the model have in common. */
+struct ranks_tie {
+    bool here;   /* Embedding and head are one array. */
+    bool meets;  /* The first and the last stage lie on one rank. */
+    bool apart;  /* One matrix lies on the first stage and on a later one. */
+    bool lookup; /* That matrix is the embedding that modules on a later stage look up. */
+};
 
 struct ranks {
     const struct workload_plan *plan;
@@ -60,64 +109,24 @@ struct ranks {
     uint32_t data;             /* Ranks that split the batch's tokens: X·Z. */
     uint32_t shards;           /* Ranks that parameters are split over: X, or 1. */
     enum mesh_role shard_role; /* Their role: fsdp, or dp with zero 3. */
-    uint32_t replicas;         /* Ranks of dp, ep and cp that hold the same parameters, or 1. */
-    struct group replica_group;
-    const char *replica_name;  /* "dp" */
-    uint32_t state_shards;     /* Ranks that the optimizer state is split over. */
-    uint32_t gradient_shards;  /* Ranks that gradients are split over once they are reduced. */
-    bool reduce_once;          /* Stages keep weights and gradients whole; see `regather`. */
-    bool reduce_last;          /* Gradients are reduced in the last microbatch only. */
-    bool gradients_resident;   /* They are accumulated, so they are there all the time. */
-    struct sharding_mesh axes; /* Letters; axes of size 1 left out. */
-    uint32_t axis_x, axis_y, axis_z; /* Bits in `axes`; 0 where there is none. */
+    struct replicas replicas;  /* Ranks of dp, ep and cp; of experts' weights see `experts`. */
+    struct ranks_gradients gradients;
+    struct ranks_axes axes;
 
-    uint64_t rows;          /* Tokens of a microbatch on one data rank. */
-    uint64_t width;         /* D */
-    uint64_t block_columns; /* D between blocks: up to a multiple of Y where it lies in parts. */
-    uint64_t block_shard;   /* Elements of [B_X, D_Y] */
-    uint64_t mlp_columns;   /* F / tp, rounded up. */
+    uint64_t rows;        /* Tokens of a microbatch on one data rank. */
+    uint64_t block_shard; /* Elements of [B_X, D_Y] */
 
     /* MODEL_DECODER */
-    uint64_t heads;           /* N / tp, with padding, as each KV head has its queries' with it. */
-    uint64_t kv_heads;        /* K / tp, at least 1. */
-    uint64_t kv_heads_padded; /* K, rounded up so that each KV head has equally many holders. */
-    uint32_t kv_holders;      /* Chips of tp that hold one KV head. */
-    uint64_t head_width;      /* H, of Q and K. */
-    uint64_t value_width;     /* Of V. */
-    uint32_t partial_ranks;   /* Chips of tp that hold the same weights and have each a part of
-                                 their gradients: the holders of a KV head, or all of tp for the
-                                 down-projections. */
-    uint32_t sequence_parts;  /* Ranks that share a sequence. */
-    const char *ring_name;    /* The algorithm by which keys pass round, where they do. */
-    uint64_t sequences;       /* Of a microbatch on one rank, whole or in part. */
-    uint64_t queries;         /* Of one sequence on one rank. */
-    uint64_t keys;            /* T */
-    uint64_t window_layers;   /* Whose queries have fewer keys than that: model.window. */
-    uint64_t window_turns;    /* Layers that differ in this from the one before. */
-    uint64_t key_pairs;       /* Causal: keys of the first query and of the last one together. */
-    uint64_t attention_queries;  /* Of a sequence, and KV heads, as one rank attends with them: */
-    uint64_t attention_kv_heads; /* as above, or all queries with some heads. */
-    uint64_t vocabulary;         /* V / tp, rounded up. */
-    struct group kv_group;
-    struct group sequence_group;
+    struct ranks_heads heads;
+    struct ranks_sequences sequences;
 
     struct inference_ranks inference; /* Where ranks_serves(). */
     struct routing experts;
     struct ranks_layer layer[LAYER_KINDS];
-    uint64_t vocabulary_elements; /* Of the embedding; of the head without its norm. */
-    uint64_t norm_elements;       /* Of one norm on one rank of tp. */
-    uint64_t head_vectors;        /* Of the head, what is in no matrix: its norm and biases. */
-    uint64_t position_elements;   /* Of the rows that are added by position. */
-    uint64_t attention_vectors;   /* Of a layer's attention, what is in no matrix and not its norm.
-                                   */
-    uint64_t mlp_vectors;  /* Vectors of a layer's MLP that are in no matrix and not its norm. */
-    uint64_t mtp_modules;  /* Modules that predict further tokens. */
-    uint64_t mtp_elements; /* Elements of one module outside its layer that are not shared. */
-    bool mtp_apart;        /* They lie on another stage than the head. */
-    bool tied;             /* Embedding and head are one array here. */
-    bool ends_meet;        /* The first and the last stage lie on one rank. */
-    bool tied_apart;       /* One matrix lies on the first stage and on a later one. */
-    bool tied_lookup;      /* The matrix is the embedding that modules on a later stage look up. */
+    struct ranks_end end[BLOCK_PART_COUNT]; /* [part]: embedding, head, a module's own. */
+    uint64_t mtp_modules;                   /* Modules that predict further tokens. */
+    bool mtp_apart;                         /* They lie on another stage than the head. */
+    struct ranks_tie tie;
 };
 
 /* Whether the step is one of inference. */
@@ -132,6 +141,11 @@ static inline bool ranks_gathers_next(const struct ranks *ranks)
     return ranks->plan->parameter_gather == WORKLOAD_PARAMETERS_NEXT_STEP &&
            (ranks->plan->zero == 1 || ranks->plan->zero == 2);
 }
+
+/* The group of ranks along some of dp, ep and cp, and its name; roles are a bit each. */
+enum status ranks_replicas_find(const struct mesh *mesh, const struct machine *machine,
+                                uint32_t roles, struct replicas *ret_replicas,
+                                struct error *reterr);
 
 /* How sequences lie on ranks (sequences.c): what cp has to divide, whatever the batch; and all. */
 enum status ranks_context_check(const struct ranks *ranks, struct error *reterr);
@@ -161,15 +175,17 @@ static inline bool ranks_is_unfused(const struct ranks *ranks)
 
 static inline bool ranks_layer_is_windowed(const struct ranks *ranks, uint64_t layer)
 {
-    return ranks->window_layers != 0 && model_layer_is_windowed(&ranks->plan->model, layer);
+    return ranks->sequences.window_layers != 0 &&
+           model_layer_is_windowed(&ranks->plan->model, layer);
 }
 
 /* Refuses what does not divide, with the nearest amounts that would. */
 enum status ranks_divide(uint64_t amount, uint64_t by, const char *where, const char *what,
                          const char *by_what, uint64_t *ret_share, struct error *reterr);
 
-/* The weights of layers, by units (ranks_buckets.c). */
-void ranks_buckets_build(struct ranks *ranks);
+/* Weights of layers and ends, by what is gathered and reduced as one (ranks_buckets.c). Refused:
+ * parts of the model that are too large to be counted. */
+enum status ranks_buckets_build(struct ranks *ranks, struct error *reterr);
 
 enum status ranks_make(const struct workload_plan *plan, const struct machine *machine,
                        const struct mesh *mesh, struct ranks *ret_ranks, struct error *reterr);
@@ -222,34 +238,23 @@ uint64_t ranks_room(const struct ranks *ranks, enum mesh_role role);
  * into, a schedule that takes another number of microbatches: whatever the batch is. */
 enum status ranks_stages_check(const struct ranks *ranks, struct error *reterr);
 
-/* Ranks that a unit's optimizer state, and its reduced gradients, are split over. */
-static inline uint32_t ranks_state_shards(const struct ranks *ranks, bool experts)
+/* Ranks that hold the same weights as a rank. */
+static inline const struct replicas *ranks_replicas(const struct ranks *ranks, bool experts)
 {
-    return experts ? ranks->experts.state_shards : ranks->state_shards;
-}
-
-static inline uint32_t ranks_gradient_shards(const struct ranks *ranks, bool experts)
-{
-    return experts ? ranks->experts.gradient_shards : ranks->gradient_shards;
-}
-
-/* Whether each chip of tp scores a part of D for the router. */
-static inline bool ranks_sums_logits(const struct ranks *ranks)
-{
-    return ranks->experts.ranks != 0 && ranks->experts.router_inner < ranks->width;
-}
-
-/* Whether each chip of tp scores a part of the tokens: then it has a part of a router's gradient.
- */
-static inline bool ranks_sums_rows(const struct ranks *ranks)
-{
-    return ranks->experts.ranks != 0 && ranks->tp > 1 && !ranks_sums_logits(ranks);
+    return experts ? &ranks->experts.replicas : &ranks->replicas;
 }
 
 /* Whether ranks of tp have parts of weights' gradients, which are added up before all else. */
 static inline bool ranks_sums_parts(const struct ranks *ranks)
 {
-    return ranks->partial_ranks > 1 || ranks_sums_rows(ranks);
+    return ranks->layer[LAYER_DENSE].sums_parts || ranks->layer[LAYER_MOE].sums_parts;
+}
+
+/* D between blocks: up to a multiple of Y where it lies in parts. */
+static inline uint64_t ranks_block_columns(const struct ranks *ranks)
+{
+    bool const whole = ranks->plan->activations != WORKLOAD_ACTIVATIONS_MODEL;
+    return units_round_up(ranks->plan->model.width, whole ? 1 : ranks->tp);
 }
 
 #endif

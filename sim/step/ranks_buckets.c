@@ -1,33 +1,39 @@
-/* A layer's weights, as its graph has them: what is gathered and reduced as one. */
+/* Weights as the graphs of a model's parts have them: what is gathered and reduced as one. */
 #include "sim/step/ranks.h"
 
 #include <stdio.h>
+#include <string.h>
 
-#include "sim/graph/block.h"
+#include "sim/base/units.h"
 #include "sim/graph/op.h"
 #include "sim/step/graph_terms.h"
+#include "sim/step/limits.h"
 
-struct units {
+/* A layer's matrices. */
+struct matrices {
     const struct ranks *ranks;
     const struct graph *graph;
     struct ranks_layer *layer;
-    uint8_t unit_of[GRAPH_TENSORS_MAX];      /* Of a weight. */
-    uint8_t first_unit[GRAPH_BLOCKS_MAX];    /* Of a block. */
-    uint8_t block_of[LAYER_BUCKETS_MAX];     /* Of a unit. */
-    uint32_t block_places[GRAPH_BLOCKS_MAX]; /* Of matrices that all tokens meet. */
-    uint64_t block_elements[GRAPH_BLOCKS_MAX];
+    uint8_t bucket[GRAPH_TENSORS_MAX], place[GRAPH_TENSORS_MAX];
+    tensor first[GRAPH_BLOCKS_MAX];            /* The block's first. */
+    uint8_t block_bucket[GRAPH_BLOCKS_MAX][2]; /* [block][experts]; GRAPH_NONE: not yet. */
 };
 
-static struct bucket *unit_add(struct ranks_layer *layer, const char *name)
+static struct bucket bucket_of(const char *name, uint64_t elements)
 {
-    SIM_ASSERT(layer->bucket_count < LAYER_BUCKETS_MAX);
-    struct bucket *bucket = &layer->bucket[layer->bucket_count++];
-    *bucket = (struct bucket){.places = 0};
-    (void)snprintf(bucket->name, sizeof bucket->name, "%s", name);
+    struct bucket bucket = {.elements = elements};
+    (void)snprintf(bucket.name, sizeof bucket.name, "%s", name);
     return bucket;
 }
 
-/* --- By tensor --- */
+/* Adds to a matrix what travels with it. */
+static void elements_add(struct matrices *matrices, tensor matrix, uint64_t elements)
+{
+    matrices->layer->bucket[matrices->bucket[matrix]].elements += elements;
+    matrices->layer->place_elements[matrices->place[matrix]] += elements;
+}
+
+/* --- Matrices --- */
 
 /* Biases of a product: one for each of its columns, in each of its matrices. */
 static uint64_t biases_of(const struct graph *graph, const struct graph_product *product)
@@ -42,147 +48,177 @@ static uint64_t biases_of(const struct graph *graph, const struct graph_product 
     return elements;
 }
 
-static void matrix_add(struct units *units, const struct graph_product *product, uint8_t block,
-                       uint32_t place)
+/* What a matrix travels with: by itself, or with its block's, or the layer's. Experts are reduced
+ * over other ranks than the rest, so they are apart. */
+static uint8_t bucket_find(struct matrices *matrices, const struct graph_tensor *weight,
+                           uint8_t block)
 {
-    const struct graph_tensor *weight = &units->graph->tensor[product->weight];
-    bool const biased = weight->grouped && units->ranks->plan->model.experts.biased;
-    struct ranks_layer *layer = units->layer;
-    if (!weight->columns_of_previous) (void)unit_add(layer, weight->at.name);
-    uint8_t const index = (uint8_t)(layer->bucket_count - 1);
-    struct bucket *bucket = &layer->bucket[index];
-    bucket->places |= 1U << place;
-    bucket->experts = weight->grouped;
-    bucket->elements += graph_weight_elements(units->graph, product->weight);
-    if (biased) bucket->elements += biases_of(units->graph, product);
-    units->unit_of[product->weight] = index;
-    units->block_of[index] = block;
-    if (units->first_unit[block] == GRAPH_NONE) units->first_unit[block] = index;
+    const struct workload_plan *plan = matrices->ranks->plan;
+    const struct block *of = matrices->graph->block[block].block;
+    bool const alone = plan->gather == WORKLOAD_GATHER_TENSOR;
+    bool const whole = plan->gather == WORKLOAD_GATHER_LAYER;
+    bool const shares = plan->model.experts.shared != 0 && of->bucket_shared != NULL;
+    struct ranks_layer *layer = matrices->layer;
+    uint8_t *at = &matrices->block_bucket[whole ? 0 : block][weight->grouped];
+    if (alone ? weight->columns_of_previous : *at != GRAPH_NONE) return *at;
+    SIM_ASSERT(layer->bucket_count < LAYER_BUCKETS_MAX);
+    layer->bucket[layer->bucket_count] = bucket_of(alone             ? weight->at.name
+                                                   : weight->grouped ? "W_experts"
+                                                   : whole           ? "W_layer"
+                                                   : shares          ? of->bucket_shared
+                                                                     : of->bucket,
+                                                   0);
+    layer->bucket[layer->bucket_count].experts = weight->grouped;
+    return *at = (uint8_t)layer->bucket_count++;
+}
+
+static void matrix_add(struct matrices *matrices, const struct graph_product *product,
+                       uint8_t block, uint8_t place)
+{
+    const struct graph *graph = matrices->graph;
+    const struct graph_tensor *weight = &graph->tensor[product->weight];
+    bool const biased = weight->grouped && matrices->ranks->plan->model.experts.biased;
+    struct ranks_layer *layer = matrices->layer;
+    uint8_t const bucket = bucket_find(matrices, weight, block);
+    matrices->bucket[product->weight] = bucket;
+    matrices->place[product->weight] = place;
+    if (matrices->first[block] == GRAPH_NONE) matrices->first[block] = product->weight;
+    layer->bucket[bucket].places |= 1U << place;
     if (block == 0) layer->mixer_places |= 1U << place;
+    if (weight->grouped) layer->expert_places |= 1U << place;
+    elements_add(matrices, product->weight,
+                 graph_weight_elements(graph, product->weight) +
+                     (biased ? biases_of(graph, product) : 0));
+}
+
+/* --- Weights in no matrix --- */
+
+/* They lie with the tokens between blocks: whole on each rank of tp, or, like the columns of D, in
+ * parts. */
+static uint64_t vector_share(const struct ranks *ranks, uint64_t elements)
+{
+    bool const whole = ranks->plan->activations != WORKLOAD_ACTIVATIONS_MODEL;
+    return whole ? elements : units_ceil_divide(elements, ranks->tp);
+}
+
+/* Norms of all D may have biases; norms of latents have none. */
+static uint64_t norm_elements(const struct ranks *ranks, const struct graph *graph, tensor weight)
+{
+    bool const whole = sharding_has(&graph->tensor[weight].at, "D");
+    return graph_weight_elements(graph, weight) * (whole ? 1 + ranks->plan->model.norm_biases : 1);
+}
+
+/* A norm lies with the matrix that gives what is normed; of the stream, the first of the block. */
+static tensor normed_matrix(const struct matrices *matrices, const struct graph_op *norm, tensor in)
+{
+    const struct graph_op *maker = graph_maker(matrices->graph, in);
+    if (maker != NULL && maker->kind->weights_apart)
+        for (uint8_t p = 0; p < maker->as.matmul.product_count; p++)
+            if (maker->as.matmul.product[p].out == in) return maker->as.matmul.product[p].weight;
+    return matrices->first[norm->block];
+}
+
+/* Norms; biases, and what else a model has for each head or channel. */
+static void vectors_add(struct matrices *matrices)
+{
+    const struct ranks *ranks = matrices->ranks;
+    const struct graph *graph = matrices->graph;
+    const struct model *model = &ranks->plan->model;
+    uint64_t const router = model->experts.router_biased ? model->experts.count : 0;
+    for (uint8_t i = 0; i < graph->op_count; i++) {
+        const struct graph_op *op = &graph->op[i];
+        for (uint8_t w = 0; !op->kind->weights_apart && w < op->weight_count; w++)
+            elements_add(matrices, normed_matrix(matrices, op, op->in[w]),
+                         norm_elements(ranks, graph, op->weight[w]));
+    }
+    elements_add(matrices, matrices->first[0], vector_share(ranks, model->attention_vectors));
+    elements_add(matrices, matrices->first[graph->block_count - 1],
+                 matrices->layer->experts ? router : vector_share(ranks, model->mlp_vectors));
 }
 
 /* Ops of matrices have their places in the order of the forward pass. */
-static void matrices_add(struct units *units)
+static void layer_build(const struct ranks *ranks, const struct graph_derived *derived,
+                        struct ranks_layer *layer)
 {
-    const struct graph *graph = units->graph;
-    uint32_t place = 0;
+    const struct graph *graph = &derived->graph;
+    struct matrices matrices = {.ranks = ranks, .graph = graph, .layer = layer};
+    uint8_t place = 0;
+    memset(matrices.first, GRAPH_NONE, sizeof matrices.first);
+    memset(matrices.block_bucket, GRAPH_NONE, sizeof matrices.block_bucket);
     for (uint8_t i = 0; i < graph->op_count; i++) {
         const struct graph_op *op = &graph->op[i];
         if (!op->kind->weights_apart) continue;
         SIM_ASSERT(place < MATRICES_MAX);
         for (uint8_t p = 0; p < op->as.matmul.product_count; p++)
-            matrix_add(units, &op->as.matmul.product[p], op->block, place);
+            matrix_add(&matrices, &op->as.matmul.product[p], op->block, place);
         place++;
     }
+    vectors_add(&matrices);
+    for (uint8_t b = 0; b < graph->block_count; b++)
+        layer->sums_parts |= graph_partial_of(&derived->sharded, &derived->backward, b).ranks > 1;
 }
 
-/* --- Weights in no matrix --- */
+/* --- Ends --- */
 
-/* The unit that gives what is normed; of the stream, the first of the block. */
-static uint8_t normed_unit(const struct units *units, const struct graph_op *norm, tensor in)
+/* The weights of a part's last block. */
+static struct ranks_end end_build(const struct ranks *ranks, const struct graph *graph,
+                                  const char *name)
 {
-    const struct graph_op *maker = graph_maker(units->graph, in);
-    for (uint8_t p = 0;
-         maker != NULL && maker->kind->weights_apart && p < maker->as.matmul.product_count; p++)
-        if (maker->as.matmul.product[p].out == in)
-            return units->unit_of[maker->as.matmul.product[p].weight];
-    return units->first_unit[norm->block];
-}
-
-/* Norms lie with the matrices that read the stream, or that give what is normed. Those of all D may
- * have biases; norms of latents have none. */
-static void norms_add(struct units *units)
-{
-    const struct graph *graph = units->graph;
+    struct ranks_end end = {.read = bucket_of(name, 0)};
     for (uint8_t i = 0; i < graph->op_count; i++) {
         const struct graph_op *op = &graph->op[i];
-        for (uint8_t w = 0; !op->kind->weights_apart && w < op->weight_count; w++) {
-            uint8_t const bucket = normed_unit(units, op, op->in[w]);
-            bool const whole = sharding_has(&graph->tensor[op->weight[w]].at, "D");
-            units->layer->bucket[bucket].elements +=
-                whole ? units->ranks->norm_elements : graph_weight_elements(graph, op->weight[w]);
+        for (uint8_t w = 0; op->block + 1 == graph->block_count && w < op->weight_count; w++) {
+            uint64_t const elements = graph_weight_elements(graph, op->weight[w]);
+            bool const matrix = op->kind->weights_apart;
+            if (matrix && w == 0) end.matrix = elements;
+            end.read.elements += matrix ? elements : norm_elements(ranks, graph, op->weight[w]);
         }
     }
+    end.bucket = end.read;
+    return end;
 }
 
-/* Biases, and what else a model has for each head or channel. */
-static void vectors_add(struct units *units)
+/* What the graphs do not have: biases of the head; and a module's last norm, as the head behind it
+ * is the model's. Tied, all that the head has in addition to the matrix lies with the embedding. */
+static void ends_complete(struct ranks *ranks)
 {
-    const struct ranks *ranks = units->ranks;
-    const struct model_experts *experts = &ranks->plan->model.experts;
-    uint8_t const last = (uint8_t)(units->graph->block_count - 1);
-    struct bucket *first = &units->layer->bucket[units->first_unit[0]];
-    struct bucket *of_last = &units->layer->bucket[units->first_unit[last]];
-    first->elements += ranks->attention_vectors;
-    if (!units->layer->experts)
-        of_last->elements += ranks->mlp_vectors;
-    else if (experts->router_biased)
-        of_last->elements += experts->count;
+    struct ranks_end *embedding = &ranks->end[BLOCK_EMBEDDING], *head = &ranks->end[BLOCK_HEAD];
+    struct bucket *module = &ranks->end[BLOCK_MTP].bucket;
+    if (module->elements > 0) module->elements += head->read.elements - head->matrix;
+    ranks->end[BLOCK_MTP].read = *module;
+    head->read.elements += units_ceil_divide(ranks->plan->model.head_vectors, ranks->tp);
+    if (ranks->tie.here) embedding->bucket.elements += head->read.elements - head->matrix;
+    head->bucket = ranks->tie.here ? embedding->bucket : head->read;
 }
 
-/* --- Together --- */
+/* --- All parts --- */
 
-/* Experts are reduced over other ranks than the rest, so they are units of their own. */
-static void places_add(struct units *units, struct bucket *ret_experts)
+enum status ranks_buckets_build(struct ranks *ranks, struct error *reterr)
 {
-    struct ranks_layer *layer = units->layer;
-    *ret_experts = (struct bucket){.name = "W_experts", .experts = true};
-    for (uint8_t u = 0; u < layer->bucket_count; u++) {
-        const struct bucket *bucket = &layer->bucket[u];
-        uint8_t const block = units->block_of[u];
-        for (uint32_t p = 0; p < MATRICES_MAX; p++)
-            if (bucket->places >> p & 1) layer->place_elements[p] += bucket->elements;
-        if (bucket->experts) {
-            ret_experts->places |= bucket->places;
-            ret_experts->elements += bucket->elements;
-            continue;
-        }
-        units->block_places[block] |= bucket->places;
-        units->block_elements[block] += bucket->elements;
-    }
-    layer->expert_places = ret_experts->places;
-}
-
-static void together(struct units *units, const struct bucket *experts)
-{
-    struct ranks_layer *layer = units->layer;
-    bool const whole = units->ranks->plan->gather == WORKLOAD_GATHER_LAYER;
-    bool const shares = units->ranks->plan->model.experts.shared != 0;
-    layer->bucket_count = 0;
-    for (uint8_t block = 0; block < units->graph->block_count; block++) {
-        const struct block *of = units->graph->block[block].block;
-        const char *name = shares && of->bucket_shared != NULL ? of->bucket_shared : of->bucket;
-        struct bucket *bucket =
-            whole && block > 0 ? layer->bucket : unit_add(layer, whole ? "W_layer" : name);
-        bucket->places |= units->block_places[block];
-        bucket->elements += units->block_elements[block];
-    }
-    if (layer->experts) layer->bucket[layer->bucket_count++] = *experts;
-}
-
-static void layer_build(const struct ranks *ranks, uint64_t index, struct ranks_layer *layer)
-{
-    struct graph_terms terms;
-    struct graph graph;
-    struct bucket experts;
-    graph_terms_of(ranks, index, &terms);
-    block_write_layer(&terms, &ranks->plan->model, index, &graph);
-    struct units units = {.ranks = ranks, .graph = &graph, .layer = layer};
-    for (uint32_t b = 0; b < GRAPH_BLOCKS_MAX; b++) units.first_unit[b] = GRAPH_NONE;
-    matrices_add(&units);
-    norms_add(&units);
-    vectors_add(&units);
-    places_add(&units, &experts);
-    if (ranks->plan->gather != WORKLOAD_GATHER_TENSOR) together(&units, &experts);
-}
-
-void ranks_buckets_build(struct ranks *ranks)
-{
+    const char *const names[BLOCK_PART_COUNT] = {[BLOCK_EMBEDDING] = "W_embedding",
+                                                 [BLOCK_HEAD] =
+                                                     ranks->tie.here ? "W_embedding" : "W_head",
+                                                 [BLOCK_MTP] = "W_mtp"};
     const struct model *model = &ranks->plan->model;
+    struct step_part part[STEP_PARTS_MAX];
+    units_wide bytes = 0;
     ranks->layer[LAYER_DENSE].count = model_dense_layers(model);
     ranks->layer[LAYER_MOE].count = model->layers - model_dense_layers(model);
     ranks->layer[LAYER_MOE].experts = true;
-    for (uint32_t k = 0; k < LAYER_KINDS; k++)
-        if (ranks->layer[k].count != 0)
-            layer_build(ranks, k == LAYER_MOE ? model->layers - 1 : 0, &ranks->layer[k]);
+    uint32_t const count = step_parts(ranks, part);
+    for (uint32_t i = 0; i < count; i++) {
+        enum block_part const which = part[i].part;
+        struct ranks_layer *layer = &ranks->layer[part[i].kind];
+        struct graph_terms terms;
+        struct graph_derived derived;
+        graph_terms_of_part(ranks, &part[i], &terms);
+        graph_derive(&terms, model, which, part[i].layer, &derived);
+        STATUS_TRY(limits_part_check(ranks, &derived, part[i].count, &bytes, reterr));
+        if (which != BLOCK_LAYER)
+            ranks->end[which] = end_build(ranks, &derived.graph, names[which]);
+        else if (layer->bucket_count == 0)
+            layer_build(ranks, &derived, layer);
+    }
+    ends_complete(ranks);
+    return STATUS_OK;
 }

@@ -165,8 +165,8 @@ static enum status attention_check(const struct ranks *ranks, struct error *rete
     const struct group *cp = &ranks->mesh->axis[MESH_CP].group;
     bool const unfused = ranks_is_unfused(ranks), rings = ranks_has_ring(ranks);
     bool const window = model_window_layers(&plan->model, plan->sequence_length) != 0;
-    bool const shares = ranks->cp > 1 || ranks->sequence_parts > 1;
-    uint32_t const parts = ranks->cp > 1 ? ranks->cp : ranks->sequence_parts;
+    bool const shares = ranks->cp > 1 || ranks->sequences.parts > 1;
+    uint32_t const parts = ranks->cp > 1 ? ranks->cp : ranks->sequences.parts;
     unsigned long long const keys = plan->model.window;
     char batch[SUGGEST_TEXT_BYTES];
     REFUSE(rings && cp->dimension_count > 1, UNSUPPORTED, "/workload/context",
@@ -226,12 +226,12 @@ static enum status stages_check(const struct ranks *ranks, struct error *reterr)
            "stage on two ranks; name one axis or a part of one");
     REFUSE(ranks->pp > 1 && plan->offload != WORKLOAD_OFFLOAD_NONE, UNSUPPORTED,
            "/workload/offload", "nothing is offloaded from pipeline stages in this version");
-    REFUSE(mtp && ranks->reduce_once, UNSUPPORTED, "/workload/mtp",
+    REFUSE(mtp && ranks->gradients.once, UNSUPPORTED, "/workload/mtp",
            "multi-token prediction is not modelled where stages keep gathered weights "
            "(\"regather\", or a schedule file that says when); \"mtp\": false trains " NAME
            " without",
            plan->model.name);
-    REFUSE(mtp && ranks->ends_meet && ranks->pp > 1 && plan->accumulate == 1, UNSUPPORTED,
+    REFUSE(mtp && ranks->tie.meets && ranks->pp > 1 && plan->accumulate == 1, UNSUPPORTED,
            "/workload/accumulate",
            "multi-token prediction is not modelled in one microbatch where the first and the last "
            "stage share an embedding on one rank; from 2 on it is");

@@ -205,24 +205,17 @@ static enum status capacity_build(struct ranks *ranks, struct error *reterr)
     return STATUS_OK;
 }
 
-static const char *replica_name(const struct mesh *mesh)
-{
-    static const char *const names[] = {"dp", "dp", "cp", "dp,cp"};
-    return names[(mesh->axis[MESH_DP].size > 1) + 2u * (mesh->axis[MESH_CP].size > 1)];
-}
-
 /* Who else holds the same experts. */
 static enum status replicas_build(struct ranks *ranks, struct error *reterr)
 {
-    struct routing *experts = &ranks->experts;
-    uint32_t const zero = ranks->plan->zero;
-    STATUS_TRY(mesh_union(ranks->mesh, ranks->machine, 1u << MESH_DP | 1u << MESH_CP, "/mesh",
-                          &experts->replica_group, reterr));
-    experts->replica_name = replica_name(ranks->mesh);
-    experts->replicas = ranks->replicas / (zero == 3 ? 1 : experts->ranks);
-    experts->state_shards = zero == 0 ? ranks->shards : ranks->data / experts->ranks;
-    experts->gradient_shards = zero >= 2 ? ranks->data / experts->ranks : ranks->shards;
-    if (ranks->reduce_once && ranks->plan->accumulate > 1) experts->gradient_shards = 1;
+    struct replicas *replicas = &ranks->experts.replicas;
+    uint32_t const zero = ranks->plan->zero, experts = ranks->experts.ranks;
+    STATUS_TRY(ranks_replicas_find(ranks->mesh, ranks->machine, 1u << MESH_DP | 1u << MESH_CP,
+                                   replicas, reterr));
+    replicas->count = ranks->replicas.count / (zero == 3 ? 1 : experts);
+    replicas->state_shards = zero == 0 ? ranks->shards : ranks->data / experts;
+    replicas->gradient_shards = zero >= 2 ? ranks->data / experts : ranks->shards;
+    if (ranks->gradients.once && ranks->plan->accumulate > 1) replicas->gradient_shards = 1;
     return STATUS_OK;
 }
 
@@ -231,7 +224,6 @@ enum status routing_build(struct ranks *ranks, struct error *reterr)
     const struct workload_plan *plan = ranks->plan;
     const struct model_experts *model = &plan->model.experts;
     struct routing *experts = &ranks->experts;
-    bool const by_tokens = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
     experts->ranks = ranks->mesh->axis[MESH_EP].size;
     if (model->count % experts->ranks != 0) {
         char nearest[SUGGEST_TEXT_BYTES];
@@ -249,7 +241,6 @@ enum status routing_build(struct ranks *ranks, struct error *reterr)
     experts->arrivals = experts->ranks * routing_hits(model, experts->count, ranks->rows);
     experts->sent = experts->arrivals;
     experts->exchanged = experts->ranks * experts->arrivals;
-    experts->router_inner = by_tokens ? ranks->width : ranks->width / ranks->tp;
     STATUS_TRY(crossing_build(ranks, reterr));
     STATUS_TRY(capacity_build(ranks, reterr));
     if (routing_is_drawn(ranks)) STATUS_TRY(loads_build(ranks, reterr));

@@ -18,6 +18,15 @@
 
 struct ranks;
 
+/* Ranks that hold the same weights, and over which others what belongs to these is split. */
+struct replicas {
+    uint32_t count; /* 1: each rank has weights of its own. */
+    struct group group;
+    const char *name;         /* "dp" */
+    uint32_t state_shards;    /* Ranks that the optimizer state is split over. */
+    uint32_t gradient_shards; /* Ranks that gradients are split over once they are reduced. */
+};
+
 struct routing {
     uint32_t ranks;          /* ep: data ranks that share one set of experts. */
     uint64_t count;          /* E / ep: of one rank. */
@@ -34,12 +43,8 @@ struct routing {
     uint64_t exchanged; /* Of all ranks. */
     struct plan_ragged drawn; /* No experts: routing is not drawn. But for a token's bytes. */
     uint64_t crossing[GROUP_DIMENSIONS_MAX]; /* Of the exchange: V of a dimension, in tokens. */
-    uint64_t router_inner; /* Columns of In that a chip scores; of a part of D, it sums over tp. */
 
-    uint32_t replicas; /* Ranks that hold the same experts, or 1. */
-    struct group replica_group;
-    const char *replica_name;
-    uint32_t state_shards, gradient_shards;
+    struct replicas replicas;
 };
 
 /* Whether the skew of routing shows on this mesh, or in what is dropped. */

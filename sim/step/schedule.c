@@ -177,9 +177,9 @@ static enum status mean_kept(struct arena *arena, const struct workload_plan *pl
 }
 
 /* By its lists; of one that is built for times and memory, what it announces. */
-static enum status held_find(struct arena *arena, const struct workload_plan *plan,
-                             const struct machine *machine, const struct mesh *mesh,
-                             uint64_t *ret_held_ppm, struct error *reterr)
+static enum status lists_read(struct arena *arena, const struct workload_plan *plan,
+                              const struct machine *machine, const struct mesh *mesh,
+                              struct workload_lists *ret_lists, struct error *reterr)
 {
     const struct schedule_form *form = NULL;
     struct schedule_request request = {.rank_count = mesh->axis[MESH_PP].size,
@@ -193,7 +193,7 @@ static enum status held_find(struct arena *arena, const struct workload_plan *pl
         if (form->heeds_times) {
             STATUS_TRY(mean_kept(arena, plan, machine, mesh, request.rank_count, &request.kept_ppm,
                                  reterr));
-            *ret_held_ppm = (uint64_t)form->peak(&request, 0).whole * PPM_ONE;
+            ret_lists->held_ppm = (uint64_t)form->peak(&request, 0).whole * PPM_ONE;
             return STATUS_OK;
         }
         STATUS_TRY(schedule_build(arena, form, &request, where, &built, reterr));
@@ -201,76 +201,30 @@ static enum status held_find(struct arena *arena, const struct workload_plan *pl
     }
     if (schedule_is_split(schedule))
         STATUS_TRY(mean_kept(arena, plan, machine, mesh, schedule->stage_count, &kept_ppm, reterr));
-    *ret_held_ppm = 0;
+    ret_lists->held_ppm = 0;
     for (uint32_t r = 0; r < schedule->rank_count; r++) {
-        uint32_t const chunks = schedule->rank[r].chunk_count;
-        uint64_t const held = schedule_peak_ppm(schedule, r, kept_ppm) / (chunks > 0 ? chunks : 1);
-        *ret_held_ppm = held > *ret_held_ppm ? held : *ret_held_ppm;
+        const struct schedule_rank *rank = &schedule->rank[r];
+        uint32_t const chunks = rank->chunk_count > 0 ? rank->chunk_count : 1;
+        uint64_t const held = schedule_peak_ppm(schedule, r, kept_ppm) / chunks;
+        ret_lists->held_ppm = held > ret_lists->held_ppm ? held : ret_lists->held_ppm;
+        for (uint32_t i = 0; i < rank->count; i++)
+            ret_lists->head_returns += rank->pass[i].kind == SCHEDULE_FORWARD &&
+                                       rank->pass[i].stage + 1u == schedule->stage_count &&
+                                       !schedule_turns_at_once(rank, i);
     }
     return STATUS_OK;
 }
 
-enum status workload_held_ppm(const struct workload_plan *plan, const struct machine *machine,
-                              const struct mesh *mesh, uint64_t *ret_held_ppm, struct error *reterr)
+enum status workload_lists_read(const struct workload_plan *plan, const struct machine *machine,
+                                const struct mesh *mesh, struct workload_lists *ret_lists,
+                                struct error *reterr)
 {
-    *ret_held_ppm = PPM_ONE;
+    *ret_lists = (struct workload_lists){.held_ppm = PPM_ONE};
     if (mesh->axis[MESH_PP].size == 1) return STATUS_OK;
     struct arena *arena = arena_create(0);
     if (arena == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, where, "no memory to count what ranks hold");
-    enum status const status = held_find(arena, plan, machine, mesh, ret_held_ppm, reterr);
-    arena_destroy(arena);
-    return status;
-}
-
-uint32_t workload_gathers(const struct workload_plan *plan, uint32_t ranks)
-{
-    const struct schedule *given = plan->stages.given;
-    bool const once = plan->stages.regather != WORKLOAD_REGATHER_MICROBATCH ||
-                      (given != NULL && given->has_gathers);
-    return ranks > 1 && once ? 1 : plan->accumulate;
-}
-
-uint32_t workload_reductions(const struct workload_plan *plan, uint32_t ranks)
-{
-    const struct schedule *given = plan->stages.given;
-    bool const once = plan->stages.regather != WORKLOAD_REGATHER_MICROBATCH ||
-                      (given != NULL && (given->has_gathers || given->has_reductions));
-    bool const last = plan->zero <= 1 || (ranks > 1 && once);
-    return last ? workload_model_replicas(plan, ranks) : plan->accumulate;
-}
-
-static uint32_t head_returns_of(const struct schedule *schedule)
-{
-    uint32_t count = 0;
-    for (uint32_t r = 0; r < schedule->rank_count; r++)
-        for (uint32_t i = 0; i < schedule->rank[r].count; i++) {
-            const struct schedule_pass *pass = &schedule->rank[r].pass[i];
-            count += pass->kind == SCHEDULE_FORWARD && pass->stage + 1u == schedule->stage_count &&
-                     !schedule_turns_at_once(&schedule->rank[r], i);
-        }
-    return count;
-}
-
-enum status workload_head_returns(const struct workload_plan *plan, uint32_t ranks,
-                                  uint32_t *ret_count, struct error *reterr)
-{
-    struct schedule_request request = {.rank_count = ranks, .microbatch_count = plan->accumulate};
-    const struct schedule_form *form = NULL;
-    struct schedule schedule;
-    *ret_count = 0;
-    if (ranks == 1) return STATUS_OK;
-    if (plan->stages.given != NULL) {
-        *ret_count = head_returns_of(plan->stages.given);
-        return STATUS_OK;
-    }
-    STATUS_TRY(form_of(plan, &form, &request.chunk_count, reterr));
-    if (form->heeds_times) return STATUS_OK;
-    struct arena *arena = arena_create(0);
-    if (arena == NULL)
-        return error_set(reterr, STATUS_NO_MEMORY, where, "no memory to count the head's passes");
-    enum status const status = schedule_build(arena, form, &request, where, &schedule, reterr);
-    if (status == STATUS_OK) *ret_count = head_returns_of(&schedule);
+    enum status const status = lists_read(arena, plan, machine, mesh, ret_lists, reterr);
     arena_destroy(arena);
     return status;
 }

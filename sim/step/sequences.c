@@ -33,24 +33,26 @@ static uint64_t parts_of(const struct ranks *ranks)
 static bool heads_turn(const struct ranks *ranks, uint64_t cp)
 {
     if (ranks_room(ranks, MESH_CP) % cp != 0) return false;
-    return ranks->heads % cp == 0 && (ranks->kv_heads % cp == 0 || cp % ranks->kv_heads == 0);
+    return ranks->heads.queries % cp == 0 &&
+           (ranks->heads.kv % cp == 0 || cp % ranks->heads.kv == 0);
 }
 
 static enum status turn_check(const struct ranks *ranks, struct error *reterr)
 {
-    uint64_t below = ranks->cp < ranks->heads ? ranks->cp : ranks->heads, above = ranks->cp;
+    uint64_t below = ranks->cp < ranks->heads.queries ? ranks->cp : ranks->heads.queries,
+             above = ranks->cp;
     char more[SUGGEST_TEXT_BYTES] = "";
     if (heads_turn(ranks, ranks->cp)) return STATUS_OK;
     while (!heads_turn(ranks, below)) below--; /* 1 does. */
-    while (above <= ranks->heads && !heads_turn(ranks, above)) above++;
-    if (above <= ranks->heads)
+    while (above <= ranks->heads.queries && !heads_turn(ranks, above)) above++;
+    if (above <= ranks->heads.queries)
         (void)snprintf(more, sizeof more, " and %llu", (unsigned long long)above);
     return error_set(reterr, STATUS_INVALID, "/mesh/cp",
                      "with \"ulysses\" %u ranks have to divide the %llu attention heads and %llu "
                      "KV heads of a rank of tp among them; the nearest %s of ranks that can: "
                      "%llu%s (\"ring\" and \"all_gather\" take any)",
-                     ranks->cp, (unsigned long long)ranks->heads,
-                     (unsigned long long)ranks->kv_heads, more[0] == '\0' ? "number" : "numbers",
+                     ranks->cp, (unsigned long long)ranks->heads.queries,
+                     (unsigned long long)ranks->heads.kv, more[0] == '\0' ? "number" : "numbers",
                      (unsigned long long)below, more);
 }
 
@@ -77,36 +79,45 @@ static enum status shared_build(struct ranks *ranks, struct error *reterr)
     uint32_t const rank_count = ranks->data / ranks->cp;
     char nearest[SUGGEST_TEXT_BYTES];
     enum mesh_role ignored_role = MESH_CP;
-    if (!suggest_sequences_split(ranks, sequences, &ranks->sequence_parts, &ignored_role))
+    if (!suggest_sequences_split(ranks, sequences, &ranks->sequences.parts, &ignored_role))
         return error_set(
             reterr, STATUS_INVALID, "/workload/batch_tokens",
             "%s of %s cannot be split evenly over %s "
             "(dp, fsdp and ep together), with %u ranks of cp that share each; %s",
             counted(sequences, "sequence").text, counted(plan->sequence_length, "token").text,
             counted(rank_count, "data rank").text, ranks->cp, suggest_batch(ranks, nearest));
-    ranks->sequence_parts = ranks->cp;
-    ranks->sequence_group = ranks->mesh->axis[MESH_CP].group;
-    ranks->sequences = sequences / rank_count;
-    ranks->queries = ranks->keys / ranks->cp;
+    ranks->sequences.parts = ranks->cp;
+    ranks->sequences.group = ranks->mesh->axis[MESH_CP].group;
     return STATUS_OK;
 }
 
+/* Keys go to the next rank each time, the last one's to the first. Who turns sequences has all
+ * queries of some heads. */
 static void attention_build(struct ranks *ranks)
 {
+    const struct workload_plan *plan = ranks->plan;
+    struct ranks_sequences *sequences = &ranks->sequences;
+    bool const rings = ranks_has_ring(ranks), turns = ranks_has_ulysses(ranks);
     bool const last_has_most = ranks->cp > 1 && orders_causally(ranks) &&
-                               ranks->plan->attention.order == WORKLOAD_CONTEXT_CONTIGUOUS;
+                               plan->attention.order == WORKLOAD_CONTEXT_CONTIGUOUS;
     const struct group_dimension *dimension = &ranks->mesh->axis[MESH_CP].group.dimension[0];
-    if (ranks_has_ring(
-            ranks)) /* Keys go to the next rank each time, the last one's to the first. */
-        ranks->ring_name = dimension->switched ? "ring" : dimension->ring ? "ring-one-way" : "line";
-    ranks->key_pairs = last_has_most ? 2 * ranks->keys - ranks->queries + 1 : ranks->keys + 1;
-    ranks->attention_queries = ranks->queries;
-    ranks->attention_kv_heads = ranks->kv_heads;
-    if (ranks_has_ulysses(ranks)) {
-        uint64_t const shared = ranks->kv_heads < ranks->cp ? ranks->cp : ranks->kv_heads;
-        ranks->attention_queries = ranks->keys;
-        ranks->attention_kv_heads = shared / ranks->cp;
-    }
+    uint64_t const keys = plan->sequence_length, queries = keys / sequences->parts;
+    uint64_t const shared = ranks->heads.kv < ranks->cp ? ranks->cp : ranks->heads.kv;
+    if (rings)
+        sequences->ring_name = dimension->switched ? "ring"
+                               : dimension->ring   ? "ring-one-way"
+                                                   : "line";
+    sequences->kv_heads = turns ? shared / ranks->cp : ranks->heads.kv;
+    sequences->of = (struct graph_sequence){
+        .keys = keys,
+        .queries = turns ? keys : queries,
+        .count = plan->batch_tokens / plan->accumulate / keys * sequences->parts / ranks->data,
+        .parts = turns ? 1 : sequences->parts,
+        .rings = rings,
+        .causal = plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL,
+        .pairs = last_has_most ? 2 * keys - queries + 1 : keys + 1,
+        .tile_columns = ranks->machine->chip.mxu.columns,
+    };
 }
 
 /* Whole sequences on each rank; or equal parts of them, where ranks are no divisor of sequences. */
@@ -114,7 +125,9 @@ enum status ranks_sequences_build(struct ranks *ranks, struct error *reterr)
 {
     const struct workload_plan *plan = ranks->plan;
     if (ranks_serves(ranks)) {
-        ranks->attention_kv_heads = ranks->kv_heads;
+        ranks->sequences.kv_heads = ranks->heads.kv;
+        ranks->sequences.of.causal = plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL;
+        ranks->sequences.of.tile_columns = ranks->machine->chip.mxu.columns;
         return STATUS_OK;
     }
     uint64_t const tokens = plan->batch_tokens / plan->accumulate;
@@ -127,7 +140,7 @@ enum status ranks_sequences_build(struct ranks *ranks, struct error *reterr)
                          suggest_batch(ranks, nearest));
     }
     enum mesh_role role = MESH_FSDP;
-    bool const split = suggest_sequences_split(ranks, sequences, &ranks->sequence_parts, &role);
+    bool const split = suggest_sequences_split(ranks, sequences, &ranks->sequences.parts, &role);
     if (ranks->cp == 1 && !split) {
         return error_set(reterr, STATUS_INVALID, "/workload/batch_tokens",
                          "%s of %s cannot be split evenly over %s "
@@ -136,19 +149,16 @@ enum status ranks_sequences_build(struct ranks *ranks, struct error *reterr)
                          "along dp do; %s",
                          counted(sequences, "sequence").text,
                          counted(plan->sequence_length, "token").text,
-                         counted(ranks->data, "data rank").text, ranks->sequence_parts,
+                         counted(ranks->data, "data rank").text, ranks->sequences.parts,
                          suggest_batch(ranks, nearest));
     }
-    ranks->keys = plan->sequence_length;
     if (ranks->cp > 1) {
         STATUS_TRY(shared_build(ranks, reterr));
     } else {
         STATUS_TRY(refusals_check(ranks, reterr));
-        ranks->sequences = sequences * ranks->sequence_parts / ranks->data;
-        ranks->queries = ranks->keys / ranks->sequence_parts;
-        if (ranks->sequence_parts > 1)
-            STATUS_TRY(mesh_subgroup(ranks->mesh, ranks->machine, role, ranks->sequence_parts,
-                                     "/workload/batch_tokens", &ranks->sequence_group, reterr));
+        if (ranks->sequences.parts > 1)
+            STATUS_TRY(mesh_subgroup(ranks->mesh, ranks->machine, role, ranks->sequences.parts,
+                                     "/workload/batch_tokens", &ranks->sequences.group, reterr));
     }
     attention_build(ranks);
     return STATUS_OK;

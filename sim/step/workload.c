@@ -40,7 +40,8 @@ static enum status role_begin(struct pipeline *pipeline, uint32_t rank, struct p
          * each of them that waits otherwise. */
         if (ranks->pp > 1) most += 5 * MODULE_COUNT + 3 * (uint64_t)stage->layer_count;
     }
-    uint64_t const turns = ranks->window_turns < layers ? ranks->window_turns : layers;
+    uint64_t const turns =
+        ranks->sequences.window_turns < layers ? ranks->sequences.window_turns : layers;
     most += (uint64_t)schedule->rank[rank].count * (BLOCKS_A_PASS + ranks->mtp_modules + turns);
     STATUS_TRY(arena_try(pipeline->lower->build.arena, most, sizeof *made->block, &memory, reterr));
     *made = (struct pipeline_role){.list = &schedule->rank[rank],
@@ -61,12 +62,12 @@ static void role_end(struct pipeline *pipeline, uint32_t rank)
     struct stage const left = {.embedding = ranks_is_decoder(ranks),
                                .layer_count = !ranks_is_decoder(ranks)};
     pipeline_replicas_sum(pipeline);
-    for (uint32_t i = 0; ranks->tied_apart && i < PIPELINE_TIED; i++) {
+    for (uint32_t i = 0; ranks->tie.apart && i < PIPELINE_TIED; i++) {
         struct program_block const tied = {
             .template_index = pipeline_rest(pipeline, i == 1 ? MODULE_HEAD : MODULE_EMBEDDING,
                                             ACT_TIE, (struct mtp_position){false, false}),
             .phase = PROGRAM_PHASE_UPDATE,
-            .name = i == 1 && !ranks->tied_lookup ? "tied head" : "tied embedding",
+            .name = i == 1 && !ranks->tie.lookup ? "tied head" : "tied embedding",
             .repeat = 1,
             .layer_first = -1,
             .microbatch = schedule->microbatch_count - 1,
@@ -121,9 +122,9 @@ static enum status roles_add(struct pipeline *pipeline, struct error *reterr)
     pipeline->role.sent_stage = memory;
     pipeline->tied_rank = pipeline_tied_rank(&pipeline->schedule, &pipeline->stages);
     STATUS_TRY(pipeline_messages_number(pipeline, reterr));
-    bool const parts_last = ranks_sums_parts(ranks) && ranks->gradient_shards == 1;
+    bool const parts_last = ranks_sums_parts(ranks) && ranks->replicas.gradient_shards == 1;
     pipeline->differs = ranks->plan->accumulate > 1 &&
-                        (ranks->reduce_last || parts_last || ranks_offloads_optimizer(ranks));
+                        (ranks->gradients.last || parts_last || ranks_offloads_optimizer(ranks));
     if (ranks->pp > 1) pipeline_rests_build(pipeline);
     struct program_role *roles = builder_roles(&lower->build, pipeline->schedule.rank_count, 0);
     if (roles == NULL) return lower->build.status;

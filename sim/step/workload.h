@@ -199,26 +199,19 @@ struct workload_borders {
 /* Over `ranks` of pp; all 0: there is one. */
 struct workload_borders workload_borders(const struct workload_plan *plan, uint32_t ranks);
 
-/* Microbatches whose activations the rank of pp holds that holds most, in millionths of its whole
- * share, by the lists of the schedule; of one that is built for memory, what it may hold. Where
- * passes are split, with what the model's input gradients leave. PPM_ONE: there is one rank. */
-enum status workload_held_ppm(const struct workload_plan *plan, const struct machine *machine,
-                              const struct mesh *mesh, uint64_t *ret_held_ppm,
-                              struct error *reterr);
-
-/* Times a step that each forward pass' weights are gathered where they are sharded, at least: for
- * each microbatch, or once where stages of a pipeline keep them. */
-uint32_t workload_gathers(const struct workload_plan *plan, uint32_t ranks);
-
-/* Times a step that replicas' gradients of each weight are reduced: for each microbatch from ZeRO-2
- * on, else once for each copy of the model. */
-uint32_t workload_reductions(const struct workload_plan *plan, uint32_t ranks);
-
-/* Microbatches whose head does other passes between its forward and its backward pass, so that
- * sharded weights are gathered for each of the two: at least, for an order that is built for times
- * is not known here. */
-enum status workload_head_returns(const struct workload_plan *plan, uint32_t ranks,
-                                  uint32_t *ret_count, struct error *reterr);
+/* What the lists of a schedule say, at least: an order that is built for times is not known here.
+ */
+struct workload_lists {
+    uint64_t held_ppm;     /* Microbatches whose activations the rank of pp holds that holds most,
+                              in millionths of its whole share; of a schedule that is built for
+                              memory, what it may hold. Where passes are split, with what the
+                              model's input gradients leave. PPM_ONE: there is one rank. */
+    uint32_t head_returns; /* Microbatches whose head does other passes between its forward and its
+                              backward pass, so that sharded weights are gathered for each. */
+};
+enum status workload_lists_read(const struct workload_plan *plan, const struct machine *machine,
+                                const struct mesh *mesh, struct workload_lists *ret_lists,
+                                struct error *reterr);
 
 /* Copies of the model that its schedule lays over `ranks` of pp: 1, or 2. */
 uint32_t workload_model_replicas(const struct workload_plan *plan, uint32_t ranks);

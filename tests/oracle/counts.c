@@ -11,21 +11,22 @@ static double bytes_of(enum format format)
 
 static uint64_t partial_elements(const struct ranks *ranks)
 {
-    if (!ranks_has_mla(ranks)) return 2 * ranks->width * ranks->kv_heads * ranks->head_width;
-    return ranks->width * oracle_latent_columns(ranks) + oracle_latent_normed(ranks);
+    if (!ranks_has_mla(ranks))
+        return 2 * oracle_width(ranks) * ranks->heads.kv * oracle_head_width(ranks);
+    return oracle_width(ranks) * oracle_latent_columns(ranks) + oracle_latent_normed(ranks);
 }
 
 /* Keys and values that attention keeps besides the rank's own, and of its output what it keeps
  * besides what is multiplied. */
 static uint64_t shared_kept_elements(const struct ranks *ranks)
 {
-    uint64_t const columns = 2 * ranks->sequences * ranks->head_width;
+    uint64_t const columns = 2 * ranks->sequences.of.count * oracle_head_width(ranks);
     if (ranks_has_ulysses(ranks))
-        return columns *
-                   (ranks->keys * ranks->attention_kv_heads - ranks->queries * ranks->kv_heads) +
-               ranks->rows * ranks->heads * ranks->head_width;
+        return columns * (oracle_keys(ranks) * ranks->sequences.kv_heads -
+                          oracle_queries(ranks) * ranks->heads.kv) +
+               ranks->rows * ranks->heads.queries * oracle_head_width(ranks);
     if (ranks_has_ring(ranks)) return 0;
-    return columns * (ranks->keys - ranks->queries) * ranks->kv_heads;
+    return columns * (oracle_keys(ranks) - oracle_queries(ranks)) * ranks->heads.kv;
 }
 
 static struct letters letters_of(const struct ranks *ranks, const struct machine *machine)
@@ -33,6 +34,9 @@ static struct letters letters_of(const struct ranks *ranks, const struct machine
     const struct workload_plan *plan = ranks->plan;
     bool const llama = ranks_is_decoder(ranks);
     struct letters x = {.ranks = ranks, .machine = machine};
+    struct error error;
+    enum status const status = workload_lists_read(plan, machine, ranks->mesh, &x.lists, &error);
+    SIM_ASSERT(status == STATUS_OK);
     x.layers = (double)(plan->model.layers + ranks->mtp_modules);
     x.mtp_modules = (double)ranks->mtp_modules;
     x.microbatches = plan->accumulate;
@@ -40,7 +44,7 @@ static struct letters letters_of(const struct ranks *ranks, const struct machine
     x.whole = plan->remat == WORKLOAD_REMAT_LAYER;
     x.attention_again = plan->remat >= WORKLOAD_REMAT_BIG_MATMULS;
     x.norms_again = plan->remat != WORKLOAD_REMAT_NONE;
-    x.adds = plan->accumulate > 1 && ranks->gradient_shards == 1;
+    x.adds = plan->accumulate > 1 && ranks->replicas.gradient_shards == 1;
     x.a = bytes_of(plan->formats.activations);
     x.m = bytes_of(plan->formats.matmuls);
     x.d = bytes_of(plan->formats.dispatch);
@@ -49,51 +53,53 @@ static struct letters letters_of(const struct ranks *ranks, const struct machine
     x.g = bytes_of(plan->formats.gradients);
     x.o = bytes_of(plan->formats.optimizer);
     x.rows = (double)ranks->rows;
-    x.full = x.rows * (double)ranks->block_columns;
+    x.full = x.rows * (double)ranks_block_columns(ranks);
     x.shard = x.full / ranks->tp;
     x.in_kept = ranks_keeps_parts(ranks) ? x.shard : x.full;
     x.gated = plan->model.matrices == 3;
-    double const columns = (double)ranks->mlp_columns;
-    x.in_weights = (double)ranks->width * columns * (1 + x.gated);
-    x.out_weights = (double)ranks->width * columns;
+    double const columns = (double)oracle_mlp_columns(ranks);
+    x.in_weights = (double)oracle_width(ranks) * columns * (1 + x.gated);
+    x.out_weights = (double)oracle_width(ranks) * columns;
     x.tmp = x.mid = x.rows * columns * (1 + x.gated);
     x.dense = (double)ranks_layer_count(ranks, LAYER_DENSE);
     x.sparse = (double)ranks_layer_count(ranks, LAYER_MOE);
     x.layer_elements = x.in_weights + x.out_weights;
     if (llama) {
         double const head = (double)plan->model.head_width;
-        x.q = x.rows * (double)ranks->heads * head;
-        double const value = (double)ranks->value_width;
-        x.attended = x.rows * (double)ranks->heads * value;
+        x.q = x.rows * (double)ranks->heads.queries * head;
+        double const value = (double)oracle_value_width(ranks);
+        x.attended = x.rows * (double)ranks->heads.queries * value;
         x.qkv = x.rows * (double)oracle_qkv_columns(ranks);
         x.attention_tmp =
             ranks_has_mla(ranks) ? x.rows * (double)oracle_latent_columns(ranks) : x.qkv;
-        x.kv = (double)ranks->sequences * (double)ranks->keys * (double)ranks->attention_kv_heads *
-               (head + value);
-        x.useful_heads = (double)plan->model.heads / ((double)ranks->heads * (double)ranks->tp);
+        x.kv = (double)ranks->sequences.of.count * (double)oracle_keys(ranks) *
+               (double)ranks->sequences.kv_heads * (head + value);
+        x.useful_heads =
+            (double)plan->model.heads / ((double)ranks->heads.queries * (double)ranks->tp);
         oracle_scores_letters(&x);
         x.unfused = ranks_is_unfused(ranks);
         x.drops = plan->attention.kernel == WORKLOAD_KERNEL_DROPOUT;
-        x.statistics = x.unfused > 0 ? 0 : 4 * x.rows * (double)ranks->heads;
+        x.statistics = x.unfused > 0 ? 0 : 4 * x.rows * (double)ranks->heads.queries;
         x.ring_steps = ranks_has_ring(ranks) ? ranks->cp - 1.0 : 0;
-        x.attention_in = x.attention_tmp / x.rows * (double)ranks->width;
-        x.attention_out = x.attended / x.rows * (double)ranks->width;
+        x.attention_in = x.attention_tmp / x.rows * (double)oracle_width(ranks);
+        x.attention_out = x.attended / x.rows * (double)oracle_width(ranks);
         oracle_latent_letters(&x);
-        x.vocabulary = (double)ranks->vocabulary * (double)ranks->width;
-        x.logits = x.rows * (double)ranks->vocabulary;
-        x.tied_apart = ranks->tied_apart ? 2 * x.vocabulary : 0;
-        double const both = x.attention_in + x.attention_out + 2 * (double)ranks->norm_elements +
-                            (double)ranks->attention_vectors + x.mla_up +
-                            (double)oracle_latent_normed(ranks);
-        x.layer_elements += both + (double)ranks->mlp_vectors;
+        x.vocabulary = (double)oracle_vocabulary(ranks) * (double)oracle_width(ranks);
+        x.logits = x.rows * (double)oracle_vocabulary(ranks);
+        x.tied_apart = ranks->tie.apart ? 2 * x.vocabulary : 0;
+        double const both = x.attention_in + x.attention_out +
+                            2 * (double)oracle_norm_elements(ranks) +
+                            (double)oracle_vector_share(ranks, plan->model.attention_vectors) +
+                            x.mla_up + (double)oracle_latent_normed(ranks);
+        x.layer_elements += both + (double)oracle_vector_share(ranks, plan->model.mlp_vectors);
         x.sparse_elements += both;
     }
     oracle_experts_letters(&x);
     x.step_elements = x.dense * x.layer_elements + x.sparse * x.sparse_elements;
     if (llama) {
-        x.step_elements += x.vocabulary * ((ranks->tied ? 1 : 2) + ranks->tied_lookup) +
-                           (double)(ranks->norm_elements + ranks->position_elements);
-        x.step_elements += x.mtp_modules * (double)ranks->mtp_elements;
+        x.step_elements += x.vocabulary * ((ranks->tie.here ? 1 : 2) + ranks->tie.lookup) +
+                           (double)(oracle_norm_elements(ranks) + oracle_position_elements(ranks));
+        x.step_elements += x.mtp_modules * (double)oracle_mtp_elements(ranks);
     }
     return x;
 }
@@ -121,9 +127,9 @@ static void count_matmuls(const struct letters *x, struct workload_counts *count
     double const layer = passes * 2 * x->rows * (x->attention_in + x->attention_out);
     double const head = 2 * x->rows * x->vocabulary;
     /* Scores and their gradients' products are as wide as K, the others as V. */
-    double const dots = 2 * x->all_scores * (double)ranks->head_width;
-    double const values = 2 * x->all_scores * (double)ranks->value_width;
-    double const widths = 2 * (double)(ranks->head_width + ranks->value_width);
+    double const dots = 2 * x->all_scores * (double)oracle_head_width(ranks);
+    double const values = 2 * x->all_scores * (double)oracle_value_width(ranks);
+    double const widths = 2 * (double)(oracle_head_width(ranks) + oracle_value_width(ranks));
     double const mean_dots = x->all_mean_scores * widths;
     double const useful_dots = x->all_useful_scores * widths;
     double const all_dots =
@@ -138,11 +144,11 @@ static void count_matmuls(const struct letters *x, struct workload_counts *count
 
     double const columns =
         (double)(ranks_has_mla(ranks)
-                     ? oracle_latent_columns(ranks) + model->heads * ranks->value_width
+                     ? oracle_latent_columns(ranks) + model->heads * oracle_value_width(ranks)
                      : (2 * model->heads + 2 * model->kv_heads) * model->head_width);
     double const mlp_width = x->dense * (double)(model->matrices * model->mlp_width);
     double const useful_width = mlp_width + x->layers * columns;
-    double const useful = 2 * x->rows * (double)ranks->width / ranks->tp;
+    double const useful = 2 * x->rows * (double)oracle_width(ranks) / ranks->tp;
     counts->matmul_useful = x->microbatches * (3 * useful * useful_width + 3 * useful_dots +
                                                3 * useful * (double)model->vocabulary);
 }
@@ -152,24 +158,25 @@ static void count_padded(const struct letters *x, struct workload_counts *counts
     const struct ranks *ranks = x->ranks;
     double const passes = 3 + x->again;
     uint64_t const rows = ranks->rows;
-    uint64_t const width = ranks->width;
+    uint64_t const width = oracle_width(ranks);
     double const pad =
-        passes * (1 + x->gated) * oracle_padded_matmul(x, rows, width, ranks->mlp_columns) +
-        (3 + x->whole) * oracle_padded_matmul(x, rows, ranks->mlp_columns, width);
+        passes * (1 + x->gated) * oracle_padded_matmul(x, rows, width, oracle_mlp_columns(ranks)) +
+        (3 + x->whole) * oracle_padded_matmul(x, rows, oracle_mlp_columns(ranks), width);
     double pad_attention = 0;
     double pad_dots = 0;
     double pad_head = 0;
     if (ranks_is_decoder(ranks)) {
-        uint64_t const key = ranks->head_width, value = ranks->value_width;
+        uint64_t const key = oracle_head_width(ranks), value = oracle_value_width(ranks);
         uint64_t const columns =
             ranks_has_mla(ranks) ? oracle_latent_columns(ranks) : oracle_qkv_columns(ranks);
-        pad_attention = passes * (oracle_padded_matmul(x, rows, width, columns) +
-                                  oracle_padded_matmul(x, rows, ranks->heads * value, width));
+        pad_attention =
+            passes * (oracle_padded_matmul(x, rows, width, columns) +
+                      oracle_padded_matmul(x, rows, ranks->heads.queries * value, width));
         pad_dots = (2 - x->unfused + x->attention_again) * oracle_padded_scores(x, key, false) +
                    (1 + x->attention_again) * oracle_padded_scores(x, value, true) +
                    oracle_padded_scores(x, value, false) + 2 * oracle_padded_scores(x, key, true) +
                    oracle_padded_scores(x, value, true);
-        pad_head = 3 * oracle_padded_matmul(x, rows, width, ranks->vocabulary);
+        pad_head = 3 * oracle_padded_matmul(x, rows, width, oracle_vocabulary(ranks));
     }
     counts->padded_flop =
         x->microbatches * (x->dense * pad + x->layers * pad_attention + pad_dots + pad_head);
@@ -187,13 +194,13 @@ void oracle_linear(struct workload_counts *counts, double flop, double padded_fl
 static void count_vector(const struct letters *x, struct workload_counts *counts)
 {
     const struct ranks *ranks = x->ranks;
-    double const gate = x->gated * x->rows * (double)ranks->mlp_columns;
+    double const gate = x->gated * x->rows * (double)oracle_mlp_columns(ranks);
     double const mlp = gate * ((2 + x->whole) * VECTOR_GATE + VECTOR_GATE_BACKWARD);
     double layer = 0;
     double rest = 0;
     if (ranks_is_decoder(ranks)) {
         double const forwards = 1 + x->attention_again;
-        double const latent = (double)((ranks->heads + 1) * ranks->plan->model.latent.rope);
+        double const latent = (double)((ranks->heads.queries + 1) * ranks->plan->model.latent.rope);
         double const turned = ranks->plan->model.positions != 0 ? 0
                               : ranks_has_mla(ranks)            ? x->rows * latent
                                                                 : x->q + (x->qkv - x->q) / 2;
@@ -224,7 +231,7 @@ static void count_ops(const struct letters *x, struct workload_counts *counts)
     double const forward = llama ? 7 + more : 2, backward = llama ? 11 + back : 4;
     double const between = llama ? 2 * x->norms_again + x->attention_again * (1 + more) : 0;
     double const again = x->again > 0 ? forward - 1 + x->whole : between;
-    double const updates = x->layers + (llama ? 2 - x->ranks->tied : 0);
+    double const updates = x->layers + (llama ? 2 - x->ranks->tie.here : 0);
     counts->compute_count =
         (x->tied_apart > 0 ? 2 : 0) + (x->ranks->copies > 1 ? 4 : 1) * updates +
         x->microbatches * (x->layers * (forward + backward + again) + (llama ? 8 : 0));
@@ -240,7 +247,7 @@ static void count_replicas(const struct letters *x, bool experts, uint64_t units
 {
     const struct ranks *ranks = x->ranks;
     const struct workload_plan *plan = ranks->plan;
-    uint64_t const times = ranks->reduce_last ? ranks->copies : plan->accumulate;
+    uint64_t const times = ranks->gradients.last ? ranks->copies : plan->accumulate;
     double const elements = oracle_share(x, ranks->shards, experts);
     if (plan->zero == 0) {
         traffic->all_reduce_bytes += (double)times * elements * x->g;
@@ -259,7 +266,7 @@ static void count_weights(const struct letters *x, struct workload_counts *count
     const struct ranks *ranks = x->ranks;
     const struct workload_plan *plan = ranks->plan;
     bool const llama = ranks_is_decoder(ranks);
-    bool const tied = ranks->tied;
+    bool const tied = ranks->tie.here;
     uint64_t const tensors = plan->model.matrices + (llama ? oracle_attention_units(x) : 0);
     uint64_t const layer_units = plan->gather == WORKLOAD_GATHER_TENSOR  ? tensors
                                  : plan->gather == WORKLOAD_GATHER_LAYER ? 1
@@ -269,13 +276,14 @@ static void count_weights(const struct letters *x, struct workload_counts *count
         ranks_layer_count(ranks, LAYER_DENSE) * layer_units +
         ranks_layer_count(ranks, LAYER_MOE) * (oracle_sparse_units(x) - expert_units);
     uint64_t const of_experts = ranks_layer_count(ranks, LAYER_MOE) * expert_units;
-    uint64_t const owned = llama ? UINT64_C(2) - tied + ranks->mtp_modules + ranks->tied_lookup : 0;
+    uint64_t const owned = llama ? UINT64_C(2) - tied + ranks->mtp_modules + ranks->tie.lookup : 0;
     double const layers = x->dense * x->layer_elements + x->sparse * x->sparse_elements;
     /* Without what oracle_predictors() counts. */
-    double const rest = x->step_elements - layers - x->mtp_modules * (double)ranks->mtp_elements -
-                        (ranks->tied_lookup ? x->vocabulary : 0);
+    double const rest = x->step_elements - layers -
+                        x->mtp_modules * (double)oracle_mtp_elements(ranks) -
+                        (ranks->tie.lookup ? x->vocabulary : 0);
     double const experts = x->sparse * x->expert_elements;
-    if (ranks->shards > 1 && ranks->reduce_once) {
+    if (ranks->shards > 1 && ranks->gradients.once) {
         /* At least once: how often more depends on the order of passes. */
         struct workload_traffic *traffic = &counts->role[ranks->shard_role];
         traffic->gather_bytes += ranks->copies * (x->step_elements + experts) * x->w;
@@ -290,19 +298,17 @@ static void count_weights(const struct letters *x, struct workload_counts *count
         traffic->gather_count += plan->accumulate * (2 * (units + of_experts) + (llama ? 2 : 0));
         /* Other passes of a pipeline may lie between the head's forward and backward pass. */
         if (ranks->pp > 1 && llama) {
-            struct error error;
-            uint32_t returns = 0;
-            SIM_ASSERT(workload_head_returns(plan, ranks->pp, &returns, &error) == STATUS_OK);
+            uint32_t const returns = x->lists.head_returns;
             traffic->gather_bytes +=
-                returns * (x->vocabulary + (double)ranks->norm_elements) * x->w;
+                returns * (x->vocabulary + (double)oracle_norm_elements(ranks)) * x->w;
             traffic->gather_count += returns;
         }
         traffic->scatter_bytes += x->microbatches * (x->step_elements + experts) * x->g;
         traffic->scatter_count += plan->accumulate * (units + of_experts + owned);
     }
-    if (ranks->replicas > 1)
+    if (ranks->replicas.count > 1)
         count_replicas(x, /* experts= */ false, units + owned, &counts->role[MESH_DP]);
-    if (ranks->experts.replicas > 1) count_replicas(x, true, of_experts, &counts->experts);
+    if (ranks->experts.replicas.count > 1) count_replicas(x, true, of_experts, &counts->experts);
 }
 
 static void count_activations(const struct letters *x, struct workload_counts *counts)
@@ -326,8 +332,9 @@ static void count_activations(const struct letters *x, struct workload_counts *c
         tp->scatter_bytes = (double)tp->scatter_count * x->full * x->a;
         counts->tp.critical_count = tp->gather_count + tp->scatter_count;
     }
-    if (ranks->partial_ranks > 1) {
-        uint64_t const times = ranks->gradient_shards == 1 ? ranks->copies : plan->accumulate;
+    if (ranks->heads.group.dimension_count > 0) {
+        uint64_t const times =
+            ranks->replicas.gradient_shards == 1 ? ranks->copies : plan->accumulate;
         counts->kv.all_reduce_count = times * layers;
         counts->kv.all_reduce_bytes =
             (double)counts->kv.all_reduce_count * (double)partial_elements(ranks) * x->g;
@@ -340,7 +347,7 @@ static void count_sequences(const struct letters *x, struct workload_counts *cou
 {
     const struct ranks *ranks = x->ranks;
     const struct workload_plan *plan = ranks->plan;
-    if (ranks->sequence_parts == 1) return;
+    if (ranks->sequences.parts == 1) return;
     struct workload_traffic *traffic = &counts->sequence;
     uint64_t const layers = plan->accumulate * plan->model.layers;
     uint64_t const forwards = UINT64_C(1) + (x->attention_again > 0);
@@ -355,7 +362,7 @@ static void count_sequences(const struct letters *x, struct workload_counts *cou
     traffic->gather_bytes = (double)traffic->gather_count * x->kv * x->a;
     traffic->scatter_bytes = (double)traffic->scatter_count * x->kv * x->a;
     if (!ranks_has_ring(ranks)) return;
-    traffic->algorithm = ranks->ring_name;
+    traffic->algorithm = ranks->sequences.ring_name;
     traffic->permute_count = layers;
     traffic->permute_bytes = (double)layers * x->kv * x->a / ranks->cp;
 }
@@ -424,18 +431,6 @@ static void stages_divide(struct workload_counts *counts, uint32_t rank_count)
     counts->tp.critical_count /= rank_count;
 }
 
-static void count_messages(const struct letters *x, struct workload_counts *counts)
-{
-    const struct ranks *ranks = x->ranks;
-    struct workload_borders const borders = workload_borders(ranks->plan, ranks->pp);
-    double const messages = x->microbatches / ranks->copies;
-    double const bytes = x->shard * x->a;
-    counts->stage.bytes = messages * borders.pair * bytes;
-    counts->stage.sent_bytes = messages * borders.rank * bytes;
-    counts->stage.way_count = 2 * messages * borders.way;
-    counts->stage.way_bytes = counts->stage.way_count * bytes;
-}
-
 void oracle_count(const struct workload_plan *plan, const struct machine *machine,
                   const struct mesh *mesh, struct workload_counts *ret_counts)
 {
@@ -443,13 +438,14 @@ void oracle_count(const struct workload_plan *plan, const struct machine *machin
     struct error error;
     enum status status = ranks_make(plan, machine, mesh, &ranks, &error);
     SIM_ASSERT(status == STATUS_OK);
-    struct letters const x = letters_of(&ranks, machine);
+    struct letters x = letters_of(&ranks, machine);
+    SIM_ASSERT(workload_lists_read(plan, machine, mesh, &x.lists, &error) == STATUS_OK);
     struct workload_counts counts = {0};
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) counts.role[r].group = mesh->axis[r].group;
-    counts.role[MESH_DP].group = ranks.replica_group;
-    counts.experts.group = ranks.experts.replica_group;
-    counts.kv.group = ranks.kv_group;
-    counts.sequence.group = ranks.sequence_group;
+    counts.role[MESH_DP].group = ranks.replicas.group;
+    counts.experts.group = ranks.experts.replicas.group;
+    counts.kv.group = ranks.heads.group;
+    counts.sequence.group = ranks.sequences.group;
     count_matmuls(&x, &counts);
     count_padded(&x, &counts);
     count_vector(&x, &counts);
@@ -461,15 +457,15 @@ void oracle_count(const struct workload_plan *plan, const struct machine *machin
     oracle_latent(&x, &counts);
     oracle_predictors(&x, &counts);
     padding_list(&ranks, &counts.paddings);
-    counts.heads.kv_held = (double)ranks.kv_heads * ranks.tp;
-    counts.heads.kv_padded = (double)ranks.kv_heads_padded;
+    counts.heads.kv_held = (double)ranks.heads.kv * ranks.tp;
+    counts.heads.kv_padded = (double)oracle_kv_heads_padded(&ranks);
 
     double const tokens = (double)plan->batch_tokens;
     struct model_counts const model = model_count(&plan->model);
     uint64_t const active = model.active + (ranks.mtp_modules != 0 ? model.mtp_active : 0);
     counts.parameter_flop = 6 * (double)active * tokens;
     if (ranks_is_decoder(&ranks)) {
-        double const widths = (double)(ranks.head_width + ranks.value_width);
+        double const widths = (double)(oracle_head_width(&ranks) + oracle_value_width(&ranks));
         double const ways = (double)plan->batch_tokens / x.rows * ranks.tp;
         counts.useful_attention_flop = 6 * x.all_useful_scores * widths * ways;
     }
@@ -477,8 +473,8 @@ void oracle_count(const struct workload_plan *plan, const struct machine *machin
     bool const experts = x.sparse > 0;
     double const kept =
         oracle_share(&x, ranks.shards, false) + oracle_share(&x, ranks.shards, true);
-    double gradients = oracle_share(&x, ranks.gradient_shards, false);
-    if (experts) gradients += oracle_share(&x, ranks.experts.gradient_shards, true);
+    double gradients = oracle_share(&x, ranks.replicas.gradient_shards, false);
+    if (experts) gradients += oracle_share(&x, ranks.experts.replicas.gradient_shards, true);
     counts.memory.parameter_bytes = ranks.copies * kept * x.w;
     counts.memory.optimizer_bytes = 2 * oracle_state_elements(&x) * x.o;
     counts.memory.gradient_bytes = ranks.copies * gradients * x.g;
@@ -489,9 +485,8 @@ void oracle_count(const struct workload_plan *plan, const struct machine *machin
     oracle_offload(&x, &counts);
     oracle_overheads(&x, &counts);
     stages_divide(&counts, ranks.pp);
-    status = workload_held_ppm(plan, machine, mesh, &counts.memory.held_ppm, &error);
-    SIM_ASSERT(status == STATUS_OK);
+    counts.memory.held_ppm = x.lists.held_ppm;
     counts.memory.activation_bytes *= (double)counts.memory.held_ppm / PPM_ONE;
-    count_messages(&x, &counts);
+    oracle_messages(&x, &counts);
     *ret_counts = counts;
 }

@@ -25,7 +25,7 @@ static struct expert_letters letters_of(const struct letters *x)
     const struct ranks *ranks = x->ranks;
     const struct routing *experts = &ranks->experts;
     const struct model_experts *model = &ranks->plan->model.experts;
-    double const width = (double)ranks->width, tp = ranks->tp;
+    double const width = (double)oracle_width(ranks), tp = ranks->tp;
     double const columns = (double)experts->columns;
     double const count = (double)model->count / experts->ranks;
     bool const by_tokens = ranks->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
@@ -44,7 +44,7 @@ static struct expert_letters letters_of(const struct letters *x)
     e.assigned = (double)experts->kept;
     e.logits = x->rows * (by_tokens ? 1 / tp : 1) * (double)model->count;
     e.router = width * (by_tokens ? 1 : 1 / tp) * (double)model->count;
-    e.adds = ranks->plan->accumulate > 1 && experts->gradient_shards == 1;
+    e.adds = ranks->plan->accumulate > 1 && experts->replicas.gradient_shards == 1;
     e.gathers = e.shared > 0 && ranks->tp > 1;
     e.sums = ranks->tp > 1 && !by_tokens;
     e.casts = ranks->plan->formats.dispatch != ranks->plan->formats.activations;
@@ -58,7 +58,7 @@ void oracle_experts_letters(struct letters *x)
     struct expert_letters const e = letters_of(x);
     double const count = (double)model->count / x->ranks->experts.ranks;
     double const columns = (double)x->ranks->experts.columns;
-    double const bias = columns * (1 + x->gated) + (double)x->ranks->width;
+    double const bias = columns * (1 + x->gated) + (double)oracle_width(x->ranks);
     x->sparse_elements += e.router + (model->router_biased ? (double)model->count : 0);
     x->sparse_elements += e.shared_in + e.shared_out;
     x->expert_elements = e.weights_in + e.weights_out + (model->biased ? count * bias : 0);
@@ -101,16 +101,17 @@ static void count_matmuls(const struct letters *x, const struct expert_letters *
     counts->spare.padding += times * 3 * (kept + shared) * (1 - useful);
     bool const by_tokens = ranks->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
     uint64_t const router_rows = by_tokens ? ranks->rows / ranks->tp : ranks->rows;
+    uint64_t const router_inner = by_tokens ? oracle_width(ranks) : oracle_width(ranks) / ranks->tp;
     uint64_t const columns = experts->columns, overlap = experts->shared_columns;
     double const gates = ins * (1 + x->gated);
     double pads = (double)experts->count *
-                  (gates * oracle_padded_matmul(x, experts->rows, ranks->width, columns) +
-                   outs * oracle_padded_matmul(x, experts->rows, columns, ranks->width));
+                  (gates * oracle_padded_matmul(x, experts->rows, oracle_width(ranks), columns) +
+                   outs * oracle_padded_matmul(x, experts->rows, columns, oracle_width(ranks)));
     if (e->shared > 0)
-        pads += gates * oracle_padded_matmul(x, ranks->rows, ranks->width, overlap) +
-                outs * oracle_padded_matmul(x, ranks->rows, overlap, ranks->width);
+        pads += gates * oracle_padded_matmul(x, ranks->rows, oracle_width(ranks), overlap) +
+                outs * oracle_padded_matmul(x, ranks->rows, overlap, oracle_width(ranks));
     counts->padded_flop +=
-        times * passes * oracle_padded_matmul(x, router_rows, experts->router_inner, model->count);
+        times * passes * oracle_padded_matmul(x, router_rows, router_inner, model->count);
     oracle_linear(counts,
                   times * (2 * all * (ins * e->in + outs * e->out) +
                            2 * x->rows * (ins * e->shared_in + outs * e->shared_out)),
@@ -177,7 +178,7 @@ static void count_traffic(const struct letters *x, const struct expert_letters *
     uint64_t const outs = 2 + (x->whole > 0); /* Ways back, of what experts give or gradients. */
     if (experts->ranks > 1) {
         struct workload_traffic *exchange = &counts->role[MESH_EP];
-        double const part = (double)ranks->width / ranks->tp; /* Of a token. */
+        double const part = (double)oracle_width(ranks) / ranks->tp; /* Of a token. */
         uint64_t const there = layers * (2 + block + big), back = layers * outs;
         double const bytes = part * ((double)there * x->d + (double)back * x->a);
         exchange->all_to_all_count = there + back;
@@ -205,7 +206,7 @@ static void count_traffic(const struct letters *x, const struct expert_letters *
     tp->all_reduce_bytes += (double)sums * 4 * e->logits;
     /* Each rank has the router's gradient of its own tokens. */
     if (ranks->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS) {
-        bool const once = ranks->gradient_shards == 1;
+        bool const once = ranks->replicas.gradient_shards == 1;
         uint64_t const of_router =
             ranks_layer_count(ranks, LAYER_MOE) * (once ? ranks->copies : ranks->plan->accumulate);
         tp->all_reduce_count += of_router;

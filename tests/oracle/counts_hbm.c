@@ -38,7 +38,7 @@ static double projections_bytes(const struct letters *x)
 void oracle_hbm(const struct letters *x, struct workload_counts *counts)
 {
     const struct ranks *ranks = x->ranks;
-    bool const tied = ranks->tied;
+    bool const tied = ranks->tie.here;
     double mlp = mlp_bytes(x);
     double layer = 0;
     double sparse = 0;
@@ -60,10 +60,10 @@ void oracle_hbm(const struct letters *x, struct workload_counts *counts)
         layer += x->unfused * (4 * forwards + 7) * x->scores * x->a;
         layer += x->drops * (forwards + 1) * x->scores * (2 * x->a + 1);
         layer += x->ring_steps * (forwards * (x->q * x->a + summed) + 3 * x->q * x->a + summed);
-        double const embedding = x->shard * x->w + x->full * x->a + x->shard * x->a +
-                                 2 * x->shard * x->g +
-                                 (tied || x->adds > 0 ? 0 : x->vocabulary * x->g) +
-                                 (double)ranks->position_elements * (x->w + x->g * (1 + x->adds));
+        double const embedding =
+            x->shard * x->w + x->full * x->a + x->shard * x->a + 2 * x->shard * x->g +
+            (tied || x->adds > 0 ? 0 : x->vocabulary * x->g) +
+            (double)oracle_position_elements(ranks) * (x->w + x->g * (1 + x->adds));
         double const head = 2 * 4 * x->shard * x->a + 5 * x->logits * x->a + 3 * x->full * x->a +
                             2 * x->vocabulary * x->w + x->vocabulary * x->g * (1 + x->adds);
         rest = embedding + head;

@@ -11,7 +11,7 @@ void oracle_offload(const struct letters *x, struct workload_counts *counts)
     if (ranks_offloads_optimizer(ranks)) {
         double const share = x->layer_elements / (x->step_elements > 0 ? x->step_elements : 1);
         counts->host.moment_bytes = counts->memory.optimizer_bytes;
-        counts->host.count += 2 * (layers + (llama ? UINT64_C(2) - ranks->tied : 0));
+        counts->host.count += 2 * (layers + (llama ? UINT64_C(2) - ranks->tie.here : 0));
         counts->memory.optimizer_bytes *= share;
         if (plan->accumulate == 1) counts->memory.gradient_bytes *= share;
     }

@@ -43,8 +43,8 @@ void oracle_overheads(const struct letters *x, struct workload_counts *counts)
     if (!overheads_count(ranks)) return;
     double const kept =
         oracle_share(x, ranks->shards, false) + oracle_share(x, ranks->shards, true);
-    double gradients = oracle_share(x, ranks->gradient_shards, false);
-    if (x->sparse > 0) gradients += oracle_share(x, ranks->experts.gradient_shards, true);
+    double gradients = oracle_share(x, ranks->replicas.gradient_shards, false);
+    if (x->sparse > 0) gradients += oracle_share(x, ranks->experts.replicas.gradient_shards, true);
     counts->memory.gradient_bytes =
         ranks->copies * gradients * format_bits(overheads_gradient_format(ranks)) / 8;
     bool const wide = x->w >= FP32 || ranks_offloads_optimizer(ranks);

@@ -5,6 +5,7 @@
 #ifndef TESTS_ORACLE_COUNTS_PARTS_H
 #define TESTS_ORACLE_COUNTS_PARTS_H
 
+#include "sim/base/units.h"
 #include "sim/step/ranks.h"
 #include "tests/oracle/oracle.h"
 
@@ -12,6 +13,7 @@
 struct letters {
     const struct ranks *ranks;
     const struct machine *machine;
+    struct workload_lists lists;
     double layers, microbatches; /* Layers with those in modules that predict further tokens; */
     double mtp_modules;          /* the modules. */
     double dense, sparse;        /* Layers that have an MLP, and experts in its place. */
@@ -56,6 +58,65 @@ static inline uint64_t oracle_latent_normed(const struct ranks *ranks)
     const struct model_mla *latent = &ranks->plan->model.latent;
     return ranks_has_mla(ranks) ? latent->query_rank + latent->kv_rank : 0;
 }
+/* Padded over tp. */
+static inline uint64_t oracle_vocabulary(const struct ranks *ranks)
+{
+    return units_ceil_divide(ranks->plan->model.vocabulary, ranks->tp);
+}
+static inline uint64_t oracle_mlp_columns(const struct ranks *ranks)
+{
+    return units_ceil_divide(ranks->plan->model.mlp_width, ranks->tp);
+}
+static inline uint64_t oracle_kv_heads_padded(const struct ranks *ranks)
+{
+    uint64_t padded = ranks->plan->model.kv_heads;
+    while (padded % ranks->tp != 0 && ranks->tp % padded != 0) padded++;
+    return padded;
+}
+static inline uint64_t oracle_width(const struct ranks *ranks)
+{
+    return ranks->plan->model.width;
+}
+static inline uint64_t oracle_head_width(const struct ranks *ranks)
+{
+    return ranks->plan->model.head_width;
+}
+static inline uint64_t oracle_value_width(const struct ranks *ranks)
+{
+    return model_value_width(&ranks->plan->model);
+}
+static inline uint64_t oracle_keys(const struct ranks *ranks)
+{
+    return ranks->plan->sequence_length;
+}
+static inline uint64_t oracle_queries(const struct ranks *ranks)
+{
+    return oracle_keys(ranks) / ranks->sequences.parts;
+}
+/* Weights in no matrix lie with the tokens between blocks. */
+static inline uint64_t oracle_vector_share(const struct ranks *ranks, uint64_t elements)
+{
+    bool const whole = ranks->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
+    return whole ? elements : units_ceil_divide(elements, ranks->tp);
+}
+static inline uint64_t oracle_norm_elements(const struct ranks *ranks)
+{
+    const struct model *model = &ranks->plan->model;
+    return oracle_vector_share(ranks, (1 + model->norm_biases) * model->width);
+}
+static inline uint64_t oracle_position_elements(const struct ranks *ranks)
+{
+    const struct model *model = &ranks->plan->model;
+    return oracle_vector_share(ranks, model->positions * model->width);
+}
+/* Of a module, outside its layer: it joins two arrays, each normed, to one of D, and ends in a
+ * norm.
+ */
+static inline uint64_t oracle_mtp_elements(const struct ranks *ranks)
+{
+    uint64_t const width = oracle_width(ranks);
+    return 2 * width * (width / ranks->tp) + 3 * oracle_norm_elements(ranks);
+}
 /* What a norm gives to a linear layer: over tp it travels. */
 static inline enum format oracle_normed_format(const struct ranks *ranks)
 {
@@ -64,12 +125,12 @@ static inline enum format oracle_normed_format(const struct ranks *ranks)
 }
 static inline uint64_t oracle_qkv_columns(const struct ranks *ranks)
 {
-    return (ranks->heads + ranks->kv_heads) * ranks->head_width +
-           ranks->kv_heads * ranks->value_width;
+    return (ranks->heads.queries + ranks->heads.kv) * oracle_head_width(ranks) +
+           ranks->heads.kv * oracle_value_width(ranks);
 }
 static inline uint64_t oracle_attention_heads(const struct ranks *ranks)
 {
-    return ranks->heads / (ranks_has_ulysses(ranks) ? ranks->cp : 1);
+    return ranks->heads.queries / (ranks_has_ulysses(ranks) ? ranks->cp : 1);
 }
 
 double oracle_padded_matmul(const struct letters *x, uint64_t rows, uint64_t inner,
@@ -134,6 +195,9 @@ static inline uint64_t oracle_attention_units(const struct letters *x)
 double oracle_share(const struct letters *x, uint32_t rank_count, bool experts);
 double oracle_state_elements(const struct letters *x);
 double oracle_tied_share(const struct letters *x);
+
+/* Messages between stages of a pipeline. */
+void oracle_messages(const struct letters *x, struct workload_counts *counts);
 
 /* Elements of them whose gradients are added to those of another copy. */
 static inline double oracle_summed_elements(const struct letters *x)

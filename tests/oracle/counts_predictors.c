@@ -8,10 +8,10 @@ static void count_compute(const struct letters *x, struct workload_counts *count
 {
     const struct ranks *ranks = x->ranks;
     double const times = x->microbatches * x->mtp_modules;
-    double const matrix = 2 * (double)ranks->width * (double)ranks->width / ranks->tp;
+    double const matrix = 2 * (double)oracle_width(ranks) * (double)oracle_width(ranks) / ranks->tp;
     double const project = 3 * 2 * x->rows * matrix;
     double const again = x->norms_again; /* The norms, and the gather behind them. */
-    uint64_t const width = ranks->width;
+    uint64_t const width = oracle_width(ranks);
     oracle_linear(counts, times * project,
                   times * 3 * oracle_padded_matmul(x, ranks->rows, 2 * width, width / ranks->tp));
     counts->matmul_flop += times * 3 * 2 * x->rows * x->vocabulary;
@@ -19,7 +19,7 @@ static void count_compute(const struct letters *x, struct workload_counts *count
         times * (project + 3 * 2 * x->rows * (double)width * (double)ranks->plan->model.vocabulary /
                                ranks->tp);
     counts->padded_flop +=
-        times * 3 * oracle_padded_matmul(x, ranks->rows, width, ranks->vocabulary);
+        times * 3 * oracle_padded_matmul(x, ranks->rows, width, oracle_vocabulary(ranks));
 
     double flop = 2 * (1 + again) * VECTOR_NORM_ALONE + VECTOR_NORM_ALONE_BACKWARD;
     flop += VECTOR_NORM_BACKWARD;                   /* Of the hidden state. */
@@ -36,7 +36,7 @@ static void count_compute(const struct letters *x, struct workload_counts *count
     counts->hbm_bytes += times * bytes;
     /* In other passes than the embedding's own, its gradient begins at zero as there. */
     if (ranks->pp > 1 && x->adds == 0) counts->hbm_bytes += x->microbatches * x->vocabulary * x->g;
-    counts->compute_count += times * (8 + 7 + 2 * again) + ranks->tied_lookup;
+    counts->compute_count += times * (8 + 7 + 2 * again) + ranks->tie.lookup;
 }
 
 static void count_traffic(const struct letters *x, struct workload_counts *counts)
@@ -51,16 +51,16 @@ static void count_traffic(const struct letters *x, struct workload_counts *count
         /* The projection as a layer; the embedding for each lookup. */
         struct workload_traffic *shards = &counts->role[ranks->shard_role];
         shards->gather_bytes +=
-            (double)modules * (2 * (double)ranks->mtp_elements + x->vocabulary) * x->w;
+            (double)modules * (2 * (double)oracle_mtp_elements(ranks) + x->vocabulary) * x->w;
         shards->gather_count += 3 * modules;
     }
     /* An embedding that both ends use is reduced by the passes of each, unless once for all. */
-    bool const shared = ranks->pp > 1 && ranks->ends_meet;
+    bool const shared = ranks->pp > 1 && ranks->tie.meets;
     if (shared && ranks->shards > 1) {
         counts->role[ranks->shard_role].scatter_bytes += x->microbatches * x->vocabulary * x->g;
         counts->role[ranks->shard_role].scatter_count += plan->accumulate;
     }
-    if (shared && ranks->replicas > 1 && !ranks->reduce_last) {
+    if (shared && ranks->replicas.count > 1 && !ranks->gradients.last) {
         counts->role[MESH_DP].scatter_bytes += x->microbatches * x->vocabulary * x->g;
         counts->role[MESH_DP].scatter_count += plan->accumulate;
     }

@@ -8,14 +8,14 @@ void oracle_scores_letters(struct letters *x)
 {
     const struct ranks *ranks = x->ranks;
     bool const causal = ranks->plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL;
-    double const keys = (double)ranks->keys, pairs = (double)ranks->key_pairs;
-    double const queries = x->rows * (double)ranks->heads;
+    double const keys = (double)oracle_keys(ranks), pairs = (double)ranks->sequences.of.pairs;
+    double const queries = x->rows * (double)ranks->heads.queries;
     double const window = (double)ranks->plan->model.window;
     double const mean = queries * (causal ? (keys + 1) / 2 : keys);
     /* Causal, the first w of T queries have w·(w + 1)/2 keys, the others w each. */
     double const in_window = causal ? window - window * (window - 1) / 2 / keys : window;
     x->scores = queries * (causal ? pairs / 2 : keys);
-    x->windowed = (double)ranks->window_layers;
+    x->windowed = (double)ranks->sequences.window_layers;
     x->all_scores = (x->layers - x->windowed) * x->scores + x->windowed * queries * in_window;
     x->all_mean_scores = (x->layers - x->windowed) * mean + x->windowed * queries * in_window;
     x->all_useful_scores = x->all_mean_scores * x->useful_heads;
@@ -26,15 +26,15 @@ void oracle_scores_letters(struct letters *x)
 static double padded_whole_scores(const struct letters *x, uint64_t width, bool weighted)
 {
     const struct ranks *ranks = x->ranks;
-    uint64_t rows = ranks->attention_queries;
-    uint64_t columns = ranks->keys;
+    uint64_t rows = ranks->sequences.of.queries;
+    uint64_t columns = oracle_keys(ranks);
     if (ranks->plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL) {
-        columns = rows % 2 == 0 ? ranks->key_pairs : (ranks->key_pairs + 1) / 2;
+        columns = rows % 2 == 0 ? ranks->sequences.of.pairs : (ranks->sequences.of.pairs + 1) / 2;
         rows = rows % 2 == 0 ? rows / 2 : rows;
     }
     double const one = weighted ? oracle_padded_matmul(x, rows, columns, width)
                                 : oracle_padded_matmul(x, rows, width, columns);
-    return one * (double)(oracle_attention_heads(ranks) * ranks->sequences);
+    return one * (double)(oracle_attention_heads(ranks) * ranks->sequences.of.count);
 }
 
 /* The same of a layer with a window: a block of queries, as many as a tile has rows of the MXU,
@@ -44,20 +44,20 @@ static double padded_window_scores(const struct letters *x, uint64_t width, bool
     const struct ranks *ranks = x->ranks;
     double const edge = x->machine->chip.mxu.columns;
     uint64_t const window = ranks->plan->model.window;
-    uint64_t rows = ranks->attention_queries, columns = window;
+    uint64_t rows = ranks->sequences.of.queries, columns = window;
     if (ranks->plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL) {
-        double const blocks = ceil((double)ranks->keys / edge);
+        double const blocks = ceil((double)oracle_keys(ranks) / edge);
         double const reach = fmin(ceil(((double)window - 1) / edge), blocks - 1);
         double const tiles = (reach + 1) * blocks - reach * (reach + 1) / 2;
         columns = window % 2 == 0 ? window / 2 : window;
-        double const own =
-            (2 * (double)ranks->keys - (double)window + 1) * (double)window / 2 / (double)columns;
+        double const own = (2 * (double)oracle_keys(ranks) - (double)window + 1) * (double)window /
+                           2 / (double)columns;
         double const wide = edge * ceil((double)columns / edge);
         rows = (uint64_t)fmax(own, ceil(tiles * edge * edge / wide));
     }
     double const one = weighted ? oracle_padded_matmul(x, rows, columns, width)
                                 : oracle_padded_matmul(x, rows, width, columns);
-    return one * (double)(oracle_attention_heads(ranks) * ranks->sequences);
+    return one * (double)(oracle_attention_heads(ranks) * ranks->sequences.of.count);
 }
 
 /* Of all layers. */

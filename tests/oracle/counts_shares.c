@@ -19,15 +19,18 @@ double oracle_state_elements(const struct letters *x)
 {
     const struct ranks *ranks = x->ranks;
     double const experts =
-        x->sparse > 0 ? oracle_share(x, ranks->experts.state_shards, /* experts= */ true) : 0;
-    return ranks->copies * (oracle_share(x, ranks->state_shards, /* experts= */ false) + experts);
+        x->sparse > 0 ? oracle_share(x, ranks->experts.replicas.state_shards, /* experts= */ true)
+                      : 0;
+    return ranks->copies *
+           (oracle_share(x, ranks->replicas.state_shards, /* experts= */ false) + experts);
 }
 
 double oracle_tied_share(const struct letters *x)
 {
     const struct ranks *ranks = x->ranks;
     if (x->tied_apart == 0) return 0;
-    return 2 * (double)units_ceil_divide(ranks->vocabulary_elements, ranks->state_shards);
+    return 2 * (double)units_ceil_divide(oracle_vocabulary(ranks) * oracle_width(ranks),
+                                         ranks->replicas.state_shards);
 }
 
 /* Heads: of a KV head that several ranks hold, what it is held once more for is no padding. */
@@ -35,19 +38,19 @@ static double attention_padding(const struct letters *x)
 {
     const struct ranks *ranks = x->ranks;
     const struct model *model = &ranks->plan->model;
-    double const heads = (double)ranks->heads * (1 - x->useful_heads);
-    double const values = heads * (double)ranks->value_width;
-    double const width = (double)ranks->width;
+    double const heads = (double)ranks->heads.queries * (1 - x->useful_heads);
+    double const values = heads * (double)oracle_value_width(ranks);
+    double const width = (double)oracle_width(ranks);
     if (ranks_has_mla(ranks)) return x->mla_up * (1 - x->useful_heads) + width * values;
-    double const kv_heads = (double)(ranks->kv_heads_padded - model->kv_heads) / ranks->tp;
-    return width * ((heads + 2 * kv_heads) * (double)ranks->head_width + values);
+    double const kv_heads = (double)(oracle_kv_heads_padded(ranks) - model->kv_heads) / ranks->tp;
+    return width * ((heads + 2 * kv_heads) * (double)oracle_head_width(ranks) + values);
 }
 
 double oracle_matmul_padding(const struct letters *x)
 {
     const struct ranks *ranks = x->ranks;
     const struct model *model = &ranks->plan->model;
-    double const wanted = (double)ranks->width / ranks->tp;
+    double const wanted = (double)oracle_width(ranks) / ranks->tp;
     double const mlp =
         x->in_weights + x->out_weights - wanted * (double)(model->matrices * model->mlp_width);
     double elements = x->dense * mlp;
@@ -55,4 +58,16 @@ double oracle_matmul_padding(const struct letters *x)
         elements += x->layers * attention_padding(x) +
                     (1 + x->mtp_modules) * (x->vocabulary - wanted * (double)model->vocabulary);
     return 3 * 2 * x->rows * elements;
+}
+
+void oracle_messages(const struct letters *x, struct workload_counts *counts)
+{
+    const struct ranks *ranks = x->ranks;
+    struct workload_borders const borders = workload_borders(ranks->plan, ranks->pp);
+    double const messages = x->microbatches / ranks->copies;
+    double const bytes = x->shard * x->a;
+    counts->stage.bytes = messages * borders.pair * bytes;
+    counts->stage.sent_bytes = messages * borders.rank * bytes;
+    counts->stage.way_count = 2 * messages * borders.way;
+    counts->stage.way_bytes = counts->stage.way_count * bytes;
 }

@@ -156,9 +156,9 @@ static inline const struct group *graph_group_of(const struct ranks *ranks, enum
     case OP_AXIS_EP:
         return &ranks->mesh->axis[MESH_EP].group;
     case OP_AXIS_SEQUENCE:
-        return &ranks->sequence_group;
+        return &ranks->sequences.group;
     case OP_AXIS_HOLDERS:
-        return &ranks->kv_group;
+        return &ranks->heads.group;
     }
     return NULL;
 }

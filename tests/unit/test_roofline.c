@@ -52,21 +52,21 @@ static void forward_counts(struct step *step, double tokens_per_chip)
     const struct mesh *mesh = &step->made.mesh;
     double const layers = 8, width = 8192, mlp = 32768;
     double const tp = mesh->axis[MESH_TP].size, fsdp = mesh->axis[MESH_FSDP].size;
-    double const chips = tp * fsdp;
+    double const chips = tp * fsdp, array = 2 * tokens_per_chip * chips / fsdp * width;
+    uint32_t const microbatches = step->made.plan.accumulate;
     step->made.plan.batch_tokens = (uint64_t)(tokens_per_chip * chips + 0.5);
+    counts->weights =
+        (struct workload_weights){microbatches, step->made.plan.zero <= 1 ? 1 : microbatches};
     counts->matmul_flop = 4 * tokens_per_chip * width * mlp * layers;
-    counts->padded_flop = counts->matmul_flop;
-    counts->matmul_useful = counts->matmul_flop;
+    counts->padded_flop = counts->matmul_useful = counts->matmul_flop;
     counts->parameter_flop = counts->matmul_flop * chips;
     counts->role[MESH_FSDP].group = mesh->axis[MESH_FSDP].group;
     counts->role[MESH_FSDP].gather_bytes = 2 * 2 * width * mlp / tp * layers;
     counts->role[MESH_FSDP].gather_count = fsdp > 1 ? 16 : 0;
-    double const array = 2 * tokens_per_chip * chips / fsdp * width;
-    counts->role[MESH_TP].group = mesh->axis[MESH_TP].group;
-    counts->role[MESH_TP].gather_bytes = array * layers;
-    counts->role[MESH_TP].scatter_bytes = array * layers;
-    counts->role[MESH_TP].gather_count = tp > 1 ? 8 : 0;
-    counts->role[MESH_TP].scatter_count = tp > 1 ? 8 : 0;
+    struct workload_traffic *of_tp = &counts->role[MESH_TP];
+    of_tp->group = mesh->axis[MESH_TP].group;
+    of_tp->gather_bytes = of_tp->scatter_bytes = array * layers;
+    of_tp->gather_count = of_tp->scatter_count = tp > 1 ? 8 : 0;
     counts->tp.critical_count = tp > 1 ? 16 : 0;
     roofline_from_counts(&step->made.plan, &step->made.machine, mesh, counts, &step->roofline);
 }

@@ -211,6 +211,29 @@ static void memory_has_all_microbatches_that_are_held(void **state)
     case_free(&made);
 }
 
+/* A file that says when gradients are reduced, and not when weights are gathered: each pass does.
+ */
+static void passes_gather_where_a_file_reduces_alone(void **state)
+{
+    (void)state;
+    struct workload_case made;
+    struct workload_counts counts;
+    struct schedule built;
+    const char *const parts[MESH_ROLE_COUNT] = {[MESH_PP] = "x", [MESH_FSDP] = "y z"};
+    assert_int_equal(case_build_roles(&made, &case_mlp, "4x4x4", parts), STATUS_OK);
+    made.plan.accumulate = 16;
+    assert_int_equal(
+        workload_schedule(made.arena, &made.plan, &made.machine, &made.mesh, &built, &made.error),
+        STATUS_OK);
+    built.has_reductions = true;
+    made.plan.stages.given = &built;
+    assert_int_equal(case_lower(&made), STATUS_OK);
+    counts_make(&made.plan, &made.machine, &made.mesh, &counts);
+    assert_int_equal(counts.weights.gathers, 16);
+    traffic_near("reductions alone", &made, "fsdp", &counts.role[MESH_FSDP]);
+    case_free(&made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -221,6 +244,7 @@ int main(void)
         cmocka_unit_test(formulas_and_programs_agree_on_what_is_offloaded),
         cmocka_unit_test(memory_is_ten_bytes_a_parameter),
         cmocka_unit_test(memory_has_all_microbatches_that_are_held),
+        cmocka_unit_test(passes_gather_where_a_file_reduces_alone),
     };
     return templates_run("workload_counts", tests);
 }

@@ -278,6 +278,7 @@ static void reductions_of_each_microbatch_may_wait(void **state)
     notes_case_collective("ReduceScatter dW", STREAM_OF_DP, 0.5, 0.125)->verb = STREAM_REDUCE;
     made.plan.zero = 2;
     made.plan.accumulate = 4;
+    made.roofline.counts.weights.reductions = 4;
     replicas(false);
     notes_case_are("the dp reductions of each microbatch run behind the backward pass; 125 ms of "
                    "their 500 ms is exposed (12.5% of the step)" AT_THE_LATEST);

@@ -8,6 +8,7 @@
 #include "sim/base/strbuf.h"
 #include "sim/report/table.h"
 #include "sim/schedule/schedule_csv.h"
+#include "tools/podsim/common/counts.h"
 #include "tools/podsim/common/input.h"
 #include "tools/podsim/common/timeline_file.h"
 #include "tools/podsim/common/worker.h"
@@ -106,9 +107,9 @@ enum status comparison_read_rows(struct comparison *comparison, uint32_t microba
     bool const only_files = names == NULL && options_has(options, "--schedule-csv");
     struct lists_forms forms;
     if (counts != NULL)
-        STATUS_TRY(lists_counts(counts, "--microbatches", SCHEDULE_MICROBATCHES_MAX,
-                                comparison->microbatches, COMPARISON_COUNTS_MAX, &comparison->count,
-                                reterr));
+        STATUS_TRY(counts_list(counts, "--microbatches", SCHEDULE_MICROBATCHES_MAX,
+                               comparison->microbatches, COMPARISON_COUNTS_MAX, &comparison->count,
+                               reterr));
     else
         comparison->microbatches[comparison->count++] = microbatches;
     if (!only_files) {
@@ -129,8 +130,7 @@ enum status comparison_read_memory(const struct comparison *comparison, uint32_t
     bool is_heeded = false;
     *ret_held_max = 0;
     if (text == NULL) return STATUS_OK;
-    STATUS_TRY(lists_count(text, text + strlen(text), "--memory", SCHEDULE_MICROBATCHES_MAX,
-                           ret_held_max, reterr));
+    STATUS_TRY(counts_one(text, "--memory", SCHEDULE_MICROBATCHES_MAX, ret_held_max, reterr));
     for (uint32_t i = 0; i < comparison->row_count; i++)
         is_heeded =
             is_heeded || (comparison->row[i].form != NULL && comparison->row[i].form->heeds_times);

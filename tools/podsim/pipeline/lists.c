@@ -4,41 +4,10 @@
 
 #include "sim/base/arena.h"
 
-enum { SHOWN_MAX = 40 };
-
 const char *lists_part_end(const char *text)
 {
     const char *comma = strchr(text, ',');
     return comma == NULL ? text + strlen(text) : comma;
-}
-
-enum status lists_count(const char *text, const char *end, const char *where, uint32_t most,
-                        uint32_t *ret_count, struct error *reterr)
-{
-    uint64_t count = 0;
-    bool good = end > text;
-    for (const char *c = text; c < end && good; c++) {
-        good = *c >= '0' && *c <= '9' && count <= most;
-        count = count * 10 + (uint64_t)(*c - '0');
-    }
-    if (!good || count == 0 || count > most)
-        return error_set(reterr, STATUS_INVALID, where, "\"%.*s\" is no whole number from 1 to %u",
-                         (int)(end - text < SHOWN_MAX ? end - text : SHOWN_MAX), text, most);
-    *ret_count = (uint32_t)count;
-    return STATUS_OK;
-}
-
-enum status lists_counts(const char *text, const char *where, uint32_t most, uint32_t *counts,
-                         uint32_t counts_max, uint32_t *count, struct error *reterr)
-{
-    for (const char *at = text;; at++) {
-        const char *end = lists_part_end(at);
-        if (*count == counts_max)
-            return error_set(reterr, STATUS_LIMIT, where, "more than %u numbers", counts_max);
-        STATUS_TRY(lists_count(at, end, where, most, &counts[(*count)++], reterr));
-        if (*end == '\0') return STATUS_OK;
-        at = end;
-    }
 }
 
 static enum status form_add(struct lists_forms *forms, const struct schedule_form *form,

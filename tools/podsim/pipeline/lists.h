@@ -1,5 +1,5 @@
 /*
- * lists.h: options that are lists with commas: counts, schedules.
+ * lists.h: options that are lists of schedules with commas.
  */
 #ifndef TOOLS_PODSIM_PIPELINE_LISTS_H
 #define TOOLS_PODSIM_PIPELINE_LISTS_H
@@ -7,14 +7,6 @@
 #include "sim/schedule/schedule.h"
 
 enum { LISTS_FORMS_MAX = 64 };
-
-/* A whole number from 1 to `most`, up to `end`. `where`: the option. */
-enum status lists_count(const char *text, const char *end, const char *where, uint32_t most,
-                        uint32_t *ret_count, struct error *reterr);
-
-/* "8,16,32": at most `counts_max` counts, appended. */
-enum status lists_counts(const char *text, const char *where, uint32_t most, uint32_t *counts,
-                         uint32_t counts_max, uint32_t *count, struct error *reterr);
 
 /* "gpipe,interleaved:4"; for "all" and NULL the catalogue without its baseline. */
 struct lists_form {

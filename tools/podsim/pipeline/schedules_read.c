@@ -4,13 +4,14 @@
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
 #include "sim/schedule/schedule_csv.h"
+#include "tools/podsim/common/counts.h"
 #include "tools/podsim/common/input.h"
 #include "tools/podsim/pipeline/lists.h"
 #include "tools/podsim/pipeline/schedules.h"
 
 const struct option schedules_options[] = {
     {"--stages", "N", "ranks of the pipeline, without FILE", false},
-    {"--microbatches", "LIST", "how many, with commas between (4 a rank; of FILE, its own)", false},
+    {"--microbatches", "LIST", "such as 8,16 or 8:64:x2 (4 a rank; of FILE, its own)", false},
     {"--times", "LIST", "without FILE: F=1,I=1,W=1,hop=0[,O=F+I+W], a rank's whole share", false},
     {"--schedules", "LIST", "names, or all: all but none (all, and FILE's own)", false},
     {"--schedule-csv", "FILE", "a schedule in PyTorch's CSV, with them or alone; - is stdin", true},
@@ -134,8 +135,8 @@ enum status schedules_read(struct comparison *comparison, struct error *reterr)
     if (stages == NULL && !only_files)
         return error_set(reterr, STATUS_INVALID, "--stages", "say how many ranks: --stages 8");
     if (stages != NULL)
-        STATUS_TRY(lists_count(stages, stages + strlen(stages), "--stages", SCHEDULE_RANKS_MAX,
-                               &comparison->rank_count, reterr));
+        STATUS_TRY(
+            counts_one(stages, "--stages", SCHEDULE_RANKS_MAX, &comparison->rank_count, reterr));
     if (only_files && (stages != NULL || options_has(options, "--microbatches")))
         return error_set(reterr, STATUS_INVALID, stages != NULL ? "--stages" : "--microbatches",
                          "a file says so itself; leave it out, or add --schedules");

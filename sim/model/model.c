@@ -48,7 +48,7 @@ struct model_counts model_count(const struct model *model)
         counts.attention_layer = attention_weights(model);
         counts.norm_final = (1 + model->norm_biases) * model->width;
         counts.norm_layer = (model->norms == 0 ? 2 : model->norms) * counts.norm_final;
-        counts.positions = model->positions * model->width;
+        counts.positions = model->positions.learned * model->width;
     }
     if (model_has_experts(model)) {
         counts.router_layer = experts->count * (model->width + experts->router_biased);

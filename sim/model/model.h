@@ -38,6 +38,13 @@ struct model_mla {
     uint64_t rope;
 };
 
+struct model_positions {
+    uint64_t learned; /* Rows that are added to the embedding by position; 0: Q and K are turned by
+                         position instead. */
+    uint64_t most;    /* Tokens of the longest sequence that the model is made for; 0: nothing says
+                         it. */
+};
+
 struct model {
     enum model_kind kind;
     const char *name;
@@ -61,12 +68,11 @@ struct model {
     uint64_t head_vectors;      /* Of the head, what is in no matrix and not its norm: biases. */
     const char *const *blocks;  /* Names of a layer's blocks (workloads/blocks), in their order,
                                    ended by NULL. NULL: those that apply to the layer. */
-    uint64_t positions;         /* Rows that are added to the embedding by position; 0: Q and K are
-                                   turned by position instead. */
-    uint64_t window;            /* Keys that a query of a windowed layer has at most, its own
-                                   among them. */
-    const bool *windowed;       /* [layer]; NULL: none is. */
-    uint64_t mtp_modules;       /* Layers behind the last that predict further tokens (MTP). */
+    struct model_positions positions;
+    uint64_t window;      /* Keys that a query of a windowed layer has at most, its own
+                             among them. */
+    const bool *windowed; /* [layer]; NULL: none is. */
+    uint64_t mtp_modules; /* Layers behind the last that predict further tokens (MTP). */
     struct model_experts experts;
     struct model_mla latent;
 };

@@ -53,7 +53,8 @@ static enum status read_starcoder2(struct json *document, struct model *model, s
  * width where the config does not say. */
 static enum status read_gpt2(struct json *document, struct model *model, struct error *reterr)
 {
-    STATUS_TRY(model_need_count(document, "n_positions", UINT32_MAX, &model->positions, reterr));
+    STATUS_TRY(
+        model_need_count(document, "n_positions", UINT32_MAX, &model->positions.learned, reterr));
     model->matrices = 2;
     model->norm_biases = 1;
     model->attention_vectors = 3 * model->heads * model->head_width + model->width;

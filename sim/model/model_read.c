@@ -228,6 +228,7 @@ enum status model_read_config(struct arena *arena, struct json *document, const 
     STATUS_TRY(check_activation(document, family, reterr));
     STATUS_TRY(read_dimensions(document, family->names, &model, reterr));
     STATUS_TRY(model_read_windows(arena, document, family, &model, reterr));
+    STATUS_TRY(model_read_positions(document, &model, reterr));
     STATUS_TRY(model_take_flag(document, "tie_word_embeddings", family->tied, &model.tied, reterr));
     if (family->read != NULL) STATUS_TRY(family->read(document, &model, reterr));
     STATUS_TRY(model_end(document, family, reterr));

@@ -75,6 +75,8 @@ enum status model_take_flag(struct json *document, const char *key, bool otherwi
 enum status model_read_windows(struct arena *arena, struct json *document,
                                const struct model_family *family, struct model *model,
                                struct error *reterr);
+/* Sets `positions.most` (model_positions.c). */
+enum status model_read_positions(struct json *document, struct model *model, struct error *reterr);
 /* NULL if it says nothing; refused if it is no list. */
 enum status model_take_list(struct json *document, const char *key, struct json **ret_list,
                             struct error *reterr);

@@ -43,7 +43,7 @@ static void ends_add(const struct ranks *ranks, struct graph_terms *terms, uint3
     split_add(terms, count, "Vocab", units_round_up(model->vocabulary, ranks->tp),
               model->vocabulary, 1);
     plain_add(terms, count, "2D", 2 * model->width);
-    if (model->positions != 0) plain_add(terms, count, "P", model->positions);
+    if (model->positions.learned != 0) plain_add(terms, count, "P", model->positions.learned);
 }
 
 /* Whole sequences: the tokens of those that a rank has a part of, and KV heads that each of its

@@ -21,12 +21,20 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
 {
     const struct workload_plan *plan = ranks->plan;
     bool const serves = ranks_serves(ranks);
+    uint64_t const made_for = plan->model.positions.most;
+    uint64_t const positions = made_for == 0 ? UINT64_MAX : made_for;
     bool const replicates = plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED && ranks->tp > 1;
     REFUSE(serves && !ranks_is_decoder(ranks), UNSUPPORTED, "/workload/model",
            "the bare MLP has no attention and no head, so that it cannot answer; a decoder can");
     REFUSE(replicates && model_has_experts(&plan->model), UNSUPPORTED, "/workload/activations",
            "\"replicated\" with experts over tp is not modelled in this version; \"model\" and "
            "\"tokens\" are");
+    REFUSE(serves && inference_keys_most(plan) > positions, INVALID,
+           plan->kind == WORKLOAD_DECODE ? "/workload/context" : "/workload/prompt",
+           "a sequence has %llu tokens, and " NAME " is made for %llu at most; a config.json whose "
+           "\"rope_scaling\" stretches them goes farther",
+           (unsigned long long)inference_keys_most(plan), plan->model.name,
+           (unsigned long long)positions);
     REFUSE(serves && ranks->pp > 1, UNSUPPORTED, "/mesh/pp",
            "inference over pipeline stages is not modelled in this version; tp, dp, ep and fsdp "
            "are");

@@ -201,9 +201,9 @@ static void count_vector(const struct letters *x, struct workload_counts *counts
     if (ranks_is_decoder(ranks)) {
         double const forwards = 1 + x->attention_again;
         double const latent = (double)((ranks->heads.queries + 1) * ranks->plan->model.latent.rope);
-        double const turned = ranks->plan->model.positions != 0 ? 0
-                              : ranks_has_mla(ranks)            ? x->rows * latent
-                                                                : x->q + (x->qkv - x->q) / 2;
+        double const turned = ranks->plan->model.positions.learned != 0 ? 0
+                              : ranks_has_mla(ranks)                    ? x->rows * latent
+                                                     : x->q + (x->qkv - x->q) / 2;
         double const rope = VECTOR_ROPE * turned;
         layer += 2 * x->shard * ((1 + x->norms_again) * VECTOR_NORM + VECTOR_NORM_BACKWARD);
         /* Of the layer's input the sum is kept. */

@@ -107,7 +107,7 @@ static inline uint64_t oracle_norm_elements(const struct ranks *ranks)
 static inline uint64_t oracle_position_elements(const struct ranks *ranks)
 {
     const struct model *model = &ranks->plan->model;
-    return oracle_vector_share(ranks, model->positions * model->width);
+    return oracle_vector_share(ranks, model->positions.learned * model->width);
 }
 /* Of a module, outside its layer: it joins two arrays, each normed, to one of D, and ends in a
  * norm.

@@ -105,12 +105,14 @@ static void tied_heads_gather_no_rows_by_position(void **state)
     play_run(&play, text, &lower_only);
     const struct model *model = &play.scenario.workload.model;
     struct gathers const both = gathers_of(&play.program, "AllGather W_embedding");
-    assert_true(model->positions > 0);
+    assert_true(model->positions.learned > 0);
     assert_int_equal(both.count, 2 * MICROBATCHES);
-    assert_int_equal(both.bytes, MICROBATCHES * (2 * model->vocabulary + model->positions + 2) *
+    assert_int_equal(both.bytes, MICROBATCHES *
+                                     (2 * model->vocabulary + model->positions.learned + 2) *
                                      model->width * WEIGHT_BYTES);
     struct gathers const reduced = gathers_of(&play.program, "ReduceScatter dW_embedding");
-    assert_int_equal(reduced.bytes, MICROBATCHES * (model->vocabulary + model->positions + 2) *
+    assert_int_equal(reduced.bytes, MICROBATCHES *
+                                        (model->vocabulary + model->positions.learned + 2) *
                                         model->width * WEIGHT_BYTES);
     play_close(&play);
 }

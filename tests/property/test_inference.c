@@ -36,10 +36,11 @@ static const struct {
 static const struct {
     const char *name;
     uint64_t layers, width, mlp_width, heads, kv_heads, head_width, vocabulary;
+    uint32_t context_most;
 } models[] = {
-    {"llama-3-8b", 32, 4096, 14336, 32, 8, 128, 128256},
-    {"llama-3-70b", 80, 8192, 28672, 64, 8, 128, 128256},
-    {"llama-2-13b", 40, 5120, 13824, 40, 40, 128, 32000},
+    {"llama-3-8b", 32, 4096, 14336, 32, 8, 128, 128256, 8192},
+    {"llama-3-70b", 80, 8192, 28672, 64, 8, 128, 128256, 8192},
+    {"llama-2-13b", 40, 5120, 13824, 40, 40, 128, 32000, 4096},
 };
 
 enum { PLACES = sizeof places / sizeof *places, MODELS = sizeof models / sizeof *models };
@@ -62,7 +63,7 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
     narrow_cache = below(state, 2) == 0;
     replicated = below(state, 3) == 0;
     batch = 1 + below(state, decodes ? 96 : 3);
-    tokens = 1 + below(state, decodes ? 8192 : 2048);
+    tokens = 1 + below(state, decodes ? models[model].context_most : 2048);
     int const length = snprintf(
         text, TEXT_BYTES,
         "{\"podsim\": 1, \"machine\": {%s, \"profile\": \"ideal\"}, \"mesh\": %s, \"workload\": "

@@ -152,7 +152,7 @@ static inline void drawn_vary(struct workload_case *made, uint32_t variant)
     plan->model.tied = plan->model.kind == MODEL_DECODER;
     plan->model.matrices = plan->model.kind == MODEL_DECODER ? 2 : 3;
     if (plan->model.kind != MODEL_DECODER) return;
-    plan->model.positions = 4096; /* As a GPT has it, with biases. */
+    plan->model.positions.learned = 4096; /* As a GPT has it, with biases. */
     plan->model.norm_biases = 1;
     plan->model.attention_vectors = 4 * plan->model.width;
     plan->model.mlp_vectors = plan->model.mlp_width + plan->model.width;
@@ -180,7 +180,7 @@ static inline void drawn_set_modules(struct model *model, uint32_t variant)
     model->experts.shared = variant % 2;
     if (variant % 3 != 0) model->tied = false;
     if (!model->tied) model->mtp_modules = variant % 4;
-    if (model->mtp_modules != 0) model->positions = 0;
+    if (model->mtp_modules != 0) model->positions.learned = 0;
 }
 
 #endif

@@ -91,7 +91,7 @@ static void biases_and_norms_of_heads_are_counted(void **state)
     assert_int_equal(coder.window, 4096);
     assert_int_equal(model_window_layers(&coder, 16384), 30);
     assert_int_equal(first.kv_heads, 1);
-    assert_int_equal(first.positions, 8192);
+    assert_int_equal(first.positions.learned, 8192);
     assert_int_equal(model_of("phi-3-mini").window, 2047);
     assert_int_equal(model_of("qwen2.5-7b").window, 0);
     struct model model = {0};
@@ -161,6 +161,51 @@ static void what_changes_nothing_or_is_off_passes(void **state)
         case_ok(read_config(more, &model, &case_error));
         assert_int_equal(model.layers, 2);
     }
+}
+
+/* The ways to stretch rotary positions, as vLLM reads them. */
+static void the_longest_sequence_is_what_the_config_stretches_positions_to(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *more;
+        uint64_t most;
+    } rows[] = {
+        {"", 0},
+        {"\"max_position_embeddings\": 4096,", 4096},
+        {"\"max_position_embeddings\": 4096, \"rope_scaling\": null,", 4096},
+        {"\"max_position_embeddings\": 4096, \"rope_scaling\": {\"type\": \"linear\", "
+         "\"factor\": 2.5},",
+         10240},
+        {"\"max_position_embeddings\": 4096, \"rope_scaling\": {\"type\": \"dynamic\", "
+         "\"factor\": 2},",
+         8192},
+        {"\"max_position_embeddings\": 40960, \"rope_parameters\": {\"rope_type\": \"yarn\", "
+         "\"factor\": 4.0, \"original_max_position_embeddings\": 32768},",
+         131072},
+        {"\"max_position_embeddings\": 163840, \"rope_scaling\": {\"type\": \"yarn\", "
+         "\"factor\": 40, \"original_max_position_embeddings\": 4096},",
+         163840},
+        {"\"max_position_embeddings\": 4096, \"rope_scaling\": {\"type\": \"yarn\", "
+         "\"factor\": 2},",
+         8192},
+        {"\"max_position_embeddings\": 131072, \"rope_scaling\": {\"rope_type\": \"llama3\", "
+         "\"factor\": 8.0, \"original_max_position_embeddings\": 8192},",
+         131072},
+        {"\"max_position_embeddings\": 131072, \"rope_scaling\": {\"type\": \"longrope\", "
+         "\"short_factor\": [1.0]},",
+         131072},
+        {"\"max_position_embeddings\": 8192, \"model_max_length\": 131072,", 131072},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct model model;
+        const char *more = arena_format(
+            case_arena, "\"model_type\": \"llama\", \"num_attention_heads\": 4, %s", rows[i].more);
+        case_ok(read_config(more, &model, &case_error));
+        assert_int_equal(model.positions.most, rows[i].most);
+    }
+    assert_int_equal(model_of("qwen3-8b").positions.most, 131072);
+    assert_int_equal(model_of("starcoder-15b").positions.most, 8192);
 }
 
 /* Published: the sums of the tensors of each model's checkpoint on Hugging Face, as the index of
@@ -319,6 +364,7 @@ int main(void)
         cmocka_unit_test(what_is_not_known_is_refused_by_key),
         cmocka_unit_test(what_changes_nothing_or_is_off_passes),
         cmocka_unit_test(biases_and_norms_of_heads_are_counted),
+        cmocka_unit_test(the_longest_sequence_is_what_the_config_stretches_positions_to),
         cmocka_unit_test(parameters_equal_the_published_counts),
         cmocka_unit_test(attention_and_mlp_side_by_side_have_the_published_counts),
         cmocka_unit_test(norms_behind_blocks_are_counted),

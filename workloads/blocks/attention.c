@@ -127,7 +127,7 @@ struct attention_heads attention_products(struct graph *graph, const struct mode
     /* What passes round is not kept. */
     enum graph_remat const whole =
         graph->terms->sequence.rings ? GRAPH_REMAT_NEVER : GRAPH_REMAT_NORMS;
-    bool const turns = model->positions == 0;
+    bool const turns = model->positions.learned == 0;
     graph_set_kept(graph, k, GRAPH_REMAT_BIG_MATMULS, whole);
     graph_set_kept(graph, v, GRAPH_REMAT_BIG_MATMULS, whole);
     return (struct attention_heads){q, k, v, {{turns ? q : GRAPH_NONE, turns ? k : GRAPH_NONE}}};

@@ -49,7 +49,7 @@ static void write(struct graph *g, const struct model *model)
     graph_set_kept(g, q, GRAPH_REMAT_NONE, GRAPH_REMAT_NONE);
     graph_set_kept(g, kv, GRAPH_REMAT_NONE, GRAPH_REMAT_NONE);
 
-    bool const turns = model->positions == 0;
+    bool const turns = model->positions.learned == 0;
     struct graph_op *flash =
         graph_op(g, &op_kind_attention, "flash", 3, (const tensor[]){q, kv, r});
     flash->as.turned.of[0] = turns ? r : GRAPH_NONE; /* Of Q as many columns. */

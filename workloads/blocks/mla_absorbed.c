@@ -28,7 +28,7 @@ static tensor with_cache_write(struct graph *g, const struct model *model, tenso
         .found_by_sequence = "ALS[B_ZX, Ns_Y, Ckv]",
         .found = "AL[B_ZX, N_Y, Ckv]",
     };
-    bool const turns = model->positions == 0;
+    bool const turns = model->positions.learned == 0;
     graph_op(g, &op_kind_append, "append", 2, (const tensor[]){lkv, kr})->as.turned =
         (struct graph_turned){{turns ? kr : GRAPH_NONE, GRAPH_NONE}};
     tensor const latents = graph_cached(g, "CKV[Sc_ZX, Key]");

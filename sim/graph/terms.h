@@ -31,6 +31,7 @@
 #include <stdint.h>
 
 #include "sim/base/format.h"
+#include "sim/base/units.h"
 #include "sim/mesh/sharding.h"
 
 enum { GRAPH_DIMENSIONS_MAX = 48 };
@@ -57,9 +58,10 @@ struct graph_sequence {
 
 /* Sequences of a rank that attend to rows of the cache. */
 struct graph_served {
-    uint64_t rows;    /* Queries of a head in one product of scores. */
-    uint64_t columns; /* Keys of all products together, so that the scores are rows x columns. */
-    uint64_t read;    /* Rows of the cache that are read, each sequence's own. */
+    uint64_t rows;     /* Queries of a head in one product of scores. */
+    uint64_t columns;  /* Keys of all products together, so that the scores are rows x columns. */
+    uint64_t read;     /* Rows of the cache that are read, each sequence's own. */
+    units_wide scores; /* Of one head, of all sequences on all ranks, none of them padding. */
 };
 
 /* What a pass of inference reads of the cache. */

@@ -71,8 +71,8 @@ struct workload_tp {
 /* FLOP of matmuls that are not useful, by the reason; see struct op_spare (graph/op.h). */
 struct workload_spare {
     double flash; /* Scores that flash attention's backward pass computes again, with any remat. */
-    double waiting; /* What the rank of cp that has most has above the mean, while the others wait
-                       for it. */
+    double waiting; /* What the rank that has most has above the mean, while the others wait for it:
+                       of cp with causal attention, of data ranks with sequences of inference. */
     double padding; /* Heads, columns of MLPs and of the vocabulary that only make the shares of tp
                        equal; what is recomputed once. */
     double copies;  /* What several ranks of tp compute alike, each time. */

@@ -21,12 +21,18 @@ static void plain_add(struct graph_terms *terms, uint32_t *count, const char *na
     split_add(terms, count, name, size, size, 1);
 }
 
+/* Tokens of a microbatch on all ranks. In inference the last ranks may have fewer than others. */
+static uint64_t tokens_of(const struct ranks *ranks)
+{
+    return ranks_serves(ranks) ? inference_tokens(ranks->plan) : ranks->rows * ranks->data;
+}
+
 /* Tokens, widths, heads: as in the book. */
 static void widths_add(const struct ranks *ranks, struct graph_terms *terms, uint32_t *count)
 {
     const struct model *model = &ranks->plan->model;
     uint64_t const tp = ranks->tp;
-    plain_add(terms, count, "B", ranks->rows * ranks->data);
+    split_add(terms, count, "B", ranks->rows * ranks->data, tokens_of(ranks), 1);
     split_add(terms, count, "D", ranks_block_columns(ranks), model->width, 1);
     split_add(terms, count, "F", units_round_up(model->mlp_width, tp), model->mlp_width, 1);
     if (!ranks_is_decoder(ranks)) return;
@@ -86,9 +92,11 @@ static void experts_add(const struct ranks *ranks, struct graph_terms *terms, ui
     const struct model_experts *model = &ranks->plan->model.experts;
     uint64_t const tp = ranks->tp, data = ranks->data;
     bool const drawn = experts->drawn.expert_count != 0;
+    /* Of the rows of all ranks' tokens as many as there are tokens. */
+    units_wide const kept = (units_wide)experts->kept * tokens_of(ranks) / ranks->rows;
     plain_add(terms, count, "E", model->count);
     plain_add(terms, count, "L", experts->count);
-    split_add(terms, count, "W", experts->all * data, experts->kept * data, 1);
+    split_add(terms, count, "W", experts->all * data, (uint64_t)kept, 1);
     split_add(terms, count, "Fe", experts->columns * tp, model->width, 1);
     split_add(terms, count, "Fs", experts->shared_columns * tp, model->shared * model->width, 1);
     plain_add(terms, count, "A", experts->arrivals * data);
@@ -123,7 +131,8 @@ static void cache_add(const struct ranks *ranks, bool windowed, struct graph_ter
     else
         terms->cache.prompts = *served;
     plain_add(terms, count, "Sc", served->read * ranks->data);
-    plain_add(terms, count, "Bh", inference->head_rows * ranks->data);
+    split_add(terms, count, "Bh", inference->head_rows * ranks->data,
+              inference_head_rows(ranks->plan), 1);
     plain_add(terms, count, "Pick", PICK_NUMBERS);
     if (!ranks_has_mla(ranks)) return;
     plain_add(terms, count, "Plain", model->latent.plain);

@@ -122,6 +122,15 @@ static struct graph_served fullest(const struct ranks *ranks, const struct infer
     return parts_of(most, of);
 }
 
+/* Of a head in a layer, of all sequences. */
+static units_wide scores_all(const struct ranks *ranks, uint64_t window)
+{
+    units_wide scores = 0;
+    for (uint64_t i = 0; i < plan_of(ranks)->batch; i++)
+        scores += scores_of(ranks, sequence_at(ranks->plan, i), window);
+    return scores;
+}
+
 static uint64_t tokens_most(const struct ranks *ranks, uint64_t share)
 {
     uint64_t const batch = plan_of(ranks)->batch;
@@ -138,6 +147,11 @@ uint64_t inference_tokens(const struct workload_plan *plan)
     uint64_t tokens = 0;
     for (uint64_t i = 0; i < plan->inference.batch; i++) tokens += sequence_at(plan, i).queries;
     return tokens;
+}
+
+uint64_t inference_head_rows(const struct workload_plan *plan)
+{
+    return plan->kind == WORKLOAD_DECODE ? inference_tokens(plan) : plan->inference.batch;
 }
 
 uint64_t inference_context_tokens(const struct workload_plan *plan)
@@ -183,8 +197,11 @@ void inference_build(const struct ranks *ranks, struct inference_ranks *ret_infe
     struct inference_ranks *of = ret_inference;
     *of = (struct inference_ranks){.sequences = share, .tokens = tokens_most(ranks, share)};
     ways_build(ranks, of);
-    of->served[0] = fullest(ranks, of, UINT64_MAX);
-    of->served[1] = fullest(ranks, of, window == 0 ? UINT64_MAX : window);
+    for (uint32_t windowed = 0; windowed < 2; windowed++) {
+        uint64_t const most = windowed == 0 || window == 0 ? UINT64_MAX : window;
+        of->served[windowed] = fullest(ranks, of, most);
+        of->served[windowed].scores = scores_all(ranks, most);
+    }
     of->head_rows = decodes ? of->tokens : share;
 }
 

@@ -68,6 +68,8 @@ uint64_t inference_cache_bytes(const struct ranks *ranks);
 /* Tokens of the pass, and in the cache behind it, of all sequences. */
 uint64_t inference_tokens(const struct workload_plan *plan);
 uint64_t inference_context_tokens(const struct workload_plan *plan);
+/* Tokens of all sequences whose logits are wanted. */
+uint64_t inference_head_rows(const struct workload_plan *plan);
 
 /* Tokens of the longest sequence, with those of the cache. */
 uint64_t inference_keys_most(const struct workload_plan *plan);

@@ -55,6 +55,16 @@ static void products_add(const struct graph_served *served, const struct heads *
     work->vector_flop += VECTOR_SOFTMAX * rows * served->columns * heads->shared;
 }
 
+/* Of the scores of all sequences a rank's share: another rank may have more of them. */
+static uint64_t useful_flop(const struct graph *graph, const struct heads *heads)
+{
+    const struct graph_cache *cache = &graph->terms->cache;
+    uint64_t const columns = heads->key_width + heads->value_width;
+    uint64_t const all = graph_dimension_of(graph->terms, "N")->useful;
+    units_wide const scores = (cache->decodes.scores + cache->prompts.scores) * all;
+    return (uint64_t)(2 * scores * columns / graph->terms->ranks);
+}
+
 static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
                  struct work *ret_work)
 {
@@ -68,7 +78,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     (void)pass;
     products_add(&cache->decodes, &heads, &work);
     products_add(&cache->prompts, &heads, &work);
-    work.useful_flop = work_matmul_flop(&work);
+    work.useful_flop = useful_flop(graph, &heads);
     work.vector_flop += op_turned_flop(graph, op);
     if (format_bits(formats->cache) < format_bits(formats->activations))
         work.vector_flop += elements;
@@ -76,6 +86,17 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
                           format_bytes(formats->cache, elements);
     work.hbm_write_bytes = format_bytes(formats->activations, op_out_elements(sharded, op, 0));
     *ret_work = work;
+}
+
+static void spare(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
+                  struct op_spare *ret_spare)
+{
+    const struct graph_dimension *heads = graph_dimension_of(sharded->graph->terms, "N");
+    struct work of;
+    work(sharded, op, pass, &of);
+    uint64_t const flop = work_matmul_flop(&of);
+    uint64_t const wanted = (uint64_t)((units_wide)flop * heads->useful / heads->padded);
+    *ret_spare = (struct op_spare){.padding = flop - wanted, .rows = wanted - of.useful_flop};
 }
 
 /* Each rank attends with the heads that it has. */
@@ -92,6 +113,7 @@ const struct op_kind op_kind_cached_attention = {
     .source = "the book, chapter 7, 7.1.4; Pope et al., arXiv 2211.05102, 3.3",
     .notation = {.formula = "Attention(@)", .remark = "each sequence reads its own rows"},
     .work = work,
+    .spare = spare,
     .shard = shard,
     .attends = true,
 };

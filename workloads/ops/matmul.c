@@ -222,12 +222,13 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     *ret_work = work;
 }
 
-/* What is left of a product's FLOP where a dimension is as long as in the model, and only one of
- * its holders computes a part. */
+/* What is left of a product's FLOP where a dimension is as long as in the model. Holders of a part
+ * are no padding: each part counts once for each. */
 static uint64_t without_padding(const struct graph_terms *terms,
                                 const struct sharding_dimension *at, uint64_t flop)
 {
-    return (uint64_t)((units_wide)flop * graph_dimension_of(terms, at->name)->useful / at->size);
+    const struct graph_dimension *of = graph_dimension_of(terms, at->name);
+    return (uint64_t)((units_wide)flop * of->useful * of->holders / at->size);
 }
 
 /* Ranks of tp that compute the same: holders of a part, or all where none has a part of its own. */
@@ -256,21 +257,18 @@ static struct op_spare product_spare(const struct graph_sharded *sharded, const 
     const struct sharding *weight = &graph->tensor[product->weight].at;
     const struct sharding *out = &graph->tensor[product->out].at;
     struct work const one = {.matmul = {shape_of(sharded, op, product).matmul}, .matmul_count = 1};
-    uint64_t const all = work_matmul_flop(&one);
-    uint64_t rows = all;
+    uint64_t const all = work_matmul_flop(&one), own = all / ranks_alike(sharded, op, product);
+    uint64_t rows = own;
     for (uint32_t d = 0; d < left->dimension_count; d++)
         if (!sharding_has(weight, left->dimension[d].name))
             rows = without_padding(graph->terms, &left->dimension[d], rows);
-    uint64_t once = rows, wanted = rows; /* Copies of a part are no padding. */
+    uint64_t wanted = rows;
     for (uint32_t d = 0; d < weight->dimension_count; d++) {
         const struct sharding_dimension *at = &weight->dimension[d];
         if (!sharding_has(left, at->name) && !sharding_has(out, at->name)) continue;
-        once /= graph_dimension_of(graph->terms, at->name)->holders;
         wanted = without_padding(graph->terms, at, wanted);
     }
-    return (struct op_spare){.copies = all - all / ranks_alike(sharded, op, product),
-                             .padding = once - wanted,
-                             .rows = all - rows};
+    return (struct op_spare){.copies = all - own, .padding = rows - wanted, .rows = own - rows};
 }
 
 static void spare(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,

@@ -1,0 +1,119 @@
+/*
+ * FLOP of inference that MFU counts: those of the sequences there are, however many the fullest
+ * rank has, counted by hand from the sizes of config.json.
+ */
+#include <stdio.h>
+
+#include "sim/base/units.h"
+#include "tests/support/case.h"
+#include "tests/support/play.h"
+
+enum { TEXT_BYTES = 1024 };
+
+/* Sizes as their config.json says them. Without experts, `experts` and `top_k` are 1. */
+struct sizes {
+    const char *name;
+    double layers, width, mlp_width, heads, kv_heads, head_width, vocabulary, experts, top_k;
+};
+
+static const struct sizes llama_8b = {"llama-3-8b", 32, 4096, 14336, 32, 8, 128, 128256, 1, 1};
+static const struct sizes llama_70b = {"llama-3-70b", 80, 8192, 28672, 64, 8, 128, 128256, 1, 1};
+static const struct sizes llama_13b = {"llama-2-13b", 40, 5120, 13824, 40, 40, 128, 32000, 1, 1};
+static const struct sizes qwen_30b = {"qwen3-30b-a3b", 48, 2048, 768, 32, 4, 128, 151936, 128, 8};
+
+/* Tokens of a pass, of these those whose logits are wanted, and pairs of a query and a key. */
+struct pass {
+    double tokens, head_rows, scores;
+};
+
+static double products_flop(const struct sizes *of, const struct pass *pass)
+{
+    double const attention = of->width * of->head_width * 2 * (of->heads + of->kv_heads);
+    double const router = of->experts > 1 ? of->width * of->experts : 0;
+    double const experts = of->top_k * 3 * of->width * of->mlp_width;
+    return 2 * pass->tokens * of->layers * (attention + router + experts) +
+           2 * pass->head_rows * of->width * of->vocabulary;
+}
+
+static double attention_flop(const struct sizes *of, const struct pass *pass)
+{
+    return 4 * pass->scores * of->heads * of->head_width * of->layers;
+}
+
+/* Whatever is executed is useful, or spare for one reason. */
+static void flop_check(const struct sizes *of, const char *place, const char *sequences,
+                       struct pass pass)
+{
+    static const struct play_options lower_only = {.lower_only = true};
+    char text[TEXT_BYTES];
+    struct play play;
+    case_text(text, sizeof text,
+              "{\"podsim\": 1, %s, \"workload\": {%s, \"model\": \"%s\", "
+              "\"allow_oversubscription\": true}}",
+              place, sequences, of->name);
+    play_run(&play, text, &lower_only);
+    const struct workload_counts *counts = &play.roofline.counts;
+    const struct workload_spare *spare = &counts->spare;
+    case_near(play.roofline.flop.useful, products_flop(of, &pass), 1e-9);
+    case_near(play.roofline.flop.useful_attention, attention_flop(of, &pass), 1e-9);
+    case_near(counts->matmul_useful + spare->copies + spare->padding + spare->waiting,
+              counts->matmul_flop, 1e-9);
+    play_close(&play);
+}
+
+#define ON_8 "\"machine\": {\"chip\": \"h100-sxm\", \"gpus\": 8}, \"mesh\": "
+#define ON_16 "\"machine\": {\"chip\": \"h100-sxm\", \"nodes\": 2}, \"mesh\": "
+static const char dp_8[] = ON_8 "{\"dp\": [\"gpu\"]}", ep_8[] = ON_8 "{\"ep\": [\"gpu\"]}";
+static const char tp_8[] = ON_8 "{\"tp\": [\"gpu\"]}";
+static const char tp_16[] = ON_16 "{\"tp\": [\"node\", \"gpu\"]}";
+static const char dp_2_tp_8[] = ON_16 "{\"dp\": [\"node\"], \"tp\": [\"gpu\"]}";
+
+/* Eight ranks with a sequence, or with two of which most have one or none. */
+static void ranks_without_a_sequence_do_nothing_useful(void **state)
+{
+    static const uint64_t batches[] = {1, 7, 8, 9, 16, 17};
+    (void)state;
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
+        double const batch = (double)batches[i];
+        struct pass const pass = {batch, batch, batch * 1024};
+        char sequences[128];
+        case_text(sequences, sizeof sequences,
+                  "\"kind\": \"decode\", \"batch\": %llu, \"context\": 1024",
+                  (unsigned long long)batches[i]);
+        flop_check(&llama_8b, dp_8, sequences, pass);
+        flop_check(&llama_8b, tp_8, sequences, pass);
+        flop_check(&llama_70b, dp_2_tp_8, sequences, pass);
+        flop_check(&llama_70b, tp_16, sequences, pass);
+        flop_check(&llama_13b, tp_16, sequences, pass);
+        flop_check(&qwen_30b, ep_8, sequences, pass);
+    }
+}
+
+/* Three lengths on two data ranks: 100 + 200 on the first, 4000 on the second. */
+static void lengths_count_as_they_are(void **state)
+{
+    double const pairs = 100.0 * 101 / 2 + 200.0 * 201 / 2 + 4000.0 * 4001 / 2;
+    (void)state;
+    flop_check(&llama_8b, dp_2_tp_8,
+               "\"kind\": \"decode\", \"batch\": 3, \"context\": [100, 200, 4000]",
+               (struct pass){3, 3, 4300});
+    flop_check(&llama_8b, dp_2_tp_8,
+               "\"kind\": \"prefill\", \"batch\": 3, \"prompt\": [100, 200, 4000]",
+               (struct pass){4300, 3, pairs});
+    flop_check(&llama_8b, dp_2_tp_8,
+               "\"kind\": \"prefill\", \"batch\": 3, \"prompt\": [100, 200, 4000], \"cached\": 50",
+               (struct pass){4300, 3, pairs + 50 * 4300});
+    flop_check(&llama_8b, dp_2_tp_8,
+               "\"kind\": \"decode\", \"batch\": 3, \"context\": [100, 200, 4000], "
+               "\"new_tokens\": 2",
+               (struct pass){6, 6, 2 * 4300 - 3});
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_without_a_sequence_do_nothing_useful),
+        cmocka_unit_test(lengths_count_as_they_are),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

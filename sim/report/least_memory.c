@@ -179,7 +179,8 @@ void least_memory_write(const struct report_input *input, const struct least_mem
 {
     char name[32];
     program_role_name(input->program, least->role, name, sizeof name);
-    strbuf_add(text, "memory of a chip%s%s, what it holds at least (nothing was simulated)\n",
+    strbuf_add(text,
+               "memory of a chip%s%s, what it holds at least (too many events for its peak)\n",
                name[0] != '\0' ? " of " : "", name);
     summary_write_memory_parts(input, least->bytes, least->total_bytes, text);
 }

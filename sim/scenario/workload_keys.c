@@ -299,8 +299,7 @@ const struct key workload_train_keys[] = {
             "train the modules for [multi-token prediction](moe.md#multi-token-prediction) of the "
             "model's `config.json`; `true` is refused where it has none"),
     ROW("allow_oversubscription", key_flag, allow_oversubscription,
-        .help =
-            "simulate a step that does not fit the memory. Otherwise the step is refused, before "
-            "the run where the least memory that a chip needs is too much"),
+        .help = "simulate a step that does not fit the memory. Otherwise it is refused, with a "
+                "table of its memory"),
     {0},
 };

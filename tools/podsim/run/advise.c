@@ -42,12 +42,10 @@ static enum status row_play(struct search *search, struct session_source *source
     struct least_memory least;
     STATUS_TRY(least_memory_of(session->arena, &session->program, &least, reterr));
     row->memory_bytes = least.total_bytes;
-    row->state = ADVISE_UNFIT;
-    if (least.total_bytes > search->advise->hbm_bytes) return STATUS_OK;
     struct row_watch owner = {.search = search};
     struct replay_options const options = {.watch = watch, .watch_owner = &owner};
     enum status const status = session_replay(session, source, &options, reterr);
-    row->state = ADVISE_TOO_LONG;
+    row->state = least.total_bytes > search->advise->hbm_bytes ? ADVISE_UNFIT : ADVISE_TOO_LONG;
     if (owner.too_long && worker_check(search->worker, reterr) == STATUS_OK) return STATUS_OK;
     if (status != STATUS_OK) return status;
     struct report_input input;

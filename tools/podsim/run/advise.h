@@ -30,8 +30,8 @@ enum {
 
 enum advise_state {
     ADVISE_PLAYED,
-    ADVISE_UNFIT,    /* What it holds at least is too much: not played. */
-    ADVISE_TOO_LONG, /* More events than a neighbour may have. */
+    ADVISE_UNFIT, /* More events than a neighbour may have; what it holds at least is too much. */
+    ADVISE_TOO_LONG, /* More events than a neighbour may have; it may fit. */
     ADVISE_REFUSED,  /* The workload cannot be lowered so. */
 };
 
@@ -44,7 +44,7 @@ struct advise_row {
     int64_t step_ps;       /* Where played. */
     int64_t time_ps;       /* What rows are compared by: the period, or else the step. */
     double mfu;            /* The same. */
-    uint64_t memory_bytes; /* The peak; of ADVISE_UNFIT what it holds at least. */
+    uint64_t memory_bytes; /* Where played, the peak; else what it holds at least. */
     const char *why;       /* Of ADVISE_REFUSED. */
 };
 

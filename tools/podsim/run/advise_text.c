@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "sim/base/counted.h"
@@ -13,25 +14,35 @@ enum { STATES = ADVISE_REFUSED + 1, EVENTS_MILLIONS = ADVISE_EVENTS_MAX / 100000
 static const char *const states[STATES] = {"simulated", "does not fit", "too many events",
                                            "refused"};
 
+static struct table_figure look_least(struct column_value value)
+{
+    struct table_figure figure;
+    (void)snprintf(figure.text, sizeof figure.text, ">%.1f%%", value.real);
+    return figure;
+}
+
 #define TABLE(X)                                                                                   \
     X(STATE, "state", WORDS(states[of->state]), SHOWN("", "MFU", 8, column_words))                 \
     X(FITS, "fits", WHERE(played || of->state == ADVISE_UNFIT, FLAG(played && of->fits)), HIDDEN)  \
     X(STEP, "step_time_s", WHERE(played, SECONDS(of->step_ps)), HIDDEN)                            \
     X(PERIOD, "period_time_s", WHERE(played && of->has_period, SECONDS(of->time_ps)), HIDDEN)      \
     X(MFU, "mfu", WHERE(played, REAL(of->mfu)), SHOWN("", "MFU", 8, column_share))                 \
-    X(MEMORY, "memory_bytes", WHERE(of->memory_bytes > 0, WHOLE(of->memory_bytes)), HIDDEN)        \
+    X(MEMORY, "memory_bytes", WHERE(played, WHOLE(of->memory_bytes)), HIDDEN)                      \
+    X(LEAST, "least_bytes", WHERE(is_least, WHOLE(of->memory_bytes)), HIDDEN)                      \
     X(WHY, "why", WHERE(of->why != NULL, WORDS(of->why)), HIDDEN)                                  \
     X(TIME, NULL, WHERE(played, SECONDS(of->time_ps)), SHOWN("", "step", 11, column_seconds))      \
     X(SHOWN_PERIOD, NULL, WHERE(played, SECONDS(of->time_ps)),                                     \
       SHOWN("", "period", 11, column_seconds))                                                     \
-    X(SHARE, NULL, WHERE(of->memory_bytes > 0, PERCENT(of->memory_bytes, advise->hbm_bytes)),      \
-      SHOWN("", "memory", 9, column_percent))
+    X(SHARE, NULL, WHERE(played, PERCENT(of->memory_bytes, advise->hbm_bytes)),                    \
+      SHOWN("", "memory", 9, column_percent))                                                      \
+    X(SHARE_LEAST, NULL, WHERE(is_least, PERCENT(of->memory_bytes, advise->hbm_bytes)),            \
+      SHOWN("", "memory", 9, look_least))
 
 enum { TABLE(COLUMN_NAME) COLUMN_TOTAL };
 
 static const struct column columns[] = {TABLE(COLUMN_ENTRY)};
 static const uint8_t steps[] = {TIME, MFU, SHARE}, periods[] = {SHOWN_PERIOD, MFU, SHARE};
-static const uint8_t not_simulated[] = {TIME, STATE, SHARE}; /* Which says why. */
+static const uint8_t not_simulated[] = {TIME, STATE, SHARE_LEAST}; /* Which says why. */
 static const struct column_line steps_line = COLUMN_LINE(columns, steps);
 static const struct column_line periods_line = COLUMN_LINE(columns, periods);
 static const struct column_line not_simulated_line = COLUMN_LINE(columns, not_simulated);
@@ -40,6 +51,7 @@ static void find(const struct advise *advise, uint32_t row, struct column_value 
 {
     const struct advise_row *of = &advise->row[row];
     bool const played = of->state == ADVISE_PLAYED;
+    bool const is_least = !played && of->memory_bytes > 0;
     TABLE(COLUMN_FIND)
 }
 
@@ -233,12 +245,13 @@ static void add_counts(const struct advise *advise, struct strbuf *text)
         return;
     }
     strbuf_add(text, ": %u simulated", counts[ADVISE_PLAYED]);
-    if (counts[ADVISE_UNFIT] > 0)
-        strbuf_add(text, ", %u not, as %s not fit", counts[ADVISE_UNFIT],
-                   counts[ADVISE_UNFIT] == 1 ? "it does" : "they do");
-    if (counts[ADVISE_TOO_LONG] > 0)
-        strbuf_add(text, ", %u not to the end, beyond %d million events", counts[ADVISE_TOO_LONG],
+    uint32_t const too_long = counts[ADVISE_TOO_LONG] + counts[ADVISE_UNFIT];
+    if (too_long > 0)
+        strbuf_add(text, ", %u not to the end, beyond %d million events", too_long,
                    EVENTS_MILLIONS);
+    if (counts[ADVISE_UNFIT] > 0)
+        strbuf_add(text, " (%u of them do%s not fit)", counts[ADVISE_UNFIT],
+                   counts[ADVISE_UNFIT] == 1 ? "es" : "");
     if (counts[ADVISE_REFUSED] > 0) strbuf_add(text, ", %u refused", counts[ADVISE_REFUSED]);
     strbuf_add(text, "\n");
 }

@@ -47,6 +47,9 @@ struct run {
     struct least_memory least;
     struct advise advise;
     bool unfit; /* Refused because of its memory: result and reason say how much, and what fits. */
+    bool known_unfit; /* Before it is played: its peak is looked for, in a bounded number of events.
+                       */
+    bool too_long;    /* More events than that. */
     struct trace_chips shown;
     struct output json;
     struct output trace;
@@ -73,13 +76,14 @@ static bool summary_in_colour(const struct run *run)
 static bool watch(void *owner, const struct replay_progress *progress)
 {
     struct run *run = owner;
-    return worker_progress(run->worker, progress->share, progress->events);
+    run->too_long = run->known_unfit && progress->events > ADVISE_EVENTS_MAX;
+    return worker_progress(run->worker, progress->share, progress->events) && !run->too_long;
 }
 
 static enum status replay(struct run *run, struct error *reterr)
 {
     struct session *session = &run->session;
-    bool const record = run->trace.path != NULL;
+    bool const record = run->trace.path != NULL && !run->known_unfit;
     const char *const list = options_value(run->options, "--trace-chips");
     STATUS_TRY(trace_chips_read(list, &session->machine, &run->shown, reterr));
     struct replay_options const options = {
@@ -137,14 +141,21 @@ static enum status advise_unfit(struct run *run, double peak_bytes, struct error
     return STATUS_OK;
 }
 
-/* A step whose memory is known to be too small before it is played. */
-static enum status refuse_before(struct run *run, struct error *reterr)
+/* Whether a step is known not to fit before it is played. It is played all the same, so that what
+ * it holds is counted as that of any other. */
+static enum status foresee(struct run *run, struct error *reterr)
 {
     struct session *session = &run->session;
     STATUS_TRY(least_memory_of(session->arena, &session->program, &run->least, reterr));
-    if (session->scenario.workload.allow_oversubscription ||
-        run->least.total_bytes <= session->machine.chip.hbm_capacity_bytes)
-        return STATUS_OK;
+    run->known_unfit = !session->scenario.workload.allow_oversubscription &&
+                       run->least.total_bytes > session->machine.chip.hbm_capacity_bytes;
+    return STATUS_OK;
+}
+
+/* One that has too many events for its peak says what it holds at least. */
+static enum status refuse_long(struct run *run, struct error *reterr)
+{
+    struct session *session = &run->session;
     run->input = (struct report_input){.title = session->scenario.title,
                                        .question = session->scenario.question,
                                        .machine = &session->machine,
@@ -156,8 +167,8 @@ static enum status refuse_before(struct run *run, struct error *reterr)
     return oversubscribed(reterr);
 }
 
-/* And one whose memory is seen to be too small when it has been. */
-static enum status refuse_behind(struct run *run, struct error *reterr)
+/* One whose peak was seen. */
+static enum status refuse_seen(struct run *run, struct error *reterr)
 {
     if (run->session.scenario.workload.allow_oversubscription || summary_fits(&run->input))
         return STATUS_OK;
@@ -193,14 +204,16 @@ static enum status work_texts(struct run *run, struct error *reterr)
         return error_set(reterr, STATUS_UNSUPPORTED, "--advise",
                          "only neighbours of training steps are tried in this version");
     STATUS_TRY(spare_what_was_read(run, reterr));
-    STATUS_TRY(refuse_before(run, reterr));
+    STATUS_TRY(foresee(run, reterr));
     STATUS_TRY(worker_check(run->worker, reterr));
-    STATUS_TRY(replay(run, reterr));
+    enum status const status = replay(run, reterr);
     STATUS_TRY(worker_check(run->worker, reterr));
+    if (run->too_long) return refuse_long(run, reterr);
+    if (status != STATUS_OK) return status;
     report_from_session(session, &run->input);
     STATUS_TRY(report_name(session->arena, run->options, run->path, &run->input, reterr));
     if (options_has(run->options, "--timing")) run->input.wall_s = run->wall_s;
-    STATUS_TRY(refuse_behind(run, reterr));
+    STATUS_TRY(refuse_seen(run, reterr));
     if (options_has(run->options, "--advise")) STATUS_TRY(advise(run, reterr));
     run->summary.columns = report_columns(json_to_stdout(run) ? 2 : 1);
     STATUS_TRY(summary_write(session->arena, &run->input, colour, &run->summary, reterr));

@@ -9,6 +9,7 @@ static const char *const phase_names[] = {
     [WORKLOAD_TRAIN_STEP] = "train_step",
     [WORKLOAD_PREFILL] = "prefill",
     [WORKLOAD_DECODE] = "decode",
+    [WORKLOAD_MIXED] = "mixed",
 };
 
 /* Each class of computes is of one part. */
@@ -57,10 +58,9 @@ static struct inference_step book_of(const struct report_input *input)
         .hbm_bytes_per_s = (double)chip->hbm_bytes_per_s,
         .hbm_bytes = (double)chip->hbm_capacity_bytes,
     };
-    /* A prefill is its products (8.1.2): no cache is read. */
-    double const cached =
-        plan->kind == WORKLOAD_DECODE ? (double)inference_context_tokens(plan) : 0;
-    return inference_decode(&model, &chips, (double)inference_tokens(plan), cached);
+    /* Prompts are their products (8.1.2): the cache is read by decodes. */
+    return inference_decode(&model, &chips, (double)inference_sum_all(plan).tokens,
+                            (double)inference_sum(plan, INFERENCE_DECODES).context_tokens);
 }
 
 struct inference_facts inference_facts_of(const struct report_input *input,
@@ -69,11 +69,12 @@ struct inference_facts inference_facts_of(const struct report_input *input,
     const struct workload_plan *plan = input->workload;
     const struct roofline *roofline = input->roofline;
     const struct chip *chip = &input->machine->chip;
+    struct inference_sum const sum = inference_sum_all(plan);
     struct inference_facts facts = {
         .phase = phase_names[plan->kind],
-        .sequences = plan->inference.batch,
-        .tokens = inference_tokens(plan),
-        .context_tokens = inference_context_tokens(plan),
+        .sequences = sum.sequences,
+        .tokens = sum.tokens,
+        .context_tokens = sum.context_tokens,
         .weight_bytes = roofline->counts.inference.weight_bytes,
         .kv_bytes_per_token = inference_kv_bytes_per_token(&plan->model, plan->inference.cache),
         .kv_read_bytes = roofline->counts.inference.kv_read_bytes,

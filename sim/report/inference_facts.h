@@ -12,7 +12,7 @@ struct json_writer;
 
 /* Times of the reported chip, of ops one after the other; bytes of one chip. */
 struct inference_facts {
-    const char *phase; /* "decode" */
+    const char *phase; /* "decode", or another kind of step. */
     uint64_t sequences;
     uint64_t tokens;         /* Of the pass, all sequences. */
     uint64_t context_tokens; /* In the cache behind the pass, all sequences. */
@@ -27,7 +27,7 @@ struct inference_facts {
     double hop_floor_s;    /* The collectives of the step, had they no bytes. */
     double launch_floor_s; /* The overheads of its ops. */
     double tokens_per_s_per_chip;
-    struct inference_step book; /* The formula of 7.1.5; of a prefill only what math takes. */
+    struct inference_step book; /* The formula of 7.1.5; of prompts only what math takes. */
 };
 
 /* Sequences of the mean length that the chips hold where one, at its peak, has `peak_bytes` with

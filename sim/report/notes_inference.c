@@ -24,9 +24,9 @@ void notes_inference_build(struct arena *arena, const struct report_input *input
                   table_seconds(weights_s).text, table_seconds(book->weights_s).text);
     if (kv_s > book->kv_s * 1.001)
         notes_add(arena, notes,
-                  "the cache takes %s to read where the formula says %s: ranks of tp that hold "
-                  "the same heads of keys read the same rows, or the ranks' sequences are not "
-                  "equally long",
+                  "the cache takes %s to read where the formula says %s: prompts read their own "
+                  "rows too, ranks of tp that hold the same heads of keys read the same ones, or "
+                  "the ranks' sequences are not equally long",
                   table_seconds(kv_s).text, table_seconds(book->kv_s).text);
     if (inference.hop_floor_s > 0)
         notes_add(arena, notes,

@@ -184,12 +184,23 @@ static void heading_program(const struct program *program, struct strbuf *text)
 
 static void heading_inference(const struct workload_plan *plan, struct strbuf *text)
 {
-    uint64_t const sequences = plan->inference.batch, tokens = inference_tokens(plan);
-    strbuf_add(text, "\n%s, %s of %s %s with %s %s, %s in the cache\n\n", plan->model.name,
-               plan->kind == WORKLOAD_DECODE ? "decode" : "prefill", table_count(sequences).text,
-               counted_noun(sequences, "sequence").text, table_count(tokens).text,
-               counted_noun(tokens, plan->kind == WORKLOAD_DECODE ? "new token" : "token").text,
-               table_count(inference_context_tokens(plan)).text);
+    static const struct {
+        enum inference_part part;
+        const char *does, *noun;
+    } rows[] = {{INFERENCE_PROMPTS, "prefill", "token"},
+                {INFERENCE_DECODES, "decode", "new token"}};
+    const char *before = ", ";
+    strbuf_add(text, "\n%s", plan->model.name);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct inference_sum const sum = inference_sum(plan, rows[i].part);
+        if (sum.sequences == 0) continue;
+        strbuf_add(text, "%s%s of %s %s with %s %s", before, rows[i].does,
+                   table_count(sum.sequences).text, counted_noun(sum.sequences, "sequence").text,
+                   table_count(sum.tokens).text, counted_noun(sum.tokens, rows[i].noun).text);
+        before = " and ";
+    }
+    strbuf_add(text, ", %s in the cache\n\n",
+               table_count(inference_sum_all(plan).context_tokens).text);
 }
 
 void table_heading(const struct report_input *input, bool colour, struct strbuf *text)

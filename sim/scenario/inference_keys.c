@@ -14,6 +14,7 @@ static const uint64_t tokens_max = UINT64_C(1) << 40; /* In the cache, of all se
 
 static const char *const prefill_name[] = {"prefill", NULL};
 static const char *const decode_name[] = {"decode", NULL};
+static const char *const mixed_name[] = {"mixed", NULL};
 static const char *const attention_names[] = {"full", "causal", NULL};
 static const char *const activations_names[] = {"model", "tokens", "replicated", NULL};
 
@@ -147,31 +148,43 @@ static const struct key_kind ways_kind = {
 
 /* --- What depends on several keys --- */
 
-static enum status lengths_settle(const struct key_reader *reader, struct json *member,
-                                  struct error *reterr)
+/* As many lengths as sequences, each with at least `least` tokens, and `before` more in the cache.
+ */
+static enum status lengths_check(const struct inference_lengths *lengths, uint64_t count,
+                                 uint64_t least, uint64_t before, const char *where,
+                                 struct error *reterr)
 {
-    struct workload_plan *plan = &scenario_of(reader)->workload;
-    struct inference_plan *of = &plan->inference;
-    bool const decodes = plan->kind == WORKLOAD_DECODE;
-    const struct inference_lengths *lengths = decodes ? &of->context : &of->prompt;
     units_wide tokens = 0;
-    if (lengths->count != 1 && lengths->count != of->batch)
-        return error_set(reterr, STATUS_INVALID, json_where(member),
+    if (lengths->count != 1 && lengths->count != count)
+        return error_set(reterr, STATUS_INVALID, where,
                          "has %u lengths for a batch of %llu; one for all, or one for each",
-                         lengths->count, (unsigned long long)of->batch);
+                         lengths->count, (unsigned long long)count);
     for (uint32_t i = 0; i < lengths->count; i++) {
-        tokens += lengths->tokens[i] + (decodes ? 0 : of->cached);
-        if (decodes && lengths->tokens[i] < of->new_tokens)
-            return error_set(reterr, STATUS_INVALID, json_where(member),
+        tokens += lengths->tokens[i] + before;
+        if (lengths->tokens[i] < least)
+            return error_set(reterr, STATUS_INVALID, where,
                              "%llu tokens are fewer than the %llu new ones, which are among them",
-                             (unsigned long long)lengths->tokens[i],
-                             (unsigned long long)of->new_tokens);
+                             (unsigned long long)lengths->tokens[i], (unsigned long long)least);
     }
-    if (lengths->count == 1) tokens *= of->batch;
+    if (lengths->count == 1) tokens *= count;
     if (tokens > tokens_max)
-        return error_set(reterr, STATUS_LIMIT, json_where(member),
+        return error_set(reterr, STATUS_LIMIT, where,
                          "all sequences together have more than 2^40 tokens");
     return STATUS_OK;
+}
+
+static enum status context_settle(const struct key_reader *reader, struct json *member,
+                                  struct error *reterr)
+{
+    const struct inference_decodes *of = &scenario_of(reader)->workload.inference.decodes;
+    return lengths_check(&of->context, of->count, of->new_tokens, 0, json_where(member), reterr);
+}
+
+static enum status prompt_settle(const struct key_reader *reader, struct json *member,
+                                 struct error *reterr)
+{
+    const struct inference_prompts *of = &scenario_of(reader)->workload.inference.prompts;
+    return lengths_check(&of->tokens, of->count, 0, of->cached, json_where(member), reterr);
 }
 
 /* What of a training step's plan says nothing here. */
@@ -229,8 +242,8 @@ static const struct key format_keys[] = {
             .help = "between blocks: D or tokens are sharded over `tp`, with an AllGather and a "  \
                     "ReduceScatter a block, or every rank has all, with an AllReduce"),            \
         ROW("kv_sharding", ways_kind, inference.ways,                                              \
-            .preset_text = "`auto`: heads as far as they go, then in a decode sequences, if each " \
-                           "rank has one, or parts of them",                                       \
+            .preset_text = "`auto`: heads as far as they go, then, where tokens are decoded, "     \
+                           "sequences, if each rank has one, or parts of them",                    \
             .help = "how the cache lies on the ranks of `tp`: "                                    \
                     "[inference](inference.md#the-cache-on-the-ranks-of-tp)"),                     \
         ROW("routing_skew", key_share, routing.skew_ppm, .most = PPM_ONE,                          \
@@ -240,27 +253,46 @@ static const struct key format_keys[] = {
         ROW("allow_oversubscription", key_flag, allow_oversubscription,                            \
             .help = "simulate a step that does not fit the memory")
 
+/* Prompts, and sequences that answer, each as a kind of step has them alone or with others. */
+#define KEYS_OF_PROMPTS(number)                                                                    \
+    ROW((number), key_count, inference.prompts.count, .least = 1, .most = BATCH_MAX, .preset = 1,  \
+        .help = "prompts"),                                                                        \
+        ROW("cached", key_count, inference.prompts.cached, .most = INT64_C(1) << 24,               \
+            .help = "tokens before each prompt whose keys and values are in the cache already"),   \
+        ROW("prompt", lengths_kind, inference.prompts.tokens, .needed = true,                      \
+            .settle = prompt_settle, .help = "tokens of each prompt")
+
+#define KEYS_OF_DECODES                                                                            \
+    ROW("batch", key_count, inference.decodes.count, .needed = true, .least = 1,                   \
+        .most = BATCH_MAX, .help = "sequences that get new tokens"),                               \
+        ROW("new_tokens", key_count, inference.decodes.new_tokens, .least = 1,                     \
+            .most = NEW_TOKENS_MAX, .preset = 1,                                                   \
+            .help = "tokens of each of these sequences in this step; more than 1 verify drafts"),  \
+        ROW("context", lengths_kind, inference.decodes.context, .needed = true,                    \
+            .settle = context_settle,                                                              \
+            .help = "tokens of each of these sequences in the cache behind the step, the new "     \
+                    "ones among them")
+
 static const struct key workload_prefill_keys[] = {
     KEYS_BEFORE(WORKLOAD_PREFILL, prefill_name,
                 "the forward pass of prompts; their keys and values stay"),
-    ROW("batch", key_count, inference.batch, .least = 1, .most = BATCH_MAX, .preset = 1,
-        .help = "prompts"),
-    ROW("cached", key_count, inference.cached, .most = INT64_C(1) << 24,
-        .help = "tokens before each prompt whose keys and values are in the cache already"),
-    ROW("prompt", lengths_kind, inference.prompt, .needed = true, .settle = lengths_settle,
-        .help = "tokens of each prompt"),
+    KEYS_OF_PROMPTS("batch"),
     KEYS_BEHIND,
     {0},
 };
 
 static const struct key workload_decode_keys[] = {
     KEYS_BEFORE(WORKLOAD_DECODE, decode_name, "a new token, or a few, of each sequence"),
-    ROW("batch", key_count, inference.batch, .needed = true, .least = 1, .most = BATCH_MAX,
-        .help = "sequences"),
-    ROW("new_tokens", key_count, inference.new_tokens, .least = 1, .most = NEW_TOKENS_MAX,
-        .preset = 1, .help = "tokens of each sequence in this step; more than 1 verify drafts"),
-    ROW("context", lengths_kind, inference.context, .needed = true, .settle = lengths_settle,
-        .help = "tokens of each sequence in the cache behind the step, the new ones among them"),
+    KEYS_OF_DECODES,
+    KEYS_BEHIND,
+    {0},
+};
+
+static const struct key workload_mixed_keys[] = {
+    KEYS_BEFORE(WORKLOAD_MIXED, mixed_name,
+                "a decode and chunks of prompts in one forward pass, as servers run them"),
+    KEYS_OF_DECODES,
+    KEYS_OF_PROMPTS("prompts"),
     KEYS_BEHIND,
     {0},
 };
@@ -269,5 +301,6 @@ const struct key workload_kinds[] = {
     [WORKLOAD_TRAIN_STEP] = KEY("train_step", key_object, .members = workload_train_keys),
     [WORKLOAD_PREFILL] = KEY("prefill", key_object, .members = workload_prefill_keys),
     [WORKLOAD_DECODE] = KEY("decode", key_object, .members = workload_decode_keys),
+    [WORKLOAD_MIXED] = KEY("mixed", key_object, .members = workload_mixed_keys),
     {0},
 };

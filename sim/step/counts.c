@@ -216,7 +216,7 @@ double counts_attention_flop(const struct ranks *ranks)
 
 uint64_t counts_tokens(const struct ranks *ranks)
 {
-    return ranks_serves(ranks) ? inference_tokens(ranks->plan) : ranks->plan->batch_tokens;
+    return ranks_serves(ranks) ? inference_sum_all(ranks->plan).tokens : ranks->plan->batch_tokens;
 }
 
 /* Rows of all ranks of an ep group in a microbatch, of the whole machine in a step. */
@@ -307,7 +307,7 @@ enum status workload_count(const struct workload_plan *plan, const struct machin
         .tp.column_flop = 2 * (double)ranks.rows * (double)plan->model.width / ranks.tp};
     if (ranks_serves(&ranks)) {
         counts.inference.kept_sequences =
-            units_ceil_divide(ranks.inference.sequences, ranks.inference.batch_ways);
+            ranks.inference.kept[INFERENCE_DECODES] + ranks.inference.kept[INFERENCE_PROMPTS];
         counts.inference.keepers = (uint64_t)ranks.data * ranks.inference.batch_ways;
     }
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) counts.role[r].group = mesh->axis[r].group;

@@ -24,7 +24,7 @@ static void plain_add(struct graph_terms *terms, uint32_t *count, const char *na
 /* Tokens of a microbatch on all ranks. In inference the last ranks may have fewer than others. */
 static uint64_t tokens_of(const struct ranks *ranks)
 {
-    return ranks_serves(ranks) ? inference_tokens(ranks->plan) : ranks->rows * ranks->data;
+    return ranks_serves(ranks) ? inference_sum_all(ranks->plan).tokens : ranks->rows * ranks->data;
 }
 
 /* Tokens, widths, heads: as in the book. */
@@ -110,29 +110,27 @@ static void cache_add(const struct ranks *ranks, bool windowed, struct graph_ter
 {
     const struct inference_ranks *inference = &ranks->inference;
     const struct model *model = &ranks->plan->model;
-    const struct graph_served *served = &inference->served[windowed];
-    uint64_t const kept = units_ceil_divide(ranks->rows, inference->batch_ways);
+    const struct graph_served *decodes = &inference->served[INFERENCE_DECODES][windowed],
+                              *prompts = &inference->served[INFERENCE_PROMPTS][windowed];
     terms->formats.cache = ranks->plan->inference.cache;
     terms->cache = (struct graph_cache){
         .is_there = true,
         .batch_ways = inference->batch_ways,
         .sequence_ways = inference->sequence_ways,
-        .kept_rows = units_ceil_divide(kept, inference->sequence_ways),
+        .kept_rows = units_ceil_divide(inference->kept_tokens, inference->sequence_ways),
+        .decodes = *decodes,
+        .prompts = *prompts,
     };
     if (model_has_experts(model) && !routing_is_drawn(ranks)) {
         terms->cache.experts_held = ranks->experts.count;
         terms->cache.experts_read = inference_experts_read(ranks);
     }
-    plain_add(terms, count, "Bb", kept * ranks->data);
+    plain_add(terms, count, "Bb", inference->kept_tokens * ranks->data);
     plain_add(terms, count, "Nb", ranks->heads.queries * inference->batch_ways * ranks->tp);
     plain_add(terms, count, "Ns", ranks->heads.queries * inference->sequence_ways * ranks->tp);
-    if (ranks->plan->kind == WORKLOAD_DECODE)
-        terms->cache.decodes = *served;
-    else
-        terms->cache.prompts = *served;
-    plain_add(terms, count, "Sc", served->read * ranks->data);
+    plain_add(terms, count, "Sc", (decodes->read + prompts->read) * ranks->data);
     split_add(terms, count, "Bh", inference->head_rows * ranks->data,
-              inference_head_rows(ranks->plan), 1);
+              inference_sum_all(ranks->plan).head_rows, 1);
     plain_add(terms, count, "Pick", PICK_NUMBERS);
     if (!ranks_has_mla(ranks)) return;
     plain_add(terms, count, "Plain", model->latent.plain);

@@ -1,6 +1,7 @@
 /*
- * Sequences of a pass on ranks that each have as many of them, one after the other; the last rank
- * may have fewer. All ranks step together, so each is charged the rows of the one that has most.
+ * Sequences of a pass on ranks that each have as many of each kind, one after the other; the last
+ * rank may have fewer. All ranks step together, so each is charged the rows of the one that has
+ * most.
  *
  * A query sees the keys before it and its own, in a layer with a window of w the last w of these.
  * A sequence with q queries and k keys altogether has q·(k - q) + q·(q + 1)/2 scores.
@@ -17,9 +18,25 @@ struct sequence {
     uint64_t queries, keys;
 };
 
+/* Sequences of one kind, from one to before another. */
+struct span {
+    enum inference_part part;
+    uint64_t first, end;
+};
+
 static const struct inference_plan *plan_of(const struct ranks *ranks)
 {
     return &ranks->plan->inference;
+}
+
+static uint64_t larger(uint64_t left, uint64_t right)
+{
+    return left > right ? left : right;
+}
+
+static uint64_t smaller(uint64_t left, uint64_t right)
+{
+    return left < right ? left : right;
 }
 
 static uint64_t length_at(const struct inference_lengths *lengths, uint64_t sequence)
@@ -27,14 +44,72 @@ static uint64_t length_at(const struct inference_lengths *lengths, uint64_t sequ
     return lengths->tokens[lengths->count == 1 ? 0 : sequence];
 }
 
-static struct sequence sequence_at(const struct workload_plan *plan, uint64_t index)
+static uint64_t count_of(const struct inference_plan *plan, enum inference_part part)
+{
+    return part == INFERENCE_DECODES ? plan->decodes.count : plan->prompts.count;
+}
+
+static struct sequence sequence_at(const struct inference_plan *plan, enum inference_part part,
+                                   uint64_t index)
+{
+    if (part == INFERENCE_DECODES)
+        return (struct sequence){plan->decodes.new_tokens,
+                                 length_at(&plan->decodes.context, index)};
+    uint64_t const prompt = length_at(&plan->prompts.tokens, index);
+    return (struct sequence){prompt, plan->prompts.cached + prompt};
+}
+
+/* Logits are wanted of what answers, and of the last token of a prompt. */
+static uint64_t head_rows_of(enum inference_part part, struct sequence of)
+{
+    return part == INFERENCE_DECODES ? of.queries : 1;
+}
+
+/* --- Sums --- */
+
+static struct inference_sum sum_of(const struct inference_plan *plan, struct span span)
+{
+    struct inference_sum sum = {.sequences = span.end - span.first};
+    for (uint64_t i = span.first; i < span.end; i++) {
+        struct sequence const of = sequence_at(plan, span.part, i);
+        sum.tokens += of.queries;
+        sum.context_tokens += of.keys;
+        sum.head_rows += head_rows_of(span.part, of);
+    }
+    return sum;
+}
+
+struct inference_sum inference_sum(const struct workload_plan *plan, enum inference_part part)
 {
     const struct inference_plan *of = &plan->inference;
-    if (plan->kind == WORKLOAD_DECODE)
-        return (struct sequence){of->new_tokens, length_at(&of->context, index)};
-    uint64_t const prompt = length_at(&of->prompt, index);
-    return (struct sequence){prompt, of->cached + prompt};
+    return sum_of(of, (struct span){part, 0, count_of(of, part)});
 }
+
+struct inference_sum inference_sum_all(const struct workload_plan *plan)
+{
+    struct inference_sum const decodes = inference_sum(plan, INFERENCE_DECODES),
+                               prompts = inference_sum(plan, INFERENCE_PROMPTS);
+    return (struct inference_sum){
+        decodes.sequences + prompts.sequences, decodes.tokens + prompts.tokens,
+        decodes.context_tokens + prompts.context_tokens, decodes.head_rows + prompts.head_rows};
+}
+
+uint64_t inference_keys_most_of(const struct workload_plan *plan, enum inference_part part)
+{
+    const struct inference_plan *of = &plan->inference;
+    uint64_t most = 0;
+    for (uint64_t i = 0; i < count_of(of, part); i++)
+        most = larger(most, sequence_at(of, part, i).keys);
+    return most;
+}
+
+uint64_t inference_keys_most(const struct workload_plan *plan)
+{
+    return larger(inference_keys_most_of(plan, INFERENCE_DECODES),
+                  inference_keys_most_of(plan, INFERENCE_PROMPTS));
+}
+
+/* --- Attention --- */
 
 /* Scores of a sequence whose queries see at most `window` keys each. */
 static uint64_t scores_of(const struct ranks *ranks, struct sequence of, uint64_t window)
@@ -43,7 +118,7 @@ static uint64_t scores_of(const struct ranks *ranks, struct sequence of, uint64_
     uint64_t const growing =
         window <= before ? 0 : window - before; /* Queries before it is full. */
     if (ranks->plan->attention.mask == WORKLOAD_ATTENTION_FULL)
-        return of.queries * (window < of.keys ? window : of.keys);
+        return of.queries * smaller(window, of.keys);
     if (growing >= of.queries) return of.queries * before + of.queries * (of.queries + 1) / 2;
     return growing * before + growing * (growing + 1) / 2 + (of.queries - growing) * window;
 }
@@ -52,31 +127,28 @@ static uint64_t scores_of(const struct ranks *ranks, struct sequence of, uint64_
 static uint64_t rows_of(struct sequence of, uint64_t window)
 {
     uint64_t const seen = window - 1 > of.keys ? of.keys : window - 1 + of.queries;
-    return seen < of.keys ? seen : of.keys;
+    return smaller(seen, of.keys);
 }
 
-static struct graph_served served_of(const struct ranks *ranks, uint64_t first, uint64_t end,
-                                     uint64_t window)
+/* Decodes each have their few queries, so that the keys of all add up; the queries of prompts add
+ * up, each with as many keys as the mean. */
+static struct graph_served served_of(const struct ranks *ranks, struct span span, uint64_t window)
 {
     struct graph_served served = {0};
     uint64_t scores = 0, queries = 0;
-    bool const decodes = ranks->plan->kind == WORKLOAD_DECODE;
-    for (uint64_t i = first; i < end; i++) {
-        struct sequence const of = sequence_at(ranks->plan, i);
+    for (uint64_t i = span.first; i < span.end; i++) {
+        struct sequence const of = sequence_at(plan_of(ranks), span.part, i);
         uint64_t const own = scores_of(ranks, of, window);
         served.read += rows_of(of, window);
-        served.columns += decodes ? units_ceil_divide(own, of.queries) : 0;
+        served.columns += units_ceil_divide(own, of.queries);
+        served.rows = of.queries;
         scores += own;
         queries += of.queries;
     }
-    served.rows = decodes ? plan_of(ranks)->new_tokens : queries;
-    if (!decodes) served.columns = units_ceil_divide(scores, queries);
+    if (span.part == INFERENCE_DECODES || queries == 0) return served;
+    served.rows = queries;
+    served.columns = units_ceil_divide(scores, queries);
     return served;
-}
-
-static uint64_t larger(uint64_t left, uint64_t right)
-{
-    return left > right ? left : right;
 }
 
 static void most_take(struct graph_served *most, const struct graph_served *of)
@@ -88,12 +160,6 @@ static void most_take(struct graph_served *most, const struct graph_served *of)
     most->read = larger(most->read, of->read);
 }
 
-static bool are_alike(const struct ranks *ranks)
-{
-    const struct inference_plan *plan = plan_of(ranks);
-    return (ranks->plan->kind == WORKLOAD_DECODE ? &plan->context : &plan->prompt)->count == 1;
-}
-
 /* The rank's part of every sequence. */
 static struct graph_served parts_of(struct graph_served served, const struct inference_ranks *of)
 {
@@ -102,107 +168,98 @@ static struct graph_served parts_of(struct graph_served served, const struct inf
     return served;
 }
 
-/* Of a layer, of each measure on the rank that has most of it: of `share` sequences of a data rank
- * `kept` each. */
-static struct graph_served fullest(const struct ranks *ranks, const struct inference_ranks *of,
-                                   uint64_t window)
+/* --- What each rank has --- */
+
+/* The sequences that one of those that share a data rank's keeps; of one, all of the data rank. */
+static struct span span_at(const struct ranks *ranks, enum inference_part part, uint64_t data,
+                           uint64_t kept, uint64_t way)
 {
-    uint64_t const batch = plan_of(ranks)->batch, share = of->sequences;
-    uint64_t const kept = units_ceil_divide(share, of->batch_ways);
-    struct graph_served most = {0};
-    for (uint64_t first = 0; first < batch; first += share)
-        for (uint64_t from = first; from < first + share && from < batch; from += kept) {
-            uint64_t end = from + kept;
-            if (end > first + share) end = first + share;
-            if (end > batch) end = batch;
-            struct graph_served const served = served_of(ranks, from, end, window);
-            most_take(&most, &served);
-            if (are_alike(ranks)) return parts_of(most, of);
+    uint64_t const share = ranks->inference.sequences[part];
+    uint64_t const end = smaller((data + 1) * share, count_of(plan_of(ranks), part));
+    uint64_t const first = smaller(data * share + way * kept, end);
+    return (struct span){part, first, smaller(first + kept, end)};
+}
+
+/* New tokens of the data rank, or of the keeper, that has most: of each of `ways` that share. */
+static uint64_t tokens_most(const struct ranks *ranks, const uint64_t kept[INFERENCE_PARTS],
+                            uint32_t ways)
+{
+    uint64_t most = 0;
+    for (uint64_t n = 0; n < (uint64_t)ranks->data * ways; n++) {
+        uint64_t tokens = 0;
+        for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
+            struct span const span =
+                span_at(ranks, (enum inference_part)p, n / ways, kept[p], n % ways);
+            tokens += sum_of(plan_of(ranks), span).tokens;
         }
-    return parts_of(most, of);
-}
-
-/* Of a head in a layer, of all sequences. */
-static units_wide scores_all(const struct ranks *ranks, uint64_t window)
-{
-    units_wide scores = 0;
-    for (uint64_t i = 0; i < plan_of(ranks)->batch; i++)
-        scores += scores_of(ranks, sequence_at(ranks->plan, i), window);
-    return scores;
-}
-
-static uint64_t tokens_most(const struct ranks *ranks, uint64_t share)
-{
-    uint64_t const batch = plan_of(ranks)->batch;
-    uint64_t most = 0, tokens = 0;
-    for (uint64_t i = 0; i < batch; i++) {
-        tokens = (i % share == 0 ? 0 : tokens) + sequence_at(ranks->plan, i).queries;
         most = larger(most, tokens);
     }
     return most;
 }
 
-uint64_t inference_tokens(const struct workload_plan *plan)
+/* Of a head in a layer, of all sequences. */
+static units_wide scores_all(const struct ranks *ranks, enum inference_part part, uint64_t window)
 {
-    uint64_t tokens = 0;
-    for (uint64_t i = 0; i < plan->inference.batch; i++) tokens += sequence_at(plan, i).queries;
-    return tokens;
+    units_wide scores = 0;
+    for (uint64_t i = 0; i < count_of(plan_of(ranks), part); i++)
+        scores += scores_of(ranks, sequence_at(plan_of(ranks), part, i), window);
+    return scores;
 }
 
-uint64_t inference_head_rows(const struct workload_plan *plan)
+/* Of a layer, of each measure on the rank that has most of it. */
+static struct graph_served fullest(const struct ranks *ranks, enum inference_part part,
+                                   uint64_t window)
 {
-    return plan->kind == WORKLOAD_DECODE ? inference_tokens(plan) : plan->inference.batch;
+    const struct inference_ranks *of = &ranks->inference;
+    struct graph_served most = {0};
+    for (uint64_t n = 0; n < (uint64_t)ranks->data * of->batch_ways; n++) {
+        struct span const span =
+            span_at(ranks, part, n / of->batch_ways, of->kept[part], n % of->batch_ways);
+        struct graph_served const served = served_of(ranks, span, window);
+        most_take(&most, &served);
+    }
+    most = parts_of(most, of);
+    most.scores = scores_all(ranks, part, window);
+    return most;
 }
 
-uint64_t inference_context_tokens(const struct workload_plan *plan)
-{
-    uint64_t tokens = 0;
-    for (uint64_t i = 0; i < plan->inference.batch; i++) tokens += sequence_at(plan, i).keys;
-    return tokens;
-}
-
-uint64_t inference_keys_most(const struct workload_plan *plan)
-{
-    const struct inference_plan *of = &plan->inference;
-    bool const decodes = plan->kind == WORKLOAD_DECODE;
-    const struct inference_lengths *lengths = decodes ? &of->context : &of->prompt;
-    uint64_t most = 0;
-    for (uint32_t i = 0; i < lengths->count; i++) most = larger(most, lengths->tokens[i]);
-    return decodes ? most : most + of->cached;
-}
-
-/* Heads as far as they go; then in a decode sequences, if there are enough for the ranks that are
- * left, or parts of them. In a prefill such ranks have computed the same keys and values, and each
- * attends with its own queries: to share would move more than it saves. */
+/* Heads as far as they go; then, where there are decodes, sequences, if these are enough for the
+ * ranks that are left, or parts of them. In a prefill such ranks have computed the same keys and
+ * values, and each attends with its own queries: to share would move more than it saves. */
 static void ways_build(const struct ranks *ranks, struct inference_ranks *inference)
 {
     const struct inference_ways *ways = &plan_of(ranks)->ways;
     uint32_t const holders = (uint32_t)group_rank_count(&ranks->heads.group);
+    uint64_t const decodes = inference->sequences[INFERENCE_DECODES];
     inference->batch_ways = inference->sequence_ways = 1;
     if (ways->sharding == INFERENCE_GIVEN) {
         inference->batch_ways = ways->batch;
         inference->sequence_ways = ways->sequence;
-    } else if (ways->sharding == INFERENCE_AUTO && ranks->plan->kind == WORKLOAD_DECODE) {
-        bool const enough = inference->sequences >= holders;
-        *(enough ? &inference->batch_ways : &inference->sequence_ways) = holders;
+    } else if (ways->sharding == INFERENCE_AUTO && decodes > 0) {
+        *(decodes >= holders ? &inference->batch_ways : &inference->sequence_ways) = holders;
     }
 }
 
-void inference_build(const struct ranks *ranks, struct inference_ranks *ret_inference)
+void inference_build(struct ranks *ranks)
 {
     const struct inference_plan *plan = plan_of(ranks);
-    bool const decodes = ranks->plan->kind == WORKLOAD_DECODE;
-    uint64_t const share = units_ceil_divide(plan->batch, ranks->data);
     uint64_t const window = ranks->plan->model.window;
-    struct inference_ranks *of = ret_inference;
-    *of = (struct inference_ranks){.sequences = share, .tokens = tokens_most(ranks, share)};
+    struct inference_ranks *of = &ranks->inference;
+    *of = (struct inference_ranks){.tokens = 0};
+    for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
+        of->sequences[p] = units_ceil_divide(count_of(plan, (enum inference_part)p), ranks->data);
     ways_build(ranks, of);
-    for (uint32_t windowed = 0; windowed < 2; windowed++) {
-        uint64_t const most = windowed == 0 || window == 0 ? UINT64_MAX : window;
-        of->served[windowed] = fullest(ranks, of, most);
-        of->served[windowed].scores = scores_all(ranks, most);
+    for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
+        of->kept[p] = units_ceil_divide(of->sequences[p], of->batch_ways);
+    of->tokens = tokens_most(ranks, of->sequences, 1);
+    of->kept_tokens = tokens_most(ranks, of->kept, of->batch_ways);
+    of->head_rows = of->sequences[INFERENCE_DECODES] * plan->decodes.new_tokens +
+                    of->sequences[INFERENCE_PROMPTS];
+    for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
+        of->served[p][0] = fullest(ranks, (enum inference_part)p, UINT64_MAX);
+        of->served[p][1] =
+            fullest(ranks, (enum inference_part)p, window == 0 ? UINT64_MAX : window);
     }
-    of->head_rows = decodes ? of->tokens : share;
 }
 
 /* Of one layer, on one chip. */
@@ -273,7 +330,8 @@ static uint64_t missed_share(const struct model_experts *experts, uint64_t token
 
 uint64_t inference_experts_read(const struct ranks *ranks)
 {
-    uint64_t const most = ranks->rows * ranks->experts.ranks, all = inference_tokens(ranks->plan);
+    uint64_t const most = ranks->rows * ranks->experts.ranks,
+                   all = inference_sum_all(ranks->plan).tokens;
     uint64_t const missed = missed_share(&ranks->plan->model.experts, most < all ? most : all);
     uint64_t const held = ranks->experts.count;
     return held - (uint64_t)((units_wide)held * missed >> ONE_BITS);

@@ -1,7 +1,8 @@
 /*
- * inference.h: what a step of inference is asked for, and how its sequences lie on ranks. A prefill
- * is the forward pass of prompts, a decode that of a token or a few of each sequence; in both, keys
- * and values stay in a cache.
+ * inference.h: what a step of inference is asked for, and how its sequences lie on ranks. A pass
+ * has sequences, each with new tokens behind others whose keys and values are in a cache: decodes,
+ * with a token or a few, and prompts, with many. A step of kind `decode` has only the first,
+ * `prefill` only the second, and `mixed` has both.
  */
 #ifndef SIM_STEP_INFERENCE_H
 #define SIM_STEP_INFERENCE_H
@@ -16,7 +17,7 @@
 struct ranks;
 struct workload_plan;
 
-enum workload_kind { WORKLOAD_TRAIN_STEP, WORKLOAD_PREFILL, WORKLOAD_DECODE };
+enum workload_kind { WORKLOAD_TRAIN_STEP, WORKLOAD_PREFILL, WORKLOAD_DECODE, WORKLOAD_MIXED };
 
 /* Tokens of each of some sequences. */
 struct inference_lengths {
@@ -32,28 +33,51 @@ struct inference_ways {
     uint32_t heads, batch, sequence; /* GIVEN. */
 };
 
+/* Sequences that answer. */
+struct inference_decodes {
+    uint64_t count;
+    struct inference_lengths context; /* Tokens in the cache, the new ones among them. */
+    uint64_t new_tokens;              /* Of each sequence. */
+};
+
+/* Sequences that ask. */
+struct inference_prompts {
+    uint64_t count;
+    struct inference_lengths tokens; /* New ones of each. */
+    uint64_t cached; /* Tokens before these whose keys and values are in the cache already. */
+};
+
 struct inference_plan {
-    uint64_t batch;                   /* Sequences. */
-    struct inference_lengths context; /* DECODE: tokens in the cache, the new ones among them. */
-    uint64_t new_tokens;              /* DECODE: of each sequence. */
-    struct inference_lengths prompt;  /* PREFILL: tokens of each prompt. */
-    uint64_t cached;                  /* PREFILL: tokens of each prompt whose keys and values are
-                                         there already. */
+    struct inference_decodes decodes; /* Of a prefill none. */
+    struct inference_prompts prompts; /* Of a decode none. */
     struct inference_ways ways;
     enum format cache; /* Format of keys and values that stay. */
 };
 
-/* What the rank has that has most of it, which the others wait for. */
-struct inference_ranks {
+/* Of all sequences of one kind. */
+struct inference_sum {
     uint64_t sequences;
-    uint32_t batch_ways, sequence_ways; /* As struct graph_cache has them. */
-    uint64_t tokens;                    /* Of the pass. */
-    uint64_t head_rows;                 /* Tokens whose logits are wanted. */
-    struct graph_served served[2];      /* [windowed] */
+    uint64_t tokens;         /* New ones. */
+    uint64_t context_tokens; /* In the cache behind the pass. */
+    uint64_t head_rows;      /* New tokens whose logits are wanted. */
 };
 
-/* The sequences of a plan that is not of training, on its data ranks. */
-void inference_build(const struct ranks *ranks, struct inference_ranks *ret_inference);
+/* Both kinds of a pass, in this order. */
+enum inference_part { INFERENCE_DECODES, INFERENCE_PROMPTS, INFERENCE_PARTS };
+
+/* What the rank has that has most of it, which the others wait for. */
+struct inference_ranks {
+    uint64_t sequences[INFERENCE_PARTS];            /* Of a data rank. */
+    uint64_t kept[INFERENCE_PARTS];                 /* Of those the ones whose rows a rank keeps. */
+    uint32_t batch_ways, sequence_ways;             /* As struct graph_cache has them. */
+    uint64_t tokens;                                /* Of the pass. */
+    uint64_t kept_tokens;                           /* Of the sequences whose rows a rank keeps. */
+    uint64_t head_rows;                             /* Tokens whose logits are wanted. */
+    struct graph_served served[INFERENCE_PARTS][2]; /* [part][windowed] */
+};
+
+/* Fills ranks->inference: the sequences of a plan that is not of training, on its data ranks. */
+void inference_build(struct ranks *ranks);
 
 /* Errors: a cache that lies otherwise than its ranks can have it. */
 enum status inference_ways_check(const struct ranks *ranks, struct error *reterr);
@@ -65,13 +89,12 @@ uint64_t inference_experts_read(const struct ranks *ranks);
 /* Bytes of the cache on a chip, all layers. */
 uint64_t inference_cache_bytes(const struct ranks *ranks);
 
-/* Tokens of the pass, and in the cache behind it, of all sequences. */
-uint64_t inference_tokens(const struct workload_plan *plan);
-uint64_t inference_context_tokens(const struct workload_plan *plan);
-/* Tokens of all sequences whose logits are wanted. */
-uint64_t inference_head_rows(const struct workload_plan *plan);
+struct inference_sum inference_sum(const struct workload_plan *plan, enum inference_part part);
+/* Of both kinds. */
+struct inference_sum inference_sum_all(const struct workload_plan *plan);
 
-/* Tokens of the longest sequence, with those of the cache. */
+/* Tokens of the longest sequence of a kind, with those of the cache; of both kinds. */
+uint64_t inference_keys_most_of(const struct workload_plan *plan, enum inference_part part);
 uint64_t inference_keys_most(const struct workload_plan *plan);
 
 #endif

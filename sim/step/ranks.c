@@ -165,7 +165,7 @@ static enum status tokens_build(struct ranks *ranks, struct error *reterr)
     uint64_t const ways = (uint64_t)plan->accumulate * ranks->data;
     char nearest[SUGGEST_TEXT_BYTES];
     if (ranks_serves(ranks)) {
-        inference_build(ranks, &ranks->inference);
+        inference_build(ranks);
         ranks->rows = ranks->inference.tokens;
         return STATUS_OK;
     }

@@ -30,7 +30,8 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
            "\"replicated\" with experts over tp is not modelled in this version; \"model\" and "
            "\"tokens\" are");
     REFUSE(serves && inference_keys_most(plan) > positions, INVALID,
-           plan->kind == WORKLOAD_DECODE ? "/workload/context" : "/workload/prompt",
+           inference_keys_most_of(plan, INFERENCE_DECODES) > positions ? "/workload/context"
+                                                                       : "/workload/prompt",
            "a sequence has %llu tokens, and " NAME " is made for %llu at most; a config.json whose "
            "\"rope_scaling\" stretches them goes farther",
            (unsigned long long)inference_keys_most(plan), plan->model.name,

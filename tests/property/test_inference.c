@@ -1,8 +1,8 @@
 /*
- * Steps of inference, drawn: chips, slices, meshes, models, lengths and formats. Folded or not and
- * by either engine instants are the same; no step is faster than its bound; and what a chip reads
- * of weights, keeps and reads of the cache, and sends of queries, is what a count by hand says,
- * which knows neither graphs nor programs.
+ * Steps of inference, drawn: kinds, chips, slices, meshes, models, lengths and formats. Folded or
+ * not and by either engine instants are the same; no step is faster than its bound; and what a chip
+ * reads of weights, keeps and reads of the cache, and sends of queries, is what a count by hand
+ * says, which knows neither graphs nor programs.
  */
 #include <math.h>
 #include <stdio.h>
@@ -32,6 +32,8 @@ static const struct {
     {"\"chip\": \"tpu-v6e\", \"shape\": \"2x2\"", "{\"fsdp\": [\"x\"], \"tp\": [\"y\"]}", 2, 2},
 };
 
+enum { KEYS_BYTES = 512 };
+
 /* Sizes as their config.json says them. */
 static const struct {
     const char *name;
@@ -46,34 +48,64 @@ static const struct {
 enum { PLACES = sizeof places / sizeof *places, MODELS = sizeof models / sizeof *models };
 
 static uint32_t place, model;
-static bool decodes, narrow_weights, narrow_cache, replicated;
-static uint64_t batch, tokens;
+static bool narrow_weights, narrow_cache, replicated;
+
+/* Sequences that answer and sequences that ask, alike each. */
+static struct {
+    uint64_t count, keys, new_tokens;
+} decodes, prompts;
 
 static uint32_t below(uint64_t *state, uint32_t count)
 {
     return (uint32_t)(case_random(state) % count);
 }
 
+/* Keys of a prefill, a decode, or both in one pass. */
+static void lengths_draw(uint64_t *state, char text[KEYS_BYTES])
+{
+    uint32_t const kind = below(state, 4);
+    bool const asks = kind != 0, answers = kind != 1;
+    uint64_t const cached = below(state, 2) * below(state, 2048), new_tokens = 1 + below(state, 3);
+    decodes.count = answers ? 1 + below(state, 96) : 0;
+    decodes.new_tokens = new_tokens;
+    decodes.keys = new_tokens + below(state, models[model].context_most - 3);
+    prompts.count = asks ? 1 + below(state, 3) : 0;
+    prompts.new_tokens = 1 + below(state, 2048);
+    prompts.keys = cached + prompts.new_tokens;
+    int length = snprintf(text, KEYS_BYTES, "\"%s\"",
+                          !asks      ? "decode"
+                          : !answers ? "prefill"
+                                     : "mixed");
+    if (answers)
+        length += snprintf(text + length, KEYS_BYTES - (size_t)length,
+                           ", \"batch\": %u, \"context\": %u, \"new_tokens\": %u",
+                           (unsigned)decodes.count, (unsigned)decodes.keys, (unsigned)new_tokens);
+    if (asks)
+        length +=
+            snprintf(text + length, KEYS_BYTES - (size_t)length,
+                     ", \"%s\": %u, \"prompt\": %u, \"cached\": %u", answers ? "prompts" : "batch",
+                     (unsigned)prompts.count, (unsigned)prompts.new_tokens, (unsigned)cached);
+    assert_true(length < KEYS_BYTES);
+}
+
 static void draw(uint64_t *state, char text[TEXT_BYTES])
 {
+    char keys[KEYS_BYTES];
     place = below(state, PLACES);
     model = below(state, MODELS);
-    decodes = below(state, 3) > 0;
     narrow_weights = below(state, 2) == 0;
     narrow_cache = below(state, 2) == 0;
     replicated = below(state, 3) == 0;
-    batch = 1 + below(state, decodes ? 96 : 3);
-    tokens = 1 + below(state, decodes ? models[model].context_most : 2048);
+    lengths_draw(state, keys);
     int const length = snprintf(
         text, TEXT_BYTES,
         "{\"podsim\": 1, \"machine\": {%s, \"profile\": \"ideal\"}, \"mesh\": %s, \"workload\": "
-        "{\"kind\": \"%s\", \"model\": \"%s\", \"batch\": %llu, \"%s\": %llu, "
+        "{\"kind\": %s, \"model\": \"%s\", "
         "\"activations\": \"%s\", \"allow_oversubscription\": true, \"formats\": {\"weights\": "
         "\"%s\", \"kv\": \"%s\"}}}",
-        places[place].machine, places[place].mesh, decodes ? "decode" : "prefill",
-        models[model].name, (unsigned long long)batch, decodes ? "context" : "prompt",
-        (unsigned long long)tokens, replicated ? "replicated" : "model",
-        narrow_weights ? "int8" : "bf16", narrow_cache ? "fp8" : "bf16");
+        places[place].machine, places[place].mesh, keys, models[model].name,
+        replicated ? "replicated" : "model", narrow_weights ? "int8" : "bf16",
+        narrow_cache ? "fp8" : "bf16");
     assert_true(length > 0 && length < TEXT_BYTES);
 }
 
@@ -117,12 +149,13 @@ static void counts_check(struct play *play, const char *text)
         D * H * (2 * heads + 2 * own_kv) + 3 * D * shares(models[model].mlp_width, tp);
     uint64_t const weights =
         models[model].layers * of_layer + D * shares(models[model].vocabulary, tp);
-    uint64_t const sequences = shares(batch, places[place].data);
-    bool const by_batch = decodes && holders > 1 && sequences >= holders;
-    bool const by_sequence = decodes && holders > 1 && sequences < holders;
-    uint64_t rows = sequences * tokens;
-    if (by_batch) rows = shares(sequences, holders) * tokens;
-    if (by_sequence) rows = shares(sequences * tokens, holders);
+    uint64_t const answer = shares(decodes.count, places[place].data),
+                   ask = shares(prompts.count, places[place].data);
+    bool const by_batch = answer > 0 && holders > 1 && answer >= holders;
+    bool const by_sequence = answer > 0 && holders > 1 && answer < holders;
+    uint64_t const kept_by = by_batch ? holders : 1, parts = by_sequence ? holders : 1;
+    uint64_t const rows = shares(shares(answer, kept_by) * decodes.keys, parts) +
+                          shares(shares(ask, kept_by) * prompts.keys, parts);
     double const weight_bytes = narrow_weights ? 1 : 2, cache_bytes = narrow_cache ? 1 : 2;
     double const cache =
         (double)models[model].layers * (double)(2 * rows * own_kv * H) * cache_bytes;
@@ -139,7 +172,9 @@ static void counts_check(struct play *play, const char *text)
         if (plan->kind == COLLECTIVE_ALL_TO_ALL)
             exchanged += (double)walk.times * (double)plan->size_bytes;
     }
-    uint64_t const turned = shares(sequences, holders) * heads * holders * H * 2 * holders;
+    uint64_t const kept =
+        shares(answer, holders) * decodes.new_tokens + shares(ask, holders) * prompts.new_tokens;
+    uint64_t const turned = kept * heads * holders * H * 2 * holders;
     case_near(exchanged, by_batch ? (double)(2 * models[model].layers * turned) : 0, 1e-9);
     (void)text;
 }

@@ -17,7 +17,9 @@ static void made_of(struct workload_case *made, const char *name, const char *sh
     struct model model;
     case_ok(model_read_name_or_path(case_arena, name, NULL, "", &model, &case_error));
     assert_int_equal(case_build_roles(made, &model, shape, parts), STATUS_OK);
-    made->plan.kind = plan.prompt.count != 0 ? WORKLOAD_PREFILL : WORKLOAD_DECODE;
+    made->plan.kind = plan.decodes.count == 0   ? WORKLOAD_PREFILL
+                      : plan.prompts.count == 0 ? WORKLOAD_DECODE
+                                                : WORKLOAD_MIXED;
     made->plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
     made->plan.inference = plan;
 }
@@ -32,7 +34,7 @@ static void experts_that_no_token_asks_for_are_not_read(void **state)
         struct workload_case made;
         struct ranks ranks;
         made_of(&made, "qwen3-30b-a3b", "4x1x1", parts,
-                (struct inference_plan){.batch = batch, .context = {context, 1}, .new_tokens = 1});
+                (struct inference_plan){.decodes = {batch, {context, 1}, 1}});
         case_ok(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &case_error));
         double const of_all = inference_experts_hit(128, 8, (double)batch);
         assert_int_equal(inference_experts_read(&ranks), (uint64_t)ceil(of_all / 4 - 1e-9));
@@ -57,11 +59,11 @@ static void layers_with_a_window_read_the_window(void **state)
     static const uint64_t lengths[] = {100, 128, 4096, 129};
     double const row_bytes = 2 * 8 * 64 * 2;
     (void)state;
-    struct inference_plan const decode = {.batch = 4, .context = {lengths, 4}, .new_tokens = 1};
+    struct inference_plan const decode = {.decodes = {4, {lengths, 4}, 1}};
     case_near(read_bytes("gpt-oss-20b", decode),
               12 * row_bytes * ((100 + 128 + 4096 + 129) + (100 + 128 + 128 + 128)), 1e-12);
     /* Of a prompt behind cached tokens, those that its first token still sees. */
-    struct inference_plan const prefill = {.batch = 4, .prompt = {lengths, 4}, .cached = 1000};
+    struct inference_plan const prefill = {.prompts = {4, {lengths, 4}, 1000}};
     case_near(read_bytes("gpt-oss-20b", prefill),
               12 * row_bytes * (4 * 1000 + 4 * 127 + 2 * (100 + 128 + 4096 + 129)), 1e-12);
 }
@@ -73,13 +75,14 @@ static void programs_read_what_is_counted(void **state)
     static const char *const models[] = {"gpt-oss-20b", "llama-3-8b", "deepseek-v3"};
     static const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = "x"};
     (void)state;
-    for (size_t k = 0; k < 2 * sizeof models / sizeof *models; k++) {
+    for (size_t k = 0; k < 3 * sizeof models / sizeof *models; k++) {
         struct workload_case made;
         struct workload_counts counts;
         double bytes = 0, flop = 0;
-        struct inference_plan plan = {.batch = 4, .cached = 300, .new_tokens = 2};
-        *(k % 2 == 0 ? &plan.context : &plan.prompt) = (struct inference_lengths){lengths, 4};
-        made_of(&made, models[k / 2], "1x1x1", parts, plan);
+        struct inference_plan plan = {.ways.sharding = INFERENCE_AUTO};
+        if (k % 3 != 0) plan.decodes = (struct inference_decodes){4, {lengths, 4}, 2};
+        if (k % 3 != 1) plan.prompts = (struct inference_prompts){4, {lengths, 4}, 300};
+        made_of(&made, models[k / 3], "1x1x1", parts, plan);
         case_ok(workload_count(&made.plan, &made.machine, &made.mesh, &counts, &case_error));
         case_ok(workload_lower(case_arena, &made.plan, &made.machine, &made.mesh, &made.program,
                                &case_error));

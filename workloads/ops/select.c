@@ -1,5 +1,6 @@
 /*
- * Rows of an array, copied: of each prompt the last token's, whose logits alone are wanted.
+ * Rows of an array, copied: those of tokens whose logits are wanted, of each prompt the last one's
+ * and of sequences that answer all.
  */
 #include "sim/graph/op.h"
 
@@ -20,6 +21,6 @@ const struct op_kind op_kind_select = {
     .name = "select",
     .help = "some rows of an array",
     .source = "the book, chapter 7, 7.1",
-    .notation = {.formula = "Rows(%)", .remark = "the last token of each prompt"},
+    .notation = {.formula = "Rows(%)", .remark = "tokens whose next one is wanted"},
     .work = work,
 };

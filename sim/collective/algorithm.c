@@ -29,23 +29,6 @@ const char *plan_flat_base(const char *algorithm)
     return name_after(algorithm, "flat-");
 }
 
-/* Whether a level of "ring+sharp" is served by switches. */
-static bool is_in_switches(const char *name)
-{
-    char part[PLAN_ALGORITHM_SIZE];
-    for (const char *end = name; end != NULL; name = end + 1) {
-        end = strchr(name, '+');
-        size_t const length = end == NULL ? strlen(name) : (size_t)(end - name);
-        if (length < sizeof part) {
-            memcpy(part, name, length);
-            part[length] = '\0';
-            if (primitive_family_find(part) == PRIMITIVE_SHARP) return true;
-        }
-        if (end == NULL) break;
-    }
-    return false;
-}
-
 struct algorithm algorithm_of(const char *name)
 {
     static const char *const words[] = {
@@ -61,7 +44,6 @@ struct algorithm algorithm_of(const char *name)
     const char *base = plan_flat_base(name);
     algorithm.flat = base != NULL;
     algorithm.family = primitive_family_find(base == NULL ? name : base);
-    algorithm.in_switches = is_in_switches(base == NULL ? name : base);
     bool const known = algorithm.family != PRIMITIVE_FAMILY_COUNT;
     algorithm.means = known                       ? ALGORITHM_FAMILY
                       : strchr(name, '+') != NULL ? ALGORITHM_LEVELS

@@ -21,7 +21,6 @@ struct algorithm {
     enum algorithm_means means;
     enum primitive_family family; /* Of ALGORITHM_FAMILY; else PRIMITIVE_FAMILY_COUNT. */
     bool flat;
-    bool in_switches; /* They copy or add, on some level at least. */
 };
 
 struct algorithm algorithm_of(const char *name);

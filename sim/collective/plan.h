@@ -336,21 +336,9 @@ static inline uint64_t plan_elements(const struct plan *plan, uint64_t bytes)
     return bytes * 8 / plan_element_bits(plan);
 }
 
-/* Bytes that a rank at these positions sends over the links of one dimension, both directions,
- * each counted once however many links its route has. Messages that name their receivers count in
- * each dimension along which these lie elsewhere. */
-uint64_t plan_sent_bytes(const struct plan *plan, uint32_t dimension,
-                         const uint32_t position[GROUP_DIMENSIONS_MAX]);
-
 /* The proof on sets over the whole group (at most 64 ranks): as primitive_check(), through all
  * items, shares and pieces. */
 enum status plan_check(const struct plan *plan, struct error *reterr);
-
-/* Closed forms on the ideal machine, for tests and for reports: how long `size_bytes` take with
- * `bytes_per_s` a link and direction and `hop_ps` a hop, idle links. Exact for one dimension and
- * for rings of equal size; elsewhere what is reached if no dimension ever waits for another.
- * Source: the book, chapter 3, with the finite factor (N-1)/N that it drops. */
-int64_t plan_closed_form_ps(const struct plan *plan, uint64_t bytes_per_s, int64_t hop_ps);
 
 /* Whether every position of the item's dimension does the same: on rings; not on lines, nor where
  * a line is played on a ring, nor around a root. Such an item may be folded to one chip. */

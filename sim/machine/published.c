@@ -274,8 +274,3 @@ bool published_next(const struct machine *machine, uint32_t *index, struct publi
     }
     return false;
 }
-
-const char *published_chip(uint32_t index)
-{
-    return index < FIGURE_COUNT ? figures[index].chip : NULL;
-}

@@ -25,7 +25,4 @@ struct published {
 /* The next figure about such a machine from *index on, which begins at 0; false past the last. */
 bool published_next(const struct machine *machine, uint32_t *index, struct published *ret);
 
-/* The chip of a figure, for a check that the catalogue has it; NULL past the last. */
-const char *published_chip(uint32_t index);
-
 #endif

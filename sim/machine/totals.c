@@ -24,7 +24,6 @@ void totals_of_tier(const struct machine *machine, uint32_t level_index, uint32_
         tier_index + 1 < level->tier_count ? level->tier[tier_index + 1].cable_count : 0;
     struct tier_totals totals = {
         .unit_count = level_unit_count(machine, level, (int32_t)tier_index),
-        .unit_chips = level_box_chips(machine, level, (int32_t)tier_index),
         .pair_bytes_per_s = UINT64_MAX,
         .share_bytes_per_s = level_share_bytes_per_s(level_least_share(machine, level, tier_index)),
     };

@@ -12,7 +12,6 @@
 struct tier_totals {
     uint32_t unit_count;
     uint64_t switch_count;
-    uint32_t unit_chips;  /* Of one whole unit. */
     uint32_t ports_used;  /* Of the switch that uses most. */
     uint64_t cable_count; /* Cables from below into the tier. The number of cables back is equal. */
     uint64_t cable_bytes_per_s;  /* Rate of all cables of one direction. */

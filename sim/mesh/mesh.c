@@ -4,10 +4,9 @@
 #include <string.h>
 
 #include "sim/base/counted.h"
-#include "sim/base/name.h"
 #include "sim/mesh/mesh_part.h"
 
-static const char *const role_names[MESH_ROLE_COUNT + 1] = {
+const char *const mesh_role_names[MESH_ROLE_COUNT + 1] = {
 #define X(name, text, help) text,
     MESH_ROLE_TABLE(X)
 #undef X
@@ -21,12 +20,7 @@ enum { WHERE_BYTES = 32, TEXT_BYTES = 256 };
 const char *mesh_role_name(enum mesh_role role)
 {
     SIM_ASSERT(role < MESH_ROLE_COUNT);
-    return role_names[role];
-}
-
-enum mesh_role mesh_role_find(const char *name)
-{
-    return (enum mesh_role)name_find(name, role_names);
+    return mesh_role_names[role];
 }
 
 /* How much of each machine axis the parts so far take: the stride of the next. */

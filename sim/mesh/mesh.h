@@ -110,8 +110,8 @@ enum status mesh_subgroup(const struct mesh *mesh, const struct machine *machine
                           enum mesh_role role, uint32_t count, const char *where,
                           struct group *ret_group, struct error *reterr);
 
-/* "tp": and MESH_ROLE_COUNT if there is none. */
+/* By role, ended by NULL: "tp". */
+extern const char *const mesh_role_names[MESH_ROLE_COUNT + 1];
 const char *mesh_role_name(enum mesh_role role);
-enum mesh_role mesh_role_find(const char *name);
 
 #endif

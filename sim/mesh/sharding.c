@@ -67,16 +67,6 @@ uint64_t sharding_local_elements(const struct sharding_mesh *mesh, const struct 
     return (uint64_t)((elements - 1) / ways + 1);
 }
 
-uint64_t sharding_replicas(const struct sharding_mesh *mesh, const struct sharding *array)
-{
-    uint64_t replicas = 1;
-    uint32_t const used = sharding_axes(array) | array->unreduced;
-    for (uint32_t a = 0; a < mesh->axis_count; a++) {
-        if (!(used >> a & 1)) replicas *= mesh->size[a];
-    }
-    return replicas;
-}
-
 struct sharding sharding_gathered(const struct sharding *array, uint32_t axes)
 {
     struct sharding gathered = *array;
@@ -89,34 +79,6 @@ struct sharding sharding_gathered(const struct sharding *array, uint32_t axes)
         dimension->axis_count = kept;
     }
     return gathered;
-}
-
-enum status sharding_check(const struct sharding_mesh *mesh, const struct sharding *array,
-                           const char *where, struct error *reterr)
-{
-    uint32_t used = array->unreduced;
-    for (uint32_t d = 0; d < array->dimension_count; d++) {
-        const struct sharding_dimension *dimension = &array->dimension[d];
-        uint64_t ways = 1;
-        for (uint32_t i = 0; i < dimension->axis_count; i++) {
-            uint32_t const axis = dimension->axis[i];
-            if (used >> axis & 1) {
-                return error_set(reterr, STATUS_INVALID, where,
-                                 "mesh axis %c is used twice in %s: it can split one dimension or "
-                                 "be unreduced, once",
-                                 mesh->letter[axis], array->name);
-            }
-            used |= 1u << axis;
-            ways *= mesh->size[axis];
-        }
-        if (dimension->size % ways != 0) {
-            return error_set(reterr, STATUS_INVALID, where,
-                             "dimension %s of %s is %llu, which %llu ranks do not divide",
-                             dimension->name, array->name, (unsigned long long)dimension->size,
-                             (unsigned long long)ways);
-        }
-    }
-    return STATUS_OK;
 }
 
 /* Adds to a buffer that is known to be long enough; cuts off if it is not. */
@@ -212,23 +174,14 @@ static void axis_decide(uint32_t axis, const struct sharding *left, const struct
     uint32_t const bit = 1u << axis;
     bool const both_contracted = of_left != NULL && of_right != NULL && !left_kept && !right_kept;
     if (both_contracted && name_same(of_left->name, of_right->name)) {
-        product->axis_case[axis] = 3;
         product->result.unreduced |= bit;
         *(of_wanted != NULL ? &product->scatter : &product->all_reduce) |= bit;
         return;
     }
-    product->axis_case[axis] = 1;
-    if (of_left != NULL && !left_kept) {
-        product->axis_case[axis] = 2;
-        product->gather_left |= bit;
-    }
-    if (of_right != NULL && !right_kept) {
-        product->axis_case[axis] = 2;
-        product->gather_right |= bit;
-    }
+    if (of_left != NULL && !left_kept) product->gather_left |= bit;
+    if (of_right != NULL && !right_kept) product->gather_right |= bit;
     if (left_kept && right_kept) {
         bool const keep_left = of_wanted != NULL && name_same(of_wanted->name, of_left->name);
-        product->axis_case[axis] = 4;
         *(keep_left ? &product->gather_right : &product->gather_left) |= bit;
     }
 }
@@ -273,6 +226,7 @@ struct reader {
     const char *text;
     const char *at;
     const char *where;
+    uint32_t used; /* Axes that the array has so far, a bit each. */
     struct error *error;
 };
 
@@ -301,6 +255,8 @@ static enum status axis_read(struct reader *reader, uint8_t *ret_axis)
 {
     for (uint32_t a = 0; a < reader->mesh->axis_count; a++) {
         if (reader->mesh->letter[a] != *reader->at) continue;
+        if (reader->used >> a & 1) return refuse(reader, "each axis once");
+        reader->used |= 1u << a;
         reader->at++;
         *ret_axis = (uint8_t)a;
         return STATUS_OK;
@@ -345,10 +301,6 @@ static enum status unreduced_read(struct reader *reader, struct sharding *array)
     do {
         uint8_t axis = 0;
         STATUS_TRY(axis_read(reader, &axis));
-        if (array->unreduced >> axis & 1) {
-            reader->at--;
-            return refuse(reader, "each axis once");
-        }
         array->unreduced |= 1u << axis;
     } while (isalpha((unsigned char)*reader->at));
     return accept(reader, '}') ? STATUS_OK : refuse(reader, "\"}\"");
@@ -359,7 +311,7 @@ enum status sharding_read(const struct sharding_mesh *mesh, const struct shardin
                           struct error *reterr)
 {
     struct sharding array = {0};
-    struct reader reader = {mesh, sizes, text, text, where, reterr};
+    struct reader reader = {mesh, sizes, text, text, where, 0, reterr};
     STATUS_TRY(name_read(&reader, true, array.name));
     if (!accept(&reader, '[')) return refuse(&reader, "\"[\"");
     do {
@@ -375,12 +327,4 @@ enum status sharding_read(const struct sharding_mesh *mesh, const struct shardin
     if (*reader.at != '\0') return refuse(&reader, "nothing more");
     *ret_array = array;
     return STATUS_OK;
-}
-
-enum status sharding_parse(const struct sharding_mesh *mesh, const struct sharding_size *sizes,
-                           const char *text, const char *where, struct sharding *ret_array,
-                           struct error *reterr)
-{
-    STATUS_TRY(sharding_read(mesh, sizes, text, where, ret_array, reterr));
-    return sharding_check(mesh, ret_array, where, reterr);
 }

@@ -49,20 +49,10 @@ struct sharding_size {
 };
 
 /* Reads "W_in[D_X, F_Y] {U_X}". Refused with `where`: bad notation, an axis that the mesh does not
- * have, a dimension without a size, and what sharding_check() refuses. */
-enum status sharding_parse(const struct sharding_mesh *mesh, const struct sharding_size *sizes,
-                           const char *text, const char *where, struct sharding *ret_array,
-                           struct error *reterr);
-
-/* The same without what sharding_check() refuses: an array that its axes do not divide lies flat.
- */
+ * have or the array has twice, a dimension without a size. */
 enum status sharding_read(const struct sharding_mesh *mesh, const struct sharding_size *sizes,
                           const char *text, const char *where, struct sharding *ret_array,
                           struct error *reterr);
-
-/* Refused: an axis used twice, a dimension that its axes do not divide. */
-enum status sharding_check(const struct sharding_mesh *mesh, const struct sharding *array,
-                           const char *where, struct error *reterr);
 
 /* "W_in[D_X, F_Y] {U_X}" into a buffer of SHARDING_TEXT_BYTES; returns it. */
 const char *sharding_text(const struct sharding_mesh *mesh, const struct sharding *array,
@@ -82,8 +72,6 @@ bool sharding_is_flat(const struct sharding_mesh *mesh, const struct sharding *a
 uint64_t sharding_local_elements(const struct sharding_mesh *mesh, const struct sharding *array);
 uint64_t sharding_local_size(const struct sharding_mesh *mesh,
                              const struct sharding_dimension *dimension);
-/* How many chips hold the same element: the product of the axes that do not appear. */
-uint64_t sharding_replicas(const struct sharding_mesh *mesh, const struct sharding *array);
 
 /* Whether an array has a dimension of a name. */
 bool sharding_has(const struct sharding *array, const char *name);
@@ -103,8 +91,7 @@ struct sharding sharding_gathered(const struct sharding *array, uint32_t axes);
  *   4  it splits a kept dimension of both: AllGather the one that `wanted` does not have split
  */
 struct sharding_product {
-    uint8_t axis_case[SHARDING_AXES_MAX]; /* 1 to 4; 0: the axis is in neither operand. */
-    uint32_t gather_left;                 /* Axes, a bit each. */
+    uint32_t gather_left; /* Axes, a bit each. */
     uint32_t gather_right;
     struct sharding left; /* As multiplied. */
     struct sharding right;

@@ -109,28 +109,6 @@ uint16_t builder_template_end(struct builder *builder)
     return (uint16_t)program->template_count++;
 }
 
-struct builder_mark builder_mark(struct builder *builder)
-{
-    struct builder_mark mark = {.op_count = builder->op_count,
-                                .more_count = builder->more_count,
-                                .work_count = builder->program->work_count};
-    mark.op = take(builder, mark.op_count, sizeof *mark.op);
-    memcpy(mark.stream_parts, builder->stream_parts, sizeof mark.stream_parts);
-    if (builder->status == STATUS_OK && mark.op_count > 0)
-        memcpy(mark.op, builder->op, mark.op_count * sizeof *mark.op);
-    return mark;
-}
-
-void builder_rewind(struct builder *builder, const struct builder_mark *mark)
-{
-    if (builder->status != STATUS_OK) return;
-    if (mark->op_count > 0) memcpy(builder->op, mark->op, mark->op_count * sizeof *mark->op);
-    builder->op_count = mark->op_count;
-    builder->more_count = mark->more_count;
-    builder->program->work_count = mark->work_count;
-    memcpy(builder->stream_parts, mark->stream_parts, sizeof builder->stream_parts);
-}
-
 uint32_t builder_work_add(struct builder *builder, const struct work *work, uint32_t parts,
                           const char *where)
 {

@@ -77,16 +77,6 @@ enum status builder_need_keep(struct builder *builder, struct program_op *op,
 /* Its index in the program; 0 after a failure. */
 uint16_t builder_template_end(struct builder *builder);
 
-/* The template as it is now, to come back to: ops, needs and effects that were added since go, and
- * works; plans stay. */
-struct builder_mark {
-    struct program_op *op;
-    uint32_t op_count, more_count, work_count;
-    uint32_t stream_parts[PROGRAM_STREAMS_MAX];
-};
-struct builder_mark builder_mark(struct builder *builder);
-void builder_rewind(struct builder *builder, const struct builder_mark *mark);
-
 /* Works and plans that are alike are there once; parts are of the ops that a work is of. The plan
  * is built for the machine's links where `on_links`, or where switches serve its group. A refusal
  * is of `where`. */

@@ -18,7 +18,6 @@ static void link_result(const struct link_state *link, const struct link_waits *
     result->link_count++;
     result->sum_bytes += link->bytes;
     result->sum_busy_ps += link->busy_ps;
-    result->sum_waited_ps += waits->waited_ps;
     result->sum_messages += waits->messages;
     if (link->busy_ps <= result->busy_ps && result->busy_ps > 0) return;
     result->busy_ps = link->busy_ps;
@@ -247,7 +246,6 @@ enum status results_take(struct arena *arena, struct replay *replay, struct trac
         .digest = replay->tally.digest,
         .work = {.events = engine_event_count(replay->engine),
                  .transfers = replay->tally.transfers,
-                 .queue_entries = engine_entry_count(replay->engine),
                  .bound_checks = replay->tally.bound_checks},
         .fold = {.chips = replay->machine->chip_count,
                  .replayed = replay->chip_count,

@@ -11,7 +11,7 @@
  *                       (n-1)·(L+S)/n + max(L, M)/n + max(M, S)/n
  *
  * Both agree where M = L + S. All is counted in units of 1/n ps, so that the only rounding of the
- * pipeline is one division at its end, and the closed form meets the replay exactly.
+ * pipeline is one division at its end.
  *
  * The tile: 1/256 of VMEM (512 KiB of v5e's 128 MiB), in and out together, so that the four
  * buffers take about 1 % of it. The rest is left to what makes one pass over the operands enough:
@@ -24,10 +24,7 @@
 
 #include "sim/base/units.h"
 
-enum {
-    COMPUTE_VMEM_TILES = 256,
-    COMPUTE_BUFFERS = 2,
-};
+enum { COMPUTE_VMEM_TILES = 256 };
 
 static const int64_t compute_ps_max = TIME_PS_NEVER / 4; /* As units_duration_ps() saturates. */
 
@@ -113,33 +110,4 @@ struct compute_time compute_time(const struct chip *chip, const struct work *wor
     time.rest_ps = whole_ps(ends, count, chip->op_overhead_ps);
     time.vpu_rest_ps = whole_ps(hbm, count, chip->op_overhead_ps); /* Filled and drained once. */
     return time;
-}
-
-int64_t compute_replay_ps(const struct chip *chip, const struct work *work, uint32_t math_ppm,
-                          uint32_t hbm_ppm)
-{
-    struct compute_time time;
-    struct compute_stages const stages = stages_of(chip, work, math_ppm, hbm_ppm, &time);
-    uint64_t const count = stages.tile_count;
-    units_wide const load = (uint64_t)stages.load_ps; /* One tile, in units of 1/n ps. */
-    units_wide const math = (uint64_t)stages.math_ps;
-    units_wide const store = (uint64_t)stages.store_ps;
-    units_wide hbm_free = 0;
-    units_wide math_free = 0;
-    units_wide loaded[COMPUTE_BUFFERS] = {0};
-    for (uint64_t k = 0; k < COMPUTE_BUFFERS && k < count; k++) {
-        hbm_free += load;
-        loaded[k] = hbm_free;
-    }
-    for (uint64_t k = 0; k < count; k++) {
-        uint64_t const buffer = k % COMPUTE_BUFFERS;
-        if (math_free < loaded[buffer]) math_free = loaded[buffer];
-        math_free += math;
-        if (hbm_free < math_free) hbm_free = math_free;
-        hbm_free += store;
-        if (k + COMPUTE_BUFFERS >= count) continue;
-        hbm_free += load;
-        loaded[buffer] = hbm_free;
-    }
-    return whole_ps(hbm_free, count, chip->op_overhead_ps);
 }

@@ -28,8 +28,4 @@ struct compute_time {
 struct compute_time compute_time(const struct chip *chip, const struct work *work,
                                  uint32_t math_ppm, uint32_t hbm_ppm);
 
-/* The oracle: the same pipeline played tile by tile. For tests. */
-int64_t compute_replay_ps(const struct chip *chip, const struct work *work, uint32_t math_ppm,
-                          uint32_t hbm_ppm);
-
 #endif

@@ -7,12 +7,6 @@
 #include "sim/base/name.h"
 #include "sim/scenario/scenario_parts.h"
 
-static const char *const roles[] = {
-#define X(name, text, help) text,
-    MESH_ROLE_TABLE(X)
-#undef X
-        NULL};
-
 /* The rows have checked each key by itself. ["tp", "pp", "dp"]: which axis takes neighbours where
  * several share an axis of the machine. */
 static enum status order_read(struct json *array, struct mesh_plan *plan, struct error *reterr)
@@ -22,7 +16,7 @@ static enum status order_read(struct json *array, struct mesh_plan *plan, struct
     plan->order_count = json_count(array);
     for (uint32_t i = 0; i < plan->order_count; i++) {
         uint32_t role = 0;
-        STATUS_TRY(json_choice(json_at(array, i), roles, &role, reterr));
+        STATUS_TRY(json_choice(json_at(array, i), mesh_role_names, &role, reterr));
         plan->order[i] = (enum mesh_role)role;
     }
     return mesh_plan_order(plan, ignored, reterr);
@@ -35,7 +29,7 @@ static enum status mesh_read(const struct key *row, const struct key_reader *rea
     STATUS_TRY(key_object_read(row, reader, mesh, reterr));
     for (uint32_t i = 0; mesh != NULL && i < json_count(mesh); i++) {
         const char *key = json_key_at(mesh, i);
-        uint32_t const role = name_find(key, roles);
+        uint32_t const role = name_find(key, mesh_role_names);
         if (role == MESH_ROLE_COUNT) continue;
         struct json *parts = json_take(mesh, key);
         struct mesh_axis_plan *axis = &plan->axis[plan->axis_count++];
@@ -53,7 +47,7 @@ static void mesh_write(struct json_writer *writer, const struct key *row,
     const struct mesh_plan *plan = key_field_of(row, source);
     json_write_object(writer);
     for (uint32_t i = 0; i < plan->axis_count; i++) {
-        json_put_array(writer, roles[plan->axis[i].role]);
+        json_put_array(writer, mesh_role_names[plan->axis[i].role]);
         for (uint32_t k = 0; k < plan->axis[i].part_count; k++)
             json_write_string(writer, plan->axis[i].part[k]);
         json_write_array_end(writer);
@@ -62,7 +56,8 @@ static void mesh_write(struct json_writer *writer, const struct key *row,
     struct error unused;
     if (plan->axis_count > 1 && mesh_plan_order(plan, order, &unused) == STATUS_OK) {
         json_put_array(writer, "order");
-        for (uint32_t i = 0; i < plan->axis_count; i++) json_write_string(writer, roles[order[i]]);
+        for (uint32_t i = 0; i < plan->axis_count; i++)
+            json_write_string(writer, mesh_role_names[order[i]]);
         json_write_array_end(writer);
     }
     json_write_object_end(writer);
@@ -78,7 +73,7 @@ const struct key mesh_keys[] = {
         .help = meaning),
     MESH_ROLE_TABLE(X)
 #undef X
-        KEY("order", key_words, .least = 1, .most = MESH_ROLE_COUNT, .choices = roles,
+        KEY("order", key_words, .least = 1, .most = MESH_ROLE_COUNT, .choices = mesh_role_names,
             .preset_text = "`tp`, `cp`, `ep`, `fsdp`, `dp`, `pp`",
             .help =
                 "which mesh axis takes neighbours where several share an axis of the machine: the "

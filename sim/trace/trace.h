@@ -106,11 +106,10 @@ struct trace_link {
     int64_t sum_busy_ps;   /* Over all replayed chips. */
     int64_t queued_ps;     /* Longest wait of a message for that port's link. */
     /* Waits on the grid are counted only where the run was asked to. */
-    uint64_t waited_ps; /* Waits of all messages of the busiest link together. Divided by a time:
-                           the mean number of waiting messages. */
-    uint64_t messages;  /* Messages of the busiest link. */
-    uint64_t sum_waited_ps; /* Over all replayed chips. */
-    uint64_t sum_messages;
+    uint64_t waited_ps;    /* Waits of all messages of the busiest link together. Divided by a time:
+                              the mean number of waiting messages. */
+    uint64_t messages;     /* Messages of the busiest link. */
+    uint64_t sum_messages; /* Over all replayed chips. */
 };
 
 /* What a chip holds: bytes from each instant on, to the next. */
@@ -159,10 +158,9 @@ struct trace_role {
 
 /* What the simulator did. */
 struct trace_work {
-    uint64_t events;        /* One handler call for one chip. */
-    uint64_t transfers;     /* One move over one link. */
-    uint64_t queue_entries; /* What the engine's queue handled: simultaneous events share one. */
-    uint64_t bound_checks;  /* In every run: no collective faster than its port allows. */
+    uint64_t events;       /* One handler call for one chip. */
+    uint64_t transfers;    /* One move over one link. */
+    uint64_t bound_checks; /* In every run: no collective faster than its port allows. */
 };
 
 /* Chips of the machine, and chips that were replayed for all of them. */

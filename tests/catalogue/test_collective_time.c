@@ -3,6 +3,7 @@
 
 #include "sim/base/units.h"
 #include "tests/catalogue/clocks.h"
+#include "tests/oracle/plan_cost.h"
 #include "tests/support/case.h"
 
 static const uint64_t bytes_per_s = UINT64_C(90000000000);

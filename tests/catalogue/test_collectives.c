@@ -107,7 +107,6 @@ static void every_algorithm_is_what_its_name_says(void **state)
         struct algorithm algorithm = algorithm_of(primitive_family_name(family));
         assert_int_equal(algorithm.means, ALGORITHM_FAMILY);
         assert_true(algorithm_is(&algorithm, family));
-        assert_int_equal(algorithm.in_switches, family == PRIMITIVE_SHARP);
         char flat[PLAN_ALGORITHM_SIZE];
         (void)snprintf(flat, sizeof flat, "flat-%s", primitive_family_name(family));
         algorithm = algorithm_of(flat);
@@ -117,24 +116,22 @@ static void every_algorithm_is_what_its_name_says(void **state)
     static const struct {
         const char *name;
         enum algorithm_means means;
-        bool automatic, in_switches;
+        bool automatic;
     } others[] = {
-        {NULL, ALGORITHM_AUTO, true, false},
-        {"auto", ALGORITHM_AUTO, true, false},
-        {"hierarchical", ALGORITHM_HIERARCHICAL, true, false},
-        {"scatter-gather", ALGORITHM_SCATTER_GATHER, false, false},
-        {"ring+line", ALGORITHM_LEVELS, false, false},
-        {"sharp+direct", ALGORITHM_LEVELS, false, true},
-        {"direct+sharp", ALGORITHM_LEVELS, false, true},
-        {"rings", ALGORITHM_OTHER, false, false},
-        {"flat-auto", ALGORITHM_OTHER, false, false},
+        {NULL, ALGORITHM_AUTO, true},
+        {"auto", ALGORITHM_AUTO, true},
+        {"hierarchical", ALGORITHM_HIERARCHICAL, true},
+        {"scatter-gather", ALGORITHM_SCATTER_GATHER, false},
+        {"ring+line", ALGORITHM_LEVELS, false},
+        {"sharp+direct", ALGORITHM_LEVELS, false},
+        {"rings", ALGORITHM_OTHER, false},
+        {"flat-auto", ALGORITHM_OTHER, false},
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         struct algorithm const algorithm = algorithm_of(others[i].name);
         assert_int_equal(algorithm.means, others[i].means);
         assert_int_equal(algorithm.family, PRIMITIVE_FAMILY_COUNT);
         assert_int_equal(algorithm_is_automatic(&algorithm), others[i].automatic);
-        assert_int_equal(algorithm.in_switches, others[i].in_switches);
     }
 }
 

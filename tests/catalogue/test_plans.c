@@ -1,6 +1,7 @@
 /* Plans: shares, chunks and routes as promised; what cannot run is refused; broken plans too. */
 #include <string.h>
 
+#include "tests/oracle/plan_cost.h"
 #include "tests/support/case.h"
 
 static const struct group ring16 = {{{0, 16, 1, true, false, "x"}}, 1};

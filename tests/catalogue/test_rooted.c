@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/collective/plan.h"
+#include "tests/oracle/plan_cost.h"
 #include "tests/support/case.h"
 
 static const struct group nodes = {{{1, 3, 1, false, true, "node"}, {0, 4, 1, false, true, "gpu"}},

@@ -143,24 +143,6 @@ static void needs_that_others_imply_are_left_out(void **state)
     case_ok(builder.status);
 }
 
-static void a_template_can_go_back(void **state)
-{
-    (void)state;
-    begin(builder_room_most);
-    uint32_t const first = compute("first", 1, 1);
-    struct builder_mark const mark = builder_mark(&builder);
-    builder_effect(&builder, first, (struct program_effect){PROGRAM_MEMORY_BUFFERS, false, 8});
-    (void)compute("second", 2, 5);
-    struct plan_request const request = gather_of(4096);
-    (void)builder_plan(&builder, &request, false, "/plan");
-    builder_rewind(&builder, &mark);
-    assert_int_equal(builder.op_count, 1);
-    assert_int_equal(builder.op[first].effect_count, 0);
-    assert_int_equal(builder.stream_parts[PROGRAM_COMPUTE], 1);
-    assert_int_equal(program.work_count, 1);
-    assert_int_equal(program.plan_count, 1); /* Plans stay. */
-}
-
 static void the_first_failure_is_kept(void **state)
 {
     (void)state;
@@ -202,7 +184,7 @@ static void an_op_with_too_many_needs_is_refused(void **state)
     case_refused(builder.status, STATUS_LIMIT, "/workload", "waits for more others");
 }
 
-/* More than a program can say, of which one implies the others; and once more after a step back. */
+/* More than a program can say, of which one implies the others. */
 static void needs_count_once_they_are_reduced(void **state)
 {
     (void)state;
@@ -212,12 +194,8 @@ static void needs_count_once_they_are_reduced(void **state)
     uint32_t read[COUNT];
     for (uint32_t i = 0; i < COUNT; i++) read[i] = compute("read", 1, 1);
     uint32_t const sent = on_stream(out);
-    struct builder_mark const mark = builder_mark(&builder);
-    for (uint32_t times = 0; times < 2; times++) {
-        builder_rewind(&builder, &mark);
-        for (uint32_t i = 0; i < COUNT; i++) need_end(sent, read[i]);
-        assert_int_equal(builder.more_count, COUNT - PROGRAM_NEEDS_MAX);
-    }
+    for (uint32_t i = 0; i < COUNT; i++) need_end(sent, read[i]);
+    assert_int_equal(builder.more_count, COUNT - PROGRAM_NEEDS_MAX);
     builder_needs_reduce(&builder);
     case_ok(builder.status);
     assert_int_equal(builder.op[sent].need_count, 1);
@@ -292,7 +270,6 @@ int main(void)
         cmocka_unit_test(what_is_alike_is_there_once),
         cmocka_unit_test(templates_count_parts_and_add_up_effects),
         cmocka_unit_test(needs_that_others_imply_are_left_out),
-        cmocka_unit_test(a_template_can_go_back),
         cmocka_unit_test(the_first_failure_is_kept),
         cmocka_unit_test(an_op_with_too_many_needs_is_refused),
         cmocka_unit_test(needs_count_once_they_are_reduced),

@@ -15,6 +15,7 @@
 #include "sim/choose/estimate.h"
 #include "sim/choose/protocol.h"
 #include "sim/choose/tuner.h"
+#include "tests/oracle/plan_cost.h"
 
 static struct arena *arena;
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/name.h"
 #include "sim/mesh/mesh.h"
 #include "tests/support/case.h"
 
@@ -28,7 +29,7 @@ static struct mesh_plan standard_plan_of(const char *text)
          axis = strtok_r(NULL, ",", &save_axis)) {
         char *save = NULL;
         struct mesh_axis_plan *to = &plan.axis[plan.axis_count++];
-        to->role = mesh_role_find(strtok_r(axis, " ", &save));
+        to->role = (enum mesh_role)name_find(strtok_r(axis, " ", &save), mesh_role_names);
         for (char *part = strtok_r(NULL, " ", &save); part != NULL;
              part = strtok_r(NULL, " ", &save))
             to->part[to->part_count++] = part;
@@ -414,15 +415,6 @@ static void a_union_is_of_neighbours_or_the_refusal_says_in_which_order(void **s
     assert_int_equal(refused_count, 12 + 4);
 }
 
-static void roles_are_known_by_name(void **state)
-{
-    (void)state;
-    for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++)
-        assert_int_equal(mesh_role_find(mesh_role_name((enum mesh_role)i)), i);
-    assert_int_equal(mesh_role_find("xp"), MESH_ROLE_COUNT);
-    assert_int_equal(mesh_role_find(""), MESH_ROLE_COUNT);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -438,7 +430,6 @@ int main(void)
         cmocka_unit_test(a_subgroup_is_a_box_of_neighbouring_ranks),
         cmocka_unit_test(a_subgroup_of_part_of_a_ring_is_a_line),
         cmocka_unit_test(a_union_is_of_neighbours_or_the_refusal_says_in_which_order),
-        cmocka_unit_test(roles_are_known_by_name),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -20,7 +20,7 @@ static struct sharding_mesh mesh_of(const char *letters, const uint32_t *size)
 static struct sharding array_of(const struct sharding_mesh *mesh, const char *text)
 {
     struct sharding array;
-    case_ok(sharding_parse(mesh, sizes, text, "/", &array, &case_error));
+    case_ok(sharding_read(mesh, sizes, text, "/", &array, &case_error));
     return array;
 }
 
@@ -48,12 +48,15 @@ static void the_pop_quiz_of_chapter_3_comes_out(void **state)
     struct sharding const array = array_of(&mesh, "A[I_XY, J]");
     char buffer[SHARDING_TEXT_BYTES];
     assert_int_equal(sharding_local_elements(&mesh, &array), 128 * 2048 / 16);
-    assert_int_equal(sharding_replicas(&mesh, &array), 2);
     assert_string_equal(sharding_shape_text(&mesh, &array, buffer), "[8, 2048]");
-    /* Unreduced axes neither divide nor replicate. */
+    /* Unreduced axes do not divide. */
     struct sharding const partial = array_of(&mesh, "A[I_X, J] {U_Y}");
     assert_int_equal(sharding_local_elements(&mesh, &partial), 64 * 2048);
-    assert_int_equal(sharding_replicas(&mesh, &partial), 2);
+    /* 128 rows on three ranks. */
+    struct sharding_mesh const three = mesh_of("X", (uint32_t[]){3});
+    struct sharding const flat = array_of(&three, "A[I_X, J]");
+    assert_true(sharding_is_flat(&three, &flat) && !sharding_is_flat(&mesh, &array));
+    assert_string_equal(sharding_shape_text(&three, &flat, buffer), "[87382]");
 }
 
 /* What one chip holds is exact where all chips together hold 2^64 elements and more. */
@@ -64,9 +67,9 @@ static void arrays_of_all_chips_may_exceed_64_bits(void **state)
         {"I", UINT64_C(1) << 40}, {"J", UINT64_C(1) << 30}, {NULL, 0}};
     struct sharding_mesh const mesh = mesh_of("XY", (uint32_t[]){1 << 10, 1 << 6});
     struct sharding array;
-    case_ok(sharding_parse(&mesh, large, "A[I_X, J_Y]", "/", &array, &case_error));
+    case_ok(sharding_read(&mesh, large, "A[I_X, J_Y]", "/", &array, &case_error));
     assert_true(sharding_local_elements(&mesh, &array) == UINT64_C(1) << 54);
-    case_ok(sharding_parse(&mesh, large, "A[I, J]", "/", &array, &case_error));
+    case_ok(sharding_read(&mesh, large, "A[I, J]", "/", &array, &case_error));
     assert_true(sharding_local_elements(&mesh, &array) == UINT64_MAX);
 }
 
@@ -74,18 +77,17 @@ static void refused(const char *text, const char *part)
 {
     struct sharding_mesh const mesh = mesh_of("XYZ", (uint32_t[]){2, 8, 3});
     struct sharding array;
-    case_refused(sharding_parse(&mesh, sizes, text, "/spec", &array, &case_error), STATUS_INVALID,
+    case_refused(sharding_read(&mesh, sizes, text, "/spec", &array, &case_error), STATUS_INVALID,
                  "/spec", part);
 }
 
 static void nonsense_is_refused_with_the_reason(void **state)
 {
     (void)state;
-    refused("A[I_X, J_X]", "used twice"); /* The book: "nonsensical, forbidden". */
-    refused("A[I_XX, J]", "used twice");
-    refused("A[I_X, J] {U_X}", "used twice");
+    refused("A[I_X, J_X]", "each axis once"); /* The book: "nonsensical, forbidden". */
+    refused("A[I_XX, J]", "each axis once");
+    refused("A[I_X, J] {U_X}", "each axis once");
     refused("A[I, J] {U_XX}", "each axis once");
-    refused("A[I_Z, J]", "do not divide");
     refused("A[I_W, J]", "a mesh axis");
     refused("A[Q, J]", "whose size is known");
     refused("A[I_, J]", "a mesh axis");
@@ -106,8 +108,7 @@ enum { X = 1, Y = 2 };
 struct product_row {
     const char *left, *right, *wanted;
     uint32_t gather_left, gather_right, gather_result, scatter, all_reduce;
-    uint8_t case_of_x, case_of_y; /* 0: in neither operand. */
-    const char *result;           /* As multiplied. */
+    const char *result; /* As multiplied. */
 };
 
 static void products_hold(const struct product_row *rows, size_t count)
@@ -126,8 +127,6 @@ static void products_hold(const struct product_row *rows, size_t count)
         assert_int_equal(product.gather_result, row->gather_result);
         assert_int_equal(product.scatter, row->scatter);
         assert_int_equal(product.all_reduce, row->all_reduce);
-        assert_int_equal(product.axis_case[0], row->case_of_x);
-        assert_int_equal(product.axis_case[1], row->case_of_y);
         assert_string_equal(sharding_text(&mesh, &product.result, buffer), row->result);
         if (row->all_reduce == 0)
             assert_string_equal(sharding_text(&mesh, &product.scattered, buffer), row->wanted);
@@ -139,18 +138,18 @@ static void products_need_what_the_four_cases_say(void **state)
     (void)state;
     static const struct product_row rows[] = {
         /* Case 1 needs no communication. */
-        {"A[I_X, J]", "B[J, K_Y]", "C[I_X, K_Y]", 0, 0, 0, 0, 0, 1, 1, "C[I_X, K_Y]"},
+        {"A[I_X, J]", "B[J, K_Y]", "C[I_X, K_Y]", 0, 0, 0, 0, 0, "C[I_X, K_Y]"},
         /* Case 2 gathers the operand that is split where it contracts; over two axes, twice. */
-        {"A[I, J_X]", "B[J, K]", "C[I, K]", X, 0, 0, 0, 0, 2, 0, "C[I, K]"},
-        {"A[I, J_X]", "B[J_Y, K]", "C[I, K]", X, Y, 0, 0, 0, 2, 2, "C[I, K]"},
+        {"A[I, J_X]", "B[J, K]", "C[I, K]", X, 0, 0, 0, 0, "C[I, K]"},
+        {"A[I, J_X]", "B[J_Y, K]", "C[I, K]", X, Y, 0, 0, 0, "C[I, K]"},
         /* Case 3 multiplies partial sums and reduces them. */
-        {"A[I, J_X]", "B[J_X, K]", "C[I, K]", 0, 0, 0, 0, X, 3, 0, "C[I, K] {U_X}"},
-        {"A[I, J_X]", "B[J_X, K]", "C[I, K_X]", 0, 0, 0, X, 0, 3, 0, "C[I, K] {U_X}"},
+        {"A[I, J_X]", "B[J_X, K]", "C[I, K]", 0, 0, 0, 0, X, "C[I, K] {U_X}"},
+        {"A[I, J_X]", "B[J_X, K]", "C[I, K_X]", 0, 0, 0, X, 0, "C[I, K] {U_X}"},
         /* Case 4 gathers the operand that the result does not keep. */
-        {"A[I_X, J]", "B[J, K_X]", "C[I_X, K]", 0, X, 0, 0, 0, 4, 0, "C[I_X, K]"},
-        {"A[I_X, J]", "B[J, K_X]", "C[I, K_X]", X, 0, 0, 0, 0, 4, 0, "C[I, K_X]"},
+        {"A[I_X, J]", "B[J, K_X]", "C[I_X, K]", 0, X, 0, 0, 0, "C[I_X, K]"},
+        {"A[I_X, J]", "B[J, K_X]", "C[I, K_X]", X, 0, 0, 0, 0, "C[I, K_X]"},
         /* A result that is more split than wanted is gathered after. */
-        {"A[I_X, J]", "B[J, K]", "C[I, K]", 0, 0, X, 0, 0, 1, 0, "C[I_X, K]"},
+        {"A[I_X, J]", "B[J, K]", "C[I, K]", 0, 0, X, 0, 0, "C[I_X, K]"},
     };
     products_hold(rows, sizeof rows / sizeof *rows);
 }
@@ -160,19 +159,15 @@ static void fsdp_with_tp_falls_out_of_the_cases(void **state)
 {
     (void)state;
     static const struct product_row rows[] = {
-        {"In[B_X, D_Y]", "W_in[D_X, F_Y]", "Tmp[B_X, F_Y]", Y, X, 0, 0, 0, 2, 2, "Tmp[B_X, F_Y]"},
-        {"Tmp[B_X, F_Y]", "W_out[F_Y, D_X]", "Out[B_X, D_Y]", 0, X, 0, Y, 0, 4, 3,
-         "Out[B_X, D] {U_Y}"},
-        {"Tmp[B_X, F_Y]", "dOut[B_X, D_Y]", "dW_out[F_Y, D_X]", 0, Y, 0, X, 0, 3, 4,
+        {"In[B_X, D_Y]", "W_in[D_X, F_Y]", "Tmp[B_X, F_Y]", Y, X, 0, 0, 0, "Tmp[B_X, F_Y]"},
+        {"Tmp[B_X, F_Y]", "W_out[F_Y, D_X]", "Out[B_X, D_Y]", 0, X, 0, Y, 0, "Out[B_X, D] {U_Y}"},
+        {"Tmp[B_X, F_Y]", "dOut[B_X, D_Y]", "dW_out[F_Y, D_X]", 0, Y, 0, X, 0,
          "dW_out[F_Y, D] {U_X}"},
-        {"dOut[B_X, D_Y]", "W_out[F_Y, D_X]", "dTmp[B_X, F_Y]", Y, X, 0, 0, 0, 2, 2,
-         "dTmp[B_X, F_Y]"},
-        {"In[B_X, D_Y]", "dTmp[B_X, F_Y]", "dW_in[D_X, F_Y]", Y, 0, 0, X, 0, 3, 4,
-         "dW_in[D, F_Y] {U_X}"},
-        {"dTmp[B_X, F_Y]", "W_in[D_X, F_Y]", "dIn[B_X, D_Y]", 0, X, 0, Y, 0, 4, 3,
-         "dIn[B_X, D] {U_Y}"},
+        {"dOut[B_X, D_Y]", "W_out[F_Y, D_X]", "dTmp[B_X, F_Y]", Y, X, 0, 0, 0, "dTmp[B_X, F_Y]"},
+        {"In[B_X, D_Y]", "dTmp[B_X, F_Y]", "dW_in[D_X, F_Y]", Y, 0, 0, X, 0, "dW_in[D, F_Y] {U_X}"},
+        {"dTmp[B_X, F_Y]", "W_in[D_X, F_Y]", "dIn[B_X, D_Y]", 0, X, 0, Y, 0, "dIn[B_X, D] {U_Y}"},
         /* Activations by tokens: the same collectives, on another dimension. */
-        {"In[B_XY, D]", "W_in[D_X, F_Y]", "Tmp[B_X, F_Y]", Y, X, 0, 0, 0, 2, 4, "Tmp[B_X, F_Y]"},
+        {"In[B_XY, D]", "W_in[D_X, F_Y]", "Tmp[B_X, F_Y]", Y, X, 0, 0, 0, "Tmp[B_X, F_Y]"},
     };
     products_hold(rows, sizeof rows / sizeof *rows);
 }

@@ -139,22 +139,24 @@ static void published_totals_are_met(void **state)
     }
 }
 
-/* Of chips that are in the catalogue, and each with its source. */
-static void published_totals_have_machines(void **state)
+/* A figure of a chip that the catalogue does not have would be missing here. */
+static void each_figure_has_its_machine(void **state)
 {
     (void)state;
-    for (uint32_t i = 0; published_chip(i) != NULL; i++) {
-        static const char *const spec[] = {"%s", "%s:2", "%s:2x2", "%s:2x2x1"};
-        struct chip chip;
-        case_ok(chip_find(case_arena, published_chip(i), "ideal", "", "", &chip, &case_error));
-        struct machine const machine =
-            case_machine(arena_format(case_arena, spec[chip.pod.axis_count], chip.name));
+    static const char *const specs[] = {
+        "v100-sxm",         "a100-sxm",      "a100-40gb",     "h100-pcie",
+        "h20-sxm",          "mi300x",        "h100-sxm",      "b200",
+        "gb200-nvl72",      "b300",          "gb300-nvl72",   "tpu-v3:32x32",
+        "tpu-v4p:16x16x16", "tpu-v5e:16x16", "tpu-v5p:4x4x4", "tpu-v6e:16x16",
+        "tpu-7x:2x2x1"};
+    uint32_t count = 0;
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        struct machine const machine = case_machine(specs[i]);
         struct published figure;
-        uint32_t index = 0;
-        assert_string_equal(machine.chip.name, published_chip(i));
-        assert_true(published_next(&machine, &index, &figure));
-        assert_true(strlen(figure.source) > 0);
+        for (uint32_t index = 0; published_next(&machine, &index, &figure); count++)
+            assert_true(strlen(figure.source) > 0);
     }
+    assert_int_equal(count, 49);
 }
 
 static void differences_from_published_totals_are_said(void **state)
@@ -479,7 +481,7 @@ int main(void)
         cmocka_unit_test(levels_are_a_line_a_tier),
         cmocka_unit_test(chips_have_the_links_that_are_wired),
         cmocka_unit_test(published_totals_are_met),
-        cmocka_unit_test(published_totals_have_machines),
+        cmocka_unit_test(each_figure_has_its_machine),
         cmocka_unit_test(differences_from_published_totals_are_said),
         cmocka_unit_test(hosts_say_whose_they_are),
         cmocka_unit_test(a_mesh_is_drawn_cable_by_cable),

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/name.h"
 #include "sim/base/units.h"
 #include "sim/machine/machine.h"
 #include "sim/machine/shape.h"
@@ -62,6 +63,35 @@ struct machine row_machine(const struct case_row *row)
     if (row_has(row, "wrap")) read_wrap(row, &plan);
     row_check(row, machine_build(row->arena, &plan, &machine, &error), &error);
     return machine;
+}
+
+struct mesh row_mesh(const struct case_row *row, const struct machine *machine)
+{
+    struct mesh_plan plan = {0};
+    struct mesh mesh;
+    struct error error = {0};
+    char *rest = NULL;
+    char *text = arena_text(row->arena, row_text(row, "mesh"));
+    for (char *axis = strtok_r(text, " ", &rest); axis != NULL; axis = strtok_r(NULL, " ", &rest)) {
+        char *parts = strchr(axis, '='), *others = NULL;
+        if (parts == NULL || plan.axis_count == MESH_ROLE_COUNT) row_fail(row, "bad mesh %s", axis);
+        *parts++ = '\0';
+        struct mesh_axis_plan *made = &plan.axis[plan.axis_count++];
+        made->role = (enum mesh_role)name_find(axis, mesh_role_names);
+        if (made->role == MESH_ROLE_COUNT) row_fail(row, "%s is no axis of a mesh", axis);
+        for (char *part = strtok_r(parts, ",", &others); part != NULL;
+             part = strtok_r(NULL, ",", &others))
+            made->part[made->part_count++] = part;
+    }
+    row_check(row, mesh_build(row->arena, &plan, machine, &mesh, &error), &error);
+    return mesh;
+}
+
+const struct mesh_axis *row_role(const struct case_row *row, const struct mesh *mesh)
+{
+    uint32_t const role = name_find(row_text(row, "role"), mesh_role_names);
+    if (role == MESH_ROLE_COUNT) row_fail(row, "%s is no axis of a mesh", row_text(row, "role"));
+    return &mesh->axis[role];
 }
 
 static uint32_t volume(const uint32_t *shape, uint32_t axis_count)

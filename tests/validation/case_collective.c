@@ -12,8 +12,8 @@
 #include "sim/measure/measure.h"
 #include "sim/measure/measure_group.h"
 #include "sim/measure/measure_op.h"
-#include "sim/mesh/mesh.h"
 #include "sim/roofline/collective_bound.h"
+#include "tests/oracle/plan_cost.h"
 #include "tests/validation/case_parts.h"
 
 static enum collective_kind kind_of(const struct case_row *row)
@@ -25,41 +25,13 @@ static enum collective_kind kind_of(const struct case_row *row)
     row_fail(row, "no collective %s", name);
 }
 
-/* "fsdp=x,y,z:2 tp=z:8" into a plan; parts are pointers into a copy in the arena. */
-static struct mesh_plan mesh_plan_of(const struct case_row *row)
-{
-    struct mesh_plan plan = {.axis_count = 0};
-    char *text = arena_text(row->arena, row_text(row, "mesh"));
-    if (text == NULL) row_fail(row, "no memory");
-    for (char *axis = strtok(text, " "); axis != NULL; axis = strtok(NULL, " ")) {
-        char *part = strchr(axis, '=');
-        if (part == NULL || plan.axis_count == MESH_ROLE_COUNT) row_fail(row, "bad mesh %s", axis);
-        struct mesh_axis_plan *to = &plan.axis[plan.axis_count++];
-        *part++ = '\0';
-        to->role = mesh_role_find(axis);
-        while (part != NULL && to->part_count < MACHINE_AXES_MAX) {
-            to->part[to->part_count++] = part;
-            part = strchr(part, ',');
-            if (part != NULL) *part++ = '\0';
-        }
-    }
-    return plan;
-}
-
-/* The group of a mesh axis, as the mesh lays it. */
-static struct group role_group(const struct case_row *row, const struct machine *machine)
-{
-    struct mesh_plan const plan = mesh_plan_of(row);
-    struct mesh mesh;
-    struct error error = {0};
-    row_check(row, mesh_build(row->arena, &plan, machine, &mesh, &error), &error);
-    return mesh.axis[mesh_role_find(row_text(row, "role"))].group;
-}
-
 /* Parts of axes, "x y" or "node:2 gpu"; all of them if the row does not say. */
 static struct group group_of(const struct case_row *row, const struct machine *machine)
 {
-    if (row_has(row, "role")) return role_group(row, machine);
+    if (row_has(row, "role")) {
+        struct mesh const mesh = row_mesh(row, machine);
+        return row_role(row, &mesh)->group;
+    }
     char *axes = NULL;
     if (row_has(row, "axes")) {
         axes = arena_text(row->arena, row_text(row, "axes"));

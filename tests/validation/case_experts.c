@@ -5,7 +5,6 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
-#include "sim/mesh/mesh.h"
 #include "sim/resource/compute.h"
 #include "sim/roofline/collective_bound.h"
 #include "sim/step/routing.h"
@@ -46,39 +45,16 @@ static struct case_value experts_ratio(const struct case_row *row)
     return value_number(all_to_all_s(row, &machine) * (double)TIME_PS_PER_S / (double)time.mxu_ps);
 }
 
-/* "pp=node:16 ep=node:8,gpu" */
-static void mesh_read(const struct case_row *row, struct mesh_plan *plan)
-{
-    char *rest = NULL;
-    char *text = arena_text(row->arena, row_text(row, "mesh"));
-    for (char *axis = strtok_r(text, " ", &rest); axis != NULL; axis = strtok_r(NULL, " ", &rest)) {
-        struct mesh_axis_plan *made = &plan->axis[plan->axis_count++];
-        char *parts = strchr(axis, '='), *others = NULL;
-        if (parts == NULL) row_fail(row, "%s has no ranks", axis);
-        *parts++ = '\0';
-        made->role = mesh_role_find(axis);
-        if (made->role == MESH_ROLE_COUNT) row_fail(row, "%s is no axis of a mesh", axis);
-        for (char *part = strtok_r(parts, ",", &others); part != NULL;
-             part = strtok_r(NULL, ",", &others))
-            made->part[made->part_count++] = part;
-    }
-}
-
 /* Ranks of a role, and of those the units of the outermost axis that they are in. */
 static struct case_value layout(const struct case_row *row)
 {
     struct machine const machine = row_machine(row);
-    struct mesh_plan plan = {0};
-    struct mesh mesh;
-    struct error error = {0};
-    mesh_read(row, &plan);
-    row_check(row, mesh_build(row->arena, &plan, &machine, &mesh, &error), &error);
+    struct mesh const mesh = row_mesh(row, &machine);
     const char *what = row_text(row, "what");
     if (strcmp(what, "gpus") == 0) return value_number(mesh.rank_count);
-    if (strcmp(what, "ranks") == 0)
-        return value_number(mesh.axis[mesh_role_find(row_text(row, "role"))].size);
+    if (strcmp(what, "ranks") == 0) return value_number(row_role(row, &mesh)->size);
     if (strcmp(what, "nodes") == 0) {
-        const struct group *group = &mesh.axis[mesh_role_find(row_text(row, "role"))].group;
+        const struct group *group = &row_role(row, &mesh)->group;
         for (uint32_t d = 0; d < group->dimension_count; d++)
             if (group->dimension[d].axis == machine.axis_count - 1)
                 return value_number(group->dimension[d].size);

@@ -28,13 +28,14 @@ static struct case_value tier_number(const struct case_row *row)
     struct machine const machine = row_machine(row);
     uint32_t const level = level_of(row, &machine);
     struct tier_totals totals;
-    totals_of_tier(&machine, level, tier_of(row, &machine.level[level]), &totals);
+    uint32_t const tier = tier_of(row, &machine.level[level]);
+    totals_of_tier(&machine, level, tier, &totals);
     const struct {
         const char *name;
         double value;
     } numbers[] = {
         {"switches", (double)totals.switch_count},
-        {"unit_chips", totals.unit_chips},
+        {"unit_chips", level_box_chips(&machine, &machine.level[level], (int32_t)tier)},
         {"ports_used", totals.ports_used},
         {"cables", (double)totals.cable_count},
         {"cable_rate", (double)totals.cable_bytes_per_s},

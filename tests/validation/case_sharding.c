@@ -35,7 +35,7 @@ static struct sharding array_of(const struct case_row *row, const struct shardin
     }
     struct sharding array;
     struct error error = {0};
-    row_check(row, sharding_parse(mesh, sizes, row_text(row, key), key, &array, &error), &error);
+    row_check(row, sharding_read(mesh, sizes, row_text(row, key), key, &array, &error), &error);
     return array;
 }
 
@@ -46,9 +46,12 @@ static struct case_value sharding(const struct case_row *row)
     const char *what = row_text(row, "what");
     char buffer[SHARDING_TEXT_BYTES];
     double const ranks = (double)sharding_local_elements(&mesh, &array);
-    double const replicas = (double)sharding_replicas(&mesh, &array);
-    double chips = 1, whole = 1;
-    for (uint32_t i = 0; i < mesh.axis_count; i++) chips *= mesh.size[i];
+    double chips = 1, whole = 1, replicas = 1;
+    for (uint32_t i = 0; i < mesh.axis_count; i++) {
+        bool const used = ((sharding_axes(&array) | array.unreduced) >> i & 1) != 0;
+        chips *= mesh.size[i];
+        replicas *= used ? 1 : mesh.size[i];
+    }
     for (uint32_t i = 0; i < array.dimension_count; i++) whole *= (double)array.dimension[i].size;
     enum format const format = row_format(row, "format", FORMAT_BF16);
     double const bytes = (double)format_bytes(format, (uint64_t)ranks);
@@ -133,7 +136,7 @@ static bool accepted(const struct case_row *row, const struct sharding_mesh *mes
     struct error error = {0};
     const char *text = arena_format(row->arena, "A[I%s%s, J%s%s]", *first ? "_" : "", first,
                                     *second ? "_" : "", second);
-    return sharding_parse(mesh, sizes, text, "/array", &array, &error) == STATUS_OK;
+    return sharding_read(mesh, sizes, text, "/array", &array, &error) == STATUS_OK;
 }
 
 /* How many ways to lay a matrix on two axes the notation accepts, of all that can be written. */

@@ -1,7 +1,8 @@
+#include "tests/oracle/plan_cost.h"
+
 #include <stddef.h>
 
 #include "sim/base/units.h"
-#include "sim/collective/plan.h"
 #include "sim/machine/machine.h"
 
 static uint64_t lane_units(const struct plan *plan, const struct plan_lane *lane, uint32_t position)

@@ -178,6 +178,19 @@ static void add_copy(const struct report_input *input, struct arena *arena,
     row->busbw_bytes_per_s = 1; /* A factor still. */
 }
 
+const char *const analysis_unit_names[] = {"mxu", "vpu", "hbm", NULL};
+
+/* What an op keeps its slowest unit busy for, beyond each other one. */
+static void add_beyond(const double unit_s[ANALYSIS_UNITS], double times,
+                       struct analysis_class *row)
+{
+    uint32_t slowest = 0;
+    for (uint32_t unit = 1; unit < ANALYSIS_UNITS; unit++)
+        if (unit_s[unit] > unit_s[slowest]) slowest = unit;
+    for (uint32_t unit = 0; unit < ANALYSIS_UNITS; unit++)
+        row->beyond_s[unit][slowest] += (unit_s[slowest] - unit_s[unit]) * times;
+}
+
 static void add_compute(const struct report_input *input, const struct program_op *op,
                         uint64_t slots, struct analysis_class *row)
 {
@@ -192,6 +205,9 @@ static void add_compute(const struct report_input *input, const struct program_o
     double const times = (double)slots;
     row->math_s += math * times;
     if (hbm > other) row->hbm_excess_s += (hbm - other) * times;
+    struct work_edges const edges = {WORK_EDGE_ROWS, chip->mxu.rows, chip->mxu.columns};
+    double const mxu = rate > 0 ? (double)work_padded_flop(work, edges) / rate : 0;
+    add_beyond((const double[ANALYSIS_UNITS]){mxu, vector, hbm}, times, row);
 }
 
 /* Of all that collectives and copies of a stream take, what falls into a phase: they may run in

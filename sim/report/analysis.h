@@ -13,6 +13,10 @@ struct arena;
 /* In axis_bits: over the link to the host. */
 enum { ANALYSIS_HOST_BIT = 1 << MACHINE_AXES_MAX };
 
+/* What may bound a compute op; words.h has their names. */
+enum analysis_unit { ANALYSIS_MXU, ANALYSIS_VPU, ANALYSIS_HBM, ANALYSIS_UNITS };
+extern const char *const analysis_unit_names[ANALYSIS_UNITS + 1]; /* NULL ends them. */
+
 /* A class of ops: one row of a report. */
 struct analysis_class {
     const char *name;
@@ -40,6 +44,8 @@ struct analysis_class {
 
     /* Compute: how much longer than its FLOP its HBM bytes take, at the chip's rates. */
     double hbm_excess_s;
+    /* Compute: of ops whose slowest unit is the second, how much longer it takes than the first. */
+    double beyond_s[ANALYSIS_UNITS][ANALYSIS_UNITS];
     double math_s;
 };
 

@@ -1,6 +1,7 @@
 #include "sim/report/notes_parts.h"
 
 #include "sim/base/arena.h"
+#include "sim/base/name.h"
 #include "sim/base/units.h"
 #include "sim/report/words.h"
 
@@ -52,11 +53,63 @@ static double unlike_mean_s(const struct trace *trace)
     return ((double)trace->compute_ps - sum_ps / trace->role_count) / (double)TIME_PS_PER_S;
 }
 
+/* "HBM", but "the MXU". */
+static const char *unit_words(struct arena *arena, const struct machine *machine, uint32_t unit)
+{
+    const char *words = words_resource(machine, analysis_unit_names[unit]);
+    return unit == ANALYSIS_HBM ? words : arena_format(arena, "the %s", words);
+}
+
+/* What compute ops take beyond the unit that is the bound, by the unit that they wait for. */
+static double unit_parts(struct arena *arena, const struct report_input *input,
+                         const struct analysis *facts, struct notes *notes)
+{
+    double sum = 0;
+    uint32_t const bound = name_find(input->roofline->bound.by, analysis_unit_names);
+    for (uint32_t unit = 0; bound < ANALYSIS_UNITS && unit < ANALYSIS_UNITS; unit++) {
+        double beyond_s = 0;
+        for (uint32_t i = 0; i < facts->class_count; i++)
+            if (!facts->classes[i].collective) beyond_s += facts->classes[i].beyond_s[bound][unit];
+        part_add(notes,
+                 arena_format(arena, "compute ops that wait for %s rather than %s",
+                              unit_words(arena, input->machine, unit),
+                              unit_words(arena, input->machine, bound)),
+                 beyond_s);
+        sum += beyond_s;
+    }
+    return sum;
+}
+
+/* Of the links that are the bound; 0: it is a unit of the chip. */
+static uint32_t bound_bits(const struct roofline_bound *bound)
+{
+    if (bound->axis >= 0) return 1u << bound->axis;
+    return name_find(bound->by, analysis_unit_names) == ANALYSIS_UNITS ? ANALYSIS_HOST_BIT : 0;
+}
+
+/* The links of the bound are busy lower_s at least; `within` of it during idle compute, the rest
+ * during compute. The compute beyond that runs while they rest. */
+static void links_part(struct arena *arena, const struct report_input *input,
+                       const struct analysis *facts, double within, struct notes *notes)
+{
+    const struct roofline *roofline = input->roofline;
+    const char *links = roofline->bound.axis < 0
+                            ? input->machine->host.cable_name
+                            : machine_axis_name(input->machine, (uint32_t)roofline->bound.axis);
+    double const rests_s = facts->compute_s - (roofline->lower_s - within);
+    part_add(notes,
+             arena_format(arena,
+                          rests_s < 0 ? "less what the %s links do during what is listed here"
+                                      : "compute during which the %s links are idle",
+                          links),
+             rests_s);
+}
+
 void notes_parts_build(struct arena *arena, const struct report_input *input,
                        const struct analysis *facts, struct notes *notes)
 {
     const struct roofline *roofline = input->roofline;
-    uint32_t const bits = roofline->bound.axis < 0 ? 0 : 1u << roofline->bound.axis;
+    uint32_t const bits = bound_bits(&roofline->bound);
     double const within = exposed_parts(arena, facts, bits, notes);
     if (input->program->role_count > 1) {
         part_add(notes, "bubbles: waiting for what other ranks of the pipeline do",
@@ -67,26 +120,10 @@ void notes_parts_build(struct arena *arena, const struct report_input *input,
         part_add(notes, "neither compute nor collectives", facts->idle_s);
     }
     if (bits != 0) {
-        /* The axis is busy lower_s at least; `within` of it during idle compute, the rest during
-         * compute. The compute beyond that runs while the axis rests. */
-        const char *axis = machine_axis_name(input->machine, (uint32_t)roofline->bound.axis);
-        double const rests_s = facts->compute_s - (roofline->lower_s - within);
-        part_add(notes,
-                 arena_format(arena,
-                              rests_s < 0 ? "less what the %s links do during what is listed here"
-                                          : "compute during which the %s links are idle",
-                              axis),
-                 rests_s);
+        links_part(arena, input, facts, within, notes);
         return;
     }
-    double excess = 0;
-    bool const mxu = roofline->lower_s == roofline->math_s;
-    for (uint32_t i = 0; mxu && i < facts->class_count; i++)
-        if (!facts->classes[i].collective) excess += facts->classes[i].hbm_excess_s;
-    part_add(notes,
-             arena_format(arena, "compute ops that wait for HBM rather than the %s",
-                          words_resource(input->machine, "mxu")),
-             excess);
+    double const excess = unit_parts(arena, input, facts, notes);
     double const unlike_s = unlike_mean_s(input->trace);
     part_add(notes,
              unlike_s < 0 ? "less what a mean rank of the pipeline computes more than this one"

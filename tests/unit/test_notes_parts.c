@@ -31,8 +31,13 @@ static void parts_above_math_are_named_longest_first(void **state)
     (void)notes_case_collective("AllGather W", STREAM_OF_FSDP, 0.3, 0.0625);
     (void)notes_case_collective("AllReduce dW", STREAM_OF_DP, 0.3, 0);
     (void)notes_case_collective("AllGather In", STREAM_OF_TP, 0.3, 0.0625);
-    notes_case_class("matmul")->hbm_excess_s = 0.03125;
-    notes_case_collective("ReduceScatter Out", STREAM_OF_TP, 0.5, 0)->hbm_excess_s = 5;
+    struct analysis_class *row = notes_case_class("matmul");
+    row->beyond_s[ANALYSIS_MXU][ANALYSIS_HBM] = 0.03125;
+    row->beyond_s[ANALYSIS_HBM][ANALYSIS_MXU] = 0.0234375;
+    row->beyond_s[ANALYSIS_HBM][ANALYSIS_VPU] = 0.0078125;
+    row->hbm_excess_s = 5;
+    notes_case_collective("ReduceScatter Out", STREAM_OF_TP, 0.5, 0)
+        ->beyond_s[ANALYSIS_MXU][ANALYSIS_HBM] = 5;
     made.facts.compute_s = 0.8125;
     made.facts.idle_s = 0.125;
     struct part const alike[] = {{"neither compute nor collectives", 0.125},
@@ -45,15 +50,17 @@ static void parts_above_math_are_named_longest_first(void **state)
     parts_are(alike, 5);
     assert_ptr_equal(made.notes.part[2].of, &made.class[2]);
     assert_null(made.notes.part[0].of);
-    /* Where HBM is the bound, waiting for it is none of the parts. */
-    made.roofline.math_s = 0.5;
+    /* Where HBM is the bound, waiting for it is none of the parts, but for the MXU and the VPU. */
+    made.roofline.bound.by = "hbm";
     struct part const hbm[] = {{"neither compute nor collectives", 0.125},
                                {"AllGather W exposed", 0.0625},
                                {"AllGather In exposed", 0.0625},
                                {"compute beyond the bound: fill and drain of tiles, overheads, "
                                 "HBM shared",
-                                0.0625}};
-    parts_are(hbm, 4);
+                                0.03125},
+                               {"compute ops that wait for the MXU rather than HBM", 0.0234375},
+                               {"compute ops that wait for the VPU rather than HBM", 0.0078125}};
+    parts_are(hbm, 6);
 }
 
 /* A pipeline's bound is a mean rank's. */
@@ -96,6 +103,16 @@ static void parts_above_links_are_what_leaves_them_idle(void **state)
     struct part const idle[] = {{"compute during which the z links are idle", 0.1875},
                                 {"AllGather In exposed", 0.0625}};
     parts_are(idle, 2);
+    /* The host's are links too. */
+    made.roofline.bound = (struct roofline_bound){"host", -1};
+    made.class[0].axis_bits = ANALYSIS_HOST_BIT;
+    made.machine.host.cable_name = "PCIe";
+    made.facts.compute_s = 0.8125;
+    struct part const host[] = {{"compute during which the PCIe links are idle", 0.1875},
+                                {"AllGather In exposed", 0.0625}};
+    parts_are(host, 2);
+    made.roofline.bound = (struct roofline_bound){"ici", 2};
+    made.class[0].axis_bits = 5;
     made.facts.compute_s = 0.5;
     struct part const busy[] = {{"AllGather In exposed", 0.0625},
                                 {"less what the z links do during what is listed here", -0.125}};

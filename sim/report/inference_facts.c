@@ -12,6 +12,11 @@ static const char *const phase_names[] = {
     [WORKLOAD_MIXED] = "mixed",
 };
 
+const char *inference_phase(const struct workload_plan *plan)
+{
+    return phase_names[plan->kind];
+}
+
 /* Each class of computes is of one part. */
 static void times_add(const struct report_input *input, const struct analysis *analysis,
                       struct inference_facts *facts)
@@ -41,26 +46,41 @@ uint64_t inference_room(const struct machine *machine, const struct roofline *ro
     return (uint64_t)((capacity - others) / each) * counts->keepers;
 }
 
-/* The book's numbers: all parameters, of all chips. */
-static struct inference_step book_of(const struct report_input *input)
+struct inference_model inference_book_model(const struct workload_plan *plan)
 {
-    const struct workload_plan *plan = input->workload;
-    const struct chip *chip = &input->machine->chip;
     struct model_counts const counts = model_count(&plan->model);
-    struct inference_model const model = {
+    return (struct inference_model){
         .parameters = (double)counts.active,
         .parameter_bytes = (double)counts.total * format_bits(plan->formats.weights) / 8,
         .kv_bytes_per_token = inference_kv_bytes_per_token(&plan->model, plan->inference.cache),
     };
-    struct inference_chips const chips = {
-        .count = (double)input->machine->chip_count,
+}
+
+struct inference_chips inference_book_chips(const struct workload_plan *plan,
+                                            const struct machine *machine)
+{
+    const struct chip *chip = &machine->chip;
+    return (struct inference_chips){
+        .count = (double)machine->chip_count,
         .flop_per_s = (double)chip->math_flop_per_s[plan->formats.matmuls],
         .hbm_bytes_per_s = (double)chip->hbm_bytes_per_s,
         .hbm_bytes = (double)chip->hbm_capacity_bytes,
     };
-    /* Prompts are their products (8.1.2): the cache is read by decodes. */
-    return inference_decode(&model, &chips, (double)inference_sum_all(plan).tokens,
+}
+
+struct inference_step inference_book_step(const struct workload_plan *plan,
+                                          const struct inference_model *model,
+                                          const struct inference_chips *chips)
+{
+    return inference_decode(model, chips, (double)inference_sum_all(plan).tokens,
                             (double)inference_sum(plan, INFERENCE_DECODES).context_tokens);
+}
+
+static struct inference_step book_of(const struct report_input *input)
+{
+    struct inference_model const model = inference_book_model(input->workload);
+    struct inference_chips const chips = inference_book_chips(input->workload, input->machine);
+    return inference_book_step(input->workload, &model, &chips);
 }
 
 struct inference_facts inference_facts_of(const struct report_input *input,
@@ -71,7 +91,7 @@ struct inference_facts inference_facts_of(const struct report_input *input,
     const struct chip *chip = &input->machine->chip;
     struct inference_sum const sum = inference_sum_all(plan);
     struct inference_facts facts = {
-        .phase = phase_names[plan->kind],
+        .phase = inference_phase(plan),
         .sequences = sum.sequences,
         .tokens = sum.tokens,
         .context_tokens = sum.context_tokens,

@@ -38,6 +38,18 @@ uint64_t inference_room(const struct machine *machine, const struct roofline *ro
 struct inference_facts inference_facts_of(const struct report_input *input,
                                           const struct analysis *analysis);
 
+const char *inference_phase(const struct workload_plan *plan); /* "decode" */
+
+/* What the book's formulas are given: all parameters of the model, all chips. */
+struct inference_model inference_book_model(const struct workload_plan *plan);
+struct inference_chips inference_book_chips(const struct workload_plan *plan,
+                                            const struct machine *machine);
+/* The formula of the plan's step. Prompts are their products (8.1.2): the cache is read by decodes.
+ */
+struct inference_step inference_book_step(const struct workload_plan *plan,
+                                          const struct inference_model *model,
+                                          const struct inference_chips *chips);
+
 /* The member "inference" of a result. */
 void inference_facts_write(const struct inference_facts *facts, struct json_writer *json);
 /* Lines of the summary. */

@@ -145,18 +145,21 @@ void table_colour(struct strbuf *text, bool colour, enum table_colour which)
     if (colour) strbuf_add(text, "\x1b[%sm", codes[which]);
 }
 
-static void heading_mesh(const struct report_input *input, struct strbuf *text)
+void table_shape(const struct machine *machine, struct strbuf *text)
 {
-    const struct mesh *mesh = input->mesh;
+    for (uint32_t i = 0; i < machine->axis_count; i++)
+        strbuf_add(text, "%s%u", i > 0 ? "x" : "", machine->shape[i]);
+}
+
+void table_mesh(const struct mesh *mesh, const struct machine *machine, struct strbuf *text)
+{
     for (uint32_t i = 0; i < mesh->order_count; i++) {
         const struct mesh_axis *axis = &mesh->axis[mesh->named[i]];
-        strbuf_add(text, "%s%s %u over", i > 0 ? ", " : "; ", mesh_role_name(axis->role),
-                   axis->size);
+        strbuf_add(text, "%s%s %u over", i > 0 ? ", " : "", mesh_role_name(axis->role), axis->size);
         for (uint32_t p = 0; p < axis->part_count; p++) {
             const struct mesh_part *part = &axis->part[p];
-            strbuf_add(text, " %s", machine_axis_name(input->machine, part->axis));
-            if (part->size != input->machine->shape[part->axis])
-                strbuf_add(text, ":%u", part->size);
+            strbuf_add(text, " %s", machine_axis_name(machine, part->axis));
+            if (part->size != machine->shape[part->axis]) strbuf_add(text, ":%u", part->size);
         }
     }
 }
@@ -210,12 +213,12 @@ void table_heading(const struct report_input *input, bool colour, struct strbuf 
     heading_title(input->title, text);
     table_colour(text, colour, TABLE_PLAIN);
     strbuf_add(text, "%s ", machine->chip.name);
-    for (uint32_t i = 0; i < machine->axis_count; i++)
-        strbuf_add(text, "%s%u", i > 0 ? "x" : "", machine->shape[i]);
+    table_shape(machine, text);
     strbuf_add(text, " (%s profile), %s %s", machine->chip.profile,
                table_count(machine->chip_count).text,
                counted_noun(machine->chip_count, "chip").text);
-    heading_mesh(input, text);
+    if (input->mesh->order_count > 0) strbuf_add(text, "; ");
+    table_mesh(input->mesh, machine, text);
     if (input->roofline == NULL) {
         heading_program(input->program, text);
         return;

@@ -51,6 +51,10 @@ enum table_colour { TABLE_BOLD, TABLE_DIM, TABLE_GREEN, TABLE_YELLOW, TABLE_RED,
 /* Nothing unless `colour`. */
 void table_colour(struct strbuf *text, bool colour, enum table_colour which);
 
+/* "4x4"; "tp 8 over x y:2, dp 2 over y:2" */
+void table_shape(const struct machine *machine, struct strbuf *text);
+void table_mesh(const struct mesh *mesh, const struct machine *machine, struct strbuf *text);
+
 /* Title, machine, mesh and workload: the first lines of a screen. */
 void table_heading(const struct report_input *input, bool colour, struct strbuf *text);
 

@@ -52,6 +52,8 @@ show scenario llama3-8b-fsdp-v5e-16x16
 check scenarios/train/mlp-fsdp-v5p-16.json
 collective --machine h100-sxm:nodes=2 --op all_reduce -b 1M -e 16M -f 4
 collective --machine tpu-v5e:4x4 --op all_gather -b 1M -e 16M -f 4
+pareto llama3-70b-decode-int8-v5e-4x4 --batch 1:512:x8 --shape 2x4,4x4,3x3
+pareto llama3-70b-decode-h100-8 --batch 1M --context 16M --mesh {"tp":["gpu","node"]}
 regimes --machine h100-sxm:nodes=2 --op all_reduce -b 1K -e 64M -f 64
 regimes --machine tpu-v5e:8x16 --op all_gather --axes y -b 1K -e 64M -f 64
 pipeline llama3-8b-pp4-h100-32 --schedules 1f1b,zb-v --microbatches 4
@@ -61,7 +63,7 @@ pipeline --stages 16 --schedules 1f1b,zb-v --microbatches 32,64
 pipeline --stages 4 --schedules auto
 pipeline --stages 4 --sort bubbel
 END
-for verb in run roofline list show collective regimes pipeline bench check; do
+for verb in run roofline list show collective regimes pareto pipeline bench check; do
     echo "help $verb"
 done >> "$work/commands"
 

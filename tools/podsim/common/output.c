@@ -304,7 +304,7 @@ enum status output_open(struct output *output, const char *path, const struct op
 /* Whether it begins as a table of a verb does. */
 static bool is_table(FILE *file)
 {
-    static const char *const heads[] = {"op,axes,", "schedule,stages,"};
+    static const char *const heads[] = {"op,axes,", "schedule,stages,", "shape,chips,mesh,"};
     char begin[32] = "";
     (void)fread(begin, 1, sizeof begin - 1, file);
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)

@@ -1,0 +1,115 @@
+/*
+ * cmd_pareto.c: steps of inference over batches, lengths, slices and meshes: latency against
+ * throughput.
+ */
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/strbuf.h"
+#include "tools/podsim/common/command.h"
+#include "tools/podsim/common/output.h"
+#include "tools/podsim/common/report.h"
+#include "tools/podsim/common/worker.h"
+#include "tools/podsim/pareto/pareto.h"
+
+struct outputs {
+    struct output json, csv;
+};
+
+static bool is_stdout(const char *path)
+{
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
+static enum status open_outputs(const struct options *options, struct outputs *outputs,
+                                struct error *reterr)
+{
+    const char *const json = options_value(options, "--json");
+    const char *const csv = options_value(options, "--csv");
+    const char *const table = is_stdout(json) || is_stdout(csv) ? NULL : "-";
+    STATUS_TRY(output_distinct(json, csv, reterr));
+    STATUS_TRY(output_distinct(json, table, reterr));
+    STATUS_TRY(output_distinct(csv, table, reterr));
+    STATUS_TRY(output_open(&outputs->json, json, options, reterr));
+    return output_open_table(&outputs->csv, csv, options, reterr);
+}
+
+static enum status write_results(const struct pareto *pareto, struct outputs *outputs,
+                                 struct error *reterr)
+{
+    struct strbuf json = {0}, csv = {0};
+    bool const to_error = is_stdout(outputs->json.path) || is_stdout(outputs->csv.path);
+    struct strbuf text = {.columns = report_columns(to_error ? 2 : 1)};
+    pareto_write_text(pareto, &text);
+    pareto_write_json(pareto, &json);
+    pareto_write_csv(pareto, &csv);
+    enum status status = output_write(&outputs->json, &json, reterr);
+    if (status == STATUS_OK) status = output_write(&outputs->csv, &csv, reterr);
+    if (status == STATUS_OK) status = output_finish(&outputs->json, reterr);
+    if (status == STATUS_OK) status = output_finish(&outputs->csv, reterr);
+    if (status == STATUS_OK) status = output_print(&text, to_error, reterr);
+    strbuf_free(&text);
+    strbuf_free(&json);
+    strbuf_free(&csv);
+    return status;
+}
+
+/* Outputs are opened before the work, and what it reads is spared. */
+static enum status run(struct pareto *pareto, struct outputs *outputs, struct error *reterr)
+{
+    STATUS_TRY(
+        session_source_read(pareto->options, pareto->options->operand[0], &pareto->source, reterr));
+    STATUS_TRY(pareto_read(pareto, reterr));
+    STATUS_TRY(open_outputs(pareto->options, outputs, reterr));
+    STATUS_TRY(worker_run(pareto_play, pareto, "sweep", reterr));
+    STATUS_TRY(write_results(pareto, outputs, reterr));
+    if (pareto_count(pareto, PARETO_REFUSED) < pareto->done_count) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, "", "no point can be simulated; each says why");
+}
+
+static int pareto(const struct options *options)
+{
+    static struct pareto pareto;
+    static struct outputs outputs;
+    struct error error = {0};
+    enum status status = STATUS_OK;
+    pareto.options = options;
+    pareto.arena = arena_create(0);
+    if (pareto.arena == NULL)
+        status = error_set(&error, STATUS_NO_MEMORY, "", "there is no memory");
+    if (status == STATUS_OK) status = run(&pareto, &outputs, &error);
+    output_abandon(&outputs.json);
+    output_abandon(&outputs.csv);
+    session_close(&pareto.base);
+    session_source_close(&pareto.source);
+    arena_destroy(pareto.arena);
+    return status == STATUS_OK ? EXIT_DONE : command_fail(options->operand[0], &error);
+}
+
+const struct command command_pareto = {
+    .name = "pareto",
+    .usage =
+        "podsim pareto FILE [--batch LIST] [--context LIST] [--shape LIST] [--mesh OBJECT]...\n"
+        "           [--json FILE|-] [--csv FILE|-] [--set /pointer=value]... ...",
+    .summary = "latency against throughput of inference: batches, lengths, slices",
+    .help = "Simulates a decode or a prefill for each batch on each curve: a curve is one slice,\n"
+            "mesh and length of sequences. For each point it prints the latency, tokens/s for a\n"
+            "user and for a chip, what the step's time goes to, and the book's formula. Points\n"
+            "that do not fit the memory, or cannot be, are listed with the reason.\n"
+            "\n"
+            "  podsim pareto llama3-70b-decode-int8-v5e-4x4\n"
+            "  podsim pareto llama3-70b-decode-int8-v5e-4x4 --batch 1:512:x2 \\\n"
+            "      --context 2048,8192 --shape 2x4,4x4,4x8\n"
+            "  podsim pareto llama3-70b-decode-h100-8 --batch 1:64:x4,96 --shape 4,8\n"
+            "  podsim pareto llama3-70b-prefill-h100-8 --batch 1,2,4 --prompt 2K,8K\n"
+            "\n"
+            "Lists have commas and ranges: 1:512:x2 doubles, 64:512:+64 adds; K, M and G are\n"
+            "powers of 1024. A mesh is JSON: --mesh '{\"tp\": [\"x\"], \"dp\": [\"y\"]}'.\n"
+            "\n"
+            "A * is on the frontier: no other point of that length has less latency and no less\n"
+            "throughput. The knee of a curve is where throughput over latency is largest.\n",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = pareto_options,
+    .run = pareto,
+};

@@ -1,0 +1,119 @@
+/*
+ * pareto.h: `podsim pareto`: which steps of inference are played, what came out, how it is shown.
+ *
+ * A point is a batch on a curve; a curve is one slice, mesh and length of sequences. Curves of
+ * equal length answer the same question, so frontiers are of these.
+ */
+#ifndef TOOLS_PODSIM_PARETO_PARETO_H
+#define TOOLS_PODSIM_PARETO_PARETO_H
+
+#include <stdbool.h>
+
+#include "sim/report/column.h"
+#include "sim/report/inference_facts.h"
+#include "sim/report/inference_shares.h"
+#include "tools/podsim/common/session.h"
+
+struct strbuf;
+struct worker;
+
+enum {
+    PARETO_POINTS_MAX = 4096,
+    PARETO_BATCH_MOST = 1 << 20, /* As a scenario has it. */
+    PARETO_COUNTS_MAX = 1024,    /* Of batches; of lengths. */
+    PARETO_VALUES_MAX = 64,      /* Of shapes; of meshes. */
+    PARETO_SETTINGS_MAX = 2,
+};
+
+/* What one value of an option sets in the scenario; NULL: no more. `word` is what the command line
+ * calls it; NULL: the scenario's own. */
+struct pareto_value {
+    const char *word;
+    const char *setting[PARETO_SETTINGS_MAX];
+};
+
+struct pareto_values {
+    struct pareto_value *value;
+    uint32_t count;
+};
+
+enum pareto_state {
+    PARETO_PLAYED,
+    PARETO_UNFIT,   /* Its memory is too small: not played. */
+    PARETO_REFUSED, /* The scenario cannot be so. */
+};
+
+struct pareto_point {
+    uint32_t batch;
+    enum pareto_state state;
+    const char *why; /* Of PARETO_REFUSED: place and sentence. */
+    bool is_on_frontier, is_knee;
+    double memory_bytes;        /* Of a chip; not of PARETO_REFUSED, nor is the formula. */
+    struct inference_step book; /* The formula of 7.1.5. */
+
+    /* Of PARETO_PLAYED. */
+    double latency_s; /* Of the step: of a decode the time of a token. */
+    double tokens_per_s_per_chip;
+    double tokens_per_s_per_user;
+    struct inference_shares shares;
+};
+
+struct pareto_curve {
+    const struct pareto_value *shape, *mesh, *length;
+    const char *shape_text;     /* "4x4"; NULL: no point could be built. */
+    const char *mesh_text;      /* "tp 16 over x y"; the same. */
+    uint64_t chip_count;        /* 0: the same. */
+    uint64_t hbm_bytes;         /* Of a chip. */
+    double length_tokens;       /* Of a sequence, the mean. */
+    double critical_tokens;     /* B_crit of the formula (7.1.3). */
+    uint64_t wall;              /* The largest batch that fits. */
+    uint64_t book_wall;         /* By the formula (7.1.6): parameters and cache alone. */
+    uint32_t knee;              /* A point's place, or frontier_none. */
+    struct pareto_point *point; /* [batch_count] */
+};
+
+struct pareto {
+    const struct options *options;
+    struct arena *arena;
+    struct worker *worker;
+    struct session_source source;
+    struct session base; /* As far as the scenario. */
+    struct chip chip;
+    struct routing_drawn drawn;
+    struct cancel watch;
+    const uint32_t *batch; /* Rising. */
+    uint32_t batch_count;
+    struct pareto_values shapes, meshes, lengths;
+    double book_parameters;     /* Of the formula; 0: the model's. */
+    struct pareto_curve *curve; /* By length, then by shape, then by mesh. */
+    uint32_t curve_count;
+    uint32_t done_count; /* Points. */
+    uint64_t events;
+};
+
+extern const struct option pareto_options[];
+
+/* The options, and the curves with their points, not yet played. */
+enum status pareto_read(struct pareto *pareto, struct error *reterr);
+/* Plays all points. */
+enum status pareto_play(void *pareto, struct worker *worker, struct error *reterr);
+
+/* Curves of equal length lie together: the first behind those of curve `first`. */
+uint32_t pareto_group_end(const struct pareto *pareto, uint32_t first);
+
+/* The sequences whose number and lengths the points have: of what answers, or else of prompts. */
+enum inference_part pareto_part(const struct pareto *pareto);
+/* Points in a state. */
+uint32_t pareto_count(const struct pareto *pareto, enum pareto_state state);
+/* Words of a curve; where no point could be built those of the command line. */
+const char *pareto_shape(const struct pareto_curve *curve);
+const char *pareto_mesh(const struct pareto_curve *curve);
+
+/* Figures of points, numbered curve by curve (pareto_columns.c). */
+extern const struct column_table pareto_table;
+
+void pareto_write_csv(const struct pareto *pareto, struct strbuf *text);
+void pareto_write_json(const struct pareto *pareto, struct strbuf *text);
+void pareto_write_text(const struct pareto *pareto, struct strbuf *text);
+
+#endif

@@ -1,0 +1,172 @@
+/* The figures of `podsim pareto`, as CSV and as JSON. */
+#include <stdio.h>
+
+#include "sim/base/json.h"
+#include "sim/base/strbuf.h"
+#include "sim/report/column_table.h"
+#include "sim/report/frontier.h"
+#include "tools/podsim/pareto/pareto.h"
+
+/* "84%" of 0.843 */
+static struct table_figure share(struct column_value value)
+{
+    struct table_figure figure;
+    (void)snprintf(figure.text, sizeof figure.text, "%.0f%%", 100 * value.real);
+    return figure;
+}
+
+/* Three digits at least: "8.41", "84.1", "841", "1,204" */
+static struct table_figure rate(struct column_value value)
+{
+    struct table_figure figure;
+    if (value.real >= 999.5) return table_count((uint64_t)(value.real + 0.5));
+    (void)snprintf(figure.text, sizeof figure.text, "%.*f",
+                   value.real < 9.995   ? 2
+                   : value.real < 99.95 ? 1
+                                        : 0,
+                   value.real);
+    return figure;
+}
+
+static const char *const states[] = {
+    [PARETO_PLAYED] = "simulated", [PARETO_UNFIT] = "does not fit", [PARETO_REFUSED] = "refused"};
+
+#define PLAYED(value) WHERE(point->state == PARETO_PLAYED, value)
+#define BUILT(value) WHERE(point->state != PARETO_REFUSED, value)
+#define PART(part) PLAYED(REAL(point->shares.s[INFERENCE_SHARE_##part]))
+#define SHARE(part) PLAYED(REAL(point->shares.s[INFERENCE_SHARE_##part] / point->latency_s))
+
+#define TABLE(X)                                                                                   \
+    X(SHAPE, "shape", WORDS(pareto_shape(curve)), HIDDEN)                                          \
+    X(CHIPS, "chips", BUILT(WHOLE(curve->chip_count)), HIDDEN)                                     \
+    X(MESH, "mesh", WORDS(pareto_mesh(curve)), HIDDEN)                                             \
+    X(LENGTH, "context", BUILT(REAL(curve->length_tokens)), HIDDEN)                                \
+    X(BATCH, "batch", WHOLE(point->batch), SHOWN("", "batch", 6, column_plain))                    \
+    X(STATE, "state", WORDS(states[point->state]), HIDDEN)                                         \
+    X(WHY, "reason", WHERE(point->why != NULL, WORDS(point->why)), HIDDEN)                         \
+    X(FRONTIER, "on_frontier", PLAYED(FLAG(point->is_on_frontier)), HIDDEN)                        \
+    X(KNEE, "knee", PLAYED(FLAG(point->is_knee)), HIDDEN)                                          \
+    X(LATENCY, "latency_s", PLAYED(REAL(point->latency_s)),                                        \
+      SHOWN("", "latency", 9, column_seconds))                                                     \
+    X(USER, "tokens_per_s_per_user", PLAYED(REAL(point->tokens_per_s_per_user)),                   \
+      SHOWN("tokens/s", "a user", 8, rate))                                                        \
+    X(CHIP, "tokens_per_s_per_chip", PLAYED(REAL(point->tokens_per_s_per_chip)),                   \
+      SHOWN("", "a chip", 8, rate))                                                                \
+    X(WEIGHTS_S, "weights_s", PART(WEIGHTS), HIDDEN)                                               \
+    X(KV_S, "kv_s", PART(KV), HIDDEN)                                                              \
+    X(MATH_S, "math_s", PART(MATH), HIDDEN)                                                        \
+    X(HOPS_S, "hops_s", PART(HOPS), HIDDEN)                                                        \
+    X(BYTES_S, "bytes_s", PART(BYTES), HIDDEN)                                                     \
+    X(OTHER_S, "other_s", PART(OTHER), HIDDEN)                                                     \
+    X(WEIGHTS, NULL, SHARE(WEIGHTS), SHOWN("shares", "weights", 8, share))                         \
+    X(KV, NULL, SHARE(KV), SHOWN("", "KV", 5, share))                                              \
+    X(MATH, NULL, SHARE(MATH), SHOWN("", "math", 5, share))                                        \
+    X(HOPS, NULL, SHARE(HOPS), SHOWN("", "hops", 5, share))                                        \
+    X(BYTES, NULL, SHARE(BYTES), SHOWN("", "bytes", 6, share))                                     \
+    X(MEMORY, "memory_bytes", BUILT(REAL(point->memory_bytes)), HIDDEN)                            \
+    X(BOOK_KV, "book_kv_s", BUILT(REAL(point->book.kv_s)), HIDDEN)                                 \
+    X(BOOK_WEIGHTS, "book_weights_s", BUILT(REAL(point->book.weights_s)), HIDDEN)                  \
+    X(BOOK_MATH, "book_math_s", BUILT(REAL(point->book.math_s)), HIDDEN)                           \
+    X(BOOK, "book_step_s", BUILT(REAL(point->book.step_s)), SHOWN("", "formula", 9, column_seconds))
+
+enum { TABLE(COLUMN_NAME) COLUMN_TOTAL };
+_Static_assert((int)COLUMN_TOTAL <= (int)COLUMNS_MAX, "a point's values have room");
+
+static const struct column columns[] = {TABLE(COLUMN_ENTRY)};
+static const uint8_t screen[] = {BATCH, LATENCY, USER, CHIP, WEIGHTS, KV, MATH, HOPS, BYTES, BOOK};
+
+/* All that have a key. */
+static const uint8_t csv[] = {SHAPE,    CHIPS,        MESH,      LENGTH,  BATCH,   STATE,
+                              FRONTIER, KNEE,         LATENCY,   USER,    CHIP,    WEIGHTS_S,
+                              KV_S,     MATH_S,       HOPS_S,    BYTES_S, OTHER_S, MEMORY,
+                              BOOK_KV,  BOOK_WEIGHTS, BOOK_MATH, BOOK,    WHY};
+static const struct column_line cells = COLUMN_LINE(columns, csv);
+
+enum inference_part pareto_part(const struct pareto *pareto)
+{
+    return pareto->base.scenario.workload.kind == WORKLOAD_PREFILL ? INFERENCE_PROMPTS
+                                                                   : INFERENCE_DECODES;
+}
+
+uint32_t pareto_count(const struct pareto *pareto, enum pareto_state state)
+{
+    uint32_t count = 0;
+    for (uint32_t c = 0; c < pareto->curve_count; c++)
+        for (uint32_t b = 0; b < pareto->batch_count; b++)
+            count += pareto->curve[c].point[b].state == state;
+    return count;
+}
+
+const char *pareto_shape(const struct pareto_curve *curve)
+{
+    if (curve->shape_text != NULL) return curve->shape_text;
+    return curve->shape->word != NULL ? curve->shape->word : "";
+}
+
+const char *pareto_mesh(const struct pareto_curve *curve)
+{
+    if (curve->mesh_text != NULL) return curve->mesh_text;
+    return curve->mesh->word != NULL ? curve->mesh->word : "";
+}
+
+static void find(const void *owner, uint32_t row, struct column_value *ret_values)
+{
+    const struct pareto *pareto = owner;
+    const struct pareto_curve *curve = &pareto->curve[row / pareto->batch_count];
+    const struct pareto_point *point = &curve->point[row % pareto->batch_count];
+    TABLE(COLUMN_FIND)
+}
+
+const struct column_table pareto_table = {columns, COLUMN_TOTAL, COLUMN_LINE(columns, screen),
+                                          find};
+
+void pareto_write_csv(const struct pareto *pareto, struct strbuf *text)
+{
+    column_add_keys(&cells, text);
+    strbuf_add(text, "\n");
+    for (uint32_t row = 0; row < pareto->curve_count * pareto->batch_count; row++) {
+        struct column_value values[COLUMN_TOTAL];
+        find(pareto, row, values);
+        column_add_cells(&cells, values, text);
+        strbuf_add(text, "\n");
+    }
+}
+
+static void put_curve(const struct pareto_curve *curve, struct json_writer *json)
+{
+    json_write_object(json);
+    json_put_string(json, "shape", pareto_shape(curve));
+    json_put_string(json, "mesh", pareto_mesh(curve));
+    if (curve->chip_count != 0) {
+        json_put_unsigned(json, "chips", curve->chip_count);
+        json_put_real(json, "context", curve->length_tokens);
+        if (curve->knee != frontier_none)
+            json_put_unsigned(json, "knee_batch", curve->point[curve->knee].batch);
+        json_put_real(json, "critical_tokens", curve->critical_tokens);
+        json_put_unsigned(json, "max_batch", curve->wall);
+        json_put_unsigned(json, "book_max_batch", curve->book_wall);
+    }
+    json_write_object_end(json);
+}
+
+void pareto_write_json(const struct pareto *pareto, struct strbuf *text)
+{
+    const struct workload_plan *plan = &pareto->base.scenario.workload;
+    struct json_writer json;
+    json_write_start(&json, text);
+    json_write_object(&json);
+    json_put_unsigned(&json, "podsim", 1);
+    json_put_string(&json, "kind", "pareto");
+    json_put_string(&json, "title", pareto->base.scenario.title);
+    json_put_string(&json, "model", plan->model.name);
+    json_put_string(&json, "phase", inference_phase(plan));
+    json_put_string(&json, "chip", pareto->chip.name);
+    json_put_string(&json, "profile", pareto->chip.profile);
+    json_put_array(&json, "curves");
+    for (uint32_t c = 0; c < pareto->curve_count; c++) put_curve(&pareto->curve[c], &json);
+    json_write_array_end(&json);
+    json_write_key(&json, "points");
+    column_put_rows(&pareto_table, pareto, pareto->curve_count * pareto->batch_count, &json);
+    json_write_object_end(&json);
+    strbuf_add(text, "\n");
+}

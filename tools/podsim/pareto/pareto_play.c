@@ -1,0 +1,303 @@
+/* Plays the points of `podsim pareto`: each in memory of its own, one after the other. */
+#include <stdio.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/strbuf.h"
+#include "sim/base/units.h"
+#include "sim/report/frontier.h"
+#include "sim/report/least_memory.h"
+#include "tools/podsim/common/report.h"
+#include "tools/podsim/common/worker.h"
+#include "tools/podsim/pareto/pareto.h"
+
+enum { SETTING_BYTES = 32 };
+
+/* A point while it is built and played. */
+struct playing {
+    struct pareto *pareto;
+    struct pareto_curve *curve;
+    struct session session;
+    struct session_source source;
+    char batch[SETTING_BYTES];
+};
+
+static bool watch(void *owner, const struct replay_progress *progress)
+{
+    struct pareto *pareto = owner;
+    double const points = (double)pareto->curve_count * pareto->batch_count;
+    return worker_progress(pareto->worker, (pareto->done_count + progress->share) / points,
+                           pareto->events + progress->events);
+}
+
+static void settings_add(struct session_source *source, const struct pareto_value *value)
+{
+    for (uint32_t i = 0; i < PARETO_SETTINGS_MAX && value->setting[i] != NULL; i++)
+        source->settings[source->setting_count++].text = value->setting[i];
+}
+
+/* The program of a batch on a curve. To be closed whatever is returned. */
+static enum status build(struct playing *playing, uint32_t batch, struct error *reterr)
+{
+    struct session_source *source = &playing->source;
+    *source = playing->pareto->source;
+    source->watch = &playing->pareto->watch;
+    source->drawn = &playing->pareto->drawn;
+    settings_add(source, playing->curve->shape);
+    settings_add(source, playing->curve->mesh);
+    settings_add(source, playing->curve->length);
+    (void)snprintf(playing->batch, sizeof playing->batch, "/workload/batch=%u", batch);
+    source->settings[source->setting_count++].text = playing->batch;
+    return session_build(&playing->session, source, SESSION_PROGRAM, reterr);
+}
+
+/* Of what the user or the machine ends, no point is the reason. */
+static bool ends_all(enum status status)
+{
+    return status == STATUS_INTERRUPTED || status == STATUS_NO_MEMORY;
+}
+
+static enum status keep_text(struct arena *arena, struct strbuf *text, const char **ret_text,
+                             struct error *reterr)
+{
+    *ret_text = text->failed || text->bytes == NULL ? NULL : arena_text(arena, text->bytes);
+    strbuf_free(text);
+    if (*ret_text == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    return STATUS_OK;
+}
+
+static struct inference_model book_model(const struct pareto *pareto,
+                                         const struct workload_plan *plan)
+{
+    struct inference_model model = inference_book_model(plan);
+    double const total = model.parameter_bytes * 8 / format_bits(plan->formats.weights);
+    if (pareto->book_parameters == 0) return model;
+    model.parameters *= pareto->book_parameters / total;
+    model.parameter_bytes *= pareto->book_parameters / total;
+    return model;
+}
+
+/* What all points of a curve share, of the first that could be built. */
+static enum status curve_begin(struct playing *playing, struct error *reterr)
+{
+    struct pareto_curve *curve = playing->curve;
+    const struct session *session = &playing->session;
+    const struct workload_plan *plan = &session->scenario.workload;
+    struct arena *arena = playing->pareto->arena;
+    struct inference_model const model = book_model(playing->pareto, plan);
+    struct inference_chips const chips = inference_book_chips(plan, &session->machine);
+    struct strbuf shape = {0}, mesh = {0};
+    if (curve->chip_count != 0) return STATUS_OK;
+    const struct model_experts *experts = &plan->model.experts;
+    double const sparse = experts->count == 0 ? 1 : (double)experts->count / (double)experts->top_k;
+    curve->hbm_bytes = session->machine.chip.hbm_capacity_bytes;
+    struct inference_sum const sum = inference_sum(plan, pareto_part(playing->pareto));
+    curve->length_tokens = (double)sum.context_tokens / (double)sum.sequences;
+    curve->critical_tokens =
+        sparse * inference_critical_tokens(format_bits(plan->formats.weights) / 8.0,
+                                           chips.flop_per_s, chips.hbm_bytes_per_s);
+    curve->book_wall = inference_max_batch(&model, &chips, curve->length_tokens);
+    table_shape(&session->machine, &shape);
+    table_mesh(&session->mesh, &session->machine, &mesh);
+    curve->chip_count = session->machine.chip_count;
+    enum status const status = keep_text(arena, &shape, &curve->shape_text, reterr);
+    if (status != STATUS_OK) strbuf_free(&mesh);
+    STATUS_TRY(status);
+    return keep_text(arena, &mesh, &curve->mesh_text, reterr);
+}
+
+/* Whether what is held at least is there. */
+static enum status memory_check(struct playing *playing, double *ret_bytes, bool *ret_fits,
+                                struct error *reterr)
+{
+    struct session *session = &playing->session;
+    struct least_memory least;
+    STATUS_TRY(least_memory_of(session->arena, &session->program, &least, reterr));
+    *ret_bytes = (double)least.total_bytes;
+    *ret_fits = least.total_bytes <= session->machine.chip.hbm_capacity_bytes;
+    return STATUS_OK;
+}
+
+static enum status figures_take(struct playing *playing, struct pareto_point *point,
+                                struct error *reterr)
+{
+    struct session *session = &playing->session;
+    struct inference_sum const sum =
+        inference_sum(&session->scenario.workload, pareto_part(playing->pareto));
+    struct report_input input;
+    struct analysis analysis;
+    report_from_session(session, &input);
+    STATUS_TRY(analysis_build(session->arena, &input, &analysis, reterr));
+    point->latency_s = analysis.step_s;
+    point->tokens_per_s_per_chip = analysis.tokens_per_s / (double)session->machine.chip_count;
+    point->tokens_per_s_per_user = (double)sum.tokens / (double)sum.sequences / analysis.step_s;
+    point->shares = inference_shares_of(&input, &analysis);
+    point->memory_bytes = (double)session->trace.memory.peak_bytes;
+    playing->pareto->events += session->trace.work.events;
+    return STATUS_OK;
+}
+
+static enum status point_play(struct playing *playing, struct pareto_point *point,
+                              struct error *reterr)
+{
+    struct session *session = &playing->session;
+    const struct workload_plan *plan = &session->scenario.workload;
+    bool fits = false;
+    STATUS_TRY(build(playing, point->batch, reterr));
+    STATUS_TRY(curve_begin(playing, reterr));
+    struct inference_model const model = book_model(playing->pareto, plan);
+    struct inference_chips const chips = inference_book_chips(plan, &session->machine);
+    point->book = inference_book_step(plan, &model, &chips);
+    STATUS_TRY(memory_check(playing, &point->memory_bytes, &fits, reterr));
+    point->state = PARETO_UNFIT;
+    if (!fits && !plan->allow_oversubscription) return STATUS_OK;
+    struct replay_options const options = {.watch = watch, .watch_owner = playing->pareto};
+    STATUS_TRY(session_replay(session, &playing->source, &options, reterr));
+    STATUS_TRY(figures_take(playing, point, reterr));
+    if (point->memory_bytes <= (double)session->machine.chip.hbm_capacity_bytes ||
+        plan->allow_oversubscription)
+        point->state = PARETO_PLAYED;
+    return STATUS_OK;
+}
+
+/* A point that cannot be is one with a reason, and not the end of the others. */
+static enum status point_take(struct pareto *pareto, struct pareto_curve *curve,
+                              struct pareto_point *point, struct error *reterr)
+{
+    struct playing playing = {.pareto = pareto, .curve = curve};
+    struct error error = {0};
+    enum status status = point_play(&playing, point, &error);
+    session_close(&playing.session);
+    if (status == STATUS_OK) return STATUS_OK;
+    if (ends_all(status)) {
+        *reterr = error;
+        return status;
+    }
+    point->state = PARETO_REFUSED;
+    point->why = arena_format(pareto->arena, "%s%s%s", error.where,
+                              error.where[0] == '\0' ? "" : ": ", error.message);
+    if (point->why == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    return STATUS_OK;
+}
+
+static enum status fits_find(struct pareto *pareto, struct pareto_curve *curve, uint32_t batch,
+                             bool *ret_fits, struct error *reterr)
+{
+    struct playing playing = {.pareto = pareto, .curve = curve};
+    struct error error = {0};
+    double bytes = 0;
+    *ret_fits = false;
+    enum status status = build(&playing, batch, &error);
+    if (status == STATUS_OK) status = memory_check(&playing, &bytes, ret_fits, &error);
+    session_close(&playing.session);
+    if (!ends_all(status)) return STATUS_OK;
+    *reterr = error;
+    return status;
+}
+
+/* Where memory would end if it grew with the batch as it does between two points. */
+static uint32_t wall_guess(const struct pareto *pareto, const struct pareto_curve *curve,
+                           uint32_t low, uint32_t high)
+{
+    const struct pareto_point *one = NULL, *other = NULL;
+    for (uint32_t b = 0; b < pareto->batch_count; b++) {
+        const struct pareto_point *point = &curve->point[b];
+        if (point->state == PARETO_REFUSED) continue;
+        one = other;
+        other = point;
+        if (one != NULL && other->memory_bytes > (double)curve->hbm_bytes) break;
+    }
+    uint32_t guess = high == 0 ? 2 * low : low + (high - low) / 2;
+    if (one != NULL && other->memory_bytes > one->memory_bytes) {
+        double const each =
+            (other->memory_bytes - one->memory_bytes) / (double)(other->batch - one->batch);
+        double const batch = one->batch + ((double)curve->hbm_bytes - one->memory_bytes) / each;
+        if (batch > low && batch < UINT32_MAX) guess = (uint32_t)batch;
+    }
+    if (high != 0 && guess >= high) guess = high - 1;
+    return guess <= low ? low + 1 : guess;
+}
+
+/* The largest batch that fits, up to the most that a scenario can have. It lies between two points,
+ * about where a line through them says: from there by growing strides, then by halves. Nothing is
+ * played. */
+static enum status wall_find(struct pareto *pareto, struct pareto_curve *curve,
+                             struct error *reterr)
+{
+    uint32_t low = 0, high = 0;
+    for (uint32_t b = 0; b < pareto->batch_count && high == 0; b++) {
+        const struct pareto_point *point = &curve->point[b];
+        bool const fits = point->memory_bytes <= (double)curve->hbm_bytes;
+        if (point->state != PARETO_REFUSED) *(fits ? &low : &high) = point->batch;
+    }
+    uint32_t next = wall_guess(pareto, curve, low, high);
+    for (uint32_t stride = 1; high != low + 1 && next <= PARETO_BATCH_MOST; stride *= 2) {
+        bool fits = false;
+        STATUS_TRY(worker_check(pareto->worker, reterr));
+        STATUS_TRY(fits_find(pareto, curve, next, &fits, reterr));
+        *(fits ? &low : &high) = next;
+        next = fits ? low + stride : high > stride ? high - stride : 0;
+        if (next <= low || (high != 0 && next >= high)) next = low + (high - low) / 2;
+    }
+    curve->wall = low;
+    return STATUS_OK;
+}
+
+static struct frontier_point frontier_point_of(const struct pareto_point *point)
+{
+    return (struct frontier_point){
+        .latency_s = point->latency_s,
+        .rate = point->tokens_per_s_per_chip,
+        .is = point->state == PARETO_PLAYED,
+    };
+}
+
+/* The knees of curves, and the frontier of those of equal length. */
+static enum status group_mark(struct pareto *pareto, uint32_t first, uint32_t end,
+                              struct error *reterr)
+{
+    uint32_t const batches = pareto->batch_count, count = (end - first) * batches;
+    void *memory = NULL;
+    STATUS_TRY(arena_try(pareto->arena, count, sizeof(struct frontier_point), &memory, reterr));
+    struct frontier_point *points = memory;
+    STATUS_TRY(arena_try(pareto->arena, count, sizeof(bool), &memory, reterr));
+    bool *on = memory;
+    for (uint32_t i = 0; i < count; i++)
+        points[i] = frontier_point_of(&pareto->curve[first + i / batches].point[i % batches]);
+    frontier_mark(points, count, on);
+    for (uint32_t i = 0; i < count; i++)
+        pareto->curve[first + i / batches].point[i % batches].is_on_frontier = on[i];
+    for (uint32_t c = first; c < end; c++) {
+        struct pareto_curve *curve = &pareto->curve[c];
+        curve->knee = frontier_knee(&points[(c - first) * batches], batches);
+        if (curve->knee != frontier_none) curve->point[curve->knee].is_knee = true;
+    }
+    return STATUS_OK;
+}
+
+uint32_t pareto_group_end(const struct pareto *pareto, uint32_t first)
+{
+    uint32_t end = first;
+    while (end < pareto->curve_count && pareto->curve[end].length == pareto->curve[first].length)
+        end++;
+    return end;
+}
+
+enum status pareto_play(void *owner, struct worker *worker, struct error *reterr)
+{
+    struct pareto *pareto = owner;
+    pareto->worker = worker;
+    pareto->watch = (struct cancel){.stops = worker_stops, .owner = worker};
+    for (uint32_t c = 0; c < pareto->curve_count; c++) {
+        struct pareto_curve *curve = &pareto->curve[c];
+        for (uint32_t b = 0; b < pareto->batch_count; b++, pareto->done_count++) {
+            STATUS_TRY(worker_check(worker, reterr));
+            STATUS_TRY(point_take(pareto, curve, &curve->point[b], reterr));
+        }
+        if (curve->chip_count != 0) STATUS_TRY(wall_find(pareto, curve, reterr));
+    }
+    for (uint32_t first = 0, end = 0; first < pareto->curve_count; first = end) {
+        end = pareto_group_end(pareto, first);
+        STATUS_TRY(group_mark(pareto, first, end, reterr));
+    }
+    return STATUS_OK;
+}

@@ -243,7 +243,8 @@ static double host_s(const struct report_input *input, int phase)
 /* Compute waits for these as soon as they begin; the others run ahead of it or behind it. */
 static bool awaited(const struct analysis_class *row)
 {
-    return row->of == STREAM_OF_TP || row->of == STREAM_OF_SEQUENCE;
+    bool const of_cache = row->of == STREAM_OF_KV && row->verb != STREAM_NO_VERB;
+    return row->of == STREAM_OF_TP || row->of == STREAM_OF_SEQUENCE || of_cache;
 }
 
 static enum status classes_build(struct arena *arena, const struct report_input *input,

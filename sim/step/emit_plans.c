@@ -29,9 +29,9 @@ struct emit_route emit_route(const struct ranks *ranks, const struct graph *grap
                                                     : LOWER_REDUCE_SEQUENCE,
                                    &ranks->sequences.group};
     case OP_AXIS_HOLDERS:
-        return (struct emit_route){gathers    ? LOWER_GATHER_SEQUENCE
-                                   : scatters ? LOWER_REDUCE_SEQUENCE
-                                              : LOWER_SUM_KV,
+        return (struct emit_route){gathers || turns ? LOWER_GATHER_SEQUENCE
+                                   : scatters       ? LOWER_REDUCE_SEQUENCE
+                                                    : LOWER_SUM_KV,
                                    &ranks->heads.group};
     case OP_AXIS_TP:
         break;

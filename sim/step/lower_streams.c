@@ -61,30 +61,32 @@ static void inboxes_set(struct lower *lower)
 void lower_streams_add(struct lower *lower)
 {
     const struct ranks *ranks = lower->ranks;
+    bool const updates = !ranks_serves(ranks);
     uint16_t const shards = (uint16_t)(1u << ranks->shard_role);
     uint16_t const replicas = replicas_of(ranks->mesh);
-    bool const dp = ranks->replicas.count > 1;
-    bool const merges = ranks_serves(ranks) && ranks->inference.sequence_ways > 1;
-    uint16_t const sharers = merges ? STREAM_OF_KV : STREAM_OF_SEQUENCE;
+    bool const dp = updates && ranks->replicas.count > 1;
+    uint16_t const sharers = updates ? STREAM_OF_SEQUENCE : STREAM_OF_KV;
     bool moved[LOWER_STREAM_COUNT] = {false};
-    bool const experts = ranks->experts.replicas.count > 1;
+    bool const experts = updates && ranks->experts.replicas.count > 1;
     bool const zero = ranks->plan->zero != 0;
     bool const activations = ranks_offloads_activations(ranks);
     bool const optimizer = ranks_offloads_optimizer(ranks);
     emit_streams(lower, moved);
-    enum stream_verb const turns = ranks_has_ulysses(ranks) ? STREAM_TURN : STREAM_GATHER;
+    bool const by_batch = !updates && ranks->inference.batch_ways > 1;
+    enum stream_verb const turns =
+        ranks_has_ulysses(ranks) || by_batch ? STREAM_TURN : STREAM_GATHER;
     struct {
         bool used;
         struct stream_use use;
     } const table[LOWER_STREAM_COUNT] = {
         [LOWER_COMPUTE] = {true, {STREAM_NO_VERB, 0}},
         [LOWER_GATHER_WEIGHTS] = {ranks->shards > 1, {STREAM_GATHER, shards}},
-        [LOWER_REDUCE_WEIGHTS] = {ranks->shards > 1, {STREAM_REDUCE, shards}},
+        [LOWER_REDUCE_WEIGHTS] = {updates && ranks->shards > 1, {STREAM_REDUCE, shards}},
         [LOWER_GATHER_TP] = {moved[LOWER_GATHER_TP], {STREAM_GATHER, STREAM_OF_TP}},
         [LOWER_REDUCE_TP] = {moved[LOWER_REDUCE_TP], {STREAM_REDUCE, STREAM_OF_TP}},
         [LOWER_REDUCE_DP] = {dp, {STREAM_REDUCE, replicas}},
         [LOWER_GATHER_DP] = {dp && zero, {STREAM_GATHER, replicas}},
-        [LOWER_SUM_KV] = {ranks->heads.group.dimension_count > 0, {STREAM_NO_VERB, STREAM_OF_KV}},
+        [LOWER_SUM_KV] = {moved[LOWER_SUM_KV], {STREAM_NO_VERB, STREAM_OF_KV}},
         [LOWER_SUM_LOGITS] = {moved[LOWER_SUM_LOGITS], {STREAM_SUM, STREAM_OF_TP}},
         [LOWER_SUM_ROWS] = {moved[LOWER_SUM_ROWS], {STREAM_SUM, STREAM_OF_TP}},
         [LOWER_DISPATCH] = {moved[LOWER_DISPATCH], {STREAM_DISPATCH, STREAM_OF_EP}},

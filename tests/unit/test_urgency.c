@@ -16,27 +16,18 @@ static struct {
     uint8_t urgency;
     bool met;
 } streams[] = {
-    {"gather tp", ACTIVATIONS, false},
-    {"reduce tp", ACTIVATIONS, false},
-    {"sum tp", ACTIVATIONS, false},
-    {"dispatch ep", ACTIVATIONS, false},
-    {"combine ep", ACTIVATIONS, false},
-    {"gather sequence", ACTIVATIONS, false},
-    {"turn sequence", ACTIVATIONS, false},
-    {"reduce sequence", ACTIVATIONS, false},
-    {"home sequence", ACTIVATIONS, false},
-    {"send next", ACTIVATIONS, false},
-    {"send previous", ACTIVATIONS, false},
-    {"gather fsdp", WEIGHTS, false},
-    {"gather dp", WEIGHTS, false},
-    {"gather experts", WEIGHTS, false},
-    {"reduce fsdp", GRADIENTS, false},
-    {"reduce dp", GRADIENTS, false},
-    {"reduce cp", GRADIENTS, false},
-    {"reduce experts", GRADIENTS, false},
-    {"kv", GRADIENTS, false},
-    {"send copy", GRADIENTS, false},
-    {"send mtp", GRADIENTS, false},
+    {"gather tp", ACTIVATIONS, false},     {"reduce tp", ACTIVATIONS, false},
+    {"sum tp", ACTIVATIONS, false},        {"dispatch ep", ACTIVATIONS, false},
+    {"combine ep", ACTIVATIONS, false},    {"gather sequence", ACTIVATIONS, false},
+    {"turn sequence", ACTIVATIONS, false}, {"reduce sequence", ACTIVATIONS, false},
+    {"home sequence", ACTIVATIONS, false}, {"turn kv", ACTIVATIONS, false},
+    {"gather kv", ACTIVATIONS, false},     {"reduce kv", ACTIVATIONS, false},
+    {"send next", ACTIVATIONS, false},     {"send previous", ACTIVATIONS, false},
+    {"gather fsdp", WEIGHTS, false},       {"gather dp", WEIGHTS, false},
+    {"gather experts", WEIGHTS, false},    {"reduce fsdp", GRADIENTS, false},
+    {"reduce dp", GRADIENTS, false},       {"reduce cp", GRADIENTS, false},
+    {"reduce experts", GRADIENTS, false},  {"kv", GRADIENTS, false},
+    {"send copy", GRADIENTS, false},       {"send mtp", GRADIENTS, false},
     {"send first", GRADIENTS, false},
 };
 enum { STREAMS = sizeof streams / sizeof *streams };
@@ -46,6 +37,10 @@ enum { STREAMS = sizeof streams / sizeof *streams };
     "}, \"workload\": {\"kind\": \"train_step\", \"model\": \"" model                              \
     "\", \"batch_tokens\": 1048576, \"sequence_length\": 4096" more                                \
     ", \"allow_oversubscription\": true}}"
+#define DECODE(mesh, batch)                                                                        \
+    "{\"podsim\": 1, \"title\": \"urgency\", \"machine\": {" NODES "}, \"mesh\": {" mesh           \
+    "}, \"workload\": {\"kind\": \"decode\", \"model\": \"mixtral-8x7b\", \"batch\": " batch       \
+    ", \"context\": 4096, \"allow_oversubscription\": true}}"
 #define TORUS "\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\""
 #define NODES "\"chip\": \"h100-sxm\", \"nodes\": 8"
 
@@ -65,6 +60,8 @@ static const char *const steps[] = {
          "\"pp\": [\"node:4\"], \"dp\": [\"node:2\"], \"ep\": [\"gpu\"], "
          "\"order\": [\"pp\", \"dp\", \"ep\"]",
          "tests/property/mtp.json", ", \"accumulate\": 8, \"layout\": \"Ett|tttt|m|L\""),
+    DECODE("\"tp\": [\"node:2\", \"gpu\"], \"fsdp\": [\"node:4\"]", "64"),
+    DECODE("\"tp\": [\"node:2\", \"gpu\"], \"ep\": [\"node:4\"]", "4"),
 };
 
 static void stream_check(const struct program_stream *stream)
@@ -79,6 +76,15 @@ static void stream_check(const struct program_stream *stream)
     streams[named].met = true;
 }
 
+/* An op of some template lies on it. */
+static bool is_used(const struct program *program, uint32_t stream)
+{
+    for (uint32_t t = 0; t < program->template_count; t++)
+        for (uint32_t i = 0; i < program->templates[t].op_count; i++)
+            if (program->templates[t].op[i].stream == stream) return true;
+    return false;
+}
+
 static void urgency_follows_from_what_a_stream_carries(void **state)
 {
     (void)state;
@@ -90,6 +96,7 @@ static void urgency_follows_from_what_a_stream_carries(void **state)
             const struct program_stream *stream = &play.program.stream[s];
             if (stream->kind == PROGRAM_OP_COLLECTIVE || stream->kind == PROGRAM_OP_SEND)
                 stream_check(stream);
+            if (!is_used(&play.program, s)) fail_msg("\"%s\" carries nothing", stream->name);
         }
         play_close(&play);
     }

@@ -14,9 +14,9 @@ static const struct {
     {"math", {"MXU", "tensor", "matrix"}},
     {"vpu", {"VPU", "CUDA cores", "stream processors"}},
     {"hbm", {"HBM", "HBM", "HBM"}},
-    {"vmem", {"VMEM", "SMEM", "LDS"}},
-    {"cache", {"VMEM", "L2", "Infinity Cache"}},
-    {"cache bandwidth", {"VMEM bandwidth", "L2 bandwidth", "its bandwidth"}},
+    {"vmem", {"VMEM", "L2", "Infinity Cache"}}, /* What compute reads through. */
+    {"smem", {"SMEM", "SMEM", "LDS"}},
+    {"vmem bandwidth", {"VMEM bandwidth", "L2 bandwidth", "its bandwidth"}},
     {"cores", {"TensorCores", "SMs", "CUs"}},
     {"ici", {"ICI", "NVLink", "Infinity Fabric"}},
     {"padding", {"the MXU's", "the tensor cores' tile of", "the matrix cores' tile of"}},

@@ -1,7 +1,7 @@
 /*
  * words.h: what makers call the parts of a chip: a TPU has an MXU, a VPU, VMEM and ICI, a GPU of
- * NVIDIA's tensor cores, CUDA cores, SMEM, SMs and NVLink, one of AMD's matrix cores, stream
- * processors, LDS, CUs and Infinity Fabric. JSON has the keys for all of them ("mxu").
+ * NVIDIA's tensor cores, CUDA cores, L2, SMs and NVLink, one of AMD's matrix cores, stream
+ * processors, Infinity Cache, CUs and Infinity Fabric. JSON has the keys for all of them ("mxu").
  */
 #ifndef SIM_REPORT_WORDS_H
 #define SIM_REPORT_WORDS_H

@@ -52,9 +52,9 @@ static void add_compute(struct strbuf *text, const struct chip *chip)
         table_flop_rate((double)chip->vector_flop_per_s).text);
     row(text, "HBM", "%s", table_bytes((double)chip->hbm_capacity_bytes).text);
     row_rate(text, "HBM bandwidth", chip->hbm_bytes_per_s);
-    row(text, words_of_chip(chip, "cache"), "%s",
+    row(text, words_of_chip(chip, "vmem"), "%s",
         table_bytes((double)chip->vmem_capacity_bytes).text);
-    row_rate(text, words_of_chip(chip, "cache bandwidth"), chip->vmem_bytes_per_s);
+    row_rate(text, words_of_chip(chip, "vmem bandwidth"), chip->vmem_bytes_per_s);
 }
 
 static void add_gpu(struct strbuf *text, const struct chip *chip)
@@ -63,7 +63,7 @@ static void add_gpu(struct strbuf *text, const struct chip *chip)
     const struct chip_core *core = &chip->core;
     char link[NAME_BYTES];
     row(text, words_of_chip(chip, "cores"), "%u, each with %s of %s, %s of registers%s%s%s",
-        core->count, table_bytes((double)core->smem_bytes).text, words_of_chip(chip, "vmem"),
+        core->count, table_bytes((double)core->smem_bytes).text, words_of_chip(chip, "smem"),
         table_bytes((double)core->register_bytes).text, core->tmem_bytes == 0 ? "" : ", ",
         core->tmem_bytes == 0 ? "" : table_bytes((double)core->tmem_bytes).text,
         core->tmem_bytes == 0 ? "" : " of TMEM");

@@ -242,10 +242,7 @@ struct program {
     const uint8_t *class_streams;
     uint32_t class_count;
 
-    /* What the step achieves, over all ranks. */
-    uint64_t tokens;
-    double parameter_flop;        /* 6·P·tokens, all P that are active, as the book counts. */
-    double useful_attention_flop; /* FLOP of attention, in addition to parameter_flop. */
+    uint64_t tokens; /* Tokens of the step, over all ranks. */
 };
 
 /* What of a program a refusal is of. PROGRAM_NOWHERE: nothing of that sort. */

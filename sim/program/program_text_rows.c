@@ -15,7 +15,6 @@
     .key = name, .kind = ROW_UNSIGNED, MEMBER(type, member), .most = highest
 #define SIGNED(name, type, member, highest)                                                        \
     .key = name, .kind = ROW_SIGNED, MEMBER(type, member), .most = highest
-#define REAL(name, type, member) .key = name, .kind = ROW_REAL, MEMBER(type, member)
 #define TEXT(name, type, member) .key = name, .kind = ROW_TEXT, MEMBER(type, member)
 #define NAME(name, type, member) TEXT(name, type, member), .is_name = true
 #define WORD(name, type, member, list)                                                             \
@@ -92,8 +91,6 @@ static bool of_exchange(const void *line)
 
 static const struct text_row step_rows[] = {
     {NUMBER("tokens", program, tokens, INT64_MAX)},
-    {REAL("parameter_flop", program, parameter_flop)},
-    {REAL("useful_attention_flop", program, useful_attention_flop)},
 };
 
 static const struct text_row roles_rows[] = {

@@ -13,7 +13,6 @@
 enum row_kind {
     ROW_UNSIGNED,
     ROW_SIGNED,
-    ROW_REAL, /* Not negative. */
     ROW_TEXT,
     ROW_WORD, /* The place of the word in its list. */
     ROW_AXIS, /* Of the machine, by its name. */

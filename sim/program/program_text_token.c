@@ -1,9 +1,7 @@
 #include "sim/program/program_text_token.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "sim/base/arena.h"
@@ -175,19 +173,6 @@ static enum status number_set(const struct text_cursor *cursor, const struct tex
     return STATUS_OK;
 }
 
-static enum status real_set(const struct text_cursor *cursor, const struct text_row *row,
-                            const char *at, const char *value, void *line)
-{
-    char *end = NULL;
-    bool const plain = value[0] != '\0' && strspn(value, "0123456789.eE+-") == strlen(value);
-    double const real = plain ? strtod(value, &end) : -1;
-    if (!plain || *end != '\0' || !(real >= 0) || !isfinite(real))
-        return cursor_refuse(cursor, STATUS_INVALID, at,
-                             "%s is a number that is not negative, not \"%.40s\"", row->key, value);
-    memcpy((char *)line + row->offset, &real, sizeof real);
-    return STATUS_OK;
-}
-
 static enum status word_set(const struct text_cursor *cursor, const struct text_row *row,
                             const char *at, const char *value, void *line)
 {
@@ -218,9 +203,6 @@ static enum status row_set(struct text_cursor *cursor, const struct text_row *ro
     case ROW_SIGNED:
         STATUS_TRY(value_take(cursor, value));
         return number_set(cursor, row, at, value, line);
-    case ROW_REAL:
-        STATUS_TRY(value_take(cursor, value));
-        return real_set(cursor, row, at, value, line);
     case ROW_WORD:
     case ROW_AXIS:
         STATUS_TRY(value_take(cursor, value));

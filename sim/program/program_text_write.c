@@ -1,7 +1,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "sim/base/json.h"
 #include "sim/base/strbuf.h"
 #include "sim/program/program_text.h"
 #include "sim/program/program_text_rows.h"
@@ -64,17 +63,10 @@ static void add_word(struct strbuf *text, const char *word)
         strbuf_add(text, "%s", word);
 }
 
-static void add_real(struct strbuf *text, double value)
-{
-    struct json_writer writer = {.text = text, .after_key = true};
-    json_write_real(&writer, value);
-}
-
 static void add_row(const struct out *out, const struct text_row *row, const void *line)
 {
     const void *member = (const char *)line + row->offset;
     const char *value = NULL;
-    double real = 0;
     if (row->kind == ROW_TEXT) memcpy(&value, member, sizeof value);
     if (row->kind == ROW_TEXT && value == NULL) return;
     if (row->means != NULL && !row->means(line)) return;
@@ -94,10 +86,6 @@ static void add_row(const struct out *out, const struct text_row *row, const voi
         break;
     case ROW_SIGNED:
         strbuf_add(out->text, "%lld", (long long)member_signed(member, row->size));
-        break;
-    case ROW_REAL:
-        memcpy(&real, member, sizeof real);
-        add_real(out->text, real);
         break;
     case ROW_TEXT:
         quoted(out->text, value);

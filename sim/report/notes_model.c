@@ -26,7 +26,7 @@ static enum status note_windows(struct arena *arena, const struct report_input *
         "they would be over whole sequences",
         (unsigned long long)windowed, (unsigned long long)model->layers,
         (unsigned long long)model->window,
-        percent(input->program->useful_attention_flop, counts.useful_attention_flop));
+        percent(input->roofline->counts.useful_attention_flop, counts.useful_attention_flop));
     return STATUS_OK;
 }
 

@@ -160,27 +160,17 @@ static void read_add(const struct graph *graph, uint64_t count, struct workload_
     }
 }
 
-/* `terms` live as long as what is derived. */
-static void part_count(const struct ranks *ranks, const struct step_part *which,
-                       struct graph_terms *terms, struct graph_derived *ret_derived,
-                       struct part *ret_part)
-{
-    const struct chip *chip = &ranks->machine->chip;
-    struct work_edges const edges = {WORK_EDGE_ROWS, chip->mxu.rows, chip->mxu.columns};
-    *ret_part = (struct part){.ranks = ranks, .count = which->count};
-    graph_terms_of_part(ranks, which, terms);
-    graph_derive(terms, &ranks->plan->model, which->part, which->layer, ret_derived);
-    graph_count(&ret_derived->sharded, &ret_derived->backward, &ret_derived->kept, edges,
-                &ret_part->graph);
-}
-
 static void part_add(const struct ranks *ranks, const struct step_part *which,
                      struct workload_counts *counts)
 {
+    const struct chip *chip = &ranks->machine->chip;
+    struct work_edges const edges = {WORK_EDGE_ROWS, chip->mxu.rows, chip->mxu.columns};
+    struct part part = {.ranks = ranks, .count = which->count};
     struct graph_terms terms;
     struct graph_derived derived;
-    struct part part;
-    part_count(ranks, which, &terms, &derived, &part);
+    graph_terms_of_part(ranks, which, &terms);
+    graph_derive(&terms, &ranks->plan->model, which->part, which->layer, &derived);
+    graph_count(&derived.sharded, &derived.backward, &derived.kept, edges, &part.graph);
     for (uint32_t i = 0; i < part.graph.compute_count; i++)
         compute_add(&part, &part.graph.compute[i], counts);
     for (uint32_t i = 0; i < part.graph.move_count; i++)
@@ -194,22 +184,6 @@ static void part_add(const struct ranks *ranks, const struct step_part *which,
     if (!derived.graph.begins_backward)
         counts->memory.activation_bytes +=
             (double)part.count * (double)(part.graph.kept_bytes + part.graph.framework_bytes);
-}
-
-double counts_attention_flop(const struct ranks *ranks)
-{
-    struct workload_counts counts = {.matmul_flop = 0};
-    struct step_part parts[STEP_PARTS_MAX];
-    uint32_t const count = step_parts(ranks, parts);
-    for (uint32_t i = 0; i < count && parts[i].part == BLOCK_LAYER; i++) {
-        struct graph_terms terms;
-        struct graph_derived derived;
-        struct part part;
-        part_count(ranks, &parts[i], &terms, &derived, &part);
-        for (uint32_t k = 0; k < part.graph.compute_count; k++)
-            compute_add(&part, &part.graph.compute[k], &counts);
-    }
-    return counts.useful_attention_flop * ((double)ranks->data * ranks->tp); /* Of all ranks. */
 }
 
 /* --- All of a step --- */
@@ -228,7 +202,7 @@ static double assigned_rows(const struct ranks *ranks, double rows)
 }
 
 /* Tokens that are dropped are not what the step is for. */
-double counts_parameter_flop(const struct ranks *ranks)
+static double parameter_flop(const struct ranks *ranks)
 {
     const struct model *model = &ranks->plan->model;
     struct model_counts const parameters = model_count(model);
@@ -319,7 +293,7 @@ enum status workload_count(const struct workload_plan *plan, const struct machin
     for (uint32_t i = 0; i < count; i++) part_add(&ranks, &parts[i], &counts);
     counts.useful_attention_flop *= (double)ranks.data * ranks.tp; /* Of all ranks. */
     padding_list(&ranks, &counts.paddings);
-    counts.parameter_flop = counts_parameter_flop(&ranks);
+    counts.parameter_flop = parameter_flop(&ranks);
     counts.rows_dropped = assigned_rows(&ranks, (double)ranks.experts.dropped);
     counts.rows_assigned = assigned_rows(
         &ranks, (double)(ranks.rows * plan->model.experts.top_k * ranks.experts.ranks));

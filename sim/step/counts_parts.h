@@ -8,10 +8,8 @@
 #include "sim/step/counts.h"
 #include "sim/step/ranks.h"
 
-/* Tokens and FLOP of a step, as workload_counts has them. */
+/* Tokens of a step. */
 uint64_t counts_tokens(const struct ranks *ranks);
-double counts_parameter_flop(const struct ranks *ranks);
-double counts_attention_flop(const struct ranks *ranks);
 
 /* FLOP that a token asks of a parameter: 2 forward, 4 backward. */
 static inline double counts_flop_a_token(const struct ranks *ranks)

@@ -1,6 +1,5 @@
-/* What a chip holds from the first instant to the last, and what the whole step achieves. */
+/* What a chip holds from the first instant to the last. */
 #include "sim/base/units.h"
-#include "sim/step/counts_parts.h"
 #include "sim/step/overheads.h"
 #include "sim/step/pipeline.h"
 
@@ -42,11 +41,4 @@ void lower_resident(const struct ranks *ranks, const uint64_t units[MODULE_COUNT
     }
     if (ranks_serves(ranks)) resident_bytes[PROGRAM_MEMORY_CACHE] += inference_cache_bytes(ranks);
     overheads_chip(ranks, layers, resident_bytes);
-}
-
-void lower_totals(const struct ranks *ranks, struct program *program)
-{
-    program->tokens = counts_tokens(ranks);
-    program->parameter_flop = counts_parameter_flop(ranks);
-    program->useful_attention_flop = counts_attention_flop(ranks);
 }

@@ -134,9 +134,6 @@ void pipeline_ops_mix(struct lower *lower, uint32_t first, uint32_t second);
 void lower_resident(const struct ranks *ranks, const uint64_t units[MODULE_COUNT],
                     uint64_t resident_bytes[PROGRAM_MEMORY_COUNT]);
 
-/* Tokens and useful FLOP of the whole step (lower_totals.c, as the above). */
-void lower_totals(const struct ranks *ranks, struct program *program);
-
 /* The rank of the last stage, or of the one whose modules look up the embedding
  * (pipeline_check.c). */
 uint32_t pipeline_tied_rank(const struct schedule *schedule, const struct stages *stages);

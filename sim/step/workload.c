@@ -2,6 +2,7 @@
 #include "sim/step/workload.h"
 
 #include "sim/base/arena.h"
+#include "sim/step/counts_parts.h"
 #include "sim/step/pipeline.h"
 
 /* Embedding, first, middle and last layers of both kinds, head; and one whose gather waits
@@ -162,7 +163,7 @@ enum status workload_lower(struct arena *arena, const struct workload_plan *plan
     pipeline->lower = lower;
     pipeline->dense_layers = ranks->layer[LAYER_DENSE].count;
     STATUS_TRY(roles_add(pipeline, reterr));
-    lower_totals(ranks, &program);
+    program.tokens = counts_tokens(ranks);
     program_seal(arena, &program);
     *ret_program = program;
     return STATUS_OK;

@@ -204,7 +204,6 @@ static inline void compare(const char *name, struct workload_case *made)
     near(name, "fixed", counts.memory.fixed_bytes,
          (double)(resident[PROGRAM_MEMORY_AUTOGRAD] + resident[PROGRAM_MEMORY_NCCL] +
                   resident[PROGRAM_MEMORY_CUBLAS] + resident[PROGRAM_MEMORY_CONTEXT]));
-    near(name, "6PT", counts.parameter_flop, made->program.parameter_flop);
     traffics_near(name, made, &counts);
     traffic_near(name, made, "kv", &counts.kv);
     traffic_near(name, made, "sequence", &counts.sequence);

@@ -49,12 +49,16 @@ void overlap_evaluate(const struct workload_plan *plan, const struct machine *ma
             sequence->algorithm == NULL
                 ? 0
                 : products * roofline->counts.spare.flash / roofline->rates.other_flop_per_s;
-        double const excess = sequence->time_s + sequence->hops_total_s - beside_s;
+        double const hops_s = sequence->hops_total_s - sequence->hops_critical_s;
+        double const excess = sequence->time_s + hops_s - beside_s;
         if (excess > 0) critical += excess;
     }
     /* The experts' matmuls wait for their tokens, and what follows for what they give. */
     const struct roofline_group *experts = roofline_group_find(roofline, MESH_EP);
     if (experts != NULL) critical += experts->all_to_all_s;
+    /* Queries on their way to the cache, and back; gradients of heads are not waited for. */
+    const struct roofline_group *kv = roofline_group_find(roofline, ROOFLINE_KV);
+    if (kv != NULL && roofline->counts.kv.critical_passes > 0) critical += kv->time_s;
     roofline->critical_s = critical > roofline->lower_s ? critical : roofline->lower_s;
     roofline->critical_s += roofline->latency_s;
 }

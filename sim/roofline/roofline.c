@@ -48,6 +48,7 @@ static void add_group(const struct workload_plan *plan, const struct machine *ma
     group->finite_share = played_group_share(&played);
     group->hop_s = played_hop_s(&played, false);
     group->hops_total_s = group->hop_s * (double)(count + traffic->all_reduce_count);
+    group->hops_critical_s = group->hop_s * (double)traffic->critical_passes;
 }
 
 static void communication(const struct workload_plan *plan, const struct machine *machine,
@@ -65,14 +66,14 @@ static void communication(const struct workload_plan *plan, const struct machine
     struct chip_work const work = roofline_chip_work(plan, machine, counts, /* least= */ true);
     roofline->hbm_collectives_s = work.hbm_s;
     roofline->vector_collectives_s = work.vector_s;
-    const struct roofline_group *tp = roofline_group_find(roofline, MESH_TP);
-    const struct roofline_group *fsdp = roofline_group_find(roofline, MESH_FSDP);
-    const struct roofline_group *experts = roofline_group_find(roofline, MESH_EP);
-    if (tp != NULL) roofline->latency_s += tp->hop_s * (double)counts->tp.critical_count;
-    if (experts != NULL)
-        roofline->latency_s += experts->hop_s * (double)counts->role[MESH_EP].all_to_all_count;
+    for (uint32_t i = 0; i < roofline->group_count; i++)
+        roofline->latency_s += roofline->group[i].hops_critical_s;
     /* Nothing can hide the first gather's hops nor the last reduction's. */
-    if (fsdp != NULL) roofline->latency_s += 2 * fsdp->hop_s;
+    const struct workload_traffic *fsdp = &counts->role[MESH_FSDP];
+    const struct roofline_group *group = roofline_group_find(roofline, MESH_FSDP);
+    if (group != NULL)
+        roofline->latency_s +=
+            group->hop_s * ((fsdp->gather_count > 0) + (fsdp->scatter_count > 0));
 }
 
 static double mean_rate(const struct workload_counts *counts, const struct roofline *roofline)

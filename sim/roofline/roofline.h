@@ -35,12 +35,13 @@ struct roofline_group {
     double all_to_all_s; /* Of the bytes of AllToAlls and permutes, one after another. */
     double all_to_all_slow_s; /* all_to_all_s from above. */
     double sent_bytes;        /* By one chip, over all its links. */
-    double axes;         /* M: as many machine axes' full rings as the group can keep busy; of a
-                            level, its share of what roofline_axis_bytes_per_s() says. */
-    double finite_share; /* (N-1)/N; over several levels, of the one that binds. */
-    double time_s;       /* Of the bytes, one collective after another, no hop latency. */
-    double hop_s;        /* Hop latencies of one gather or scatter that has no bytes. */
-    double hops_total_s; /* Hops of all collectives, one after another. */
+    double axes;            /* M: as many machine axes' full rings as the group can keep busy; of a
+                               level, its share of what roofline_axis_bytes_per_s() says. */
+    double finite_share;    /* (N-1)/N; over several levels, of the one that binds. */
+    double time_s;          /* Of the bytes, one collective after another, no hop latency. */
+    double hop_s;           /* Hop latencies of one gather or scatter that has no bytes. */
+    double hops_total_s;    /* Hops of all collectives, one after another. */
+    double hops_critical_s; /* Hops of those that the compute stream waits for. */
 };
 
 /* A tp collective of the layers and the matmuls that can run during it: it is hidden if they are
@@ -143,7 +144,7 @@ struct roofline {
                        A sum of parts: where groups share links a step may exceed it. */
     /* An estimate, not a bound: math_s, what the tp collectives need beyond the matmuls during them
      * (without collective matmul, all they need), the gathers of split sequences, what goes to
-     * experts and back, and latency_s; at least lower_s. */
+     * experts and back or to the cache, and latency_s; at least lower_s. */
     double critical_s;
     double tp_excess_s; /* The second of these. */
     struct roofline_bound bound;

@@ -91,20 +91,27 @@ static void move_add(const struct part *part, const struct graph_move_sum *sum,
     uint64_t const times = part->count * (summed_once ? ranks->copies : ranks->plan->accumulate);
     uint64_t const count = times * sum->count;
     double const bytes = (double)times * (double)sum->bytes;
+    bool const of_activations =
+        sum->axis == OP_AXIS_HOLDERS ? op_is_forward(sum->pass) : !of_weights;
+    uint64_t const passes = sum->collective == COLLECTIVE_ALL_REDUCE ? 2 * count : count;
+    uint64_t const critical = of_activations ? passes : 0;
     switch (sum->axis) {
     case OP_AXIS_TP:
         counts_traffic_add(&counts->role[MESH_TP], sum->collective, count, bytes);
-        if (!of_weights) counts->tp.critical_count += count;
+        counts->role[MESH_TP].critical_passes += critical;
         break;
     case OP_AXIS_EP:
         exchange_add(ranks, count, bytes, &counts->role[MESH_EP]);
+        counts->role[MESH_EP].critical_passes += critical;
         break;
     case OP_AXIS_SEQUENCE:
         counts_traffic_add(&counts->sequence, sum->collective, count, bytes);
+        if (!sum->kind->passes_round) counts->sequence.critical_passes += critical;
         if (ranks_has_ring(ranks)) counts->sequence.algorithm = ranks->sequences.ring_name;
         break;
     case OP_AXIS_HOLDERS:
         counts_traffic_add(&counts->kv, sum->collective, count, bytes);
+        counts->kv.critical_passes += critical;
         break;
     }
 }
@@ -228,6 +235,7 @@ static void traffic_divide(struct workload_traffic *traffic, uint32_t rank_count
     traffic->all_reduce_count = units_ceil_divide(traffic->all_reduce_count, rank_count);
     traffic->all_to_all_count = units_ceil_divide(traffic->all_to_all_count, rank_count);
     traffic->permute_count = units_ceil_divide(traffic->permute_count, rank_count);
+    traffic->critical_passes = units_ceil_divide(traffic->critical_passes, rank_count);
 }
 
 /* All that a chip would do if there were no stages, divided among `ranks`. */
@@ -250,7 +258,6 @@ static void stages_divide(struct workload_counts *counts, uint32_t rank_count)
     traffic_divide(&counts->experts, rank_count);
     traffic_divide(&counts->kv, rank_count);
     traffic_divide(&counts->sequence, rank_count);
-    counts->tp.critical_count /= rank_count;
 }
 
 static void messages_count(const struct ranks *ranks, struct workload_counts *counts)

@@ -35,6 +35,8 @@ struct workload_traffic {
     uint64_t all_reduce_count;
     uint64_t all_to_all_count;
     uint64_t permute_count;
+    uint64_t critical_passes; /* Gathers, reductions and exchanges that the compute stream waits
+                                 for. An AllReduce is two. */
     const char *algorithm; /* Of gathers and scatters, whatever the plan says; NULL: as it says. */
 };
 
@@ -60,7 +62,6 @@ struct workload_blocks {
 
 /* Collectives of layers over tp, with what runs meanwhile: of all ranks of a pipeline in a step. */
 struct workload_tp {
-    uint64_t critical_count; /* Collectives that the compute stream waits for. */
     struct graph_overlaps overlaps;
     double column_flop; /* FLOP of a rank's matmul from [B_X, D] to one column of all of tp. */
     struct workload_blocks attention;

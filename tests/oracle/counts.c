@@ -330,7 +330,7 @@ static void count_activations(const struct letters *x, struct workload_counts *c
         tp->scatter_count = plan->accumulate * (2 * (attentions + mlps) + repeated + ends);
         tp->gather_bytes = (double)tp->gather_count * x->full * x->a;
         tp->scatter_bytes = (double)tp->scatter_count * x->full * x->a;
-        counts->tp.critical_count = tp->gather_count + tp->scatter_count;
+        tp->critical_passes = tp->gather_count + tp->scatter_count;
     }
     if (ranks->heads.group.dimension_count > 0) {
         uint64_t const times =
@@ -353,7 +353,7 @@ static void count_sequences(const struct letters *x, struct workload_counts *cou
     uint64_t const forwards = UINT64_C(1) + (x->attention_again > 0);
     if (ranks_has_ulysses(ranks)) {
         double const turned = 2 * (x->q * ranks->cp + x->kv / 2 * ranks->cp) * x->a;
-        traffic->all_to_all_count = 4 * layers * (forwards + 1);
+        traffic->all_to_all_count = traffic->critical_passes = 4 * layers * (forwards + 1);
         traffic->all_to_all_bytes = (double)(layers * (forwards + 1)) * turned;
         return;
     }
@@ -361,7 +361,10 @@ static void count_sequences(const struct letters *x, struct workload_counts *cou
     traffic->scatter_count = layers;
     traffic->gather_bytes = (double)traffic->gather_count * x->kv * x->a;
     traffic->scatter_bytes = (double)traffic->scatter_count * x->kv * x->a;
-    if (!ranks_has_ring(ranks)) return;
+    if (!ranks_has_ring(ranks)) {
+        traffic->critical_passes = traffic->gather_count + traffic->scatter_count;
+        return;
+    }
     traffic->algorithm = ranks->sequences.ring_name;
     traffic->permute_count = layers;
     traffic->permute_bytes = (double)layers * x->kv * x->a / ranks->cp;
@@ -406,6 +409,7 @@ static void traffic_divide(struct workload_traffic *traffic, uint32_t rank_count
     traffic->all_reduce_count = units_ceil_divide(traffic->all_reduce_count, rank_count);
     traffic->all_to_all_count = units_ceil_divide(traffic->all_to_all_count, rank_count);
     traffic->permute_count = units_ceil_divide(traffic->permute_count, rank_count);
+    traffic->critical_passes = units_ceil_divide(traffic->critical_passes, rank_count);
 }
 
 /* All that a chip would do if there were no stages, divided among `ranks`. */
@@ -428,7 +432,6 @@ static void stages_divide(struct workload_counts *counts, uint32_t rank_count)
     traffic_divide(&counts->experts, rank_count);
     traffic_divide(&counts->kv, rank_count);
     traffic_divide(&counts->sequence, rank_count);
-    counts->tp.critical_count /= rank_count;
 }
 
 void oracle_count(const struct workload_plan *plan, const struct machine *machine,

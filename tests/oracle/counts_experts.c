@@ -182,6 +182,7 @@ static void count_traffic(const struct letters *x, const struct expert_letters *
         uint64_t const there = layers * (2 + block + big), back = layers * outs;
         double const bytes = part * ((double)there * x->d + (double)back * x->a);
         exchange->all_to_all_count = there + back;
+        exchange->critical_passes = there + back;
         exchange->all_to_all_bytes = (double)experts->exchanged * bytes;
         for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++)
             exchange->crossing_bytes[d] = (double)experts->crossing[d] * bytes;
@@ -212,8 +213,7 @@ static void count_traffic(const struct letters *x, const struct expert_letters *
         tp->all_reduce_count += of_router;
         tp->all_reduce_bytes += (double)of_router * e->router * x->g;
     }
-    counts->tp.critical_count +=
-        rows_gathered + rows_scattered + in_gathered + out_scattered + sums;
+    tp->critical_passes += rows_gathered + rows_scattered + in_gathered + out_scattered + 2 * sums;
 }
 
 /* Tokens that are dropped are not what the step is for. */

@@ -70,7 +70,7 @@ static void count_traffic(const struct letters *x, struct workload_counts *count
         ((double)modules * (2 + 2 * (1.0 + (double)again)) + (double)turns) * x->full * x->a;
     tp->scatter_count += modules * 3;
     tp->scatter_bytes += (double)modules * (2 + 2) * x->full * x->a;
-    counts->tp.critical_count += modules * (6 + again) + turns;
+    tp->critical_passes += modules * (6 + again) + turns;
 }
 
 void oracle_predictors(const struct letters *x, struct workload_counts *counts)

@@ -67,7 +67,7 @@ static void forward_counts(struct step *step, double tokens_per_chip)
     of_tp->group = mesh->axis[MESH_TP].group;
     of_tp->gather_bytes = of_tp->scatter_bytes = array * layers;
     of_tp->gather_count = of_tp->scatter_count = tp > 1 ? 8 : 0;
-    counts->tp.critical_count = tp > 1 ? 16 : 0;
+    of_tp->critical_passes = tp > 1 ? 16 : 0;
     roofline_from_counts(&step->made.plan, &step->made.machine, mesh, counts, &step->roofline);
 }
 

@@ -46,6 +46,13 @@ uint8_t op_reads(const struct graph *graph, const struct graph_op *op, enum op_p
     return op->kind->reads == NULL ? 0 : op->kind->reads(graph, op, pass, ret_reads);
 }
 
+struct graph_shard op_shard_none(const struct graph *graph, const struct graph_op *op)
+{
+    (void)graph;
+    (void)op;
+    return (struct graph_shard){0};
+}
+
 static void add(const struct graph_sharded *sharded, tensor of, uint32_t gathered, bool gradient,
                 struct op_bytes *bytes)
 {
@@ -87,6 +94,21 @@ uint64_t op_bytes_sum(const struct op_bytes *bytes)
     for (uint32_t f = 0; f < FORMAT_COUNT; f++)
         sum += format_bytes((enum format)f, bytes->elements[f]);
     return sum;
+}
+
+struct work op_streamed(const struct graph_sharded *sharded, const struct graph_op *op,
+                        enum op_pass pass, struct op_bytes read, uint64_t vector_flop)
+{
+    bool const backward = !op_is_forward(pass);
+    struct op_bytes written = {{0}};
+    (backward ? op_bytes_outs : op_bytes_ins)(sharded, op, backward, &read);
+    (backward ? op_bytes_ins : op_bytes_outs)(sharded, op, backward, &written);
+    return (struct work){
+        .math_format = sharded->graph->terms->formats.activations,
+        .vector_flop = vector_flop,
+        .hbm_read_bytes = op_bytes_sum(&read),
+        .hbm_write_bytes = op_bytes_sum(&written),
+    };
 }
 
 uint64_t op_turned_flop(const struct graph *graph, const struct graph_op *op)

@@ -160,6 +160,9 @@ static inline bool op_has_work(const struct work *work)
            0;
 }
 
+/* As a member of op_kind: a rank has what it needs, or moves it by collectives of the op's own. */
+struct graph_shard op_shard_none(const struct graph *graph, const struct graph_op *op);
+
 /* Elements by their format, which become bytes together. */
 struct op_bytes {
     uint64_t elements[FORMAT_COUNT];
@@ -174,6 +177,11 @@ void op_bytes_ins(const struct graph_sharded *sharded, const struct graph_op *op
 void op_bytes_outs(const struct graph_sharded *sharded, const struct graph_op *op, bool gradient,
                    struct op_bytes *bytes);
 uint64_t op_bytes_sum(const struct op_bytes *bytes);
+
+/* Work of a pass that reads all inputs and writes all results; backward it reads the gradients of
+ * results and writes the gradients of inputs. `read`: what it reads besides. */
+struct work op_streamed(const struct graph_sharded *sharded, const struct graph_op *op,
+                        enum op_pass pass, struct op_bytes read, uint64_t vector_flop);
 
 /* Vector FLOP that turn what an op reads by position. */
 uint64_t op_turned_flop(const struct graph *graph, const struct graph_op *op);

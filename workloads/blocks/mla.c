@@ -7,6 +7,8 @@
  * rank for all of its tokens: latents are thin. So the gradient of a latent is a sum over tp that
  * stays due.
  */
+#include "workloads/blocks/mla.h"
+
 #include "sim/graph/block.h"
 #include "sim/graph/op.h"
 #include "sim/graph/write.h"
@@ -18,9 +20,10 @@ static bool applies(const struct graph_terms *terms, const struct model *model, 
     return model->kind == MODEL_DECODER && model->latent.kv_rank != 0 && !terms->cache.is_there;
 }
 
-static void write(struct graph *g, const struct model *model)
+struct mla_latents mla_down(struct graph *g)
 {
     const struct graph_formats *formats = &g->terms->formats;
+    struct mla_latents of;
     tensor const x = graph_residual(g);
     graph_norm(g, "norm");
     tensor const in = graph_normed(g, x, "In");
@@ -31,21 +34,28 @@ static void write(struct graph *g, const struct model *model)
     graph_set_names(g, "dIn", "dW_down");
     tensor const cq = graph_product(g, in, "W_DQ[D_X, Cq]", "CQ[B_ZX, Cq]");
     tensor const ckv = graph_product(g, in, "W_DKV[D_X, Ckv]", "CKV[B_ZX, Ckv]");
-    tensor const kr = graph_product(g, in, "W_KR[D_X, R]", "KR[B_ZX, R]");
+    of.kr = graph_product(g, in, "W_KR[D_X, R]", "KR[B_ZX, R]");
     graph_set_columns_of_previous(g, down->weight[2]); /* W_DKV has both. */
 
     graph_norm(g, "LatentNorm");
-    tensor const lq = graph_normed(g, cq, "LQ[B_ZX, Cq]");
-    tensor const lkv = graph_normed(g, ckv, "LKV[B_ZX, Ckv]");
-    graph_set_formats(g, lq, formats->matmuls, formats->activations);
-    graph_set_formats(g, lkv, formats->matmuls, formats->activations);
+    of.lq = graph_normed(g, cq, "LQ[B_ZX, Cq]");
+    of.lkv = graph_normed(g, ckv, "LKV[B_ZX, Ckv]");
+    graph_set_formats(g, of.lq, formats->matmuls, formats->activations);
+    return of;
+}
+
+static void write(struct graph *g, const struct model *model)
+{
+    const struct graph_formats *formats = &g->terms->formats;
+    struct mla_latents const of = mla_down(g);
+    graph_set_formats(g, of.lkv, formats->matmuls, formats->activations);
 
     /* They are many times as large as the latents, and come again from them. */
     graph_matmul(g, "Up");
     graph_set_names(g, "dLatent", "dW_up");
-    tensor const q = graph_product(g, lq, "W_UQ[Cq_X, N_Y, H]", "Q[B_ZX, N_Y, H]");
-    tensor const kv = graph_product(g, lkv, "W_UKV[Ckv_X, N_Y, J]", "KV[B_ZX, N_Y, J]");
-    tensor const r = graph_copied(g, kr, "R[B_ZX, N_Y, R]");
+    tensor const q = graph_product(g, of.lq, "W_UQ[Cq_X, N_Y, H]", "Q[B_ZX, N_Y, H]");
+    tensor const kv = graph_product(g, of.lkv, "W_UKV[Ckv_X, N_Y, J]", "KV[B_ZX, N_Y, J]");
+    tensor const r = graph_copied(g, of.kr, "R[B_ZX, N_Y, R]");
     graph_set_kept(g, q, GRAPH_REMAT_NONE, GRAPH_REMAT_NONE);
     graph_set_kept(g, kv, GRAPH_REMAT_NONE, GRAPH_REMAT_NONE);
 
@@ -53,7 +63,7 @@ static void write(struct graph *g, const struct model *model)
     struct graph_op *flash =
         graph_op(g, &op_kind_attention, "flash", 3, (const tensor[]){q, kv, r});
     flash->as.turned.of[0] = turns ? r : GRAPH_NONE; /* Of Q as many columns. */
-    flash->as.turned.of[1] = turns ? kr : GRAPH_NONE;
+    flash->as.turned.of[1] = turns ? of.kr : GRAPH_NONE;
     tensor const a = graph_result(g, "A[B_ZX, N_Y, V]");
     tensor const statistics = graph_statistic(g, "S[B_ZX, N_Y]");
     graph_set_kept(g, a, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);

@@ -10,6 +10,7 @@
 #include "sim/graph/op.h"
 #include "sim/graph/write.h"
 #include "sim/model/model.h"
+#include "workloads/blocks/mla.h"
 
 static bool applies(const struct graph_terms *terms, const struct model *model, uint64_t layer)
 {
@@ -37,30 +38,15 @@ static tensor with_cache_write(struct graph *g, const struct model *model, tenso
 
 static void write(struct graph *g, const struct model *model)
 {
-    const struct graph_formats *formats = &g->terms->formats;
-    tensor const x = graph_residual(g);
-    graph_norm(g, "norm");
-    tensor const in = graph_normed(g, x, "In");
-    graph_set_linear(g, in);
-
-    graph_matmul(g, "Down")->joined = true;
-    tensor const cq = graph_product(g, in, "W_DQ[D_X, Cq]", "CQ[B_ZX, Cq]");
-    tensor const ckv = graph_product(g, in, "W_DKV[D_X, Ckv]", "CKV[B_ZX, Ckv]");
-    tensor const kr = graph_product(g, in, "W_KR[D_X, R]", "KR[B_ZX, R]");
-
-    graph_norm(g, "LatentNorm");
-    tensor const lq = graph_normed(g, cq, "LQ[B_ZX, Cq]");
-    tensor const lkv = graph_normed(g, ckv, "LKV[B_ZX, Ckv]");
-    graph_set_formats(g, lq, formats->matmuls, formats->activations);
-
+    struct mla_latents const of = mla_down(g);
     graph_matmul(g, "Up");
-    tensor const q = graph_product(g, lq, "W_UQ[Cq_X, N_Y, Plain]", "Q[B_ZX, N_Y, Plain]");
-    tensor const r = graph_product(g, lq, "W_QR[Cq_X, N_Y, R]", "QR[B_ZX, N_Y, R]");
+    tensor const q = graph_product(g, of.lq, "W_UQ[Cq_X, N_Y, Plain]", "Q[B_ZX, N_Y, Plain]");
+    tensor const r = graph_product(g, of.lq, "W_QR[Cq_X, N_Y, R]", "QR[B_ZX, N_Y, R]");
     graph_matmul(g, "AbsorbK");
     tensor const ql = graph_product(g, q, "W_UK[N_Y, Plain, Ckv_X]", "QL[B_ZX, N_Y, Ckv]");
     graph_op(g, &op_kind_concat, "Query", 2, (tensor[]){ql, r});
     tensor const query = graph_result(g, "Query[B_ZX, N_Y, Key]");
-    tensor const al = with_cache_write(g, model, query, lkv, kr);
+    tensor const al = with_cache_write(g, model, query, of.lkv, of.kr);
 
     graph_matmul(g, "AbsorbV");
     tensor const a = graph_product(g, al, "W_UV[N_Y, Ckv_X, V]", "A[B_ZX, N_Y, V]");

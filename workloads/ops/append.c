@@ -31,19 +31,11 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     };
 }
 
-/* Each rank writes what it has. */
-static struct graph_shard shard(const struct graph *graph, const struct graph_op *op)
-{
-    (void)graph;
-    (void)op;
-    return (struct graph_shard){0};
-}
-
 const struct op_kind op_kind_append = {
     .name = "append",
     .help = "keys and values of new tokens, behind those in the cache",
     .source = "the book, chapter 7, 7.1; reshape_and_cache of vLLM, arXiv 2309.06180",
     .notation = {.formula = "Append(%)", .remark = "behind the rows of earlier tokens"},
     .work = work,
-    .shard = shard,
+    .shard = op_shard_none,
 };

@@ -99,14 +99,6 @@ static void spare(const struct graph_sharded *sharded, const struct graph_op *op
     *ret_spare = (struct op_spare){.padding = flop - wanted, .rows = wanted - of.useful_flop};
 }
 
-/* Each rank attends with the heads that it has. */
-static struct graph_shard shard(const struct graph *graph, const struct graph_op *op)
-{
-    (void)graph;
-    (void)op;
-    return (struct graph_shard){0};
-}
-
 const struct op_kind op_kind_cached_attention = {
     .name = "cached attention",
     .help = "attention of new tokens to the cache: each sequence reads its own rows, once",
@@ -114,6 +106,6 @@ const struct op_kind op_kind_cached_attention = {
     .notation = {.formula = "Attention(@)", .remark = "each sequence reads its own rows"},
     .work = work,
     .spare = spare,
-    .shard = shard,
+    .shard = op_shard_none,
     .attends = true,
 };

@@ -10,14 +10,9 @@
 static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
                  struct work *ret_work)
 {
-    struct op_bytes read = {{0}}, written = {{0}};
-    *ret_work = (struct work){.math_format = sharded->graph->terms->formats.activations};
-    if (!op_is_forward(pass)) return;
-    op_bytes_ins(sharded, op, false, &read);
-    op_bytes_outs(sharded, op, false, &written);
-    ret_work->vector_flop = VECTOR_LOSS * op_in_elements(sharded, op, 0);
-    ret_work->hbm_read_bytes = op_bytes_sum(&read);
-    ret_work->hbm_write_bytes = op_bytes_sum(&written);
+    struct op_bytes const none = {{0}};
+    uint64_t const flop = VECTOR_LOSS * op_in_elements(sharded, op, 0);
+    if (op_is_forward(pass)) *ret_work = op_streamed(sharded, op, pass, none, flop);
 }
 
 static uint8_t reads(const struct graph *graph, const struct graph_op *op, enum op_pass pass,

@@ -5,22 +5,12 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
                  struct work *ret_work)
 {
     const struct graph_map *map = &op->as.map;
-    struct op_bytes read = {{0}}, written = {{0}};
-    uint64_t const elements = op_out_elements(sharded, op, 0);
+    struct op_bytes read = {{0}};
     bool const forward = op_is_forward(pass);
-    if (forward || map->reads_inputs) op_bytes_ins(sharded, op, false, &read);
-    if (!forward) op_bytes_outs(sharded, op, true, &read);
+    uint64_t const flop = forward ? map->flop : map->flop_backward;
+    if (!forward && map->reads_inputs) op_bytes_ins(sharded, op, false, &read);
     if (!forward && map->reads_result) op_bytes_outs(sharded, op, false, &read);
-    if (forward)
-        op_bytes_outs(sharded, op, false, &written);
-    else
-        op_bytes_ins(sharded, op, true, &written);
-    *ret_work = (struct work){
-        .math_format = sharded->graph->terms->formats.activations,
-        .vector_flop = (forward ? map->flop : map->flop_backward) * elements,
-        .hbm_read_bytes = op_bytes_sum(&read),
-        .hbm_write_bytes = op_bytes_sum(&written),
-    };
+    *ret_work = op_streamed(sharded, op, pass, read, flop * op_out_elements(sharded, op, 0));
 }
 
 static uint8_t reads(const struct graph *graph, const struct graph_op *op, enum op_pass pass,

@@ -4,21 +4,6 @@
  */
 #include "sim/graph/op.h"
 
-static struct work sum(const struct graph_sharded *sharded, const struct graph_op *op)
-{
-    struct op_bytes read = {{0}}, written = {{0}};
-    uint64_t elements = 0;
-    for (uint8_t i = 0; i < op->in_count; i++) elements += op_in_elements(sharded, op, i);
-    op_bytes_ins(sharded, op, false, &read);
-    op_bytes_outs(sharded, op, false, &written);
-    return (struct work){
-        .math_format = sharded->graph->terms->formats.activations,
-        .vector_flop = elements,
-        .hbm_read_bytes = op_bytes_sum(&read),
-        .hbm_write_bytes = op_bytes_sum(&written),
-    };
-}
-
 static struct work copies(const struct graph_sharded *sharded, const struct graph_op *op)
 {
     const struct graph *graph = sharded->graph;
@@ -37,7 +22,11 @@ static struct work copies(const struct graph_sharded *sharded, const struct grap
 static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
                  struct work *ret_work)
 {
-    *ret_work = (op_is_forward(pass) ? sum : copies)(sharded, op);
+    struct op_bytes const none = {{0}};
+    uint64_t elements = 0;
+    for (uint8_t i = 0; i < op->in_count; i++) elements += op_in_elements(sharded, op, i);
+    *ret_work =
+        op_is_forward(pass) ? op_streamed(sharded, op, pass, none, elements) : copies(sharded, op);
 }
 
 const struct op_kind op_kind_merge = {

@@ -10,16 +10,9 @@
 static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
                  struct work *ret_work)
 {
-    struct op_bytes read = {{0}}, written = {{0}};
-    (void)pass;
-    op_bytes_ins(sharded, op, false, &read);
-    op_bytes_outs(sharded, op, false, &written);
-    *ret_work = (struct work){
-        .math_format = sharded->graph->terms->formats.activations,
-        .vector_flop = VECTOR_SAMPLE * op_in_elements(sharded, op, 0),
-        .hbm_read_bytes = op_bytes_sum(&read),
-        .hbm_write_bytes = op_bytes_sum(&written),
-    };
+    struct op_bytes const none = {{0}};
+    uint64_t const flop = VECTOR_SAMPLE * op_in_elements(sharded, op, 0);
+    *ret_work = op_streamed(sharded, op, pass, none, flop);
 }
 
 static struct graph_shard shard(const struct graph *graph, const struct graph_op *op)

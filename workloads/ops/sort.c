@@ -7,23 +7,11 @@
 static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
                  struct work *ret_work)
 {
-    struct op_bytes read = {{0}}, written = {{0}};
+    struct op_bytes const none = {{0}};
     bool const backward = !op_is_forward(pass), sums = op->as.sort.sums != backward;
     uint64_t const summed =
         backward ? op_out_elements(sharded, op, 0) : op_in_elements(sharded, op, 0);
-    if (backward) {
-        op_bytes_outs(sharded, op, true, &read);
-        op_bytes_ins(sharded, op, true, &written);
-    } else {
-        op_bytes_ins(sharded, op, false, &read);
-        op_bytes_outs(sharded, op, false, &written);
-    }
-    *ret_work = (struct work){
-        .math_format = sharded->graph->terms->formats.activations,
-        .vector_flop = sums ? summed : 0,
-        .hbm_read_bytes = op_bytes_sum(&read),
-        .hbm_write_bytes = op_bytes_sum(&written),
-    };
+    *ret_work = op_streamed(sharded, op, pass, none, sums ? summed : 0);
 }
 
 const struct op_kind op_kind_sort = {

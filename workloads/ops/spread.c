@@ -54,19 +54,12 @@ static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op 
     return 1;
 }
 
-static struct graph_shard shard(const struct graph *graph, const struct graph_op *op)
-{
-    (void)graph;
-    (void)op;
-    return (struct graph_shard){0};
-}
-
 const struct op_kind op_kind_spread = {
     .name = "spread",
     .help = "queries to the ranks that keep parts of the cache, or what these found back",
     .source = "the book, chapter 7, 7.3.3; Pope et al., arXiv 2211.05102, 3.3; flash decoding, "
               "Dao et al. 2023",
     .moves = moves,
-    .shard = shard,
+    .shard = op_shard_none,
     .passes_on = true,
 };

@@ -32,19 +32,11 @@ static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op 
     return op->in_count;
 }
 
-/* None: an AllToAll is all that it is. */
-static struct graph_shard shard(const struct graph *graph, const struct graph_op *op)
-{
-    (void)graph;
-    (void)op;
-    return (struct graph_shard){0};
-}
-
 const struct op_kind op_kind_ulysses = {
     .name = "turn",
     .help = "parts of sequences into some heads of whole ones, or back",
     .source = "Jacobs et al., DeepSpeed Ulysses, arXiv 2309.14509",
     .moves = moves,
-    .shard = shard,
+    .shard = op_shard_none,
     .passes_on = true,
 };

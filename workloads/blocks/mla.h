@@ -1,0 +1,15 @@
+/* mla.h: the latents of latent attention, which all its blocks begin with. */
+#ifndef WORKLOADS_BLOCKS_MLA_H
+#define WORKLOADS_BLOCKS_MLA_H
+
+#include "sim/graph/graph.h"
+
+struct mla_latents {
+    tensor lq, lkv; /* Of Q, and of K and V, normed. */
+    tensor kr;      /* Columns of K that are turned by position. */
+};
+
+/* Writes the norm of the input, Down and the norms of latents. */
+struct mla_latents mla_down(struct graph *graph);
+
+#endif

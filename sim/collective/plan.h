@@ -211,6 +211,9 @@ struct plan_request {
     bool spreads;
 };
 
+/* Whether two requests ask for the same, whatever they say of the machine's links. */
+bool plan_request_equal(const struct plan_request *a, const struct plan_request *b);
+
 /* Fills what the request says of links and switches from the machine that the group lies on. */
 void plan_request_links(const struct machine *machine, struct plan_request *request);
 
@@ -234,6 +237,9 @@ struct plan_algorithms plan_algorithm_names(enum collective_kind kind);
 /* An algorithm that cannot run on this group is refused with the reason; `where` is its place. */
 enum status plan_build(struct arena *arena, const struct plan_request *request, const char *where,
                        struct plan *ret_plan, struct error *reterr);
+
+/* Whether each lane means the same in two plans: who sends it to whom, and which way. */
+bool plan_lanes_agree(const struct plan *plan, const struct plan *other);
 
 /* How many dimensions an item goes over, and which: the digits of its positions, the slowest first.
  */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/base/name.h"
 #include "sim/machine/machine.h"
 
 const struct builder_room builder_room_most = {.templates = PROGRAM_TEMPLATES_MAX,
@@ -135,31 +134,6 @@ uint32_t builder_work(struct builder *builder, const struct work *work, uint32_t
     return builder_work_add(builder, work, parts, where);
 }
 
-static bool groups_equal(const struct group *a, const struct group *b)
-{
-    if (a->dimension_count != b->dimension_count) return false;
-    for (uint32_t d = 0; d < a->dimension_count; d++) {
-        const struct group_dimension *one = &a->dimension[d];
-        const struct group_dimension *other = &b->dimension[d];
-        if (one->axis != other->axis || one->size != other->size || one->stride != other->stride)
-            return false;
-    }
-    return true;
-}
-
-static bool requests_equal(const struct plan_request *a, const struct plan_request *b)
-{
-    return a->kind == b->kind && a->size_bytes == b->size_bytes && a->spreads == b->spreads &&
-           a->element_bits == b->element_bits && a->chunk_count == b->chunk_count &&
-           a->mirrors == b->mirrors && a->shift == b->shift && a->root == b->root &&
-           a->piece_count == b->piece_count && a->portion_count == b->portion_count &&
-           a->script == b->script && a->ragged.expert_count == b->ragged.expert_count &&
-           name_same(a->protocol.name, b->protocol.name) && name_same(a->algorithm, b->algorithm) &&
-           groups_equal(&a->group, &b->group) &&
-           memcmp(a->exchange_bytes, b->exchange_bytes, sizeof a->exchange_bytes) == 0 &&
-           memcmp(a->offset, b->offset, sizeof a->offset) == 0;
-}
-
 uint32_t builder_plan_add(struct builder *builder, const struct plan_request *of, bool on_links,
                           const char *where)
 {
@@ -183,7 +157,7 @@ uint32_t builder_plan(struct builder *builder, const struct plan_request *reques
 {
     if (builder->status != STATUS_OK) return BUILDER_NONE;
     for (uint32_t p = 0; p < builder->program->plan_count; p++)
-        if (requests_equal(&builder->requests[p], request)) return p;
+        if (plan_request_equal(&builder->requests[p], request)) return p;
     return builder_plan_add(builder, request, on_links, where);
 }
 

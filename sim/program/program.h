@@ -205,9 +205,8 @@ struct program_stream {
     const char *name; /* "compute", "gather fsdp", ...; NULL to builder_stream(): as its use. */
     struct stream_use use;     /* What it is for, or nothing that is known. */
     enum program_op_kind kind; /* Of all its ops. */
-    uint8_t inbox;      /* Of sends: the stream of receives that counts them where they arrive. */
-    uint8_t urgency;    /* Of its messages, where links go by that: 0 goes first. */
-    uint8_t lane_count; /* The most lanes of any of its plans; by program_seal(). */
+    uint8_t inbox;   /* Of sends: the stream of receives that counts them where they arrive. */
+    uint8_t urgency; /* Of its messages, where links go by that: 0 goes first. */
 };
 
 struct program_role {
@@ -254,7 +253,7 @@ struct program_place {
 static const uint32_t PROGRAM_NOWHERE = UINT32_MAX;
 
 /* Fills the derived fields and checks the whole: needs refer to streams and parts that exist, no
- * need can never be met, operand ops match their plans, plans of one stream agree on their lanes,
+ * need can never be met, operand ops match their plans, plans of one stream are of one group,
  * sums of parts and bytes can be counted. A refusal says where: in words in `reterr`, and as
  * indexes in `ret_place`. STATUS_INVALID, STATUS_LIMIT, STATUS_NO_MEMORY. */
 enum status program_try_seal(struct arena *arena, struct program *program,

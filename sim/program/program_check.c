@@ -201,28 +201,13 @@ static bool displacements_agree(const struct plan *plan, const struct plan *othe
     return true;
 }
 
-/* Whether each lane means the same in two plans. */
-static bool lanes_agree(const struct plan *plan, const struct plan *other)
+/* A stream is of one group. What it sends comes from one rank, and its messages are counted
+ * whatever plan they are of. */
+static enum status stream_plans_check(struct check *check)
 {
-    if (plan->lane_count != other->lane_count || !group_equal(&plan->group, &other->group))
-        return false;
-    for (uint32_t l = 0; l < plan->lane_count; l++) {
-        const struct plan_item *item = &plan->item[plan->lane[l].item];
-        const struct plan_item *like = &other->item[other->lane[l].item];
-        if (item->primitive != like->primitive || item->dimension != like->dimension ||
-            plan->lane[l].lane != other->lane[l].lane)
-            return false;
-    }
-    return true;
-}
-
-/* Arrivals are counted per (stream, lane), so a lane means the same on every op of a stream. */
-static enum status stream_lanes_seal(struct check *check)
-{
-    struct program *program = check->program;
+    const struct program *program = check->program;
     uint32_t first[PROGRAM_STREAMS_MAX];
     memset(first, 0xff, sizeof first);
-    for (uint32_t s = 0; s < program->stream_count; s++) program->stream[s].lane_count = 0;
     for (uint32_t t = 0; t < program->template_count; t++) {
         const struct program_template *template = &program->templates[t];
         check->place.template_index = t;
@@ -233,13 +218,13 @@ static enum status stream_lanes_seal(struct check *check)
             if (first[op->stream] == UINT32_MAX) first[op->stream] = op->index;
             const struct plan *other = &program->plans[first[op->stream]];
             check->place.op = i;
-            bool const agree = lanes_agree(plan, other) &&
-                               (op->kind != PROGRAM_OP_SEND || displacements_agree(plan, other));
-            if (!agree)
-                return refuse(check,
-                              "plans %u and %u of stream %u differ in their groups, ways or lanes",
+            if (!group_equal(&plan->group, &other->group))
+                return refuse(check, "plans %u and %u of stream %u differ in their groups",
                               first[op->stream], op->index, op->stream);
-            program->stream[op->stream].lane_count = (uint8_t)plan->lane_count;
+            if (op->kind == PROGRAM_OP_SEND &&
+                !(plan_lanes_agree(plan, other) && displacements_agree(plan, other)))
+                return refuse(check, "plans %u and %u of stream %u differ in their ways",
+                              first[op->stream], op->index, op->stream);
         }
     }
     place_none(&check->place);
@@ -403,7 +388,7 @@ static enum status seal(struct arena *arena, struct check *check)
         STATUS_TRY(operands_check(check, &program->templates[t]));
     }
     place_none(&check->place);
-    STATUS_TRY(stream_lanes_seal(check));
+    STATUS_TRY(stream_plans_check(check));
     STATUS_TRY(classes_seal(arena, check));
     return roles_seal(check);
 }

@@ -125,16 +125,15 @@ struct plan_table {
     const struct plan *plan;
     struct lane_table *lane;
     uint32_t lane_count;
-    uint32_t index; /* In lanes.plans. */
+    uint32_t lane_first; /* Its first lane, among those of all streams. */
+    uint32_t index;      /* In lanes.plans. */
     uint32_t stream;
     uint32_t *begun; /* [chip]: ops with this plan that began; NULL: not recorded. */
 };
 
 struct lanes {
-    uint32_t count;                     /* Lanes of all streams. */
-    uint8_t first[PROGRAM_STREAMS_MAX]; /* [stream]: its first lane. */
-    uint8_t stream[256];                /* [lane]: its stream. */
-    struct plan_table *plans;           /* One for each plan of each stream. */
+    uint32_t count;           /* Lanes of all streams. */
+    struct plan_table *plans; /* One for each plan of each stream. */
     uint32_t plan_count;
     uint16_t *plan_index;      /* [stream][plan of the program]: in plans, or RUNNING_NONE. */
     struct lane_state *states; /* [lane][chip] */

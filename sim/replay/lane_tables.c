@@ -215,16 +215,27 @@ static enum status plan_build_table(struct arena *arena, struct replay *replay, 
     return STATUS_OK;
 }
 
-static void lanes_number(struct replay *replay)
+/* Plans of a stream share lanes that mean the same: messages of a lane come in the order in which
+ * they are sent, so whose they are need not be asked. Other plans have lanes of their own. */
+static enum status lanes_number(struct replay *replay, struct error *reterr)
 {
-    const struct program *program = replay->program;
-    for (uint32_t stream = 0; stream < program->stream_count; stream++) {
-        replay->lanes.first[stream] = (uint8_t)replay->lanes.count;
-        for (uint32_t lane = 0; lane < program->stream[stream].lane_count; lane++) {
-            SIM_ASSERT(replay->lanes.count < sizeof replay->lanes.stream);
-            replay->lanes.stream[replay->lanes.count++] = (uint8_t)stream;
+    struct lanes *lanes = &replay->lanes;
+    for (uint32_t stream = 0; stream < replay->stream_count; stream++)
+        for (uint32_t i = 0; i < lanes->plan_count; i++) {
+            struct plan_table *table = &lanes->plans[i];
+            uint32_t like = 0;
+            if (table->stream != stream) continue;
+            while (like < i && !(lanes->plans[like].stream == stream &&
+                                 plan_lanes_agree(lanes->plans[like].plan, table->plan)))
+                like++;
+            table->lane_first = like < i ? lanes->plans[like].lane_first : lanes->count;
+            if (like == i) lanes->count += table->lane_count;
         }
-    }
+    if (lanes->count <= REPLAY_LANES_MAX) return STATUS_OK;
+    return error_set(reterr, STATUS_LIMIT, "/run/algorithm",
+                     "the collectives of the step have %u lanes of messages together; at most %d "
+                     "are modelled",
+                     lanes->count, REPLAY_LANES_MAX);
 }
 
 /* A plan may be played on several streams, and has a table for each: lanes belong to a stream. */
@@ -233,7 +244,6 @@ enum status lanes_build(struct arena *arena, struct replay *replay, struct error
     const struct program *program = replay->program;
     uint64_t const pairs = (uint64_t)program->plan_count * program->stream_count;
     void *plans = NULL, *index = NULL;
-    lanes_number(replay);
     STATUS_TRY(arena_try(arena, pairs, sizeof *replay->lanes.plans, &plans, reterr));
     STATUS_TRY(arena_try(arena, pairs, sizeof *replay->lanes.plan_index, &index, reterr));
     replay->lanes.plans = plans;
@@ -254,7 +264,7 @@ enum status lanes_build(struct arena *arena, struct replay *replay, struct error
             STATUS_TRY(plan_build_table(arena, replay, replay->lanes.plan_count++, op, reterr));
         }
     }
-    return STATUS_OK;
+    return lanes_number(replay, reterr);
 }
 
 static void lane_attach(struct replay *replay, struct plan_table *plan, uint32_t index)
@@ -262,7 +272,7 @@ static void lane_attach(struct replay *replay, struct plan_table *plan, uint32_t
     struct lane_table *lane = &plan->lane[index];
     lane->plan = plan;
     lane->stream = (uint8_t)plan->stream;
-    lane->number = (uint8_t)(replay->lanes.first[plan->stream] + index);
+    lane->number = (uint8_t)(plan->lane_first + index);
     lane->states = lane_at(replay, lane->number, 0);
     lane->route.overhead_ps =
         replay->machine->chip.message_overhead_ps + plan->plan->protocol.message_ps[0];

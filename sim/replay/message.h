@@ -12,10 +12,10 @@
 
 static inline struct lane_table *lane_of_key(struct replay *replay, uint64_t key)
 {
-    uint32_t const stream = event_key_stream(key);
     uint32_t const lane = event_key_field(key, KEY_LANE_SHIFT, KEY_LANE_BITS);
-    uint32_t const plan = event_key_field(key, KEY_PLAN_SHIFT, KEY_PLAN_BITS);
-    return &replay->lanes.plans[plan].lane[lane - replay->lanes.first[stream]];
+    const struct plan_table *plan =
+        &replay->lanes.plans[event_key_field(key, KEY_PLAN_SHIFT, KEY_PLAN_BITS)];
+    return &plan->lane[lane - plan->lane_first];
 }
 
 static inline uint32_t position_of(const struct lane_table *lane, uint32_t chip)

@@ -44,7 +44,8 @@ static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t 
             transport_hop(replay, key, chips, count, now_ps);
         break;
     case EVENT_LANE_READY:
-        for (uint32_t i = 0; i < count; i++) transport_lane_ready(replay, lane, chips[i], now_ps);
+        for (uint32_t i = 0; i < count; i++)
+            transport_lane_ready(replay, stream, lane, chips[i], now_ps);
         break;
     case EVENT_COLLECTIVE_END:
         for (uint32_t i = 0; i < count; i++)
@@ -192,27 +193,23 @@ static const uint64_t shared_pending_max = UINT64_C(1) << 21;
  * routed_pending_max it is a limit, not a bound. */
 static uint64_t pending_bound(const struct replay *replay, bool *ret_is_limit)
 {
-    uint64_t lanes_most[256] = {0}, routed_most[256] = {0};
+    uint64_t lane_most[2][REPLAY_LANES_MAX] = {{0}}; /* [routed][lane] */
     for (uint32_t i = 0; i < replay->lanes.plan_count; i++) {
-        for (uint32_t lane = 0; lane < replay->lanes.plans[i].lane_count; lane++) {
-            const struct lane_table *table = &replay->lanes.plans[i].lane[lane];
-            if (table->posts) continue;
-            uint64_t *most = table->routed != NULL ? &routed_most[lane] : &lanes_most[lane];
-            uint64_t const bound = lane_bound(replay, table);
-            if (bound > *most) *most = bound;
+        const struct plan_table *plan = &replay->lanes.plans[i];
+        for (uint32_t l = 0; l < plan->lane_count && !plan->lane[l].posts; l++) {
+            uint64_t *of = &lane_most[plan->lane[l].routed != NULL][plan->lane_first + l];
+            uint64_t const bound = lane_bound(replay, &plan->lane[l]);
+            if (bound > *of) *of = bound;
         }
     }
     uint64_t each = 2 * (uint64_t)replay->stream_count + 2 * (uint64_t)replay->lanes.count + 2;
     uint64_t routed = 0;
-    for (uint32_t stream = 0; stream < replay->stream_count; stream++) {
-        if (replay->program->stream[stream].kind == PROGRAM_OP_SEND) {
+    for (uint32_t stream = 0; stream < replay->stream_count; stream++)
+        if (replay->program->stream[stream].kind == PROGRAM_OP_SEND)
             routed += p2p_bound(replay, stream) * replay->chip_count;
-            continue;
-        }
-        for (uint32_t lane = 0; lane < replay->program->stream[stream].lane_count; lane++) {
-            each += lanes_most[lane];
-            routed += routed_most[lane] * replay->chip_count;
-        }
+    for (uint32_t lane = 0; lane < replay->lanes.count; lane++) {
+        each += lane_most[false][lane];
+        routed += lane_most[true][lane] * replay->chip_count;
     }
     *ret_is_limit = routed > routed_pending_max;
     uint64_t const all = each * replay->chip_count + (*ret_is_limit ? routed_pending_max : routed);

@@ -22,9 +22,10 @@ static const char *waits_for(struct arena *arena, struct replay *replay, uint32_
     if (state->phase == STREAM_RUNS && cache->op->kind == PROGRAM_OP_RECEIVE)
         return receive_text(arena, replay, stream, chip);
     if (state->phase == STREAM_RUNS && stream != PROGRAM_COMPUTE) {
+        const struct plan_table *plan = &replay->lanes.plans[*running_at(replay, stream, chip)];
         uint32_t missing = 0;
-        for (uint32_t i = 0; i < replay->program->stream[stream].lane_count; i++) {
-            const struct lane_state *lane = lane_at(replay, replay->lanes.first[stream] + i, chip);
+        for (uint32_t i = 0; i < plan->lane_count; i++) {
+            const struct lane_state *lane = &plan->lane[i].states[chip];
             missing += lane->arrivals - lane->counted;
         }
         return arena_format(arena, "%u messages of its group that did not arrive", missing);

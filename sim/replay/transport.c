@@ -180,11 +180,11 @@ void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t
     transport_lane_check(replay, lane, chip);
 }
 
-void transport_lane_ready(struct replay *replay, uint32_t number, uint32_t chip, int64_t now_ps)
+void transport_lane_ready(struct replay *replay, uint32_t stream, uint32_t number, uint32_t chip,
+                          int64_t now_ps)
 {
-    uint32_t const stream = replay->lanes.stream[number];
     struct plan_table *plan = &replay->lanes.plans[*running_at(replay, stream, chip)];
-    struct lane_table *lane = &plan->lane[number - replay->lanes.first[stream]];
+    struct lane_table *lane = &plan->lane[number - plan->lane_first];
     lane->states[chip].waiting = false;
     transport_lane_try(replay, lane, chip, now_ps);
     transport_check_end(replay, stream, chip, now_ps);

@@ -19,7 +19,8 @@ void transport_land(struct replay *replay, uint64_t key, const uint32_t *chips, 
                     int64_t now_ps);
 void transport_hop(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
                    int64_t now_ps);
-void transport_lane_ready(struct replay *replay, uint32_t number, uint32_t chip, int64_t now_ps);
+void transport_lane_ready(struct replay *replay, uint32_t stream, uint32_t number, uint32_t chip,
+                          int64_t now_ps);
 /* Posts the end of the running collective if all its messages are done. */
 void transport_check_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
 /* Whether the collective that was to end now still has a message to leave, and ends with it. */

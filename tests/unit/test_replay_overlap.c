@@ -128,6 +128,39 @@ static void overridden_chips_and_links_unfold_what_they_must_and_stay_exact(void
     }
 }
 
+/* Ops of one stream, each by an algorithm of its own, end when they would on streams of their own,
+ * one after the other: a chip that is ahead sends what those behind keep for the op to come. A slow
+ * chip lets the others get ahead. */
+static void a_stream_may_change_its_algorithm(void **state)
+{
+    (void)state;
+    static const struct machine_chip_override slow = {
+        .at = {1, 2, 0}, .math_ppm = 500000, .hbm_ppm = 1000000};
+    static const char *const names[] = {"double-tree", "line", "flat-recursive-doubling", "line"};
+    enum { OPS = sizeof names / sizeof *names, SLOTS = 5 };
+    int64_t step_ps[2];
+    for (uint32_t apart = 0; apart < 2; apart++) {
+        struct scene scene;
+        uint32_t stream = 0, before = 0;
+        scene_open(&scene, 4, 4, 1, false);
+        scene.machine.chips = &slow;
+        scene.machine.chip_override_count = 1;
+        uint32_t const compute = scene_compute(&scene, 1000000000, 1);
+        for (uint32_t i = 0; i < OPS; i++) {
+            if (i == 0 || apart == 1) stream = scene_stream(&scene, names[i]);
+            uint32_t const op =
+                scene_collective(&scene, stream, COLLECTIVE_ALL_REDUCE,
+                                 scene_group(&scene, true, true, false), 64 << 10, names[i], 0);
+            scene_need(&scene, op, i == 0 ? compute : before, 0);
+            before = op;
+        }
+        scene_need(&scene, compute, before, -1);
+        step_ps[apart] = scene_run_alike(&scene, SLOTS).step_ps;
+        scene_close(&scene);
+    }
+    assert_int_equal(step_ps[0], step_ps[1]);
+}
+
 static void both_queues_print_the_same_digest(void **state)
 {
     (void)state;
@@ -295,6 +328,7 @@ int main(void)
         cmocka_unit_test(collectives_on_one_axis_share_it),
         cmocka_unit_test(point_to_point_pays_every_hop_and_cuts_through),
         cmocka_unit_test(overridden_chips_and_links_unfold_what_they_must_and_stay_exact),
+        cmocka_unit_test(a_stream_may_change_its_algorithm),
         cmocka_unit_test(both_queues_print_the_same_digest),
         cmocka_unit_test(the_records_of_a_chip_are_the_same_folded_and_full),
         cmocka_unit_test(a_chunked_gather_feeds_its_matmul_as_it_arrives),

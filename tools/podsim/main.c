@@ -260,6 +260,7 @@ static void keep_large_blocks_apart(void)
 {
 #if defined(__GLIBC__)
     (void)mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+    (void)mallopt(M_TRIM_THRESHOLD, 16 * 1024 * 1024);
 #endif
 }
 

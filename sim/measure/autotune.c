@@ -62,8 +62,8 @@ static uint32_t tried_find(const struct choose_ranking *ranking, uint32_t tried[
     return count;
 }
 
-enum status autotune_play(const struct choose_question *question, const char *where,
-                          struct choose_ranking *ranking, struct error *reterr)
+static enum status few_play(const struct choose_question *question, const char *where,
+                            struct choose_ranking *ranking, struct error *reterr)
 {
     uint32_t tried[AUTOTUNE_PLANS_MAX], fastest = 0;
     struct choose_ranking played = *ranking;
@@ -82,4 +82,12 @@ enum status autotune_play(const struct choose_question *question, const char *wh
     played.candidate[0] = winner;
     *ranking = played;
     return STATUS_OK;
+}
+
+enum status autotune_choose(struct arena *arena, const struct choose_question *question,
+                            const char *where, struct choose_ranking *ret_ranking,
+                            struct error *reterr)
+{
+    STATUS_TRY(choose_rank(arena, question, where, ret_ranking, reterr));
+    return few_play(question, where, ret_ranking, reterr);
 }

@@ -11,10 +11,12 @@
 #include "sim/base/status.h"
 #include "sim/choose/choose.h"
 
-/* Plays the first few of a ranking, and puts the fastest before the others if it is not the first
- * already; their candidates then say what was played. Untouched: what a tuner or NCCL's own
- * formulas decide, tokens drawn at random, and rankings whose first is not cheap. */
-enum status autotune_play(const struct choose_question *question, const char *where,
-                          struct choose_ranking *ranking, struct error *reterr);
+/* Ranks as choose_rank() does, then plays the first few, and puts the fastest before the others if
+ * it is not the first already; their candidates then say what was played. "auto" takes the first.
+ * Not played: what a tuner or NCCL's own formulas decide, tokens drawn at random, and rankings
+ * whose first is not cheap. */
+enum status autotune_choose(struct arena *arena, const struct choose_question *question,
+                            const char *where, struct choose_ranking *ret_ranking,
+                            struct error *reterr);
 
 #endif

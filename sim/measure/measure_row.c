@@ -158,8 +158,7 @@ enum status measure_row_choose(struct arena *arena, const struct measure_row_que
         void *memory = NULL;
         STATUS_TRY(arena_try(arena, 1, sizeof(struct choose_ranking), &memory, reterr));
         struct choose_ranking *ranking = memory;
-        STATUS_TRY(choose_rank(arena, &asked, where, ranking, reterr));
-        STATUS_TRY(autotune_play(&asked, where, ranking, reterr));
+        STATUS_TRY(autotune_choose(arena, &asked, where, ranking, reterr));
         choice->candidate = ranking->candidate[0];
         choice->ranking = ranking;
         STATUS_TRY(choose_apply(&asked, &choice->candidate, where, &choice->request, reterr));

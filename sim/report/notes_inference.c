@@ -1,7 +1,38 @@
 #include "sim/report/notes_inference.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/name.h"
+#include "sim/collective/algorithm.h"
 #include "sim/report/inference_facts.h"
 #include "sim/report/table.h"
+
+static bool is_said(const struct analysis *facts, uint32_t class_index)
+{
+    const struct analysis_class *of = &facts->classes[class_index];
+    for (uint32_t c = 0; c < class_index; c++)
+        if (name_same(facts->classes[c].kind, of->kind) &&
+            name_same(facts->classes[c].algorithm, of->algorithm))
+            return true;
+    return false;
+}
+
+/* Which algorithms `auto` took, each once for every kind of collective. */
+static void algorithms_add(struct arena *arena, const struct report_input *input,
+                           const struct analysis *facts, struct notes *notes)
+{
+    char list[512] = "";
+    if (algorithm_of(input->workload->algorithm).means != ALGORITHM_AUTO) return;
+    for (uint32_t c = 0; c < facts->class_count; c++) {
+        const struct analysis_class *of = &facts->classes[c];
+        size_t const used = strlen(list);
+        if (of->algorithm == NULL || of->rank_count < 2 || is_said(facts, c)) continue;
+        (void)snprintf(list + used, sizeof list - used, "%s%s by %s", used == 0 ? "" : ", ",
+                       of->kind, of->algorithm);
+    }
+    if (list[0] != '\0') notes_add(arena, notes, "algorithm \"auto\" took %s", list);
+}
 
 /* All of it is the simulated step's difference from the formula, term by term. */
 void notes_inference_build(struct arena *arena, const struct report_input *input,
@@ -34,4 +65,5 @@ void notes_inference_build(struct arena *arena, const struct report_input *input
                   "%.0f%% of the step",
                   table_seconds(inference.hop_floor_s).text,
                   100 * inference.hop_floor_s / facts->step_s);
+    algorithms_add(arena, input, facts, notes);
 }

@@ -107,7 +107,8 @@ const struct key run_keys[] = {
     ROW("algorithm", key_text, workload.algorithm, .word = "auto", .settle = algorithm_settle,
         .values = "`auto` or a name of [collectives.md](collectives.md)",
         .help = "the algorithm of every collective; `auto` chooses [by "
-                "shape](algorithm-choice.md#in-a-training-step)"),
+                "shape](algorithm-choice.md#in-a-training-step), and of inference [what is fastest "
+                "alone](algorithm-choice.md#in-a-step-of-inference)"),
     ROW("arbitration", key_text, run.arbitration, .choices = arbitration_names, .word = "fair",
         .help =
             "which stream a link serves: by turns of a segment, the more urgent first, or first "

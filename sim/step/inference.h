@@ -12,6 +12,7 @@
 
 #include "sim/base/format.h"
 #include "sim/base/status.h"
+#include "sim/collective/chooser.h"
 #include "sim/graph/terms.h"
 
 struct ranks;
@@ -51,7 +52,8 @@ struct inference_plan {
     struct inference_decodes decodes; /* Of a prefill none. */
     struct inference_prompts prompts; /* Of a decode none. */
     struct inference_ways ways;
-    enum format cache; /* Format of keys and values that stay. */
+    enum format cache;           /* Format of keys and values that stay. */
+    struct plan_chooser chooser; /* Of "auto"; none: by shape, as in training. */
 };
 
 /* Of all sequences of one kind. */

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "sim/collective/algorithm.h"
+
 const char lower_stream_activation[] = "x", lower_stream_gradient[] = "dx",
            lower_weight_gradient[] = "dW";
 
@@ -73,6 +75,19 @@ static void name_the_refused(const struct plan_request *request, struct error *e
                     (unsigned)group_rank_count(&request->group), why.message);
 }
 
+/* "auto" of inference, where collectives are exposed, is what is fastest alone. A collective that
+ * computes go chunk by chunk with, tokens that are drawn and messages go by shape. */
+static void choose(struct lower *lower, struct plan_request *request, const char *where)
+{
+    const struct plan_chooser *chooser = &lower->ranks->plan->inference.chooser;
+    if (!ranks_serves(lower->ranks) || chooser->choose == NULL || request->chunk_count != 0 ||
+        request->ragged.expert_count != 0 || request->kind == COLLECTIVE_PERMUTE ||
+        request->group.dimension_count == 0 ||
+        algorithm_of(request->algorithm).means != ALGORITHM_AUTO)
+        return;
+    lower->build.status = chooser->choose(chooser->owner, request, where, lower->build.error);
+}
+
 uint32_t lower_plan_request(struct lower *lower, const struct plan_request *of, uint64_t elements,
                             enum format format)
 {
@@ -88,7 +103,9 @@ uint32_t lower_plan_bytes(struct lower *lower, const struct plan_request *of, en
     if (lower->build.status != STATUS_OK) return LOWER_NONE;
     request.element_bits = format_bits(format);
     request.watch = lower->ranks->plan->watch;
-    uint32_t const plan = builder_plan(&lower->build, &request, false, place);
+    choose(lower, &request, place);
+    uint32_t const plan =
+        builder_plan(&lower->build, &request, /* on_links= */ ranks_serves(lower->ranks), place);
     if (lower->build.status == STATUS_UNSUPPORTED && strcmp(lower->build.error->where, place) == 0)
         name_the_refused(&request, lower->build.error);
     return plan;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/base/embed.h"
+#include "sim/measure/choices.h"
 #include "sim/mesh/mesh.h"
 #include "sim/scenario/scenario.h"
 #include "sim/step/workload.h"
@@ -26,6 +27,7 @@ static void hold(const struct embed_file *file, const char *name,
                                &scenario, &case_error));
     case_ok(machine_build(arena, &scenario.machine, &machine, &case_error));
     case_ok(mesh_build(arena, &scenario.mesh, &machine, &mesh, &case_error));
+    case_ok(choices_create(arena, &machine, &scenario.workload.inference.chooser, &case_error));
     case_ok(workload_lower(arena, &scenario.workload, &machine, &mesh, &program, &case_error));
     templates_hold(name, &program, &machine);
     arena_destroy(arena);

@@ -8,14 +8,18 @@
 
 #include <cmocka.h>
 
+#include "sim/measure/choices.h"
+
 static const struct play_options defaults = {.engine = "fast"};
 
 enum status play_stages(struct play *play, const struct play_options *options, struct error *reterr)
 {
-    const struct scenario *scenario = &play->scenario;
+    struct scenario *scenario = &play->scenario;
     static const uint32_t shown[] = {0};
     STATUS_TRY(machine_build(play->arena, &scenario->machine, &play->machine, reterr));
     STATUS_TRY(mesh_build(play->arena, &scenario->mesh, &play->machine, &play->mesh, reterr));
+    STATUS_TRY(
+        choices_create(play->arena, &play->machine, &scenario->workload.inference.chooser, reterr));
     STATUS_TRY(workload_lower(play->arena, &scenario->workload, &play->machine, &play->mesh,
                               &play->program, reterr));
     STATUS_TRY(roofline_train_step(&scenario->workload, &play->machine, &play->mesh,

@@ -6,6 +6,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/name.h"
 #include "sim/base/path.h"
+#include "sim/measure/choices.h"
 #include "sim/scenario/program_file.h"
 #include "tools/podsim/common/input.h"
 #include "tools/podsim/common/scenarios.h"
@@ -140,6 +141,8 @@ enum status session_build(struct session *session, const struct session_source *
     STATUS_TRY(
         mesh_build(session->arena, &scenario->mesh, &session->machine, &session->mesh, reterr));
     if (stage < SESSION_PROGRAM) return STATUS_OK;
+    STATUS_TRY(choices_create(session->arena, &session->machine,
+                              &scenario->workload.inference.chooser, reterr));
     STATUS_TRY(workload_lower(session->arena, &scenario->workload, &session->machine,
                               &session->mesh, &session->program, reterr));
     return roofline_train_step(&scenario->workload, &session->machine, &session->mesh,

@@ -1,0 +1,20 @@
+/*
+ * choices.h: what `auto` takes for the collectives of a step, as for one of `podsim collective`
+ * (autotune.h). Each request of a kind, a group and a size is decided once, however many layers
+ * have it.
+ */
+#ifndef SIM_MEASURE_CHOICES_H
+#define SIM_MEASURE_CHOICES_H
+
+#include "sim/base/status.h"
+#include "sim/collective/chooser.h"
+#include "sim/machine/machine.h"
+
+struct arena;
+
+/* Of one machine. Choices and their names live as long as the arena and the machine. NCCL's
+ * protocols do not compete: a step has none. */
+enum status choices_create(struct arena *arena, const struct machine *machine,
+                           struct plan_chooser *ret_chooser, struct error *reterr);
+
+#endif

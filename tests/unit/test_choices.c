@@ -1,0 +1,185 @@
+/* What `auto` takes for the collectives of a step of inference: the fastest of those that could be
+ * named, each alone on its links; found once for each request, and asked for no other step. */
+#include <string.h>
+
+#include "sim/collective/algorithm.h"
+#include "sim/measure/choices.h"
+#include "sim/measure/measure.h"
+#include "tests/support/case.h"
+#include "tests/support/play.h"
+#include "tests/support/sampling.h"
+
+/* A decode on a machine; `more` are further keys of its workload, and `run` those of its run. */
+static void decode(struct play *play, const char *machine, const char *mesh, const char *more,
+                   const char *run)
+{
+    static const struct play_options lower_only = {.lower_only = true};
+    char text[1024];
+    case_text(text, sizeof text,
+              "{\"podsim\": 1, \"machine\": {%s}, \"mesh\": %s, \"workload\": {\"kind\": "
+              "\"decode\", \"model\": \"llama-3-8b\", \"batch\": 32, \"context\": 2048%s}, "
+              "\"run\": {%s}}",
+              machine, mesh, more, run);
+    play_run(play, text, &lower_only);
+}
+
+static int64_t alone_ps(const struct machine *machine, const struct plan_request *request,
+                        const char *algorithm)
+{
+    struct measure_options const options = {.engine = "fast"};
+    struct plan_request named = *request;
+    struct measured measured;
+    struct arena *arena = arena_create(0);
+    named.algorithm = algorithm;
+    case_ok(measure_run(arena, machine, &named, 1, "", &options, &measured, &case_error));
+    arena_destroy(arena);
+    return measured.time_ps[0];
+}
+
+/* Of all names that can run, not only those that were tried. */
+static void nobody_is_faster(const struct play *play, const char *machine, uint32_t *walked)
+{
+    for (uint32_t p = 0; p < play->program.plan_count; p++) {
+        const struct plan_request *request = &play->program.requests[p];
+        struct plan_algorithms const names = plan_algorithms(request);
+        if (sampling_skips(walked)) continue;
+        assert_int_not_equal(algorithm_of(request->algorithm).means, ALGORITHM_AUTO);
+        assert_null(request->protocol.name);
+        int64_t const taken_ps = alone_ps(&play->machine, request, request->algorithm);
+        for (uint32_t i = 0; i < names.count; i++)
+            if (alone_ps(&play->machine, request, names.name[i]) < taken_ps)
+                fail_msg("%s, %s of %llu: %s is faster than %s", machine,
+                         collective_kind_name(request->kind),
+                         (unsigned long long)request->size_bytes, names.name[i],
+                         request->algorithm);
+    }
+}
+
+static void what_is_taken_is_the_fastest_alone(void **state)
+{
+    static const struct {
+        const char *machine, *mesh;
+    } places[] = {
+        {"\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"", "{\"tp\": [\"x\", \"y\"]}"},
+        {"\"chip\": \"tpu-v5e\", \"shape\": \"2x4\"", "{\"tp\": [\"x\", \"y\"]}"},
+        {"\"chip\": \"tpu-v5p\", \"shape\": \"2x2x4\"",
+         "{\"tp\": [\"y\", \"z\"], \"dp\": [\"x\"]}"},
+        {"\"chip\": \"h100-sxm\", \"gpus\": 8", "{\"tp\": [\"gpu\"]}"},
+        {"\"chip\": \"h100-sxm\", \"gpus\": 8, \"profile\": \"measured\"", "{\"tp\": [\"gpu\"]}"},
+        {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"tp\": [\"node\", \"gpu\"]}"},
+    };
+    static const char *const activations[] = {"", ", \"activations\": \"replicated\""};
+    uint32_t walked = 0;
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof places / sizeof *places; i++) {
+        struct play play;
+        decode(&play, places[i / 2].machine, places[i / 2].mesh, activations[i % 2], "");
+        nobody_is_faster(&play, places[i / 2].machine, &walked);
+        play_close(&play);
+    }
+}
+
+/* Sums of layers by one algorithm and those of the sampled tokens, which are short, by another, all
+ * on one stream. */
+static void no_name_for_the_whole_step_is_faster(void **state)
+{
+    static const char *const names[] = {"line", "double-tree", "recursive-doubling",
+                                        "flat-recursive-doubling"};
+    static const char text[] =
+        "{\"podsim\": 1, \"machine\": {\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"}, \"mesh\": "
+        "{\"tp\": [\"x\", \"y\"]}, \"workload\": {\"kind\": \"decode\", \"model\": "
+        "\"llama-3-70b\", "
+        "\"batch\": 32, \"context\": 2048, \"activations\": \"replicated\", \"kv_sharding\": "
+        "\"replicated\", \"formats\": {\"weights\": \"int8\"}}}";
+    struct play by_itself;
+    (void)state;
+    play_run(&by_itself, text, NULL);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct play named;
+        char setting[64];
+        case_text(setting, sizeof setting, "/run/algorithm=%s", names[i]);
+        struct scenario_setting const settings[] = {{setting}};
+        play_run(&named, text, &(struct play_options){.settings = settings, .setting_count = 1});
+        if (named.trace.step_ps <= by_itself.trace.step_ps) fail_msg("%s is as fast", names[i]);
+        play_close(&named);
+    }
+    assert_string_equal(by_itself.program.requests[0].algorithm, "double-tree");
+    play_close(&by_itself);
+}
+
+/* The same request has the same name, at the same place; another size may have another. */
+static void each_request_is_decided_once(void **state)
+{
+    (void)state;
+    struct machine const machine = case_machine("tpu-v5e:4x4");
+    struct plan_chooser chooser;
+    struct plan_request sums = {.kind = COLLECTIVE_ALL_REDUCE,
+                                .group = case_group(&machine, NULL),
+                                .size_bytes = 512 << 10,
+                                .algorithm = "auto"};
+    case_ok(choices_create(case_arena, &machine, &chooser, &case_error));
+    case_ok(chooser.choose(chooser.owner, &sums, "", &case_error));
+    const char *const first = sums.algorithm;
+    assert_string_equal(first, "double-tree");
+    sums.size_bytes = 256;
+    case_ok(chooser.choose(chooser.owner, &sums, "", &case_error));
+    assert_string_not_equal(sums.algorithm, first);
+    sums.size_bytes = 512 << 10;
+    sums.algorithm = NULL;
+    case_ok(chooser.choose(chooser.owner, &sums, "", &case_error));
+    assert_ptr_equal(sums.algorithm, first);
+}
+
+static enum status refuse(void *owner, struct plan_request *request, const char *where,
+                          struct error *reterr)
+{
+    ++*(uint32_t *)owner;
+    return error_set(reterr, STATUS_UNSUPPORTED, where, "nobody asks for the %s",
+                     collective_kind_name(request->kind));
+}
+
+static enum status lower_refusing(const char *text, uint32_t *ret_asked)
+{
+    struct scenario scenario;
+    struct machine machine;
+    struct mesh mesh;
+    struct program program;
+    *ret_asked = 0;
+    case_ok(scenario_read_text(case_arena, "test.json", text, strlen(text), NULL, 0, &scenario,
+                               &case_error));
+    case_ok(machine_build(case_arena, &scenario.machine, &machine, &case_error));
+    case_ok(mesh_build(case_arena, &scenario.mesh, &machine, &mesh, &case_error));
+    scenario.workload.inference.chooser = (struct plan_chooser){refuse, ret_asked};
+    return workload_lower(case_arena, &scenario.workload, &machine, &mesh, &program, &case_error);
+}
+
+#define STEP(kind, run)                                                                            \
+    "{\"podsim\": 1, \"machine\": {\"chip\": \"tpu-v5e\", \"shape\": \"2x4\"}, \"mesh\": "         \
+    "{\"tp\": [\"y\"], \"fsdp\": [\"x\"]}, \"workload\": {\"model\": \"llama-3-8b\", "             \
+    "\"allow_oversubscription\": true, \"kind\": " kind "}, \"run\": {" run "}}"
+#define DECODE "\"decode\", \"batch\": 32, \"context\": 2048"
+#define TRAIN "\"train_step\", \"batch_tokens\": 65536, \"sequence_length\": 4096"
+
+/* Nor is it asked where an algorithm is named; its refusals are the lowering's. */
+static void training_goes_by_shape(void **state)
+{
+    uint32_t asked = 0;
+    (void)state;
+    case_ok(lower_refusing(STEP(TRAIN, ""), &asked));
+    case_ok(lower_refusing(STEP(DECODE, "\"algorithm\": \"line\""), &asked));
+    assert_int_equal(asked, 0);
+    case_refused(lower_refusing(STEP(DECODE, ""), &asked), STATUS_UNSUPPORTED, "/run/algorithm",
+                 "nobody asks for the AllGather");
+    assert_int_equal(asked, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_taken_is_the_fastest_alone),
+        cmocka_unit_test(no_name_for_the_whole_step_is_faster),
+        cmocka_unit_test(each_request_is_decided_once),
+        cmocka_unit_test(training_goes_by_shape),
+    };
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
+}

@@ -84,10 +84,11 @@ static void flop_add(struct strbuf *text, uint64_t flop, uint64_t vector_flop)
         strbuf_add(text, "-");
 }
 
+const char *const graph_remat_names[] = {"none", "norms", "big_matmuls", "block", "layer", NULL};
+
 const char *graph_remat_name(enum graph_remat remat)
 {
-    static const char *const names[] = {"never", "none", "norms", "big_matmuls", "block", "layer"};
-    return names[remat];
+    return remat == GRAPH_REMAT_NEVER ? "never" : graph_remat_names[remat];
 }
 
 /* A tensor as it lies on a chip, gathered over some axes: its shape and its bytes. */

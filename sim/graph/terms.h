@@ -75,26 +75,33 @@ struct graph_cache {
     struct graph_served prompts;         /* Sequences with a chunk of queries. */
 };
 
+/* Of a plan, and with what follows from it, of a graph. */
 struct graph_formats {
     enum format weights;
     enum format activations;
-    enum format gradients; /* Of weights. */
-    enum format matmuls;   /* Linear layers, and arrays that only these read. */
-    enum format dispatch;  /* Tokens, and gradients, on their way to experts. */
-    enum format head;      /* The head's matrix. */
-    enum format cache;     /* Keys and values that stay. */
+    enum format gradients;      /* Of weights. */
+    enum format optimizer;      /* Each of Adam's two moments. */
+    enum format matmuls;        /* Linear layers, and arrays that only these read. */
+    enum format dispatch;       /* Tokens, and gradients, on their way to experts. */
+    enum format main_gradients; /* Of frameworks: what microbatches add to (overheads.h). */
+    enum format head;           /* The head's matrix. */
+    enum format cache;          /* Keys and values that stay. */
 };
 
 /* Remat policies from the one that keeps most to the one that keeps least. NEVER: of a tensor,
  * that no policy keeps it. */
 enum graph_remat {
-    GRAPH_REMAT_NEVER,
+    GRAPH_REMAT_NEVER = -1,
     GRAPH_REMAT_NONE,
-    GRAPH_REMAT_NORMS,
+    GRAPH_REMAT_NORMS, /* Norms, and of latent attention the projections up, are repeated. */
     GRAPH_REMAT_BIG_MATMULS,
-    GRAPH_REMAT_BLOCK, /* Arrays that the backward pass reads are computed again before it. */
-    GRAPH_REMAT_LAYER, /* The whole layer is computed again before its backward pass. */
+    GRAPH_REMAT_BLOCK, /* Arrays that the backward pass reads are computed again before it, as
+                          jax.checkpoint does. */
+    GRAPH_REMAT_LAYER, /* The whole layer is computed again before its backward pass, as Megatron's
+                          own checkpoint does. */
 };
+/* By policy, ended by NULL: "none". */
+extern const char *const graph_remat_names[];
 
 struct graph_policy {
     enum graph_remat remat;

@@ -24,6 +24,7 @@ static tensor tensor_add(struct graph *graph, const char *text, enum graph_role 
                                         : formats->activations,
         .gradient = weight ? formats->gradients : formats->activations,
         .kept = GRAPH_REMAT_NONE,
+        .framework_kept = GRAPH_REMAT_NEVER,
         .kept_gathered = graph->terms->policy.keeps_whole ? GRAPH_REMAT_NONE : GRAPH_REMAT_NEVER,
         .adds = weight && graph->terms->policy.adds,
         .made_by = GRAPH_NONE,

@@ -302,7 +302,7 @@ static void note_flop(struct arena *arena, const struct report_input *input, str
                   "padding to %s %u and to 8 token rows adds %.1f%% to the matmuls' time",
                   words_padding(input->machine), input->machine->chip.mxu.rows,
                   percent(padding, executed));
-    const struct workload_formats *formats = &input->workload->formats;
+    const struct graph_formats *formats = &input->workload->formats;
     if (formats->matmuls != formats->activations)
         notes_add(arena, notes,
                   "linear layers multiply in %s, whose peak MFU and HFU are of; %.1f%% of the "

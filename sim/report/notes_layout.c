@@ -64,7 +64,7 @@ static void note_padding(struct arena *arena, const struct report_input *input, 
               "padded, so that all ranks are alike: %s; that is %.2f%% of the executed FLOP%s, "
               "which HFU counts and MFU does not",
               text, 100 * counts->spare.padding / counts->matmul_flop,
-              input->workload->remat == WORKLOAD_REMAT_NONE ? "" : " without what is recomputed");
+              input->workload->remat == GRAPH_REMAT_NONE ? "" : " without what is recomputed");
 }
 
 static void note_skew(struct arena *arena, const struct report_input *input, struct notes *notes)

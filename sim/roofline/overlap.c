@@ -44,7 +44,7 @@ void overlap_evaluate(const struct workload_plan *plan, const struct machine *ma
     const struct roofline_group *sequence = roofline_group_find(roofline, ROOFLINE_SEQUENCE);
     if (sequence != NULL) {
         /* A ring hides behind attention to what came before. */
-        double const products = 7 + 2 * (plan->remat >= WORKLOAD_REMAT_BIG_MATMULS);
+        double const products = 7 + 2 * (plan->remat >= GRAPH_REMAT_BIG_MATMULS);
         double const beside_s =
             sequence->algorithm == NULL
                 ? 0

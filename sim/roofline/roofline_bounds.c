@@ -40,7 +40,7 @@ static double traffic_hbm_bytes(const struct machine *machine,
 static double traffic_additions(const struct workload_plan *plan, const struct machine *machine,
                                 const struct workload_traffic *traffic, bool least)
 {
-    const struct workload_formats *formats = &plan->formats;
+    const struct graph_formats *formats = &plan->formats;
     double const ranks = (double)group_rank_count(&traffic->group);
     double const bits = fmax(format_bits(formats->gradients), format_bits(formats->activations));
     bool const fewer =

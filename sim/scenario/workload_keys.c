@@ -13,7 +13,6 @@ enum { ACCUMULATE_MAX = 65536, SHARE_LEAST_PPM = 1000, CAPACITY_MAX = 4000 };
 
 /* In the order of the enums of workload.h. */
 static const char *const kind_names[] = {"train_step", NULL};
-static const char *const remat_names[] = {"none", "norms", "big_matmuls", "block", "layer", NULL};
 static const char *const tp_inputs_names[] = {"shards", "whole", NULL};
 static const char *const memory_names[] = {"book", "framework", NULL};
 static const char *const attention_names[] = {"full", "causal", NULL};
@@ -216,7 +215,7 @@ const struct key workload_train_keys[] = {
         .most = (int64_t)WORKLOAD_TOKENS_MAX, .settle = length_settle,
         .preset_text = "needed, but for the bare MLP",
         .help = "tokens a sequence; the bare MLP has no sequences"),
-    ROW("remat", key_choice, remat, .choices = remat_names,
+    ROW("remat", key_choice, remat, .choices = graph_remat_names,
         .help = "what the backward pass computes again. `block`: what the backward pass of a layer "
                 "reads, as `jax.checkpoint` does; `layer`: the whole layer, as Megatron's own "
                 "checkpoint does ([programs](program.md))"),

@@ -101,7 +101,7 @@ static void replicas_count(const struct ranks *ranks, bool experts, uint64_t tim
 static void shards_count(const struct ranks *ranks, bool gathers_once, uint32_t head_returns,
                          struct workload_traffic *traffic)
 {
-    const struct workload_formats *formats = &ranks->plan->formats;
+    const struct graph_formats *formats = &ranks->plan->formats;
     struct padding_sums const rest = padding_sums(ranks, 1, /* experts= */ false);
     struct padding_sums const experts = padding_sums(ranks, 1, /* experts= */ true);
     uint64_t const units = rest.units + experts.units;
@@ -126,7 +126,7 @@ static void lookups_reduce(const struct ranks *ranks, struct workload_traffic *t
 
 static void update_count(const struct ranks *ranks, struct workload_counts *counts)
 {
-    const struct workload_formats *formats = &ranks->plan->formats;
+    const struct graph_formats *formats = &ranks->plan->formats;
     double const gradient = bytes_of(formats->gradients), state = state_elements(ranks);
     double const summed = ranks->copies > 1 ? state : 0, tied_apart = tied_share(ranks);
     uint64_t const updates = ranks->plan->model.layers + ranks->mtp_modules +
@@ -216,7 +216,7 @@ static void overheads_add(const struct ranks *ranks, double kept, double gradien
 
 void counts_memory(const struct ranks *ranks, struct workload_counts *counts)
 {
-    const struct workload_formats *formats = &ranks->plan->formats;
+    const struct graph_formats *formats = &ranks->plan->formats;
     double const kept =
         share_of(ranks, ranks->shards, false) + share_of(ranks, ranks->shards, true);
     double const gradients = share_of(ranks, ranks->replicas.gradient_shards, false) +

@@ -139,16 +139,9 @@ static void cache_add(const struct ranks *ranks, bool windowed, struct graph_ter
 
 static struct graph_policy policy_of(const struct ranks *ranks)
 {
-    static const enum graph_remat remats[] = {
-        [WORKLOAD_REMAT_NONE] = GRAPH_REMAT_NONE,
-        [WORKLOAD_REMAT_NORMS] = GRAPH_REMAT_NORMS,
-        [WORKLOAD_REMAT_BIG_MATMULS] = GRAPH_REMAT_BIG_MATMULS,
-        [WORKLOAD_REMAT_BLOCK] = GRAPH_REMAT_BLOCK,
-        [WORKLOAD_REMAT_LAYER] = GRAPH_REMAT_LAYER,
-    };
     const struct workload_plan *plan = ranks->plan;
     return (struct graph_policy){
-        .remat = remats[plan->remat],
+        .remat = plan->remat,
         .by_tokens = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS,
         .replicated = plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED,
         .keeps_whole = !ranks_keeps_parts(ranks),
@@ -166,7 +159,7 @@ static struct graph_policy policy_of(const struct ranks *ranks)
 
 static void terms_of(const struct ranks *ranks, bool windowed, struct graph_terms *ret_terms)
 {
-    const struct workload_formats *formats = &ranks->plan->formats;
+    const struct graph_formats *formats = &ranks->plan->formats;
     uint32_t count = 0;
     *ret_terms = (struct graph_terms){
         .mesh = ranks->axes.mesh,
@@ -176,10 +169,11 @@ static void terms_of(const struct ranks *ranks, bool windowed, struct graph_term
         .ranks_y = ranks->tp,
         .ranks_exchange = ranks->mesh->axis[MESH_EP].size,
         .sequence = ranks->sequences.of,
-        .formats = {formats->weights, formats->activations, formats->gradients, formats->matmuls,
-                    formats->dispatch, formats->weights, formats->activations},
+        .formats = *formats,
         .policy = policy_of(ranks),
     };
+    ret_terms->formats.head = formats->weights;
+    ret_terms->formats.cache = formats->activations;
     ret_terms->sequence.window = windowed ? ranks->plan->model.window : 0;
     ret_terms->axis_c = axis_c_add(ranks, &ret_terms->mesh);
     widths_add(ranks, ret_terms, &count);

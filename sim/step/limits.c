@@ -29,7 +29,7 @@ static enum status rate_check(const struct chip *chip, enum format format, const
 
 enum status limits_format_check(const struct ranks *ranks, struct error *reterr)
 {
-    const struct workload_formats *formats = &ranks->plan->formats;
+    const struct graph_formats *formats = &ranks->plan->formats;
     const struct chip *chip = &ranks->machine->chip;
     STATUS_TRY(rate_check(chip, formats->activations, "/workload/formats/activations", reterr));
     return rate_check(chip, formats->matmuls, "/workload/formats/matmuls", reterr);

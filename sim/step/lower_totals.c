@@ -8,7 +8,7 @@ static void buckets_resident(const struct ranks *ranks, const struct bucket *buc
                              uint32_t count, uint64_t times,
                              uint64_t resident[PROGRAM_MEMORY_COUNT])
 {
-    const struct workload_formats *formats = &ranks->plan->formats;
+    const struct graph_formats *formats = &ranks->plan->formats;
     for (uint32_t u = 0; u < count; u++) {
         bool const experts = buckets[u].experts;
         uint64_t const elements = buckets[u].elements;

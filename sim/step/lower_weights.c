@@ -278,7 +278,7 @@ void lower_update(struct lower *lower, const struct delayed_update *update)
     const struct ranks *ranks = lower->ranks;
     const struct bucket *buckets = update->buckets;
     uint32_t const bucket_count = update->bucket_count;
-    const struct workload_formats *formats = &ranks->plan->formats;
+    const struct graph_formats *formats = &ranks->plan->formats;
     uint64_t elements = 0;
     uint64_t kept = 0;
     if (bucket_count == 0) return;

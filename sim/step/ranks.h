@@ -207,7 +207,7 @@ static inline bool ranks_is_decoder(const struct ranks *ranks)
  * it keeps the gathered In, as the book's does (chapter 5). */
 static inline bool ranks_keeps_parts(const struct ranks *ranks)
 {
-    return ranks->tp > 1 && ranks_is_decoder(ranks) && ranks->plan->remat == WORKLOAD_REMAT_NONE &&
+    return ranks->tp > 1 && ranks_is_decoder(ranks) && ranks->plan->remat == GRAPH_REMAT_NONE &&
            ranks->plan->tp_inputs == WORKLOAD_TP_INPUTS_SHARDS;
 }
 

@@ -116,7 +116,7 @@ static enum status axes_check(const struct ranks *ranks, struct error *reterr)
            "the mesh has no tp that would gather an input");
     REFUSE(inputs && !ranks_is_decoder(ranks), INVALID, "/workload/tp_inputs",
            NAME " has no norms; it keeps its input whole without the key", name);
-    REFUSE(inputs && plan->remat != WORKLOAD_REMAT_NONE, INVALID, "/workload/tp_inputs",
+    REFUSE(inputs && plan->remat != GRAPH_REMAT_NONE, INVALID, "/workload/tp_inputs",
            "the gathered input is kept with remat \"none\" alone; any other gathers it again");
     REFUSE(plan->stages.regather != WORKLOAD_REGATHER_MICROBATCH && !pp, INVALID,
            "/workload/regather", "the mesh has no pp; without stages each microbatch gathers");

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "sim/base/cancel.h"
-#include "sim/base/format.h"
 #include "sim/base/status.h"
+#include "sim/graph/terms.h"
 #include "sim/machine/machine.h"
 #include "sim/mesh/mesh.h"
 #include "sim/model/model.h"
@@ -21,20 +21,6 @@ struct arena;
 struct routing_drawn;
 struct schedule;
 
-enum workload_remat {
-    WORKLOAD_REMAT_NONE,
-    WORKLOAD_REMAT_NORMS, /* Norms, and of latent attention the projections up. */
-    WORKLOAD_REMAT_BIG_MATMULS,
-    WORKLOAD_REMAT_BLOCK, /* Arrays of a layer that its backward pass reads, as jax.checkpoint does.
-                           */
-    WORKLOAD_REMAT_LAYER, /* The whole layer, as Megatron's own checkpoint does. */
-};
-
-/* Whether a layer keeps its input alone. */
-static inline bool workload_remat_repeats(enum workload_remat remat)
-{
-    return remat >= WORKLOAD_REMAT_BLOCK;
-}
 enum workload_attention { WORKLOAD_ATTENTION_FULL, WORKLOAD_ATTENTION_CAUSAL };
 /* Whether scores lie in HBM between kernels of their own, with a mask for each that drops out. */
 enum workload_kernel { WORKLOAD_KERNEL_FLASH, WORKLOAD_KERNEL_UNFUSED, WORKLOAD_KERNEL_DROPOUT };
@@ -82,16 +68,6 @@ enum workload_offload {
     WORKLOAD_OFFLOAD_BOTH,
 };
 
-struct workload_formats {
-    enum format weights;
-    enum format activations;
-    enum format gradients;
-    enum format optimizer;      /* Each of Adam's two moments. */
-    enum format matmuls;        /* Of linear layers; what only these read lies in HBM so. */
-    enum format dispatch;       /* Tokens, and gradients, on their way to the experts. */
-    enum format main_gradients; /* Of frameworks: what microbatches add to (overheads.h). */
-};
-
 #define WORKLOAD_SCHEDULE_DEFAULT "1f1b"
 
 /* Of a batch, and of a sequence. */
@@ -130,11 +106,11 @@ struct workload_plan {
     struct inference_plan inference; /* Of all kinds but TRAIN_STEP. */
     uint64_t batch_tokens;           /* Of the whole machine, a step. */
     uint64_t sequence_length;
-    enum workload_remat remat;
+    enum graph_remat remat;
     uint32_t zero;       /* 0 to 3, for `dp`. */
     uint32_t accumulate; /* Microbatches a step; at least 1. */
     struct workload_scores attention;
-    struct workload_formats formats;
+    struct graph_formats formats;
     enum workload_gather gather;
     enum workload_backward backward_order;
     enum workload_activations activations; /* Between blocks: In[B_X, D_Y], or tokens over tp. */

@@ -19,17 +19,17 @@ static const struct listed {
     const char *name;
     bool llama;
     const char *shape, *dp, *fsdp, *tp;
-    enum workload_remat remat;
+    enum graph_remat remat;
     uint32_t zero;
     bool collective_matmul;
 } listed[] = {
-    {"mlp-dp", false, "16", "x", NULL, NULL, WORKLOAD_REMAT_NONE, 0, false},
-    {"mlp-dp-zero-2", false, "16", "x", NULL, NULL, WORKLOAD_REMAT_NONE, 2, false},
-    {"mlp-fsdp", false, "16", NULL, "x", NULL, WORKLOAD_REMAT_NONE, 0, false},
-    {"mlp-tp", false, "16", NULL, NULL, "x", WORKLOAD_REMAT_NONE, 0, true},
-    {"mlp-fsdp-tp", false, "4x4x4", NULL, "x y", "z", WORKLOAD_REMAT_NONE, 0, false},
-    {"mlp-dp-fsdp-tp", false, "4x4x4", "y", "x", "z", WORKLOAD_REMAT_BIG_MATMULS, 0, false},
-    {"llama-fsdp-tp", true, "16x16x16", NULL, "x y", "z", WORKLOAD_REMAT_BLOCK, 0, true},
+    {"mlp-dp", false, "16", "x", NULL, NULL, GRAPH_REMAT_NONE, 0, false},
+    {"mlp-dp-zero-2", false, "16", "x", NULL, NULL, GRAPH_REMAT_NONE, 2, false},
+    {"mlp-fsdp", false, "16", NULL, "x", NULL, GRAPH_REMAT_NONE, 0, false},
+    {"mlp-tp", false, "16", NULL, NULL, "x", GRAPH_REMAT_NONE, 0, true},
+    {"mlp-fsdp-tp", false, "4x4x4", NULL, "x y", "z", GRAPH_REMAT_NONE, 0, false},
+    {"mlp-dp-fsdp-tp", false, "4x4x4", "y", "x", "z", GRAPH_REMAT_BIG_MATMULS, 0, false},
+    {"llama-fsdp-tp", true, "16x16x16", NULL, "x y", "z", GRAPH_REMAT_BLOCK, 0, true},
 };
 
 #define NODES "{\"chip\":\"h100-sxm\",\"nodes\":4,\"gpus\":8}"

@@ -40,10 +40,10 @@ static struct letters letters_of(const struct ranks *ranks, const struct machine
     x.layers = (double)(plan->model.layers + ranks->mtp_modules);
     x.mtp_modules = (double)ranks->mtp_modules;
     x.microbatches = plan->accumulate;
-    x.again = workload_remat_repeats(plan->remat);
-    x.whole = plan->remat == WORKLOAD_REMAT_LAYER;
-    x.attention_again = plan->remat >= WORKLOAD_REMAT_BIG_MATMULS;
-    x.norms_again = plan->remat != WORKLOAD_REMAT_NONE;
+    x.again = graph_remat_repeats(plan->remat);
+    x.whole = plan->remat == GRAPH_REMAT_LAYER;
+    x.attention_again = plan->remat >= GRAPH_REMAT_BIG_MATMULS;
+    x.norms_again = plan->remat != GRAPH_REMAT_NONE;
     x.adds = plan->accumulate > 1 && ranks->replicas.gradient_shards == 1;
     x.a = bytes_of(plan->formats.activations);
     x.m = bytes_of(plan->formats.matmuls);
@@ -377,19 +377,20 @@ static double saved_bytes(const struct letters *x)
     bool const llama = ranks_is_decoder(ranks);
     double const normed = (1 - x->norms_again) * x->in_kept * x->normed;
     switch (ranks->plan->remat) {
-    case WORKLOAD_REMAT_NONE:
-    case WORKLOAD_REMAT_NORMS:
+    case GRAPH_REMAT_NONE:
+    case GRAPH_REMAT_NORMS:
         if (!llama) return x->layers * (x->full * x->a + x->tmp * x->m);
         return x->dense * (x->shard * x->a + normed + x->tmp * x->m) +
                x->layers *
                    ((x->shard + x->attention_tmp + x->attended) * x->a + normed + x->statistics +
                     x->scores * (x->unfused * x->a + x->drops * (x->a + 1)) +
                     (double)shared_kept_elements(ranks) * x->a);
-    case WORKLOAD_REMAT_BIG_MATMULS:
+    case GRAPH_REMAT_BIG_MATMULS:
         return x->dense * (x->shard * x->a + x->tmp * x->m) +
                x->layers * (llama * x->shard + x->attention_tmp) * x->a;
-    case WORKLOAD_REMAT_BLOCK:
-    case WORKLOAD_REMAT_LAYER:
+    case GRAPH_REMAT_BLOCK:
+    case GRAPH_REMAT_LAYER:
+    case GRAPH_REMAT_NEVER:
         break;
     }
     return x->layers * x->shard * x->a;

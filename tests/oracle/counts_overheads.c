@@ -7,15 +7,15 @@ enum { FP32 = 4 };
 /* Whether frameworks keep masks of dropout for the backward pass. */
 static bool keeps_masks(const struct ranks *ranks)
 {
-    enum workload_remat const remat = ranks->plan->remat;
-    return (remat == WORKLOAD_REMAT_NONE || remat == WORKLOAD_REMAT_NORMS) &&
+    enum graph_remat const remat = ranks->plan->remat;
+    return (remat == GRAPH_REMAT_NONE || remat == GRAPH_REMAT_NORMS) &&
            !ranks_offloads_activations(ranks);
 }
 
 /* The same of what activation functions give. */
 static bool keeps_outputs(const struct ranks *ranks)
 {
-    return ranks->plan->remat == WORKLOAD_REMAT_NONE && keeps_masks(ranks);
+    return ranks->plan->remat == GRAPH_REMAT_NONE && keeps_masks(ranks);
 }
 
 static uint64_t mask_bytes(const struct ranks *ranks)

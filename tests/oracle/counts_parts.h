@@ -120,7 +120,7 @@ static inline uint64_t oracle_mtp_elements(const struct ranks *ranks)
 /* What a norm gives to a linear layer: over tp it travels. */
 static inline enum format oracle_normed_format(const struct ranks *ranks)
 {
-    const struct workload_formats *formats = &ranks->plan->formats;
+    const struct graph_formats *formats = &ranks->plan->formats;
     return ranks->tp > 1 ? formats->activations : formats->matmuls;
 }
 static inline uint64_t oracle_qkv_columns(const struct ranks *ranks)

@@ -26,7 +26,7 @@ enum { TEXT_BYTES = 1400, DRAWN = 500, OPS_MAX = 256 };
 /* A program, and what it is called where it fails. */
 struct checked {
     const struct program *program;
-    enum workload_remat remat;
+    enum graph_remat remat;
     const char *text;
     uint64_t data, orders; /* Needs that were held. */
     uint64_t exchanges;    /* Ahead of a repetition. */
@@ -129,7 +129,7 @@ static void order_check(struct checked *checked, const struct program_template *
     if (!loaded && target != NULL && meet(read_by(op), written_by(target)))
         fail_at(checked, op, "reads what %s writes\n", target->name);
     if (!moves_a_gradient(op) || loaded) return;
-    if (is_local(need) && checked->remat == WORKLOAD_REMAT_LAYER) {
+    if (is_local(need) && checked->remat == GRAPH_REMAT_LAYER) {
         const struct program_op *on = op_of_part(template, need->stream, need->part);
         if (is_forward_array(written_by(on))) return;
     }
@@ -147,7 +147,7 @@ static void needs_check(struct checked *checked, const struct program_template *
             fail_at(checked, op, "is held back by a window\n");
         if (!is_local(need) || !moves_a_gradient(op) || !is_backward(template)) continue;
         const struct program_op *on = op_of_part(template, need->stream, need->part);
-        if (checked->remat != WORKLOAD_REMAT_LAYER && is_forward_array(written_by(on)))
+        if (checked->remat != GRAPH_REMAT_LAYER && is_forward_array(written_by(on)))
             fail_at(checked, op, "waits for %s, which was repeated\n", on->name);
     }
 }
@@ -237,7 +237,7 @@ static void ahead_check(struct checked *checked, const struct program_template *
 {
     bool const experts = (checked->program->stream[op->stream].use.of & STREAM_OF_EP) != 0 &&
                          checked->program->stream[op->stream].use.verb == STREAM_DISPATCH;
-    if (!experts || !moves_a_gradient(op) || checked->remat == WORKLOAD_REMAT_LAYER) return;
+    if (!experts || !moves_a_gradient(op) || checked->remat == GRAPH_REMAT_LAYER) return;
     if (reads_repeated(template, op)) return;
     for (uint32_t i = 0; i < template->op_count; i++) {
         const struct program_op *on = &template->op[i];

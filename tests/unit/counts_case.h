@@ -75,15 +75,15 @@ static inline double compute_ops(const struct workload_case *made)
 
 /* What is kept for the backward pass; of frameworks with what they keep beside it, but where they
  * make it again. */
-static inline bool is_saved(enum program_memory memory, enum workload_remat remat)
+static inline bool is_saved(enum program_memory memory, enum graph_remat remat)
 {
-    bool const all = remat == WORKLOAD_REMAT_NONE;
+    bool const all = remat == GRAPH_REMAT_NONE;
     if (memory == PROGRAM_MEMORY_ACTIVATED) return all;
-    if (memory == PROGRAM_MEMORY_MASKS) return all || remat == WORKLOAD_REMAT_NORMS;
+    if (memory == PROGRAM_MEMORY_MASKS) return all || remat == GRAPH_REMAT_NORMS;
     return memory == PROGRAM_MEMORY_ACTIVATIONS;
 }
 
-static inline double saved_bytes(const struct program *program, enum workload_remat remat)
+static inline double saved_bytes(const struct program *program, enum graph_remat remat)
 {
     double bytes = 0;
     for (uint32_t t = 0; t < program->template_count; t++) {
@@ -175,7 +175,7 @@ static inline void compare(const char *name, struct workload_case *made)
     near(name, "matmul FLOP", counts.matmul_flop, sums.matmul_flop);
     near(name, "useful FLOP", counts.matmul_useful, sums.useful_flop);
     bool const rounded = made->plan.model.experts.count != 0; /* An expert's rows. */
-    if (!rounded && made->plan.remat == WORKLOAD_REMAT_NONE)
+    if (!rounded && made->plan.remat == GRAPH_REMAT_NONE)
         near(name, "scores again, copies and padding",
              counts.spare.flash + counts.spare.waiting + counts.spare.copies + counts.spare.padding,
              sums.matmul_flop - sums.useful_flop);

@@ -120,7 +120,7 @@ static inline void drawn_build_nodes(struct workload_case *ret_made,
 static inline void drawn_vary_formats(struct workload_case *made, uint32_t variant)
 {
     static const enum format narrow[] = {FORMAT_BF16, FORMAT_INT8, FORMAT_INT4};
-    struct workload_formats *formats = &made->plan.formats;
+    struct graph_formats *formats = &made->plan.formats;
     bool const gpu = made->machine.grid_axis_count == 0;
     formats->matmuls = narrow[variant % 3];
     if (gpu && formats->matmuls == FORMAT_INT4) formats->matmuls = FORMAT_FP8;
@@ -133,9 +133,9 @@ static inline void drawn_vary(struct workload_case *made, uint32_t variant)
     struct workload_plan *plan = &made->plan;
     drawn_vary_formats(made, variant / 3 + variant % 2);
     plan->model.layers = 5;
-    plan->remat = (enum workload_remat)((variant + variant / 3) % 5);
+    plan->remat = (enum graph_remat)((variant + variant / 3) % 5);
     bool const may_keep = made->mesh.present[MESH_TP] && plan->model.kind == MODEL_DECODER &&
-                          plan->remat == WORKLOAD_REMAT_NONE;
+                          plan->remat == GRAPH_REMAT_NONE;
     if (may_keep) plan->tp_inputs = (enum workload_tp_inputs)(variant / 6 % 2);
     if (made->machine.chip.kind == CHIP_GPU && variant / 5 % 2 != 0)
         plan->memory = WORKLOAD_MEMORY_FRAMEWORK;

@@ -88,7 +88,7 @@ static inline const struct graph_case *graph_mlp_layer(struct workload_case *ret
     static struct ranks ranks;
     static struct graph_cases cases;
     assert_int_equal(case_build(ret_made, &case_mlp, "4x4x4", NULL, "x y", "z"), STATUS_OK);
-    ret_made->plan.remat = WORKLOAD_REMAT_BIG_MATMULS;
+    ret_made->plan.remat = GRAPH_REMAT_BIG_MATMULS;
     graph_ranks(&ret_made->plan, &ret_made->machine, &ret_made->mesh, &ranks);
     graph_cases_build(&ranks, &cases);
     return &cases.layer[0];

@@ -163,7 +163,7 @@ static void padding_is_said_where_anybody_would_see_it(void **state)
                    "ranks of tp (20.00% more), vocabulary from 10000 to 10001 over 8 ranks of fsdp "
                    "(0.01% more); that is 2.50% of the executed FLOP, which HFU counts and MFU "
                    "does not");
-    made.plan.remat = WORKLOAD_REMAT_BLOCK;
+    made.plan.remat = GRAPH_REMAT_BLOCK;
     counts->paddings.count = 1;
     layout();
     notes_case_are("padded, so that all ranks are alike: attention heads from 40 to 48 over 16 "

@@ -25,7 +25,7 @@ static void prepare(const struct model *model, const char *shape, const char *fs
         fail_msg("%s", report.made.error.message);
     report.made.plan.model.layers = 2; /* Records of a few layers say as much as of eighty. */
     report.made.plan.collective_matmul = true;
-    report.made.plan.remat = WORKLOAD_REMAT_BLOCK;
+    report.made.plan.remat = GRAPH_REMAT_BLOCK;
     if (case_lower(&report.made) != STATUS_OK) fail_msg("%s", report.made.error.message);
     counts_roofline(&report.made.plan, &report.made.machine, &report.made.mesh, &report.roofline);
     report_case_play(&report);
@@ -282,9 +282,9 @@ static void notes_tell_remat_from_flash(void **state)
     (void)state;
     struct notes notes;
     static const struct {
-        enum workload_remat remat;
+        enum graph_remat remat;
         bool remat_note;
-    } rows[] = {{WORKLOAD_REMAT_NONE, false}, {WORKLOAD_REMAT_BLOCK, true}};
+    } rows[] = {{GRAPH_REMAT_NONE, false}, {GRAPH_REMAT_BLOCK, true}};
     for (uint32_t i = 0; i < 2; i++) {
         struct model small = case_llama_70b;
         struct analysis facts;

@@ -77,7 +77,7 @@ static void defaults_are_filled(void **state)
     const struct workload_plan *plan = &scenario.workload;
     assert_int_equal(plan->model.layers, 40);
     assert_int_equal(plan->batch_tokens, 1048576);
-    assert_int_equal(plan->remat, WORKLOAD_REMAT_NONE);
+    assert_int_equal(plan->remat, GRAPH_REMAT_NONE);
     assert_int_equal(plan->tp_inputs, WORKLOAD_TP_INPUTS_SHARDS);
     assert_int_equal(plan->memory, WORKLOAD_MEMORY_DEFAULT);
     assert_int_equal(plan->zero, 0);
@@ -126,7 +126,7 @@ static void expect_full(void)
     assert_int_equal(plan->model.kind, MODEL_MLP);
     assert_int_equal(plan->model.mlp_width, 4096);
     assert_int_equal(plan->model.matrices, 3);
-    assert_int_equal(plan->remat, WORKLOAD_REMAT_BIG_MATMULS);
+    assert_int_equal(plan->remat, GRAPH_REMAT_BIG_MATMULS);
     assert_int_equal(plan->tp_inputs, WORKLOAD_TP_INPUTS_WHOLE);
     assert_int_equal(plan->memory, WORKLOAD_MEMORY_BOOK);
     assert_int_equal(plan->zero, 2);

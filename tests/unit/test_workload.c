@@ -79,7 +79,7 @@ static void headline(void)
 {
     build(&case_llama_70b, "16x16x16", NULL, "x y", "z");
     made.plan.batch_tokens = 1 << 22;
-    made.plan.remat = WORKLOAD_REMAT_BLOCK;
+    made.plan.remat = GRAPH_REMAT_BLOCK;
     made.plan.collective_matmul = true;
     lower();
 }
@@ -320,9 +320,9 @@ static void remat_saves_what_the_book_counts(void **state)
     square.kv_heads = square.heads;
     square.mlp_width = square.width;
     static const uint64_t tensors[] = {0, 0, 7, 1, 1};
-    for (uint32_t remat = WORKLOAD_REMAT_BIG_MATMULS; remat <= WORKLOAD_REMAT_LAYER; remat++) {
+    for (uint32_t remat = GRAPH_REMAT_BIG_MATMULS; remat <= GRAPH_REMAT_LAYER; remat++) {
         build(&square, "16", NULL, "x", NULL);
-        made.plan.remat = (enum workload_remat)remat;
+        made.plan.remat = (enum graph_remat)remat;
         lower();
         assert_int_equal(saved_by_a_layer(), tensors[remat] * 2 * 65536 * 8192);
         case_free(&made);
@@ -348,7 +348,7 @@ static void without_remat_a_rank_of_tp_keeps_its_part_of_everything(void **state
         2 * (4 * equal.width + 4 * heads + 2 * equal.mlp_width) + 4 * equal.heads;
     for (uint32_t m = 0; m < sizeof meshes / sizeof *meshes; m++) {
         build(&equal, "8x4", NULL, meshes[m].data, meshes[m].tp);
-        made.plan.remat = WORKLOAD_REMAT_NONE;
+        made.plan.remat = GRAPH_REMAT_NONE;
         lower();
         assert_int_equal(saved_by_a_layer(), made.plan.batch_tokens / 32 * token);
         struct workload_counts counts;
@@ -361,7 +361,7 @@ static void without_remat_a_rank_of_tp_keeps_its_part_of_everything(void **state
     }
     /* Kept whole, both norms' results are on each of the four ranks, and are not gathered again. */
     build(&equal, "8x4", NULL, "x", "y");
-    made.plan.remat = WORKLOAD_REMAT_NONE;
+    made.plan.remat = GRAPH_REMAT_NONE;
     made.plan.tp_inputs = WORKLOAD_TP_INPUTS_WHOLE;
     lower();
     assert_int_equal(saved_by_a_layer(),

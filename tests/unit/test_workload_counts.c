@@ -118,7 +118,7 @@ static void causal_scores_are_counted_for_an_odd_number_of_queries_too(void **st
             assert_int_equal(case_build(&made, &case_llama_70b, "16", "x", NULL, NULL), STATUS_OK);
             made.plan.sequence_length = length;
             made.plan.batch_tokens = 16 * length;
-            made.plan.remat = WORKLOAD_REMAT_NONE;
+            made.plan.remat = GRAPH_REMAT_NONE;
             made.plan.attention.mask =
                 causal == 1 ? WORKLOAD_ATTENTION_CAUSAL : WORKLOAD_ATTENTION_FULL;
             compare_kept(name, &made);

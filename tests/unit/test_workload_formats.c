@@ -265,7 +265,7 @@ static void remat_norms_repeats_norms_and_latents_alone(void **state)
     uint32_t again = 0, sent = 0;
     (void)state;
     build(&made, &small, MESH_EP);
-    made.plan.remat = WORKLOAD_REMAT_NORMS;
+    made.plan.remat = GRAPH_REMAT_NORMS;
     made.plan.formats.dispatch = FORMAT_FP8;
     assert_int_equal(case_lower(&made), STATUS_OK);
     for (uint32_t i = 0; i < sizeof repeated / sizeof *repeated; i++)

@@ -38,7 +38,7 @@ static void a_norm_behind_a_block_needs_all_of_it_again(void **state)
         struct workload_case made;
         struct blocks_layer layer;
         blocks_build(&made, 1, norms_behind_set, blocks);
-        made.plan.remat = WORKLOAD_REMAT_BLOCK;
+        made.plan.remat = GRAPH_REMAT_BLOCK;
         blocks_derive(&made, &layer);
         uint8_t const last = (uint8_t)(layer.of.graph.op_count - 1);
         assert_string_equal(layer.of.graph.op[last].name, "OutNorm");

@@ -52,7 +52,7 @@ static void over_tp_a_layer_has_one_gather_and_one_reduction_each_way(void **sta
         struct workload_case made;
         struct blocks_layer layer;
         step_build(&made, norms);
-        made.plan.remat = WORKLOAD_REMAT_NONE;
+        made.plan.remat = GRAPH_REMAT_NONE;
         made.plan.tp_inputs = WORKLOAD_TP_INPUTS_WHOLE;
         blocks_derive(&made, &layer);
         assert_int_equal(moves_count(&layer, false, COLLECTIVE_ALL_GATHER), norms);
@@ -71,7 +71,7 @@ static void both_out_projections_are_dead_in_a_repetition(void **state)
         struct workload_case made;
         struct blocks_layer layer;
         step_build(&made, norms);
-        made.plan.remat = WORKLOAD_REMAT_BLOCK;
+        made.plan.remat = GRAPH_REMAT_BLOCK;
         blocks_derive(&made, &layer);
         for (uint8_t i = 0; i < layer.of.graph.op_count; i++) {
             const struct graph_op *op = &layer.of.graph.op[i];

@@ -12,14 +12,14 @@ static void a_score_costs_the_bytes_of_its_kernels(void **state)
     (void)state;
     static const struct {
         enum workload_kernel kernel;
-        enum workload_remat remat;
+        enum graph_remat remat;
         double moved, saved;
     } rows[] = {
-        {WORKLOAD_KERNEL_UNFUSED, WORKLOAD_REMAT_NONE, 8 + 14, 2},
-        {WORKLOAD_KERNEL_UNFUSED, WORKLOAD_REMAT_BIG_MATMULS, 2 * 8 + 14, 0},
-        {WORKLOAD_KERNEL_UNFUSED, WORKLOAD_REMAT_BLOCK, 2 * 8 + 14, 0},
-        {WORKLOAD_KERNEL_DROPOUT, WORKLOAD_REMAT_NONE, 13 + 19, 5},
-        {WORKLOAD_KERNEL_DROPOUT, WORKLOAD_REMAT_BLOCK, 2 * 13 + 19, 0},
+        {WORKLOAD_KERNEL_UNFUSED, GRAPH_REMAT_NONE, 8 + 14, 2},
+        {WORKLOAD_KERNEL_UNFUSED, GRAPH_REMAT_BIG_MATMULS, 2 * 8 + 14, 0},
+        {WORKLOAD_KERNEL_UNFUSED, GRAPH_REMAT_BLOCK, 2 * 8 + 14, 0},
+        {WORKLOAD_KERNEL_DROPOUT, GRAPH_REMAT_NONE, 13 + 19, 5},
+        {WORKLOAD_KERNEL_DROPOUT, GRAPH_REMAT_BLOCK, 2 * 13 + 19, 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct workload_case made;
@@ -34,8 +34,8 @@ static void a_score_costs_the_bytes_of_its_kernels(void **state)
         }
         double const scores = 80.0 * 2 * 64 * 2048 * 2048; /* Layers, sequences, heads. */
         double const statistics = 80.0 * 2 * 64 * 2048 * 4;
-        double const passes = rows[i].remat == WORKLOAD_REMAT_NONE ? 2 : 3;
-        double const kept = rows[i].remat == WORKLOAD_REMAT_NONE ? statistics : 0;
+        double const passes = rows[i].remat == GRAPH_REMAT_NONE ? 2 : 3;
+        double const kept = rows[i].remat == GRAPH_REMAT_NONE ? statistics : 0;
         case_near(counts[1].hbm_bytes - counts[0].hbm_bytes,
                   rows[i].moved * scores - passes * statistics, 1e-6);
         case_near(counts[1].memory.activation_bytes,

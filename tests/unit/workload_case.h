@@ -59,7 +59,7 @@ static inline enum status case_build_on(struct workload_case *made, const struct
         .model = *model,
         .batch_tokens = 1 << 20,
         .sequence_length = 4096,
-        .remat = WORKLOAD_REMAT_NONE,
+        .remat = GRAPH_REMAT_NONE,
         .accumulate = 1,
         .formats = {.optimizer = FORMAT_FP32, /* All others are bf16. */
                     .main_gradients = FORMAT_FP32},

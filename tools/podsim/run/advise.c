@@ -133,10 +133,10 @@ static enum status setting_add(struct arena *arena, struct advise_row *row, cons
 
 /* What tp gathers is kept only where there are tp and no remat. */
 static enum status row_try(struct search *search, struct advise_row row, bool has_tp,
-                           enum workload_remat remat, struct error *reterr)
+                           enum graph_remat remat, struct error *reterr)
 {
     const struct workload_plan *plan = &search->session->scenario.workload;
-    if (plan->tp_inputs == WORKLOAD_TP_INPUTS_WHOLE && (!has_tp || remat != WORKLOAD_REMAT_NONE))
+    if (plan->tp_inputs == WORKLOAD_TP_INPUTS_WHOLE && (!has_tp || remat != GRAPH_REMAT_NONE))
         STATUS_TRY(setting_add(search->session->arena, &row, "/workload/tp_inputs=shards", reterr));
     return row_add(search, row, reterr);
 }
@@ -146,11 +146,11 @@ static enum status remats_play(struct search *search, const struct advise_row *s
                                struct error *reterr)
 {
     static const struct {
-        enum workload_remat remat;
+        enum graph_remat remat;
         const char *setting;
-    } remats[] = {{WORKLOAD_REMAT_NONE, "/workload/remat=none"},
-                  {WORKLOAD_REMAT_BLOCK, "/workload/remat=block"}};
-    enum workload_remat const own = search->session->scenario.workload.remat;
+    } remats[] = {{GRAPH_REMAT_NONE, "/workload/remat=none"},
+                  {GRAPH_REMAT_BLOCK, "/workload/remat=block"}};
+    enum graph_remat const own = search->session->scenario.workload.remat;
     STATUS_TRY(row_try(search, *split, has_tp, own, reterr));
     for (uint32_t r = 0; r < sizeof remats / sizeof *remats; r++) {
         struct advise_row row = *split;
@@ -239,7 +239,7 @@ static enum status smaller_play(struct search *search, struct error *reterr)
         STATUS_TRY(setting_add(arena, &row, "/workload/remat=block", reterr));
         if (shards && plan->zero < 3)
             STATUS_TRY(setting_add(arena, &row, "/workload/zero=3", reterr));
-        STATUS_TRY(row_try(search, row, mesh->present[MESH_TP], WORKLOAD_REMAT_BLOCK, reterr));
+        STATUS_TRY(row_try(search, row, mesh->present[MESH_TP], GRAPH_REMAT_BLOCK, reterr));
         if (advise->count > count && advise->row[count].state == ADVISE_REFUSED) {
             advise->count = count;
             break;

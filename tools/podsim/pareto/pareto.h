@@ -48,7 +48,7 @@ struct pareto_point {
     enum pareto_state state;
     const char *why; /* Of PARETO_REFUSED: place and sentence. */
     bool is_on_frontier, is_knee;
-    double memory_bytes;        /* Of a chip; not of PARETO_REFUSED, nor is the formula. */
+    double memory_bytes;        /* Of a chip, the peak; of PARETO_UNFIT what it holds at least. */
     struct inference_step book; /* The formula of 7.1.5. */
 
     /* Of PARETO_PLAYED. */

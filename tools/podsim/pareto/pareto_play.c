@@ -179,19 +179,15 @@ static enum status point_take(struct pareto *pareto, struct pareto_curve *curve,
     return STATUS_OK;
 }
 
+/* A batch is played too, unless it is known not to fit: its peak may be more than what it holds at
+ * least. */
 static enum status fits_find(struct pareto *pareto, struct pareto_curve *curve, uint32_t batch,
                              bool *ret_fits, struct error *reterr)
 {
-    struct playing playing = {.pareto = pareto, .curve = curve};
-    struct error error = {0};
-    double bytes = 0;
-    *ret_fits = false;
-    enum status status = build(&playing, batch, &error);
-    if (status == STATUS_OK) status = memory_check(&playing, &bytes, ret_fits, &error);
-    session_close(&playing.session);
-    if (!ends_all(status)) return STATUS_OK;
-    *reterr = error;
-    return status;
+    struct pareto_point point = {.batch = batch};
+    STATUS_TRY(point_take(pareto, curve, &point, reterr));
+    *ret_fits = point.state == PARETO_PLAYED && point.memory_bytes <= (double)curve->hbm_bytes;
+    return STATUS_OK;
 }
 
 /* Where memory would end if it grew with the batch as it does between two points. */
@@ -218,8 +214,7 @@ static uint32_t wall_guess(const struct pareto *pareto, const struct pareto_curv
 }
 
 /* The largest batch that fits, up to the most that a scenario can have. It lies between two points,
- * about where a line through them says: from there by growing strides, then by halves. Nothing is
- * played. */
+ * about where a line through them says: from there by growing strides, then by halves. */
 static enum status wall_find(struct pareto *pareto, struct pareto_curve *curve,
                              struct error *reterr)
 {

@@ -95,6 +95,9 @@ static enum status curve_begin(struct playing *playing, struct error *reterr)
     curve->critical_tokens =
         sparse * inference_critical_tokens(format_bits(plan->formats.weights) / 8.0,
                                            chips.flop_per_s, chips.hbm_bytes_per_s);
+    curve->critical_batch =
+        (curve->critical_tokens - (double)(inference_sum_all(plan).tokens - sum.tokens)) *
+        (double)sum.sequences / (double)sum.tokens;
     curve->book_wall = inference_max_batch(&model, &chips, curve->length_tokens);
     table_shape(&session->machine, &shape);
     table_mesh(&session->mesh, &session->machine, &mesh);
@@ -147,6 +150,8 @@ static enum status point_play(struct playing *playing, struct pareto_point *poin
     struct inference_model const model = book_model(playing->pareto, plan);
     struct inference_chips const chips = inference_book_chips(plan, &session->machine);
     point->book = inference_book_step(plan, &model, &chips);
+    point->book_tokens_per_s_per_chip =
+        (double)inference_sum_all(plan).tokens / chips.count / point->book.step_s;
     STATUS_TRY(memory_check(playing, &point->memory_bytes, &fits, reterr));
     point->state = PARETO_UNFIT;
     if (!fits && !plan->allow_oversubscription) return STATUS_OK;

@@ -130,21 +130,13 @@ static uint64_t rows_of(struct sequence of, uint64_t window)
     return smaller(seen, of.keys);
 }
 
-uint64_t inference_window_tokens(const struct workload_plan *plan, enum inference_part part)
-{
-    const struct inference_plan *of = &plan->inference;
-    uint64_t tokens = 0;
-    for (uint64_t i = 0; i < count_of(of, part); i++)
-        tokens += rows_of(sequence_at(of, part, i), plan->model.window);
-    return tokens;
-}
-
 /* Decodes each have their few queries, so that the keys of all add up; the queries of prompts add
  * up, each with as many keys as the mean. */
 static struct graph_served served_of(const struct ranks *ranks, struct span span, uint64_t window)
 {
     struct graph_served served = {0};
-    uint64_t scores = 0, queries = 0;
+    uint64_t queries = 0;
+    units_wide scores = 0; /* Of 2^40 tokens they are more than 64 bits hold. */
     for (uint64_t i = span.first; i < span.end; i++) {
         struct sequence const of = sequence_at(plan_of(ranks), span.part, i);
         uint64_t const own = scores_of(ranks, of, window);
@@ -156,13 +148,13 @@ static struct graph_served served_of(const struct ranks *ranks, struct span span
     }
     if (span.part == INFERENCE_DECODES || queries == 0) return served;
     served.rows = queries;
-    served.columns = units_ceil_divide(scores, queries);
+    served.columns = (uint64_t)((scores + queries - 1) / queries);
     return served;
 }
 
 static void most_take(struct graph_served *most, const struct graph_served *of)
 {
-    if (of->rows * of->columns > most->rows * most->columns) {
+    if ((units_wide)of->rows * of->columns > (units_wide)most->rows * most->columns) {
         most->rows = of->rows;
         most->columns = of->columns;
     }
@@ -281,8 +273,8 @@ static uint64_t layer_cache_bytes(const struct ranks *ranks, uint64_t layer)
     block_write_layer(&terms, &ranks->plan->model, layer, &graph);
     for (uint8_t t = 0; t < graph.tensor_count; t++)
         if (graph.tensor[t].role == GRAPH_CACHE)
-            bytes += graph_tensor_bytes(&graph.tensor[t],
-                                        graph_elements(&graph, &graph.tensor[t].at, 0));
+            bytes += format_bytes(graph.tensor[t].format,
+                                  graph_elements(&graph, &graph.tensor[t].at, 0));
     return bytes;
 }
 
@@ -312,10 +304,11 @@ enum status inference_ways_check(const struct ranks *ranks, struct error *reterr
                          "are",
                          ways->heads, ways->batch, ways->sequence, ranks->tp, heads, holders);
     if (ways->heads != heads)
-        return error_set(reterr, STATUS_UNSUPPORTED, where,
-                         "ranks of tp compute the keys of %s, so that heads %u is all that is "
-                         "modelled here, not %u",
-                         counted(heads, "different set of heads").text, heads, ways->heads);
+        return error_set(
+            reterr, STATUS_UNSUPPORTED, where,
+            "ranks of tp compute the keys of %s of heads, so that heads %u is all that is "
+            "modelled here, not %u",
+            counted(heads, "different set").text, heads, ways->heads);
     if (ways->batch > 1 && ways->sequence > 1)
         return error_set(reterr, STATUS_UNSUPPORTED, where,
                          "ranks with the same heads share by batch or by sequence; both at once "

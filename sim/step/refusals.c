@@ -36,10 +36,6 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
            "\"rope_scaling\" stretches them goes farther",
            (unsigned long long)inference_keys_most(plan), plan->model.name,
            (unsigned long long)positions);
-    REFUSE(serves && plan->model.tied && plan->inference.head != plan->formats.weights, INVALID,
-           "/workload/formats/head",
-           "the head of " NAME " is its embedding, which lies in the format of \"weights\", %s",
-           plan->model.name, format_name(plan->formats.weights));
     REFUSE(serves && ranks->pp > 1, UNSUPPORTED, "/mesh/pp",
            "inference over pipeline stages is not modelled in this version; tp, dp, ep and fsdp "
            "are");
@@ -56,8 +52,8 @@ static enum status model_check(const struct ranks *ranks, struct error *reterr)
     bool const mtp = workload_mtp(plan) != 0, cp = ranks->cp > 1;
     bool const offloads = plan->offload != WORKLOAD_OFFLOAD_NONE;
     REFUSE(ranks_has_mla(ranks) && model->latent.query_rank == 0, UNSUPPORTED, "/workload/model",
-           "training " NAME " is not modelled in this version: its latent attention (MLA) has no "
-           "latent for Q (\"q_lora_rank\")",
+           NAME " is not modelled in this version: its latent attention (MLA) has no latent for Q "
+                "(\"q_lora_rank\")",
            model->name);
     REFUSE(ranks_has_mla(ranks) && cp, UNSUPPORTED, "/mesh/cp",
            "sequences that ranks share are not modelled with latent attention (MLA); dp, ep, tp "

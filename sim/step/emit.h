@@ -38,7 +38,7 @@ struct emit_use {
 /* An end of a model, or a module's own part. */
 struct emit_end {
     enum block_part part;
-    bool used_before;                      /* graph_terms_of_end() */
+    bool used_before;                      /* struct step_part */
     bool shares_input;                     /* Its input is kept by others. */
     struct emit_use use[GRAPH_BLOCKS_MAX]; /* By block. */
 };

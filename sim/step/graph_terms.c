@@ -157,7 +157,8 @@ static struct graph_policy policy_of(const struct ranks *ranks)
     };
 }
 
-static void terms_of(const struct ranks *ranks, bool windowed, struct graph_terms *ret_terms)
+void graph_terms_of_part(const struct ranks *ranks, const struct step_part *part,
+                         struct graph_terms *ret_terms)
 {
     const struct graph_formats *formats = &ranks->plan->formats;
     uint32_t count = 0;
@@ -174,38 +175,20 @@ static void terms_of(const struct ranks *ranks, bool windowed, struct graph_term
     };
     ret_terms->formats.head = formats->weights;
     ret_terms->formats.cache = formats->activations;
-    ret_terms->sequence.window = windowed ? ranks->plan->model.window : 0;
+    ret_terms->policy.used_before = part->used_before;
+    if (part->part != BLOCK_LAYER && ret_terms->policy.remat > GRAPH_REMAT_NORMS)
+        ret_terms->policy.remat = GRAPH_REMAT_NORMS;
+    ret_terms->sequence.window = part->windowed ? ranks->plan->model.window : 0;
     ret_terms->axis_c = axis_c_add(ranks, &ret_terms->mesh);
     widths_add(ranks, ret_terms, &count);
     if (ranks_is_decoder(ranks)) ends_add(ranks, ret_terms, &count);
     if (ranks_is_decoder(ranks)) sequences_add(ranks, ret_terms, &count);
     if (ranks_has_mla(ranks)) mla_add(ranks, ret_terms, &count);
     if (model_has_experts(&ranks->plan->model)) experts_add(ranks, ret_terms, &count);
-    if (ranks_serves(ranks)) cache_add(ranks, windowed, ret_terms, &count);
+    if (ranks_serves(ranks)) cache_add(ranks, part->windowed, ret_terms, &count);
 }
 
-void graph_terms_of(const struct ranks *ranks, uint64_t layer, struct graph_terms *ret_terms)
-{
-    terms_of(ranks, ranks_layer_is_windowed(ranks, layer), ret_terms);
-}
-
-void graph_terms_of_end(const struct ranks *ranks, bool used_before, struct graph_terms *ret_terms)
-{
-    terms_of(ranks, /* windowed= */ false, ret_terms);
-    ret_terms->policy.used_before = used_before;
-    if (ret_terms->policy.remat > GRAPH_REMAT_NORMS) ret_terms->policy.remat = GRAPH_REMAT_NORMS;
-}
-
-void graph_terms_of_part(const struct ranks *ranks, const struct step_part *part,
-                         struct graph_terms *ret_terms)
-{
-    if (part->part == BLOCK_LAYER)
-        terms_of(ranks, part->windowed, ret_terms);
-    else
-        graph_terms_of_end(ranks, part->used_before, ret_terms);
-}
-
-bool graph_terms_embedding_used(const struct ranks *ranks)
+bool step_embedding_used(const struct ranks *ranks)
 {
     return ranks->tie.here || (ranks->mtp_modules != 0 && ranks->pp == 1);
 }
@@ -216,16 +199,20 @@ uint32_t step_parts(const struct ranks *ranks, struct step_part ret_parts[STEP_P
     const struct model *model = &ranks->plan->model;
     uint64_t const dense = model_dense_layers(model), last = model->layers - 1;
     uint64_t const ends = ranks_is_decoder(ranks), modules = ranks->mtp_modules;
-    uint64_t layers[LAYER_KINDS][2] = {{0}};
-    for (uint64_t layer = 0; layer <= last; layer++)
-        layers[layer < dense ? LAYER_DENSE : LAYER_MOE][ranks_layer_is_windowed(ranks, layer)]++;
+    uint64_t layers[LAYER_KINDS][2] = {{0}}, first[LAYER_KINDS][2] = {{0, 0}, {last, last}};
+    for (uint64_t layer = last + 1; layer-- > 0;) {
+        uint32_t const kind = layer < dense ? LAYER_DENSE : LAYER_MOE;
+        bool const windowed = ranks_layer_is_windowed(ranks, layer);
+        first[kind][windowed] = layer;
+        layers[kind][windowed]++;
+    }
     layers[ranks_last_kind(ranks)][0] += modules;
     struct step_part const all[STEP_PARTS_MAX] = {
-        {BLOCK_LAYER, 0, LAYER_DENSE, false, false, layers[LAYER_DENSE][0]},
-        {BLOCK_LAYER, 0, LAYER_DENSE, true, false, layers[LAYER_DENSE][1]},
-        {BLOCK_LAYER, last, LAYER_MOE, false, false, layers[LAYER_MOE][0]},
-        {BLOCK_LAYER, last, LAYER_MOE, true, false, layers[LAYER_MOE][1]},
-        {BLOCK_EMBEDDING, last, 0, false, graph_terms_embedding_used(ranks), ends},
+        {BLOCK_LAYER, first[LAYER_DENSE][0], LAYER_DENSE, false, false, layers[LAYER_DENSE][0]},
+        {BLOCK_LAYER, first[LAYER_DENSE][1], LAYER_DENSE, true, false, layers[LAYER_DENSE][1]},
+        {BLOCK_LAYER, first[LAYER_MOE][0], LAYER_MOE, false, false, layers[LAYER_MOE][0]},
+        {BLOCK_LAYER, first[LAYER_MOE][1], LAYER_MOE, true, false, layers[LAYER_MOE][1]},
+        {BLOCK_EMBEDDING, last, 0, false, step_embedding_used(ranks), ends},
         {BLOCK_HEAD, last, 0, false, false, ends},
         {BLOCK_HEAD, last, 0, false, true, modules},
         {BLOCK_MTP, last, 0, false, false, modules > 0},

@@ -9,11 +9,13 @@
 /* A part of the model that has a graph of its own. */
 struct step_part {
     enum block_part part;
-    uint64_t layer;   /* The layer that it is, or is like. */
+    uint64_t layer;   /* Of layers the first; of other parts the last one of the model. */
     uint32_t kind;    /* Of a layer: LAYER_DENSE, LAYER_MOE. */
     bool windowed;    /* Of a layer. */
-    bool used_before; /* Of an end: see graph_terms_of_end(). */
-    uint64_t count;   /* Of the whole model, in one microbatch. */
+    bool used_before; /* Of an end: another use of the embedding, or of the head, has left its
+                         gradient in the same backward pass. So has any other use of the head than
+                         the model's own, and of the embedding in modules any but the last one's. */
+    uint64_t count;   /* Of the whole model with its modules, in one microbatch. */
 };
 
 enum { STEP_PARTS_MAX = 2 * LAYER_KINDS + 5 };
@@ -21,19 +23,12 @@ enum { STEP_PARTS_MAX = 2 * LAYER_KINDS + 5 };
 /* All parts that the model has, layers first; returns how many. */
 uint32_t step_parts(const struct ranks *ranks, struct step_part ret_parts[STEP_PARTS_MAX]);
 
-/* What a part's graph is written for. */
+/* `used_before` of the embedding itself. */
+bool step_embedding_used(const struct ranks *ranks);
+
+/* What a part's graph is written for. Of an end of a model, or of a module's own, no more is
+ * repeated than norms, whatever remat is. */
 void graph_terms_of_part(const struct ranks *ranks, const struct step_part *part,
                          struct graph_terms *ret_terms);
-
-/* What a layer's graph is written for. */
-void graph_terms_of(const struct ranks *ranks, uint64_t layer, struct graph_terms *ret_terms);
-
-/* What the graph of an end of a model, or of a module's own, is written for: whatever remat is, no
- * more of it is repeated than norms. `used_before`: of the embedding, or of the head, another use
- * has left its gradient in the same backward pass. So has any other use of the head than the
- * model's own, and of the embedding in modules any but the last one's. */
-void graph_terms_of_end(const struct ranks *ranks, bool used_before, struct graph_terms *ret_terms);
-/* Whether one has when the embedding's own gradient comes. */
-bool graph_terms_embedding_used(const struct ranks *ranks);
 
 #endif

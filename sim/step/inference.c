@@ -263,30 +263,21 @@ void inference_build(struct ranks *ranks)
     }
 }
 
-/* Of one layer, on one chip. */
-static uint64_t layer_cache_bytes(const struct ranks *ranks, uint64_t layer)
-{
-    struct graph_terms terms;
-    struct graph graph;
-    uint64_t bytes = 0;
-    graph_terms_of(ranks, layer, &terms);
-    block_write_layer(&terms, &ranks->plan->model, layer, &graph);
-    for (uint8_t t = 0; t < graph.tensor_count; t++)
-        if (graph.tensor[t].role == GRAPH_CACHE)
-            bytes += format_bytes(graph.tensor[t].format,
-                                  graph_elements(&graph, &graph.tensor[t].at, 0));
-    return bytes;
-}
-
-/* Layers that attend alike keep as much. */
 uint64_t inference_cache_bytes(const struct ranks *ranks)
 {
-    const struct model *model = &ranks->plan->model;
-    uint64_t bytes = 0, of_kind[2] = {0};
-    for (uint64_t layer = 0; layer < model->layers; layer++) {
-        bool const windowed = ranks_layer_is_windowed(ranks, layer);
-        if (of_kind[windowed] == 0) of_kind[windowed] = layer_cache_bytes(ranks, layer);
-        bytes += of_kind[windowed];
+    struct step_part parts[STEP_PARTS_MAX];
+    uint32_t const count = step_parts(ranks, parts);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < count && parts[i].part == BLOCK_LAYER; i++) {
+        struct graph_terms terms;
+        struct graph graph;
+        graph_terms_of_part(ranks, &parts[i], &terms);
+        block_write_layer(&terms, &ranks->plan->model, parts[i].layer, &graph);
+        for (uint8_t t = 0; t < graph.tensor_count; t++)
+            if (graph.tensor[t].role == GRAPH_CACHE)
+                bytes +=
+                    parts[i].count * format_bytes(graph.tensor[t].format,
+                                                  graph_elements(&graph, &graph.tensor[t].at, 0));
     }
     return bytes;
 }

@@ -28,13 +28,13 @@ struct part {
 static void part_derive(const struct listing *listing, enum block_part part, bool used_before,
                         struct part *of)
 {
-    const struct model *model = &listing->ranks->plan->model;
-    if (part == BLOCK_LAYER)
-        graph_terms_of(listing->ranks, model->layers - 1, &of->terms);
-    else
-        graph_terms_of_end(listing->ranks, used_before, &of->terms);
+    const struct ranks *ranks = listing->ranks;
+    const struct model *model = &ranks->plan->model;
+    bool const windowed = part == BLOCK_LAYER && ranks_layer_is_windowed(ranks, model->layers - 1);
+    struct step_part const which = {.part = part, .windowed = windowed, .used_before = used_before};
+    graph_terms_of_part(ranks, &which, &of->terms);
     of->state_terms = of->terms;
-    of->state_terms.policy.weights_split = listing->ranks->replicas.state_shards > 1;
+    of->state_terms.policy.weights_split = ranks->replicas.state_shards > 1;
     graph_derive(&of->terms, model, part, model->layers - 1, &of->derived);
     block_write_part(&of->state_terms, model, part, model->layers - 1, &of->state);
     of->list = (struct graph_list){

@@ -79,7 +79,7 @@ static struct emit_use lookup_use(const struct lower *lower, bool of_module, boo
 
 static void embedding(struct lower *lower, bool backward)
 {
-    bool const used = graph_terms_embedding_used(lower->ranks);
+    bool const used = step_embedding_used(lower->ranks);
     struct emit_end end = {
         .part = BLOCK_EMBEDDING, .used_before = used, .use = {lookup_use(lower, false, backward)}};
     end.use[0].opens = !used;

@@ -58,7 +58,7 @@ void padding_list(const struct ranks *ranks, struct paddings *ret_paddings)
     bool const sharded = ranks->shards > 1;
     const char *const role =
         ranks->plan->zero != 0 ? ranks->replicas.name : mesh_role_name(ranks->shard_role);
-    graph_terms_of(ranks, 0, &terms);
+    graph_terms_of_part(ranks, &(struct step_part){.part = BLOCK_LAYER}, &terms);
     tp_add(ranks, &paddings, &terms, "D", "columns of D between blocks");
     if (ranks_is_decoder(ranks)) {
         tp_add(ranks, &paddings, &terms, "N", "attention heads");

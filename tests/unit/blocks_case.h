@@ -53,7 +53,7 @@ static inline void blocks_derive(const struct workload_case *made, struct blocks
 {
     struct blocks_layer *layer = ret_layer;
     graph_ranks(&made->plan, &made->machine, &made->mesh, &layer->ranks);
-    graph_terms_of(&layer->ranks, 0, &layer->terms);
+    graph_layer_terms(&layer->ranks, 0, &layer->terms);
     graph_derive(&layer->terms, &made->plan.model, BLOCK_LAYER, 0, &layer->of);
 }
 

@@ -57,6 +57,14 @@ static inline void graph_case_derive(struct graph_case *made, const struct model
     made->experts = layer >= model_dense_layers(model);
 }
 
+static inline void graph_layer_terms(const struct ranks *ranks, uint64_t layer,
+                                     struct graph_terms *ret_terms)
+{
+    struct step_part const part = {.part = BLOCK_LAYER,
+                                   .windowed = ranks_layer_is_windowed(ranks, layer)};
+    graph_terms_of_part(ranks, &part, ret_terms);
+}
+
 static inline void graph_cases_build(const struct ranks *ranks, struct graph_cases *ret_cases)
 {
     const struct model *model = &ranks->plan->model;
@@ -69,7 +77,7 @@ static inline void graph_cases_build(const struct ranks *ranks, struct graph_cas
         if (seen[which]) continue;
         seen[which] = true;
         struct graph_case *made = &ret_cases->layer[ret_cases->count++];
-        graph_terms_of(&ret_cases->ranks, layer, &made->terms);
+        graph_layer_terms(&ret_cases->ranks, layer, &made->terms);
         graph_case_derive(made, model, layer);
     }
 }

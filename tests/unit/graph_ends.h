@@ -19,7 +19,8 @@ static inline void graph_end_build(const struct graph_ends *ends, enum block_par
 {
     const struct ranks *ranks = &ends->layers.ranks;
     const struct model *model = &ranks->plan->model;
-    graph_terms_of_end(ranks, used, &made->terms);
+    struct step_part const which = {.part = part, .used_before = used};
+    graph_terms_of_part(ranks, &which, &made->terms);
     block_write_part(&made->terms, model, part, model->layers - 1, &made->graph);
     graph_case_pass(made);
 }
@@ -29,8 +30,7 @@ static inline void graph_ends_build(const struct ranks *ranks, struct graph_ends
     graph_cases_build(ranks, &ret_ends->layers);
     ret_ends->layers.ranks = *ranks;
     if (!ranks_is_decoder(ranks)) return;
-    graph_end_build(ret_ends, BLOCK_EMBEDDING, graph_terms_embedding_used(ranks),
-                    &ret_ends->embedding);
+    graph_end_build(ret_ends, BLOCK_EMBEDDING, step_embedding_used(ranks), &ret_ends->embedding);
     for (uint32_t used = 0; used < 2; used++) {
         graph_end_build(ret_ends, BLOCK_HEAD, used, &ret_ends->head[used]);
         if (ranks->mtp_modules != 0)

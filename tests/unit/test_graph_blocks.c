@@ -52,7 +52,7 @@ static struct graph_case made_case;
 static void derive(const struct ranks *ranks, const struct block *const *blocks)
 {
     struct graph_case *made = &made_case;
-    graph_terms_of(ranks, 0, &made->terms);
+    graph_layer_terms(ranks, 0, &made->terms);
     made->graph = (struct graph){.terms = &made->terms};
     for (; *blocks != NULL; blocks++) block_write(*blocks, &ranks->plan->model, &made->graph);
     graph_shard(&made->graph, &made->sharded);

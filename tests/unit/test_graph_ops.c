@@ -18,7 +18,7 @@ static void case_begin(struct workload_case *ret_made)
 {
     assert_int_equal(case_build(ret_made, &case_llama_70b, "4x4x4", NULL, "x y", "z"), STATUS_OK);
     graph_ranks(&ret_made->plan, &ret_made->machine, &ret_made->mesh, &ranks);
-    graph_terms_of(&ranks, 0, &made_case.terms);
+    graph_layer_terms(&ranks, 0, &made_case.terms);
     made_case.graph = (struct graph){.terms = &made_case.terms};
 }
 
@@ -197,7 +197,7 @@ static void any_kind_may_have_gradients_of_weights_apart(void **state)
         assert_int_equal(case_build(&made, &case_llama_70b, "4x4x4", NULL, "x y", "z"), STATUS_OK);
         drawn_vary(&made, variant);
         graph_ranks(&made.plan, &made.machine, &made.mesh, &ranks);
-        graph_terms_of(&ranks, 0, &made_case.terms);
+        graph_layer_terms(&ranks, 0, &made_case.terms);
         layer_print(false, &matmul);
         layer_print(true, &other);
         assert_string_equal(other.bytes, matmul.bytes);

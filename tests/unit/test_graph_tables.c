@@ -32,7 +32,7 @@ static void parts_mark(const struct workload_case *made)
     const struct model *model = &made->plan.model;
     uint64_t const layers[] = {0, model->layers - 1};
     for (uint32_t i = 0; i < sizeof layers / sizeof *layers; i++) {
-        graph_terms_of(&ranks, layers[i], &terms);
+        graph_layer_terms(&ranks, layers[i], &terms);
         for (uint32_t part = BLOCK_EMBEDDING; part <= BLOCK_MTP; part++) {
             block_write_part(&terms, model, (enum block_part)part, layers[i], &graph);
             graph_mark(&graph);

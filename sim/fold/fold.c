@@ -45,39 +45,61 @@ static uint32_t groups_period(const struct fold_input *part, uint32_t axis)
     return period;
 }
 
-uint32_t fold_tiers_below(const struct machine *machine, const struct level *level,
-                          const struct group *group)
+/* Whether messages of an item go between members that differ along a dimension. */
+static bool item_crosses(const struct plan *plan, const struct plan_item *item, uint32_t dimension)
 {
-    for (uint32_t tier = 0; tier < level->tier_count; tier++) {
-        bool holds = true;
-        for (uint32_t d = 0; d < group->dimension_count; d++) {
-            const struct group_dimension *at = &group->dimension[d];
-            uint32_t const box = level_box_length(machine, level, (int32_t)tier, at->axis);
-            holds = holds && box % (at->size * at->stride) == 0;
-        }
-        if (holds) return tier + 1;
-    }
-    return level->tier_count;
+    return plan->kind == COLLECTIVE_PERMUTE || item_covers(item, dimension);
 }
 
-/* The tiers of each level that messages may use: of those up to the level of any axis that a group
- * spans. How high they climb is asked where plans are left out; else all tiers of a level count. */
+/* Whether they may use a level: it, or one above, serves such a dimension. */
+static bool item_uses(const struct machine *machine, const struct plan *plan,
+                      const struct plan_item *item, uint32_t level)
+{
+    for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
+        uint32_t const highest = machine->axis_level[plan->group.dimension[d].axis];
+        if (item_crosses(plan, item, d) && highest != LEVEL_NONE && level <= highest) return true;
+    }
+    return false;
+}
+
+/* Whether units of a tier hold all members that they go between. */
+static bool tier_holds(const struct machine *machine, uint32_t level, uint32_t tier,
+                       const struct plan *plan, const struct plan_item *item)
+{
+    for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
+        const struct group_dimension *at = &plan->group.dimension[d];
+        uint32_t const box =
+            level_box_length(machine, &machine->level[level], (int32_t)tier, at->axis);
+        if (item_crosses(plan, item, d) && box % (at->size * at->stride) != 0) return false;
+    }
+    return true;
+}
+
+uint32_t fold_tiers_below(const struct machine *machine, uint32_t level, const struct plan *plan)
+{
+    uint32_t const all = machine->level[level].tier_count;
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < plan->item_count; i++) {
+        uint32_t tier = 0;
+        if (!item_uses(machine, plan, &plan->item[i], level)) continue;
+        while (tier + 1 < all && !tier_holds(machine, level, tier, plan, &plan->item[i])) tier++;
+        used = tier + 1 > used ? tier + 1 : used;
+    }
+    return used;
+}
+
+/* The tiers of each level that messages may use. How high they climb is asked where plans are left
+ * out; else all tiers of a level count. */
 static void tiers_used(const struct fold_input *part, uint32_t ret_count[LEVELS_MAX])
 {
     const struct machine *machine = part->machine;
     for (uint32_t index = 0; index < LEVELS_MAX; index++) ret_count[index] = 0;
     for (uint32_t i = 0; i < part->program->plan_count; i++) {
-        const struct group *group = &part->program->plans[i].group;
         if (fold_input_leaves_out(part, i)) continue;
-        for (uint32_t d = 0; d < group->dimension_count; d++) {
-            uint32_t const highest = machine->axis_level[group->dimension[d].axis];
-            for (uint32_t index = 0; highest != LEVEL_NONE && index <= highest; index++) {
-                const struct level *level = &machine->level[index];
-                uint32_t const count = part->left_out == NULL
-                                           ? level->tier_count
-                                           : fold_tiers_below(machine, level, group);
-                ret_count[index] = count > ret_count[index] ? count : ret_count[index];
-            }
+        for (uint32_t index = 0; index < machine->level_count; index++) {
+            uint32_t count = fold_tiers_below(machine, index, &part->program->plans[i]);
+            if (count > 0 && part->left_out == NULL) count = machine->level[index].tier_count;
+            ret_count[index] = count > ret_count[index] ? count : ret_count[index];
         }
     }
 }

@@ -47,18 +47,24 @@ static void keep(struct digits *digits, uint32_t from, uint32_t to)
         if (digits->bound[i] >= from && digits->bound[i] < to) digits->kept[i] = true;
 }
 
+/* Of the units that messages of a plan may leave: all below the tiers that they use. */
+static bool units_add(const struct machine *machine, const struct plan *plan, uint32_t axis,
+                      struct digits *digits)
+{
+    for (uint32_t index = 0; index < machine->level_count; index++)
+        for (uint32_t tier = fold_tiers_below(machine, index, plan); tier-- > 0;)
+            if (!bound_add(digits, level_box_length(machine, &machine->level[index],
+                                                    (int32_t)tier - 1, axis)))
+                return false;
+    return true;
+}
+
 static bool bounds_find(const struct fold_input *part, uint32_t axis, struct digits *digits)
 {
     const struct machine *machine = part->machine;
     const struct program *program = part->program;
     uint32_t const length = machine->shape[axis];
     *digits = (struct digits){.bound = {1, length}, .count = 1};
-    for (uint32_t index = 0; index < machine->level_count; index++) {
-        const struct level *level = &machine->level[index];
-        for (uint32_t tier = 0; tier < level->tier_count; tier++)
-            if (!bound_add(digits, level_box_length(machine, level, (int32_t)tier, axis)))
-                return false;
-    }
     uint32_t stride = 1;
     uint32_t const roles = program_roles_along(program, axis, &stride);
     if (roles > 1 && (!bound_add(digits, stride) || !bound_add(digits, stride * roles)))
@@ -66,6 +72,7 @@ static bool bounds_find(const struct fold_input *part, uint32_t axis, struct dig
     for (uint32_t i = 0; i < program->plan_count; i++) {
         const struct plan *plan = &program->plans[i];
         if (fold_input_leaves_out(part, i)) continue;
+        if (!units_add(machine, plan, axis, digits)) return false;
         for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
             const struct group_dimension *at = &plan->group.dimension[d];
             if (at->axis != axis) continue;
@@ -100,15 +107,11 @@ static void plan_keep(const struct fold_input *part, const struct plan *plan, ui
                       struct digits *digits)
 {
     const struct machine *machine = part->machine;
-    const struct group *group = &plan->group;
-    for (uint32_t d = 0; d < group->dimension_count; d++) {
-        const struct group_dimension *at = &group->dimension[d];
-        uint32_t const highest = machine->axis_level[at->axis];
-        for (uint32_t index = 0; highest != LEVEL_NONE && index <= highest; index++) {
-            const struct level *level = &machine->level[index];
-            for (uint32_t tier = fold_tiers_below(machine, level, group); tier-- > 0;)
-                tier_keep(part, plan, level, tier, axis, digits);
-        }
+    for (uint32_t index = 0; index < machine->level_count; index++)
+        for (uint32_t tier = fold_tiers_below(machine, index, plan); tier-- > 0;)
+            tier_keep(part, plan, &machine->level[index], tier, axis, digits);
+    for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
+        const struct group_dimension *at = &plan->group.dimension[d];
         if (at->axis != axis) continue;
         for (uint32_t item = 0; item < plan->item_count; item++)
             keep(digits, at->stride, fold_item_period(machine, plan, &plan->item[item], axis));

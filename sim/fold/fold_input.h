@@ -37,9 +37,10 @@ static inline bool fold_input_leaves_out(const struct fold_input *part, uint32_t
 uint32_t fold_item_period(const struct machine *machine, const struct plan *plan,
                           const struct plan_item *item, uint32_t axis);
 
-/* The tiers of a level up to the lowest one whose units hold whole groups. */
-uint32_t fold_tiers_below(const struct machine *machine, const struct level *level,
-                          const struct group *group);
+/* The tiers of a level that a plan's messages may use, up to the lowest one whose units hold
+ * whoever they go between: whole groups, or along one dimension after the other the members of
+ * each. */
+uint32_t fold_tiers_below(const struct machine *machine, uint32_t level, const struct plan *plan);
 
 /* Whether switches copy or add messages of the plan: sums then count replayed members. */
 bool fold_is_tree(const struct plan *plan);

@@ -301,6 +301,39 @@ static void steps_fold_along_what_lies_beside_their_stages(void **state)
     }
 }
 
+/* Ten nodes fill two leaves of four and half of a third. Pairs of nodes exchange rail by rail, so
+ * no message leaves its leaf, and no chip is told apart by its leaf. All pairs at once also meet in
+ * the spine, above leaves of unlike size. */
+static void groups_within_units_fold_whatever_fills_the_units(void **state)
+{
+    static const struct {
+        const char *algorithm;
+        uint64_t chips;
+    } ways[] = {{"direct", 1}, {"flat-direct", 10}};
+    (void)state;
+    for (uint32_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        char text[TEXT_BYTES];
+        struct play folded, whole, slow;
+        case_text(text, sizeof text,
+                  "{\"podsim\": 1, \"machine\": {\"chip\": \"h100-sxm\", \"nodes\": 10, "
+                  "\"gpus\": 2, \"profile\": \"ideal\", \"network\": {\"switch_ports\": 8}}, "
+                  "\"mesh\": {\"dp\": [\"node:5\"], \"ep\": [\"node:2\", \"gpu\"]}, "
+                  "\"workload\": {\"kind\": \"decode\", \"model\": "
+                  "\"tests/property/experts.json\", \"batch\": 320, \"context\": 512}, "
+                  "\"run\": {\"algorithm\": \"%s\"}}",
+                  ways[i].algorithm);
+        play_run(&folded, text, NULL);
+        play_run(&whole, text, &(struct play_options){.full = true});
+        play_run(&slow, text, &(struct play_options){.engine = "reference"});
+        assert_int_equal(folded.trace.fold.replayed, ways[i].chips);
+        assert_int_equal(folded.trace.digest, slow.trace.digest);
+        same(&whole.trace, &folded.trace);
+        play_close(&folded);
+        play_close(&whole);
+        play_close(&slow);
+    }
+}
+
 /* A collective over all nodes behind the last one, as memory may hold it, folds nothing less. */
 static void no_plan_behind_the_last_is_read(void **state)
 {
@@ -338,6 +371,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_digits_of_the_nodes_may_be_folded),
         cmocka_unit_test(steps_fold_along_what_lies_beside_their_stages),
+        cmocka_unit_test(groups_within_units_fold_whatever_fills_the_units),
         cmocka_unit_test(no_plan_behind_the_last_is_read),
     };
     return cmocka_run_group_tests_name("digit folds", tests, NULL, NULL);

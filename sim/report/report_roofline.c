@@ -154,8 +154,11 @@ static void write_rules(const struct report_input *input, struct strbuf *text)
 {
     const struct roofline_rules *rules = &input->roofline->rules;
     struct rules_factors const factors = rules_factors(rules, input->mesh);
-    strbuf_add(text, "\nthe book's rules (C/W = %.0f FLOP a byte, %.0f tokens a chip)\n",
-               rules->alpha, rules->tokens_per_chip);
+    char tokens[32]; /* Of a decode a few, or a part of one. */
+    (void)snprintf(tokens, sizeof tokens, rules->tokens_per_chip < 10 ? "%.3g" : "%.0f",
+                   rules->tokens_per_chip);
+    strbuf_add(text, "\nthe book's rules (C/W = %.0f FLOP a byte, %s tokens a chip)\n",
+               rules->alpha, tokens);
     if (rules->fsdp_critical_tokens > 0)
         write_rule(text,
                    "fsdp: %s(C/W)/M_X%s%s = %.0f tokens a chip; with (N-1)/N %.0f; with hops and "

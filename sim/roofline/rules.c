@@ -37,7 +37,7 @@ static void mixed_rules(const struct workload_plan *plan, const struct machine *
         counts->tp.mlp.count > 0 ? &counts->tp.mlp : &counts->tp.parallel;
     double const columns = width(counts, blocks, blocks->linear_flop);
     if (fsdp == NULL || tp == NULL || columns == 0) return;
-    double const batch = (double)plan->batch_tokens / rules->fsdp_gathers;
+    double const batch = (double)workload_tokens(plan) / rules->fsdp_gathers;
     double const stages = mesh->axis[MESH_PP].size, chips = machine->chip_count;
     rules->mixed_best_ranks = sqrt(batch / columns * fsdp->axes / tp->axes * chips / stages);
     rules->mixed_critical_tokens = rules->fsdp_gathers * rules->alpha * rules->alpha /
@@ -61,7 +61,7 @@ static void ring_rule(const struct workload_plan *plan, const struct machine *ma
     double const bytes = format_bits(plan->formats.activations) / 8.0;
     roofline->rules.ring_tokens = roofline->rates.other_flop_per_s / rate * bytes / 2 *
                                   counts->heads.kv_held / counts->heads.held * (halved ? 2 : 1);
-    roofline->rules.ring_rank_tokens = (double)plan->sequence_length / mesh->axis[MESH_CP].size;
+    roofline->rules.ring_rank_tokens = (double)workload_keys(plan) / mesh->axis[MESH_CP].size;
 }
 
 /* Useful FLOP are a third forward and the rest backward, with all that is executed besides. */
@@ -126,7 +126,7 @@ void rules_evaluate(const struct workload_plan *plan, const struct machine *mach
     double const two_bytes = 16;
     uint32_t const stages = mesh->axis[MESH_PP].size;
     rules->alpha = roofline->rates.math_flop_per_s / roofline_axis_bytes_per_s(machine);
-    rules->tokens_per_chip = (double)plan->batch_tokens / chips;
+    rules->tokens_per_chip = (double)workload_tokens(plan) / chips;
     double const weight = format_bits(plan->formats.weights) / two_bytes;
     double const activation = format_bits(plan->formats.activations) / two_bytes;
     /* A chip reduces and gathers its share of the model: of a layer over tp, of all layers over pp.
@@ -160,7 +160,7 @@ void rules_evaluate(const struct workload_plan *plan, const struct machine *mach
         rules->tp_exact_width = rules->tp_critical_width * tp->finite_share;
         tp_widths(&roofline->counts, rules);
     }
-    offload_rules(plan, machine, roofline, rules);
+    if (plan->kind == WORKLOAD_TRAIN_STEP) offload_rules(plan, machine, roofline, rules);
     ring_rule(plan, machine, mesh, roofline);
     mixed_rules(plan, machine, mesh, roofline);
 }

@@ -195,17 +195,12 @@ static void part_add(const struct ranks *ranks, const struct step_part *which,
 
 /* --- All of a step --- */
 
-uint64_t counts_tokens(const struct ranks *ranks)
-{
-    return ranks_serves(ranks) ? inference_sum_all(ranks->plan).tokens : ranks->plan->batch_tokens;
-}
-
 /* Rows of all ranks of an ep group in a microbatch, of the whole machine in a step. */
 static double assigned_rows(const struct ranks *ranks, double rows)
 {
     double const tokens = (double)(ranks->rows * ranks->experts.ranks);
     double const sparse = (double)ranks_layer_count(ranks, LAYER_MOE);
-    return sparse == 0 ? 0 : sparse * (double)counts_tokens(ranks) * rows / tokens;
+    return sparse == 0 ? 0 : sparse * (double)workload_tokens(ranks->plan) * rows / tokens;
 }
 
 /* Tokens that are dropped are not what the step is for. */
@@ -217,7 +212,7 @@ static double parameter_flop(const struct ranks *ranks)
         parameters.active + (ranks->mtp_modules != 0 ? parameters.mtp_active : 0);
     uint64_t const of_expert = model->matrices * model->experts.width * model->width;
     return counts_flop_a_token(ranks) *
-           ((double)active * (double)counts_tokens(ranks) -
+           ((double)active * (double)workload_tokens(ranks->plan) -
             assigned_rows(ranks, (double)ranks->experts.dropped) * (double)of_expert);
 }
 

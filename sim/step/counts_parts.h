@@ -8,9 +8,6 @@
 #include "sim/step/counts.h"
 #include "sim/step/ranks.h"
 
-/* Tokens of a step. */
-uint64_t counts_tokens(const struct ranks *ranks);
-
 /* FLOP that a token asks of a parameter: 2 forward, 4 backward. */
 static inline double counts_flop_a_token(const struct ranks *ranks)
 {

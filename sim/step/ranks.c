@@ -225,9 +225,7 @@ static enum status widths_build(struct ranks *ranks, struct error *reterr)
 static void windows_build(struct ranks *ranks)
 {
     const struct model *model = &ranks->plan->model;
-    ranks->sequences.window_layers =
-        model_window_layers(model, ranks_serves(ranks) ? inference_keys_most(ranks->plan)
-                                                       : ranks->plan->sequence_length);
+    ranks->sequences.window_layers = model_window_layers(model, workload_keys(ranks->plan));
     for (uint64_t layer = 1; layer < model->layers && ranks->sequences.window_layers != 0; layer++)
         ranks->sequences.window_turns +=
             model_layer_is_windowed(model, layer) != model_layer_is_windowed(model, layer - 1);

@@ -163,7 +163,7 @@ enum status workload_lower(struct arena *arena, const struct workload_plan *plan
     pipeline->lower = lower;
     pipeline->dense_layers = ranks->layer[LAYER_DENSE].count;
     STATUS_TRY(roles_add(pipeline, reterr));
-    program.tokens = counts_tokens(ranks);
+    program.tokens = workload_tokens(plan);
     program_seal(arena, &program);
     *ret_program = program;
     return STATUS_OK;

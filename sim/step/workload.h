@@ -129,6 +129,20 @@ struct workload_plan {
     const char *algorithm; /* "auto", "ring-one-way", ... for every collective. */
 };
 
+/* Tokens of a step, on the whole machine. */
+static inline uint64_t workload_tokens(const struct workload_plan *plan)
+{
+    bool const trains = plan->kind == WORKLOAD_TRAIN_STEP;
+    return trains ? plan->batch_tokens : inference_sum_all(plan).tokens;
+}
+
+/* Keys of the longest sequence. */
+static inline uint64_t workload_keys(const struct workload_plan *plan)
+{
+    bool const trains = plan->kind == WORKLOAD_TRAIN_STEP;
+    return trains ? plan->sequence_length : inference_keys_most(plan);
+}
+
 /* Modules that a step trains to predict further tokens (MTP). */
 static inline uint64_t workload_mtp(const struct workload_plan *plan)
 {

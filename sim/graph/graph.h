@@ -170,6 +170,18 @@ uint64_t graph_weight_elements(const struct graph *graph, tensor weight);
 /* Of these, what products read: in inference not the experts that no token asks for. */
 uint64_t graph_read_elements(const struct graph *graph, tensor weight);
 
+/* Bytes of elements of an array as they lie in HBM: weights, and rows of a cache, with scales. */
+static inline uint64_t graph_bytes(enum graph_role role, enum format format, uint64_t elements)
+{
+    bool const scaled = role == GRAPH_WEIGHT || role == GRAPH_CACHE;
+    return scaled ? format_stored_bytes(format, elements) : format_bytes(format, elements);
+}
+
+static inline uint64_t graph_tensor_bytes(const struct graph_tensor *of, uint64_t elements)
+{
+    return graph_bytes(of->role, of->format, elements);
+}
+
 /* The op that makes a tensor, or NULL: it comes from before the layer. */
 static inline const struct graph_op *graph_maker(const struct graph *graph, tensor of)
 {

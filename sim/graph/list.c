@@ -41,8 +41,9 @@ void graph_list_line(struct graph_list *list, const struct graph_array *made, co
         strbuf_pad(text, SHAPE_COLUMN);
         strbuf_add(text, "%s", sharding_shape_text(mesh, &made->at, shape));
         strbuf_pad(text, BYTES_COLUMN);
-        strbuf_add(text, "%s",
-                   quantity_text_bytes(bytes, (double)format_bytes(made->format, elements)));
+        strbuf_add(
+            text, "%s",
+            quantity_text_bytes(bytes, (double)graph_bytes(made->role, made->format, elements)));
     }
     if (remark[0] != '\0') {
         strbuf_pad(text, REMARK_COLUMN);
@@ -70,7 +71,8 @@ struct graph_array graph_list_array(const struct graph *graph, tensor of, bool g
 {
     const struct graph_tensor *at = &graph->tensor[of];
     struct graph_array array = {sharding_gathered(gradient ? &at->gradient_at : &at->at, gathered),
-                                gradient ? at->gradient : at->format};
+                                gradient ? at->gradient : at->format,
+                                gradient ? GRAPH_ACTIVATION : at->role};
     if (gradient)
         (void)snprintf(array.at.name, sizeof array.at.name, "d%.*s", (int)sizeof array.at.name - 2,
                        at->gradient_at.name);

@@ -9,10 +9,11 @@ struct graph_phrase {
     char text[GRAPH_LINE_BYTES];
 };
 
-/* An array as a line writes it, and the format of its elements. */
+/* An array as a line writes it, and what its elements take. */
 struct graph_array {
     struct sharding at;
     enum format format;
+    enum graph_role role;
 };
 
 static inline const struct graph *graph_list_graph(const struct graph_list *list)

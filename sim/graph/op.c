@@ -111,6 +111,14 @@ struct work op_streamed(const struct graph_sharded *sharded, const struct graph_
     };
 }
 
+uint64_t op_bytes_stored_sum(const struct op_bytes *bytes)
+{
+    uint64_t sum = 0;
+    for (uint32_t f = 0; f < FORMAT_COUNT; f++)
+        sum += format_stored_bytes((enum format)f, bytes->elements[f]);
+    return sum;
+}
+
 uint64_t op_turned_flop(const struct graph *graph, const struct graph_op *op)
 {
     const struct graph_turned *turned = &op->as.turned;

@@ -177,6 +177,8 @@ void op_bytes_ins(const struct graph_sharded *sharded, const struct graph_op *op
 void op_bytes_outs(const struct graph_sharded *sharded, const struct graph_op *op, bool gradient,
                    struct op_bytes *bytes);
 uint64_t op_bytes_sum(const struct op_bytes *bytes);
+/* Of weights, with their scales. */
+uint64_t op_bytes_stored_sum(const struct op_bytes *bytes);
 
 /* Work of a pass that reads all inputs and writes all results; backward it reads the gradients of
  * results and writes the gradients of inputs. `read`: what it reads besides. */

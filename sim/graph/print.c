@@ -99,7 +99,7 @@ static void lies_add(const struct graph *graph, tensor of, uint32_t gathered, st
     char buffer[SHARDING_TEXT_BYTES];
     strbuf_pad(text, SHAPE_COLUMN);
     strbuf_add(text, "%s", sharding_shape_text(&graph->terms->mesh, &whole, buffer));
-    bytes_add(text, format_bytes(at->format, graph_elements(graph, &at->at, gathered)));
+    bytes_add(text, graph_tensor_bytes(at, graph_elements(graph, &at->at, gathered)));
 }
 
 static void tensor_add(const struct graph_sharded *sharded, tensor of, struct strbuf *text)

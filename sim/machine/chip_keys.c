@@ -205,7 +205,7 @@ const struct key chip_gpu_profile_keys[] = {
 static const struct key math_keys[] = {
 #define X(format, text, nccl, bits)                                                                \
     FLOPS(text, chip.math_peak_flop_per_s[FORMAT_##format], OPTIONAL, .help = "rate of matmuls"),
-    FORMAT_TABLE(X)
+    FORMAT_MATH_TABLE(X)
 #undef X
         {0},
 };

@@ -37,9 +37,11 @@ static void gpu_finish(struct chip *chip)
 static void profile_apply(const struct chip_profile *profile, struct chip *chip)
 {
     struct chip_network *network = &chip->network;
-    for (uint32_t i = 0; i < FORMAT_COUNT; i++)
+    for (uint32_t i = 0; i < FORMAT_COUNT; i++) {
+        chip->math_peak_flop_per_s[i] = chip->math_peak_flop_per_s[format_math((enum format)i)];
         chip->math_flop_per_s[i] =
             units_scale_ppm(chip->math_peak_flop_per_s[i], profile->math_ppm);
+    }
     chip->vector_flop_per_s = units_scale_ppm(chip->vector_flop_per_s, profile->vector_ppm);
     chip->hbm_bytes_per_s = units_scale_ppm(chip->hbm_bytes_per_s, profile->hbm_ppm);
     chip->ici_bytes_per_s = units_scale_ppm(chip->ici_peak_bytes_per_s, profile->link_ppm);

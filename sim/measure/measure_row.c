@@ -24,6 +24,22 @@ static void shift_fill(const struct measure_row_question *question,
     }
 }
 
+struct measure_row_senders measure_row_senders(const struct measure_row_question *question)
+{
+    int32_t offset[GROUP_DIMENSIONS_MAX];
+    uint64_t const ranks = group_rank_count(&question->group);
+    struct measure_row_senders senders = {.count = ranks};
+    shift_fill(question, offset);
+    for (uint32_t d = 0; d < question->group.dimension_count; d++) {
+        const struct group_dimension *dimension = &question->group.dimension[d];
+        if (dimension->ring || dimension->switched || offset[d] == 0) continue;
+        senders.line = dimension;
+        senders.silent = (uint32_t)offset[d];
+        senders.count = ranks / dimension->size * (dimension->size - senders.silent);
+    }
+    return senders;
+}
+
 enum status measure_row_request(const struct measure_row_question *question, uint64_t size_bytes,
                                 const char *where, struct plan_request *ret_request,
                                 struct error *reterr)

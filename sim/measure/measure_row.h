@@ -94,6 +94,14 @@ enum status measure_row_request(const struct measure_row_question *question, uin
                                 const char *where, struct plan_request *ret_request,
                                 struct error *reterr);
 
+/* Of a sendrecv: who sends. On a line the last ranks have nobody so far behind them. */
+struct measure_row_senders {
+    uint64_t count;                     /* Ranks of the group that send. */
+    const struct group_dimension *line; /* NULL: all send. */
+    uint32_t silent;                    /* The last ranks of each line. */
+};
+struct measure_row_senders measure_row_senders(const struct measure_row_question *question);
+
 /* What is played for a size: `algorithm` NULL or "auto" is chosen by cost, unless the tuner knows
  * better. Refused: an array beyond plan_size_bytes_max, what cannot run on the group. */
 enum status measure_row_choose(struct arena *arena, const struct measure_row_question *question,

@@ -46,13 +46,39 @@ uint64_t inference_room(const struct machine *machine, const struct roofline *ro
     return (uint64_t)((capacity - others) / each) * counts->keepers;
 }
 
+/* Of one number of many, with its part of a scale. */
+static double stored_bytes(enum format format)
+{
+    return (double)format_stored_bytes(format, FORMAT_BLOCK) / FORMAT_BLOCK;
+}
+
+static double kv_bytes_of(const struct workload_plan *plan)
+{
+    return inference_kv_bytes_per_token(&plan->model, stored_bytes(plan->inference.cache));
+}
+
+/* What decodes read of the cache, in tokens of all layers: layers with a window read less. Prompts
+ * are their products (8.1.2). */
+static double cached_tokens(const struct workload_plan *plan)
+{
+    uint64_t const keys = inference_keys_most_of(plan, INFERENCE_DECODES);
+    double const windowed =
+        (double)model_window_layers(&plan->model, keys) / (double)plan->model.layers;
+    double const all = (double)inference_sum(plan, INFERENCE_DECODES).context_tokens;
+    if (windowed == 0) return all;
+    return (1 - windowed) * all +
+           windowed * (double)inference_window_tokens(plan, INFERENCE_DECODES);
+}
+
 struct inference_model inference_book_model(const struct workload_plan *plan)
 {
     struct model_counts const counts = model_count(&plan->model);
+    uint64_t const head = plan->model.tied ? 0 : plan->model.vocabulary * plan->model.width;
     return (struct inference_model){
         .parameters = (double)counts.active,
-        .parameter_bytes = (double)counts.total * format_bits(plan->formats.weights) / 8,
-        .kv_bytes_per_token = inference_kv_bytes_per_token(&plan->model, plan->inference.cache),
+        .parameter_bytes = (double)(counts.total - head) * stored_bytes(plan->formats.weights) +
+                           (double)head * stored_bytes(plan->inference.head),
+        .kv_bytes_per_token = kv_bytes_of(plan),
     };
 }
 
@@ -73,7 +99,7 @@ struct inference_step inference_book_step(const struct workload_plan *plan,
                                           const struct inference_chips *chips)
 {
     return inference_decode(model, chips, (double)inference_sum_all(plan).tokens,
-                            (double)inference_sum(plan, INFERENCE_DECODES).context_tokens);
+                            cached_tokens(plan));
 }
 
 static struct inference_step book_of(const struct report_input *input)
@@ -96,7 +122,7 @@ struct inference_facts inference_facts_of(const struct report_input *input,
         .tokens = sum.tokens,
         .context_tokens = sum.context_tokens,
         .weight_bytes = roofline->counts.inference.weight_bytes,
-        .kv_bytes_per_token = inference_kv_bytes_per_token(&plan->model, plan->inference.cache),
+        .kv_bytes_per_token = kv_bytes_of(plan),
         .kv_read_bytes = roofline->counts.inference.kv_read_bytes,
         .kv_bytes = roofline->counts.memory.cache_bytes,
         .max_batch =

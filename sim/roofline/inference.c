@@ -2,13 +2,13 @@
 
 #include <math.h>
 
-double inference_kv_bytes_per_token(const struct model *model, enum format format)
+double inference_kv_bytes_per_token(const struct model *model, double element_bytes)
 {
     bool const latent = model->latent.kv_rank != 0;
     double const elements =
         latent ? (double)(model->latent.kv_rank + model->latent.rope)
                : (double)model->kv_heads * (double)(model->head_width + model_value_width(model));
-    return (double)model->layers * elements * format_bits(format) / 8;
+    return (double)model->layers * elements * element_bytes;
 }
 
 struct inference_step inference_decode(const struct inference_model *model,

@@ -8,7 +8,6 @@
 
 #include <stdint.h>
 
-#include "sim/base/format.h"
 #include "sim/model/model.h"
 
 /* A model, as a formula sees it. */
@@ -28,7 +27,7 @@ struct inference_chips {
 
 /* Bytes of a token's keys and values, all layers (7.1.6): 2·K·H a layer; of latent attention one
  * latent with the columns that are turned. */
-double inference_kv_bytes_per_token(const struct model *model, enum format format);
+double inference_kv_bytes_per_token(const struct model *model, double element_bytes);
 
 /* A step of generation (7.1.5): the cache is read, and then either parameters are, or products take
  * longer. */

@@ -204,8 +204,8 @@ static enum status kind_settle(const struct key_reader *reader, struct json *mem
 #define FORMAT_LIKE(member) .like_at = offsetof(struct scenario, workload.member)
 static const struct key format_keys[] = {
     ROW("weights", key_choice, formats.weights, .choices = scenario_format_names,
-        .help = "number format of the weights. Narrower ones than `matmuls` are widened by the "
-                "vector unit"),
+        .help = "number format of the weights, with [scales](inference.md#formats) where blocks "
+                "share them. Narrower ones than `matmuls` are widened by the vector unit"),
     ROW("activations", key_choice, formats.activations, .choices = scenario_format_names,
         .help = "number format of activations, and of attention's products"),
     ROW("matmuls", key_choice, formats.matmuls, .choices = scenario_format_names,
@@ -217,6 +217,9 @@ static const struct key format_keys[] = {
     ROW("kv", key_choice, inference.cache, .choices = scenario_format_names,
         FORMAT_LIKE(formats.activations), .preset_text = "as `activations`",
         .help = "number format of keys and values in the cache"),
+    ROW("head", key_choice, inference.head, .choices = scenario_format_names,
+        FORMAT_LIKE(formats.weights), .preset_text = "as `weights`",
+        .help = "number format of the head's matrix, which many quantised checkpoints keep wide"),
     {0},
 };
 
@@ -230,9 +233,10 @@ static const struct key format_keys[] = {
 
 #define KEYS_BEHIND                                                                                \
     KEY("formats", key_object, .members = format_keys,                                             \
-        .values = "`weights`, `activations`, `matmuls`, `dispatch`, `kv`: `bf16` `fp16` `fp32` "   \
-                  "`fp8` `int8` `int4` `fp4`",                                                     \
-        .preset_text = "`bf16`; `matmuls`, `dispatch` and `kv` as `activations`",                  \
+        .values = "`weights`, `activations`, `matmuls`, `dispatch`, `kv`, `head`: `bf16` `fp16` "  \
+                  "`fp32` `fp8` `int8` `int4` `fp4` `mxfp4` `nvfp4`",                              \
+        .preset_text = "`bf16`; `matmuls`, `dispatch` and `kv` as `activations`, `head` as "       \
+                       "`weights`",                                                                \
         .help = "number format of each kind of tensor"),                                           \
         ROW("attention", key_choice, attention.mask, .choices = attention_names,                   \
             .preset = WORKLOAD_ATTENTION_CAUSAL,                                                   \

@@ -51,6 +51,21 @@ static void steps_default(struct scenario *scenario)
     scenario->run.steps = is_staged(&scenario->mesh) || overlaps ? STEPS_DEFAULT : 1;
 }
 
+/* A chip that nobody knows is refused where the machine is built, so nothing depends on it here. */
+static enum status memory_default(struct arena *arena, struct scenario *scenario,
+                                  struct error *reterr)
+{
+    struct workload_plan *plan = &scenario->workload;
+    const char *units = NULL;
+    struct chip chip;
+    struct error unknown = {0};
+    enum status const status = machine_chip(arena, &scenario->machine, &chip, &units, &unknown);
+    if (status == STATUS_OK) plan->memory = workload_memory(plan, &chip);
+    if (status != STATUS_NO_MEMORY) return STATUS_OK;
+    *reterr = unknown;
+    return status;
+}
+
 static enum status document_read(struct arena *arena, struct json *document,
                                  const char *base_folder, struct scenario *ret_scenario,
                                  struct error *reterr)
@@ -63,6 +78,7 @@ static enum status document_read(struct arena *arena, struct json *document,
                                       .base = &scenario};
     STATUS_TRY(keys_read(scenario_keys, &reader, reterr));
     steps_default(&scenario);
+    STATUS_TRY(memory_default(arena, &scenario, reterr));
     *ret_scenario = scenario;
     return STATUS_OK;
 }

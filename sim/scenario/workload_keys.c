@@ -243,7 +243,8 @@ const struct key workload_train_keys[] = {
     KEY("formats", key_object, .members = format_keys,
         .values =
             "`weights`, `activations`, `gradients`, `optimizer`, `matmuls`, `dispatch`: `bf16` "
-            "`fp16` `fp32` `fp8` `int8` `int4` `fp4`; `main_gradients`: `bf16` `fp16` `fp32`",
+            "`fp16` `fp32` `fp8` `int8` `int4` `fp4` `mxfp4` `nvfp4`; `main_gradients`: `bf16` "
+            "`fp16` `fp32`",
         .preset_text = "`bf16`, optimizer and `main_gradients` `fp32`; `matmuls` and `dispatch` as "
                        "`activations`",
         .help =

@@ -13,6 +13,11 @@ static double bytes_of(enum format format)
     return format_bits(format) / 8.0;
 }
 
+static double stored_bytes_of(enum format format)
+{
+    return (double)format_stored_bytes(format, FORMAT_BLOCK) / FORMAT_BLOCK;
+}
+
 /* --- Sizes --- */
 
 /* Elements of one of `ranks` that have equal shares: of experts, or of all others. What is gathered
@@ -54,7 +59,9 @@ static double layer_elements(const struct ranks *ranks, uint32_t kind)
 static void moved_add(struct workload_traffic *traffic, enum collective_kind kind,
                       enum format format, uint64_t times, uint64_t units, double elements)
 {
-    counts_traffic_add(traffic, kind, times * units, (double)times * elements * bytes_of(format));
+    bool const weights = kind == COLLECTIVE_ALL_GATHER;
+    double const bytes = weights ? stored_bytes_of(format) : bytes_of(format);
+    counts_traffic_add(traffic, kind, times * units, (double)times * elements * bytes);
 }
 
 /* Each pass gathers what it reads, but for a backward pass that finds the head's weights there;
@@ -72,14 +79,13 @@ static void passes_gather(const struct ranks *ranks, uint32_t head_returns,
         {ends ? microbatches * (1 + modules) : 0, &ranks->end[BLOCK_EMBEDDING].read},
         {ends ? microbatches + head_returns : 0, &ranks->end[BLOCK_HEAD].read},
         {2 * microbatches * modules, &ranks->end[BLOCK_MTP].read}};
-    enum format const format = ranks->plan->formats.weights;
     for (uint32_t kind = 0; kind < LAYER_KINDS; kind++)
         for (uint32_t u = 0; u < ranks->layer[kind].bucket_count; u++)
-            moved_add(traffic, COLLECTIVE_ALL_GATHER, format,
+            moved_add(traffic, COLLECTIVE_ALL_GATHER, ranks->layer[kind].bucket[u].format,
                       passes * microbatches * ranks_layer_count(ranks, kind), 1,
                       (double)ranks->layer[kind].bucket[u].elements);
     for (uint32_t i = 0; i < sizeof of_ends / sizeof *of_ends; i++)
-        moved_add(traffic, COLLECTIVE_ALL_GATHER, format, of_ends[i].times, 1,
+        moved_add(traffic, COLLECTIVE_ALL_GATHER, of_ends[i].bucket->format, of_ends[i].times, 1,
                   (double)of_ends[i].bucket->elements);
 }
 
@@ -132,9 +138,9 @@ static void update_count(const struct ranks *ranks, struct workload_counts *coun
     uint64_t const updates = ranks->plan->model.layers + ranks->mtp_modules +
                              (ranks_is_decoder(ranks) ? UINT64_C(2) - ranks->tie.here : 0);
     counts->vector_flop += tied_apart + summed + VECTOR_ADAM * state;
-    counts->hbm_bytes +=
-        3 * tied_apart * gradient + 3 * summed * gradient +
-        state * (gradient + 4 * bytes_of(formats->optimizer) + 2 * bytes_of(formats->weights));
+    counts->hbm_bytes += 3 * tied_apart * gradient + 3 * summed * gradient +
+                         state * (gradient + 4 * bytes_of(formats->optimizer) +
+                                  2 * stored_bytes_of(formats->weights));
     counts->compute_count += (double)((ranks->tie.apart ? 2 : 0) +
                                       (ranks->copies > 1 ? 4 : 1) * updates + ranks->tie.lookup);
 }
@@ -197,7 +203,7 @@ static void offload_count(const struct ranks *ranks, struct workload_counts *cou
 static void overheads_add(const struct ranks *ranks, double kept, double gradients,
                           struct workload_counts *counts)
 {
-    double const weight = bytes_of(ranks->plan->formats.weights);
+    double const weight = stored_bytes_of(ranks->plan->formats.weights);
     bool const wide = weight >= FP32 || ranks_offloads_optimizer(ranks);
     uint64_t const layers[LAYER_KINDS] = {ranks_layer_count(ranks, LAYER_DENSE),
                                           ranks_layer_count(ranks, LAYER_MOE)};
@@ -221,10 +227,14 @@ void counts_memory(const struct ranks *ranks, struct workload_counts *counts)
         share_of(ranks, ranks->shards, false) + share_of(ranks, ranks->shards, true);
     double const gradients = share_of(ranks, ranks->replicas.gradient_shards, false) +
                              share_of(ranks, ranks->experts.replicas.gradient_shards, true);
-    counts->memory.parameter_bytes = ranks->copies * kept * bytes_of(formats->weights);
+    const struct bucket *head = &ranks->end[BLOCK_HEAD].bucket;
+    double const of_head = (double)units_ceil_divide(head->elements, ranks->shards);
+    counts->memory.parameter_bytes =
+        ranks->copies * kept * stored_bytes_of(formats->weights) +
+        of_head * (stored_bytes_of(head->format) - stored_bytes_of(formats->weights));
     if (ranks->shards > 1)
         counts->memory.gathered_bytes =
-            layer_elements(ranks, ranks_last_kind(ranks)) * bytes_of(formats->weights);
+            layer_elements(ranks, ranks_last_kind(ranks)) * stored_bytes_of(formats->weights);
     if (ranks_serves(ranks)) {
         counts->memory.cache_bytes = (double)inference_cache_bytes(ranks);
         return;

@@ -79,7 +79,6 @@ void emit_end_weights(struct emit *emit, uint32_t at)
     if (op_gives_weight(step->pass)) {
         end_gradient(emit, index, use);
     } else if (gives) {
-        lower_give(lower, index, PROGRAM_MEMORY_GATHERED,
-                   lower_weight_bytes(lower, use->read.elements));
+        lower_give(lower, index, PROGRAM_MEMORY_GATHERED, bucket_bytes(&use->read));
     }
 }

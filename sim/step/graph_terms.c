@@ -113,6 +113,7 @@ static void cache_add(const struct ranks *ranks, bool windowed, struct graph_ter
     const struct graph_served *decodes = &inference->served[INFERENCE_DECODES][windowed],
                               *prompts = &inference->served[INFERENCE_PROMPTS][windowed];
     terms->formats.cache = ranks->plan->inference.cache;
+    terms->formats.head = ranks->plan->inference.head;
     terms->cache = (struct graph_cache){
         .is_there = true,
         .batch_ways = inference->batch_ways,

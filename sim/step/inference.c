@@ -130,6 +130,15 @@ static uint64_t rows_of(struct sequence of, uint64_t window)
     return smaller(seen, of.keys);
 }
 
+uint64_t inference_window_tokens(const struct workload_plan *plan, enum inference_part part)
+{
+    const struct inference_plan *of = &plan->inference;
+    uint64_t tokens = 0;
+    for (uint64_t i = 0; i < count_of(of, part); i++)
+        tokens += rows_of(sequence_at(of, part, i), plan->model.window);
+    return tokens;
+}
+
 /* Decodes each have their few queries, so that the keys of all add up; the queries of prompts add
  * up, each with as many keys as the mean. */
 static struct graph_served served_of(const struct ranks *ranks, struct span span, uint64_t window)
@@ -275,9 +284,9 @@ uint64_t inference_cache_bytes(const struct ranks *ranks)
         block_write_layer(&terms, &ranks->plan->model, parts[i].layer, &graph);
         for (uint8_t t = 0; t < graph.tensor_count; t++)
             if (graph.tensor[t].role == GRAPH_CACHE)
-                bytes +=
-                    parts[i].count * format_bytes(graph.tensor[t].format,
-                                                  graph_elements(&graph, &graph.tensor[t].at, 0));
+                bytes += parts[i].count *
+                         graph_tensor_bytes(&graph.tensor[t],
+                                            graph_elements(&graph, &graph.tensor[t].at, 0));
     }
     return bytes;
 }

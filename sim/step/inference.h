@@ -53,6 +53,7 @@ struct inference_plan {
     struct inference_prompts prompts; /* Of a decode none. */
     struct inference_ways ways;
     enum format cache;           /* Format of keys and values that stay. */
+    enum format head;            /* Of the head's matrix. */
     struct plan_chooser chooser; /* Of "auto"; none: by shape, as in training. */
 };
 
@@ -94,6 +95,8 @@ uint64_t inference_cache_bytes(const struct ranks *ranks);
 struct inference_sum inference_sum(const struct workload_plan *plan, enum inference_part part);
 /* Of both kinds. */
 struct inference_sum inference_sum_all(const struct workload_plan *plan);
+/* Of the cache, what a layer with a window reads: rows that some query of the pass sees. */
+uint64_t inference_window_tokens(const struct workload_plan *plan, enum inference_part part);
 
 /* Tokens of the longest sequence of a kind, with those of the cache; of both kinds. */
 uint64_t inference_keys_most_of(const struct workload_plan *plan, enum inference_part part);

@@ -11,6 +11,20 @@ enum {
     BITS_OF_ELEMENT = 512, /* The widest format has 32; vector units do as many FLOP at most. */
 };
 
+/* The narrowest format that holds as many bits and has a rate; else the widest. */
+static enum format nearest(const struct chip *chip, enum format format)
+{
+    enum format best = FORMAT_COUNT;
+    for (uint32_t f = 0; f < FORMAT_COUNT; f++) {
+        uint32_t const bits = format_bits((enum format)f), wanted = format_bits(format);
+        if (chip->math_flop_per_s[f] == 0) continue;
+        uint32_t const held = best == FORMAT_COUNT ? 0 : format_bits(best);
+        if (held == 0 || (held < wanted ? bits > held : bits >= wanted && bits < held))
+            best = (enum format)f;
+    }
+    return best;
+}
+
 static enum status rate_check(const struct chip *chip, enum format format, const char *where,
                               struct error *reterr)
 {
@@ -18,13 +32,14 @@ static enum status rate_check(const struct chip *chip, enum format format, const
     if (chip->math_flop_per_s[format] != 0) return STATUS_OK;
     for (uint32_t f = 0; f < FORMAT_COUNT; f++) {
         size_t const used = strlen(names);
-        if (chip->math_flop_per_s[f] == 0) continue;
+        if (chip->math_flop_per_s[f] == 0 || format_math((enum format)f) != f) continue;
         (void)snprintf(names + used, sizeof names - used, "%s%s", used == 0 ? "" : ", ",
                        format_name((enum format)f));
     }
     return error_set(reterr, STATUS_UNSUPPORTED, where,
-                     "%s has no rate for matmuls in %s; it has rates for %s", chip->title,
-                     format_name(format), names);
+                     "%s has no rate for matmuls in %s; it has rates for %s, of which %s is the "
+                     "nearest",
+                     chip->title, format_name(format), names, format_name(nearest(chip, format)));
 }
 
 enum status limits_format_check(const struct ranks *ranks, struct error *reterr)

@@ -105,8 +105,7 @@ void listing_heading(struct strbuf *text, const struct ranks *ranks)
     paddings_add(text, ranks);
     for (uint32_t u = 0; ranks->shards > 1 && u < layer->bucket_count; u++) {
         strbuf_add(text, "  %s travels as one: %s gathered\n", layer->bucket[u].name,
-                   quantity_text_bytes(bytes, (double)format_bytes(plan->formats.weights,
-                                                                   layer->bucket[u].elements)));
+                   quantity_text_bytes(bytes, (double)bucket_bytes(&layer->bucket[u])));
     }
     if (plan->formats.matmuls != plan->formats.activations)
         strbuf_add(text,

@@ -253,7 +253,7 @@ uint64_t lower_activation_bytes(const struct lower *lower, uint64_t elements)
 
 uint64_t lower_weight_bytes(const struct lower *lower, uint64_t elements)
 {
-    return format_bytes(lower->ranks->plan->formats.weights, elements);
+    return format_stored_bytes(lower->ranks->plan->formats.weights, elements);
 }
 
 uint64_t lower_gradient_bytes(const struct lower *lower, uint64_t elements)

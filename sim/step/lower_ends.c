@@ -47,13 +47,10 @@ uint64_t lower_gathered_bytes(const struct lower *lower, enum lower_module modul
 {
     const struct ranks_layer *layer = lower_layer_of(lower->ranks, module);
     uint64_t bytes = 0;
-    if (module == MODULE_EMBEDDING)
-        return lower_weight_bytes(lower, lower->ranks->end[BLOCK_EMBEDDING].read.elements);
-    if (module == MODULE_HEAD)
-        return lower_weight_bytes(lower, lower->ranks->end[BLOCK_HEAD].read.elements);
+    if (module == MODULE_EMBEDDING) return bucket_bytes(&lower->ranks->end[BLOCK_EMBEDDING].read);
+    if (module == MODULE_HEAD) return bucket_bytes(&lower->ranks->end[BLOCK_HEAD].read);
     SIM_ASSERT(module == MODULE_LAYER || module == MODULE_EXPERTS);
-    for (uint32_t u = 0; u < layer->bucket_count; u++)
-        bytes += lower_weight_bytes(lower, layer->bucket[u].elements);
+    for (uint32_t u = 0; u < layer->bucket_count; u++) bytes += bucket_bytes(&layer->bucket[u]);
     return bytes;
 }
 

@@ -17,7 +17,7 @@ static void buckets_resident(const struct ranks *ranks, const struct bucket *buc
             units_ceil_divide(elements, ranks_replicas(ranks, experts)->state_shards);
         uint64_t const gradients =
             units_ceil_divide(elements, ranks_replicas(ranks, experts)->gradient_shards);
-        resident[PROGRAM_MEMORY_PARAMETERS] += times * format_bytes(formats->weights, kept);
+        resident[PROGRAM_MEMORY_PARAMETERS] += times * format_stored_bytes(buckets[u].format, kept);
         if (!ranks_offloads_optimizer(ranks) && !ranks_serves(ranks))
             resident[PROGRAM_MEMORY_OPTIMIZER] +=
                 times * 2 * format_bytes(formats->optimizer, state);

@@ -37,14 +37,24 @@ void lower_prefetch_need(struct lower *lower, uint32_t op)
                                        .reason = PROGRAM_REASON_WINDOW});
 }
 
+/* A gather of the unit's weights, with their scales. */
+static uint32_t bucket_plan(struct lower *lower, const struct group *group,
+                            const struct bucket *bucket)
+{
+    struct plan_request const request = {.kind = COLLECTIVE_ALL_GATHER,
+                                         .group = *group,
+                                         .algorithm = lower->ranks->plan->algorithm,
+                                         .size_bytes = bucket_bytes(bucket)};
+    return lower_plan_bytes(lower, &request, bucket->format);
+}
+
 /* The gather of weights of which each rank has updated its part; LOWER_NONE: none is needed. */
 static uint32_t updated_gather(struct lower *lower, const struct bucket *bucket)
 {
     const struct replicas *replicas = ranks_replicas(lower->ranks, bucket->experts);
     enum lower_stream const stream = bucket->experts ? LOWER_GATHER_EXPERTS : LOWER_GATHER_DP;
     if (replicas->count == 1) return LOWER_NONE;
-    uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_GATHER, &replicas->group,
-                                     bucket->elements, lower->ranks->plan->formats.weights);
+    uint32_t const plan = bucket_plan(lower, &replicas->group, bucket);
     return lower_collective(lower, stream, bucket->name, replicas->name, plan);
 }
 
@@ -71,10 +81,8 @@ void lower_buckets_gather(struct lower *lower, const struct bucket *buckets, uin
     for (uint32_t i = 0; i < bucket_count; i++) {
         const struct bucket *bucket = &buckets[backward ? bucket_count - 1 - i : i];
         if (bucket->elements == 0) continue;
-        uint64_t const bytes = lower_weight_bytes(lower, bucket->elements);
-        uint32_t const plan =
-            lower_plan(lower, COLLECTIVE_ALL_GATHER, role_group(lower, ranks->shard_role),
-                       bucket->elements, ranks->plan->formats.weights);
+        uint64_t const bytes = bucket_bytes(bucket);
+        uint32_t const plan = bucket_plan(lower, role_group(lower, ranks->shard_role), bucket);
         uint32_t const op = lower_collective(lower, LOWER_GATHER_WEIGHTS, bucket->name,
                                              mesh_role_name(ranks->shard_role), plan);
         lower_prefetch_need(lower, op);
@@ -107,8 +115,7 @@ void lower_weights_release(struct lower *lower, uint32_t op, uint8_t place, bool
         uint32_t const places = layer->bucket[u].places;
         uint32_t const rest = backward ? places & ((1u << place) - 1) : places >> (place + 1);
         if (!(places >> place & 1) || rest != 0) continue;
-        lower_give(lower, op, PROGRAM_MEMORY_GATHERED,
-                   lower_weight_bytes(lower, layer->bucket[u].elements));
+        lower_give(lower, op, PROGRAM_MEMORY_GATHERED, bucket_bytes(&layer->bucket[u]));
     }
 }
 

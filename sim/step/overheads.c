@@ -107,10 +107,8 @@ const struct overhead *overhead_of(enum program_memory memory)
     return NULL;
 }
 
-enum workload_memory workload_memory(const struct workload_plan *plan,
-                                     const struct machine *machine)
+enum workload_memory workload_memory(const struct workload_plan *plan, const struct chip *chip)
 {
-    const struct chip *chip = &machine->chip;
     bool const measured = chip->kind == CHIP_GPU && !chip->is_ideal;
     if (plan->memory != WORKLOAD_MEMORY_DEFAULT) return plan->memory;
     return measured ? WORKLOAD_MEMORY_FRAMEWORK : WORKLOAD_MEMORY_BOOK;
@@ -119,7 +117,7 @@ enum workload_memory workload_memory(const struct workload_plan *plan,
 bool overheads_count(const struct ranks *ranks)
 {
     return !ranks_serves(ranks) &&
-           workload_memory(ranks->plan, ranks->machine) == WORKLOAD_MEMORY_FRAMEWORK;
+           workload_memory(ranks->plan, &ranks->machine->chip) == WORKLOAD_MEMORY_FRAMEWORK;
 }
 
 bool overheads_of_fsdp(const struct ranks *ranks)

@@ -31,8 +31,14 @@ struct bucket {
     char name[SHARDING_NAME_BYTES]; /* "W_mlp" */
     uint32_t places;                /* A bit each. */
     uint64_t elements; /* Whole over X, on one rank of tp, and of ep where they are experts. */
+    enum format format;
     bool experts;
 };
+
+static inline uint64_t bucket_bytes(const struct bucket *bucket)
+{
+    return format_stored_bytes(bucket->format, bucket->elements);
+}
 
 /* The weights of an end of a model, or of a module's own. */
 struct ranks_end {

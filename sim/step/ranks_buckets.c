@@ -19,9 +19,9 @@ struct matrices {
     uint8_t block_bucket[GRAPH_BLOCKS_MAX][2]; /* [block][experts]; GRAPH_NONE: not yet. */
 };
 
-static struct bucket bucket_of(const char *name, uint64_t elements)
+static struct bucket bucket_of(const char *name, enum format format)
 {
-    struct bucket bucket = {.elements = elements};
+    struct bucket bucket = {.format = format};
     (void)snprintf(bucket.name, sizeof bucket.name, "%s", name);
     return bucket;
 }
@@ -67,7 +67,7 @@ static uint8_t bucket_find(struct matrices *matrices, const struct graph_tensor 
                                                    : whole           ? "W_layer"
                                                    : shares          ? of->bucket_shared
                                                                      : of->bucket,
-                                                   0);
+                                                   weight->format);
     layer->bucket[layer->bucket_count].experts = weight->grouped;
     return *at = (uint8_t)layer->bucket_count++;
 }
@@ -164,13 +164,14 @@ static void layer_build(const struct ranks *ranks, const struct graph_derived *d
 static struct ranks_end end_build(const struct ranks *ranks, const struct graph *graph,
                                   const char *name)
 {
-    struct ranks_end end = {.read = bucket_of(name, 0)};
+    struct ranks_end end = {.read = bucket_of(name, ranks->plan->formats.weights)};
     for (uint8_t i = 0; i < graph->op_count; i++) {
         const struct graph_op *op = &graph->op[i];
         for (uint8_t w = 0; op->block + 1 == graph->block_count && w < op->weight_count; w++) {
             uint64_t const elements = graph_weight_elements(graph, op->weight[w]);
             bool const matrix = op->kind->weights_apart;
             if (matrix && w == 0) end.matrix = elements;
+            if (matrix) end.read.format = graph->tensor[op->weight[w]].format;
             end.read.elements += matrix ? elements : norm_elements(ranks, graph, op->weight[w]);
         }
     }

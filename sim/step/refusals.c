@@ -36,6 +36,10 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
            "\"rope_scaling\" stretches them goes farther",
            (unsigned long long)inference_keys_most(plan), plan->model.name,
            (unsigned long long)positions);
+    REFUSE(serves && plan->model.tied && plan->inference.head != plan->formats.weights, INVALID,
+           "/workload/formats/head",
+           "the head of " NAME " is its embedding, which lies in the format of \"weights\", %s",
+           plan->model.name, format_name(plan->formats.weights));
     REFUSE(serves && ranks->pp > 1, UNSUPPORTED, "/mesh/pp",
            "inference over pipeline stages is not modelled in this version; tp, dp, ep and fsdp "
            "are");

@@ -56,7 +56,7 @@ enum workload_tp_inputs {
 /* Which bytes a chip holds: the bytes that the book counts, or also the bytes of frameworks
  * (overheads.h). */
 enum workload_memory {
-    WORKLOAD_MEMORY_DEFAULT, /* By the machine: see workload_memory(). */
+    WORKLOAD_MEMORY_DEFAULT, /* By the chip: see workload_memory(). */
     WORKLOAD_MEMORY_BOOK,
     WORKLOAD_MEMORY_FRAMEWORK,
 };
@@ -152,8 +152,7 @@ static inline uint64_t workload_mtp(const struct workload_plan *plan)
 
 /* What `memory` means on a machine: by default `framework` on GPUs in another profile than `ideal`,
  * where collectives go by NCCL's protocols too, and else `book`. */
-enum workload_memory workload_memory(const struct workload_plan *plan,
-                                     const struct machine *machine);
+enum workload_memory workload_memory(const struct workload_plan *plan, const struct chip *chip);
 
 /* What is refused, and where: dimensions that do not divide, combinations that are not modelled. */
 enum status workload_lower(struct arena *arena, const struct workload_plan *plan,

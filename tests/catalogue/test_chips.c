@@ -243,7 +243,9 @@ static void check_links(const struct chip *c, uint32_t generation, uint32_t link
                      network->nvlink_generation >= 4 && network->nvswitch_count != 0);
     for (uint32_t format = 0; format < FORMAT_COUNT; format++) {
         uint64_t const rate = c->math_peak_flop_per_s[format];
-        if (rate == 0 || format == FORMAT_FP32 || (ultra && format == FORMAT_FP4)) continue;
+        if (rate == 0 || format == FORMAT_FP32 ||
+            (ultra && format_math((enum format)format) == FORMAT_FP4))
+            continue;
         uint64_t const expected = 16 / format_bits((enum format)format) * fp16;
         assert_in_range(rate * 1000 / expected, 999, 1001);
     }

@@ -91,14 +91,16 @@ print_digests() {
     done
 }
 
-# What nobody reads as text, drawings of machines and timelines: name, checksum and bytes of each. A
-# timeline names the version, which is blanked.
+# What nobody reads as text, drawings of machines and of points, and timelines: name, checksum and
+# bytes of each. A timeline names the version, which is blanked.
 print_pictures() {
     version=$("$podsim" --version | sed 's/.* //')
     for machine in tpu-v5e:8x16 tpu-v5p:4x4x8,slices=2 v4p:4x4x8_twisted h100-sxm:nodes=128 \
         gb200-nvl72:nodes=4 mi300x:nodes=2; do
         echo "$machine $("$podsim" show machine --machine $machine --svg - | cksum)"
     done
+    "$podsim" pareto llama3-8b-decode-h100-1 --context 1K,4K --svg "$thinned" > /dev/null
+    echo "llama3-8b-decode-h100-1 $(cksum < "$thinned")"
     for path in tests/cli/base tests/cli/staged scenarios/multislice/mlp-dp-v5p-4x2x2x1 \
         scenarios/pipeline/llama3-8b-pp4-fsdp-h100-32 \
         scenarios/train/llama3-8b-fsdp-offload-v5e-2x4 \

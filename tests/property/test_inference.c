@@ -45,10 +45,23 @@ static const struct {
     {"llama-2-13b", 40, 5120, 13824, 40, 40, 128, 32000, 4096},
 };
 
+/* Bytes of a number with its part of the scale of a block, which has a scale of one byte or two. */
+static const struct {
+    const char *name;
+    double bytes;
+} formats[] = {{"bf16", 2},
+               {"int8", 1},
+               {"fp8", 1},
+               {"int4", 0.5 + 2. / 128},
+               {"mxfp4", 0.5 + 1. / 32},
+               {"nvfp4", 0.5 + 1. / 16}};
+enum { FORMATS = sizeof formats / sizeof *formats };
+
 enum { PLACES = sizeof places / sizeof *places, MODELS = sizeof models / sizeof *models };
 
 static uint32_t place, model;
-static bool narrow_weights, narrow_cache, replicated;
+static bool replicated;
+static uint32_t weights_format, cache_format;
 
 /* Sequences that answer and sequences that ask, alike each. */
 static struct {
@@ -93,8 +106,8 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
     char keys[KEYS_BYTES];
     place = below(state, PLACES);
     model = below(state, MODELS);
-    narrow_weights = below(state, 2) == 0;
-    narrow_cache = below(state, 2) == 0;
+    weights_format = below(state, FORMATS);
+    cache_format = below(state, FORMATS);
     replicated = below(state, 3) == 0;
     lengths_draw(state, keys);
     int const length = snprintf(
@@ -104,8 +117,8 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
         "\"activations\": \"%s\", \"allow_oversubscription\": true, \"formats\": {\"weights\": "
         "\"%s\", \"kv\": \"%s\"}}}",
         places[place].machine, places[place].mesh, keys, models[model].name,
-        replicated ? "replicated" : "model", narrow_weights ? "int8" : "bf16",
-        narrow_cache ? "fp8" : "bf16");
+        replicated ? "replicated" : "model", formats[weights_format].name,
+        formats[cache_format].name);
     assert_true(length > 0 && length < TEXT_BYTES);
 }
 
@@ -156,7 +169,8 @@ static void counts_check(struct play *play, const char *text)
     uint64_t const kept_by = by_batch ? holders : 1, parts = by_sequence ? holders : 1;
     uint64_t const rows = shares(shares(answer, kept_by) * decodes.keys, parts) +
                           shares(shares(ask, kept_by) * prompts.keys, parts);
-    double const weight_bytes = narrow_weights ? 1 : 2, cache_bytes = narrow_cache ? 1 : 2;
+    double const weight_bytes = formats[weights_format].bytes;
+    double const cache_bytes = formats[cache_format].bytes;
     double const cache =
         (double)models[model].layers * (double)(2 * rows * own_kv * H) * cache_bytes;
     const struct workload_counts *counts = &play->roofline.counts;

@@ -53,6 +53,48 @@ static double read_bytes(const char *name, struct inference_plan plan)
     return counts.inference.kv_read_bytes;
 }
 
+/* A scale of 16 bits for 128 numbers of int4, one of 8 bits for 32 of mxfp4 and for 16 of nvfp4;
+ * the head in a format of its own; K and V of 8 heads of 128 columns. */
+static void narrow_weights_and_caches_have_scales(void **state)
+{
+    static const struct {
+        enum format format;
+        double bytes;
+    } rows[] = {{FORMAT_BF16, 2},         {FORMAT_FP8, 1},          {FORMAT_INT8, 1},
+                {FORMAT_INT4, 4.125 / 8}, {FORMAT_FP4, 4.25 / 8},   {FORMAT_MXFP4, 4.25 / 8},
+                {FORMAT_NVFP4, 4.5 / 8},  {FORMAT_INT4, 4.125 / 8}, {FORMAT_FP16, 2}};
+    static const uint64_t context[] = {1024};
+    static const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = "x"};
+    double const layer = 4096. * (2 * 32 + 2 * 8) * 128 + 3 * 4096. * 14336;
+    double const head = 4096. * 128256, norms = 32 * 2 * 4096.;
+    (void)state;
+    for (size_t i = 0; i + 2 < sizeof rows / sizeof *rows; i++) {
+        struct workload_case made;
+        struct workload_counts counts;
+        made_of(&made, "llama-3-8b", "1x1x1", parts,
+                (struct inference_plan){.decodes = {4, {context, 1}, 1},
+                                        .cache = rows[i + 1].format,
+                                        .head = rows[i + 2].format});
+        made.plan.formats.weights = rows[i].format;
+        case_ok(workload_count(&made.plan, &made.machine, &made.mesh, &counts, &case_error));
+        case_near(counts.inference.weight_bytes,
+                  32 * layer * rows[i].bytes + head * rows[i + 2].bytes, 1e-12);
+        case_near(counts.inference.kv_read_bytes, 32. * 4 * 1024 * 2 * 8 * 128 * rows[i + 1].bytes,
+                  1e-12);
+        case_near(counts.memory.parameter_bytes,
+                  (32 * layer + head + norms) * rows[i].bytes + (head + 4096) * rows[i + 2].bytes,
+                  1e-12);
+        case_ok(workload_lower(case_arena, &made.plan, &made.machine, &made.mesh, &made.program,
+                               &case_error));
+        case_near((double)made.program.roles[0].resident_bytes[PROGRAM_MEMORY_PARAMETERS],
+                  counts.memory.parameter_bytes, 1e-6);
+        case_free(&made);
+    }
+    assert_int_equal(format_stored_bytes(FORMAT_NVFP4, 17), 9 + 2);
+    assert_int_equal(format_stored_bytes(FORMAT_INT4, 1), 1 + 2);
+    assert_int_equal(format_bytes(FORMAT_INT4, 256), 128);
+}
+
 /* Half of gpt-oss' 24 layers see 128 keys; 8 heads of 64 columns, K and V, of two bytes. */
 static void layers_with_a_window_read_the_window(void **state)
 {
@@ -62,6 +104,9 @@ static void layers_with_a_window_read_the_window(void **state)
     struct inference_plan const decode = {.decodes = {4, {lengths, 4}, 1}};
     case_near(read_bytes("gpt-oss-20b", decode),
               12 * row_bytes * ((100 + 128 + 4096 + 129) + (100 + 128 + 128 + 128)), 1e-12);
+    struct workload_plan plan = {.kind = WORKLOAD_DECODE, .inference = decode};
+    plan.model.window = 128;
+    assert_int_equal(inference_window_tokens(&plan, INFERENCE_DECODES), 100 + 128 + 128 + 128);
     /* Of a prompt behind cached tokens, those that its first token still sees. */
     struct inference_plan const prefill = {.prompts = {4, {lengths, 4}, 1000}};
     case_near(read_bytes("gpt-oss-20b", prefill),
@@ -170,6 +215,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(experts_that_no_token_asks_for_are_not_read),
+        cmocka_unit_test(narrow_weights_and_caches_have_scales),
         cmocka_unit_test(layers_with_a_window_read_the_window),
         cmocka_unit_test(programs_read_what_is_counted),
         cmocka_unit_test(scores_that_would_wrap_are_refused),

@@ -122,10 +122,10 @@ static const char *const objects[] = {
 static void every_default_is_shown(void **state)
 {
     (void)state;
-    static const char *const left_out[] = {
-        "memory",         "layout",        "mtp",          "parameter_gather", "nodes",
-        "gpus",           "slices",        "switch_ports", "nic_rate",         "node_nics",
-        "switch_latency", "cable_latency", "latency"};
+    static const char *const left_out[] = {"layout",         "mtp",           "parameter_gather",
+                                           "nodes",          "gpus",          "slices",
+                                           "switch_ports",   "nic_rate",      "node_nics",
+                                           "switch_latency", "cable_latency", "latency"};
     const char *text = NULL;
     unsigned seen = 0;
     assert_true(is_read(base, NULL, &text));
@@ -143,6 +143,28 @@ static void every_default_is_shown(void **state)
         }
     }
     assert_true(seen > 65);
+}
+
+/* What counts as memory depends on chip and profile, and is shown as it will be taken. */
+static void what_memory_means_is_shown(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *machine, *memory;
+    } cases[] = {
+        {"/machine={\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"}", "book"},
+        {"/machine={\"chip\": \"v5p-128\", \"profile\": \"measured\"}", "book"},
+        {"/machine={\"chip\": \"h100-sxm\"}", "book"},
+        {"/machine={\"chip\": \"h100-sxm\", \"profile\": \"measured\"}", "framework"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *text = NULL, *again = NULL;
+        assert_true(is_read(base, cases[i].machine, &text));
+        assert_string_equal(text_of(value_at(parsed(text, NULL), "workload/memory")),
+                            cases[i].memory);
+        assert_true(is_read(text, NULL, &again));
+        assert_string_equal(again, text);
+    }
 }
 
 static const char *const asked_values[] = {
@@ -356,6 +378,7 @@ int main(void)
         cmocka_unit_test(descriptions_are_plain_text),
         cmocka_unit_test(what_is_shown_is_valid),
         cmocka_unit_test(every_default_is_shown),
+        cmocka_unit_test(what_memory_means_is_shown),
         cmocka_unit_test(schema_and_reader_agree),
         cmocka_unit_test(schema_and_reader_agree_about_a_bare_mlp),
         cmocka_unit_test(defaults_are_those_of_the_reader),

@@ -222,8 +222,8 @@ static void a_format_without_a_rate_is_refused_and_no_other(void **state)
         }
         case_free(&made);
     }
-    /* fp16 and fp4 nowhere, fp8 on v6e, int4 from v5 on. */
-    assert_int_equal(refusals, PLACES_WITH_RATE * (5 + 5 + 4 + 2));
+    /* fp16 and three kinds of fp4 nowhere, fp8 on v6e, int4 from v5 on. */
+    assert_int_equal(refusals, PLACES_WITH_RATE * (5 + 3 * 5 + 4 + 2));
 }
 
 static void same(double summed, double counted)

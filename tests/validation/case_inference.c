@@ -37,7 +37,7 @@ static double kv_bytes_per_token(const struct case_row *row)
 {
     if (row_has(row, "kv_bytes")) return row_operand_of(row, "kv_bytes");
     struct model const model = row_model(row);
-    return inference_kv_bytes_per_token(&model, row_format(row, "kv", FORMAT_BF16));
+    return inference_kv_bytes_per_token(&model, width_of(row, "kv"));
 }
 
 static struct case_value kv_cache(const struct case_row *row)

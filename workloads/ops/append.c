@@ -27,7 +27,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
         .math_format = formats->activations,
         .vector_flop = op_turned_flop(graph, op),
         .hbm_read_bytes = format_bytes(formats->activations, elements),
-        .hbm_write_bytes = format_bytes(formats->cache, elements),
+        .hbm_write_bytes = format_stored_bytes(formats->cache, elements),
     };
 }
 

@@ -83,7 +83,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     if (format_bits(formats->cache) < format_bits(formats->activations))
         work.vector_flop += elements;
     work.hbm_read_bytes = format_bytes(formats->activations, op_in_elements(sharded, op, 0)) +
-                          format_bytes(formats->cache, elements);
+                          format_stored_bytes(formats->cache, elements);
     work.hbm_write_bytes = format_bytes(formats->activations, op_out_elements(sharded, op, 0));
     *ret_work = work;
 }

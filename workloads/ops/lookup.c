@@ -31,7 +31,7 @@ static struct work forward(const struct graph_sharded *sharded, const struct gra
     op_bytes_outs(sharded, op, false, &written);
     return (struct work){
         .math_format = graph->terms->formats.activations,
-        .hbm_read_bytes = format_bytes(graph->tensor[op->weight[0]].format, read),
+        .hbm_read_bytes = graph_tensor_bytes(&graph->tensor[op->weight[0]], read),
         .hbm_write_bytes = op_bytes_sum(&written),
     };
 }

@@ -105,7 +105,7 @@ static uint64_t weight_bytes(const struct graph_sharded *sharded, const struct g
             gradient ? graph_weight_elements(graph, op->weight[i])
                      : graph_read_elements(graph, op->weight[i]);
     }
-    return op_bytes_sum(&bytes);
+    return gradient ? op_bytes_sum(&bytes) : op_bytes_stored_sum(&bytes);
 }
 
 /* Weights that are narrower than the numbers that the unit multiplies are widened on the way. */

@@ -87,6 +87,9 @@ static struct table_figure times(struct column_value value)
       WHERE(question->operation == MEASURE_SENDRECV,                                               \
             WHOLE(question->shift == 0 ? 1 : question->shift)),                                    \
       HIDDEN)                                                                                      \
+    X(SENDERS, "senders",                                                                          \
+      WHERE(question->operation == MEASURE_SENDRECV, WHOLE(measure_row_senders(question).count)),  \
+      HIDDEN)                                                                                      \
     X(TIME, "time_ps", WHOLE(row->time_ps), SHOWN("time", "(us)", TIME_WIDTH, us_of_ps))           \
     X(ALGBW, "algbw_bytes_per_s", REAL(row->algbw_bytes_per_s),                                    \
       SHOWN("algbw", "(GB/s)", 6, per_giga))                                                       \

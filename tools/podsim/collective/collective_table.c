@@ -1,4 +1,5 @@
 /* The table of `podsim collective`, column by column that of nccl-tests. */
+#include <stdio.h>
 #include <string.h>
 
 #include "sim/base/counted.h"
@@ -25,6 +26,14 @@ static void write_shift(const struct measure_row_question *question, struct strb
         if (request.offset[d] == 0) continue;
         strbuf_add(text, "%s%s +%d", before, question->group.dimension[d].name, request.offset[d]);
         before = ", ";
+    }
+    struct measure_row_senders const senders = measure_row_senders(question);
+    if (senders.line != NULL) {
+        char last[24] = "";
+        if (senders.silent > 1) (void)snprintf(last, sizeof last, " %u", senders.silent);
+        strbuf_add(text, "\n# %s has no wraparound: the last%s of its %u ranks send%s nothing; %s",
+                   senders.line->name, last, senders.line->size, senders.silent == 1 ? "s" : "",
+                   counted(senders.count, "sender").text);
     }
     strbuf_add(text, "\n");
 }

@@ -13,7 +13,7 @@
 #include "tools/podsim/pareto/pareto.h"
 
 struct outputs {
-    struct output json, csv;
+    struct output json, csv, svg;
 };
 
 static bool is_stdout(const char *path)
@@ -26,31 +26,44 @@ static enum status open_outputs(const struct options *options, struct outputs *o
 {
     const char *const json = options_value(options, "--json");
     const char *const csv = options_value(options, "--csv");
+    const char *const svg = options_value(options, "--svg");
     const char *const table = is_stdout(json) || is_stdout(csv) ? NULL : "-";
+    if (is_stdout(svg))
+        return error_set(reterr, STATUS_INVALID, "--svg", "a picture needs a file of its own");
     STATUS_TRY(output_distinct(json, csv, reterr));
+    STATUS_TRY(output_distinct(svg, json, reterr));
+    STATUS_TRY(output_distinct(svg, csv, reterr));
+    STATUS_TRY(output_distinct(svg, table, reterr));
     STATUS_TRY(output_distinct(json, table, reterr));
     STATUS_TRY(output_distinct(csv, table, reterr));
     STATUS_TRY(output_open(&outputs->json, json, options, reterr));
+    STATUS_TRY(output_open(&outputs->svg, svg, options, reterr));
     return output_open_table(&outputs->csv, csv, options, reterr);
 }
 
 static enum status write_results(const struct pareto *pareto, struct outputs *outputs,
                                  struct error *reterr)
 {
-    struct strbuf json = {0}, csv = {0};
+    struct strbuf json = {0}, csv = {0}, svg = {0};
+    /* Of no points there is no picture, and a file that is there stays. */
+    bool const draws = outputs->svg.path != NULL && pareto_count(pareto, PARETO_PLAYED) > 0;
     bool const to_error = is_stdout(outputs->json.path) || is_stdout(outputs->csv.path);
     struct strbuf text = {.columns = report_columns(to_error ? 2 : 1)};
     pareto_write_text(pareto, &text);
     pareto_write_json(pareto, &json);
     pareto_write_csv(pareto, &csv);
+    if (draws) pareto_write_svg(pareto, &svg);
     enum status status = output_write(&outputs->json, &json, reterr);
     if (status == STATUS_OK) status = output_write(&outputs->csv, &csv, reterr);
+    if (status == STATUS_OK && draws) status = output_write(&outputs->svg, &svg, reterr);
     if (status == STATUS_OK) status = output_finish(&outputs->json, reterr);
+    if (status == STATUS_OK && draws) status = output_finish(&outputs->svg, reterr);
     if (status == STATUS_OK) status = output_finish(&outputs->csv, reterr);
     if (status == STATUS_OK) status = output_print(&text, to_error, reterr);
     strbuf_free(&text);
     strbuf_free(&json);
     strbuf_free(&csv);
+    strbuf_free(&svg);
     return status;
 }
 
@@ -80,6 +93,7 @@ static int pareto(const struct options *options)
     if (status == STATUS_OK) status = run(&pareto, &outputs, &error);
     output_abandon(&outputs.json);
     output_abandon(&outputs.csv);
+    output_abandon(&outputs.svg);
     session_close(&pareto.base);
     session_source_close(&pareto.source);
     arena_destroy(pareto.arena);
@@ -90,7 +104,7 @@ const struct command command_pareto = {
     .name = "pareto",
     .usage =
         "podsim pareto FILE [--batch LIST] [--context LIST] [--shape LIST] [--mesh OBJECT]...\n"
-        "           [--json FILE|-] [--csv FILE|-] [--set /pointer=value]... ...",
+        "           [--svg FILE] [--json FILE|-] [--csv FILE|-] [--set /pointer=value]... ...",
     .summary = "latency against throughput of inference: batches, lengths, slices",
     .help = "Simulates a decode or a prefill for each batch on each curve: a curve is one slice,\n"
             "mesh and length of sequences. For each point it prints the latency, tokens/s for a\n"

@@ -23,6 +23,7 @@ enum {
     PARETO_COUNTS_MAX = 1024,    /* Of batches; of lengths. */
     PARETO_VALUES_MAX = 64,      /* Of shapes; of meshes. */
     PARETO_SETTINGS_MAX = 2,
+    PARETO_COLUMNS_MAX = 12, /* Lengths of a picture. */
 };
 
 /* What one value of an option sets in the scenario; NULL: no more. `word` is what the command line
@@ -48,8 +49,9 @@ struct pareto_point {
     enum pareto_state state;
     const char *why; /* Of PARETO_REFUSED: place and sentence. */
     bool is_on_frontier, is_knee;
-    double memory_bytes;        /* Of a chip; not of PARETO_REFUSED, nor is the formula. */
+    double memory_bytes;        /* Of a chip, the peak; of PARETO_UNFIT what it holds at least. */
     struct inference_step book; /* The formula of 7.1.5. */
+    double book_tokens_per_s_per_chip;
 
     /* Of PARETO_PLAYED. */
     double latency_s; /* Of the step: of a decode the time of a token. */
@@ -65,7 +67,8 @@ struct pareto_curve {
     uint64_t chip_count;        /* 0: the same. */
     uint64_t hbm_bytes;         /* Of a chip. */
     double length_tokens;       /* Of a sequence, the mean. */
-    double critical_tokens;     /* B_crit of the formula (7.1.3). */
+    double critical_tokens;     /* B_crit of the formula (7.1.3), of all sequences. */
+    double critical_batch;      /* The batch that has so many. */
     uint64_t wall;              /* The largest batch that fits. */
     uint64_t book_wall;         /* By the formula (7.1.6): parameters and cache alone. */
     uint32_t knee;              /* A point's place, or frontier_none. */
@@ -114,6 +117,8 @@ extern const struct column_table pareto_table;
 
 void pareto_write_csv(const struct pareto *pareto, struct strbuf *text);
 void pareto_write_json(const struct pareto *pareto, struct strbuf *text);
+/* A self-contained SVG. */
+void pareto_write_svg(const struct pareto *pareto, struct strbuf *text);
 void pareto_write_text(const struct pareto *pareto, struct strbuf *text);
 
 #endif

@@ -63,11 +63,16 @@ static const char *const states[] = {
     X(MATH, NULL, SHARE(MATH), SHOWN("", "math", 5, share))                                        \
     X(HOPS, NULL, SHARE(HOPS), SHOWN("", "hops", 5, share))                                        \
     X(BYTES, NULL, SHARE(BYTES), SHOWN("", "bytes", 6, share))                                     \
-    X(MEMORY, "memory_bytes", BUILT(REAL(point->memory_bytes)), HIDDEN)                            \
+    X(MEMORY, "memory_bytes", PLAYED(REAL(point->memory_bytes)), HIDDEN)                           \
+    X(LEAST, "least_bytes", WHERE(point->state == PARETO_UNFIT, REAL(point->memory_bytes)),        \
+      HIDDEN)                                                                                      \
     X(BOOK_KV, "book_kv_s", BUILT(REAL(point->book.kv_s)), HIDDEN)                                 \
     X(BOOK_WEIGHTS, "book_weights_s", BUILT(REAL(point->book.weights_s)), HIDDEN)                  \
     X(BOOK_MATH, "book_math_s", BUILT(REAL(point->book.math_s)), HIDDEN)                           \
-    X(BOOK, "book_step_s", BUILT(REAL(point->book.step_s)), SHOWN("", "formula", 9, column_seconds))
+    X(BOOK, "book_step_s", BUILT(REAL(point->book.step_s)),                                        \
+      SHOWN("", "formula", 9, column_seconds))                                                     \
+    X(BOOK_CHIP, "book_tokens_per_s_per_chip", BUILT(REAL(point->book_tokens_per_s_per_chip)),     \
+      HIDDEN)
 
 enum { TABLE(COLUMN_NAME) COLUMN_TOTAL };
 _Static_assert((int)COLUMN_TOTAL <= (int)COLUMNS_MAX, "a point's values have room");
@@ -76,10 +81,10 @@ static const struct column columns[] = {TABLE(COLUMN_ENTRY)};
 static const uint8_t screen[] = {BATCH, LATENCY, USER, CHIP, WEIGHTS, KV, MATH, HOPS, BYTES, BOOK};
 
 /* All that have a key. */
-static const uint8_t csv[] = {SHAPE,    CHIPS,        MESH,      LENGTH,  BATCH,   STATE,
-                              FRONTIER, KNEE,         LATENCY,   USER,    CHIP,    WEIGHTS_S,
-                              KV_S,     MATH_S,       HOPS_S,    BYTES_S, OTHER_S, MEMORY,
-                              BOOK_KV,  BOOK_WEIGHTS, BOOK_MATH, BOOK,    WHY};
+static const uint8_t csv[] = {
+    SHAPE,        CHIPS,     MESH,      LENGTH,    BATCH,  STATE,  FRONTIER, KNEE,    LATENCY,
+    USER,         CHIP,      WEIGHTS_S, KV_S,      MATH_S, HOPS_S, BYTES_S,  OTHER_S, BOOK_KV,
+    BOOK_WEIGHTS, BOOK_MATH, BOOK,      BOOK_CHIP, MEMORY, LEAST,  WHY};
 static const struct column_line cells = COLUMN_LINE(columns, csv);
 
 enum inference_part pareto_part(const struct pareto *pareto)

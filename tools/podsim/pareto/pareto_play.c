@@ -95,6 +95,9 @@ static enum status curve_begin(struct playing *playing, struct error *reterr)
     curve->critical_tokens =
         sparse * inference_critical_tokens(format_bits(plan->formats.weights) / 8.0,
                                            chips.flop_per_s, chips.hbm_bytes_per_s);
+    curve->critical_batch =
+        (curve->critical_tokens - (double)(inference_sum_all(plan).tokens - sum.tokens)) *
+        (double)sum.sequences / (double)sum.tokens;
     curve->book_wall = inference_max_batch(&model, &chips, curve->length_tokens);
     table_shape(&session->machine, &shape);
     table_mesh(&session->mesh, &session->machine, &mesh);
@@ -147,6 +150,8 @@ static enum status point_play(struct playing *playing, struct pareto_point *poin
     struct inference_model const model = book_model(playing->pareto, plan);
     struct inference_chips const chips = inference_book_chips(plan, &session->machine);
     point->book = inference_book_step(plan, &model, &chips);
+    point->book_tokens_per_s_per_chip =
+        (double)inference_sum_all(plan).tokens / chips.count / point->book.step_s;
     STATUS_TRY(memory_check(playing, &point->memory_bytes, &fits, reterr));
     point->state = PARETO_UNFIT;
     if (!fits && !plan->allow_oversubscription) return STATUS_OK;
@@ -179,19 +184,15 @@ static enum status point_take(struct pareto *pareto, struct pareto_curve *curve,
     return STATUS_OK;
 }
 
+/* A batch is played too, unless it is known not to fit: its peak may be more than what it holds at
+ * least. */
 static enum status fits_find(struct pareto *pareto, struct pareto_curve *curve, uint32_t batch,
                              bool *ret_fits, struct error *reterr)
 {
-    struct playing playing = {.pareto = pareto, .curve = curve};
-    struct error error = {0};
-    double bytes = 0;
-    *ret_fits = false;
-    enum status status = build(&playing, batch, &error);
-    if (status == STATUS_OK) status = memory_check(&playing, &bytes, ret_fits, &error);
-    session_close(&playing.session);
-    if (!ends_all(status)) return STATUS_OK;
-    *reterr = error;
-    return status;
+    struct pareto_point point = {.batch = batch};
+    STATUS_TRY(point_take(pareto, curve, &point, reterr));
+    *ret_fits = point.state == PARETO_PLAYED && point.memory_bytes <= (double)curve->hbm_bytes;
+    return STATUS_OK;
 }
 
 /* Where memory would end if it grew with the batch as it does between two points. */
@@ -218,8 +219,7 @@ static uint32_t wall_guess(const struct pareto *pareto, const struct pareto_curv
 }
 
 /* The largest batch that fits, up to the most that a scenario can have. It lies between two points,
- * about where a line through them says: from there by growing strides, then by halves. Nothing is
- * played. */
+ * about where a line through them says: from there by growing strides, then by halves. */
 static enum status wall_find(struct pareto *pareto, struct pareto_curve *curve,
                              struct error *reterr)
 {

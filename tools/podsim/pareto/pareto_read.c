@@ -5,6 +5,7 @@
 #include "sim/base/counted.h"
 #include "sim/base/json.h"
 #include "sim/base/parse_uint.h"
+#include "sim/base/svg.h"
 #include "sim/base/units.h"
 #include "sim/machine/shape.h"
 #include "tools/podsim/common/counts.h"
@@ -19,6 +20,7 @@ const struct option pareto_options[] = {
     {"--shape", "LIST", "slices, such as 2x4,4x4; of GPUs how many, such as 4,8,16", false},
     {"--mesh", "OBJECT", "a mesh, as --set /mesh= has it; may be repeated", true},
     {"--book-parameters", "N", "parameters of the formula (the model's)", false},
+    {"--svg", "FILE", "draw them", false},
     {"--json", "FILE", "write the points as JSON; - is standard output", false},
     {"--csv", "FILE", "write the points as CSV; - is standard output", false},
     {"--set", "/POINTER=VALUE", "change a key of the scenario; may be repeated", true},
@@ -183,6 +185,19 @@ static enum status meshes_read(struct pareto *pareto, struct error *reterr)
     return STATUS_OK;
 }
 
+/* Before anything is simulated. */
+static enum status picture_check(const struct pareto *pareto, struct error *reterr)
+{
+    uint32_t const curves = pareto->shapes.count * pareto->meshes.count;
+    if (!options_has(pareto->options, "--svg")) return STATUS_OK;
+    if (curves <= SVG_SERIES_MAX && pareto->lengths.count <= PARETO_COLUMNS_MAX) return STATUS_OK;
+    return error_set(reterr, STATUS_LIMIT, "--svg",
+                     "a picture has at most %d curves of a length and %d lengths, and %s of %s are "
+                     "asked for",
+                     SVG_SERIES_MAX, PARETO_COLUMNS_MAX, counted(curves, "curve").text,
+                     counted(pareto->lengths.count, "length").text);
+}
+
 /* Without an option there is one value, which sets nothing. */
 static void values_end(struct pareto_values *values)
 {
@@ -264,5 +279,6 @@ enum status pareto_read(struct pareto *pareto, struct error *reterr)
     if (pareto->source.setting_count + POINT_SETTINGS_MAX > SESSION_SETTINGS_MAX)
         return error_set(reterr, STATUS_LIMIT, "--set",
                          "more than are possible with those of the points");
+    STATUS_TRY(picture_check(pareto, reterr));
     return points_take(pareto, reterr);
 }

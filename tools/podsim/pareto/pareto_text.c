@@ -72,7 +72,7 @@ static void write_unfit(const struct pareto_curve *curve, const struct pareto_po
     char batch[16];
     (void)snprintf(batch, sizeof batch, "%u", point->batch);
     table_right(text, BATCH_END, batch);
-    strbuf_add(text, "  does not fit: %s of %s", table_bytes(point->memory_bytes).text,
+    strbuf_add(text, "  does not fit: at least %s of %s", table_bytes(point->memory_bytes).text,
                table_bytes((double)curve->hbm_bytes).text);
     table_right(text, TABLE_END, table_seconds(point->book.step_s).text);
     strbuf_add(text, "\n");

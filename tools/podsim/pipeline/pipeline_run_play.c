@@ -151,10 +151,12 @@ static enum status results_take(struct playing *playing, struct error *reterr)
     memcpy(row->role, trace->roles, ranks * sizeof *row->role);
     STATUS_TRY(arena_try(staged->of->arena, ranks, sizeof *row->parameter_count, &memory, reterr));
     row->parameter_count = memory;
-    uint32_t const bits = format_bits(session->scenario.workload.formats.weights);
+    uint64_t const block_bytes =
+        format_stored_bytes(session->scenario.workload.formats.weights, FORMAT_BLOCK);
     for (uint32_t r = 0; r < ranks; r++) {
         const struct program_role *role = &session->program.roles[r];
-        row->parameter_count[r] = role->resident_bytes[PROGRAM_MEMORY_PARAMETERS] * 8 / bits;
+        row->parameter_count[r] =
+            role->resident_bytes[PROGRAM_MEMORY_PARAMETERS] * FORMAT_BLOCK / block_bytes;
         /* The chain's, which is closed. */
         row->role[r].pass_ps = row->role[r].pass_begin_ps = row->role[r].pass_end_ps = NULL;
         row->role[r].curve = (struct trace_curve){.count = 0};

@@ -41,7 +41,8 @@ static void add_compute(struct strbuf *text, const struct chip *chip)
 {
     for (uint32_t format = 0; format < FORMAT_COUNT; format++) {
         char name[NAME_BYTES];
-        if (chip->math_flop_per_s[format] == 0) continue;
+        if (chip->math_flop_per_s[format] == 0 || format_math((enum format)format) != format)
+            continue;
         (void)snprintf(name, sizeof name, "%s %s", words_of_chip(chip, "math"),
                        format_name((enum format)format));
         row(text, name, "%s", table_flop_rate((double)chip->math_flop_per_s[format]).text);

@@ -98,8 +98,18 @@ struct inference_step inference_book_step(const struct workload_plan *plan,
                                           const struct inference_model *model,
                                           const struct inference_chips *chips)
 {
-    return inference_decode(model, chips, (double)inference_sum_all(plan).tokens,
-                            cached_tokens(plan));
+    uint32_t const passes = inference_pass_count(plan);
+    struct inference_step sum = {0};
+    for (uint32_t p = 0; p < passes; p++) {
+        double const read = p + 1 < passes ? 0 : cached_tokens(plan);
+        struct inference_step const step =
+            inference_decode(model, chips, (double)inference_pass_sum(plan, p).tokens, read);
+        sum.kv_s += step.kv_s;
+        sum.weights_s += step.weights_s;
+        sum.math_s += step.math_s;
+        sum.step_s += step.step_s;
+    }
+    return sum;
 }
 
 static struct inference_step book_of(const struct report_input *input)

@@ -202,6 +202,9 @@ static void heading_inference(const struct workload_plan *plan, struct strbuf *t
                    table_count(sum.tokens).text, counted_noun(sum.tokens, rows[i].noun).text);
         before = " and ";
     }
+    if (inference_pass_count(plan) > 1)
+        strbuf_add(text, " in %s of %s", counted(inference_pass_count(plan), "pass").text,
+                   table_count(plan->inference.prompts.chunk).text);
     strbuf_add(text, ", %s in the cache\n\n",
                table_count(inference_sum_all(plan).context_tokens).text);
 }

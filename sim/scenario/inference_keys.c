@@ -281,6 +281,8 @@ static const struct key workload_prefill_keys[] = {
     KEYS_BEFORE(WORKLOAD_PREFILL, prefill_name,
                 "the forward pass of prompts; their keys and values stay"),
     KEYS_OF_PROMPTS("batch"),
+    ROW("chunk", key_count, inference.prompts.chunk, .most = INT64_C(1) << 24,
+        .help = "tokens of each prompt in one pass, as many passes as it takes; 0: all in one"),
     KEYS_BEHIND,
     {0},
 };

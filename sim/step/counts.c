@@ -276,6 +276,7 @@ enum status workload_count(const struct workload_plan *plan, const struct machin
     struct workload_lists lists;
     STATUS_TRY(ranks_make(plan, machine, mesh, &ranks, reterr));
     STATUS_TRY(workload_lists_read(plan, machine, mesh, &lists, reterr));
+    uint32_t const last = ranks.pass;
     struct workload_counts counts = {
         .heads = {.held = (double)ranks.heads.queries * ranks.tp,
                   .kv_held = (double)ranks.heads.kv * ranks.tp,
@@ -291,8 +292,11 @@ enum status workload_count(const struct workload_plan *plan, const struct machin
     counts.experts.group = ranks.experts.replicas.group;
     counts.kv.group = ranks.heads.group;
     counts.sequence.group = ranks.sequences.group;
-    uint32_t const count = step_parts(&ranks, parts);
-    for (uint32_t i = 0; i < count; i++) part_add(&ranks, &parts[i], &counts);
+    for (uint32_t p = 0; p <= last; p++) {
+        STATUS_TRY(ranks_pass_set(&ranks, p, reterr));
+        uint32_t const count = step_parts(&ranks, parts);
+        for (uint32_t i = 0; i < count; i++) part_add(&ranks, &parts[i], &counts);
+    }
     counts.useful_attention_flop *= (double)ranks.data * ranks.tp; /* Of all ranks. */
     padding_list(&ranks, &counts.paddings);
     counts.parameter_flop = parameter_flop(&ranks);

@@ -69,7 +69,10 @@ static void moved_add(struct workload_traffic *traffic, enum collective_kind kin
 static void passes_gather(const struct ranks *ranks, uint32_t head_returns,
                           struct workload_traffic *traffic)
 {
-    uint64_t const microbatches = ranks->plan->accumulate, modules = ranks->mtp_modules;
+    uint64_t const microbatches = workload_microbatches(ranks->plan);
+    uint64_t const modules = ranks->mtp_modules;
+    uint64_t const heads =
+        ranks_serves(ranks) ? inference_head_passes(ranks->plan) : microbatches + head_returns;
     uint64_t const passes = ranks_serves(ranks) ? 1 : 2;
     bool const ends = ranks_is_decoder(ranks);
     struct {
@@ -77,7 +80,7 @@ static void passes_gather(const struct ranks *ranks, uint32_t head_returns,
         const struct bucket *bucket;
     } const of_ends[] = {
         {ends ? microbatches * (1 + modules) : 0, &ranks->end[BLOCK_EMBEDDING].read},
-        {ends ? microbatches + head_returns : 0, &ranks->end[BLOCK_HEAD].read},
+        {ends ? heads : 0, &ranks->end[BLOCK_HEAD].read},
         {2 * microbatches * modules, &ranks->end[BLOCK_MTP].read}};
     for (uint32_t kind = 0; kind < LAYER_KINDS; kind++)
         for (uint32_t u = 0; u < ranks->layer[kind].bucket_count; u++)
@@ -154,7 +157,7 @@ void counts_weights(const struct ranks *ranks, uint32_t head_returns,
                                         (given != NULL && given->has_gathers));
     struct workload_traffic *shards = &counts->role[ranks->shard_role];
     uint32_t const last = ranks->gradients.last ? ranks->copies : plan->accumulate;
-    counts->weights.gathers = once ? 1 : plan->accumulate;
+    counts->weights.gathers = once ? 1 : workload_microbatches(plan);
     counts->weights.reductions =
         plan->zero <= 1 || ranks->gradients.once ? ranks->copies : plan->accumulate;
     if (ranks_serves(ranks)) {

@@ -9,7 +9,7 @@ struct lower_graph *emit_graph(struct lower *lower, const struct step_part *part
 {
     const struct model *model = &lower->ranks->plan->model;
     struct lower_graph **at =
-        &lower->graph[part->part][part->kind][part->windowed || part->used_before];
+        &lower->shape->graph[part->part][part->kind][part->windowed || part->used_before];
     void *memory = NULL;
     uint8_t place = 0;
     if (*at != NULL) return *at;

@@ -24,7 +24,7 @@ static void plain_add(struct graph_terms *terms, uint32_t *count, const char *na
 /* Tokens of a microbatch on all ranks. In inference the last ranks may have fewer than others. */
 static uint64_t tokens_of(const struct ranks *ranks)
 {
-    return ranks_serves(ranks) ? inference_sum_all(ranks->plan).tokens : ranks->rows * ranks->data;
+    return ranks_serves(ranks) ? ranks->inference.all.tokens : ranks->rows * ranks->data;
 }
 
 /* Tokens, widths, heads: as in the book. */
@@ -130,8 +130,7 @@ static void cache_add(const struct ranks *ranks, bool windowed, struct graph_ter
     plain_add(terms, count, "Nb", ranks->heads.queries * inference->batch_ways * ranks->tp);
     plain_add(terms, count, "Ns", ranks->heads.queries * inference->sequence_ways * ranks->tp);
     plain_add(terms, count, "Sc", (decodes->read + prompts->read) * ranks->data);
-    split_add(terms, count, "Bh", inference->head_rows * ranks->data,
-              inference_sum_all(ranks->plan).head_rows, 1);
+    split_add(terms, count, "Bh", inference->head_rows * ranks->data, inference->all.head_rows, 1);
     plain_add(terms, count, "Pick", PICK_NUMBERS);
     if (!ranks_has_mla(ranks)) return;
     plain_add(terms, count, "Plain", model->latent.plain);
@@ -214,7 +213,7 @@ uint32_t step_parts(const struct ranks *ranks, struct step_part ret_parts[STEP_P
         {BLOCK_LAYER, first[LAYER_MOE][0], LAYER_MOE, false, false, layers[LAYER_MOE][0]},
         {BLOCK_LAYER, first[LAYER_MOE][1], LAYER_MOE, true, false, layers[LAYER_MOE][1]},
         {BLOCK_EMBEDDING, last, 0, false, step_embedding_used(ranks), ends},
-        {BLOCK_HEAD, last, 0, false, false, ends},
+        {BLOCK_HEAD, last, 0, false, false, ends && ranks_has_head(ranks)},
         {BLOCK_HEAD, last, 0, false, true, modules},
         {BLOCK_MTP, last, 0, false, false, modules > 0},
         {BLOCK_MTP, last, 0, false, true, modules > 0 ? modules - 1 : 0},

@@ -12,17 +12,8 @@
 #include "sim/base/units.h"
 #include "sim/graph/block.h"
 #include "sim/step/graph_terms.h"
+#include "sim/step/inference_sequences.h"
 #include "sim/step/ranks.h"
-
-struct sequence {
-    uint64_t queries, keys;
-};
-
-/* Sequences of one kind, from one to before another. */
-struct span {
-    enum inference_part part;
-    uint64_t first, end;
-};
 
 static const struct inference_plan *plan_of(const struct ranks *ranks)
 {
@@ -39,80 +30,10 @@ static uint64_t smaller(uint64_t left, uint64_t right)
     return left < right ? left : right;
 }
 
-static uint64_t length_at(const struct inference_lengths *lengths, uint64_t sequence)
-{
-    return lengths->tokens[lengths->count == 1 ? 0 : sequence];
-}
-
-static uint64_t count_of(const struct inference_plan *plan, enum inference_part part)
-{
-    return part == INFERENCE_DECODES ? plan->decodes.count : plan->prompts.count;
-}
-
-static struct sequence sequence_at(const struct inference_plan *plan, enum inference_part part,
-                                   uint64_t index)
-{
-    if (part == INFERENCE_DECODES)
-        return (struct sequence){plan->decodes.new_tokens,
-                                 length_at(&plan->decodes.context, index)};
-    uint64_t const prompt = length_at(&plan->prompts.tokens, index);
-    return (struct sequence){prompt, plan->prompts.cached + prompt};
-}
-
-/* Logits are wanted of what answers, and of the last token of a prompt. */
-static uint64_t head_rows_of(enum inference_part part, struct sequence of)
-{
-    return part == INFERENCE_DECODES ? of.queries : 1;
-}
-
-/* --- Sums --- */
-
-static struct inference_sum sum_of(const struct inference_plan *plan, struct span span)
-{
-    struct inference_sum sum = {.sequences = span.end - span.first};
-    for (uint64_t i = span.first; i < span.end; i++) {
-        struct sequence const of = sequence_at(plan, span.part, i);
-        sum.tokens += of.queries;
-        sum.context_tokens += of.keys;
-        sum.head_rows += head_rows_of(span.part, of);
-    }
-    return sum;
-}
-
-struct inference_sum inference_sum(const struct workload_plan *plan, enum inference_part part)
-{
-    const struct inference_plan *of = &plan->inference;
-    return sum_of(of, (struct span){part, 0, count_of(of, part)});
-}
-
-struct inference_sum inference_sum_all(const struct workload_plan *plan)
-{
-    struct inference_sum const decodes = inference_sum(plan, INFERENCE_DECODES),
-                               prompts = inference_sum(plan, INFERENCE_PROMPTS);
-    return (struct inference_sum){
-        decodes.sequences + prompts.sequences, decodes.tokens + prompts.tokens,
-        decodes.context_tokens + prompts.context_tokens, decodes.head_rows + prompts.head_rows};
-}
-
-uint64_t inference_keys_most_of(const struct workload_plan *plan, enum inference_part part)
-{
-    const struct inference_plan *of = &plan->inference;
-    uint64_t most = 0;
-    for (uint64_t i = 0; i < count_of(of, part); i++)
-        most = larger(most, sequence_at(of, part, i).keys);
-    return most;
-}
-
-uint64_t inference_keys_most(const struct workload_plan *plan)
-{
-    return larger(inference_keys_most_of(plan, INFERENCE_DECODES),
-                  inference_keys_most_of(plan, INFERENCE_PROMPTS));
-}
-
 /* --- Attention --- */
 
 /* Scores of a sequence whose queries see at most `window` keys each. */
-static uint64_t scores_of(const struct ranks *ranks, struct sequence of, uint64_t window)
+static uint64_t scores_of(const struct ranks *ranks, struct inference_sequence of, uint64_t window)
 {
     uint64_t const before = of.keys - of.queries;
     uint64_t const growing =
@@ -124,7 +45,7 @@ static uint64_t scores_of(const struct ranks *ranks, struct sequence of, uint64_
 }
 
 /* Rows of the cache that some query of the sequence sees. */
-static uint64_t rows_of(struct sequence of, uint64_t window)
+static uint64_t rows_of(struct inference_sequence of, uint64_t window)
 {
     uint64_t const seen = window - 1 > of.keys ? of.keys : window - 1 + of.queries;
     return smaller(seen, of.keys);
@@ -134,21 +55,24 @@ uint64_t inference_window_tokens(const struct workload_plan *plan, enum inferenc
 {
     const struct inference_plan *of = &plan->inference;
     uint64_t tokens = 0;
-    for (uint64_t i = 0; i < count_of(of, part); i++)
-        tokens += rows_of(sequence_at(of, part, i), plan->model.window);
+    for (uint64_t i = 0; i < inference_count(of, part); i++)
+        tokens += rows_of(inference_sequence_at(of, INFERENCE_WHOLE, part, i), plan->model.window);
     return tokens;
 }
 
 /* Decodes each have their few queries, so that the keys of all add up; the queries of prompts add
  * up, each with as many keys as the mean. */
-static struct graph_served served_of(const struct ranks *ranks, struct span span, uint64_t window)
+static struct graph_served served_of(const struct ranks *ranks, struct inference_span span,
+                                     uint64_t window)
 {
     struct graph_served served = {0};
     uint64_t queries = 0;
     units_wide scores = 0; /* Of 2^40 tokens they are more than 64 bits hold. */
     for (uint64_t i = span.first; i < span.end; i++) {
-        struct sequence const of = sequence_at(plan_of(ranks), span.part, i);
+        struct inference_sequence const of =
+            inference_sequence_at(plan_of(ranks), ranks->pass, span.part, i);
         uint64_t const own = scores_of(ranks, of, window);
+        if (of.queries == 0) continue;
         served.read += rows_of(of, window);
         served.columns += units_ceil_divide(own, of.queries);
         served.rows = of.queries;
@@ -181,28 +105,39 @@ static struct graph_served parts_of(struct graph_served served, const struct inf
 /* --- What each rank has --- */
 
 /* The sequences that one of those that share a data rank's keeps; of one, all of the data rank. */
-static struct span span_at(const struct ranks *ranks, enum inference_part part, uint64_t data,
-                           uint64_t kept, uint64_t way)
+static struct inference_span span_at(const struct ranks *ranks, enum inference_part part,
+                                     uint64_t data, uint64_t kept, uint64_t way)
 {
     uint64_t const share = ranks->inference.sequences[part];
-    uint64_t const end = smaller((data + 1) * share, count_of(plan_of(ranks), part));
+    uint64_t const end = smaller((data + 1) * share, inference_count(plan_of(ranks), part));
     uint64_t const first = smaller(data * share + way * kept, end);
-    return (struct span){part, first, smaller(first + kept, end)};
+    return (struct inference_span){part, first, smaller(first + kept, end)};
 }
 
-/* New tokens of the data rank, or of the keeper, that has most: of each of `ways` that share. */
-static uint64_t tokens_most(const struct ranks *ranks, const uint64_t kept[INFERENCE_PARTS],
-                            uint32_t ways)
+static uint64_t tokens_of(const struct inference_sum *sum)
+{
+    return sum->tokens;
+}
+
+static uint64_t head_rows_of(const struct inference_sum *sum)
+{
+    return sum->head_rows;
+}
+
+/* Of the data rank, or of the keeper, that has most: of each of `ways` that share. */
+static uint64_t most_of(const struct ranks *ranks, const uint64_t kept[INFERENCE_PARTS],
+                        uint32_t ways, uint64_t (*amount_of)(const struct inference_sum *sum))
 {
     uint64_t most = 0;
     for (uint64_t n = 0; n < (uint64_t)ranks->data * ways; n++) {
-        uint64_t tokens = 0;
+        uint64_t amount = 0;
         for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
-            struct span const span =
+            struct inference_span const span =
                 span_at(ranks, (enum inference_part)p, n / ways, kept[p], n % ways);
-            tokens += sum_of(plan_of(ranks), span).tokens;
+            struct inference_sum const sum = inference_span_sum(plan_of(ranks), ranks->pass, span);
+            amount += amount_of(&sum);
         }
-        most = larger(most, tokens);
+        most = larger(most, amount);
     }
     return most;
 }
@@ -211,8 +146,9 @@ static uint64_t tokens_most(const struct ranks *ranks, const uint64_t kept[INFER
 static units_wide scores_all(const struct ranks *ranks, enum inference_part part, uint64_t window)
 {
     units_wide scores = 0;
-    for (uint64_t i = 0; i < count_of(plan_of(ranks), part); i++)
-        scores += scores_of(ranks, sequence_at(plan_of(ranks), part, i), window);
+    for (uint64_t i = 0; i < inference_count(plan_of(ranks), part); i++)
+        scores +=
+            scores_of(ranks, inference_sequence_at(plan_of(ranks), ranks->pass, part, i), window);
     return scores;
 }
 
@@ -223,7 +159,7 @@ static struct graph_served fullest(const struct ranks *ranks, enum inference_par
     const struct inference_ranks *of = &ranks->inference;
     struct graph_served most = {0};
     for (uint64_t n = 0; n < (uint64_t)ranks->data * of->batch_ways; n++) {
-        struct span const span =
+        struct inference_span const span =
             span_at(ranks, part, n / of->batch_ways, of->kept[part], n % of->batch_ways);
         struct graph_served const served = served_of(ranks, span, window);
         most_take(&most, &served);
@@ -231,6 +167,27 @@ static struct graph_served fullest(const struct ranks *ranks, enum inference_par
     most = parts_of(most, of);
     most.scores = scores_all(ranks, part, window);
     return most;
+}
+
+/* Rows that stay behind the step: of an array with a window those that its last pass has seen. */
+static uint64_t held_most(const struct ranks *ranks, enum inference_part part, uint64_t window)
+{
+    const struct inference_ranks *of = &ranks->inference;
+    uint64_t const chunk = plan_of(ranks)->prompts.chunk;
+    uint64_t most = 0;
+    for (uint64_t n = 0; n < (uint64_t)ranks->data * of->batch_ways; n++) {
+        struct inference_span const span =
+            span_at(ranks, part, n / of->batch_ways, of->kept[part], n % of->batch_ways);
+        uint64_t rows = 0;
+        for (uint64_t i = span.first; i < span.end; i++) {
+            struct inference_sequence all =
+                inference_sequence_at(plan_of(ranks), INFERENCE_WHOLE, part, i);
+            if (chunk != 0) all.queries = smaller(all.queries, chunk);
+            rows += rows_of(all, window);
+        }
+        most = larger(most, rows);
+    }
+    return units_ceil_divide(most, of->sequence_ways);
 }
 
 /* Heads as far as they go; then, where there are decodes, sequences, if these are enough for the
@@ -255,23 +212,43 @@ void inference_build(struct ranks *ranks)
     const struct inference_plan *plan = plan_of(ranks);
     uint64_t const window = ranks->plan->model.window;
     struct inference_ranks *of = &ranks->inference;
-    *of = (struct inference_ranks){.tokens = 0};
+    *of = (struct inference_ranks){.all = inference_pass_sum(ranks->plan, ranks->pass)};
     for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
-        of->sequences[p] = units_ceil_divide(count_of(plan, (enum inference_part)p), ranks->data);
+        of->sequences[p] =
+            units_ceil_divide(inference_count(plan, (enum inference_part)p), ranks->data);
     ways_build(ranks, of);
     for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
         of->kept[p] = units_ceil_divide(of->sequences[p], of->batch_ways);
-    of->tokens = tokens_most(ranks, of->sequences, 1);
-    of->kept_tokens = tokens_most(ranks, of->kept, of->batch_ways);
-    of->head_rows = of->sequences[INFERENCE_DECODES] * plan->decodes.new_tokens +
-                    of->sequences[INFERENCE_PROMPTS];
-    for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
-        of->served[p][0] = fullest(ranks, (enum inference_part)p, UINT64_MAX);
-        of->served[p][1] =
-            fullest(ranks, (enum inference_part)p, window == 0 ? UINT64_MAX : window);
+    of->tokens = most_of(ranks, of->sequences, 1, tokens_of);
+    of->kept_tokens = most_of(ranks, of->kept, of->batch_ways, tokens_of);
+    of->head_rows = most_of(ranks, of->sequences, 1, head_rows_of);
+    for (uint32_t n = 0; n < 2 * INFERENCE_PARTS; n++) {
+        enum inference_part const part = (enum inference_part)(n / 2);
+        uint64_t const most = n % 2 == 0 || window == 0 ? UINT64_MAX : window;
+        of->served[part][n % 2] = fullest(ranks, part, most);
+        of->held_rows[n % 2] += held_most(ranks, part, most);
     }
 }
 
+static bool served_alike(const struct graph_served *one, const struct graph_served *other)
+{
+    return one->rows == other->rows && one->columns == other->columns && one->read == other->read &&
+           one->scores == other->scores;
+}
+
+bool inference_alike(const struct inference_ranks *one, const struct inference_ranks *other,
+                     enum block_part part, bool windowed)
+{
+    for (uint32_t p = 0; p < INFERENCE_PARTS && part == BLOCK_LAYER; p++)
+        if (!served_alike(&one->served[p][windowed], &other->served[p][windowed])) return false;
+    if (part == BLOCK_HEAD &&
+        (one->head_rows != other->head_rows || one->all.head_rows != other->all.head_rows))
+        return false;
+    return one->tokens == other->tokens && one->kept_tokens == other->kept_tokens &&
+           one->all.tokens == other->all.tokens;
+}
+
+/* As wide as what the pass reads, with the rows that stay. */
 uint64_t inference_cache_bytes(const struct ranks *ranks)
 {
     struct step_part parts[STEP_PARTS_MAX];
@@ -280,13 +257,16 @@ uint64_t inference_cache_bytes(const struct ranks *ranks)
     for (uint32_t i = 0; i < count && parts[i].part == BLOCK_LAYER; i++) {
         struct graph_terms terms;
         struct graph graph;
+        uint64_t const held = ranks->inference.held_rows[parts[i].windowed];
         graph_terms_of_part(ranks, &parts[i], &terms);
         block_write_layer(&terms, &ranks->plan->model, parts[i].layer, &graph);
-        for (uint8_t t = 0; t < graph.tensor_count; t++)
-            if (graph.tensor[t].role == GRAPH_CACHE)
-                bytes += parts[i].count *
-                         graph_tensor_bytes(&graph.tensor[t],
-                                            graph_elements(&graph, &graph.tensor[t].at, 0));
+        for (uint8_t t = 0; t < graph.tensor_count; t++) {
+            const struct sharding *at = &graph.tensor[t].at;
+            if (graph.tensor[t].role != GRAPH_CACHE) continue;
+            uint64_t const rows = sharding_local_size(&terms.mesh, &at->dimension[0]);
+            uint64_t const elements = graph_elements(&graph, at, 0) / rows * held;
+            bytes += parts[i].count * graph_tensor_bytes(&graph.tensor[t], elements);
+        }
     }
     return bytes;
 }
@@ -332,9 +312,9 @@ static uint64_t missed_share(const struct model_experts *experts, uint64_t token
 
 uint64_t inference_experts_read(const struct ranks *ranks)
 {
-    uint64_t const most = ranks->rows * ranks->experts.ranks,
-                   all = inference_sum_all(ranks->plan).tokens;
-    uint64_t const missed = missed_share(&ranks->plan->model.experts, most < all ? most : all);
+    uint64_t const most = ranks->rows * ranks->experts.ranks;
+    uint64_t const missed =
+        missed_share(&ranks->plan->model.experts, smaller(most, ranks->inference.all.tokens));
     uint64_t const held = ranks->experts.count;
     return held - (uint64_t)((units_wide)held * missed >> ONE_BITS);
 }

@@ -13,6 +13,7 @@
 #include "sim/base/format.h"
 #include "sim/base/status.h"
 #include "sim/collective/chooser.h"
+#include "sim/graph/block.h"
 #include "sim/graph/terms.h"
 
 struct ranks;
@@ -46,6 +47,7 @@ struct inference_prompts {
     uint64_t count;
     struct inference_lengths tokens; /* New ones of each. */
     uint64_t cached; /* Tokens before these whose keys and values are in the cache already. */
+    uint64_t chunk;  /* Tokens of each prompt in a pass, as long as there are some; 0: all. */
 };
 
 struct inference_plan {
@@ -57,7 +59,7 @@ struct inference_plan {
     struct plan_chooser chooser; /* Of "auto"; none: by shape, as in training. */
 };
 
-/* Of all sequences of one kind. */
+/* Of some sequences, in a pass or in all passes of the step. */
 struct inference_sum {
     uint64_t sequences;
     uint64_t tokens;         /* New ones. */
@@ -68,7 +70,7 @@ struct inference_sum {
 /* Both kinds of a pass, in this order. */
 enum inference_part { INFERENCE_DECODES, INFERENCE_PROMPTS, INFERENCE_PARTS };
 
-/* What the rank has that has most of it, which the others wait for. */
+/* A pass: what the rank has that has most of it, which the others wait for. */
 struct inference_ranks {
     uint64_t sequences[INFERENCE_PARTS];            /* Of a data rank. */
     uint64_t kept[INFERENCE_PARTS];                 /* Of those the ones whose rows a rank keeps. */
@@ -77,10 +79,17 @@ struct inference_ranks {
     uint64_t kept_tokens;                           /* Of the sequences whose rows a rank keeps. */
     uint64_t head_rows;                             /* Tokens whose logits are wanted. */
     struct graph_served served[INFERENCE_PARTS][2]; /* [part][windowed] */
+    uint64_t held_rows[2];                          /* [windowed] Of the cache, behind the step. */
+    struct inference_sum all;                       /* Of the pass, on all ranks. */
 };
 
-/* Fills ranks->inference: the sequences of a plan that is not of training, on its data ranks. */
+/* Fills ranks->inference for the pass ranks->pass: the sequences of a plan that is not of training,
+ * on its data ranks. */
 void inference_build(struct ranks *ranks);
+
+/* Whether two passes give a part of the model the same work; a layer with a window, or without. */
+bool inference_alike(const struct inference_ranks *one, const struct inference_ranks *other,
+                     enum block_part part, bool windowed);
 
 /* Errors: a cache that lies otherwise than its ranks can have it. */
 enum status inference_ways_check(const struct ranks *ranks, struct error *reterr);
@@ -92,8 +101,16 @@ uint64_t inference_experts_read(const struct ranks *ranks);
 /* Bytes of the cache on a chip, all layers. */
 uint64_t inference_cache_bytes(const struct ranks *ranks);
 
+/* Passes of the step, one after the other: several where prompts come in chunks. */
+enum { INFERENCE_PASSES_MAX = 256 };
+uint32_t inference_pass_count(const struct workload_plan *plan);
+
+/* Those of them that want logits. */
+uint32_t inference_head_passes(const struct workload_plan *plan);
+
+struct inference_sum inference_pass_sum(const struct workload_plan *plan, uint32_t pass);
+/* Of the whole step: of sequences of one kind, of all. */
 struct inference_sum inference_sum(const struct workload_plan *plan, enum inference_part part);
-/* Of both kinds. */
 struct inference_sum inference_sum_all(const struct workload_plan *plan);
 /* Of the cache, what a layer with a window reads: rows that some query of the pass sees. */
 uint64_t inference_window_tokens(const struct workload_plan *plan, enum inference_part part);

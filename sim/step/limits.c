@@ -68,7 +68,7 @@ enum status limits_part_check(const struct ranks *ranks, const struct graph_deri
     units_wide const elements = graph_extent_elements(&derived->sharded);
     STATUS_TRY(below(ranks, BITS_OF_ELEMENT * elements, "the bits of a layer's arrays", reterr));
     /* Each once more where it is repeated. */
-    *bytes += 2 * BYTES_OF_ELEMENT * elements * count * ranks->plan->accumulate;
+    *bytes += 2 * BYTES_OF_ELEMENT * elements * count * workload_microbatches(ranks->plan);
     STATUS_TRY(below(ranks, *bytes, "the bytes that ops take", reterr));
     return below(ranks, graph_extent_flop(&derived->sharded, &derived->backward, &derived->kept),
                  "the FLOP of a layer's matmuls", reterr);

@@ -2,22 +2,48 @@
 
 #include <string.h>
 
+#include "sim/base/arena.h"
 #include "sim/collective/algorithm.h"
 
 const char lower_stream_activation[] = "x", lower_stream_gradient[] = "dx",
            lower_weight_gradient[] = "dW";
 
-void lower_begin(struct lower *lower, struct arena *arena, const struct ranks *ranks,
-                 struct program *program, struct error *reterr)
+/* The last pass has all that passes have: a head, too. */
+static enum status shapes_build(struct lower *lower, struct arena *arena, const struct ranks *last,
+                                struct error *reterr)
+{
+    uint32_t const passes = last->pass + 1;
+    void *memory = NULL;
+    lower->shape_count = passes;
+    STATUS_TRY(arena_try(arena, passes, sizeof *lower->shapes, &memory, reterr));
+    lower->shapes = memory;
+    lower->shape = &lower->shapes[last->pass];
+    lower->ranks = lower->shape->ranks = last;
+    STATUS_TRY(arena_try(arena, passes, sizeof *last, &memory, reterr));
+    struct ranks *others = memory;
+    for (uint32_t p = 0; p < last->pass; p++) {
+        others[p] = *last;
+        STATUS_TRY(ranks_pass_set(&others[p], p, reterr));
+        lower->shapes[p].ranks = &others[p];
+    }
+    return STATUS_OK;
+}
+
+enum status lower_begin(struct lower *lower, struct arena *arena, const struct ranks *ranks,
+                        struct program *program, struct error *reterr)
 {
     *lower = (struct lower){.ranks = ranks};
+    STATUS_TRY(shapes_build(lower, arena, ranks, reterr));
     builder_begin(&lower->build, arena, ranks->machine, builder_room_most, program, reterr);
     lower_streams_add(lower);
+    return lower->build.status;
 }
 
 void lower_pass_begin(struct lower *lower, const struct lower_part *part)
 {
     lower->part = *part;
+    lower->shape = &lower->shapes[part->pass];
+    lower->ranks = lower->shape->ranks;
     lower->layer = lower_layer_of(lower->ranks, (enum lower_module)part->module);
     lower->pass_first = lower->build.op_count;
     lower->output = LOWER_NONE;

@@ -123,6 +123,7 @@ struct lower_part {
     uint8_t act;     /* enum lower_act */
     uint8_t keeping; /* enum lower_weights */
     uint8_t updates; /* enum lower_module: the unit that is updated behind the pass. */
+    uint8_t pass;    /* Of inference: which pass of the step, or the first one that is like it. */
     uint8_t send;    /* enum pipeline_way */
     uint8_t arrays;  /* Number of arrays [B_X, D] between blocks that are sent. */
     bool around;     /* The message goes from the last rank to the first, or back. */
@@ -140,9 +141,19 @@ struct lower_part {
     struct mtp_position place; /* Of a module that predicts a further token. */
 };
 
+/* Graphs of the model's parts, for one pass of the step. */
+struct lower_shape {
+    const struct ranks *ranks;
+    struct lower_graph *graph[BLOCK_PART_COUNT][LAYER_KINDS][2]; /* [part][kind of layer][windowed,
+                             or used before] (emit.c), or NULL. */
+};
+
 struct lower {
     struct builder build;
-    const struct ranks *ranks;
+    struct lower_shape *shapes; /* [pass] In training one serves all. */
+    uint32_t shape_count;
+    struct lower_shape *shape;          /* Of the template under construction. */
+    const struct ranks *ranks;          /* Its own. */
     uint8_t stream[LOWER_STREAM_COUNT]; /* In the program, or PROGRAM_STREAMS_MAX. */
 
     /* The template under construction. */
@@ -152,8 +163,6 @@ struct lower {
     uint32_t output;   /* The op whose end makes the running activation (or its gradient)
                           available; LOWER_NONE: it comes from earlier slots. */
     uint32_t received; /* The RECEIVE that its input comes by, or LOWER_NONE. */
-    struct lower_graph *graph[BLOCK_PART_COUNT][LAYER_KINDS][2]; /* [part][kind of layer][windowed,
-                             or used before] (emit.c), or NULL. */
     uint32_t weights[MATRICES_MAX];   /* The gather that a place's matrices wait for. */
     uint32_t weights_needed;          /* Places whose gather some op already waits for. */
     uint32_t gradients;               /* Places whose gradients are computed. */
@@ -162,8 +171,9 @@ struct lower {
                                          gradients, by the place of the last of them. */
 };
 
-void lower_begin(struct lower *lower, struct arena *arena, const struct ranks *ranks,
-                 struct program *program, struct error *reterr);
+/* `ranks` are of the last pass. Errors: those of other passes' ranks. */
+enum status lower_begin(struct lower *lower, struct arena *arena, const struct ranks *ranks,
+                        struct program *program, struct error *reterr);
 
 /* lower_streams.c: streams in a fixed order, each only where some op can lie on it. */
 void lower_streams_add(struct lower *lower);

@@ -13,16 +13,27 @@ struct modules {
     uint32_t count;
 };
 
+/* Of a pass of inference those that it has. Prompts of which it has no last token want no logits.
+ */
+static const struct ranks *ranks_of(const struct pipeline *pipeline,
+                                    const struct schedule_pass *pass)
+{
+    const struct lower *lower = pipeline->lower;
+    return ranks_serves(lower->ranks) ? lower->shapes[pass->microbatch].ranks : lower->ranks;
+}
+
 static struct modules modules_of(const struct pipeline *pipeline, const struct schedule_pass *pass)
 {
+    const struct ranks *ranks = ranks_of(pipeline, pass);
     const struct stage *stage = &pipeline->stages.stage[pass->stage];
     bool const embedding = stage->embedding && pass->kind != SCHEDULE_INPUT;
+    bool const head = stage->head && ranks_has_head(ranks);
     return (struct modules){.stage = stage,
                             .embedding = embedding,
-                            .head = stage->head,
+                            .head = head,
                             .dense = stages_dense_layers(stage, pipeline->dense_layers),
                             .count = stage->layer_count + stage->mtp_modules + stage->mtp_heads +
-                                     embedding + stage->head};
+                                     embedding + head};
 }
 
 /* The unit that a pass plays at a place; `ret_layer` is its layer, or which of the modules it is,
@@ -230,6 +241,22 @@ static void offload_set(const struct ranks *ranks, int32_t layer, struct lower_p
     part->updates = !top ? MODULE_LAYER : has_head ? MODULE_HEAD : MODULE_NOTHING;
 }
 
+/* The first pass of the step that gives a unit the same work, as pieces of prompts do. */
+static uint8_t pass_alike(const struct pipeline *pipeline, const struct lower_part *part,
+                          uint32_t pass)
+{
+    const struct lower_shape *shapes = pipeline->lower->shapes;
+    enum block_part const of = part->module == MODULE_EMBEDDING ? BLOCK_EMBEDDING
+                               : part->module == MODULE_HEAD    ? BLOCK_HEAD
+                                                                : BLOCK_LAYER;
+    uint32_t like = 0;
+    if (!ranks_serves(pipeline->lower->ranks)) return 0;
+    while (!inference_alike(&shapes[like].ranks->inference, &shapes[pass].ranks->inference, of,
+                            part->windowed))
+        like++;
+    return (uint8_t)like;
+}
+
 /* What a pass does in its slot number `place`; `ret_layer` and `ret_since` are the block's. */
 static struct lower_part part_at(const struct pipeline *pipeline, const struct passing *passing,
                                  uint32_t place, int32_t *ret_layer, uint32_t *ret_since)
@@ -249,6 +276,7 @@ static struct lower_part part_at(const struct pipeline *pipeline, const struct p
     *ret_since = 0;
     if (part.module == MODULE_LAYER || part.module == MODULE_EXPERTS)
         part.windowed = ranks_layer_is_windowed(pipeline->lower->ranks, (uint64_t)*ret_layer);
+    part.pass = pass_alike(pipeline, &part, passing->pass->microbatch);
     offload_set(pipeline->lower->ranks, *ret_layer, &part);
     if (part.module == MODULE_MTP || part.module == MODULE_MTP_HEAD)
         part.place = mtp_position_at(pipeline->lower->ranks, (uint64_t)*ret_layer);

@@ -114,8 +114,7 @@ static enum status kept_of_stages(struct arena *arena, const struct workload_pla
     STATUS_TRY(arena_try(arena, 1, sizeof(struct pipeline), &memory, reterr));
     struct pipeline *pipeline = memory;
     STATUS_TRY(stages_build(arena, plan, stage_count, ranks_room(ranks, MESH_PP), &stages, reterr));
-    lower_begin(lower, arena, ranks, &unused, reterr);
-    STATUS_TRY(lower->build.status);
+    STATUS_TRY(lower_begin(lower, arena, ranks, &unused, reterr));
     pipeline->lower = lower;
     pipeline->dense_layers = ranks->layer[LAYER_DENSE].count;
     for (uint32_t s = 0; s < stage_count; s++) {

@@ -8,9 +8,9 @@
 #include "sim/step/pipeline.h"
 
 /* Equal variants are equal byte by byte. */
-_Static_assert(sizeof(struct lower_part) == 15 + sizeof(struct mtp_position), "without gaps");
+_Static_assert(sizeof(struct lower_part) == 16 + sizeof(struct mtp_position), "without gaps");
 _Static_assert(sizeof(struct pipeline_variant) ==
-                   sizeof(uint64_t) + 2 * sizeof(struct lower_part) + 6,
+                   sizeof(uint64_t) + 2 * sizeof(struct lower_part) + 4,
                "without gaps");
 
 const char *pipeline_module_name(enum lower_module module)
@@ -181,6 +181,8 @@ static const char *template_name(struct lower *lower, const struct pipeline_vari
     if (one->act >= SCHEDULE_KIND_COUNT)
         return builder_format(&lower->build, "%s %s", acts[one->act], module);
     const char *kind = schedule_kind_name((enum schedule_kind)one->act);
+    if (variant->part_count == 1 && lower->shape_count > 1)
+        return builder_format(&lower->build, "%s %s, pass %u", module, kind, one->pass + 1U);
     if (variant->part_count == 1) return builder_format(&lower->build, "%s %s", module, kind);
     return builder_format(&lower->build, "%s %s, %s %s", module, kind,
                           pipeline_module_name((enum lower_module)other->module),

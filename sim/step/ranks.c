@@ -193,21 +193,25 @@ static void tied_build(struct ranks *ranks)
     ranks->tie.apart = (ranks->plan->model.tied && ranks->pp > 1) || ranks->tie.lookup;
 }
 
-/* Tokens must be divisible by their axes; weights are padded, and so are the columns of In between
- * blocks where these lie in parts of D: each rank has the same, the last ones some of zeros, which
- * are gathered, reduced and kept like all others and taken off before a matmul reads them.
- * What no batch could mend is refused before the batch. */
 static enum status widths_build(struct ranks *ranks, struct error *reterr)
 {
-    const struct workload_plan *plan = ranks->plan;
-    uint64_t const width = plan->model.width;
-    uint64_t share = 0;
     if (ranks_is_decoder(ranks)) {
         STATUS_TRY(heads_build(ranks, reterr));
         if (ranks_serves(ranks)) STATUS_TRY(inference_ways_check(ranks, reterr));
         STATUS_TRY(ranks_context_check(ranks, reterr));
     }
-    STATUS_TRY(ranks_stages_check(ranks, reterr));
+    return ranks_stages_check(ranks, reterr);
+}
+
+/* Tokens must be divisible by their axes; weights are padded, and so are the columns of In between
+ * blocks where these lie in parts of D: each rank has the same, the last ones some of zeros, which
+ * are gathered, reduced and kept like all others and taken off before a matmul reads them.
+ * What no batch could mend is refused before the batch. */
+static enum status rows_build(struct ranks *ranks, struct error *reterr)
+{
+    const struct workload_plan *plan = ranks->plan;
+    uint64_t const width = plan->model.width;
+    uint64_t share = 0;
     STATUS_TRY(tokens_build(ranks, reterr));
     bool const by_tokens = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
     /* An expert's rows are whole ones, of which each rank of tp has as many columns. */
@@ -244,6 +248,7 @@ enum status ranks_make(const struct workload_plan *plan, const struct machine *m
                        const struct mesh *mesh, struct ranks *ret_ranks, struct error *reterr)
 {
     struct ranks ranks = {.plan = plan, .machine = machine, .mesh = mesh, .heads.kv_holders = 1};
+    if (ranks_serves(&ranks)) ranks.pass = inference_pass_count(plan) - 1;
     ranks.sequences.parts = ranks.sequences.of.parts = 1;
     STATUS_TRY(model_check(&ranks, reterr));
     STATUS_TRY(ranks_build(&ranks, reterr));
@@ -251,6 +256,7 @@ enum status ranks_make(const struct workload_plan *plan, const struct machine *m
     STATUS_TRY(refusals_check(&ranks, reterr));
     STATUS_TRY(limits_format_check(&ranks, reterr));
     STATUS_TRY(widths_build(&ranks, reterr));
+    STATUS_TRY(rows_build(&ranks, reterr));
     if (ranks_is_decoder(&ranks)) {
         STATUS_TRY(ranks_sequences_build(&ranks, reterr));
         windows_build(&ranks);
@@ -261,4 +267,14 @@ enum status ranks_make(const struct workload_plan *plan, const struct machine *m
     STATUS_TRY(ranks_buckets_build(&ranks, reterr));
     *ret_ranks = ranks;
     return STATUS_OK;
+}
+
+enum status ranks_pass_set(struct ranks *ranks, uint32_t pass, struct error *reterr)
+{
+    if (pass == ranks->pass) return STATUS_OK;
+    ranks->pass = pass;
+    STATUS_TRY(rows_build(ranks, reterr));
+    ranks->experts = (struct routing){.count = 0};
+    if (model_has_experts(&ranks->plan->model)) STATUS_TRY(routing_build(ranks, reterr));
+    return limits_sizes_check(ranks, reterr);
 }

@@ -126,6 +126,7 @@ struct ranks {
     struct ranks_heads heads;
     struct ranks_sequences sequences;
 
+    uint32_t pass;                    /* Of inference: which pass of the step the rows are of. */
     struct inference_ranks inference; /* Where ranks_serves(). */
     struct routing experts;
     struct ranks_layer layer[LAYER_KINDS];
@@ -139,6 +140,12 @@ struct ranks {
 static inline bool ranks_serves(const struct ranks *ranks)
 {
     return ranks->plan->kind != WORKLOAD_TRAIN_STEP;
+}
+
+/* Whether a pass has tokens whose logits are wanted. */
+static inline bool ranks_has_head(const struct ranks *ranks)
+{
+    return !ranks_serves(ranks) || ranks->inference.head_rows != 0;
 }
 
 /* Updated weights are gathered in the next step. */
@@ -193,8 +200,11 @@ enum status ranks_divide(uint64_t amount, uint64_t by, const char *where, const 
  * parts of the model that are too large to be counted. */
 enum status ranks_buckets_build(struct ranks *ranks, struct error *reterr);
 
+/* Of the last pass, where a step of inference has several. */
 enum status ranks_make(const struct workload_plan *plan, const struct machine *machine,
                        const struct mesh *mesh, struct ranks *ret_ranks, struct error *reterr);
+/* The same of another pass. */
+enum status ranks_pass_set(struct ranks *ranks, uint32_t pass, struct error *reterr);
 
 static inline bool ranks_offloads_optimizer(const struct ranks *ranks)
 {

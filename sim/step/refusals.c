@@ -40,6 +40,15 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
            "/workload/formats/head",
            "the head of " NAME " is its embedding, which lies in the format of \"weights\", %s",
            plan->model.name, format_name(plan->formats.weights));
+    REFUSE(
+        serves && inference_pass_count(plan) > INFERENCE_PASSES_MAX, LIMIT, "/workload/chunk",
+        "prompts would go through %u passes of %llu tokens, more than the %d that are simulated; "
+        "the nearest chunk that goes: %llu",
+        inference_pass_count(plan), (unsigned long long)plan->inference.prompts.chunk,
+        INFERENCE_PASSES_MAX,
+        (unsigned long long)units_ceil_divide(inference_keys_most_of(plan, INFERENCE_PROMPTS) -
+                                                  plan->inference.prompts.cached,
+                                              INFERENCE_PASSES_MAX));
     REFUSE(serves && ranks->pp > 1, UNSUPPORTED, "/mesh/pp",
            "inference over pipeline stages is not modelled in this version; tp, dp, ep and fsdp "
            "are");

@@ -104,8 +104,8 @@ enum status workload_schedule(struct arena *arena, const struct workload_plan *p
                                        .held_max = plan->stages.held_max,
                                        .watch = plan->watch};
     if (request.rank_count == 1)
-        return one_stage(arena, plan->accumulate, plan->kind == WORKLOAD_TRAIN_STEP, ret_schedule,
-                         reterr);
+        return one_stage(arena, workload_microbatches(plan), plan->kind == WORKLOAD_TRAIN_STEP,
+                         ret_schedule, reterr);
     if (plan->stages.given != NULL) {
         STATUS_TRY(given_check(plan, request.rank_count, reterr));
         *ret_schedule = *plan->stages.given;

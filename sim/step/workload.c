@@ -158,8 +158,7 @@ enum status workload_lower(struct arena *arena, const struct workload_plan *plan
     struct lower *lower = memory;
     STATUS_TRY(arena_try(arena, 1, sizeof(struct pipeline), &memory, reterr));
     struct pipeline *pipeline = memory;
-    lower_begin(lower, arena, ranks, &program, reterr);
-    STATUS_TRY(lower->build.status);
+    STATUS_TRY(lower_begin(lower, arena, ranks, &program, reterr));
     pipeline->lower = lower;
     pipeline->dense_layers = ranks->layer[LAYER_DENSE].count;
     STATUS_TRY(roles_add(pipeline, reterr));

@@ -143,6 +143,12 @@ static inline uint64_t workload_keys(const struct workload_plan *plan)
     return trains ? plan->sequence_length : inference_keys_most(plan);
 }
 
+/* Passes of the whole model, one after the other, each with tokens of its own. */
+static inline uint32_t workload_microbatches(const struct workload_plan *plan)
+{
+    return plan->kind == WORKLOAD_TRAIN_STEP ? plan->accumulate : inference_pass_count(plan);
+}
+
 /* Modules that a step trains to predict further tokens (MTP). */
 static inline uint64_t workload_mtp(const struct workload_plan *plan)
 {

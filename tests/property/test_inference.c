@@ -67,6 +67,7 @@ static uint32_t weights_format, cache_format;
 static struct {
     uint64_t count, keys, new_tokens;
 } decodes, prompts;
+static uint64_t chunk; /* Of the prompts, in one pass; 0: all. */
 
 static uint32_t below(uint64_t *state, uint32_t count)
 {
@@ -85,6 +86,7 @@ static void lengths_draw(uint64_t *state, char text[KEYS_BYTES])
     prompts.count = asks ? 1 + below(state, 3) : 0;
     prompts.new_tokens = 1 + below(state, 2048);
     prompts.keys = cached + prompts.new_tokens;
+    chunk = answers || below(state, 2) == 0 ? 0 : 1 + prompts.new_tokens / (1 + below(state, 4));
     int length = snprintf(text, KEYS_BYTES, "\"%s\"",
                           !asks      ? "decode"
                           : !answers ? "prefill"
@@ -98,6 +100,9 @@ static void lengths_draw(uint64_t *state, char text[KEYS_BYTES])
             snprintf(text + length, KEYS_BYTES - (size_t)length,
                      ", \"%s\": %u, \"prompt\": %u, \"cached\": %u", answers ? "prompts" : "batch",
                      (unsigned)prompts.count, (unsigned)prompts.new_tokens, (unsigned)cached);
+    if (!answers)
+        length += snprintf(text + length, KEYS_BYTES - (size_t)length, ", \"chunk\": %u",
+                           (unsigned)chunk);
     assert_true(length < KEYS_BYTES);
 }
 
@@ -160,8 +165,9 @@ static void counts_check(struct play *play, const char *text)
     uint64_t const heads = own_kv * shares(group, holders);
     uint64_t const of_layer =
         D * H * (2 * heads + 2 * own_kv) + 3 * D * shares(models[model].mlp_width, tp);
+    uint64_t const passes = chunk == 0 ? 1 : shares(prompts.new_tokens, chunk);
     uint64_t const weights =
-        models[model].layers * of_layer + D * shares(models[model].vocabulary, tp);
+        passes * models[model].layers * of_layer + D * shares(models[model].vocabulary, tp);
     uint64_t const answer = shares(decodes.count, places[place].data),
                    ask = shares(prompts.count, places[place].data);
     bool const by_batch = answer > 0 && holders > 1 && answer >= holders;
@@ -175,7 +181,11 @@ static void counts_check(struct play *play, const char *text)
         (double)models[model].layers * (double)(2 * rows * own_kv * H) * cache_bytes;
     const struct workload_counts *counts = &play->roofline.counts;
     case_near(counts->inference.weight_bytes, weight_bytes * (double)weights, 1e-9);
-    case_near(counts->inference.kv_read_bytes, cache, 1e-9);
+    /* Each pass reads what is there behind it. */
+    uint64_t read = rows;
+    for (uint64_t p = 1; p < passes; p++)
+        read += ask * (prompts.keys - prompts.new_tokens + p * chunk);
+    case_near(counts->inference.kv_read_bytes, cache / (double)rows * (double)read, 1e-9);
     case_near((double)play->program.roles[0].resident_bytes[PROGRAM_MEMORY_CACHE], cache, 1e-9);
     /* Queries go to who has the rows and what they find comes back. */
     double exchanged = 0;

@@ -91,7 +91,7 @@ static void inference_mark(void)
         made.plan.kind = k % 2 == 0 ? WORKLOAD_DECODE : WORKLOAD_PREFILL;
         made.plan.inference =
             (struct inference_plan){.decodes = {k % 2 == 0 ? 32 : 0, {context, 1}, 1},
-                                    .prompts = {k % 2 == 0 ? 0 : 32, {context, 1}, 0}};
+                                    .prompts = {k % 2 == 0 ? 0 : 32, {context, 1}, 0, 0}};
         parts_mark(&made);
         case_free(&made);
     }

@@ -108,7 +108,7 @@ static void layers_with_a_window_read_the_window(void **state)
     plan.model.window = 128;
     assert_int_equal(inference_window_tokens(&plan, INFERENCE_DECODES), 100 + 128 + 128 + 128);
     /* Of a prompt behind cached tokens, those that its first token still sees. */
-    struct inference_plan const prefill = {.prompts = {4, {lengths, 4}, 1000}};
+    struct inference_plan const prefill = {.prompts = {4, {lengths, 4}, 1000, 0}};
     case_near(read_bytes("gpt-oss-20b", prefill),
               12 * row_bytes * (4 * 1000 + 4 * 127 + 2 * (100 + 128 + 4096 + 129)), 1e-12);
 }
@@ -120,14 +120,15 @@ static void programs_read_what_is_counted(void **state)
     static const char *const models[] = {"gpt-oss-20b", "llama-3-8b", "deepseek-v3"};
     static const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = "x"};
     (void)state;
-    for (size_t k = 0; k < 3 * sizeof models / sizeof *models; k++) {
+    for (size_t k = 0; k < 4 * sizeof models / sizeof *models; k++) {
         struct workload_case made;
         struct workload_counts counts;
         double bytes = 0, flop = 0;
         struct inference_plan plan = {.ways.sharding = INFERENCE_AUTO};
-        if (k % 3 != 0) plan.decodes = (struct inference_decodes){4, {lengths, 4}, 2};
-        if (k % 3 != 1) plan.prompts = (struct inference_prompts){4, {lengths, 4}, 300};
-        made_of(&made, models[k / 3], "1x1x1", parts, plan);
+        if (k % 4 == 0 || k % 4 == 1) plan.decodes = (struct inference_decodes){4, {lengths, 4}, 2};
+        if (k % 4 != 0) plan.prompts = (struct inference_prompts){4, {lengths, 4}, 300, 0};
+        if (k % 4 == 3) plan.prompts.chunk = 1000;
+        made_of(&made, models[k / 4], "1x1x1", parts, plan);
         case_ok(workload_count(&made.plan, &made.machine, &made.mesh, &counts, &case_error));
         case_ok(workload_lower(case_arena, &made.plan, &made.machine, &made.mesh, &made.program,
                                &case_error));
@@ -174,7 +175,7 @@ static void scores_that_would_wrap_are_refused(void **state)
         assert_int_equal(case_build_roles(&made, &tiny, "1x1x1", parts), STATUS_OK);
         made.plan.kind = WORKLOAD_PREFILL;
         made.plan.attention.mask = WORKLOAD_ATTENTION_FULL;
-        made.plan.inference = (struct inference_plan){.prompts = {counts[i], {length, 1}, 0}};
+        made.plan.inference = (struct inference_plan){.prompts = {counts[i], {length, 1}, 0, 0}};
         enum status const status =
             ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &case_error);
         if (counts[i] < 512)
@@ -182,6 +183,62 @@ static void scores_that_would_wrap_are_refused(void **state)
         else
             case_refused(status, STATUS_LIMIT, "/workload", "fewer or shorter sequences");
         case_free(&made);
+    }
+}
+
+static void works_equal(const struct program *one, uint32_t of_one, const struct program *other,
+                        uint32_t of_other)
+{
+    const struct program_template *a = &one->templates[of_one], *b = &other->templates[of_other];
+    assert_int_equal(a->op_count, b->op_count);
+    for (uint32_t i = 0; i < a->op_count; i++) {
+        assert_int_equal(a->op[i].kind, b->op[i].kind);
+        if (a->op[i].kind == PROGRAM_OP_COMPUTE)
+            assert_memory_equal(&one->works[a->op[i].index], &other->works[b->op[i].index],
+                                sizeof(struct work));
+        else
+            assert_int_equal(one->plans[a->op[i].index].size_bytes,
+                             other->plans[b->op[i].index].size_bytes);
+    }
+}
+
+/* A pass of a prompt in chunks is the prefill of a chunk behind those before it, but that only the
+ * last wants logits. */
+static void chunks_are_prompts_behind_cached_tokens(void **state)
+{
+    enum { PROMPT = 2500, CHUNK = 600 };
+    static const uint64_t prompt[] = {PROMPT};
+    static const char *const parts[MESH_ROLE_COUNT] = {[MESH_TP] = "x"};
+    static const char *const models[] = {"gpt-oss-20b", "llama-3-8b", "deepseek-v3"};
+    (void)state;
+    for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
+        struct workload_case all;
+        made_of(&all, models[m], "4x1x1", parts,
+                (struct inference_plan){.prompts = {2, {prompt, 1}, 300, CHUNK}});
+        case_ok(workload_lower(case_arena, &all.plan, &all.machine, &all.mesh, &all.program,
+                               &case_error));
+        const struct program_role *role = &all.program.roles[0];
+        uint32_t b = 0;
+        for (uint64_t done = 0; done < PROMPT; done += CHUNK) {
+            uint64_t const left = PROMPT - done, length[] = {left < CHUNK ? left : CHUNK};
+            struct workload_case one;
+            made_of(&one, models[m], "4x1x1", parts,
+                    (struct inference_plan){.prompts = {2, {length, 1}, 300 + done, 0}});
+            case_ok(workload_lower(case_arena, &one.plan, &one.machine, &one.mesh, &one.program,
+                                   &case_error));
+            const struct program_role *alone = &one.program.roles[0];
+            uint32_t const blocks = alone->block_count - (left > CHUNK);
+            for (uint32_t i = 0; i < blocks; i++, b++) {
+                assert_true(b < role->block_count);
+                assert_int_equal(role->block[b].microbatch, done / CHUNK);
+                assert_int_equal(role->block[b].repeat, alone->block[i].repeat);
+                works_equal(&all.program, role->block[b].template_index, &one.program,
+                            alone->block[i].template_index);
+            }
+            case_free(&one);
+        }
+        assert_int_equal(b, role->block_count);
+        case_free(&all);
     }
 }
 
@@ -219,6 +276,7 @@ int main(void)
         cmocka_unit_test(layers_with_a_window_read_the_window),
         cmocka_unit_test(programs_read_what_is_counted),
         cmocka_unit_test(scores_that_would_wrap_are_refused),
+        cmocka_unit_test(chunks_are_prompts_behind_cached_tokens),
         cmocka_unit_test(closed_forms_are_the_book_s),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

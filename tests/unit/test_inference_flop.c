@@ -111,6 +111,10 @@ static void lengths_count_as_they_are(void **state)
                "\"kind\": \"mixed\", \"batch\": 3, \"context\": [100, 200, 4000], "
                "\"prompts\": 3, \"prompt\": [100, 200, 4000], \"cached\": 50",
                (struct pass){3 + 4300, 3 + 3, 4300 + pairs + 50 * 4300});
+    flop_check(&llama_8b, dp_2_tp_8,
+               "\"kind\": \"prefill\", \"batch\": 3, \"prompt\": [100, 200, 4000], \"cached\": 50, "
+               "\"chunk\": 150",
+               (struct pass){4300, 3, pairs + 50 * 4300});
 }
 
 int main(void)

@@ -1,0 +1,124 @@
+/*
+ * A prompt that is longer than a chunk goes through several passes: each has the next chunk of
+ * every prompt that has one left, behind what is cached and what came before.
+ */
+#include "sim/step/inference_sequences.h"
+
+#include "sim/base/units.h"
+#include "sim/step/workload.h"
+
+static uint64_t length_at(const struct inference_lengths *lengths, uint64_t sequence)
+{
+    return lengths->tokens[lengths->count == 1 ? 0 : sequence];
+}
+
+uint64_t inference_count(const struct inference_plan *plan, enum inference_part part)
+{
+    return part == INFERENCE_DECODES ? plan->decodes.count : plan->prompts.count;
+}
+
+static uint64_t smaller(uint64_t left, uint64_t right)
+{
+    return left < right ? left : right;
+}
+
+/* Logits are wanted of what answers, and of the last token of a prompt. */
+struct inference_sequence inference_sequence_at(const struct inference_plan *plan, uint32_t pass,
+                                                enum inference_part part, uint64_t index)
+{
+    const struct inference_prompts *prompts = &plan->prompts;
+    if (part == INFERENCE_DECODES)
+        return (struct inference_sequence){plan->decodes.new_tokens,
+                                           length_at(&plan->decodes.context, index),
+                                           plan->decodes.new_tokens};
+    uint64_t const prompt = length_at(&prompts->tokens, index);
+    bool const whole = pass == INFERENCE_WHOLE || prompts->chunk == 0;
+    uint64_t const before = whole ? 0 : smaller(pass * prompts->chunk, prompt);
+    uint64_t const queries = whole ? prompt : smaller(prompts->chunk, prompt - before);
+    return (struct inference_sequence){.queries = queries,
+                                       .keys = prompts->cached + before + queries,
+                                       .head_rows = queries > 0 && before + queries == prompt};
+}
+
+uint32_t inference_pass_count(const struct workload_plan *plan)
+{
+    const struct inference_prompts *prompts = &plan->inference.prompts;
+    uint64_t longest = 0;
+    if (prompts->count == 0 || prompts->chunk == 0) return 1;
+    for (uint32_t i = 0; i < prompts->tokens.count; i++)
+        if (prompts->tokens.tokens[i] > longest) longest = prompts->tokens.tokens[i];
+    return (uint32_t)units_ceil_divide(longest, prompts->chunk);
+}
+
+uint32_t inference_head_passes(const struct workload_plan *plan)
+{
+    uint32_t const passes = inference_pass_count(plan);
+    uint32_t count = 0;
+    for (uint32_t p = 0; p < passes; p++) count += inference_pass_sum(plan, p).head_rows > 0;
+    return count;
+}
+
+struct inference_sum inference_span_sum(const struct inference_plan *plan, uint32_t pass,
+                                        struct inference_span span)
+{
+    struct inference_sum sum = {.sequences = 0};
+    for (uint64_t i = span.first; i < span.end; i++) {
+        struct inference_sequence const of = inference_sequence_at(plan, pass, span.part, i);
+        if (of.queries == 0) continue;
+        sum.sequences++;
+        sum.tokens += of.queries;
+        sum.context_tokens += of.keys;
+        sum.head_rows += of.head_rows;
+    }
+    return sum;
+}
+
+static struct inference_sum part_sum(const struct workload_plan *plan, uint32_t pass,
+                                     enum inference_part part)
+{
+    const struct inference_plan *of = &plan->inference;
+    return inference_span_sum(of, pass,
+                              (struct inference_span){part, 0, inference_count(of, part)});
+}
+
+struct inference_sum inference_sum(const struct workload_plan *plan, enum inference_part part)
+{
+    return part_sum(plan, INFERENCE_WHOLE, part);
+}
+
+static struct inference_sum parts_sum(const struct workload_plan *plan, uint32_t pass)
+{
+    struct inference_sum const decodes = part_sum(plan, pass, INFERENCE_DECODES),
+                               prompts = part_sum(plan, pass, INFERENCE_PROMPTS);
+    return (struct inference_sum){
+        decodes.sequences + prompts.sequences, decodes.tokens + prompts.tokens,
+        decodes.context_tokens + prompts.context_tokens, decodes.head_rows + prompts.head_rows};
+}
+
+struct inference_sum inference_sum_all(const struct workload_plan *plan)
+{
+    return parts_sum(plan, INFERENCE_WHOLE);
+}
+
+struct inference_sum inference_pass_sum(const struct workload_plan *plan, uint32_t pass)
+{
+    return parts_sum(plan, pass);
+}
+
+uint64_t inference_keys_most_of(const struct workload_plan *plan, enum inference_part part)
+{
+    const struct inference_plan *of = &plan->inference;
+    uint64_t most = 0;
+    for (uint64_t i = 0; i < inference_count(of, part); i++) {
+        uint64_t const keys = inference_sequence_at(of, INFERENCE_WHOLE, part, i).keys;
+        if (keys > most) most = keys;
+    }
+    return most;
+}
+
+uint64_t inference_keys_most(const struct workload_plan *plan)
+{
+    uint64_t const decodes = inference_keys_most_of(plan, INFERENCE_DECODES),
+                   prompts = inference_keys_most_of(plan, INFERENCE_PROMPTS);
+    return decodes > prompts ? decodes : prompts;
+}

@@ -1,0 +1,31 @@
+/*
+ * inference_sequences.h: the sequences of a plan of inference one by one, in each of its passes.
+ * Internal to sim/step.
+ */
+#ifndef SIM_STEP_INFERENCE_SEQUENCES_H
+#define SIM_STEP_INFERENCE_SEQUENCES_H
+
+#include "sim/step/inference.h"
+
+/* All passes of the step together. */
+static const uint32_t INFERENCE_WHOLE = UINT32_MAX;
+
+struct inference_sequence {
+    uint64_t queries;   /* New tokens; 0: it is not in the pass. */
+    uint64_t keys;      /* In the cache behind the pass. */
+    uint64_t head_rows; /* New tokens whose logits are wanted. */
+};
+
+/* Sequences of one kind, from one to before another. */
+struct inference_span {
+    enum inference_part part;
+    uint64_t first, end;
+};
+
+uint64_t inference_count(const struct inference_plan *plan, enum inference_part part);
+struct inference_sequence inference_sequence_at(const struct inference_plan *plan, uint32_t pass,
+                                                enum inference_part part, uint64_t index);
+struct inference_sum inference_span_sum(const struct inference_plan *plan, uint32_t pass,
+                                        struct inference_span span);
+
+#endif

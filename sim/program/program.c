@@ -101,6 +101,18 @@ void program_slot_name(const struct program_role *role, uint32_t slot, char *buf
                    phases[block->phase]);
 }
 
+void program_op_where(const struct program *program, const struct program_role *role, uint32_t slot,
+                      uint32_t op, const char *otherwise, char *buffer, uint32_t buffer_bytes)
+{
+    const struct program_block *block = program_slot_block(role, slot);
+    const struct program_template *template = &program->templates[block->template_index];
+    if (template->op_line == NULL)
+        (void)snprintf(buffer, buffer_bytes, "%s", otherwise);
+    else
+        (void)snprintf(buffer, buffer_bytes, "%.120s:%u:1", program->text_name,
+                       template->op_line[op]);
+}
+
 bool program_is_drawn(const struct program *program, uint32_t axis)
 {
     for (uint32_t i = 0; i < program->plan_count; i++)

@@ -183,6 +183,7 @@ struct program_template {
     uint8_t act;      /* Which pass. */
     struct program_op *op;
     uint32_t op_count;
+    const uint32_t *op_line;                    /* Where they stand in a text; NULL: in none. */
     uint32_t stream_parts[PROGRAM_STREAMS_MAX]; /* In one slot; filled by program_seal(). */
 };
 
@@ -242,6 +243,8 @@ struct program {
     uint32_t class_count;
 
     uint64_t tokens; /* Tokens of the step, over all ranks. */
+
+    const char *text_name; /* Of the text that it was read from; NULL: it was built. */
 };
 
 /* What of a program a refusal is of. PROGRAM_NOWHERE: nothing of that sort. */
@@ -291,6 +294,11 @@ uint32_t program_roles_along(const struct program *program, uint32_t axis, uint3
 /* "pipeline rank 3" into a buffer; empty where all have one role. */
 void program_role_name(const struct program *program, uint32_t role, char *buffer,
                        uint32_t buffer_bytes);
+
+/* "step.program:12:1" into a buffer: where an op of a slot stands in its text; `otherwise` where it
+ * stands in none. */
+void program_op_where(const struct program *program, const struct program_role *role, uint32_t slot,
+                      uint32_t op, const char *otherwise, char *buffer, uint32_t buffer_bytes);
 
 /* "layer 12 forward" into a buffer. */
 void program_slot_name(const struct program_role *role, uint32_t slot, char *buffer,

@@ -30,6 +30,7 @@
  *     role N
  *       resident                 bytes that are held from the start
  *       block                    slots of one template
+ *     end                        the last line: a text that was cut off has none
  *
  * Every key of each line, its range and its words are rows of a table (program_text_rows.c), which
  * the writer and the reader share. The writer writes every key that means something, so a text

@@ -69,6 +69,20 @@ static enum status word_unknown(const struct text_cursor *cursor)
                          name_offer(word, words, "; the nearest that does is ", "", NULL).text);
 }
 
+/* The last line that says something is "end": who cuts a text takes that away. */
+static enum status end_check(const struct reader *reader, const char *text, const char *end)
+{
+    struct text_cursor cursor = reader->cursor, last = reader->cursor;
+    last.line++; /* Of a text that says nothing, the first. */
+    while (line_next(&cursor, &text, end))
+        if (!says_nothing(&cursor)) last = cursor;
+    if (last.at < last.end && line_find(&last) == LINE_END) return STATUS_OK;
+    return cursor_refuse(&last, STATUS_INVALID, last.end,
+                         "the text ends here, without the line \"%s\" that is its last: it was cut "
+                         "off",
+                         text_lines[LINE_END].word);
+}
+
 /* How many lines of each kind there are, before memory is taken for any. */
 static enum status lines_count(struct reader *reader, const char *text, const char *end)
 {
@@ -186,6 +200,7 @@ static enum status top_read(struct reader *reader, enum text_line_kind kind)
     }
     if (kind == LINE_TEMPLATE) {
         program->templates[next].op = reader->ops + reader->op_count;
+        program->templates[next].op_line = reader->op_line + reader->op_count;
         reader->template_line[next] = line;
         program->template_count++;
         return line_read(reader, kind, next, &program->templates[next]);
@@ -346,7 +361,7 @@ enum status program_text_read(struct arena *arena, const struct machine *machine
                               uint32_t line, const char *text, uint64_t text_bytes,
                               struct program *ret_program, struct error *reterr)
 {
-    struct program program = {.stream_count = 0};
+    struct program program = {.text_name = name};
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, 1, sizeof(struct reader), &memory, reterr));
     struct reader *reader = memory;
@@ -356,6 +371,7 @@ enum status program_text_read(struct arena *arena, const struct machine *machine
     reader->cursor.begin = reader->cursor.at = reader->cursor.end = text;
     reader->program = &program;
     reader->top = LINE_COUNT;
+    STATUS_TRY(end_check(reader, text, end));
     STATUS_TRY(lines_count(reader, text, end));
     STATUS_TRY(tables_take(reader));
     while (line_next(&reader->cursor, &text, end))

@@ -284,4 +284,5 @@ const struct text_line text_lines[LINE_COUNT] = {
                     .parent = LINE_ROLE,
                     .most = PROGRAM_BLOCKS_MAX,
                     ROWS(block_rows)},
+    [LINE_END] = {.word = "end", .parent = LINE_COUNT, .most = 1},
 };

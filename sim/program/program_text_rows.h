@@ -56,6 +56,7 @@ enum text_line_kind {
     LINE_ROLE,
     LINE_RESIDENT,
     LINE_BLOCK,
+    LINE_END,
     LINE_COUNT,
 };
 

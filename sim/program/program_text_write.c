@@ -226,6 +226,8 @@ void program_text_write(const struct program *program, const struct machine *mac
         strbuf_add(text, "\n");
         add_role(&out, i);
     }
+    strbuf_add(text, "\n");
+    add_line(&out, 0, LINE_END, 0, program);
 }
 
 void program_text_write_template(const struct program *program, const struct machine *machine,

@@ -129,19 +129,23 @@ static void curve_add(struct trace_curve *curve, int64_t now_ps, uint64_t bytes)
 
 /* Of a program that was read: it balances what it takes and gives in no order that it can have. */
 static void refuse_overdrawn(struct replay *replay, enum program_memory memory, uint32_t slot,
-                             uint32_t chip)
+                             uint16_t op, uint32_t chip)
 {
     static const char *const names[] = {
 #define X(name, text) text,
         PROGRAM_MEMORY_TABLE(X)
 #undef X
     };
-    char name[96];
+    const struct program_role *role = role_at(replay, chip)->role;
+    char name[96], where[sizeof replay->refusal.where];
     if (replay->refusal.status != STATUS_OK) return;
-    program_slot_name(role_at(replay, chip)->role, slot, name, sizeof name);
-    (void)error_set(&replay->refusal, STATUS_INVALID, "",
-                    "an op of slot %u (%s) gives back more of %s than the chip holds then", slot,
-                    name, names[memory]);
+    program_slot_name(role, slot, name, sizeof name);
+    program_op_where(replay->program, role, slot, op, "", where, sizeof where);
+    (void)error_set(
+        &replay->refusal, STATUS_INVALID, where,
+        "\"%.48s\" of slot %u (%s) gives back more of %s than the chip holds then",
+        replay->program->templates[program_slot_block(role, slot)->template_index].op[op].name,
+        slot, name, names[memory]);
 }
 
 static void memory_take(struct replay *replay, uint32_t chip, enum program_memory memory,
@@ -150,7 +154,7 @@ static void memory_take(struct replay *replay, uint32_t chip, enum program_memor
     struct memory_state *state = &replay->accounts.memories[chip];
     state->held_bytes[memory] += bytes;
     state->total_bytes += bytes;
-    if (state->held_bytes[memory] < 0) refuse_overdrawn(replay, memory, slot, chip);
+    if (state->held_bytes[memory] < 0) refuse_overdrawn(replay, memory, slot, op, chip);
     if (state->held_bytes[memory] > state->each_peak_bytes[memory])
         state->each_peak_bytes[memory] = state->held_bytes[memory];
     if (state->total_bytes > state->peak_bytes) {

@@ -66,8 +66,13 @@ enum status stuck_check(struct arena *arena, struct replay *replay, struct error
     uint32_t at[MACHINE_AXES_MAX];
     fold_coordinates(replay->fold, first_chip, at);
     const char *waits = waits_for(arena, replay, first_stream, first_chip);
+    char where[sizeof reterr->where];
+    program_op_where(replay->program, &replay->program->roles[chip->role],
+                     stream_at(replay, first_stream, first_chip)->slot,
+                     streams_op_index(replay, first_stream, first_chip), "/run", where,
+                     sizeof where);
     return error_set(
-        reterr, STATUS_STUCK, "/run",
+        reterr, STATUS_STUCK, where,
         "%u of %u replayed chips did not finish: chip (%u,%u,%u,%u)%s%s, stream %s, at "
         "%s of %s, waits for %s",
         stuck, replay->chip_count, at[0], at[1], at[2], at[3], role[0] != '\0' ? ", " : "", role,

@@ -1,5 +1,5 @@
-/* Texts of programs with lines that are damaged: each is refused with a sentence, or is a program
- * that can be played, or of which the run says why not. Never an assertion. */
+/* Texts of programs with lines that are damaged: each is refused with a sentence and a place, or is
+ * a program that can be played, or of which the run says why not, and where. Never an assertion. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,6 +117,13 @@ static bool few_events(void *owner, const struct replay_progress *progress)
     return progress->events < 100000;
 }
 
+/* A line of the text, or a key of its head. */
+static bool has_place(const struct error *error)
+{
+    return strncmp(error->where, "damaged:", strlen("damaged:")) == 0 || error->where[0] == '/' ||
+           strstr(error->message, "is missing") != NULL;
+}
+
 /* Whether it was taken: what is, can be played, or the run says why not. */
 static bool is_taken(const struct damaged *of)
 {
@@ -136,11 +143,15 @@ static bool is_taken(const struct damaged *of)
                                                                 &program, &error) == STATUS_OK;
     struct replay_options const options = {
         .engine = "fast", .arbitration = "fifo", .watch = few_events};
-    if (status == STATUS_OK && !taken && error.message[0] == '\0') fail_msg("nothing is said");
+    if (!taken && status != STATUS_LIMIT && (error.message[0] == '\0' || !has_place(&error)))
+        fail_msg("%s: no place: %s", error.where, error.message);
     if (taken) {
         status = fold_build(arena, &machine, &program, false, &fold, &error);
         if (status == STATUS_OK)
             status = replay_run(arena, &options, &machine, &program, &fold, &trace, &error);
+        if (status == STATUS_INVALID || status == STATUS_STUCK)
+            if (strncmp(error.where, "damaged:", strlen("damaged:")) != 0)
+                fail_msg("%s: no line: %s", error.where, error.message);
         if (status != STATUS_OK && error.message[0] == '\0') fail_msg("nothing is said of a run");
     }
     arena_destroy(arena);

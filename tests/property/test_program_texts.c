@@ -112,9 +112,57 @@ static void what_is_written_is_read_and_written_again(void **state)
     }
 }
 
+/* Whether the first lines of a text, without the end of the last, are refused in that line. */
+static bool cut_is_refused(const struct made *made, const struct program_file_rest *rest,
+                           uint64_t text_bytes, uint32_t last_line)
+{
+    char where[64];
+    struct program program;
+    struct program_file_rest const cut = {rest->text, text_bytes, rest->line};
+    struct arena *arena = arena_create(0);
+    enum status const status =
+        program_file_read(arena, "cut", &cut, &made->machine, &program, &case_error);
+    (void)snprintf(where, sizeof where, "cut:%u:", last_line);
+    bool const refused =
+        status == STATUS_INVALID && strncmp(case_error.where, where, strlen(where)) == 0;
+    arena_destroy(arena);
+    return refused;
+}
+
+/* The end of each of 500 lines is tried, one of 1,024 in texts behind these. */
+static void what_is_cut_off_is_refused_where_it_ends(void **state)
+{
+    uint32_t walked = 0, tried = 0;
+    (void)state;
+    for (uint32_t i = 0; i < embed_scenarios_count; i++) {
+        struct program_file_rest rest;
+        struct made made;
+        struct strbuf text;
+        if (sampling_skips(&walked)) continue;
+        lower(&embed_scenarios[i], &made);
+        print(&made, &text);
+        case_ok(program_file_read_scenario(made.arena, "cut", text.bytes, text.size_bytes, NULL, 0,
+                                           &made.scenario, &rest, &case_error));
+        uint32_t line = rest.line, says = line;
+        for (uint64_t at = 0; at + sizeof "end" < rest.text_bytes; at++) {
+            if (rest.text[at] != '\n') continue;
+            if (at > 0 && rest.text[at - 1] != '\n') says = line;
+            if (line++ % 1024 != 0 && tried > 500) continue;
+            if (!cut_is_refused(&made, &rest, at, says))
+                fail_msg("%s, cut behind line %u: %s: %s", embed_scenarios[i].name, says,
+                         case_error.where, case_error.message);
+            tried++;
+        }
+        strbuf_free(&text);
+        arena_destroy(made.arena);
+    }
+    assert_true(tried > 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_cut_off_is_refused_where_it_ends),
         cmocka_unit_test(what_is_written_is_read_and_written_again),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

@@ -41,7 +41,8 @@ static void described(struct json_writer *writer, const struct key *row)
 /* Where the row alone gives it. */
 static void preset_write(struct json_writer *writer, const struct key *row)
 {
-    if (row->needed || row->preset_text != NULL || row->quiet || row->has_source) return;
+    if (row->needed || row->preset_text != NULL || row->like_at != 0) return;
+    if (row->quiet || row->has_source) return;
     if (row->kind->put == NULL && row->word == NULL) return;
     json_write_key(writer, "default");
     if (row->kind->put != NULL)
@@ -186,9 +187,13 @@ static void values_add(struct strbuf *text, const struct key *row)
     }
 }
 
-static void preset_add(struct strbuf *text, const struct key *row)
+static void preset_add(struct strbuf *text, const struct key *rows, const struct key *row)
 {
-    if (row->needed)
+    const struct key *like = rows;
+    while (row->like_at != 0 && like->at != row->like_at) like++;
+    if (row->like_at != 0)
+        strbuf_add(text, "as `%s`", like->name);
+    else if (row->needed)
         strbuf_add(text, "needed");
     else if (row->preset_text != NULL)
         strbuf_add(text, "%s", row->preset_text);
@@ -210,7 +215,7 @@ static void rows_add(struct strbuf *text, const char *before, const struct key *
         strbuf_add(text, "| `%s%s` | ", before, row->name);
         values_add(text, row);
         strbuf_add(text, " | ");
-        preset_add(text, row);
+        preset_add(text, rows, row);
         strbuf_add(text, " | ");
         meaning_add(text, row);
         strbuf_add(text, " |\n");

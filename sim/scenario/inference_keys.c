@@ -6,7 +6,7 @@
 #include "sim/base/units.h"
 #include "sim/scenario/scenario_parts.h"
 
-#define ROW(text, of, field, ...) KEY_ROW(struct scenario, text, of, workload.field, __VA_ARGS__)
+#define ROW WORKLOAD_ROW
 
 enum { BATCH_MAX = 1 << 20, NEW_TOKENS_MAX = 256 };
 static const int64_t length_max = INT64_C(1) << 24;
@@ -15,7 +15,6 @@ static const uint64_t tokens_max = UINT64_C(1) << 40; /* In the cache, of all se
 static const char *const prefill_name[] = {"prefill", NULL};
 static const char *const decode_name[] = {"decode", NULL};
 static const char *const mixed_name[] = {"mixed", NULL};
-static const char *const attention_names[] = {"full", "causal", NULL};
 static const char *const activations_names[] = {"model", "tokens", "replicated", NULL};
 
 /* --- Lengths: a number for all sequences, or an array with one for each --- */
@@ -201,25 +200,13 @@ static enum status kind_settle(const struct key_reader *reader, struct json *mem
     return STATUS_OK;
 }
 
-#define FORMAT_LIKE(member) .like_at = offsetof(struct scenario, workload.member)
 static const struct key format_keys[] = {
-    ROW("weights", key_choice, formats.weights, .choices = scenario_format_names,
-        .help = "number format of the weights, with [scales](inference.md#formats) where blocks "
-                "share them. Narrower ones than `matmuls` are widened by the vector unit"),
-    ROW("activations", key_choice, formats.activations, .choices = scenario_format_names,
-        .help = "number format of activations, and of attention's products"),
-    ROW("matmuls", key_choice, formats.matmuls, .choices = scenario_format_names,
-        FORMAT_LIKE(formats.activations), .preset_text = "as `activations`",
-        .help = "number format of the products of linear layers"),
-    ROW("dispatch", key_choice, formats.dispatch, .choices = scenario_format_names,
-        FORMAT_LIKE(formats.activations), .preset_text = "as `activations`",
-        .help = "number format of tokens on their way to experts"),
-    ROW("kv", key_choice, inference.cache, .choices = scenario_format_names,
-        FORMAT_LIKE(formats.activations), .preset_text = "as `activations`",
-        .help = "number format of keys and values in the cache"),
-    ROW("head", key_choice, inference.head, .choices = scenario_format_names,
-        FORMAT_LIKE(formats.weights), .preset_text = "as `weights`",
-        .help = "number format of the head's matrix, which many quantised checkpoints keep wide"),
+    FORMATS_OF_ARRAYS,
+    FORMATS_OF_WORK,
+    FORMAT_LIKE("kv", inference.cache, formats.activations,
+                .help = "number format of keys and values in the cache"),
+    FORMAT_LIKE("head", inference.head, formats.weights,
+                .help = "number format of the head's matrix, which many checkpoints keep wide"),
     {0},
 };
 
@@ -238,7 +225,7 @@ static const struct key format_keys[] = {
         .preset_text = "`bf16`; `matmuls`, `dispatch` and `kv` as `activations`, `head` as "       \
                        "`weights`",                                                                \
         .help = "number format of each kind of tensor"),                                           \
-        ROW("attention", key_choice, attention.mask, .choices = attention_names,                   \
+        ROW("attention", key_choice, attention.mask, .choices = scenario_attention_names,          \
             .preset = WORKLOAD_ATTENTION_CAUSAL,                                                   \
             .help = "a query sees the keys before it and its own, or all of its sequence, as the " \
                     "book counts"),                                                                \
@@ -250,10 +237,7 @@ static const struct key format_keys[] = {
                            "sequences, if each rank has one, or parts of them",                    \
             .help = "how the cache lies on the ranks of `tp`: "                                    \
                     "[inference](inference.md#the-cache-on-the-ranks-of-tp)"),                     \
-        ROW("routing_skew", key_share, routing.skew_ppm, .most = PPM_ONE,                          \
-            .settle = scenario_routing_settle, .shown = scenario_has_experts,                      \
-            .when = "with experts",                                                                \
-            .help = "skew of the choice of experts: 0 even, 1 Zipf's law"),                        \
+        ROUTING_SKEW,                                                                              \
         ROW("allow_oversubscription", key_flag, allow_oversubscription,                            \
             .help = "simulate a step that does not fit the memory")
 

@@ -21,6 +21,31 @@ enum status scenario_routing_settle(const struct key_reader *reader, struct json
                                     struct error *reterr);
 bool scenario_has_experts(const struct key_source *source);
 extern const char *const scenario_format_names[];
+extern const char *const scenario_attention_names[];
+
+/* Rows that several kinds have. */
+#define WORKLOAD_ROW(text, of, field, ...)                                                         \
+    KEY_ROW(struct scenario, text, of, workload.field, __VA_ARGS__)
+#define FORMAT(text, field, ...)                                                                   \
+    WORKLOAD_ROW(text, key_choice, field, .choices = scenario_format_names, __VA_ARGS__)
+#define FORMAT_LIKE(text, field, other, ...)                                                       \
+    FORMAT(text, field, .like_at = offsetof(struct scenario, workload.other), __VA_ARGS__)
+#define FORMATS_OF_ARRAYS                                                                          \
+    FORMAT("weights", formats.weights,                                                             \
+           .help = "number format of the weights, with [scales](inference.md#formats) where "      \
+                   "blocks share them. The vector unit widens narrower ones than `matmuls`"),      \
+        FORMAT("activations", formats.activations,                                                 \
+               .help = "number format of activations, and of attention's products")
+#define FORMATS_OF_WORK                                                                            \
+    FORMAT_LIKE("matmuls", formats.matmuls, formats.activations,                                   \
+                .help = "number format of the products of linear layers"),                         \
+        FORMAT_LIKE("dispatch", formats.dispatch, formats.activations,                             \
+                    .help = "number format of tokens on their way to experts")
+#define ROUTING_SKEW                                                                               \
+    WORKLOAD_ROW("routing_skew", key_share, routing.skew_ppm, .most = PPM_ONE,                     \
+                 .settle = scenario_routing_settle, .shown = scenario_has_experts,                 \
+                 .when = "with experts",                                                           \
+                 .help = "skew of [the choice](moe.md#uneven-routing): 0 even, 1 Zipf's law")
 extern const struct key run_keys[];
 
 /* The whole mesh, whose axes are in the order of the file. */

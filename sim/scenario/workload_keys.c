@@ -9,13 +9,13 @@
 #include "sim/scenario/scenario_parts.h"
 
 enum { ACCUMULATE_MAX = 65536, SHARE_LEAST_PPM = 1000, CAPACITY_MAX = 4000 };
-#define ROW(text, of, field, ...) KEY_ROW(struct scenario, text, of, workload.field, __VA_ARGS__)
+#define ROW WORKLOAD_ROW
 
 /* In the order of the enums of workload.h. */
 static const char *const kind_names[] = {"train_step", NULL};
 static const char *const tp_inputs_names[] = {"shards", "whole", NULL};
 static const char *const memory_names[] = {"book", "framework", NULL};
-static const char *const attention_names[] = {"full", "causal", NULL};
+const char *const scenario_attention_names[] = {"full", "causal", NULL};
 static const char *const kernel_names[] = {"flash", "unfused", "unfused_dropout", NULL};
 static const char *const gather_names[] = {"block", "tensor", "layer", NULL};
 static const char *const backward_names[] = {"dw_first", "dx_first", NULL};
@@ -179,22 +179,11 @@ static bool has_mtp(const struct key_source *source)
 }
 
 static const struct key format_keys[] = {
-    ROW("weights", key_choice, formats.weights, .choices = scenario_format_names,
-        .help = "number format of the weights"),
-    ROW("activations", key_choice, formats.activations, .choices = scenario_format_names,
-        .help = "number format of activations"),
-    ROW("gradients", key_choice, formats.gradients, .choices = scenario_format_names,
-        .help = "number format of gradients"),
-    ROW("optimizer", key_choice, formats.optimizer, .choices = scenario_format_names,
-        .preset = FORMAT_FP32, .help = "number format of each of Adam's two moments"),
-    ROW("matmuls", key_choice, formats.matmuls, .choices = scenario_format_names,
-        .like_at = offsetof(struct scenario, workload.formats.activations),
-        .help = "number format of linear layers; as activations by default",
-        .preset_text = "as `activations`"),
-    ROW("dispatch", key_choice, formats.dispatch, .choices = scenario_format_names,
-        .like_at = offsetof(struct scenario, workload.formats.activations),
-        .help = "number format of tokens on their way to experts; as activations by default",
-        .preset_text = "as `activations`"),
+    FORMATS_OF_ARRAYS,
+    FORMAT("gradients", formats.gradients, .help = "number format of gradients"),
+    FORMAT("optimizer", formats.optimizer, .preset = FORMAT_FP32,
+           .help = "number format of each of Adam's two moments"),
+    FORMATS_OF_WORK,
     ROW("main_gradients", key_choice, formats.main_gradients, .choices = wide_names,
         .preset = FORMAT_FP32,
         .help = "number format of the buffer that adds up microbatches' gradients"),
@@ -234,7 +223,7 @@ const struct key workload_train_keys[] = {
         .help = "what `dp` shards: 1 optimizer state, 2 also gradients, 3 also parameters"),
     ROW("accumulate", key_count, accumulate, .least = 1, .most = ACCUMULATE_MAX, .preset = 1,
         .help = "microbatches a step"),
-    ROW("attention", key_choice, attention.mask, .choices = attention_names,
+    ROW("attention", key_choice, attention.mask, .choices = scenario_attention_names,
         .help = "the full rectangle of scores, as the book counts, or the half below the diagonal; "
                 "layers with a [window](moe.md#windows) count the keys of the window"),
     ROW("attention_kernel", key_choice, attention.kernel, .choices = kernel_names,
@@ -264,11 +253,7 @@ const struct key workload_train_keys[] = {
         .help = "a rank holds a part from each end of a causal sequence, or one part"),
     ROW("offload", key_choice, offload, .choices = offload_names,
         .help = "what is kept in the host's memory: [host memory](offload.md)"),
-    ROW("routing_skew", key_share, routing.skew_ppm, .most = PPM_ONE,
-        .settle = scenario_routing_settle, .shown = scenario_has_experts, .when = "with experts",
-        .help =
-            "skew of the choice of experts: 0 even, 1 Zipf's law, [drawn](moe.md#uneven-routing) "
-            "with the run's seed"),
+    ROUTING_SKEW,
     ROW("capacity_factor", key_share, routing.capacity_ppm,
         .most = INT64_C(1) * CAPACITY_MAX * PPM_ONE, .settle = scenario_routing_settle,
         .shown = scenario_has_experts, .values = "0, or up to experts over experts a token",

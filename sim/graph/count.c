@@ -24,8 +24,11 @@ static struct graph_move_sum *move_sum(struct graph_count *count, enum op_pass p
     }
     SIM_ASSERT(count->move_count < GRAPH_SUMS_MAX);
     struct graph_move_sum *sum = &count->move[count->move_count++];
-    *sum = (struct graph_move_sum){
-        .pass = pass, .kind = kind, .collective = move->kind, .axis = move->axis};
+    *sum = (struct graph_move_sum){.pass = pass,
+                                   .kind = kind,
+                                   .collective = move->kind,
+                                   .axis = move->axis,
+                                   .widest = move->format};
     return sum;
 }
 
@@ -62,6 +65,7 @@ static void move_add(const struct graph_op *op, const struct graph_step *step,
     struct graph_move_sum *sum = move_sum(count, step->pass, op->kind, &step->move);
     sum->count++;
     sum->bytes += step->move.bytes;
+    if (format_bits(step->move.format) > format_bits(sum->widest)) sum->widest = step->move.format;
     if (step->pass == OP_FORWARD && step->move.axis == OP_AXIS_TP)
         count->block[op->block].tp_moves++;
 }

@@ -34,6 +34,7 @@ enum op_axis {
 struct op_move {
     enum collective_kind kind;
     enum op_axis axis;
+    enum format format; /* Of its elements, which a reduction adds. */
     uint64_t bytes;
     bool before;  /* It comes before the op's compute. */
     bool carries; /* It makes results of inputs. Else it gathers or reduces inputs, all but the

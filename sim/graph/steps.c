@@ -45,8 +45,11 @@ static void tp_add(struct writer *writer, uint8_t index, enum op_pass pass, tens
     bool const gradient = !op_is_forward(pass);
     uint64_t const elements =
         graph_elements(graph, gradient ? &at->gradient_at : &at->at, gathered);
-    uint64_t const bytes = format_bytes(gradient ? at->gradient : at->format, elements);
-    struct op_move const move = {.kind = kind, .axis = OP_AXIS_TP, .bytes = bytes};
+    enum format const format = gradient ? at->gradient : at->format;
+    struct op_move const move = {.kind = kind,
+                                 .axis = OP_AXIS_TP,
+                                 .format = format,
+                                 .bytes = format_bytes(format, elements)};
     step_add(writer, (struct graph_step){.of = of, .op = index, .pass = pass, .move = move});
 }
 
@@ -169,6 +172,7 @@ static void partial_add(struct writer *writer, const struct graph_gradient *grad
     struct op_move const move = {
         .kind = COLLECTIVE_ALL_REDUCE,
         .axis = partial.axis,
+        .format = graph->terms->formats.gradients,
         .bytes = format_bytes(graph->terms->formats.gradients, partial.elements),
     };
     step_add(writer, (struct graph_step){.of = graph->op[gradient->op].weight[0],

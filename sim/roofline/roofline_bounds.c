@@ -42,7 +42,8 @@ static double traffic_additions(const struct workload_plan *plan, const struct m
 {
     const struct graph_formats *formats = &plan->formats;
     double const ranks = (double)group_rank_count(&traffic->group);
-    double const bits = fmax(format_bits(formats->gradients), format_bits(formats->activations));
+    double const of_plan = fmax(format_bits(formats->gradients), format_bits(formats->activations));
+    double const bits = fmax(of_plan, format_bits(traffic->widest));
     bool const fewer =
         machine->chip_override_count > 0 || link_bound_copies(machine, &traffic->group);
     if (least && fewer) return 0;

@@ -81,39 +81,41 @@ static void exchange_add(const struct ranks *ranks, uint64_t count, double bytes
         exchange->crossing_bytes[d] += (double)experts->crossing[d] * row_bytes;
 }
 
+/* The collectives of the ranks that a move is over. */
+static struct workload_traffic *traffic_of(enum op_axis axis, struct workload_counts *counts)
+{
+    switch (axis) {
+    case OP_AXIS_TP:
+        break;
+    case OP_AXIS_EP:
+        return &counts->role[MESH_EP];
+    case OP_AXIS_SEQUENCE:
+        return &counts->sequence;
+    case OP_AXIS_HOLDERS:
+        return &counts->kv;
+    }
+    return &counts->role[MESH_TP];
+}
+
 static void move_add(const struct part *part, const struct graph_move_sum *sum,
                      struct workload_counts *counts)
 {
     const struct ranks *ranks = part->ranks;
-    bool const of_weights =
-        sum->pass == OP_WEIGHT_GRADIENT && sum->collective == COLLECTIVE_ALL_REDUCE;
+    struct workload_traffic *traffic = traffic_of(sum->axis, counts);
+    bool const twice = sum->collective == COLLECTIVE_ALL_REDUCE;
+    bool const of_weights = sum->pass == OP_WEIGHT_GRADIENT && twice;
     bool const summed_once = of_weights && ranks->replicas.gradient_shards == 1;
+    bool const rings = sum->axis == OP_AXIS_SEQUENCE && ranks_has_ring(ranks);
     uint64_t const times = part->count * (summed_once ? ranks->copies : ranks->plan->accumulate);
     uint64_t const count = times * sum->count;
     double const bytes = (double)times * (double)sum->bytes;
-    bool const of_activations =
-        sum->axis == OP_AXIS_HOLDERS ? op_is_forward(sum->pass) : !of_weights;
-    uint64_t const passes = sum->collective == COLLECTIVE_ALL_REDUCE ? 2 * count : count;
-    uint64_t const critical = of_activations ? passes : 0;
-    switch (sum->axis) {
-    case OP_AXIS_TP:
-        counts_traffic_add(&counts->role[MESH_TP], sum->collective, count, bytes);
-        counts->role[MESH_TP].critical_passes += critical;
-        break;
-    case OP_AXIS_EP:
-        exchange_add(ranks, count, bytes, &counts->role[MESH_EP]);
-        counts->role[MESH_EP].critical_passes += critical;
-        break;
-    case OP_AXIS_SEQUENCE:
-        counts_traffic_add(&counts->sequence, sum->collective, count, bytes);
-        if (!sum->kind->passes_round) counts->sequence.critical_passes += critical;
-        if (ranks_has_ring(ranks)) counts->sequence.algorithm = ranks->sequences.ring_name;
-        break;
-    case OP_AXIS_HOLDERS:
-        counts_traffic_add(&counts->kv, sum->collective, count, bytes);
-        counts->kv.critical_passes += critical;
-        break;
-    }
+    if (sum->axis == OP_AXIS_EP)
+        exchange_add(ranks, count, bytes, traffic);
+    else
+        counts_traffic_add(traffic, sum->collective, count, bytes);
+    if (rings) traffic->algorithm = ranks->sequences.ring_name;
+    if (!of_weights && !rings) traffic->critical_passes += twice ? 2 * count : count;
+    if (format_bits(sum->widest) > format_bits(traffic->widest)) traffic->widest = sum->widest;
 }
 
 static void overlaps_add(const struct part *part, const struct graph_derived *derived,

@@ -37,6 +37,7 @@ struct workload_traffic {
     uint64_t permute_count;
     uint64_t critical_passes; /* Gathers, reductions and exchanges that the compute stream waits
                                  for. An AllReduce is two. */
+    enum format widest;       /* Of the elements that ops move. */
     const char *algorithm; /* Of gathers and scatters, whatever the plan says; NULL: as it says. */
 };
 

@@ -43,16 +43,6 @@ struct emit_route emit_route(const struct ranks *ranks, const struct graph *grap
                                &axis[MESH_TP].group};
 }
 
-static enum format format_of(const struct emit *emit, const struct graph_step *step)
-{
-    const struct graph_op *op = &emit->graph->op[step->op];
-    bool const exchanges = step->move.axis == OP_AXIS_EP;
-    tensor of = step->of; /* A lookup says it: it has no input. */
-    if (of == GRAPH_NONE) of = exchanges ? op->out[0] : op->in[op->in_count - 1];
-    const struct graph_tensor *at = &emit->graph->tensor[of];
-    return op_is_forward(step->pass) ? at->format : at->gradient;
-}
-
 /* Blocks go round an axis that closes, part by part with the compute that takes them in. */
 static bool is_round(const struct emit *emit, const struct graph_step *step)
 {
@@ -131,6 +121,6 @@ uint32_t emit_plan(struct emit *emit, uint32_t at)
     if (is_round(emit, step)) request.algorithm = lower->ranks->sequences.ring_name;
     if (step->move.kind == COLLECTIVE_PERMUTE) home_set(&request);
     if (step->move.axis == OP_AXIS_EP) exchange_set(emit, step, &request);
-    emit->plan[at] = lower_plan_bytes(lower, &request, format_of(emit, step));
+    emit->plan[at] = lower_plan_bytes(lower, &request, step->move.format);
     return emit->plan[at];
 }

@@ -187,15 +187,22 @@ static void counts_check(struct play *play, const char *text)
         read += ask * (prompts.keys - prompts.new_tokens + p * chunk);
     case_near(counts->inference.kv_read_bytes, cache / (double)rows * (double)read, 1e-9);
     case_near((double)play->program.roles[0].resident_bytes[PROGRAM_MEMORY_CACHE], cache, 1e-9);
-    /* Queries go to who has the rows and what they find comes back. */
-    double exchanged = 0;
+    /* Queries go to who has the rows and what they find comes back; of parts of sequences a sum in
+     * fp32, with a maximum and a sum of its scores for each head. */
+    double exchanged = 0, merged = 0;
     struct walk_op walk = {.program = &play->program};
     while (walk_next(&walk)) {
         if (walk.op->kind != PROGRAM_OP_COLLECTIVE) continue;
         const struct plan *plan = &play->program.plans[walk.op->index];
         if (plan->kind == COLLECTIVE_ALL_TO_ALL)
             exchanged += (double)walk.times * (double)plan->size_bytes;
+        if (plan->kind == COLLECTIVE_REDUCE_SCATTER &&
+            play->program.stream[walk.op->stream].use.of == STREAM_OF_KV)
+            merged += (double)walk.times * (double)plan_elements(plan, plan->size_bytes);
     }
+    uint64_t const tokens = answer * decodes.new_tokens + ask * prompts.new_tokens;
+    double const found = (double)(models[model].layers * tokens * heads * holders * (H + 2));
+    case_near(merged, by_sequence ? found : 0, 1e-9);
     uint64_t const kept =
         shares(answer, holders) * decodes.new_tokens + shares(ask, holders) * prompts.new_tokens;
     uint64_t const turned = kept * heads * holders * H * 2 * holders;

@@ -218,6 +218,7 @@ static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op 
     ret_moves[0] = (struct op_move){
         .kind = gathers ? COLLECTIVE_ALL_GATHER : COLLECTIVE_REDUCE_SCATTER,
         .axis = OP_AXIS_SEQUENCE,
+        .format = graph->terms->formats.activations,
         .bytes = format_bytes(graph->terms->formats.activations, attention_key_elements(graph, op)),
         .before = gathers,
     };

@@ -14,6 +14,7 @@ static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op 
     ret_moves[0] = (struct op_move){
         .kind = COLLECTIVE_ALL_TO_ALL,
         .axis = OP_AXIS_EP,
+        .format = format,
         .bytes = format_bytes(format, graph_elements(graph, &op->as.exchange.sent, 0)),
         .carries = true,
         .of = OP_MOVES_ALL,

@@ -25,12 +25,14 @@ static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op 
     const struct graph_tensor *in = &graph->tensor[op->in[0]], *out = &graph->tensor[op->out[0]];
     uint32_t const tp = graph->terms->axis_y;
     bool const forward = op_is_forward(pass);
+    enum format const format = forward ? in->format : out->gradient;
     if (split_alike(&in->at, &out->at)) return 0;
     ret_moves[0] = (struct op_move){
         .kind = COLLECTIVE_ALL_GATHER,
         .axis = OP_AXIS_TP,
-        .bytes = format_bytes(forward ? in->format : out->gradient,
-                              graph_elements(graph, forward ? &in->at : &out->gradient_at, tp)),
+        .format = format,
+        .bytes =
+            format_bytes(format, graph_elements(graph, forward ? &in->at : &out->gradient_at, tp)),
         .carries = true,
         .of = OP_MOVES_ALL,
     };

@@ -31,7 +31,8 @@ static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op 
     const struct graph *graph = sharded->graph;
     enum format const format = graph->terms->formats.activations;
     uint64_t const elements = attention_key_elements(graph, op);
-    struct op_move const all = {.axis = OP_AXIS_SEQUENCE, .bytes = format_bytes(format, elements)};
+    struct op_move const all = {
+        .axis = OP_AXIS_SEQUENCE, .format = format, .bytes = format_bytes(format, elements)};
     ret_moves[0] = ret_moves[1] = ret_moves[2] = all;
     ret_moves[0].kind = COLLECTIVE_ALL_GATHER;
     ret_moves[0].before = true;

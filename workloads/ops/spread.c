@@ -23,31 +23,38 @@ static uint64_t heads_of(const struct graph *graph, tensor of)
     return elements_of(graph, of) / at->dimension[2].size;
 }
 
+/* What is merged has the range and the digits of a sum. */
+static enum format format_of(const struct graph *graph, const struct graph_op *op)
+{
+    bool const merges = op->as.spread.kind == COLLECTIVE_REDUCE_SCATTER;
+    return merges ? FORMAT_FP32 : graph->tensor[op->out[0]].format;
+}
+
 /* What all ranks have for each other; the gathered array; the array before it is reduced. */
-static uint64_t bytes_of(const struct graph *graph, const struct graph_op *op)
+static uint64_t moved_elements(const struct graph *graph, const struct graph_op *op)
 {
     const struct graph_cache *cache = &graph->terms->cache;
     tensor const in = op->in[0], out = op->out[0];
-    enum format const format = graph->tensor[out].format;
     if (op->as.spread.kind == COLLECTIVE_ALL_TO_ALL) {
         uint64_t const most = elements_of(graph, in) > elements_of(graph, out)
                                   ? elements_of(graph, in)
                                   : elements_of(graph, out);
-        return format_bytes(format, most * cache->batch_ways);
+        return most * cache->batch_ways;
     }
-    if (op->as.spread.kind == COLLECTIVE_ALL_GATHER)
-        return format_bytes(format, elements_of(graph, out));
-    return format_bytes(FORMAT_FP32, elements_of(graph, in) + STATISTICS * heads_of(graph, in));
+    if (op->as.spread.kind == COLLECTIVE_ALL_GATHER) return elements_of(graph, out);
+    return elements_of(graph, in) + STATISTICS * heads_of(graph, in);
 }
 
 static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op *op,
                      enum op_pass pass, struct op_move ret_moves[OP_MOVES_MAX])
 {
+    enum format const format = format_of(sharded->graph, op);
     (void)pass;
     ret_moves[0] = (struct op_move){
         .kind = op->as.spread.kind,
         .axis = OP_AXIS_HOLDERS,
-        .bytes = bytes_of(sharded->graph, op),
+        .format = format,
+        .bytes = format_bytes(format, moved_elements(sharded->graph, op)),
         .carries = true,
         .of = OP_MOVES_ALL,
     };

@@ -24,6 +24,7 @@ static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op 
         ret_moves[i] = (struct op_move){
             .kind = COLLECTIVE_ALL_TO_ALL,
             .axis = OP_AXIS_SEQUENCE,
+            .format = format,
             .bytes = format_bytes(format, elements_of(graph, op->in[i], op->out[i])),
             .carries = true,
             .of = i,

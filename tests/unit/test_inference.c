@@ -36,7 +36,7 @@ static void experts_that_no_token_asks_for_are_not_read(void **state)
         made_of(&made, "qwen3-30b-a3b", "4x1x1", parts,
                 (struct inference_plan){.decodes = {batch, {context, 1}, 1}});
         case_ok(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &case_error));
-        double const of_all = inference_experts_hit(128, 8, (double)batch);
+        double const of_all = 128 * (1 - pow(1 - 8.0 / 128, (double)batch));
         assert_int_equal(inference_experts_read(&ranks), (uint64_t)ceil(of_all / 4 - 1e-9));
         case_free(&made);
     }
@@ -252,20 +252,7 @@ static void closed_forms_are_the_book_s(void **state)
     case_near(inference_decode(&narrow, &v5e, 32, 32 * 8192).step_s, 8.746e-3, 1e-4);
     assert_int_equal(inference_max_batch(&narrow, &v5e, 8192), 138);
     assert_int_equal(inference_max_batch(&llama, &v5e, 1e9), 0);
-    case_near(inference_prefill_s(&llama, &v5e, 8192, 0, 0.4), 0.91484264, 1e-7);
     case_near(inference_critical_tokens(2, 197e12, 810e9), 243.20988, 1e-7);
-    case_near(inference_critical_tokens_of(2, 2, 197e12, 810e9, 8192, 28672), 252.86192, 1e-6);
-    assert_true(inference_critical_tokens_of(2, 2, 197e12, 810e9, 256, 256) == 0);
-    case_near(inference_2d_crossover_chips(1, 4), 72, 1e-12);
-    case_near(inference_2d_best_x(128, 1, 4), 4, 1e-12);
-    case_near(inference_2d_s(256, 8192, 32768, 8, 32, 90e9), 1.7476267e-5, 1e-6);
-    case_near(inference_1d_s(256, 8192, 3, 90e9), 3.1068919e-5, 1e-6);
-    case_near(inference_accepted_tokens(0.8, 4), 3.3616, 1e-9);
-    case_near(inference_accepted_tokens(1, 4), 5, 1e-12);
-    struct inference_chips const slice = {64, 197e12, 810e9, 16e9};
-    struct inference_model const large = {405e9, 405e9, 258048};
-    assert_int_equal(inference_batch_within(&large, &slice, 2048, 0.015), 201);
-    assert_int_equal(inference_batch_within(&large, &slice, 2048, 0.005), 0);
 }
 
 int main(void)

@@ -1,9 +1,11 @@
 /*
- * Evaluators of inference: the closed forms of sim/roofline/inference.h, on the catalogue's chips,
- * of a model by the row's letters or by the parameters and bytes of the cache that the row gives.
+ * Evaluators of inference: the closed forms of sim/roofline/inference.h and others of the book's
+ * chapters 7 and 8, on the catalogue's chips, of a model by the row's letters or by the parameters
+ * and bytes of the cache that the row gives.
  */
 #include "sim/roofline/inference.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "tests/validation/case_parts.h"
@@ -54,6 +56,19 @@ static struct inference_model model_of(const struct case_row *row)
                                     .kv_bytes_per_token = kv_bytes_per_token(row)};
 }
 
+/* The largest batch of "context" tokens each whose step takes at most "limit" and fits; 0: none.
+ * The step grows with the batch: bounded by products from the batch on where these take longer. */
+static double batch_within(const struct case_row *row, const struct inference_model *model,
+                           const struct inference_chips *chips, double context)
+{
+    double const limit_s = row_number(row, "limit");
+    struct inference_step const one = inference_decode(model, chips, 1, context);
+    double const by_weights = (limit_s - one.weights_s) / one.kv_s;
+    double const by_math = limit_s / (one.kv_s + one.math_s);
+    double const most = (double)inference_max_batch(model, chips, context);
+    return fmax(0, floor(fmin(fmin(by_weights, by_math), most)));
+}
+
 /* A step of "batch" sequences with "context" tokens each, and the batches that a machine takes. */
 static struct case_value decode(const struct case_row *row)
 {
@@ -64,8 +79,7 @@ static struct case_value decode(const struct case_row *row)
     if (strcmp(what, "max_batch") == 0)
         return value_number((double)inference_max_batch(&model, &chips, context));
     if (strcmp(what, "batch_within") == 0)
-        return value_number(
-            (double)inference_batch_within(&model, &chips, context, row_number(row, "limit")));
+        return value_number(batch_within(row, &model, &chips, context));
     double const batch = row_number(row, "batch");
     struct inference_step const step = inference_decode(&model, &chips, batch, batch * context);
     if (strcmp(what, "kv") == 0) return value_number(step.kv_s);
@@ -76,78 +90,89 @@ static struct case_value decode(const struct case_row *row)
     row_fail(row, "a step of generation has no %s", what);
 }
 
+/* 2·P·T / (N·C·mfu), with further FLOP, as of attention (7.1.4). */
 static struct case_value prefill(const struct case_row *row)
 {
     struct inference_chips const chips = chips_of(row);
-    struct inference_model const model = {.parameters = row_operand_of(row, "parameters")};
     double const attention =
         row_has(row, "attention_flop") ? row_operand_of(row, "attention_flop") : 0;
-    return value_number(inference_prefill_s(&model, &chips, row_number(row, "tokens"), attention,
-                                            row_number_or(row, "mfu", 1)));
+    double const products = 2 * row_operand_of(row, "parameters") * row_number(row, "tokens");
+    return value_number((products + attention) /
+                        (chips.count * chips.flop_per_s * row_number_or(row, "mfu", 1)));
 }
 
-/* Of large matrices, or of one of "rows" and "columns". */
+/* Of large matrices, or of one of "rows" and "columns" with its activations: 2·B·D·F / C =
+ * (a·B·D + w·D·F + a·B·F) / W, solved for B. */
 static struct case_value critical_tokens(const struct case_row *row)
 {
     struct inference_chips const chips = chips_of(row);
-    double const weight_bytes = width_of(row, "weights");
-    if (!row_has(row, "rows"))
-        return value_number(
-            inference_critical_tokens(weight_bytes, chips.flop_per_s, chips.hbm_bytes_per_s));
-    return value_number(inference_critical_tokens_of(
-        weight_bytes, width_of(row, "activations"), chips.flop_per_s, chips.hbm_bytes_per_s,
-        row_number(row, "rows"), row_number(row, "columns")));
+    double const large = inference_critical_tokens(width_of(row, "weights"), chips.flop_per_s,
+                                                   chips.hbm_bytes_per_s);
+    if (!row_has(row, "rows")) return value_number(large);
+    double const edges = 1 / row_number(row, "rows") + 1 / row_number(row, "columns");
+    return value_number(large /
+                        (1 - inference_critical_tokens(width_of(row, "activations"),
+                                                       chips.flop_per_s, chips.hbm_bytes_per_s) *
+                                 edges));
 }
 
-/* The MLP's matrices over chips in one dimension and in two. */
+/* The MLP's collectives of a layer, 2-byte activations, an axis' bandwidth both ways W (7.5, Q7):
+ * with F alone over the ranks of M axes, 4·B·D / (M·W); with D over X and F over Y·Z as well,
+ * 2·B·D / (X·W) + 4·B·F / (YZ·W). "best_x": X of the smallest such sum on N chips,
+ * sqrt(N·D / (2·F)); the book prints sqrt(N)/8 for F = 4·D, where sqrt(N/8) is right. "crossover":
+ * chips above which 2D beats 1D on three axes, 32·(F/D)·(3/4)^2, 72 for F = 4·D; the book says 81,
+ * of a constant that it has rounded before it is squared. "ranks": up to which reading a share of
+ * a matrix, 2·D·F / (Y·W_hbm), takes longer than moving its activations over one axis,
+ * 2·B·D / W (7.3.2). */
 static struct case_value weights_over_chips(const struct case_row *row)
 {
     const char *what = row_text(row, "what");
-    double const width = row_number(row, "D");
-    if (strcmp(what, "1d") == 0)
-        return value_number(inference_1d_s(row_number(row, "batch"), width,
-                                           row_number_or(row, "axes", 1), axis_bytes_per_s(row)));
-    double const mlp_width = row_number(row, "F");
-    if (strcmp(what, "crossover") == 0)
-        return value_number(inference_2d_crossover_chips(width, mlp_width));
+    bool const one = strcmp(what, "1d") == 0, counts = strcmp(what, "crossover") == 0;
+    double const d = row_number(row, "D"), f = one ? 0 : row_number(row, "F");
+    if (counts) return value_number(32 * f / d * 9 / 16);
     if (strcmp(what, "best_x") == 0)
-        return value_number(inference_2d_best_x(row_number(row, "chips"), width, mlp_width));
-    if (strcmp(what, "ranks") == 0) {
-        struct inference_chips const chips = chips_of(row);
-        return value_number(inference_1d_ranks(row_number(row, "batch"), mlp_width,
-                                               axis_bytes_per_s(row), chips.hbm_bytes_per_s));
-    }
+        return value_number(sqrt(row_number(row, "chips") * d / (2 * f)));
+    double const batch = row_number(row, "batch"), rate = axis_bytes_per_s(row);
+    if (one) return value_number(4 * batch * d / (row_number_or(row, "axes", 1) * rate));
+    if (strcmp(what, "ranks") == 0)
+        return value_number(f * rate / (batch * chips_of(row).hbm_bytes_per_s));
     if (strcmp(what, "2d") != 0) row_fail(row, "weights over chips have no %s", what);
     double const x = row_operand_of(row, "x"), yz = row_operand_of(row, "yz");
-    return value_number(
-        inference_2d_s(row_number(row, "batch"), width, mlp_width, x, yz, axis_bytes_per_s(row)));
+    return value_number(2 * batch * d / (x * rate) + 4 * batch * f / (yz * rate));
 }
 
+/* A loop of speculation (7.6.4) is K steps of the draft model and one of the target's, which is
+ * bound by weights. With each draft accepted with probability a it gives (1 - a^(K+1)) / (1 - a)
+ * tokens, one of the target's own among them. */
 static struct case_value speculation(const struct case_row *row)
 {
     double const acceptance = row_number(row, "acceptance"), drafts = row_number(row, "drafts");
     const char *what = row_text(row, "what");
     if (strcmp(what, "accepted") == 0)
-        return value_number(inference_accepted_tokens(acceptance, drafts));
+        return value_number((1 - pow(acceptance, drafts + 1)) / (1 - acceptance));
     if (strcmp(what, "loop") == 0)
-        return value_number(inference_speculation_s(drafts, row_operand_of(row, "target"),
-                                                    row_operand_of(row, "draft")));
+        return value_number(row_operand_of(row, "target") + drafts * row_operand_of(row, "draft"));
     row_fail(row, "speculation has no %s", what);
 }
 
+/* FLOP of attention a byte, T queries and S keys, G heads of Q on one of K and V, bytes a of an
+ * activation and c of a cached number (7.1.4): 4·G·T·S / (2·a·G·T + 2·c·S). Alike and G = 1:
+ * S·T / (S + T) in 2-byte numbers. */
 static struct case_value attention_intensity(const struct case_row *row)
 {
-    return value_number(inference_attention_intensity(
-        row_number_or(row, "group", 1), row_number(row, "queries"), row_number(row, "keys"),
-        width_of(row, "activations"), width_of(row, "kv")));
+    double const group = row_number_or(row, "group", 1);
+    double const queries = row_number(row, "queries"), keys = row_number(row, "keys");
+    return value_number(
+        2 * group * queries * keys /
+        (width_of(row, "activations") * group * queries + width_of(row, "kv") * keys));
 }
 
-/* Servers of prefill for one of generation. */
+/* Servers of prefill that keep one of generation busy (8.1.2): a prompt takes "prefill", and
+ * "batch" of them leave each "tokens" steps. */
 static struct case_value prefill_servers(const struct case_row *row)
 {
-    return value_number(
-        inference_prefill_servers(row_operand_of(row, "prefill"), row_operand_of(row, "step"),
-                                  row_number(row, "batch"), row_number(row, "tokens")));
+    return value_number(row_operand_of(row, "prefill") * row_number(row, "batch") /
+                        (row_operand_of(row, "step") * row_number(row, "tokens")));
 }
 
 const struct case_evaluator case_inference[] = {

@@ -72,6 +72,7 @@ extern const struct key_kind key_bytes;   /* "80GiB" */
 extern const struct key_kind key_rate;    /* "45GB/s" */
 extern const struct key_kind key_flop_rate; /* "459TFLOP/s" */
 extern const struct key_kind key_duration;  /* "2us" */
+extern const struct key_kind key_price;     /* "1.2USD/h" */
 extern const struct key_kind key_text;      /* const char *, one of `choices` if the row has some */
 extern const struct key_kind key_words;     /* An array of texts, which has no field. */
 extern const struct key_kind key_object;    /* A struct, in which the fields of `members` lie. */

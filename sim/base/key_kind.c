@@ -349,6 +349,7 @@ static const char *const rate_units[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s", 
 static const char *const flop_units[] = {"FLOP/s",  "kFLOP/s", "MFLOP/s", "GFLOP/s",
                                          "TFLOP/s", "PFLOP/s", NULL};
 static const char *const duration_units[] = {"ps", "ns", "us", "ms", "s", NULL};
+static const char *const price_units[] = {"uUSD/h", "USD/h", NULL};
 
 const struct key_kind key_bytes =
     AMOUNT(QUANTITY_BYTES, "([kKMGTP]?B|[KMGT]iB|[kMGT]?bit)", byte_units, 1024);
@@ -357,6 +358,8 @@ const struct key_kind key_rate =
 const struct key_kind key_flop_rate =
     AMOUNT(QUANTITY_FLOP_RATE, "[kMGTP]?FLOP/s", flop_units, 1000);
 const struct key_kind key_duration = AMOUNT(QUANTITY_DURATION, "[pnum]?s", duration_units, 1000);
+
+const struct key_kind key_price = AMOUNT(QUANTITY_PRICE, "u?USD/h", price_units, 1000000);
 
 const struct key_kind key_text = {
     .read = text_read, .write = text_write, .type = "string", .has_length = true};

@@ -50,6 +50,8 @@ static const struct unit duration_units[] = {
     {"ms", 1000000000, 1}, {"s", 1000000000000, 1}, {NULL, 0, 0},
 };
 
+static const struct unit price_units[] = {{"uUSD/h", 1, 1}, {"USD/h", 1000000, 1}, {NULL, 0, 0}};
+
 enum { UNITS_MAX = 20, EXPONENT_MAX = 100000 };
 
 static const struct dimension {
@@ -64,6 +66,8 @@ static const struct dimension {
     [QUANTITY_FLOP_RATE] = {"a rate of FLOP", "459TFLOP/s", "FLOP per second", flop_units,
                             UINT64_MAX},
     [QUANTITY_DURATION] = {"a duration", "1.5us", "picoseconds", duration_units, INT64_MAX},
+    [QUANTITY_PRICE] = {"a price", "1.2USD/h", "millionths of a dollar an hour", price_units,
+                        UINT64_MAX},
 };
 
 /* A decimal number, exactly: digits · 10^exponent. */

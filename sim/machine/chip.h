@@ -42,6 +42,7 @@ enum chip_wrap_rule {
  */
 struct chip_network {
     /* NVLink, or what joins the GPUs of a node in its place; 0 on a TPU. */
+    enum chip_maker maker; /* NVIDIA's GPUs are joined by NVLink. */
     const char *link_name; /* "NVLink" */
     uint32_t nvlink_generation;
     uint32_t nvlink_count;       /* Links of one GPU. */
@@ -99,14 +100,21 @@ struct chip_pod {
     uint32_t slice_count;
 };
 
+/* Of one chip that is rented. */
+struct chip_price {
+    uint64_t usd_per_h_ppm; /* Millionths of a dollar an hour; 0: unknown. */
+    const char *source;     /* Whose price it is, and of when. */
+};
+
 struct chip {
     enum chip_kind kind;
-    enum chip_maker maker;  /* NVIDIA's GPUs are joined by NVLink. */
     const char *name;       /* "tpu-v5p" */
     const char *short_name; /* "v5p": what product names begin with. */
     const char *title;      /* "TPU v5p" */
     const char *profile;    /* "ideal", "measured" */
     bool is_ideal;          /* The first of these. */
+
+    struct chip_price price;
 
     uint64_t hbm_capacity_bytes;
     uint64_t hbm_bytes_per_s;     /* Effective. */

@@ -29,6 +29,15 @@ static enum status aliases_settle(const struct key_reader *reader, struct json *
     return json_as_string(json_at(names, 0), &file->chip.short_name, reterr);
 }
 
+/* A price is of a day, which its source says. */
+static enum status price_settle(const struct key_reader *reader, struct json *member,
+                                struct error *reterr)
+{
+    struct chip_file *file = reader->base;
+    if (member == NULL) return STATUS_OK;
+    return json_as_string(json_take(member, "source"), &file->chip.price.source, reterr);
+}
+
 #define NVIDIA_LINKS "NVLink"
 
 static enum status link_name_settle(const struct key_reader *reader, struct json *member,
@@ -38,7 +47,8 @@ static enum status link_name_settle(const struct key_reader *reader, struct json
     struct chip_file *file = reader->base;
     (void)member;
     (void)reterr;
-    file->chip.maker = name_find(file->chip.network.link_name, links) == 0 ? CHIP_NVIDIA : CHIP_AMD;
+    file->chip.network.maker =
+        name_find(file->chip.network.link_name, links) == 0 ? CHIP_NVIDIA : CHIP_AMD;
     return STATUS_OK;
 }
 
@@ -224,6 +234,11 @@ _Static_assert(CHIP_WRAP_FULL_AXIS == 0 && CHIP_WRAP_CUBES == 1, "names of rules
         BYTES("hbm_capacity", chip.hbm_capacity_bytes, NEEDED, .help = "capacity of HBM"),         \
         RATE("hbm_rate", chip.hbm_bytes_per_s, NEEDED, .help = "rate of HBM")
 
+#define PRICE_KEY                                                                                  \
+    NUMBER("price", key_price, chip.price.usd_per_h_ppm, 1, INT64_C(1000000000), OPTIONAL,         \
+           .settle = price_settle, .values = "`1.2USD/h`, up to `1000USD/h`",                      \
+           .help = "what renting a chip costs; the source says whose price it is, and of when")
+
 #define MATH_KEYS                                                                                  \
     KEY("math", key_object, NEEDED, .members = math_keys, .settle = math_settle,                   \
         .values = "`bf16`, `fp16`, `fp32`, `fp8`, `int8`, `int4`, `fp4`: 1GFLOP/s to 1000PFLOP/s", \
@@ -281,6 +296,7 @@ const struct key chip_tpu_keys[] = {
         .help = "slices that are sold; of `cubes` the smaller ones"),
     COUNT("name_units", chip.pod.name_units, NAMES_MAX, NEEDED,
           .help = "what product names count for a chip: `v5p-8192` has 4,096 chips of 2"),
+    PRICE_KEY,
     PROFILES_KEY(chip_tpu_profile_keys, "a-profile-of-a-tpu"),
     {0},
 };
@@ -330,6 +346,7 @@ const struct key chip_gpu_keys[] = {
     NETWORK_KEYS(NEEDED, .with = "nic_rate"),
     FLOPS("switch_reduce_rate", chip.network.switch_flop_per_s, OPTIONAL, .with = "nic_rate",
           .help = "rate at which a switch of the network adds, fp32 (SHARP)"),
+    PRICE_KEY,
     PROFILES_KEY(chip_gpu_profile_keys, "a-profile-of-a-gpu"),
     {0},
 };

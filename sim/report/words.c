@@ -25,7 +25,7 @@ static const struct {
 const char *words_of_chip(const struct chip *chip, const char *key)
 {
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (name_same(key, words[i].key)) return words[i].word[chip->maker];
+        if (name_same(key, words[i].key)) return words[i].word[chip->network.maker];
     return key;
 }
 

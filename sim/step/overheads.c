@@ -241,7 +241,7 @@ static uint64_t nccl_bytes(const struct ranks *ranks)
 static uint64_t workspace_bytes(const struct chip *chip)
 {
     bool const hopper = chip->network.nvlink_generation >= NVLINK_HOPPER;
-    if (chip->maker == CHIP_AMD) return HIPBLASLT + ENGINE_HOPPER;
+    if (chip->network.maker == CHIP_AMD) return HIPBLASLT + ENGINE_HOPPER;
     return hopper ? CUBLAS_HOPPER + ENGINE_HOPPER : CUBLAS_OLDER + ENGINE_OLDER;
 }
 

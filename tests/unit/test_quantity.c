@@ -66,6 +66,19 @@ static void durations_are_exact(void **state)
     assert_int_equal(duration("9223372036854775807ps"), INT64_MAX);
 }
 
+static void prices_are_exact(void **state)
+{
+    (void)state;
+    assert_int_equal(amount_of(QUANTITY_PRICE, "1.2USD/h"), 1200000);
+    assert_int_equal(amount_of(QUANTITY_PRICE, "10.8 USD/h"), 10800000);
+    assert_int_equal(amount_of(QUANTITY_PRICE, "1uUSD/h"), 1);
+    uint64_t amount = 0;
+    case_refused(quantity_read(QUANTITY_PRICE, "1.2", "/x", &amount, &case_error), STATUS_INVALID,
+                 "/x", "\"1.2\" has no unit; a price is written like \"1.2USD/h\"");
+    case_refused(quantity_read(QUANTITY_PRICE, "1GBP/h", "/x", &amount, &case_error),
+                 STATUS_INVALID, "/x", "unknown unit \"GBP/h\" for a price");
+}
+
 static void refused(const char *text, const char *why)
 {
     uint64_t amount = 77;
@@ -175,6 +188,7 @@ int main(void)
         cmocka_unit_test(rates_are_exact),
         cmocka_unit_test(sizes_tell_decimal_from_binary),
         cmocka_unit_test(durations_are_exact),
+        cmocka_unit_test(prices_are_exact),
         cmocka_unit_test(what_is_not_a_quantity_is_refused_with_an_example),
         cmocka_unit_test(what_is_not_whole_or_too_large_is_refused_not_rounded),
         cmocka_unit_test(a_long_text_is_cut_in_the_sentence),

@@ -101,6 +101,8 @@ static uint32_t volume(const uint32_t *shape, uint32_t axis_count)
     return cells;
 }
 
+enum { SECONDS_PER_HOUR = 3600 };
+
 static double per_chip(const struct case_row *row, const struct chip *chip, const char *what)
 {
     enum format const format = row_format(row, "format", FORMAT_BF16);
@@ -117,6 +119,9 @@ static double per_chip(const struct case_row *row, const struct chip *chip, cons
         {"math", (double)chip->math_flop_per_s[format]},
         {"math_peak", (double)chip->math_peak_flop_per_s[format]},
         {"vector", (double)chip->vector_flop_per_s},
+        {"price", (double)chip->price.usd_per_h_ppm / PPM_ONE},
+        {"flop_per_usd", (double)chip->math_flop_per_s[format] * SECONDS_PER_HOUR /
+                             ((double)chip->price.usd_per_h_ppm / PPM_ONE)},
         {"mxu_count", chip->mxu.count},
         {"mxu_columns", chip->mxu.columns},
         {"mxu_cells", (double)chip->mxu.rows * chip->mxu.columns},

@@ -88,6 +88,8 @@ struct pareto {
     uint32_t batch_count;
     struct pareto_values shapes, meshes, lengths;
     double book_parameters;     /* Of the formula; 0: the model's. */
+    double usd_per_chip_h;      /* 0: unknown. */
+    const char *price_source;   /* Whose price it is, and of when. */
     struct pareto_curve *curve; /* By length, then by shape, then by mesh. */
     uint32_t curve_count;
     uint32_t done_count; /* Points. */
@@ -113,7 +115,7 @@ const char *pareto_shape(const struct pareto_curve *curve);
 const char *pareto_mesh(const struct pareto_curve *curve);
 
 /* Figures of points, numbered curve by curve (pareto_columns.c). */
-extern const struct column_table pareto_table;
+extern const struct column_table pareto_table, pareto_priced_table;
 
 void pareto_write_csv(const struct pareto *pareto, struct strbuf *text);
 void pareto_write_json(const struct pareto *pareto, struct strbuf *text);

@@ -28,11 +28,28 @@ static struct table_figure rate(struct column_value value)
     return figure;
 }
 
+/* Of a million tokens. */
+static double cost_usd(const struct pareto *pareto, double tokens_per_s_per_chip)
+{
+    enum { SECONDS_PER_HOUR = 3600, MILLION = 1000000 };
+    return pareto->usd_per_chip_h / SECONDS_PER_HOUR / tokens_per_s_per_chip * MILLION;
+}
+
 static const char *const states[] = {
     [PARETO_PLAYED] = "simulated", [PARETO_UNFIT] = "does not fit", [PARETO_REFUSED] = "refused"};
 
+/* Three digits: "41.4", "0.00312", "1234" */
+static struct table_figure dollars(struct column_value value)
+{
+    struct table_figure figure;
+    (void)snprintf(figure.text, sizeof figure.text, value.real < 999.5 ? "%.3g" : "%.0f",
+                   value.real);
+    return figure;
+}
+
 #define PLAYED(value) WHERE(point->state == PARETO_PLAYED, value)
 #define BUILT(value) WHERE(point->state != PARETO_REFUSED, value)
+#define PRICED(value) WHERE(pareto->usd_per_chip_h > 0, value)
 #define PART(part) PLAYED(REAL(point->shares.s[INFERENCE_SHARE_##part]))
 #define SHARE(part) PLAYED(REAL(point->shares.s[INFERENCE_SHARE_##part] / point->latency_s))
 
@@ -52,6 +69,9 @@ static const char *const states[] = {
       SHOWN("tokens/s", "a user", 8, rate))                                                        \
     X(CHIP, "tokens_per_s_per_chip", PLAYED(REAL(point->tokens_per_s_per_chip)),                   \
       SHOWN("", "a chip", 8, rate))                                                                \
+    X(COST, "usd_per_million_tokens",                                                              \
+      PRICED(PLAYED(REAL(cost_usd(pareto, point->tokens_per_s_per_chip)))),                        \
+      SHOWN("USD per", "Mtoken", 8, dollars))                                                      \
     X(WEIGHTS_S, "weights_s", PART(WEIGHTS), HIDDEN)                                               \
     X(KV_S, "kv_s", PART(KV), HIDDEN)                                                              \
     X(MATH_S, "math_s", PART(MATH), HIDDEN)                                                        \
@@ -63,6 +83,8 @@ static const char *const states[] = {
     X(MATH, NULL, SHARE(MATH), SHOWN("", "math", 5, share))                                        \
     X(HOPS, NULL, SHARE(HOPS), SHOWN("", "hops", 5, share))                                        \
     X(BYTES, NULL, SHARE(BYTES), SHOWN("", "bytes", 6, share))                                     \
+    X(BOOK_COST, "book_usd_per_million_tokens",                                                    \
+      PRICED(BUILT(REAL(cost_usd(pareto, point->book_tokens_per_s_per_chip)))), HIDDEN)            \
     X(MEMORY, "memory_bytes", PLAYED(REAL(point->memory_bytes)), HIDDEN)                           \
     X(LEAST, "least_bytes", WHERE(point->state == PARETO_UNFIT, REAL(point->memory_bytes)),        \
       HIDDEN)                                                                                      \
@@ -79,12 +101,14 @@ _Static_assert((int)COLUMN_TOTAL <= (int)COLUMNS_MAX, "a point's values have roo
 
 static const struct column columns[] = {TABLE(COLUMN_ENTRY)};
 static const uint8_t screen[] = {BATCH, LATENCY, USER, CHIP, WEIGHTS, KV, MATH, HOPS, BYTES, BOOK};
+static const uint8_t priced[] = {BATCH, LATENCY, USER, CHIP,  COST, WEIGHTS,
+                                 KV,    MATH,    HOPS, BYTES, BOOK};
 
 /* All that have a key. */
 static const uint8_t csv[] = {
-    SHAPE,        CHIPS,     MESH,      LENGTH,    BATCH,  STATE,  FRONTIER, KNEE,    LATENCY,
-    USER,         CHIP,      WEIGHTS_S, KV_S,      MATH_S, HOPS_S, BYTES_S,  OTHER_S, BOOK_KV,
-    BOOK_WEIGHTS, BOOK_MATH, BOOK,      BOOK_CHIP, MEMORY, LEAST,  WHY};
+    SHAPE,        CHIPS,     MESH,      LENGTH,    BATCH,  STATE,     FRONTIER, KNEE,    LATENCY,
+    USER,         CHIP,      WEIGHTS_S, KV_S,      MATH_S, HOPS_S,    BYTES_S,  OTHER_S, BOOK_KV,
+    BOOK_WEIGHTS, BOOK_MATH, BOOK,      BOOK_CHIP, COST,   BOOK_COST, MEMORY,   LEAST,   WHY};
 static const struct column_line cells = COLUMN_LINE(columns, csv);
 
 enum inference_part pareto_part(const struct pareto *pareto)
@@ -124,6 +148,8 @@ static void find(const void *owner, uint32_t row, struct column_value *ret_value
 
 const struct column_table pareto_table = {columns, COLUMN_TOTAL, COLUMN_LINE(columns, screen),
                                           find};
+const struct column_table pareto_priced_table = {columns, COLUMN_TOTAL,
+                                                 COLUMN_LINE(columns, priced), find};
 
 void pareto_write_csv(const struct pareto *pareto, struct strbuf *text)
 {
@@ -167,6 +193,10 @@ void pareto_write_json(const struct pareto *pareto, struct strbuf *text)
     json_put_string(&json, "phase", inference_phase(plan));
     json_put_string(&json, "chip", pareto->chip.name);
     json_put_string(&json, "profile", pareto->chip.profile);
+    if (pareto->usd_per_chip_h > 0) {
+        json_put_real(&json, "usd_per_chip_hour", pareto->usd_per_chip_h);
+        json_put_string(&json, "price_source", pareto->price_source);
+    }
     json_put_array(&json, "curves");
     for (uint32_t c = 0; c < pareto->curve_count; c++) put_curve(&pareto->curve[c], &json);
     json_write_array_end(&json);

@@ -13,6 +13,8 @@
 
 enum { LENGTH_MOST = 1 << 24, POINT_SETTINGS_MAX = 1 + 3 * PARETO_SETTINGS_MAX };
 
+static const uint64_t price_most_ppm = UINT64_C(1000000) * PPM_ONE;
+
 const struct option pareto_options[] = {
     {"--batch", "LIST", "sequences, such as 1,8,32 or 1:512:x2 (1:512:x2)", false},
     {"--context", "LIST", "of a decode: tokens of each sequence in the cache", false},
@@ -21,6 +23,7 @@ const struct option pareto_options[] = {
     {"--mesh", "OBJECT", "a mesh, as --set /mesh= has it; may be repeated", true},
     {"--book-parameters", "N", "parameters of the formula (the model's)", false},
     {"--svg", "FILE", "draw them", false},
+    {"--price", "USD", "of a chip an hour, such as 1.2 (the chip's, if it is known)", false},
     {"--json", "FILE", "write the points as JSON; - is standard output", false},
     {"--csv", "FILE", "write the points as CSV; - is standard output", false},
     {"--set", "/POINTER=VALUE", "change a key of the scenario; may be repeated", true},
@@ -218,6 +221,23 @@ static enum status book_read(struct pareto *pareto, struct error *reterr)
     return STATUS_OK;
 }
 
+/* The chip's own price, which is of a day, or another one. */
+static enum status price_read(struct pareto *pareto, struct error *reterr)
+{
+    const char *const text = options_value(pareto->options, "--price");
+    const char *priced = text;
+    uint64_t ppm = pareto->chip.price.usd_per_h_ppm;
+    pareto->price_source = text == NULL ? pareto->chip.price.source : "as --price says";
+    if (text != NULL && text[strspn(text, "0123456789.")] == '\0')
+        STATUS_TRY(text_of(arena_format(pareto->arena, "%sUSD/h", text), &priced, reterr));
+    if (text != NULL) STATUS_TRY(quantity_read(QUANTITY_PRICE, priced, "--price", &ppm, reterr));
+    if (text != NULL && (ppm == 0 || ppm > price_most_ppm))
+        return error_set(reterr, STATUS_INVALID, "--price",
+                         "\"%.40s\" is not above 0 and up to a million dollars an hour", text);
+    pareto->usd_per_chip_h = (double)ppm / PPM_ONE;
+    return STATUS_OK;
+}
+
 static enum status points_take(struct pareto *pareto, struct error *reterr)
 {
     uint64_t const curves =
@@ -273,6 +293,7 @@ enum status pareto_read(struct pareto *pareto, struct error *reterr)
     STATUS_TRY(shapes_read(pareto, reterr));
     STATUS_TRY(meshes_read(pareto, reterr));
     STATUS_TRY(book_read(pareto, reterr));
+    STATUS_TRY(price_read(pareto, reterr));
     values_end(&pareto->lengths);
     values_end(&pareto->shapes);
     values_end(&pareto->meshes);

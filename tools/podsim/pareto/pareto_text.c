@@ -8,7 +8,17 @@
 #include "sim/report/table_fit.h"
 #include "tools/podsim/pareto/pareto.h"
 
-enum { MARK = 2, BATCH_END = MARK + 6, TABLE_END = BATCH_END + 63 };
+enum { MARK = 2, BATCH_END = MARK + 6, TABLE_END = BATCH_END + 63, COST = 8 };
+
+static bool is_priced(const struct pareto *pareto)
+{
+    return pareto->usd_per_chip_h > 0;
+}
+
+static const struct column_table *table_of(const struct pareto *pareto)
+{
+    return is_priced(pareto) ? &pareto_priced_table : &pareto_table;
+}
 
 static void write_head(const struct pareto *pareto, struct strbuf *text)
 {
@@ -23,6 +33,9 @@ static void write_head(const struct pareto *pareto, struct strbuf *text)
     if (unfit > 0) strbuf_add(text, ", %u do%s not fit the memory", unfit, unfit == 1 ? "es" : "");
     if (refused > 0) strbuf_add(text, ", %u refused", refused);
     strbuf_add(text, "\n");
+    if (is_priced(pareto))
+        strbuf_add(text, "a chip costs %.6g USD an hour: %s\n", pareto->usd_per_chip_h,
+                   pareto->price_source);
 }
 
 static void write_length(const struct pareto *pareto, const struct pareto_curve *curve,
@@ -62,19 +75,20 @@ static void write_played(const struct pareto *pareto, uint32_t row,
                          const struct pareto_point *point, struct strbuf *text)
 {
     strbuf_add(text, "%s", point->is_on_frontier ? "*" : "");
-    column_add_row(&pareto_table, pareto, row, MARK, text);
+    column_add_row(table_of(pareto), pareto, row, MARK, text);
     strbuf_add(text, "%s\n", point->is_knee ? " <" : "");
 }
 
-static void write_unfit(const struct pareto_curve *curve, const struct pareto_point *point,
-                        struct strbuf *text)
+static void write_unfit(const struct pareto *pareto, const struct pareto_curve *curve,
+                        const struct pareto_point *point, struct strbuf *text)
 {
     char batch[16];
     (void)snprintf(batch, sizeof batch, "%u", point->batch);
     table_right(text, BATCH_END, batch);
     strbuf_add(text, "  does not fit: at least %s of %s", table_bytes(point->memory_bytes).text,
                table_bytes((double)curve->hbm_bytes).text);
-    table_right(text, TABLE_END, table_seconds(point->book.step_s).text);
+    table_right(text, TABLE_END + (is_priced(pareto) ? COST : 0),
+                table_seconds(point->book.step_s).text);
     strbuf_add(text, "\n");
 }
 
@@ -103,7 +117,7 @@ static void write_points(const struct pareto *pareto, uint32_t index, struct str
     const struct pareto_curve *curve = &pareto->curve[index];
     if (curve->chip_count != 0) {
         for (uint32_t line = 0; line < 2; line++) {
-            column_add_headings(&pareto_table.screen, line, MARK, text);
+            column_add_headings(&table_of(pareto)->screen, line, MARK, text);
             strbuf_add(text, "\n");
         }
     }
@@ -116,7 +130,7 @@ static void write_points(const struct pareto *pareto, uint32_t index, struct str
         if (point->state == PARETO_PLAYED)
             write_played(pareto, index * pareto->batch_count + b, point, text);
         else
-            write_unfit(curve, point, text);
+            write_unfit(pareto, curve, point, text);
         b++;
     }
 }

@@ -69,6 +69,8 @@ struct graph_cache {
     bool is_there;          /* The pass has no gradients, and keys and values stay. */
     uint32_t batch_ways;    /* Ranks with the same heads of keys that keep some sequences each. */
     uint32_t sequence_ways; /* Ranks with the same heads that keep a part of each sequence. */
+    bool begins;            /* No earlier rows are attended to, and each rank keeps all rows of its
+                               sequences. */
     uint64_t kept_rows;     /* New rows that a rank writes to the cache. */
     uint64_t experts_held, experts_read; /* Of a rank, and of these those that tokens ask for. */
     struct graph_served decodes;         /* Sequences with a query or a few. */

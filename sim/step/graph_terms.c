@@ -118,6 +118,7 @@ static void cache_add(const struct ranks *ranks, bool windowed, struct graph_ter
         .is_there = true,
         .batch_ways = inference->batch_ways,
         .sequence_ways = inference->sequence_ways,
+        .begins = inference->begins,
         .kept_rows = units_ceil_divide(inference->kept_tokens, inference->sequence_ways),
         .decodes = *decodes,
         .prompts = *prompts,

@@ -207,6 +207,15 @@ static void ways_build(const struct ranks *ranks, struct inference_ranks *infere
     }
 }
 
+/* All passes of a step are alike in this: their layers have the same matrices. */
+static bool begins(const struct ranks *ranks, const struct inference_ranks *inference)
+{
+    const struct inference_plan *plan = plan_of(ranks);
+    return plan->decodes.count == 0 && plan->prompts.cached == 0 &&
+           inference_pass_count(ranks->plan) == 1 &&
+           inference->batch_ways * inference->sequence_ways == 1;
+}
+
 void inference_build(struct ranks *ranks)
 {
     const struct inference_plan *plan = plan_of(ranks);
@@ -217,6 +226,7 @@ void inference_build(struct ranks *ranks)
         of->sequences[p] =
             units_ceil_divide(inference_count(plan, (enum inference_part)p), ranks->data);
     ways_build(ranks, of);
+    of->begins = begins(ranks, of);
     for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
         of->kept[p] = units_ceil_divide(of->sequences[p], of->batch_ways);
     of->tokens = most_of(ranks, of->sequences, 1, tokens_of);

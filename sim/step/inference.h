@@ -75,6 +75,7 @@ struct inference_ranks {
     uint64_t sequences[INFERENCE_PARTS];            /* Of a data rank. */
     uint64_t kept[INFERENCE_PARTS];                 /* Of those the ones whose rows a rank keeps. */
     uint32_t batch_ways, sequence_ways;             /* As struct graph_cache has them. */
+    bool begins;                                    /* As struct graph_cache has it. */
     uint64_t tokens;                                /* Of the pass. */
     uint64_t kept_tokens;                           /* Of the sequences whose rows a rank keeps. */
     uint64_t head_rows;                             /* Tokens whose logits are wanted. */

@@ -41,8 +41,8 @@ static double attention_flop(const struct sizes *of, const struct pass *pass)
 }
 
 /* Whatever is executed is useful, or spare for one reason. */
-static void flop_check(const struct sizes *of, const char *place, const char *sequences,
-                       struct pass pass)
+static void made_check(const char *model, const char *place, const char *sequences,
+                       double of_products, double of_attention)
 {
     static const struct play_options lower_only = {.lower_only = true};
     char text[TEXT_BYTES];
@@ -50,15 +50,21 @@ static void flop_check(const struct sizes *of, const char *place, const char *se
     case_text(text, sizeof text,
               "{\"podsim\": 1, %s, \"workload\": {%s, \"model\": \"%s\", "
               "\"allow_oversubscription\": true}}",
-              place, sequences, of->name);
+              place, sequences, model);
     play_run(&play, text, &lower_only);
     const struct workload_counts *counts = &play.roofline.counts;
     const struct workload_spare *spare = &counts->spare;
-    case_near(play.roofline.flop.useful, products_flop(of, &pass), 1e-9);
-    case_near(play.roofline.flop.useful_attention, attention_flop(of, &pass), 1e-9);
+    case_near(play.roofline.flop.useful, of_products, 1e-9);
+    case_near(play.roofline.flop.useful_attention, of_attention, 1e-9);
     case_near(counts->matmul_useful + spare->copies + spare->padding + spare->waiting,
               counts->matmul_flop, 1e-9);
     play_close(&play);
+}
+
+static void flop_check(const struct sizes *of, const char *place, const char *sequences,
+                       struct pass pass)
+{
+    made_check(of->name, place, sequences, products_flop(of, &pass), attention_flop(of, &pass));
 }
 
 #define ON_8 "\"machine\": {\"chip\": \"h100-sxm\", \"gpus\": 8}, \"mesh\": "
@@ -117,11 +123,46 @@ static void lengths_count_as_they_are(void **state)
                (struct pass){4300, 3, pairs + 50 * 4300});
 }
 
+/* DeepSeek-V3: latents of 1536 columns for Q and of 512 for K and V, 64 that are turned, 128 heads
+ * of 128 columns; 61 layers, of which 3 have one MLP. Per token, of what both forms have. */
+static double latent_flop(const struct pass *pass, double up)
+{
+    double const attention = 7168.0 * (1536 + 512 + 64) + up + 128.0 * 128 * 7168;
+    double const experts = 7168.0 * 256 + 9 * 3 * 7168.0 * 2048;
+    return 2 * pass->tokens * (61 * attention + 3 * 3 * 7168.0 * 18432 + 58 * experts) +
+           2 * pass->head_rows * 7168 * 129280;
+}
+
+/* Heads are made of latents where prompts see themselves alone: a score has 192 columns and weighs
+ * 128. Over a cache, queries of 576 columns find 512, and both are turned into heads. */
+static void prompts_that_begin_have_heads(void **state)
+{
+    static const char *const places[] = {ep_8, tp_8};
+    double const made = 1536.0 * 128 * 192 + 512.0 * 128 * 256;
+    double const absorbed = 1536.0 * 128 * 192 + 2 * 128.0 * 128 * 512;
+    double const pairs = 4096.0 * 4097 / 2;
+    (void)state;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        struct pass const prompts = {8 * 4096, 8, 8 * pairs}, decodes = {8, 8, 8 * 4096};
+        struct pass const behind = {8 * 4096, 8, 8 * (pairs + 4096)};
+        made_check("deepseek-v3", places[i],
+                   "\"kind\": \"prefill\", \"batch\": 8, \"prompt\": 4096",
+                   latent_flop(&prompts, made), 61 * 2 * 128 * (192 + 128.0) * prompts.scores);
+        made_check("deepseek-v3", places[i],
+                   "\"kind\": \"prefill\", \"batch\": 8, \"prompt\": 4096, \"cached\": 1",
+                   latent_flop(&behind, absorbed), 61 * 2 * 128 * (576 + 512.0) * behind.scores);
+        made_check("deepseek-v3", places[i],
+                   "\"kind\": \"decode\", \"batch\": 8, \"context\": 4096",
+                   latent_flop(&decodes, absorbed), 61 * 2 * 128 * (576 + 512.0) * decodes.scores);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_without_a_sequence_do_nothing_useful),
         cmocka_unit_test(lengths_count_as_they_are),
+        cmocka_unit_test(prompts_that_begin_have_heads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,9 @@
  * Over tp heads are split, and with them the weights of Up. Down and the norms are done by every
  * rank for all of its tokens: latents are thin. So the gradient of a latent is a sum over tp that
  * stays due.
+ *
+ * In inference so do prompts that attend to no earlier tokens. Only their latents stay in the
+ * cache, and they read no row of the cache. What does is in mla_absorbed.c.
  */
 #include "workloads/blocks/mla.h"
 
@@ -17,7 +20,8 @@
 static bool applies(const struct graph_terms *terms, const struct model *model, uint64_t layer)
 {
     (void)layer;
-    return model->kind == MODEL_DECODER && model->latent.kv_rank != 0 && !terms->cache.is_there;
+    return model->kind == MODEL_DECODER && model->latent.kv_rank != 0 &&
+           (!terms->cache.is_there || terms->cache.begins);
 }
 
 struct mla_latents mla_down(struct graph *g)
@@ -44,6 +48,40 @@ struct mla_latents mla_down(struct graph *g)
     return of;
 }
 
+/* Columns that are turned lie beside the latent, so that a row of the cache is one key. */
+tensor mla_append(struct graph *g, const struct model *model, const struct mla_latents *of)
+{
+    bool const turns = model->positions.learned == 0;
+    graph_op(g, &op_kind_append, "append", 2, (const tensor[]){of->lkv, of->kr})->as.turned =
+        (struct graph_turned){{turns ? of->kr : GRAPH_NONE, GRAPH_NONE}};
+    return graph_cached(g, "CKV[Sc_ZX, Key]");
+}
+
+/* Tokens of prompts attend to one another as they lie in HBM, heads and all. */
+static tensor prompts_write(struct graph *g, const struct model *model,
+                            const struct mla_latents *of, const tensor heads[3])
+{
+    (void)mla_append(g, model, of);
+    struct graph_op *op = graph_op(g, &op_kind_cached_attention, "attention", 3, heads);
+    op->as.turned.of[0] = model->positions.learned == 0 ? heads[2] : GRAPH_NONE;
+    op->as.turned.of[1] = GRAPH_NONE; /* They are turned as they come to the cache. */
+    return graph_result(g, "A[B_ZX, N_Y, V]");
+}
+
+static tensor flash_write(struct graph *g, const struct model *model, const struct mla_latents *of,
+                          const tensor heads[3])
+{
+    bool const turns = model->positions.learned == 0;
+    struct graph_op *flash = graph_op(g, &op_kind_attention, "flash", 3, heads);
+    flash->as.turned.of[0] = turns ? heads[2] : GRAPH_NONE; /* Of Q as many columns. */
+    flash->as.turned.of[1] = turns ? of->kr : GRAPH_NONE;
+    tensor const a = graph_result(g, "A[B_ZX, N_Y, V]");
+    tensor const statistics = graph_statistic(g, "S[B_ZX, N_Y]");
+    graph_set_kept(g, a, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
+    graph_set_kept(g, statistics, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
+    return a;
+}
+
 static void write(struct graph *g, const struct model *model)
 {
     const struct graph_formats *formats = &g->terms->formats;
@@ -59,15 +97,8 @@ static void write(struct graph *g, const struct model *model)
     graph_set_kept(g, q, GRAPH_REMAT_NONE, GRAPH_REMAT_NONE);
     graph_set_kept(g, kv, GRAPH_REMAT_NONE, GRAPH_REMAT_NONE);
 
-    bool const turns = model->positions.learned == 0;
-    struct graph_op *flash =
-        graph_op(g, &op_kind_attention, "flash", 3, (const tensor[]){q, kv, r});
-    flash->as.turned.of[0] = turns ? r : GRAPH_NONE; /* Of Q as many columns. */
-    flash->as.turned.of[1] = turns ? of.kr : GRAPH_NONE;
-    tensor const a = graph_result(g, "A[B_ZX, N_Y, V]");
-    tensor const statistics = graph_statistic(g, "S[B_ZX, N_Y]");
-    graph_set_kept(g, a, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
-    graph_set_kept(g, statistics, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
+    tensor const heads[] = {q, kv, r};
+    tensor const a = (g->terms->cache.is_there ? prompts_write : flash_write)(g, model, &of, heads);
 
     graph_matmul(g, "O");
     graph_set_names(g, "dA", "dW_O");

@@ -4,6 +4,8 @@
 
 #include "sim/graph/graph.h"
 
+struct model;
+
 struct mla_latents {
     tensor lq, lkv; /* Of Q, and of K and V, normed. */
     tensor kr;      /* Columns of K that are turned by position. */
@@ -11,5 +13,8 @@ struct mla_latents {
 
 /* Writes the norm of the input, Down and the norms of latents. */
 struct mla_latents mla_down(struct graph *graph);
+
+/* Writes latents behind those of earlier tokens in the cache: [rows, latent and turned columns]. */
+tensor mla_append(struct graph *graph, const struct model *model, const struct mla_latents *of);
 
 #endif

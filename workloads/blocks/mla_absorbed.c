@@ -1,8 +1,8 @@
 /*
- * Latent attention of a pass that has a cache: the cache holds latents, and no keys or values of
- * heads. The matrices that would bring a latent up to the heads are absorbed: the one of keys is
- * multiplied with Q, so that a query is scored against the latent itself, and the one of values
- * with what the scores weigh. All heads then read the same rows, once.
+ * Latent attention of a pass that attends to earlier tokens: the cache holds latents, and no keys
+ * or values of heads. The matrices that would bring a latent up to the heads are absorbed: the one
+ * of keys is multiplied with Q, so that a query is scored against the latent itself, and the one of
+ * values with what the scores weigh. All heads then read the same rows, once.
  *
  * Over tp heads are split; each rank keeps all latents of its sequences.
  */
@@ -15,12 +15,11 @@
 static bool applies(const struct graph_terms *terms, const struct model *model, uint64_t layer)
 {
     (void)layer;
-    return model->kind == MODEL_DECODER && model->latent.kv_rank != 0 && terms->cache.is_there;
+    return model->kind == MODEL_DECODER && model->latent.kv_rank != 0 && terms->cache.is_there &&
+           !terms->cache.begins;
 }
 
-/* Columns that are turned lie beside the latent, so that a row of the cache is one key. */
-static tensor with_cache_write(struct graph *g, const struct model *model, tensor query, tensor lkv,
-                               tensor kr)
+static tensor with_cache_write(struct graph *g, tensor query, tensor latents)
 {
     static const struct graph_attended texts = {
         .query_by_batch = "QueryB[Bb_ZX, Nb_Y, Key]",
@@ -29,10 +28,6 @@ static tensor with_cache_write(struct graph *g, const struct model *model, tenso
         .found_by_sequence = "ALS[B_ZX, Ns_Y, Ckv]",
         .found = "AL[B_ZX, N_Y, Ckv]",
     };
-    bool const turns = model->positions.learned == 0;
-    graph_op(g, &op_kind_append, "append", 2, (const tensor[]){lkv, kr})->as.turned =
-        (struct graph_turned){{turns ? kr : GRAPH_NONE, GRAPH_NONE}};
-    tensor const latents = graph_cached(g, "CKV[Sc_ZX, Key]");
     return graph_attend(g, &texts, query, GRAPH_NONE, 1, &latents);
 }
 
@@ -46,7 +41,7 @@ static void write(struct graph *g, const struct model *model)
     tensor const ql = graph_product(g, q, "W_UK[N_Y, Plain, Ckv_X]", "QL[B_ZX, N_Y, Ckv]");
     graph_op(g, &op_kind_concat, "Query", 2, (tensor[]){ql, r});
     tensor const query = graph_result(g, "Query[B_ZX, N_Y, Key]");
-    tensor const al = with_cache_write(g, model, query, of.lkv, of.kr);
+    tensor const al = with_cache_write(g, query, mla_append(g, model, &of));
 
     graph_matmul(g, "AbsorbV");
     tensor const a = graph_product(g, al, "W_UV[N_Y, Ckv_X, V]", "A[B_ZX, N_Y, V]");

@@ -3,8 +3,8 @@
  * (flash decoding). Each sequence reads its own rows and no others, once for all queries that share
  * a head of keys (ragged; the book, chapter 7, 7.1.4 and 7.2).
  *
- * Inputs are Q, and one or more arrays of the cache that K and V lie in: the first is multiplied by
- * Q, the last gives the values. An array of the cache without heads is shared by all of Q's.
+ * Inputs are Q, and one or more arrays that K and V lie in: of the cache, or of the tokens of a
+ * pass that attends to no others. An array without heads is shared by all of Q's.
  */
 #include "sim/base/vector.h"
 #include "sim/graph/op.h"
@@ -13,10 +13,9 @@ struct heads {
     uint64_t shared;  /* Heads of keys on this chip. */
     uint64_t queries; /* Heads of Q for each. */
     uint64_t key_width, value_width;
-    uint64_t row_elements; /* Of the cache, a token. */
 };
 
-/* Elements of a row of the cache, without its first dimension. */
+/* Elements of a row, without its first dimension. */
 static uint64_t row_elements(const struct graph *graph, tensor of)
 {
     const struct sharding *at = &graph->tensor[of].at;
@@ -24,6 +23,20 @@ static uint64_t row_elements(const struct graph *graph, tensor of)
     for (uint32_t d = 1; d < at->dimension_count; d++)
         elements *= sharding_local_size(&graph->terms->mesh, &at->dimension[d]);
     return elements;
+}
+
+/* Keys and values: bytes of HBM, and FLOP to widen what the cache has in a narrower format. */
+static void rows_read(const struct graph *graph, const struct graph_op *op, struct work *work)
+{
+    const struct graph_cache *cache = &graph->terms->cache;
+    uint64_t const rows = cache->decodes.read + cache->prompts.read;
+    for (uint8_t i = 1; i < op->in_count; i++) {
+        const struct graph_tensor *of = &graph->tensor[op->in[i]];
+        uint64_t const elements = rows * row_elements(graph, op->in[i]);
+        bool const widened = format_bits(of->format) < format_bits(work->math_format);
+        work->hbm_read_bytes += graph_tensor_bytes(of, elements);
+        if (widened) work->vector_flop += elements;
+    }
 }
 
 static struct heads heads_of(const struct graph *graph, const struct graph_op *op)
@@ -38,7 +51,6 @@ static struct heads heads_of(const struct graph *graph, const struct graph_op *o
         .value_width = a->dimension[2].size,
     };
     of.queries = heads / of.shared;
-    for (uint8_t i = 1; i < op->in_count; i++) of.row_elements += row_elements(graph, op->in[i]);
     return of;
 }
 
@@ -72,18 +84,14 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     const struct graph_cache *cache = &graph->terms->cache;
     const struct graph_formats *formats = &graph->terms->formats;
     struct heads const heads = heads_of(graph, op);
-    uint64_t const rows = cache->decodes.read + cache->prompts.read;
-    uint64_t const elements = rows * heads.row_elements;
     struct work work = {.math_format = formats->activations};
     (void)pass;
     products_add(&cache->decodes, &heads, &work);
     products_add(&cache->prompts, &heads, &work);
     work.useful_flop = useful_flop(graph, &heads);
     work.vector_flop += op_turned_flop(graph, op);
-    if (format_bits(formats->cache) < format_bits(formats->activations))
-        work.vector_flop += elements;
-    work.hbm_read_bytes = format_bytes(formats->activations, op_in_elements(sharded, op, 0)) +
-                          format_stored_bytes(formats->cache, elements);
+    work.hbm_read_bytes = format_bytes(formats->activations, op_in_elements(sharded, op, 0));
+    rows_read(graph, op, &work);
     work.hbm_write_bytes = format_bytes(formats->activations, op_out_elements(sharded, op, 0));
     *ret_work = work;
 }

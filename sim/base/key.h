@@ -75,6 +75,7 @@ extern const struct key_kind key_duration;  /* "2us" */
 extern const struct key_kind key_price;     /* "1.2USD/h" */
 extern const struct key_kind key_text;      /* const char *, one of `choices` if the row has some */
 extern const struct key_kind key_words;     /* An array of texts, which has no field. */
+extern const struct key_kind key_lengths;   /* struct lengths, whose `count` is 0 until drawn */
 extern const struct key_kind key_object;    /* A struct, in which the fields of `members` lie. */
 /* An object whose first member, a key_choice in each variant, names its rows: `members` are
  * variants, each with a name and members of its own. */

@@ -5,6 +5,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/counted.h"
+#include "sim/base/random.h"
 #include "sim/base/units.h"
 
 /* A draw that hits experts already drawn this often takes the next one that is free. */
@@ -12,21 +13,6 @@ enum { ATTEMPTS_MAX = 64 };
 
 static const uint64_t tokens_max = UINT64_C(1) << 26; /* Of all ranks. */
 static const uint64_t weight_one = UINT64_C(1) << 24;
-
-/* SplitMix64: Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators (2014). */
-static uint64_t random_next(uint64_t *random)
-{
-    uint64_t z = *random += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-/* Below `end`, by the high half of a product. */
-static uint64_t random_below(uint64_t *random, uint64_t end)
-{
-    return (uint64_t)((units_wide)random_next(random) * end >> 64);
-}
 
 uint64_t ragged_tokens(const struct plan_request *request)
 {

@@ -34,14 +34,36 @@ static void algorithms_add(struct arena *arena, const struct report_input *input
     if (list[0] != '\0') notes_add(arena, notes, "algorithm \"auto\" took %s", list);
 }
 
+/* What a seed has drawn of a distribution. */
+static void drawn_add(struct arena *arena, const char *what, const struct lengths *lengths,
+                      struct notes *notes)
+{
+    const struct lengths_distribution *of = &lengths->of;
+    uint64_t least = UINT64_MAX, most = 0;
+    double sum = 0;
+    if (of->mean == 0) return;
+    for (uint32_t i = 0; i < lengths->count; i++) {
+        least = lengths->tokens[i] < least ? lengths->tokens[i] : least;
+        most = lengths->tokens[i] > most ? lengths->tokens[i] : most;
+        sum += (double)lengths->tokens[i];
+    }
+    notes_add(arena, notes, "%s lengths are drawn (%s, mean %s): %s to %s tokens, %s in the mean",
+              what, lengths_shape_names[of->shape], table_count(of->mean).text,
+              table_count(least).text, table_count(most).text,
+              table_count((uint64_t)(sum / lengths->count + 0.5)).text);
+}
+
 /* All of it is the simulated step's difference from the formula, term by term. */
 void notes_inference_build(struct arena *arena, const struct report_input *input,
                            const struct analysis *facts, struct notes *notes)
 {
     struct inference_facts const inference = inference_facts_of(input, facts);
     const struct inference_step *book = &inference.book;
+    const struct inference_plan *plan = &input->workload->inference;
     double const hbm = (double)input->machine->chip.hbm_bytes_per_s;
     double const weights_s = inference.weight_bytes / hbm, kv_s = inference.kv_read_bytes / hbm;
+    drawn_add(arena, "prompts'", &plan->prompts.tokens, notes);
+    drawn_add(arena, "contexts'", &plan->decodes.context, notes);
     notes_add(arena, notes,
               "the book's formula (7.1.5) gives %s for this step, the simulation %s: it has no "
               "collectives, of which %s is exposed here, and hides each product's math behind all "

@@ -8,78 +8,13 @@
 
 #define ROW WORKLOAD_ROW
 
-enum { BATCH_MAX = 1 << 20, NEW_TOKENS_MAX = 256 };
-static const int64_t length_max = INT64_C(1) << 24;
+enum { BATCH_MAX = LENGTHS_MAX, NEW_TOKENS_MAX = 256 };
 static const uint64_t tokens_max = UINT64_C(1) << 40; /* In the cache, of all sequences. */
 
 static const char *const prefill_name[] = {"prefill", NULL};
 static const char *const decode_name[] = {"decode", NULL};
 static const char *const mixed_name[] = {"mixed", NULL};
 static const char *const activations_names[] = {"model", "tokens", "replicated", NULL};
-
-/* --- Lengths: a number for all sequences, or an array with one for each --- */
-
-static enum status lengths_read(const struct key *row, const struct key_reader *reader,
-                                struct json *value, struct error *reterr)
-{
-    struct inference_lengths *lengths = key_field(row, reader);
-    bool const each = value != NULL && json_kind(value) == JSON_ARRAY;
-    void *memory = NULL;
-    if (value == NULL) return STATUS_OK; /* It is needed. */
-    if (each) STATUS_TRY(key_array(value, 1, BATCH_MAX, reterr));
-    lengths->count = each ? json_count(value) : 1;
-    STATUS_TRY(arena_try(reader->arena, lengths->count, sizeof(uint64_t), &memory, reterr));
-    uint64_t *tokens = memory;
-    for (uint32_t i = 0; i < lengths->count; i++) {
-        int64_t length = 0;
-        struct json *const of = each ? json_at(value, i) : value;
-        STATUS_TRY(json_as_count(of, 1, length_max, &length, reterr));
-        tokens[i] = (uint64_t)length;
-    }
-    lengths->tokens = tokens;
-    return STATUS_OK;
-}
-
-static void lengths_write(struct json_writer *writer, const struct key *row,
-                          const struct key_source *source)
-{
-    const struct inference_lengths *lengths = key_field_of(row, source);
-    if (lengths->count == 1) {
-        json_write_unsigned(writer, lengths->tokens[0]);
-        return;
-    }
-    json_write_array(writer);
-    for (uint32_t i = 0; i < lengths->count; i++) json_write_unsigned(writer, lengths->tokens[i]);
-    json_write_array_end(writer);
-}
-
-static void length_schema(struct json_writer *writer)
-{
-    key_types_schema(writer, key_count.type, key_count.type_too);
-    json_put_string(writer, "pattern", key_count.pattern);
-    json_put_integer(writer, "minimum", 1);
-    json_put_integer(writer, "maximum", length_max);
-}
-
-static void lengths_schema(struct json_writer *writer, const struct key *row)
-{
-    (void)row;
-    json_put_array(writer, "anyOf");
-    json_write_object(writer);
-    length_schema(writer);
-    json_write_object_end(writer);
-    json_write_object(writer);
-    key_array_schema(writer, 1, BATCH_MAX);
-    length_schema(writer);
-    json_write_object_end(writer);
-    json_write_object_end(writer);
-    json_write_array_end(writer);
-}
-
-static const struct key_kind lengths_kind = {.read = lengths_read,
-                                             .write = lengths_write,
-                                             .schema = lengths_schema,
-                                             .values = "tokens, or an array with those of each"};
 
 /* --- How the cache lies on the ranks of tp --- */
 
@@ -147,45 +82,6 @@ static const struct key_kind ways_kind = {
 
 /* --- What depends on several keys --- */
 
-/* As many lengths as sequences, each with at least `least` tokens, and `before` more in the cache.
- */
-static enum status lengths_check(const struct inference_lengths *lengths, uint64_t count,
-                                 uint64_t least, uint64_t before, const char *where,
-                                 struct error *reterr)
-{
-    units_wide tokens = 0;
-    if (lengths->count != 1 && lengths->count != count)
-        return error_set(reterr, STATUS_INVALID, where,
-                         "has %u lengths for a batch of %llu; one for all, or one for each",
-                         lengths->count, (unsigned long long)count);
-    for (uint32_t i = 0; i < lengths->count; i++) {
-        tokens += lengths->tokens[i] + before;
-        if (lengths->tokens[i] < least)
-            return error_set(reterr, STATUS_INVALID, where,
-                             "%llu tokens are fewer than the %llu new ones, which are among them",
-                             (unsigned long long)lengths->tokens[i], (unsigned long long)least);
-    }
-    if (lengths->count == 1) tokens *= count;
-    if (tokens > tokens_max)
-        return error_set(reterr, STATUS_LIMIT, where,
-                         "all sequences together have more than 2^40 tokens");
-    return STATUS_OK;
-}
-
-static enum status context_settle(const struct key_reader *reader, struct json *member,
-                                  struct error *reterr)
-{
-    const struct inference_decodes *of = &scenario_of(reader)->workload.inference.decodes;
-    return lengths_check(&of->context, of->count, of->new_tokens, 0, json_where(member), reterr);
-}
-
-static enum status prompt_settle(const struct key_reader *reader, struct json *member,
-                                 struct error *reterr)
-{
-    const struct inference_prompts *of = &scenario_of(reader)->workload.inference.prompts;
-    return lengths_check(&of->tokens, of->count, 0, of->cached, json_where(member), reterr);
-}
-
 /* What of a training step's plan says nothing here. */
 static enum status kind_settle(const struct key_reader *reader, struct json *member,
                                struct error *reterr)
@@ -247,8 +143,8 @@ static const struct key format_keys[] = {
         .help = "prompts"),                                                                        \
         ROW("cached", key_count, inference.prompts.cached, .most = INT64_C(1) << 24,               \
             .help = "tokens before each prompt whose keys and values are in the cache already"),   \
-        ROW("prompt", lengths_kind, inference.prompts.tokens, .needed = true,                      \
-            .settle = prompt_settle, .help = "tokens of each prompt")
+        ROW("prompt", key_lengths, inference.prompts.tokens, .needed = true,                       \
+            .help = "tokens of each prompt")
 
 #define KEYS_OF_DECODES                                                                            \
     ROW("batch", key_count, inference.decodes.count, .needed = true, .least = 1,                   \
@@ -256,8 +152,7 @@ static const struct key format_keys[] = {
         ROW("new_tokens", key_count, inference.decodes.new_tokens, .least = 1,                     \
             .most = NEW_TOKENS_MAX, .preset = 1,                                                   \
             .help = "tokens of each of these sequences in this step; more than 1 verify drafts"),  \
-        ROW("context", lengths_kind, inference.decodes.context, .needed = true,                    \
-            .settle = context_settle,                                                              \
+        ROW("context", key_lengths, inference.decodes.context, .needed = true,                     \
             .help = "tokens of each of these sequences in the cache behind the step, the new "     \
                     "ones among them")
 
@@ -286,6 +181,48 @@ static const struct key workload_mixed_keys[] = {
     KEYS_BEHIND,
     {0},
 };
+
+/* --- Lengths, once the seed is known that some are drawn from --- */
+
+/* As many lengths as sequences, each with at least `least` tokens, and `before` more in the cache.
+ */
+static enum status lengths_build(struct arena *arena, uint64_t count, uint64_t seed, uint64_t least,
+                                 uint64_t before, const char *where, struct lengths *lengths,
+                                 struct error *reterr)
+{
+    units_wide tokens = 0;
+    if (count == 0) return STATUS_OK;
+    STATUS_TRY(lengths_draw(arena, count, seed, lengths, reterr));
+    if (lengths->count != 1 && lengths->count != count)
+        return error_set(reterr, STATUS_INVALID, where,
+                         "has %u lengths for a batch of %llu; one for all, or one for each",
+                         lengths->count, (unsigned long long)count);
+    for (uint32_t i = 0; i < lengths->count; i++) {
+        tokens += lengths->tokens[i] + before;
+        if (lengths->tokens[i] < least)
+            return error_set(reterr, STATUS_INVALID, where,
+                             "%llu tokens are fewer than the %llu new ones, which are among them",
+                             (unsigned long long)lengths->tokens[i], (unsigned long long)least);
+    }
+    if (lengths->count == 1) tokens *= count;
+    if (tokens > tokens_max)
+        return error_set(reterr, STATUS_LIMIT, where,
+                         "all sequences together have more than 2^40 tokens");
+    return STATUS_OK;
+}
+
+enum status scenario_lengths_build(struct arena *arena, struct scenario *scenario,
+                                   struct error *reterr)
+{
+    struct inference_decodes *decodes = &scenario->workload.inference.decodes;
+    struct inference_prompts *prompts = &scenario->workload.inference.prompts;
+    uint64_t const seed = scenario->run.seed;
+    STATUS_TRY(lengths_build(arena, decodes->count, seed, decodes->new_tokens, 0,
+                             "/workload/context", &decodes->context, reterr));
+    /* Numbers of their own. */
+    return lengths_build(arena, prompts->count, ~seed, 0, prompts->cached, "/workload/prompt",
+                         &prompts->tokens, reterr);
+}
 
 const struct key workload_kinds[] = {
     [WORKLOAD_TRAIN_STEP] = KEY("train_step", key_object, .members = workload_train_keys),

@@ -103,7 +103,8 @@ const struct key run_keys[] = {
     ROW("collective_matmul", key_flag, workload.collective_matmul,
         .help = "hide TP collectives behind their matmuls, chunk by chunk"),
     ROW("seed", key_integer, run.seed, .most = INT64_MAX, .settle = seed_settle,
-        .help = "the seed of drawn tokens: a training step draws where `routing_skew` is above 0"),
+        .help = "the seed of what is drawn: the experts of tokens where `routing_skew` is above 0, "
+                "lengths that have a distribution"),
     ROW("algorithm", key_text, workload.algorithm, .word = "auto", .settle = algorithm_settle,
         .values = "`auto` or a name of [collectives.md](collectives.md)",
         .help = "the algorithm of every collective; `auto` chooses [by "

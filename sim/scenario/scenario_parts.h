@@ -46,6 +46,11 @@ extern const char *const scenario_attention_names[];
                  .settle = scenario_routing_settle, .shown = scenario_has_experts,                 \
                  .when = "with experts",                                                           \
                  .help = "skew of [the choice](moe.md#uneven-routing): 0 even, 1 Zipf's law")
+
+/* Of steps of inference: as many lengths as sequences, drawn where they are, which needs the seed.
+ */
+enum status scenario_lengths_build(struct arena *arena, struct scenario *scenario,
+                                   struct error *reterr);
 extern const struct key run_keys[];
 
 /* The whole mesh, whose axes are in the order of the file. */

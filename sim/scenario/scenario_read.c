@@ -79,6 +79,7 @@ static enum status document_read(struct arena *arena, struct json *document,
     STATUS_TRY(keys_read(scenario_keys, &reader, reterr));
     steps_default(&scenario);
     STATUS_TRY(memory_default(arena, &scenario, reterr));
+    STATUS_TRY(scenario_lengths_build(arena, &scenario, reterr));
     *ret_scenario = scenario;
     return STATUS_OK;
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "sim/base/format.h"
+#include "sim/base/lengths.h"
 #include "sim/base/status.h"
 #include "sim/collective/chooser.h"
 #include "sim/graph/block.h"
@@ -20,12 +21,6 @@ struct ranks;
 struct workload_plan;
 
 enum workload_kind { WORKLOAD_TRAIN_STEP, WORKLOAD_PREFILL, WORKLOAD_DECODE, WORKLOAD_MIXED };
-
-/* Tokens of each of some sequences. */
-struct inference_lengths {
-    const uint64_t *tokens;
-    uint32_t count; /* 1: all sequences are alike. */
-};
 
 /* Ranks of tp: heads·batch·sequence of them. By heads the cache lies as keys and values are
  * computed; those with the same heads keep some sequences each, or a part of each, or all. */
@@ -38,16 +33,16 @@ struct inference_ways {
 /* Sequences that answer. */
 struct inference_decodes {
     uint64_t count;
-    struct inference_lengths context; /* Tokens in the cache, the new ones among them. */
-    uint64_t new_tokens;              /* Of each sequence. */
+    struct lengths context; /* Tokens in the cache, the new ones among them. */
+    uint64_t new_tokens;    /* Of each sequence. */
 };
 
 /* Sequences that ask. */
 struct inference_prompts {
     uint64_t count;
-    struct inference_lengths tokens; /* New ones of each. */
-    uint64_t cached; /* Tokens before these whose keys and values are in the cache already. */
-    uint64_t chunk;  /* Tokens of each prompt in a pass, as long as there are some; 0: all. */
+    struct lengths tokens; /* New ones of each. */
+    uint64_t cached;       /* Tokens before these whose keys and values are in the cache already. */
+    uint64_t chunk;        /* Tokens of each prompt in a pass, as long as there are some; 0: all. */
 };
 
 struct inference_plan {

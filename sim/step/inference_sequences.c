@@ -7,7 +7,7 @@
 #include "sim/base/units.h"
 #include "sim/step/workload.h"
 
-static uint64_t length_at(const struct inference_lengths *lengths, uint64_t sequence)
+static uint64_t length_at(const struct lengths *lengths, uint64_t sequence)
 {
     return lengths->tokens[lengths->count == 1 ? 0 : sequence];
 }

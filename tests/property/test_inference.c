@@ -75,7 +75,7 @@ static uint32_t below(uint64_t *state, uint32_t count)
 }
 
 /* Keys of a prefill, a decode, or both in one pass. */
-static void lengths_draw(uint64_t *state, char text[KEYS_BYTES])
+static void sequences_draw(uint64_t *state, char text[KEYS_BYTES])
 {
     uint32_t const kind = below(state, 4);
     bool const asks = kind != 0, answers = kind != 1;
@@ -114,7 +114,7 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
     weights_format = below(state, FORMATS);
     cache_format = below(state, FORMATS);
     replicated = below(state, 3) == 0;
-    lengths_draw(state, keys);
+    sequences_draw(state, keys);
     int const length = snprintf(
         text, TEXT_BYTES,
         "{\"podsim\": 1, \"machine\": {%s, \"profile\": \"ideal\"}, \"mesh\": %s, \"workload\": "

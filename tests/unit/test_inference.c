@@ -34,7 +34,7 @@ static void experts_that_no_token_asks_for_are_not_read(void **state)
         struct workload_case made;
         struct ranks ranks;
         made_of(&made, "qwen3-30b-a3b", "4x1x1", parts,
-                (struct inference_plan){.decodes = {batch, {context, 1}, 1}});
+                (struct inference_plan){.decodes = {batch, lengths_given(context, 1), 1}});
         case_ok(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &case_error));
         double const of_all = 128 * (1 - pow(1 - 8.0 / 128, (double)batch));
         assert_int_equal(inference_experts_read(&ranks), (uint64_t)ceil(of_all / 4 - 1e-9));
@@ -72,7 +72,7 @@ static void narrow_weights_and_caches_have_scales(void **state)
         struct workload_case made;
         struct workload_counts counts;
         made_of(&made, "llama-3-8b", "1x1x1", parts,
-                (struct inference_plan){.decodes = {4, {context, 1}, 1},
+                (struct inference_plan){.decodes = {4, lengths_given(context, 1), 1},
                                         .cache = rows[i + 1].format,
                                         .head = rows[i + 2].format});
         made.plan.formats.weights = rows[i].format;
@@ -101,14 +101,14 @@ static void layers_with_a_window_read_the_window(void **state)
     static const uint64_t lengths[] = {100, 128, 4096, 129};
     double const row_bytes = 2 * 8 * 64 * 2;
     (void)state;
-    struct inference_plan const decode = {.decodes = {4, {lengths, 4}, 1}};
+    struct inference_plan const decode = {.decodes = {4, lengths_given(lengths, 4), 1}};
     case_near(read_bytes("gpt-oss-20b", decode),
               12 * row_bytes * ((100 + 128 + 4096 + 129) + (100 + 128 + 128 + 128)), 1e-12);
     struct workload_plan plan = {.kind = WORKLOAD_DECODE, .inference = decode};
     plan.model.window = 128;
     assert_int_equal(inference_window_tokens(&plan, INFERENCE_DECODES), 100 + 128 + 128 + 128);
     /* Of a prompt behind cached tokens, those that its first token still sees. */
-    struct inference_plan const prefill = {.prompts = {4, {lengths, 4}, 1000, 0}};
+    struct inference_plan const prefill = {.prompts = {4, lengths_given(lengths, 4), 1000, 0}};
     case_near(read_bytes("gpt-oss-20b", prefill),
               12 * row_bytes * (4 * 1000 + 4 * 127 + 2 * (100 + 128 + 4096 + 129)), 1e-12);
 }
@@ -125,8 +125,10 @@ static void programs_read_what_is_counted(void **state)
         struct workload_counts counts;
         double bytes = 0, flop = 0;
         struct inference_plan plan = {.ways.sharding = INFERENCE_AUTO};
-        if (k % 4 == 0 || k % 4 == 1) plan.decodes = (struct inference_decodes){4, {lengths, 4}, 2};
-        if (k % 4 != 0) plan.prompts = (struct inference_prompts){4, {lengths, 4}, 300, 0};
+        if (k % 4 == 0 || k % 4 == 1)
+            plan.decodes = (struct inference_decodes){4, lengths_given(lengths, 4), 2};
+        if (k % 4 != 0)
+            plan.prompts = (struct inference_prompts){4, lengths_given(lengths, 4), 300, 0};
         if (k % 4 == 3) plan.prompts.chunk = 1000;
         made_of(&made, models[k / 4], "1x1x1", parts, plan);
         case_ok(workload_count(&made.plan, &made.machine, &made.mesh, &counts, &case_error));
@@ -175,7 +177,8 @@ static void scores_that_would_wrap_are_refused(void **state)
         assert_int_equal(case_build_roles(&made, &tiny, "1x1x1", parts), STATUS_OK);
         made.plan.kind = WORKLOAD_PREFILL;
         made.plan.attention.mask = WORKLOAD_ATTENTION_FULL;
-        made.plan.inference = (struct inference_plan){.prompts = {counts[i], {length, 1}, 0, 0}};
+        made.plan.inference =
+            (struct inference_plan){.prompts = {counts[i], lengths_given(length, 1), 0, 0}};
         enum status const status =
             ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &case_error);
         if (counts[i] < 512)
@@ -214,7 +217,7 @@ static void chunks_are_prompts_behind_cached_tokens(void **state)
     for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
         struct workload_case all;
         made_of(&all, models[m], "4x1x1", parts,
-                (struct inference_plan){.prompts = {2, {prompt, 1}, 300, CHUNK}});
+                (struct inference_plan){.prompts = {2, lengths_given(prompt, 1), 300, CHUNK}});
         case_ok(workload_lower(case_arena, &all.plan, &all.machine, &all.mesh, &all.program,
                                &case_error));
         const struct program_role *role = &all.program.roles[0];
@@ -222,8 +225,9 @@ static void chunks_are_prompts_behind_cached_tokens(void **state)
         for (uint64_t done = 0; done < PROMPT; done += CHUNK) {
             uint64_t const left = PROMPT - done, length[] = {left < CHUNK ? left : CHUNK};
             struct workload_case one;
-            made_of(&one, models[m], "4x1x1", parts,
-                    (struct inference_plan){.prompts = {2, {length, 1}, 300 + done, 0}});
+            made_of(
+                &one, models[m], "4x1x1", parts,
+                (struct inference_plan){.prompts = {2, lengths_given(length, 1), 300 + done, 0}});
             case_ok(workload_lower(case_arena, &one.plan, &one.machine, &one.mesh, &one.program,
                                    &case_error));
             const struct program_role *alone = &one.program.roles[0];

@@ -135,7 +135,8 @@ static void dependents_write(struct json_writer *writer, const struct key *rows)
         json_put_array(writer, row->name);
         if (row->with != NULL) json_write_string(writer, row->with);
         for (const struct key *of = rows; of->name != NULL; of++)
-            if (is_needed_by(of, row)) json_write_string(writer, of->name);
+            if (is_needed_by(of, row) && !(row->with != NULL && name_same(row->with, of->name)))
+                json_write_string(writer, of->name);
         json_write_array_end(writer);
     }
     if (open) json_write_object_end(writer);

@@ -130,6 +130,46 @@ static void words_check(struct json *rules)
     }
 }
 
+/* Lists of strings; others are of numbers or rules. */
+static void unique_check(struct json *names)
+{
+    for (uint32_t i = 0; names != NULL && i < json_count(names); i++)
+        for (uint32_t k = 0; k < i; k++)
+            if (strcmp(text_of(json_at(names, i)), text_of(json_at(names, k))) == 0)
+                fail_msg("%s is listed twice", text_of(json_at(names, i)));
+}
+
+static void within_check(struct json *rules)
+{
+    static const char *const named[] = {"properties", "$defs"};
+    static const char *const single[] = {"items", "additionalProperties"};
+    struct json *choices = json_take(rules, "anyOf");
+    for (size_t n = 0; n < sizeof named / sizeof *named; n++) {
+        struct json *members = json_take(rules, named[n]);
+        for (uint32_t i = 0; members != NULL && json_key_at(members, i) != NULL; i++)
+            json_schema_check(json_take(members, json_key_at(members, i)));
+    }
+    for (size_t n = 0; n < sizeof single / sizeof *single; n++) {
+        struct json *member = json_take(rules, single[n]);
+        if (member != NULL && json_kind(member) == JSON_OBJECT) json_schema_check(member);
+    }
+    for (uint32_t i = 0; choices != NULL && i < json_count(choices); i++)
+        json_schema_check(json_at(choices, i));
+}
+
+void json_schema_check(struct json *rules)
+{
+    struct json *dependents = json_take(rules, "dependentRequired");
+    struct json *type = json_take(rules, "type");
+    words_check(rules);
+    unique_check(json_take(rules, "required"));
+    unique_check(json_take(rules, "enum"));
+    if (type != NULL && json_kind(type) == JSON_ARRAY) unique_check(type);
+    for (uint32_t i = 0; dependents != NULL && json_key_at(dependents, i) != NULL; i++)
+        unique_check(json_take(dependents, json_key_at(dependents, i)));
+    within_check(rules);
+}
+
 static bool is_typed(struct json *value, struct json *type)
 {
     if (type == NULL) return true;

@@ -53,6 +53,12 @@ static bool is_read(const char *text, const char *setting, const char **ret_show
     return true;
 }
 
+static void schema_is_valid(void **state)
+{
+    (void)state;
+    json_schema_check(json_schema_of_scenarios());
+}
+
 static void shipped_scenarios_are_valid(void **state)
 {
     (void)state;
@@ -374,6 +380,7 @@ static void tables_of_the_pages_are_those_of_the_rows(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(schema_is_valid),
         cmocka_unit_test(shipped_scenarios_are_valid),
         cmocka_unit_test(descriptions_are_plain_text),
         cmocka_unit_test(what_is_shown_is_valid),

@@ -59,6 +59,22 @@ static const char *cost_error(const struct primitive *primitive, uint32_t size)
     return NULL;
 }
 
+/* Of a ReduceScatter: whether each rank has sent all chunks but its own by its last message, and
+ * waits for no more of them than that; a chunk that it keeps may be the last that comes about. */
+static bool chunks_end_before_own(const struct primitive *primitive, uint32_t size)
+{
+    for (uint32_t position = 0; position < size; position++) {
+        uint32_t most = 0;
+        for (uint32_t lane = 0; lane < primitive->lane_count; lane++)
+            for (uint32_t s = 0; s < primitive->send_count(size, lane, position); s++) {
+                uint32_t const chunks = primitive->step(size, lane, position, s).chunks;
+                most = chunks > most ? chunks : most;
+            }
+        if (most != size - 1) return false;
+    }
+    return true;
+}
+
 static void every_primitive_is_proved_for_every_size(void **state)
 {
     (void)state;
@@ -80,6 +96,8 @@ static void every_primitive_is_proved_for_every_size(void **state)
             assert_int_equal(status, STATUS_OK);
             const char *wrong = cost_error(primitive, size);
             if (wrong != NULL) fail_msg("%s of %u: cost: %s", primitive->name, size, wrong);
+            if (primitive->chunk_at != NULL && !chunks_end_before_own(primitive, size))
+                fail_msg("%s of %u: chunks", primitive->name, size);
         }
 }
 

@@ -101,6 +101,7 @@ static void every_schedule_is_proved(void **state)
                     schedule_build(arena, form, &request, form->name, &played.schedule, &error);
                 if (status == STATUS_OK) {
                     peaks_check(&played);
+                    assert_int_equal(played.schedule.chunk_count, chunks);
                     built++;
                 } else {
                     if (form->refuses == NULL || strstr(error.message, "nearest") == NULL)

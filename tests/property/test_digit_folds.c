@@ -257,6 +257,10 @@ static const struct {
     {"\"network\": {\"switch_ports\": 8}, \"chips\": [{\"at\": [1, 6], \"math\": 0.5}]",
      "\"ep\": [\"node:2\", \"gpu\"], \"dp\": [\"node:2\"], \"pp\": [\"node:4\"]",
      "\"schedule\": \"1f1b\", \"zero\": 1", 32},
+    /* A node whose chips are as slow as one another. */
+    {"\"network\": {\"switch_ports\": 8}, \"chips\": [{\"at\": [\"*\", 6], \"math\": 0.5}]",
+     "\"ep\": [\"node:2\", \"gpu\"], \"dp\": [\"node:2\"], \"pp\": [\"node:4\"]",
+     "\"schedule\": \"1f1b\", \"zero\": 1", 16},
     /* Without stages. */
     {"\"network\": {\"switch_ports\": 8}", "\"ep\": [\"node:4\", \"gpu\"], \"dp\": [\"node:4\"]",
      "\"zero\": 1", 4},

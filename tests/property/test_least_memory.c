@@ -155,6 +155,40 @@ static void what_others_give_back_is_not_counted(void **state)
     }
 }
 
+/* Nor when one does that waits for compute of a slot before, or for another stream of its own: what
+ * is known to stand behind an op of compute is what waits for one of its own slot. */
+static void only_compute_of_the_same_slot_says_when(void **state)
+{
+    (void)state;
+    static const struct program_need needs[] = {
+        {.stream = PROGRAM_COMPUTE, .slot = -1, .part = 1},
+        {.stream = PROGRAM_COMPUTE + 2, .slot = 0, .part = 1},
+        {.stream = PROGRAM_COMPUTE, .slot = 0, .part = 1},
+    };
+    for (uint32_t i = 0; i < sizeof needs / sizeof *needs; i++) {
+        struct program_op ops[] = {
+            {.stream = PROGRAM_COMPUTE, .parts = 1, .effect_count = 1},
+            {.stream = PROGRAM_COMPUTE, .part_first = 1, .parts = 1, .effect_count = 1},
+            {.stream = PROGRAM_COMPUTE + 1, .need_count = 1, .effect_count = 1},
+        };
+        ops[0].effect[0] = (struct program_effect){PROGRAM_MEMORY_ACTIVATIONS, false, 100};
+        ops[1].effect[0] = (struct program_effect){PROGRAM_MEMORY_ACTIVATIONS, false, 80};
+        ops[2].effect[0] = (struct program_effect){PROGRAM_MEMORY_ACTIVATIONS, true, -150};
+        ops[2].need[0] = needs[i];
+        struct program_template template = {.name = "t", .op = ops, .op_count = 3};
+        struct program_block block = {.repeat = 1};
+        struct program_role role = {.block = &block, .block_count = 1};
+        role.resident_bytes[PROGRAM_MEMORY_ACTIVATIONS] = 1000;
+        struct program const program = {
+            .templates = &template, .template_count = 1, .roles = &role, .role_count = 1};
+        struct arena *arena = arena_create(0);
+        struct least_memory least;
+        case_ok(least_memory_of(arena, &program, &least, &case_error));
+        assert_int_equal(least.total_bytes, i < 2 ? 1000 : 1000 + 100 + 80 - 150);
+        arena_destroy(arena);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -163,6 +197,7 @@ int main(void)
         cmocka_unit_test(the_published_run_fits_without_remat),
         cmocka_unit_test(what_repeats_is_highest_at_one_of_its_ends),
         cmocka_unit_test(what_others_give_back_is_not_counted),
+        cmocka_unit_test(only_compute_of_the_same_slot_says_when),
     };
     return cmocka_run_group_tests_name("least memory", tests, NULL, NULL);
 }

@@ -94,6 +94,7 @@ static void test_attributes(void **state)
     refuses("ngpus=\"2\"", 0, "ngpus=\"3\"", "a.xml:1:1",
             "ngpus=\"3\", but the file has 2 gpu elements");
     refuses("ngpus=\"2\"", 0, "ngpus=\"99999999999999999999\"", "a.xml:1:1", "not between 2 and");
+    refuses("inplace=\"1\"", 0, "inplace=\"2\"", "a.xml:1:1", "not between 0 and 1");
     refuses("s_chunks=\"1\"", 0, "s_chunks=\"65537\"", "a.xml:2:3", "not between 0 and 65536");
     refuses("pair, sum", 0, "", "a.xml:1:1", "a name has from 1 to");
     refuses("pair, sum", 0,

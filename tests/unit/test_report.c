@@ -5,6 +5,7 @@
 #include "sim/base/json.h"
 #include "sim/base/strbuf.h"
 #include "sim/base/units.h"
+#include "sim/report/least_memory.h"
 #include "sim/report/notes.h"
 #include "sim/report/report_roofline.h"
 #include "sim/report/result.h"
@@ -64,6 +65,27 @@ static void has_keys(struct json *object, const char *keys)
     for (char *rest = NULL, *key = strtok_r(copy, " ", &rest); key != NULL;
          key = strtok_r(NULL, " ", &rest))
         if (json_take(object, key) == NULL) fail_msg("no key %s at %s", key, json_where(object));
+}
+
+/* What is too large, and too long to play, has the least that it holds, and every part of it. */
+static void the_parts_of_what_does_not_fit_are_all_of_it(void **state)
+{
+    (void)state;
+    prepare(&case_llama_70b, "16x16x16", "x y", "z");
+    struct least_memory least = {.role = 0};
+    for (uint32_t i = 0; i < PROGRAM_MEMORY_COUNT; i++) least.bytes[i] = 10 + i;
+    for (uint32_t i = 0; i < PROGRAM_MEMORY_COUNT; i++) least.total_bytes += least.bytes[i];
+    result_write_unfit(&report.input, &least, &text);
+    struct json *json = NULL;
+    case_ok(json_read_text(report.made.arena, "result", text.bytes, text.size_bytes, &json,
+                           &case_error));
+    struct json *memory = json_take(json, "memory");
+    struct json *parts = json_take(memory, "parts");
+    assert_true(real_of(memory, "least_bytes") == (double)least.total_bytes);
+    assert_int_equal(json_count(parts), PROGRAM_MEMORY_COUNT);
+    assert_true(real_of(parts, "parameters") == (double)least.bytes[PROGRAM_MEMORY_PARAMETERS]);
+    assert_true(real_of(parts, "buffers") == (double)least.bytes[PROGRAM_MEMORY_BUFFERS]);
+    finish();
 }
 
 static void the_result_has_every_promised_key(void **state)
@@ -453,6 +475,7 @@ int main(void)
         cmocka_unit_test(notes_tell_remat_from_flash),
         cmocka_unit_test(screens_fit_and_are_plain_unless_asked),
         cmocka_unit_test(what_does_not_fit_says_what_needs_how_much),
+        cmocka_unit_test(the_parts_of_what_does_not_fit_are_all_of_it),
         cmocka_unit_test(figures_are_grouped_aligned_and_wrapped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

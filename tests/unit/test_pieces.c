@@ -1,0 +1,40 @@
+/* Into how many pieces plans over several dimensions are cut, by hand. */
+#include "sim/collective/pieces.h"
+
+#include "tests/support/case.h"
+
+/* Rings along several axes, of 1 ms, next to a level without a way: as many pieces as leave their
+ * ways an eighth of the time of the rings, or what the longer level leaves bare, but at least three
+ * times the square root of what a piece hides over its way. */
+static void rings_of_several_orders_bear_pieces_while_their_ways_are_short(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t other_bytes, again_ps, wanted;
+    } rows[] = {
+        {1000000, 1000000, 125}, /* 1 ms / (8·1 us). */
+        {1200000, 1000000, 200}, /* (1.2 ms - 1 ms) / 1 us. */
+        {1100000, 1000000, 125}, /* 100 of them would be fewer. */
+        {1000000, 10000000, 30}, /* 3·sqrt(1 ms / 10 us). */
+        {1000000, 100000000, 9}, /* 3·sqrt(1 ms / 100 us), rounded down first. */
+        {1000000, 400000, 256},  /* 312, more than a plan has. */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct pieces_level const levels[] = {
+            {.bytes = 1000000,
+             .bytes_per_s = 1000000000,
+             .hop_bytes = 1000,
+             .series = PIECES_GRID,
+             .again_ps = rows[i].again_ps},
+            {.bytes = rows[i].other_bytes, .bytes_per_s = 1000000000, .series = PIECES_FREE}};
+        assert_int_equal(pieces_wanted(levels, 2), rows[i].wanted);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rings_of_several_orders_bear_pieces_while_their_ways_are_short),
+    };
+    return cmocka_run_group_tests_name("pieces", tests, NULL, NULL);
+}

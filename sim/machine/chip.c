@@ -98,6 +98,12 @@ enum status chip_find(struct arena *arena, const char *name, const char *profile
     return status;
 }
 
+uint64_t chip_gib_bytes(uint64_t hbm_bytes)
+{
+    static const uint64_t gb_bytes = 1000000000;
+    return hbm_bytes % gb_bytes == 0 ? hbm_bytes / gb_bytes << 30 : hbm_bytes;
+}
+
 enum status chip_facts(struct arena *arena, const char *name, const char *where,
                        const struct chip_fact **ret_facts, uint32_t *ret_count,
                        struct error *reterr)

@@ -145,6 +145,9 @@ struct chip {
 enum status chip_find(struct arena *arena, const char *name, const char *profile, const char *where,
                       const char *where_profile, struct chip *ret_chip, struct error *reterr);
 
+/* What a data sheet's GB are if they are GiB; bytes that are no whole GB are exact. */
+uint64_t chip_gib_bytes(uint64_t hbm_bytes);
+
 /* Names of the catalogue, in its order; NULL past the end. */
 const char *chip_name_at(uint32_t index);
 

@@ -103,6 +103,7 @@ struct machine_plan {
     const char *chip;
     struct json *chip_document; /* NULL: a chip of the catalogue. */
     const char *chip_path;      /* Of the document's file; NULL: it stands in the scenario. */
+    bool hbm_gib;               /* The GB of a data sheet's HBM are GiB. */
     uint32_t clock_ppm;  /* Share of the clock that power leaves to math; 0: the whole clock. */
     const char *shape;   /* "16x16x16", or NULL if the chip is a product name or a GPU. */
     const char *profile; /* "ideal" */

@@ -13,6 +13,7 @@
 
 static const char where_chip[] = "/machine/chip";
 static const char where_profile[] = "/machine/profile";
+static const char where_gib[] = "/machine/hbm_gib";
 static const char where_rate[] = "/machine/network/nic_rate";
 static const char where_nics[] = "/machine/network/node_nics";
 
@@ -59,6 +60,19 @@ static void apply_clock(uint32_t clock_ppm, struct chip *chip)
     for (uint32_t i = 0; i < FORMAT_COUNT; i++)
         chip->math_flop_per_s[i] = units_scale_ppm(chip->math_flop_per_s[i], clock_ppm);
     chip->vector_flop_per_s = units_scale_ppm(chip->vector_flop_per_s, clock_ppm);
+}
+
+static enum status apply_gib(const struct machine_plan *plan, struct chip *chip,
+                             struct error *reterr)
+{
+    uint64_t const bytes = chip->hbm_capacity_bytes;
+    if (!plan->hbm_gib) return STATUS_OK;
+    chip->hbm_capacity_bytes = chip_gib_bytes(bytes);
+    if (chip->hbm_capacity_bytes != bytes) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, where_gib,
+                     "%s has %llu bytes of HBM with the profile \"%s\", which are no whole GB that "
+                     "could be GiB; leave it out",
+                     chip->title, (unsigned long long)bytes, chip->profile);
 }
 
 /* The profile's share of a NIC's rate stays. */
@@ -121,5 +135,6 @@ enum status machine_chip(struct arena *arena, const struct machine_plan *plan,
     else
         STATUS_TRY(named_chip(arena, plan, ret_chip, ret_units, reterr));
     apply_clock(plan->clock_ppm, ret_chip);
+    STATUS_TRY(apply_gib(plan, ret_chip, reterr));
     return apply_nics(plan, ret_chip, reterr);
 }

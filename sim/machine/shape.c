@@ -293,6 +293,15 @@ bool shape_standard(const struct chip *chip, uint64_t chip_count, struct shape *
     return standard_cubes(chip, chip_count, ret_shape);
 }
 
+bool shape_smallest(const struct chip *chip, uint64_t chip_count, struct shape *ret_shape)
+{
+    struct shape const pod = pod_of(chip);
+    uint64_t const most = shape_chip_count(&pod);
+    for (uint64_t chips = chip_count; chips <= most; chips++)
+        if (shape_standard(chip, chips, ret_shape)) return true;
+    return false;
+}
+
 enum status shape_of_product(const struct chip *chip, uint64_t units, const char *name,
                              const char *where, struct shape *ret_shape, struct error *reterr)
 {

@@ -1,5 +1,6 @@
 #include "sim/report/inference_facts.h"
 
+#include "sim/base/counted.h"
 #include "sim/base/json.h"
 #include "sim/base/strbuf.h"
 #include "sim/base/units.h"
@@ -35,17 +36,6 @@ static void times_add(const struct report_input *input, const struct analysis *a
         }
 }
 
-uint64_t inference_room(const struct machine *machine, const struct roofline *roofline,
-                        double peak_bytes)
-{
-    const struct workload_inference *counts = &roofline->counts.inference;
-    double const cache = roofline->counts.memory.cache_bytes;
-    double const capacity = (double)machine->chip.hbm_capacity_bytes, others = peak_bytes - cache;
-    double const each = cache / (double)counts->kept_sequences;
-    if (others >= capacity || each <= 0) return 0;
-    return (uint64_t)((capacity - others) / each) * counts->keepers;
-}
-
 /* Of one number of many, with its part of a scale. */
 static double stored_bytes(enum format format)
 {
@@ -57,17 +47,24 @@ static double kv_bytes_of(const struct workload_plan *plan)
     return inference_kv_bytes_per_token(&plan->model, stored_bytes(plan->inference.cache));
 }
 
-/* What decodes read of the cache, in tokens of all layers: layers with a window read less. Prompts
- * are their products (8.1.2). */
-static double cached_tokens(const struct workload_plan *plan)
+/* Of one kind of sequences what lies in the cache, in tokens of all layers: layers with a window
+ * keep and read less. */
+static double cached_tokens(const struct workload_plan *plan, enum inference_part part)
 {
-    uint64_t const keys = inference_keys_most_of(plan, INFERENCE_DECODES);
+    uint64_t const keys = inference_keys_most_of(plan, part);
     double const windowed =
         (double)model_window_layers(&plan->model, keys) / (double)plan->model.layers;
-    double const all = (double)inference_sum(plan, INFERENCE_DECODES).context_tokens;
+    double const all = (double)inference_sum(plan, part).context_tokens;
     if (windowed == 0) return all;
-    return (1 - windowed) * all +
-           windowed * (double)inference_window_tokens(plan, INFERENCE_DECODES);
+    return (1 - windowed) * all + windowed * (double)inference_window_tokens(plan, part);
+}
+
+/* Of all weights and the whole cache, each once. */
+static double whole_bytes(const struct workload_plan *plan)
+{
+    double const tokens =
+        cached_tokens(plan, INFERENCE_DECODES) + cached_tokens(plan, INFERENCE_PROMPTS);
+    return inference_book_model(plan).parameter_bytes + tokens * kv_bytes_of(plan);
 }
 
 struct inference_model inference_book_model(const struct workload_plan *plan)
@@ -101,7 +98,7 @@ struct inference_step inference_book_step(const struct workload_plan *plan,
     uint32_t const passes = inference_pass_count(plan);
     struct inference_step sum = {0};
     for (uint32_t p = 0; p < passes; p++) {
-        double const read = p + 1 < passes ? 0 : cached_tokens(plan);
+        double const read = p + 1 < passes ? 0 : cached_tokens(plan, INFERENCE_DECODES);
         struct inference_step const step =
             inference_decode(model, chips, (double)inference_pass_sum(plan, p).tokens, read);
         sum.kv_s += step.kv_s;
@@ -135,8 +132,9 @@ struct inference_facts inference_facts_of(const struct report_input *input,
         .kv_bytes_per_token = kv_bytes_of(plan),
         .kv_read_bytes = roofline->counts.inference.kv_read_bytes,
         .kv_bytes = roofline->counts.memory.cache_bytes,
-        .max_batch =
-            inference_room(input->machine, roofline, (double)input->trace->memory.peak_bytes),
+        .fit = inference_fit_of(input, whole_bytes(plan), chip->hbm_capacity_bytes),
+        .fit_of_gib =
+            inference_fit_of(input, whole_bytes(plan), chip_gib_bytes(chip->hbm_capacity_bytes)),
         .hop_floor_s = roofline->latency_s,
         .launch_floor_s = roofline->counts.compute_count * units_seconds(chip->op_overhead_ps),
         .tokens_per_s_per_chip = analysis->tokens_per_s / (double)input->machine->chip_count,
@@ -144,6 +142,14 @@ struct inference_facts inference_facts_of(const struct report_input *input,
     };
     times_add(input, analysis, &facts);
     return facts;
+}
+
+static void fit_put(const struct inference_fit *fit, struct json_writer *json)
+{
+    json_put_unsigned(json, "max_batch", fit->max_batch);
+    if (fit->chip_count == 0) return;
+    json_put_string(json, "smallest_slice", fit->slice);
+    json_put_unsigned(json, "smallest_slice_chips", fit->chip_count);
 }
 
 void inference_facts_write(const struct inference_facts *facts, struct json_writer *json)
@@ -160,7 +166,10 @@ void inference_facts_write(const struct inference_facts *facts, struct json_writ
     json_put_real(json, "kv_bytes_per_token", facts->kv_bytes_per_token);
     json_put_real(json, "kv_read_bytes_per_chip", facts->kv_read_bytes);
     json_put_real(json, "kv_bytes_per_chip", facts->kv_bytes);
-    json_put_unsigned(json, "max_batch", facts->max_batch);
+    fit_put(&facts->fit, json);
+    json_put_object(json, "hbm_gib");
+    fit_put(&facts->fit_of_gib, json);
+    json_write_object_end(json);
     json_put_real(json, "hop_floor_s", facts->hop_floor_s);
     json_put_real(json, "launch_floor_s", facts->launch_floor_s);
     json_put_real(json, "tokens_per_s_per_chip", facts->tokens_per_s_per_chip);
@@ -190,6 +199,15 @@ static const char *dominant(const struct inference_facts *facts, const struct an
     return facts->book.math_s > facts->book.weights_s ? "products" : "reading weights";
 }
 
+/* "2x4"; of GPUs "16 GPUs". */
+static void slice_add(const struct inference_fit *fit, struct strbuf *text)
+{
+    if (fit->chip_count == 0)
+        strbuf_add(text, "none");
+    else
+        strbuf_add(text, "%s", fit->of_gpus ? counted(fit->chip_count, "GPU").text : fit->slice);
+}
+
 void inference_facts_print(const struct inference_facts *facts, const struct analysis *analysis,
                            struct strbuf *text)
 {
@@ -215,6 +233,16 @@ void inference_facts_print(const struct inference_facts *facts, const struct ana
                table_seconds(facts->book.weights_s).text, table_seconds(facts->book.math_s).text);
     label(text, "room");
     strbuf_add(text, "%s sequences of this length fit; %s tokens/s a chip\n",
-               table_count(facts->max_batch).text,
+               table_count(facts->fit.max_batch).text,
                table_count((uint64_t)(facts->tokens_per_s_per_chip + 0.5)).text);
+    label(text, "slice");
+    strbuf_add(text, "%s", facts->fit.chip_count == 0 ? "" : "at least ");
+    slice_add(&facts->fit, text);
+    strbuf_add(text, " for these weights and this cache");
+    if (facts->fit_of_gib.max_batch != facts->fit.max_batch) {
+        strbuf_add(text, "; if GB are GiB ");
+        slice_add(&facts->fit_of_gib, text);
+        strbuf_add(text, ", and %s fit", table_count(facts->fit_of_gib.max_batch).text);
+    }
+    strbuf_add(text, "\n");
 }

@@ -6,6 +6,7 @@
 #define SIM_REPORT_INFERENCE_FACTS_H
 
 #include "sim/report/analysis.h"
+#include "sim/report/inference_fit.h"
 #include "sim/roofline/inference.h"
 
 struct json_writer;
@@ -22,18 +23,13 @@ struct inference_facts {
     double weight_bytes;       /* That are read: the embedding is looked up, not read. */
     double kv_bytes_per_token; /* The model's, whole. */
     double kv_read_bytes;
-    double kv_bytes;       /* That are held. */
-    uint64_t max_batch;    /* Sequences as long as the mean one that fit. */
-    double hop_floor_s;    /* The collectives of the step, had they no bytes. */
-    double launch_floor_s; /* The overheads of its ops. */
+    double kv_bytes;                      /* That are held. */
+    struct inference_fit fit, fit_of_gib; /* The second if the data sheet's GB are GiB. */
+    double hop_floor_s;                   /* The collectives of the step, had they no bytes. */
+    double launch_floor_s;                /* The overheads of its ops. */
     double tokens_per_s_per_chip;
     struct inference_step book; /* The formula of 7.1.5; of prompts only what math takes. */
 };
-
-/* Sequences of the mean length that the chips hold where one, at its peak, has `peak_bytes` with
- * those of the step. */
-uint64_t inference_room(const struct machine *machine, const struct roofline *roofline,
-                        double peak_bytes);
 
 struct inference_facts inference_facts_of(const struct report_input *input,
                                           const struct analysis *analysis);

@@ -305,6 +305,9 @@ const struct key machine_keys[] = {
         .help = "lengths of the axes x, y, z"),
     ROW("profile", key_text, profile, .word = "ideal", .values = "`ideal`, `measured`",
         .help = "data-sheet rates, or scaled by measured efficiencies and with overheads"),
+    ROW("hbm_gib", key_flag, hbm_gib,
+        .help = "the GB of the data sheet's HBM are GiB: 16 GB are 17.18 GB. For capacities that "
+                "are a whole number of GB"),
     ROW("clock", key_share, clock_ppm, .least = CLOCK_LEAST_PPM, .most = PPM_ONE, .preset = PPM_ONE,
         .help = "share of its clock that a power limit leaves to the chip: lowers rates of math"),
     COUNT("nodes", nodes, MACHINE_CHIPS_MAX, .when = "GPUs",

@@ -17,12 +17,6 @@ uint64_t inference_count(const struct inference_plan *plan, enum inference_part 
     return part == INFERENCE_DECODES ? plan->decodes.count : plan->prompts.count;
 }
 
-struct inference_span inference_span_all(const struct inference_plan *plan,
-                                         enum inference_part part)
-{
-    return (struct inference_span){part, 0, inference_count(plan, part)};
-}
-
 static uint64_t smaller(uint64_t left, uint64_t right)
 {
     return left < right ? left : right;
@@ -30,23 +24,20 @@ static uint64_t smaller(uint64_t left, uint64_t right)
 
 /* Logits are wanted of what answers, and of the last token of a prompt. */
 struct inference_sequence inference_sequence_at(const struct inference_plan *plan, uint32_t pass,
-                                                struct inference_span span, uint64_t index)
+                                                enum inference_part part, uint64_t index)
 {
     const struct inference_prompts *prompts = &plan->prompts;
-    const struct lengths *lengths =
-        span.part == INFERENCE_DECODES ? &plan->decodes.context : &prompts->tokens;
-    uint64_t const length = length_at(lengths, index);
-    uint64_t const times = lengths->count == 1 ? span.end - index : 1;
-    if (span.part == INFERENCE_DECODES)
-        return (struct inference_sequence){plan->decodes.new_tokens, length,
-                                           plan->decodes.new_tokens, times};
+    if (part == INFERENCE_DECODES)
+        return (struct inference_sequence){plan->decodes.new_tokens,
+                                           length_at(&plan->decodes.context, index),
+                                           plan->decodes.new_tokens};
+    uint64_t const prompt = length_at(&prompts->tokens, index);
     bool const whole = pass == INFERENCE_WHOLE || prompts->chunk == 0;
-    uint64_t const before = whole ? 0 : smaller(pass * prompts->chunk, length);
-    uint64_t const queries = whole ? length : smaller(prompts->chunk, length - before);
+    uint64_t const before = whole ? 0 : smaller(pass * prompts->chunk, prompt);
+    uint64_t const queries = whole ? prompt : smaller(prompts->chunk, prompt - before);
     return (struct inference_sequence){.queries = queries,
                                        .keys = prompts->cached + before + queries,
-                                       .head_rows = queries > 0 && before + queries == length,
-                                       .times = times};
+                                       .head_rows = queries > 0 && before + queries == prompt};
 }
 
 uint32_t inference_pass_count(const struct workload_plan *plan)
@@ -71,14 +62,13 @@ struct inference_sum inference_span_sum(const struct inference_plan *plan, uint3
                                         struct inference_span span)
 {
     struct inference_sum sum = {.sequences = 0};
-    struct inference_sequence of;
-    for (uint64_t i = span.first; i < span.end; i += of.times) {
-        of = inference_sequence_at(plan, pass, span, i);
+    for (uint64_t i = span.first; i < span.end; i++) {
+        struct inference_sequence const of = inference_sequence_at(plan, pass, span.part, i);
         if (of.queries == 0) continue;
-        sum.sequences += of.times;
-        sum.tokens += of.times * of.queries;
-        sum.context_tokens += of.times * of.keys;
-        sum.head_rows += of.times * of.head_rows;
+        sum.sequences++;
+        sum.tokens += of.queries;
+        sum.context_tokens += of.keys;
+        sum.head_rows += of.head_rows;
     }
     return sum;
 }
@@ -87,7 +77,8 @@ static struct inference_sum part_sum(const struct workload_plan *plan, uint32_t 
                                      enum inference_part part)
 {
     const struct inference_plan *of = &plan->inference;
-    return inference_span_sum(of, pass, inference_span_all(of, part));
+    return inference_span_sum(of, pass,
+                              (struct inference_span){part, 0, inference_count(of, part)});
 }
 
 struct inference_sum inference_sum(const struct workload_plan *plan, enum inference_part part)
@@ -117,12 +108,10 @@ struct inference_sum inference_pass_sum(const struct workload_plan *plan, uint32
 uint64_t inference_keys_most_of(const struct workload_plan *plan, enum inference_part part)
 {
     const struct inference_plan *of = &plan->inference;
-    struct inference_span const span = inference_span_all(of, part);
-    struct inference_sequence sequence;
     uint64_t most = 0;
-    for (uint64_t i = 0; i < span.end; i += sequence.times) {
-        sequence = inference_sequence_at(of, INFERENCE_WHOLE, span, i);
-        if (sequence.keys > most) most = sequence.keys;
+    for (uint64_t i = 0; i < inference_count(of, part); i++) {
+        uint64_t const keys = inference_sequence_at(of, INFERENCE_WHOLE, part, i).keys;
+        if (keys > most) most = keys;
     }
     return most;
 }

@@ -69,7 +69,7 @@ static struct inference_model book_model(const struct pareto *pareto,
                                          const struct workload_plan *plan)
 {
     struct inference_model model = inference_book_model(plan);
-    double const total = model.parameter_bytes * 8 / format_bits(plan->formats.weights);
+    double const total = (double)model_count(&plan->model).total;
     if (pareto->book_parameters == 0) return model;
     model.parameters *= pareto->book_parameters / total;
     model.parameter_bytes *= pareto->book_parameters / total;

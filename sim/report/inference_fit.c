@@ -1,0 +1,62 @@
+#include "sim/report/inference_fit.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "sim/base/units.h"
+
+static uint64_t room_of(const struct roofline *roofline, double peak_bytes, double capacity)
+{
+    const struct workload_inference *counts = &roofline->counts.inference;
+    double const cache = roofline->counts.memory.cache_bytes, others = peak_bytes - cache;
+    double const each = cache / (double)counts->kept_sequences;
+    if (others >= capacity || each <= 0) return 0;
+    return (uint64_t)((capacity - others) / each) * counts->keepers;
+}
+
+uint64_t inference_room(const struct machine *machine, const struct roofline *roofline,
+                        double peak_bytes)
+{
+    return room_of(roofline, peak_bytes, (double)machine->chip.hbm_capacity_bytes);
+}
+
+/* A part of a node, or whole nodes. */
+static void gpus_find(const struct chip *chip, uint64_t least, struct inference_fit *fit)
+{
+    uint32_t const node = chip->network.node_chips;
+    uint64_t const nodes = units_ceil_divide(least, node);
+    bool const is_network = chip->network.nic_count > 0;
+    if (least > MACHINE_CHIPS_MAX - node || (nodes > 1 && !is_network)) return;
+    fit->chip_count = nodes > 1 ? nodes * node : least;
+    if (nodes > 1)
+        (void)snprintf(fit->slice, sizeof fit->slice, "%ux%llu", node, (unsigned long long)nodes);
+    else
+        (void)snprintf(fit->slice, sizeof fit->slice, "%llu", (unsigned long long)least);
+}
+
+static void slice_find(const struct chip *chip, uint64_t least, struct inference_fit *fit)
+{
+    struct shape shape;
+    if (!shape_smallest(chip, least, &shape)) return;
+    fit->chip_count = shape_chip_count(&shape);
+    (void)shape_text(fit->slice, &shape);
+}
+
+struct inference_fit inference_fit_of(const struct report_input *input, double whole_bytes,
+                                      uint64_t hbm_bytes)
+{
+    const struct chip *chip = &input->machine->chip;
+    const struct workload_held *held = &input->roofline->counts.memory;
+    double const peak = (double)input->trace->memory.peak_bytes;
+    double const buffers = fmax(peak - held->parameter_bytes - held->cache_bytes, 0);
+    double const room = (double)hbm_bytes - buffers;
+    struct inference_fit fit = {.of_gpus = chip->kind == CHIP_GPU,
+                                .max_batch = room_of(input->roofline, peak, (double)hbm_bytes)};
+    if (room <= 0 || whole_bytes / room > MACHINE_CHIPS_MAX) return fit;
+    uint64_t const least = (uint64_t)ceil(fmax(whole_bytes / room, 1));
+    if (chip->kind == CHIP_GPU)
+        gpus_find(chip, least, &fit);
+    else
+        slice_find(chip, least, &fit);
+    return fit;
+}

@@ -1,0 +1,30 @@
+/*
+ * inference_fit.h: how many sequences memory has room for, and on how few chips a step would fit.
+ */
+#ifndef SIM_REPORT_INFERENCE_FIT_H
+#define SIM_REPORT_INFERENCE_FIT_H
+
+#include "sim/machine/shape.h"
+#include "sim/report/report.h"
+
+/* With one reading of what HBM holds. */
+struct inference_fit {
+    uint64_t max_batch;           /* Sequences as long as the mean one. */
+    uint64_t chip_count;          /* Of the smallest slice; 0: none is large enough. */
+    char slice[SHAPE_TEXT_BYTES]; /* "4x4"; of GPUs "4", or with nodes "8x2". */
+    bool of_gpus;
+};
+
+/* Sequences of the mean length that the chips hold where one, at its peak, has `peak_bytes` with
+ * those of the step. */
+uint64_t inference_room(const struct machine *machine, const struct roofline *roofline,
+                        double peak_bytes);
+
+/* `hbm_bytes` of a chip. The smallest slice is the one with fewest chips, among those that the
+ * product can be sliced into, whose chips have room for a share of the model's weights and of the
+ * step's cache each, evenly divided, with the buffers that a chip has here: `whole_bytes` are those
+ * of all weights and the cache. */
+struct inference_fit inference_fit_of(const struct report_input *input, double whole_bytes,
+                                      uint64_t hbm_bytes);
+
+#endif

@@ -388,6 +388,44 @@ bool choice_find(const struct plan_request *request, const char *name, struct ch
     return done;
 }
 
+/* Why the request's algorithm cannot run; known: as what it is, but not here. */
+static void why_not(const struct chooser *chooser, bool known, char *ret_text, size_t size)
+{
+    const struct plan_request *request = chooser->request;
+    struct plan_algorithms const all = plan_algorithm_names(request->kind);
+    const char *names[PLAN_ALGORITHMS_MAX + 1] = {NULL};
+    for (uint32_t i = 0; i < all.count; i++) names[i] = all.name[i];
+    ret_text[0] = '\0';
+    if (known && chooser->reason[0] != '\0')
+        (void)snprintf(ret_text, size, "%s", chooser->reason);
+    else if (names[name_find(request->algorithm, names)] == NULL)
+        return;
+    else if (collective_is_rooted(request->kind))
+        (void)snprintf(ret_text, size,
+                       "\"%s\" goes round one ring of neighbours, and these ranks are not on one",
+                       request->algorithm);
+    else
+        (void)snprintf(ret_text, size,
+                       "\"%s\" goes from neighbour to neighbour along an axis, and these ranks lie "
+                       "along none",
+                       request->algorithm);
+}
+
+void choice_reason(const struct plan_request *request, char *ret_text, size_t size)
+{
+    char parts[GROUP_DIMENSIONS_MAX][NAME_SIZE], why[CHOICE_REASON_BYTES - 64];
+    struct chooser chooser = {.request = request};
+    chooser.choice.levels = levels_of(&request->group);
+    bool known = false;
+    (void)resolve(&chooser, request->algorithm, parts, &known);
+    why_not(&chooser, known, why, sizeof why);
+    const char *kind = collective_kind_name(request->kind);
+    if (why[0] == '\0')
+        (void)snprintf(why, sizeof why, "there is no \"%.64s\" for it", request->algorithm);
+    (void)snprintf(ret_text, size, "%s over %u ranks: %s", kind,
+                   (unsigned)group_rank_count(&request->group), why);
+}
+
 enum status choice_make(const struct plan_request *request, const char *where,
                         struct choice *ret_choice, struct error *reterr)
 {
@@ -399,25 +437,15 @@ enum status choice_make(const struct plan_request *request, const char *where,
         *ret_choice = chooser.choice;
         return STATUS_OK;
     }
-    char list[320];
+    char list[320], why[CHOICE_REASON_BYTES];
     choice_list(request, list, sizeof list);
-    if (known && chooser.reason[0] != '\0')
-        return error_set(reterr, STATUS_UNSUPPORTED, where, "%s; these can run here: %s",
-                         chooser.reason, list);
+    why_not(&chooser, known, why, sizeof why);
+    if (why[0] != '\0')
+        return error_set(reterr, STATUS_UNSUPPORTED, where, "%s; these can run here: %s", why,
+                         list);
     struct plan_algorithms const all = plan_algorithm_names(request->kind);
     const char *names[PLAN_ALGORITHMS_MAX + 1] = {NULL};
     for (uint32_t i = 0; i < all.count; i++) names[i] = all.name[i];
-    bool const elsewhere = name_find(request->algorithm, names) < all.count;
-    if (elsewhere && collective_is_rooted(request->kind))
-        return error_set(reterr, STATUS_UNSUPPORTED, where,
-                         "\"%s\" goes round one ring of neighbours, and these ranks are not on "
-                         "one; these can run here: %s",
-                         request->algorithm, list);
-    if (elsewhere)
-        return error_set(reterr, STATUS_UNSUPPORTED, where,
-                         "\"%s\" goes from neighbour to neighbour along an axis, and these ranks "
-                         "lie along none; these can run here: %s",
-                         request->algorithm, list);
     const char *synonym = choice_synonym(request->algorithm);
     if (name_find(synonym, names) == all.count) synonym = NULL;
     return error_set(reterr, STATUS_NOT_FOUND, where, "no algorithm \"%.64s\" for %s%s (%s)",

@@ -61,6 +61,14 @@ bool choice_find(const struct plan_request *request, const char *name, struct ch
 /* choice_names.c: "auto, line, ring": the names without "+" that can run on the group. */
 void choice_list(const struct plan_request *request, char *ret_text, size_t size);
 
+/* Why an algorithm cannot run on the group: "AllGather over 8 ranks: ...". */
+enum { CHOICE_REASON_BYTES = 320 };
+void choice_reason(const struct plan_request *request, char *ret_text, size_t size);
+
+/* Whether a name, or each of those with "+" between, is one that some collective has: "auto",
+ * "hierarchical", a family of the catalogue, with "flat-" before it or not. */
+bool choice_is_known(const char *name);
+
 /* Refuses an algorithm that cannot run on the group, with the reason and the algorithms that can.
  */
 enum status choice_make(const struct plan_request *request, const char *where,

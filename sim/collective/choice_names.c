@@ -4,6 +4,7 @@
 
 #include "sim/base/name.h"
 #include "sim/base/units.h"
+#include "sim/collective/algorithm.h"
 #include "sim/collective/choice.h"
 
 enum { NAME_SIZE = PLAN_ALGORITHM_SIZE };
@@ -53,6 +54,24 @@ const char *choice_synonym(const char *name)
         if (name_find_any_case(name, one) == 0) return pairs[i].ours;
     }
     return NULL;
+}
+
+bool choice_is_known(const char *name)
+{
+    for (const char *part = name, *end = name; end != NULL; part = end + 1) {
+        char text[NAME_SIZE];
+        end = strchr(part, '+');
+        size_t const length = end == NULL ? strlen(part) : (size_t)(end - part);
+        if (length >= sizeof text) return false;
+        memcpy(text, part, length);
+        text[length] = '\0';
+        struct algorithm const algorithm = algorithm_of(text);
+        bool const joins = part != name || end != NULL;
+        if (algorithm.means == ALGORITHM_OTHER || algorithm.means == ALGORITHM_SCATTER_GATHER ||
+            (joins && algorithm.flat))
+            return false;
+    }
+    return true;
 }
 
 /* Names that stand alone. */

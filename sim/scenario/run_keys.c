@@ -16,44 +16,19 @@ static const char *const parameters_names[] = {"end", "next_step", NULL};
 static const char *const engine_names[] = {"fast", "reference", NULL};
 static const char *const arbitration_names[] = {"fair", "priority", "fifo", NULL};
 
-static bool is_among(const char *text, size_t length, const char *const *names)
-{
-    char name[PLAN_ALGORITHM_SIZE];
-    if (length >= sizeof name) return false;
-    memcpy(name, text, length);
-    name[length] = '\0';
-    return names[name_find(name, names)] != NULL;
-}
-
-/* Families, "flat-" before one, and several with "+" between; the plan says what can run. */
-static bool is_composed(const char *text, const char *const *names)
-{
-    const char *base = plan_flat_base(text);
-    if (base != NULL) return is_among(base, strlen(base), names);
-    for (const char *end = text; end != NULL; text = end + 1) {
-        end = strchr(text, '+');
-        if (!is_among(text, end == NULL ? strlen(text) : (size_t)(end - text), names)) return false;
-        if (end == NULL) break;
-    }
-    return true;
-}
-
-/* "auto", "hierarchical" and the families of the catalogue. */
-static enum status algorithm_settle(const struct key_reader *reader, struct json *member,
-                                    struct error *reterr)
+/* Which algorithms a step can go by is known where it is lowered. */
+enum status scenario_algorithm_check(const struct scenario *scenario, struct error *reterr)
 {
     const char *names[ALGORITHMS_MAX + 1] = {"auto", "hierarchical"};
-    const char *const algorithm = scenario_of(reader)->workload.algorithm;
-    uint32_t count = 2, chosen = 0;
+    const char *const algorithm = scenario->workload.algorithm;
+    uint32_t count = 2;
     _Static_assert(PRIMITIVE_FAMILY_COUNT + 2 <= ALGORITHMS_MAX, "names have room");
     for (uint32_t i = 0; i < PRIMITIVE_FAMILY_COUNT; i++)
         names[count++] = primitive_family_name((enum primitive_family)i);
-    if (member == NULL || is_composed(algorithm, names)) return STATUS_OK;
-    const char *const synonym = choice_synonym(algorithm);
-    if (synonym != NULL)
-        return error_set(reterr, STATUS_INVALID, json_where(member),
-                         "no algorithm \"%.64s\"; did you mean \"%s\"?", algorithm, synonym);
-    return json_choice(member, names, &chosen, reterr);
+    if (choice_is_known(algorithm)) return STATUS_OK;
+    return error_set(reterr, STATUS_NOT_FOUND, "/run/algorithm", "no algorithm \"%.64s\"%s",
+                     algorithm,
+                     name_offer(algorithm, names, "; the nearest is \"", "\"", NULL).text);
 }
 
 static bool updates_parts(const struct scenario *scenario)
@@ -105,7 +80,7 @@ const struct key run_keys[] = {
     ROW("seed", key_integer, run.seed, .most = INT64_MAX, .settle = seed_settle,
         .help = "the seed of what is drawn: the experts of tokens where `routing_skew` is above 0, "
                 "lengths that have a distribution"),
-    ROW("algorithm", key_text, workload.algorithm, .word = "auto", .settle = algorithm_settle,
+    ROW("algorithm", key_text, workload.algorithm, .word = "auto",
         .values = "`auto` or a name of [collectives.md](collectives.md)",
         .help = "the algorithm of every collective; `auto` chooses [by "
                 "shape](algorithm-choice.md#in-a-training-step), and of inference [what is fastest "

@@ -48,6 +48,9 @@ enum status scenario_read_text(struct arena *arena, const char *name, const char
                                uint32_t setting_count, struct scenario *ret_scenario,
                                struct error *reterr);
 
+/* Refuses an algorithm that no collective has, where no step is lowered that says which it has. */
+enum status scenario_algorithm_check(const struct scenario *scenario, struct error *reterr);
+
 /*
  * A machine as a command line says it: "CHIP[:SHAPE][,key=value]..." or "CHIP[:key=value,...]" with
  * the keys of a scenario's machine and of its network, such as

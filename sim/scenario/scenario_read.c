@@ -97,6 +97,7 @@ static enum status program_document_read(struct arena *arena, struct json *docum
     if (run != NULL && json_kind(run) == JSON_OBJECT)
         scenario.workload.zero = json_take(run, "parameter_gather") != NULL;
     STATUS_TRY(keys_read(program_keys, &reader, reterr));
+    STATUS_TRY(scenario_algorithm_check(&scenario, reterr));
     steps_default(&scenario);
     *ret_scenario = scenario;
     return STATUS_OK;

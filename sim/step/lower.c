@@ -90,17 +90,6 @@ uint32_t lower_compute(struct lower *lower, const char *name, const struct work 
                                                    .index = (uint16_t)index});
 }
 
-/* What can run here may be refused by the next collective of the step: say which is meant. */
-static void name_the_refused(const struct plan_request *request, struct error *error)
-{
-    struct error const why = *error;
-    (void)error_set(error, why.status, why.where,
-                    "%s over %u ranks: %.800s; the name is for every collective of the step, and "
-                    "\"auto\" finds one for each",
-                    collective_kind_name(request->kind),
-                    (unsigned)group_rank_count(&request->group), why.message);
-}
-
 /* "auto" of inference, where collectives are exposed, is what is fastest alone. A collective that
  * computes go chunk by chunk with, tokens that are drawn and messages go by shape. */
 static void choose(struct lower *lower, struct plan_request *request, const char *where)
@@ -130,10 +119,12 @@ uint32_t lower_plan_bytes(struct lower *lower, const struct plan_request *of, en
     request.element_bits = format_bits(format);
     request.watch = lower->ranks->plan->watch;
     choose(lower, &request, place);
+    if (lower->build.status != STATUS_OK) return LOWER_NONE;
     uint32_t const plan =
         builder_plan(&lower->build, &request, /* on_links= */ ranks_serves(lower->ranks), place);
-    if (lower->build.status == STATUS_UNSUPPORTED && strcmp(lower->build.error->where, place) == 0)
-        name_the_refused(&request, lower->build.error);
+    bool const is_refused =
+        lower->build.status == STATUS_UNSUPPORTED || lower->build.status == STATUS_NOT_FOUND;
+    if (is_refused && strcmp(lower->build.error->where, place) == 0) lower->refused = request;
     return plan;
 }
 

@@ -155,6 +155,7 @@ struct lower {
     struct lower_shape *shape;          /* Of the template under construction. */
     const struct ranks *ranks;          /* Its own. */
     uint8_t stream[LOWER_STREAM_COUNT]; /* In the program, or PROGRAM_STREAMS_MAX. */
+    struct plan_request refused;        /* Whose algorithm cannot run, once build.status says so. */
 
     /* The template under construction. */
     struct lower_part part;          /* Of a pair, the second pass once it has begun. */

@@ -2,6 +2,8 @@
 #include "sim/step/workload.h"
 
 #include "sim/base/arena.h"
+#include "sim/collective/choice.h"
+#include "sim/step/algorithms.h"
 #include "sim/step/counts_parts.h"
 #include "sim/step/pipeline.h"
 
@@ -145,12 +147,14 @@ static enum status roles_add(struct pipeline *pipeline, struct error *reterr)
     return lower->build.status;
 }
 
-enum status workload_lower(struct arena *arena, const struct workload_plan *plan,
-                           const struct machine *machine, const struct mesh *mesh,
-                           struct program *ret_program, struct error *reterr)
+/* `ret_refused`: the collective that cannot go by its algorithm, or of no dimensions. */
+static enum status lower_all(struct arena *arena, const struct workload_plan *plan,
+                             const struct machine *machine, const struct mesh *mesh,
+                             struct program *ret_program, struct plan_request *ret_refused,
+                             struct error *reterr)
 {
     void *memory = NULL;
-    struct program program;
+    *ret_refused = (struct plan_request){.kind = COLLECTIVE_ALL_GATHER};
     STATUS_TRY(arena_try(arena, 1, sizeof(struct ranks), &memory, reterr));
     struct ranks *ranks = memory;
     STATUS_TRY(ranks_make(plan, machine, mesh, ranks, reterr));
@@ -158,10 +162,41 @@ enum status workload_lower(struct arena *arena, const struct workload_plan *plan
     struct lower *lower = memory;
     STATUS_TRY(arena_try(arena, 1, sizeof(struct pipeline), &memory, reterr));
     struct pipeline *pipeline = memory;
-    STATUS_TRY(lower_begin(lower, arena, ranks, &program, reterr));
+    STATUS_TRY(lower_begin(lower, arena, ranks, ret_program, reterr));
     pipeline->lower = lower;
     pipeline->dense_layers = ranks->layer[LAYER_DENSE].count;
-    STATUS_TRY(roles_add(pipeline, reterr));
+    enum status const status = roles_add(pipeline, reterr);
+    *ret_refused = lower->refused;
+    return status;
+}
+
+/* Says what every collective of the step can go by, which is known once it is lowered with "auto".
+ */
+static enum status refuse_algorithm(struct arena *arena, const struct workload_plan *plan,
+                                    const struct machine *machine, const struct mesh *mesh,
+                                    const struct plan_request *refused, struct error *reterr)
+{
+    struct workload_plan automatic = *plan;
+    struct program program;
+    struct plan_request unused;
+    automatic.algorithm = "auto";
+    automatic.inference.chooser = (struct plan_chooser){.choose = NULL};
+    STATUS_TRY(lower_all(arena, &automatic, machine, mesh, &program, &unused, reterr));
+    return algorithms_refuse(&program, plan->algorithm, refused, reterr);
+}
+
+enum status workload_lower(struct arena *arena, const struct workload_plan *plan,
+                           const struct machine *machine, const struct mesh *mesh,
+                           struct program *ret_program, struct error *reterr)
+{
+    struct program program;
+    struct plan_request refused;
+    if (!choice_is_known(plan->algorithm))
+        return refuse_algorithm(arena, plan, machine, mesh, NULL, reterr);
+    enum status const status = lower_all(arena, plan, machine, mesh, &program, &refused, reterr);
+    if (status != STATUS_OK && refused.group.dimension_count > 0)
+        return refuse_algorithm(arena, plan, machine, mesh, &refused, reterr);
+    if (status != STATUS_OK) return status;
     program.tokens = workload_tokens(plan);
     program_seal(arena, &program);
     *ret_program = program;

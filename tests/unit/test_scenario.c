@@ -316,7 +316,6 @@ static const struct {
     {"/run/collective_matmul=0", "/run/collective_matmul", "must be true or false"},
     {"/run/seed=-1", "/run/seed", "below the minimum 0"},
     {"/run/seed=9223372036854775808", "/run/seed", "a number is too large"},
-    {"/run/algorithm=rign", "/run/algorithm", "nearest is \"ring\""},
     {"/run/algorithm=0", "/run/algorithm", "must be a string"},
     {"/run/engine=slow", "/run/engine", "is not one of \"fast\", \"reference\""},
     {"/run/engine=null", "/run/engine", "must be a string"},

@@ -173,6 +173,26 @@ static void what_memory_means_is_shown(void **state)
     }
 }
 
+/* Which a step can go by is known where it is lowered; what no collective has, before. */
+static void algorithms_are_names_that_a_collective_has(void **state)
+{
+    (void)state;
+    static const char *const known[] = {"auto", "hierarchical", "ring", "flat-bruck",
+                                        "ring+direct"};
+    static const char *const unknown[] = {"rign", "flat-rign", "ring+rign",      "ring+",
+                                          "",     "flat-",     "ring+flat-ring", "scatter-gather"};
+    struct scenario scenario = {.version = 1};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        scenario.workload.algorithm = known[i];
+        case_ok(scenario_algorithm_check(&scenario, &error));
+    }
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        scenario.workload.algorithm = unknown[i];
+        case_refused(scenario_algorithm_check(&scenario, &case_error), STATUS_NOT_FOUND,
+                     "/run/algorithm", i == 0 ? "the nearest is \"ring\"" : "no algorithm");
+    }
+}
+
 static const char *const asked_values[] = {
     "true",
     "0",
@@ -387,6 +407,7 @@ int main(void)
         cmocka_unit_test(what_is_shown_is_valid),
         cmocka_unit_test(every_default_is_shown),
         cmocka_unit_test(what_memory_means_is_shown),
+        cmocka_unit_test(algorithms_are_names_that_a_collective_has),
         cmocka_unit_test(schema_and_reader_agree),
         cmocka_unit_test(schema_and_reader_agree_about_a_bare_mlp),
         cmocka_unit_test(defaults_are_those_of_the_reader),

@@ -72,7 +72,10 @@ static void what_does_not_divide_or_is_not_modelled_is_refused(void **state)
             "the nearest batch_tokens that fit: 16384");
     build(&case_mlp, "16", NULL, "x", NULL);
     made.plan.algorithm = "rign";
-    refused(STATUS_NOT_FOUND, "/run/algorithm", "ring");
+    /* 16 chips in a line: no ring, so none is offered. */
+    refused(STATUS_NOT_FOUND, "/run/algorithm",
+            "no algorithm \"rign\"; every collective of this step can go by auto, bruck, direct, "
+            "line, recursive");
 }
 
 /* What is offered is a batch that a scenario can have, or none is. */

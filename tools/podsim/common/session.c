@@ -126,6 +126,7 @@ enum status session_build(struct session *session, const struct session_source *
         return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory to begin with");
     if (source->is_program) return program_build(session, source, reterr);
     STATUS_TRY(scenario_build(session, source, reterr));
+    if (stage < SESSION_PROGRAM) STATUS_TRY(scenario_algorithm_check(scenario, reterr));
     if (source->schedule != NULL) scenario->workload.stages.given = source->schedule;
     scenario->workload.stages.held_max = source->schedule_held_max;
     scenario->workload.watch = source->watch;

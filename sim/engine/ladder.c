@@ -17,11 +17,11 @@ enum status ladder_create(struct arena *arena, struct ladder_entry *entries, uin
     ladder.spare = memory;
     STATUS_TRY(arena_try(arena, entry_max, sizeof *ladder.far, &memory, reterr));
     ladder.far = memory;
-    for (uint32_t i = 0; i < LADDER_RUNGS_MAX; i++) {
-        STATUS_TRY(
-            arena_try(arena, LADDER_BUCKETS_MAX, sizeof(struct ladder_bucket), &memory, reterr));
-        ladder.rungs[i].buckets = memory;
-    }
+    STATUS_TRY(arena_try(arena, (uint64_t)LADDER_RUNGS_MAX * LADDER_BUCKETS_MAX,
+                         sizeof(struct ladder_bucket), &memory, reterr));
+    struct ladder_bucket *buckets = memory; /* Megabytes, of which a short run touches pages. */
+    for (uint32_t i = 0; i < LADDER_RUNGS_MAX; i++)
+        ladder.rungs[i].buckets = &buckets[i * LADDER_BUCKETS_MAX];
     *ret_ladder = ladder;
     return STATUS_OK;
 }

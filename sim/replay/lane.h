@@ -107,12 +107,15 @@ struct lane_table {
     uint32_t piece_count; /* Pieces, with each portion counted as a piece. */
     uint32_t portions;    /* Portions that make up one piece of the array. */
     const uint32_t *position; /* [chip]; unused where ring. */
+    /* Where positions differ and there are not too many: all steps of a piece. */
+    const struct primitive_step *steps; /* [step_first[position] + number]; or NULL. */
+    const uint32_t *step_first;         /* [position] */
     const uint32_t *send_count;
     const uint32_t *arrival_count;
     struct plan_table *plan;
     const struct plan_item *item;
     struct lane_state *states; /* [chip] */
-    /* The last two steps asked for, where every position is alike: a chip sends one message and
+    /* The last two steps asked for, where the others are not kept: a chip sends one message and
      * then checks whether it may send the next. */
     struct lane_step known[2];
     struct lane_chain chain;
@@ -144,6 +147,16 @@ struct lanes {
 enum status lanes_build(struct arena *arena, struct replay *replay, struct error *reterr);
 /* Sets the lanes' pointers into the arrays of state, which must exist. */
 void lanes_attach(struct replay *replay);
+/* What a position sends as its message of a number, in every piece. */
+static inline struct primitive_step lane_step(const struct lane_table *lane, uint32_t position,
+                                              uint32_t number)
+{
+    if (lane->steps != NULL) return lane->steps[lane->step_first[position] + number];
+    if (lane->routed == NULL)
+        return lane->primitive->step(lane->size, lane->lane, position, number);
+    return plan_step(lane->plan->plan, lane->item, lane->lane, position, number);
+}
+
 /* The cost of a message, without its time on a link. */
 struct message_cost lane_message_cost(const struct replay *replay, const struct plan *plan,
                                       const struct primitive *primitive, uint64_t bytes);

@@ -81,6 +81,32 @@ static enum status positions_build(struct arena *arena, struct replay *replay,
     return STATUS_OK;
 }
 
+/* Steps that are kept of a lane: few enough that a short run does not pay for them. */
+static const uint64_t steps_kept_max = 4096;
+
+/* Where positions differ: each chip asks for its next step whenever something arrives. */
+static enum status steps_build(struct arena *arena, const struct plan *plan,
+                               struct lane_table *table, struct error *reterr)
+{
+    void *memory = NULL;
+    uint64_t count = 0;
+    for (uint32_t position = 0; position < table->size; position++)
+        count += table->send_count[position];
+    if (count > steps_kept_max || table->size > steps_kept_max) return STATUS_OK;
+    STATUS_TRY(arena_try(arena, table->size, sizeof *table->step_first, &memory, reterr));
+    uint32_t *first = memory;
+    STATUS_TRY(arena_try(arena, count, sizeof *table->steps, &memory, reterr));
+    struct primitive_step *steps = memory, *step = steps;
+    for (uint32_t position = 0; position < table->size; position++) {
+        first[position] = (uint32_t)(step - steps);
+        for (uint32_t number = 0; number < table->send_count[position]; number++)
+            *step++ = plan_step(plan, table->item, table->lane, position, number);
+    }
+    table->step_first = first;
+    table->steps = steps;
+    return STATUS_OK;
+}
+
 static void range_add(const struct plan *plan, uint32_t item, const uint32_t *wait, uint8_t lead,
                       struct lane_range *ranges, uint8_t *count)
 {
@@ -191,7 +217,10 @@ static enum status lane_build(struct arena *arena, struct replay *replay, const 
     waits_build(plan, lane->item, table);
     if (table->ring && table->chain.behind_count > 0 && item->primitive->routed)
         STATUS_TRY(awaited_build(arena, plan, table, reterr));
-    if (!table->ring) STATUS_TRY(positions_build(arena, replay, plan, item, table, reterr));
+    if (!table->ring) {
+        STATUS_TRY(positions_build(arena, replay, plan, item, table, reterr));
+        STATUS_TRY(steps_build(arena, plan, table, reterr));
+    }
     if (item->primitive->routed) return routed_build(arena, replay, plan, table, reterr);
     return lane_route(arena, replay, plan, index, table, reterr);
 }

@@ -158,7 +158,7 @@ static bool lane_on_port(const struct replay *replay, struct lane_table *lane, u
         return false;
     uint32_t const position = position_of(lane, chip);
     uint32_t const step = (state->sent - 1) % lane->send_count[position];
-    uint32_t const units = lane->primitive->step(lane->size, lane->lane, position, step).units;
+    uint32_t const units = lane_step(lane, position, step).units;
     uint32_t const kind = link_class_of(replay, chip, port);
     *ret_entry = (struct port_entry){
         .lane = lane,

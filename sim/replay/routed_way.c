@@ -39,8 +39,7 @@ static void message_look_up(const struct replay *replay, struct lane_table *lane
     uint32_t const position = position_of(lane, sender);
     uint32_t const piece = message->number / lane->send_count[position];
     uint32_t const number = message->number - piece * lane->send_count[position];
-    struct primitive_step const step =
-        plan_step(routed->plan, routed->item, lane->lane, position, number);
+    struct primitive_step const step = lane_step(lane, position, number);
     plan_item_peer(routed->plan, routed->item, message->from.at, step.peer, message->to.at);
     uint32_t const receiver = plan_item_position(routed->plan, routed->item, message->to.at);
     message->slot = piece * lane->arrival_count[receiver] + step.slot;

@@ -70,20 +70,19 @@ static inline const struct primitive_step *next_step(struct lane_table *lane, ui
                                                      uint32_t sent, uint32_t *ret_piece,
                                                      uint32_t *ret_number)
 {
-    struct primitive_step *known = &lane->known[sent % 2].step;
-    *ret_piece = lane->known[sent % 2].piece;
-    *ret_number = lane->known[sent % 2].number;
-    if (lane->known[sent % 2].sent == sent) return known;
-    uint32_t const position = position_of(lane, chip);
-    uint32_t const piece = lane->piece_count > 1 ? sent / lane->send_count[position] : 0;
-    uint32_t const step = sent - piece * lane->send_count[position];
-    *known = lane->routed == NULL
-                 ? lane->primitive->step(lane->size, lane->lane, position, step)
-                 : plan_step(lane->plan->plan, lane->item, lane->lane, position, step);
-    lane->known[sent % 2].piece = *ret_piece = piece;
-    lane->known[sent % 2].number = *ret_number = step;
-    if (lane->ring) lane->known[sent % 2].sent = sent;
-    return known;
+    struct lane_step *known = &lane->known[sent % 2];
+    if (known->sent != sent) {
+        uint32_t const position = position_of(lane, chip);
+        uint32_t const piece = lane->piece_count > 1 ? sent / lane->send_count[position] : 0;
+        known->piece = piece;
+        known->number = sent - piece * lane->send_count[position];
+        if (lane->ring) known->sent = sent;
+        if (lane->steps == NULL) known->step = lane_step(lane, position, known->number);
+    }
+    *ret_piece = known->piece;
+    *ret_number = known->number;
+    if (lane->steps == NULL) return &known->step;
+    return &lane->steps[lane->step_first[position_of(lane, chip)] + known->number];
 }
 
 /* Whether a step of a routed primitive has to wait: for arrivals of its own lane, or of another.
@@ -240,7 +239,7 @@ static uint32_t arrival_units(const struct lane_table *lane, uint32_t chip, uint
     uint32_t const step = index % lane->arrival_count[position];
     if (!lane->ring) position += lane->lane == 0 ? lane->size - 1 : 1;
     if (position >= lane->size) position -= lane->size;
-    return lane->primitive->step(lane->size, lane->lane, position, step).units;
+    return lane_step(lane, position, step).units;
 }
 
 /* Whether HBM or the VPU is behind where a message lands: then EVENT_LAND will say when not. */

@@ -160,8 +160,7 @@ int64_t tree_send(struct replay *replay, struct lane_table *lane, uint32_t chip,
     const struct routed_lane *routed = lane->routed;
     uint32_t const sent = lane->states[chip].sent, position = position_of(lane, chip);
     uint32_t const each = lane->send_count[position];
-    struct primitive_step const step =
-        plan_step(routed->plan, routed->item, lane->lane, position, sent % each);
+    struct primitive_step const step = lane_step(lane, position, sent % each);
     struct tree_message const message = {
         .piece = sent / each,
         .epoch = stream_at(replay, lane->stream, chip)->epoch,

@@ -53,10 +53,13 @@ static uint64_t rows_of(struct inference_sequence of, uint64_t window)
 
 uint64_t inference_window_tokens(const struct workload_plan *plan, enum inference_part part)
 {
-    const struct inference_plan *of = &plan->inference;
+    struct inference_span const span = inference_span_all(&plan->inference, part);
+    struct inference_sequence of;
     uint64_t tokens = 0;
-    for (uint64_t i = 0; i < inference_count(of, part); i++)
-        tokens += rows_of(inference_sequence_at(of, INFERENCE_WHOLE, part, i), plan->model.window);
+    for (uint64_t i = 0; i < span.end; i += of.times) {
+        of = inference_sequence_at(&plan->inference, INFERENCE_WHOLE, span, i);
+        tokens += of.times * rows_of(of, plan->model.window);
+    }
     return tokens;
 }
 
@@ -68,16 +71,16 @@ static struct graph_served served_of(const struct ranks *ranks, struct inference
     struct graph_served served = {0};
     uint64_t queries = 0;
     units_wide scores = 0; /* Of 2^40 tokens they are more than 64 bits hold. */
-    for (uint64_t i = span.first; i < span.end; i++) {
-        struct inference_sequence const of =
-            inference_sequence_at(plan_of(ranks), ranks->pass, span.part, i);
+    struct inference_sequence of;
+    for (uint64_t i = span.first; i < span.end; i += of.times) {
+        of = inference_sequence_at(plan_of(ranks), ranks->pass, span, i);
         uint64_t const own = scores_of(ranks, of, window);
         if (of.queries == 0) continue;
-        served.read += rows_of(of, window);
-        served.columns += units_ceil_divide(own, of.queries);
+        served.read += of.times * rows_of(of, window);
+        served.columns += of.times * units_ceil_divide(own, of.queries);
         served.rows = of.queries;
-        scores += own;
-        queries += of.queries;
+        scores += (units_wide)own * of.times;
+        queries += of.times * of.queries;
     }
     if (span.part == INFERENCE_DECODES || queries == 0) return served;
     served.rows = queries;
@@ -145,10 +148,13 @@ static uint64_t most_of(const struct ranks *ranks, const uint64_t kept[INFERENCE
 /* Of a head in a layer, of all sequences. */
 static units_wide scores_all(const struct ranks *ranks, enum inference_part part, uint64_t window)
 {
+    struct inference_span const span = inference_span_all(plan_of(ranks), part);
+    struct inference_sequence of;
     units_wide scores = 0;
-    for (uint64_t i = 0; i < inference_count(plan_of(ranks), part); i++)
-        scores +=
-            scores_of(ranks, inference_sequence_at(plan_of(ranks), ranks->pass, part, i), window);
+    for (uint64_t i = 0; i < span.end; i += of.times) {
+        of = inference_sequence_at(plan_of(ranks), ranks->pass, span, i);
+        scores += (units_wide)scores_of(ranks, of, window) * of.times;
+    }
     return scores;
 }
 
@@ -178,12 +184,12 @@ static uint64_t held_most(const struct ranks *ranks, enum inference_part part, u
     for (uint64_t n = 0; n < (uint64_t)ranks->data * of->batch_ways; n++) {
         struct inference_span const span =
             span_at(ranks, part, n / of->batch_ways, of->kept[part], n % of->batch_ways);
+        struct inference_sequence all;
         uint64_t rows = 0;
-        for (uint64_t i = span.first; i < span.end; i++) {
-            struct inference_sequence all =
-                inference_sequence_at(plan_of(ranks), INFERENCE_WHOLE, part, i);
+        for (uint64_t i = span.first; i < span.end; i += all.times) {
+            all = inference_sequence_at(plan_of(ranks), INFERENCE_WHOLE, span, i);
             if (chunk != 0) all.queries = smaller(all.queries, chunk);
-            rows += rows_of(all, window);
+            rows += all.times * rows_of(all, window);
         }
         most = larger(most, rows);
     }

@@ -17,6 +17,12 @@ uint64_t inference_count(const struct inference_plan *plan, enum inference_part 
     return part == INFERENCE_DECODES ? plan->decodes.count : plan->prompts.count;
 }
 
+struct inference_span inference_span_all(const struct inference_plan *plan,
+                                         enum inference_part part)
+{
+    return (struct inference_span){part, 0, inference_count(plan, part)};
+}
+
 static uint64_t smaller(uint64_t left, uint64_t right)
 {
     return left < right ? left : right;
@@ -24,20 +30,23 @@ static uint64_t smaller(uint64_t left, uint64_t right)
 
 /* Logits are wanted of what answers, and of the last token of a prompt. */
 struct inference_sequence inference_sequence_at(const struct inference_plan *plan, uint32_t pass,
-                                                enum inference_part part, uint64_t index)
+                                                struct inference_span span, uint64_t index)
 {
     const struct inference_prompts *prompts = &plan->prompts;
-    if (part == INFERENCE_DECODES)
-        return (struct inference_sequence){plan->decodes.new_tokens,
-                                           length_at(&plan->decodes.context, index),
-                                           plan->decodes.new_tokens};
-    uint64_t const prompt = length_at(&prompts->tokens, index);
+    const struct lengths *lengths =
+        span.part == INFERENCE_DECODES ? &plan->decodes.context : &prompts->tokens;
+    uint64_t const length = length_at(lengths, index);
+    uint64_t const times = lengths->count == 1 ? span.end - index : 1;
+    if (span.part == INFERENCE_DECODES)
+        return (struct inference_sequence){plan->decodes.new_tokens, length,
+                                           plan->decodes.new_tokens, times};
     bool const whole = pass == INFERENCE_WHOLE || prompts->chunk == 0;
-    uint64_t const before = whole ? 0 : smaller(pass * prompts->chunk, prompt);
-    uint64_t const queries = whole ? prompt : smaller(prompts->chunk, prompt - before);
+    uint64_t const before = whole ? 0 : smaller(pass * prompts->chunk, length);
+    uint64_t const queries = whole ? length : smaller(prompts->chunk, length - before);
     return (struct inference_sequence){.queries = queries,
                                        .keys = prompts->cached + before + queries,
-                                       .head_rows = queries > 0 && before + queries == prompt};
+                                       .head_rows = queries > 0 && before + queries == length,
+                                       .times = times};
 }
 
 uint32_t inference_pass_count(const struct workload_plan *plan)
@@ -62,13 +71,14 @@ struct inference_sum inference_span_sum(const struct inference_plan *plan, uint3
                                         struct inference_span span)
 {
     struct inference_sum sum = {.sequences = 0};
-    for (uint64_t i = span.first; i < span.end; i++) {
-        struct inference_sequence const of = inference_sequence_at(plan, pass, span.part, i);
+    struct inference_sequence of;
+    for (uint64_t i = span.first; i < span.end; i += of.times) {
+        of = inference_sequence_at(plan, pass, span, i);
         if (of.queries == 0) continue;
-        sum.sequences++;
-        sum.tokens += of.queries;
-        sum.context_tokens += of.keys;
-        sum.head_rows += of.head_rows;
+        sum.sequences += of.times;
+        sum.tokens += of.times * of.queries;
+        sum.context_tokens += of.times * of.keys;
+        sum.head_rows += of.times * of.head_rows;
     }
     return sum;
 }
@@ -77,8 +87,7 @@ static struct inference_sum part_sum(const struct workload_plan *plan, uint32_t 
                                      enum inference_part part)
 {
     const struct inference_plan *of = &plan->inference;
-    return inference_span_sum(of, pass,
-                              (struct inference_span){part, 0, inference_count(of, part)});
+    return inference_span_sum(of, pass, inference_span_all(of, part));
 }
 
 struct inference_sum inference_sum(const struct workload_plan *plan, enum inference_part part)
@@ -108,10 +117,12 @@ struct inference_sum inference_pass_sum(const struct workload_plan *plan, uint32
 uint64_t inference_keys_most_of(const struct workload_plan *plan, enum inference_part part)
 {
     const struct inference_plan *of = &plan->inference;
+    struct inference_span const span = inference_span_all(of, part);
+    struct inference_sequence sequence;
     uint64_t most = 0;
-    for (uint64_t i = 0; i < inference_count(of, part); i++) {
-        uint64_t const keys = inference_sequence_at(of, INFERENCE_WHOLE, part, i).keys;
-        if (keys > most) most = keys;
+    for (uint64_t i = 0; i < span.end; i += sequence.times) {
+        sequence = inference_sequence_at(of, INFERENCE_WHOLE, span, i);
+        if (sequence.keys > most) most = sequence.keys;
     }
     return most;
 }

@@ -14,6 +14,7 @@ struct inference_sequence {
     uint64_t queries;   /* New tokens; 0: it is not in the pass. */
     uint64_t keys;      /* In the cache behind the pass. */
     uint64_t head_rows; /* New tokens whose logits are wanted. */
+    uint64_t times;     /* From here on so many of the span are alike. */
 };
 
 /* Sequences of one kind, from one to before another. */
@@ -23,8 +24,11 @@ struct inference_span {
 };
 
 uint64_t inference_count(const struct inference_plan *plan, enum inference_part part);
+struct inference_span inference_span_all(const struct inference_plan *plan,
+                                         enum inference_part part);
+/* To go through a span: the next is `times` further. */
 struct inference_sequence inference_sequence_at(const struct inference_plan *plan, uint32_t pass,
-                                                enum inference_part part, uint64_t index);
+                                                struct inference_span span, uint64_t index);
 struct inference_sum inference_span_sum(const struct inference_plan *plan, uint32_t pass,
                                         struct inference_span span);
 

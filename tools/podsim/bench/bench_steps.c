@@ -37,6 +37,14 @@ static const struct {
     const char *settings[3];
 } steps[] = {
     {"headline folded", "llama3-70b-fsdp-tp-v5p-16x16x16", false, true, {NULL}},
+    {"decode, v5e 4x4", "llama3-70b-decode-int8-v5e-4x4", false, true, {NULL}},
+    {"decode, v5e 4x4, trees",
+     "llama3-70b-decode-int8-v5e-4x4",
+     false,
+     true,
+     {"/workload/activations=replicated"}},
+    {"decode, 8 H100", "llama3-70b-decode-h100-8", false, true, {NULL}},
+    {"decode, 320 H800", "deepseek-v3-decode-h800-320", false, true, {NULL}},
     {"headline --full", "llama3-70b-fsdp-tp-v5p-16x16x16", true, false, {NULL}},
     {"MLP --full, 512 chips", NULL, true, true, {NULL}},
     {"MLP --full, 4,096 chips",

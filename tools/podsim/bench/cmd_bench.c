@@ -115,10 +115,10 @@ const struct command command_bench = {
     .name = "bench",
     .usage = "podsim bench [--quick] [--json FILE|-]",
     .summary = "measures how fast the simulator itself is",
-    .help = "Runs the headline folded and with every chip and hop, and one program on 512, 4,096\n"
-            "and 8,960 chips: transfers, events, wall time, peak memory. A transfer is one move\n"
-            "over one link; an event is one handler call for one chip. Then loads on the engine "
-            "alone.\n"
+    .help = "Runs the headline folded and with every chip and hop, decode steps, and one program\n"
+            "on 512, 4,096 and 8,960 chips: transfers, events, wall time, peak memory. A transfer\n"
+            "is one move over one link; an event is one handler call for one chip. Then loads on\n"
+            "the engine alone.\n"
             "Takes about a minute.\n",
     .operands_min = 0,
     .operands_max = 0,

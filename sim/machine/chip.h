@@ -106,6 +106,19 @@ struct chip_price {
     const char *source;     /* Whose price it is, and of when. */
 };
 
+/* How compute ops come to a chip. */
+enum chip_launches {
+    CHIP_LAUNCHES_PROFILE, /* As the profile says, which nothing else adds to. */
+    CHIP_LAUNCHES_GRAPH,   /* Kernels of one graph, back to back. */
+    CHIP_LAUNCHES_EAGER,   /* The host launches each op by itself. */
+};
+struct chip_launch {
+    enum chip_launches by;
+    int64_t op_ps;    /* Added to each compute op. */
+    int64_t graph_ps; /* What a kernel takes that has next to nothing to do; 0: not known. */
+    int64_t host_ps;  /* EAGER: what the host needs for an op, one after the other. */
+};
+
 struct chip {
     enum chip_kind kind;
     const char *name;       /* "tpu-v5p" */
@@ -134,7 +147,7 @@ struct chip {
     uint64_t dcn_bytes_per_s;  /* One way, this chip's share of its host's NIC. */
     struct chip_network network;
 
-    int64_t op_overhead_ps;      /* Added to each compute op. */
+    struct chip_launch launch;
     int64_t message_overhead_ps; /* Added to the latency of each message over a link. */
 
     struct chip_pod pod;

@@ -246,6 +246,11 @@ _Static_assert(CHIP_WRAP_FULL_AXIS == 0 && CHIP_WRAP_CUBES == 1, "names of rules
         FLOPS("vector_rate", chip.vector_flop_per_s, NEEDED,                                       \
               .help = "rate of vector units or CUDA cores, fp32")
 
+#define LAUNCH_KEY                                                                                 \
+    LATENCY("graph_launch", chip.launch.graph_ps, OPTIONAL,                                        \
+            .help = "time of the smallest op among the ops of a graph; without it `run.launch` "   \
+                    "cannot be `graph`")
+
 #define PCIE_KEY                                                                                   \
     RATE("pcie_rate", chip.pcie_bytes_per_s, NEEDED, .help = "rate to the host over PCIe, one way")
 
@@ -282,6 +287,7 @@ const struct key chip_tpu_keys[] = {
          .help = "the chip's share of its host's NIC, one way"),
     LATENCY("pcie_latency", chip.network.host_latency_ps, NEEDED, .help = "latency to the host"),
     NETWORK_KEYS(NEEDED),
+    LAUNCH_KEY,
     ROW("pod_shape", shape_kind, pod, .has_source = true, NEEDED, .help = "the largest slice"),
     ROW("host_shape", shape_kind, host, .has_source = true, NEEDED, .settle = host_settle,
         .help = "the box of chips that a host has, up to 64"),
@@ -320,6 +326,7 @@ const struct key chip_gpu_keys[] = {
     RATE("c2c_rate", chip.network.c2c_bytes_per_s, OPTIONAL,
          .help = "rate to the CPU's memory over NVLink-C2C, one way"),
     LATENCY("host_latency", chip.network.host_latency_ps, NEEDED, .help = "latency to the host"),
+    LAUNCH_KEY,
     TEXT("link_name", chip.network.link_name, .word = NVIDIA_LINKS, .settle = link_name_settle,
          .help = "what joins the GPUs of a node"),
     COUNT("nvlink_generation", chip.network.nvlink_generation, 16, NEEDED,

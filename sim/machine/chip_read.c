@@ -49,7 +49,7 @@ static void profile_apply(const struct chip_profile *profile, struct chip *chip)
         units_scale_ppm(network->nvlink_peak_bytes_per_s, profile->link_ppm);
     network->nic_bytes_per_s = units_scale_ppm(network->nic_peak_bytes_per_s, profile->nic_ppm);
     if (profile->hbm_capacity_bytes != 0) chip->hbm_capacity_bytes = profile->hbm_capacity_bytes;
-    chip->op_overhead_ps = profile->op_overhead_ps;
+    chip->launch.op_ps = profile->op_overhead_ps;
     chip->message_overhead_ps = profile->message_overhead_ps;
 }
 

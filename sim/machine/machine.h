@@ -107,9 +107,11 @@ struct machine_plan {
     uint32_t clock_ppm;  /* Share of the clock that power leaves to math; 0: the whole clock. */
     const char *shape;   /* "16x16x16", or NULL if the chip is a product name or a GPU. */
     const char *profile; /* "ideal" */
-    uint32_t nodes;      /* GPU. 0: one, without an axis of its own. */
-    uint32_t gpus;       /* GPU, of a node. 0: as the chip's node has. */
-    uint32_t slices;     /* TPU. 0 or 1: one, without an axis of its own. */
+    enum chip_launches launches;
+    int64_t launch_host_ps; /* EAGER. */
+    uint32_t nodes;         /* GPU. 0: one, without an axis of its own. */
+    uint32_t gpus;          /* GPU, of a node. 0: as the chip's node has. */
+    uint32_t slices;        /* TPU. 0 or 1: one, without an axis of its own. */
     struct machine_network_plan network;
     bool unrealisable;          /* Permits shapes the product cannot be sliced into. */
     int8_t wrap[CHIP_AXES_MAX]; /* 1, 0; -1: by the product's rule. Needs `unrealisable`. */

@@ -15,6 +15,7 @@ static const char where_chip[] = "/machine/chip";
 static const char where_profile[] = "/machine/profile";
 static const char where_gib[] = "/machine/hbm_gib";
 static const char where_rate[] = "/machine/network/nic_rate";
+static const char where_launch[] = "/run/launch";
 static const char where_nics[] = "/machine/network/node_nics";
 
 /* What follows the last dash, if that is a number: "v5p-8192", never "tpu-v5p". */
@@ -73,6 +74,29 @@ static enum status apply_gib(const struct machine_plan *plan, struct chip *chip,
                      "%s has %llu bytes of HBM with the profile \"%s\", which are no whole GB that "
                      "could be GiB; leave it out",
                      chip->title, (unsigned long long)bytes, chip->profile);
+}
+
+/* A profile's overhead is that of kernels in a graph, and may have more in it than the launch. */
+static enum status apply_launches(const struct machine_plan *plan, struct chip *chip,
+                                  struct error *reterr)
+{
+    struct chip_launch *launch = &chip->launch;
+    bool const eager = plan->launches == CHIP_LAUNCHES_EAGER;
+    launch->by = plan->launches;
+    if (plan->launches == CHIP_LAUNCHES_PROFILE) return STATUS_OK;
+    if (eager && chip->kind == CHIP_TPU)
+        return error_set(reterr, STATUS_UNSUPPORTED, where_launch,
+                         "a step on %s is one compiled program, of which no host launches ops; "
+                         "\"graph\" is what it does",
+                         chip->title);
+    if (launch->graph_ps == 0)
+        return error_set(reterr, STATUS_INVALID, where_launch,
+                         "the file of %s has no \"graph_launch\", the time of a kernel in a graph; "
+                         "\"profile\" needs none",
+                         chip->title);
+    if (launch->op_ps < launch->graph_ps) launch->op_ps = launch->graph_ps;
+    if (eager) launch->host_ps = plan->launch_host_ps;
+    return STATUS_OK;
 }
 
 /* The profile's share of a NIC's rate stays. */
@@ -136,5 +160,6 @@ enum status machine_chip(struct arena *arena, const struct machine_plan *plan,
         STATUS_TRY(named_chip(arena, plan, ret_chip, ret_units, reterr));
     apply_clock(plan->clock_ppm, ret_chip);
     STATUS_TRY(apply_gib(plan, ret_chip, reterr));
+    STATUS_TRY(apply_launches(plan, ret_chip, reterr));
     return apply_nics(plan, ret_chip, reterr);
 }

@@ -17,7 +17,7 @@ enum replay_event {
     EVENT_LANE_READY,     /* A lane's last message has left; it may send the next. */
     EVENT_COLLECTIVE_END, /* The last message of a collective has left and all have arrived. */
     EVENT_COMPUTE_END,    /* A part of a compute op ends. */
-    EVENT_START,          /* The step begins. */
+    EVENT_START,          /* The step begins; with KEY_LAUNCHED, an op of a stream. */
     EVENT_LAND,           /* A message has arrived, and HBM has caught up with writing it. */
     /* One number for two events, as an order has room for eight kinds. Of the compute stream: all
      * streams have ended, and HBM has paid its debt. Of a stream that sends: a message on a link
@@ -52,8 +52,9 @@ enum {
 /* Messages that name their receivers (routed.h) say so in the place of the port, and have a layout
  * of their own behind the lane; so do the pieces of copies (host.h). */
 enum {
-    KEY_HOST = 6,   /* In place of a port: a piece of a copy. */
-    KEY_ROUTED = 7, /* In place of a port: a message that names its receiver. */
+    KEY_LAUNCHED = 1, /* In place of a port: the host has launched an op. */
+    KEY_HOST = 6,     /* In place of a port: a piece of a copy. */
+    KEY_ROUTED = 7,   /* In place of a port: a message that names its receiver. */
     KEY_ROUTED_PLAN_SHIFT = 36,
     KEY_ROUTED_PLAN_BITS = 9,
     KEY_EPOCH_SHIFT = 30,

@@ -61,7 +61,12 @@ static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t 
             transport_land(replay, key, chips, count, now_ps);
         break;
     case EVENT_START:
-        for (uint32_t i = 0; i < count; i++) streams_start(replay, chips[i], now_ps);
+        for (uint32_t i = 0; i < count; i++) {
+            if (port == KEY_LAUNCHED)
+                streams_launched(replay, stream, chips[i], now_ps);
+            else
+                streams_start(replay, chips[i], now_ps);
+        }
         break;
     case EVENT_FINISH_OR_PORT:
         if (stream != PROGRAM_COMPUTE) {

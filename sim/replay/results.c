@@ -100,6 +100,7 @@ static void demand_results(const struct replay *replay, uint32_t chip, struct tr
             phase->vpu_ps += time.vpu_ps * block->repeat;
             phase->hbm_ps += time.hbm_ps * block->repeat;
             phase->vmem_ps += time.vmem_ps * block->repeat;
+            phase->ends_ps += time.ends_ps * block->repeat;
         }
     }
     for (uint32_t p = 0; p < trace->phase_count; p++) {

@@ -83,6 +83,25 @@ static enum status role_build(struct arena *arena, const struct replay *replay, 
                                    : STATUS_OK;
 }
 
+/* Ops that the host launches before each block. */
+static enum status launches_build(struct arena *arena, const struct replay *replay,
+                                  struct role_table *table, struct error *reterr)
+{
+    const struct program_role *role = table->role;
+    uint64_t launches = 0;
+    void *memory = NULL;
+    if (replay->machine->chip.launch.host_ps == 0) return STATUS_OK;
+    STATUS_TRY(arena_try(arena, role->block_count, sizeof *table->block_launches, &memory, reterr));
+    table->block_launches = memory;
+    for (uint32_t b = 0; b < role->block_count; b++) {
+        const struct program_block *block = &role->block[b];
+        table->block_launches[b] = launches;
+        launches +=
+            (uint64_t)block->repeat * replay->program->templates[block->template_index].op_count;
+    }
+    return STATUS_OK;
+}
+
 enum status roles_build(struct arena *arena, struct replay *replay, struct error *reterr)
 {
     const struct program *program = replay->program;
@@ -98,8 +117,10 @@ enum status roles_build(struct arena *arena, struct replay *replay, struct error
         return error_set(reterr, STATUS_LIMIT, "/mesh", "more than %d different roles", UINT16_MAX);
     STATUS_TRY(arena_try(arena, program->role_count, sizeof *replay->roles, &memory, reterr));
     replay->roles = memory;
-    for (uint32_t role = 0; role < program->role_count; role++)
+    for (uint32_t role = 0; role < program->role_count; role++) {
         STATUS_TRY(role_build(arena, replay, role, reterr));
+        STATUS_TRY(launches_build(arena, replay, &replay->roles[role], reterr));
+    }
     return STATUS_OK;
 }
 

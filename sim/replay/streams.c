@@ -36,6 +36,14 @@ static uint32_t slot_start(const struct replay *replay, const struct role_table 
                           replay->program->templates[block->template_index].stream_parts[stream]);
 }
 
+/* The host launches ops in the order of the program, one after the other, whatever they wait for:
+ * when it has launched so many. */
+static int64_t launch_ps(const struct chip *chip, uint64_t launches)
+{
+    units_wide const ps = (units_wide)launches * (uint64_t)chip->launch.host_ps;
+    return ps < (units_wide)TIME_PS_END ? (int64_t)ps : TIME_PS_END;
+}
+
 void streams_needs_fill(const struct replay *replay, const struct role_table *role, uint32_t stream,
                         const struct stream_state *state, struct need_cache *cache)
 {
@@ -56,6 +64,12 @@ void streams_needs_fill(const struct replay *replay, const struct role_table *ro
         if (slot < 0) continue; /* Before the first slot nothing is needed: 0 parts. */
         cache->count[i] = slot_start(replay, role, need->stream, slot) + need->part;
         cache->per_part[i] = need->per_part;
+    }
+    if (role->block_launches != NULL) {
+        uint64_t const before = role->block_launches[block - role->role->block] +
+                                (uint64_t)(state->slot - block->slot_first) *
+                                    replay->program->templates[block->template_index].op_count;
+        cache->launched_ps = launch_ps(&replay->machine->chip, before + (uint64_t)(op - ops) + 1);
     }
     if (op->operand_op != PROGRAM_NONE) {
         const struct program_op *operand = &ops[op->operand_op];
@@ -217,7 +231,20 @@ static void stream_advance(struct replay *replay, uint32_t stream, uint32_t chip
         return;
     }
     if (state->phase != STREAM_WAITS || !stream_has_op(replay, stream, chip, state)) return;
-    if (needs_met(replay, stream, chip, 0)) op_begin(replay, stream, chip, state, now_ps);
+    if (!needs_met(replay, stream, chip, 0)) return;
+    int64_t const launched_ps =
+        replay->chips[chip].start_ps + streams_needs(replay, stream, chip)->launched_ps;
+    if (launched_ps <= now_ps)
+        op_begin(replay, stream, chip, state, now_ps);
+    else
+        engine_post(replay->engine, launched_ps < TIME_PS_END ? launched_ps : TIME_PS_END,
+                    event_key_make(EVENT_START, KEY_LAUNCHED, stream, 0),
+                    channel_of(replay, EVENT_START, stream), chip);
+}
+
+void streams_launched(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
+{
+    stream_advance(replay, stream, chip, now_ps);
 }
 
 static const struct op_table *compute_table(const struct replay *replay, uint32_t chip,
@@ -384,6 +411,7 @@ void streams_finish(struct replay *replay, uint32_t chip, int64_t now_ps)
 void streams_start(struct replay *replay, uint32_t chip, int64_t now_ps)
 {
     steps_begin(replay, chip);
+    replay->chips[chip].start_ps = now_ps;
     for (uint32_t stream = 0; stream < replay->stream_count; stream++)
         stream_advance(replay, stream, chip, now_ps);
     streams_check_finished(replay, chip, now_ps);

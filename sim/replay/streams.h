@@ -67,6 +67,7 @@ struct chip_state {
     int64_t account_ps;       /* Instant up to which the breakdown is written. */
     int64_t first_begin_ps;   /* Of compute before the update; TIME_PS_NEVER: none yet. */
     int64_t last_end_ps;      /* Of compute before the update. */
+    int64_t start_ps;         /* Of the step. */
     int64_t exposed_ps;       /* Exposed time in all. */
     int64_t exposed_last_ps;  /* Exposed time up to last_end_ps. */
     int64_t exposed_first_ps; /* Exposed time up to first_begin_ps. */
@@ -95,14 +96,16 @@ struct need_cache {
     uint32_t operand_parts; /* Parts of the operand's op. */
     uint32_t arrivals;      /* Of a RECEIVE: messages that it waits for. */
     uint32_t pass;          /* Pass of the block. */
+    int64_t launched_ps;    /* Since the step's start: when the host has launched it. */
 };
 
 /* The data that chips of a role share. */
 struct role_table {
     const struct program_role *role;
-    uint16_t *slot_template; /* [slot] */
-    uint32_t *slot_block;    /* [slot]; NULL: blocks are few, and searched. */
-    uint32_t late_slot;      /* Slot at which an early fold ends; UINT32_MAX: no early fold. */
+    uint16_t *slot_template;  /* [slot] */
+    uint32_t *slot_block;     /* [slot]; NULL: blocks are few, and searched. */
+    uint64_t *block_launches; /* [block]: ops of the slots before; NULL: no host launches them. */
+    uint32_t late_slot;       /* Slot at which an early fold ends; UINT32_MAX: no early fold. */
     struct need_cache (*needs)[NEED_CACHES]; /* [stream] */
     int64_t *pass_ps;         /* [pass, from 1]: time of pass_chip; [0]: of no pass. NULL: none. */
     int64_t *pass_begin_ps;   /* [pass]: begin on pass_chip. */
@@ -128,6 +131,8 @@ static inline void stream_wait(struct stream_state *other, uint32_t waiter, bool
 }
 
 void streams_start(struct replay *replay, uint32_t chip, int64_t now_ps);
+/* The host has launched the op that the stream waits for. */
+void streams_launched(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
 void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps);
 /* The chip has finished if all streams have ended and no server owes anything: streams_finish(). */
 void streams_finish(struct replay *replay, uint32_t chip, int64_t now_ps);

@@ -6,6 +6,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
 #include "sim/collective/ragged.h"
+#include "sim/report/launches.h"
 #include "sim/report/rates.h"
 #include "sim/roofline/host_bound.h"
 #include "sim/roofline/level_rate.h"
@@ -320,7 +321,7 @@ static double latency_of(const struct report_input *input, const struct analysis
     return idle_s + (hops < exposed_s ? hops : exposed_s);
 }
 
-enum { RESOURCES_MAX = 3 + TRACE_QUEUE_COUNT + MACHINE_AXES_MAX };
+enum { RESOURCES_MAX = 4 + TRACE_QUEUE_COUNT + MACHINE_AXES_MAX };
 
 /* What is busy nearly as long as the busiest might as well be the bound. */
 static void runner_up(const struct report_input *input, const struct busiest *each, uint32_t count,
@@ -368,8 +369,10 @@ static void step_bound(const struct report_input *input, struct analysis *facts)
     struct busiest each[RESOURCES_MAX] = {{.name = "latency", .axis = -1}};
     uint32_t count = 1;
     each[0].seconds =
-        latency_of(input, facts, -1, facts->exposed_s, facts->idle_s - facts->bubble_s);
+        latency_of(input, facts, -1, facts->exposed_s,
+                   launches_are_eager(input->machine) ? 0 : facts->idle_s - facts->bubble_s);
     each[count++] = (struct busiest){bubble, -1, facts->bubble_s};
+    each[count++] = (struct busiest){"launches", -1, launches_host_s(input)};
     for (uint32_t i = 0; i < TRACE_QUEUE_COUNT; i++)
         each[count++] = (struct busiest){queues[i], -1, units_seconds(trace->queue_busy_ps[i])};
     /* Before the axes: a DCN whose first link carries nothing but copies is not what binds. */
@@ -431,8 +434,11 @@ static void phases_build(const struct report_input *input, struct analysis *fact
         row->idle_s = units_seconds(phase->idle_ps);
         phase_ici(input, i, row);
         struct busiest best = {.name = "latency", .axis = -1};
-        bool const pipeline = input->program->role_count > 1;
-        best.seconds = latency_of(input, facts, (int)i, row->exposed_s, pipeline ? 0 : row->idle_s);
+        bool const pipeline = input->program->role_count > 1,
+                   launched = launches_are_eager(input->machine);
+        best.seconds = latency_of(input, facts, (int)i, row->exposed_s,
+                                  pipeline || launched ? 0 : row->idle_s);
+        if (launched) busiest_try(&best, "launches", -1, row->idle_s);
         if (pipeline) busiest_try(&best, bubble, -1, row->idle_s);
         busiest_try(&best, "mxu", -1, units_seconds(phase->mxu_ps));
         busiest_try(&best, "vpu", -1, units_seconds(phase->vpu_ps));
@@ -471,29 +477,5 @@ enum status analysis_build(struct arena *arena, const struct report_input *input
     step_bound(input, &facts);
     phases_build(input, &facts);
     *ret_analysis = facts;
-    return STATUS_OK;
-}
-
-enum status analysis_collectives(struct arena *arena, const struct analysis *facts,
-                                 uint32_t **ret_indexes, uint32_t *ret_count, struct error *reterr)
-{
-    void *memory;
-    STATUS_TRY(arena_try(arena, facts->class_count, sizeof **ret_indexes, &memory, reterr));
-    uint32_t *indexes = memory;
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < facts->class_count; i++) {
-        const struct analysis_class *row = &facts->classes[i];
-        if (!row->collective || row->count == 0) continue;
-        uint32_t at = count++; /* Insertion: rows are few, and equals keep their order. */
-        for (; at > 0; at--) {
-            const struct analysis_class *other = &facts->classes[indexes[at - 1]];
-            if (other->exposed_s > row->exposed_s) break;
-            if (other->exposed_s == row->exposed_s && other->time_s >= row->time_s) break;
-            indexes[at] = indexes[at - 1];
-        }
-        indexes[at] = i;
-    }
-    *ret_indexes = indexes;
-    *ret_count = count;
     return STATUS_OK;
 }

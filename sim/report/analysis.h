@@ -64,7 +64,8 @@ struct analysis {
     double period_s, period_tokens_per_s;         /* From step to step; 0: it was not asked for. */
     double period_mfu, period_mfu_attention;
     const char *bound_by; /* The busiest resource of the step; "latency" if idle time and the
-                             hops that compute waits for take longer than any is busy; "bubble"
+                             hops that compute waits for take longer than any is busy; "launches"
+                             of the host; "bubble"
                              if the chip waits longer for work of other ranks. */
     bool bound_is_bubble;
     const char *bound_axis; /* "z" if it is "ici", else NULL. */

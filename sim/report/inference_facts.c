@@ -4,7 +4,12 @@
 #include "sim/base/json.h"
 #include "sim/base/strbuf.h"
 #include "sim/base/units.h"
+#include "sim/report/launches.h"
 #include "sim/report/table.h"
+
+static const char *const launch_names[] = {[CHIP_LAUNCHES_PROFILE] = "profile",
+                                           [CHIP_LAUNCHES_GRAPH] = "graph",
+                                           [CHIP_LAUNCHES_EAGER] = "eager"};
 
 static const char *const phase_names[] = {
     [WORKLOAD_TRAIN_STEP] = "train_step",
@@ -123,6 +128,7 @@ struct inference_facts inference_facts_of(const struct report_input *input,
     const struct roofline *roofline = input->roofline;
     const struct chip *chip = &input->machine->chip;
     struct inference_sum const sum = inference_sum_all(plan);
+    struct inference_shares const shares = inference_shares_of(input, analysis);
     struct inference_facts facts = {
         .phase = inference_phase(plan),
         .sequences = sum.sequences,
@@ -135,8 +141,16 @@ struct inference_facts inference_facts_of(const struct report_input *input,
         .fit = inference_fit_of(input, whole_bytes(plan), chip->hbm_capacity_bytes),
         .fit_of_gib =
             inference_fit_of(input, whole_bytes(plan), chip_gib_bytes(chip->hbm_capacity_bytes)),
+        .weight_load_s = roofline->counts.inference.weight_bytes / (double)chip->hbm_bytes_per_s,
+        .kv_load_s = roofline->counts.inference.kv_read_bytes / (double)chip->hbm_bytes_per_s,
+        .math_s = roofline->math_s,
         .hop_floor_s = roofline->latency_s,
-        .launch_floor_s = roofline->counts.compute_count * units_seconds(chip->op_overhead_ps),
+        .launch_floor_s = launches_are_eager(input->machine)
+                              ? launches_host_s(input)
+                              : roofline->counts.compute_count * units_seconds(chip->launch.op_ps),
+        .launches = launches_are_eager(input->machine) ? launches_count(input) : 0,
+        .launch = launch_names[chip->launch.by],
+        .dominant = inference_shares_most(&shares),
         .tokens_per_s_per_chip = analysis->tokens_per_s / (double)input->machine->chip_count,
         .book = book_of(input),
     };
@@ -162,6 +176,10 @@ void inference_facts_write(const struct inference_facts *facts, struct json_writ
     json_put_real(json, "linear_s", facts->linear_s);
     json_put_real(json, "attention_s", facts->attention_s);
     json_put_real(json, "other_s", facts->other_s);
+    json_put_real(json, "weight_load_s", facts->weight_load_s);
+    json_put_real(json, "kv_load_s", facts->kv_load_s);
+    json_put_real(json, "math_s", facts->math_s);
+    json_put_string(json, "dominant", inference_share_word(facts->dominant));
     json_put_real(json, "weight_bytes_per_chip", facts->weight_bytes);
     json_put_real(json, "kv_bytes_per_token", facts->kv_bytes_per_token);
     json_put_real(json, "kv_read_bytes_per_chip", facts->kv_read_bytes);
@@ -172,6 +190,7 @@ void inference_facts_write(const struct inference_facts *facts, struct json_writ
     json_write_object_end(json);
     json_put_real(json, "hop_floor_s", facts->hop_floor_s);
     json_put_real(json, "launch_floor_s", facts->launch_floor_s);
+    json_put_string(json, "launch", facts->launch);
     json_put_real(json, "tokens_per_s_per_chip", facts->tokens_per_s_per_chip);
     json_put_object(json, "book");
     json_put_real(json, "kv_s", facts->book.kv_s);
@@ -190,13 +209,19 @@ static void label(struct strbuf *text, const char *name)
     strbuf_pad(text, LABEL);
 }
 
-static const char *dominant(const struct inference_facts *facts, const struct analysis *analysis)
+/* In the words of inference_shares.h. */
+static const char *dominant_text(const struct inference_facts *facts)
 {
-    double const floors = facts->hop_floor_s + facts->launch_floor_s;
-    if (analysis->exposed_s > analysis->compute_s)
-        return floors > analysis->exposed_s / 2 ? "hops of its collectives" : "its collectives";
-    if (facts->attention_s > facts->linear_s) return "attention, which reads the cache";
-    return facts->book.math_s > facts->book.weights_s ? "products" : "reading weights";
+    static const char *const words[INFERENCE_SHARE_COUNT] = {
+        [INFERENCE_SHARE_WEIGHTS] = "reading weights",
+        [INFERENCE_SHARE_KV] = "attention, which reads the cache",
+        [INFERENCE_SHARE_MATH] = "products",
+        [INFERENCE_SHARE_HOPS] = "the hops of its collectives",
+        [INFERENCE_SHARE_BYTES] = "the bytes of its collectives",
+        [INFERENCE_SHARE_LAUNCHES] = "launches",
+        [INFERENCE_SHARE_OTHER] = "ops without products",
+    };
+    return words[facts->dominant];
 }
 
 /* "2x4"; of GPUs "16 GPUs". */
@@ -208,25 +233,41 @@ static void slice_add(const struct inference_fit *fit, struct strbuf *text)
         strbuf_add(text, "%s", fit->of_gpus ? counted(fit->chip_count, "GPU").text : fit->slice);
 }
 
-void inference_facts_print(const struct inference_facts *facts, const struct analysis *analysis,
-                           struct strbuf *text)
+static void launches_print(const struct inference_facts *facts, struct strbuf *text)
+{
+    label(text, "launch floor");
+    strbuf_add(text, "%s   ", table_seconds(facts->launch_floor_s).text);
+    if (facts->launches > 0)
+        strbuf_add(text, "eager: the host needs %s for each of %s ops\n",
+                   table_seconds(facts->launch_floor_s / facts->launches).text,
+                   table_count((uint64_t)facts->launches).text);
+    else if (facts->launch_floor_s > 0)
+        strbuf_add(text, "%s: overheads of computes, one after the other\n", facts->launch);
+    else
+        strbuf_add(text, "%s: launches take nothing\n", facts->launch);
+}
+
+void inference_facts_print(const struct inference_facts *facts, struct strbuf *text)
 {
     strbuf_add(text, "\n");
     label(text, facts->phase);
-    strbuf_add(text, "most time goes to %s\n", dominant(facts, analysis));
+    strbuf_add(text, "most time goes to %s\n", dominant_text(facts));
     label(text, "linear");
-    strbuf_add(text, "%s   %s of weights a chip\n", table_seconds(facts->linear_s).text,
-               table_bytes(facts->weight_bytes).text);
+    strbuf_add(text, "%s   weight load %s: %s a chip\n", table_seconds(facts->linear_s).text,
+               table_seconds(facts->weight_load_s).text, table_bytes(facts->weight_bytes).text);
     label(text, "attention");
-    strbuf_add(text, "%s   %s of the cache a chip; %s a token in all\n",
-               table_seconds(facts->attention_s).text, table_bytes(facts->kv_read_bytes).text,
-               table_bytes(facts->kv_bytes_per_token).text);
+    strbuf_add(text, "%s   KV load %s: %s of the cache a chip; %s a token in all\n",
+               table_seconds(facts->attention_s).text, table_seconds(facts->kv_load_s).text,
+               table_bytes(facts->kv_read_bytes).text, table_bytes(facts->kv_bytes_per_token).text);
     label(text, "other ops");
-    strbuf_add(text, "%s   of which launches %s\n", table_seconds(facts->other_s).text,
-               table_seconds(facts->launch_floor_s).text);
+    strbuf_add(text, "%s\n", table_seconds(facts->other_s).text);
+    label(text, "math");
+    strbuf_add(text, "%s   products at the chip's rate, while HBM reads\n",
+               table_seconds(facts->math_s).text);
     label(text, "hop floor");
     strbuf_add(text, "%s   collectives without bytes, one after the other\n",
                table_seconds(facts->hop_floor_s).text);
+    launches_print(facts, text);
     label(text, "book");
     strbuf_add(text, "%s   cache %s + the larger of weights %s and math %s\n",
                table_seconds(facts->book.step_s).text, table_seconds(facts->book.kv_s).text,

@@ -7,6 +7,7 @@
 
 #include "sim/report/analysis.h"
 #include "sim/report/inference_fit.h"
+#include "sim/report/inference_shares.h"
 #include "sim/roofline/inference.h"
 
 struct json_writer;
@@ -20,13 +21,18 @@ struct inference_facts {
     double linear_s;
     double attention_s;
     double other_s;
-    double weight_bytes;       /* That are read: the embedding is looked up, not read. */
-    double kv_bytes_per_token; /* The model's, whole. */
+    double weight_load_s, kv_load_s; /* Of these times, what HBM takes at its rate. */
+    double math_s;                   /* Of products with weights and of attention, padded. */
+    double weight_bytes;             /* That are read: the embedding is looked up, not read. */
+    double kv_bytes_per_token;       /* The model's, whole. */
     double kv_read_bytes;
     double kv_bytes;                      /* That are held. */
     struct inference_fit fit, fit_of_gib; /* The second if the data sheet's GB are GiB. */
     double hop_floor_s;                   /* The collectives of the step, had they no bytes. */
-    double launch_floor_s;                /* The overheads of its ops. */
+    double launch_floor_s; /* The overheads of its ops, or what the host needs to launch them. */
+    double launches;       /* Ops that the host launches one by one. */
+    const char *launch;    /* Which: "graph" */
+    enum inference_share dominant; /* The largest part of the step. */
     double tokens_per_s_per_chip;
     struct inference_step book; /* The formula of 7.1.5; of prompts only what math takes. */
 };
@@ -49,7 +55,6 @@ struct inference_step inference_book_step(const struct workload_plan *plan,
 /* The member "inference" of a result. */
 void inference_facts_write(const struct inference_facts *facts, struct json_writer *json);
 /* Lines of the summary. */
-void inference_facts_print(const struct inference_facts *facts, const struct analysis *analysis,
-                           struct strbuf *text);
+void inference_facts_print(const struct inference_facts *facts, struct strbuf *text);
 
 #endif

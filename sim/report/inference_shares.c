@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "sim/base/units.h"
+
 const char *inference_share_word(enum inference_share share)
 {
     static const char *const words[] = {
@@ -10,6 +12,14 @@ const char *inference_share_word(enum inference_share share)
 #undef X
     };
     return words[share];
+}
+
+enum inference_share inference_shares_most(const struct inference_shares *shares)
+{
+    enum inference_share most = INFERENCE_SHARE_WEIGHTS;
+    for (uint32_t i = 0; i < INFERENCE_SHARE_COUNT; i++)
+        if (shares->s[i] > shares->s[most]) most = (enum inference_share)i;
+    return most;
 }
 
 static enum inference_share share_of(const struct program_op *op, const struct analysis_class *row)
@@ -24,6 +34,7 @@ struct inference_shares inference_shares_of(const struct report_input *input,
                                             const struct analysis *analysis)
 {
     const struct program *program = input->program;
+    const struct chip_launch *launch = &input->machine->chip.launch;
     struct inference_shares shares = {{0}};
     bool counted[PROGRAM_CLASSES_MAX] = {false};
     for (uint32_t t = 0; t < program->template_count; t++)
@@ -32,10 +43,14 @@ struct inference_shares inference_shares_of(const struct report_input *input,
             const struct analysis_class *row = &analysis->classes[op->class_index];
             if (op->kind != PROGRAM_OP_COMPUTE || counted[op->class_index]) continue;
             counted[op->class_index] = true;
-            shares.s[share_of(op, row)] += row->time_s;
+            double const launches_s =
+                fmin((double)row->count * units_seconds(launch->op_ps), row->time_s);
+            shares.s[share_of(op, row)] += row->time_s - launches_s;
+            shares.s[INFERENCE_SHARE_LAUNCHES] += launches_s;
         }
     shares.s[INFERENCE_SHARE_HOPS] = fmin(input->roofline->latency_s, analysis->exposed_s);
     shares.s[INFERENCE_SHARE_BYTES] = analysis->exposed_s - shares.s[INFERENCE_SHARE_HOPS];
-    shares.s[INFERENCE_SHARE_OTHER] += analysis->idle_s;
+    shares.s[launch->host_ps > 0 ? INFERENCE_SHARE_LAUNCHES : INFERENCE_SHARE_OTHER] +=
+        analysis->idle_s;
     return shares;
 }

@@ -9,13 +9,15 @@
 
 /* X(name, its word): products with weights that HBM bounds; attention that HBM bounds; products
  * and attention that math bounds; of the time in which compute waits for collectives their hops,
- * which are closed forms, and the rest of it; norms, look-ups and idle time. */
+ * which are closed forms, and the rest of it; launches: overheads of all ops, and time in which
+ * nothing runs because the host has launched nothing; norms, look-ups and other idle time. */
 #define INFERENCE_SHARES(X)                                                                        \
     X(WEIGHTS, "weights")                                                                          \
     X(KV, "KV")                                                                                    \
     X(MATH, "math")                                                                                \
     X(HOPS, "hops")                                                                                \
     X(BYTES, "bytes")                                                                              \
+    X(LAUNCHES, "launches")                                                                        \
     X(OTHER, "other")
 
 enum inference_share {
@@ -31,6 +33,9 @@ struct inference_shares {
 };
 
 const char *inference_share_word(enum inference_share share);
+
+/* The largest; the first of equals. */
+enum inference_share inference_shares_most(const struct inference_shares *shares);
 
 struct inference_shares inference_shares_of(const struct report_input *input,
                                             const struct analysis *analysis);

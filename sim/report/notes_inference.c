@@ -1,9 +1,11 @@
 #include "sim/report/notes_inference.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "sim/base/name.h"
+#include "sim/base/units.h"
 #include "sim/collective/algorithm.h"
 #include "sim/report/inference_facts.h"
 #include "sim/report/table.h"
@@ -53,34 +55,79 @@ static void drawn_add(struct arena *arena, const char *what, const struct length
               table_count((uint64_t)(sum / lengths->count + 0.5)).text);
 }
 
-/* All of it is the simulated step's difference from the formula, term by term. */
+static double ends_s(const struct trace *trace)
+{
+    int64_t ends_ps = 0;
+    for (uint32_t p = 0; p < trace->phase_count; p++) ends_ps += trace->phase[p].ends_ps;
+    return units_seconds(ends_ps);
+}
+
+/* Of the formula's time for weights, the matrix of an embedding that is looked up only; a tied one
+ * is the head's too, which reads it. */
+static double embedding_s(const struct workload_plan *plan, double weights_s)
+{
+    const struct model *model = &plan->model;
+    uint64_t const elements = model->tied ? 0 : model->vocabulary * model->width;
+    double const bytes = (double)format_stored_bytes(plan->formats.weights, elements);
+    return weights_s * bytes / inference_book_model(plan).parameter_bytes;
+}
+
+static void weights_note(struct arena *arena, const struct report_input *input,
+                         const struct inference_facts *inference, struct notes *notes)
+{
+    double const book_s = inference->book.weights_s, read_s = inference->weight_load_s;
+    double const looked_up_s = embedding_s(input->workload, book_s),
+                 more_s = read_s - (book_s - looked_up_s);
+    if (fabs(read_s - book_s) < book_s * 0.001) return;
+    bool const all = fabs(more_s) < book_s * 0.001;
+    const char *why = more_s >= 0 ? "; ranks hold copies and padding, "
+                      : model_has_experts(&input->workload->model)
+                          ? "; experts that no token asks for are not read, "
+                          : "; only the last chunk reads the head, ";
+    notes_add(arena, notes,
+              "weights take %s to read where the formula says %s: the embedding is looked up and "
+              "not read, %s less%s%s%s",
+              table_seconds(read_s).text, table_seconds(book_s).text,
+              table_seconds(looked_up_s).text, all ? "" : why,
+              all ? "" : table_seconds(fabs(more_s)).text,
+              all          ? ""
+              : more_s < 0 ? " less"
+                           : " more");
+}
+
+/* What the simulated step has that the formula lacks, and what each has otherwise. */
 void notes_inference_build(struct arena *arena, const struct report_input *input,
                            const struct analysis *facts, struct notes *notes)
 {
     struct inference_facts const inference = inference_facts_of(input, facts);
+    struct inference_shares const shares = inference_shares_of(input, facts);
     const struct inference_step *book = &inference.book;
     const struct inference_plan *plan = &input->workload->inference;
-    double const hbm = (double)input->machine->chip.hbm_bytes_per_s;
-    double const weights_s = inference.weight_bytes / hbm, kv_s = inference.kv_read_bytes / hbm;
     drawn_add(arena, "prompts'", &plan->prompts.tokens, notes);
     drawn_add(arena, "contexts'", &plan->decodes.context, notes);
     notes_add(arena, notes,
-              "the book's formula (7.1.5) gives %s for this step, the simulation %s: it has no "
-              "collectives, of which %s is exposed here, and hides each product's math behind all "
-              "weights",
-              table_seconds(book->step_s).text, table_instant(facts->step_s).text,
-              table_seconds(facts->exposed_s).text);
-    if (weights_s < book->weights_s * 0.999)
-        notes_add(arena, notes,
-                  "weights take %s to read where the formula says %s: of the embedding only the "
-                  "rows of the batch are read, and of experts those that are asked",
-                  table_seconds(weights_s).text, table_seconds(book->weights_s).text);
-    if (kv_s > book->kv_s * 1.001)
+              "the book's formula (7.1.5) gives %s for this step, the simulation %s. The formula "
+              "has no collectives, of which %s is exposed here, %s of that hops; no launches, %s; "
+              "no norms, look-ups and sampling, %s; and no ends of tile pipelines, %s",
+              table_seconds(book->step_s).text, table_seconds(facts->step_s).text,
+              table_seconds(facts->exposed_s).text,
+              table_seconds(shares.s[INFERENCE_SHARE_HOPS]).text,
+              table_seconds(shares.s[INFERENCE_SHARE_LAUNCHES]).text,
+              table_seconds(shares.s[INFERENCE_SHARE_OTHER]).text,
+              table_seconds(ends_s(input->trace)).text);
+    weights_note(arena, input, &inference, notes);
+    if (inference.kv_load_s > book->kv_s * 1.001)
         notes_add(arena, notes,
                   "the cache takes %s to read where the formula says %s: prompts read their own "
                   "rows too, ranks of tp that hold the same heads of keys read the same ones, or "
                   "the ranks' sequences are not equally long",
-                  table_seconds(kv_s).text, table_seconds(book->kv_s).text);
+                  table_seconds(inference.kv_load_s).text, table_seconds(book->kv_s).text);
+    if (inference.math_s > book->math_s * 1.001)
+        notes_add(
+            arena, notes,
+            "products take %s where the formula says %s: attention's are among them, rows are "
+            "padded to %d, matrices to the units' sides, and ranks of tp compute some alike",
+            table_seconds(inference.math_s).text, table_seconds(book->math_s).text, WORK_EDGE_ROWS);
     if (inference.hop_floor_s > 0)
         notes_add(arena, notes,
                   "a step is a chain: the hops of its collectives take %s whatever the batch, "

@@ -3,6 +3,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/name.h"
 #include "sim/base/units.h"
+#include "sim/report/launches.h"
 #include "sim/report/words.h"
 
 /* Longest first; insertion, since the parts are few and equals keep their order. */
@@ -117,7 +118,11 @@ void notes_parts_build(struct arena *arena, const struct report_input *input,
         part_add(notes, "waiting for messages of other ranks that are on their way",
                  facts->waiting_s);
     } else {
-        part_add(notes, "neither compute nor collectives", facts->idle_s);
+        part_add(notes,
+                 launches_are_eager(input->machine)
+                     ? "waiting for the host, which has launched nothing"
+                     : "neither compute nor collectives",
+                 facts->idle_s);
     }
     if (bits != 0) {
         links_part(arena, input, facts, within, notes);

@@ -344,7 +344,7 @@ enum status summary_write(struct arena *arena, const struct report_input *input,
     if (input->roofline != NULL) write_roofline(input, &facts, &notes, text);
     if (input->roofline != NULL && input->workload->kind != WORKLOAD_TRAIN_STEP) {
         struct inference_facts const inference = inference_facts_of(input, &facts);
-        inference_facts_print(&inference, &facts, text);
+        inference_facts_print(&inference, text);
     }
     write_phases(input, &facts, text);
     STATUS_TRY(write_collectives(arena, &facts, text, reterr));

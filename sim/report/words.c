@@ -18,6 +18,7 @@ static const struct {
     {"smem", {"SMEM", "SMEM", "LDS"}},
     {"vmem bandwidth", {"VMEM bandwidth", "L2 bandwidth", "its bandwidth"}},
     {"cores", {"TensorCores", "SMs", "CUs"}},
+    {"launches", {"launches of the host", "launches of the host", "launches of the host"}},
     {"ici", {"ICI", "NVLink", "Infinity Fabric"}},
     {"padding", {"the MXU's", "the tensor cores' tile of", "the matrix cores' tile of"}},
 };

@@ -106,8 +106,10 @@ struct compute_time compute_time(const struct chip *chip, const struct work *wor
     } else if (math >= hbm) {
         tiles = (units_wide)math * count + hbm;
     }
-    time.duration_ps = whole_ps(tiles, count, chip->op_overhead_ps);
-    time.rest_ps = whole_ps(ends, count, chip->op_overhead_ps);
-    time.vpu_rest_ps = whole_ps(hbm, count, chip->op_overhead_ps); /* Filled and drained once. */
+    time.duration_ps = whole_ps(tiles, count, chip->launch.op_ps);
+    time.rest_ps = whole_ps(ends, count, chip->launch.op_ps);
+    time.vpu_rest_ps = whole_ps(hbm, count, chip->launch.op_ps); /* Filled and drained once. */
+    int64_t const most_ps = larger(time.hbm_ps, (int64_t)math);
+    time.ends_ps = time.duration_ps - chip->launch.op_ps - most_ps;
     return time;
 }

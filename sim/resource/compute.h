@@ -20,6 +20,7 @@ struct compute_time {
     int64_t rest_ps;     /* duration when HBM is the slowest stage = hbm_ps + rest_ps: fill, drain
                             and overhead that do not stream. */
     int64_t vpu_rest_ps; /* The same of the VPU. */
+    int64_t ends_ps;     /* duration without overhead, less the largest demand: fill and drain. */
     uint64_t tile_count;
     uint64_t padded_flop;
 };

@@ -81,6 +81,20 @@ double roofline_group_slow_s(const struct workload_plan *plan, const struct mach
            passes * played_hop_s(&played, true);
 }
 
+/* What the host needs to launch the computes, collectives, copies and messages of a rank. */
+static double launches_s(const struct machine *machine, const struct workload_counts *counts)
+{
+    const struct workload_traffic *traffic[ROOFLINE_GROUPS_MAX];
+    double launches =
+        counts->compute_count + (double)counts->host.count + 2 * (double)counts->stage.way_count;
+    roofline_traffics(counts, traffic);
+    for (uint32_t i = 0; i < ROOFLINE_GROUPS_MAX; i++)
+        launches += (double)(traffic[i]->gather_count + traffic[i]->scatter_count +
+                             traffic[i]->all_reduce_count + traffic[i]->all_to_all_count +
+                             traffic[i]->permute_count);
+    return launches * units_seconds(machine->chip.launch.host_ps);
+}
+
 /* Everything after everything else, on the slowest links, with the profile's overheads. The counts
  * are those of a mean rank of pp: where nothing overlaps, one rank works after the other. */
 static double upper(const struct workload_plan *plan, const struct machine *machine,
@@ -96,10 +110,10 @@ static double upper(const struct workload_plan *plan, const struct machine *mach
     double total = (roofline->math_s + vector_s) * (math_share / slowest_math) +
                    hbm_s * (hbm_share / slowest_hbm) + most.vector_s / slowest_math +
                    most.hbm_s / slowest_hbm +
-                   roofline->counts.compute_count * units_seconds(machine->chip.op_overhead_ps);
+                   roofline->counts.compute_count * units_seconds(machine->chip.launch.op_ps);
     for (uint32_t i = 0; i < roofline->group_count; i++)
         total += roofline_group_slow_s(plan, machine, &roofline->group[i]);
-    total += 2 * roofline->host_s;
+    total += 2 * roofline->host_s + launches_s(machine, &roofline->counts);
     return total * mesh->axis[MESH_PP].size + stage_bound_slow_s(machine, &roofline->counts) +
            (double)roofline->counts.host.count * units_seconds(machine->host.latency_ps);
 }

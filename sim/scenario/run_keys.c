@@ -14,6 +14,7 @@ enum { PREFETCH_MAX = 1024, ALGORITHMS_MAX = 64, STEPS_MAX = 64 };
 /* In the order of enum workload_parameters. */
 static const char *const parameters_names[] = {"end", "next_step", NULL};
 static const char *const engine_names[] = {"fast", "reference", NULL};
+static const char *const launch_names[] = {"profile", "graph", "eager", NULL};
 static const char *const arbitration_names[] = {"fair", "priority", "fifo", NULL};
 
 /* Which algorithms a step can go by is known where it is lowered. */
@@ -53,6 +54,11 @@ static enum status parameters_settle(const struct key_reader *reader, struct jso
                      plan->zero);
 }
 
+static bool launches_eagerly(const struct key_source *source)
+{
+    return shown_of(source)->machine.launches == CHIP_LAUNCHES_EAGER;
+}
+
 static enum status seed_settle(const struct key_reader *reader, struct json *member,
                                struct error *reterr)
 {
@@ -77,6 +83,15 @@ const struct key run_keys[] = {
             "`overlap_param_gather`)"),
     ROW("collective_matmul", key_flag, workload.collective_matmul,
         .help = "hide TP collectives behind their matmuls, chunk by chunk"),
+    ROW("launch", key_choice, machine.launches, .choices = launch_names,
+        .help =
+            "how ops come to a chip. `profile`: with the overhead that the machine's profile has, "
+            "in `ideal` none; `graph`: kernels of one graph, each at least as long as the smallest "
+            "that was measured; `eager`: by the host, one after the other "
+            "([inference](inference.md#launches))"),
+    ROW("launch_host", key_duration, machine.launch_host_ps, .least = 1, .most = TIME_PS_PER_S,
+        .preset = 20 * TIME_PS_PER_US, .shown = launches_eagerly, .when = "with `launch` `eager`",
+        .help = "time of the host for an op"),
     ROW("seed", key_integer, run.seed, .most = INT64_MAX, .settle = seed_settle,
         .help = "the seed of what is drawn: the experts of tokens where `routing_skew` is above 0, "
                 "lengths that have a distribution"),

@@ -93,7 +93,9 @@ struct trace_phase {
     int64_t exposed_ps; /* Compute stream idle, at least one collective running. */
     int64_t idle_ps;
     int64_t mxu_ps, vpu_ps, hbm_ps, vmem_ps; /* Demand of the ops that began in the phase. */
-    int64_t stream_ps[TRACE_STREAMS_MAX];    /* In which collectives or copies of the stream ran. */
+    int64_t ends_ps; /* What these take longer than their largest demand, without overheads: the
+                        ends of their pipelines of tiles. */
+    int64_t stream_ps[TRACE_STREAMS_MAX]; /* In which collectives or copies of the stream ran. */
 };
 
 struct trace_link {

@@ -55,6 +55,7 @@ static const struct {
                {"int4", 0.5 + 2. / 128},
                {"mxfp4", 0.5 + 1. / 32},
                {"nvfp4", 0.5 + 1. / 16}};
+static const char *const launches[] = {"profile", "graph", "eager"};
 enum { FORMATS = sizeof formats / sizeof *formats };
 
 enum { PLACES = sizeof places / sizeof *places, MODELS = sizeof models / sizeof *models };
@@ -115,15 +116,21 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
     cache_format = below(state, FORMATS);
     replicated = below(state, 3) == 0;
     sequences_draw(state, keys);
+    /* No host launches the ops of a TPU. */
+    const char *const launch =
+        launches[below(state, strstr(places[place].machine, "gpu") == NULL &&
+                                      strstr(places[place].machine, "nodes") == NULL
+                                  ? 2
+                                  : 3)];
     int const length = snprintf(
         text, TEXT_BYTES,
         "{\"podsim\": 1, \"machine\": {%s, \"profile\": \"ideal\"}, \"mesh\": %s, \"workload\": "
         "{\"kind\": %s, \"model\": \"%s\", "
         "\"activations\": \"%s\", \"allow_oversubscription\": true, \"formats\": {\"weights\": "
-        "\"%s\", \"kv\": \"%s\"}}}",
+        "\"%s\", \"kv\": \"%s\"}}, \"run\": {\"launch\": \"%s\"}}",
         places[place].machine, places[place].mesh, keys, models[model].name,
         replicated ? "replicated" : "model", formats[weights_format].name,
-        formats[cache_format].name);
+        formats[cache_format].name, launch);
     assert_true(length > 0 && length < TEXT_BYTES);
 }
 

@@ -46,7 +46,7 @@ static void the_numbers_are_the_books(void **state)
         assert_int_equal(c.pcie_bytes_per_s, rows[i].pcie_gb_s * giga);
         assert_int_equal(c.dcn_bytes_per_s, rows[i].dcn_kb_s * 1000);
         assert_int_equal(c.hop_latency_ps, TIME_PS_PER_US);
-        assert_int_equal(c.op_overhead_ps + c.message_overhead_ps, 0);
+        assert_int_equal(c.launch.op_ps + c.message_overhead_ps, 0);
         assert_memory_equal(c.pod.shape, rows[i].pod, sizeof c.pod.shape);
         assert_memory_equal(c.pod.host_shape, rows[i].host, sizeof c.pod.host_shape);
         assert_int_equal(c.pod.axis_count, rows[i].axes);
@@ -86,7 +86,7 @@ static void a_profile_scales_rates_but_not_peaks(void **state)
         struct chip const measured = chip(chip_name_at(i), "measured");
         assert_string_equal(measured.profile, "measured");
         assert_true(measured.hbm_bytes_per_s < ideal.hbm_bytes_per_s);
-        assert_true(measured.op_overhead_ps > 0 && ideal.op_overhead_ps == 0);
+        assert_true(measured.launch.op_ps > 0 && ideal.launch.op_ps == 0);
         /* The links of a GPU are the business of a protocol, and no CUDA core was measured alone.
          */
         if (ideal.kind == CHIP_TPU) {

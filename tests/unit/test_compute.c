@@ -79,7 +79,7 @@ static int64_t replay_ps(const struct chip *chip, const struct work *work, uint3
         hbm_free += (uint64_t)store;
         if (k + BUFFERS < count) loaded[k % BUFFERS] = hbm_free += (uint64_t)load;
     }
-    units_wide const ps = (hbm_free + count - 1) / count + (uint64_t)chip->op_overhead_ps;
+    units_wide const ps = (hbm_free + count - 1) / count + (uint64_t)chip->launch.op_ps;
     return ps > TIME_PS_NEVER / 4 ? TIME_PS_NEVER / 4 : (int64_t)ps;
 }
 
@@ -89,10 +89,10 @@ static void check_any(const struct chip *chip, const struct work *work, uint32_t
 {
     struct compute_time const time = compute_time(chip, work, math_ppm, hbm_ppm);
     assert_int_equal(time.duration_ps, replay_ps(chip, work, hbm_ppm, &time));
-    int64_t const idle_ps = time.duration_ps - chip->op_overhead_ps;
+    int64_t const idle_ps = time.duration_ps - chip->launch.op_ps;
     assert_true(idle_ps >= most_of(&time));
     assert_true(idle_ps <= time.mxu_ps + time.vpu_ps + time.hbm_ps + time.vmem_ps);
-    assert_true(time.rest_ps >= chip->op_overhead_ps);
+    assert_true(time.rest_ps >= chip->launch.op_ps);
     assert_true(time.hbm_ps + time.rest_ps <= time.duration_ps);
     if (time.hbm_ps == most_of(&time))
         assert_int_equal(time.hbm_ps + time.rest_ps, time.duration_ps);
@@ -110,7 +110,7 @@ static void the_closed_form_is_the_replay_to_the_picosecond(void **state)
     (void)state;
     uint64_t random = 7;
     struct chip chips[2] = {chip_v5e(), chip_v5p()};
-    chips[1].op_overhead_ps = 123457;
+    chips[1].launch.op_ps = 123457;
     for (uint32_t i = 0; i < 20000; i++) {
         struct work work = {.math_format = FORMAT_BF16};
         work.matmul[0].rows = random_size(&random, 14);
@@ -209,7 +209,7 @@ static void a_tiny_op_pays_its_whole_latency(void **state)
 {
     (void)state;
     struct chip chip = chip_v5e();
-    chip.op_overhead_ps = 2000000;
+    chip.launch.op_ps = 2000000;
     struct work const work = work_matmul(8, 128, 128);
     struct compute_time const time = time_of(&chip, &work);
     assert_int_equal(time.tile_count, 1);

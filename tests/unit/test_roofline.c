@@ -442,7 +442,7 @@ static void overheads_lengthen_the_upper_bound_alone(void **state)
     step->counts.compute_count = 1000;
     forward_counts(step, 3000);
     struct roofline const even = step->roofline;
-    step->made.machine.chip.op_overhead_ps = 2000000;
+    step->made.machine.chip.launch.op_ps = 2000000;
     forward_counts(step, 3000);
     case_near(step->roofline.upper_s - even.upper_s, 2e-3, 1e-6);
     case_near(step->roofline.lower_s, even.lower_s, 1e-12);

@@ -77,6 +77,7 @@ static struct table_figure dollars(struct column_value value)
     X(MATH_S, "math_s", PART(MATH), HIDDEN)                                                        \
     X(HOPS_S, "hops_s", PART(HOPS), HIDDEN)                                                        \
     X(BYTES_S, "bytes_s", PART(BYTES), HIDDEN)                                                     \
+    X(LAUNCHES_S, "launches_s", PART(LAUNCHES), HIDDEN)                                            \
     X(OTHER_S, "other_s", PART(OTHER), HIDDEN)                                                     \
     X(WEIGHTS, NULL, SHARE(WEIGHTS), SHOWN("shares", "weights", 8, share))                         \
     X(KV, NULL, SHARE(KV), SHOWN("", "KV", 5, share))                                              \
@@ -105,10 +106,11 @@ static const uint8_t priced[] = {BATCH, LATENCY, USER, CHIP,  COST, WEIGHTS,
                                  KV,    MATH,    HOPS, BYTES, BOOK};
 
 /* All that have a key. */
-static const uint8_t csv[] = {
-    SHAPE,        CHIPS,     MESH,      LENGTH,    BATCH,  STATE,     FRONTIER, KNEE,    LATENCY,
-    USER,         CHIP,      WEIGHTS_S, KV_S,      MATH_S, HOPS_S,    BYTES_S,  OTHER_S, BOOK_KV,
-    BOOK_WEIGHTS, BOOK_MATH, BOOK,      BOOK_CHIP, COST,   BOOK_COST, MEMORY,   LEAST,   WHY};
+static const uint8_t csv[] = {SHAPE,     CHIPS,        MESH,      LENGTH,  BATCH,      STATE,
+                              FRONTIER,  KNEE,         LATENCY,   USER,    CHIP,       WEIGHTS_S,
+                              KV_S,      MATH_S,       HOPS_S,    BYTES_S, LAUNCHES_S, OTHER_S,
+                              BOOK_KV,   BOOK_WEIGHTS, BOOK_MATH, BOOK,    BOOK_CHIP,  COST,
+                              BOOK_COST, MEMORY,       LEAST,     WHY};
 static const struct column_line cells = COLUMN_LINE(columns, csv);
 
 enum inference_part pareto_part(const struct pareto *pareto)

@@ -124,7 +124,8 @@ static void draw_head(const struct page *page, double height)
                       ".math-bound { fill: #fbe3dc } .unfit { fill: #888; opacity: 0.25 }\n"
                       "path.part0, .part0 { fill: #56b4e9 } path.part1, .part1 { fill: #e69f00 }\n"
                       "path.part2, .part2 { fill: #009e73 } path.part3, .part3 { fill: #b8548f }\n"
-                      "path.part4, .part4 { fill: #e0a9c9 } path.part5, .part5 { fill: #bbb }\n",
+                      "path.part4, .part4 { fill: #e0a9c9 } path.part5, .part5 { fill: #f0e442 }\n"
+                      "path.part6, .part6 { fill: #bbb }\n",
                   .dark = ".frontier { stroke: #5e5020 } .halo { stroke: #14171c } .knee { stroke: "
                           "#e6e6e6 }\n"
                           ".bound { stroke: #fff } .math-bound { fill: #3a2522 }\n"
@@ -189,7 +190,7 @@ static void draw_legend(const struct page *page, double y)
         svg_box(page->text, x, y - 10, 14, 12, style);
         svg_words(page->text, x + 19, y, "small",
                   inference_share_word((enum inference_share)share));
-        x += 82;
+        x += 86;
     }
     svg_line(page->text, x, y - 4, x + 24, y - 4, "bound");
     svg_words(page->text, x + 30, y, "small", "formula");

@@ -146,7 +146,7 @@ static void write_terms(const struct pareto *pareto, struct strbuf *text)
     table_wrap(text, 2,
                "shares: of the step, products bound by reading weights, attention by reading the "
                "cache, both by math; exposed collectives, their hops and their bytes; the rest is "
-               "norms and look-ups");
+               "launches, norms and look-ups");
     table_wrap(text, 2,
                decodes ? "formula: B KV / (N W) + the larger of 2 B P / (N C) and P / (N W) "
                          "(book 7.1.5), without collectives; B_crit: where math takes over"

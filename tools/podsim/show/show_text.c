@@ -96,7 +96,7 @@ static void add_chip(struct strbuf *text, const struct chip *chip)
         add_gpu(text, chip);
     else
         add_tpu(text, chip);
-    row(text, "overhead of an op", "%s", table_duration(chip->op_overhead_ps).text);
+    row(text, "overhead of an op", "%s", table_duration(chip->launch.op_ps).text);
     row(text, "of a message", "%s", table_duration(chip->message_overhead_ps).text);
 }
 

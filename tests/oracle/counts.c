@@ -491,6 +491,5 @@ void oracle_count(const struct workload_plan *plan, const struct machine *machin
     stages_divide(&counts, ranks.pp);
     counts.memory.held_ppm = x.lists.held_ppm;
     counts.memory.activation_bytes *= (double)counts.memory.held_ppm / PPM_ONE;
-    oracle_messages(&x, &counts);
     *ret_counts = counts;
 }

@@ -196,9 +196,6 @@ double oracle_share(const struct letters *x, uint32_t rank_count, bool experts);
 double oracle_state_elements(const struct letters *x);
 double oracle_tied_share(const struct letters *x);
 
-/* Messages between stages of a pipeline. */
-void oracle_messages(const struct letters *x, struct workload_counts *counts);
-
 /* Elements of them whose gradients are added to those of another copy. */
 static inline double oracle_summed_elements(const struct letters *x)
 {

@@ -59,15 +59,3 @@ double oracle_matmul_padding(const struct letters *x)
                     (1 + x->mtp_modules) * (x->vocabulary - wanted * (double)model->vocabulary);
     return 3 * 2 * x->rows * elements;
 }
-
-void oracle_messages(const struct letters *x, struct workload_counts *counts)
-{
-    const struct ranks *ranks = x->ranks;
-    struct workload_borders const borders = workload_borders(ranks->plan, ranks->pp);
-    double const messages = x->microbatches / ranks->copies;
-    double const bytes = x->shard * x->a;
-    counts->stage.bytes = messages * borders.pair * bytes;
-    counts->stage.sent_bytes = messages * borders.rank * bytes;
-    counts->stage.way_count = 2 * messages * borders.way;
-    counts->stage.way_bytes = counts->stage.way_count * bytes;
-}

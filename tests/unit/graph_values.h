@@ -13,16 +13,16 @@
 #include <cmocka.h>
 
 #include "sim/graph/live.h"
+#include "sim/step/graph_terms.h"
 
-/* A layer with all that follows from it. */
+/* A part of a model with all that follows from its graph. */
 struct graph_case {
+    struct step_part which;
     struct graph_terms terms;
     struct graph graph;
     struct graph_sharded sharded;
     struct graph_backward backward;
     struct graph_kept kept;
-    bool experts;
-    uint32_t forward_matched, backward_matched; /* Templates that are this layer's. */
 };
 
 /* --- What steps read is there --- */

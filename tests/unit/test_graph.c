@@ -1,5 +1,5 @@
-/* What graphs of dense layers derive is what workload_lower() makes: op by op, in order, over the
- * drawn steps of drawn_case.h and the shipped scenarios. */
+/* Graphs of dense layers, over the drawn steps of drawn_case.h and the shipped scenarios
+ * (graph_case.h); and by hand. */
 #include "sim/graph/print.h"
 #include "tests/support/sampling.h"
 #include "tests/support/walk.h"
@@ -23,7 +23,7 @@ static void drawn_step(size_t p, uint32_t zero, uint32_t variant, uint64_t windo
     graph_step_lower(name, &made);
 }
 
-static void dense_layers_are_derived(void **state)
+static void dense_layers_hold(void **state)
 {
     uint32_t walked = 0;
     (void)state;
@@ -34,7 +34,7 @@ static void dense_layers_are_derived(void **state)
 }
 
 /* Even, odd, and nearly all keys. */
-static void layers_with_windows_are_derived(void **state)
+static void layers_with_windows_hold(void **state)
 {
     static const uint64_t windows[3] = {1024, 513, 4000};
     uint32_t walked = 0;
@@ -54,14 +54,12 @@ static void shipped_hold(struct play *play, const char *path)
     graph_hold(path, &ranks, &play->program);
 }
 
-static void shipped_scenarios_are_derived(void **state)
+static void shipped_scenarios_hold(void **state)
 {
     static const char *const inference[] = {"/decode/", "/prefill/", NULL}; /* No gradients. */
     static const struct play_options lower_only = {.lower_only = true};
     (void)state;
     walk_shipped(&lower_only, inference, shipped_hold);
-    print_message("%u steps, %u templates, %u ops and collectives\n", graph_compared.steps,
-                  graph_compared.templates, graph_compared.ops);
 }
 
 static void a_layer_is_printed_in_the_notation(void **state)
@@ -131,7 +129,7 @@ static void gradients_in_parts_are_printed(void **state)
     assert_int_equal(case_build(&made, &case_llama_70b, "16", NULL, NULL, "x"), STATUS_OK);
     graph_ranks(&made.plan, &made.machine, &made.mesh, &ranks);
     graph_cases_build(&ranks, &cases);
-    graph_print_backward(&cases.layer[0].sharded, &cases.layer[0].backward, &text);
+    graph_print_backward(&cases.part[0].sharded, &cases.part[0].backward, &text);
     assert_string_equal(text.bytes, "mlp.Out: d weights\n"
                                     "mlp.Out: d inputs\n"
                                     "mlp.Gate,Up: d weights\n"
@@ -171,9 +169,9 @@ static void bytes_lie_from_step_to_step(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dense_layers_are_derived),
-        cmocka_unit_test(layers_with_windows_are_derived),
-        cmocka_unit_test(shipped_scenarios_are_derived),
+        cmocka_unit_test(dense_layers_hold),
+        cmocka_unit_test(layers_with_windows_hold),
+        cmocka_unit_test(shipped_scenarios_hold),
         cmocka_unit_test(a_layer_is_printed_in_the_notation),
         cmocka_unit_test(gradients_in_parts_are_printed),
         cmocka_unit_test(bytes_lie_from_step_to_step),

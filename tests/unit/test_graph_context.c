@@ -1,5 +1,5 @@
-/* What graphs derive of attention that ranks share, three ways, and of attention whose scores lie
- * in HBM, is what workload_lower() makes: op by op, in order. */
+/* Graphs of attention that ranks share, three ways, and of attention whose scores lie in HBM
+ * (graph_case.h); moves by hand. */
 #include "sim/graph/print.h"
 #include "tests/support/sampling.h"
 #include "tests/unit/drawn_case.h"
@@ -31,7 +31,7 @@ static void context_vary(struct workload_case *made, uint32_t variant)
     made->plan.model.windowed = windowed;
 }
 
-static void shared_sequences_are_derived(void **state)
+static void shared_sequences_hold(void **state)
 {
     static const struct drawn_place places[] = {
         {&case_llama_70b, "2x4x4", 1 << 20, {[MESH_CP] = "x", [MESH_FSDP] = "y z"}},
@@ -62,7 +62,7 @@ static void shared_sequences_are_derived(void **state)
 
 /* --- Scores in HBM --- */
 
-static void stored_scores_are_derived(void **state)
+static void stored_scores_hold(void **state)
 {
     static const struct drawn_place places[] = {
         {&case_llama_70b, "16", 1 << 20, {[MESH_DP] = "x"}},
@@ -89,37 +89,6 @@ static void stored_scores_are_derived(void **state)
             staged_vary(&made, &places[p]);
             graph_step_lower(name, &made);
         }
-    print_message("%u steps, %u templates, %u ops and collectives\n", graph_compared.steps,
-                  graph_compared.templates, graph_compared.ops);
-}
-
-/* Outputs of functions, and masks where some is dropped, on two nodes of GPUs. */
-static void what_frameworks_hold_is_derived(void **state)
-{
-    static const struct machine_plan machine = {
-        .chip = "h100-sxm", .nodes = 2, .profile = "ideal", .wrap = {-1, -1, -1}};
-    static const enum workload_kernel kernels[3] = {WORKLOAD_KERNEL_FLASH, WORKLOAD_KERNEL_UNFUSED,
-                                                    WORKLOAD_KERNEL_DROPOUT};
-    const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = "node", [MESH_TP] = "gpu"};
-    uint32_t walked = 0;
-    graph_compared.framework = 0;
-    (void)state;
-    for (uint32_t i = 0; i < 180; i++) {
-        uint32_t const variant = (12 + i) % 180; /* The first, always taken, holds something. */
-        struct workload_case made;
-        char name[96];
-        if (sampling_skips(&walked)) continue;
-        (void)snprintf(name, sizeof name, "frameworks, variant %u", variant);
-        assert_int_equal(case_build_on(&made, &case_llama_70b, &machine, parts), STATUS_OK);
-        drawn_vary(&made, variant / 3);
-        made.plan.attention.mask = WORKLOAD_ATTENTION_FULL;
-        made.plan.attention.kernel = kernels[variant % 3];
-        made.plan.memory = WORKLOAD_MEMORY_FRAMEWORK;
-        made.plan.batch_tokens = 1 << 16;
-        if (variant / 7 % 3 == 0) made.plan.offload = WORKLOAD_OFFLOAD_ACTIVATIONS;
-        graph_step_lower(name, &made);
-    }
-    assert_true(graph_compared.framework != 0);
 }
 
 /* --- By hand --- */
@@ -169,8 +138,8 @@ static void moves_of_sequences_are_counted_by_hand(void **state)
         made.plan.model.kv_heads = rows[i].kv_heads;
         graph_ranks(&made.plan, &made.machine, &made.mesh, &ranks);
         graph_cases_build(&ranks, &cases);
-        moves_print(&cases.layer[0], false, &forward);
-        moves_print(&cases.layer[0], true, &backward);
+        moves_print(&cases.part[0], false, &forward);
+        moves_print(&cases.part[0], true, &backward);
         assert_string_equal(forward.bytes, rows[i].forward);
         assert_string_equal(backward.bytes, rows[i].backward);
         strbuf_free(&forward);
@@ -182,9 +151,8 @@ static void moves_of_sequences_are_counted_by_hand(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shared_sequences_are_derived),
-        cmocka_unit_test(stored_scores_are_derived),
-        cmocka_unit_test(what_frameworks_hold_is_derived),
+        cmocka_unit_test(shared_sequences_hold),
+        cmocka_unit_test(stored_scores_hold),
         cmocka_unit_test(moves_of_sequences_are_counted_by_hand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 #include "sim/scenario/scenario.h"
 #include "tests/support/counts.h"
 #include "tests/unit/counts_case.h"
-#include "tests/unit/graph_ends.h"
+#include "tests/unit/graph_case.h"
 #include "tools/podsim/common/scenarios.h"
 
 static const struct work_edges edges = {WORK_EDGE_ROWS, 128, 128};
@@ -143,17 +143,9 @@ static void products_hold(const char *name, const struct step *step)
 {
     static struct ranks ranks;
     static struct graph_cases cases;
-    static struct graph_ends ends;
     graph_ranks(&step->of.workload, &step->machine, &step->mesh, &ranks);
     graph_cases_build(&ranks, &cases);
-    for (uint32_t i = 0; i < cases.count; i++) products_of_hold(name, &cases.layer[i]);
-    if (!ranks_is_decoder(&ranks)) return;
-    graph_ends_build(&ranks, &ends);
-    products_of_hold(name, &ends.embedding);
-    for (uint32_t used = 0; used < 2; used++) {
-        products_of_hold(name, &ends.head[used]);
-        if (ranks.mtp_modules != 0) products_of_hold(name, &ends.mtp[used]);
-    }
+    for (uint32_t i = 0; i < cases.count; i++) products_of_hold(name, &cases.part[i]);
 }
 
 static void gradients_of_products_have_as_many_flop(void **state)

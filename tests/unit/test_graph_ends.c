@@ -1,10 +1,9 @@
-/* What graphs of a model's ends derive is what workload_lower() makes: op by op, in order, over the
- * drawn steps of drawn_case.h and the shipped scenarios. */
+/* Graphs of a model's ends and modules, in drawn steps and in pipelines (graph_case.h). */
 #include "sim/graph/print.h"
+#include "tests/support/play.h"
 #include "tests/support/sampling.h"
-#include "tests/support/walk.h"
 #include "tests/unit/drawn_case.h"
-#include "tests/unit/graph_ends.h"
+#include "tests/unit/graph_case.h"
 
 /* Four ranks of stages; the mesh with what follows on it, model, schedule, layout, remat, order. */
 #define TEXT                                                                                       \
@@ -13,45 +12,7 @@
     "\"model\": \"%s\", \"batch_tokens\": 262144, \"sequence_length\": 1024, \"accumulate\": 8, "  \
     "\"schedule\": \"%s\", \"layout\": \"%s\", \"remat\": \"%s\", \"backward_order\": \"%s\"}}"
 
-static void drawn_hold(const char *name, struct workload_case *made)
-{
-    static struct ranks ranks;
-    if (case_lower(made) != STATUS_OK) fail_msg("%s: %s", name, made->error.message);
-    graph_ranks(&made->plan, &made->machine, &made->mesh, &ranks);
-    graph_ends_hold(name, &ranks, &made->program);
-    case_free(made);
-}
-
-static void ends_of_dense_models_are_derived(void **state)
-{
-    static const struct drawn_place places[] = {
-        {&case_llama_70b, "16x16x16", 1 << 22, {[MESH_FSDP] = "x y", [MESH_TP] = "z"}},
-        {&case_llama_70b, "4x4x4", 1 << 20, {[MESH_DP] = "x y", [MESH_TP] = "z"}},
-        {&case_llama_70b, "4x4x4", 1 << 20, {[MESH_DP] = "y", [MESH_FSDP] = "x", [MESH_TP] = "z"}},
-        {&case_llama_70b, "16x16x16", 1 << 22, {[MESH_FSDP] = "x y z"}},
-        {&case_llama_70b, "16", 1 << 20, {[MESH_TP] = "x"}},
-        /* tp divides neither D nor the tables' rows. */
-        {&case_llama_70b, "5x4x4", 5 << 18, {[MESH_FSDP] = "y z", [MESH_TP] = "x"}},
-    };
-    uint32_t walked = 0;
-    (void)state;
-    for (size_t p = 0; p < sizeof places / sizeof *places; p++)
-        for (uint32_t zero = 0; zero <= (drawn_has_zero(places[p].parts) ? 3u : 0u); zero++)
-            for (uint32_t variant = 0; variant < 60; variant++) {
-                struct workload_case made;
-                char name[96];
-                if (sampling_skips(&walked)) continue;
-                (void)snprintf(name, sizeof name, "place %zu, zero %u, variant %u", p, zero,
-                               variant);
-                drawn_build(&made, &places[p]);
-                made.plan.zero = zero;
-                drawn_vary(&made, variant);
-                if (variant % 3 == 0) made.plan.activations = WORKLOAD_ACTIVATIONS_MODEL;
-                drawn_hold(name, &made);
-            }
-}
-
-static void modules_that_predict_are_derived(void **state)
+static void modules_that_predict_hold(void **state)
 {
     uint32_t walked = 0;
     (void)state;
@@ -65,7 +26,7 @@ static void modules_that_predict_are_derived(void **state)
             drawn_vary_experts(&made, &drawn_experts[p], variant);
             drawn_set_latent(&made.plan.model);
             drawn_set_modules(&made.plan.model, variant);
-            drawn_hold(name, &made);
+            graph_step_lower(name, &made);
         }
 }
 
@@ -90,7 +51,7 @@ static void ends_are_printed_in_the_notation(void **state)
         "  4  head.norm: d inputs                  302 MFLOP v  268 MB\n"
         "       dIn X w_In -> dX dOut dw_In\n";
     static struct ranks ranks;
-    static struct graph_ends ends;
+    static struct graph_cases cases;
     static struct graph_steps steps;
     struct workload_case made;
     struct strbuf text = {0};
@@ -98,37 +59,21 @@ static void ends_are_printed_in_the_notation(void **state)
     assert_int_equal(case_build(&made, &case_llama_70b, "4x4x4", NULL, "x y", "z"), STATUS_OK);
     made.plan.batch_tokens = 1 << 18;
     graph_ranks(&made.plan, &made.machine, &made.mesh, &ranks);
-    graph_ends_build(&ranks, &ends);
-    graph_print(&ends.embedding.sharded, &text);
-    graph_print(&ends.head[0].sharded, &text);
-    graph_steps(&ends.head[0].sharded, &ends.head[0].backward, &ends.head[0].kept,
+    graph_cases_build(&ranks, &cases);
+    const struct graph_case *embedding = &cases.part[1], *head = &cases.part[2];
+    graph_print(&embedding->sharded, &text);
+    graph_print(&head->sharded, &text);
+    graph_steps(&head->sharded, &head->backward, &head->kept,
                 (struct graph_request){true, GRAPH_WHOLE, false}, &steps);
-    graph_print_steps(&ends.head[0].sharded, &steps, &text);
+    graph_print_steps(&head->sharded, &steps, &text);
     assert_string_equal(text.bytes, wanted);
     strbuf_free(&text);
     case_free(&made);
 }
 
-static void played_hold(struct play *play, const char *path)
-{
-    static struct ranks ranks;
-    graph_ranks(&play->scenario.workload, &play->machine, &play->mesh, &ranks);
-    graph_ends_hold(path, &ranks, &play->program);
-}
-
-static void ends_of_shipped_scenarios_are_derived(void **state)
-{
-    static const char *const inference[] = {"/decode/", "/prefill/", NULL}; /* No gradients. */
-    static const struct play_options lower_only = {.lower_only = true};
-    (void)state;
-    walk_shipped(&lower_only, inference, played_hold);
-    print_message("%u steps, %u templates, %u ops and collectives\n", graph_compared.steps,
-                  graph_compared.templates, graph_compared.ops);
-}
-
 /* Pipelines, whose passes are halved from the fourth schedule on: of modules, with their head or on
  * a stage before it; of a tied matrix, but where both ends lie on one rank. */
-static void ends_in_pipelines_are_derived(void **state)
+static void ends_in_pipelines_hold(void **state)
 {
     static const struct {
         const char *schedule, *layout;
@@ -153,6 +98,7 @@ static void ends_in_pipelines_are_derived(void **state)
     };
     static const char *const remats[] = {"none", "norms", "big_matmuls", "block", "layer"};
     static const struct play_options lower_only = {.lower_only = true};
+    static struct ranks ranks;
     uint32_t walked = 0;
     (void)state;
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
@@ -167,7 +113,8 @@ static void ends_in_pipelines_are_derived(void **state)
                                rows[r].schedule, layout, remats[variant / 2],
                                variant % 3 == 0 ? "dx_first" : "dw_first");
                 play_run(&play, text, &lower_only);
-                played_hold(&play, text);
+                graph_ranks(&play.scenario.workload, &play.machine, &play.mesh, &ranks);
+                graph_hold(text, &ranks, &play.program);
                 play_close(&play);
             }
 }
@@ -175,11 +122,9 @@ static void ends_in_pipelines_are_derived(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ends_of_dense_models_are_derived),
-        cmocka_unit_test(modules_that_predict_are_derived),
-        cmocka_unit_test(ends_in_pipelines_are_derived),
+        cmocka_unit_test(modules_that_predict_hold),
+        cmocka_unit_test(ends_in_pipelines_hold),
         cmocka_unit_test(ends_are_printed_in_the_notation),
-        cmocka_unit_test(ends_of_shipped_scenarios_are_derived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -234,6 +234,34 @@ static void passes_gather_where_a_file_reduces_alone(void **state)
     case_free(&made);
 }
 
+/* Of 2^20 tokens in 16 microbatches a rank of fsdp has 2^12, whose activations are 64 MiB. Four
+ * ranks of pp have three borders, and with two chunks each seven, of which one is from the last
+ * rank to the first. */
+static void messages_of_stages_are_counted_by_hand(void **state)
+{
+    static const struct {
+        const char *schedule;
+        double pair, rank;
+    } rows[] = {{"1f1b", 1, 2}, {"interleaved:2", 2, 4}};
+    const char *const parts[MESH_ROLE_COUNT] = {[MESH_PP] = "x", [MESH_FSDP] = "y z"};
+    double const messages = 16 * 67108864.0;
+    struct workload_case made;
+    struct workload_counts counts;
+    (void)state;
+    assert_int_equal(case_build_roles(&made, &case_mlp, "4x4x4", parts), STATUS_OK);
+    made.plan.accumulate = 16;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        made.plan.stages.schedule = rows[i].schedule;
+        counts_make(&made.plan, &made.machine, &made.mesh, &counts);
+        const struct workload_messages *stage = &counts.stage;
+        near(rows[i].schedule, "of a pair", stage->bytes, rows[i].pair * messages);
+        near(rows[i].schedule, "sent", stage->sent_bytes, rows[i].rank * messages);
+        near(rows[i].schedule, "on their way", stage->way_bytes, 67108864 * stage->way_count);
+        if (i == 0) near(rows[i].schedule, "messages", stage->way_count, 2 * 3 * 16);
+    }
+    case_free(&made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +273,7 @@ int main(void)
         cmocka_unit_test(memory_is_ten_bytes_a_parameter),
         cmocka_unit_test(memory_has_all_microbatches_that_are_held),
         cmocka_unit_test(passes_gather_where_a_file_reduces_alone),
+        cmocka_unit_test(messages_of_stages_are_counted_by_hand),
     };
     return templates_run("workload_counts", tests);
 }

@@ -1,6 +1,7 @@
 /*
  * json_value.c: what readers ask of a value.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -140,14 +141,21 @@ static enum status refuse_range(const struct json *json, int64_t value, int64_t 
                      (long long)(value < least ? least : most));
 }
 
+/* Of JSON 4, 4.0 and 4e0 are one number. 2^63 and above are no int64_t. */
+static bool is_whole(double value)
+{
+    return value >= -0x1p63 && value < 0x1p63 && (double)(int64_t)value == value;
+}
+
 enum status json_as_integer(struct json *json, int64_t least, int64_t most, int64_t *ret_value,
                             struct error *reterr)
 {
-    if (json->kind == NODE_REAL)
-        return error_set(reterr, STATUS_INVALID, json_where(json),
-                         "must be an integer, written without a point or an exponent");
-    if (json->kind != NODE_INTEGER) return refuse_kind(json, "an integer", reterr);
-    *ret_value = json->value.integer;
+    if (json->kind == NODE_REAL && !is_whole(json->value.real))
+        return error_set(reterr, STATUS_INVALID, json_where(json), "%g is not a whole number%s",
+                         json->value.real, fabs(json->value.real) < 0x1p63 ? "" : " below 2^63");
+    if (json->kind != NODE_REAL && json->kind != NODE_INTEGER)
+        return refuse_kind(json, "an integer", reterr);
+    *ret_value = json->kind == NODE_REAL ? (int64_t)json->value.real : json->value.integer;
     return refuse_range(json, *ret_value, least, most, reterr);
 }
 

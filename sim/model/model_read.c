@@ -87,8 +87,9 @@ static enum status refuse_features(struct json *document, const struct model_fam
     for (uint32_t i = 0; i < sizeof features / sizeof features[0]; i++) {
         struct json *value = model_take_set(document, features[i].key);
         int64_t count = 0;
+        struct error ignored = {0};
         if (value == NULL || knows(family->keys, features[i].key)) continue;
-        if (json_kind(value) == JSON_INTEGER) {
+        if (json_as_integer(value, INT64_MIN, INT64_MAX, &count, &ignored) == STATUS_OK) {
             STATUS_TRY(json_as_integer(value, 0, INT64_MAX, &count, reterr));
             if (count <= features[i].unused) continue;
         }

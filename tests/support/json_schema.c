@@ -1,5 +1,6 @@
 #include "tests/support/json_schema.h"
 
+#include <math.h>
 #include <regex.h>
 #include <string.h>
 
@@ -34,6 +35,13 @@ static const char *text_of(struct json *json)
     return text;
 }
 
+static double number_of(struct json *json)
+{
+    double number = 0;
+    case_ok(json_as_real(json, -1e300, 1e300, &number, &case_error));
+    return number;
+}
+
 static bool is_of_type(struct json *value, const char *type)
 {
     static const struct {
@@ -48,6 +56,9 @@ static bool is_of_type(struct json *value, const char *type)
         known = true;
         is |= json_kind(value) == types[i].kind;
     }
+    /* "Any number with a zero fractional part" (JSON Schema validation 2020-12, 6.1.1). */
+    if (strcmp(type, "integer") == 0 && json_kind(value) == JSON_REAL)
+        is = number_of(value) == floor(number_of(value));
     assert_true(known);
     return is;
 }
@@ -55,13 +66,6 @@ static bool is_of_type(struct json *value, const char *type)
 static bool is_number(struct json *value)
 {
     return json_kind(value) == JSON_INTEGER || json_kind(value) == JSON_REAL;
-}
-
-static double number_of(struct json *json)
-{
-    double number = 0;
-    case_ok(json_as_real(json, -1e300, 1e300, &number, &case_error));
-    return number;
 }
 
 static bool matches(const char *text, const char *pattern)

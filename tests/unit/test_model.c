@@ -168,7 +168,7 @@ static void a_bare_mlp_has_its_matrices_and_nothing_else(void **state)
         {"{\"kind\": \"mpl\", \"D\": 8, \"F\": 8, \"layers\": 8}", "/kind", "mlp"},
         {"{\"kind\": \"mlp\", \"D\": 8, \"layers\": 8}", "", "F"},
         {"{\"kind\": \"mlp\", \"D\": 0, \"F\": 8, \"layers\": 8}", "/D", "0"},
-        {"{\"kind\": \"mlp\", \"D\": 8, \"F\": 1e6, \"layers\": 8}", "/F", ""},
+        {"{\"kind\": \"mlp\", \"D\": 8, \"F\": 8.5, \"layers\": 8}", "/F", "8.5"},
         {"{\"kind\": \"mlp\", \"D\": 8, \"F\": 8, \"layers\": 8, \"matrices\": 4}", "/matrices",
          ""},
         {"{\"kind\": \"mlp\", \"D\": 8, \"F\": 8, \"layer\": 8}", "/layer", "layers"},

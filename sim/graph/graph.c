@@ -23,10 +23,21 @@ bool graph_reads_first(const struct graph *graph, const struct graph_op *op, ten
     return true;
 }
 
-/* Whether an axis is there for an array: X splits weights only where parameters are split. */
-static bool has_axis(const struct graph_terms *terms, char letter, enum graph_role role)
+/* Whether ranks of tp_d split a dimension: D always, heads or tokens where they attend so. */
+static bool is_apart(const struct graph_terms *terms, char dimension)
+{
+    bool const heads = dimension == 'N' || dimension == 'K';
+    return dimension == 'D' ||
+           terms->cache.apart == (heads ? GRAPH_APART_HEADS : GRAPH_APART_TOKENS);
+}
+
+/* Whether an axis is there for a dimension of an array: X splits weights only where parameters are
+ * split. */
+static bool has_axis(const struct graph_terms *terms, char letter, char dimension,
+                     enum graph_role role)
 {
     if (role == GRAPH_WEIGHT && letter == 'X' && !terms->policy.weights_split) return false;
+    if (letter == 'W' && !is_apart(terms, dimension)) return false;
     return memchr(terms->mesh.letter, letter, terms->mesh.axis_count) != NULL;
 }
 
@@ -37,13 +48,15 @@ static void axes_fit(const struct graph_terms *terms, const char *text, enum gra
     const char *at = strchr(text, '[');
     SIM_ASSERT(at != NULL && strlen(text) < TEXT_BYTES);
     size_t length = (size_t)(at - text);
+    char dimension = at[1];
     memcpy(ret_text, text, length);
     for (bool in_axes = false; *at != '\0'; at++) {
         if (*at == ',' || *at == ']') {
             if (in_axes && ret_text[length - 1] == '_') length--;
             in_axes = false;
         }
-        if (in_axes && !has_axis(terms, *at, role)) continue;
+        if (*at == ' ') dimension = at[1];
+        if (in_axes && !has_axis(terms, *at, dimension, role)) continue;
         in_axes = in_axes || *at == '_';
         ret_text[length++] = *at;
     }
@@ -71,19 +84,19 @@ struct sharding graph_sharding(const struct graph *graph, const char *text, enum
     struct error error;
     (void)snprintf(whole, sizeof whole, "%s%s", text,
                    !alone                     ? ""
-                   : terms->policy.by_tokens  ? "[B_ZXY, D]"
-                   : terms->policy.replicated ? "[B_ZX, D]"
-                                              : "[B_ZX, D_Y]");
+                   : terms->policy.by_tokens  ? "[B_ZXY, D_W]"
+                   : terms->policy.replicated ? "[B_ZX, D_W]"
+                                              : "[B_ZX, D_WY]");
     axes_fit(terms, whole, role, fitted);
     sizes_fill(terms, sizes);
     enum status const status = sharding_read(&terms->mesh, sizes, fitted, "", &array, &error);
     SIM_ASSERT(status == STATUS_OK);
-    /* Weights are padded only where ranks of tp split them. */
+    /* Weights are padded only where ranks of tp or of tp_d split them. */
     for (uint32_t d = 0; role == GRAPH_WEIGHT && d < array.dimension_count; d++) {
         struct sharding_dimension *dimension = &array.dimension[d];
         bool split = false;
         for (uint32_t a = 0; a < dimension->axis_count; a++)
-            split = split || (terms->axis_y >> dimension->axis[a] & 1) != 0;
+            split = split || ((terms->axis_y | terms->axis_w) >> dimension->axis[a] & 1) != 0;
         if (!split) dimension->size = graph_dimension_of(terms, dimension->name)->useful;
     }
     return array;

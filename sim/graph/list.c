@@ -91,9 +91,10 @@ static struct graph_array between(const struct graph_list *list, tensor of, bool
 struct graph_array graph_list_read(const struct graph_list *list, const struct graph_op *op,
                                    tensor of, bool gradient)
 {
-    const struct graph_shard *shard = graph_shard_of(&list->part->sharded, op);
+    const struct graph_sharded *sharded = &list->part->sharded;
     const struct sharding *at = &graph_list_graph(list)->tensor[of].at;
-    uint32_t const axes = gradient ? shard->scatter : shard->gather & sharding_axes(at);
+    uint32_t const axes = gradient ? graph_scattered(sharded, op, of)
+                                   : graph_shard_of(sharded, op)->gather & sharding_axes(at);
     if (axes == 0) of = graph_value_at(&list->part->sharded, of, gradient);
     return between(list, of, gradient, axes);
 }
@@ -101,11 +102,12 @@ struct graph_array graph_list_read(const struct graph_list *list, const struct g
 struct graph_array graph_list_made(const struct graph_list *list, const struct graph_op *op,
                                    tensor of, bool gradient)
 {
-    const struct graph_shard *shard = graph_shard_of(&list->part->sharded, op);
+    const struct graph_sharded *sharded = &list->part->sharded;
     const struct sharding *at = &graph_list_graph(list)->tensor[of].gradient_at;
-    uint32_t const axes = gradient ? shard->gather & sharding_axes(at) : shard->scatter;
+    uint32_t const axes = gradient ? graph_shard_of(sharded, op)->gather & sharding_axes(at)
+                                   : graph_scattered(sharded, op, of);
     struct graph_array array = between(list, of, gradient, axes);
-    array.at.unreduced |= axes | (gradient ? 0 : shard->all_reduce);
+    array.at.unreduced |= axes | (gradient ? 0 : graph_all_reduced(sharded, op, of));
     return array;
 }
 
@@ -189,22 +191,24 @@ void graph_list_collective(struct graph_list *list, const struct graph_array *fr
                     graph_list_text(list, from).text);
 }
 
-/* Over tp, of a tensor or its gradient. */
-static void tensor_moved(struct graph_list *list, const struct graph_step *step, bool gradient,
-                         const char *remark)
+/* Over tp or tp_d, of a tensor or its gradient. */
+static void tensor_moved(struct graph_list *list, const struct graph_step *step, tensor of,
+                         bool gradient, const char *remark)
 {
     const struct graph *graph = graph_list_graph(list);
-    const struct graph_shard *shard = graph_shard_of(&list->part->sharded, &graph->op[step->op]);
+    const struct graph_sharded *sharded = &list->part->sharded;
+    const struct graph_op *op = &graph->op[step->op];
     bool const gathers = step->move.kind == COLLECTIVE_ALL_GATHER;
-    uint32_t axes = shard->all_reduce;
+    uint32_t axes = graph_all_reduced(sharded, op, of);
     if (step->move.kind != COLLECTIVE_ALL_REDUCE)
-        axes = gathers == gradient ? shard->scatter
-               : gathers           ? list->part->sharded.gathered[step->of]
-                         : shard->gather & sharding_axes(&graph->tensor[step->of].gradient_at);
-    struct graph_array const own = graph_list_array(graph, step->of, gradient, 0);
-    struct graph_array const there = graph_list_array(
-        graph, graph_value_at(&list->part->sharded, step->of, gradient), gradient, 0);
-    struct graph_array whole = graph_list_array(graph, step->of, gradient, axes);
+        axes = gathers == gradient ? graph_scattered(sharded, op, of)
+               : gathers           ? sharded->gathered[of]
+                                   : graph_shard_of(sharded, op)->gather &
+                               sharding_axes(&graph->tensor[of].gradient_at);
+    struct graph_array const own = graph_list_array(graph, of, gradient, 0);
+    struct graph_array const there =
+        graph_list_array(graph, graph_value_at(sharded, of, gradient), gradient, 0);
+    struct graph_array whole = graph_list_array(graph, of, gradient, axes);
     if (!gathers) whole.at.unreduced |= axes;
     graph_list_collective(list, gathers ? &there : &whole, gathers ? &whole : &own, step->move.kind,
                           axes, remark);
@@ -222,11 +226,15 @@ static void carried(struct graph_list *list, const struct graph_step *step, bool
     struct graph_array const sent = graph_list_array(graph, from, gradient, 0);
     struct graph_array const result =
         graph_list_array(graph, gradient ? op->in[of] : op->out[of], gradient, 0);
-    bool const tp = step->move.axis == OP_AXIS_TP, ep = step->move.axis == OP_AXIS_EP;
+    bool const ep = step->move.axis == OP_AXIS_EP;
     uint32_t const holders = graph->terms->cache.batch_ways * graph->terms->cache.sequence_ways;
-    if (tp || step->move.axis == OP_AXIS_SEQUENCE)
-        graph_list_collective(list, &sent, &result, step->move.kind,
-                              tp ? graph->terms->axis_y : graph->terms->axis_c, remark);
+    uint32_t const axes[] = {[OP_AXIS_TP] = graph->terms->axis_y,
+                             [OP_AXIS_TP_D] = graph->terms->axis_w,
+                             [OP_AXIS_EP] = 0,
+                             [OP_AXIS_SEQUENCE] = graph->terms->axis_c,
+                             [OP_AXIS_HOLDERS] = 0};
+    if (axes[step->move.axis] != 0)
+        graph_list_collective(list, &sent, &result, step->move.kind, axes[step->move.axis], remark);
     else /* These ranks have no letter. */
         graph_list_line(list, &result, remark, "%s = %s(%s) over the %u ranks %s",
                         graph_list_text(list, &result).text, collective_kind_name(step->move.kind),
@@ -262,6 +270,14 @@ static void own_moved(struct graph_list *list, const struct graph_step *step, bo
 
 void graph_list_moved(struct graph_list *list, const struct graph_step *step, const char *remark)
 {
+    const struct graph_op *op = &graph_list_graph(list)->op[step->op];
     bool const gradient = !op_is_forward(step->pass) && !step->move.before;
-    (step->of != GRAPH_NONE ? tensor_moved : own_moved)(list, step, gradient, remark);
+    if (step->of == GRAPH_NONE) {
+        own_moved(list, step, gradient, remark);
+        return;
+    }
+    tensor_moved(list, step, step->of, gradient, remark);
+    for (uint8_t i = 0; i < op->out_count; i++)
+        if ((step->along >> i & 1) != 0)
+            tensor_moved(list, step, op->out[i], gradient, "in the same collective");
 }

@@ -77,7 +77,7 @@ static void product_add(struct graph_list *list, const struct graph_step *step,
 {
     const struct graph *graph = graph_list_graph(list);
     const struct graph_op *op = &graph->op[step->op];
-    const struct graph_shard *shard = graph_shard_of(&list->part->sharded, op);
+    const struct graph_sharded *sharded = &list->part->sharded;
     const struct graph_matmul *matmul = &op->as.matmul;
     bool const last = product + 1 == matmul->product + matmul->product_count;
     bool const ends = product->out == graph->block[op->block].out;
@@ -91,7 +91,9 @@ static void product_add(struct graph_list *list, const struct graph_step *step,
     if (!last && product[1].out == product->out) graph_phrase_join(&remark, "", "added up");
     if (graph->tensor[product->weight].grouped)
         graph_phrase_join(&remark, "", "each expert by itself");
-    if (!ends && tp && !split && (shard->scatter | shard->all_reduce) == 0)
+    bool const whole = (graph_scattered(sharded, op, product->out) |
+                        graph_all_reduced(sharded, op, product->out)) == 0;
+    if (!ends && tp && !split && whole)
         graph_phrase_join(&remark, "; ", "not sharded along contracting, so no comms");
     if (!ends && !tp && split && step->pass == OP_FORWARD && again)
         graph_phrase_join(&remark, "; ", "can throw away %s now",

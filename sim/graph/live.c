@@ -14,7 +14,7 @@ static uint64_t bytes_of(const struct graph_sharded *sharded, struct graph_value
     const struct graph_tensor *of = &graph->tensor[value.of];
     const struct graph_op *maker = graph_maker(graph, value.of);
     const struct sharding *at = value.gradient ? &of->gradient_at : &of->at;
-    uint32_t const scatter = maker == NULL ? 0 : graph_shard_of(sharded, maker)->scatter;
+    uint32_t const scatter = maker == NULL ? 0 : graph_scattered(sharded, maker, value.of);
     uint32_t const axes = value.full ? scatter | sharded->gathered[value.of] : 0;
     uint64_t elements = graph_elements(graph, at, axes);
     if (value.full && sharded->whole[value.of] != 0) elements *= sharded->whole[value.of];

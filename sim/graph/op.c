@@ -13,9 +13,8 @@ const uint32_t op_kind_count = sizeof op_kind_table / sizeof *op_kind_table;
 const char *op_axis_name(enum op_axis axis)
 {
     static const char *const names[] = {
-        [OP_AXIS_TP] = "tp",
-        [OP_AXIS_EP] = "ep",
-        [OP_AXIS_SEQUENCE] = "sequence",
+        [OP_AXIS_TP] = "tp",      [OP_AXIS_TP_D] = "tp_d",
+        [OP_AXIS_EP] = "ep",      [OP_AXIS_SEQUENCE] = "sequence",
         [OP_AXIS_HOLDERS] = "kv",
     };
     return names[axis];
@@ -84,8 +83,8 @@ void op_bytes_ins(const struct graph_sharded *sharded, const struct graph_op *op
 void op_bytes_outs(const struct graph_sharded *sharded, const struct graph_op *op, bool gradient,
                    struct op_bytes *bytes)
 {
-    uint32_t const scatter = graph_shard_of(sharded, op)->scatter;
-    for (uint8_t i = 0; i < op->out_count; i++) add(sharded, op->out[i], scatter, gradient, bytes);
+    for (uint8_t i = 0; i < op->out_count; i++)
+        add(sharded, op->out[i], graph_scattered(sharded, op, op->out[i]), gradient, bytes);
 }
 
 uint64_t op_bytes_sum(const struct op_bytes *bytes)
@@ -140,5 +139,5 @@ uint64_t op_out_elements(const struct graph_sharded *sharded, const struct graph
                          uint8_t result)
 {
     return graph_elements(sharded->graph, &sharded->graph->tensor[op->out[result]].at,
-                          graph_shard_of(sharded, op)->scatter);
+                          graph_scattered(sharded, op, op->out[result]));
 }

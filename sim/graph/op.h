@@ -26,6 +26,7 @@ enum op_pass {
 /* Ranks that a collective is over. */
 enum op_axis {
     OP_AXIS_TP,
+    OP_AXIS_TP_D,
     OP_AXIS_EP,
     OP_AXIS_SEQUENCE, /* Ranks that share sequences. */
     OP_AXIS_HOLDERS,  /* Ranks of tp with the same weights, and each a part of their gradients. */

@@ -6,7 +6,7 @@ struct graph_shard graph_product_shard(const struct graph *graph,
                                        const struct graph_product *product)
 {
     const struct graph_tensor *out = &graph->tensor[product->out];
-    uint32_t const tp = graph->terms->axis_y;
+    uint32_t const tp = graph->terms->axis_y | graph->terms->axis_w;
     struct sharding_product of;
     struct error error;
     enum status const status =
@@ -47,6 +47,17 @@ void graph_shard(const struct graph *graph, struct graph_sharded *ret_sharded)
                 ret_sharded->whole[op->in[in]] = op->kind->passes_round ? 2 : parts;
         }
     }
+}
+
+uint32_t graph_scattered(const struct graph_sharded *sharded, const struct graph_op *op, tensor of)
+{
+    return graph_shard_of(sharded, op)->scatter & sharding_axes(&sharded->graph->tensor[of].at);
+}
+
+uint32_t graph_all_reduced(const struct graph_sharded *sharded, const struct graph_op *op,
+                           tensor of)
+{
+    return graph_shard_of(sharded, op)->all_reduce & ~sharding_axes(&sharded->graph->tensor[of].at);
 }
 
 uint64_t graph_gathered_elements(const struct graph_sharded *sharded, tensor of)

@@ -3,7 +3,7 @@
  * its result by the four cases (mesh/sharding.h, the book, chapter 3); any other op gathers what
  * its result does not have split, and reduces a sum that was left due. Backward each is the other.
  *
- * Over tp alone: weights are gathered by buckets, not by ops.
+ * Over tp and tp_d alone: weights are gathered by buckets, not by ops.
  */
 #ifndef SIM_GRAPH_SHARD_H
 #define SIM_GRAPH_SHARD_H
@@ -12,8 +12,9 @@
 
 /* Axes, a bit each. */
 struct graph_shard {
-    uint32_t gather; /* Of the inputs. */
-    uint32_t scatter, all_reduce;
+    uint32_t gather;     /* Of the inputs. */
+    uint32_t scatter;    /* Of results that are split over them. */
+    uint32_t all_reduce; /* Of the others. */
 };
 
 struct graph_sharded {
@@ -24,8 +25,8 @@ struct graph_sharded {
                                              that lie here at once. 0: none does. */
 };
 
-/* Of a product, and over tp alone. Where a product comes out more split than it is wanted, its left
- * operand is gathered instead, which is as many bytes and comes before. */
+/* Of a product, and over tp and tp_d alone. Where a product comes out more split than it is wanted,
+ * its left operand is gathered instead, which is as many bytes and comes before. */
 struct graph_shard graph_product_shard(const struct graph *graph,
                                        const struct graph_product *product);
 
@@ -36,6 +37,11 @@ static inline const struct graph_shard *graph_shard_of(const struct graph_sharde
 {
     return &sharded->op[graph_index(sharded->graph, op)];
 }
+
+/* Of one result of an op: axes over which it is a sum that is scattered; that every rank gets. */
+uint32_t graph_scattered(const struct graph_sharded *sharded, const struct graph_op *op, tensor of);
+uint32_t graph_all_reduced(const struct graph_sharded *sharded, const struct graph_op *op,
+                           tensor of);
 
 /* Elements of a tensor as its readers see it. */
 uint64_t graph_gathered_elements(const struct graph_sharded *sharded, tensor of);

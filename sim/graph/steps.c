@@ -36,21 +36,30 @@ static void compute_add(struct writer *writer, uint8_t index, enum op_pass pass)
     if (op_has_work(&step.work)) step_add(writer, step);
 }
 
-/* A collective of a tensor's value or gradient. */
-static void tp_add(struct writer *writer, uint8_t index, enum op_pass pass, tensor of,
-                   enum collective_kind kind, uint32_t gathered)
+/* A collective of a tensor's value or gradient over one axis. */
+static struct graph_step moved_step(const struct writer *writer, uint8_t index, enum op_pass pass,
+                                    tensor of, enum collective_kind kind, uint32_t axis)
 {
     const struct graph *graph = graph_of(writer);
     const struct graph_tensor *at = &graph->tensor[of];
     bool const gradient = !op_is_forward(pass);
+    uint32_t const gathered = kind == COLLECTIVE_ALL_REDUCE ? 0 : axis;
     uint64_t const elements =
         graph_elements(graph, gradient ? &at->gradient_at : &at->at, gathered);
     enum format const format = gradient ? at->gradient : at->format;
+    bool const by_width = axis == graph->terms->axis_w;
+    SIM_ASSERT(by_width || (axis & graph->terms->axis_w) == 0);
     struct op_move const move = {.kind = kind,
-                                 .axis = OP_AXIS_TP,
+                                 .axis = by_width ? OP_AXIS_TP_D : OP_AXIS_TP,
                                  .format = format,
                                  .bytes = format_bytes(format, elements)};
-    step_add(writer, (struct graph_step){.of = of, .op = index, .pass = pass, .move = move});
+    return (struct graph_step){.of = of, .op = index, .pass = pass, .move = move};
+}
+
+static void tp_add(struct writer *writer, uint8_t index, enum op_pass pass, tensor of,
+                   enum collective_kind kind, uint32_t axis)
+{
+    step_add(writer, moved_step(writer, index, pass, of, kind, axis));
 }
 
 /* Collectives of an op's own: of keys and values, of rows. */
@@ -79,22 +88,41 @@ static void gather_add(struct writer *writer, uint8_t index, enum op_pass pass, 
     tp_add(writer, index, pass, of, COLLECTIVE_ALL_GATHER, axes);
 }
 
+/* Sums that end in the op. Results of one kernel that are reduced alike travel together. */
+static void sums_add(struct writer *writer, uint8_t index, enum op_pass pass,
+                     enum collective_kind kind)
+{
+    const struct graph_op *op = &graph_of(writer)->op[index];
+    struct graph_step all = {.of = GRAPH_NONE};
+    uint32_t axis = 0;
+    for (uint8_t i = 0; i < op->out_count; i++) {
+        uint32_t const own = (kind == COLLECTIVE_ALL_REDUCE ? graph_all_reduced : graph_scattered)(
+            writer->sharded, op, op->out[i]);
+        if (own == 0) continue;
+        struct graph_step const step = moved_step(writer, index, pass, op->out[i], kind, own);
+        if (all.of == GRAPH_NONE) {
+            all = step;
+            axis = own;
+            continue;
+        }
+        SIM_ASSERT(own == axis);
+        all.move.bytes += step.move.bytes;
+        all.along |= (uint8_t)(1U << i);
+    }
+    if (all.of != GRAPH_NONE) step_add(writer, all);
+}
+
 static void forward_add(struct writer *writer, uint8_t index, enum op_pass pass)
 {
     const struct graph_op *op = &graph_of(writer)->op[index];
-    const struct graph_shard *shard = graph_shard_of(writer->sharded, op);
     if (op->fused) return;
     for (uint8_t i = 0; i < op->in_count; i++)
         if (graph_maker(graph_of(writer), op->in[i]) == NULL)
             gather_add(writer, index, pass, op->in[i]);
     own_moves_add(writer, index, pass, true);
     compute_add(writer, index, pass);
-    for (uint8_t i = 0; i < op->out_count; i++) {
-        if (shard->scatter != 0)
-            tp_add(writer, index, pass, op->out[i], COLLECTIVE_REDUCE_SCATTER, shard->scatter);
-        if (shard->all_reduce != 0)
-            tp_add(writer, index, pass, op->out[i], COLLECTIVE_ALL_REDUCE, 0);
-    }
+    sums_add(writer, index, pass, COLLECTIVE_REDUCE_SCATTER);
+    sums_add(writer, index, pass, COLLECTIVE_ALL_REDUCE);
     own_moves_add(writer, index, pass, false);
     for (uint8_t i = 0; i < op->out_count; i++) gather_add(writer, index, pass, op->out[i]);
 }
@@ -132,11 +160,11 @@ static void results_add(struct writer *writer, uint8_t index)
 {
     const struct graph *graph = graph_of(writer);
     const struct graph_op *op = &graph->op[index];
-    uint32_t const scatter = graph_shard_of(writer->sharded, op)->scatter;
     bool const weights_alone = op->in_count == 0;
     bool const wanted = weights_alone ? has_weight(writer) : has_input(writer);
     enum op_pass const pass = weights_alone ? OP_WEIGHT_GRADIENT : OP_INPUT_GRADIENT;
     for (uint8_t i = 0; wanted && i < op->out_count; i++) {
+        uint32_t const scatter = graph_scattered(writer->sharded, op, op->out[i]);
         if (writer->backward->readers[op->out[i]] > 1)
             step_add(writer,
                      (struct graph_step){.is_compute = true,

@@ -42,6 +42,7 @@ struct graph_step {
     enum op_pass pass;   /* The pass of the op. */
     tensor of;           /* What is moved, or whose gradients are added up; GRAPH_NONE: the step is
                             the op's own. */
+    uint8_t along;       /* Of a reduction: further results of the op that it moves, a bit each. */
     struct work work;    /* Of a compute. */
     struct op_move move; /* Of a collective. */
     struct graph_value read[GRAPH_VALUES_MAX], written[GRAPH_VALUES_MAX];

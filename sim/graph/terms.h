@@ -64,14 +64,23 @@ struct graph_served {
     units_wide scores; /* Of one head, of all sequences on all ranks, none of them padding. */
 };
 
+/* What ranks of tp_d split of attention and its cache, which have no D. */
+enum graph_apart {
+    GRAPH_APART_NOTHING, /* They attend alike. */
+    GRAPH_APART_HEADS,
+    GRAPH_APART_TOKENS, /* Each attends with some of the sequences. */
+    GRAPH_APART_ROWS,   /* Each keeps a part of each sequence. */
+};
+
 /* What a pass of inference reads of the cache. */
 struct graph_cache {
     bool is_there;          /* The pass has no gradients, and keys and values stay. */
     uint32_t batch_ways;    /* Ranks with the same heads of keys that keep some sequences each. */
     uint32_t sequence_ways; /* Ranks with the same heads that keep a part of each sequence. */
-    bool begins;            /* No earlier rows are attended to, and each rank keeps all rows of its
-                               sequences. */
-    uint64_t kept_rows;     /* New rows that a rank writes to the cache. */
+    enum graph_apart apart;
+    bool begins;        /* No earlier rows are attended to, and each rank keeps all rows of its
+                           sequences. */
+    uint64_t kept_rows; /* New rows that a rank writes to the cache. */
     uint64_t experts_held, experts_read; /* Of a rank, and of these those that tokens ask for. */
     struct graph_served decodes;         /* Sequences with a query or a few. */
     struct graph_served prompts;         /* Sequences with a chunk of queries. */
@@ -124,13 +133,15 @@ struct graph_policy {
 };
 
 struct graph_terms {
-    struct sharding_mesh mesh; /* X, Y, Z and C, without axes of one rank. */
+    struct sharding_mesh mesh; /* X, Y, Z, W and C, without axes of one rank. */
     uint32_t axis_x;           /* The bit of batch and parameters in `mesh`, or 0. */
     uint32_t axis_y;           /* The bit of tp, or 0. */
+    uint32_t axis_w;           /* The bit of tp_d, or 0. */
     uint32_t axis_c;           /* The bit of ranks that turn parts of sequences into whole ones of
                                   some heads, or 0. They are among those of X and Z. */
     uint32_t ranks;            /* Of the whole mesh. */
     uint32_t ranks_y;          /* Of tp. */
+    uint32_t ranks_w;          /* Of tp_d. */
     uint32_t ranks_exchange;   /* Of ep. */
     struct graph_dimension dimension[GRAPH_DIMENSIONS_MAX]; /* Ended by a NULL name. */
     struct graph_sequence sequence;

@@ -132,10 +132,10 @@ static bool is_full_in(const struct values *values, tensor of)
            (op->kind->shares_sequence && values->sharded->whole[of] != 0);
 }
 
-static bool is_full_out(const struct values *values)
+static bool is_full_out(const struct values *values, tensor of)
 {
-    const struct graph_shard *shard = graph_shard_of(values->sharded, values->op);
-    return shard->scatter != 0 || shard->all_reduce != 0;
+    return (graph_scattered(values->sharded, values->op, of) |
+            graph_all_reduced(values->sharded, values->op, of)) != 0;
 }
 
 /* --- Forward --- */
@@ -167,7 +167,7 @@ static void forward_values(const struct values *values)
     }
     for (uint8_t i = 0; i < op->weight_count; i++) read_add(values, op->weight[i], false, false);
     for (uint8_t i = 0; i < op->out_count; i++)
-        written_add(values, op->out[i], false, is_full_out(values));
+        written_add(values, op->out[i], false, is_full_out(values, op->out[i]));
 }
 
 /* --- Backward --- */
@@ -213,10 +213,10 @@ static void gradient_values(const struct values *values)
 {
     const struct graph_op *op = values->op;
     enum op_pass const pass = values->step->pass;
-    bool const scattered = graph_shard_of(values->sharded, op)->scatter != 0;
     for (uint8_t i = 0; i < op->out_count; i++)
         if (graph_of(values)->tensor[op->out[i]].role == GRAPH_ACTIVATION)
-            read_add(values, op->out[i], true, scattered);
+            read_add(values, op->out[i], true,
+                     graph_scattered(values->sharded, op, op->out[i]) != 0);
     values_read(values);
     for (uint8_t i = 0; op_gives_input(pass) && i < op->weight_count; i++)
         read_add(values, op->weight[i], false, false);
@@ -280,6 +280,8 @@ static void collective_values(const struct values *values)
     }
     if (step->of != GRAPH_NONE) {
         moved_values(values, step->of);
+        for (uint8_t i = 0; i < op->out_count; i++)
+            if ((step->along >> i & 1) != 0) moved_values(values, op->out[i]);
         return;
     }
     for (uint8_t i = 1; i < op->in_count; i++) moved_values(values, op->in[i]);

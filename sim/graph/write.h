@@ -2,9 +2,10 @@
  * write.h: what blocks are written with.
  *
  * Tensors are text in the notation, "Q[B_ZX, N_Y, H]". X splits the batch and the parameters, Y is
- * tp, Z is dp in addition to fsdp. Axes that the mesh does not have fall away, and of weights X
- * where parameters are not split. A name alone, "Out", lies as arrays between blocks do:
- * [B_ZX, D_Y], or [B_ZXY, D] where tp splits tokens.
+ * tp, Z is dp in addition to fsdp, W is tp_d. Axes that the mesh does not have fall away, of
+ * weights X where parameters are not split, and W of all but D where terms->cache does not say so.
+ * A name alone, "Out", lies as arrays between blocks do: [B_ZX, D_WY], or [B_ZXY, D_W] where tp
+ * splits tokens.
  *
  * A new tensor and its gradient have the format of the activations. Results of products are kept by
  * `big_matmuls` and weaker policies, all else without remat only. The functions graph_set_...()
@@ -60,6 +61,7 @@ tensor graph_cached(struct graph *graph, const char *text);
 struct graph_attended {
     const char *query_by_batch, *found_by_batch;
     const char *query_by_sequence, *found_by_sequence;
+    const char *found_in_rows; /* Of parts of each sequence that ranks of tp_d keep. */
     const char *found;
 };
 

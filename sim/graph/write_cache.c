@@ -1,4 +1,4 @@
-/* Attention to the cache, however it lies on the ranks of tp. */
+/* Attention to the cache, however it lies on the ranks of tp and of tp_d. */
 #include "sim/graph/op.h"
 #include "sim/graph/write.h"
 
@@ -22,21 +22,34 @@ static tensor attention(struct graph *g, tensor query, tensor turned, uint8_t ca
     return graph_result(g, text);
 }
 
-tensor graph_attend(struct graph *graph, const struct graph_attended *texts, tensor query,
-                    tensor turned, uint8_t cache_count, const tensor *cache)
+/* Over ranks of tp with the same heads. */
+static tensor attended(struct graph *graph, const struct graph_attended *texts, tensor query,
+                       tensor turned, uint8_t cache_count, const tensor *cache, const char *text)
 {
     const struct graph_cache *ways = &graph->terms->cache;
     if (ways->batch_ways > 1) {
         query = spread(graph, COLLECTIVE_ALL_TO_ALL, "Spread", query, texts->query_by_batch);
         tensor const found =
             attention(graph, query, turned, cache_count, cache, texts->found_by_batch);
-        return spread(graph, COLLECTIVE_ALL_TO_ALL, "Return", found, texts->found);
+        return spread(graph, COLLECTIVE_ALL_TO_ALL, "Return", found, text);
     }
     if (ways->sequence_ways > 1) {
         query = spread(graph, COLLECTIVE_ALL_GATHER, "Spread", query, texts->query_by_sequence);
         tensor const found =
             attention(graph, query, turned, cache_count, cache, texts->found_by_sequence);
-        return spread(graph, COLLECTIVE_REDUCE_SCATTER, "Merge", found, texts->found);
+        return spread(graph, COLLECTIVE_REDUCE_SCATTER, "Merge", found, text);
     }
-    return attention(graph, query, turned, cache_count, cache, texts->found);
+    return attention(graph, query, turned, cache_count, cache, text);
+}
+
+tensor graph_attend(struct graph *graph, const struct graph_attended *texts, tensor query,
+                    tensor turned, uint8_t cache_count, const tensor *cache)
+{
+    bool const in_rows = graph->terms->cache.apart == GRAPH_APART_ROWS;
+    tensor const found = attended(graph, texts, query, turned, cache_count, cache,
+                                  in_rows ? texts->found_in_rows : texts->found);
+    if (!in_rows) return found;
+    tensor const merged = spread(graph, COLLECTIVE_ALL_REDUCE, "MergeRows", found, texts->found);
+    graph->op[graph->op_count - 1].as.spread.over_width = true;
+    return merged;
 }

@@ -12,8 +12,8 @@ const char *const mesh_role_names[MESH_ROLE_COUNT + 1] = {
 #undef X
 };
 
-const enum mesh_role mesh_order_standard[MESH_ROLE_COUNT] = {MESH_TP,   MESH_CP, MESH_EP,
-                                                             MESH_FSDP, MESH_DP, MESH_PP};
+const enum mesh_role mesh_order_standard[MESH_ROLE_COUNT] = {MESH_TP,   MESH_TP_D, MESH_CP, MESH_EP,
+                                                             MESH_FSDP, MESH_DP,   MESH_PP};
 
 enum { WHERE_BYTES = 32, TEXT_BYTES = 256 };
 

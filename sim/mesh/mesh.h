@@ -4,9 +4,9 @@
  *
  * A mesh axis is called by what it does (dp, fsdp, tp) and lies on one or more machine axes or on
  * part of one: "x:4" is a part of x of 4. On a machine axis that several mesh axes share, the
- * innermost takes neighbours and the next is strided over it: tp, cp, ep, fsdp, dp, pp, unless the
- * plan has an order of its own. Several parts: the first named is the slowest, as in a JAX mesh;
- * "neighbouring ranks" are consecutive, so they vary the last part first.
+ * innermost takes neighbours and the next is strided over it: tp, tp_d, cp, ep, fsdp, dp, pp,
+ * unless the plan has an order of its own. Several parts: the first named is the slowest, as in a
+ * JAX mesh; "neighbouring ranks" are consecutive, so they vary the last part first.
  */
 #ifndef SIM_MESH_MESH_H
 #define SIM_MESH_MESH_H
@@ -26,7 +26,8 @@ struct arena;
     X(TP, "tp", "tensor parallel: each layer's matrices are split")                                \
     X(PP, "pp", "pipeline parallel: the layers are split into stages")                             \
     X(EP, "ep", "expert parallel: the batch and the experts are split")                            \
-    X(CP, "cp", "context parallel: each sequence is split")
+    X(CP, "cp", "context parallel: each sequence is split")                                        \
+    X(TP_D, "tp_d", "tensor parallel over the model's width D, with tp over the rest: 2D weights")
 
 enum mesh_role {
 #define X(name, text, help) MESH_##name,
@@ -78,7 +79,8 @@ struct mesh {
 /* A part of an axis as collectives see it. */
 struct group_dimension mesh_dimension(const struct machine *machine, const struct mesh_part *part);
 
-/* tp, cp, ep, fsdp, dp, pp: who talks most takes neighbours, as Megatron-LM lays its ranks. */
+/* tp, tp_d, cp, ep, fsdp, dp, pp: who talks most takes neighbours, as Megatron-LM lays its ranks.
+ */
 extern const enum mesh_role mesh_order_standard[MESH_ROLE_COUNT];
 
 /* The order of a plan's axes, innermost first, as many as it has; STATUS_INVALID, "/mesh/order": an

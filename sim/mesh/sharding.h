@@ -16,7 +16,7 @@
 #include "sim/base/status.h"
 
 enum {
-    SHARDING_AXES_MAX = 4,
+    SHARDING_AXES_MAX = 5,
     SHARDING_DIMENSIONS_MAX = 4,
     SHARDING_NAME_BYTES = 24,
     SHARDING_TEXT_BYTES = 128,

@@ -71,7 +71,7 @@ struct stream_use stream_use_read(const char *name)
         const char *rest = name_after(name, verbs[verb]);
         if (rest == space) use.verb = (enum stream_verb)(verb + 1);
     }
-    use.of = (uint16_t)of_read(space == NULL ? name : space + 1);
+    use.of = of_read(space == NULL ? name : space + 1);
     if (name_same(stream_use_text(use, text), name)) return use;
     return (struct stream_use){STREAM_NO_VERB, 0};
 }

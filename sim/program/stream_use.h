@@ -36,6 +36,7 @@ enum stream_verb {
     X(PP, "pp")                                                                                    \
     X(EP, "ep")                                                                                    \
     X(CP, "cp")                                                                                    \
+    X(TP_D, "tp_d")                                                                                \
     X(SEQUENCE, "sequence")                                                                        \
     X(EXPERTS, "experts")                                                                          \
     X(KV, "kv")                                                                                    \
@@ -58,11 +59,11 @@ enum stream_of {
 #undef X
 };
 
-_Static_assert(STREAM_PLACE_COUNT <= 16, "stream_use.of has a bit for each");
+_Static_assert(STREAM_PLACE_COUNT <= 31, "stream_use.of has a bit for each");
 
 struct stream_use {
     enum stream_verb verb;
-    uint16_t of; /* Bits of enum stream_of; 0: nothing that is known. */
+    uint32_t of; /* Bits of enum stream_of; 0: nothing that is known. */
 };
 
 enum { STREAM_USE_BYTES = 128 };

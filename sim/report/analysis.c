@@ -245,7 +245,8 @@ static double host_s(const struct report_input *input, int phase)
 static bool awaited(const struct analysis_class *row)
 {
     bool const of_cache = row->of == STREAM_OF_KV && row->verb != STREAM_NO_VERB;
-    return row->of == STREAM_OF_TP || row->of == STREAM_OF_SEQUENCE || of_cache;
+    return row->of == STREAM_OF_TP || row->of == STREAM_OF_TP_D || row->of == STREAM_OF_SEQUENCE ||
+           of_cache;
 }
 
 static enum status classes_build(struct arena *arena, const struct report_input *input,

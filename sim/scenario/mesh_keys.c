@@ -74,7 +74,7 @@ const struct key mesh_keys[] = {
     MESH_ROLE_TABLE(X)
 #undef X
         KEY("order", key_words, .least = 1, .most = MESH_ROLE_COUNT, .choices = mesh_role_names,
-            .preset_text = "`tp`, `cp`, `ep`, `fsdp`, `dp`, `pp`",
+            .preset_text = "`tp`, `tp_d`, `cp`, `ep`, `fsdp`, `dp`, `pp`",
             .help =
                 "which mesh axis takes neighbours where several share an axis of the machine: the "
                 "innermost first"),

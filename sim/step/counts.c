@@ -87,6 +87,8 @@ static struct workload_traffic *traffic_of(enum op_axis axis, struct workload_co
     switch (axis) {
     case OP_AXIS_TP:
         break;
+    case OP_AXIS_TP_D:
+        return &counts->role[MESH_TP_D];
     case OP_AXIS_EP:
         return &counts->role[MESH_EP];
     case OP_AXIS_SEQUENCE:
@@ -195,6 +197,12 @@ static void part_add(const struct ranks *ranks, const struct step_part *which,
             (double)part.count * (double)(part.graph.kept_bytes + part.graph.framework_bytes);
 }
 
+/* That each have a part of a microbatch's work. */
+static double all_ranks(const struct ranks *ranks)
+{
+    return (double)ranks->data * ranks->tp * ranks_tp_d(ranks);
+}
+
 /* --- All of a step --- */
 
 /* Rows of all ranks of an ep group in a microbatch, of the whole machine in a step. */
@@ -287,7 +295,7 @@ enum status workload_count(const struct workload_plan *plan, const struct machin
     if (ranks_serves(&ranks)) {
         counts.inference.kept_sequences =
             ranks.inference.kept[INFERENCE_DECODES] + ranks.inference.kept[INFERENCE_PROMPTS];
-        counts.inference.keepers = (uint64_t)ranks.data * ranks.inference.batch_ways;
+        counts.inference.keepers = (uint64_t)ranks.data * inference_keepers(&ranks);
     }
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) counts.role[r].group = mesh->axis[r].group;
     counts.role[MESH_DP].group = ranks.replicas.group;
@@ -299,7 +307,7 @@ enum status workload_count(const struct workload_plan *plan, const struct machin
         uint32_t const count = step_parts(&ranks, parts);
         for (uint32_t i = 0; i < count; i++) part_add(&ranks, &parts[i], &counts);
     }
-    counts.useful_attention_flop *= (double)ranks.data * ranks.tp; /* Of all ranks. */
+    counts.useful_attention_flop *= all_ranks(&ranks);
     padding_list(&ranks, &counts.paddings);
     counts.parameter_flop = parameter_flop(&ranks);
     counts.rows_dropped = assigned_rows(&ranks, (double)ranks.experts.dropped);

@@ -46,6 +46,19 @@ static const char *gathered_names(const struct emit *emit, const struct graph_op
     return names;
 }
 
+/* "attention.Q K V": results of an op that one collective reduces. */
+static const char *reduced_names(const struct emit *emit, const struct graph_step *step,
+                                 bool gradient)
+{
+    const struct graph_op *op = &emit->graph->op[step->op];
+    const char *names = label(emit, op, graph_moved_as(emit->graph, step->of), gradient);
+    for (uint8_t i = 0; i < op->out_count; i++)
+        if ((step->along >> i & 1) != 0)
+            names = builder_format(&emit->lower->build, "%s %s", names,
+                                   graph_moved_as(emit->graph, op->out[i]));
+    return names;
+}
+
 /* "dW_K dW_V": the matrices of a block whose gradients ranks of tp have parts of. */
 static const char *partial_names(const struct emit *emit, uint8_t block)
 {
@@ -78,7 +91,7 @@ const char *emit_moved_name(const struct emit *emit, const struct graph_step *st
     if (step->move.carries)
         return label(emit, step->move.axis == OP_AXIS_EP ? NULL : op, op->name, gradient);
     if (step->of == GRAPH_NONE) return gathered_names(emit, op, gradient);
-    return label(emit, op, graph_moved_as(graph, step->of), gradient);
+    return reduced_names(emit, step, gradient);
 }
 
 const char *emit_value_name(const struct emit *emit, struct graph_value value)

@@ -23,6 +23,11 @@ struct emit_route emit_route(const struct ranks *ranks, const struct graph *grap
     case OP_AXIS_EP:
         return (struct emit_route){spreads(graph, step) ? LOWER_DISPATCH : LOWER_COMBINE,
                                    &axis[MESH_EP].group};
+    case OP_AXIS_TP_D:
+        return (struct emit_route){gathers    ? LOWER_GATHER_TP_D
+                                   : scatters ? LOWER_REDUCE_TP_D
+                                              : LOWER_SUM_TP_D,
+                                   &axis[MESH_TP_D].group};
     case OP_AXIS_SEQUENCE:
         return (struct emit_route){gathers || turns ? LOWER_GATHER_SEQUENCE
                                    : home           ? LOWER_HOME_SEQUENCE

@@ -112,14 +112,17 @@ static void cache_add(const struct ranks *ranks, bool windowed, struct graph_ter
     const struct model *model = &ranks->plan->model;
     const struct graph_served *decodes = &inference->served[INFERENCE_DECODES][windowed],
                               *prompts = &inference->served[INFERENCE_PROMPTS][windowed];
+    uint64_t const apart = inference->apart == GRAPH_APART_TOKENS ? ranks_tp_d(ranks) : 1;
+    uint64_t const ends = inference->apart == GRAPH_APART_ROWS ? ranks_tp_d(ranks) : 1;
     terms->formats.cache = ranks->plan->inference.cache;
     terms->formats.head = ranks->plan->inference.head;
     terms->cache = (struct graph_cache){
         .is_there = true,
+        .apart = inference->apart,
         .batch_ways = inference->batch_ways,
         .sequence_ways = inference->sequence_ways,
         .begins = inference->begins,
-        .kept_rows = units_ceil_divide(inference->kept_tokens, inference->sequence_ways),
+        .kept_rows = units_ceil_divide(inference->kept_tokens, inference->sequence_ways * ends),
         .decodes = *decodes,
         .prompts = *prompts,
     };
@@ -127,10 +130,10 @@ static void cache_add(const struct ranks *ranks, bool windowed, struct graph_ter
         terms->cache.experts_held = ranks->experts.count;
         terms->cache.experts_read = inference_experts_read(ranks);
     }
-    plain_add(terms, count, "Bb", inference->kept_tokens * ranks->data);
+    plain_add(terms, count, "Bb", inference->kept_tokens * ranks->data * apart);
     plain_add(terms, count, "Nb", ranks->heads.queries * inference->batch_ways * ranks->tp);
     plain_add(terms, count, "Ns", ranks->heads.queries * inference->sequence_ways * ranks->tp);
-    plain_add(terms, count, "Sc", (decodes->read + prompts->read) * ranks->data);
+    plain_add(terms, count, "Sc", (decodes->read + prompts->read) * ranks->data * apart);
     split_add(terms, count, "Bh", inference->head_rows * ranks->data, inference->all.head_rows, 1);
     plain_add(terms, count, "Pick", PICK_NUMBERS);
     if (!ranks_has_mla(ranks)) return;
@@ -167,8 +170,10 @@ void graph_terms_of_part(const struct ranks *ranks, const struct step_part *part
         .mesh = ranks->axes.mesh,
         .axis_x = ranks->axes.x,
         .axis_y = ranks->axes.y,
-        .ranks = ranks->data * ranks->tp,
+        .axis_w = ranks->axes.w,
+        .ranks = ranks->data * ranks->tp * ranks_tp_d(ranks),
         .ranks_y = ranks->tp,
+        .ranks_w = ranks_tp_d(ranks),
         .ranks_exchange = ranks->mesh->axis[MESH_EP].size,
         .sequence = ranks->sequences.of,
         .formats = *formats,

@@ -73,7 +73,8 @@ static void part_add(const struct printer *printer, const struct step_part *whic
     part_title_add(printer, which);
     title_add(printer, "tensors: on one chip, format, strongest remat that keeps them");
     graph_print_tensors(&derived.sharded, printer->text);
-    title_add(printer, "ops, and their collectives over tp");
+    title_add(printer, "ops, and their collectives over tp%s",
+              terms.axis_w != 0 ? " and tp_d" : "");
     graph_print(&derived.sharded, printer->text);
     if (!ranks_serves(ranks)) {
         title_add(printer, "gradients, in their order");

@@ -3,12 +3,14 @@
  * rank may have fewer. All ranks step together, so each is charged the rows of the one that has
  * most.
  *
+ * Ranks of tp_d have partial sums of the same queries, keys and values. Where each attends with
+ * some of the sequences they are made to have equally many tokens, as frameworks pad a batch.
+ *
  * A query sees the keys before it and its own, in a layer with a window of w the last w of these.
  * A sequence with q queries and k keys altogether has q·(k - q) + q·(q + 1)/2 scores.
  */
 #include "sim/step/inference.h"
 
-#include "sim/base/counted.h"
 #include "sim/base/units.h"
 #include "sim/graph/block.h"
 #include "sim/step/graph_terms.h"
@@ -98,10 +100,10 @@ static void most_take(struct graph_served *most, const struct graph_served *of)
 }
 
 /* The rank's part of every sequence. */
-static struct graph_served parts_of(struct graph_served served, const struct inference_ranks *of)
+static struct graph_served parts_of(struct graph_served served, const struct ranks *ranks)
 {
-    served.columns = units_ceil_divide(served.columns, of->sequence_ways);
-    served.read = units_ceil_divide(served.read, of->sequence_ways);
+    served.columns = units_ceil_divide(served.columns, inference_parts(ranks));
+    served.read = units_ceil_divide(served.read, inference_parts(ranks));
     return served;
 }
 
@@ -158,19 +160,25 @@ static units_wide scores_all(const struct ranks *ranks, enum inference_part part
     return scores;
 }
 
+/* Of the n-th of all ranks that keep different ones. */
+static struct inference_span kept_at(const struct ranks *ranks, enum inference_part part,
+                                     uint64_t n)
+{
+    uint32_t const keepers = inference_keepers(ranks);
+    return span_at(ranks, part, n / keepers, ranks->inference.kept[part], n % keepers);
+}
+
 /* Of a layer, of each measure on the rank that has most of it. */
 static struct graph_served fullest(const struct ranks *ranks, enum inference_part part,
                                    uint64_t window)
 {
-    const struct inference_ranks *of = &ranks->inference;
     struct graph_served most = {0};
-    for (uint64_t n = 0; n < (uint64_t)ranks->data * of->batch_ways; n++) {
-        struct inference_span const span =
-            span_at(ranks, part, n / of->batch_ways, of->kept[part], n % of->batch_ways);
+    for (uint64_t n = 0; n < (uint64_t)ranks->data * inference_keepers(ranks); n++) {
+        struct inference_span const span = kept_at(ranks, part, n);
         struct graph_served const served = served_of(ranks, span, window);
         most_take(&most, &served);
     }
-    most = parts_of(most, of);
+    most = parts_of(most, ranks);
     most.scores = scores_all(ranks, part, window);
     return most;
 }
@@ -178,12 +186,10 @@ static struct graph_served fullest(const struct ranks *ranks, enum inference_par
 /* Rows that stay behind the step: of an array with a window those that its last pass has seen. */
 static uint64_t held_most(const struct ranks *ranks, enum inference_part part, uint64_t window)
 {
-    const struct inference_ranks *of = &ranks->inference;
     uint64_t const chunk = plan_of(ranks)->prompts.chunk;
     uint64_t most = 0;
-    for (uint64_t n = 0; n < (uint64_t)ranks->data * of->batch_ways; n++) {
-        struct inference_span const span =
-            span_at(ranks, part, n / of->batch_ways, of->kept[part], n % of->batch_ways);
+    for (uint64_t n = 0; n < (uint64_t)ranks->data * inference_keepers(ranks); n++) {
+        struct inference_span const span = kept_at(ranks, part, n);
         struct inference_sequence all;
         uint64_t rows = 0;
         for (uint64_t i = span.first; i < span.end; i += all.times) {
@@ -193,33 +199,16 @@ static uint64_t held_most(const struct ranks *ranks, enum inference_part part, u
         }
         most = larger(most, rows);
     }
-    return units_ceil_divide(most, of->sequence_ways);
-}
-
-/* Heads as far as they go; then, where there are decodes, sequences, if these are enough for the
- * ranks that are left, or parts of them. In a prefill such ranks have computed the same keys and
- * values, and each attends with its own queries: to share would move more than it saves. */
-static void ways_build(const struct ranks *ranks, struct inference_ranks *inference)
-{
-    const struct inference_ways *ways = &plan_of(ranks)->ways;
-    uint32_t const holders = (uint32_t)group_rank_count(&ranks->heads.group);
-    uint64_t const decodes = inference->sequences[INFERENCE_DECODES];
-    inference->batch_ways = inference->sequence_ways = 1;
-    if (ways->sharding == INFERENCE_GIVEN) {
-        inference->batch_ways = ways->batch;
-        inference->sequence_ways = ways->sequence;
-    } else if (ways->sharding == INFERENCE_AUTO && decodes > 0) {
-        *(decodes >= holders ? &inference->batch_ways : &inference->sequence_ways) = holders;
-    }
+    return units_ceil_divide(most, inference_parts(ranks));
 }
 
 /* All passes of a step are alike in this: their layers have the same matrices. */
-static bool begins(const struct ranks *ranks, const struct inference_ranks *inference)
+static bool begins(const struct ranks *ranks)
 {
     const struct inference_plan *plan = plan_of(ranks);
     return plan->decodes.count == 0 && plan->prompts.cached == 0 &&
            inference_pass_count(ranks->plan) == 1 &&
-           inference->batch_ways * inference->sequence_ways == 1;
+           inference_keepers(ranks) * inference_parts(ranks) == 1;
 }
 
 void inference_build(struct ranks *ranks)
@@ -227,17 +216,23 @@ void inference_build(struct ranks *ranks)
     const struct inference_plan *plan = plan_of(ranks);
     uint64_t const window = ranks->plan->model.window;
     struct inference_ranks *of = &ranks->inference;
+    uint64_t shares[INFERENCE_PARTS];
     *of = (struct inference_ranks){.all = inference_pass_sum(ranks->plan, ranks->pass)};
     for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
         of->sequences[p] =
             units_ceil_divide(inference_count(plan, (enum inference_part)p), ranks->data);
-    ways_build(ranks, of);
-    of->begins = begins(ranks, of);
-    for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
-        of->kept[p] = units_ceil_divide(of->sequences[p], of->batch_ways);
-    of->tokens = most_of(ranks, of->sequences, 1, tokens_of);
-    of->kept_tokens = most_of(ranks, of->kept, of->batch_ways, tokens_of);
-    of->head_rows = most_of(ranks, of->sequences, 1, head_rows_of);
+    inference_ways_build(ranks);
+    of->begins = begins(ranks);
+    uint32_t const keepers = inference_keepers(ranks);
+    uint32_t const apart = of->apart == GRAPH_APART_TOKENS ? ranks_tp_d(ranks) : 1;
+    for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
+        of->kept[p] = units_ceil_divide(of->sequences[p], keepers);
+        shares[p] = units_ceil_divide(of->sequences[p], apart);
+    }
+    of->own_tokens = most_of(ranks, of->sequences, 1, tokens_of);
+    of->tokens = apart * most_of(ranks, shares, apart, tokens_of);
+    of->kept_tokens = most_of(ranks, of->kept, keepers, tokens_of);
+    of->head_rows = apart * most_of(ranks, shares, apart, head_rows_of);
     for (uint32_t n = 0; n < 2 * INFERENCE_PARTS; n++) {
         enum inference_part const part = (enum inference_part)(n / 2);
         uint64_t const most = n % 2 == 0 || window == 0 ? UINT64_MAX : window;
@@ -285,31 +280,6 @@ uint64_t inference_cache_bytes(const struct ranks *ranks)
         }
     }
     return bytes;
-}
-
-enum status inference_ways_check(const struct ranks *ranks, struct error *reterr)
-{
-    const struct inference_ways *ways = &plan_of(ranks)->ways;
-    uint32_t const holders = (uint32_t)group_rank_count(&ranks->heads.group),
-                   heads = ranks->tp / holders;
-    static const char where[] = "/workload/kv_sharding";
-    if (ways->sharding != INFERENCE_GIVEN) return STATUS_OK;
-    if ((uint64_t)ways->heads * ways->batch * ways->sequence != ranks->tp)
-        return error_set(reterr, STATUS_INVALID, where,
-                         "%u x %u x %u are not the %u ranks of tp; heads %u, batch %u, sequence 1 "
-                         "are",
-                         ways->heads, ways->batch, ways->sequence, ranks->tp, heads, holders);
-    if (ways->heads != heads)
-        return error_set(
-            reterr, STATUS_UNSUPPORTED, where,
-            "ranks of tp compute the keys of %s of heads, so that heads %u is all that is "
-            "modelled here, not %u",
-            counted(heads, "different set").text, heads, ways->heads);
-    if (ways->batch > 1 && ways->sequence > 1)
-        return error_set(reterr, STATUS_UNSUPPORTED, where,
-                         "ranks with the same heads share by batch or by sequence; both at once "
-                         "is not modelled in this version");
-    return STATUS_OK;
 }
 
 enum { ONE_BITS = 62 };

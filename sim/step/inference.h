@@ -22,8 +22,8 @@ struct workload_plan;
 
 enum workload_kind { WORKLOAD_TRAIN_STEP, WORKLOAD_PREFILL, WORKLOAD_DECODE, WORKLOAD_MIXED };
 
-/* Ranks of tp: heads·batch·sequence of them. By heads the cache lies as keys and values are
- * computed; those with the same heads keep some sequences each, or a part of each, or all. */
+/* Ranks of tp and of tp_d: heads·batch·sequence of them. By heads the cache lies as keys and values
+ * are computed; those with the same heads keep some sequences each, or a part of each, or all. */
 enum inference_sharding { INFERENCE_AUTO, INFERENCE_REPLICATED, INFERENCE_GIVEN };
 struct inference_ways {
     enum inference_sharding sharding;
@@ -67,13 +67,15 @@ enum inference_part { INFERENCE_DECODES, INFERENCE_PROMPTS, INFERENCE_PARTS };
 
 /* A pass: what the rank has that has most of it, which the others wait for. */
 struct inference_ranks {
-    uint64_t sequences[INFERENCE_PARTS];            /* Of a data rank. */
-    uint64_t kept[INFERENCE_PARTS];                 /* Of those the ones whose rows a rank keeps. */
-    uint32_t batch_ways, sequence_ways;             /* As struct graph_cache has them. */
-    bool begins;                                    /* As struct graph_cache has it. */
-    uint64_t tokens;                                /* Of the pass. */
-    uint64_t kept_tokens;                           /* Of the sequences whose rows a rank keeps. */
-    uint64_t head_rows;                             /* Tokens whose logits are wanted. */
+    uint64_t sequences[INFERENCE_PARTS]; /* Of a data rank. */
+    uint64_t kept[INFERENCE_PARTS];      /* Of those the ones whose rows a rank keeps. */
+    uint32_t batch_ways, sequence_ways;  /* As struct graph_cache has them. */
+    bool begins;                         /* As struct graph_cache has it. */
+    enum graph_apart apart;              /* Ranks of tp_d. */
+    uint64_t own_tokens;  /* Of the pass, without those that give ranks of tp_d equally many. */
+    uint64_t tokens;      /* Of the pass. */
+    uint64_t kept_tokens; /* Of the sequences whose rows a rank keeps. */
+    uint64_t head_rows;   /* Tokens whose logits are wanted. */
     struct graph_served served[INFERENCE_PARTS][2]; /* [part][windowed] */
     uint64_t held_rows[2];                          /* [windowed] Of the cache, behind the step. */
     struct inference_sum all;                       /* Of the pass, on all ranks. */
@@ -86,6 +88,14 @@ void inference_build(struct ranks *ranks);
 /* Whether two passes give a part of the model the same work; a layer with a window, or without. */
 bool inference_alike(const struct inference_ranks *one, const struct inference_ranks *other,
                      enum block_part part, bool windowed);
+
+/* How the cache lies (inference_ways.c): fills apart and the ways of ranks->inference, whose
+ * sequences are there. */
+void inference_ways_build(struct ranks *ranks);
+/* Ranks with the same heads, of tp and of tp_d: those that keep different sequences each; different
+ * parts of each. */
+uint32_t inference_keepers(const struct ranks *ranks);
+uint32_t inference_parts(const struct ranks *ranks);
 
 /* Errors: a cache that lies otherwise than its ranks can have it. */
 enum status inference_ways_check(const struct ranks *ranks, struct error *reterr);

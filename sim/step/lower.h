@@ -25,6 +25,9 @@ enum lower_stream {
     LOWER_REDUCE_WEIGHTS,
     LOWER_GATHER_TP,
     LOWER_REDUCE_TP,
+    LOWER_GATHER_TP_D,
+    LOWER_REDUCE_TP_D,
+    LOWER_SUM_TP_D,
     LOWER_REDUCE_DP,
     LOWER_GATHER_DP,
     LOWER_SUM_KV,     /* Of weights' gradients that ranks of tp have parts of: of heads. */

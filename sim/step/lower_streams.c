@@ -36,9 +36,9 @@ MESH_ROLE_TABLE(X)
 #undef X
 
 /* The mesh axes along which what fsdp or nobody shards is replicated. */
-static uint16_t replicas_of(const struct mesh *mesh)
+static uint32_t replicas_of(const struct mesh *mesh)
 {
-    uint16_t of = 0;
+    uint32_t of = 0;
     if (mesh->axis[MESH_DP].size > 1) of |= STREAM_OF_DP;
     if (mesh->axis[MESH_EP].size > 1) of |= STREAM_OF_EP;
     if (mesh->axis[MESH_CP].size > 1) of |= STREAM_OF_CP;
@@ -62,10 +62,10 @@ void lower_streams_add(struct lower *lower)
 {
     const struct ranks *ranks = lower->ranks;
     bool const updates = !ranks_serves(ranks);
-    uint16_t const shards = (uint16_t)(1u << ranks->shard_role);
-    uint16_t const replicas = replicas_of(ranks->mesh);
+    uint32_t const shards = 1u << ranks->shard_role;
+    uint32_t const replicas = replicas_of(ranks->mesh);
     bool const dp = updates && ranks->replicas.count > 1;
-    uint16_t const sharers = updates ? STREAM_OF_SEQUENCE : STREAM_OF_KV;
+    uint32_t const sharers = updates ? STREAM_OF_SEQUENCE : STREAM_OF_KV;
     bool moved[LOWER_STREAM_COUNT] = {false};
     bool const experts = updates && ranks->experts.replicas.count > 1;
     bool const zero = ranks->plan->zero != 0;
@@ -84,6 +84,9 @@ void lower_streams_add(struct lower *lower)
         [LOWER_REDUCE_WEIGHTS] = {updates && ranks->shards > 1, {STREAM_REDUCE, shards}},
         [LOWER_GATHER_TP] = {moved[LOWER_GATHER_TP], {STREAM_GATHER, STREAM_OF_TP}},
         [LOWER_REDUCE_TP] = {moved[LOWER_REDUCE_TP], {STREAM_REDUCE, STREAM_OF_TP}},
+        [LOWER_GATHER_TP_D] = {moved[LOWER_GATHER_TP_D], {STREAM_GATHER, STREAM_OF_TP_D}},
+        [LOWER_REDUCE_TP_D] = {moved[LOWER_REDUCE_TP_D], {STREAM_REDUCE, STREAM_OF_TP_D}},
+        [LOWER_SUM_TP_D] = {moved[LOWER_SUM_TP_D], {STREAM_SUM, STREAM_OF_TP_D}},
         [LOWER_REDUCE_DP] = {dp, {STREAM_REDUCE, replicas}},
         [LOWER_GATHER_DP] = {dp && zero, {STREAM_GATHER, replicas}},
         [LOWER_SUM_KV] = {moved[LOWER_SUM_KV], {STREAM_NO_VERB, STREAM_OF_KV}},

@@ -42,13 +42,14 @@ static void flat_add(const struct ranks *ranks, struct paddings *paddings, const
     list_add(paddings, what, role, rank_count, sums.elements, sums.elements + sums.padding);
 }
 
-/* By the letter of a dimension. What several ranks hold is no padding. */
+/* By the letter of a dimension, D of ranks of tp_d too. What several ranks hold is no padding. */
 static void tp_add(const struct ranks *ranks, struct paddings *paddings,
                    const struct graph_terms *terms, const char *letter, const char *what)
 {
     const struct graph_dimension *of = graph_dimension_of(terms, letter);
-    list_add(paddings, what, mesh_role_name(MESH_TP), ranks->tp, of->useful,
-             of->padded / of->holders);
+    bool const both = letter[0] == 'D' && ranks_tp_d(ranks) > 1;
+    list_add(paddings, what, both ? "tp and tp_d" : mesh_role_name(MESH_TP),
+             both ? ranks_of_width(ranks) : ranks->tp, of->useful, of->padded / of->holders);
 }
 
 void padding_list(const struct ranks *ranks, struct paddings *ret_paddings)
@@ -59,6 +60,8 @@ void padding_list(const struct ranks *ranks, struct paddings *ret_paddings)
     const char *const role =
         ranks->plan->zero != 0 ? ranks->replicas.name : mesh_role_name(ranks->shard_role);
     graph_terms_of_part(ranks, &(struct step_part){.part = BLOCK_LAYER}, &terms);
+    list_add(&paddings, "tokens", mesh_role_name(MESH_TP_D), ranks_tp_d(ranks),
+             ranks->inference.own_tokens, ranks->inference.tokens);
     tp_add(ranks, &paddings, &terms, "D", "columns of D between blocks");
     if (ranks_is_decoder(ranks)) {
         tp_add(ranks, &paddings, &terms, "N", "attention heads");

@@ -99,6 +99,7 @@ static enum status ranks_build(struct ranks *ranks, struct error *reterr)
     bool const beside = replicas > 1 && fsdp > 1;
     ranks->axes.z = beside ? letter_add(ranks, 'Z', replicas) : 0;
     ranks->axes.x = letter_add(ranks, 'X', beside ? fsdp : ranks->data);
+    ranks->axes.w = letter_add(ranks, 'W', ranks_tp_d(ranks));
     ranks->axes.y = letter_add(ranks, 'Y', ranks->tp);
     return STATUS_OK;
 }
@@ -221,7 +222,7 @@ static enum status rows_build(struct ranks *ranks, struct error *reterr)
             ranks_divide(by_tokens ? ranks->rows : width, ranks->tp, "/mesh/tp",
                          by_tokens ? "the number of tokens of a data rank" : "the model's width D",
                          "ranks of tp", &share, reterr));
-    ranks->block_shard = ranks->rows * ranks_block_columns(ranks) / ranks->tp;
+    ranks->block_shard = ranks->rows * ranks_block_columns(ranks) / ranks->tp / ranks_tp_d(ranks);
     return STATUS_OK;
 }
 

@@ -3,7 +3,8 @@
  * what is gathered and reduced as one. Here it is refused what does not divide.
  *
  * Letters of the mesh as in the book: X for the ranks that split the batch and the parameters
- * (fsdp, or dp where there is no fsdp), Y for tp, Z for dp with fsdp (replicas of the shards).
+ * (fsdp, or dp where there is no fsdp), Y for tp, Z for dp with fsdp (replicas of the shards), W
+ * for tp_d, which splits the width of weights and of activations.
  */
 #ifndef SIM_STEP_RANKS_H
 #define SIM_STEP_RANKS_H
@@ -65,7 +66,7 @@ enum { LAYER_DENSE, LAYER_MOE, LAYER_KINDS };
 /* Letters of the mesh as sharded arrays have them; see above. */
 struct ranks_axes {
     struct sharding_mesh mesh; /* Axes of size 1 are left out. */
-    uint32_t x, y, z;          /* Bits in `mesh`; 0 where there is none. */
+    uint32_t x, y, z, w;       /* Bits in `mesh`; 0 where there is none. */
 };
 
 /* When gradients of weights are reduced, and how long they lie there. */
@@ -120,7 +121,7 @@ struct ranks {
     struct ranks_axes axes;
 
     uint64_t rows;        /* Tokens of a microbatch on one data rank. */
-    uint64_t block_shard; /* Elements of [B_X, D_Y] */
+    uint64_t block_shard; /* Elements of [B_X, D_WY] */
 
     /* MODEL_DECODER */
     struct ranks_heads heads;
@@ -266,11 +267,24 @@ static inline bool ranks_sums_parts(const struct ranks *ranks)
     return ranks->layer[LAYER_DENSE].sums_parts || ranks->layer[LAYER_MOE].sums_parts;
 }
 
-/* D between blocks: up to a multiple of Y where it lies in parts. */
-static inline uint64_t ranks_block_columns(const struct ranks *ranks)
+/* Ranks that the model's width is split over. */
+static inline uint32_t ranks_tp_d(const struct ranks *ranks)
+{
+    return ranks->mesh->axis[MESH_TP_D].size;
+}
+
+/* Ranks that each have a part of D between blocks: of tp_d, and of tp unless they have tokens each,
+ * or all. */
+static inline uint32_t ranks_of_width(const struct ranks *ranks)
 {
     bool const whole = ranks->plan->activations != WORKLOAD_ACTIVATIONS_MODEL;
-    return units_round_up(ranks->plan->model.width, whole ? 1 : ranks->tp);
+    return ranks_tp_d(ranks) * (whole ? 1 : ranks->tp);
+}
+
+/* D between blocks: up to a multiple of these. */
+static inline uint64_t ranks_block_columns(const struct ranks *ranks)
+{
+    return units_round_up(ranks->plan->model.width, ranks_of_width(ranks));
 }
 
 #endif

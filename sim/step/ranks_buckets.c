@@ -93,12 +93,10 @@ static void matrix_add(struct matrices *matrices, const struct graph_product *pr
 
 /* --- Weights in no matrix --- */
 
-/* They lie with the tokens between blocks: whole on each rank of tp, or, like the columns of D, in
- * parts. */
+/* They lie with the tokens between blocks: in parts, like the columns of D, or whole. */
 static uint64_t vector_share(const struct ranks *ranks, uint64_t elements)
 {
-    bool const whole = ranks->plan->activations != WORKLOAD_ACTIVATIONS_MODEL;
-    return whole ? elements : units_ceil_divide(elements, ranks->tp);
+    return units_ceil_divide(elements, ranks_of_width(ranks));
 }
 
 /* Norms of all D may have biases; norms of latents have none. */

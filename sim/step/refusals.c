@@ -49,6 +49,13 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
         (unsigned long long)units_ceil_divide(inference_keys_most_of(plan, INFERENCE_PROMPTS) -
                                                   plan->inference.prompts.cached,
                                               INFERENCE_PASSES_MAX));
+    REFUSE(!serves && ranks_tp_d(ranks) > 1, UNSUPPORTED, "/mesh/tp_d",
+           "weights in two dimensions (tp and tp_d) are modelled for steps of inference; training "
+           "has tp and fsdp");
+    REFUSE(ranks_tp_d(ranks) > 1 && (model_has_experts(&plan->model) || ranks_has_mla(ranks)),
+           UNSUPPORTED, "/mesh/tp_d",
+           "experts and latent attention over tp_d are not modelled in this version; tp and ep "
+           "split them");
     REFUSE(serves && ranks->pp > 1, UNSUPPORTED, "/mesh/pp",
            "inference over pipeline stages is not modelled in this version; tp, dp, ep and fsdp "
            "are");

@@ -1,8 +1,8 @@
 /*
  * Steps of inference, drawn: kinds, chips, slices, meshes, models, lengths and formats. Folded or
  * not and by either engine instants are the same; no step is faster than its bound; and what a chip
- * reads of weights, keeps and reads of the cache, and sends of queries, is what a count by hand
- * says, which knows neither graphs nor programs.
+ * reads of weights, keeps and reads of the cache, and sends of queries and over tp_d, is what a
+ * count by hand says, which knows neither graphs nor programs.
  */
 #include <math.h>
 #include <stdio.h>
@@ -20,16 +20,23 @@ enum { TEXT_BYTES = WALK_TEXT_BYTES, ALIKE = 150, COUNTED = 1000 };
 static const struct {
     const char *machine;
     const char *mesh;
-    uint32_t tp, data;
+    uint32_t tp, data, tp_d;
 } places[] = {
-    {"\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"", "{\"tp\": [\"x\", \"y\"]}", 16, 1},
-    {"\"chip\": \"tpu-v5e\", \"shape\": \"2x4\"", "{\"dp\": [\"x\"], \"tp\": [\"y\"]}", 4, 2},
+    {"\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"", "{\"tp\": [\"x\", \"y\"]}", 16, 1, 1},
+    {"\"chip\": \"tpu-v5e\", \"shape\": \"2x4\"", "{\"dp\": [\"x\"], \"tp\": [\"y\"]}", 4, 2, 1},
     {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"", "{\"dp\": [\"z\"], \"tp\": [\"x\", \"y\"]}", 16,
-     4},
-    {"\"chip\": \"h100-sxm\", \"gpus\": 8", "{\"tp\": [\"gpu\"]}", 8, 1},
-    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"dp\": [\"node\"], \"tp\": [\"gpu\"]}", 8, 2},
-    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"tp\": [\"node\", \"gpu\"]}", 16, 1},
-    {"\"chip\": \"tpu-v6e\", \"shape\": \"2x2\"", "{\"fsdp\": [\"x\"], \"tp\": [\"y\"]}", 2, 2},
+     4, 1},
+    {"\"chip\": \"h100-sxm\", \"gpus\": 8", "{\"tp\": [\"gpu\"]}", 8, 1, 1},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"dp\": [\"node\"], \"tp\": [\"gpu\"]}", 8, 2, 1},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"tp\": [\"node\", \"gpu\"]}", 16, 1, 1},
+    {"\"chip\": \"tpu-v6e\", \"shape\": \"2x2\"", "{\"fsdp\": [\"x\"], \"tp\": [\"y\"]}", 2, 2, 1},
+    {"\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"", "{\"tp\": [\"x\"], \"tp_d\": [\"y\"]}", 4, 1, 4},
+    {"\"chip\": \"tpu-v5e\", \"shape\": \"2x4\"", "{\"tp_d\": [\"x\", \"y\"]}", 1, 1, 8},
+    {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"",
+     "{\"dp\": [\"z:2\"], \"tp\": [\"x\", \"y\"], \"tp_d\": [\"z:2\"]}", 16, 2, 2},
+    {"\"chip\": \"tpu-v6e\", \"shape\": \"2x2\"", "{\"fsdp\": [\"x\"], \"tp_d\": [\"y\"]}", 1, 2,
+     2},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"tp\": [\"gpu\"], \"tp_d\": [\"node\"]}", 8, 1, 2},
 };
 
 enum { KEYS_BYTES = 512 };
@@ -61,7 +68,7 @@ enum { FORMATS = sizeof formats / sizeof *formats };
 enum { PLACES = sizeof places / sizeof *places, MODELS = sizeof models / sizeof *models };
 
 static uint32_t place, model;
-static bool replicated;
+static bool replicated, whole_cache;
 static uint32_t weights_format, cache_format;
 
 /* Sequences that answer and sequences that ask, alike each. */
@@ -115,6 +122,7 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
     weights_format = below(state, FORMATS);
     cache_format = below(state, FORMATS);
     replicated = below(state, 3) == 0;
+    whole_cache = below(state, 4) == 0;
     sequences_draw(state, keys);
     /* No host launches the ops of a TPU. */
     const char *const launch =
@@ -126,11 +134,11 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
         text, TEXT_BYTES,
         "{\"podsim\": 1, \"machine\": {%s, \"profile\": \"ideal\"}, \"mesh\": %s, \"workload\": "
         "{\"kind\": %s, \"model\": \"%s\", "
-        "\"activations\": \"%s\", \"allow_oversubscription\": true, \"formats\": {\"weights\": "
-        "\"%s\", \"kv\": \"%s\"}}, \"run\": {\"launch\": \"%s\"}}",
+        "\"activations\": \"%s\", \"kv_sharding\": \"%s\", \"allow_oversubscription\": true, "
+        "\"formats\": {\"weights\": \"%s\", \"kv\": \"%s\"}}, \"run\": {\"launch\": \"%s\"}}",
         places[place].machine, places[place].mesh, keys, models[model].name,
-        replicated ? "replicated" : "model", formats[weights_format].name,
-        formats[cache_format].name, launch);
+        replicated ? "replicated" : "model", whole_cache ? "replicated" : "auto",
+        formats[weights_format].name, formats[cache_format].name, launch);
     assert_true(length > 0 && length < TEXT_BYTES);
 }
 
@@ -160,60 +168,135 @@ static uint64_t shares(uint64_t amount, uint64_t ranks)
     return (amount + ranks - 1) / ranks;
 }
 
-/* What each rank of tp has: KV heads up to one each, and the queries' heads with them. */
-static void counts_check(struct play *play, const char *text)
+/* How a rank's heads and sequences lie, counted by hand. */
+struct lying {
+    uint64_t heads, kv_heads; /* Of a rank of tp. */
+    uint64_t holders;         /* Ranks of tp with the same. */
+    uint64_t keepers, parts;  /* Ranks that keep other sequences; other parts of each. */
+    uint64_t filled;          /* Ranks of tp_d with equally many sequences, or 1. */
+    bool by_heads, by_rows;   /* Ranks of tp_d. */
+    bool turns, shares;       /* Ranks of tp with the same heads: other sequences; other parts. */
+};
+
+static uint64_t share_of(uint64_t count)
 {
-    uint64_t const tp = places[place].tp, D = models[model].width, H = models[model].head_width;
+    return shares(count, places[place].data);
+}
+
+static void heads_lie(struct lying *of)
+{
+    uint64_t const tp = places[place].tp, group = models[model].heads / models[model].kv_heads;
     uint64_t kv_heads = models[model].kv_heads;
     while (kv_heads % tp != 0 && tp % kv_heads != 0) kv_heads++;
-    uint64_t const holders = tp > kv_heads ? tp / kv_heads : 1;
-    uint64_t const own_kv = tp > kv_heads ? 1 : kv_heads / tp;
-    uint64_t const group = models[model].heads / models[model].kv_heads;
-    uint64_t const heads = own_kv * shares(group, holders);
+    of->holders = tp > kv_heads ? tp / kv_heads : 1;
+    of->kv_heads = tp > kv_heads ? 1 : kv_heads / tp;
+    of->heads = of->kv_heads * shares(group, of->holders);
+}
+
+/* As "auto" has it, unless all rows lie on all ranks. */
+static struct lying lying_of(void)
+{
+    uint64_t const wide = places[place].tp_d;
+    uint64_t const answer = share_of(decodes.count), ask = share_of(prompts.count);
+    bool const enough = (answer == 0 || answer >= wide) && (ask == 0 || ask >= wide);
+    struct lying of = {.keepers = 1, .parts = 1, .filled = 1};
+    heads_lie(&of);
+    if (whole_cache) return of;
+    of.by_heads = wide > 1 && of.holders == 1 && of.kv_heads % wide == 0;
+    of.by_rows = wide > 1 && !of.by_heads && !enough;
+    of.filled = wide > 1 && !of.by_heads && enough ? wide : 1;
+    bool const splits = answer > 0 && of.holders > 1;
+    of.turns = splits && shares(answer, of.filled) >= of.holders && !of.by_rows;
+    of.shares = splits && !of.turns;
+    of.keepers = of.filled * (of.turns ? of.holders : 1);
+    of.parts = (of.shares ? of.holders : 1) * (of.by_rows ? wide : 1);
+    return of;
+}
+
+/* New tokens of so many ranks' shares of the sequences. */
+static uint64_t tokens_of(uint64_t ranks)
+{
+    return shares(share_of(decodes.count), ranks) * decodes.new_tokens +
+           shares(share_of(prompts.count), ranks) * prompts.new_tokens;
+}
+
+/* Bytes of the collectives of a kind over some ranks, by the ops of the program. */
+static double moved(const struct play *play, enum stream_of ranks, enum collective_kind kind)
+{
+    struct walk_op walk = {.program = &play->program};
+    double bytes = 0;
+    while (walk_next(&walk)) {
+        if (walk.op->kind != PROGRAM_OP_COLLECTIVE) continue;
+        const struct plan *plan = &play->program.plans[walk.op->index];
+        if (plan->kind == kind && play->program.stream[walk.op->stream].use.of == (uint32_t)ranks)
+            bytes += (double)walk.times * (double)plan->size_bytes;
+    }
+    return bytes;
+}
+
+/* What travels over ranks of tp_d: Q, K and V, what attention finds, F of the MLP twice, logits. */
+static void width_check(const struct play *play, const struct lying *of)
+{
+    uint64_t const tp = places[place].tp, H = models[model].head_width;
+    uint64_t const tokens = of->filled * tokens_of(of->filled);
+    uint64_t const in = tokens * (of->heads + 2 * of->kv_heads) * H;
+    uint64_t const found = tokens * of->heads * H;
+    uint64_t const hidden = 2 * tokens * shares(models[model].mlp_width, tp);
+    uint64_t const last =
+        of->filled * (shares(share_of(decodes.count), of->filled) * decodes.new_tokens +
+                      shares(share_of(prompts.count), of->filled));
+    uint64_t const logits = last * shares(models[model].vocabulary, tp);
+    bool const scatters = of->by_heads || of->filled > 1;
+    uint64_t merged = 0; /* In fp32, with the maximum and the sum of each head's scores. */
+    if (places[place].tp_d == 1) return;
+    if (of->by_rows) merged = 4 * (found + 2 * tokens * of->heads);
+    double const layers = (double)models[model].layers;
+    case_near(moved(play, STREAM_OF_TP_D, COLLECTIVE_REDUCE_SCATTER),
+              scatters ? layers * (double)(2 * in) : 0, 1e-9);
+    case_near(moved(play, STREAM_OF_TP_D, COLLECTIVE_ALL_GATHER),
+              scatters ? layers * (double)(2 * found) : 0, 1e-9);
+    case_near(moved(play, STREAM_OF_TP_D, COLLECTIVE_ALL_REDUCE),
+              layers * (double)(2 * hidden + (scatters ? 0 : 2 * in) + merged) +
+                  (double)(2 * logits),
+              1e-9);
+}
+
+static void counts_check(struct play *play, const char *text)
+{
+    struct lying const of = lying_of();
+    uint64_t const tp = places[place].tp, H = models[model].head_width;
+    uint64_t const D = models[model].width / places[place].tp_d;
     uint64_t const of_layer =
-        D * H * (2 * heads + 2 * own_kv) + 3 * D * shares(models[model].mlp_width, tp);
+        D * H * (2 * of.heads + 2 * of.kv_heads) + 3 * D * shares(models[model].mlp_width, tp);
     uint64_t const passes = chunk == 0 ? 1 : shares(prompts.new_tokens, chunk);
     uint64_t const weights =
         passes * models[model].layers * of_layer + D * shares(models[model].vocabulary, tp);
-    uint64_t const answer = shares(decodes.count, places[place].data),
-                   ask = shares(prompts.count, places[place].data);
-    bool const by_batch = answer > 0 && holders > 1 && answer >= holders;
-    bool const by_sequence = answer > 0 && holders > 1 && answer < holders;
-    uint64_t const kept_by = by_batch ? holders : 1, parts = by_sequence ? holders : 1;
-    uint64_t const rows = shares(shares(answer, kept_by) * decodes.keys, parts) +
-                          shares(shares(ask, kept_by) * prompts.keys, parts);
+    uint64_t const kv_heads = of.kv_heads / (of.by_heads ? places[place].tp_d : 1);
+    uint64_t const kept = shares(share_of(prompts.count), of.keepers);
+    uint64_t const rows =
+        shares(shares(share_of(decodes.count), of.keepers) * decodes.keys, of.parts) +
+        shares(kept * prompts.keys, of.parts);
     double const weight_bytes = formats[weights_format].bytes;
     double const cache_bytes = formats[cache_format].bytes;
     double const cache =
-        (double)models[model].layers * (double)(2 * rows * own_kv * H) * cache_bytes;
+        (double)models[model].layers * (double)(2 * rows * kv_heads * H) * cache_bytes;
     const struct workload_counts *counts = &play->roofline.counts;
     case_near(counts->inference.weight_bytes, weight_bytes * (double)weights, 1e-9);
     /* Each pass reads what is there behind it. */
     uint64_t read = rows;
     for (uint64_t p = 1; p < passes; p++)
-        read += ask * (prompts.keys - prompts.new_tokens + p * chunk);
+        read += shares(kept * (prompts.keys - prompts.new_tokens + p * chunk), of.parts);
     case_near(counts->inference.kv_read_bytes, cache / (double)rows * (double)read, 1e-9);
     case_near((double)play->program.roles[0].resident_bytes[PROGRAM_MEMORY_CACHE], cache, 1e-9);
     /* Queries go to who has the rows and what they find comes back; of parts of sequences a sum in
      * fp32, with a maximum and a sum of its scores for each head. */
-    double exchanged = 0, merged = 0;
-    struct walk_op walk = {.program = &play->program};
-    while (walk_next(&walk)) {
-        if (walk.op->kind != PROGRAM_OP_COLLECTIVE) continue;
-        const struct plan *plan = &play->program.plans[walk.op->index];
-        if (plan->kind == COLLECTIVE_ALL_TO_ALL)
-            exchanged += (double)walk.times * (double)plan->size_bytes;
-        if (plan->kind == COLLECTIVE_REDUCE_SCATTER &&
-            play->program.stream[walk.op->stream].use.of == STREAM_OF_KV)
-            merged += (double)walk.times * (double)plan_elements(plan, plan->size_bytes);
-    }
-    uint64_t const tokens = answer * decodes.new_tokens + ask * prompts.new_tokens;
-    double const found = (double)(models[model].layers * tokens * heads * holders * (H + 2));
-    case_near(merged, by_sequence ? found : 0, 1e-9);
-    uint64_t const kept =
-        shares(answer, holders) * decodes.new_tokens + shares(ask, holders) * prompts.new_tokens;
-    uint64_t const turned = kept * heads * holders * H * 2 * holders;
-    case_near(exchanged, by_batch ? (double)(2 * models[model].layers * turned) : 0, 1e-9);
+    uint64_t const turned = tokens_of(of.keepers) * of.heads * of.holders * H * 2 * of.holders;
+    case_near(moved(play, STREAM_OF_KV, COLLECTIVE_ALL_TO_ALL),
+              of.turns ? (double)(2 * models[model].layers * turned) : 0, 1e-9);
+    uint64_t const found = of.shares ? tokens_of(of.filled) * of.heads * of.holders * (H + 2) : 0;
+    case_near(moved(play, STREAM_OF_KV, COLLECTIVE_REDUCE_SCATTER),
+              (double)(4 * models[model].layers * found), 1e-9);
+    width_check(play, &of);
     (void)text;
 }
 

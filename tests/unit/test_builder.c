@@ -245,7 +245,7 @@ static void a_stream_is_called_what_it_is_for(void **state)
     char text[STREAM_USE_BYTES];
     for (uint32_t verb = 0; verb < STREAM_VERB_COUNT; verb++)
         for (uint32_t place = 0; place < STREAM_PLACE_COUNT; place++) {
-            struct stream_use const use = {(enum stream_verb)verb, (uint16_t)(1u << place)};
+            struct stream_use const use = {(enum stream_verb)verb, 1u << place};
             struct stream_use const read = use_of(stream_use_text(use, text));
             assert_int_equal(read.verb, use.verb);
             assert_int_equal(read.of, use.of);

@@ -1,6 +1,6 @@
 /*
- * Steps of inference: experts that are read, rows of windows and of chunks, and the closed forms of
- * the book.
+ * Steps of inference: experts that are read, rows of windows and of chunks, how a cache lies, and
+ * the closed forms of the book.
  */
 #include <math.h>
 
@@ -246,6 +246,70 @@ static void chunks_are_prompts_behind_cached_tokens(void **state)
     }
 }
 
+/* Heads of keys as far as they go; then sequences, if each rank has one; then rows. What is given
+ * lies so. */
+static const uint64_t own_lengths[] = {1000, 3000, 100, 100, 900};
+static const char *const apart_parts[MESH_ROLE_COUNT] = {[MESH_TP] = "x", [MESH_TP_D] = "y"};
+/* 16 ranks of tp, of which two hold the same head. */
+static const char *const holding_parts[MESH_ROLE_COUNT] = {[MESH_TP] = "y z", [MESH_TP_D] = "x"};
+enum { ALIKE, HEADS, TOKENS, ROWS }; /* enum graph_apart */
+static const struct {
+    const char *shape;
+    uint64_t batch;
+    uint32_t count; /* Of lengths. */
+    bool holds, prefills;
+    uint32_t heads, batch_given, sequence; /* 0: auto; or, with no heads, 1: replicated. */
+    uint32_t apart, batch_ways, sequence_ways;
+    uint64_t tokens, read;
+} lying[] = {
+    {"2x4x1", 8, 1, false, false, 0, 0, 0, HEADS, 1, 1, 8, 8000},
+    {"4x4x1", 8, 1, false, false, 0, 0, 0, TOKENS, 1, 1, 8, 2000},
+    {"4x4x1", 9, 1, false, false, 0, 0, 0, TOKENS, 1, 1, 12, 3000},
+    {"4x4x1", 5, 5, false, false, 0, 0, 0, TOKENS, 1, 1, 8, 4000},
+    {"4x4x1", 3, 1, false, false, 0, 0, 0, ROWS, 1, 1, 3, 750},
+    {"4x4x1", 5, 5, false, true, 0, 0, 0, ROWS, 1, 1, 5100, 1275},
+    {"4x4x1", 5, 1, false, true, 0, 0, 0, TOKENS, 1, 1, 8000, 2000},
+    {"4x4x1", 8, 1, false, false, 0, 1, 0, ALIKE, 1, 1, 8, 8000},
+    {"4x4x1", 8, 1, false, false, 4, 1, 4, ROWS, 1, 1, 8, 2000},
+    {"4x4x1", 8, 1, false, false, 4, 4, 1, TOKENS, 1, 1, 8, 2000},
+    {"4x4x4", 8, 1, true, false, 0, 0, 0, TOKENS, 2, 1, 8, 1000},
+    {"4x4x4", 4, 1, true, false, 0, 0, 0, TOKENS, 1, 2, 4, 500},
+    {"4x4x4", 3, 1, true, false, 0, 0, 0, ROWS, 1, 2, 3, 375},
+    {"4x4x4", 8, 1, true, false, 8, 4, 2, TOKENS, 1, 2, 8, 1000},
+    {"4x4x4", 8, 1, true, false, 8, 1, 8, ROWS, 1, 2, 8, 1000},
+    {"4x4x4", 8, 1, true, true, 0, 0, 0, TOKENS, 1, 1, 8000, 2000},
+};
+
+static void ranks_of_tp_d_have_heads_sequences_or_rows(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof lying / sizeof *lying; i++) {
+        const char *const *parts = lying[i].holds ? holding_parts : apart_parts;
+        struct workload_case made;
+        struct ranks ranks;
+        struct lengths const lengths = lengths_given(own_lengths, lying[i].count);
+        struct inference_plan plan = {.ways.sharding = INFERENCE_AUTO};
+        plan.ways =
+            (struct inference_ways){lying[i].heads != 0         ? INFERENCE_GIVEN
+                                    : lying[i].batch_given != 0 ? INFERENCE_REPLICATED
+                                                                : INFERENCE_AUTO,
+                                    lying[i].heads, lying[i].batch_given, lying[i].sequence};
+        if (lying[i].prefills)
+            plan.prompts = (struct inference_prompts){lying[i].batch, lengths, 0, 0};
+        else
+            plan.decodes = (struct inference_decodes){lying[i].batch, lengths, 1};
+        made_of(&made, "llama-3-8b", lying[i].shape, parts, plan);
+        case_ok(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &case_error));
+        const struct inference_ranks *of = &ranks.inference;
+        assert_int_equal(of->apart, lying[i].apart);
+        assert_int_equal(of->batch_ways, lying[i].batch_ways);
+        assert_int_equal(of->sequence_ways, lying[i].sequence_ways);
+        assert_int_equal(of->tokens, lying[i].tokens);
+        assert_int_equal(of->served[lying[i].prefills][0].read, lying[i].read);
+        case_free(&made);
+    }
+}
+
 static void closed_forms_are_the_book_s(void **state)
 {
     struct inference_chips const v5e = {16, 197e12, 810e9, 16e9};
@@ -268,6 +332,7 @@ int main(void)
         cmocka_unit_test(programs_read_what_is_counted),
         cmocka_unit_test(scores_that_would_wrap_are_refused),
         cmocka_unit_test(chunks_are_prompts_behind_cached_tokens),
+        cmocka_unit_test(ranks_of_tp_d_have_heads_sequences_or_rows),
         cmocka_unit_test(closed_forms_are_the_book_s),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

@@ -121,7 +121,7 @@ static void without_an_order_of_its_own_a_mesh_lies_in_the_standard_one(void **s
 {
     (void)state;
     enum { DRAWS = 64 };
-    struct machine const machine = machine_of("64", "x");
+    struct machine const machine = machine_of("128", "x");
     uint32_t differing = 0;
     for (uint32_t draw = 0; draw < DRAWS; draw++) {
         enum mesh_role named[MESH_ROLE_COUNT];

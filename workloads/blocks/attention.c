@@ -97,16 +97,17 @@ static tensor scores_write(struct graph *g, const struct attention_heads *heads)
 static tensor with_cache_write(struct graph *g, const struct attention_heads *heads)
 {
     static const struct graph_attended texts = {
-        .query_by_batch = "QB[Bb_ZX, Nb_Y, H]",
-        .found_by_batch = "AB[Bb_ZX, Nb_Y, H]",
-        .query_by_sequence = "QS[B_ZX, Ns_Y, H]",
-        .found_by_sequence = "AS[B_ZX, Ns_Y, H]",
-        .found = "A[B_ZX, N_Y, H]",
+        .query_by_batch = "QB[Bb_ZXW, Nb_Y, H]",
+        .found_by_batch = "AB[Bb_ZXW, Nb_Y, H]",
+        .query_by_sequence = "QS[B_ZXW, Ns_Y, H]",
+        .found_by_sequence = "AS[B_ZXW, Ns_Y, H]",
+        .found_in_rows = "AR[B_ZX, N_Y, H]",
+        .found = "A[B_ZXW, N_YW, H]",
     };
     graph_op(g, &op_kind_append, "append", 2, (const tensor[]){heads->k, heads->v})->as.turned =
         (struct graph_turned){{heads->turned.of[1], GRAPH_NONE}};
-    tensor const keys = graph_cached(g, "CK[Sc_ZX, K_Y, H]");
-    tensor const values = graph_cached(g, "CV[Sc_ZX, K_Y, H]");
+    tensor const keys = graph_cached(g, "CK[Sc_ZXW, K_YW, H]");
+    tensor const values = graph_cached(g, "CV[Sc_ZXW, K_YW, H]");
     return graph_attend(g, &texts, heads->q, heads->turned.of[0], 2,
                         (const tensor[]){keys, values});
 }
@@ -121,9 +122,9 @@ tensor attention_between(struct graph *graph, const struct attention_heads *head
 
 struct attention_heads attention_products(struct graph *graph, const struct model *model, tensor in)
 {
-    tensor const q = graph_product(graph, in, "W_Q[D_X, N_Y, H]", "Q[B_ZX, N_Y, H]");
-    tensor const k = graph_product(graph, in, "W_K[D_X, K_Y, H]", "K[B_ZX, K_Y, H]");
-    tensor const v = graph_product(graph, in, "W_V[D_X, K_Y, H]", "V[B_ZX, K_Y, H]");
+    tensor const q = graph_product(graph, in, "W_Q[D_WX, N_Y, H]", "Q[B_ZXW, N_YW, H]");
+    tensor const k = graph_product(graph, in, "W_K[D_WX, K_Y, H]", "K[B_ZXW, K_YW, H]");
+    tensor const v = graph_product(graph, in, "W_V[D_WX, K_Y, H]", "V[B_ZXW, K_YW, H]");
     /* What passes round is not kept. */
     enum graph_remat const whole =
         graph->terms->sequence.rings ? GRAPH_REMAT_NEVER : GRAPH_REMAT_NORMS;
@@ -147,7 +148,7 @@ static void write(struct graph *g, const struct model *model)
 
     graph_matmul(g, "O");
     graph_set_names(g, "dA", "dW_O");
-    tensor const out = graph_product(g, a, "W_O[N_Y, H, D_X]", "Out");
+    tensor const out = graph_product(g, a, "W_O[N_Y, H, D_WX]", "Out");
     if (g->terms->policy.drops)
         graph_set_framework(g, out, GRAPH_FRAMEWORK_MASK, FORMAT_INT8, GRAPH_REMAT_NORMS);
     graph_block_output(g, out);

@@ -17,8 +17,8 @@ static bool applies(const struct graph_terms *terms, const struct model *model, 
 static void write(struct graph *g, const struct model *model)
 {
     const char *positions =
-        g->terms->policy.by_tokens ? "W_position[P, D_X]" : "W_position[P_Y, D_X]";
-    g->stream = graph_lookup(g, "W_embedding[Vocab_Y, D_X]",
+        g->terms->policy.by_tokens ? "W_position[P, D_WX]" : "W_position[P_Y, D_WX]";
+    g->stream = graph_lookup(g, "W_embedding[Vocab_Y, D_WX]",
                              model->positions.learned == 0 ? NULL : positions, "Rows");
     graph_set_names(g, NULL, "dW");
     graph_set_moved_as(g, g->stream, "Out");

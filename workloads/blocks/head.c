@@ -21,7 +21,7 @@ static tensor logits_write(struct graph *g, const struct model *model, tensor in
     struct graph_op *product = graph_matmul(g, "Logits");
     product->as.matmul.math = g->terms->formats.activations;
     tensor const logits = graph_product(
-        g, in, model->tied ? "W_embedding[Vocab_Y, D_X]" : "W_head[Vocab_Y, D_X]", text);
+        g, in, model->tied ? "W_embedding[Vocab_Y, D_WX]" : "W_head[Vocab_Y, D_WX]", text);
     graph_set_used(g, product->weight[0]);
     graph_set_names(g, "dIn", "dW");
     g->tensor[product->weight[0]].format = g->terms->formats.head;
@@ -31,9 +31,9 @@ static tensor logits_write(struct graph *g, const struct model *model, tensor in
 /* Inference wants logits of some tokens alone, and their next ones. */
 static void next_write(struct graph *g, const struct model *model, tensor in)
 {
-    const char *text = g->terms->policy.by_tokens    ? "Last[Bh_ZXY, D]"
-                       : g->terms->policy.replicated ? "Last[Bh_ZX, D]"
-                                                     : "Last[Bh_ZX, D_Y]";
+    const char *text = g->terms->policy.by_tokens    ? "Last[Bh_ZXY, D_W]"
+                       : g->terms->policy.replicated ? "Last[Bh_ZX, D_W]"
+                                                     : "Last[Bh_ZX, D_WY]";
     bool const all =
         graph_dimension_of(g->terms, "Bh")->padded == graph_dimension_of(g->terms, "B")->padded;
     if (!all) {

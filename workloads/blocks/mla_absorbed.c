@@ -26,6 +26,7 @@ static tensor with_cache_write(struct graph *g, tensor query, tensor latents)
         .found_by_batch = "ALB[Bb_ZX, Nb_Y, Ckv]",
         .query_by_sequence = "QueryS[B_ZX, Ns_Y, Key]",
         .found_by_sequence = "ALS[B_ZX, Ns_Y, Ckv]",
+        .found_in_rows = "ALR[B_ZX, N_Y, Ckv]",
         .found = "AL[B_ZX, N_Y, Ckv]",
     };
     return graph_attend(g, &texts, query, GRAPH_NONE, 1, &latents);

@@ -84,13 +84,13 @@ tensor mlp_write(struct graph *graph, const struct mlp_texts *texts, bool gated,
 }
 
 const struct mlp_texts mlp_texts_dense = {
-    .weight_in = "W_in[D_X, F_Y]",
-    .weight_gate = "W_gate[D_X, F_Y]",
+    .weight_in = "W_in[D_WX, F_Y]",
+    .weight_gate = "W_gate[D_WX, F_Y]",
     .gate = "Gate[B_ZX, F_Y]",
-    .weight_up = "W_up[D_X, F_Y]",
+    .weight_up = "W_up[D_WX, F_Y]",
     .up = "Up[B_ZX, F_Y]",
     .tmp = "Tmp[B_ZX, F_Y]",
-    .weight_out = "W_out[F_Y, D_X]",
+    .weight_out = "W_out[F_Y, D_WX]",
     .out = "Out",
     .name_gated = "Gate,Up",
     .name_bare = "Tmp",

@@ -46,7 +46,7 @@ static void write(struct graph *g, const struct model *model)
 
     graph_matmul(g, "Out");
     graph_set_names(g, gated ? "dA,dGate,dUp" : "dA,dTmp", "dW_out");
-    tensor const out = graph_product(g, a, "W_O[N_Y, H, D_X]", "Out");
+    tensor const out = graph_product(g, a, "W_O[N_Y, H, D_WX]", "Out");
     graph_product_added(g, tmp, mlp->weight_out);
     if (g->terms->policy.drops)
         graph_set_framework(g, out, GRAPH_FRAMEWORK_MASK, FORMAT_INT8, GRAPH_REMAT_NORMS);

@@ -77,6 +77,12 @@ static uint64_t useful_flop(const struct graph *graph, const struct heads *heads
     return (uint64_t)(2 * scores * columns / graph->terms->ranks);
 }
 
+/* Ranks of tp_d that attend alike, or 1. */
+static uint64_t copies_of(const struct graph_terms *terms)
+{
+    return terms->cache.apart == GRAPH_APART_NOTHING ? terms->ranks_w : 1;
+}
+
 static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
                  struct work *ret_work)
 {
@@ -103,8 +109,10 @@ static void spare(const struct graph_sharded *sharded, const struct graph_op *op
     struct work of;
     work(sharded, op, pass, &of);
     uint64_t const flop = work_matmul_flop(&of);
-    uint64_t const wanted = (uint64_t)((units_wide)flop * heads->useful / heads->padded);
-    *ret_spare = (struct op_spare){.padding = flop - wanted, .rows = wanted - of.useful_flop};
+    uint64_t const once = flop / copies_of(sharded->graph->terms);
+    uint64_t const wanted = (uint64_t)((units_wide)once * heads->useful / heads->padded);
+    *ret_spare = (struct op_spare){
+        .copies = flop - once, .padding = once - wanted, .rows = wanted - of.useful_flop};
 }
 
 const struct op_kind op_kind_cached_attention = {

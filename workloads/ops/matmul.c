@@ -300,13 +300,14 @@ static uint8_t reads(const struct graph *graph, const struct graph_op *op, enum 
 static struct graph_shard shard(const struct graph *graph, const struct graph_op *op)
 {
     const struct graph_matmul *matmul = &op->as.matmul;
-    struct graph_shard const first = graph_product_shard(graph, &matmul->product[0]);
-    for (uint8_t i = 1; i < matmul->product_count; i++) {
-        struct graph_shard const other = graph_product_shard(graph, &matmul->product[i]);
-        SIM_ASSERT(other.gather == first.gather && other.scatter == first.scatter &&
-                   other.all_reduce == first.all_reduce);
+    struct graph_shard all = {0};
+    for (uint8_t i = 0; i < matmul->product_count; i++) {
+        struct graph_shard const one = graph_product_shard(graph, &matmul->product[i]);
+        all.gather |= one.gather;
+        all.scatter |= one.scatter;
+        all.all_reduce |= one.all_reduce;
     }
-    return first;
+    return all;
 }
 
 /* Over ranks that split columns of a weight, the gradient of what it is multiplied with is a sum.

@@ -5,7 +5,8 @@
  * By batch a rank keeps the rows of some sequences: an AllToAll turns all sequences with a part of
  * the heads into a part of the sequences with all of them, and another one turns it back. By
  * sequence a rank keeps a part of each: an AllGather brings all heads, and a ReduceScatter merges
- * what was found of each part, in fp32 with the maximum and the sum of its scores.
+ * what was found of each part, in fp32 with the maximum and the sum of its scores. Ranks of tp_d
+ * have all heads of their part already, and all want what is found: an AllReduce merges it.
  */
 #include "sim/graph/op.h"
 
@@ -26,7 +27,8 @@ static uint64_t heads_of(const struct graph *graph, tensor of)
 /* What is merged has the range and the digits of a sum. */
 static enum format format_of(const struct graph *graph, const struct graph_op *op)
 {
-    bool const merges = op->as.spread.kind == COLLECTIVE_REDUCE_SCATTER;
+    bool const merges = op->as.spread.kind == COLLECTIVE_REDUCE_SCATTER ||
+                        op->as.spread.kind == COLLECTIVE_ALL_REDUCE;
     return merges ? FORMAT_FP32 : graph->tensor[op->out[0]].format;
 }
 
@@ -52,7 +54,7 @@ static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op 
     (void)pass;
     ret_moves[0] = (struct op_move){
         .kind = op->as.spread.kind,
-        .axis = OP_AXIS_HOLDERS,
+        .axis = op->as.spread.over_width ? OP_AXIS_TP_D : OP_AXIS_HOLDERS,
         .format = format,
         .bytes = format_bytes(format, moved_elements(sharded->graph, op)),
         .carries = true,

@@ -1,0 +1,105 @@
+/* How a cache lies on ranks of tp and of tp_d: by heads, by sequences, by parts of these. */
+#include "sim/base/counted.h"
+#include "sim/base/units.h"
+#include "sim/step/inference.h"
+#include "sim/step/ranks.h"
+
+static const struct inference_plan *plan_of(const struct ranks *ranks)
+{
+    return &ranks->plan->inference;
+}
+
+uint32_t inference_keepers(const struct ranks *ranks)
+{
+    const struct inference_ranks *of = &ranks->inference;
+    return of->batch_ways * (of->apart == GRAPH_APART_TOKENS ? ranks_tp_d(ranks) : 1);
+}
+
+uint32_t inference_parts(const struct ranks *ranks)
+{
+    const struct inference_ranks *of = &ranks->inference;
+    return of->sequence_ways * (of->apart == GRAPH_APART_ROWS ? ranks_tp_d(ranks) : 1);
+}
+
+static uint32_t holders_of(const struct ranks *ranks)
+{
+    return (uint32_t)group_rank_count(&ranks->heads.group);
+}
+
+/* Whether each rank of tp_d can have some of a rank of tp's heads of keys. */
+static bool heads_divide(const struct ranks *ranks)
+{
+    return holders_of(ranks) == 1 && ranks->heads.kv % ranks_tp_d(ranks) == 0;
+}
+
+/* Whether each rank of tp_d can have sequences, and all as many tokens. */
+static bool sequences_divide(const struct ranks *ranks)
+{
+    const uint64_t *sequences = ranks->inference.sequences;
+    bool divide = plan_of(ranks)->prompts.tokens.count <= 1; /* They are alike. */
+    for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
+        divide = divide && (sequences[p] == 0 || sequences[p] >= ranks_tp_d(ranks));
+    return divide;
+}
+
+/* What ranks of tp_d have: heads if what is given has more of them than tp, sequences if the ways
+ * by batch have room for them. */
+static enum graph_apart apart_of(const struct ranks *ranks)
+{
+    const struct inference_ways *ways = &plan_of(ranks)->ways;
+    if (ranks_tp_d(ranks) == 1 || ways->sharding == INFERENCE_REPLICATED)
+        return GRAPH_APART_NOTHING;
+    bool const given = ways->sharding == INFERENCE_GIVEN;
+    bool const heads = given ? ways->heads > ranks->tp / holders_of(ranks) : heads_divide(ranks);
+    bool const sequences = given ? ways->batch % ranks_tp_d(ranks) == 0 : sequences_divide(ranks);
+    return heads ? GRAPH_APART_HEADS : sequences ? GRAPH_APART_TOKENS : GRAPH_APART_ROWS;
+}
+
+/* Heads as far as they go; then, where there are decodes, sequences, if these are enough for the
+ * ranks that are left, or parts of them. In a prefill ranks of tp with the same heads keep all:
+ * they have computed the same keys and values, and each attends with its own queries, so that to
+ * share would move more than it saves. Ranks of tp_d would attend with the same queries. */
+void inference_ways_build(struct ranks *ranks)
+{
+    const struct inference_ways *ways = &plan_of(ranks)->ways;
+    struct inference_ranks *of = &ranks->inference;
+    uint32_t const holders = holders_of(ranks);
+    of->batch_ways = of->sequence_ways = 1;
+    of->apart = apart_of(ranks);
+    uint32_t const keepers = inference_keepers(ranks), parts = inference_parts(ranks);
+    uint64_t const decodes = units_ceil_divide(of->sequences[INFERENCE_DECODES], keepers);
+    bool const enough = decodes >= holders && of->apart != GRAPH_APART_ROWS;
+    if (ways->sharding == INFERENCE_GIVEN) {
+        of->batch_ways = ways->batch / keepers;
+        of->sequence_ways = ways->sequence / parts;
+    } else if (ways->sharding == INFERENCE_AUTO && decodes > 0) {
+        *(enough ? &of->batch_ways : &of->sequence_ways) = holders;
+    }
+}
+
+enum status inference_ways_check(const struct ranks *ranks, struct error *reterr)
+{
+    const struct inference_ways *ways = &plan_of(ranks)->ways;
+    uint32_t const holders = holders_of(ranks), heads = ranks->tp / holders,
+                   wide = ranks_tp_d(ranks);
+    static const char where[] = "/workload/kv_sharding";
+    if (ways->sharding != INFERENCE_GIVEN) return STATUS_OK;
+    if ((uint64_t)ways->heads * ways->batch * ways->sequence != (uint64_t)ranks->tp * wide)
+        return error_set(reterr, STATUS_INVALID, where,
+                         "%u x %u x %u are not the %u ranks of %s; heads %u, batch %u, sequence 1 "
+                         "are",
+                         ways->heads, ways->batch, ways->sequence, ranks->tp * wide,
+                         wide > 1 ? "tp and tp_d" : "tp", heads, holders * wide);
+    if (ways->heads != heads && (ways->heads != heads * wide || !heads_divide(ranks)))
+        return error_set(
+            reterr, STATUS_UNSUPPORTED, where,
+            "ranks of tp compute the keys of %s of heads, so that heads %u is all that is "
+            "modelled here, not %u",
+            counted(heads, "different set").text, heads, ways->heads);
+    if (ways->batch > 1 && ways->sequence > 1 && (ways->batch != wide || ways->sequence != holders))
+        return error_set(reterr, STATUS_UNSUPPORTED, where,
+                         "ranks of tp with the same heads share by batch or by sequence, and those "
+                         "of tp_d by batch where both are; batch %u, sequence 1 is modelled",
+                         ways->batch * ways->sequence);
+    return STATUS_OK;
+}

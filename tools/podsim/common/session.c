@@ -142,8 +142,11 @@ enum status session_build(struct session *session, const struct session_source *
     STATUS_TRY(
         mesh_build(session->arena, &scenario->mesh, &session->machine, &session->mesh, reterr));
     if (stage < SESSION_PROGRAM) return STATUS_OK;
-    STATUS_TRY(choices_create(session->arena, &session->machine,
-                              &scenario->workload.inference.chooser, reterr));
+    if (source->chooser != NULL)
+        scenario->workload.inference.chooser = *source->chooser;
+    else
+        STATUS_TRY(choices_create(session->arena, &session->machine,
+                                  &scenario->workload.inference.chooser, reterr));
     STATUS_TRY(workload_lower(session->arena, &scenario->workload, &session->machine,
                               &session->mesh, &session->program, reterr));
     return roofline_train_step(&scenario->workload, &session->machine, &session->mesh,

@@ -33,11 +33,12 @@ struct session_source {
     uint64_t text_bytes;
     struct arena *arena; /* Where the text of standard input lies; NULL: it is another's. */
     bool full;
-    bool is_program;                 /* The text is a program's (sim/scenario/program_file.h). */
-    const struct schedule *schedule; /* Of its pipeline, out of a file; NULL: as it says. */
-    uint32_t schedule_held_max;      /* Of a pipeline's ranks; see struct workload_plan. */
-    const struct cancel *watch;      /* While it is built; NULL: nobody waits. */
-    struct routing_drawn *drawn;     /* Of several chains, one after the other; NULL: of one. */
+    bool is_program;                    /* The text is a program's (sim/scenario/program_file.h). */
+    const struct schedule *schedule;    /* Of its pipeline, out of a file; NULL: as it says. */
+    uint32_t schedule_held_max;         /* Of a pipeline's ranks; see struct workload_plan. */
+    const struct cancel *watch;         /* While it is built; NULL: nobody waits. */
+    struct routing_drawn *drawn;        /* Of several chains, one after the other; NULL: of one. */
+    const struct plan_chooser *chooser; /* Of the same machine; NULL: the chain's own. */
     struct scenario_setting settings[SESSION_SETTINGS_MAX];
     uint32_t setting_count;
 };

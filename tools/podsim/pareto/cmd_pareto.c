@@ -94,7 +94,7 @@ static int pareto(const struct options *options)
     output_abandon(&outputs.json);
     output_abandon(&outputs.csv);
     output_abandon(&outputs.svg);
-    session_close(&pareto.base);
+    pareto_close(&pareto);
     session_source_close(&pareto.source);
     arena_destroy(pareto.arena);
     return status == STATUS_OK ? EXIT_DONE : command_fail(options->operand[0], &error);

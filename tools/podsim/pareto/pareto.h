@@ -33,6 +33,13 @@ struct pareto_value {
     const char *setting[PARETO_SETTINGS_MAX];
 };
 
+/* The machine of one shape, and what `auto` has taken for collectives on it: points share both. */
+struct pareto_machine {
+    struct session session; /* As far as the machine. */
+    struct plan_chooser chooser;
+    bool is; /* False: it cannot be built, and its points say why. */
+};
+
 struct pareto_values {
     struct pareto_value *value;
     uint32_t count;
@@ -87,10 +94,11 @@ struct pareto {
     const uint32_t *batch; /* Rising. */
     uint32_t batch_count;
     struct pareto_values shapes, meshes, lengths;
-    double book_parameters;     /* Of the formula; 0: the model's. */
-    double usd_per_chip_h;      /* 0: unknown. */
-    const char *price_source;   /* Whose price it is, and of when. */
-    struct pareto_curve *curve; /* By length, then by shape, then by mesh. */
+    struct pareto_machine *machine; /* [shapes.count] */
+    double book_parameters;         /* Of the formula; 0: the model's. */
+    double usd_per_chip_h;          /* 0: unknown. */
+    const char *price_source;       /* Whose price it is, and of when. */
+    struct pareto_curve *curve;     /* By length, then by shape, then by mesh. */
     uint32_t curve_count;
     uint32_t done_count; /* Points. */
     uint64_t events;
@@ -100,8 +108,17 @@ extern const struct option pareto_options[];
 
 /* The options, and the curves with their points, not yet played. */
 enum status pareto_read(struct pareto *pareto, struct error *reterr);
+/* Behind everything else. */
+void pareto_close(struct pareto *pareto);
 /* Plays all points. */
 enum status pareto_play(void *pareto, struct worker *worker, struct error *reterr);
+
+/* One point: it is built, and if `plays` and it fits played. One that cannot be has its reason, and
+ * is not the end of the others. */
+enum status pareto_take(struct pareto *pareto, struct pareto_curve *curve,
+                        struct pareto_point *point, bool plays, struct error *reterr);
+enum status pareto_find_wall(struct pareto *pareto, struct pareto_curve *curve,
+                             struct error *reterr);
 
 /* Curves of equal length lie together: the first behind those of curve `first`. */
 uint32_t pareto_group_end(const struct pareto *pareto, uint32_t first);

@@ -4,6 +4,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/strbuf.h"
 #include "sim/base/units.h"
+#include "sim/measure/choices.h"
 #include "sim/report/frontier.h"
 #include "sim/report/least_memory.h"
 #include "tools/podsim/common/report.h"
@@ -35,6 +36,32 @@ static void settings_add(struct session_source *source, const struct pareto_valu
         source->settings[source->setting_count++].text = value->setting[i];
 }
 
+static enum status machines_build(struct pareto *pareto, struct error *reterr)
+{
+    void *memory = NULL;
+    STATUS_TRY(
+        arena_try(pareto->arena, pareto->shapes.count, sizeof *pareto->machine, &memory, reterr));
+    pareto->machine = memory;
+    for (uint32_t i = 0; i < pareto->shapes.count; i++) {
+        struct pareto_machine *machine = &pareto->machine[i];
+        struct session_source source = pareto->source;
+        struct error ignored;
+        settings_add(&source, &pareto->shapes.value[i]);
+        machine->is =
+            session_build(&machine->session, &source, SESSION_MACHINE, &ignored) == STATUS_OK &&
+            choices_create(machine->session.arena, &machine->session.machine, &machine->chooser,
+                           &ignored) == STATUS_OK;
+    }
+    return STATUS_OK;
+}
+
+void pareto_close(struct pareto *pareto)
+{
+    for (uint32_t i = 0; pareto->machine != NULL && i < pareto->shapes.count; i++)
+        session_close(&pareto->machine[i].session);
+    session_close(&pareto->base);
+}
+
 /* The program of a batch on a curve. To be closed whatever is returned. */
 static enum status build(struct playing *playing, uint32_t batch, struct error *reterr)
 {
@@ -42,6 +69,9 @@ static enum status build(struct playing *playing, uint32_t batch, struct error *
     *source = playing->pareto->source;
     source->watch = &playing->pareto->watch;
     source->drawn = &playing->pareto->drawn;
+    const struct pareto_machine *machine =
+        &playing->pareto->machine[playing->curve->shape - playing->pareto->shapes.value];
+    if (machine->is) source->chooser = &machine->chooser;
     settings_add(source, playing->curve->shape);
     settings_add(source, playing->curve->mesh);
     settings_add(source, playing->curve->length);
@@ -139,7 +169,7 @@ static enum status figures_take(struct playing *playing, struct pareto_point *po
     return STATUS_OK;
 }
 
-static enum status point_play(struct playing *playing, struct pareto_point *point,
+static enum status point_play(struct playing *playing, struct pareto_point *point, bool plays,
                               struct error *reterr)
 {
     struct session *session = &playing->session;
@@ -154,7 +184,7 @@ static enum status point_play(struct playing *playing, struct pareto_point *poin
         (double)inference_sum_all(plan).tokens / chips.count / point->book.step_s;
     STATUS_TRY(memory_check(playing, &point->memory_bytes, &fits, reterr));
     point->state = PARETO_UNFIT;
-    if (!fits && !plan->allow_oversubscription) return STATUS_OK;
+    if (!plays || (!fits && !plan->allow_oversubscription)) return STATUS_OK;
     struct replay_options const options = {.watch = watch, .watch_owner = playing->pareto};
     STATUS_TRY(session_replay(session, &playing->source, &options, reterr));
     STATUS_TRY(figures_take(playing, point, reterr));
@@ -164,13 +194,12 @@ static enum status point_play(struct playing *playing, struct pareto_point *poin
     return STATUS_OK;
 }
 
-/* A point that cannot be is one with a reason, and not the end of the others. */
-static enum status point_take(struct pareto *pareto, struct pareto_curve *curve,
-                              struct pareto_point *point, struct error *reterr)
+enum status pareto_take(struct pareto *pareto, struct pareto_curve *curve,
+                        struct pareto_point *point, bool plays, struct error *reterr)
 {
     struct playing playing = {.pareto = pareto, .curve = curve};
     struct error error = {0};
-    enum status status = point_play(&playing, point, &error);
+    enum status status = point_play(&playing, point, plays, &error);
     session_close(&playing.session);
     if (status == STATUS_OK) return STATUS_OK;
     if (ends_all(status)) {
@@ -181,64 +210,6 @@ static enum status point_take(struct pareto *pareto, struct pareto_curve *curve,
     point->why = arena_format(pareto->arena, "%s%s%s", error.where,
                               error.where[0] == '\0' ? "" : ": ", error.message);
     if (point->why == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
-    return STATUS_OK;
-}
-
-/* A batch is played too, unless it is known not to fit: its peak may be more than what it holds at
- * least. */
-static enum status fits_find(struct pareto *pareto, struct pareto_curve *curve, uint32_t batch,
-                             bool *ret_fits, struct error *reterr)
-{
-    struct pareto_point point = {.batch = batch};
-    STATUS_TRY(point_take(pareto, curve, &point, reterr));
-    *ret_fits = point.state == PARETO_PLAYED && point.memory_bytes <= (double)curve->hbm_bytes;
-    return STATUS_OK;
-}
-
-/* Where memory would end if it grew with the batch as it does between two points. */
-static uint32_t wall_guess(const struct pareto *pareto, const struct pareto_curve *curve,
-                           uint32_t low, uint32_t high)
-{
-    const struct pareto_point *one = NULL, *other = NULL;
-    for (uint32_t b = 0; b < pareto->batch_count; b++) {
-        const struct pareto_point *point = &curve->point[b];
-        if (point->state == PARETO_REFUSED) continue;
-        one = other;
-        other = point;
-        if (one != NULL && other->memory_bytes > (double)curve->hbm_bytes) break;
-    }
-    uint32_t guess = high == 0 ? 2 * low : low + (high - low) / 2;
-    if (one != NULL && other->memory_bytes > one->memory_bytes) {
-        double const each =
-            (other->memory_bytes - one->memory_bytes) / (double)(other->batch - one->batch);
-        double const batch = one->batch + ((double)curve->hbm_bytes - one->memory_bytes) / each;
-        if (batch > low && batch < UINT32_MAX) guess = (uint32_t)batch;
-    }
-    if (high != 0 && guess >= high) guess = high - 1;
-    return guess <= low ? low + 1 : guess;
-}
-
-/* The largest batch that fits, up to the most that a scenario can have. It lies between two points,
- * about where a line through them says: from there by growing strides, then by halves. */
-static enum status wall_find(struct pareto *pareto, struct pareto_curve *curve,
-                             struct error *reterr)
-{
-    uint32_t low = 0, high = 0;
-    for (uint32_t b = 0; b < pareto->batch_count && high == 0; b++) {
-        const struct pareto_point *point = &curve->point[b];
-        bool const fits = point->memory_bytes <= (double)curve->hbm_bytes;
-        if (point->state != PARETO_REFUSED) *(fits ? &low : &high) = point->batch;
-    }
-    uint32_t next = wall_guess(pareto, curve, low, high);
-    for (uint32_t stride = 1; high != low + 1 && next <= PARETO_BATCH_MOST; stride *= 2) {
-        bool fits = false;
-        STATUS_TRY(worker_check(pareto->worker, reterr));
-        STATUS_TRY(fits_find(pareto, curve, next, &fits, reterr));
-        *(fits ? &low : &high) = next;
-        next = fits ? low + stride : high > stride ? high - stride : 0;
-        if (next <= low || (high != 0 && next >= high)) next = low + (high - low) / 2;
-    }
-    curve->wall = low;
     return STATUS_OK;
 }
 
@@ -287,13 +258,14 @@ enum status pareto_play(void *owner, struct worker *worker, struct error *reterr
     struct pareto *pareto = owner;
     pareto->worker = worker;
     pareto->watch = (struct cancel){.stops = worker_stops, .owner = worker};
+    STATUS_TRY(machines_build(pareto, reterr));
     for (uint32_t c = 0; c < pareto->curve_count; c++) {
         struct pareto_curve *curve = &pareto->curve[c];
         for (uint32_t b = 0; b < pareto->batch_count; b++, pareto->done_count++) {
             STATUS_TRY(worker_check(worker, reterr));
-            STATUS_TRY(point_take(pareto, curve, &curve->point[b], reterr));
+            STATUS_TRY(pareto_take(pareto, curve, &curve->point[b], true, reterr));
         }
-        if (curve->chip_count != 0) STATUS_TRY(wall_find(pareto, curve, reterr));
+        if (curve->chip_count != 0) STATUS_TRY(pareto_find_wall(pareto, curve, reterr));
     }
     for (uint32_t first = 0, end = 0; first < pareto->curve_count; first = end) {
         end = pareto_group_end(pareto, first);

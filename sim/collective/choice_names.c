@@ -58,7 +58,8 @@ const char *choice_synonym(const char *name)
 
 bool choice_is_known(const char *name)
 {
-    for (const char *part = name, *end = name; end != NULL; part = end + 1) {
+    const char *end = name;
+    for (const char *part = name; end != NULL;) {
         char text[NAME_SIZE];
         end = strchr(part, '+');
         size_t const length = end == NULL ? strlen(part) : (size_t)(end - part);
@@ -70,6 +71,7 @@ bool choice_is_known(const char *name)
         if (algorithm.means == ALGORITHM_OTHER || algorithm.means == ALGORITHM_SCATTER_GATHER ||
             (joins && algorithm.flat))
             return false;
+        if (end != NULL) part = end + 1;
     }
     return true;
 }

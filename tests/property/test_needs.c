@@ -313,7 +313,7 @@ static void every_shipped_scenario_waits_for_what_it_reads(void **state)
     walk_shipped(&options, inference, shipped_check);
     print_message("    %llu needs of data, %llu of order\n", (unsigned long long)shipped.data,
                   (unsigned long long)shipped.orders);
-    assert_true(shipped.data > 0 && shipped.exchanges > 0);
+    assert_true(shipped.data > 0 && (shipped.exchanges > 0 || sampling_of() > 1));
 }
 
 #define PICK(...) CASE_PICK(state, __VA_ARGS__)

@@ -103,9 +103,9 @@ struct key {
     uint32_t size_bytes;
     int64_t least, most, preset; /* As the kind has numbers; `preset` is the default. */
     const char *word;            /* The default of key_text; NULL: none. */
-    size_t like_at;             /* The field of a row beside it whose value is the default, or 0. */
-    const char *const *choices; /* Ended by NULL. */
-    const struct key *members;  /* Of key_object and key_list. */
+    size_t like_at;              /* The field of another row whose value is the default, or 0. */
+    const char *const *choices;  /* Ended by NULL. */
+    const struct key *members;   /* Of key_object and key_list. */
     struct key_elements elements;
     /* Checks what depends on other keys, once all are read. `member` is NULL where it is missing.
      */

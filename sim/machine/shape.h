@@ -43,7 +43,7 @@ enum status shape_check(const struct chip *chip, const struct shape *shape, cons
  * the default topology is the one most similar to a cube). False: there is none. */
 bool shape_standard(const struct chip *chip, uint64_t chip_count, struct shape *ret_shape);
 
-/* The slice with fewest chips of those that have so many or more; false: there is none. */
+/* The smallest slice of at least that number of chips; false: there is none. */
 bool shape_smallest(const struct chip *chip, uint64_t chip_count, struct shape *ret_shape);
 
 /* The same as shape_standard() for what stands behind the dash of a name, in the product's units.

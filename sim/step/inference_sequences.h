@@ -14,7 +14,7 @@ struct inference_sequence {
     uint64_t queries;   /* New tokens; 0: it is not in the pass. */
     uint64_t keys;      /* In the cache behind the pass. */
     uint64_t head_rows; /* New tokens whose logits are wanted. */
-    uint64_t times;     /* From here on so many of the span are alike. */
+    uint64_t times;     /* Sequences alike from here on. */
 };
 
 /* Sequences of one kind, from one to before another. */

@@ -75,7 +75,7 @@ struct pareto_curve {
     uint64_t hbm_bytes;         /* Of a chip. */
     double length_tokens;       /* Of a sequence, the mean. */
     double critical_tokens;     /* B_crit of the formula (7.1.3), of all sequences. */
-    double critical_batch;      /* The batch that has so many. */
+    double critical_batch;      /* The batch of these tokens. */
     uint64_t wall;              /* The largest batch that fits. */
     uint64_t book_wall;         /* By the formula (7.1.6): parameters and cache alone. */
     uint32_t knee;              /* A point's place, or frontier_none. */

@@ -30,7 +30,9 @@ struct work {
     uint64_t hbm_read_bytes;  /* Through HBM -> VMEM. */
     uint64_t hbm_write_bytes; /* VMEM -> HBM. */
     uint64_t vmem_read_bytes; /* Operands that already lie in VMEM: they pay its rate, not HBM's. */
-    uint64_t useful_flop;     /* What MFU may count; executed FLOP is the matmuls' own. */
+    uint32_t idle_core_ppm; /* Millionths of the chip's cores that have no part of it: the rates of
+                               matrix units, vector units and VMEM are those of the others. */
+    uint64_t useful_flop;   /* What MFU may count; executed FLOP is the matmuls' own. */
 };
 
 /* 2·rows·inner·columns·count over the matmuls, unpadded. */

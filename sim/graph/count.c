@@ -32,6 +32,18 @@ static struct graph_move_sum *move_sum(struct graph_count *count, enum op_pass p
     return sum;
 }
 
+static void scarce_add(const struct work *work, struct work_edges edges,
+                       struct graph_scarce *scarce)
+{
+    uint32_t const idle = work->idle_core_ppm, busy = PPM_ONE - idle;
+    units_wide const bytes =
+        (units_wide)work->hbm_read_bytes + work->hbm_write_bytes + work->vmem_read_bytes;
+    if (idle == 0) return;
+    scarce->padded_flop += (units_wide)work_padded_flop(work, edges) * idle / busy;
+    scarce->vector_flop += (units_wide)work->vector_flop * idle / busy;
+    scarce->vmem_bytes += bytes * PPM_ONE / busy;
+}
+
 static void compute_add(const struct graph_sharded *sharded, const struct graph_step *step,
                         struct work_edges edges, struct graph_count *count)
 {
@@ -57,6 +69,7 @@ static void compute_add(const struct graph_sharded *sharded, const struct graph_
     sum->spare.again += spare.again;
     sum->vector_flop += work->vector_flop;
     sum->hbm_bytes += work->hbm_read_bytes + work->hbm_write_bytes;
+    scarce_add(work, edges, &sum->scarce);
 }
 
 static void move_add(const struct graph_op *op, const struct graph_step *step,

@@ -11,6 +11,12 @@
 
 enum { GRAPH_SUMS_MAX = 48 };
 
+/* Of ops that some cores have no part of: FLOP that all cores would do in the time by which the
+ * others take longer, and bytes that VMEM would move in the time that it takes. */
+struct graph_scarce {
+    units_wide padded_flop, vector_flop, vmem_bytes;
+};
+
 /* Computes of a pass, of a kind of op and in a format. */
 struct graph_compute_sum {
     enum op_pass pass;
@@ -23,6 +29,7 @@ struct graph_compute_sum {
     struct op_spare spare;
     uint64_t vector_flop;
     uint64_t hbm_bytes;
+    struct graph_scarce scarce;
 };
 
 /* Collectives of a pass, of a kind of op and over an axis. */

@@ -61,6 +61,8 @@ struct graph_served {
     uint64_t rows;     /* Queries of a head in one product of scores. */
     uint64_t columns;  /* Keys of all products together, so that the scores are rows x columns. */
     uint64_t read;     /* Rows of the cache that are read, each sequence's own. */
+    uint64_t count;    /* Sequences. */
+    uint64_t longest;  /* Keys of the one that has most. */
     units_wide scores; /* Of one head, of all sequences on all ranks, none of them padding. */
 };
 
@@ -78,9 +80,11 @@ struct graph_cache {
     uint32_t batch_ways;    /* Ranks with the same heads of keys that keep some sequences each. */
     uint32_t sequence_ways; /* Ranks with the same heads that keep a part of each sequence. */
     enum graph_apart apart;
-    bool begins;        /* No earlier rows are attended to, and each rank keeps all rows of its
-                           sequences. */
-    uint64_t kept_rows; /* New rows that a rank writes to the cache. */
+    bool begins;          /* No earlier rows are attended to, and each rank keeps all rows of its
+                             sequences. */
+    uint32_t cores;       /* Of the chip, that take sequences and heads apart; 1: all together. */
+    uint32_t splits_most; /* Parts of a sequence's keys that cores may take apart. */
+    uint64_t kept_rows;   /* New rows that a rank writes to the cache. */
     uint64_t experts_held, experts_read; /* Of a rank, and of these those that tokens ask for. */
     struct graph_served decodes;         /* Sequences with a query or a few. */
     struct graph_served prompts;         /* Sequences with a chunk of queries. */

@@ -2,6 +2,8 @@
 
 #include <stddef.h>
 
+#include "sim/base/units.h"
+
 #define BYTES_MOST (UINT64_C(1) << 56)
 #define FLOP_MOST (UINT64_C(1) << 62)
 #define ROWS_MOST (UINT64_C(1) << 40) /* Of a matrix, and columns. */
@@ -54,6 +56,11 @@ static const char *const ends[] = {"begin", "end", NULL};
 static const char *const ways[] = {"chip", "host", NULL};
 
 /* Where a key means something. */
+static bool has_idle_cores(const void *line)
+{
+    return ((const struct work *)line)->idle_core_ppm != 0;
+}
+
 static bool has_inner(const void *line)
 {
     return ((const struct program *)line)->inner_count > 1;
@@ -114,6 +121,7 @@ static const struct text_row work_rows[] = {
     {NUMBER("hbm_read_bytes", work, hbm_read_bytes, BYTES_MOST)},
     {NUMBER("hbm_write_bytes", work, hbm_write_bytes, BYTES_MOST)},
     {NUMBER("vmem_read_bytes", work, vmem_read_bytes, BYTES_MOST)},
+    {NUMBER("idle_core_ppm", work, idle_core_ppm, PPM_ONE - 1), .means = has_idle_cores},
     {NUMBER("useful_flop", work, useful_flop, FLOP_MOST)},
 };
 

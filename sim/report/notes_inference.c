@@ -9,6 +9,7 @@
 #include "sim/collective/algorithm.h"
 #include "sim/report/inference_facts.h"
 #include "sim/report/table.h"
+#include "sim/report/words.h"
 
 static bool is_said(const struct analysis *facts, uint32_t class_index)
 {
@@ -95,6 +96,22 @@ static void weights_note(struct arena *arena, const struct report_input *input,
                            : " more");
 }
 
+/* The least busy attention: what its cores have to do of what all could. */
+static void cores_note(struct arena *arena, const struct report_input *input, struct notes *notes)
+{
+    const struct program *program = input->program;
+    uint32_t idle_ppm = 0;
+    for (uint32_t i = 0; i < program->work_count; i++)
+        if (program->works[i].idle_core_ppm > idle_ppm) idle_ppm = program->works[i].idle_core_ppm;
+    if (idle_ppm < PPM_ONE / 4) return;
+    notes_add(arena, notes, "attention keeps %.3g of the %u %s busy in the mean: %s",
+              (1 - idle_ppm / (double)PPM_ONE) * input->machine->chip.core.count,
+              input->machine->chip.core.count, words_resource(input->machine, "cores"),
+              input->workload->inference.whole_units
+                  ? "\"split_attention\": false gives each sequence and head of keys one"
+                  : "sequences and heads of keys are few, and too short to be split further");
+}
+
 /* What the simulated step has that the formula lacks, and what each has otherwise. */
 void notes_inference_build(struct arena *arena, const struct report_input *input,
                            const struct analysis *facts, struct notes *notes)
@@ -134,5 +151,6 @@ void notes_inference_build(struct arena *arena, const struct report_input *input
                   "%.0f%% of the step",
                   table_seconds(inference.hop_floor_s).text,
                   100 * inference.hop_floor_s / facts->step_s);
+    cores_note(arena, input, notes);
     algorithms_add(arena, input, facts, notes);
 }

@@ -60,12 +60,14 @@ static struct compute_stages stages_of(const struct chip *chip, const struct wor
     uint64_t const tile_bytes = chip->vmem_capacity_bytes / COMPUTE_VMEM_TILES;
     struct work_edges const edges = {WORK_EDGE_ROWS, chip->mxu.rows, chip->mxu.columns};
     uint64_t const flop = work_padded_flop(work, edges);
+    uint32_t const busy_ppm = PPM_ONE - work->idle_core_ppm;
+    uint32_t const core_ppm = (uint32_t)((uint64_t)math_ppm * busy_ppm / PPM_ONE);
     uint64_t const flop_per_s = flop == 0 ? 0 : chip->math_flop_per_s[work->math_format];
     *ret_time = (struct compute_time){
-        .mxu_ps = demand_ps(flop, flop_per_s, math_ppm),
-        .vpu_ps = demand_ps(work->vector_flop, chip->vector_flop_per_s, math_ppm),
+        .mxu_ps = demand_ps(flop, flop_per_s, core_ppm),
+        .vpu_ps = demand_ps(work->vector_flop, chip->vector_flop_per_s, core_ppm),
         .hbm_ps = demand_ps(hbm_bytes, chip->hbm_bytes_per_s, hbm_ppm),
-        .vmem_ps = demand_ps(vmem_bytes, chip->vmem_bytes_per_s, PPM_ONE),
+        .vmem_ps = demand_ps(vmem_bytes, chip->vmem_bytes_per_s, busy_ppm),
         .tile_count =
             hbm_bytes == 0 ? 1 : units_ceil_divide(hbm_bytes, tile_bytes ? tile_bytes : 1),
         .padded_flop = flop,

@@ -95,6 +95,16 @@ static double launches_s(const struct machine *machine, const struct workload_co
     return launches * units_seconds(machine->chip.launch.host_ps);
 }
 
+/* What ops take longer that some cores have no part of, and what VMEM takes for them. */
+static double scarce_s(const struct workload_plan *plan, const struct machine *machine,
+                       const struct workload_scarce *scarce)
+{
+    const struct chip *chip = &machine->chip;
+    return scarce->padded_flop / (double)chip->math_flop_per_s[plan->formats.activations] +
+           scarce->vector_flop / (double)chip->vector_flop_per_s +
+           scarce->vmem_bytes / (double)chip->vmem_bytes_per_s;
+}
+
 /* Everything after everything else, on the slowest links, with the profile's overheads. The counts
  * are those of a mean rank of pp: where nothing overlaps, one rank works after the other. */
 static double upper(const struct workload_plan *plan, const struct machine *machine,
@@ -111,6 +121,7 @@ static double upper(const struct workload_plan *plan, const struct machine *mach
                    hbm_s * (hbm_share / slowest_hbm) + most.vector_s / slowest_math +
                    most.hbm_s / slowest_hbm +
                    roofline->counts.compute_count * units_seconds(machine->chip.launch.op_ps);
+    total += scarce_s(plan, machine, &roofline->counts.inference.scarce) / slowest_math;
     for (uint32_t i = 0; i < roofline->group_count; i++)
         total += roofline_group_slow_s(plan, machine, &roofline->group[i]);
     total += 2 * roofline->host_s + launches_s(machine, &roofline->counts);

@@ -59,6 +59,20 @@ static bool launches_eagerly(const struct key_source *source)
     return shown_of(source)->machine.launches == CHIP_LAUNCHES_EAGER;
 }
 
+static bool serves(const struct key_source *source)
+{
+    return shown_of(source)->workload.kind != WORKLOAD_TRAIN_STEP;
+}
+
+static enum status split_settle(const struct key_reader *reader, struct json *member,
+                                struct error *reterr)
+{
+    const struct workload_plan *plan = &scenario_of(reader)->workload;
+    if (!plan->inference.whole_units || plan->kind != WORKLOAD_TRAIN_STEP) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, json_where(member),
+                     "a training step has no cache that decodes attend to; leave it out");
+}
+
 static enum status seed_settle(const struct key_reader *reader, struct json *member,
                                struct error *reterr)
 {
@@ -83,6 +97,11 @@ const struct key run_keys[] = {
             "`overlap_param_gather`)"),
     ROW("collective_matmul", key_flag, workload.collective_matmul,
         .help = "hide TP collectives behind their matmuls, chunk by chunk"),
+    ROW("split_attention", key_flag, workload.inference.whole_units, .negated = true, .preset = 1,
+        .shown = serves, .settle = split_settle, .when = "of inference",
+        .help = "cores of a GPU take parts of a sequence's keys where a decode has fewer sequences "
+                "and heads than cores; `false`: each has one core "
+                "([inference](inference.md#cores))"),
     ROW("launch", key_choice, machine.launches, .choices = launch_names,
         .help =
             "how ops come to a chip. `profile`: with the overhead that the machine's profile has, "

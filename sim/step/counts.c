@@ -42,6 +42,9 @@ static void compute_add(const struct part *part, const struct graph_compute_sum 
     counts->vector_flop += times * (double)sum->vector_flop;
     counts->hbm_bytes += times * (double)sum->hbm_bytes;
     counts->compute_count += times * (double)sum->count;
+    counts->inference.scarce.padded_flop += times * (double)sum->scarce.padded_flop;
+    counts->inference.scarce.vector_flop += times * (double)sum->scarce.vector_flop;
+    counts->inference.scarce.vmem_bytes += times * (double)sum->scarce.vmem_bytes;
 }
 
 void counts_traffic_add(struct workload_traffic *traffic, enum collective_kind kind, uint64_t count,

@@ -124,10 +124,16 @@ struct workload_held {
     uint64_t held_ppm;     /* Microbatches in activation_bytes; see workload_lists_read(). */
 };
 
+/* As struct graph_scarce has it, of a step. */
+struct workload_scarce {
+    double padded_flop, vector_flop, vmem_bytes;
+};
+
 /* A step of inference. Bytes are one chip's. */
 struct workload_inference {
-    double weight_bytes;     /* Weights that are multiplied: read once. */
-    double kv_read_bytes;    /* Rows of the cache that attention reads. */
+    double weight_bytes;  /* Weights that are multiplied: read once. */
+    double kv_read_bytes; /* Rows of the cache that attention reads. */
+    struct workload_scarce scarce;
     uint64_t kept_sequences; /* Sequences whose rows a chip keeps, whole or in part, at most. */
     uint64_t keepers;        /* Ranks that keep different ones. */
 };

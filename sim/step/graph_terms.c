@@ -1,6 +1,7 @@
 #include "sim/step/graph_terms.h"
 
 #include "sim/base/units.h"
+#include "sim/graph/splits.h"
 #include "sim/step/overheads.h"
 #include "sim/step/ranks.h"
 
@@ -112,6 +113,8 @@ static void cache_add(const struct ranks *ranks, bool windowed, struct graph_ter
     const struct model *model = &ranks->plan->model;
     const struct graph_served *decodes = &inference->served[INFERENCE_DECODES][windowed],
                               *prompts = &inference->served[INFERENCE_PROMPTS][windowed];
+    /* The cores of a TPU work as one on each op. */
+    bool const of_gpu = ranks->machine->chip.kind == CHIP_GPU;
     uint64_t const apart = inference->apart == GRAPH_APART_TOKENS ? ranks_tp_d(ranks) : 1;
     uint64_t const ends = inference->apart == GRAPH_APART_ROWS ? ranks_tp_d(ranks) : 1;
     terms->formats.cache = ranks->plan->inference.cache;
@@ -122,6 +125,8 @@ static void cache_add(const struct ranks *ranks, bool windowed, struct graph_ter
         .batch_ways = inference->batch_ways,
         .sequence_ways = inference->sequence_ways,
         .begins = inference->begins,
+        .cores = of_gpu ? ranks->machine->chip.core.count : 1,
+        .splits_most = ranks->plan->inference.whole_units ? 1 : SPLITS_MAX,
         .kept_rows = units_ceil_divide(inference->kept_tokens, inference->sequence_ways * ends),
         .decodes = *decodes,
         .prompts = *prompts,

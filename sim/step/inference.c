@@ -81,6 +81,8 @@ static struct graph_served served_of(const struct ranks *ranks, struct inference
         served.read += of.times * rows_of(of, window);
         served.columns += of.times * units_ceil_divide(own, of.queries);
         served.rows = of.queries;
+        served.count += of.times;
+        served.longest = larger(served.longest, units_ceil_divide(own, of.queries));
         scores += (units_wide)own * of.times;
         queries += of.times * of.queries;
     }
@@ -95,6 +97,8 @@ static void most_take(struct graph_served *most, const struct graph_served *of)
     if ((units_wide)of->rows * of->columns > (units_wide)most->rows * most->columns) {
         most->rows = of->rows;
         most->columns = of->columns;
+        most->count = of->count;
+        most->longest = of->longest;
     }
     most->read = larger(most->read, of->read);
 }
@@ -104,6 +108,7 @@ static struct graph_served parts_of(struct graph_served served, const struct ran
 {
     served.columns = units_ceil_divide(served.columns, inference_parts(ranks));
     served.read = units_ceil_divide(served.read, inference_parts(ranks));
+    served.longest = units_ceil_divide(served.longest, inference_parts(ranks));
     return served;
 }
 
@@ -244,7 +249,8 @@ void inference_build(struct ranks *ranks)
 static bool served_alike(const struct graph_served *one, const struct graph_served *other)
 {
     return one->rows == other->rows && one->columns == other->columns && one->read == other->read &&
-           one->scores == other->scores;
+           one->scores == other->scores && one->count == other->count &&
+           one->longest == other->longest;
 }
 
 bool inference_alike(const struct inference_ranks *one, const struct inference_ranks *other,

@@ -51,6 +51,7 @@ struct inference_plan {
     struct inference_ways ways;
     enum format cache;           /* Format of keys and values that stay. */
     enum format head;            /* Of the head's matrix. */
+    bool whole_units;            /* A core of a chip takes all keys of a sequence and head. */
     struct plan_chooser chooser; /* Of "auto"; none: by shape, as in training. */
 };
 

@@ -135,10 +135,12 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
         "{\"podsim\": 1, \"machine\": {%s, \"profile\": \"ideal\"}, \"mesh\": %s, \"workload\": "
         "{\"kind\": %s, \"model\": \"%s\", "
         "\"activations\": \"%s\", \"kv_sharding\": \"%s\", \"allow_oversubscription\": true, "
-        "\"formats\": {\"weights\": \"%s\", \"kv\": \"%s\"}}, \"run\": {\"launch\": \"%s\"}}",
+        "\"formats\": {\"weights\": \"%s\", \"kv\": \"%s\"}}, \"run\": {\"launch\": \"%s\", "
+        "\"split_attention\": %s}}",
         places[place].machine, places[place].mesh, keys, models[model].name,
         replicated ? "replicated" : "model", whole_cache ? "replicated" : "auto",
-        formats[weights_format].name, formats[cache_format].name, launch);
+        formats[weights_format].name, formats[cache_format].name, launch,
+        below(state, 2) == 0 ? "true" : "false");
     assert_true(length > 0 && length < TEXT_BYTES);
 }
 

@@ -252,6 +252,23 @@ static void operands_in_vmem_pay_its_rate(void **state)
     assert_int_equal(from_vmem.mxu_ps, most_of(&from_vmem));
 }
 
+/* Units of a quarter of the cores: HBM alone is as fast. */
+static void idle_cores_slow_all_but_hbm(void **state)
+{
+    (void)state;
+    struct chip const chip = chip_v5e();
+    struct work work = work_matmul(4096, 8192, 4096);
+    work.vector_flop = 1000000;
+    struct compute_time const all = time_of(&chip, &work);
+    work.idle_core_ppm = PPM_ONE / 4 * 3;
+    struct compute_time const few = time_of(&chip, &work);
+    assert_int_equal(few.hbm_ps, all.hbm_ps);
+    assert_in_range(few.mxu_ps, 4 * all.mxu_ps - 4, 4 * all.mxu_ps + 4);
+    assert_in_range(few.vpu_ps, 4 * all.vpu_ps - 4, 4 * all.vpu_ps + 4);
+    assert_in_range(few.vmem_ps, 4 * all.vmem_ps - 4, 4 * all.vmem_ps + 4);
+    assert_int_equal(few.padded_flop, all.padded_flop);
+}
+
 static void huge_ops_saturate_and_do_not_wrap(void **state)
 {
     (void)state;
@@ -344,6 +361,7 @@ int main(void)
         cmocka_unit_test(a_tiny_op_pays_its_whole_latency),
         cmocka_unit_test(what_is_not_asked_for_takes_no_time),
         cmocka_unit_test(operands_in_vmem_pay_its_rate),
+        cmocka_unit_test(idle_cores_slow_all_but_hbm),
         cmocka_unit_test(huge_ops_saturate_and_do_not_wrap),
         cmocka_unit_test(more_of_any_rate_is_never_slower),
         cmocka_unit_test(a_slower_chip_takes_its_share),

@@ -6,8 +6,12 @@
  * Inputs are Q, and one or more arrays that K and V lie in: of the cache, or of the tokens of a
  * pass that attends to no others. An array without heads is shared by all of Q's.
  */
+#include "sim/base/units.h"
 #include "sim/base/vector.h"
 #include "sim/graph/op.h"
+#include "sim/graph/splits.h"
+
+enum { STATISTICS = 2 }; /* Of a row's scores: the maximum and the sum. */
 
 struct heads {
     uint64_t shared;  /* Heads of keys on this chip. */
@@ -67,6 +71,30 @@ static void products_add(const struct graph_served *served, const struct heads *
     work->vector_flop += VECTOR_SOFTMAX * rows * served->columns * heads->shared;
 }
 
+/* How cores share the decodes of a pass, and what the parts of a sequence's keys leave to be
+ * merged: values, a maximum and a sum of each row in fp32, which lie in VMEM. Where prompts are
+ * there, their many tiles fill the cores. */
+static void cores_share(const struct graph_cache *cache, const struct heads *heads,
+                        struct work *work)
+{
+    const struct graph_served *served = &cache->decodes;
+    uint64_t const rows = served->rows * heads->queries;
+    uint64_t const units = heads->shared * units_ceil_divide(rows, SPLITS_TILE_ROWS);
+    struct splits_request const request = {.units = served->count * units,
+                                           .keys = served->columns * units,
+                                           .longest = served->longest,
+                                           .cores = cache->cores,
+                                           .most = cache->splits_most};
+    if (cache->cores == 1 || served->columns == 0 || cache->prompts.columns != 0) return;
+    uint32_t const splits = splits_count(&request);
+    work->idle_core_ppm = splits_idle_ppm(&request, splits);
+    if (splits == 1) return;
+    uint64_t const parts = served->count * rows * heads->shared * splits;
+    work->vector_flop += parts * (2 * heads->value_width + STATISTICS);
+    work->vmem_read_bytes +=
+        2 * format_bytes(FORMAT_FP32, parts * (heads->value_width + STATISTICS));
+}
+
 /* Of the scores of all sequences a rank's share: another rank may have more of them. */
 static uint64_t useful_flop(const struct graph *graph, const struct heads *heads)
 {
@@ -94,6 +122,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     (void)pass;
     products_add(&cache->decodes, &heads, &work);
     products_add(&cache->prompts, &heads, &work);
+    cores_share(cache, &heads, &work);
     work.useful_flop = useful_flop(graph, &heads);
     work.vector_flop += op_turned_flop(graph, op);
     work.hbm_read_bytes = format_bytes(formats->activations, op_in_elements(sharded, op, 0));

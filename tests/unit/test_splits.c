@@ -1,0 +1,143 @@
+/*
+ * Keys of decodes on the cores of a chip: how many parts, what that leaves idle, and what a step
+ * makes of it.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/units.h"
+#include "sim/graph/splits.h"
+#include "tests/support/case.h"
+#include "tests/support/play.h"
+
+static struct splits_request alike(uint64_t units, uint64_t keys, uint32_t cores)
+{
+    return (struct splits_request){units, units * keys, keys, cores, SPLITS_MAX};
+}
+
+/* As num_splits_heuristic() of flash-attention 2 and 3 answers, worked by hand. */
+static void parts_are_those_of_flash_attention(void **state)
+{
+    static const struct {
+        uint64_t units, keys;
+        uint32_t cores, parts;
+    } rows[] = {
+        {8, 131072, 132, 14},  /* 112 of 132 cores are within 85 % of the 128 of 16 parts. */
+        {1, 131072, 132, 114}, /* 1,024 tiles; 114 parts of 9, where 113 has 10. */
+        {1, 1024, 132, 8},     /* No part is less than a tile. */
+        {106, 8192, 132, 1},   /* 80 % are enough. */
+        {132, 8192, 132, 1},   {64, 8192, 132, 2}, {500, 100, 132, 1},
+        {0, 100, 132, 1},      {48, 4096, 108, 2},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct splits_request const of = alike(rows[i].units, rows[i].keys, rows[i].cores);
+        if (splits_count(&of) != rows[i].parts)
+            fail_msg("%llu units of %llu keys on %u cores: %u parts",
+                     (unsigned long long)rows[i].units, (unsigned long long)rows[i].keys,
+                     rows[i].cores, splits_count(&of));
+    }
+    struct splits_request whole = alike(8, 131072, 132);
+    whole.most = 1;
+    assert_int_equal(splits_count(&whole), 1);
+}
+
+/* Cores take parts in rounds; the longest sequence is one core's where it stays whole. */
+static void idle_cores_are_what_the_busiest_waits_for_not(void **state)
+{
+    (void)state;
+    struct splits_request of = alike(8, 1000, 132);
+    assert_int_equal(splits_idle_ppm(&of, 1), PPM_ONE - 8 * PPM_ONE / 132);
+    of = alike(132, 1000, 132);
+    assert_int_equal(splits_idle_ppm(&of, 1), 0);
+    of = alike(133, 1000, 132); /* Two rounds, the second with one. */
+    assert_in_range(splits_idle_ppm(&of, 1), PPM_ONE - 133 * (PPM_ONE / 264) - 300,
+                    PPM_ONE - 133 * (PPM_ONE / 264));
+    /* 32 units of 100 keys in the mean, one with 1,700: the others are done long before. */
+    of = (struct splits_request){32, 3200, 1700, 32, 1};
+    assert_int_equal(splits_idle_ppm(&of, 1), PPM_ONE - 3200 * (uint64_t)PPM_ONE / (1700 * 32));
+    of = (struct splits_request){0, 0, 0, 132, 1};
+    assert_int_equal(splits_idle_ppm(&of, 1), 0);
+}
+
+static double attention_s(const char *machine, const char *mesh, const char *workload, bool splits,
+                          double *ret_kv_s)
+{
+    char text[768];
+    struct play play;
+    int64_t attention_ps = 0;
+    (void)snprintf(
+        text, sizeof text,
+        "{\"podsim\": 1, \"machine\": {%s}, \"mesh\": %s, \"workload\": {\"kind\": "
+        "\"decode\", \"model\": \"llama-3-8b\", %s}, \"run\": {\"split_attention\": %s}}",
+        machine, mesh, workload, splits ? "true" : "false");
+    play_run(&play, text, NULL);
+    bool counted[PROGRAM_CLASSES_MAX] = {false};
+    for (uint32_t t = 0; t < play.program.template_count; t++)
+        for (uint32_t i = 0; i < play.program.templates[t].op_count; i++) {
+            const struct program_op *op = &play.program.templates[t].op[i];
+            if (op->purpose != PROGRAM_PURPOSE_ATTENTION || counted[op->class_index]) continue;
+            counted[op->class_index] = true;
+            attention_ps += play.trace.classes[op->class_index].busy_ps;
+        }
+    *ret_kv_s =
+        play.roofline.counts.inference.kv_read_bytes / (double)play.machine.chip.hbm_bytes_per_s;
+    assert_true(units_seconds(play.trace.step_ps) <= play.roofline.upper_s * (1 + 1e-9));
+    play_close(&play);
+    return units_seconds(attention_ps);
+}
+
+/* 17.2 GB of keys and values on one H100: with parts HBM bounds attention; without, the 8 SMs that
+ * have a head, of the 132 through which L2 gives 5.5 TB/s. */
+static void a_long_sequence_alone_takes_all_cores_where_it_is_split(void **state)
+{
+    static const char one[] = "\"chip\": \"h100-sxm\", \"gpus\": 1", mesh[] = "{\"dp\": [\"gpu\"]}";
+    static const char lone[] = "\"batch\": 1, \"context\": 131072";
+    double kv_s = 0;
+    (void)state;
+    double const split_s = attention_s(one, mesh, lone, true, &kv_s);
+    case_near(kv_s, 131072. * 131072 / 3.35e12, 1e-9);
+    case_near(split_s, kv_s, 0.1);
+    assert_true(split_s > kv_s);
+    double const whole_s = attention_s(one, mesh, lone, false, &kv_s);
+    case_near(whole_s, 131072. * 131072 / (5.5e12 * 8 / 132), 0.01);
+}
+
+/* Two sequences as long as 62 others together are what all others' cores wait for. */
+static void ragged_sequences_wait_for_the_longest_unless_they_are_split(void **state)
+{
+    static const char one[] = "\"chip\": \"h100-sxm\", \"gpus\": 1", mesh[] = "{\"dp\": [\"gpu\"]}";
+    char workload[600] = "\"batch\": 64, \"context\": [31000, 31000";
+    size_t length = strlen(workload);
+    double kv_s = 0;
+    (void)state;
+    for (uint32_t i = 0; i < 62; i++)
+        length += (size_t)snprintf(workload + length, sizeof workload - length, ", 1000");
+    (void)snprintf(workload + length, sizeof workload - length, "]");
+    /* 512 units are four rounds of 969 keys a core, less than the 31,000 of one. */
+    double const whole_s = attention_s(one, mesh, workload, false, &kv_s);
+    case_near(whole_s, 32 * 31000. * 512 / (5.5e12 / 132), 0.02);
+}
+
+/* The cores of a TPU work as one. */
+static void tpus_have_no_cores_apart(void **state)
+{
+    static const char tpu[] = "\"chip\": \"tpu-v5p\", \"shape\": \"1x1x1\", \"unrealisable\": true";
+    static const char lone[] = "\"batch\": 1, \"context\": 8192";
+    double kv_s = 0;
+    (void)state;
+    double const split_s = attention_s(tpu, "{\"dp\": [\"x\"]}", lone, true, &kv_s);
+    assert_true(attention_s(tpu, "{\"dp\": [\"x\"]}", lone, false, &kv_s) == split_s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_are_those_of_flash_attention),
+        cmocka_unit_test(idle_cores_are_what_the_busiest_waits_for_not),
+        cmocka_unit_test(a_long_sequence_alone_takes_all_cores_where_it_is_split),
+        cmocka_unit_test(ragged_sequences_wait_for_the_longest_unless_they_are_split),
+        cmocka_unit_test(tpus_have_no_cores_apart),
+    };
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
+}

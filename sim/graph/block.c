@@ -42,9 +42,9 @@ void block_write(const struct block *block, const struct model *model, struct gr
 /* The blocks that a model names, in its order. */
 static void named_write(const struct model *model, struct graph *graph)
 {
-    for (const char *const *name = model->blocks; *name != NULL; name++) {
+    for (uint32_t at = 0; model->blocks[at] != NULL; at++) {
         uint32_t i = 0;
-        while (i < block_count && !name_same(block_table[i]->name, *name)) i++;
+        while (i < block_count && name_find(block_table[i]->name, model->blocks) != at) i++;
         SIM_ASSERT(i < block_count);
         block_write(block_table[i], model, graph);
     }

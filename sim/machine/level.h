@@ -59,6 +59,7 @@ struct level_tier {
     int64_t latency_ps; /* Up or down: along a cable and through half of the switch at each of its
                            ends, and through the NIC at the end that is a chip or a host. */
     enum level_policy policy;
+    bool shares_nic; /* Its units are chips that have a NIC in common, and no host of their own. */
     bool assumed;    /* No product has this number of chips: one switch for each link of a chip. */
     bool multicasts; /* One copy in, one out of each port: NVLink SHARP, IB SHARP. */
     uint64_t reduce_flop_per_s; /* fp32 additions of one whole unit; 0: it cannot reduce. */

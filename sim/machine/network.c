@@ -299,6 +299,7 @@ static void add_shared_nics(const struct machine *machine, struct level *level)
         .cable_bytes_per_s = machine->chip.pcie_bytes_per_s,
         .cable_peak_bytes_per_s = machine->chip.pcie_bytes_per_s,
         .latency_ps = 1,
+        .shares_nic = true,
     };
 }
 

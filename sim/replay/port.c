@@ -1,17 +1,15 @@
 /*
  * Turns at a link.
  *
- * The segment. On GPUs in the `measured` profile it is NCCL's: the Simple protocol keeps NCCL_STEPS
- * = 8 buffers of a connection's 4 MiB (DEFAULT_BUFFSIZE) and hands two of them to the network at a
- * time (ALLGATHER_SLICESTEPS, REDUCESCATTER_SLICESTEPS, ALLREDUCE_SLICESTEPS = NCCL_STEPS / 4):
- * slices of 1 MiB. It cuts messages that are alone just so, and what that costs is in the rates
- * that were measured, so a turn costs nothing more. Source: NVIDIA/nccl, src/include/device.h and
- * src/init.cc. Elsewhere a turn costs nothing either, and 64 KiB is so little that steps do not
- * depend on it. docs/engine.md says what half or twice of either changes.
+ * The segment. On GPUs in any profile but `ideal` it is NCCL's: the Simple protocol keeps
+ * NCCL_STEPS = 8 buffers of a connection's 4 MiB (DEFAULT_BUFFSIZE) and hands two of them to the
+ * network at a time (ALLGATHER_SLICESTEPS, REDUCESCATTER_SLICESTEPS, ALLREDUCE_SLICESTEPS =
+ * NCCL_STEPS / 4): slices of 1 MiB. It cuts messages that are alone just so, and what that costs is
+ * in the rates that were measured, so a turn costs nothing more. Source: NVIDIA/nccl,
+ * src/include/device.h and src/init.cc. Elsewhere a turn costs nothing either, and 64 KiB is so
+ * little that steps do not depend on it. docs/engine.md says what half or twice of either changes.
  */
 #include "sim/replay/port.h"
-
-#include <string.h>
 
 #include "sim/base/arena.h"
 
@@ -142,8 +140,7 @@ struct port_queue *port_queue_of(struct replay *replay, struct link_state *link)
 
 bool ports_wanted(const struct replay *replay)
 {
-    const char *arbitration = replay->options->arbitration;
-    return arbitration == NULL || strcmp(arbitration, "fifo") != 0;
+    return replay->options->arbitration != ARBITRATION_FIFO;
 }
 
 static uint64_t link_count(const struct replay *replay)
@@ -175,9 +172,8 @@ static enum status passed_build(struct arena *arena, struct replay *replay, stru
 static uint64_t segment_bytes(const struct replay *replay)
 {
     const struct chip *chip = &replay->machine->chip;
-    bool const measured = strcmp(chip->profile, "measured") == 0;
     if (replay->options->segment_bytes > 0) return replay->options->segment_bytes;
-    return chip->kind == CHIP_GPU && measured ? PORT_SEGMENT_NCCL_BYTES : PORT_SEGMENT_BYTES;
+    return chip->kind == CHIP_GPU && !chip->is_ideal ? PORT_SEGMENT_NCCL_BYTES : PORT_SEGMENT_BYTES;
 }
 
 /* Messages that are kept, at all links together. */
@@ -187,14 +183,7 @@ enum status ports_build(struct arena *arena, struct replay *replay, uint64_t mes
                         struct error *reterr)
 {
     void *memory = NULL;
-    const char *arbitration = replay->options->arbitration;
-    if (arbitration == NULL) arbitration = "fair";
-    bool const by_urgency = strcmp(arbitration, "priority") == 0;
-    if (!by_urgency && strcmp(arbitration, "fair") != 0 && strcmp(arbitration, "fifo") != 0)
-        return error_set(reterr, STATUS_NOT_FOUND, "/run/arbitration",
-                         "unknown arbitration \"%s\"; known are \"fair\", \"priority\" and "
-                         "\"fifo\"",
-                         arbitration);
+    bool const by_urgency = replay->options->arbitration == ARBITRATION_PRIORITY;
     if (!ports_wanted(replay)) return STATUS_OK;
     uint32_t const kinds = replay->routes->kind_count;
     STATUS_TRY(arena_try(arena, 1, sizeof *replay->ports, &memory, reterr));

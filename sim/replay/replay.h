@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sim/base/arbitration.h"
 #include "sim/base/status.h"
 #include "sim/fold/fold.h"
 #include "sim/machine/machine.h"
@@ -31,13 +32,10 @@ struct replay_progress {
 typedef bool replay_watch_fn(void *owner, const struct replay_progress *progress);
 
 struct replay_options {
-    const char *engine; /* "fast" or "reference" */
-    /* Which of several streams' messages a link takes first: "fair", by turns of a segment each;
-     * "priority", those of the more urgent stream (program_stream.urgency), cut at segments;
-     * "fifo", as they come, each whole. NULL: "fair". */
-    const char *arbitration;
-    uint64_t segment_bytes;      /* Of a turn; 0: the default of port.h. */
-    const uint32_t *shown_chips; /* Machine chips to record for a timeline. */
+    const char *engine;           /* "fast" or "reference" */
+    enum arbitration arbitration; /* By program_stream.urgency. */
+    uint64_t segment_bytes;       /* Of a turn; 0: the default of port.h. */
+    const uint32_t *shown_chips;  /* Machine chips to record for a timeline. */
     uint32_t shown_count;
     bool record;
     bool curves;        /* Fill trace_role.curve: costs memory for each effect of an op. */
@@ -48,7 +46,7 @@ struct replay_options {
     void *watch_owner;
 };
 
-/* STATUS_NOT_FOUND: no such engine or arbitration. STATUS_STUCK: ranks did not all finish; the
+/* STATUS_NOT_FOUND: no such engine. STATUS_STUCK: ranks did not all finish; the
  * error names who waits for whom. */
 enum status replay_run(struct arena *arena, const struct replay_options *options,
                        const struct machine *machine, const struct program *program,

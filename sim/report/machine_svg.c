@@ -121,11 +121,10 @@ static const char *policy_words(enum level_policy policy)
                                   : "messages are spread over all cables";
 }
 
-/* The host of the picture is a CPU. GPUs that have a NIC in common meet in a tier of their own. */
-static const char *tier_name(const struct machine *machine, const struct level_tier *tier)
+/* The host of the picture is a CPU. */
+static const char *tier_name(const struct level_tier *tier)
 {
-    bool const shares = machine->chip.kind == CHIP_GPU && strcmp(tier->name, "host") == 0;
-    return shares ? "shared NIC" : tier->name;
+    return tier->shares_nic ? "shared NIC" : tier->name;
 }
 
 static void say_tier(struct drawing *drawing, uint32_t level, uint32_t index)
@@ -143,8 +142,7 @@ static void say_tier(struct drawing *drawing, uint32_t level, uint32_t index)
         svg_say(drawing->text, 20, y, "head", "%s: %s", tier->name,
                 counted(totals.unit_count, "node").text);
     else
-        svg_say(drawing->text, 20, y, "head", "%s: %u", tier_name(drawing->machine, tier),
-                totals.unit_count);
+        svg_say(drawing->text, 20, y, "head", "%s: %u", tier_name(tier), totals.unit_count);
     svg_say(drawing->text, 20, y + 16, "small",
             bare ? "%s: %u x %s from each to the others" : "%s: %u x %s up from each below",
             tier->cable_name, tier->cable_count,
@@ -211,7 +209,7 @@ static void draw_tier(struct drawing *drawing, uint32_t level_index, uint32_t ti
         row.middle[i] = (struct point){corner.x + width / 2, drawing->y + BOX_HEIGHT / 2};
         svg_box(drawing->text, corner.x, corner.y, width, BOX_HEIGHT, "switch");
         svg_say(drawing->text, row.middle[i].x, drawing->y + 17, "mid", "%s %u",
-                tier_name(machine, &level->tier[tier]), row.unit[i] / slices);
+                tier_name(&level->tier[tier]), row.unit[i] / slices);
         if (in_slice)
             svg_say(drawing->text, row.middle[i].x, drawing->y + 32, "tiny mid", "of slice %u",
                     row.unit[i] % slices);

@@ -15,6 +15,7 @@ enum { PREFETCH_MAX = 1024, ALGORITHMS_MAX = 64, STEPS_MAX = 64 };
 static const char *const parameters_names[] = {"end", "next_step", NULL};
 static const char *const engine_names[] = {"fast", "reference", NULL};
 static const char *const launch_names[] = {"profile", "graph", "eager", NULL};
+/* In the order of enum arbitration. */
 static const char *const arbitration_names[] = {"fair", "priority", "fifo", NULL};
 
 /* Which algorithms a step can go by is known where it is lowered. */
@@ -119,7 +120,7 @@ const struct key run_keys[] = {
         .help = "the algorithm of every collective; `auto` chooses [by "
                 "shape](algorithm-choice.md#in-a-training-step), and of inference [what is fastest "
                 "alone](algorithm-choice.md#in-a-step-of-inference)"),
-    ROW("arbitration", key_text, run.arbitration, .choices = arbitration_names, .word = "fair",
+    ROW("arbitration", key_choice, run.arbitration, .choices = arbitration_names,
         .help =
             "which stream a link serves: by turns of a segment, the more urgent first, or first "
             "come, first served ([when to change it](limits.md#arbitration-of-links))"),

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sim/base/arbitration.h"
 #include "sim/base/status.h"
 #include "sim/machine/machine.h"
 #include "sim/mesh/mesh.h"
@@ -17,8 +18,8 @@ struct strbuf;
 
 struct run_plan {
     uint64_t seed;
-    const char *engine;      /* "fast" or "reference" */
-    const char *arbitration; /* "fair", "priority" or "fifo": as replay_options has it. */
+    const char *engine; /* "fast" or "reference" */
+    enum arbitration arbitration;
     uint32_t steps; /* That are played at most to find the period; 1: the step by itself. */
 };
 

@@ -144,8 +144,9 @@ static void random_program(struct scene *scene, bool grid)
 static void describe(const struct scene *scene, uint32_t number)
 {
     const struct machine *machine = &scene->machine;
-    print_message("    case %u, %s: %ux%u\n", number, scene->arbitration, machine->shape[0],
-                  machine->shape[1]);
+    print_message("    case %u, %s: %ux%u\n", number,
+                  scene->arbitration == ARBITRATION_PRIORITY ? "priority" : "fair",
+                  machine->shape[0], machine->shape[1]);
     for (uint32_t i = 0; i < scene->program.plan_count; i++) {
         const struct plan *plan = &scene->plan[i];
         print_message("    %s of %llu bytes, %u dimensions, %ux%u\n", plan->item[0].primitive->name,
@@ -242,7 +243,7 @@ static bool compare(struct scene *scene, const struct trace *fifo, uint32_t numb
 static void streams_that_meet_agree(void **state)
 {
     (void)state;
-    static const char *const arbitrations[] = {"fair", "priority"};
+    static const enum arbitration arbitrations[] = {ARBITRATION_FAIR, ARBITRATION_PRIORITY};
     uint32_t walked = 0, taken = 0, folds = 0, meet = 0;
     for (uint32_t i = 0; i < CASES; i++) {
         if (sampling_skips(&walked)) continue;
@@ -255,7 +256,7 @@ static void streams_that_meet_agree(void **state)
             fabric_open(&scene);
         random_program(&scene, grid);
         scene.segment_bytes = i % 3 == 0 ? 0 : 1 << 20;
-        scene.arbitration = "fifo";
+        scene.arbitration = ARBITRATION_FIFO;
         struct trace const fifo = scene_run(&scene, REPEATS, true, false);
         for (uint32_t a = 0; a < 2; a++) {
             bool is_folded = false;

@@ -142,7 +142,7 @@ static bool is_taken(const struct damaged *of)
     bool const taken = status == STATUS_OK && program_file_read(arena, "damaged", &rest, &machine,
                                                                 &program, &error) == STATUS_OK;
     struct replay_options const options = {
-        .engine = "fast", .arbitration = "fifo", .watch = few_events};
+        .engine = "fast", .arbitration = ARBITRATION_FIFO, .watch = few_events};
     if (!taken && status != STATUS_LIMIT && (error.message[0] == '\0' || !has_place(&error)))
         fail_msg("%s: no place: %s", error.where, error.message);
     if (taken) {

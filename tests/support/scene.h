@@ -30,9 +30,9 @@ struct scene {
     struct program_copy *copy;
     struct program_role *role;
     const char *engine;
-    const char *arbitration; /* NULL: the replay's own. */
-    uint64_t segment_bytes;  /* 0: the replay's own. */
-    const uint32_t *shown;   /* Chips to record; NULL: the first. */
+    enum arbitration arbitration;
+    uint64_t segment_bytes; /* 0: the replay's own. */
+    const uint32_t *shown;  /* Chips to record; NULL: the first. */
     uint32_t shown_count;
 };
 

@@ -66,7 +66,7 @@ static void meeting_open(struct meeting *meeting, int32_t bulk_hops, int32_t sma
 }
 
 /* Folded and not, by both queues. */
-static struct trace meeting_run(struct meeting *meeting, const char *arbitration)
+static struct trace meeting_run(struct meeting *meeting, enum arbitration arbitration)
 {
     struct scene *scene = &meeting->scene;
     scene->arbitration = arbitration;
@@ -87,7 +87,7 @@ static void a_small_message_takes_twice_its_time_and_a_segment(void **state)
     (void)state;
     struct meeting meeting;
     meeting_open(&meeting, 1, 1);
-    struct trace const fair = meeting_run(&meeting, "fair");
+    struct trace const fair = meeting_run(&meeting, ARBITRATION_FAIR);
     int64_t const small_ps = end_ps(&meeting.scene, &fair, meeting.small);
     /* Its three segments and two of the other's, behind the one that is on the link. */
     int64_t const turns = 2 * small_segments - 1;
@@ -96,12 +96,12 @@ static void a_small_message_takes_twice_its_time_and_a_segment(void **state)
     /* The link rests for nobody: the bulk message pays what the other took, and no more. */
     assert_int_equal(end_ps(&meeting.scene, &fair, meeting.bulk),
                      (bulk_segments + small_segments) * segment_ps + hop_ps);
-    struct trace const fifo = meeting_run(&meeting, "fifo");
+    struct trace const fifo = meeting_run(&meeting, ARBITRATION_FIFO);
     assert_int_equal(end_ps(&meeting.scene, &fifo, meeting.bulk),
                      bulk_segments * segment_ps + hop_ps);
     assert_int_equal(end_ps(&meeting.scene, &fifo, meeting.small),
                      (bulk_segments + small_segments) * segment_ps + hop_ps);
-    struct trace const priority = meeting_run(&meeting, "priority");
+    struct trace const priority = meeting_run(&meeting, ARBITRATION_PRIORITY);
     assert_int_equal(end_ps(&meeting.scene, &priority, meeting.small),
                      boundary_ps(meeting.math_ps) + small_segments * segment_ps + hop_ps);
     assert_int_equal(end_ps(&meeting.scene, &priority, meeting.bulk),
@@ -121,8 +121,8 @@ static void messages_that_pass_by_share_too(void **state)
     (void)state;
     struct meeting meeting;
     meeting_open(&meeting, 3, 1); /* The port of a chip has three bulk messages, one of them own. */
-    struct trace const fair = meeting_run(&meeting, "fair");
-    struct trace const fifo = meeting_run(&meeting, "fifo");
+    struct trace const fair = meeting_run(&meeting, ARBITRATION_FAIR);
+    struct trace const fifo = meeting_run(&meeting, ARBITRATION_FIFO);
     int64_t const small_ps = end_ps(&meeting.scene, &fair, meeting.small);
     assert_true(small_ps - meeting.math_ps <= (2 * small_segments + 1) * segment_ps + hop_ps);
     assert_true(end_ps(&meeting.scene, &fifo, meeting.small) > 2 * bulk_segments * segment_ps);
@@ -133,7 +133,7 @@ static void messages_that_pass_by_share_too(void **state)
     scene_close(&meeting.scene);
 
     meeting_open(&meeting, 1, 3);
-    struct trace const far = meeting_run(&meeting, "fair");
+    struct trace const far = meeting_run(&meeting, ARBITRATION_FAIR);
     /* On each of its links it waits for a segment at first, and for one between its own. */
     int64_t const far_ps = end_ps(&meeting.scene, &far, meeting.small);
     int64_t const link_ps = (2 * 3 * small_segments + 1) * segment_ps + hop_ps;
@@ -161,7 +161,7 @@ static void what_is_held_up_arrives_so_much_later(void **state)
                                              .offset = {1, 1, 1}};
         uint32_t const op = permute(scene, bulk, 1, bulk_segments * SEGMENT_BYTES);
         meeting_fill(&meeting, op, scene_plan(scene, small, &request));
-        struct trace const fair = meeting_run(&meeting, "fair");
+        struct trace const fair = meeting_run(&meeting, ARBITRATION_FAIR);
         int64_t const turns = 2 * small_segments - 1;
         assert_int_equal(end_ps(scene, &fair, meeting.small),
                          boundary_ps(meeting.math_ps) + turns * segment_ps + way_ps[i]);
@@ -182,7 +182,8 @@ static void records_say_what_a_message_waited(void **state)
     struct meeting meeting;
     meeting_open(&meeting, 1, 1);
     struct scene *scene = &meeting.scene;
-    static const char *const arbitrations[] = {"fair", "priority", "fifo"};
+    static const enum arbitration arbitrations[] = {ARBITRATION_FAIR, ARBITRATION_PRIORITY,
+                                                    ARBITRATION_FIFO};
     for (uint32_t a = 0; a < 3; a++) {
         struct trace const plain = meeting_run(&meeting, arbitrations[a]);
         int64_t const math_ps = meeting.math_ps, small_ps = end_ps(scene, &plain, meeting.small);
@@ -223,12 +224,12 @@ static void equals_have_half_each(void **state)
     name(&scene, a, "a");
     name(&scene, b, "b");
     name(&scene, apart, "apart");
-    scene.arbitration = "fair";
+    scene.arbitration = ARBITRATION_FAIR;
     struct trace const trace = scene_run(&scene, 1, true, false);
     assert_int_equal(end_ps(&scene, &trace, a), 15 * segment_ps + hop_ps);
     assert_int_equal(end_ps(&scene, &trace, b), 16 * segment_ps + hop_ps);
     assert_int_equal(end_ps(&scene, &trace, apart), 8 * segment_ps + hop_ps);
-    scene.arbitration = "fifo";
+    scene.arbitration = ARBITRATION_FIFO;
     struct trace const fifo = scene_run(&scene, 1, true, false);
     assert_int_equal(end_ps(&scene, &fifo, a), 8 * segment_ps + hop_ps);
     assert_int_equal(end_ps(&scene, &fifo, b), 16 * segment_ps + hop_ps);
@@ -246,9 +247,9 @@ static void lanes_of_one_stream_take_turns(void **state)
     uint32_t const sum = scene_collective(&scene, scene_stream(&scene, "a"), COLLECTIVE_ALL_REDUCE,
                                           all, 4 << 20, NULL, 0);
     name(&scene, sum, "sum");
-    scene.arbitration = "fifo";
+    scene.arbitration = ARBITRATION_FIFO;
     struct trace const fifo = scene_run(&scene, 1, true, false);
-    scene.arbitration = "fair";
+    scene.arbitration = ARBITRATION_FAIR;
     struct trace const fair = scene_run(&scene, 1, true, false);
     assert_true(end_ps(&scene, &fair, sum) < end_ps(&scene, &fifo, sum) * 99 / 100);
     scene_close(&scene);
@@ -258,7 +259,7 @@ static void lanes_of_one_stream_take_turns(void **state)
 static void alone_nothing_changes(void **state)
 {
     (void)state;
-    static const char *const arbitrations[] = {"fair", "priority"};
+    static const enum arbitration arbitrations[] = {ARBITRATION_FAIR, ARBITRATION_PRIORITY};
     for (uint32_t i = 0; i < 2; i++) {
         struct scene scene;
         scene_open(&scene, 8, 4, 1, true);
@@ -269,7 +270,7 @@ static void alone_nothing_changes(void **state)
                                                  COLLECTIVE_REDUCE_SCATTER, x, 64000000, NULL, 0);
         scene_need(&scene, second, first, 0);
         scene_need(&scene, first, second, -1);
-        scene.arbitration = "fifo";
+        scene.arbitration = ARBITRATION_FIFO;
         struct trace const fifo = scene_run(&scene, 3, true, false);
         scene.arbitration = arbitrations[i];
         struct trace const shared = scene_run(&scene, 3, true, false);
@@ -301,7 +302,7 @@ static void cables_of_switches_are_shared(void **state)
     scene_need(&scene, small, math, 0);
     name(&scene, bulk, "bulk");
     name(&scene, small, "small");
-    scene.arbitration = "fair";
+    scene.arbitration = ARBITRATION_FAIR;
     struct trace const fair = scene_run_alike(&scene, 1);
     int64_t const begin_ps = boundary_ps(end_ps(&scene, &fair, math));
     /* Up and down again; down, the bulk message's segments lie as on the way up. */
@@ -341,7 +342,7 @@ static void what_switches_copy_waits_for_no_turns(void **state)
         scene_need(&scene, copied, math, 0);
         name(&scene, bulk, "bulk");
         name(&scene, copied, "copied");
-        scene.arbitration = fair == 1 ? "fair" : "fifo";
+        scene.arbitration = fair == 1 ? ARBITRATION_FAIR : ARBITRATION_FIFO;
         struct trace const trace = scene_run_alike(&scene, 1);
         /* From each of three others. */
         int64_t const whole_ps = 3 * small_segments * segment_ps + 2 * hop_ps;
@@ -379,26 +380,13 @@ static void what_switches_copy_follows_as_it_came(void **state)
         name(&scene, ops[s], words[s]);
         if (s > 0) scene_need(&scene, ops[s], scene_compute(&scene, flop[s], 1), 0);
     }
-    scene.arbitration = "fair";
+    scene.arbitration = ARBITRATION_FAIR;
     struct trace const trace = scene_run_alike(&scene, 1);
     int64_t until_ps = 2 * hop_ps;
     for (uint32_t s = 0; s < STREAMS; s++) {
         until_ps += 3 * segments[s] * segment_ps;
         assert_int_equal(end_ps(&scene, &trace, ops[s]), until_ps);
     }
-    scene_close(&scene);
-}
-
-static void other_words_are_refused(void **state)
-{
-    (void)state;
-    struct scene scene;
-    struct trace trace;
-    scene_open(&scene, 8, 1, 1, true);
-    (void)permute(&scene, scene_stream(&scene, "a"), 1, 8);
-    scene.arbitration = "lottery";
-    case_refused(scene_try(&scene, 1, false, false, &trace, &case_error), STATUS_NOT_FOUND,
-                 "/run/arbitration", "\"lottery\"");
     scene_close(&scene);
 }
 
@@ -415,7 +403,6 @@ int main(void)
         cmocka_unit_test(cables_of_switches_are_shared),
         cmocka_unit_test(what_switches_copy_waits_for_no_turns),
         cmocka_unit_test(what_switches_copy_follows_as_it_came),
-        cmocka_unit_test(other_words_are_refused),
     };
     return cmocka_run_group_tests_name("arbitration", tests, NULL, NULL);
 }

@@ -237,7 +237,7 @@ static uint32_t message_slices(void)
     return slices;
 }
 
-static void timeline_of(struct scene *scene, const char *arbitration)
+static void timeline_of(struct scene *scene, enum arbitration arbitration)
 {
     scene->arbitration = arbitration;
     struct trace const trace = scene_run(scene, 1, true, true);
@@ -258,7 +258,8 @@ static void every_message_is_a_slice_however_many_overlap(void **state)
 {
     (void)state;
     enum { STREAMS = 12, UPWARDS = 9, HOPS_MOST = 3, CHIPS = 2 };
-    static const char *const arbitrations[] = {"fair", "priority", "fifo"};
+    static const enum arbitration arbitrations[] = {ARBITRATION_FAIR, ARBITRATION_PRIORITY,
+                                                    ARBITRATION_FIFO};
     static const uint32_t shown[CHIPS] = {0, 5};
     struct scene scene;
     uint32_t messages = 0;
@@ -282,7 +283,7 @@ static void every_message_is_a_slice_however_many_overlap(void **state)
         assert_int_equal(message_slices(), CHIPS * messages);
         char name[16];
         (void)snprintf(name, sizeof name, "ICI x+ (%u)", UPWARDS);
-        bool const takes_turns = strcmp(arbitrations[a], "fifo") != 0; /* All are as urgent. */
+        bool const takes_turns = arbitrations[a] != ARBITRATION_FIFO; /* All are as urgent. */
         assert_int_equal(is_described(name), takes_turns);
     }
     scene_close(&scene);

@@ -175,9 +175,10 @@ struct lower {
                                          gradients, by the place of the last of them. */
 };
 
-/* `ranks` are of the last pass. Errors: those of other passes' ranks. */
-enum status lower_begin(struct lower *lower, struct arena *arena, const struct ranks *ranks,
-                        struct program *program, struct error *reterr);
+/* Takes it from the arena, with ranks of each pass. Errors: those of ranks. */
+enum status lower_begin(struct arena *arena, const struct workload_plan *plan,
+                        const struct machine *machine, const struct mesh *mesh,
+                        struct program *program, struct lower **ret_lower, struct error *reterr);
 
 /* lower_streams.c: streams in a fixed order, each only where some op can lie on it. */
 void lower_streams_add(struct lower *lower);

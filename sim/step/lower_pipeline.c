@@ -31,7 +31,7 @@ static struct modules modules_of(const struct pipeline *pipeline, const struct s
     return (struct modules){.stage = stage,
                             .embedding = embedding,
                             .head = head,
-                            .dense = stages_dense_layers(stage, pipeline->dense_layers),
+                            .dense = stages_dense_layers(stage, ranks->layer[LAYER_DENSE].count),
                             .count = stage->layer_count + stage->mtp_modules + stage->mtp_heads +
                                      embedding + head};
 }

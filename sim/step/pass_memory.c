@@ -68,7 +68,7 @@ static void module_add(struct pipeline *pipeline, struct lower_part module, stru
 static struct kept stage_kept(struct pipeline *pipeline, const struct stage *stage)
 {
     const struct ranks *ranks = pipeline->lower->ranks;
-    uint32_t const dense = stages_dense_layers(stage, pipeline->dense_layers);
+    uint32_t const dense = stages_dense_layers(stage, ranks->layer[LAYER_DENSE].count);
     struct kept kept = {0, 0, 0};
     if (stage->embedding)
         module_add(pipeline, (struct lower_part){.module = MODULE_EMBEDDING}, &kept);
@@ -106,17 +106,13 @@ static enum status kept_of_stages(struct arena *arena, const struct workload_pla
     struct stages stages;
     struct kept all = {0, 0, 0};
     void *memory = NULL;
-    STATUS_TRY(arena_try(arena, 1, sizeof(struct ranks), &memory, reterr));
-    struct ranks *ranks = memory;
-    STATUS_TRY(ranks_make(plan, machine, mesh, ranks, reterr));
-    STATUS_TRY(arena_try(arena, 1, sizeof(struct lower), &memory, reterr));
-    struct lower *lower = memory;
+    struct lower *lower = NULL;
+    STATUS_TRY(lower_begin(arena, plan, machine, mesh, &unused, &lower, reterr));
     STATUS_TRY(arena_try(arena, 1, sizeof(struct pipeline), &memory, reterr));
     struct pipeline *pipeline = memory;
-    STATUS_TRY(stages_build(arena, plan, stage_count, ranks_room(ranks, MESH_PP), &stages, reterr));
-    STATUS_TRY(lower_begin(lower, arena, ranks, &unused, reterr));
     pipeline->lower = lower;
-    pipeline->dense_layers = ranks->layer[LAYER_DENSE].count;
+    STATUS_TRY(
+        stages_build(arena, plan, stage_count, ranks_room(lower->ranks, MESH_PP), &stages, reterr));
     for (uint32_t s = 0; s < stage_count; s++) {
         struct kept const kept = stage_kept(pipeline, &stages.stage[s]);
         STATUS_TRY(lower->build.status);

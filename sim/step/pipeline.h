@@ -49,7 +49,6 @@ struct pipeline_role {
 
 struct pipeline {
     struct lower *lower;
-    uint64_t dense_layers; /* From the first on: they have one MLP. */
     struct schedule schedule;
     struct stages stages;
     struct pipeline_variant variant[PROGRAM_TEMPLATES_MAX]; /* [template] */

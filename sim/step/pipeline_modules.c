@@ -18,7 +18,7 @@ void pipeline_units(const struct pipeline *pipeline, const struct stage *stage,
                     uint32_t ret_counts[MODULE_COUNT])
 {
     const struct ranks *ranks = pipeline->lower->ranks;
-    uint32_t const dense = stages_dense_layers(stage, pipeline->dense_layers);
+    uint32_t const dense = stages_dense_layers(stage, ranks->layer[LAYER_DENSE].count);
     uint32_t const counts[MODULE_COUNT] = {
         [MODULE_EMBEDDING] = stage->embedding || (stage->mtp_modules != 0 && ranks->tie.lookup),
         [MODULE_LAYER] = dense,

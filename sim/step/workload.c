@@ -155,16 +155,11 @@ static enum status lower_all(struct arena *arena, const struct workload_plan *pl
 {
     void *memory = NULL;
     *ret_refused = (struct plan_request){.kind = COLLECTIVE_ALL_GATHER};
-    STATUS_TRY(arena_try(arena, 1, sizeof(struct ranks), &memory, reterr));
-    struct ranks *ranks = memory;
-    STATUS_TRY(ranks_make(plan, machine, mesh, ranks, reterr));
-    STATUS_TRY(arena_try(arena, 1, sizeof(struct lower), &memory, reterr));
-    struct lower *lower = memory;
+    struct lower *lower = NULL;
+    STATUS_TRY(lower_begin(arena, plan, machine, mesh, ret_program, &lower, reterr));
     STATUS_TRY(arena_try(arena, 1, sizeof(struct pipeline), &memory, reterr));
     struct pipeline *pipeline = memory;
-    STATUS_TRY(lower_begin(lower, arena, ranks, ret_program, reterr));
     pipeline->lower = lower;
-    pipeline->dense_layers = ranks->layer[LAYER_DENSE].count;
     enum status const status = roles_add(pipeline, reterr);
     *ret_refused = lower->refused;
     return status;

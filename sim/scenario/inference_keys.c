@@ -15,6 +15,7 @@ static const char *const prefill_name[] = {"prefill", NULL};
 static const char *const decode_name[] = {"decode", NULL};
 static const char *const mixed_name[] = {"mixed", NULL};
 static const char *const activations_names[] = {"model", "tokens", "replicated", NULL};
+static const char *const weights_names[] = {"stationary", "gathered", NULL};
 
 /* --- How the cache lies on the ranks of tp --- */
 
@@ -96,6 +97,17 @@ static enum status kind_settle(const struct key_reader *reader, struct json *mem
     return STATUS_OK;
 }
 
+/* Parts of the weights that are gathered before each use are stage 3 of ZeRO. */
+static enum status weights_settle(const struct key_reader *reader, struct json *member,
+                                  struct error *reterr)
+{
+    struct workload_plan *plan = &scenario_of(reader)->workload;
+    (void)member;
+    (void)reterr;
+    plan->zero = plan->inference.weights == INFERENCE_GATHERED ? 3 : 0;
+    return STATUS_OK;
+}
+
 static const struct key format_keys[] = {
     FORMATS_OF_ARRAYS,
     FORMATS_OF_WORK,
@@ -128,10 +140,14 @@ static const struct key format_keys[] = {
         ROW("activations", key_choice, activations, .choices = activations_names,                  \
             .help = "between blocks: D or tokens are sharded over `tp`, with an AllGather and a "  \
                     "ReduceScatter a block, or every rank has all, with an AllReduce"),            \
+        ROW("weights", key_choice, inference.weights, .choices = weights_names,                    \
+            .settle = weights_settle,                                                              \
+            .help = "on ranks of `dp`: all weights on each, or a part of them on each, gathered "  \
+                    "before a layer reads them, as those of `fsdp` always are"),                   \
         ROW("kv_sharding", ways_kind, inference.ways,                                              \
             .preset_text = "`auto`: heads as far as they go, then, where tokens are decoded, "     \
                            "sequences, if each rank has one, or parts of them",                    \
-            .help = "how the cache lies on the ranks of `tp`: "                                    \
+            .help = "how the cache lies on the ranks of `tp`, and of `tp_d`: "                     \
                     "[inference](inference.md#the-cache-on-the-ranks-of-tp)"),                     \
         ROUTING_SKEW,                                                                              \
         ROW("allow_oversubscription", key_flag, allow_oversubscription,                            \

@@ -30,6 +30,9 @@ struct inference_ways {
     uint32_t heads, batch, sequence; /* GIVEN. */
 };
 
+/* How weights lie on ranks of dp. */
+enum inference_weights { INFERENCE_STATIONARY, INFERENCE_GATHERED };
+
 /* Sequences that answer. */
 struct inference_decodes {
     uint64_t count;
@@ -49,6 +52,7 @@ struct inference_plan {
     struct inference_decodes decodes; /* Of a prefill none. */
     struct inference_prompts prompts; /* Of a decode none. */
     struct inference_ways ways;
+    enum inference_weights weights;
     enum format cache;           /* Format of keys and values that stay. */
     enum format head;            /* Of the head's matrix. */
     bool whole_units;            /* A core of a chip takes all keys of a sequence and head. */

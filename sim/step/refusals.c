@@ -20,7 +20,9 @@ enum { MTP_MODULES_MAX = 16 };
 static enum status inference_check(const struct ranks *ranks, struct error *reterr)
 {
     const struct workload_plan *plan = ranks->plan;
+    const struct mesh *mesh = ranks->mesh;
     bool const serves = ranks_serves(ranks);
+    bool const gathers = serves && plan->inference.weights == INFERENCE_GATHERED;
     uint64_t const made_for = plan->model.positions.most;
     uint64_t const positions = made_for == 0 ? UINT64_MAX : made_for;
     bool const replicates = plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED && ranks->tp > 1;
@@ -49,6 +51,13 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
         (unsigned long long)units_ceil_divide(inference_keys_most_of(plan, INFERENCE_PROMPTS) -
                                                   plan->inference.prompts.cached,
                                               INFERENCE_PASSES_MAX));
+    REFUSE(gathers && !mesh->present[MESH_DP], INVALID, "/workload/weights",
+           "the mesh has no dp whose ranks could have a part of the weights each; those of fsdp "
+           "gather them without the key");
+    REFUSE(gathers && (mesh->present[MESH_FSDP] || mesh->axis[MESH_EP].size > 1), UNSUPPORTED,
+           "/workload/weights",
+           "weights that ranks of dp gather are not modelled with %s; fsdp in the place of dp is",
+           mesh->present[MESH_FSDP] ? "fsdp" : "ep");
     REFUSE(!serves && ranks_tp_d(ranks) > 1, UNSUPPORTED, "/mesh/tp_d",
            "weights in two dimensions (tp and tp_d) are modelled for steps of inference; training "
            "has tp and fsdp");

@@ -68,7 +68,7 @@ enum { FORMATS = sizeof formats / sizeof *formats };
 enum { PLACES = sizeof places / sizeof *places, MODELS = sizeof models / sizeof *models };
 
 static uint32_t place, model;
-static bool replicated, whole_cache;
+static bool replicated, whole_cache, gathers;
 static uint32_t weights_format, cache_format;
 
 /* Sequences that answer and sequences that ask, alike each. */
@@ -114,6 +114,11 @@ static void sequences_draw(uint64_t *state, char text[KEYS_BYTES])
     assert_true(length < KEYS_BYTES);
 }
 
+static bool has_dp(void)
+{
+    return strstr(places[place].mesh, "\"dp\"") != NULL;
+}
+
 static void draw(uint64_t *state, char text[TEXT_BYTES])
 {
     char keys[KEYS_BYTES];
@@ -123,6 +128,7 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
     cache_format = below(state, FORMATS);
     replicated = below(state, 3) == 0;
     whole_cache = below(state, 4) == 0;
+    gathers = below(state, 2) == 0 && has_dp();
     sequences_draw(state, keys);
     /* No host launches the ops of a TPU. */
     const char *const launch =
@@ -134,13 +140,14 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
         text, TEXT_BYTES,
         "{\"podsim\": 1, \"machine\": {%s, \"profile\": \"ideal\"}, \"mesh\": %s, \"workload\": "
         "{\"kind\": %s, \"model\": \"%s\", "
-        "\"activations\": \"%s\", \"kv_sharding\": \"%s\", \"allow_oversubscription\": true, "
+        "\"activations\": \"%s\", \"weights\": \"%s\", \"kv_sharding\": \"%s\", "
+        "\"allow_oversubscription\": true, "
         "\"formats\": {\"weights\": \"%s\", \"kv\": \"%s\"}}, \"run\": {\"launch\": \"%s\", "
         "\"split_attention\": %s}}",
         places[place].machine, places[place].mesh, keys, models[model].name,
-        replicated ? "replicated" : "model", whole_cache ? "replicated" : "auto",
-        formats[weights_format].name, formats[cache_format].name, launch,
-        below(state, 2) == 0 ? "true" : "false");
+        replicated ? "replicated" : "model", gathers ? "gathered" : "stationary",
+        whole_cache ? "replicated" : "auto", formats[weights_format].name,
+        formats[cache_format].name, launch, below(state, 2) == 0 ? "true" : "false");
     assert_true(length > 0 && length < TEXT_BYTES);
 }
 
@@ -263,6 +270,20 @@ static void width_check(const struct play *play, const struct lying *of)
               1e-9);
 }
 
+/* Each pass gathers all weights, and norms with them: of layers two, of the head one. */
+static void gathers_check(const struct play *play, uint64_t of_layer, uint64_t passes)
+{
+    uint64_t const width = models[model].width / places[place].tp_d, tp = places[place].tp;
+    uint64_t const norm = replicated ? width : width / tp;
+    uint64_t const table = width * shares(models[model].vocabulary, tp);
+    uint64_t const elements =
+        passes * (models[model].layers * (of_layer + 2 * norm) + table) + table + norm;
+    bool const splits = gathers || strstr(places[place].mesh, "fsdp") != NULL;
+    double const bytes = formats[weights_format].bytes * (double)elements;
+    case_near(moved(play, gathers ? STREAM_OF_DP : STREAM_OF_FSDP, COLLECTIVE_ALL_GATHER),
+              splits ? bytes : 0, 1e-6);
+}
+
 static void counts_check(struct play *play, const char *text)
 {
     struct lying const of = lying_of();
@@ -299,6 +320,7 @@ static void counts_check(struct play *play, const char *text)
     case_near(moved(play, STREAM_OF_KV, COLLECTIVE_REDUCE_SCATTER),
               (double)(4 * models[model].layers * found), 1e-9);
     width_check(play, &of);
+    gathers_check(play, of_layer, passes);
     (void)text;
 }
 

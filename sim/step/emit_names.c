@@ -4,15 +4,13 @@
 #include "sim/step/emit.h"
 #include "sim/step/emit_parts.h"
 
-/* In the arena. Before an op's own prefix stands that of its end. A bare MLP has one block, and no
- * prefix for it. `op` NULL: without any. */
+/* In the arena. Before an op's own prefix stands that of its end. `op` NULL: without any. */
 static const char *label(const struct emit *emit, const struct graph_op *op, const char *name,
                          bool gradient)
 {
     bool const ends = op != NULL && emit->end != NULL;
-    const struct graph_op *of = ranks_is_decoder(emit->lower->ranks) ? op : NULL;
     return builder_format(&emit->lower->build, "%s%s", ends ? emit->end->use[op->block].prefix : "",
-                          graph_label(emit->graph, of, name, gradient).text);
+                          graph_label(emit->graph, op, name, gradient).text);
 }
 
 const char *emit_compute_name(const struct emit *emit, const struct graph_step *step)

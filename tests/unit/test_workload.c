@@ -173,11 +173,11 @@ static void without_it_tp_is_on_the_critical_path(void **state)
     (void)state;
     build(&case_mlp, "16", NULL, NULL, "x");
     lower();
-    const struct program_op *gather = op_named("layer forward", "AllGather In");
-    const struct program_op *matmul = op_named("layer forward", "Tmp");
+    const struct program_op *gather = op_named("layer forward", "AllGather mlp.In");
+    const struct program_op *matmul = op_named("layer forward", "mlp.Tmp");
     assert_int_equal(matmul->parts, 1);
     assert_true(needs(matmul, "gather tp", gather->part_first + gather->parts));
-    const struct program_op *scatter = op_named("layer forward", "ReduceScatter Out");
+    const struct program_op *scatter = op_named("layer forward", "ReduceScatter mlp.Out");
     assert_int_equal(scatter->operand_op, PROGRAM_NONE);
     assert_true(needs(scatter, "compute", 2));
     assert_true(needs(gather, "reduce tp", 0)); /* The layer before has ended. */
@@ -269,13 +269,13 @@ static void backward_order_is_dw_first_or_dx_first(void **state)
     (void)state;
     build(&case_mlp, "4x4x4", NULL, "x y", "z");
     lower();
-    assert_true(op_named("layer backward", "dW_out") < op_named("layer backward", "dTmp"));
-    assert_true(op_named("layer backward", "dW_in") < op_named("layer backward", "dIn"));
-    assert_true(op_named("layer backward", "dTmp") < op_named("layer backward", "dW_in"));
+    assert_true(op_named("layer backward", "mlp.dW_out") < op_named("layer backward", "mlp.dTmp"));
+    assert_true(op_named("layer backward", "mlp.dW_in") < op_named("layer backward", "mlp.dIn"));
+    assert_true(op_named("layer backward", "mlp.dTmp") < op_named("layer backward", "mlp.dW_in"));
     made.plan.backward_order = WORKLOAD_BACKWARD_DX_FIRST;
     lower();
-    assert_true(op_named("layer backward", "dTmp") < op_named("layer backward", "dW_out"));
-    assert_true(op_named("layer backward", "dIn") < op_named("layer backward", "dW_in"));
+    assert_true(op_named("layer backward", "mlp.dTmp") < op_named("layer backward", "mlp.dW_out"));
+    assert_true(op_named("layer backward", "mlp.dIn") < op_named("layer backward", "mlp.dW_in"));
 }
 
 static void updates_wait_for_the_reduction_of_their_own_layer(void **state)

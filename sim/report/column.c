@@ -28,6 +28,28 @@ struct table_figure column_rate(struct column_value value)
     return table_rate(number(value));
 }
 
+struct table_figure column_instant(struct column_value value)
+{
+    return table_instant(number(value));
+}
+
+struct table_figure column_duration(struct column_value value)
+{
+    return table_duration((int64_t)value.whole);
+}
+
+struct table_figure column_rounded(struct column_value value)
+{
+    return table_count((uint64_t)(value.real + 0.5));
+}
+
+struct table_figure column_whole(struct column_value value)
+{
+    struct table_figure figure;
+    (void)snprintf(figure.text, sizeof figure.text, "%.0f", value.real);
+    return figure;
+}
+
 struct table_figure column_words(struct column_value value)
 {
     struct table_figure figure;
@@ -179,14 +201,15 @@ void column_add_headings(const struct column_line *line, uint32_t of, uint32_t a
 }
 
 /* Words are whole, however long they are. */
-static const char *cell_of(const struct column *column, struct column_value value,
-                           struct table_figure *figure)
+const char *column_cell(const struct column *column, struct column_value value,
+                        struct table_figure *room)
 {
     if (value.kind == COLUMN_NULL) return "-";
     if (value.kind == COLUMN_NONE) return column->none == NULL ? "" : column->none;
+    if (value.said != NULL) return value.said;
     if (value.kind == COLUMN_WORDS) return value.words == NULL ? "" : value.words;
-    *figure = column->look(value);
-    return figure->text;
+    *room = column->look(value);
+    return room->text;
 }
 
 void column_add_figures(const struct column_line *line, const struct column_value *values,
@@ -197,7 +220,7 @@ void column_add_figures(const struct column_line *line, const struct column_valu
         struct column_value const value = values[column_at(line, i)];
         struct table_figure figure;
         char marked[TABLE_FIGURE_BYTES + 1];
-        const char *cell = cell_of(column, value, &figure);
+        const char *cell = column_cell(column, value, &figure);
         if (value.is_too_much) {
             (void)snprintf(marked, sizeof marked, "%s!", figure.text);
             cell = marked;

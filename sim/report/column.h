@@ -34,13 +34,17 @@ struct column_value {
         bool flag;
     };
     bool is_too_much; /* A screen says so, in red and with "!". */
+    const char *said; /* On a screen, where JSON has a figure or a short word; NULL: the same. */
 };
 
 /* How a figure reads on a screen. */
 typedef struct table_figure column_look(struct column_value value);
 column_look column_seconds, column_bytes, column_rate, column_percent, column_count, column_words;
-column_look column_plain; /* "4194304" */
-column_look column_share; /* "12.3%" of 0.123 */
+column_look column_instant, column_duration; /* Of seconds; of picoseconds. */
+column_look column_rounded;                  /* "4,194,304" of 4194303.7 */
+column_look column_plain;                    /* "4194304" */
+column_look column_whole;                    /* The same of 4194303.7 */
+column_look column_share;                    /* "12.3%" of 0.123 */
 
 struct column {
     const char *key;        /* Of JSON and CSV; NULL: the screen's alone. */
@@ -90,6 +94,11 @@ void column_add_headings(const struct column_line *line, uint32_t of, uint32_t a
                          struct strbuf *text);
 void column_add_figures(const struct column_line *line, const struct column_value *values,
                         uint32_t at, bool colour, struct strbuf *text);
+
+/* One figure, for a line of words; a row without it has an empty one. `room` is where it stands
+ * unless it is words. CELL() of column_table.h calls it. */
+const char *column_cell(const struct column *column, struct column_value value,
+                        struct table_figure *room);
 
 /* The same of whole lines. */
 void column_add_heading_line(const struct column_line *line, struct strbuf *text);

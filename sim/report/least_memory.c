@@ -3,8 +3,6 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/base/strbuf.h"
-#include "sim/report/summary.h"
 
 /* What has been taken and not given back. */
 struct holding {
@@ -172,15 +170,4 @@ enum status least_memory_of(struct arena *arena, const struct program *program,
     }
     *ret_least = least;
     return STATUS_OK;
-}
-
-void least_memory_write(const struct report_input *input, const struct least_memory *least,
-                        struct strbuf *text)
-{
-    char name[32];
-    program_role_name(input->program, least->role, name, sizeof name);
-    strbuf_add(text,
-               "memory of a chip%s%s, what it holds at least (too many events for its peak)\n",
-               name[0] != '\0' ? " of " : "", name);
-    summary_write_memory_parts(input, least->bytes, least->total_bytes, text);
 }

@@ -13,7 +13,6 @@
 #include "sim/report/report.h"
 
 struct arena;
-struct strbuf;
 
 /* Of the role that holds most. */
 struct least_memory {
@@ -24,9 +23,5 @@ struct least_memory {
 
 enum status least_memory_of(struct arena *arena, const struct program *program,
                             struct least_memory *ret_least, struct error *reterr);
-
-/* As summary_write_memory(). */
-void least_memory_write(const struct report_input *input, const struct least_memory *least,
-                        struct strbuf *text);
 
 #endif

@@ -1,235 +1,220 @@
 #include "sim/report/report_roofline.h"
 
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
+#include "sim/base/json.h"
 #include "sim/base/strbuf.h"
-#include "sim/base/units.h"
-#include "sim/report/rows.h"
-#include "sim/report/table.h"
-#include "sim/report/table_fit.h"
+#include "sim/report/column_table.h"
+#include "sim/report/report_rules.h"
 #include "sim/report/words.h"
 #include "sim/roofline/level_rate.h"
-#include "sim/roofline/rules.h"
 
 enum { BAR_COLUMNS = 34 };
 
+#define FLOP(kind) REAL(roofline->flop.kind)
+
+#define TABLE(X)                                                                                   \
+    X(MATH, "math_s", REAL(roofline->math_s), IN_WORDS(column_seconds))                            \
+    X(VECTOR, "vector_s", REAL(roofline->vector_s), IN_WORDS(column_seconds))                      \
+    X(HBM, "hbm_s", REAL(roofline->hbm_s), IN_WORDS(column_seconds))                               \
+    X(HOST, "host_s", REAL(roofline->host_s), IN_WORDS(column_seconds))                            \
+    X(STAGES, "stages_s", WHERE(roofline->stages_s > 0, REAL(roofline->stages_s)), HIDDEN)         \
+    X(LATENCY, "latency_s", REAL(roofline->latency_s),                                             \
+      NAMED("hops on the critical path", column_seconds))                                          \
+    X(LOWER, "lower_s", REAL(roofline->lower_s), NAMED("lower bound", column_seconds))             \
+    X(UPPER, "upper_s", REAL(roofline->upper_s), NAMED("upper bound", column_seconds))             \
+    X(CRITICAL, "critical_s", REAL(roofline->critical_s), NAMED("estimate", column_seconds))       \
+    X(TP_EXCESS, "tp_excess_s", REAL(roofline->tp_excess_s), IN_WORDS(column_seconds))             \
+    X(BOUND, "bound_by", SAID(bound->by, words_resource(input->machine, bound->by)),               \
+      IN_WORDS(column_words))                                                                      \
+    X(BOUND_AXIS, NULL,                                                                            \
+      WHERE(bound->axis >= 0, WORDS(machine_axis_name(input->machine, (uint32_t)bound->axis))),    \
+      IN_WORDS(column_words))                                                                      \
+    X(IDEAL, "ideal_s", REAL(roofline->ideal_s), NAMED("useful FLOP at peak", column_seconds))     \
+    X(USEFUL, "useful_flop", FLOP(useful), HIDDEN)                                                 \
+    X(USEFUL_ATTENTION, "useful_attention_flop", FLOP(useful_attention), HIDDEN)                   \
+    X(EXECUTED, "executed_flop", FLOP(executed), HIDDEN)                                           \
+    X(PADDED, "padded_flop", FLOP(padded), HIDDEN)                                                 \
+    X(RECOMPUTED, "recomputed_flop", FLOP(recomputed), HIDDEN)                                     \
+    X(FLASH, "flash_flop", FLOP(flash), HIDDEN)                                                    \
+    X(DUPLICATED, "duplicated_flop", FLOP(duplicated), HIDDEN)                                     \
+    X(SHARE_PADDING, "share_padding_flop",                                                         \
+      REAL(roofline->counts.spare.padding * input->machine->chip_count), HIDDEN)                   \
+    X(MEMORY, "memory_bytes", REAL(roofline->memory_bytes), IN_WORDS(column_bytes))                \
+    X(CAPACITY, NULL, REAL(capacity), IN_WORDS(column_bytes))                                      \
+    X(MEMORY_SHARE, NULL, PERCENT(roofline->memory_bytes, capacity), IN_WORDS(column_percent))     \
+    X(MFU_MOST, NULL, PERCENT(roofline->ideal_s, roofline->lower_s), IN_WORDS(column_percent))
+
+#define GROUPS(X)                                                                                  \
+    X(GROUP, "axis", WORDS(group->name), SHOWN("", "collectives", -16, column_words))              \
+    X(GROUP_RANKS, "ranks", WHOLE(group->rank_count), SHOWN("", "ranks", 8, column_count))         \
+    X(GROUP_COUNT, "count", WHOLE(group->count), SHOWN("", "count", 8, column_count))              \
+    X(GROUP_SENT, "sent_bytes", REAL(group->sent_bytes),                                           \
+      SHOWN("", "sent a chip", 14, column_bytes))                                                  \
+    X(GROUP_TIME, "time_s", REAL(group->time_s), SHOWN("", "bytes' time", 12, column_seconds))     \
+    X(GROUP_HOPS, "hops_s", REAL(group->hops_total_s),                                             \
+      SHOWN("", "hops' time", 12, column_seconds))                                                 \
+    X(GROUP_AXES, NULL, REAL(group->axes), SHOWN("", "axes' worth", 14, three_digits))
+
+enum { TABLE(COLUMN_NAME) COLUMN_TOTAL };
+enum { GROUPS(COLUMN_NAME) GROUPS_TOTAL };
+
+static struct table_figure three_digits(struct column_value value)
+{
+    struct table_figure figure;
+    (void)snprintf(figure.text, sizeof figure.text, "%.3g", value.real);
+    return figure;
+}
+
+static const struct column columns[] = {TABLE(COLUMN_ENTRY)};
+static const struct column groups[] = {GROUPS(COLUMN_ENTRY)};
+
+static void find(const struct report_input *input, struct column_value *ret_values)
+{
+    const struct roofline *roofline = input->roofline;
+    const struct roofline_bound *bound = &roofline->bound;
+    double const capacity = (double)input->machine->chip.hbm_capacity_bytes;
+    TABLE(COLUMN_FIND)
+}
+
+static void find_group(const void *owner, uint32_t row, struct column_value *ret_values)
+{
+    const struct roofline *roofline = owner;
+    const struct roofline_group *group = &roofline->group[row];
+    GROUPS(COLUMN_FIND)
+}
+
+static const uint8_t groups_screen[] = {GROUP,      GROUP_RANKS, GROUP_COUNT, GROUP_SENT,
+                                        GROUP_TIME, GROUP_HOPS,  GROUP_AXES};
+
+static const struct column_table groups_table = {groups, GROUPS_TOTAL,
+                                                 COLUMN_LINE(groups, groups_screen), find_group};
+
+#define FIGURE(name) CELL(columns, values, name)
+
 /* Against the lower bound: full is what bounds the step. */
-static void write_resource(const struct report_input *input, const char *name, double seconds,
+static void write_resource(const char *name, struct column_value busy, struct column_value lower,
                            bool colour, struct strbuf *text)
 {
-    double const lower = input->roofline->lower_s;
     strbuf_add(text, "%s", name);
-    table_right(text, 42, table_seconds(seconds).text);
-    table_right(text, 52, table_percent(seconds, lower).text);
-    table_colour(text, colour, seconds >= lower ? TABLE_RED : TABLE_GREEN);
-    table_bar(text, seconds, lower, BAR_COLUMNS);
+    table_right(text, 42, column_seconds(busy).text);
+    table_right(text, 52, table_percent(busy.real, lower.real).text);
+    table_colour(text, colour, busy.real >= lower.real ? TABLE_RED : TABLE_GREEN);
+    table_bar(text, busy.real, lower.real, BAR_COLUMNS);
     table_colour(text, colour, TABLE_PLAIN);
     strbuf_add(text, "\n");
 }
 
-static void write_resources(const struct report_input *input, bool colour, struct strbuf *text)
+static void write_resources(const struct report_input *input, const struct column_value *values,
+                            bool colour, struct strbuf *text)
 {
-    const struct roofline *roofline = input->roofline;
+    const struct machine *machine = input->machine;
+    struct column_value const lower = values[LOWER];
+    char name[64];
     strbuf_add(text, "resource");
     table_right(text, 42, "busy");
     table_right(text, 52, "of lower");
     strbuf_add(text, "\n");
-    char math[48];
-    (void)snprintf(math, sizeof math, "%s (padded FLOP)", words_resource(input->machine, "mxu"));
-    write_resource(input, math, roofline->math_s, colour, text);
-    write_resource(input, words_resource(input->machine, "vpu"), roofline->vector_s, colour, text);
-    write_resource(input, "HBM (compute, collectives)", roofline->hbm_s, colour, text);
-    for (uint32_t i = 0; i < input->machine->axis_count; i++) {
-        char name[64];
-        if (input->machine->axis_level[i] == LEVEL_NONE)
+    (void)snprintf(name, sizeof name, "%s (padded FLOP)", words_resource(machine, "mxu"));
+    write_resource(name, values[MATH], lower, colour, text);
+    write_resource(words_resource(machine, "vpu"), values[VECTOR], lower, colour, text);
+    write_resource("HBM (compute, collectives)", values[HBM], lower, colour, text);
+    for (uint32_t i = 0; i < machine->axis_count; i++) {
+        if (machine->axis_level[i] == LEVEL_NONE)
             (void)snprintf(name, sizeof name, "ICI along %s (%s of %u)",
-                           machine_axis_name(input->machine, i),
-                           input->machine->wrap[i] ? "ring" : "line", input->machine->shape[i]);
+                           machine_axis_name(machine, i), machine->wrap[i] ? "ring" : "line",
+                           machine->shape[i]);
         else
-            (void)snprintf(name, sizeof name, "%s along %s (%u)",
-                           level_link_name(input->machine, i), machine_axis_name(input->machine, i),
-                           input->machine->shape[i]);
-        write_resource(input, name, roofline->ici_s[i], colour, text);
+            (void)snprintf(name, sizeof name, "%s along %s (%u)", level_link_name(machine, i),
+                           machine_axis_name(machine, i), machine->shape[i]);
+        write_resource(name, REAL(input->roofline->ici_s[i]), lower, colour, text);
     }
-    if (roofline->host_s > 0) {
-        char name[64];
-        (void)snprintf(name, sizeof name, "host over %s, each way",
-                       input->machine->host.cable_name);
-        write_resource(input, name, roofline->host_s, colour, text);
+    if (input->roofline->host_s > 0) {
+        (void)snprintf(name, sizeof name, "host over %s, each way", machine->host.cable_name);
+        write_resource(name, values[HOST], lower, colour, text);
     }
-    strbuf_add(text, "\nlower bound");
-    table_right(text, 42, table_seconds(roofline->lower_s).text);
-    strbuf_add(text, "  everything overlaps; %s bounds it\n",
-               words_resource(input->machine, roofline->bound.by));
-    strbuf_add(text, "estimate");
-    table_right(text, 42, table_seconds(roofline->critical_s).text);
-    strbuf_add(text, "  math, what tp%s exposed, hops\n",
-               roofline_group_find(roofline, MESH_EP) == NULL ? " leaves" : " and experts leave");
-    strbuf_add(text, "hops on the critical path");
-    table_right(text, 42, table_seconds(roofline->latency_s).text);
-    strbuf_add(text, "  in addition to the bound\n");
-    strbuf_add(text, "upper bound");
-    table_right(text, 42, table_seconds(roofline->upper_s).text);
-    strbuf_add(text, "  nothing overlaps\n");
-    strbuf_add(text, "useful FLOP at peak");
-    table_right(text, 42, table_seconds(roofline->ideal_s).text);
-    strbuf_add(text, "  MFU at most %s\n",
-               table_percent(roofline->ideal_s, roofline->lower_s).text);
 }
 
-static void write_groups(const struct roofline *roofline, struct strbuf *text)
+/* The name of a line, and its figure below those of the resources. */
+static void line_begin(const struct column_value *values, uint32_t column, struct strbuf *text)
 {
-    if (roofline->group_count == 0) return;
+    strbuf_add(text, "%s", columns[column].heading[1]);
+    table_right(text, 42, columns[column].look(values[column]).text);
+}
+
+static void write_bounds(const struct report_input *input, const struct column_value *values,
+                         struct strbuf *text)
+{
     strbuf_add(text, "\n");
-    column_add_table(&rows_groups, roofline, roofline->group_count, 16, text);
+    line_begin(values, LOWER, text);
+    strbuf_add(text, "  everything overlaps; %s bounds it\n", FIGURE(BOUND));
+    line_begin(values, CRITICAL, text);
+    strbuf_add(text, "  math, what tp%s exposed, hops\n",
+               roofline_group_find(input->roofline, MESH_EP) == NULL ? " leaves"
+                                                                     : " and experts leave");
+    line_begin(values, LATENCY, text);
+    strbuf_add(text, "  in addition to the bound\n");
+    line_begin(values, UPPER, text);
+    strbuf_add(text, "  nothing overlaps\n");
+    line_begin(values, IDEAL, text);
+    strbuf_add(text, "  MFU at most %s\n", FIGURE(MFU_MOST));
 }
 
-static void write_rule(struct strbuf *text, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void write_rule(struct strbuf *text, const char *format, ...)
+static void write_memory(const struct report_input *input, const struct column_value *values,
+                         struct strbuf *text)
 {
-    char sentence[512];
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
-    strbuf_add(text, "- ");
-    table_wrap(text, 2, sentence);
-}
-
-/* "attention.In 12288, mlp.Out 28672": collectives that the matmuls cannot hide. */
-static void write_narrow(const struct roofline *roofline, struct strbuf *text)
-{
-    char narrow[256] = "";
-    for (uint32_t i = 0; i < roofline->overlap_count; i++) {
-        const struct roofline_overlap *overlap = &roofline->overlap[i];
-        if (overlap->math_s >= overlap->link_s) continue;
-        size_t const used = strlen(narrow);
-        (void)snprintf(narrow + used, sizeof narrow - used,
-                       overlap->width > 0 ? "%s%s %.0f" : "%s%s", used == 0 ? "" : ", ",
-                       overlap->name, overlap->width);
-    }
-    if (roofline->overlap_count == 0) return;
-    write_rule(text,
-               "tp, one collective and its own matmuls: %s%s; so tp leaves %s of the step "
-               "exposed",
-               narrow[0] == '\0' ? "all are wide enough" : "too narrow are ", narrow,
-               table_seconds(roofline->tp_excess_s).text);
-}
-
-static const char *verdict(bool compute_bound)
-{
-    return compute_bound ? "compute bound" : "communication bound";
-}
-
-static void write_widths(const struct report_input *input, struct strbuf *text)
-{
-    const struct roofline_rules *rules = &input->roofline->rules;
-    const struct workload_blocks *parallel = &input->roofline->counts.tp.parallel;
-    if (rules->tp_mlp_width > 0)
-        write_rule(text, "tp, MLP: F·%g = %.0f against Y·(C/W)/M_Y = %.0f, with (N-1)/N %.0f: %s",
-                   (double)input->workload->model.matrices / 2, rules->tp_mlp_width,
-                   rules->tp_critical_width, rules->tp_exact_width,
-                   verdict(rules->tp_mlp_width >= rules->tp_exact_width));
-    if (rules->tp_attention_width > 0)
-        write_rule(text,
-                   "tp, attention: (N+K)·H + T·N·H/D = %.0f against Y·(C/W)/M_Y = %.0f, with "
-                   "(N-1)/N %.0f: %s",
-                   rules->tp_attention_width, rules->tp_critical_width, rules->tp_exact_width,
-                   verdict(rules->tp_attention_width >= rules->tp_exact_width));
-    if (rules->tp_layer_width > 0)
-        write_rule(text,
-                   "tp, layer: attention and MLP side by side multiply %.0f columns for each of "
-                   "%llu collectives, against Y·(C/W)/M_Y = %.0f, with (N-1)/N %.0f: %s",
-                   rules->tp_layer_width,
-                   (unsigned long long)(parallel->tp_moves / parallel->count),
-                   rules->tp_critical_width, rules->tp_exact_width,
-                   verdict(rules->tp_layer_width >= rules->tp_exact_width));
-}
-
-static void write_rules(const struct report_input *input, struct strbuf *text)
-{
-    const struct roofline_rules *rules = &input->roofline->rules;
-    struct rules_factors const factors = rules_factors(rules, input->mesh);
-    char tokens[32]; /* Of a decode a few, or a part of one. */
-    (void)snprintf(tokens, sizeof tokens, rules->tokens_per_chip < 10 ? "%.3g" : "%.0f",
-                   rules->tokens_per_chip);
-    strbuf_add(text, "\nthe book's rules (C/W = %.0f FLOP a byte, %s tokens a chip)\n",
-               rules->alpha, tokens);
-    if (rules->fsdp_critical_tokens > 0)
-        write_rule(text,
-                   "fsdp: %s(C/W)/M_X%s%s = %.0f tokens a chip; with (N-1)/N %.0f; with hops and "
-                   "this workload's "
-                   "FLOP %.0f: %s",
-                   factors.times_gathers, rules->tp_critical_width > 0 ? "/Y" : "",
-                   factors.over_stages, rules->fsdp_critical_tokens, rules->fsdp_exact_tokens,
-                   rules->fsdp_crossing_tokens,
-                   verdict(rules->tokens_per_chip >= rules->fsdp_crossing_tokens));
-    if (rules->dp_critical_tokens > 0)
-        write_rule(text,
-                   "dp: (C/W)/M_dp over the ranks that hold a replica%s = %.0f tokens a chip; "
-                   "with (N-1)/N %.0f: %s",
-                   factors.reductions, rules->dp_critical_tokens, rules->dp_exact_tokens,
-                   verdict(rules->tokens_per_chip >= rules->dp_exact_tokens));
-    if (rules->experts_critical_tokens > 0)
-        write_rule(text,
-                   "experts: E/k·(C/W)/M over the ranks that hold all experts%s = %.0f "
-                   "tokens a chip; with (N-1)/N %.0f: %s",
-                   factors.reductions, rules->experts_critical_tokens, rules->experts_exact_tokens,
-                   verdict(rules->tokens_per_chip >= rules->experts_exact_tokens));
-    write_widths(input, text);
-    write_narrow(input->roofline, text);
-    if (rules->ring_tokens > 0)
-        write_rule(text,
-                   "cp, ring: a block of keys and values is passed on behind attention to the one "
-                   "before from %.0f tokens of a sequence on a rank; here %.0f: %s",
-                   rules->ring_tokens, rules->ring_rank_tokens,
-                   rules->ring_rank_tokens >= rules->ring_tokens ? "hidden" : "exposed");
-    if (rules->mixed_best_ranks > 0)
-        write_rule(
-            text,
-            "fsdp and tp together: X_opt = sqrt(B/F·M_X/M_Y·N%s%s) = %.1f data ranks (here %u); "
-            "there, at least %s(C/W)^2/(M_X·M_Y·F)%s = %.0f tokens a chip are compute bound: "
-            "%s",
-            factors.over_stages, factors.over_gathers, rules->mixed_best_ranks,
-            input->mesh->axis[MESH_FSDP].size, factors.times_gathers, factors.over_stages,
-            rules->mixed_critical_tokens,
-            verdict(rules->tokens_per_chip >= rules->mixed_critical_tokens));
-    if (rules->offload_optimizer_tokens > 0)
-        write_rule(text,
-                   "optimizer in the host's memory: hidden behind the backward pass from %.0f "
-                   "tokens a chip on: %s",
-                   rules->offload_optimizer_tokens,
-                   rules->tokens_per_chip >= rules->offload_optimizer_tokens ? "hidden"
-                                                                             : "exposed");
-    if (rules->offload_activations_share > 0)
-        write_rule(text,
-                   "activations in the host's memory: a layer's take %.2f of its forward pass, at "
-                   "any batch: %s",
-                   rules->offload_activations_share,
-                   rules->offload_activations_share <= 1 ? "hidden" : "exposed");
-    if (rules->fsdp_critical_tokens == 0 && rules->dp_critical_tokens == 0 &&
-        rules->tp_critical_width == 0 && rules->ring_tokens == 0)
-        write_rule(text, "no rule applies: neither dp, fsdp, tp nor a ring of cp communicates");
+    uint64_t const held_ppm = input->roofline->counts.memory.held_ppm;
+    strbuf_add(text, "\nmemory by formulas %s of %s HBM (%s)\n", FIGURE(MEMORY), FIGURE(CAPACITY),
+               FIGURE(MEMORY_SHARE));
+    if (held_ppm != PPM_ONE)
+        strbuf_add(text,
+                   "- of it activations of %.4g microbatches, as many as a rank of pp holds\n",
+                   (double)held_ppm / PPM_ONE);
 }
 
 void report_roofline_write(const struct report_input *input, bool colour, struct strbuf *text)
 {
     const struct roofline *roofline = input->roofline;
+    struct column_value values[COLUMN_TOTAL];
+    find(input, values);
     table_heading(input, colour, text);
-    write_resources(input, colour, text);
-    write_groups(roofline, text);
-    write_rules(input, text);
-    double const capacity = (double)input->machine->chip.hbm_capacity_bytes;
-    strbuf_add(text, "\nmemory by formulas %s of %s HBM (%s)\n",
-               table_bytes(roofline->memory_bytes).text, table_bytes(capacity).text,
-               table_percent(roofline->memory_bytes, capacity).text);
-    uint64_t const held_ppm = roofline->counts.memory.held_ppm;
-    if (held_ppm != PPM_ONE)
-        strbuf_add(text,
-                   "- of it activations of %.4g microbatches, as many as a rank of pp holds\n",
-                   (double)held_ppm / PPM_ONE);
+    write_resources(input, values, colour, text);
+    write_bounds(input, values, text);
+    if (roofline->group_count > 0) {
+        strbuf_add(text, "\n");
+        column_add_table(&groups_table, roofline, roofline->group_count, 16, text);
+    }
+    report_rules_write(input, FIGURE(TP_EXCESS), text);
+    write_memory(input, values, text);
+}
+
+void report_roofline_write_bounds(const struct report_input *input, double step_s,
+                                  struct strbuf *text)
+{
+    struct column_value values[COLUMN_TOTAL];
+    double const lower_s = input->roofline->lower_s;
+    find(input, values);
+    strbuf_add(text, "\n");
+    table_line(text, "roofline");
+    strbuf_add(text, "lower %s (%s%s%s), upper %s; the step is %.3f times the lower bound\n",
+               FIGURE(LOWER), FIGURE(BOUND), values[BOUND_AXIS].kind == COLUMN_NONE ? "" : " ",
+               FIGURE(BOUND_AXIS), FIGURE(UPPER), lower_s > 0 ? step_s / lower_s : 0);
+}
+
+void report_roofline_put(const struct report_input *input, struct json_writer *json)
+{
+    const struct roofline *roofline = input->roofline;
+    struct column_value values[COLUMN_TOTAL];
+    find(input, values);
+    json_put_object(json, "roofline");
+    column_put(columns, values, MATH, HBM, json);
+    json_put_object(json, "ici_s");
+    for (uint32_t i = 0; i < input->machine->axis_count; i++)
+        json_put_real(json, machine_axis_name(input->machine, i), roofline->ici_s[i]);
+    json_write_object_end(json);
+    column_put(columns, values, HOST, COLUMN_TOTAL - 1, json);
+    json_write_key(json, "groups");
+    column_put_rows(&groups_table, roofline, roofline->group_count, json);
+    report_rules_put(roofline, json);
+    json_write_object_end(json);
 }

@@ -2,9 +2,13 @@
 
 #include <stdio.h>
 
+#include "sim/base/json.h"
+#include "sim/base/strbuf.h"
 #include "sim/report/analysis.h"
 #include "sim/report/column_table.h"
-#include "sim/roofline/roofline.h"
+#include "sim/report/notes.h"
+#include "sim/report/table_fit.h"
+#include "sim/report/words.h"
 
 #define RANKS(X)                                                                                   \
     X(RANK, "rank", WHOLE(row), SHOWN("", "pipeline rank", -14, column_plain))                     \
@@ -23,17 +27,19 @@
       SHOWN("", "memory", 11, column_bytes))
 
 #define PHASES(X)                                                                                  \
-    X(PHASE, "name", WORDS(phase->name), HIDDEN)                                                   \
+    X(PHASE, "name", WORDS(phase->name), NAMED("phase", column_words))                             \
     X(PHASE_BEGIN, "begin_s", REAL(phase->begin_s), SHOWN("", "from", 26, column_seconds))         \
     X(PHASE_END, "end_s", REAL(phase->end_s), SHOWN("", "to", 14, column_seconds))                 \
     X(PHASE_COMPUTE, "compute_s", REAL(phase->compute_s),                                          \
       SHOWN("", "compute", 14, column_seconds))                                                    \
     X(PHASE_EXPOSED, "exposed_communication_s", REAL(phase->exposed_s),                            \
       SHOWN("", "exposed", 14, column_seconds))                                                    \
-    X(PHASE_IDLE, "idle_s", REAL(phase->idle_s), SHOWN("", "idle", 10, column_seconds))
+    X(PHASE_IDLE, "idle_s", REAL(phase->idle_s), SHOWN("", "idle", 10, column_seconds))            \
+    X(PHASE_BOUND, "bound_by", SAID(phase->bound_by, words_resource(machine, phase->bound_by)),    \
+      NAMED("bound by", column_words))
 
 #define COLLECTIVES(X)                                                                             \
-    X(COLLECTIVE, "name", WORDS(of->name), HIDDEN)                                                 \
+    X(COLLECTIVE, "name", WORDS(of->name), NAMED("collective", column_words))                      \
     X(COLLECTIVE_KIND, "kind", WORDS(of->kind), HIDDEN)                                            \
     X(COLLECTIVE_AXIS, "axis", WORDS(of->axis), HIDDEN)                                            \
     X(COLLECTIVE_MACHINE_AXES, "machine_axes", WORDS(of->machine_axes), HIDDEN)                    \
@@ -50,44 +56,38 @@
     X(COLLECTIVE_BUSBW, "busbw_bytes_per_s", REAL(of->busbw_bytes_per_s),                          \
       SHOWN("", "busbw", 12, column_rate))
 
-#define GROUPS(X)                                                                                  \
-    X(GROUP, "axis", WORDS(group->name), SHOWN("", "collectives", -16, column_words))              \
-    X(GROUP_RANKS, "ranks", WHOLE(group->rank_count), SHOWN("", "ranks", 8, column_count))         \
-    X(GROUP_COUNT, "count", WHOLE(group->count), SHOWN("", "count", 8, column_count))              \
-    X(GROUP_SENT, "sent_bytes", REAL(group->sent_bytes),                                           \
-      SHOWN("", "sent a chip", 14, column_bytes))                                                  \
-    X(GROUP_TIME, "time_s", REAL(group->time_s), SHOWN("", "bytes' time", 12, column_seconds))     \
-    X(GROUP_HOPS, "hops_s", REAL(group->hops_total_s),                                             \
-      SHOWN("", "hops' time", 12, column_seconds))                                                 \
-    X(GROUP_AXES, NULL, REAL(group->axes), SHOWN("", "axes' worth", 14, three_digits))
+#define COMPUTES(X)                                                                                \
+    X(COMPUTE, "name", WORDS(of->name), HIDDEN)                                                    \
+    X(COMPUTE_COUNT, "count", WHOLE(of->count), HIDDEN)                                            \
+    X(COMPUTE_TIME, "time_s", REAL(of->time_s), HIDDEN)                                            \
+    X(COMPUTE_MATH, "math_s", REAL(of->math_s), HIDDEN)
 
-#define OVERLAP(X)                                                                                 \
-    X(OVERLAP_NAME, "name", WORDS(overlap->name), HIDDEN)                                          \
-    X(OVERLAP_KIND, "kind", WORDS(collective_kind_name(overlap->kind)), HIDDEN)                    \
-    X(OVERLAP_COUNT, "count", WHOLE(overlap->count), HIDDEN)                                       \
-    X(OVERLAP_BYTES, "bytes", REAL(overlap->bytes), HIDDEN)                                        \
-    X(OVERLAP_WIDTH, "width", REAL(overlap->width), HIDDEN)                                        \
-    X(OVERLAP_LINK, "link_s", REAL(overlap->link_s), HIDDEN)                                       \
-    X(OVERLAP_MATH, "math_s", REAL(overlap->math_s), HIDDEN)
+/* Between the lower bound and the step. A part may be negative: what the bound's resource did
+ * during an exposed collective. */
+#define PARTS(X)                                                                                   \
+    X(PART, "name", WORDS(part->name), SHOWN("", "", -14, column_words))                           \
+    X(PART_SECONDS, "seconds", REAL(part->seconds), SHOWN("", "", -14, with_sign))
 
-static struct table_figure three_digits(struct column_value value)
+static struct table_figure with_sign(struct column_value value)
 {
     struct table_figure figure;
-    (void)snprintf(figure.text, sizeof figure.text, "%.3g", value.real);
+    struct table_figure const size = table_seconds(value.real < 0 ? -value.real : value.real);
+    (void)snprintf(figure.text, sizeof figure.text, "%c %.40s", value.real < 0 ? '-' : '+',
+                   size.text);
     return figure;
 }
 
 enum { RANKS(COLUMN_NAME) RANKS_TOTAL };
 enum { PHASES(COLUMN_NAME) PHASES_TOTAL };
 enum { COLLECTIVES(COLUMN_NAME) COLLECTIVES_TOTAL };
-enum { GROUPS(COLUMN_NAME) GROUPS_TOTAL };
-enum { OVERLAP(COLUMN_NAME) OVERLAP_TOTAL };
+enum { COMPUTES(COLUMN_NAME) COMPUTES_TOTAL };
+enum { PARTS(COLUMN_NAME) PARTS_TOTAL };
 
 static const struct column ranks[] = {RANKS(COLUMN_ENTRY)};
 static const struct column phases[] = {PHASES(COLUMN_ENTRY)};
 static const struct column collectives[] = {COLLECTIVES(COLUMN_ENTRY)};
-static const struct column groups[] = {GROUPS(COLUMN_ENTRY)};
-static const struct column besides[] = {OVERLAP(COLUMN_ENTRY)};
+static const struct column computes[] = {COMPUTES(COLUMN_ENTRY)};
+static const struct column parts[] = {PARTS(COLUMN_ENTRY)};
 
 static void find_rank(const void *owner, uint32_t row, struct column_value *ret_values)
 {
@@ -96,10 +96,16 @@ static void find_rank(const void *owner, uint32_t row, struct column_value *ret_
     RANKS(COLUMN_FIND)
 }
 
+struct phases_of {
+    const struct machine *machine;
+    const struct analysis *facts;
+};
+
 static void find_phase(const void *owner, uint32_t row, struct column_value *ret_values)
 {
-    const struct analysis *facts = owner;
-    const struct analysis_phase *phase = &facts->phase[row];
+    const struct phases_of *of = owner;
+    const struct machine *machine = of->machine;
+    const struct analysis_phase *phase = &of->facts->phase[row];
     PHASES(COLUMN_FIND)
 }
 
@@ -110,18 +116,15 @@ static void find_collective(const void *owner, uint32_t row, struct column_value
     COLLECTIVES(COLUMN_FIND)
 }
 
-static void find_group(const void *owner, uint32_t row, struct column_value *ret_values)
+static void find_compute(const struct analysis_class *of, struct column_value *ret_values)
 {
-    const struct roofline *roofline = owner;
-    const struct roofline_group *group = &roofline->group[row];
-    GROUPS(COLUMN_FIND)
+    COMPUTES(COLUMN_FIND)
 }
 
-static void find_overlap(const void *owner, uint32_t row, struct column_value *ret_values)
+static void find_part(const void *owner, uint32_t row, struct column_value *ret_values)
 {
-    const struct roofline *roofline = owner;
-    const struct roofline_overlap *overlap = &roofline->overlap[row];
-    OVERLAP(COLUMN_FIND)
+    const struct notes_part *part = (const struct notes_part *)owner + row;
+    PARTS(COLUMN_FIND)
 }
 
 static const uint8_t ranks_screen[] = {RANK,         RANK_BEGIN,   RANK_END,    RANK_COMPUTE,
@@ -131,22 +134,144 @@ static const uint8_t phases_screen[] = {PHASE_BEGIN, PHASE_END, PHASE_COMPUTE, P
 static const uint8_t collectives_screen[] = {COLLECTIVE_RANKS,   COLLECTIVE_COUNT,
                                              COLLECTIVE_EACH,    COLLECTIVE_TIME,
                                              COLLECTIVE_EXPOSED, COLLECTIVE_BUSBW};
-static const uint8_t groups_screen[] = {GROUP,      GROUP_RANKS, GROUP_COUNT, GROUP_SENT,
-                                        GROUP_TIME, GROUP_HOPS,  GROUP_AXES};
+static const uint8_t parts_screen[] = {PART_SECONDS, PART};
 
 const struct column_table rows_ranks = {ranks, RANKS_TOTAL, COLUMN_LINE(ranks, ranks_screen),
                                         find_rank};
-const struct column_table rows_phases = {phases, PHASES_TOTAL, COLUMN_LINE(phases, phases_screen),
-                                         find_phase};
-const struct column_table rows_collectives = {
-    collectives, COLLECTIVES_TOTAL, COLUMN_LINE(collectives, collectives_screen), find_collective};
-const struct column_table rows_groups = {groups, GROUPS_TOTAL, COLUMN_LINE(groups, groups_screen),
-                                         find_group};
-const struct column_table rows_overlaps = {besides, OVERLAP_TOTAL, {0}, find_overlap};
-
-void rows_collectives_add_sum(double time_s, double exposed_s, struct strbuf *text)
+static const struct column_line phases_line = COLUMN_LINE(phases, phases_screen);
+static const struct column_line collectives_line = COLUMN_LINE(collectives, collectives_screen);
+static const struct column_table parts_table = {parts, PARTS_TOTAL,
+                                                COLUMN_LINE(parts, parts_screen), find_part};
+/* What several collectives together have of theirs. */
+static void collectives_add_rest(const struct analysis *facts, const uint32_t *index,
+                                 uint32_t count, struct strbuf *text)
 {
+    double time_s = 0, exposed_s = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        time_s += facts->classes[index[i]].time_s;
+        exposed_s += facts->classes[index[i]].exposed_s;
+    }
     struct column_value values[COLLECTIVES_TOTAL] = {
         [COLLECTIVE_TIME] = REAL(time_s), [COLLECTIVE_EXPOSED] = REAL(exposed_s)};
-    column_add_figures(&rows_collectives.screen, values, 0, false, text);
+    strbuf_add(text, "and %u more", count);
+    column_add_figures(&collectives_line, values, 0, false, text);
+    strbuf_add(text, "\n");
+}
+
+enum status rows_add_collectives(struct arena *arena, const struct analysis *facts,
+                                 uint32_t shown_max, struct strbuf *text, struct error *reterr)
+{
+    uint32_t *index;
+    uint32_t count;
+    struct column_value values[COLLECTIVES_TOTAL];
+    STATUS_TRY(analysis_collectives(arena, facts, &index, &count, reterr));
+    if (count == 0) return STATUS_OK;
+    strbuf_add(text, "\n");
+    uint64_t const table = table_open(text);
+    strbuf_add(text, "%s", collectives[COLLECTIVE].heading[1]);
+    column_add_heading_line(&collectives_line, text);
+    uint32_t const shown = count < shown_max ? count : shown_max;
+    for (uint32_t i = 0; i < shown; i++) {
+        find_collective(facts, index[i], values);
+        strbuf_add(text, "%.36s", CELL(collectives, values, COLLECTIVE));
+        column_add_figure_line(&collectives_line, values, text);
+    }
+    if (count > shown) collectives_add_rest(facts, index + shown, count - shown, text);
+    table_close(text, table, 36);
+    return STATUS_OK;
+}
+
+enum status rows_put_classes(struct arena *arena, const struct analysis *facts,
+                             struct json_writer *json, struct error *reterr)
+{
+    uint32_t *index;
+    uint32_t count;
+    struct column_value values[COLUMNS_MAX];
+    STATUS_TRY(analysis_collectives(arena, facts, &index, &count, reterr));
+    json_put_array(json, "collectives");
+    for (uint32_t i = 0; i < count; i++) {
+        find_collective(facts, index[i], values);
+        json_write_object(json);
+        column_put(collectives, values, 0, COLLECTIVES_TOTAL - 1, json);
+        json_write_object_end(json);
+    }
+    json_write_array_end(json);
+    json_put_array(json, "compute");
+    for (uint32_t i = 0; i < facts->class_count; i++) {
+        const struct analysis_class *of = &facts->classes[i];
+        if (of->collective || of->receives) continue;
+        find_compute(of, values);
+        json_write_object(json);
+        column_put(computes, values, 0, COMPUTES_TOTAL - 1, json);
+        json_write_object_end(json);
+    }
+    json_write_array_end(json);
+    return STATUS_OK;
+}
+
+void rows_add_phases(const struct machine *machine, const struct analysis *facts,
+                     struct strbuf *text)
+{
+    struct phases_of const owner = {machine, facts};
+    struct column_value values[PHASES_TOTAL];
+    uint32_t wider = 0; /* For "forward and backward". */
+    for (uint32_t i = 0; i < facts->phase_count; i++) {
+        uint32_t const width = table_columns(facts->phase[i].name);
+        if (width > 18 && width - 18 > wider) wider = width - 18;
+    }
+    strbuf_add(text, "\n");
+    uint64_t const table = table_open(text);
+    strbuf_add(text, "%s", phases[PHASE].heading[1]);
+    column_add_headings(&phases_line, 1, wider, text);
+    strbuf_add(text, "  %s\n", phases[PHASE_BOUND].heading[1]);
+    for (uint32_t i = 0; i < facts->phase_count; i++) {
+        find_phase(&owner, i, values);
+        strbuf_add(text, "%s", CELL(phases, values, PHASE));
+        column_add_figures(&phases_line, values, wider, false, text);
+        strbuf_add(text, "  %s\n", CELL(phases, values, PHASE_BOUND));
+    }
+    table_close(text, table, wider + 18);
+}
+
+void rows_put_phases(const struct machine *machine, const struct analysis *facts,
+                     struct json_writer *json)
+{
+    struct phases_of const owner = {machine, facts};
+    struct column_value values[PHASES_TOTAL];
+    json_put_array(json, "phases");
+    for (uint32_t i = 0; i < facts->phase_count; i++) {
+        find_phase(&owner, i, values);
+        json_write_object(json);
+        column_put(phases, values, PHASE, PHASE_IDLE, json);
+        json_put_object(json, "ici_s");
+        for (uint32_t a = 0; a < machine->axis_count; a++)
+            json_put_real(json, machine_axis_name(machine, a), facts->phase[i].ici_s[a]);
+        json_write_object_end(json);
+        column_put(phases, values, PHASE_BOUND, PHASE_BOUND, json);
+        json_write_object_end(json);
+    }
+    json_write_array_end(json);
+}
+
+void rows_add_parts(const struct notes *notes, uint32_t shown_max, struct strbuf *text)
+{
+    struct notes_part rest = {.seconds = 0};
+    for (uint32_t i = 0; i < notes->part_count; i++) {
+        if (i >= shown_max) {
+            rest.seconds += notes->part[i].seconds;
+            continue;
+        }
+        column_add_row(&parts_table, notes->part, i, TABLE_LINE_COLUMNS - 1, text);
+        strbuf_add(text, "\n");
+    }
+    if (rest.seconds == 0) return;
+    rest.name = rest.seconds < 0 ? "less the rest" : "the rest";
+    column_add_row(&parts_table, &rest, 0, TABLE_LINE_COLUMNS - 1, text);
+    strbuf_add(text, "\n");
+}
+
+void rows_put_parts(const struct notes *notes, struct json_writer *json)
+{
+    json_write_key(json, "above_lower");
+    column_put_rows(&parts_table, notes->part, notes->part_count, json);
 }

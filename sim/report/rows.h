@@ -1,20 +1,33 @@
 /*
- * rows.h: the tables of a run and of a roofline: a column is one row here, for the screen and for
- * the JSON.
+ * rows.h: the tables of a run: a column is one row here, for the screen and for the JSON.
  */
 #ifndef SIM_REPORT_ROWS_H
 #define SIM_REPORT_ROWS_H
 
+#include "sim/base/status.h"
 #include "sim/report/column.h"
 
-extern const struct column_table rows_ranks;       /* Of struct trace. */
-extern const struct column_table rows_phases;      /* Of struct analysis. */
-extern const struct column_table rows_collectives; /* Of struct analysis, by class. */
-extern const struct column_table rows_groups;      /* Of struct roofline. */
-extern const struct column_table
-    rows_overlaps; /* Its collectives over tp and the matmuls that hide them. */
+struct analysis;
+struct arena;
+struct machine;
+struct notes;
 
-/* What several collectives together have of theirs. */
-void rows_collectives_add_sum(double time_s, double exposed_s, struct strbuf *text);
+extern const struct column_table rows_ranks; /* Of struct trace. */
+
+void rows_add_phases(const struct machine *machine, const struct analysis *facts,
+                     struct strbuf *text);
+void rows_put_phases(const struct machine *machine, const struct analysis *facts,
+                     struct json_writer *json);
+
+/* The first `shown_max` collectives, and the sum of the others; nothing where there is none. */
+enum status rows_add_collectives(struct arena *arena, const struct analysis *facts,
+                                 uint32_t shown_max, struct strbuf *text, struct error *reterr);
+/* Collectives and computes. */
+enum status rows_put_classes(struct arena *arena, const struct analysis *facts,
+                             struct json_writer *json, struct error *reterr);
+
+/* What lies between the lower bound and the step: the first `shown_max`, and the rest. */
+void rows_add_parts(const struct notes *notes, uint32_t shown_max, struct strbuf *text);
+void rows_put_parts(const struct notes *notes, struct json_writer *json);
 
 #endif

@@ -92,6 +92,12 @@ void table_label(struct strbuf *text, const char *name)
     strbuf_pad(text, TABLE_LABEL_COLUMNS);
 }
 
+void table_line(struct strbuf *text, const char *name)
+{
+    strbuf_add(text, "%s", name);
+    strbuf_pad(text, TABLE_LINE_COLUMNS);
+}
+
 void table_right(struct strbuf *text, uint32_t column, const char *figure)
 {
     uint32_t const width = table_columns(figure);

@@ -11,7 +11,13 @@
 
 struct strbuf;
 
-enum { TABLE_COLUMNS = 96, TABLE_FIGURE_BYTES = 48, TABLE_LABEL_COLUMNS = 24 };
+enum {
+    TABLE_COLUMNS = 96,
+    TABLE_FIGURE_BYTES = 48,
+    TABLE_LABEL_COLUMNS = 24,
+    TABLE_LINE_COLUMNS = 13,
+    TABLE_BAR_COLUMNS = 50
+};
 
 struct table_figure {
     char text[TABLE_FIGURE_BYTES];
@@ -34,6 +40,9 @@ void table_right(struct strbuf *text, uint32_t column, const char *figure);
 
 /* The name of a figure that stands in a line of its own; the figure follows. */
 void table_label(struct strbuf *text, const char *name);
+
+/* The name of a line of a run's screen, at its begin; figures and words follow. */
+void table_line(struct strbuf *text, const char *name);
 
 /* Two blanks and up to `width` cells, fewer where the terminal ends, for the share of `part` in
  * `whole`. */

@@ -9,6 +9,7 @@
 #include "sim/report/notes.h"
 #include "sim/report/report_roofline.h"
 #include "sim/report/result.h"
+#include "sim/report/run_memory.h"
 #include "sim/report/summary.h"
 #include "sim/report/table.h"
 #include "tests/support/case.h"
@@ -420,11 +421,11 @@ static void what_does_not_fit_says_what_needs_how_much(void **state)
 {
     (void)state;
     prepare(&case_mlp, "4x4x4", "x y", "z");
-    assert_true(summary_fits(&report.input));
+    assert_true(run_memory_fits(&report.input));
     report.trace.memory.peak_bytes = 200000000000;
     report.trace.memory.at_peak_bytes[PROGRAM_MEMORY_ACTIVATIONS] = 150000000000;
-    assert_false(summary_fits(&report.input));
-    summary_write_memory(&report.input, &text);
+    assert_false(run_memory_fits(&report.input));
+    run_memory_write(&report.input, &text);
     assert_non_null(strstr(text.bytes, "saved activations"));
     assert_non_null(strstr(text.bytes, "156.2%"));
     assert_non_null(strstr(text.bytes, "does not fit"));

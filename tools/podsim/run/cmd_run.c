@@ -9,8 +9,8 @@
 #include "sim/base/counted.h"
 #include "sim/base/strbuf.h"
 #include "sim/report/inference_facts.h"
-#include "sim/report/least_memory.h"
 #include "sim/report/result.h"
+#include "sim/report/run_memory.h"
 #include "sim/report/summary.h"
 #include "sim/report/timeline.h"
 #include "sim/schedule/schedule.h"
@@ -161,7 +161,7 @@ static enum status refuse_long(struct run *run, struct error *reterr)
                                        .machine = &session->machine,
                                        .program = &session->program};
     run->unfit = true;
-    least_memory_write(&run->input, &run->least, &run->reason);
+    run_memory_write_least(&run->input, &run->least, &run->reason);
     STATUS_TRY(advise_unfit(run, (double)run->least.total_bytes, reterr));
     result_write_unfit(&run->input, &run->least, &run->result);
     return oversubscribed(reterr);
@@ -170,10 +170,10 @@ static enum status refuse_long(struct run *run, struct error *reterr)
 /* One whose peak was seen. */
 static enum status refuse_seen(struct run *run, struct error *reterr)
 {
-    if (run->session.scenario.workload.allow_oversubscription || summary_fits(&run->input))
+    if (run->session.scenario.workload.allow_oversubscription || run_memory_fits(&run->input))
         return STATUS_OK;
     run->unfit = true;
-    summary_write_memory(&run->input, &run->reason);
+    run_memory_write(&run->input, &run->reason);
     STATUS_TRY(advise_unfit(run, (double)run->session.trace.memory.peak_bytes, reterr));
     STATUS_TRY(result_write(run->session.arena, &run->input, &run->result, reterr));
     return oversubscribed(reterr);

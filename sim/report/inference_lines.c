@@ -1,0 +1,168 @@
+/* The figures of a step of inference, as lines and as members of JSON. */
+#include "sim/report/inference_facts.h"
+
+#include "sim/base/counted.h"
+#include "sim/base/json.h"
+#include "sim/base/strbuf.h"
+#include "sim/report/column_table.h"
+
+/* How many sequences fit a slice, and the smallest slice that would do. "2x4"; of GPUs "16 GPUs".
+ */
+#define FITS(X)                                                                                    \
+    X(BATCH_MOST, "max_batch", WHOLE(fit->max_batch), IN_WORDS(column_count))                      \
+    X(SLICE, "smallest_slice", HAS_SLICE(SAID(fit->slice, fit->of_gpus ? gpus : NULL)),            \
+      .look = column_words, .none = "none")                                                        \
+    X(SLICE_CHIPS, "smallest_slice_chips", HAS_SLICE(WHOLE(fit->chip_count)), HIDDEN)
+#define HAS_SLICE(value) WHERE(fit->chip_count > 0, value)
+
+#define TABLE(X)                                                                                   \
+    X(PHASE, "phase", WORDS(facts->phase), IN_WORDS(column_words))                                 \
+    X(BATCH, "batch", WHOLE(facts->sequences), HIDDEN)                                             \
+    X(TOKENS, "tokens", WHOLE(facts->tokens), HIDDEN)                                              \
+    X(CONTEXT, "context_tokens", WHOLE(facts->context_tokens), HIDDEN)                             \
+    X(LINEAR, "linear_s", REAL(facts->linear_s), NAMED("linear", column_seconds))                  \
+    X(ATTENTION, "attention_s", REAL(facts->attention_s), NAMED("attention", column_seconds))      \
+    X(OTHER, "other_s", REAL(facts->other_s), NAMED("other ops", column_seconds))                  \
+    X(WEIGHT_LOAD, "weight_load_s", REAL(facts->weight_load_s), IN_WORDS(column_seconds))          \
+    X(KV_LOAD, "kv_load_s", REAL(facts->kv_load_s), IN_WORDS(column_seconds))                      \
+    X(MATH, "math_s", REAL(facts->math_s), NAMED("math", column_seconds))                          \
+    X(DOMINANT, "dominant",                                                                        \
+      SAID(inference_share_word(facts->dominant), dominant_texts[facts->dominant]),                \
+      IN_WORDS(column_words))                                                                      \
+    X(WEIGHTS, "weight_bytes_per_chip", REAL(facts->weight_bytes), IN_WORDS(column_bytes))         \
+    X(KV_TOKEN, "kv_bytes_per_token", REAL(facts->kv_bytes_per_token), IN_WORDS(column_bytes))     \
+    X(KV_READ, "kv_read_bytes_per_chip", REAL(facts->kv_read_bytes), IN_WORDS(column_bytes))       \
+    X(KV_HELD, "kv_bytes_per_chip", REAL(facts->kv_bytes), HIDDEN)                                 \
+    X(HOP_FLOOR, "hop_floor_s", REAL(facts->hop_floor_s), NAMED("hop floor", column_seconds))      \
+    X(LAUNCH_FLOOR, "launch_floor_s", REAL(facts->launch_floor_s),                                 \
+      NAMED("launch floor", column_seconds))                                                       \
+    X(LAUNCH, "launch", WORDS(facts->launch), IN_WORDS(column_words))                              \
+    X(LAUNCH_EACH, NULL,                                                                           \
+      WHERE(facts->launches > 0, REAL(facts->launch_floor_s / facts->launches)),                   \
+      IN_WORDS(column_seconds))                                                                    \
+    X(LAUNCHES, NULL, WHOLE(facts->launches), IN_WORDS(column_count))                              \
+    X(CHIP_RATE, "tokens_per_s_per_chip", REAL(facts->tokens_per_s_per_chip),                      \
+      IN_WORDS(column_rounded))                                                                    \
+    X(BOOK_KV, "kv_s", REAL(facts->book.kv_s), IN_WORDS(column_seconds))                           \
+    X(BOOK_WEIGHTS, "weights_s", REAL(facts->book.weights_s), IN_WORDS(column_seconds))            \
+    X(BOOK_MATH, "math_s", REAL(facts->book.math_s), IN_WORDS(column_seconds))                     \
+    X(BOOK, "step_s", REAL(facts->book.step_s), NAMED("book", column_seconds))
+
+enum { FITS(COLUMN_NAME) FITS_TOTAL };
+enum { TABLE(COLUMN_NAME) COLUMN_TOTAL };
+
+static const struct column fit_columns[] = {FITS(COLUMN_ENTRY)};
+static const struct column columns[] = {TABLE(COLUMN_ENTRY)};
+
+/* In the words of inference_shares.h. */
+static const char *const dominant_texts[INFERENCE_SHARE_COUNT] = {
+    [INFERENCE_SHARE_WEIGHTS] = "reading weights",
+    [INFERENCE_SHARE_KV] = "attention, which reads the cache",
+    [INFERENCE_SHARE_MATH] = "products",
+    [INFERENCE_SHARE_HOPS] = "the hops of its collectives",
+    [INFERENCE_SHARE_BYTES] = "the bytes of its collectives",
+    [INFERENCE_SHARE_LAUNCHES] = "launches",
+    [INFERENCE_SHARE_OTHER] = "ops without products",
+};
+
+static void find(const struct inference_facts *facts, struct column_value *ret_values)
+{
+    TABLE(COLUMN_FIND)
+}
+
+static void find_fit(const struct inference_fit *fit, const char *gpus,
+                     struct column_value *ret_values)
+{
+    FITS(COLUMN_FIND)
+}
+
+static void fit_put(const struct inference_fit *fit, struct json_writer *json)
+{
+    struct column_value values[FITS_TOTAL];
+    find_fit(fit, "", values);
+    column_put(fit_columns, values, 0, FITS_TOTAL - 1, json);
+}
+
+void inference_facts_write(const struct inference_facts *facts, struct json_writer *json)
+{
+    struct column_value values[COLUMN_TOTAL];
+    find(facts, values);
+    json_put_object(json, "inference");
+    column_put(columns, values, 0, KV_HELD, json);
+    fit_put(&facts->fit, json);
+    json_put_object(json, "hbm_gib");
+    fit_put(&facts->fit_of_gib, json);
+    json_write_object_end(json);
+    column_put(columns, values, HOP_FLOOR, CHIP_RATE, json);
+    json_put_object(json, "book");
+    column_put(columns, values, BOOK_KV, BOOK, json);
+    json_write_object_end(json);
+    json_write_object_end(json);
+}
+
+#define FIGURE(name) CELL(columns, values, name)
+
+/* The name of a line, and its first figure. */
+static void line_begin(const struct column_value *values, uint32_t column, struct strbuf *text)
+{
+    table_line(text, columns[column].heading[1]);
+    strbuf_add(text, "%s", columns[column].look(values[column]).text);
+}
+
+static void launches_print(const struct inference_facts *facts, const struct column_value *values,
+                           struct strbuf *text)
+{
+    line_begin(values, LAUNCH_FLOOR, text);
+    if (facts->launches > 0)
+        strbuf_add(text, "   eager: the host needs %s for each of %s ops\n", FIGURE(LAUNCH_EACH),
+                   FIGURE(LAUNCHES));
+    else if (facts->launch_floor_s > 0)
+        strbuf_add(text, "   %s: overheads of computes, one after the other\n", FIGURE(LAUNCH));
+    else
+        strbuf_add(text, "   %s: launches take nothing\n", FIGURE(LAUNCH));
+}
+
+static void fits_print(const struct inference_facts *facts, const struct column_value *values,
+                       struct strbuf *text)
+{
+    struct column_value fit[FITS_TOTAL], of_gib[FITS_TOTAL];
+    struct counted const gpus = counted(facts->fit.chip_count, "GPU");
+    struct counted const gpus_of_gib = counted(facts->fit_of_gib.chip_count, "GPU");
+    find_fit(&facts->fit, gpus.text, fit);
+    find_fit(&facts->fit_of_gib, gpus_of_gib.text, of_gib);
+    table_line(text, "room");
+    strbuf_add(text, "%s sequences of this length fit; %s tokens/s a chip\n",
+               CELL(fit_columns, fit, BATCH_MOST), FIGURE(CHIP_RATE));
+    table_line(text, "slice");
+    strbuf_add(text, "%s%s for these weights and this cache",
+               facts->fit.chip_count == 0 ? "" : "at least ", CELL(fit_columns, fit, SLICE));
+    if (facts->fit_of_gib.max_batch != facts->fit.max_batch)
+        strbuf_add(text, "; if GB are GiB %s, and %s fit", CELL(fit_columns, of_gib, SLICE),
+                   CELL(fit_columns, of_gib, BATCH_MOST));
+    strbuf_add(text, "\n");
+}
+
+void inference_facts_print(const struct inference_facts *facts, struct strbuf *text)
+{
+    struct column_value values[COLUMN_TOTAL];
+    find(facts, values);
+    strbuf_add(text, "\n");
+    table_line(text, FIGURE(PHASE));
+    strbuf_add(text, "most time goes to %s\n", FIGURE(DOMINANT));
+    line_begin(values, LINEAR, text);
+    strbuf_add(text, "   weight load %s: %s a chip\n", FIGURE(WEIGHT_LOAD), FIGURE(WEIGHTS));
+    line_begin(values, ATTENTION, text);
+    strbuf_add(text, "   KV load %s: %s of the cache a chip; %s a token in all\n", FIGURE(KV_LOAD),
+               FIGURE(KV_READ), FIGURE(KV_TOKEN));
+    line_begin(values, OTHER, text);
+    strbuf_add(text, "\n");
+    line_begin(values, MATH, text);
+    strbuf_add(text, "   products at the chip's rate, while HBM reads\n");
+    line_begin(values, HOP_FLOOR, text);
+    strbuf_add(text, "   collectives without bytes, one after the other\n");
+    launches_print(facts, values, text);
+    line_begin(values, BOOK, text);
+    strbuf_add(text, "   cache %s + the larger of weights %s and math %s\n", FIGURE(BOOK_KV),
+               FIGURE(BOOK_WEIGHTS), FIGURE(BOOK_MATH));
+    fits_print(facts, values, text);
+}

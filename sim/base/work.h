@@ -30,10 +30,17 @@ struct work {
     uint64_t hbm_read_bytes;  /* Through HBM -> VMEM. */
     uint64_t hbm_write_bytes; /* VMEM -> HBM. */
     uint64_t vmem_read_bytes; /* Operands that already lie in VMEM: they pay its rate, not HBM's. */
-    uint32_t idle_core_ppm; /* Millionths of the chip's cores that have no part of it: the rates of
-                               matrix units, vector units and VMEM are those of the others. */
-    uint64_t useful_flop;   /* What MFU may count; executed FLOP is the matmuls' own. */
+    uint64_t idle_core_ppm;   /* Millionths of the chip's cores that have no part of it: the rates
+                                 of matrix units, vector units and VMEM are those of the others. */
+    uint64_t useful_flop;     /* What MFU may count; executed FLOP is the matmuls' own. */
+    uint64_t prefetch_bytes;  /* Of hbm_read_bytes: weights that may come to VMEM before the op,
+                                 while the compute queue waits. */
 };
+
+/* Works are compared as bytes, so none of these may be padding. */
+_Static_assert(sizeof(struct work) ==
+                   WORK_MATMULS_MAX * sizeof(struct work_matmul) + 9 * sizeof(uint64_t),
+               "struct work has no padding");
 
 /* 2·rows·inner·columns·count over the matmuls, unpadded. */
 uint64_t work_matmul_flop(const struct work *work);

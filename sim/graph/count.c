@@ -35,7 +35,7 @@ static struct graph_move_sum *move_sum(struct graph_count *count, enum op_pass p
 static void scarce_add(const struct work *work, struct work_edges edges,
                        struct graph_scarce *scarce)
 {
-    uint32_t const idle = work->idle_core_ppm, busy = PPM_ONE - idle;
+    uint64_t const idle = work->idle_core_ppm, busy = PPM_ONE - idle;
     units_wide const bytes =
         (units_wide)work->hbm_read_bytes + work->hbm_write_bytes + work->vmem_read_bytes;
     if (idle == 0) return;

@@ -84,6 +84,7 @@ struct graph_cache {
                              sequences. */
     uint32_t cores;       /* Of the chip, that take sequences and heads apart; 1: all together. */
     uint32_t splits_most; /* Parts of a sequence's keys that cores may take apart. */
+    bool prefetches;      /* Weights may be read before the products that want them. */
     uint64_t kept_rows;   /* New rows that a rank writes to the cache. */
     uint64_t experts_held, experts_read; /* Of a rank, and of these those that tokens ask for. */
     struct graph_served decodes;         /* Sequences with a query or a few. */

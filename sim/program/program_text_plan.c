@@ -29,6 +29,12 @@ enum status text_work_check(const struct text_cursor *cursor, const struct work 
         return cursor_refuse(cursor, STATUS_UNSUPPORTED, cursor->begin,
                              "the work before this line multiplies in %s, for which %s has no rate",
                              format_name(work->math_format), chip->title);
+    if (work->prefetch_bytes > work->hbm_read_bytes)
+        return cursor_refuse(cursor, STATUS_INVALID, cursor->begin,
+                             "the work before this line prefetches %llu bytes and reads %llu; what "
+                             "it prefetches is a part of what it reads",
+                             (unsigned long long)work->prefetch_bytes,
+                             (unsigned long long)work->hbm_read_bytes);
     return STATUS_OK;
 }
 

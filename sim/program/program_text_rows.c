@@ -61,6 +61,11 @@ static bool has_idle_cores(const void *line)
     return ((const struct work *)line)->idle_core_ppm != 0;
 }
 
+static bool has_prefetch(const void *line)
+{
+    return ((const struct work *)line)->prefetch_bytes != 0;
+}
+
 static bool has_inner(const void *line)
 {
     return ((const struct program *)line)->inner_count > 1;
@@ -123,6 +128,7 @@ static const struct text_row work_rows[] = {
     {NUMBER("vmem_read_bytes", work, vmem_read_bytes, BYTES_MOST)},
     {NUMBER("idle_core_ppm", work, idle_core_ppm, PPM_ONE - 1), .means = has_idle_cores},
     {NUMBER("useful_flop", work, useful_flop, FLOP_MOST)},
+    {NUMBER("prefetch_bytes", work, prefetch_bytes, BYTES_MOST), .means = has_prefetch},
 };
 
 static const struct text_row matmul_rows[] = {

@@ -229,6 +229,7 @@ static uint64_t pending_bound(const struct replay *replay, bool *ret_is_limit)
 static enum status tables_build(struct arena *arena, struct replay *replay, struct error *reterr)
 {
     STATUS_TRY(roles_build(arena, replay, reterr));
+    prefetch_build(replay);
     replay->stream_count = replay->program->stream_count;
     replay->chip_count = replay->fold->chip_count;
     STATUS_TRY(grid_links_build(arena, replay, reterr));

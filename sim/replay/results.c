@@ -112,6 +112,7 @@ static void demand_results(const struct replay *replay, uint32_t chip, struct tr
     trace->queue_busy_ps[TRACE_QUEUE_HBM] += replay->servers.hbm[chip].dma_ps;
     trace->queue_busy_ps[TRACE_QUEUE_VPU] += replay->servers.vpu[chip].dma_ps;
     trace->dma_ps = replay->servers.hbm[chip].dma_ps;
+    if (replay->prefetch.is_on) trace->prefetched_bytes = replay->prefetch.states[chip].sum_bytes;
 }
 
 static enum status class_results(struct arena *arena, const struct replay *replay, uint32_t chip,

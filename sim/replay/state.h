@@ -8,6 +8,7 @@
  *   steps.c      further steps after the first
  *   transport.c  lanes of collectives
  *   server.c     what messages take of HBM and of the VPU, and what compute ops owe for it
+ *   prefetch.c   weights that come to VMEM while the compute stream waits
  *   message.c    a message on a link of the grid
  *   port.c       links that several streams want; promise.c: events of messages that wait there
  *   route.c      the links of ways (machine/path.h) as they are replayed
@@ -36,6 +37,7 @@
 #include "sim/replay/event_key.h"
 #include "sim/replay/lane.h"
 #include "sim/replay/link.h"
+#include "sim/replay/prefetch.h"
 #include "sim/replay/record.h"
 #include "sim/replay/replay.h"
 #include "sim/replay/server.h"
@@ -67,6 +69,7 @@ struct replay {
     struct p2p *p2p;         /* NULL: nothing is sent. */
     struct ports *ports;     /* NULL: no streams share a link, or arbitration is `fifo`. */
     struct servers servers;
+    struct prefetch prefetch;
     struct accounts accounts;
     struct tally tally;
     struct records records;
@@ -85,6 +88,7 @@ struct replay {
     X(servers.hbm, 1)                                                                              \
     X(servers.vpu, 1)                                                                              \
     X(servers.reads, replay->servers.read_ways)                                                    \
+    X(prefetch.states, replay->prefetch.is_on)                                                     \
     X(lanes.states, replay->lanes.count)                                                           \
     X(grid.links, replay->grid.port_count)                                                         \
     X(grid.waits, replay->options->count_waits ? replay->grid.port_count : 0)                      \

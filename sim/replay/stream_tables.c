@@ -124,19 +124,28 @@ enum status roles_build(struct arena *arena, struct replay *replay, struct error
     return STATUS_OK;
 }
 
+struct op_table op_table_of(const struct replay *replay, uint32_t kind, const struct program_op *op,
+                            uint64_t there_bytes)
+{
+    const struct work *work = &replay->program->works[op->index];
+    const struct fold_chip_class *class = &replay->fold->chip_classes[kind];
+    uint64_t const all = there_bytes * op->parts;
+    struct compute_time const time = compute_time_of_rest(
+        &replay->machine->chip, work, all < work->prefetch_bytes ? all : work->prefetch_bytes,
+        class->math_ppm, class->hbm_ppm);
+    struct op_table table = {.idle_ps = time.duration_ps / op->parts,
+                             .idle_longer = (uint32_t)(time.duration_ps % op->parts),
+                             .parts = op->parts};
+    for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++)
+        table.server[server] = server_op(&replay->servers, server, &time, op->parts);
+    return table;
+}
+
 static void op_build(const struct replay *replay, uint32_t kind, const struct program_op *op)
 {
-    const struct program *program = replay->program;
     struct op_table *table = op_table_at(replay, op->index, kind);
-    struct compute_time const time = compute_time(
-        &replay->machine->chip, &program->works[op->index],
-        replay->fold->chip_classes[kind].math_ppm, replay->fold->chip_classes[kind].hbm_ppm);
     SIM_ASSERT(table->parts == 0 || table->parts == op->parts);
-    *table = (struct op_table){.idle_ps = time.duration_ps / op->parts,
-                               .idle_longer = (uint32_t)(time.duration_ps % op->parts),
-                               .parts = op->parts};
-    for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++)
-        table->server[server] = server_op(&replay->servers, server, &time, op->parts);
+    *table = op_table_of(replay, kind, op, 0);
 }
 
 enum status ops_build(struct arena *arena, struct replay *replay, struct error *reterr)

@@ -247,10 +247,15 @@ void streams_launched(struct replay *replay, uint32_t stream, uint32_t chip, int
     stream_advance(replay, stream, chip, now_ps);
 }
 
+/* Of the running part, less what it found in VMEM. `own`: has room for what it alone has. */
 static const struct op_table *compute_table(const struct replay *replay, uint32_t chip,
-                                            const struct program_op *op)
+                                            const struct program_op *op, struct op_table *own)
 {
-    return op_table_at(replay, op->index, replay->chips[chip].chip_class);
+    uint32_t const kind = replay->chips[chip].chip_class;
+    uint64_t const there = replay->prefetch.is_on ? replay->prefetch.states[chip].own_bytes : 0;
+    if (there == 0) return op_table_at(replay, op->index, kind);
+    *own = op_table_of(replay, kind, op, there);
+    return own;
 }
 
 static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now_ps)
@@ -263,7 +268,9 @@ static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now
     self->part_begin_ps = now_ps;
     state->part_runs = true;
     state->begun++;
-    const struct op_table *table = compute_table(replay, chip, op);
+    prefetch_take(replay, op, state->part, chip, now_ps);
+    struct op_table own;
+    const struct op_table *table = compute_table(replay, chip, op, &own);
     for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++)
         if (!table->server[server].spares)
             server_part_begin(&replay->servers, server, chip, now_ps);
@@ -280,7 +287,8 @@ static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now
 static int64_t part_end_ps(struct replay *replay, uint32_t chip, const struct stream_state *state,
                            const struct program_op *op, int64_t now_ps)
 {
-    const struct op_table *table = compute_table(replay, chip, op);
+    struct op_table rest;
+    const struct op_table *table = compute_table(replay, chip, op, &rest);
     int64_t const begin_ps = replay->chips[chip].part_begin_ps;
     int64_t owed_ps[SERVER_COUNT], end_ps[SERVER_COUNT], last_ps = now_ps;
     for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++) {
@@ -336,6 +344,7 @@ void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps)
     if (!state->part_runs) {
         breakdown_until(replay, chip, now_ps);
         self->computes = false;
+        prefetch_wait(replay, chip, now_ps);
     }
     if (state->phase == STREAM_FINISHED) streams_check_finished(replay, chip, now_ps);
 }
@@ -412,6 +421,8 @@ void streams_start(struct replay *replay, uint32_t chip, int64_t now_ps)
 {
     steps_begin(replay, chip);
     replay->chips[chip].start_ps = now_ps;
+    prefetch_start(replay, chip);
+    prefetch_wait(replay, chip, now_ps);
     for (uint32_t stream = 0; stream < replay->stream_count; stream++)
         stream_advance(replay, stream, chip, now_ps);
     streams_check_finished(replay, chip, now_ps);

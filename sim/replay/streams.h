@@ -105,6 +105,7 @@ struct role_table {
     uint16_t *slot_template;  /* [slot] */
     uint32_t *slot_block;     /* [slot]; NULL: blocks are few, and searched. */
     uint64_t *block_launches; /* [block]: ops of the slots before; NULL: no host launches them. */
+    uint64_t prefetch_bytes;  /* Of its whole step. */
     uint32_t late_slot;       /* Slot at which an early fold ends; UINT32_MAX: no early fold. */
     struct need_cache (*needs)[NEED_CACHES]; /* [stream] */
     int64_t *pass_ps;         /* [pass, from 1]: time of pass_chip; [0]: of no pass. NULL: none. */
@@ -118,6 +119,9 @@ struct role_table {
 
 enum status roles_build(struct arena *arena, struct replay *replay, struct error *reterr);
 enum status streams_build(struct arena *arena, struct replay *replay, struct error *reterr);
+/* Of a chip of class `kind`, where so many bytes of each part's weights lie in VMEM. */
+struct op_table op_table_of(const struct replay *replay, uint32_t kind, const struct program_op *op,
+                            uint64_t there_bytes);
 /* Durations of compute ops; needs the servers. */
 enum status ops_build(struct arena *arena, struct replay *replay, struct error *reterr);
 

@@ -24,6 +24,7 @@ struct inference_facts {
     double weight_load_s, kv_load_s; /* Of these times, what HBM takes at its rate. */
     double math_s;                   /* Of products with weights and of attention, padded. */
     double weight_bytes;             /* That are read: the embedding is looked up, not read. */
+    double prefetched_bytes;         /* Of these, what came while compute waited. */
     double kv_bytes_per_token;       /* The model's, whole. */
     double kv_read_bytes;
     double kv_bytes;                      /* That are held. */

@@ -30,6 +30,8 @@
       SAID(inference_share_word(facts->dominant), dominant_texts[facts->dominant]),                \
       IN_WORDS(column_words))                                                                      \
     X(WEIGHTS, "weight_bytes_per_chip", REAL(facts->weight_bytes), IN_WORDS(column_bytes))         \
+    X(PREFETCHED, "prefetched_bytes_per_chip", REAL(facts->prefetched_bytes),                      \
+      IN_WORDS(column_bytes))                                                                      \
     X(KV_TOKEN, "kv_bytes_per_token", REAL(facts->kv_bytes_per_token), IN_WORDS(column_bytes))     \
     X(KV_READ, "kv_read_bytes_per_chip", REAL(facts->kv_read_bytes), IN_WORDS(column_bytes))       \
     X(KV_HELD, "kv_bytes_per_chip", REAL(facts->kv_bytes), HIDDEN)                                 \
@@ -150,7 +152,10 @@ void inference_facts_print(const struct inference_facts *facts, struct strbuf *t
     table_line(text, FIGURE(PHASE));
     strbuf_add(text, "most time goes to %s\n", FIGURE(DOMINANT));
     line_begin(values, LINEAR, text);
-    strbuf_add(text, "   weight load %s: %s a chip\n", FIGURE(WEIGHT_LOAD), FIGURE(WEIGHTS));
+    strbuf_add(text, "   weight load %s: %s a chip", FIGURE(WEIGHT_LOAD), FIGURE(WEIGHTS));
+    if (facts->prefetched_bytes > 0)
+        strbuf_add(text, ", %s while compute waits", FIGURE(PREFETCHED));
+    strbuf_add(text, "\n");
     line_begin(values, ATTENTION, text);
     strbuf_add(text, "   KV load %s: %s of the cache a chip; %s a token in all\n", FIGURE(KV_LOAD),
                FIGURE(KV_READ), FIGURE(KV_TOKEN));

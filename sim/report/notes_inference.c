@@ -102,12 +102,12 @@ static void weights_note(struct arena *arena, const struct report_input *input,
 static void cores_note(struct arena *arena, const struct report_input *input, struct notes *notes)
 {
     const struct program *program = input->program;
-    uint32_t idle_ppm = 0;
+    uint64_t idle_ppm = 0;
     for (uint32_t i = 0; i < program->work_count; i++)
         if (program->works[i].idle_core_ppm > idle_ppm) idle_ppm = program->works[i].idle_core_ppm;
     if (idle_ppm < PPM_ONE / 4) return;
     notes_add(arena, notes, "attention keeps %.3g of the %u %s busy in the mean: %s",
-              (1 - idle_ppm / (double)PPM_ONE) * input->machine->chip.core.count,
+              (1 - (double)idle_ppm / (double)PPM_ONE) * input->machine->chip.core.count,
               input->machine->chip.core.count, words_resource(input->machine, "cores"),
               input->workload->inference.whole_units
                   ? "\"split_attention\": false gives each sequence and head of keys one"

@@ -24,7 +24,7 @@
 
 #include "sim/base/units.h"
 
-enum { COMPUTE_VMEM_TILES = 256 };
+enum { COMPUTE_VMEM_TILES = 256, COMPUTE_TILE_BUFFERS = 4 };
 
 static const int64_t compute_ps_max = TIME_PS_NEVER / 4; /* As units_duration_ps() saturates. */
 
@@ -52,15 +52,16 @@ static int64_t larger(int64_t left, int64_t right)
 }
 
 static struct compute_stages stages_of(const struct chip *chip, const struct work *work,
-                                       uint32_t math_ppm, uint32_t hbm_ppm,
+                                       uint64_t there_bytes, uint32_t math_ppm, uint32_t hbm_ppm,
                                        struct compute_time *ret_time)
 {
-    uint64_t const hbm_bytes = saturate_add(work->hbm_read_bytes, work->hbm_write_bytes);
-    uint64_t const vmem_bytes = saturate_add(hbm_bytes, work->vmem_read_bytes);
+    uint64_t const all_bytes = saturate_add(work->hbm_read_bytes, work->hbm_write_bytes);
+    uint64_t const hbm_bytes = all_bytes - there_bytes;
+    uint64_t const vmem_bytes = saturate_add(all_bytes, work->vmem_read_bytes);
     uint64_t const tile_bytes = chip->vmem_capacity_bytes / COMPUTE_VMEM_TILES;
     struct work_edges const edges = {WORK_EDGE_ROWS, chip->mxu.rows, chip->mxu.columns};
     uint64_t const flop = work_padded_flop(work, edges);
-    uint32_t const busy_ppm = PPM_ONE - work->idle_core_ppm;
+    uint32_t const busy_ppm = PPM_ONE - (uint32_t)work->idle_core_ppm;
     uint32_t const core_ppm = (uint32_t)((uint64_t)math_ppm * busy_ppm / PPM_ONE);
     uint64_t const flop_per_s = flop == 0 ? 0 : chip->math_flop_per_s[work->math_format];
     *ret_time = (struct compute_time){
@@ -69,7 +70,7 @@ static struct compute_stages stages_of(const struct chip *chip, const struct wor
         .hbm_ps = demand_ps(hbm_bytes, chip->hbm_bytes_per_s, hbm_ppm),
         .vmem_ps = demand_ps(vmem_bytes, chip->vmem_bytes_per_s, busy_ppm),
         .tile_count =
-            hbm_bytes == 0 ? 1 : units_ceil_divide(hbm_bytes, tile_bytes ? tile_bytes : 1),
+            all_bytes == 0 ? 1 : units_ceil_divide(all_bytes, tile_bytes ? tile_bytes : 1),
         .padded_flop = flop,
     };
     int64_t const store_ps = demand_ps(work->hbm_write_bytes, chip->hbm_bytes_per_s, hbm_ppm);
@@ -88,11 +89,24 @@ static int64_t whole_ps(units_wide tiles_ps, uint64_t tile_count, int64_t overhe
     return ps > (units_wide)compute_ps_max ? compute_ps_max : (int64_t)ps;
 }
 
+uint64_t compute_vmem_rest_bytes(const struct chip *chip)
+{
+    uint64_t const tile_bytes = chip->vmem_capacity_bytes / COMPUTE_VMEM_TILES;
+    return chip->vmem_capacity_bytes - COMPUTE_TILE_BUFFERS * tile_bytes;
+}
+
 struct compute_time compute_time(const struct chip *chip, const struct work *work,
                                  uint32_t math_ppm, uint32_t hbm_ppm)
 {
+    return compute_time_of_rest(chip, work, 0, math_ppm, hbm_ppm);
+}
+
+struct compute_time compute_time_of_rest(const struct chip *chip, const struct work *work,
+                                         uint64_t there_bytes, uint32_t math_ppm, uint32_t hbm_ppm)
+{
     struct compute_time time;
-    struct compute_stages const stages = stages_of(chip, work, math_ppm, hbm_ppm, &time);
+    struct compute_stages const stages =
+        stages_of(chip, work, there_bytes, math_ppm, hbm_ppm, &time);
     uint64_t const count = stages.tile_count;
     uint64_t const load = (uint64_t)stages.load_ps;
     uint64_t const math = (uint64_t)stages.math_ps;

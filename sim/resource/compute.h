@@ -29,4 +29,11 @@ struct compute_time {
 struct compute_time compute_time(const struct chip *chip, const struct work *work,
                                  uint32_t math_ppm, uint32_t hbm_ppm);
 
+/* The same where `there_bytes` of what the op reads lie in VMEM already: it has as many tiles. */
+struct compute_time compute_time_of_rest(const struct chip *chip, const struct work *work,
+                                         uint64_t there_bytes, uint32_t math_ppm, uint32_t hbm_ppm);
+
+/* Bytes of VMEM that the tiles of a running op leave to weights of ops that follow. */
+uint64_t compute_vmem_rest_bytes(const struct chip *chip);
+
 #endif

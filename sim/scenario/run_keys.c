@@ -14,6 +14,7 @@ enum { PREFETCH_MAX = 1024, ALGORITHMS_MAX = 64, STEPS_MAX = 64 };
 /* In the order of enum workload_parameters. */
 static const char *const parameters_names[] = {"end", "next_step", NULL};
 static const char *const engine_names[] = {"fast", "reference", NULL};
+static const char *const prefetch_names[] = {"none", "vmem", NULL};
 static const char *const launch_names[] = {"profile", "graph", "eager", NULL};
 /* In the order of enum arbitration. */
 static const char *const arbitration_names[] = {"fair", "priority", "fifo", NULL};
@@ -103,6 +104,11 @@ const struct key run_keys[] = {
         .help = "cores of a GPU take parts of a sequence's keys where a decode has fewer sequences "
                 "and heads than cores; `false`: each has one core "
                 "([inference](inference.md#cores))"),
+    ROW("prefetch_weights", key_choice, workload.inference.prefetch, .choices = prefetch_names,
+        .shown = serves, .when = "of inference, on TPUs",
+        .help = "`vmem`: while the compute queue waits, weights of the products that follow stream "
+                "into VMEM, as far as it holds them; `none`: each product reads its own "
+                "([inference](inference.md#weights-ahead))"),
     ROW("launch", key_choice, machine.launches, .choices = launch_names,
         .help =
             "how ops come to a chip. `profile`: with the overhead that the machine's profile has, "

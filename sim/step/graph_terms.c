@@ -127,6 +127,7 @@ static void cache_add(const struct ranks *ranks, bool windowed, struct graph_ter
         .begins = inference->begins,
         .cores = of_gpu ? ranks->machine->chip.core.count : 1,
         .splits_most = ranks->plan->inference.whole_units ? 1 : SPLITS_MAX,
+        .prefetches = ranks->plan->inference.prefetch == INFERENCE_PREFETCH_VMEM,
         .kept_rows = units_ceil_divide(inference->kept_tokens, inference->sequence_ways * ends),
         .decodes = *decodes,
         .prompts = *prompts,

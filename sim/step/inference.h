@@ -48,14 +48,18 @@ struct inference_prompts {
     uint64_t chunk;        /* Tokens of each prompt in a pass, as long as there are some; 0: all. */
 };
 
+/* Where weights go that are read before the products that want them. */
+enum inference_prefetch { INFERENCE_PREFETCH_NONE, INFERENCE_PREFETCH_VMEM };
+
 struct inference_plan {
     struct inference_decodes decodes; /* Of a prefill none. */
     struct inference_prompts prompts; /* Of a decode none. */
     struct inference_ways ways;
     enum inference_weights weights;
-    enum format cache;           /* Format of keys and values that stay. */
-    enum format head;            /* Of the head's matrix. */
-    bool whole_units;            /* A core of a chip takes all keys of a sequence and head. */
+    enum format cache; /* Format of keys and values that stay. */
+    enum format head;  /* Of the head's matrix. */
+    bool whole_units;  /* A core of a chip takes all keys of a sequence and head. */
+    enum inference_prefetch prefetch;
     struct plan_chooser chooser; /* Of "auto"; none: by shape, as in training. */
 };
 

@@ -23,6 +23,7 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
     const struct mesh *mesh = ranks->mesh;
     bool const serves = ranks_serves(ranks);
     bool const gathers = serves && plan->inference.weights == INFERENCE_GATHERED;
+    bool const prefetches = plan->inference.prefetch != INFERENCE_PREFETCH_NONE;
     uint64_t const made_for = plan->model.positions.most;
     uint64_t const positions = made_for == 0 ? UINT64_MAX : made_for;
     bool const replicates = plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED && ranks->tp > 1;
@@ -58,6 +59,14 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
            "/workload/weights",
            "weights that ranks of dp gather are not modelled with %s; fsdp in the place of dp is",
            mesh->present[MESH_FSDP] ? "fsdp" : "ep");
+    REFUSE(
+        prefetches && !serves, UNSUPPORTED, "/run/prefetch_weights",
+        "weights are prefetched for steps of inference; a training step has \"prefetch_layers\"");
+    REFUSE(prefetches && ranks->machine->chip.kind == CHIP_GPU, UNSUPPORTED,
+           "/run/prefetch_weights",
+           "the cores of " NAME " read weights where kernels ask for them, and L2 keeps none for "
+           "later ones; \"none\" is modelled for GPUs",
+           ranks->machine->chip.title);
     REFUSE(!serves && ranks_tp_d(ranks) > 1, UNSUPPORTED, "/mesh/tp_d",
            "weights in two dimensions (tp and tp_d) are modelled for steps of inference; training "
            "has tp and fsdp");

@@ -199,7 +199,8 @@ struct trace {
     int64_t idle_ps;
     int64_t waiting_ps; /* Of idle_ps: for messages of other ranks that were on their way. */
     int64_t queue_busy_ps[TRACE_QUEUE_COUNT];
-    int64_t dma_ps; /* HBM time of the collectives; part of queue_busy_ps[HBM]. */
+    int64_t dma_ps;            /* HBM time of the collectives; part of queue_busy_ps[HBM]. */
+    uint64_t prefetched_bytes; /* Of weights, read while the compute stream waited. */
 
     struct trace_phase phase[TRACE_PHASES_MAX]; /* By enum program_phase. */
     uint32_t phase_count;

@@ -1,6 +1,7 @@
 /*
  * Steps of inference, drawn: kinds, chips, slices, meshes, models, lengths and formats. Folded or
- * not and by either engine instants are the same; no step is faster than its bound; and what a chip
+ * not and by either engine instants are the same; no step is faster than its bound, nor slower for
+ * weights that come early; and what a chip
  * reads of weights, keeps and reads of the cache, and sends of queries and over tp_d, is what a
  * count by hand says, which knows neither graphs nor programs.
  */
@@ -68,7 +69,7 @@ enum { FORMATS = sizeof formats / sizeof *formats };
 enum { PLACES = sizeof places / sizeof *places, MODELS = sizeof models / sizeof *models };
 
 static uint32_t place, model;
-static bool replicated, whole_cache, gathers;
+static bool replicated, whole_cache, gathers, prefetches;
 static uint32_t weights_format, cache_format;
 
 /* Sequences that answer and sequences that ask, alike each. */
@@ -131,11 +132,9 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
     gathers = below(state, 2) == 0 && has_dp();
     sequences_draw(state, keys);
     /* No host launches the ops of a TPU. */
-    const char *const launch =
-        launches[below(state, strstr(places[place].machine, "gpu") == NULL &&
-                                      strstr(places[place].machine, "nodes") == NULL
-                                  ? 2
-                                  : 3)];
+    bool const of_tpu = strstr(places[place].machine, "tpu") != NULL;
+    const char *const launch = launches[below(state, of_tpu ? 2 : 3)];
+    prefetches = of_tpu && below(state, 2) == 0;
     int const length = snprintf(
         text, TEXT_BYTES,
         "{\"podsim\": 1, \"machine\": {%s, \"profile\": \"ideal\"}, \"mesh\": %s, \"workload\": "
@@ -143,12 +142,28 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
         "\"activations\": \"%s\", \"weights\": \"%s\", \"kv_sharding\": \"%s\", "
         "\"allow_oversubscription\": true, "
         "\"formats\": {\"weights\": \"%s\", \"kv\": \"%s\"}}, \"run\": {\"launch\": \"%s\", "
-        "\"split_attention\": %s}}",
+        "\"split_attention\": %s, \"prefetch_weights\": \"%s\"}}",
         places[place].machine, places[place].mesh, keys, models[model].name,
         replicated ? "replicated" : "model", gathers ? "gathered" : "stationary",
         whole_cache ? "replicated" : "auto", formats[weights_format].name,
-        formats[cache_format].name, launch, below(state, 2) == 0 ? "true" : "false");
+        formats[cache_format].name, launch, below(state, 2) == 0 ? "true" : "false",
+        prefetches ? "vmem" : "none");
     assert_true(length > 0 && length < TEXT_BYTES);
+}
+
+/* Weights that come early delay nothing, and are weights that are read. */
+static void prefetch_check(const struct play *play, const char *text)
+{
+    static const struct scenario_setting none = {"/run/prefetch_weights=none"};
+    static const struct play_options without = {.settings = &none, .setting_count = 1};
+    double const prefetched = (double)play->trace.prefetched_bytes;
+    struct play plain;
+    if (!prefetches) return;
+    play_run(&plain, text, &without);
+    case_that(play->trace.step_ps <= plain.trace.step_ps, text);
+    case_that(prefetched <= play->roofline.counts.inference.weight_bytes, text);
+    case_that(plain.trace.prefetched_bytes == 0, text);
+    play_close(&plain);
 }
 
 static void alike_check(struct play *folded, const char *text)
@@ -158,6 +173,7 @@ static void alike_check(struct play *folded, const char *text)
     walk_alike(folded, text, "reference");
     case_that(step_s * (1 + 1e-9) >= roofline->lower_s, text);
     case_that(step_s <= roofline->upper_s * (1 + 1e-9), text);
+    prefetch_check(folded, text);
 }
 
 static void folded_or_not_a_step_is_the_same(void **state)

@@ -129,9 +129,9 @@ static void every_default_is_shown(void **state)
 {
     (void)state;
     static const char *const left_out[] = {
-        "layout",        "mtp",          "parameter_gather", "nodes",          "gpus",
-        "slices",        "switch_ports", "nic_rate",         "node_nics",      "switch_latency",
-        "cable_latency", "latency",      "launch_host",      "split_attention"};
+        "layout",        "mtp",          "parameter_gather", "nodes",           "gpus",
+        "slices",        "switch_ports", "nic_rate",         "node_nics",       "switch_latency",
+        "cable_latency", "latency",      "launch_host",      "split_attention", "prefetch_weights"};
     const char *text = NULL;
     unsigned seen = 0;
     assert_true(is_read(base, NULL, &text));

@@ -108,6 +108,20 @@ static uint64_t weight_bytes(const struct graph_sharded *sharded, const struct g
     return gradient ? op_bytes_sum(&bytes) : op_bytes_stored_sum(&bytes);
 }
 
+/* Weights that are known before the product begins: not those of experts, which its tokens choose,
+ * and none that are gathered. */
+static uint64_t early_bytes(const struct graph_sharded *sharded, const struct graph_op *op)
+{
+    const struct graph *graph = sharded->graph;
+    struct op_bytes bytes = {{0}};
+    for (uint8_t i = 0; i < op->weight_count && graph->terms->cache.prefetches; i++) {
+        const struct graph_tensor *at = &graph->tensor[op->weight[i]];
+        if (!at->grouped && (sharding_axes(&at->at) & graph->terms->axis_x) == 0)
+            bytes.elements[at->format] += graph_read_elements(graph, op->weight[i]);
+    }
+    return op_bytes_stored_sum(&bytes);
+}
+
 /* Weights that are narrower than the numbers that the unit multiplies are widened on the way. */
 static uint64_t widened(const struct graph_sharded *sharded, const struct graph_op *op)
 {
@@ -212,6 +226,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
         work.hbm_read_bytes =
             all_bytes(sharded, op, false, false) + weight_bytes(sharded, op, false);
         work.hbm_write_bytes = all_bytes(sharded, op, true, false);
+        work.prefetch_bytes = early_bytes(sharded, op);
         *ret_work = work;
         return;
     }

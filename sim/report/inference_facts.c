@@ -89,6 +89,7 @@ struct inference_chips inference_book_chips(const struct workload_plan *plan,
         .flop_per_s = (double)chip->math_flop_per_s[plan->formats.matmuls],
         .hbm_bytes_per_s = (double)chip->hbm_bytes_per_s,
         .hbm_bytes = (double)chip->hbm_capacity_bytes,
+        .attention_flop_per_s = (double)chip->math_flop_per_s[plan->formats.activations],
     };
 }
 
@@ -100,8 +101,10 @@ struct inference_step inference_book_step(const struct workload_plan *plan,
     struct inference_step sum = {0};
     for (uint32_t p = 0; p < passes; p++) {
         double const read = p + 1 < passes ? 0 : cached_tokens(plan, INFERENCE_DECODES);
+        double const scores = (double)inference_scores(plan, p, INFERENCE_PROMPTS);
         struct inference_step const step =
-            inference_decode(model, chips, (double)inference_pass_sum(plan, p).tokens, read);
+            inference_pass(model, chips, (double)inference_pass_sum(plan, p).tokens,
+                           inference_attention_flop(&plan->model, scores), read);
         sum.kv_s += step.kv_s;
         sum.weights_s += step.weights_s;
         sum.math_s += step.math_s;

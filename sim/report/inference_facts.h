@@ -35,7 +35,7 @@ struct inference_facts {
     const char *launch;    /* Which: "graph" */
     enum inference_share dominant; /* The largest part of the step. */
     double tokens_per_s_per_chip;
-    struct inference_step book; /* The formula of 7.1.5; of prompts only what math takes. */
+    struct inference_step book; /* The formula of 7.1.5; of prompts what math takes. */
 };
 
 struct inference_facts inference_facts_of(const struct report_input *input,
@@ -47,8 +47,8 @@ const char *inference_phase(const struct workload_plan *plan); /* "decode" */
 struct inference_model inference_book_model(const struct workload_plan *plan);
 struct inference_chips inference_book_chips(const struct workload_plan *plan,
                                             const struct machine *machine);
-/* The formula of the plan's step. Prompts are their products (8.1.2): the cache is read by decodes.
- */
+/* The formula of the plan's step. Prompts are their products (8.1.2) and those of their attention
+ * (7.1.4): the cache is read by decodes. */
 struct inference_step inference_book_step(const struct workload_plan *plan,
                                           const struct inference_model *model,
                                           const struct inference_chips *chips);

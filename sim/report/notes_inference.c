@@ -142,11 +142,12 @@ void notes_inference_build(struct arena *arena, const struct report_input *input
                   "the ranks' sequences are not equally long",
                   table_seconds(inference.kv_load_s).text, table_seconds(book->kv_s).text);
     if (inference.math_s > book->math_s * 1.001)
-        notes_add(
-            arena, notes,
-            "products take %s where the formula says %s: attention's are among them, rows are "
-            "padded to %d, matrices to the units' sides, and ranks of tp compute some alike",
-            table_seconds(inference.math_s).text, table_seconds(book->math_s).text, WORK_EDGE_ROWS);
+        notes_add(arena, notes,
+                  "products take %s where the formula says %s: %srows are padded to %d, matrices "
+                  "to the units' sides, and ranks of tp compute some alike",
+                  table_seconds(inference.math_s).text, table_seconds(book->math_s).text,
+                  plan->decodes.count > 0 ? "attention's of decodes are among them, " : "",
+                  WORK_EDGE_ROWS);
     if (inference.hop_floor_s > 0)
         notes_add(arena, notes,
                   "a step is a chain: the hops of its collectives take %s whatever the batch, "

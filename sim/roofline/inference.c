@@ -11,18 +11,33 @@ double inference_kv_bytes_per_token(const struct model *model, double element_by
     return (double)model->layers * elements * element_bytes;
 }
 
-struct inference_step inference_decode(const struct inference_model *model,
-                                       const struct inference_chips *chips, double sequences,
-                                       double cached_tokens)
+double inference_attention_flop(const struct model *model, double scores)
+{
+    double const columns = (double)(model->head_width + model_value_width(model));
+    return 2 * (double)model->heads * columns * scores;
+}
+
+struct inference_step inference_pass(const struct inference_model *model,
+                                     const struct inference_chips *chips, double tokens,
+                                     double attention_flop, double cached_tokens)
 {
     double const bytes_per_s = chips->count * chips->hbm_bytes_per_s;
     struct inference_step step = {
         .kv_s = cached_tokens * model->kv_bytes_per_token / bytes_per_s,
         .weights_s = model->parameter_bytes / bytes_per_s,
-        .math_s = 2 * sequences * model->parameters / (chips->count * chips->flop_per_s),
+        .math_s = 2 * tokens * model->parameters / (chips->count * chips->flop_per_s),
     };
+    if (attention_flop > 0)
+        step.math_s += attention_flop / (chips->count * chips->attention_flop_per_s);
     step.step_s = step.kv_s + fmax(step.weights_s, step.math_s);
     return step;
+}
+
+struct inference_step inference_decode(const struct inference_model *model,
+                                       const struct inference_chips *chips, double sequences,
+                                       double cached_tokens)
+{
+    return inference_pass(model, chips, sequences, 0, cached_tokens);
 }
 
 uint64_t inference_max_batch(const struct inference_model *model,

@@ -23,6 +23,7 @@ struct inference_chips {
     double flop_per_s; /* Of one, in the format of the products. */
     double hbm_bytes_per_s;
     double hbm_bytes;
+    double attention_flop_per_s; /* Of one, in the format of attention's products. */
 };
 
 /* Bytes of a token's keys and values, all layers (7.1.6): 2·K·H a layer; of latent attention one
@@ -34,14 +35,24 @@ double inference_kv_bytes_per_token(const struct model *model, double element_by
 struct inference_step {
     double kv_s;      /* B·KV / (N·W_hbm) */
     double weights_s; /* P_bytes / (N·W_hbm) */
-    double math_s;    /* 2·B·P / (N·C) */
-    double step_s;    /* kv_s + max(weights_s, math_s) */
+    double math_s; /* 2·B·P / (N·C); of prompts with attention, 4·T·S·N·H a layer (7.1.4) */
+    double step_s; /* kv_s + max(weights_s, math_s) */
 };
 
 /* `sequences` with `cached_tokens` in the cache altogether, a new token each. */
 struct inference_step inference_decode(const struct inference_model *model,
                                        const struct inference_chips *chips, double sequences,
                                        double cached_tokens);
+
+/* Dot products of attention, all layers: 2·N·(H+V) for a query and a key that it sees; `scores` are
+ * such pairs, in all layers together (7.1.4). */
+double inference_attention_flop(const struct model *model, double scores);
+
+/* A pass over `tokens` new tokens with `attention_flop` of prompts, whose attention is bound by
+ * products; the cache is read for `cached_tokens` of decodes, whose attention is bound by that. */
+struct inference_step inference_pass(const struct inference_model *model,
+                                     const struct inference_chips *chips, double tokens,
+                                     double attention_flop, double cached_tokens);
 
 /* Sequences of `context` tokens that fit together with the parameters; 0: not even these do
  * (7.1.6). */

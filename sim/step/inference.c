@@ -35,15 +35,42 @@ static uint64_t smaller(uint64_t left, uint64_t right)
 /* --- Attention --- */
 
 /* Scores of a sequence whose queries see at most `window` keys each. */
-static uint64_t scores_of(const struct ranks *ranks, struct inference_sequence of, uint64_t window)
+static uint64_t scores_of(const struct workload_plan *plan, struct inference_sequence of,
+                          uint64_t window)
 {
     uint64_t const before = of.keys - of.queries;
     uint64_t const growing =
         window <= before ? 0 : window - before; /* Queries before it is full. */
-    if (ranks->plan->attention.mask == WORKLOAD_ATTENTION_FULL)
+    if (plan->attention.mask == WORKLOAD_ATTENTION_FULL)
         return of.queries * smaller(window, of.keys);
     if (growing >= of.queries) return of.queries * before + of.queries * (of.queries + 1) / 2;
     return growing * before + growing * (growing + 1) / 2 + (of.queries - growing) * window;
+}
+
+/* Of a head in a layer, of all sequences. */
+static units_wide scores_all(const struct workload_plan *plan, uint32_t pass,
+                             enum inference_part part, uint64_t window)
+{
+    struct inference_span const span = inference_span_all(&plan->inference, part);
+    struct inference_sequence of;
+    units_wide scores = 0;
+    for (uint64_t i = 0; i < span.end; i += of.times) {
+        of = inference_sequence_at(&plan->inference, pass, span, i);
+        scores += (units_wide)scores_of(plan, of, window) * of.times;
+    }
+    return scores;
+}
+
+units_wide inference_scores(const struct workload_plan *plan, uint32_t pass,
+                            enum inference_part part)
+{
+    const struct model *model = &plan->model;
+    uint64_t windowed = 0;
+    for (uint64_t layer = 0; layer < model->layers; layer++)
+        windowed += model_layer_is_windowed(model, layer);
+    units_wide const scores = (model->layers - windowed) * scores_all(plan, pass, part, UINT64_MAX);
+    if (windowed == 0) return scores;
+    return scores + windowed * scores_all(plan, pass, part, model->window);
 }
 
 /* Rows of the cache that some query of the sequence sees. */
@@ -76,7 +103,7 @@ static struct graph_served served_of(const struct ranks *ranks, struct inference
     struct inference_sequence of;
     for (uint64_t i = span.first; i < span.end; i += of.times) {
         of = inference_sequence_at(plan_of(ranks), ranks->pass, span, i);
-        uint64_t const own = scores_of(ranks, of, window);
+        uint64_t const own = scores_of(ranks->plan, of, window);
         if (of.queries == 0) continue;
         served.read += of.times * rows_of(of, window);
         served.columns += of.times * units_ceil_divide(own, of.queries);
@@ -152,19 +179,6 @@ static uint64_t most_of(const struct ranks *ranks, const uint64_t kept[INFERENCE
     return most;
 }
 
-/* Of a head in a layer, of all sequences. */
-static units_wide scores_all(const struct ranks *ranks, enum inference_part part, uint64_t window)
-{
-    struct inference_span const span = inference_span_all(plan_of(ranks), part);
-    struct inference_sequence of;
-    units_wide scores = 0;
-    for (uint64_t i = 0; i < span.end; i += of.times) {
-        of = inference_sequence_at(plan_of(ranks), ranks->pass, span, i);
-        scores += (units_wide)scores_of(ranks, of, window) * of.times;
-    }
-    return scores;
-}
-
 /* Of the n-th of all ranks that keep different ones. */
 static struct inference_span kept_at(const struct ranks *ranks, enum inference_part part,
                                      uint64_t n)
@@ -184,7 +198,7 @@ static struct graph_served fullest(const struct ranks *ranks, enum inference_par
         most_take(&most, &served);
     }
     most = parts_of(most, ranks);
-    most.scores = scores_all(ranks, part, window);
+    most.scores = scores_all(ranks->plan, ranks->pass, part, window);
     return most;
 }
 

@@ -13,6 +13,7 @@
 #include "sim/base/format.h"
 #include "sim/base/lengths.h"
 #include "sim/base/status.h"
+#include "sim/base/units.h"
 #include "sim/collective/chooser.h"
 #include "sim/graph/block.h"
 #include "sim/graph/terms.h"
@@ -127,6 +128,11 @@ struct inference_sum inference_pass_sum(const struct workload_plan *plan, uint32
 /* Of the whole step: of sequences of one kind, of all. */
 struct inference_sum inference_sum(const struct workload_plan *plan, enum inference_part part);
 struct inference_sum inference_sum_all(const struct workload_plan *plan);
+/* Of a head, in all layers together: keys that the queries of a pass see, of one kind of sequence.
+ */
+units_wide inference_scores(const struct workload_plan *plan, uint32_t pass,
+                            enum inference_part part);
+
 /* Of the cache, what a layer with a window reads: rows that some query of the pass sees. */
 uint64_t inference_window_tokens(const struct workload_plan *plan, enum inference_part part);
 

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "sim/model/model_read.h"
+#include "sim/report/inference_facts.h"
 #include "sim/roofline/inference.h"
 #include "sim/step/counts.h"
 #include "sim/step/ranks.h"
@@ -312,7 +313,7 @@ static void ranks_of_tp_d_have_heads_sequences_or_rows(void **state)
 
 static void closed_forms_are_the_book_s(void **state)
 {
-    struct inference_chips const v5e = {16, 197e12, 810e9, 16e9};
+    struct inference_chips const v5e = {16, 197e12, 810e9, 16e9, 197e12};
     struct inference_model const llama = {70.4e9, 140.8e9, 327680};
     struct inference_model const narrow = {70.4e9, 70.4e9, 163840};
     (void)state;
@@ -321,6 +322,61 @@ static void closed_forms_are_the_book_s(void **state)
     assert_int_equal(inference_max_batch(&narrow, &v5e, 8192), 138);
     assert_int_equal(inference_max_batch(&llama, &v5e, 1e9), 0);
     case_near(inference_critical_tokens(2, 197e12, 810e9), 243.20988, 1e-7);
+}
+
+/* Prompts of 3 and 5 tokens behind 2 in the cache: causal queries see 3+4+5 and 3+4+5+6+7 keys, 37,
+ * others 3·5 + 5·7 = 50; a window of 4 leaves 3+4+4 and 3+4+4+4+4, 30. In chunks of 2 the passes
+ * see 3+4 twice, 5 and 5+6, and 7. Sequences that answer are counted apart. */
+static void scores_of_prompts_are_counted_by_hand(void **state)
+{
+    static const uint64_t prompt[] = {3, 5}, context[] = {100};
+    static const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = "x"};
+    static bool windowed[32] = {[3] = true, [8] = true};
+    struct workload_case made;
+    (void)state;
+    made_of(&made, "llama-3-8b", "1x1x1", parts,
+            (struct inference_plan){.decodes = {4, lengths_given(context, 1), 1},
+                                    .prompts = {2, lengths_given(prompt, 2), 2, 0}});
+    struct workload_plan *plan = &made.plan;
+    assert_int_equal(inference_scores(plan, 0, INFERENCE_PROMPTS), 32 * 37);
+    assert_int_equal(inference_scores(plan, 0, INFERENCE_DECODES), 32 * 400);
+    plan->attention.mask = WORKLOAD_ATTENTION_FULL;
+    assert_int_equal(inference_scores(plan, 0, INFERENCE_PROMPTS), 32 * 50);
+    plan->attention.mask = WORKLOAD_ATTENTION_CAUSAL;
+    plan->model.windowed = windowed;
+    plan->model.window = 4;
+    assert_int_equal(inference_scores(plan, 0, INFERENCE_PROMPTS), 30 * 37 + 2 * 30);
+    plan->model.windowed = NULL;
+    plan->inference.prompts.chunk = 2;
+    assert_int_equal(inference_scores(plan, 0, INFERENCE_PROMPTS), 32 * 14);
+    assert_int_equal(inference_scores(plan, 1, INFERENCE_PROMPTS), 32 * 16);
+    assert_int_equal(inference_scores(plan, 2, INFERENCE_PROMPTS), 32 * 7);
+    /* Of a query and a key 2·32·(128 + 128) FLOP. */
+    case_near(inference_attention_flop(&plan->model, 37), 37 * 16384, 1e-12);
+    case_free(&made);
+}
+
+/* 7.1.4 and 8.1.2: 8,192 tokens of LLaMA-3-8B take 2·8,030,261,248·8,192 FLOP for its parameters
+ * and 4·32·128·32·8,192·8,193/2 for attention, at 459e12 FLOP/s on one v5p; attention in another
+ * format than the other products goes at that format's rate. */
+static void the_formula_of_a_prefill_has_attention(void **state)
+{
+    static const uint64_t prompt[] = {8192};
+    static const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = "x"};
+    double const products = 2 * 8030261248.0 * 8192, attention = 524288.0 * 8192 * 8193 / 2;
+    struct workload_case made;
+    (void)state;
+    made_of(&made, "llama-3-8b", "1x1x1", parts,
+            (struct inference_plan){.prompts = {1, lengths_given(prompt, 1), 0, 0}});
+    struct workload_plan *plan = &made.plan;
+    struct inference_model const model = inference_book_model(plan);
+    struct inference_chips chips = inference_book_chips(plan, &made.machine);
+    case_near(inference_book_step(plan, &model, &chips).math_s, (products + attention) / 459e12,
+              1e-9);
+    chips.attention_flop_per_s /= 2;
+    case_near(inference_book_step(plan, &model, &chips).step_s, (products + 2 * attention) / 459e12,
+              1e-9);
+    case_free(&made);
 }
 
 int main(void)
@@ -334,6 +390,8 @@ int main(void)
         cmocka_unit_test(chunks_are_prompts_behind_cached_tokens),
         cmocka_unit_test(ranks_of_tp_d_have_heads_sequences_or_rows),
         cmocka_unit_test(closed_forms_are_the_book_s),
+        cmocka_unit_test(scores_of_prompts_are_counted_by_hand),
+        cmocka_unit_test(the_formula_of_a_prefill_has_attention),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -308,6 +308,28 @@ void engine_continue(struct engine *engine, const struct engine *other, uint64_t
     engine->popped_count = other->popped_count;
 }
 
+static void forget(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
+                   const uint32_t *chips, uint32_t count)
+{
+    (void)owner, (void)engine, (void)now_ps, (void)key, (void)chips, (void)count;
+}
+
+void engine_jump(struct engine *engine, int64_t by_ps, uint64_t event_count)
+{
+    struct engine_options const options = engine->options;
+    int64_t const now_ps = engine->now_ps;
+    engine_drain(engine, forget, NULL);
+    engine->options = options;
+    if (options.ahead != NULL) engine->ladder.ahead = look_ahead;
+    engine->now_ps = now_ps + by_ps;
+    engine->event_count += event_count;
+}
+
+bool engine_is_reference(const struct engine *engine)
+{
+    return engine->is_reference;
+}
+
 uint64_t engine_pending_count(const struct engine *engine)
 {
     return engine->pending_count;

@@ -74,6 +74,11 @@ void engine_drain(struct engine *engine, engine_handler_fn *handler, void *owner
 /* Continues another engine that has stopped: takes its clock, and its counts times `factor`. */
 void engine_continue(struct engine *engine, const struct engine *other, uint64_t factor);
 
+/* Forgets all pending events and sets the clock forward: as if `event_count` more had been handled.
+ */
+void engine_jump(struct engine *engine, int64_t by_ps, uint64_t event_count);
+
+bool engine_is_reference(const struct engine *engine);
 uint64_t engine_pending_count(const struct engine *engine);
 int64_t engine_now_ps(const struct engine *engine);
 uint64_t engine_event_count(const struct engine *engine);

@@ -61,6 +61,7 @@ struct tally {
     uint64_t bound_checks;
     uint64_t parts_done; /* Of compute ops. */
     uint64_t parts_total;
+    uint64_t recurred;     /* Events that were not simulated one by one (recur.h). */
     uint32_t prefix_chips; /* Chips of the early fold that the run continued; 0: none. */
     int64_t prefix_ps;     /* Instant at which the run continued the early fold. */
     int64_t queued_ps[MACHINE_PORTS_MAX]; /* The longest wait for a link of a port. */

@@ -37,6 +37,7 @@ static inline void digest_add(struct replay *replay, int64_t now_ps, uint64_t ke
         prefix_digest_add(replay, now_ps, key, chip);
     else
         replay->tally.digest += digest_record(now_ps, key, chip);
+    if (replay->recurrence.keeps) recur_digest_add(replay, now_ps, key, chip);
 }
 
 /* Makes `early`, set up for whole->fold->early, the beginning of `whole`. False: a late plan comes

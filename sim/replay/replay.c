@@ -26,6 +26,7 @@ static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t 
     uint32_t const port = event_key_field(key, KEY_PORT_SHIFT, KEY_KIND_SHIFT - KEY_PORT_SHIFT);
     bool const routed = port == KEY_ROUTED;
     (void)engine;
+    if (replay->recurrence.keeps) recur_event(replay, now_ps, key);
     if (port == KEY_HOST) {
         host_event(replay, key, chips, count, now_ps);
         return;
@@ -321,7 +322,10 @@ static enum status begin_prefix(struct arena *arena, struct replay *whole, struc
 /* A run that is refused before it begins lacks what an early fold had. */
 static enum status run(struct replay *replay, struct error *reterr)
 {
-    if (replay->refusal.status == STATUS_OK) STATUS_TRY(engine_run(replay->engine, reterr));
+    while (replay->refusal.status == STATUS_OK) {
+        STATUS_TRY(engine_run(replay->engine, reterr));
+        if (!recur_rest(replay)) break;
+    }
     if (replay->refusal.status != STATUS_OK) *reterr = replay->refusal;
     return replay->refusal.status;
 }
@@ -388,6 +392,7 @@ enum status replay_run(struct arena *arena, const struct replay_options *options
     struct replay *replay = NULL;
     SIM_ASSERT(options->steps_max <= REPLAY_STEPS_MAX);
     STATUS_TRY(replay_make(arena, options, 0, machine, program, fold, &replay, reterr));
+    STATUS_TRY(recur_build(arena, replay, reterr));
     enum status const status = play(arena, replay, ret_trace, reterr);
     free(replay->records.record);
     if (status != STATUS_OK) return status;

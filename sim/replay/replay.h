@@ -42,6 +42,7 @@ struct replay_options {
     bool count_waits;   /* Fill trace_link.waited_ps and .messages: costs some percent of time. */
     uint32_t steps_max; /* Most steps that are replayed in a row to find trace.period; 0 or 1: the
                            single step only. */
+    bool every_layer;   /* Simulate layers that are alike one by one (docs/engine.md). */
     replay_watch_fn *watch;
     void *watch_owner;
 };

@@ -39,6 +39,7 @@
 #include "sim/replay/link.h"
 #include "sim/replay/prefetch.h"
 #include "sim/replay/record.h"
+#include "sim/replay/recur.h"
 #include "sim/replay/replay.h"
 #include "sim/replay/server.h"
 #include "sim/replay/steps.h"
@@ -74,6 +75,7 @@ struct replay {
     struct tally tally;
     struct records records;
     struct steps steps;
+    struct recurrence recurrence;
     struct spread *spread; /* In the replay of an early fold; otherwise NULL. */
     struct error refusal;  /* Error of a handler; the run ends with it. */
 };

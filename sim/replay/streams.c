@@ -275,9 +275,11 @@ static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now
         if (!table->server[server].spares)
             server_part_begin(&replay->servers, server, chip, now_ps);
     int64_t const duration_ps = table->idle_ps + (state->part < table->idle_longer);
-    engine_post(replay->engine, now_ps + duration_ps,
+    self->part_end_ps = now_ps + duration_ps;
+    engine_post(replay->engine, self->part_end_ps,
                 event_key_make(EVENT_COMPUTE_END, 0, PROGRAM_COMPUTE, 0),
                 channel_of(replay, EVENT_COMPUTE_END, 0), chip);
+    if (replay->recurrence.search != NULL && state->part == 0) recur_ask(replay);
     wake(replay, PROGRAM_COMPUTE, chip, now_ps);
 }
 
@@ -319,6 +321,7 @@ void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps)
     int64_t const end_ps = part_end_ps(replay, chip, state, op, now_ps);
     uint64_t const key = event_key_make(EVENT_COMPUTE_END, 0, PROGRAM_COMPUTE, 0);
     if (end_ps > now_ps) {
+        self->part_end_ps = end_ps;
         engine_post(replay->engine, end_ps, key, channel_of(replay, EVENT_COMPUTE_END, 0), chip);
         return;
     }

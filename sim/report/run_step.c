@@ -85,6 +85,7 @@ static struct table_figure millions(struct column_value value)
     X(WALL, "wall_s", TIMED(REAL(input->wall_s)), NAMED("simulated in", column_seconds))           \
     X(EVENTS_PER_S, "events_per_s", TIMED(REAL((double)trace->work.events / input->wall_s)),       \
       HIDDEN)                                                                                      \
+    X(RECURRED, "events_recurred", TIMED(WHOLE(trace->work.recurred)), HIDDEN)                     \
     X(TRANSFERS_PER_S, "transfers_per_s",                                                          \
       TIMED(REAL((double)trace->work.transfers / input->wall_s)), IN_WORDS(millions))              \
     X(RANK, "reported_rank", PIPELINED(WHOLE(analysis_role(input, trace->reported_chip))),         \

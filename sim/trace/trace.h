@@ -163,6 +163,7 @@ struct trace_work {
     uint64_t events;       /* One handler call for one chip. */
     uint64_t transfers;    /* One move over one link. */
     uint64_t bound_checks; /* In every run: no collective faster than its port allows. */
+    uint64_t recurred;     /* Of `events`: not simulated one by one, as the same came before. */
 };
 
 /* Chips of the machine, and chips that were replayed for all of them. */

@@ -1,7 +1,8 @@
 #!/bin/sh
 # One scenario, several ways to run it, one result: same.sh PODSIM SCENARIO [OPTION...]
 #
-# Twice; by the reference queue; with every chip and hop (--full), where the step, the phases, the
+# Twice; without a timeline, where layers that recur are not simulated one by one; by the reference
+# queue; with every chip and hop (--full), where the step, the phases, the
 # collectives' times and the timeline of the first chip must be those of the folded run.
 set -eu
 podsim=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
@@ -35,6 +36,9 @@ play first "$@"
 play again "$@"
 same first.json again.json "two runs differ"
 same first.pftrace again.pftrace "the timelines of two runs differ"
+"$podsim" run "$scenario" --quiet --json "$folder/short.json" \
+    --set /workload/allow_oversubscription=true "$@"
+same first.json short.json "layers that recur give another result"
 play reference "$@" --engine reference
 same first.json reference.json "the reference queue gives another result"
 same first.pftrace reference.pftrace "the reference queue gives another timeline"

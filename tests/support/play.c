@@ -34,6 +34,7 @@ enum status play_stages(struct play *play, const struct play_options *options, s
         .shown_chips = options->shown != NULL ? options->shown : shown,
         .shown_count = options->shown != NULL ? options->shown_count : 1,
         .record = options->record,
+        .every_layer = options->every_layer,
         .steps_max = options->steps_max};
     return replay_run(play->arena, &replay, &play->machine, &play->program, &play->fold,
                       &play->trace, reterr);

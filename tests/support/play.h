@@ -32,6 +32,7 @@ struct play {
 struct play_options {
     bool full;
     bool record;
+    bool every_layer;      /* As a run is asked for. */
     bool lower_only;       /* Stops before fold and replay. */
     uint64_t memory_bytes; /* At most, of the arena; 0: as much as it takes. */
     const char *engine;

@@ -31,6 +31,7 @@ static const struct option run_options[] = {
     TIMELINE_OPTIONS,
     {"--advise", NULL, "simulate the scenario's neighbours too and name the best that fits", false},
     {"--engine", "NAME", "fast or reference: the queue behind the clock", false},
+    {"--every-layer", NULL, "simulate layers one by one even where they are alike", false},
     {"--timing", NULL, "say how long the simulation itself took", false},
     {"--quiet", NULL, "no summary, and of a step that does not fit the error alone", false},
     {0},
@@ -90,6 +91,7 @@ static enum status replay(struct run *run, struct error *reterr)
         .shown_chips = run->shown.chip,
         .shown_count = run->shown.count,
         .record = record,
+        .every_layer = options_has(run->options, "--every-layer"),
         .watch = watch,
         .watch_owner = run,
     };
@@ -302,9 +304,11 @@ static int run(const struct options *options)
 
 const struct command command_run = {
     .name = "run",
-    .usage = "podsim run FILE [--set /pointer=value]... [--full] [--json FILE|-] [--trace FILE]\n"
-             "           [--trace-chips LIST] [--advise] [--engine NAME] [--timing] [--quiet]\n"
-             "       podsim run --program FILE [...]",
+    .usage =
+        "podsim run FILE [--set /pointer=value]... [--full] [--json FILE|-] [--trace FILE]\n"
+        "           [--trace-chips LIST] [--advise] [--engine NAME] [--every-layer] [--timing]\n"
+        "           [--quiet]\n"
+        "       podsim run --program FILE [...]",
     .summary = "simulates a scenario: how long it takes, and why",
     .help = "Simulates one step on the queues of chips and links, and prints one screen: the\n"
             "step, its bound, exposed communication, memory, the roofline and each reason for\n"

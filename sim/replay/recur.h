@@ -1,0 +1,59 @@
+/*
+ * recur.h: layers that are alike, one behind the other, of which few are simulated.
+ *
+ * At rest. At some instants every chip computes and nothing is on a link. Then little is known of
+ * the future: when each part of an op ends, and the arrays of recur_state.h. The run stops there
+ * for a moment and compares its state with that of an earlier such instant, the image. If the
+ * state is the same but for the clock, and each stream is as many slots further, the time since
+ * then is a period. One more is simulated, of which each event in the digest is kept. If the state
+ * is then the same once more, the run goes on from where all further periods would have led it, as
+ * long as the slots ahead have the same templates.
+ *
+ * Why that is exact. No handler asks for the clock as such, but how much later one instant is than
+ * another; instants of the past that do not move are found to be past, now and later. Ops ask for
+ * templates and needs, of which each is held against that of the period before. What is left of a
+ * state are sums that no handler reads. So from a state that is later by a period, and slots that
+ * are alike, follows what followed before, later by a period. Three things are not of that form,
+ * and are looked at one by one:
+ *   - streams that wait for something that does not move: it must not come meanwhile;
+ *   - epochs (routed.h) wrap: if two messages whose orders differ by them only came to be handled
+ *     at one instant, which goes first would change with the number of the period, and nothing is
+ *     left out;
+ *   - the digest names instants and epochs: it takes each kept event once for each period.
+ *
+ * Everything is simulated where the queue is `reference`, where a timeline, curves or waits are
+ * asked for, and where there are weights that come early, pipelines, copies to hosts, switches that
+ * add, launches by a host or fixed ways over several links, whose state is not named in
+ * recur_state.h.
+ */
+#ifndef SIM_REPLAY_RECUR_H
+#define SIM_REPLAY_RECUR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+
+struct arena;
+struct recur;
+struct replay;
+
+struct recurrence {
+    struct recur *search; /* NULL: all layers are simulated. */
+    bool asked;           /* The engine was stopped to look at the state. */
+    bool keeps;           /* A period's events are kept. */
+};
+
+/* Leaves the search NULL where everything is simulated. Needs all other parts of the run. */
+enum status recur_build(struct arena *arena, struct replay *replay, struct error *reterr);
+
+/* A chip begins an op: stops the engine if no events wait but one for each chip. */
+void recur_ask(struct replay *replay);
+/* The engine has stopped. Whether it was for this, and the run is to go on. */
+bool recur_rest(struct replay *replay);
+
+/* While a period is kept: an event is about to be handled; it is added to the digest. */
+void recur_event(struct replay *replay, int64_t now_ps, uint64_t key);
+void recur_digest_add(struct replay *replay, int64_t now_ps, uint64_t key, uint32_t chip);
+
+#endif

@@ -1,0 +1,273 @@
+#include "sim/replay/recur_state.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "sim/replay/route.h"
+
+#define FIELD(kind, type, member)                                                                  \
+    {                                                                                              \
+        RECUR_##kind, offsetof(struct type, member), sizeof(((struct type *)0)->member), 1         \
+    }
+#define FIELDS(kind, type, member, each)                                                           \
+    {                                                                                              \
+        RECUR_##kind, offsetof(struct type, member), sizeof(each),                                 \
+            sizeof(((struct type *)0)->member) / (sizeof(each))                                    \
+    }
+/* Who adds a member to a struct says here how it moves. */
+#define HAS_BYTES(type, bytes) _Static_assert(sizeof(struct type) == (bytes), "a field is missing")
+
+static const struct recur_field chip_fields[] = {FIELD(INSTANT, chip_state, part_begin_ps),
+                                                 FIELD(INSTANT, chip_state, part_end_ps),
+                                                 FIELD(INSTANT, chip_state, account_ps),
+                                                 FIELD(SAME, chip_state, first_begin_ps),
+                                                 FIELD(INSTANT, chip_state, last_end_ps),
+                                                 FIELD(SAME, chip_state, start_ps),
+                                                 FIELD(SUM, chip_state, exposed_ps),
+                                                 FIELD(SUM, chip_state, exposed_last_ps),
+                                                 FIELD(SAME, chip_state, exposed_first_ps),
+                                                 FIELD(SAME, chip_state, running),
+                                                 FIELD(SAME, chip_state, chip_class),
+                                                 FIELD(SAME, chip_state, role),
+                                                 FIELD(SAME, chip_state, block_phase),
+                                                 FIELD(SAME, chip_state, last_phase),
+                                                 FIELD(SAME, chip_state, computes),
+                                                 FIELD(SAME, chip_state, shown),
+                                                 {0}};
+HAS_BYTES(chip_state, 88);
+
+/* recur.c holds the counts of a stream against its program. */
+static const struct recur_field stream_fields[] = {FIELD(SUM, stream_state, done),
+                                                   FIELD(SUM, stream_state, begun),
+                                                   FIELD(SUM, stream_state, op_first),
+                                                   FIELD(SUM, stream_state, slot),
+                                                   FIELD(SAME, stream_state, position),
+                                                   FIELD(SAME, stream_state, phase),
+                                                   FIELD(SAME, stream_state, lanes_left),
+                                                   FIELD(SAME, stream_state, waiters),
+                                                   FIELD(SUM, stream_state, wake_done),
+                                                   FIELD(SUM, stream_state, wake_begun),
+                                                   FIELD(SAME, stream_state, part),
+                                                   FIELD(SAME, stream_state, part_runs),
+                                                   FIELD(SUM, stream_state, epoch),
+                                                   FIELD(SUM, stream_state, operand_first),
+                                                   FIELD(SAME, stream_state, operand_parts),
+                                                   FIELD(INSTANT, stream_state, begin_ps),
+                                                   {0}};
+HAS_BYTES(stream_state, 56);
+
+static const struct recur_field lane_fields[] = {FIELD(INSTANT, lane_state, free_ps),
+                                                 FIELD(SAME, lane_state, early),
+                                                 FIELD(SAME, lane_state, sent),
+                                                 FIELD(SAME, lane_state, counted),
+                                                 FIELD(SAME, lane_state, sends),
+                                                 FIELD(SAME, lane_state, arrivals),
+                                                 FIELD(SAME, lane_state, waiting),
+                                                 FIELD(SAME, lane_state, finished),
+                                                 FIELD(SAME, lane_state, alone_before),
+                                                 FIELD(SAME, lane_state, alone_behind),
+                                                 {0}};
+HAS_BYTES(lane_state, 32);
+
+/* recur.c compares what is settled with what was granted, and the breaks between runs. */
+static const struct recur_field server_fields[] = {FIELD(SUM, server_state, dma_ps),
+                                                   FIELD(INSTANT, server_state, edge_ps),
+                                                   FIELD(INSTANT, server_state, run_begin_ps),
+                                                   FIELD(SUM, server_state, settled_ps),
+                                                   FIELD(SAME, server_state, debt_ps),
+                                                   FIELD(SAME, server_state, spared_ps),
+                                                   FIELD(INSTANT, server_state, free_ps),
+                                                   FIELD(SAME, server_state, needed),
+                                                   FIELD(SAME, server_state, run_count),
+                                                   FIELDS(INSTANT, server_state, run, int64_t),
+                                                   {0}};
+HAS_BYTES(server_state, 64 + SERVER_RUNS * 16);
+
+static const struct recur_field reads_fields[] = {FIELD(SAME, server_reads, work_ps),
+                                                  FIELD(INSTANT, server_reads, since_ps),
+                                                  FIELD(INSTANT, server_reads, until_ps),
+                                                  {0}};
+HAS_BYTES(server_reads, 24);
+
+static const struct recur_field link_fields[] = {FIELD(INSTANT, link_state, free_ps),
+                                                 FIELD(SUM, link_state, busy_ps),
+                                                 FIELD(SUM, link_state, bytes),
+                                                 FIELD(SAME, link_state, queue),
+                                                 FIELD(SAME, link_state, lane),
+                                                 FIELD(SAME, link_state, stream),
+                                                 {0}};
+HAS_BYTES(link_state, 32);
+
+static const struct recur_field waits_fields[] = {
+    FIELD(SUM, link_waits, waited_ps), FIELD(SUM, link_waits, messages), {0}};
+HAS_BYTES(link_waits, 16);
+
+static const struct recur_field breakdown_fields[] = {FIELD(SUM, breakdown, compute_ps),
+                                                      FIELD(SUM, breakdown, exposed_ps),
+                                                      FIELD(SUM, breakdown, idle_ps),
+                                                      {0}};
+HAS_BYTES(breakdown, 24);
+
+static const struct recur_field span_fields[] = {
+    FIELD(SAME, phase_span, begin_ps), FIELD(INSTANT, phase_span, end_ps), {0}};
+HAS_BYTES(phase_span, 16);
+
+static const struct recur_field class_fields[] = {
+    FIELD(SUM, class_total, count),      FIELD(SUM, class_total, busy_ps),
+    FIELD(SUM, class_total, exposed_ps), FIELD(SUM, class_total, idle_ps),
+    FIELD(INSTANT, class_total, end_ps), {0}};
+HAS_BYTES(class_total, 40);
+
+static const struct recur_field tally_fields[] = {FIELD(SUM, tally, transfers),
+                                                  FIELD(SUM, tally, bound_checks),
+                                                  FIELD(SUM, tally, parts_done),
+                                                  FIELD(SAME, tally, queued_ps),
+                                                  {0}};
+
+static const struct recur_field same_memory[] = {{RECUR_SAME, 0, sizeof(struct memory_state), 1},
+                                                 {0}};
+static const struct recur_field same_16[] = {{RECUR_SAME, 0, 2, 1}, {0}};
+static const struct recur_field same_32[] = {{RECUR_SAME, 0, 4, 1}, {0}};
+static const struct recur_field same_64[] = {{RECUR_SAME, 0, 8, 1}, {0}};
+static const struct recur_field sum_64[] = {{RECUR_SUM, 0, 8, 1}, {0}};
+
+static void list_add(struct recur_state *state, void *items, uint64_t count, uint32_t item_bytes,
+                     const struct recur_field *fields)
+{
+    if (count == 0 || items == NULL) return;
+    SIM_ASSERT(state->array_count < RECUR_ARRAYS_MAX);
+    bool only_sums = true;
+    for (const struct recur_field *field = fields; field->bytes != 0; field++)
+        only_sums = only_sums && field->kind == RECUR_SUM;
+    state->array[state->array_count++] =
+        (struct recur_array){items, count, item_bytes, only_sums, fields, state->image_bytes};
+    state->image_bytes += (count * item_bytes + 7) / 8 * 8;
+}
+
+/* What tells most states apart comes first. */
+void recur_state_list(struct replay *replay, struct recur_state *ret_state)
+{
+    struct recur_state *state = ret_state;
+    uint64_t const chips = replay->chip_count, streams = replay->stream_count;
+#define ADD(array, rows, fields)                                                                   \
+    list_add(state, replay->array, (uint64_t)(rows)*chips, sizeof *replay->array, fields)
+    ADD(streams.states, streams, stream_fields);
+    ADD(chips, 1, chip_fields);
+    ADD(accounts.memories, 1, same_memory);
+    ADD(lanes.running, streams, same_16);
+    ADD(servers.hbm, 1, server_fields);
+    ADD(servers.vpu, 1, server_fields);
+    ADD(servers.reads, replay->servers.read_ways, reads_fields);
+    ADD(lanes.states, replay->lanes.count, lane_fields);
+    ADD(grid.links, replay->grid.port_count, link_fields);
+    ADD(grid.waits, replay->grid.port_count, waits_fields);
+    ADD(accounts.breakdowns, PROGRAM_PHASE_COUNT, breakdown_fields);
+    ADD(accounts.spans, PROGRAM_PHASE_COUNT, span_fields);
+    ADD(accounts.stream_ps, PROGRAM_PHASE_COUNT * streams, sum_64);
+    ADD(accounts.classes, replay->program->class_count, class_fields);
+    ADD(steps.finished_ps, 1, same_64);
+    ADD(steps.ended, 1, same_32);
+#undef ADD
+    list_add(state, &replay->tally, 1, sizeof replay->tally, tally_fields);
+    for (uint32_t index = 0; index < replay->routes->level_count; index++)
+        for (uint32_t t = 0; t < replay->machine->level[index].tier_count; t++) {
+            struct tier_links *tier = &replay->routes->level[index].tier[t];
+            uint64_t const count = (uint64_t)tier->unit_count * tier->cable_count;
+            for (uint32_t down = 0; down < 2; down++) {
+                list_add(state, tier->links[down], count, sizeof **tier->links, link_fields);
+                list_add(state, tier->waits[down], count, sizeof **tier->waits, waits_fields);
+            }
+        }
+}
+
+void recur_image_take(const struct recur_state *state, char *image)
+{
+    for (uint32_t i = 0; i < state->array_count; i++)
+        memcpy(image + state->array[i].image_at, state->array[i].items,
+               state->array[i].count * state->array[i].item_bytes);
+}
+
+const void *recur_image_of(const struct recur_state *state, const char *image, const void *items)
+{
+    for (uint32_t i = 0; i < state->array_count; i++)
+        if (state->array[i].items == items) return image + state->array[i].image_at;
+    return NULL;
+}
+
+static int64_t instant_at(const char *at)
+{
+    int64_t ps = 0;
+    memcpy(&ps, at, sizeof ps);
+    return ps;
+}
+
+static bool instant_again(const char *then, const char *now, int64_t image_ps, int64_t period_ps)
+{
+    int64_t const then_ps = instant_at(then), now_ps = instant_at(now);
+    return now_ps == then_ps ? then_ps <= image_ps : now_ps - then_ps == period_ps;
+}
+
+static bool array_again(const struct recur_array *array, const char *image, int64_t image_ps,
+                        int64_t period_ps)
+{
+    if (array->only_sums) return true;
+    for (uint64_t i = 0; i < array->count; i++) {
+        const char *now = (const char *)array->items + i * array->item_bytes;
+        const char *then = image + array->image_at + i * array->item_bytes;
+        for (const struct recur_field *field = array->fields; field->bytes != 0; field++) {
+            uint32_t const at = field->offset;
+            if (field->kind == RECUR_SAME && memcmp(then + at, now + at, field->bytes) != 0)
+                return false;
+            for (uint32_t k = 0; field->kind == RECUR_INSTANT && k < field->count; k++)
+                if (!instant_again(then + at + 8 * k, now + at + 8 * k, image_ps, period_ps))
+                    return false;
+        }
+    }
+    return true;
+}
+
+bool recur_state_again(const struct recur_state *state, const char *image, int64_t image_ps,
+                       int64_t period_ps)
+{
+    for (uint32_t i = 0; i < state->array_count; i++)
+        if (!array_again(&state->array[i], image, image_ps, period_ps)) return false;
+    return true;
+}
+
+/* Sums wrap as they would have. */
+static void number_repeat(const char *then, char *now, uint32_t bytes, uint64_t times)
+{
+    uint64_t wide[2] = {0, 0};
+    uint32_t word[2];
+    if (bytes == 8) {
+        memcpy(&wide[0], then, 8);
+        memcpy(&wide[1], now, 8);
+        wide[1] += times * (wide[1] - wide[0]);
+        memcpy(now, &wide[1], 8);
+    } else if (bytes == 4) {
+        memcpy(&word[0], then, 4);
+        memcpy(&word[1], now, 4);
+        word[1] += (uint32_t)times * (word[1] - word[0]);
+        memcpy(now, &word[1], 4);
+    } else {
+        SIM_ASSERT(bytes == 1);
+        uint8_t const was = (uint8_t)*then, is = (uint8_t)*now;
+        *now = (char)(uint8_t)(is + times * (uint64_t)(is - was));
+    }
+}
+
+void recur_state_repeat(const struct recur_state *state, const char *image, uint64_t times)
+{
+    for (uint32_t i = 0; i < state->array_count; i++) {
+        const struct recur_array *array = &state->array[i];
+        for (uint64_t item = 0; item < array->count; item++) {
+            char *now = (char *)array->items + item * array->item_bytes;
+            const char *then = image + array->image_at + item * array->item_bytes;
+            for (const struct recur_field *field = array->fields; field->bytes != 0; field++)
+                for (uint32_t k = 0; field->kind != RECUR_SAME && k < field->count; k++) {
+                    uint32_t const at = field->offset + k * field->bytes;
+                    number_repeat(then + at, now + at, field->bytes, times);
+                }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+/*
+ * Layers that are alike and are not simulated one by one (sim/replay/recur.h): whatever is drawn,
+ * digest, counts and the bytes of the result are those of a run that simulates each layer.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/strbuf.h"
+#include "sim/report/result.h"
+#include "tests/support/case.h"
+#include "tests/support/play.h"
+#include "tests/support/sampling.h"
+#include "tests/support/walk.h"
+
+enum { TEXT_BYTES = WALK_TEXT_BYTES, DRAWN = 240 };
+
+static const struct {
+    const char *machine, *mesh;
+} places[] = {
+    {"\"chip\": \"tpu-v5e\", \"shape\": \"2x4\"", "{\"tp\": [\"x\", \"y\"]}"},
+    {"\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"", "{\"tp\": [\"x\", \"y\"]}"},
+    {"\"chip\": \"tpu-v5e\", \"shape\": \"4x8\"", "{\"tp\": [\"x\", \"y\"]}"},
+    {"\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"", "{\"fsdp\": [\"x\"], \"tp\": [\"y\"]}"},
+    {"\"chip\": \"tpu-v5e\", \"shape\": \"2x4\", \"chips\": [{\"at\": [0, 1], \"hbm\": 0.7}]",
+     "{\"dp\": [\"x\"], \"tp\": [\"y\"]}"},
+    {"\"chip\": \"tpu-v5p\", \"shape\": \"2x2x4\"", "{\"tp\": [\"x\", \"y\", \"z\"]}"},
+    {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"", "{\"tp\": [\"x\", \"y\"], \"dp\": [\"z\"]}"},
+    {"\"chip\": \"h100-sxm\", \"gpus\": 8", "{\"tp\": [\"gpu\"]}"},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"tp\": [\"gpu\"], \"dp\": [\"node\"]}"},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"tp\": [\"node\", \"gpu\"]}"},
+};
+enum { PLACES = sizeof places / sizeof *places };
+
+static uint32_t below(uint64_t *state, uint32_t count)
+{
+    return (uint32_t)(case_random(state) % count);
+}
+
+static void inference_draw(uint64_t *state, char *text, uint32_t bytes)
+{
+    const char *model = CASE_PICK(state, "llama-3-8b", "llama-2-13b", "llama-3-70b");
+    const char *kind = CASE_PICK(state, "decode", "decode", "prefill");
+    const char *activations = CASE_PICK(state, "model", "replicated");
+    uint32_t const batch = 1u << below(state, 7), tokens = 1 + below(state, 2000);
+    case_text(text, bytes,
+              "\"kind\": \"%s\", \"model\": \"%s\", \"batch\": %u, \"%s\": %u, \"activations\": "
+              "\"%s\", \"formats\": {\"weights\": \"int8\"}",
+              kind, model, (unsigned)batch, strcmp(kind, "decode") == 0 ? "context" : "prompt",
+              (unsigned)tokens, activations);
+}
+
+static void training_draw(uint64_t *state, char *text, uint32_t bytes)
+{
+    uint32_t const layers = 12 + below(state, 30), width = 512u << below(state, 3);
+    const char *remat = CASE_PICK(state, "none", "block", "layer");
+    uint32_t const rows = 4096u << below(state, 4);
+    case_text(text, bytes,
+              "\"kind\": \"train_step\", \"model\": {\"kind\": \"mlp\", \"D\": %u, \"F\": %u, "
+              "\"layers\": %u, \"matrices\": 3}, \"batch_tokens\": %u, \"remat\": \"%s\"",
+              (unsigned)width, (unsigned)(4 * width), (unsigned)layers, (unsigned)rows, remat);
+}
+
+static void draw(uint64_t *state, char text[TEXT_BYTES])
+{
+    char keys[TEXT_BYTES / 2];
+    uint32_t const place = below(state, PLACES);
+    if (below(state, 4) == 0)
+        training_draw(state, keys, sizeof keys);
+    else
+        inference_draw(state, keys, sizeof keys);
+    const char *arbitration = CASE_PICK(state, "fair", "priority", "fifo");
+    const char *profile = CASE_PICK(state, "ideal", "measured");
+    case_text(text, TEXT_BYTES,
+              "{\"podsim\": 1, \"machine\": {%s, \"profile\": \"%s\"}, \"mesh\": %s, \"workload\": "
+              "{%s, \"allow_oversubscription\": true}, \"run\": {\"arbitration\": \"%s\"}}",
+              places[place].machine, profile, places[place].mesh, keys, arbitration);
+}
+
+/* The whole result as its bytes. Returns whether the scenario can be simulated. */
+static bool tell(const char *text, const struct play_options *options, struct strbuf *ret_result,
+                 struct trace *ret_trace)
+{
+    struct error error = {.status = STATUS_OK};
+    struct play play;
+    enum status status = play_try(&play, text, options, &error);
+    if (status == STATUS_OK) {
+        struct report_input const input = play_report(&play);
+        case_ok(result_write(play.arena, &input, ret_result, &case_error));
+        *ret_trace = play.trace;
+    } else if (status != STATUS_INVALID) {
+        fail_msg("%s: %s\nin %s", error.where, error.message, text);
+    }
+    play_close(&play);
+    return status == STATUS_OK;
+}
+
+static void each_result_is_that_of_every_layer(void **state)
+{
+    uint32_t walked = 0, simulated = 0, recurred = 0;
+    (void)state;
+    for (uint32_t n = 0; n < DRAWN; n++) {
+        uint64_t random = walk_draw(n);
+        char text[TEXT_BYTES];
+        draw(&random, text);
+        bool const full = below(&random, 3) == 0;
+        if (sampling_skips(&walked)) continue;
+        struct strbuf short_way = {0}, long_way = {0};
+        struct trace few, all;
+        struct play_options options = {.full = full};
+        if (!tell(text, &options, &short_way, &few)) continue;
+        options.every_layer = true;
+        assert_true(tell(text, &options, &long_way, &all));
+        case_that(all.work.recurred == 0, text);
+        case_that(few.digest == all.digest, text);
+        case_that(few.work.events == all.work.events, text);
+        case_that(strcmp(short_way.bytes, long_way.bytes) == 0, text);
+        simulated++;
+        recurred += few.work.recurred > 0;
+        strbuf_free(&short_way);
+        strbuf_free(&long_way);
+    }
+    print_message("%u simulated, %u of them with layers that recur\n", (unsigned)simulated,
+                  (unsigned)recurred);
+    assert_true(recurred > simulated / 8);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_result_is_that_of_every_layer)};
+    walk_seed(argc, argv);
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
+}

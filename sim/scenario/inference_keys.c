@@ -15,6 +15,7 @@ static const char *const prefill_name[] = {"prefill", NULL};
 static const char *const decode_name[] = {"decode", NULL};
 static const char *const mixed_name[] = {"mixed", NULL};
 static const char *const activations_names[] = {"model", "tokens", "replicated", NULL};
+static const char *const copies_names[] = {"rank", "expert", NULL};
 static const char *const weights_names[] = {"stationary", "gathered", NULL};
 
 /* --- How the cache lies on the ranks of tp --- */
@@ -150,6 +151,11 @@ static const struct key format_keys[] = {
             .help = "how the cache lies on the ranks of `tp`, and of `tp_d`: "                     \
                     "[inference](inference.md#the-cache-on-the-ranks-of-tp)"),                     \
         ROUTING_SKEW,                                                                              \
+        ROW("token_copies", key_choice, routing.copies, .choices = copies_names,                   \
+            .shown = scenario_has_experts, .when = "with experts",                                 \
+            .help = "a token goes once to each `rank` that has experts for it, and once to a "     \
+                    "node; or once for each `expert`, straight to its GPU "                        \
+                    "([inference](inference.md#tokens-to-experts))"),                              \
         ROW("allow_oversubscription", key_flag, allow_oversubscription,                            \
             .help = "simulate a step that does not fit the memory")
 

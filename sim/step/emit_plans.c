@@ -100,7 +100,13 @@ static void exchange_set(const struct emit *emit, const struct graph_step *step,
 {
     const struct routing *experts = &emit->lower->ranks->experts;
     units_wide const bytes = request->size_bytes, exchanged = experts->exchanged;
+    bool const automatic = algorithm_of(request->algorithm).means == ALGORITHM_AUTO;
     request->spreads = spreads(emit->graph, step);
+    if (routing_copies_each(emit->lower->ranks)) {
+        if (automatic)
+            request->algorithm = request->group.dimension_count > 1 ? "flat-direct" : "direct";
+        return;
+    }
     if (experts->drawn.expert_count != 0) {
         drawn_set(emit, request);
         return;

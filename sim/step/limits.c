@@ -78,7 +78,7 @@ enum status limits_sizes_check(const struct ranks *ranks, struct error *reterr)
 {
     struct model_counts const counts = model_count(&ranks->plan->model);
     const struct routing *experts = &ranks->experts;
-    uint64_t crossing = 0;
+    uint64_t crossing = experts->exchanged;
     for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++)
         if (experts->crossing[d] > crossing) crossing = experts->crossing[d];
     STATUS_TRY(below(ranks, BITS_OF_ELEMENT * ((units_wide)counts.total + counts.mtp_modules),

@@ -267,6 +267,7 @@ static enum status stages_check(const struct ranks *ranks, struct error *reterr)
     const struct workload_plan *plan = ranks->plan;
     const struct group *ep = &ranks->mesh->axis[MESH_EP].group;
     bool const mtp = workload_mtp(plan) != 0, drawn = routing_is_drawn(ranks);
+    bool const copies = routing_copies_each(ranks);
     REFUSE(ranks->mesh->axis[MESH_PP].group.dimension_count > 1 && ranks->copies > 1, UNSUPPORTED,
            "/mesh/pp",
            "stages over two axes of the machine are not modelled for schedules that lay each "
@@ -282,6 +283,12 @@ static enum status stages_check(const struct ranks *ranks, struct error *reterr)
            "/workload/accumulate",
            "multi-token prediction is not modelled in one microbatch where the first and the last "
            "stage share an embedding on one rank; from 2 on it is");
+    REFUSE(copies && ranks->machine->chip.kind != CHIP_GPU, UNSUPPORTED, "/workload/token_copies",
+           "a token goes once for each of its experts by kernels of GPUs; \"rank\" is modelled "
+           "for " NAME,
+           ranks->machine->chip.title);
+    REFUSE(copies && drawn, UNSUPPORTED, "/workload/token_copies",
+           "tokens whose experts are drawn go once to each rank; \"rank\" is modelled with a skew");
     REFUSE(drawn && plan->model.experts.groups != 0, UNSUPPORTED, "/workload/routing_skew",
            "a skew is not modelled where a token's experts are in few groups of them");
     REFUSE(drawn && has_links(ep, true) && has_links(ep, false), UNSUPPORTED,

@@ -122,6 +122,12 @@ bool routing_is_drawn(const struct ranks *ranks)
     return plan->routing.skew_ppm != 0 && (spread || plan->routing.capacity_ppm != 0);
 }
 
+bool routing_copies_each(const struct ranks *ranks)
+{
+    return ranks->plan->routing.copies == WORKLOAD_COPY_AN_EXPERT &&
+           ranks->mesh->axis[MESH_EP].size > 1;
+}
+
 /* One microbatch is drawn, and all draw alike. */
 static enum status choices_check(const struct ranks *ranks, struct error *reterr)
 {
@@ -246,10 +252,12 @@ enum status routing_build(struct ranks *ranks, struct error *reterr)
     experts->shared_columns = model->shared * experts->columns;
     uint64_t const tokens = ranks->rows * experts->ranks;
     experts->rows = units_ceil_divide(tokens * model->top_k, model->count);
-    experts->arrivals = experts->ranks * routing_hits(model, experts->count, ranks->rows);
+    bool const each = routing_copies_each(ranks);
+    experts->arrivals = each ? ranks->rows * model->top_k
+                             : experts->ranks * routing_hits(model, experts->count, ranks->rows);
     experts->sent = experts->arrivals;
     experts->exchanged = experts->ranks * experts->arrivals;
-    STATUS_TRY(crossing_build(ranks, reterr));
+    if (!each) STATUS_TRY(crossing_build(ranks, reterr));
     STATUS_TRY(capacity_build(ranks, reterr));
     if (routing_is_drawn(ranks)) STATUS_TRY(loads_build(ranks, reterr));
     experts->all = experts->count * experts->rows;

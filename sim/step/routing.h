@@ -38,17 +38,22 @@ struct routing {
     uint64_t columns;        /* F / tp, rounded up, of an expert. */
     uint64_t shared_columns; /* F / tp, rounded up, of all shared experts together. */
     uint64_t arrivals;  /* Tokens that come to a rank: once each, however many of its experts want
-                           it; where routing is drawn, to the rank that gets most. */
+                           it, or once for each of these (workload_token_copies); where routing is
+                           drawn,  to the rank that gets most. */
     uint64_t sent;      /* Arrivals of one rank's tokens: as many, but where routing is drawn. */
     uint64_t exchanged; /* Of all ranks. */
     struct plan_ragged drawn; /* No experts: routing is not drawn. But for a token's bytes. */
-    uint64_t crossing[GROUP_DIMENSIONS_MAX]; /* Of the exchange: V of a dimension, in tokens. */
+    uint64_t crossing[GROUP_DIMENSIONS_MAX]; /* Of the exchange: V of a dimension, in tokens. All 0:
+                                                tokens go straight to their ranks. */
 
     struct replicas replicas;
 };
 
 /* Whether the skew of routing shows on this mesh, or in what is dropped. */
 bool routing_is_drawn(const struct ranks *ranks);
+
+/* Whether a token is sent once for each of its experts. */
+bool routing_copies_each(const struct ranks *ranks);
 
 /* Refused: experts that ep does not divide. `ranks` has the ranks of ep and the widths. */
 enum status routing_build(struct ranks *ranks, struct error *reterr);

@@ -81,8 +81,13 @@ struct workload_scores {
     enum workload_context_order order; /* Of the parts of a sequence. */
 };
 
-/* How routers are taken to choose experts. */
+/* How often a token goes to a rank: once, and once to its node on the way; or straight there, once
+ * for each of its experts, as DeepEP's low-latency kernels send it. */
+enum workload_token_copies { WORKLOAD_COPY_A_RANK, WORKLOAD_COPY_AN_EXPERT };
+
+/* How routers are taken to choose experts, and how tokens get there. */
 struct workload_routing {
+    enum workload_token_copies copies;
     uint32_t skew_ppm;           /* 0: every expert is as likely, and nothing is drawn. */
     uint32_t capacity_ppm;       /* Millionths of its even rows that an expert computes; 0: all. */
     uint64_t seed;               /* Of what is drawn. */

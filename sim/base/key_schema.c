@@ -28,27 +28,55 @@ static void meaning_add(struct strbuf *text, const struct key *row)
     strbuf_add(text, "%s", row->help);
 }
 
-static void described(struct json_writer *writer, const struct key *row)
+/* Whether the schema has the default as a value: the row alone gives it. */
+static bool is_preset_value(const struct key *row)
 {
-    struct strbuf markdown = {0}, text = {0};
-    meaning_add(&markdown, row);
-    if (markdown.bytes != NULL) plain_add(&text, markdown.bytes);
-    strbuf_free(&markdown);
-    if (text.bytes != NULL && !text.failed) json_put_string(writer, "description", text.bytes);
-    strbuf_free(&text);
+    if (row->needed || row->preset_text != NULL || row->like_at != 0) return false;
+    if (row->quiet || row->has_source) return false;
+    return row->kind->put != NULL || row->word != NULL;
 }
 
-/* Where the row alone gives it. */
 static void preset_write(struct json_writer *writer, const struct key *row)
 {
-    if (row->needed || row->preset_text != NULL || row->like_at != 0) return;
-    if (row->quiet || row->has_source) return;
-    if (row->kind->put == NULL && row->word == NULL) return;
+    if (!is_preset_value(row)) return;
     json_write_key(writer, "default");
     if (row->kind->put != NULL)
         row->kind->put(writer, row, row->preset);
     else
         json_write_string(writer, row->word);
+}
+
+/* An object without words of its own has the defaults of its keys. */
+static void preset_add(struct strbuf *text, const struct key *rows, const struct key *row)
+{
+    const struct key *like = rows;
+    while (row->like_at != 0 && like->at != row->like_at) like++;
+    if (row->like_at != 0)
+        strbuf_add(text, "as `%s`", like->name);
+    else if (row->needed)
+        strbuf_add(text, "needed");
+    else if (row->preset_text != NULL)
+        strbuf_add(text, "%s", row->preset_text);
+    else if (row->kind->say != NULL)
+        row->kind->say(text, row, row->preset);
+    else if (row->word != NULL)
+        strbuf_add(text, "`%s`", row->word);
+    else
+        strbuf_add(text, "its keys'");
+}
+
+static void described(struct json_writer *writer, const struct key *rows, const struct key *row)
+{
+    struct strbuf markdown = {0}, text = {0};
+    meaning_add(&markdown, row);
+    if (!row->needed && !is_preset_value(row)) {
+        strbuf_add(&markdown, ". Default: ");
+        preset_add(&markdown, rows, row);
+    }
+    if (markdown.bytes != NULL) plain_add(&text, markdown.bytes);
+    strbuf_free(&markdown);
+    if (text.bytes != NULL && !text.failed) json_put_string(writer, "description", text.bytes);
+    strbuf_free(&text);
 }
 
 void key_types_schema(struct json_writer *writer, const char *type, const char *type_too)
@@ -154,7 +182,7 @@ void keys_schema(struct json_writer *writer, const struct key *rows)
     json_put_object(writer, "properties");
     for (const struct key *row = rows; row->name != NULL; row++) {
         json_put_object(writer, row->name);
-        described(writer, row);
+        described(writer, rows, row);
         if (row->has_source)
             sourced_write(writer, row);
         else
@@ -186,22 +214,6 @@ static void values_add(struct strbuf *text, const struct key *row)
             strbuf_add(text, " to ");
         if (row->most != INT64_MAX && row->most != row->least) kind->say(text, row, row->most);
     }
-}
-
-static void preset_add(struct strbuf *text, const struct key *rows, const struct key *row)
-{
-    const struct key *like = rows;
-    while (row->like_at != 0 && like->at != row->like_at) like++;
-    if (row->like_at != 0)
-        strbuf_add(text, "as `%s`", like->name);
-    else if (row->needed)
-        strbuf_add(text, "needed");
-    else if (row->preset_text != NULL)
-        strbuf_add(text, "%s", row->preset_text);
-    else if (row->kind->say != NULL)
-        row->kind->say(text, row, row->preset);
-    else
-        strbuf_add(text, "`%s`", row->word);
 }
 
 static void rows_add(struct strbuf *text, const char *before, const struct key *rows)

@@ -205,7 +205,7 @@ static void oversubscription_write(struct json_writer *writer, const struct key_
 #define ROW(...) KEY_ROW(struct machine_tier_plan, __VA_ARGS__)
 static const struct key tier_keys[] = {
     ROW("policy", key_choice, policy, .quiet = true, .least = 1, .choices = policy_names,
-        .preset_text = "as `policy`", .help = "which cable a flow takes in this tier"),
+        .preset_text = "as `policy` of `network`", .help = "which cable a flow takes in this tier"),
     ROW("oversubscription", key_share, oversubscription_ppm, .least = PPM_ONE,
         .most = INT64_C(1) * OVERSUBSCRIPTION_MAX * PPM_ONE, .shown = has_oversubscription,
         .write = oversubscription_write, .preset_text = "1",
@@ -301,7 +301,7 @@ const struct key machine_keys[] = {
             "names [your own chip](machine.md#your-own-chip); an object is the chip itself"),
     ROW("shape", key_text, shape, .quiet = true, .when = "TPUs",
         .values = "`\"16x16x16\"`, `\"4x4x8_twisted\"`",
-        .preset_text = "needed for a TPU without a product name",
+        .preset_text = "the product's; needed for a TPU without a product name",
         .help = "lengths of the axes x, y, z"),
     ROW("profile", key_text, profile, .word = "ideal", .values = "`ideal`, `measured`",
         .help = "data-sheet rates, or scaled by measured efficiencies and with overheads"),

@@ -66,6 +66,10 @@ static inline const struct scenario *shown_of(const struct key_source *source)
     return source->whole;
 }
 
+/* The same scenario, with defaults that chip, machine or schedule give; where these are refused, as
+ * it is. */
+struct scenario scenario_shown(struct arena *arena, const struct scenario *scenario);
+
 /* The schema of text, or of an object in its place. */
 void scenario_text_or_schema(struct json_writer *writer, const char *const *definitions);
 

@@ -13,8 +13,9 @@ static const char *scenario_write(struct arena *arena, const struct scenario *sc
 {
     struct strbuf text = {0};
     struct json_writer writer;
-    uint32_t const known_axes = scenario_axis_count(arena, &scenario->machine);
-    struct key_source const source = {scenario, scenario,
+    struct scenario const shown = scenario_shown(arena, scenario);
+    uint32_t const known_axes = scenario_axis_count(arena, &shown.machine);
+    struct key_source const source = {&shown, &shown,
                                       known_axes == 0 ? MACHINE_AXES_MAX : known_axes};
     json_write_start(&writer, &text);
     writer.flat = FLAT_DEPTH;

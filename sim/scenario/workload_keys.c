@@ -202,7 +202,7 @@ const struct key workload_train_keys[] = {
         .most = (int64_t)WORKLOAD_TOKENS_MAX, .help = "tokens a step, whole machine"),
     ROW("sequence_length", key_count, sequence_length, .least = 1,
         .most = (int64_t)WORKLOAD_TOKENS_MAX, .settle = length_settle,
-        .preset_text = "needed, but for the bare MLP",
+        .preset_text = "none; needed, but for the bare MLP",
         .help = "tokens a sequence; the bare MLP has no sequences"),
     ROW("remat", key_choice, remat, .choices = graph_remat_names,
         .help = "what the backward pass computes again. `block`: what the backward pass of a layer "
@@ -268,7 +268,8 @@ const struct key workload_train_keys[] = {
             "the [order of a rank's passes](pipeline.md). Files of passes are for `podsim pipeline "
             "FILE --schedule-csv`"),
     ROW("layout", key_text, stages.layout, .quiet = true,
-        .values = "Megatron's letters, `\"Et*7\\|(t*8\\|)*2t*9L\"`", .preset_text = "layers evenly",
+        .values = "Megatron's letters, `\"Et*7\\|(t*8\\|)*2t*9L\"`",
+        .preset_text = "as many layers on each, or one less on the first and the last",
         .when = "with `pp`",
         .help = "which layers each [stage of the pipeline](pipeline.md#the-pipeline-of-a-scenario) "
                 "has"),

@@ -43,6 +43,11 @@ struct stages {
 enum status stages_build(struct arena *arena, const struct workload_plan *plan, uint32_t count,
                          uint64_t room, struct stages *ret_stages, struct error *reterr);
 
+/* The layout of a plan without one, on `ranks` of pp: "Et*8|(t*8|)*2t*8L". Errors: those of
+ * workload_places() and stages_build(). */
+enum status stages_layout(struct arena *arena, const struct workload_plan *plan, uint32_t ranks,
+                          const char **ret_layout, struct error *reterr);
+
 /* Whether a layout, which may be NULL, puts them on another stage than the head. */
 bool stages_mtp_apart(const char *layout);
 

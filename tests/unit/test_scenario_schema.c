@@ -81,9 +81,11 @@ static void descriptions_are_plain_text(void **state)
     struct json *keys = json_take(training, "properties");
     assert_string_equal(text_of(json_take(json_take(keys, "context"), "description")),
                         "with cp: how its ranks attend to shared sequences: context");
-    assert_string_equal(text_of(json_take(json_take(keys, "memory"), "description")),
-                        "the bytes that count: the book's, or also the bytes of Megatron-LM, "
-                        "PyTorch, NCCL and CUDA. framework needs GPUs");
+    assert_string_equal(
+        text_of(json_take(json_take(keys, "memory"), "description")),
+        "the bytes that count: the book's, or also the bytes of Megatron-LM, "
+        "PyTorch, NCCL and CUDA. framework needs GPUs. Default: framework on GPUs in "
+        "another profile than ideal, else book");
 }
 
 static void what_is_shown_is_valid(void **state)
@@ -123,15 +125,15 @@ static const char *const objects[] = {
     "run"};
 
 /* Of a scenario that every key applies to but these: no host launches its ops, no decode attends;
- * what the chip, the product, the machine or the schedule says otherwise; the model has no MTP,
- * only ZeRO-1 and 2 gather updated weights, and a tier has the policy of the network. */
+ * a TPU's only slice has neither nodes nor NICs; the model has no MTP, and only ZeRO-1 and 2 gather
+ * updated weights. */
 static void every_default_is_shown(void **state)
 {
     (void)state;
     static const char *const left_out[] = {
-        "layout",        "mtp",          "parameter_gather", "nodes",           "gpus",
-        "slices",        "switch_ports", "nic_rate",         "node_nics",       "switch_latency",
-        "cable_latency", "latency",      "launch_host",      "split_attention", "prefetch_weights"};
+        "mtp",         "parameter_gather", "nodes",           "gpus",          "switch_ports",
+        "nic_rate",    "node_nics",        "switch_latency",  "cable_latency", "latency",
+        "launch_host", "split_attention",  "prefetch_weights"};
     const char *text = NULL;
     unsigned seen = 0;
     assert_true(is_read(base, NULL, &text));

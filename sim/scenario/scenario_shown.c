@@ -1,0 +1,86 @@
+/*
+ * scenario_shown.c: defaults that depend on the chip, the machine or the schedule, said in the keys
+ * of a scenario: what it shows reads back to the same machine and the same stages.
+ */
+#include "sim/base/name.h"
+#include "sim/machine/machine.h"
+#include "sim/mesh/mesh.h"
+#include "sim/scenario/scenario_parts.h"
+#include "sim/step/stages.h"
+
+static const char *const tier_names[] = {
+#define X(name, text) text,
+    MACHINE_TIER_TABLE(X)
+#undef X
+};
+
+/* NICs of a node: each of one GPU, or of several that share it; 0: they are not dealt evenly. */
+static uint32_t node_nics(const struct chip_network *network, uint32_t gpus)
+{
+    if (network->nic_chips <= 1) return gpus * network->nic_count;
+    return gpus % network->nic_chips == 0 ? gpus / network->nic_chips : 0;
+}
+
+/* Beyond a node or slice. A TPU's slices hang on one switch, which has no ports to count, until a
+ * tier is named. */
+static void far_fill(const struct machine *machine, struct machine_network_plan *plan)
+{
+    const struct chip_network *network = &machine->chip.network;
+    if (plan->cable_latency_ps == 0) plan->cable_latency_ps = network->cable_latency_ps;
+    if (plan->switch_latency_ps == 0) plan->switch_latency_ps = network->switch_latency_ps;
+    if (plan->nic_bytes_per_s == 0) plan->nic_bytes_per_s = network->nic_peak_bytes_per_s;
+    if (machine->chip.kind == CHIP_TPU) return;
+    if (plan->switch_ports == 0) plan->switch_ports = network->switch_ports;
+    if (plan->node_nics == 0) plan->node_nics = node_nics(network, machine->shape[0]);
+}
+
+/* Which cable a flow takes, in the tiers that there are. */
+static void tiers_fill(const struct machine *machine, struct machine_network_plan *plan)
+{
+    for (uint32_t level = 0; level < machine->level_count; level++)
+        for (uint32_t i = 0; i < machine->level[level].tier_count; i++) {
+            const struct level_tier *of = &machine->level[level].tier[i];
+            for (uint32_t t = 0; t < MACHINE_TIER_COUNT; t++)
+                if (name_same(of->name, tier_names[t]) && plan->tier[t].policy == 0)
+                    plan->tier[t].policy = 1 + of->policy;
+        }
+}
+
+static void machine_fill(const struct machine *machine, struct machine_plan *plan)
+{
+    bool const is_gpu = machine->chip.kind == CHIP_GPU;
+    uint32_t const near = is_gpu ? 1 : machine->grid_axis_count;
+    if (is_gpu && plan->gpus == 0) plan->gpus = machine->shape[0];
+    if (!is_gpu && plan->slices == 0) plan->slices = 1;
+    if (is_gpu && plan->network.nvlink_latency_ps == 0)
+        plan->network.nvlink_latency_ps = machine->chip.network.nvlink_latency_ps;
+    if (machine->axis_count > near) far_fill(machine, &plan->network);
+    tiers_fill(machine, &plan->network);
+}
+
+/* Left out where the step is one that is refused: what refuses it says why. */
+static void layout_fill(struct arena *arena, const struct machine *machine,
+                        struct scenario *scenario)
+{
+    struct workload_plan *plan = &scenario->workload;
+    struct error unknown = {0};
+    struct mesh mesh;
+    const char *layout = NULL;
+    if (plan->kind != WORKLOAD_TRAIN_STEP || plan->stages.layout != NULL) return;
+    if (mesh_build(arena, &scenario->mesh, machine, &mesh, &unknown) != STATUS_OK) return;
+    uint32_t const ranks = mesh.axis[MESH_PP].size;
+    if (ranks < 2) return;
+    if (stages_layout(arena, plan, ranks, &layout, &unknown) == STATUS_OK)
+        plan->stages.layout = layout;
+}
+
+struct scenario scenario_shown(struct arena *arena, const struct scenario *scenario)
+{
+    struct scenario shown = *scenario;
+    struct error unknown = {0};
+    struct machine machine;
+    if (machine_build(arena, &shown.machine, &machine, &unknown) != STATUS_OK) return shown;
+    machine_fill(&machine, &shown.machine);
+    layout_fill(arena, &machine, &shown);
+    return shown;
+}

@@ -126,6 +126,25 @@ static void what_repeats_is_highest_at_one_of_its_ends(void **state)
     }
 }
 
+/* Of a role that holds 1000 bytes of activations from the start and repeats one template. */
+static struct least_memory least_of(struct program_op *ops, uint32_t count, uint32_t repeat)
+{
+    struct program_template template = {.name = "t", .op = ops, .op_count = count};
+    struct program_block block = {.repeat = repeat};
+    struct program_role role = {
+        .block = &block,
+        .block_count = 1,
+        .resident_bytes = {[PROGRAM_MEMORY_ACTIVATIONS] = 1000},
+    };
+    struct program const program = {
+        .templates = &template, .template_count = 1, .roles = &role, .role_count = 1};
+    struct arena *arena = arena_create(0);
+    struct least_memory least;
+    case_ok(least_memory_of(arena, &program, &least, &case_error));
+    arena_destroy(arena);
+    return least;
+}
+
 /* When an op of another stream gives back is not known, so of that kind of memory only what is
  * there from the start counts, whichever op stands first. */
 static void what_others_give_back_is_not_counted(void **state)
@@ -140,18 +159,9 @@ static void what_others_give_back_is_not_counted(void **state)
         giver->stream = PROGRAM_COMPUTE + 1;
         giver->effect[0] = (struct program_effect){PROGRAM_MEMORY_ACTIVATIONS, true, -100};
         giver->effect_count = 1;
-        struct program_template template = {.name = "t", .op = ops, .op_count = 2};
-        struct program_block block = {.repeat = 3};
-        struct program_role role = {.block = &block, .block_count = 1};
-        role.resident_bytes[PROGRAM_MEMORY_ACTIVATIONS] = 1000;
-        struct program const program = {
-            .templates = &template, .template_count = 1, .roles = &role, .role_count = 1};
-        struct arena *arena = arena_create(0);
-        struct least_memory least;
-        case_ok(least_memory_of(arena, &program, &least, &case_error));
+        struct least_memory const least = least_of(ops, 2, 3);
         assert_int_equal(least.bytes[PROGRAM_MEMORY_ACTIVATIONS], 1000);
         assert_int_equal(least.total_bytes, 1000 + 3 * 7);
-        arena_destroy(arena);
     }
 }
 
@@ -175,17 +185,8 @@ static void only_compute_of_the_same_slot_says_when(void **state)
         ops[1].effect[0] = (struct program_effect){PROGRAM_MEMORY_ACTIVATIONS, false, 80};
         ops[2].effect[0] = (struct program_effect){PROGRAM_MEMORY_ACTIVATIONS, true, -150};
         ops[2].need[0] = needs[i];
-        struct program_template template = {.name = "t", .op = ops, .op_count = 3};
-        struct program_block block = {.repeat = 1};
-        struct program_role role = {.block = &block, .block_count = 1};
-        role.resident_bytes[PROGRAM_MEMORY_ACTIVATIONS] = 1000;
-        struct program const program = {
-            .templates = &template, .template_count = 1, .roles = &role, .role_count = 1};
-        struct arena *arena = arena_create(0);
-        struct least_memory least;
-        case_ok(least_memory_of(arena, &program, &least, &case_error));
+        struct least_memory const least = least_of(ops, 3, 1);
         assert_int_equal(least.total_bytes, i < 2 ? 1000 : 1000 + 100 + 80 - 150);
-        arena_destroy(arena);
     }
 }
 

@@ -58,31 +58,41 @@ static uint32_t ticks_find(const struct pareto_axis *axis, double ticks[TICKS_MA
     return count < TICKS_LEAST ? multiples_find(axis, ticks) : count;
 }
 
-void pareto_draw_x(const struct pareto_plot *plot, const struct pareto_axis *axis,
-                   enum pareto_ticks kind)
+/* A line across the plot at a pixel, with words at its end: below the plot, or to its left. */
+typedef void line_fn(const struct pareto_plot *plot, double at, const char *words);
+
+static void upright_draw(const struct pareto_plot *plot, double x, const char *words)
+{
+    svg_line(plot->text, x, plot->top, x, plot->top + plot->height, "grid");
+    svg_words(plot->text, x, plot->top + plot->height + 16, "mid", words);
+}
+
+static void level_draw(const struct pareto_plot *plot, double y, const char *words)
+{
+    svg_line(plot->text, plot->left, y, plot->left + plot->width, y, "grid");
+    svg_words(plot->text, plot->left - 8, y + 4, "end", words);
+}
+
+static void ticks_draw(const struct pareto_plot *plot, const struct pareto_axis *axis,
+                       enum pareto_ticks kind, line_fn *draw)
 {
     double ticks[TICKS_MAX];
     char text[PARETO_TICK_BYTES];
     uint32_t const count = ticks_find(axis, ticks);
-    for (uint32_t i = 0; i < count; i++) {
-        double const x = pareto_at(axis, ticks[i]);
-        svg_line(plot->text, x, plot->top, x, plot->top + plot->height, "grid");
-        svg_words(plot->text, x, plot->top + plot->height + 16, "mid",
-                  tick_text(text, ticks[i], kind));
-    }
+    for (uint32_t i = 0; i < count; i++)
+        draw(plot, pareto_at(axis, ticks[i]), tick_text(text, ticks[i], kind));
+}
+
+void pareto_draw_x(const struct pareto_plot *plot, const struct pareto_axis *axis,
+                   enum pareto_ticks kind)
+{
+    ticks_draw(plot, axis, kind, upright_draw);
 }
 
 void pareto_draw_y(const struct pareto_plot *plot, const struct pareto_axis *axis,
                    enum pareto_ticks kind)
 {
-    double ticks[TICKS_MAX];
-    char text[PARETO_TICK_BYTES];
-    uint32_t const count = ticks_find(axis, ticks);
-    for (uint32_t i = 0; i < count; i++) {
-        double const y = pareto_at(axis, ticks[i]);
-        svg_line(plot->text, plot->left, y, plot->left + plot->width, y, "grid");
-        svg_words(plot->text, plot->left - 8, y + 4, "end", tick_text(text, ticks[i], kind));
-    }
+    ticks_draw(plot, axis, kind, level_draw);
 }
 
 void pareto_draw_batches(const struct pareto_plot *plot, const struct pareto_axis *axis)
@@ -91,9 +101,9 @@ void pareto_draw_batches(const struct pareto_plot *plot, const struct pareto_axi
     int const step = (last - first) / BATCH_TICKS + 1;
     for (int power = first; power <= last; power += step) {
         double const batch = pow(2, power);
-        double const x = pareto_at(axis, batch);
+        char text[PARETO_TICK_BYTES];
         if (batch < axis->least || batch > axis->most) continue;
-        svg_line(plot->text, x, plot->top, x, plot->top + plot->height, "grid");
-        svg_say(plot->text, x, plot->top + plot->height + 16, "mid", "%.0f", batch);
+        (void)snprintf(text, sizeof text, "%.0f", batch);
+        upright_draw(plot, pareto_at(axis, batch), text);
     }
 }

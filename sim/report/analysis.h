@@ -14,7 +14,12 @@ struct arena;
 enum { ANALYSIS_HOST_BIT = 1 << MACHINE_AXES_MAX };
 
 /* What may bound a compute op; words.h has their names. */
-enum analysis_unit { ANALYSIS_MXU, ANALYSIS_VPU, ANALYSIS_HBM, ANALYSIS_UNITS };
+enum analysis_unit {
+    ANALYSIS_MXU = ROOFLINE_MXU,
+    ANALYSIS_VPU = ROOFLINE_VPU,
+    ANALYSIS_HBM = ROOFLINE_HBM,
+    ANALYSIS_UNITS
+};
 extern const char *const analysis_unit_names[ANALYSIS_UNITS + 1]; /* NULL ends them. */
 
 /* A class of ops: one row of a report. */

@@ -1,7 +1,6 @@
 #include "sim/report/notes_parts.h"
 
 #include "sim/base/arena.h"
-#include "sim/base/name.h"
 #include "sim/base/units.h"
 #include "sim/report/launches.h"
 #include "sim/report/words.h"
@@ -66,7 +65,7 @@ static double unit_parts(struct arena *arena, const struct report_input *input,
                          const struct analysis *facts, struct notes *notes)
 {
     double sum = 0;
-    uint32_t const bound = name_find(input->roofline->bound.by, analysis_unit_names);
+    uint32_t const bound = input->roofline->bound.unit;
     for (uint32_t unit = 0; bound < ANALYSIS_UNITS && unit < ANALYSIS_UNITS; unit++) {
         double beyond_s = 0;
         for (uint32_t i = 0; i < facts->class_count; i++)
@@ -84,8 +83,8 @@ static double unit_parts(struct arena *arena, const struct report_input *input,
 /* Of the links that are the bound; 0: it is a unit of the chip. */
 static uint32_t bound_bits(const struct roofline_bound *bound)
 {
-    if (bound->axis >= 0) return 1u << bound->axis;
-    return name_find(bound->by, analysis_unit_names) == ANALYSIS_UNITS ? ANALYSIS_HOST_BIT : 0;
+    if (bound->unit == ROOFLINE_LINKS) return 1u << bound->axis;
+    return bound->unit == ROOFLINE_HOST ? ANALYSIS_HOST_BIT : 0;
 }
 
 /* The links of the bound are busy lower_s at least; `within` of it during idle compute, the rest

@@ -1,7 +1,8 @@
 /*
- * roofline.h: closed forms of a training step: what bounds it if everything overlapped perfectly,
- * and if nothing did. Computed from the scenario's numbers alone: it shares constants and the
- * counts of FLOP and bytes with the simulator, never its queues, durations or schedule.
+ * roofline.h: closed forms of a step, of training or inference: what bounds it if everything
+ * overlapped perfectly, and if nothing did. Computed from the scenario's numbers alone: it shares
+ * constants and the counts of FLOP and bytes with the simulator, never its queues, durations or
+ * schedule.
  *
  * Source: the book, chapters 1, 3, 4 and 5, with the finite factors (N-1)/N that it drops.
  */
@@ -95,8 +96,18 @@ struct roofline_rules {
                                          forward pass. Above 1: the step waits. */
 };
 
+/* What of a chip, or of what it is linked to, may bound a step. */
+enum roofline_unit {
+    ROOFLINE_MXU,
+    ROOFLINE_VPU,
+    ROOFLINE_HBM,
+    ROOFLINE_HOST,  /* The link to it. */
+    ROOFLINE_LINKS, /* Of a machine axis. */
+};
+
 /* What lower_s of a roofline is. */
 struct roofline_bound {
+    enum roofline_unit unit;
     const char *by; /* "mxu", "vpu", "hbm", "host", "ici", or a level: "NVLink", "DCN" */
     int32_t axis;   /* The machine axis if it is "ici" or a level, else -1. */
 };
@@ -130,7 +141,7 @@ struct roofline {
     /* Bytes over each machine axis on its busiest links, both directions used where it is a ring. A
      * group over several axes keeps all of them busy equally long where it can; with one that has
      * to take longer, an axis counts for what cannot go another way. Through switches the longest
-     * of what each group takes alone and of what all put on the cables of a tier (tier_load.h). */
+     * of what each group takes alone and of what all put on the cables of a tier (link_bound.h). */
     double ici_s[MACHINE_AXES_MAX];
     double stages_s;  /* Of it on pp's axis: messages between stages, over the links of the two
                          neighbours that exchange most, or the cables of a rank amid others. */

@@ -132,25 +132,24 @@ static double upper(const struct workload_plan *plan, const struct machine *mach
 void roofline_bound(const struct workload_plan *plan, const struct machine *machine,
                     const struct mesh *mesh, struct roofline *roofline)
 {
-    roofline->bound.by = "mxu";
-    roofline->bound.axis = -1;
+    roofline->bound = (struct roofline_bound){ROOFLINE_MXU, "mxu", -1};
     roofline->lower_s = roofline->math_s;
     if (roofline->vector_s > roofline->lower_s) {
-        roofline->bound.by = "vpu";
+        roofline->bound = (struct roofline_bound){ROOFLINE_VPU, "vpu", -1};
         roofline->lower_s = roofline->vector_s;
     }
     if (roofline->hbm_s > roofline->lower_s) {
-        roofline->bound.by = "hbm";
+        roofline->bound = (struct roofline_bound){ROOFLINE_HBM, "hbm", -1};
         roofline->lower_s = roofline->hbm_s;
     }
     if (roofline->host_s > roofline->lower_s) {
-        roofline->bound.by = "host";
+        roofline->bound = (struct roofline_bound){ROOFLINE_HOST, "host", -1};
         roofline->lower_s = roofline->host_s;
     }
     for (uint32_t i = 0; i < machine->axis_count; i++) {
         if (roofline->ici_s[i] <= roofline->lower_s) continue;
-        roofline->bound.by = level_link_name(machine, i);
-        roofline->bound.axis = (int32_t)i;
+        roofline->bound =
+            (struct roofline_bound){ROOFLINE_LINKS, level_link_name(machine, i), (int32_t)i};
         roofline->lower_s = roofline->ici_s[i];
     }
     roofline->upper_s = upper(plan, machine, mesh, roofline);

@@ -51,7 +51,7 @@ static void parts_above_math_are_named_longest_first(void **state)
     assert_ptr_equal(made.notes.part[2].of, &made.class[2]);
     assert_null(made.notes.part[0].of);
     /* Where HBM is the bound, waiting for it is none of the parts, but for the MXU and the VPU. */
-    made.roofline.bound.by = "hbm";
+    made.roofline.bound.unit = ROOFLINE_HBM;
     struct part const hbm[] = {{"neither compute nor collectives", 0.125},
                                {"AllGather W exposed", 0.0625},
                                {"AllGather In exposed", 0.0625},
@@ -96,7 +96,7 @@ static void parts_of_a_pipeline_are_against_its_mean_rank(void **state)
 static void parts_above_links_are_what_leaves_them_idle(void **state)
 {
     (void)state;
-    made.roofline.bound = (struct roofline_bound){"ici", 2};
+    made.roofline.bound = (struct roofline_bound){ROOFLINE_LINKS, "ici", 2};
     notes_case_collective("AllGather W", STREAM_OF_FSDP, 0.3, 0.125)->axis_bits = 5;
     notes_case_collective("AllGather In", STREAM_OF_TP, 0.3, 0.0625)->axis_bits = 3;
     made.facts.compute_s = 0.8125;
@@ -104,14 +104,14 @@ static void parts_above_links_are_what_leaves_them_idle(void **state)
                                 {"AllGather In exposed", 0.0625}};
     parts_are(idle, 2);
     /* The host's are links too. */
-    made.roofline.bound = (struct roofline_bound){"host", -1};
+    made.roofline.bound = (struct roofline_bound){ROOFLINE_HOST, "host", -1};
     made.class[0].axis_bits = ANALYSIS_HOST_BIT;
     made.machine.host.cable_name = "PCIe";
     made.facts.compute_s = 0.8125;
     struct part const host[] = {{"compute during which the PCIe links are idle", 0.1875},
                                 {"AllGather In exposed", 0.0625}};
     parts_are(host, 2);
-    made.roofline.bound = (struct roofline_bound){"ici", 2};
+    made.roofline.bound = (struct roofline_bound){ROOFLINE_LINKS, "ici", 2};
     made.class[0].axis_bits = 5;
     made.facts.compute_s = 0.5;
     struct part const busy[] = {{"AllGather In exposed", 0.0625},

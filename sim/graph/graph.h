@@ -103,18 +103,19 @@ struct graph_op {
     tensor weight[GRAPH_ARRAYS_MAX];
     tensor out[GRAPH_ARRAYS_MAX];
     uint8_t in_count, weight_count,
-        out_count;    /* Without inputs it has gradients of weights alone. */
-    bool joined;      /* Its results are columns of one array, and its products are one. */
-    bool one_kernel;  /* Both gradients come from one kernel. */
-    bool right_first; /* Of gradients apart, that of the second input comes first. */
-    bool fused;       /* The op that reads its result computes it on the way. */
-    uint8_t behind;   /* The op whose gradients come directly before this op's. GRAPH_NONE: the next
-                         op that is written. */
+        out_count;         /* Without inputs it has gradients of weights alone. */
+    uint8_t product_count; /* Of as.matmul; 0: the op is of another kind. */
+    bool joined;           /* Its results are columns of one array, and its products are one. */
+    bool one_kernel;       /* Both gradients come from one kernel. */
+    bool right_first;      /* Of gradients apart, that of the second input comes first. */
+    bool fused;            /* The op that reads its result computes it on the way. */
+    uint8_t behind; /* The op whose gradients come directly before this op's. GRAPH_NONE: the next
+                       op that is written. */
     union {
         struct graph_matmul {
             struct graph_product product[GRAPH_ARRAYS_MAX];
             struct graph_copy copy[1]; /* Written with the results. */
-            uint8_t product_count, copy_count;
+            uint8_t copy_count;
             enum format math; /* The products'. */
         } matmul;
         struct graph_map {

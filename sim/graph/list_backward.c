@@ -38,7 +38,7 @@ static void weight_gradients_add(struct graph_list *list, const struct graph_op 
                         graph_list_primed(list, op, 0).text);
         graph_list_reduce(list, op->block, op->weight[w], gradient);
     }
-    for (uint8_t i = 0; products && i < op->as.matmul.product_count; i++) {
+    for (uint8_t i = 0; products && i < op->product_count; i++) {
         const struct graph_product *product = &op->as.matmul.product[i];
         bool const adds = graph->tensor[product->weight].adds && !graph->terms->policy.adds;
         sharing_add(list, op, product->left);
@@ -69,7 +69,7 @@ static struct graph_phrase product_remark(const struct graph_list *list, const s
 {
     const struct graph *graph = graph_list_graph(list);
     const struct graph_product *product = &op->as.matmul.product[index];
-    bool const last = index + 1 == op->as.matmul.product_count;
+    bool const last = index + 1 == op->product_count;
     bool const adds = !last && product[1].left == product->left;
     bool const ends = !adds && list->part->backward.readers[product->left] == 1;
     bool const dx_first = graph->terms->policy.dx_first || op->one_kernel;
@@ -88,7 +88,7 @@ static struct graph_phrase product_remark(const struct graph_list *list, const s
 
 static void products_add(struct graph_list *list, const struct graph_op *op)
 {
-    for (uint8_t i = 0; i < op->as.matmul.product_count; i++) {
+    for (uint8_t i = 0; i < op->product_count; i++) {
         const struct graph_product *product = &op->as.matmul.product[i];
         struct graph_array const right = graph_list_read(list, op, product->out, true);
         struct graph_array const weight = graph_list_weight(list, product->weight, true);

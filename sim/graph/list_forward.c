@@ -78,8 +78,7 @@ static void product_add(struct graph_list *list, const struct graph_step *step,
     const struct graph *graph = graph_list_graph(list);
     const struct graph_op *op = &graph->op[step->op];
     const struct graph_sharded *sharded = &list->part->sharded;
-    const struct graph_matmul *matmul = &op->as.matmul;
-    bool const last = product + 1 == matmul->product + matmul->product_count;
+    bool const last = product + 1 == op->as.matmul.product + op->product_count;
     bool const ends = product->out == graph->block[op->block].out;
     bool const split = graph->terms->policy.weights_split, tp = graph->terms->axis_y != 0;
     bool const again = (list->weights.gathers[1] >> product->weight & 1) != 0;
@@ -118,7 +117,7 @@ static void compute_add(struct graph_list *list, const struct graph_step *step)
     const struct graph_op *op = &graph_list_graph(list)->op[step->op];
     fused_add(list, op);
     if (graph_list_formula(op) == NULL) {
-        for (uint8_t i = 0; i < op->as.matmul.product_count; i++)
+        for (uint8_t i = 0; i < op->product_count; i++)
             product_add(list, step, &op->as.matmul.product[i]);
         for (uint8_t i = 0; i < op->as.matmul.copy_count; i++)
             copy_add(list, step, &op->as.matmul.copy[i]);

@@ -23,6 +23,8 @@
  *   Bb  tokens of the sequences whose rows a rank keeps
  *   Nb  heads that it attends with for them, Ns  for its part of every sequence
  *   Pick  numbers that a sampled token is chosen by
+ *   Plain  columns of a head that are not turned by position
+ *   Key    columns of a row of the cache that is a latent: Ckv and R
  */
 #ifndef SIM_GRAPH_TERMS_H
 #define SIM_GRAPH_TERMS_H

@@ -202,15 +202,14 @@ static void product_add(struct graph *graph, tensor left, tensor weight, tensor 
 {
     struct graph_op *op = last_op(graph);
     struct graph_tensor *of = &graph->tensor[weight];
-    SIM_ASSERT(op->as.matmul.product_count < GRAPH_ARRAYS_MAX);
+    SIM_ASSERT(op->product_count < GRAPH_ARRAYS_MAX);
     input_add(op, left);
     for (uint32_t d = 0; d < of->at.dimension_count; d++)
         of->grouped =
             of->grouped || (!sharding_has(&graph->tensor[left].at, of->at.dimension[d].name) &&
                             !sharding_has(&graph->tensor[out].at, of->at.dimension[d].name));
     if (of->grouped) of->adds = graph->terms->policy.adds_of_experts;
-    op->as.matmul.product[op->as.matmul.product_count++] =
-        (struct graph_product){left, weight, out};
+    op->as.matmul.product[op->product_count++] = (struct graph_product){left, weight, out};
 }
 
 tensor graph_product(struct graph *graph, tensor left, const char *weight_text, const char *text)
@@ -224,9 +223,9 @@ tensor graph_product(struct graph *graph, tensor left, const char *weight_text, 
 
 void graph_product_added(struct graph *graph, tensor left, const char *weight_text)
 {
-    const struct graph_matmul *matmul = &last_op(graph)->as.matmul;
-    SIM_ASSERT(matmul->product_count > 0);
-    tensor const out = matmul->product[matmul->product_count - 1].out;
+    const struct graph_op *op = last_op(graph);
+    SIM_ASSERT(op->product_count > 0);
+    tensor const out = op->as.matmul.product[op->product_count - 1].out;
     product_add(graph, left, weight_add(graph, weight_text), out);
 }
 

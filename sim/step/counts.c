@@ -159,12 +159,10 @@ static void read_add(const struct graph *graph, uint64_t count, struct workload_
 {
     for (uint8_t i = 0; i < graph->op_count; i++) {
         const struct graph_op *op = &graph->op[i];
-        for (uint8_t w = 0; op->as.matmul.product_count > 0 && w < op->weight_count; w++)
-            if (op->kind->weights_apart)
-                counts->weight_bytes +=
-                    (double)count *
-                    (double)graph_tensor_bytes(&graph->tensor[op->weight[w]],
-                                               graph_read_elements(graph, op->weight[w]));
+        for (uint8_t w = 0; op->product_count > 0 && w < op->weight_count; w++)
+            counts->weight_bytes += (double)count * (double)graph_tensor_bytes(
+                                                        &graph->tensor[op->weight[w]],
+                                                        graph_read_elements(graph, op->weight[w]));
         for (uint8_t in = 0; op->kind->attends && in < op->in_count; in++) {
             const struct graph_tensor *at = &graph->tensor[op->in[in]];
             if (at->role == GRAPH_CACHE)

@@ -111,7 +111,7 @@ static tensor normed_matrix(const struct matrices *matrices, const struct graph_
 {
     const struct graph_op *maker = graph_maker(matrices->graph, in);
     if (maker != NULL && maker->kind->weights_apart)
-        for (uint8_t p = 0; p < maker->as.matmul.product_count; p++)
+        for (uint8_t p = 0; p < maker->product_count; p++)
             if (maker->as.matmul.product[p].out == in) return maker->as.matmul.product[p].weight;
     return matrices->first[norm->block];
 }
@@ -147,7 +147,7 @@ static void layer_build(const struct ranks *ranks, const struct graph_derived *d
         const struct graph_op *op = &graph->op[i];
         if (!op->kind->weights_apart) continue;
         SIM_ASSERT(place < MATRICES_MAX);
-        for (uint8_t p = 0; p < op->as.matmul.product_count; p++)
+        for (uint8_t p = 0; p < op->product_count; p++)
             matrix_add(&matrices, &op->as.matmul.product[p], op->block, place);
         place++;
     }

@@ -75,7 +75,7 @@ static struct work products(const struct graph_sharded *sharded, const struct gr
     const struct graph_matmul *matmul = &op->as.matmul;
     struct work work = {.math_format = matmul->math};
     units_wide flop = 0;
-    for (uint8_t i = 0; i < matmul->product_count; i++) {
+    for (uint8_t i = 0; i < op->product_count; i++) {
         struct shape const shape = shape_of(sharded, op, &matmul->product[i]);
         bool const same_left = i > 0 && matmul->product[i].left == matmul->product[i - 1].left;
         flop += 2 * shape.useful;
@@ -136,7 +136,7 @@ static uint64_t widened(const struct graph_sharded *sharded, const struct graph_
 static bool is_left(const struct graph_op *op, tensor of)
 {
     const struct graph_matmul *matmul = &op->as.matmul;
-    for (uint8_t i = 0; i < matmul->product_count; i++)
+    for (uint8_t i = 0; i < op->product_count; i++)
         if (matmul->product[i].left == of) return true;
     return false;
 }
@@ -293,7 +293,7 @@ static void spare(const struct graph_sharded *sharded, const struct graph_op *op
     bool const again = op_is_forward(pass) && pass != OP_FORWARD;
     uint64_t const times = pass == OP_BOTH_GRADIENTS ? 2 : 1;
     *ret_spare = (struct op_spare){0};
-    for (uint8_t i = 0; i < matmul->product_count; i++) {
+    for (uint8_t i = 0; i < op->product_count; i++) {
         struct op_spare const one = product_spare(sharded, op, &matmul->product[i]);
         ret_spare->copies += times * one.copies;
         if (again) continue;
@@ -316,7 +316,7 @@ static struct graph_shard shard(const struct graph *graph, const struct graph_op
 {
     const struct graph_matmul *matmul = &op->as.matmul;
     struct graph_shard all = {0};
-    for (uint8_t i = 0; i < matmul->product_count; i++) {
+    for (uint8_t i = 0; i < op->product_count; i++) {
         struct graph_shard const one = graph_product_shard(graph, &matmul->product[i]);
         all.gather |= one.gather;
         all.scatter |= one.scatter;
@@ -353,7 +353,7 @@ static void due_add(const struct graph_sharded *sharded, const struct graph_op *
     const struct graph *graph = sharded->graph;
     const struct graph_matmul *matmul = &op->as.matmul;
     uint32_t const gather = graph_shard_of(sharded, op)->gather;
-    for (uint8_t i = 0; i < matmul->product_count; i++) {
+    for (uint8_t i = 0; i < op->product_count; i++) {
         const struct graph_product *product = &matmul->product[i];
         uint32_t const of_result = due[product->out];
         due[product->weight] |= of_result | (rows_due(graph, product) & ~gather);

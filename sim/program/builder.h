@@ -1,7 +1,7 @@
 /*
  * builder.h: a program put together: works, plans and copies, each there once; ops on streams with
- * their needs and effects, a template at a time. The one way to make a program: of a training step,
- * of collectives alone, of tests.
+ * their needs and effects, a template at a time. The one way to make a program: of a step of a
+ * model, of collectives alone, of tests.
  *
  * What is not there costs nothing: a collective over a group of one rank is BUILDER_NONE, as is all
  * that is built of it, and a need of it is no need. After the first failure nothing is done any

@@ -11,6 +11,7 @@
 #include "sim/mesh/mesh.h"
 #include "sim/program/program.h"
 #include "sim/roofline/roofline.h"
+#include "sim/step/workload.h"
 #include "sim/trace/trace.h"
 
 struct json_writer;

@@ -1,9 +1,9 @@
 /*
- * counts.h: what a training step asks of one chip: FLOP, bytes and collectives, of layers and ends
- * summed over their graphs, of weights and the update by closed formulas. It never looks at a
- * lowered program, so a test can hold the program's sums against it; the rooflines are computed
- * from it. Of the ranks of a pipeline it is the mean: not all of them can be done before a mean
- * one, so bounds stay bounds.
+ * counts.h: what a step, of training or inference, asks of one chip: FLOP, bytes and collectives,
+ * of layers and ends summed over their graphs, of weights and the update by closed formulas. It
+ * never looks at a lowered program, so a test can hold the program's sums against it; the rooflines
+ * are computed from it. Of the ranks of a pipeline it is the mean: not all of them can be done
+ * before a mean one, so bounds stay bounds.
  *
  * The workload must be one that workload_lower() accepts.
  */

@@ -1,5 +1,5 @@
 /*
- * limits.h: what a training step may not be: in a number format that the chip does not multiply, or
+ * limits.h: what a step may not be: in a number format that the chip does not multiply, or
  * so large that the integers it is counted in would wrap. Internal to sim/step.
  */
 #ifndef SIM_STEP_LIMITS_H

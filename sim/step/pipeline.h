@@ -1,7 +1,7 @@
 /*
- * pipeline.h: a training step as passes of pipeline stages: each rank of pp plays the passes of its
- * list, and what one stage gives to the next travels as a message. Without pp there is one rank
- * with one stage. Internal to sim/step.
+ * pipeline.h: a step as passes of pipeline stages, of inference forward passes alone: each rank of
+ * pp plays the passes of its list, and what one stage gives to the next travels as a message.
+ * Without pp there is one rank with one stage. Internal to sim/step.
  */
 #ifndef SIM_STEP_PIPELINE_H
 #define SIM_STEP_PIPELINE_H

@@ -1,6 +1,6 @@
 /*
- * ranks.h: the sizes of a training step on one chip: ranks, local dimensions, and the weights with
- * what is gathered and reduced as one. Here it is refused what does not divide.
+ * ranks.h: the sizes of a step, of training or inference, on one chip: ranks, local dimensions, and
+ * the weights with what is gathered and reduced as one. Here it is refused what does not divide.
  *
  * Letters of the mesh as in the book: X for the ranks that split the batch and the parameters
  * (fsdp, or dp where there is no fsdp), Y for tp, Z for dp with fsdp (replicas of the shards), W

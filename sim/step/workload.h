@@ -1,6 +1,6 @@
 /*
- * workload.h: a training step on a mesh becomes a program. Knows models, shardings and strategies;
- * knows no time. The only layer that knows both model and mesh.
+ * workload.h: a step of training or inference on a mesh becomes a program. Knows models, shardings
+ * and strategies; knows no time. The only layer that knows both model and mesh.
  */
 #ifndef SIM_STEP_WORKLOAD_H
 #define SIM_STEP_WORKLOAD_H

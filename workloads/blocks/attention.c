@@ -5,9 +5,8 @@
  *
  * Between the projections it is one kernel (flash), or kernels of its own for scores, their softmax
  * and what they weigh (Megatron-LM before flash attention); in inference, of new tokens with the
- * cache. Ranks that share sequences gather all
- * keys and values, pass them round (ring), or turn their parts of sequences into some heads of
- * whole ones and back (Ulysses).
+ * cache. Ranks that share sequences gather all keys and values, pass them round (ring), or turn
+ * their parts of sequences into some heads of whole ones and back (Ulysses).
  */
 #include "workloads/blocks/attention.h"
 

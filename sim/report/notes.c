@@ -446,7 +446,7 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
         note_longest(arena, facts, ret_notes);
         note_lines(arena, input, ret_notes);
         note_memory(arena, input, ret_notes);
-        return STATUS_OK;
+        return notes_model_build(arena, input, ret_notes, reterr);
     }
     note_bound(arena, input, facts, ret_notes);
     note_longest(arena, facts, ret_notes);

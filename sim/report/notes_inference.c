@@ -114,6 +114,27 @@ static void cores_note(struct arena *arena, const struct report_input *input, st
                   : "sequences and heads of keys are few, and too short to be split further");
 }
 
+/* The formula has the cache read by decodes alone. */
+static void cache_note(struct arena *arena, const struct report_input *input,
+                       const struct inference_facts *facts, struct notes *notes)
+{
+    bool const prompts = inference_sum(input->workload, INFERENCE_PROMPTS).sequences > 0;
+    bool const decodes = inference_sum(input->workload, INFERENCE_DECODES).sequences > 0;
+    if (facts->kv_load_s <= facts->book.kv_s * 1.001) return;
+    if (!decodes)
+        notes_add(arena, notes,
+                  "prompts read their own rows of the cache, which takes %s; the formula has none "
+                  "of these reads",
+                  table_seconds(facts->kv_load_s).text);
+    else
+        notes_add(arena, notes,
+                  "the cache takes %s to read where the formula says %s: %sranks of tp that hold "
+                  "the same heads of keys read the same ones, or the ranks' sequences are not "
+                  "equally long",
+                  table_seconds(facts->kv_load_s).text, table_seconds(facts->book.kv_s).text,
+                  prompts ? "prompts read their own rows too, " : "");
+}
+
 /* What the simulated step has that the formula lacks, and what each has otherwise. */
 void notes_inference_build(struct arena *arena, const struct report_input *input,
                            const struct analysis *facts, struct notes *notes)
@@ -135,12 +156,7 @@ void notes_inference_build(struct arena *arena, const struct report_input *input
               table_seconds(shares.s[INFERENCE_SHARE_OTHER]).text,
               table_seconds(ends_s(input->trace)).text);
     weights_note(arena, input, &inference, notes);
-    if (inference.kv_load_s > book->kv_s * 1.001)
-        notes_add(arena, notes,
-                  "the cache takes %s to read where the formula says %s: prompts read their own "
-                  "rows too, ranks of tp that hold the same heads of keys read the same ones, or "
-                  "the ranks' sequences are not equally long",
-                  table_seconds(inference.kv_load_s).text, table_seconds(book->kv_s).text);
+    cache_note(arena, input, &inference, notes);
     if (inference.math_s > book->math_s * 1.001)
         notes_add(arena, notes,
                   "products take %s where the formula says %s: %srows are padded to %d, matrices "

@@ -3,6 +3,9 @@
 #include "sim/base/counted.h"
 #include "sim/base/quantity.h"
 #include "sim/base/units.h"
+#include "sim/model/model.h"
+#include "sim/step/counts.h"
+#include "sim/step/workload.h"
 
 static double percent(double part, double whole)
 {
@@ -14,7 +17,7 @@ static enum status note_windows(struct arena *arena, const struct report_input *
 {
     const struct workload_plan *plan = input->workload;
     const struct model *model = &plan->model;
-    uint64_t const windowed = model_window_layers(model, plan->sequence_length);
+    uint64_t const windowed = model_window_layers(model, workload_keys(plan));
     struct workload_plan whole = *plan;
     struct workload_counts counts;
     if (windowed == 0) return STATUS_OK;

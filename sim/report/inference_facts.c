@@ -1,5 +1,7 @@
 #include "sim/report/inference_facts.h"
 
+#include <math.h>
+
 #include "sim/base/units.h"
 #include "sim/report/launches.h"
 
@@ -8,10 +10,9 @@ static const char *const launch_names[] = {[CHIP_LAUNCHES_PROFILE] = "profile",
                                            [CHIP_LAUNCHES_EAGER] = "eager"};
 
 static const char *const phase_names[] = {
-    [WORKLOAD_TRAIN_STEP] = "train_step",
-    [WORKLOAD_PREFILL] = "prefill",
-    [WORKLOAD_DECODE] = "decode",
-    [WORKLOAD_MIXED] = "mixed",
+    [WORKLOAD_TRAIN_STEP] = "train_step", [WORKLOAD_PREFILL] = "prefill",
+    [WORKLOAD_DECODE] = "decode",         [WORKLOAD_MIXED] = "mixed",
+    [WORKLOAD_GENERATE] = "generate",
 };
 
 const char *inference_phase(const struct workload_plan *plan)
@@ -60,11 +61,13 @@ static double cached_tokens(const struct workload_plan *plan, enum inference_par
     return (1 - windowed) * all + windowed * (double)inference_window_tokens(plan, part);
 }
 
-/* Of all weights and the whole cache, each once. */
+/* Of all weights and the whole cache, each once. A generation's steps are of its prompts. */
 static double whole_bytes(const struct workload_plan *plan)
 {
-    double const tokens =
-        cached_tokens(plan, INFERENCE_DECODES) + cached_tokens(plan, INFERENCE_PROMPTS);
+    bool const generates = plan->inference.generation.output != 0;
+    double const decodes = cached_tokens(plan, INFERENCE_DECODES),
+                 prompts = cached_tokens(plan, INFERENCE_PROMPTS);
+    double const tokens = generates ? fmax(decodes, prompts) : decodes + prompts;
     return inference_book_model(plan).parameter_bytes + tokens * kv_bytes_of(plan);
 }
 

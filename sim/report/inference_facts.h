@@ -11,6 +11,7 @@
 #include "sim/roofline/inference.h"
 
 struct json_writer;
+struct strbuf;
 
 /* Times of the reported chip, of ops one after the other; bytes of one chip. */
 struct inference_facts {
@@ -57,5 +58,8 @@ struct inference_step inference_book_step(const struct workload_plan *plan,
 void inference_facts_write(const struct inference_facts *facts, struct json_writer *json);
 /* Lines of the summary. */
 void inference_facts_print(const struct inference_facts *facts, struct strbuf *text);
+/* Of a generation: members of its result, lines of its summary. */
+void inference_fit_put(const struct inference_fit *fit, struct json_writer *json);
+void inference_fit_print(const struct inference_fit *fit, struct strbuf *text);
 
 #endif

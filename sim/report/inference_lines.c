@@ -78,7 +78,7 @@ static void find_fit(const struct inference_fit *fit, const char *gpus,
     FITS(COLUMN_FIND)
 }
 
-static void fit_put(const struct inference_fit *fit, struct json_writer *json)
+void inference_fit_put(const struct inference_fit *fit, struct json_writer *json)
 {
     struct column_value values[FITS_TOTAL];
     find_fit(fit, "", values);
@@ -91,9 +91,9 @@ void inference_facts_write(const struct inference_facts *facts, struct json_writ
     find(facts, values);
     json_put_object(json, "inference");
     column_put(columns, values, 0, KV_HELD, json);
-    fit_put(&facts->fit, json);
+    inference_fit_put(&facts->fit, json);
     json_put_object(json, "hbm_gib");
-    fit_put(&facts->fit_of_gib, json);
+    inference_fit_put(&facts->fit_of_gib, json);
     json_write_object_end(json);
     column_put(columns, values, HOP_FLOOR, CHIP_RATE, json);
     json_put_object(json, "book");
@@ -124,6 +124,26 @@ static void launches_print(const struct inference_facts *facts, const struct col
         strbuf_add(text, "   %s: launches take nothing\n", FIGURE(LAUNCH));
 }
 
+static void slice_begin(const struct inference_fit *fit, const struct column_value *values,
+                        struct strbuf *text)
+{
+    table_line(text, "slice");
+    strbuf_add(text, "%s%s for these weights and this cache",
+               fit->chip_count == 0 ? "" : "at least ", CELL(fit_columns, values, SLICE));
+}
+
+void inference_fit_print(const struct inference_fit *fit, struct strbuf *text)
+{
+    struct column_value values[FITS_TOTAL];
+    struct counted const gpus = counted(fit->chip_count, "GPU");
+    find_fit(fit, gpus.text, values);
+    table_line(text, "room");
+    strbuf_add(text, "%s sequences of this length fit up to the last token\n",
+               CELL(fit_columns, values, BATCH_MOST));
+    slice_begin(fit, values, text);
+    strbuf_add(text, "\n");
+}
+
 static void fits_print(const struct inference_facts *facts, const struct column_value *values,
                        struct strbuf *text)
 {
@@ -135,9 +155,7 @@ static void fits_print(const struct inference_facts *facts, const struct column_
     table_line(text, "room");
     strbuf_add(text, "%s sequences of this length fit; %s tokens/s a chip\n",
                CELL(fit_columns, fit, BATCH_MOST), FIGURE(CHIP_RATE));
-    table_line(text, "slice");
-    strbuf_add(text, "%s%s for these weights and this cache",
-               facts->fit.chip_count == 0 ? "" : "at least ", CELL(fit_columns, fit, SLICE));
+    slice_begin(&facts->fit, fit, text);
     if (facts->fit_of_gib.max_batch != facts->fit.max_batch)
         strbuf_add(text, "; if GB are GiB %s, and %s fit", CELL(fit_columns, of_gib, SLICE),
                    CELL(fit_columns, of_gib, BATCH_MOST));

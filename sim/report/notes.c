@@ -439,6 +439,10 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
                         const struct analysis *facts, struct notes *ret_notes, struct error *reterr)
 {
     memset(ret_notes, 0, sizeof *ret_notes);
+    if (input->generation != NULL) {
+        notes_generation_build(arena, input, ret_notes);
+        return STATUS_OK;
+    }
     notes_parts_build(arena, input, facts, ret_notes);
     if (input->workload->kind != WORKLOAD_TRAIN_STEP) {
         note_bound(arena, input, facts, ret_notes);

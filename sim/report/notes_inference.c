@@ -7,6 +7,7 @@
 #include "sim/base/name.h"
 #include "sim/base/units.h"
 #include "sim/collective/algorithm.h"
+#include "sim/report/generation.h"
 #include "sim/report/inference_facts.h"
 #include "sim/report/table.h"
 #include "sim/report/words.h"
@@ -172,4 +173,31 @@ void notes_inference_build(struct arena *arena, const struct report_input *input
                   100 * inference.hop_floor_s / facts->step_s);
     cores_note(arena, input, notes);
     algorithms_add(arena, input, facts, notes);
+}
+
+void notes_generation_build(struct arena *arena, const struct report_input *input,
+                            struct notes *notes)
+{
+    const struct generation *generation = input->generation;
+    const struct inference_plan *plan = &input->workload->inference;
+    double const total_s = units_seconds(generation_total_ps(generation));
+    double const book_s = generation_book_s(generation);
+    drawn_add(arena, "prompts'", &plan->prompts.tokens, notes);
+    if (generation->page_steps > 1)
+        notes_add(arena, notes,
+                  "steps are simulated at the end of each page of %s, and all of a page take as "
+                  "long: the first of them read up to %s rows of each sequence that are not there "
+                  "yet; \"page\": 1 simulates every step",
+                  table_count(generation->page_steps).text,
+                  table_count(generation->page_steps - 1).text);
+    notes_add(arena, notes,
+              "a step starts when all chips have ended the one before; what a server does between "
+              "steps is not counted");
+    notes_add(arena, notes,
+              "the book's formula (7.1.5) gives %s for all steps, the simulation %s: it has no "
+              "collectives",
+              table_seconds(book_s).text, table_seconds(total_s).text);
+    notes_add(arena, notes,
+              "memory, and a timeline, are those of the prefill with the last step behind it, "
+              "which has most in the cache");
 }

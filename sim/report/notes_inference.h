@@ -7,4 +7,8 @@
 void notes_inference_build(struct arena *arena, const struct report_input *input,
                            const struct analysis *facts, struct notes *notes);
 
+/* What a generation's times are made of. */
+void notes_generation_build(struct arena *arena, const struct report_input *input,
+                            struct notes *notes);
+
 #endif

@@ -14,6 +14,7 @@
 #include "sim/step/workload.h"
 #include "sim/trace/trace.h"
 
+struct generation;
 struct json_writer;
 
 /* How an axis of the machine was folded. */
@@ -37,7 +38,9 @@ struct report_input {
     const struct program *program;   /* Not for a roofline alone. */
     const struct trace *trace;       /* Not for a roofline alone. */
     struct report_fold fold[MACHINE_AXES_MAX]; /* By machine axis. */
-    double wall_s;                             /* Of the replay; 0: wall-clock is not shown. */
+    const struct generation *generation; /* Whose prefill and last step program and trace are; NULL:
+                                            it is none. */
+    double wall_s;                       /* Of the replay; 0: wall-clock is not shown. */
     /* Members that the caller has for the end of the result's object; NULL: none. */
     void (*write_more)(const void *owner, struct json_writer *json);
     const void *more_owner;

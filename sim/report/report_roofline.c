@@ -178,6 +178,8 @@ void report_roofline_write(const struct report_input *input, bool colour, struct
     struct column_value values[COLUMN_TOTAL];
     find(input, values);
     table_heading(input, colour, text);
+    if (input->workload->kind == WORKLOAD_GENERATE)
+        strbuf_add(text, "bounds are of the prefill with the last step behind it\n\n");
     write_resources(input, values, colour, text);
     write_bounds(input, values, text);
     if (roofline->group_count > 0) {

@@ -3,6 +3,7 @@
 #include "sim/base/json.h"
 #include "sim/base/strbuf.h"
 #include "sim/report/analysis.h"
+#include "sim/report/generation.h"
 #include "sim/report/inference_facts.h"
 #include "sim/report/notes.h"
 #include "sim/report/report_roofline.h"
@@ -37,6 +38,25 @@ static void put_notes(const struct notes *notes, struct json_writer *json)
     json_write_array_end(json);
 }
 
+/* Of a step that is simulated whole. */
+static enum status put_body(struct arena *arena, const struct report_input *input,
+                            const struct analysis *facts, struct json_writer *json,
+                            struct error *reterr)
+{
+    if (input->roofline != NULL) report_roofline_put(input, json);
+    run_step_put_shares(input, facts, json);
+    if (input->roofline != NULL && input->workload->kind != WORKLOAD_TRAIN_STEP) {
+        struct inference_facts const inference = inference_facts_of(input, facts);
+        inference_facts_write(&inference, json);
+    }
+    run_step_put_rank(input, facts, json);
+    put_ranks(input, json);
+    rows_put_phases(input->machine, facts, json);
+    STATUS_TRY(rows_put_classes(arena, facts, json, reterr));
+    run_queues_put(input, json);
+    return STATUS_OK;
+}
+
 enum status result_write(struct arena *arena, const struct report_input *input, struct strbuf *text,
                          struct error *reterr)
 {
@@ -49,17 +69,11 @@ enum status result_write(struct arena *arena, const struct report_input *input, 
     json.flat = FLAT_DEPTH;
     json_write_object(&json);
     run_step_put(input, &facts, &json);
-    if (input->roofline != NULL) report_roofline_put(input, &json);
-    run_step_put_shares(input, &facts, &json);
-    if (input->roofline != NULL && input->workload->kind != WORKLOAD_TRAIN_STEP) {
-        struct inference_facts const inference = inference_facts_of(input, &facts);
-        inference_facts_write(&inference, &json);
+    if (input->generation != NULL) {
+        generation_write(input->generation, &json);
+    } else {
+        STATUS_TRY(put_body(arena, input, &facts, &json, reterr));
     }
-    run_step_put_rank(input, &facts, &json);
-    put_ranks(input, &json);
-    rows_put_phases(input->machine, &facts, &json);
-    STATUS_TRY(rows_put_classes(arena, &facts, &json, reterr));
-    run_queues_put(input, &json);
     run_memory_put(input, &json);
     put_notes(&notes, &json);
     if (input->write_more != NULL) input->write_more(input->more_owner, &json);

@@ -7,6 +7,7 @@
 #include "sim/base/json.h"
 #include "sim/base/strbuf.h"
 #include "sim/report/column_table.h"
+#include "sim/report/generation.h"
 #include "sim/report/result_mesh.h"
 #include "sim/report/run_memory.h"
 #include "sim/report/words.h"
@@ -17,6 +18,8 @@ struct step {
     const struct report_input *input;
     const struct analysis *facts;
     char digest[DIGEST_BYTES];
+    int64_t step_ps; /* A generation's is that of all its steps. */
+    uint64_t tokens;
 };
 
 static struct table_figure millions(struct column_value value)
@@ -45,8 +48,8 @@ static struct table_figure millions(struct column_value value)
     X(TITLE, "title", WORDS(input->title), HIDDEN)                                                 \
     X(QUESTION, "question", WHERE(input->question[0] != '\0', WORDS(input->question)), HIDDEN)     \
     X(DIGEST, "digest", WORDS(step->digest), NAMED("digest", column_words))                        \
-    X(STEP_PS, "step_time_ps", WHOLE(trace->step_ps), HIDDEN)                                      \
-    X(STEP, "step_time_s", REAL(facts->step_s), NAMED("step", column_instant))                     \
+    X(STEP_PS, "step_time_ps", WHOLE(step->step_ps), HIDDEN)                                       \
+    X(STEP, "step_time_s", SECONDS(step->step_ps), NAMED("step", column_instant))                  \
     X(PERIOD_PS, "period_time_ps", FOLLOWED(WHOLE(trace->period.time)), HIDDEN)                    \
     X(PERIOD, "period_time_s", FOLLOWED(REAL(facts->period_s)), NAMED("period", column_instant))   \
     X(PERIOD_STEPS, "period_steps", FOLLOWED(WHOLE(trace->period.steps)), IN_WORDS(column_plain))  \
@@ -67,7 +70,7 @@ static struct table_figure millions(struct column_value value)
     X(EVENTS, "events", WHOLE(trace->work.events), IN_WORDS(column_count))                         \
     X(TRANSFERS, "transfers", WHOLE(trace->work.transfers), IN_WORDS(column_count))                \
     X(BOUND_CHECKS, "bound_checks", WHOLE(trace->work.bound_checks), HIDDEN)                       \
-    X(TOKENS, "tokens", WHOLE(input->program->tokens), HIDDEN)                                     \
+    X(TOKENS, "tokens", WHOLE(step->tokens), HIDDEN)                                               \
     X(TOKENS_PER_S, "tokens_per_s", REAL(facts->tokens_per_s), NAMED("tokens/s", column_rounded))  \
     X(MFU, "mfu", BY_ROOFLINE(REAL(facts->mfu)), IN_WORDS(column_share))                           \
     X(MFU_ATTENTION, "mfu_attention", BY_ROOFLINE(REAL(facts->mfu_attention)),                     \
@@ -156,7 +159,12 @@ static const struct column_table folded_table = {folded, FOLDED_TOTAL, {0}, find
 
 static struct step step_of(const struct report_input *input, const struct analysis *facts)
 {
-    struct step step = {.input = input, .facts = facts};
+    const struct generation *generation = input->generation;
+    struct step step = {
+        .input = input,
+        .facts = facts,
+        .step_ps = generation == NULL ? input->trace->step_ps : generation_total_ps(generation),
+        .tokens = generation == NULL ? input->program->tokens : generation_tokens(generation)};
     (void)snprintf(step.digest, sizeof step.digest, "%016" PRIx64, input->trace->digest);
     return step;
 }
@@ -304,7 +312,7 @@ void run_step_put(const struct report_input *input, const struct analysis *facts
     if (input->roofline != NULL) result_padding_write(json, &input->roofline->counts.paddings);
     json_write_key(json, "folded_axes");
     column_put_rows(&folded_table, input, input->machine->axis_count, json);
-    column_put(columns, values, EVENTS, NEXT_SHARE, json);
+    column_put(columns, values, EVENTS, input->generation == NULL ? NEXT_SHARE : TOKENS, json);
     put_experts(input, json);
     column_put(columns, values, WALL, TRANSFERS_PER_S, json);
 }

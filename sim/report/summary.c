@@ -2,6 +2,7 @@
 
 #include "sim/base/strbuf.h"
 #include "sim/report/analysis.h"
+#include "sim/report/generation.h"
 #include "sim/report/inference_facts.h"
 #include "sim/report/notes.h"
 #include "sim/report/report_roofline.h"
@@ -39,6 +40,28 @@ static void write_notes(const struct notes *notes, struct strbuf *text)
         strbuf_add(text, "- %u more with --json\n", notes->count - NOTES_SHOWN);
 }
 
+/* Of a step that is simulated whole. */
+static enum status write_body(struct arena *arena, const struct report_input *input,
+                              const struct analysis *facts, const struct notes *notes, bool colour,
+                              struct strbuf *text, struct error *reterr)
+{
+    run_step_write(input, facts, colour, text);
+    run_step_write_shares(input, facts, colour, text);
+    if (input->program->role_count > 1) write_ranks(input, text);
+    if (input->roofline != NULL) {
+        report_roofline_write_bounds(input, facts->step_s, text);
+        rows_add_parts(notes, PARTS_SHOWN, text);
+    }
+    if (input->roofline != NULL && input->workload->kind != WORKLOAD_TRAIN_STEP) {
+        struct inference_facts const inference = inference_facts_of(input, facts);
+        inference_facts_print(&inference, text);
+    }
+    rows_add_phases(input->machine, facts, text);
+    STATUS_TRY(rows_add_collectives(arena, facts, COLLECTIVES_SHOWN, text, reterr));
+    run_queues_write(input, text);
+    return STATUS_OK;
+}
+
 enum status summary_write(struct arena *arena, const struct report_input *input, bool colour,
                           struct strbuf *text, struct error *reterr)
 {
@@ -47,20 +70,11 @@ enum status summary_write(struct arena *arena, const struct report_input *input,
     STATUS_TRY(analysis_build(arena, input, &facts, reterr));
     if (input->roofline != NULL) STATUS_TRY(notes_build(arena, input, &facts, &notes, reterr));
     table_heading(input, colour, text);
-    run_step_write(input, &facts, colour, text);
-    run_step_write_shares(input, &facts, colour, text);
-    if (input->program->role_count > 1) write_ranks(input, text);
-    if (input->roofline != NULL) {
-        report_roofline_write_bounds(input, facts.step_s, text);
-        rows_add_parts(&notes, PARTS_SHOWN, text);
+    if (input->generation != NULL) {
+        generation_print(input->generation, text);
+    } else {
+        STATUS_TRY(write_body(arena, input, &facts, &notes, colour, text, reterr));
     }
-    if (input->roofline != NULL && input->workload->kind != WORKLOAD_TRAIN_STEP) {
-        struct inference_facts const inference = inference_facts_of(input, &facts);
-        inference_facts_print(&inference, text);
-    }
-    rows_add_phases(input->machine, &facts, text);
-    STATUS_TRY(rows_add_collectives(arena, &facts, COLLECTIVES_SHOWN, text, reterr));
-    run_queues_write(input, text);
     strbuf_add(text, "\n");
     run_memory_write(input, text);
     write_notes(&notes, text);

@@ -199,18 +199,24 @@ static void heading_inference(const struct workload_plan *plan, struct strbuf *t
     } rows[] = {{INFERENCE_PROMPTS, "prefill", "token"},
                 {INFERENCE_DECODES, "decode", "new token"}};
     const char *before = ", ";
+    bool const generates = plan->kind == WORKLOAD_GENERATE;
+    uint32_t const passes = inference_pass_count(plan) - generates; /* Of the prefill. */
     strbuf_add(text, "\n%s", plan->model.name);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct inference_sum const sum = inference_sum(plan, rows[i].part);
-        if (sum.sequences == 0) continue;
+        if (sum.sequences == 0 || (generates && rows[i].part == INFERENCE_DECODES)) continue;
         strbuf_add(text, "%s%s of %s %s with %s %s", before, rows[i].does,
                    table_count(sum.sequences).text, counted_noun(sum.sequences, "sequence").text,
                    table_count(sum.tokens).text, counted_noun(sum.tokens, rows[i].noun).text);
         before = " and ";
     }
-    if (inference_pass_count(plan) > 1)
-        strbuf_add(text, " in %s of %s", counted(inference_pass_count(plan), "pass").text,
+    if (plan->inference.prompts.chunk != 0 && passes > 1)
+        strbuf_add(text, " in %s of %s", counted(passes, "pass").text,
                    table_count(plan->inference.prompts.chunk).text);
+    if (generates)
+        strbuf_add(text, ", then %s %s of a token each",
+                   table_count(plan->inference.generation.output).text,
+                   counted_noun(plan->inference.generation.output, "step").text);
     strbuf_add(text, ", %s in the cache\n\n",
                table_count(inference_sum_all(plan).context_tokens).text);
 }

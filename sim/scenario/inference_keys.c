@@ -8,12 +8,13 @@
 
 #define ROW WORKLOAD_ROW
 
-enum { BATCH_MAX = LENGTHS_MAX, NEW_TOKENS_MAX = 256 };
+enum { BATCH_MAX = LENGTHS_MAX, NEW_TOKENS_MAX = 256, OUTPUT_MAX = 1 << 20, PAGE_DEFAULT = 64 };
 static const uint64_t tokens_max = UINT64_C(1) << 40; /* In the cache, of all sequences. */
 
 static const char *const prefill_name[] = {"prefill", NULL};
 static const char *const decode_name[] = {"decode", NULL};
 static const char *const mixed_name[] = {"mixed", NULL};
+static const char *const generate_name[] = {"generate", NULL};
 static const char *const activations_names[] = {"model", "tokens", "replicated", NULL};
 static const char *const copies_names[] = {"rank", "expert", NULL};
 static const char *const weights_names[] = {"stationary", "gathered", NULL};
@@ -109,6 +110,17 @@ static enum status weights_settle(const struct key_reader *reader, struct json *
     return STATUS_OK;
 }
 
+/* The last step has most in the cache. */
+static enum status generation_settle(const struct key_reader *reader, struct json *member,
+                                     struct error *reterr)
+{
+    struct inference_generation *generation = &scenario_of(reader)->workload.inference.generation;
+    (void)member;
+    (void)reterr;
+    generation->step = generation->output;
+    return STATUS_OK;
+}
+
 static const struct key format_keys[] = {
     FORMATS_OF_ARRAYS,
     FORMATS_OF_WORK,
@@ -168,6 +180,10 @@ static const struct key format_keys[] = {
         ROW("prompt", key_lengths, inference.prompts.tokens, .needed = true,                       \
             .help = "tokens of each prompt")
 
+#define KEY_OF_CHUNK                                                                               \
+    ROW("chunk", key_count, inference.prompts.chunk, .most = INT64_C(1) << 24,                     \
+        .help = "tokens of each prompt in one pass, as many passes as it takes; 0: all in one")
+
 #define KEYS_OF_DECODES                                                                            \
     ROW("batch", key_count, inference.decodes.count, .needed = true, .least = 1,                   \
         .most = BATCH_MAX, .help = "sequences that get new tokens"),                               \
@@ -182,8 +198,7 @@ static const struct key workload_prefill_keys[] = {
     KEYS_BEFORE(WORKLOAD_PREFILL, prefill_name,
                 "the forward pass of prompts; their keys and values stay"),
     KEYS_OF_PROMPTS("batch"),
-    ROW("chunk", key_count, inference.prompts.chunk, .most = INT64_C(1) << 24,
-        .help = "tokens of each prompt in one pass, as many passes as it takes; 0: all in one"),
+    KEY_OF_CHUNK,
     KEYS_BEHIND,
     {0},
 };
@@ -200,6 +215,21 @@ static const struct key workload_mixed_keys[] = {
                 "a decode and chunks of prompts in one forward pass, as servers run them"),
     KEYS_OF_DECODES,
     KEYS_OF_PROMPTS("prompts"),
+    KEYS_BEHIND,
+    {0},
+};
+
+static const struct key workload_generate_keys[] = {
+    KEYS_BEFORE(WORKLOAD_GENERATE, generate_name,
+                "the prefill of prompts, then steps in which each gets one more token"),
+    KEYS_OF_PROMPTS("batch"),
+    KEY_OF_CHUNK,
+    ROW("output", key_count, inference.generation.output, .needed = true, .least = 1,
+        .most = OUTPUT_MAX, .settle = generation_settle,
+        .help = "steps behind the prefill, which has given each sequence its first token"),
+    ROW("page", key_count, inference.generation.page, .least = 1, .most = OUTPUT_MAX,
+        .preset = PAGE_DEFAULT,
+        .help = "steps that are simulated as one: each is taken to be as long as the last of them"),
     KEYS_BEHIND,
     {0},
 };
@@ -242,8 +272,9 @@ enum status scenario_lengths_build(struct arena *arena, struct scenario *scenari
     STATUS_TRY(lengths_build(arena, decodes->count, seed, decodes->new_tokens, 0,
                              "/workload/context", &decodes->context, reterr));
     /* Numbers of their own. */
-    return lengths_build(arena, prompts->count, ~seed, 0, prompts->cached, "/workload/prompt",
-                         &prompts->tokens, reterr);
+    return lengths_build(arena, prompts->count, ~seed, 0,
+                         prompts->cached + scenario->workload.inference.generation.output,
+                         "/workload/prompt", &prompts->tokens, reterr);
 }
 
 const struct key workload_kinds[] = {
@@ -251,5 +282,6 @@ const struct key workload_kinds[] = {
     [WORKLOAD_PREFILL] = KEY("prefill", key_object, .members = workload_prefill_keys),
     [WORKLOAD_DECODE] = KEY("decode", key_object, .members = workload_decode_keys),
     [WORKLOAD_MIXED] = KEY("mixed", key_object, .members = workload_mixed_keys),
+    [WORKLOAD_GENERATE] = KEY("generate", key_object, .members = workload_generate_keys),
     {0},
 };

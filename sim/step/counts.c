@@ -294,8 +294,7 @@ enum status workload_count(const struct workload_plan *plan, const struct machin
                   .kv_padded = (double)ranks.heads.kv * ranks.tp / ranks.heads.kv_holders},
         .tp.column_flop = 2 * (double)ranks.rows * (double)plan->model.width / ranks.tp};
     if (ranks_serves(&ranks)) {
-        counts.inference.kept_sequences =
-            ranks.inference.kept[INFERENCE_DECODES] + ranks.inference.kept[INFERENCE_PROMPTS];
+        counts.inference.kept_sequences = ranks.inference.kept_sequences;
         counts.inference.keepers = (uint64_t)ranks.data * inference_keepers(&ranks);
     }
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) counts.role[r].group = mesh->axis[r].group;

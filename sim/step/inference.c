@@ -53,9 +53,10 @@ static units_wide scores_all(const struct workload_plan *plan, uint32_t pass,
 {
     struct inference_span const span = inference_span_all(&plan->inference, part);
     struct inference_sequence of;
+    struct inference_pass const at = inference_pass_at(&plan->inference, pass);
     units_wide scores = 0;
     for (uint64_t i = 0; i < span.end; i += of.times) {
-        of = inference_sequence_at(&plan->inference, pass, span, i);
+        of = inference_sequence_at(&plan->inference, &at, span, i);
         scores += (units_wide)scores_of(plan, of, window) * of.times;
     }
     return scores;
@@ -82,11 +83,12 @@ static uint64_t rows_of(struct inference_sequence of, uint64_t window)
 
 uint64_t inference_window_tokens(const struct workload_plan *plan, enum inference_part part)
 {
+    struct inference_pass const whole = inference_pass_whole(&plan->inference);
     struct inference_span const span = inference_span_all(&plan->inference, part);
     struct inference_sequence of;
     uint64_t tokens = 0;
     for (uint64_t i = 0; i < span.end; i += of.times) {
-        of = inference_sequence_at(&plan->inference, INFERENCE_WHOLE, span, i);
+        of = inference_sequence_at(&plan->inference, &whole, span, i);
         tokens += of.times * rows_of(of, plan->model.window);
     }
     return tokens;
@@ -102,7 +104,7 @@ static struct graph_served served_of(const struct ranks *ranks, struct inference
     units_wide scores = 0; /* Of 2^40 tokens they are more than 64 bits hold. */
     struct inference_sequence of;
     for (uint64_t i = span.first; i < span.end; i += of.times) {
-        of = inference_sequence_at(plan_of(ranks), ranks->pass, span, i);
+        of = inference_sequence_at(plan_of(ranks), &ranks->inference.pass, span, i);
         uint64_t const own = scores_of(ranks->plan, of, window);
         if (of.queries == 0) continue;
         served.read += of.times * rows_of(of, window);
@@ -171,7 +173,8 @@ static uint64_t most_of(const struct ranks *ranks, const uint64_t kept[INFERENCE
         for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
             struct inference_span const span =
                 span_at(ranks, (enum inference_part)p, n / ways, kept[p], n % ways);
-            struct inference_sum const sum = inference_span_sum(plan_of(ranks), ranks->pass, span);
+            struct inference_sum const sum =
+                inference_span_sum(plan_of(ranks), &ranks->inference.pass, span);
             amount += amount_of(&sum);
         }
         most = larger(most, amount);
@@ -205,6 +208,7 @@ static struct graph_served fullest(const struct ranks *ranks, enum inference_par
 /* Rows that stay behind the step: of an array with a window those that its last pass has seen. */
 static uint64_t held_most(const struct ranks *ranks, enum inference_part part, uint64_t window)
 {
+    struct inference_pass const whole = inference_pass_whole(plan_of(ranks));
     uint64_t const chunk = plan_of(ranks)->prompts.chunk;
     uint64_t most = 0;
     for (uint64_t n = 0; n < (uint64_t)ranks->data * inference_keepers(ranks); n++) {
@@ -212,7 +216,7 @@ static uint64_t held_most(const struct ranks *ranks, enum inference_part part, u
         struct inference_sequence all;
         uint64_t rows = 0;
         for (uint64_t i = span.first; i < span.end; i += all.times) {
-            all = inference_sequence_at(plan_of(ranks), INFERENCE_WHOLE, span, i);
+            all = inference_sequence_at(plan_of(ranks), &whole, span, i);
             if (chunk != 0) all.queries = smaller(all.queries, chunk);
             rows += all.times * rows_of(all, window);
         }
@@ -225,8 +229,8 @@ static uint64_t held_most(const struct ranks *ranks, enum inference_part part, u
 static bool begins(const struct ranks *ranks)
 {
     const struct inference_plan *plan = plan_of(ranks);
-    return plan->decodes.count == 0 && plan->prompts.cached == 0 &&
-           inference_pass_count(ranks->plan) == 1 &&
+    return plan->decodes.count == 0 && ranks->inference.pass.has[INFERENCE_PROMPTS] &&
+           plan->prompts.cached == 0 && inference_pass_count(ranks->plan) == 1 &&
            inference_keepers(ranks) * inference_parts(ranks) == 1;
 }
 
@@ -236,7 +240,9 @@ void inference_build(struct ranks *ranks)
     uint64_t const window = ranks->plan->model.window;
     struct inference_ranks *of = &ranks->inference;
     uint64_t shares[INFERENCE_PARTS];
-    *of = (struct inference_ranks){.all = inference_pass_sum(ranks->plan, ranks->pass)};
+    bool const generates = plan->generation.output != 0;
+    *of = (struct inference_ranks){.pass = inference_pass_at(plan, ranks->pass),
+                                   .all = inference_pass_sum(ranks->plan, ranks->pass)};
     for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
         of->sequences[p] =
             units_ceil_divide(inference_count(plan, (enum inference_part)p), ranks->data);
@@ -252,11 +258,14 @@ void inference_build(struct ranks *ranks)
     of->tokens = apart * most_of(ranks, shares, apart, tokens_of);
     of->kept_tokens = most_of(ranks, of->kept, keepers, tokens_of);
     of->head_rows = apart * most_of(ranks, shares, apart, head_rows_of);
+    of->kept_sequences = generates ? of->kept[INFERENCE_DECODES]
+                                   : of->kept[INFERENCE_DECODES] + of->kept[INFERENCE_PROMPTS];
     for (uint32_t n = 0; n < 2 * INFERENCE_PARTS; n++) {
         enum inference_part const part = (enum inference_part)(n / 2);
         uint64_t const most = n % 2 == 0 || window == 0 ? UINT64_MAX : window;
         of->served[part][n % 2] = fullest(ranks, part, most);
-        of->held_rows[n % 2] += held_most(ranks, part, most);
+        uint64_t const held = held_most(ranks, part, most), others = of->held_rows[n % 2];
+        of->held_rows[n % 2] = generates ? larger(held, others) : held + others;
     }
 }
 

@@ -2,7 +2,7 @@
  * inference.h: what a step of inference is asked for, and how its sequences lie on ranks. A pass
  * has sequences, each with new tokens behind others whose keys and values are in a cache: decodes,
  * with a token or a few, and prompts, with many. A step of kind `decode` has only the first,
- * `prefill` only the second, and `mixed` has both.
+ * `prefill` only the second, and `mixed` has both. `generate` has both too, one behind the other.
  */
 #ifndef SIM_STEP_INFERENCE_H
 #define SIM_STEP_INFERENCE_H
@@ -21,7 +21,13 @@
 struct ranks;
 struct workload_plan;
 
-enum workload_kind { WORKLOAD_TRAIN_STEP, WORKLOAD_PREFILL, WORKLOAD_DECODE, WORKLOAD_MIXED };
+enum workload_kind {
+    WORKLOAD_TRAIN_STEP,
+    WORKLOAD_PREFILL,
+    WORKLOAD_DECODE,
+    WORKLOAD_MIXED,
+    WORKLOAD_GENERATE,
+};
 
 /* Ranks of tp and of tp_d: heads·batch·sequence of them. By heads the cache lies as keys and values
  * are computed; those with the same heads keep some sequences each, or a part of each, or all. */
@@ -52,9 +58,22 @@ struct inference_prompts {
 /* Where weights go that are read before the products that want them. */
 enum inference_prefetch { INFERENCE_PREFETCH_NONE, INFERENCE_PREFETCH_VMEM };
 
+/* Of a generation what is played: one behind the other, the prefill and the last step, which has
+ * most in the cache; the prefill alone; a step alone. */
+enum inference_played { INFERENCE_ENDS, INFERENCE_PREFILL, INFERENCE_STEP };
+
+/* Prompts, and behind them steps in which each sequence gets one more token. */
+struct inference_generation {
+    uint64_t output; /* Steps; 0: it is no generation. */
+    uint64_t page;   /* Steps that take as long as the last of them. */
+    enum inference_played played;
+    uint64_t step; /* That is played, counted from 1. */
+};
+
 struct inference_plan {
-    struct inference_decodes decodes; /* Of a prefill none. */
+    struct inference_decodes decodes; /* Of a prefill none; of a generation its prompts. */
     struct inference_prompts prompts; /* Of a decode none. */
+    struct inference_generation generation;
     struct inference_ways ways;
     enum inference_weights weights;
     enum format cache; /* Format of keys and values that stay. */
@@ -75,10 +94,19 @@ struct inference_sum {
 /* Both kinds of a pass, in this order. */
 enum inference_part { INFERENCE_DECODES, INFERENCE_PROMPTS, INFERENCE_PARTS };
 
+/* Which sequences a pass of the step has. */
+struct inference_pass {
+    uint32_t index;
+    bool whole; /* All passes together. */
+    bool has[INFERENCE_PARTS];
+};
+
 /* A pass: what the rank has that has most of it, which the others wait for. */
 struct inference_ranks {
+    struct inference_pass pass;
     uint64_t sequences[INFERENCE_PARTS]; /* Of a data rank. */
     uint64_t kept[INFERENCE_PARTS];      /* Of those the ones whose rows a rank keeps. */
+    uint64_t kept_sequences;             /* Of both kinds; a generation's are the same. */
     uint32_t batch_ways, sequence_ways;  /* As struct graph_cache has them. */
     bool begins;                         /* As struct graph_cache has it. */
     enum graph_apart apart;              /* Ranks of tp_d. */

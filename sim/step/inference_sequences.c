@@ -14,7 +14,8 @@ static uint64_t length_at(const struct lengths *lengths, uint64_t sequence)
 
 uint64_t inference_count(const struct inference_plan *plan, enum inference_part part)
 {
-    return part == INFERENCE_DECODES ? plan->decodes.count : plan->prompts.count;
+    bool const generates = plan->generation.output != 0;
+    return part == INFERENCE_DECODES && !generates ? plan->decodes.count : plan->prompts.count;
 }
 
 struct inference_span inference_span_all(const struct inference_plan *plan,
@@ -28,35 +29,85 @@ static uint64_t smaller(uint64_t left, uint64_t right)
     return left < right ? left : right;
 }
 
+static uint64_t larger(uint64_t left, uint64_t right)
+{
+    return left > right ? left : right;
+}
+
+/* Of the prompts alone. */
+static uint32_t prefill_passes(const struct inference_plan *plan)
+{
+    const struct inference_prompts *prompts = &plan->prompts;
+    uint64_t longest = 0;
+    if (prompts->count == 0 || prompts->chunk == 0) return 1;
+    for (uint32_t i = 0; i < prompts->tokens.count; i++)
+        longest = larger(longest, prompts->tokens.tokens[i]);
+    return (uint32_t)units_ceil_divide(longest, prompts->chunk);
+}
+
+uint32_t inference_pass_count(const struct workload_plan *plan)
+{
+    const struct inference_generation *generation = &plan->inference.generation;
+    bool const both = generation->output != 0 && generation->played == INFERENCE_ENDS;
+    if (generation->played == INFERENCE_STEP) return 1;
+    return prefill_passes(&plan->inference) + both;
+}
+
+/* Steps of a generation are behind the prefill. */
+struct inference_pass inference_pass_at(const struct inference_plan *plan, uint32_t index)
+{
+    const struct inference_generation *generation = &plan->generation;
+    bool const generates = generation->output != 0;
+    bool const asks =
+        generation->played != INFERENCE_STEP && (!generates || index < prefill_passes(plan));
+    return (struct inference_pass){
+        .index = index,
+        .has = {[INFERENCE_DECODES] = !generates || !asks, [INFERENCE_PROMPTS] = asks}};
+}
+
+struct inference_pass inference_pass_whole(const struct inference_plan *plan)
+{
+    enum inference_played const played = plan->generation.played;
+    return (struct inference_pass){.whole = true,
+                                   .has = {[INFERENCE_DECODES] = played != INFERENCE_PREFILL,
+                                           [INFERENCE_PROMPTS] = played != INFERENCE_STEP}};
+}
+
+/* A generation's decodes are its prompts with what was answered behind them. */
+static const struct lengths *lengths_of(const struct inference_plan *plan, enum inference_part part)
+{
+    bool const generates = plan->generation.output != 0;
+    return part == INFERENCE_DECODES && !generates ? &plan->decodes.context : &plan->prompts.tokens;
+}
+
+static struct inference_sequence decode_of(const struct inference_plan *plan, uint64_t length,
+                                           uint64_t times)
+{
+    uint64_t const fresh = plan->decodes.new_tokens;
+    if (plan->generation.output == 0)
+        return (struct inference_sequence){fresh, length, fresh, times};
+    uint64_t const before = plan->prompts.cached + plan->generation.step;
+    return (struct inference_sequence){1, before + length, 1, times};
+}
+
 /* Logits are wanted of what answers, and of the last token of a prompt. */
-struct inference_sequence inference_sequence_at(const struct inference_plan *plan, uint32_t pass,
+struct inference_sequence inference_sequence_at(const struct inference_plan *plan,
+                                                const struct inference_pass *pass,
                                                 struct inference_span span, uint64_t index)
 {
     const struct inference_prompts *prompts = &plan->prompts;
-    const struct lengths *lengths =
-        span.part == INFERENCE_DECODES ? &plan->decodes.context : &prompts->tokens;
+    const struct lengths *lengths = lengths_of(plan, span.part);
     uint64_t const length = length_at(lengths, index);
     uint64_t const times = lengths->count == 1 ? span.end - index : 1;
-    if (span.part == INFERENCE_DECODES)
-        return (struct inference_sequence){plan->decodes.new_tokens, length,
-                                           plan->decodes.new_tokens, times};
-    bool const whole = pass == INFERENCE_WHOLE || prompts->chunk == 0;
-    uint64_t const before = whole ? 0 : smaller(pass * prompts->chunk, length);
+    if (!pass->has[span.part]) return (struct inference_sequence){.times = times};
+    if (span.part == INFERENCE_DECODES) return decode_of(plan, length, times);
+    bool const whole = pass->whole || prompts->chunk == 0;
+    uint64_t const before = whole ? 0 : smaller(pass->index * prompts->chunk, length);
     uint64_t const queries = whole ? length : smaller(prompts->chunk, length - before);
     return (struct inference_sequence){.queries = queries,
                                        .keys = prompts->cached + before + queries,
                                        .head_rows = queries > 0 && before + queries == length,
                                        .times = times};
-}
-
-uint32_t inference_pass_count(const struct workload_plan *plan)
-{
-    const struct inference_prompts *prompts = &plan->inference.prompts;
-    uint64_t longest = 0;
-    if (prompts->count == 0 || prompts->chunk == 0) return 1;
-    for (uint32_t i = 0; i < prompts->tokens.count; i++)
-        if (prompts->tokens.tokens[i] > longest) longest = prompts->tokens.tokens[i];
-    return (uint32_t)units_ceil_divide(longest, prompts->chunk);
 }
 
 uint32_t inference_head_passes(const struct workload_plan *plan)
@@ -67,7 +118,8 @@ uint32_t inference_head_passes(const struct workload_plan *plan)
     return count;
 }
 
-struct inference_sum inference_span_sum(const struct inference_plan *plan, uint32_t pass,
+struct inference_sum inference_span_sum(const struct inference_plan *plan,
+                                        const struct inference_pass *pass,
                                         struct inference_span span)
 {
     struct inference_sum sum = {.sequences = 0};
@@ -83,8 +135,8 @@ struct inference_sum inference_span_sum(const struct inference_plan *plan, uint3
     return sum;
 }
 
-static struct inference_sum part_sum(const struct workload_plan *plan, uint32_t pass,
-                                     enum inference_part part)
+static struct inference_sum part_sum(const struct workload_plan *plan,
+                                     const struct inference_pass *pass, enum inference_part part)
 {
     const struct inference_plan *of = &plan->inference;
     return inference_span_sum(of, pass, inference_span_all(of, part));
@@ -92,44 +144,53 @@ static struct inference_sum part_sum(const struct workload_plan *plan, uint32_t 
 
 struct inference_sum inference_sum(const struct workload_plan *plan, enum inference_part part)
 {
-    return part_sum(plan, INFERENCE_WHOLE, part);
+    struct inference_pass const whole = inference_pass_whole(&plan->inference);
+    return part_sum(plan, &whole, part);
 }
 
-static struct inference_sum parts_sum(const struct workload_plan *plan, uint32_t pass)
+/* In a generation both kinds are the same sequences. */
+static struct inference_sum parts_sum(const struct workload_plan *plan,
+                                      const struct inference_pass *pass)
 {
     struct inference_sum const decodes = part_sum(plan, pass, INFERENCE_DECODES),
                                prompts = part_sum(plan, pass, INFERENCE_PROMPTS);
-    return (struct inference_sum){
+    struct inference_sum sum = {
         decodes.sequences + prompts.sequences, decodes.tokens + prompts.tokens,
         decodes.context_tokens + prompts.context_tokens, decodes.head_rows + prompts.head_rows};
+    if (plan->inference.generation.output == 0) return sum;
+    sum.sequences = larger(decodes.sequences, prompts.sequences);
+    sum.context_tokens = larger(decodes.context_tokens, prompts.context_tokens);
+    return sum;
 }
 
 struct inference_sum inference_sum_all(const struct workload_plan *plan)
 {
-    return parts_sum(plan, INFERENCE_WHOLE);
+    struct inference_pass const whole = inference_pass_whole(&plan->inference);
+    return parts_sum(plan, &whole);
 }
 
 struct inference_sum inference_pass_sum(const struct workload_plan *plan, uint32_t pass)
 {
-    return parts_sum(plan, pass);
+    struct inference_pass const at = inference_pass_at(&plan->inference, pass);
+    return parts_sum(plan, &at);
 }
 
 uint64_t inference_keys_most_of(const struct workload_plan *plan, enum inference_part part)
 {
     const struct inference_plan *of = &plan->inference;
+    struct inference_pass const whole = inference_pass_whole(of);
     struct inference_span const span = inference_span_all(of, part);
     struct inference_sequence sequence;
     uint64_t most = 0;
     for (uint64_t i = 0; i < span.end; i += sequence.times) {
-        sequence = inference_sequence_at(of, INFERENCE_WHOLE, span, i);
-        if (sequence.keys > most) most = sequence.keys;
+        sequence = inference_sequence_at(of, &whole, span, i);
+        most = larger(most, sequence.keys);
     }
     return most;
 }
 
 uint64_t inference_keys_most(const struct workload_plan *plan)
 {
-    uint64_t const decodes = inference_keys_most_of(plan, INFERENCE_DECODES),
-                   prompts = inference_keys_most_of(plan, INFERENCE_PROMPTS);
-    return decodes > prompts ? decodes : prompts;
+    return larger(inference_keys_most_of(plan, INFERENCE_DECODES),
+                  inference_keys_most_of(plan, INFERENCE_PROMPTS));
 }

@@ -7,9 +7,6 @@
 
 #include "sim/step/inference.h"
 
-/* All passes of the step together. */
-static const uint32_t INFERENCE_WHOLE = UINT32_MAX;
-
 struct inference_sequence {
     uint64_t queries;   /* New tokens; 0: it is not in the pass. */
     uint64_t keys;      /* In the cache behind the pass. */
@@ -26,10 +23,14 @@ struct inference_span {
 uint64_t inference_count(const struct inference_plan *plan, enum inference_part part);
 struct inference_span inference_span_all(const struct inference_plan *plan,
                                          enum inference_part part);
+struct inference_pass inference_pass_at(const struct inference_plan *plan, uint32_t index);
+struct inference_pass inference_pass_whole(const struct inference_plan *plan);
 /* To go through a span: the next is `times` further. */
-struct inference_sequence inference_sequence_at(const struct inference_plan *plan, uint32_t pass,
+struct inference_sequence inference_sequence_at(const struct inference_plan *plan,
+                                                const struct inference_pass *pass,
                                                 struct inference_span span, uint64_t index);
-struct inference_sum inference_span_sum(const struct inference_plan *plan, uint32_t pass,
+struct inference_sum inference_span_sum(const struct inference_plan *plan,
+                                        const struct inference_pass *pass,
                                         struct inference_span span);
 
 #endif

@@ -102,7 +102,10 @@ void listing_heading(struct strbuf *text, const struct ranks *ranks)
     strbuf_add(text, "%s, one layer of %llu, on one chip\n", plan->model.name,
                wide(plan->model.layers));
     axes_add(text, ranks);
-    if (ranks->pass > 0)
+    if (ranks_serves(ranks) && plan->inference.generation.output != 0)
+        strbuf_add(text, "  the last of %u passes: a generation's last step, behind its prefill\n",
+                   ranks->pass + 1);
+    else if (ranks->pass > 0)
         strbuf_add(text, "  the last of %u passes, each with up to %llu tokens of every prompt\n",
                    ranks->pass + 1, wide(plan->inference.prompts.chunk));
     letters_add(text, ranks, layer);

@@ -33,8 +33,9 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
            "\"replicated\" with experts over tp is not modelled in this version; \"model\" and "
            "\"tokens\" are");
     REFUSE(serves && inference_keys_most(plan) > positions, INVALID,
-           inference_keys_most_of(plan, INFERENCE_DECODES) > positions ? "/workload/context"
-                                                                       : "/workload/prompt",
+           inference_keys_most_of(plan, INFERENCE_PROMPTS) > positions ? "/workload/prompt"
+           : plan->kind == WORKLOAD_GENERATE                           ? "/workload/output"
+                                                                       : "/workload/context",
            "a sequence has %llu tokens, and " NAME " is made for %llu at most; a config.json whose "
            "\"rope_scaling\" stretches them goes farther",
            (unsigned long long)inference_keys_most(plan), plan->model.name,
@@ -49,9 +50,9 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
         "the nearest chunk that goes: %llu",
         inference_pass_count(plan), (unsigned long long)plan->inference.prompts.chunk,
         INFERENCE_PASSES_MAX,
-        (unsigned long long)units_ceil_divide(inference_keys_most_of(plan, INFERENCE_PROMPTS) -
-                                                  plan->inference.prompts.cached,
-                                              INFERENCE_PASSES_MAX));
+        (unsigned long long)units_ceil_divide(
+            inference_keys_most_of(plan, INFERENCE_PROMPTS) - plan->inference.prompts.cached,
+            INFERENCE_PASSES_MAX - (plan->kind == WORKLOAD_GENERATE)));
     REFUSE(gathers && !mesh->present[MESH_DP], INVALID, "/workload/weights",
            "the mesh has no dp whose ranks could have a part of the weights each; those of fsdp "
            "gather them without the key");

@@ -72,46 +72,71 @@ static uint32_t place, model;
 static bool replicated, whole_cache, gathers, prefetches;
 static uint32_t weights_format, cache_format;
 
-/* Sequences that answer and sequences that ask, alike each. */
-static struct {
+/* Sequences that are alike: how many, tokens of each behind the pass, and new ones among them. */
+struct alike {
     uint64_t count, keys, new_tokens;
-} decodes, prompts;
-static uint64_t chunk; /* Of the prompts, in one pass; 0: all. */
+};
+
+/* What each pass has of those that answer, and of those that ask. */
+enum { PASSES_MAX = 8 };
+static struct {
+    struct alike answer, ask;
+} passes[PASSES_MAX];
+static uint32_t pass_count, head_count;
 
 static uint32_t below(uint64_t *state, uint32_t count)
 {
     return (uint32_t)(case_random(state) % count);
 }
 
-/* Keys of a prefill, a decode, or both in one pass. */
+/* Passes of prompts that come in chunks. */
+static void prompts_add(struct alike of, uint64_t chunk)
+{
+    uint64_t const before = of.keys - of.new_tokens;
+    for (uint64_t done = 0, next; done < of.new_tokens; done = next) {
+        next = chunk == 0 || of.new_tokens - done < chunk ? of.new_tokens : done + chunk;
+        assert_true(pass_count < PASSES_MAX);
+        passes[pass_count++].ask = (struct alike){of.count, before + next, next - done};
+    }
+    head_count++;
+}
+
+/* Keys of a decode, a prefill, both in one pass, or one behind the other. */
 static void sequences_draw(uint64_t *state, char text[KEYS_BYTES])
 {
-    uint32_t const kind = below(state, 4);
-    bool const asks = kind != 0, answers = kind != 1;
-    uint64_t const cached = below(state, 2) * below(state, 2048), new_tokens = 1 + below(state, 3);
-    decodes.count = answers ? 1 + below(state, 96) : 0;
-    decodes.new_tokens = new_tokens;
-    decodes.keys = new_tokens + below(state, models[model].context_most - 3);
-    prompts.count = asks ? 1 + below(state, 3) : 0;
-    prompts.new_tokens = 1 + below(state, 2048);
-    prompts.keys = cached + prompts.new_tokens;
-    chunk = answers || below(state, 2) == 0 ? 0 : 1 + prompts.new_tokens / (1 + below(state, 4));
-    int length = snprintf(text, KEYS_BYTES, "\"%s\"",
-                          !asks      ? "decode"
-                          : !answers ? "prefill"
-                                     : "mixed");
-    if (answers)
+    enum { DECODE, PREFILL, MIXED, GENERATE, KINDS };
+    static const char *const names[] = {"decode", "prefill", "mixed", "generate"};
+    uint32_t const kind = below(state, KINDS), most = models[model].context_most;
+    uint32_t const cached = below(state, 2) * below(state, 1024), fresh = 1 + below(state, 3);
+    uint32_t const context = fresh + below(state, most - 3), prompt = 1 + below(state, 2048);
+    uint32_t const batch = 1 + below(state, 96), asking = 1 + below(state, 3);
+    uint32_t const count = kind == GENERATE ? 1 + below(state, 48) : asking;
+    uint32_t const chunk = below(state, 2) == 0 ? 0 : 1 + prompt / (1 + below(state, 4));
+    uint32_t const output = 1 + below(state, 1000), page = 1 + below(state, 100);
+    int length = snprintf(text, KEYS_BYTES, "\"%s\"", names[kind]);
+    memset(passes, 0, sizeof passes);
+    pass_count = head_count = 0;
+    if (kind != DECODE) {
+        prompts_add((struct alike){count, cached + prompt, prompt}, kind == MIXED ? 0 : chunk);
         length += snprintf(text + length, KEYS_BYTES - (size_t)length,
-                           ", \"batch\": %u, \"context\": %u, \"new_tokens\": %u",
-                           (unsigned)decodes.count, (unsigned)decodes.keys, (unsigned)new_tokens);
-    if (asks)
+                           ", \"%s\": %u, \"prompt\": %u, \"cached\": %u",
+                           kind == MIXED ? "prompts" : "batch", count, prompt, cached);
+    }
+    if (kind == DECODE || kind == MIXED) {
+        passes[0].answer = (struct alike){batch, context, fresh};
+        pass_count = head_count = 1;
         length +=
             snprintf(text + length, KEYS_BYTES - (size_t)length,
-                     ", \"%s\": %u, \"prompt\": %u, \"cached\": %u", answers ? "prompts" : "batch",
-                     (unsigned)prompts.count, (unsigned)prompts.new_tokens, (unsigned)cached);
-    if (!answers)
-        length += snprintf(text + length, KEYS_BYTES - (size_t)length, ", \"chunk\": %u",
-                           (unsigned)chunk);
+                     ", \"batch\": %u, \"context\": %u, \"new_tokens\": %u", batch, context, fresh);
+    }
+    if (kind == PREFILL || kind == GENERATE)
+        length += snprintf(text + length, KEYS_BYTES - (size_t)length, ", \"chunk\": %u", chunk);
+    if (kind == GENERATE) {
+        passes[pass_count++].answer = (struct alike){count, cached + prompt + output, 1};
+        head_count++;
+        length += snprintf(text + length, KEYS_BYTES - (size_t)length,
+                           ", \"output\": %u, \"page\": %u", output, page);
+    }
     assert_true(length < KEYS_BYTES);
 }
 
@@ -222,7 +247,8 @@ static void heads_lie(struct lying *of)
 static struct lying lying_of(void)
 {
     uint64_t const wide = places[place].tp_d;
-    uint64_t const answer = share_of(decodes.count), ask = share_of(prompts.count);
+    uint64_t const answer = share_of(passes[pass_count - 1].answer.count);
+    uint64_t const ask = share_of(passes[0].ask.count);
     bool const enough = (answer == 0 || answer >= wide) && (ask == 0 || ask >= wide);
     struct lying of = {.keepers = 1, .parts = 1, .filled = 1};
     heads_lie(&of);
@@ -238,11 +264,28 @@ static struct lying lying_of(void)
     return of;
 }
 
-/* New tokens of so many ranks' shares of the sequences. */
+/* Of the sequences of a rank that keeps some, or parts of them. */
+static uint64_t rows_of(const struct alike *all, const struct lying *of)
+{
+    return shares(shares(share_of(all->count), of->keepers) * all->keys, of->parts);
+}
+
+/* New tokens of so many ranks' shares of the sequences, in all passes. */
 static uint64_t tokens_of(uint64_t ranks)
 {
-    return shares(share_of(decodes.count), ranks) * decodes.new_tokens +
-           shares(share_of(prompts.count), ranks) * prompts.new_tokens;
+    uint64_t tokens = 0;
+    for (uint32_t p = 0; p < pass_count; p++)
+        tokens += shares(share_of(passes[p].answer.count), ranks) * passes[p].answer.new_tokens +
+                  shares(share_of(passes[p].ask.count), ranks) * passes[p].ask.new_tokens;
+    return tokens;
+}
+
+/* Those whose logits are wanted: of a prompt the last. */
+static uint64_t head_rows_of(uint64_t ranks)
+{
+    const struct alike *answer = &passes[pass_count - 1].answer;
+    return shares(share_of(answer->count), ranks) * answer->new_tokens +
+           shares(share_of(passes[0].ask.count), ranks);
 }
 
 /* Bytes of the collectives of a kind over some ranks, by the ops of the program. */
@@ -267,9 +310,7 @@ static void width_check(const struct play *play, const struct lying *of)
     uint64_t const in = tokens * (of->heads + 2 * of->kv_heads) * H;
     uint64_t const found = tokens * of->heads * H;
     uint64_t const hidden = 2 * tokens * shares(models[model].mlp_width, tp);
-    uint64_t const last =
-        of->filled * (shares(share_of(decodes.count), of->filled) * decodes.new_tokens +
-                      shares(share_of(prompts.count), of->filled));
+    uint64_t const last = of->filled * head_rows_of(of->filled);
     uint64_t const logits = last * shares(models[model].vocabulary, tp);
     bool const scatters = of->by_heads || of->filled > 1;
     uint64_t merged = 0; /* In fp32, with the maximum and the sum of each head's scores. */
@@ -287,13 +328,13 @@ static void width_check(const struct play *play, const struct lying *of)
 }
 
 /* Each pass gathers all weights, and norms with them: of layers two, of the head one. */
-static void gathers_check(const struct play *play, uint64_t of_layer, uint64_t passes)
+static void gathers_check(const struct play *play, uint64_t of_layer)
 {
     uint64_t const width = models[model].width / places[place].tp_d, tp = places[place].tp;
     uint64_t const norm = replicated ? width : width / tp;
     uint64_t const table = width * shares(models[model].vocabulary, tp);
-    uint64_t const elements =
-        passes * (models[model].layers * (of_layer + 2 * norm) + table) + table + norm;
+    uint64_t const elements = pass_count * (models[model].layers * (of_layer + 2 * norm) + table) +
+                              head_count * (table + norm);
     bool const splits = gathers || strstr(places[place].mesh, "fsdp") != NULL;
     double const bytes = formats[weights_format].bytes * (double)elements;
     case_near(moved(play, gathers ? STREAM_OF_DP : STREAM_OF_FSDP, COLLECTIVE_ALL_GATHER),
@@ -307,24 +348,21 @@ static void counts_check(struct play *play, const char *text)
     uint64_t const D = models[model].width / places[place].tp_d;
     uint64_t const of_layer =
         D * H * (2 * of.heads + 2 * of.kv_heads) + 3 * D * shares(models[model].mlp_width, tp);
-    uint64_t const passes = chunk == 0 ? 1 : shares(prompts.new_tokens, chunk);
-    uint64_t const weights =
-        passes * models[model].layers * of_layer + D * shares(models[model].vocabulary, tp);
+    uint64_t const weights = pass_count * models[model].layers * of_layer +
+                             head_count * D * shares(models[model].vocabulary, tp);
     uint64_t const kv_heads = of.kv_heads / (of.by_heads ? places[place].tp_d : 1);
-    uint64_t const kept = shares(share_of(prompts.count), of.keepers);
-    uint64_t const rows =
-        shares(shares(share_of(decodes.count), of.keepers) * decodes.keys, of.parts) +
-        shares(kept * prompts.keys, of.parts);
+    /* Each pass reads what is there behind it, and what the last one has stays. */
+    uint64_t rows = 0, read = 0;
+    for (uint32_t p = 0; p < pass_count; p++) {
+        rows = rows_of(&passes[p].answer, &of) + rows_of(&passes[p].ask, &of);
+        read += rows;
+    }
     double const weight_bytes = formats[weights_format].bytes;
     double const cache_bytes = formats[cache_format].bytes;
     double const cache =
         (double)models[model].layers * (double)(2 * rows * kv_heads * H) * cache_bytes;
     const struct workload_counts *counts = &play->roofline.counts;
     case_near(counts->inference.weight_bytes, weight_bytes * (double)weights, 1e-9);
-    /* Each pass reads what is there behind it. */
-    uint64_t read = rows;
-    for (uint64_t p = 1; p < passes; p++)
-        read += shares(kept * (prompts.keys - prompts.new_tokens + p * chunk), of.parts);
     case_near(counts->inference.kv_read_bytes, cache / (double)rows * (double)read, 1e-9);
     case_near((double)play->program.roles[0].resident_bytes[PROGRAM_MEMORY_CACHE], cache, 1e-9);
     /* Queries go to who has the rows and what they find comes back; of parts of sequences a sum in
@@ -336,7 +374,7 @@ static void counts_check(struct play *play, const char *text)
     case_near(moved(play, STREAM_OF_KV, COLLECTIVE_REDUCE_SCATTER),
               (double)(4 * models[model].layers * found), 1e-9);
     width_check(play, &of);
-    gathers_check(play, of_layer, passes);
+    gathers_check(play, of_layer);
     (void)text;
 }
 
@@ -353,10 +391,73 @@ static void what_a_chip_reads_and_keeps_is_what_is_counted(void **state)
     }
 }
 
+/* Whole text of one step of a generation: the same workload as a step of its own. */
+static struct trace played(const char *text, enum inference_played part, uint64_t step)
+{
+    struct error error = {0};
+    struct play play = {.arena = arena_create(0)};
+    struct play_options const options = {.engine = "fast"};
+    struct inference_generation *generation = &play.scenario.workload.inference.generation;
+    case_ok(scenario_read_text(play.arena, "drawn", text, strlen(text), NULL, 0, &play.scenario,
+                               &error));
+    if (generation->output != 0) *generation = (struct inference_generation){1, 1, part, step};
+    if (play_stages(&play, &options, &error) != STATUS_OK)
+        fail_msg("%s: %s", error.where, error.message);
+    struct trace const trace = play.trace;
+    play_close(&play);
+    return trace;
+}
+
+static void same(const char *text, enum inference_played part, uint64_t step, const char *alone)
+{
+    struct trace const one = played(text, part, step), other = played(alone, INFERENCE_ENDS, 0);
+    case_that(one.digest == other.digest && one.step_ps == other.step_ps, alone);
+}
+
+/* Whatever the step, it is the decode of that context, and the prefill is that of its prompts. */
+static void steps_of_a_generation_are_decodes(void **state)
+{
+    enum { CASES = 40 };
+    static const char head[] =
+        "{\"podsim\": 1, \"machine\": {%s, \"profile\": \"ideal\"}, \"mesh\": "
+        "%s, \"workload\": {\"model\": \"%s\", ";
+    uint32_t walked = 0;
+    (void)state;
+    for (uint32_t n = 0; n < CASES; n++) {
+        uint64_t random = n + 1;
+        uint32_t const batch = 1 + below(&random, 40), prompt = 1 + below(&random, 2000);
+        uint32_t const cached = below(&random, 500), output = 1 + below(&random, 1000);
+        uint32_t const chunk = below(&random, 2) * (300 + below(&random, 1000));
+        uint32_t const step = 1 + below(&random, output);
+        char begin[TEXT_BYTES], whole[TEXT_BYTES], alone[TEXT_BYTES];
+        place = below(&random, PLACES);
+        model = below(&random, MODELS);
+        if (sampling_skips(&walked)) continue;
+        case_text(begin, sizeof begin, head, places[place].machine, places[place].mesh,
+                  models[model].name);
+        case_text(whole, sizeof whole,
+                  "%s\"kind\": \"generate\", \"batch\": %u, \"prompt\": %u, \"cached\": %u, "
+                  "\"chunk\": %u, \"output\": %u, \"allow_oversubscription\": true}}",
+                  begin, batch, prompt, cached, chunk, output);
+        case_text(alone, sizeof alone,
+                  "%s\"kind\": \"decode\", \"batch\": %u, \"context\": %u, "
+                  "\"allow_oversubscription\": true}}",
+                  begin, batch, cached + prompt + step);
+        same(whole, INFERENCE_STEP, step, alone);
+        if (places[place].tp > models[model].kv_heads) continue; /* The cache lies otherwise. */
+        case_text(alone, sizeof alone,
+                  "%s\"kind\": \"prefill\", \"batch\": %u, \"prompt\": %u, \"cached\": %u, "
+                  "\"chunk\": %u, \"allow_oversubscription\": true}}",
+                  begin, batch, prompt, cached, chunk);
+        same(whole, INFERENCE_PREFILL, 0, alone);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(folded_or_not_a_step_is_the_same),
+        cmocka_unit_test(steps_of_a_generation_are_decodes),
         cmocka_unit_test(what_a_chip_reads_and_keeps_is_what_is_counted),
     };
     walk_seed(argc, argv);

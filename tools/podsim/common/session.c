@@ -117,6 +117,14 @@ static enum status program_build(struct session *session, const struct session_s
                              &session->program, reterr);
 }
 
+static enum status program_lower(struct session *session, struct error *reterr)
+{
+    const struct workload_plan *plan = &session->scenario.workload;
+    STATUS_TRY(workload_lower(session->arena, plan, &session->machine, &session->mesh,
+                              &session->program, reterr));
+    return roofline_train_step(plan, &session->machine, &session->mesh, &session->roofline, reterr);
+}
+
 enum status session_build(struct session *session, const struct session_source *source,
                           enum session_stage stage, struct error *reterr)
 {
@@ -147,10 +155,20 @@ enum status session_build(struct session *session, const struct session_source *
     else
         STATUS_TRY(choices_create(session->arena, &session->machine,
                                   &scenario->workload.inference.chooser, reterr));
-    STATUS_TRY(workload_lower(session->arena, &scenario->workload, &session->machine,
-                              &session->mesh, &session->program, reterr));
-    return roofline_train_step(&scenario->workload, &session->machine, &session->mesh,
-                               &session->roofline, reterr);
+    return program_lower(session, reterr);
+}
+
+enum status session_part_build(const struct session *whole, enum inference_played played,
+                               uint64_t step, struct session *ret_part, struct error *reterr)
+{
+    struct inference_generation *generation = &ret_part->scenario.workload.inference.generation;
+    *ret_part = *whole;
+    ret_part->arena = arena_create(0);
+    if (ret_part->arena == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory for a step");
+    generation->played = played;
+    generation->step = step;
+    return program_lower(ret_part, reterr);
 }
 
 void session_close(struct session *session)

@@ -66,6 +66,10 @@ void session_source_close(struct session_source *source);
 /* Builds every stage up to and with `stage`. To be closed whatever is returned. */
 enum status session_build(struct session *session, const struct session_source *source,
                           enum session_stage stage, struct error *reterr);
+/* Of a generation that was built up to the program a part alone. It borrows scenario, machine and
+ * mesh. To be closed whatever is returned, before the other. */
+enum status session_part_build(const struct session *whole, enum inference_played played,
+                               uint64_t step, struct session *ret_part, struct error *reterr);
 /* Folds and plays what was built up to the program. `options` without the engine and the steps,
  * which the scenario names. */
 enum status session_replay(struct session *session, const struct session_source *source,

@@ -269,6 +269,11 @@ static enum status points_take(struct pareto *pareto, struct error *reterr)
 
 static enum status kind_check(const struct pareto *pareto, struct error *reterr)
 {
+    if (pareto->base.scenario.workload.kind == WORKLOAD_GENERATE)
+        return error_set(
+            reterr, STATUS_UNSUPPORTED, "/workload/kind",
+            "a generation has many steps, of which each has another latency; pareto is "
+            "for \"decode\" and \"prefill\", its steps");
     if (pareto->base.scenario.workload.kind != WORKLOAD_TRAIN_STEP) return STATUS_OK;
     return error_set(
         reterr, STATUS_UNSUPPORTED, "/workload/kind",

@@ -22,12 +22,15 @@
 #include "tools/podsim/common/trace_chips.h"
 #include "tools/podsim/common/worker.h"
 #include "tools/podsim/run/advise.h"
+#include "tools/podsim/run/generate.h"
 
 static const struct option run_options[] = {
     {"--set", "/POINTER=VALUE", "change a key of the scenario; may be repeated", true},
     {"--program", NULL, "FILE is a program's text, of `podsim show program --format text`", false},
     {"--full", NULL, "every chip and every hop: no folding", false},
     {"--json", "FILE", "write the result as JSON; - is standard output", false},
+    {"--csv", "FILE", "of a generation: write its steps, a row for each page; - is standard output",
+     false},
     TIMELINE_OPTIONS,
     {"--advise", NULL, "simulate the scenario's neighbours too and name the best that fits", false},
     {"--engine", "NAME", "fast or reference: the queue behind the clock", false},
@@ -52,26 +55,35 @@ struct run {
                        */
     bool too_long;    /* More events than that. */
     struct trace_chips shown;
+    struct generation generation;
     struct output json;
+    struct output csv;
     struct output trace;
     struct strbuf summary;
     struct strbuf reason; /* Of a refusal: the table of what needs how much memory. */
     struct strbuf result;
+    struct strbuf rows;
     struct strbuf timeline;
     struct worker *worker;
     double wall_s;
     char engine_setting[64];
 };
 
-static bool json_to_stdout(const struct run *run)
+static bool is_stdout(const struct run *run, const char *option)
 {
-    const char *const json = options_value(run->options, "--json");
-    return json != NULL && strcmp(json, "-") == 0;
+    const char *const path = options_value(run->options, option);
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
+/* What goes where the summary would. */
+static bool to_stdout(const struct run *run)
+{
+    return is_stdout(run, "--json") || is_stdout(run, "--csv");
 }
 
 static bool summary_in_colour(const struct run *run)
 {
-    return report_in_colour(json_to_stdout(run) ? 2 : 1);
+    return report_in_colour(to_stdout(run) ? 2 : 1);
 }
 
 static bool watch(void *owner, const struct replay_progress *progress)
@@ -184,11 +196,22 @@ static enum status refuse_seen(struct run *run, struct error *reterr)
 /* Before a long run: the outputs were opened before the scenario said which files it reads. */
 static enum status spare_what_was_read(const struct run *run, struct error *reterr)
 {
-    static const char *const outputs[] = {"--json", "--trace"};
+    static const char *const outputs[] = {"--json", "--csv", "--trace"};
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
         const char *const path = options_value(run->options, outputs[i]);
         if (path != NULL) STATUS_TRY(output_spares(path, run->options, reterr));
     }
+    return STATUS_OK;
+}
+
+/* Each step, behind what was replayed for memory and the timeline. */
+static enum status generate(struct run *run, struct error *reterr)
+{
+    bool const every_layer = options_has(run->options, "--every-layer");
+    STATUS_TRY(generate_play(&run->session, &run->source, run->worker, every_layer,
+                             &run->generation, reterr));
+    run->input.generation = &run->generation;
+    generation_write_csv(&run->generation, &run->rows);
     return STATUS_OK;
 }
 
@@ -205,6 +228,10 @@ static enum status work_texts(struct run *run, struct error *reterr)
         options_has(run->options, "--advise"))
         return error_set(reterr, STATUS_UNSUPPORTED, "--advise",
                          "only neighbours of training steps are tried in this version");
+    if (session->scenario.workload.kind != WORKLOAD_GENERATE && options_has(run->options, "--csv"))
+        return error_set(reterr, STATUS_INVALID, "--csv",
+                         "rows are steps of a workload of kind \"generate\"; --json has all of "
+                         "other results");
     STATUS_TRY(spare_what_was_read(run, reterr));
     STATUS_TRY(foresee(run, reterr));
     STATUS_TRY(worker_check(run->worker, reterr));
@@ -216,8 +243,9 @@ static enum status work_texts(struct run *run, struct error *reterr)
     STATUS_TRY(report_name(session->arena, run->options, run->path, &run->input, reterr));
     if (options_has(run->options, "--timing")) run->input.wall_s = run->wall_s;
     STATUS_TRY(refuse_seen(run, reterr));
+    if (session->scenario.workload.kind == WORKLOAD_GENERATE) STATUS_TRY(generate(run, reterr));
     if (options_has(run->options, "--advise")) STATUS_TRY(advise(run, reterr));
-    run->summary.columns = report_columns(json_to_stdout(run) ? 2 : 1);
+    run->summary.columns = report_columns(to_stdout(run) ? 2 : 1);
     STATUS_TRY(summary_write(session->arena, &run->input, colour, &run->summary, reterr));
     if (run->input.write_more != NULL) advise_write_text(&run->advise, run->path, &run->summary);
     if (run->json.path != NULL)
@@ -240,8 +268,10 @@ static enum status work(void *owner, struct worker *worker, struct error *reterr
         *reterr = unfit;
         return status;
     }
+    STATUS_TRY(output_write(&run->csv, &run->rows, reterr));
     STATUS_TRY(timeline_file_write(&run->trace, &run->timeline, reterr));
     STATUS_TRY(output_finish(&run->trace, reterr));
+    STATUS_TRY(output_finish(&run->csv, reterr));
     return output_finish(&run->json, reterr);
 }
 
@@ -250,11 +280,16 @@ static enum status open_outputs(struct run *run, struct error *reterr)
     const char *const json = options_value(run->options, "--json");
     const char *const trace = options_value(run->options, "--trace");
     STATUS_TRY(timeline_file_check(run->options, reterr));
-    const char *const summary = is_quiet(run) || json_to_stdout(run) ? NULL : "-";
+    const char *const csv = options_value(run->options, "--csv");
+    const char *const summary = is_quiet(run) || to_stdout(run) ? NULL : "-";
     STATUS_TRY(output_distinct(trace, json, reterr));
     STATUS_TRY(output_distinct(trace, summary, reterr));
     STATUS_TRY(output_distinct(json, summary, reterr));
+    STATUS_TRY(output_distinct(csv, summary, reterr));
+    STATUS_TRY(output_distinct(csv, json, reterr));
+    STATUS_TRY(output_distinct(csv, trace, reterr));
     STATUS_TRY(output_open(&run->json, json, run->options, reterr));
+    STATUS_TRY(output_open_table(&run->csv, csv, run->options, reterr));
     if (run->source.is_program && options_has(run->options, "--advise"))
         return error_set(reterr, STATUS_INVALID, "--advise",
                          "a program's text has no workload whose neighbours could be tried");
@@ -274,7 +309,7 @@ static int print(struct run *run, enum status status, struct error *error)
 {
     struct error ignored = {0};
     if (status == STATUS_OK && !is_quiet(run))
-        status = output_print(&run->summary, json_to_stdout(run), error);
+        status = output_print(&run->summary, to_stdout(run), error);
     if (status == STATUS_OK) return EXIT_DONE;
     if (!is_quiet(run)) (void)output_print(&run->reason, true, &ignored);
     return command_fail(run->path, error);
@@ -292,10 +327,12 @@ static int run(const struct options *options)
     if (status == STATUS_OK) status = worker_run(work, &run, "step", &error);
     int const exit_status = print(&run, status, &error);
     output_abandon(&run.json);
+    output_abandon(&run.csv);
     output_abandon(&run.trace);
     strbuf_free(&run.summary);
     strbuf_free(&run.reason);
     strbuf_free(&run.result);
+    strbuf_free(&run.rows);
     strbuf_free(&run.timeline);
     session_close(&run.session);
     session_source_close(&run.source);
@@ -304,11 +341,10 @@ static int run(const struct options *options)
 
 const struct command command_run = {
     .name = "run",
-    .usage =
-        "podsim run FILE [--set /pointer=value]... [--full] [--json FILE|-] [--trace FILE]\n"
-        "           [--trace-chips LIST] [--advise] [--engine NAME] [--every-layer] [--timing]\n"
-        "           [--quiet]\n"
-        "       podsim run --program FILE [...]",
+    .usage = "podsim run FILE [--set /pointer=value]... [--full] [--json FILE|-] [--csv FILE|-]\n"
+             "           [--trace FILE] [--trace-chips LIST] [--advise] [--engine NAME]\n"
+             "           [--every-layer] [--timing] [--quiet]\n"
+             "       podsim run --program FILE [...]",
     .summary = "simulates a scenario: how long it takes, and why",
     .help = "Simulates one step on the queues of chips and links, and prints one screen: the\n"
             "step, its bound, exposed communication, memory, the roofline and each reason for\n"

@@ -1,0 +1,66 @@
+#include "tools/podsim/run/generate.h"
+
+#include "sim/base/digest.h"
+#include "tools/podsim/common/report.h"
+#include "tools/podsim/common/worker.h"
+
+struct playing {
+    struct session *whole;
+    const struct session_source *source;
+    struct worker *worker;
+    struct generation *generation;
+    bool every_layer;
+    double done; /* Share of the steps. */
+};
+
+static bool watch(void *owner, const struct replay_progress *progress)
+{
+    const struct playing *playing = owner;
+    return worker_progress(playing->worker, playing->done,
+                           playing->whole->trace.work.events + progress->events);
+}
+
+static void work_add(struct trace *whole, const struct trace *part, uint64_t last)
+{
+    whole->digest += digest_record(part->step_ps, last, part->digest);
+    whole->work.events += part->work.events;
+    whole->work.transfers += part->work.transfers;
+    whole->work.bound_checks += part->work.bound_checks;
+}
+
+/* The prefill, or the step `last` alone. */
+static enum status part_play(struct playing *playing, uint64_t last, struct session *part,
+                             struct error *reterr)
+{
+    struct replay_options const options = {
+        .every_layer = playing->every_layer, .watch = watch, .watch_owner = playing};
+    struct report_input input;
+    STATUS_TRY(session_part_build(playing->whole, last == 0 ? INFERENCE_PREFILL : INFERENCE_STEP,
+                                  last, part, reterr));
+    STATUS_TRY(session_replay(part, playing->source, &options, reterr));
+    report_from_session(part, &input);
+    STATUS_TRY(generation_add(part->arena, &input, last, playing->generation, reterr));
+    work_add(&playing->whole->trace, &part->trace, last);
+    return worker_check(playing->worker, reterr);
+}
+
+enum status generate_play(struct session *session, const struct session_source *source,
+                          struct worker *worker, bool every_layer,
+                          struct generation *ret_generation, struct error *reterr)
+{
+    const struct inference_generation *of = &session->scenario.workload.inference.generation;
+    struct playing playing = {session, source, worker, ret_generation, every_layer, 0};
+    struct report_input input;
+    report_from_session(session, &input);
+    STATUS_TRY(generation_begin(session->arena, &input, ret_generation, reterr));
+    for (uint64_t last = 0;; last = of->output - last < of->page ? of->output : last + of->page) {
+        struct session part;
+        playing.done = (double)last / (double)of->output;
+        enum status const status = part_play(&playing, last, &part, reterr);
+        session_close(&part);
+        STATUS_TRY(status);
+        if (last == of->output) break;
+    }
+    generation_end(ret_generation);
+    return STATUS_OK;
+}

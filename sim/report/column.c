@@ -117,19 +117,23 @@ void column_put(const struct column *columns, const struct column_value *values,
     }
 }
 
+void column_put_array(const struct column *columns, uint32_t column, column_find_fn *find,
+                      const void *owner, uint32_t row_count, struct json_writer *json)
+{
+    struct column_value values[COLUMNS_MAX];
+    json_put_array(json, columns[column].key);
+    for (uint32_t row = 0; row < row_count; row++) {
+        find(owner, row, values);
+        value_write(values[column], json);
+    }
+    json_write_array_end(json);
+}
+
 void column_put_arrays(const struct column *columns, uint32_t count, column_find_fn *find,
                        const void *owner, uint32_t row_count, struct json_writer *json)
 {
-    struct column_value values[COLUMNS_MAX];
     SIM_ASSERT(count <= COLUMNS_MAX);
-    for (uint32_t c = 0; c < count; c++) {
-        json_put_array(json, columns[c].key);
-        for (uint32_t row = 0; row < row_count; row++) {
-            find(owner, row, values);
-            value_write(values[c], json);
-        }
-        json_write_array_end(json);
-    }
+    for (uint32_t c = 0; c < count; c++) column_put_array(columns, c, find, owner, row_count, json);
 }
 
 static uint32_t column_at(const struct column_line *line, uint32_t place)

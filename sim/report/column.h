@@ -64,7 +64,9 @@ typedef void column_find_fn(const void *owner, uint32_t row, struct column_value
 void column_put(const struct column *columns, const struct column_value *values, uint32_t first,
                 uint32_t last, struct json_writer *json);
 
-/* Of the first `count` columns an array each, of all rows. */
+/* A column's array of all rows; of the first `count` columns an array each. */
+void column_put_array(const struct column *columns, uint32_t column, column_find_fn *find,
+                      const void *owner, uint32_t row_count, struct json_writer *json);
 void column_put_arrays(const struct column *columns, uint32_t count, column_find_fn *find,
                        const void *owner, uint32_t row_count, struct json_writer *json);
 

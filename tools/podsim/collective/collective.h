@@ -85,6 +85,21 @@ void collective_write_cells(const struct collective_study *study, const struct m
 void collective_put_row(const struct collective_study *study, const struct measure_row *row,
                         struct json_writer *json);
 
+/* What chose the row: "ring/simple", and what "auto" did not take instead. */
+void collective_write_algorithm(const struct measure_row *row, struct strbuf *text);
+void collective_write_runners(const struct measure_row *row, struct strbuf *text);
+
+/* What its messages go over: the axes of its groups, or the link to the host. */
+const char *collective_ways(const struct measure_row_question *question);
+void collective_write_head(const struct collective_study *study, struct strbuf *text);
+void collective_put_head(const struct collective_study *study, struct json_writer *json);
+
+/* A run of several collectives at once, in a line; any run, as an object. */
+void collective_write_run(const struct collective_study *study, const struct measure_row_run *run,
+                          struct strbuf *text);
+void collective_put_run(const struct collective_study *study, const struct measure_row_run *run,
+                        struct json_writer *json);
+
 void collective_write_table(const struct collective_study *study, struct strbuf *text);
 void collective_write_json(const struct collective_study *study, struct strbuf *text);
 void collective_write_csv(const struct collective_study *study, struct strbuf *text);

@@ -100,7 +100,8 @@ static struct table_figure times(struct column_value value)
     X(STRICT, "strict_s", REAL(row->strict_s), HIDDEN)                                             \
     X(BOUND, "bound_by", WORDS(row->bound_by), SHOWN("bound", "", -7, column_words))               \
     X(WHERE, "bound_where", WORDS(row->bound_where), HIDDEN)                                       \
-    X(ESTIMATE, "estimate_s", WHERE(row->estimate_s > 0, REAL(row->estimate_s)), HIDDEN)           \
+    X(ESTIMATE, "estimate_s", WHERE(row->estimate_s > 0, REAL(row->estimate_s)),                   \
+      IN_WORDS(column_seconds))                                                                    \
     X(TUNER, "tuner_line", WHERE(row->tuner_line > 0, WHOLE(row->tuner_line)), HIDDEN)             \
     X(ALONE, "alone_ps", WHOLE(row->alone_ps), HIDDEN)                                             \
     X(SLOWDOWN, "slowdown", REAL(measure_row_slowdown(row)), SHOWN("slower", "", 6, times))
@@ -189,20 +190,63 @@ void collective_write_csv(const struct collective_study *study, struct strbuf *t
     }
 }
 
+/* What was chosen, and what "auto" did not take: estimated, and the time if it was played. */
+#define RUNNERS(X)                                                                                 \
+    X(RUNNER, "algorithm", WORDS(runner->algorithm), IN_WORDS(column_words))                       \
+    X(RUNNER_PROTOCOL, "protocol", WORDS(protocol_name(runner->protocol)), IN_WORDS(column_words)) \
+    X(RUNNER_ESTIMATE, "estimate_s", REAL(runner->estimate_s), IN_WORDS(column_seconds))           \
+    X(RUNNER_TIME, "time_ps", WHERE(runner->time_ps > 0, WHOLE(runner->time_ps)),                  \
+      IN_WORDS(column_duration))
+
+enum { RUNNERS(COLUMN_NAME) RUNNERS_TOTAL };
+
+static const struct column runners[] = {RUNNERS(COLUMN_ENTRY)};
+
+static void find_runner(const void *owner, uint32_t index, struct column_value *ret_values)
+{
+    const struct measure_row *row = owner;
+    const struct measure_row_runner *runner = &row->runner[index];
+    RUNNERS(COLUMN_FIND)
+}
+
+static const struct column_table runners_table = {runners, RUNNERS_TOTAL, {0}, find_runner};
+
+static void add_algorithm(const char *algorithm, const char *protocol, bool has_protocol,
+                          struct strbuf *text)
+{
+    strbuf_add(text, "%s%s%s", algorithm, has_protocol ? "/" : "", has_protocol ? protocol : "");
+}
+
+void collective_write_algorithm(const struct measure_row *row, struct strbuf *text)
+{
+    add_algorithm(row->algorithm, protocol_name(row->protocol), row->protocol != PROTOCOL_NONE,
+                  text);
+}
+
+void collective_write_runners(const struct measure_row *row, struct strbuf *text)
+{
+    enum { SHOWN_MAX = 2 };
+    struct column_value values[RUNNERS_TOTAL];
+    if (row->tuner_line > 0) strbuf_add(text, " (tuner, line %u)", row->tuner_line);
+    if (row->runner_count == 0) return;
+    strbuf_add(text, " (est. %s", columns[ESTIMATE].look(REAL(row->estimate_s)).text);
+    for (uint32_t i = 0; i < row->runner_count && i < SHOWN_MAX; i++) {
+        find_runner(row, i, values);
+        strbuf_add(text, i == 0 ? "; then " : ", ");
+        add_algorithm(CELL(runners, values, RUNNER), CELL(runners, values, RUNNER_PROTOCOL),
+                      row->runner[i].protocol != PROTOCOL_NONE, text);
+        strbuf_add(text, " %s", CELL(runners, values, RUNNER_ESTIMATE));
+        if (row->runner[i].time_ps > 0)
+            strbuf_add(text, " simulated %s", CELL(runners, values, RUNNER_TIME));
+    }
+    strbuf_add(text, ")");
+}
+
 static void put_runners(struct json_writer *json, const struct measure_row *row)
 {
     if (row->runner_count == 0) return;
-    json_put_array(json, "runners_up");
-    for (uint32_t i = 0; i < row->runner_count; i++) {
-        const struct measure_row_runner *runner = &row->runner[i];
-        json_write_object(json);
-        json_put_string(json, "algorithm", runner->algorithm);
-        json_put_string(json, "protocol", protocol_name(runner->protocol));
-        json_put_real(json, "estimate_s", runner->estimate_s);
-        if (runner->time_ps > 0) json_put_unsigned(json, "time_ps", (uint64_t)runner->time_ps);
-        json_write_object_end(json);
-    }
-    json_write_array_end(json);
+    json_write_key(json, "runners_up");
+    column_put_rows(&runners_table, row, row->runner_count, json);
 }
 
 void collective_put_row(const struct collective_study *study, const struct measure_row *row,

@@ -1,12 +1,13 @@
 /* Ragged exchanges in `podsim collective`: their options, and what was drawn. */
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "sim/base/counted.h"
 #include "sim/base/json.h"
 #include "sim/base/strbuf.h"
-#include "sim/base/units.h"
 #include "sim/collective/ragged.h"
+#include "sim/report/column_table.h"
 #include "tools/podsim/collective/collective.h"
 
 static const uint64_t token_bytes_unasked = 8192;
@@ -97,49 +98,68 @@ enum status collective_read_ragged(const struct options *options, struct collect
     return parts_check(study, reterr);
 }
 
-void collective_write_ragged(const struct measure_row *row, struct strbuf *text)
+static struct table_figure four_digits(struct column_value value)
+{
+    struct table_figure figure;
+    (void)snprintf(figure.text, sizeof figure.text, "%.4f", value.real);
+    return figure;
+}
+
+#define FARTHEST(value) WHERE(row->farthest_axis != NULL, value)
+
+#define TABLE(X)                                                                                   \
+    X(EXPERTS, "experts", WHOLE(ragged->expert_count), HIDDEN)                                     \
+    X(TOP_K, "top_k", WHOLE(ragged->top_k), HIDDEN)                                                \
+    X(TOKEN, "token_bytes", WHOLE(ragged->token_bytes), HIDDEN)                                    \
+    X(TOKENS, "tokens", WHOLE(row->size_bytes / ragged->token_bytes), HIDDEN)                      \
+    X(SEED, "seed", WHOLE(ragged->seed), HIDDEN)                                                   \
+    X(SKEW, "skew", REAL((double)ragged->skew_ppm / PPM_ONE), HIDDEN)                              \
+    X(SENT, "sent_bytes", WHOLE(load->sent_bytes), HIDDEN)                                         \
+    X(SENT_LEAST, "sent_least_bytes", WHOLE(load->sent_least_bytes), IN_WORDS(column_plain))       \
+    X(SENT_MOST, "sent_most_bytes", WHOLE(load->sent_most_bytes), IN_WORDS(column_plain))          \
+    X(CAME_LEAST, "received_least_bytes", WHOLE(load->received_least_bytes),                       \
+      IN_WORDS(column_plain))                                                                      \
+    X(CAME_MOST, "received_most_bytes", WHOLE(load->received_most_bytes), IN_WORDS(column_plain))  \
+    X(FAR_AXIS, "between_axis", FARTHEST(WORDS(row->farthest_axis)), IN_WORDS(column_words))       \
+    X(FAR, "between_bytes", FARTHEST(WHOLE(row->farthest_bytes)), IN_WORDS(column_plain))          \
+    X(DRAWN, "factor", REAL(factors.drawn), IN_WORDS(four_digits))                                 \
+    X(DISTINCT, "factor_distinct", REAL(factors.distinct), IN_WORDS(four_digits))                  \
+    X(INDEPENDENT, "factor_independent", REAL(factors.independent), IN_WORDS(four_digits))
+
+enum { TABLE(COLUMN_NAME) COLUMN_TOTAL };
+
+static const struct column columns[] = {TABLE(COLUMN_ENTRY)};
+
+static void find(const struct measure_row *row, struct column_value *ret_values)
 {
     const struct plan_ragged *ragged = &row->question->ragged;
     const struct ragged_load *load = &row->load;
-    if (ragged->expert_count == 0) return;
     struct measure_row_factors const factors = measure_row_factors(row);
-    strbuf_add(text, "# drawn: %s a rank; a rank sends %llu to %llu bytes",
-               counted(row->size_bytes / ragged->token_bytes, "token").text,
-               (unsigned long long)load->sent_least_bytes,
-               (unsigned long long)load->sent_most_bytes);
-    strbuf_add(text,
-               ", receives %llu to %llu; %.4f of the dense exchange, by the book %.4f or %.4f\n",
-               (unsigned long long)load->received_least_bytes,
-               (unsigned long long)load->received_most_bytes, factors.drawn, factors.distinct,
-               factors.independent);
+    TABLE(COLUMN_FIND)
+}
+
+#define FIGURE(name) CELL(columns, values, name)
+
+void collective_write_ragged(const struct measure_row *row, struct strbuf *text)
+{
+    struct column_value values[COLUMN_TOTAL];
+    if (row->question->ragged.expert_count == 0) return;
+    find(row, values);
+    strbuf_add(text, "# drawn: %s a rank; a rank sends %s to %s bytes, receives %s to %s; ",
+               counted(values[TOKENS].whole, "token").text, FIGURE(SENT_LEAST), FIGURE(SENT_MOST),
+               FIGURE(CAME_LEAST), FIGURE(CAME_MOST));
+    strbuf_add(text, "%s of the dense exchange, by the book %s or %s\n", FIGURE(DRAWN),
+               FIGURE(DISTINCT), FIGURE(INDEPENDENT));
     if (row->farthest_axis != NULL)
-        strbuf_add(text, "# between %ss: %llu bytes of all ranks\n", row->farthest_axis,
-                   (unsigned long long)row->farthest_bytes);
+        strbuf_add(text, "# between %ss: %s bytes of all ranks\n", FIGURE(FAR_AXIS), FIGURE(FAR));
 }
 
 void collective_put_ragged(const struct measure_row *row, struct json_writer *json)
 {
-    const struct plan_ragged *ragged = &row->question->ragged;
-    if (ragged->expert_count == 0) return;
-    struct measure_row_factors const factors = measure_row_factors(row);
+    struct column_value values[COLUMN_TOTAL];
+    if (row->question->ragged.expert_count == 0) return;
+    find(row, values);
     json_put_object(json, "ragged");
-    json_put_unsigned(json, "experts", ragged->expert_count);
-    json_put_unsigned(json, "top_k", ragged->top_k);
-    json_put_unsigned(json, "token_bytes", ragged->token_bytes);
-    json_put_unsigned(json, "tokens", row->size_bytes / ragged->token_bytes);
-    json_put_unsigned(json, "seed", ragged->seed);
-    json_put_real(json, "skew", (double)ragged->skew_ppm / PPM_ONE);
-    json_put_unsigned(json, "sent_bytes", row->load.sent_bytes);
-    json_put_unsigned(json, "sent_least_bytes", row->load.sent_least_bytes);
-    json_put_unsigned(json, "sent_most_bytes", row->load.sent_most_bytes);
-    json_put_unsigned(json, "received_least_bytes", row->load.received_least_bytes);
-    json_put_unsigned(json, "received_most_bytes", row->load.received_most_bytes);
-    if (row->farthest_axis != NULL) {
-        json_put_string(json, "between_axis", row->farthest_axis);
-        json_put_unsigned(json, "between_bytes", row->farthest_bytes);
-    }
-    json_put_real(json, "factor", factors.drawn);
-    json_put_real(json, "factor_distinct", factors.distinct);
-    json_put_real(json, "factor_independent", factors.independent);
+    column_put(columns, values, 0, COLUMN_TOTAL - 1, json);
     json_write_object_end(json);
 }

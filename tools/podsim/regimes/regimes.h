@@ -30,6 +30,15 @@ struct regimes_curves_of {
     const struct regimes_group *group;
 };
 
+/* The first line; ranks and axes of a group, or their headings; what no algorithm is faster than;
+ * what bounds the group and where the fastest changes, to the line's end. */
+enum { REGIMES_HEADINGS = REGIMES_GROUPS_MAX };
+void regimes_add_title(const struct collective_args *question, const struct regimes *regimes,
+                       struct strbuf *text);
+void regimes_add_label(const struct regimes *regimes, uint32_t group, struct strbuf *text);
+void regimes_add_bound(const struct regimes *regimes, uint32_t group, struct strbuf *text);
+void regimes_add_changes(const struct regimes *regimes, uint32_t group, struct strbuf *text);
+
 void regimes_write_text(const struct collective_args *question, const struct regimes *regimes,
                         bool colour, struct strbuf *text);
 void regimes_write_json(const struct collective_args *question, const struct regimes *regimes,

@@ -1,4 +1,8 @@
-/* The figures of `podsim regimes`. */
+/* The figures of `podsim regimes`: as cells of its tables and as JSON. */
+#include <stdio.h>
+
+#include "sim/base/json.h"
+#include "sim/base/strbuf.h"
 #include "sim/report/column_table.h"
 #include "tools/podsim/regimes/regimes.h"
 
@@ -20,16 +24,23 @@ static struct table_figure rate(struct column_value value)
     return value.real > 0 ? table_rate(1 / value.real) : (struct table_figure){"-"};
 }
 
+/* Of an algorithm, on the map. */
+static struct table_figure letter(struct column_value value)
+{
+    struct table_figure figure = {{regimes_letter((uint32_t)value.whole)}};
+    return figure;
+}
+
 /* A size that is never reached has no key. */
 #define SIZE(bytes) WHERE((bytes) > 0, WHOLE(bytes))
 #define OR_DASH(...) SHOWN(__VA_ARGS__), .none = "-"
 
 #define GROUPS(X)                                                                                  \
-    X(AXES, "axes", WORDS(group->question.axes), HIDDEN)                                           \
-    X(RANKS, "ranks", WHOLE(group->ranks), HIDDEN)                                                 \
-    X(BOUND_ALPHA, "bound_alpha_s", REAL(group->bound_alpha_s), HIDDEN)                            \
-    X(BOUND_BETA, "bound_beta_s_per_byte", REAL(group->bound_beta_s_per_byte), HIDDEN)             \
-    X(BOUND, "bound_by", WORDS(group->bound_by), HIDDEN)                                           \
+    X(AXES, "axes", WORDS(group->question.axes), NAMED("axes", column_words))                      \
+    X(RANKS, "ranks", WHOLE(group->ranks), NAMED("ranks", column_plain))                           \
+    X(BOUND_ALPHA, "bound_alpha_s", REAL(group->bound_alpha_s), IN_WORDS(column_seconds))          \
+    X(BOUND_BETA, "bound_beta_s_per_byte", REAL(group->bound_beta_s_per_byte), IN_WORDS(rate))     \
+    X(BOUND, "bound_by", WORDS(group->bound_by), NAMED("bound", column_words))                     \
     X(FLOOR, "floor_ps", WHERE(has, WHOLE(group->best.floor_ps)),                                  \
       SHOWN("", "floor", 10, duration))                                                            \
     X(PEAK, "peak_algbw_bytes_per_s", WHERE(has, REAL(group->best.peak_bytes_per_s)),              \
@@ -40,7 +51,8 @@ static struct table_figure rate(struct column_value value)
       OR_DASH("", "95 %", 9, size))
 
 #define CURVES(X)                                                                                  \
-    X(ALGORITHM, "algorithm", WORDS(curves->regimes->algorithm[row]), HIDDEN)                      \
+    X(ALGORITHM, "algorithm", WORDS(curves->regimes->algorithm[row]),                              \
+      NAMED("algorithm", column_words))                                                            \
     X(CURVE_FLOOR, "floor_ps", WHOLE(curve->floor_ps), HIDDEN)                                     \
     X(CURVE_PEAK, "peak_algbw_bytes_per_s", REAL(curve->peak_bytes_per_s), HIDDEN)                 \
     X(CURVE_HALF, "half_bandwidth_bytes", SIZE(curve->half_bytes), OR_DASH("", "n1/2", 9, size))   \
@@ -54,11 +66,65 @@ static struct table_figure rate(struct column_value value)
       WHERE(curve->has_theory, REAL(curve->theory_beta_s_per_byte)),                               \
       OR_DASH("", "1/beta", -10, rate))
 
+#define HEAD(X)                                                                                    \
+    X(PODSIM, "podsim", WHOLE(1), HIDDEN)                                                          \
+    X(MACHINE, "machine", WORDS(question->machine_text), IN_WORDS(column_words))                   \
+    X(PROFILE, "profile", WORDS(question->machine.chip.profile), IN_WORDS(column_words))           \
+    X(OP, "op", WORDS(measure_op_name(question->row.operation)), IN_WORDS(column_words))           \
+    X(HEAD_AXES, "axes", WORDS(question->row.axes), HIDDEN)                                        \
+    X(COMPLETE, "complete", FLAG(regimes->group_count == regimes->group_count_max), HIDDEN)
+
+/* Of each size: who wins in a group, how long an algorithm takes. */
+#define SIZES(X)                                                                                   \
+    X(SIZE_BYTES, "size_bytes", WHOLE(of->regimes->size_bytes[row]), IN_WORDS(size))               \
+    X(WINNER, "winners", WHERE(has, WORDS(of->regimes->algorithm[of->group->winner[row]])),        \
+      HIDDEN)                                                                                      \
+    X(TIME, "time_ps", WHERE(of->curve != NULL, WHOLE(of->curve->time_ps[row])), HIDDEN)
+
+#define CROSSOVERS(X)                                                                              \
+    X(CROSS_SIZE, "size_bytes", WHOLE(at->size_bytes), IN_WORDS(size))                             \
+    X(FROM, "from", WORDS(of->regimes->algorithm[at->from]), HIDDEN)                               \
+    X(TO, "to", WORDS(of->regimes->algorithm[at->to]), HIDDEN)                                     \
+    X(FROM_LETTER, NULL, WHOLE(at->from), IN_WORDS(letter))                                        \
+    X(TO_LETTER, NULL, WHOLE(at->to), IN_WORDS(letter))
+
+struct sizes_of {
+    const struct regimes *regimes;
+    const struct regimes_group *group; /* NULL: of no group. */
+    const struct regimes_curve *curve; /* NULL: of no algorithm. */
+};
+
+enum { HEAD(COLUMN_NAME) HEAD_TOTAL };
+enum { SIZES(COLUMN_NAME) SIZES_TOTAL };
+enum { CROSSOVERS(COLUMN_NAME) CROSSOVERS_TOTAL };
 enum { GROUPS(COLUMN_NAME) GROUPS_TOTAL };
 enum { CURVES(COLUMN_NAME) CURVES_TOTAL };
 
+static const struct column head_columns[] = {HEAD(COLUMN_ENTRY)};
+static const struct column size_columns[] = {SIZES(COLUMN_ENTRY)};
+static const struct column crossover_columns[] = {CROSSOVERS(COLUMN_ENTRY)};
 static const struct column group_columns[] = {GROUPS(COLUMN_ENTRY)};
 static const struct column curve_columns[] = {CURVES(COLUMN_ENTRY)};
+
+static void find_head(const struct collective_args *question, const struct regimes *regimes,
+                      struct column_value *ret_values)
+{
+    HEAD(COLUMN_FIND)
+}
+
+static void find_size(const void *owner, uint32_t row, struct column_value *ret_values)
+{
+    const struct sizes_of *of = owner;
+    bool const has = of->group != NULL && of->group->winner[row] != REGIMES_NONE;
+    SIZES(COLUMN_FIND)
+}
+
+static void find_crossover(const void *owner, uint32_t row, struct column_value *ret_values)
+{
+    const struct regimes_curves_of *of = owner;
+    const struct regimes_crossover *at = &of->group->crossover[row];
+    CROSSOVERS(COLUMN_FIND)
+}
 
 static void find_group(const void *owner, uint32_t row, struct column_value *ret_values)
 {
@@ -79,7 +145,102 @@ static const uint8_t groups_screen[] = {FLOOR, PEAK, HALF, MOST};
 static const uint8_t curves_screen[] = {ALPHA,       BETA,       OFF,       THEORY_ALPHA,
                                         THEORY_BETA, CURVE_HALF, CURVE_MOST};
 
+static const struct column_table crossover_table = {
+    crossover_columns, CROSSOVERS_TOTAL, {0}, find_crossover};
+
 const struct column_table regimes_group_table = {
     group_columns, GROUPS_TOTAL, COLUMN_LINE(group_columns, groups_screen), find_group};
 const struct column_table regimes_curve_table = {
     curve_columns, CURVES_TOTAL, COLUMN_LINE(curve_columns, curves_screen), find_curve};
+
+void regimes_add_title(const struct collective_args *question, const struct regimes *regimes,
+                       struct strbuf *text)
+{
+    struct column_value values[HEAD_TOTAL];
+    find_head(question, regimes, values);
+    strbuf_add(text, "podsim regimes: %s on %s, profile %s\n", CELL(head_columns, values, OP),
+               CELL(head_columns, values, MACHINE), CELL(head_columns, values, PROFILE));
+}
+
+void regimes_add_label(const struct regimes *regimes, uint32_t group, struct strbuf *text)
+{
+    struct column_value values[GROUPS_TOTAL];
+    if (group == REGIMES_HEADINGS) {
+        strbuf_add(text, "%8s  %-16s", group_columns[RANKS].heading[1],
+                   group_columns[AXES].heading[1]);
+        return;
+    }
+    find_group(regimes, group, values);
+    strbuf_add(text, "%8s  %-16s", CELL(group_columns, values, RANKS),
+               CELL(group_columns, values, AXES));
+}
+
+void regimes_add_bound(const struct regimes *regimes, uint32_t group, struct strbuf *text)
+{
+    struct column_value values[GROUPS_TOTAL];
+    regimes_add_label(regimes, group, text);
+    find_group(regimes, group, values);
+    strbuf_add(text, "    %-24s  %9s %-9s  %6s   %9s %s\n", "any (cuts of the fabric)", "", "", "",
+               CELL(group_columns, values, BOUND_ALPHA), CELL(group_columns, values, BOUND_BETA));
+}
+
+void regimes_add_changes(const struct regimes *regimes, uint32_t group, struct strbuf *text)
+{
+    struct regimes_curves_of const of = {regimes, &regimes->group[group]};
+    struct column_value values[GROUPS_TOTAL], at[CROSSOVERS_TOTAL];
+    find_group(regimes, group, values);
+    strbuf_add(text, "  %-7s", CELL(group_columns, values, BOUND));
+    for (uint32_t c = 0; c < of.group->crossover_count; c++) {
+        find_crossover(&of, c, at);
+        strbuf_add(text, "%s%s|%s %s", c == 0 ? " " : ", ",
+                   CELL(crossover_columns, at, FROM_LETTER), CELL(crossover_columns, at, TO_LETTER),
+                   CELL(crossover_columns, at, CROSS_SIZE));
+    }
+    strbuf_add(text, of.group->crossover_count == 0 ? " nowhere\n" : "\n");
+}
+
+static void put_curve(struct json_writer *json, const struct regimes_curves_of *of,
+                      uint32_t algorithm)
+{
+    struct sizes_of const sizes = {of->regimes, NULL, &of->group->curve[algorithm]};
+    json_write_object(json);
+    column_put_row(&regimes_curve_table, of, algorithm, json);
+    column_put_array(size_columns, TIME, find_size, &sizes, of->regimes->size_count, json);
+    json_write_object_end(json);
+}
+
+static void put_group(struct json_writer *json, const struct regimes *regimes, uint32_t index)
+{
+    const struct regimes_group *group = &regimes->group[index];
+    struct regimes_curves_of const of = {regimes, group};
+    struct sizes_of const sizes = {regimes, group, NULL};
+    json_write_object(json);
+    column_put_row(&regimes_group_table, regimes, index, json);
+    if (group->winner[0] != REGIMES_NONE)
+        column_put_array(size_columns, WINNER, find_size, &sizes, regimes->size_count, json);
+    json_write_key(json, "crossovers");
+    column_put_rows(&crossover_table, &of, group->crossover_count, json);
+    json_put_array(json, "algorithms");
+    for (uint32_t a = 0; a < regimes->algorithm_count; a++)
+        if (group->curve[a].applies) put_curve(json, &of, a);
+    json_write_array_end(json);
+    json_write_object_end(json);
+}
+
+void regimes_write_json(const struct collective_args *question, const struct regimes *regimes,
+                        struct strbuf *text)
+{
+    struct sizes_of const sizes = {regimes, NULL, NULL};
+    struct column_value values[HEAD_TOTAL];
+    struct json_writer json;
+    find_head(question, regimes, values);
+    json_write_start(&json, text);
+    json_write_object(&json);
+    column_put(head_columns, values, 0, HEAD_TOTAL - 1, &json);
+    column_put_array(size_columns, SIZE_BYTES, find_size, &sizes, regimes->size_count, &json);
+    json_put_array(&json, "groups");
+    for (uint32_t g = 0; g < regimes->group_count; g++) put_group(&json, regimes, g);
+    json_write_array_end(&json);
+    json_write_object_end(&json);
+    strbuf_add(text, "\n");
+}

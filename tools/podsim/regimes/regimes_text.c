@@ -38,9 +38,7 @@ static void write_head(const struct collective_args *question, const struct regi
                        struct strbuf *text)
 {
     char begin[REGIMES_SIZE_BYTES], end[REGIMES_SIZE_BYTES];
-    strbuf_add(text, "podsim regimes: %s on %s, profile %s\n",
-               measure_op_name(question->row.operation), question->machine_text,
-               question->machine.chip.profile);
+    regimes_add_title(question, regimes, text);
     strbuf_add(text, "size: %s, %s to %s; %u groups of neighbours; %llu runs\n",
                measure_op_size_text(question->row.operation),
                regimes_size(begin, regimes->size_bytes[0]),
@@ -56,13 +54,13 @@ static void write_map(const struct regimes *regimes, bool colour, struct strbuf 
     char size[REGIMES_SIZE_BYTES];
     strbuf_add(text, "\nwho is fastest\n");
     uint64_t const table = table_open(text);
-    strbuf_add(text, "   ranks  axes            ");
+    regimes_add_label(regimes, REGIMES_HEADINGS, text);
     for (uint32_t s = 0; s < regimes->size_count; s++)
         strbuf_add(text, "%*s", CELL_WIDTH, regimes_size(size, regimes->size_bytes[s]));
     strbuf_add(text, "\n");
     for (uint32_t g = 0; g < regimes->group_count; g++) {
         const struct regimes_group *group = &regimes->group[g];
-        strbuf_add(text, "%8llu  %-16s", (unsigned long long)group->ranks, group->question.axes);
+        regimes_add_label(regimes, g, text);
         for (uint32_t s = 0; s < regimes->size_count; s++) {
             if (group->winner[s] == REGIMES_NONE) {
                 strbuf_add(text, "%*s", CELL_WIDTH, "-");
@@ -90,48 +88,22 @@ static void write_map(const struct regimes *regimes, bool colour, struct strbuf 
     strbuf_add(text, "\n");
 }
 
-/* Ranks and axes of a row; those of the headings have none. */
-static void write_label(const struct regimes_group *group, struct strbuf *text)
-{
-    if (group == NULL)
-        strbuf_add(text, "%8s  %-16s", "ranks", "axes");
-    else
-        strbuf_add(text, "%8llu  %-16s", (unsigned long long)group->ranks, group->question.axes);
-}
-
 static void write_landmarks(const struct regimes *regimes, struct strbuf *text)
 {
     strbuf_add(text, "\nfloor: of one byte; peak: algbw that the fastest tends to; n1/2 and 95 %%: "
                      "sizes that reach so much of it\n");
     uint64_t const table = table_open(text);
-    write_label(NULL, text);
+    regimes_add_label(regimes, REGIMES_HEADINGS, text);
     column_add_headings(&regimes_group_table.screen, 1, strbuf_column(text), text);
     strbuf_add(text, "  %-7s changes at\n", "bound");
     for (uint32_t g = 0; g < regimes->group_count; g++) {
         const struct regimes_group *group = &regimes->group[g];
-        char at[REGIMES_SIZE_BYTES];
         if (group->winner[0] == REGIMES_NONE) continue;
-        write_label(group, text);
+        regimes_add_label(regimes, g, text);
         column_add_row(&regimes_group_table, regimes, g, strbuf_column(text), text);
-        strbuf_add(text, "  %-7s", group->bound_by);
-        for (uint32_t c = 0; c < group->crossover_count; c++)
-            strbuf_add(text, "%s%c|%c %s", c == 0 ? " " : ", ",
-                       regimes_letter(group->crossover[c].from),
-                       regimes_letter(group->crossover[c].to),
-                       regimes_size(at, group->crossover[c].size_bytes));
-        strbuf_add(text, group->crossover_count == 0 ? " nowhere\n" : "\n");
+        regimes_add_changes(regimes, g, text);
     }
     table_close(text, table, LABEL_COLUMNS);
-}
-
-/* What no algorithm is faster than, where theory stands. */
-static void write_bound(const struct regimes_group *group, struct strbuf *text)
-{
-    double const beta = group->bound_beta_s_per_byte;
-    write_label(group, text);
-    strbuf_add(text, "    %-24s  %9s %-9s  %6s   %9s %s\n", "any (cuts of the fabric)", "", "", "",
-               table_seconds(group->bound_alpha_s).text,
-               beta > 0 ? table_rate(1 / beta).text : "-");
 }
 
 static void write_fits(const struct regimes *regimes, struct strbuf *text)
@@ -142,7 +114,7 @@ static void write_fits(const struct regimes *regimes, struct strbuf *text)
     uint64_t const table = table_open(text);
     column_add_headings(&regimes_curve_table.screen, 0, LABEL_COLUMNS + ALGORITHM_COLUMNS, text);
     strbuf_add(text, "\n");
-    write_label(NULL, text);
+    regimes_add_label(regimes, REGIMES_HEADINGS, text);
     strbuf_add(text, "  %-26s", "algorithm");
     column_add_headings(&regimes_curve_table.screen, 1, strbuf_column(text), text);
     strbuf_add(text, "\n");
@@ -151,12 +123,12 @@ static void write_fits(const struct regimes *regimes, struct strbuf *text)
         struct regimes_curves_of const curves = {regimes, group};
         for (uint32_t a = 0; a < regimes->algorithm_count; a++) {
             if (!group->curve[a].applies) continue;
-            write_label(group, text);
+            regimes_add_label(regimes, g, text);
             strbuf_add(text, "  %c %-24s", regimes_letter(a), regimes->algorithm[a]);
             column_add_row(&regimes_curve_table, &curves, a, strbuf_column(text), text);
             strbuf_add(text, "\n");
         }
-        write_bound(group, text);
+        regimes_add_bound(regimes, g, text);
     }
     table_close(text, table, LABEL_COLUMNS + ALGORITHM_COLUMNS + 2);
 }

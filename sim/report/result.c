@@ -3,6 +3,7 @@
 #include "sim/base/json.h"
 #include "sim/base/strbuf.h"
 #include "sim/report/analysis.h"
+#include "sim/report/column_table.h"
 #include "sim/report/generation.h"
 #include "sim/report/inference_facts.h"
 #include "sim/report/notes.h"
@@ -14,6 +15,27 @@
 
 /* Rows of a table stand on one line each. */
 enum { FLAT_DEPTH = 3 };
+
+/* Of what is no run: a step that does not fit, or closed forms, which answer no question. */
+#define HEAD(X)                                                                                    \
+    X(PODSIM, "podsim", WHOLE(1), HIDDEN)                                                          \
+    X(TITLE, "title", WORDS(input->title), HIDDEN)                                                 \
+    X(QUESTION, "question",                                                                        \
+      WHERE(last == FITS && input->question[0] != '\0', WORDS(input->question)), HIDDEN)           \
+    X(CHIPS, "chips", WHOLE(input->machine->chip_count), HIDDEN)                                   \
+    X(FITS, "fits", FLAG(false), HIDDEN)
+
+enum { HEAD(COLUMN_NAME) HEAD_TOTAL };
+
+static const struct column head[] = {HEAD(COLUMN_ENTRY)};
+
+static void put_head(const struct report_input *input, uint32_t last, struct json_writer *json)
+{
+    struct column_value values[HEAD_TOTAL];
+    struct column_value *const ret_values = values;
+    HEAD(COLUMN_FIND)
+    column_put(head, values, 0, last, json);
+}
 
 /* Ranks of a pipeline, first to last. */
 static void put_ranks(const struct report_input *input, struct json_writer *json)
@@ -88,11 +110,7 @@ void result_write_unfit(const struct report_input *input, const struct least_mem
     json_write_start(&json, text);
     json.flat = FLAT_DEPTH;
     json_write_object(&json);
-    json_put_unsigned(&json, "podsim", 1);
-    json_put_string(&json, "title", input->title);
-    if (input->question[0] != '\0') json_put_string(&json, "question", input->question);
-    json_put_unsigned(&json, "chips", input->machine->chip_count);
-    json_put_boolean(&json, "fits", false);
+    put_head(input, FITS, &json);
     run_memory_put_least(input, least, &json);
     if (input->write_more != NULL) input->write_more(input->more_owner, &json);
     json_write_object_end(&json);
@@ -104,9 +122,7 @@ void result_write_roofline(const struct report_input *input, struct strbuf *text
     json_write_start(&json, text);
     json.flat = FLAT_DEPTH;
     json_write_object(&json);
-    json_put_unsigned(&json, "podsim", 1);
-    json_put_string(&json, "title", input->title);
-    json_put_unsigned(&json, "chips", input->machine->chip_count);
+    put_head(input, CHIPS, &json);
     report_roofline_put(input, &json);
     json_write_object_end(&json);
 }

@@ -2,26 +2,71 @@
 
 #include "sim/base/json.h"
 #include "sim/mesh/mesh.h"
+#include "sim/report/column_table.h"
 #include "sim/roofline/roofline.h"
+
+#define AXES(X)                                                                                    \
+    X(AXIS, "axis", WORDS(mesh_role_name(axis->role)), HIDDEN)                                     \
+    X(RANKS, "ranks", WHOLE(axis->size), HIDDEN)
+
+#define PARTS(X)                                                                                   \
+    X(PART, "machine_axis", WORDS(machine_axis_name(of->machine, part->axis)), HIDDEN)             \
+    X(PART_SIZE, "size", WHOLE(part->size), HIDDEN)                                                \
+    X(PART_STRIDE, "stride", WHOLE(part->stride), HIDDEN)
+
+#define PADDING(X)                                                                                 \
+    X(WHAT, "what", WORDS(of->what), HIDDEN)                                                       \
+    X(ROLE, "axis", WORDS(of->role), HIDDEN)                                                       \
+    X(PADDED_RANKS, "ranks", WHOLE(of->ranks), HIDDEN)                                             \
+    X(SIZE, "size", WHOLE(of->size), HIDDEN)                                                       \
+    X(PADDED, "padded", WHOLE(of->padded), HIDDEN)
+
+enum { AXES(COLUMN_NAME) AXES_TOTAL };
+enum { PARTS(COLUMN_NAME) PARTS_TOTAL };
+enum { PADDING(COLUMN_NAME) PADDING_TOTAL };
+
+static const struct column axes[] = {AXES(COLUMN_ENTRY)};
+static const struct column parts[] = {PARTS(COLUMN_ENTRY)};
+static const struct column padding[] = {PADDING(COLUMN_ENTRY)};
+
+struct parts_of {
+    const struct machine *machine;
+    const struct mesh_axis *axis;
+};
+
+static void find_axis(const struct mesh_axis *axis, struct column_value *ret_values)
+{
+    AXES(COLUMN_FIND)
+}
+
+static void find_part(const void *owner, uint32_t row, struct column_value *ret_values)
+{
+    const struct parts_of *of = owner;
+    const struct mesh_part *part = &of->axis->part[row];
+    PARTS(COLUMN_FIND)
+}
+
+static void find_padding(const void *owner, uint32_t row, struct column_value *ret_values)
+{
+    const struct padding *of = (const struct padding *)owner + row;
+    PADDING(COLUMN_FIND)
+}
+
+static const struct column_table parts_table = {parts, PARTS_TOTAL, {0}, find_part};
+static const struct column_table padding_table = {padding, PADDING_TOTAL, {0}, find_padding};
 
 void result_mesh_write(struct json_writer *json, const struct machine *machine,
                        const struct mesh *mesh)
 {
     json_put_array(json, "mesh");
     for (uint32_t i = 0; i < mesh->order_count; i++) {
-        const struct mesh_axis *axis = &mesh->axis[mesh->order[i]];
+        struct parts_of const of = {machine, &mesh->axis[mesh->order[i]]};
+        struct column_value values[AXES_TOTAL];
+        find_axis(of.axis, values);
         json_write_object(json);
-        json_put_string(json, "axis", mesh_role_name(axis->role));
-        json_put_unsigned(json, "ranks", axis->size);
-        json_put_array(json, "parts");
-        for (uint32_t p = 0; p < axis->part_count; p++) {
-            json_write_object(json);
-            json_put_string(json, "machine_axis", machine_axis_name(machine, axis->part[p].axis));
-            json_put_unsigned(json, "size", axis->part[p].size);
-            json_put_unsigned(json, "stride", axis->part[p].stride);
-            json_write_object_end(json);
-        }
-        json_write_array_end(json);
+        column_put(axes, values, 0, AXES_TOTAL - 1, json);
+        json_write_key(json, "parts");
+        column_put_rows(&parts_table, &of, of.axis->part_count, json);
         json_write_object_end(json);
     }
     json_write_array_end(json);
@@ -29,16 +74,6 @@ void result_mesh_write(struct json_writer *json, const struct machine *machine,
 
 void result_padding_write(struct json_writer *json, const struct paddings *paddings)
 {
-    json_put_array(json, "padding");
-    for (uint32_t i = 0; i < paddings->count; i++) {
-        const struct padding *of = &paddings->of[i];
-        json_write_object(json);
-        json_put_string(json, "what", of->what);
-        json_put_string(json, "axis", of->role);
-        json_put_unsigned(json, "ranks", of->ranks);
-        json_put_unsigned(json, "size", of->size);
-        json_put_unsigned(json, "padded", of->padded);
-        json_write_object_end(json);
-    }
-    json_write_array_end(json);
+    json_write_key(json, "padding");
+    column_put_rows(&padding_table, paddings->of, paddings->count, json);
 }

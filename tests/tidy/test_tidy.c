@@ -37,6 +37,7 @@ static struct tidy complaints(const char *path, const char *text)
     tidy_check_draws(&tidy, &file);
     tidy_check_names(&tidy, &file, names);
     tidy_check_families(&tidy, &file);
+    tidy_check_figures(&tidy, &file);
     tidy_check_excuse(&tidy, &file, doubles);
     if (code != NULL) tidy_check_includes(&tidy, &file, layers);
     if (tidy_ends_with(path, ".def")) tidy_check_order(&tidy, &file);
@@ -58,6 +59,20 @@ static void accepts(const char *path, const char *text)
     if (tidy.count != 0) print_error("%s", tidy.text);
     assert_int_equal(tidy.count, 0);
     tidy_free(&tidy);
+}
+
+static void a_figure_of_a_report_is_a_row(void **state)
+{
+    (void)state;
+    refuses("sim/report/result.c", "int a;\nx = json_put_real(json, \"mfu\", facts->mfu);\n",
+            "sim/report/result.c:2: json_put_real() writes a figure by its key: it is a row of "
+            "columns (sim/report/column_table.h)\n");
+    refuses("tools/podsim/run/a.c", "x = json_put_unsigned(&json,\n    \"best\", 1);\n",
+            "tools/podsim/run/a.c:1: json_put_unsigned() writes a figure by its key: it is a row "
+            "of columns (sim/report/column_table.h)\n");
+    accepts("sim/report/result.c", "x = json_put_real(json, machine_axis_name(machine, 1), 2);\n");
+    accepts("sim/report/result.c", "x = json_put_unsigned(&json, \"podsim\", 1);\n");
+    accepts("sim/base/key.c", "x = json_put_real(json, \"minimum\", 1);\n");
 }
 
 static void a_layer_may_include_only_what_the_table_allows(void **state)
@@ -361,6 +376,7 @@ static void catalogues_are_sorted_and_know_their_sources(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_figure_of_a_report_is_a_row),
         cmocka_unit_test(a_layer_may_include_only_what_the_table_allows),
         cmocka_unit_test(a_library_has_one_user),
         cmocka_unit_test(layout_is_held),

@@ -61,6 +61,9 @@ void tidy_check_names(struct tidy *tidy, const struct tidy_file *file, const cha
 /* Of sim/: families of algorithms, where neither plans are made of them nor one is chosen. */
 void tidy_check_families(struct tidy *tidy, const struct tidy_file *file);
 
+/* Of reports: members of JSON that are no rows of columns. */
+void tidy_check_figures(struct tidy *tidy, const struct tidy_file *file);
+
 /* Of headers: comments that run on from one field into the next. */
 void tidy_check_comments(struct tidy *tidy, const struct tidy_file *file);
 

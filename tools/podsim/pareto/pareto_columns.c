@@ -165,43 +165,60 @@ void pareto_write_csv(const struct pareto *pareto, struct strbuf *text)
     }
 }
 
-static void put_curve(const struct pareto_curve *curve, struct json_writer *json)
+#define RAN(value) WHERE(curve->chip_count != 0, value)
+
+#define CURVES(X)                                                                                  \
+    X(CURVE_SHAPE, "shape", WORDS(pareto_shape(curve)), HIDDEN)                                    \
+    X(CURVE_MESH, "mesh", WORDS(pareto_mesh(curve)), HIDDEN)                                       \
+    X(CURVE_CHIPS, "chips", RAN(WHOLE(curve->chip_count)), HIDDEN)                                 \
+    X(CURVE_LENGTH, "context", RAN(REAL(curve->length_tokens)), HIDDEN)                            \
+    X(CURVE_KNEE, "knee_batch",                                                                    \
+      RAN(WHERE(curve->knee != frontier_none, WHOLE(curve->point[curve->knee].batch))), HIDDEN)    \
+    X(CURVE_CRITICAL, "critical_tokens", RAN(REAL(curve->critical_tokens)), HIDDEN)                \
+    X(CURVE_WALL, "max_batch", RAN(WHOLE(curve->wall)), HIDDEN)                                    \
+    X(CURVE_BOOK_WALL, "book_max_batch", RAN(WHOLE(curve->book_wall)), HIDDEN)
+
+#define HEAD(X)                                                                                    \
+    X(PODSIM, "podsim", WHOLE(1), HIDDEN)                                                          \
+    X(KIND, "kind", WORDS("pareto"), HIDDEN)                                                       \
+    X(TITLE, "title", WORDS(pareto->base.scenario.title), HIDDEN)                                  \
+    X(MODEL, "model", WORDS(plan->model.name), HIDDEN)                                             \
+    X(PHASE, "phase", WORDS(inference_phase(plan)), HIDDEN)                                        \
+    X(CHIP_NAME, "chip", WORDS(pareto->chip.name), HIDDEN)                                         \
+    X(PROFILE, "profile", WORDS(pareto->chip.profile), HIDDEN)                                     \
+    X(PRICE, "usd_per_chip_hour", PRICED(REAL(pareto->usd_per_chip_h)), HIDDEN)                    \
+    X(PRICE_SOURCE, "price_source", PRICED(WORDS(pareto->price_source)), HIDDEN)
+
+enum { CURVES(COLUMN_NAME) CURVES_TOTAL };
+enum { HEAD(COLUMN_NAME) HEAD_TOTAL };
+
+static const struct column curves[] = {CURVES(COLUMN_ENTRY)};
+static const struct column head[] = {HEAD(COLUMN_ENTRY)};
+
+static void find_curve(const void *owner, uint32_t row, struct column_value *ret_values)
 {
-    json_write_object(json);
-    json_put_string(json, "shape", pareto_shape(curve));
-    json_put_string(json, "mesh", pareto_mesh(curve));
-    if (curve->chip_count != 0) {
-        json_put_unsigned(json, "chips", curve->chip_count);
-        json_put_real(json, "context", curve->length_tokens);
-        if (curve->knee != frontier_none)
-            json_put_unsigned(json, "knee_batch", curve->point[curve->knee].batch);
-        json_put_real(json, "critical_tokens", curve->critical_tokens);
-        json_put_unsigned(json, "max_batch", curve->wall);
-        json_put_unsigned(json, "book_max_batch", curve->book_wall);
-    }
-    json_write_object_end(json);
+    const struct pareto_curve *curve = &((const struct pareto *)owner)->curve[row];
+    CURVES(COLUMN_FIND)
 }
+
+static void find_head(const struct pareto *pareto, struct column_value *ret_values)
+{
+    const struct workload_plan *plan = &pareto->base.scenario.workload;
+    HEAD(COLUMN_FIND)
+}
+
+static const struct column_table curves_table = {curves, CURVES_TOTAL, {0}, find_curve};
 
 void pareto_write_json(const struct pareto *pareto, struct strbuf *text)
 {
-    const struct workload_plan *plan = &pareto->base.scenario.workload;
+    struct column_value values[HEAD_TOTAL];
     struct json_writer json;
+    find_head(pareto, values);
     json_write_start(&json, text);
     json_write_object(&json);
-    json_put_unsigned(&json, "podsim", 1);
-    json_put_string(&json, "kind", "pareto");
-    json_put_string(&json, "title", pareto->base.scenario.title);
-    json_put_string(&json, "model", plan->model.name);
-    json_put_string(&json, "phase", inference_phase(plan));
-    json_put_string(&json, "chip", pareto->chip.name);
-    json_put_string(&json, "profile", pareto->chip.profile);
-    if (pareto->usd_per_chip_h > 0) {
-        json_put_real(&json, "usd_per_chip_hour", pareto->usd_per_chip_h);
-        json_put_string(&json, "price_source", pareto->price_source);
-    }
-    json_put_array(&json, "curves");
-    for (uint32_t c = 0; c < pareto->curve_count; c++) put_curve(&pareto->curve[c], &json);
-    json_write_array_end(&json);
+    column_put(head, values, 0, HEAD_TOTAL - 1, &json);
+    json_write_key(&json, "curves");
+    column_put_rows(&curves_table, pareto, pareto->curve_count, &json);
     json_write_key(&json, "points");
     column_put_rows(&pareto_table, pareto, pareto->curve_count * pareto->batch_count, &json);
     json_write_object_end(&json);

@@ -32,17 +32,32 @@ static void find(const struct comparison_row *row, struct column_value *ret_valu
     TABLE(COLUMN_FIND)
 }
 
+#define HEAD(X)                                                                                    \
+    X(PODSIM, "podsim", WHOLE(1), HIDDEN)                                                          \
+    X(KIND, "kind", WORDS("pipeline"), HIDDEN)                                                     \
+    X(COMPLETE, "complete",                                                                        \
+      FLAG(comparison->done_count == comparison->row_count && comparison->failed_count == 0),      \
+      HIDDEN)
+
+enum { HEAD(COLUMN_NAME) HEAD_TOTAL };
+
+static const struct column head[] = {HEAD(COLUMN_ENTRY)};
+
+static void find_head(const struct comparison *comparison, struct column_value *ret_values)
+{
+    HEAD(COLUMN_FIND)
+}
+
 void comparison_write_json(const struct comparison *comparison, struct strbuf *text)
 {
+    struct column_value head_values[HEAD_TOTAL];
     struct json_writer json;
     json_write_start(&json, text);
     json_write_object(&json);
-    json_put_unsigned(&json, "podsim", 1);
-    json_put_string(&json, "kind", "pipeline");
+    find_head(comparison, head_values);
+    column_put(head, head_values, PODSIM, KIND, &json);
     comparison->way->put_head(comparison, &json);
-    json_put_boolean(&json, "complete",
-                     comparison->done_count == comparison->row_count &&
-                         comparison->failed_count == 0);
+    column_put(head, head_values, COMPLETE, COMPLETE, &json);
     json_put_array(&json, "rows");
     for (uint32_t i = 0; i < comparison->done_count; i++) {
         struct column_value values[COLUMN_TOTAL];

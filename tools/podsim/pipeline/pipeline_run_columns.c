@@ -155,11 +155,13 @@ void pipeline_run_find(const void *owner, uint32_t index, struct column_value *r
     ret_values[MEMORY].is_too_much = !row->fits;
 }
 
+static const struct column head[] = {{.key = "title"}, {.key = "units"}};
+
 void pipeline_run_put_head(const struct comparison *comparison, struct json_writer *json)
 {
     const struct pipeline_run *staged = comparison->owner;
-    json_put_string(json, "title", staged->title);
-    json_put_string(json, "units", "seconds");
+    struct column_value const values[] = {WORDS(staged->title), WORDS("seconds")};
+    column_put(head, values, 0, 1, json);
 }
 
 void pipeline_run_put_row(const struct comparison *comparison, uint32_t index,

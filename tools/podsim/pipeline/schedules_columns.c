@@ -98,18 +98,34 @@ static void ranks_find(const void *owner, uint32_t rank, struct column_value *re
     RANKS(COLUMN_FIND)
 }
 
+#define HEAD(X)                                                                                    \
+    X(UNITS, "units", WORDS("as given"), HIDDEN)                                                   \
+    X(TIME_F, "F", UNIT(schedules->forward), HIDDEN)                                               \
+    X(TIME_I, "I", UNIT(schedules->input), HIDDEN)                                                 \
+    X(TIME_W, "W", UNIT(schedules->weight), HIDDEN)                                                \
+    X(TIME_HOP, "hop", UNIT(schedules->hop), HIDDEN)                                               \
+    X(TIME_O, "O", WHERE(schedules->pair > 0, UNIT(schedules->pair)), HIDDEN)                      \
+    X(KEPT, "weight_memory", REAL((double)schedules->kept_ppm / PPM_ONE), HIDDEN)
+#define UNIT(ticks) REAL((double)(ticks) / SCHEDULES_UNIT)
+
+enum { HEAD(COLUMN_NAME) HEAD_TOTAL };
+
+static const struct column head[] = {HEAD(COLUMN_ENTRY)};
+
+static void find_head(const struct schedules *schedules, struct column_value *ret_values)
+{
+    HEAD(COLUMN_FIND)
+}
+
 void schedules_put_head(const struct comparison *comparison, struct json_writer *json)
 {
-    const struct schedules *schedules = comparison->owner;
-    json_put_string(json, "units", "as given");
+    struct column_value values[HEAD_TOTAL];
+    find_head(comparison->owner, values);
+    column_put(head, values, UNITS, UNITS, json);
     json_put_object(json, "times");
-    json_put_real(json, "F", (double)schedules->forward / SCHEDULES_UNIT);
-    json_put_real(json, "I", (double)schedules->input / SCHEDULES_UNIT);
-    json_put_real(json, "W", (double)schedules->weight / SCHEDULES_UNIT);
-    json_put_real(json, "hop", (double)schedules->hop / SCHEDULES_UNIT);
-    if (schedules->pair > 0) json_put_real(json, "O", (double)schedules->pair / SCHEDULES_UNIT);
+    column_put(head, values, TIME_F, TIME_O, json);
     json_write_object_end(json);
-    json_put_real(json, "weight_memory", (double)schedules->kept_ppm / PPM_ONE);
+    column_put(head, values, KEPT, KEPT, json);
 }
 
 void schedules_put_row(const struct comparison *comparison, uint32_t index,

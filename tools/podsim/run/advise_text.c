@@ -295,11 +295,14 @@ void advise_write_text(const struct advise *advise, const char *operand, struct 
     add_command(advise, &advise->row[advise->best], operand, text);
 }
 
+static const struct column head[] = {{.key = "best"}, {.key = "events_max"}};
+
 void advise_write_json(const struct advise *advise, struct json_writer *json)
 {
     json_put_object(json, "advice");
-    if (advise->best != ADVISE_NONE) json_put_unsigned(json, "best", advise->best);
-    json_put_unsigned(json, "events_max", ADVISE_EVENTS_MAX);
+    struct column_value const of_all[] = {WHERE(advise->best != ADVISE_NONE, WHOLE(advise->best)),
+                                          WHOLE(ADVISE_EVENTS_MAX)};
+    column_put(head, of_all, 0, 1, json);
     json_put_array(json, "neighbours");
     for (uint32_t i = 0; i < advise->count; i++) {
         const struct advise_row *row = &advise->row[i];

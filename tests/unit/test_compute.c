@@ -317,6 +317,29 @@ static void more_of_any_rate_is_never_slower(void **state)
     }
 }
 
+/* It has as many tiles: one byte less never makes them longer, as other tiles might be. */
+static void what_is_there_already_makes_no_op_slower(void **state)
+{
+    (void)state;
+    uint64_t random = 11;
+    struct chip const chip = chip_v5e();
+    for (uint32_t i = 0; i < 2000; i++) {
+        uint64_t const inner = 1 + random_size(&random, 12);
+        struct work work = work_matmul(8, inner, 1 + random_size(&random, 12));
+        work.hbm_write_bytes = random_size(&random, 20);
+        work.vector_flop = random_size(&random, 30);
+        uint64_t const some = random_size(&random, 24) % work.hbm_read_bytes;
+        uint64_t const more = some + case_random(&random) % (work.hbm_read_bytes - some);
+        struct compute_time const none = time_of(&chip, &work);
+        struct compute_time const one = compute_time_of_rest(&chip, &work, some, PPM_ONE, PPM_ONE);
+        struct compute_time const two = compute_time_of_rest(&chip, &work, more, PPM_ONE, PPM_ONE);
+        assert_true(two.duration_ps <= one.duration_ps && one.duration_ps <= none.duration_ps);
+        assert_int_equal(two.tile_count, none.tile_count);
+        assert_int_equal(two.vmem_ps, none.vmem_ps);
+        assert_true(two.hbm_ps <= one.hbm_ps && one.hbm_ps <= none.hbm_ps);
+    }
+}
+
 static void a_slower_chip_takes_its_share(void **state)
 {
     (void)state;
@@ -364,6 +387,7 @@ int main(void)
         cmocka_unit_test(idle_cores_slow_all_but_hbm),
         cmocka_unit_test(huge_ops_saturate_and_do_not_wrap),
         cmocka_unit_test(more_of_any_rate_is_never_slower),
+        cmocka_unit_test(what_is_there_already_makes_no_op_slower),
         cmocka_unit_test(a_slower_chip_takes_its_share),
         cmocka_unit_test(a_format_that_the_chip_lacks_is_an_assertion),
     };

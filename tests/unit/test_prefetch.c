@@ -35,13 +35,19 @@ static uint32_t weighs(struct scene *scene, uint32_t length_us, uint32_t parts)
     return op;
 }
 
-static uint32_t sends(struct scene *scene)
+/* A message from each chip to the next one along x, or along y, on a stream of its own. */
+static uint32_t sends_along(struct scene *scene, bool x, uint64_t size_bytes)
 {
     struct plan_request request = {.kind = COLLECTIVE_PERMUTE,
-                                   .group = scene_group(scene, true, false, false),
-                                   .size_bytes = message_bytes,
+                                   .group = scene_group(scene, x, !x, false),
+                                   .size_bytes = size_bytes,
                                    .offset = {1}};
-    return scene_plan(scene, scene_stream(scene, "permute"), &request);
+    return scene_plan(scene, scene_stream(scene, x ? "x" : "y"), &request);
+}
+
+static uint32_t sends(struct scene *scene)
+{
+    return sends_along(scene, true, message_bytes);
 }
 
 /* The step, which folded and full runs on both engines agree on. */
@@ -159,6 +165,77 @@ static void a_slow_chip_prefetches_less(void **state)
     scene_close(&scene);
 }
 
+static void open_grid(struct scene *scene)
+{
+    scene_open(scene, CHIPS, CHIPS, 1, true);
+    scene->machine.chip.hbm_bytes_per_s = us_bytes * 1000000;
+    scene->machine.chip.vmem_bytes_per_s = UINT64_C(1) << 60;
+    scene->machine.chip.vmem_capacity_bytes = UINT64_C(1) << 40;
+}
+
+/* Within what a tile's ends take. */
+static void assert_just_ps(int64_t got_ps, int64_t wanted_ps)
+{
+    if (got_ps < wanted_ps - us / 5 || got_ps > wanted_ps + us / 5)
+        fail_msg("wanted %lld ps, got %lld ps", (long long)wanted_ps, (long long)got_ps);
+}
+
+/* A message of 10 us is waited for, one of 100 us goes on beside: what that one writes is known
+ * when it lands. HBM is busy from the start, with all that is asked of it. */
+static void what_a_message_writes_beside_is_paid_when_it_is_known(void **state)
+{
+    (void)state;
+    struct scene scene;
+    open_grid(&scene);
+    uint32_t const brief = sends_along(&scene, true, message_bytes / 10);
+    (void)sends_along(&scene, false, message_bytes);
+    uint32_t const op = weighs(&scene, 200, 1);
+    scene_need(&scene, op, brief, 0);
+    assert_just_ps(played(&scene).step_ps, 200 * us + 2 * 110 * us / 30);
+    scene_close(&scene);
+}
+
+/* HBM has read all that is wanted after 5 of 11 us, so that the message beside it delays nothing,
+ * though the op that is waiting when it lands needs HBM. */
+static void time_that_was_left_over_is_not_owed(void **state)
+{
+    (void)state;
+    struct scene scene;
+    open_grid(&scene);
+    uint32_t const brief = sends_along(&scene, true, message_bytes / 10);
+    uint32_t const lasting = sends_along(&scene, false, message_bytes);
+    uint32_t const first = weighs(&scene, 5, 1);
+    (void)scene_compute(&scene, (uint64_t)(89 * us) * 1000, 1);
+    uint32_t const last = weighs(&scene, 20, 1);
+    scene.work[scene.op[last].index].prefetch_bytes = 0;
+    scene_need(&scene, first, brief, 0);
+    scene_need(&scene, last, lasting, 0);
+    assert_just_ps(played(&scene).step_ps, wait_ps + 20 * us);
+    scene_close(&scene);
+}
+
+/* An op of 50 us owes 49/30 us of what the message beside it wrote. The wait of 1 us behind another
+ * op pays as much of that as it is long, and reads nothing; what is left the op behind pays. */
+static void a_wait_pays_what_ops_before_owe(void **state)
+{
+    (void)state;
+    struct scene scene;
+    open_grid(&scene);
+    uint32_t const before = weighs(&scene, 145, 1);
+    scene.work[scene.op[before].index].hbm_read_bytes = 145 * us_bytes / 3;
+    scene.work[scene.op[before].index].prefetch_bytes = 0;
+    uint32_t const lasting = sends_along(&scene, false, message_bytes);
+    (void)scene_compute(&scene, (uint64_t)(50 * us) * 1000, 1);
+    uint32_t const spares = scene_compute(&scene, (uint64_t)(us / 10) * 1000, 1);
+    (void)weighs(&scene, 20, 1);
+    scene_need(&scene, spares, lasting, 0);
+    struct trace const trace = played(&scene);
+    int64_t const owed_ps = 49 * us / 30 - us, spared_ps = us / 10 * 6 / 10;
+    assert_int_equal(trace.prefetched_bytes, 0);
+    assert_just_ps(trace.step_ps, wait_ps + us / 10 + 20 * us + owed_ps - spared_ps);
+    scene_close(&scene);
+}
+
 /* Bytes that may come early, of the products of a layer. */
 static double early_bytes(const char *machine, const char *mesh, const char *model)
 {
@@ -204,6 +281,9 @@ int main(void)
         cmocka_unit_test(following_ops_find_theirs_in_order),
         cmocka_unit_test(no_more_comes_than_the_step_wants),
         cmocka_unit_test(a_slow_chip_prefetches_less),
+        cmocka_unit_test(what_a_message_writes_beside_is_paid_when_it_is_known),
+        cmocka_unit_test(time_that_was_left_over_is_not_owed),
+        cmocka_unit_test(a_wait_pays_what_ops_before_owe),
         cmocka_unit_test(experts_and_gathered_weights_come_when_they_are_known),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

@@ -84,6 +84,16 @@ struct level_share level_least_share(const struct machine *machine, const struct
     return least;
 }
 
+uint64_t level_pair_bytes_per_s(const struct level *level, uint32_t tier)
+{
+    uint64_t least = level_queue_bytes_per_s(level, 0);
+    for (uint32_t i = 1; i <= tier; i++) {
+        uint64_t const alone = level_queue_bytes_per_s(level, i);
+        least = alone < least ? alone : least;
+    }
+    return least;
+}
+
 int64_t level_way_ps(const struct level *level, uint32_t tier)
 {
     int64_t way_ps = 0;
@@ -118,6 +128,16 @@ uint32_t level_meeting_tier(const struct level *level, const uint32_t a[LEVEL_AX
         while (tier < level->tier_count &&
                a[axis] / level->tier[tier].box[axis] != b[axis] / level->tier[tier].box[axis])
             tier++;
+    return tier;
+}
+
+uint32_t level_tier_along(const struct level *level, uint32_t axis, uint32_t links)
+{
+    uint32_t const from[LEVEL_AXES_MAX] = {0};
+    uint32_t to[LEVEL_AXES_MAX] = {0};
+    to[axis] = links;
+    uint32_t const tier = level_meeting_tier(level, from, to);
+    SIM_ASSERT(tier < level->tier_count);
     return tier;
 }
 

@@ -110,6 +110,9 @@ struct level_share level_tier_share(const struct machine *machine, const struct 
 struct level_share level_least_share(const struct machine *machine, const struct level *level,
                                      uint32_t tier);
 
+/* From one chip to one that it meets at a tier, both alone. */
+uint64_t level_pair_bytes_per_s(const struct level *level, uint32_t tier);
+
 /* Up from a chip to a tier, and down again. */
 int64_t level_way_ps(const struct level *level, uint32_t tier);
 
@@ -123,6 +126,9 @@ uint32_t level_unit(const struct machine *machine, const struct level *level, in
 /* The lowest tier whose unit holds both chips; tier_count if the level does not join them. */
 uint32_t level_meeting_tier(const struct level *level, const uint32_t a[LEVEL_AXES_MAX],
                             const uint32_t b[LEVEL_AXES_MAX]);
+
+/* The same of chips that differ along one axis, by `links` places from its first. */
+uint32_t level_tier_along(const struct level *level, uint32_t axis, uint32_t links);
 
 /* Whether a message may have to wait for a cable of this tier although it had all it needed of the
  * tiers below: always on the first tier; above it unless messages are spread over cables that

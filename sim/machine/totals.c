@@ -24,7 +24,7 @@ void totals_of_tier(const struct machine *machine, uint32_t level_index, uint32_
         tier_index + 1 < level->tier_count ? level->tier[tier_index + 1].cable_count : 0;
     struct tier_totals totals = {
         .unit_count = level_unit_count(machine, level, (int32_t)tier_index),
-        .pair_bytes_per_s = UINT64_MAX,
+        .pair_bytes_per_s = level_pair_bytes_per_s(level, tier_index),
         .share_bytes_per_s = level_share_bytes_per_s(level_least_share(machine, level, tier_index)),
     };
     totals.switch_count = (uint64_t)totals.unit_count * tier->switch_count;
@@ -36,10 +36,6 @@ void totals_of_tier(const struct machine *machine, uint32_t level_index, uint32_
     totals.cable_bytes_per_s = totals.cable_count * tier->cable_bytes_per_s;
     totals.switch_bytes_per_s = totals.switch_count * tier->switch_ports * tier->cable_bytes_per_s;
     totals.unit_bytes_per_s = below * level_bundle_bytes_per_s(tier);
-    for (uint32_t i = 0; i <= tier_index; i++) {
-        uint64_t const alone = level_queue_bytes_per_s(level, i);
-        if (alone < totals.pair_bytes_per_s) totals.pair_bytes_per_s = alone;
-    }
     *ret_totals = totals;
 }
 

@@ -119,12 +119,6 @@ static inline uint64_t model_value_width(const struct model *model)
     return model->value_width != 0 ? model->value_width : model->head_width;
 }
 
-/* Columns of latent attention's projections down. */
-static inline uint64_t model_mla_columns(const struct model *model)
-{
-    return model->latent.query_rank + model->latent.kv_rank + model->latent.rope;
-}
-
 struct model_counts model_count(const struct model *model);
 
 /* How many layers' windows are shorter than sequences of `length`. */

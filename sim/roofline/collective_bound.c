@@ -30,11 +30,8 @@ static double way_s(const struct machine *machine, const struct group_dimension 
         return (closes && length - links < links ? length - links : links) * hop_s(machine, axis);
     }
     const struct level *level = &machine->level[machine->axis_level[axis]];
-    uint32_t const from[MACHINE_AXES_MAX] = {0};
-    uint32_t to[MACHINE_AXES_MAX] = {0};
-    to[axis] = links;
-    uint32_t const top = level_meeting_tier(level, from, to);
-    return links == 0 ? 0 : units_seconds(level_way_ps(level, top));
+    return links == 0 ? 0
+                      : units_seconds(level_way_ps(level, level_tier_along(level, axis, links)));
 }
 
 /* On a twisted torus: hops from the root, or the first member, to the farthest, or to the one that

@@ -11,17 +11,6 @@ static const struct level *level_of(const struct machine *machine, uint32_t axis
     return level == LEVEL_NONE ? NULL : &machine->level[level];
 }
 
-static uint32_t meeting_tier(const struct machine *machine, const struct level *level,
-                             uint32_t axis, uint32_t extent)
-{
-    uint32_t const from[MACHINE_AXES_MAX] = {0};
-    uint32_t to[MACHINE_AXES_MAX] = {0};
-    to[axis] = extent - 1;
-    uint32_t const tier = level_meeting_tier(level, from, to);
-    SIM_ASSERT(tier < level->tier_count && extent <= machine->shape[axis]);
-    return tier;
-}
-
 static double rate_of(struct level_share share)
 {
     return (double)share.bytes_per_s / share.chips;
@@ -36,7 +25,7 @@ static double tier_rate(const struct machine *machine, const struct level *level
 double level_rate(const struct machine *machine, uint32_t axis)
 {
     const struct level *level = level_of(machine, axis);
-    uint32_t const top = meeting_tier(machine, level, axis, machine->shape[axis]);
+    uint32_t const top = level_tier_along(level, axis, machine->shape[axis] - 1);
     return rate_of(level_least_share(machine, level, top));
 }
 
@@ -85,9 +74,8 @@ double level_step_rate(const struct machine *machine, const struct group_dimensi
 int64_t level_latency_ps(const struct machine *machine, const struct group_dimension *dimension)
 {
     const struct level *level = level_of(machine, dimension->axis);
-    uint32_t const extent = (dimension->size - 1) * dimension->stride + 1;
-    uint32_t const top = meeting_tier(machine, level, dimension->axis, extent);
-    return level_way_ps(level, top);
+    uint32_t const links = (dimension->size - 1) * dimension->stride;
+    return level_way_ps(level, level_tier_along(level, dimension->axis, links));
 }
 
 const char *level_link_name(const struct machine *machine, uint32_t axis)

@@ -12,7 +12,6 @@
 #include "sim/graph/derive.h"
 #include "sim/graph/op.h"
 #include "sim/graph/steps.h"
-#include "sim/machine/totals.h"
 #include "sim/step/graph_terms.h"
 #include "sim/step/ranks.h"
 #include "sim/step/stages.h"
@@ -119,21 +118,19 @@ static uint64_t amount_of(units_wide amount)
 /* The tier where all members of a part meet, and so the farthest neighbours of it do. */
 static uint32_t top_tier(const struct level *level, const struct mesh_part *part)
 {
-    uint32_t const first[MACHINE_AXES_MAX] = {0};
-    uint32_t last[MACHINE_AXES_MAX] = {0};
-    last[part->axis] = (part->size - 1) * part->stride;
-    return level_meeting_tier(level, first, last);
+    return level_tier_along(level, part->axis, (part->size - 1) * part->stride);
 }
 
 /* What a chip can give to the next along a part, one way, where all do. */
 static uint64_t rate_of(const struct machine *machine, const struct mesh_part *part)
 {
-    uint8_t const level = machine->axis_level[part->axis];
-    struct tier_totals tier;
-    if (level == LEVEL_NONE) return machine->chip.ici_bytes_per_s;
-    totals_of_tier(machine, level, top_tier(&machine->level[level], part), &tier);
-    uint64_t const slowest = tier.share_bytes_per_s < tier.pair_bytes_per_s ? tier.share_bytes_per_s
-                                                                            : tier.pair_bytes_per_s;
+    uint8_t const index = machine->axis_level[part->axis];
+    if (index == LEVEL_NONE) return machine->chip.ici_bytes_per_s;
+    const struct level *level = &machine->level[index];
+    uint32_t const top = top_tier(level, part);
+    uint64_t const share = level_share_bytes_per_s(level_least_share(machine, level, top));
+    uint64_t const pair = level_pair_bytes_per_s(level, top);
+    uint64_t const slowest = share < pair ? share : pair;
     return slowest > 0 ? slowest : 1;
 }
 

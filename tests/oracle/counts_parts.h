@@ -48,10 +48,16 @@ struct letters {
                                embedding where a pipeline has one. */
 };
 
+/* Columns of latent attention's projections down. */
+static inline uint64_t oracle_mla_columns(const struct model *model)
+{
+    return model->latent.query_rank + model->latent.kv_rank + model->latent.rope;
+}
+
 /* Of the layer on one chip, once more by formulas. */
 static inline uint64_t oracle_latent_columns(const struct ranks *ranks)
 {
-    return ranks_has_mla(ranks) ? model_mla_columns(&ranks->plan->model) : 0;
+    return ranks_has_mla(ranks) ? oracle_mla_columns(&ranks->plan->model) : 0;
 }
 static inline uint64_t oracle_latent_normed(const struct ranks *ranks)
 {

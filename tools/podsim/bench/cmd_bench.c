@@ -1,8 +1,6 @@
 /*
  * cmd_bench.c: how fast the simulator itself is, on this machine.
  */
-#include <string.h>
-
 #include "sim/base/json.h"
 #include "sim/base/quantity.h"
 #include "sim/base/strbuf.h"
@@ -86,7 +84,7 @@ static int bench(const struct options *options)
     struct error error = {0};
     const char *const path = options_value(options, "--json");
     bool const quick = options_has(options, "--quick");
-    bool const to_stdout = path != NULL && strcmp(path, "-") == 0;
+    bool const to_stdout = output_is_stdout(path);
     struct strbuf text = {.columns = report_columns(to_stdout ? 2 : 1)};
     enum status status = output_distinct(path, to_stdout ? NULL : "-", &error);
     if (status == STATUS_OK) status = output_open(&json, path, options, &error);

@@ -1,8 +1,6 @@
 /*
  * cmd_collective.c: collectives by themselves: a sweep of sizes, in the table of nccl-tests.
  */
-#include <string.h>
-
 #include "sim/base/arena.h"
 #include "sim/base/strbuf.h"
 #include "tools/podsim/collective/collective.h"
@@ -19,23 +17,13 @@ struct sweep {
     struct output json, csv, trace;
 };
 
-static bool is_stdout(const char *path)
-{
-    return path != NULL && strcmp(path, "-") == 0;
-}
-
 static enum status open_outputs(struct sweep *sweep, struct error *reterr)
 {
     const char *const json = options_value(sweep->options, "--json");
     const char *const csv = options_value(sweep->options, "--csv");
     const char *const trace = options_value(sweep->options, "--trace");
-    const char *const table = is_stdout(json) || is_stdout(csv) ? NULL : "-";
-    STATUS_TRY(output_distinct(json, csv, reterr));
-    STATUS_TRY(output_distinct(json, table, reterr));
-    STATUS_TRY(output_distinct(csv, table, reterr));
-    STATUS_TRY(output_distinct(trace, json, reterr));
-    STATUS_TRY(output_distinct(trace, csv, reterr));
-    STATUS_TRY(output_distinct(trace, table, reterr));
+    const char *const table = output_is_stdout(json) || output_is_stdout(csv) ? NULL : "-";
+    STATUS_TRY(outputs_distinct(4, (const char *const[]){trace, json, csv, table}, reterr));
     STATUS_TRY(output_open(&sweep->json, json, sweep->options, reterr));
     STATUS_TRY(output_open(&sweep->trace, trace, sweep->options, reterr));
     return output_open_table(&sweep->csv, csv, sweep->options, reterr);
@@ -45,7 +33,7 @@ static enum status open_outputs(struct sweep *sweep, struct error *reterr)
 static enum status write_results(struct sweep *sweep, struct error *reterr)
 {
     struct strbuf json = {0}, csv = {0};
-    bool const to_error = is_stdout(sweep->json.path) || is_stdout(sweep->csv.path);
+    bool const to_error = output_is_stdout(sweep->json.path) || output_is_stdout(sweep->csv.path);
     struct strbuf table = {.columns = report_columns(to_error ? 2 : 1)};
     collective_write_table(&sweep->study, &table);
     collective_write_json(&sweep->study, &json);

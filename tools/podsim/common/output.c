@@ -163,6 +163,25 @@ enum status output_distinct(const char *path, const char *other, struct error *r
     return error_set(reterr, STATUS_IO, path, "is given for two outputs");
 }
 
+enum status outputs_distinct(uint32_t count, const char *const *paths, struct error *reterr)
+{
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = i + 1; k < count; k++)
+            STATUS_TRY(output_distinct(paths[i], paths[k], reterr));
+    return STATUS_OK;
+}
+
+bool output_is_stdout(const char *path)
+{
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
+enum status output_picture_check(const char *path, struct error *reterr)
+{
+    if (!output_is_stdout(path)) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, "--svg", "a picture needs a file of its own");
+}
+
 /* A name beside the target; a short one if the target's own is about as long as names may be. */
 static enum status open_temporary(struct output *output, struct error *reterr)
 {

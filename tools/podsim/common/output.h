@@ -7,6 +7,7 @@
 #define TOOLS_PODSIM_COMMON_OUTPUT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -36,6 +37,13 @@ void output_child(pid_t child);
 
 /* Refuses two outputs (NULL: none; "-": standard output) that are one file by any names. */
 enum status output_distinct(const char *path, const char *other, struct error *reterr);
+/* The same of each two of several; standard output is the last of them. */
+enum status outputs_distinct(uint32_t count, const char *const *paths, struct error *reterr);
+
+/* Whether the path of an output is "-". NULL: it is not asked for. */
+bool output_is_stdout(const char *path);
+/* Refuses standard output to a picture. */
+enum status output_picture_check(const char *path, struct error *reterr);
 
 /* `path` NULL does nothing; "-" is standard output. What the command reads is not overwritten: a
  * path is refused that names an operand, the value of another option that takes a file, or a file

@@ -2,8 +2,6 @@
  * cmd_pareto.c: steps of inference over batches, lengths, slices and meshes: latency against
  * throughput.
  */
-#include <string.h>
-
 #include "sim/base/arena.h"
 #include "sim/base/strbuf.h"
 #include "tools/podsim/common/command.h"
@@ -16,26 +14,15 @@ struct outputs {
     struct output json, csv, svg;
 };
 
-static bool is_stdout(const char *path)
-{
-    return path != NULL && strcmp(path, "-") == 0;
-}
-
 static enum status open_outputs(const struct options *options, struct outputs *outputs,
                                 struct error *reterr)
 {
     const char *const json = options_value(options, "--json");
     const char *const csv = options_value(options, "--csv");
     const char *const svg = options_value(options, "--svg");
-    const char *const table = is_stdout(json) || is_stdout(csv) ? NULL : "-";
-    if (is_stdout(svg))
-        return error_set(reterr, STATUS_INVALID, "--svg", "a picture needs a file of its own");
-    STATUS_TRY(output_distinct(json, csv, reterr));
-    STATUS_TRY(output_distinct(svg, json, reterr));
-    STATUS_TRY(output_distinct(svg, csv, reterr));
-    STATUS_TRY(output_distinct(svg, table, reterr));
-    STATUS_TRY(output_distinct(json, table, reterr));
-    STATUS_TRY(output_distinct(csv, table, reterr));
+    const char *const table = output_is_stdout(json) || output_is_stdout(csv) ? NULL : "-";
+    STATUS_TRY(output_picture_check(svg, reterr));
+    STATUS_TRY(outputs_distinct(4, (const char *const[]){svg, json, csv, table}, reterr));
     STATUS_TRY(output_open(&outputs->json, json, options, reterr));
     STATUS_TRY(output_open(&outputs->svg, svg, options, reterr));
     return output_open_table(&outputs->csv, csv, options, reterr);
@@ -47,7 +34,8 @@ static enum status write_results(const struct pareto *pareto, struct outputs *ou
     struct strbuf json = {0}, csv = {0}, svg = {0};
     /* Of no points there is no picture, and a file that is there stays. */
     bool const draws = outputs->svg.path != NULL && pareto_count(pareto, PARETO_PLAYED) > 0;
-    bool const to_error = is_stdout(outputs->json.path) || is_stdout(outputs->csv.path);
+    bool const to_error =
+        output_is_stdout(outputs->json.path) || output_is_stdout(outputs->csv.path);
     struct strbuf text = {.columns = report_columns(to_error ? 2 : 1)};
     pareto_write_text(pareto, &text);
     pareto_write_json(pareto, &json);

@@ -1,8 +1,6 @@
 /*
  * cmd_pipeline.c: pipeline schedules side by side.
  */
-#include <string.h>
-
 #include "sim/base/arena.h"
 #include "sim/base/strbuf.h"
 #include "tools/podsim/common/command.h"
@@ -28,15 +26,9 @@ static enum status open_outputs(const struct comparison *comparison, struct outp
     const char *const json = options_value(options, "--json");
     const char *const rows = options_value(options, "--csv");
     const char *const svg = options_value(options, "--svg");
-    if (svg != NULL && strcmp(svg, "-") == 0)
-        return error_set(reterr, STATUS_INVALID, "--svg", "a picture needs a file of its own");
     const char *const trace = options_value(options, "--trace");
-    STATUS_TRY(output_distinct(json, rows, reterr));
-    STATUS_TRY(output_distinct(json, svg, reterr));
-    STATUS_TRY(output_distinct(svg, rows, reterr));
-    STATUS_TRY(output_distinct(trace, rows, reterr));
-    STATUS_TRY(output_distinct(trace, json, reterr));
-    STATUS_TRY(output_distinct(trace, svg, reterr));
+    STATUS_TRY(output_picture_check(svg, reterr));
+    STATUS_TRY(outputs_distinct(4, (const char *const[]){trace, json, svg, rows}, reterr));
     STATUS_TRY(output_distinct(trace, "-", reterr));
     STATUS_TRY(comparison_csv_open(comparison, &outputs->csv, reterr));
     STATUS_TRY(output_open(&outputs->json, json, options, reterr));
@@ -45,17 +37,13 @@ static enum status open_outputs(const struct comparison *comparison, struct outp
     return output_open(&outputs->svg, svg, options, reterr);
 }
 
-static bool is_stdout(const char *path)
-{
-    return path != NULL && strcmp(path, "-") == 0;
-}
-
 static enum status write_results(const struct comparison *comparison, struct outputs *outputs,
                                  struct error *reterr)
 {
     struct strbuf text = {0}, json = {0}, rows = {0}, svg = {0};
     const struct comparison_way *way = comparison->way;
-    bool const to_stdout = is_stdout(outputs->json.path) || is_stdout(outputs->rows.path);
+    bool const to_stdout =
+        output_is_stdout(outputs->json.path) || output_is_stdout(outputs->rows.path);
     enum status status = STATUS_OK;
     struct report_terminal const terminal = report_terminal(to_stdout ? 2 : 1);
     text.columns = terminal.is_one ? terminal.columns : 0;

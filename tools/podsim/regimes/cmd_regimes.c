@@ -1,8 +1,6 @@
 /*
  * cmd_regimes.c: sizes times ranks times algorithms: who wins where, and what binds.
  */
-#include <string.h>
-
 #include "sim/base/arena.h"
 #include "sim/base/strbuf.h"
 #include "tools/podsim/common/command.h"
@@ -109,12 +107,9 @@ static enum status open_outputs(struct map *map, struct error *reterr)
 {
     const char *const json = options_value(map->options, "--json");
     const char *const svg = options_value(map->options, "--svg");
-    bool const to_stdout = json != NULL && strcmp(json, "-") == 0;
-    if (svg != NULL && strcmp(svg, "-") == 0)
-        return error_set(reterr, STATUS_INVALID, "--svg", "a picture needs a file of its own");
-    STATUS_TRY(output_distinct(json, svg, reterr));
-    STATUS_TRY(output_distinct(json, to_stdout ? NULL : "-", reterr));
-    STATUS_TRY(output_distinct(svg, to_stdout ? NULL : "-", reterr));
+    const char *const table = output_is_stdout(json) ? NULL : "-";
+    STATUS_TRY(output_picture_check(svg, reterr));
+    STATUS_TRY(outputs_distinct(3, (const char *const[]){json, svg, table}, reterr));
     STATUS_TRY(output_open(&map->json, json, map->options, reterr));
     return output_open(&map->svg, svg, map->options, reterr);
 }
@@ -122,7 +117,7 @@ static enum status open_outputs(struct map *map, struct error *reterr)
 static enum status write_results(struct map *map, struct error *reterr)
 {
     struct strbuf json = {0}, svg = {0};
-    bool const to_stdout = map->json.path != NULL && strcmp(map->json.path, "-") == 0;
+    bool const to_stdout = output_is_stdout(map->json.path);
     struct strbuf text = {.columns = report_columns(to_stdout ? 2 : 1)};
     regimes_write_text(&map->question, &map->regimes, report_in_colour(to_stdout ? 2 : 1), &text);
     regimes_write_json(&map->question, &map->regimes, &json);

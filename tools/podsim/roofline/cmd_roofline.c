@@ -1,8 +1,6 @@
 /*
  * cmd_roofline.c: the closed forms alone, without a run.
  */
-#include <string.h>
-
 #include "sim/base/strbuf.h"
 #include "sim/report/report_roofline.h"
 #include "sim/report/result.h"
@@ -23,7 +21,7 @@ static enum status print(const struct options *options, struct session *session,
     struct report_input input;
     struct strbuf result = {0};
     const char *const path = options_value(options, "--json");
-    bool const to_stdout = path != NULL && strcmp(path, "-") == 0;
+    bool const to_stdout = output_is_stdout(path);
     struct strbuf text = {.columns = report_columns(to_stdout ? 2 : 1)};
     report_from_session(session, &input);
     report_roofline_write(&input, report_in_colour(to_stdout ? 2 : 1), &text);

@@ -2,8 +2,6 @@
  * cmd_run.c: a scenario from its file to summary, result and timeline.
  */
 #include <stdio.h>
-#include <string.h>
-
 #include <uv.h>
 
 #include "sim/base/counted.h"
@@ -71,8 +69,7 @@ struct run {
 
 static bool is_stdout(const struct run *run, const char *option)
 {
-    const char *const path = options_value(run->options, option);
-    return path != NULL && strcmp(path, "-") == 0;
+    return output_is_stdout(options_value(run->options, option));
 }
 
 /* What goes where the summary would. */
@@ -282,12 +279,7 @@ static enum status open_outputs(struct run *run, struct error *reterr)
     STATUS_TRY(timeline_file_check(run->options, reterr));
     const char *const csv = options_value(run->options, "--csv");
     const char *const summary = is_quiet(run) || to_stdout(run) ? NULL : "-";
-    STATUS_TRY(output_distinct(trace, json, reterr));
-    STATUS_TRY(output_distinct(trace, summary, reterr));
-    STATUS_TRY(output_distinct(json, summary, reterr));
-    STATUS_TRY(output_distinct(csv, summary, reterr));
-    STATUS_TRY(output_distinct(csv, json, reterr));
-    STATUS_TRY(output_distinct(csv, trace, reterr));
+    STATUS_TRY(outputs_distinct(4, (const char *const[]){csv, trace, json, summary}, reterr));
     STATUS_TRY(output_open(&run->json, json, run->options, reterr));
     STATUS_TRY(output_open_table(&run->csv, csv, run->options, reterr));
     if (run->source.is_program && options_has(run->options, "--advise"))

@@ -1,5 +1,15 @@
 #include "sim/model/model.h"
 
+uint64_t model_qk_columns(const struct model *model)
+{
+    return (model->heads + model->kv_heads) * model->head_width;
+}
+
+uint64_t model_qkv_columns(const struct model *model)
+{
+    return model_qk_columns(model) + model->kv_heads * model->head_width;
+}
+
 /* MLA: DeepSeek-V2 (arXiv 2405.04434), 2.1: down and up for Q, and for K and V; both latents are
  * normed; the columns of K that are turned come straight from the width. */
 static uint64_t mla_matrices(const struct model *model)
@@ -17,11 +27,15 @@ static uint64_t mla_matrices(const struct model *model)
 
 static uint64_t attention_weights(const struct model *model)
 {
-    uint64_t const matrices =
-        model->latent.kv_rank != 0
-            ? mla_matrices(model)
-            : 2 * model->width * (model->heads + model->kv_heads) * model->head_width;
+    uint64_t const matrices = model->latent.kv_rank != 0
+                                  ? mla_matrices(model)
+                                  : 2 * model->width * model_qk_columns(model);
     return matrices + model->attention_vectors;
+}
+
+static uint64_t expert_matrices(const struct model *model)
+{
+    return model->matrices * model->width * model->experts.width;
 }
 
 static uint64_t expert_weights(const struct model *model)
@@ -29,7 +43,7 @@ static uint64_t expert_weights(const struct model *model)
     const struct model_experts *experts = &model->experts;
     uint64_t const biases =
         experts->biased ? (model->matrices - 1) * experts->width + model->width : 0;
-    return model->matrices * model->width * experts->width + biases;
+    return expert_matrices(model) + biases;
 }
 
 /* Source of the formulas: the book, chapter 4, 4.2 (parameters of the MLP 3DF or 2DF, of attention
@@ -44,13 +58,15 @@ struct model_counts model_count(const struct model *model)
     if (model->kind == MODEL_DECODER) {
         uint64_t const matrix = model->vocabulary * model->width;
         counts.embedding = matrix;
-        counts.head = (model->tied ? 0 : matrix) + model->head_vectors;
+        counts.head_matrix = model->tied ? 0 : matrix;
+        counts.head = counts.head_matrix + model->head_vectors;
         counts.attention_layer = attention_weights(model);
         counts.norm_final = (1 + model->norm_biases) * model->width;
         counts.norm_layer = (model->norms == 0 ? 2 : model->norms) * counts.norm_final;
         counts.positions = model->positions.learned * model->width;
     }
     if (model_has_experts(model)) {
+        counts.expert = expert_matrices(model);
         counts.router_layer = experts->count * (model->width + experts->router_biased);
         counts.experts_layer = experts->count * expert_weights(model);
         counts.shared_layer = experts->shared * expert_weights(model);

@@ -78,13 +78,15 @@ struct model {
 };
 
 struct model_counts {
-    uint64_t embedding; /* V·D, and again for an untied head. */
-    uint64_t positions; /* Of their own matrix. */
-    uint64_t head;      /* Its biases alone if tied. */
+    uint64_t embedding;   /* V·D, and again for an untied head. */
+    uint64_t positions;   /* Of their own matrix. */
+    uint64_t head;        /* Its biases alone if tied. */
+    uint64_t head_matrix; /* Of `head`, the matrix. */
     uint64_t attention_layer;
     uint64_t mlp_layer; /* Parameters of the MLP, in a layer that has one MLP. */
     uint64_t mlp_layers;
     uint64_t router_layer; /* Parameters of the router, in a layer that has experts. */
+    uint64_t expert;       /* Matrices of one expert. */
     uint64_t experts_layer;
     uint64_t shared_layer;
     uint64_t expert_layers;
@@ -118,6 +120,11 @@ static inline uint64_t model_value_width(const struct model *model)
 {
     return model->value_width != 0 ? model->value_width : model->head_width;
 }
+
+/* Columns of Q, K and V of all heads, and of Q and K alone: a bias, or a weight of a norm of each
+ * head, is one number a column. */
+uint64_t model_qkv_columns(const struct model *model);
+uint64_t model_qk_columns(const struct model *model);
 
 struct model_counts model_count(const struct model *model);
 

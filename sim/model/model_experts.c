@@ -181,7 +181,7 @@ enum status model_read_gpt_oss(struct json *document, struct model *model, struc
     STATUS_TRY(model_take_flag(document, "attention_bias", true, &biased, reterr));
     experts->width = model->mlp_width;
     experts->biased = experts->router_biased = true;
-    uint64_t const biases = (model->heads + 2 * model->kv_heads) * model->head_width + model->width;
+    uint64_t const biases = model_qkv_columns(model) + model->width;
     model->attention_vectors = model->heads + (biased ? biases : 0);
     return check_experts(document, model, reterr);
 }

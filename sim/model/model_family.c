@@ -24,7 +24,7 @@ static enum status read_qwen2(struct json *document, struct model *model, struct
 {
     (void)document;
     (void)reterr;
-    model->attention_vectors = (model->heads + 2 * model->kv_heads) * model->head_width;
+    model->attention_vectors = model_qkv_columns(model);
     return STATUS_OK;
 }
 
@@ -57,7 +57,7 @@ static enum status read_gpt2(struct json *document, struct model *model, struct 
         model_need_count(document, "n_positions", UINT32_MAX, &model->positions.learned, reterr));
     model->matrices = 2;
     model->norm_biases = 1;
-    model->attention_vectors = 3 * model->heads * model->head_width + model->width;
+    model->attention_vectors = model_qkv_columns(model) + model->width;
     model->mlp_vectors = model->mlp_width + model->width;
     return STATUS_OK;
 }
@@ -98,7 +98,7 @@ static enum status read_cohere(struct json *document, struct model *model, struc
     STATUS_TRY(model_take_flag(document, "use_qk_norm", false, &normed, reterr));
     model->blocks = parallel_blocks;
     model->norms = 1;
-    if (normed) model->attention_vectors = (model->heads + model->kv_heads) * model->head_width;
+    if (normed) model->attention_vectors = model_qk_columns(model);
     return STATUS_OK;
 }
 

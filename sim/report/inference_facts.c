@@ -74,11 +74,11 @@ static double whole_bytes(const struct workload_plan *plan)
 struct inference_model inference_book_model(const struct workload_plan *plan)
 {
     struct model_counts const counts = model_count(&plan->model);
-    uint64_t const head = plan->model.tied ? 0 : plan->model.vocabulary * plan->model.width;
     return (struct inference_model){
         .parameters = (double)counts.active,
-        .parameter_bytes = (double)(counts.total - head) * stored_bytes(plan->formats.weights) +
-                           (double)head * stored_bytes(plan->inference.head),
+        .parameter_bytes =
+            (double)(counts.total - counts.head_matrix) * stored_bytes(plan->formats.weights) +
+            (double)counts.head_matrix * stored_bytes(plan->inference.head),
         .kv_bytes_per_token = kv_bytes_of(plan),
     };
 }

@@ -68,8 +68,7 @@ static double ends_s(const struct trace *trace)
  * is the head's too, which reads it. */
 static double embedding_s(const struct workload_plan *plan, double weights_s)
 {
-    const struct model *model = &plan->model;
-    uint64_t const elements = model->tied ? 0 : model->vocabulary * model->width;
+    uint64_t const elements = model_count(&plan->model).head_matrix; /* As large. */
     double const bytes = (double)format_stored_bytes(plan->formats.weights, elements);
     return weights_s * bytes / inference_book_model(plan).parameter_bytes;
 }

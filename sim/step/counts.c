@@ -221,10 +221,9 @@ static double parameter_flop(const struct ranks *ranks)
     struct model_counts const parameters = model_count(model);
     uint64_t const active =
         parameters.active + (ranks->mtp_modules != 0 ? parameters.mtp_active : 0);
-    uint64_t const of_expert = model->matrices * model->experts.width * model->width;
     return counts_flop_a_token(ranks) *
            ((double)active * (double)workload_tokens(ranks->plan) -
-            assigned_rows(ranks, (double)ranks->experts.dropped) * (double)of_expert);
+            assigned_rows(ranks, (double)ranks->experts.dropped) * (double)parameters.expert);
 }
 
 /* Counts up: a rank that has any collective has a whole one. */

@@ -38,6 +38,7 @@ static struct tidy complaints(const char *path, const char *text)
     tidy_check_names(&tidy, &file, names);
     tidy_check_families(&tidy, &file);
     tidy_check_figures(&tidy, &file);
+    tidy_check_products(&tidy, &file);
     tidy_check_excuse(&tidy, &file, doubles);
     if (code != NULL) tidy_check_includes(&tidy, &file, layers);
     if (tidy_ends_with(path, ".def")) tidy_check_order(&tidy, &file);
@@ -288,6 +289,21 @@ static void families_are_known_where_plans_are_made_of_them(void **state)
     accepts("sim/roofline/played.c", "/* PRIMITIVE_RING */\nbool b = PRIMITIVE_RINGS;\n");
 }
 
+static void sizes_of_a_model_are_multiplied_by_the_graph(void **state)
+{
+    (void)state;
+    static const char wide[] = "int a = 2 * plan->model.vocabulary;\n";
+    refuses("sim/report/notes.c", wide,
+            "sim/report/notes.c:1: a model's vocabulary is multiplied here: sizes of tensors come "
+            "from the graph, or from model_count()\n");
+    refuses("sim/model/model_family.c", "int a = model->kv_heads\n  * b;\n",
+            "sim/model/model_family.c:1: a model's kv_heads is multiplied here: sizes of tensors "
+            "come from the graph, or from model_count()\n");
+    accepts("sim/model/model.c", wide);
+    accepts("sim/graph/count.c", wide);
+    accepts("sim/step/ranks.c", "int a = model->kv_heads + ranks->heads * b;\n");
+}
+
 /* The complaints on a header that `includers` files include, and one of them twice as deep. */
 static void header_complains(const char *text, unsigned includers, const char *excuses,
                              const char *message)
@@ -389,6 +405,7 @@ int main(void)
         cmocka_unit_test(inexact_numbers_need_an_excuse),
         cmocka_unit_test(names_are_looked_up_and_not_compared),
         cmocka_unit_test(families_are_known_where_plans_are_made_of_them),
+        cmocka_unit_test(sizes_of_a_model_are_multiplied_by_the_graph),
         cmocka_unit_test(wide_structs_are_not_for_many_files),
         cmocka_unit_test(reminders_are_refused_even_in_comments),
         cmocka_unit_test(catalogues_are_sorted_and_know_their_sources),

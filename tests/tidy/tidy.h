@@ -64,6 +64,10 @@ void tidy_check_families(struct tidy *tidy, const struct tidy_file *file);
 /* Of reports: members of JSON that are no rows of columns. */
 void tidy_check_figures(struct tidy *tidy, const struct tidy_file *file);
 
+/* Of sim/: a model's heads or vocabulary times a width. The graph has such products, the counts of
+ * parameters, and the book's formulas. */
+void tidy_check_products(struct tidy *tidy, const struct tidy_file *file);
+
 /* Of headers: comments that run on from one field into the next. */
 void tidy_check_comments(struct tidy *tidy, const struct tidy_file *file);
 

@@ -8,8 +8,7 @@
 #include "sim/replay/routed.h"
 #include "sim/replay/state.h"
 
-/* Events of a period that are kept at most. */
-enum { KEPT_MAX = 1 << 20, EPOCHS = 1 << KEY_EPOCH_BITS, EVENT_KINDS = 8 };
+enum { EPOCHS = 1 << KEY_EPOCH_BITS, EVENT_KINDS = 8 };
 
 struct kept {
     int64_t at_ps;
@@ -23,7 +22,11 @@ struct met {
     uint32_t epoch;
 };
 
+/* Events of a period that are kept at most: of 24 bytes each. */
+static const uint64_t kept_max = UINT64_C(1) << 22;
+
 struct recur {
+    struct arena *arena;
     struct recur_state state;
     char *image;
     int64_t image_ps;
@@ -32,7 +35,7 @@ struct recur {
     uint32_t next;     /* Slot from which on the next image is taken. */
     int64_t period_ps; /* While a period is kept; else 0. */
     struct kept *kept;
-    uint32_t kept_count;
+    uint64_t kept_count, kept_room;
     bool unkept;         /* Too many, or epochs met. */
     uint32_t *met_first; /* [plan]: of its first lane. */
     struct met (*met)[EVENT_KINDS];
@@ -77,8 +80,7 @@ enum status recur_build(struct arena *arena, struct replay *replay, struct error
     }
     STATUS_TRY(arena_try(arena, lanes + 1ull, sizeof *recur->met, &memory, reterr));
     recur->met = memory;
-    STATUS_TRY(arena_try(arena, KEPT_MAX, sizeof *recur->kept, &memory, reterr));
-    recur->kept = memory;
+    recur->arena = arena;
     recur_state_list(replay, &recur->state);
     STATUS_TRY(arena_try(arena, recur->state.image_bytes, 1, &memory, reterr));
     recur->image = memory;
@@ -108,7 +110,7 @@ void recur_event(struct replay *replay, int64_t now_ps, uint64_t key)
 void recur_digest_add(struct replay *replay, int64_t now_ps, uint64_t key, uint32_t chip)
 {
     struct recur *recur = replay->recurrence.search;
-    if (recur->kept_count == KEPT_MAX)
+    if (recur->kept_count == recur->kept_room)
         recur->unkept = true;
     else
         recur->kept[recur->kept_count++] = (struct kept){now_ps, key, chip};
@@ -347,7 +349,7 @@ static uint64_t periods_ahead(struct replay *replay)
 static void digest_repeat(struct replay *replay, int64_t period_ps, uint64_t times)
 {
     const struct recur *recur = replay->recurrence.search;
-    for (uint32_t i = 0; i < recur->kept_count; i++) {
+    for (uint64_t i = 0; i < recur->kept_count; i++) {
         const struct kept *kept = &recur->kept[i];
         bool const turns = names_epoch(kept->key);
         uint32_t const epochs = turns ? recur->epochs[event_key_stream(kept->key)] : 0;
@@ -406,6 +408,18 @@ static void search(struct replay *replay)
     image_next(recur, recur->first);
 }
 
+/* Whether there is room for the events of a period like the one since the image. */
+static bool kept_reserve(struct replay *replay)
+{
+    struct recur *recur = replay->recurrence.search;
+    uint64_t const events = engine_event_count(replay->engine) - recur->image_events;
+    if (events > kept_max) return false;
+    if (events <= recur->kept_room) return true;
+    recur->kept = arena_take(recur->arena, events, sizeof *recur->kept);
+    recur->kept_room = recur->kept == NULL ? 0 : events;
+    return recur->kept != NULL;
+}
+
 static void look(struct replay *replay)
 {
     struct recur *recur = replay->recurrence.search;
@@ -418,7 +432,8 @@ static void look(struct replay *replay)
         search(replay);
         return;
     }
-    if (now_ps > recur->image_ps && is_again(replay) && periods_ahead(replay) > 1) {
+    if (now_ps > recur->image_ps && is_again(replay) && periods_ahead(replay) > 1 &&
+        kept_reserve(replay)) {
         recur->period_ps = now_ps - recur->image_ps;
         recur->kept_count = 0;
         recur->unkept = false;

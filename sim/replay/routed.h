@@ -75,6 +75,7 @@ struct routed_way {
     struct route_link at; /* at.link is NULL: not looked up yet. */
     uint32_t receiver;    /* As replayed. */
     uint32_t tie;         /* The sender's discriminator. */
+    uint32_t units, slot; /* As of routed_message, where positions differ. */
     bool passes;          /* The message also counts on cables where nothing waits. */
 };
 
@@ -83,6 +84,7 @@ struct tree;
 /* How the messages of a lane find their ways. */
 enum routed_guide {
     ROUTED_BY_POSITION, /* Positions differ: each link asks for a message's step anew. */
+    ROUTED_BY_PLACE,    /* The same, and places are few: `ways` remember them. */
     ROUTED_BY_STEP,     /* Positions are alike: `steps` have each message's displacement. */
     ROUTED_BY_WAY,      /* Positions are alike and places are few: `ways` remember them. */
     ROUTED_BY_TURNS,    /* Positions and links are alike: messages of a number turn together. */
@@ -102,7 +104,7 @@ struct routed_lane {
     uint8_t number_bits; /* Bits above the discriminator: the number; above these the hop. */
     struct path_balance balance;
     const struct routed_step *steps; /* [number] */
-    struct routed_way *ways;         /* [step][hop][sender] */
+    struct routed_way *ways;         /* [step][hop][sender]; by place: [number][hop][sender] */
     uint32_t way_hops;
     uint32_t extent[MACHINE_AXES_MAX]; /* Size · stride. */
     uint32_t stride[MACHINE_AXES_MAX];

@@ -143,17 +143,26 @@ static bool turns_together(const struct replay *replay, const struct routed_lane
     return together;
 }
 
-/* Room for the places that messages come to, where positions are alike and they are few. */
+/* Slots of a step in which collectives surely come again. */
+enum { SLOTS_LEAST = 4 };
+
+/* Room for the places that messages come to, where they are few. */
 static enum status ways_build(struct arena *arena, const struct replay *replay,
                               struct lane_table *lane, struct error *reterr)
 {
     struct routed_lane *routed = lane->routed;
     uint32_t const hops = path_links_most(replay->machine, routed->axes);
-    uint64_t const count = (uint64_t)lane->send_count[0] * hops * replay->chip_count;
-    if (routed->guide != ROUTED_BY_STEP || count > ROUTED_WAYS_MAX) return STATUS_OK;
+    bool const differ = routed->guide == ROUTED_BY_POSITION;
+    uint64_t const messages =
+        differ ? (uint64_t)most(lane->send_count, positions_of(lane)) * lane->piece_count
+               : lane->send_count[0];
+    uint64_t const count = messages * hops * replay->chip_count;
+    /* To remember is work, and pays where a step asks again. */
+    if (differ && replay->program->roles[0].slot_count < SLOTS_LEAST) return STATUS_OK;
+    if ((routed->guide != ROUTED_BY_STEP && !differ) || count > ROUTED_WAYS_MAX) return STATUS_OK;
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, count, sizeof *routed->ways, &memory, reterr));
-    routed->guide = ROUTED_BY_WAY;
+    routed->guide = differ ? ROUTED_BY_PLACE : ROUTED_BY_WAY;
     routed->ways = memory;
     routed->way_hops = hops;
     return STATUS_OK;

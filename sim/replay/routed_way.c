@@ -16,7 +16,10 @@ void routed_open(const struct replay *replay, struct lane_table *lane, uint64_t 
     ret_message->course = (struct path_course){.level = LEVEL_NONE, .twisted = routed->twisted};
     ret_message->ways = NULL;
     ret_message->step = NULL;
-    if (routed->guide == ROUTED_BY_POSITION) return;
+    if (routed->guide == ROUTED_BY_PLACE)
+        ret_message->ways =
+            &routed->ways[(uint64_t)ret_message->number * routed->way_hops * replay->chip_count];
+    if (routed->guide == ROUTED_BY_POSITION || routed->guide == ROUTED_BY_PLACE) return;
     uint32_t const each = lane->send_count[0];
     uint32_t const piece = ret_message->number < each ? 0 : ret_message->number / each;
     uint32_t const step = ret_message->number - piece * each;
@@ -72,7 +75,7 @@ void routed_address(const struct replay *replay, struct lane_table *lane, uint32
 {
     const struct routed_lane *routed = lane->routed;
     message->from = replay->routes->places[sender];
-    if (routed->guide == ROUTED_BY_POSITION) {
+    if (routed->guide == ROUTED_BY_POSITION || routed->guide == ROUTED_BY_PLACE) {
         message_look_up(replay, lane, sender, message);
         course_choose(replay, routed, message);
         return;
@@ -97,6 +100,8 @@ void routed_way_fill(struct replay *replay, struct lane_table *lane, uint32_t se
     route_find(replay, message.course, &message.from, &message.to, hop, &way->at);
     way->receiver = route_chip(replay->routes, &message.to);
     way->tie = routed_tie(lane->routed, &message.from);
+    way->units = message.cost->units;
+    way->slot = message.slot;
     if (message.course.level == LEVEL_NONE) return;
     const struct level_links *level = &replay->routes->level[message.course.level];
     for (uint32_t t = 0; t <= message.course.turn; t++)

@@ -35,13 +35,25 @@ static inline const struct routed_way *routed_way_at(struct replay *replay, stru
     return way;
 }
 
+/* The same, and what the message is, where that depends on the sender. */
+static inline const struct routed_way *routed_way_take(struct replay *replay,
+                                                       struct lane_table *lane, uint32_t sender,
+                                                       uint32_t hop, struct routed_message *message)
+{
+    const struct routed_way *way = routed_way_at(replay, lane, sender, message, hop);
+    if (lane->routed->guide != ROUTED_BY_PLACE) return way;
+    message->cost = routed_cost_of(replay, lane, way->units);
+    message->slot = way->slot;
+    return way;
+}
+
 /* The link that a message of a batch takes next. */
 static inline const struct route_link *routed_find(struct replay *replay, struct lane_table *lane,
                                                    uint32_t sender, struct routed_message *message,
                                                    struct route_link *scratch)
 {
     if (message->ways != NULL)
-        return &routed_way_at(replay, lane, sender, message, message->hop)->at;
+        return &routed_way_take(replay, lane, sender, message->hop, message)->at;
     if (lane->routed->guide == ROUTED_BY_TURNS) {
         message->from = replay->routes->places[sender];
         route_leg_find(replay, &message->leg, &message->from, &message->step->by, scratch);
@@ -56,7 +68,7 @@ static inline const struct route_link *routed_find(struct replay *replay, struct
 static inline uint32_t routed_receiver(struct replay *replay, struct lane_table *lane,
                                        uint32_t sender, struct routed_message *message)
 {
-    if (message->ways != NULL) return routed_way_at(replay, lane, sender, message, 0)->receiver;
+    if (message->ways != NULL) return routed_way_take(replay, lane, sender, 0, message)->receiver;
     routed_address(replay, lane, sender, message);
     return route_chip(replay->routes, &message->to);
 }

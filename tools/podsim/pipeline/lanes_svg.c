@@ -33,7 +33,8 @@ static const double narrow = 5, stacked_width = 4.7;
 
 static const char classes[] =
     ".p0 { fill: #7aa6f0 } .p1 { fill: #8fce9a } .p2 { fill: #6cc5c1 } .p3 { fill: #f3b562 }\n"
-    ".pale { opacity: 0.7 } .n { font-size: 9px; text-anchor: middle; fill: #111 }\n"
+    ".p0.pale { fill: #c1d5f9 } .p1.pale { fill: #cbe9d0 } .p2.pale { fill: #b9e3e1 }\n"
+    ".p3.pale { fill: #fadcb4 } .n { font-size: 9px; text-anchor: middle; fill: #111 }\n"
     ".d { font-size: 7.5px; text-anchor: middle; fill: #111 }\n"
     ".e { font-size: 7.5px; text-anchor: start; fill: #111 }\n"
     ".held { fill: #ddd; stroke: #888 }\n";
@@ -48,8 +49,9 @@ void lanes_page_add(struct lanes_page *page, const struct schedule *schedule,
                     const struct schedule_played *played, double ticks_per_unit)
 {
     bool const is_first = page->lanes_height == 0;
-    page->has_chunks = page->has_chunks || schedule->chunk_count > 1;
-    page->has_copies = page->has_copies || schedule->copy_count > 1;
+    bool const has_copies = schedule->copy_count > 1;
+    page->has_copies = page->has_copies || has_copies;
+    page->has_chunks = page->has_chunks || (!has_copies && schedule->chunk_count > 1);
     page->lanes_height += TITLE + schedule->rank_count * (LANE + GAP) + AXIS + CURVE + BELOW;
     double const makespan = fmax((double)played->makespan, 1) / ticks_per_unit;
     if (is_first || makespan > page->longest_units) page->longest_units = makespan;
@@ -256,8 +258,13 @@ static void legend_find(const struct lanes_page *page, const char *ret_sentence[
     if (page->has_best)
         ret_sentence[count++] =
             "*: best, the shortest period of the rows that fit; of equal ones the least memory";
-    if (page->has_chunks) ret_sentence[count++] = "paler: every second stage of a rank";
-    if (page->has_copies)
+    if (page->has_chunks && page->has_copies)
+        ret_sentence[count++] =
+            "paler: every second stage of a rank; in a schedule with two copies "
+            "of the model, the second copy, from the other end";
+    else if (page->has_chunks)
+        ret_sentence[count++] = "paler: every second stage of a rank";
+    else if (page->has_copies)
         ret_sentence[count++] = "paler: the second copy of the model, from the other end";
     double const narrowest = page->narrowest_units * scale_of(page);
     if (narrowest < stacked_width)

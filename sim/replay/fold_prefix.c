@@ -228,10 +228,7 @@ static void queue_copy(struct replay *prefix, struct replay *whole, const struct
     list_copy(prefix, whole, &queue->plain, to, grid_chip, &own->plain);
     for (uint32_t s = 0; s < whole->stream_count; s++) {
         list_copy(prefix, whole, &queue->flow[s].list, to, grid_chip, &own->flow[s].list);
-        port_lanes_copy(prefix->ports, whole->ports, &own->flow[s]);
-        for (uint32_t e = own->flow[s].list.first; e != 0; e = whole->ports->entries[e].next)
-            port_name_add(whole->ports, e);
-        if (whole->ports->lanes_lacked) port_no_room(whole);
+        port_flow_take_over(prefix->ports, whole, &own->flow[s]);
     }
 }
 

@@ -176,6 +176,9 @@ void port_name_add(struct ports *ports, uint32_t index);
 void port_flow_append(struct ports *ports, struct port_flow *flow, uint32_t index);
 void port_flow_remove(struct ports *ports, struct port_flow *flow, uint32_t index,
                       int64_t segment_ps);
+/* A flow of an early fold goes on here, once its entries are copied: its lanes are copied, and its
+ * entries found by their names. The run is refused where there is no room. */
+void port_flow_take_over(const struct ports *from, struct replay *replay, struct port_flow *flow);
 /* Inserts an entry into a list in the order of leaving. */
 void port_list_sort_in(struct ports *ports, struct port_list *list, uint32_t index);
 

@@ -70,6 +70,14 @@ void port_flow_append(struct ports *ports, struct port_flow *flow, uint32_t inde
     port_name_add(ports, index);
 }
 
+void port_flow_take_over(const struct ports *from, struct replay *replay, struct port_flow *flow)
+{
+    struct ports *ports = replay->ports;
+    port_lanes_copy(from, ports, flow);
+    for (uint32_t e = flow->list.first; e != 0; e = ports->entries[e].next) port_name_add(ports, e);
+    if (ports->lanes_lacked) port_no_room(replay);
+}
+
 void port_flow_remove(struct ports *ports, struct port_flow *flow, uint32_t index,
                       int64_t segment_ps)
 {

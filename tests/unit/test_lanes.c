@@ -311,6 +311,39 @@ static void a_run_that_lacks_room_stops(void **state)
     (void)case_arena_down(NULL);
 }
 
+static enum status taken_over(uint32_t capacity)
+{
+    static struct link from, to;
+    static struct lane_table tables[LANES];
+    static struct replay replay;
+    bool certain[2];
+    replay = (struct replay){.ports = &to.ports};
+    (void)case_arena_up(NULL);
+    struct engine_options const options = {
+        .queue = "fast", .chip_count = 1, .channel_count = 1, .handler = lacks_room};
+    case_ok(engine_create(case_arena, &options, &replay.engine, &case_error));
+    link_open(&from, LANES);
+    for (uint32_t l = 0; l < LANES; l++) {
+        from.entries[l + 1] = (struct port_entry){.lane = &tables[l], .work_ps = 5};
+        tables[l].number = (uint8_t)l;
+        from.flow.asked_ps += 5;
+        port_lane_ask(&from.ports, &from.flow, l + 1, 5, 2, certain);
+    }
+    link_open(&to, capacity);
+    to.flow = from.flow;
+    port_flow_take_over(&from.ports, &replay, &to.flow);
+    (void)case_arena_down(NULL);
+    return replay.refusal.status;
+}
+
+/* A run that goes on from an early fold's is refused where its lanes do not fit, and only there. */
+static void lanes_that_are_taken_over_need_room(void **state)
+{
+    (void)state;
+    assert_int_equal(taken_over(LANES), STATUS_OK);
+    assert_int_equal(taken_over(LANES - 1), STATUS_LIMIT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,6 +352,7 @@ int main(void)
         cmocka_unit_test(lanes_that_lack_room_are_noticed),
         cmocka_unit_test(entries_that_lack_a_lane_have_no_turns),
         cmocka_unit_test(a_run_that_lacks_room_stops),
+        cmocka_unit_test(lanes_that_are_taken_over_need_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -172,13 +172,16 @@ void grid_say_axes(const struct drawing *drawing, const struct grid_layout *layo
         closes = closes || twists || machine->wrap[axis];
         y += 16;
         const struct grid_axis *shown = &layout->axis[axis];
-        char drawn[64] = "";
+        const char *name = machine_axis_name(machine, axis);
+        const char *kind = machine->wrap[axis] ? "ring" : "line";
+        const char *joined = twists ? ", its ends joined with a twist" : "";
         if (shown->has_gap)
-            (void)snprintf(drawn, sizeof drawn, ", the first %u%s and the last drawn",
-                           shown->count - 1, axis == 2 ? " layers" : "");
-        svg_say(drawing->text, 20, y, "small", "%s: %s of %u%s%s", machine_axis_name(machine, axis),
-                machine->wrap[axis] ? "ring" : "line", machine->shape[axis],
-                twists ? ", its ends joined with a twist" : "", drawn);
+            svg_say(drawing->text, 20, y, "small",
+                    "%s: %s of %u%s, the first %u%s and the last drawn", name, kind,
+                    machine->shape[axis], joined, shown->count - 1, axis == 2 ? " layers" : "");
+        else
+            svg_say(drawing->text, 20, y, "small", "%s: %s of %u%s", name, kind,
+                    machine->shape[axis], joined);
     }
     if (closes)
         svg_words(drawing->text, 20, y + 18, "tiny", "dashed ends: joined to the other end");

@@ -159,6 +159,23 @@ static void senders_find(const struct replay *replay, const struct lane_table *l
     }
 }
 
+/* The tables of a lane of several hops. */
+static enum status passing_build(struct arena *arena, const struct replay *replay,
+                                 struct plan_table *plan, struct lane_table *lane,
+                                 struct error *reterr)
+{
+    void *memory = NULL;
+    if (plan->begun == NULL) {
+        STATUS_TRY(arena_try(arena, replay->chip_count, sizeof *plan->begun, &memory, reterr));
+        plan->begun = memory;
+    }
+    STATUS_TRY(arena_try(arena, (lane->route.hop_count - 1u) * (uint64_t)replay->chip_count,
+                         sizeof *lane->route.passing, &memory, reterr));
+    lane->route.passing = memory;
+    senders_find(replay, lane, lane->route.passing);
+    return STATUS_OK;
+}
+
 enum status record_owner_build(struct arena *arena, struct replay *replay, struct error *reterr)
 {
     void *memory = NULL;
@@ -171,17 +188,9 @@ enum status record_owner_build(struct arena *arena, struct replay *replay, struc
                 STATUS_TRY(arena_try(arena, replay->chip_count, sizeof *lane->route.recorded,
                                      &memory, reterr));
                 lane->route.recorded = memory;
-                continue;
+            } else {
+                STATUS_TRY(passing_build(arena, replay, plan, lane, reterr));
             }
-            if (plan->begun == NULL) {
-                STATUS_TRY(
-                    arena_try(arena, replay->chip_count, sizeof *plan->begun, &memory, reterr));
-                plan->begun = memory;
-            }
-            STATUS_TRY(arena_try(arena, (lane->route.hop_count - 1u) * (uint64_t)replay->chip_count,
-                                 sizeof *lane->route.passing, &memory, reterr));
-            lane->route.passing = memory;
-            senders_find(replay, lane, lane->route.passing);
         }
     }
     return STATUS_OK;

@@ -139,11 +139,10 @@ static enum status roles_add(struct pipeline *pipeline, struct error *reterr)
     if (ranks->pp == 1) return lower->build.status;
     program->role_axis = (uint8_t)group->dimension[0].axis;
     program->role_stride = group->dimension[0].stride;
-    if (group->dimension_count > 1) {
-        program->inner_axis = (uint8_t)group->dimension[1].axis;
-        program->inner_stride = group->dimension[1].stride;
-        program->inner_count = group->dimension[1].size;
-    }
+    /* Zeros of a group of one dimension. */
+    program->inner_axis = (uint8_t)group->dimension[1].axis;
+    program->inner_stride = group->dimension[1].stride;
+    program->inner_count = group->dimension[1].size;
     return lower->build.status;
 }
 

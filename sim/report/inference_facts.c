@@ -134,6 +134,9 @@ struct inference_facts inference_facts_of(const struct report_input *input,
     struct inference_facts facts = {
         .phase = inference_phase(plan),
         .sequences = sum.sequences,
+        .stages = {.batches =
+                       plan->inference.stages > 1 ? inference_batch_count(&plan->inference) : 0,
+                   .bubble_s = analysis->bubble_s},
         .tokens = sum.tokens,
         .context_tokens = sum.context_tokens,
         .weight_bytes = roofline->counts.inference.weight_bytes,

@@ -13,10 +13,17 @@
 struct json_writer;
 struct strbuf;
 
+/* Ranks of pp. */
+struct inference_stages {
+    uint32_t batches; /* In flight; 0: the mesh has no pp. */
+    double bubble_s;  /* Time without work, of the reported rank. */
+};
+
 /* Times of the reported chip, of ops one after the other; bytes of one chip. */
 struct inference_facts {
     const char *phase; /* "decode", or another kind of step. */
     uint64_t sequences;
+    struct inference_stages stages;
     uint64_t tokens;         /* Of the pass, all sequences. */
     uint64_t context_tokens; /* In the cache behind the pass, all sequences. */
     double linear_s;

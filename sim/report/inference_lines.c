@@ -18,6 +18,8 @@
 #define TABLE(X)                                                                                   \
     X(PHASE, "phase", WORDS(facts->phase), IN_WORDS(column_words))                                 \
     X(BATCH, "batch", WHOLE(facts->sequences), HIDDEN)                                             \
+    X(BATCHES, "batches_in_flight",                                                                \
+      WHERE(facts->stages.batches > 0, WHOLE(facts->stages.batches)), HIDDEN)                      \
     X(TOKENS, "tokens", WHOLE(facts->tokens), HIDDEN)                                              \
     X(CONTEXT, "context_tokens", WHOLE(facts->context_tokens), HIDDEN)                             \
     X(LINEAR, "linear_s", REAL(facts->linear_s), NAMED("linear", column_seconds))                  \
@@ -26,8 +28,7 @@
     X(WEIGHT_LOAD, "weight_load_s", REAL(facts->weight_load_s), IN_WORDS(column_seconds))          \
     X(KV_LOAD, "kv_load_s", REAL(facts->kv_load_s), IN_WORDS(column_seconds))                      \
     X(MATH, "math_s", REAL(facts->math_s), NAMED("math", column_seconds))                          \
-    X(DOMINANT, "dominant",                                                                        \
-      SAID(inference_share_word(facts->dominant), dominant_texts[facts->dominant]),                \
+    X(DOMINANT, "dominant", SAID(inference_share_word(facts->dominant), dominant_text(facts)),     \
       IN_WORDS(column_words))                                                                      \
     X(WEIGHTS, "weight_bytes_per_chip", REAL(facts->weight_bytes), IN_WORDS(column_bytes))         \
     X(PREFETCHED, "prefetched_bytes_per_chip", REAL(facts->prefetched_bytes),                      \
@@ -66,6 +67,13 @@ static const char *const dominant_texts[INFERENCE_SHARE_COUNT] = {
     [INFERENCE_SHARE_LAUNCHES] = "launches",
     [INFERENCE_SHARE_OTHER] = "ops without products",
 };
+
+static const char *dominant_text(const struct inference_facts *facts)
+{
+    bool const waits = facts->stages.bubble_s > facts->other_s;
+    return waits && facts->dominant == INFERENCE_SHARE_OTHER ? "bubbles, as stages are without work"
+                                                             : dominant_texts[facts->dominant];
+}
 
 static void find(const struct inference_facts *facts, struct column_value *ret_values)
 {

@@ -144,17 +144,21 @@ void notes_inference_build(struct arena *arena, const struct report_input *input
     const struct inference_step *book = &inference.book;
     const struct inference_plan *plan = &input->workload->inference;
     drawn_add(arena, "prompts'", &plan->prompts.tokens, notes);
+    char bubble[128] = "";
     drawn_add(arena, "contexts'", &plan->decodes.context, notes);
-    notes_add(arena, notes,
-              "the book's formula (7.1.5) gives %s for this step, the simulation %s. The formula "
-              "has no collectives, of which %s is exposed here, %s of that hops; no launches, %s; "
-              "no norms, look-ups and sampling, %s; and no ends of tile pipelines, %s",
-              table_seconds(book->step_s).text, table_seconds(facts->step_s).text,
-              table_seconds(facts->exposed_s).text,
-              table_seconds(shares.s[INFERENCE_SHARE_HOPS]).text,
-              table_seconds(shares.s[INFERENCE_SHARE_LAUNCHES]).text,
-              table_seconds(shares.s[INFERENCE_SHARE_OTHER]).text,
-              table_seconds(ends_s(input->trace)).text);
+    if (inference.stages.batches > 0)
+        (void)snprintf(bubble, sizeof bubble, "; no stages that wait for one another, %s",
+                       table_seconds(inference.stages.bubble_s).text);
+    notes_add(
+        arena, notes,
+        "the book's formula (7.1.5) gives %s for this step, the simulation %s. The formula "
+        "has no collectives, of which %s is exposed here, %s of that hops; no launches, %s; "
+        "no norms, look-ups and sampling, %s%s; and no ends of tile pipelines, %s",
+        table_seconds(book->step_s).text, table_seconds(facts->step_s).text,
+        table_seconds(facts->exposed_s).text, table_seconds(shares.s[INFERENCE_SHARE_HOPS]).text,
+        table_seconds(shares.s[INFERENCE_SHARE_LAUNCHES]).text,
+        table_seconds(fmax(shares.s[INFERENCE_SHARE_OTHER] - inference.stages.bubble_s, 0)).text,
+        bubble, table_seconds(ends_s(input->trace)).text);
     weights_note(arena, input, &inference, notes);
     cache_note(arena, input, &inference, notes);
     if (inference.math_s > book->math_s * 1.001)

@@ -200,7 +200,8 @@ static void heading_inference(const struct workload_plan *plan, struct strbuf *t
                 {INFERENCE_DECODES, "decode", "new token"}};
     const char *before = ", ";
     bool const generates = plan->kind == WORKLOAD_GENERATE;
-    uint32_t const passes = inference_pass_count(plan) - generates; /* Of the prefill. */
+    uint32_t const passes =
+        inference_batch_passes(&plan->inference) - generates; /* Of the prefill. */
     strbuf_add(text, "\n%s", plan->model.name);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct inference_sum const sum = inference_sum(plan, rows[i].part);
@@ -210,9 +211,13 @@ static void heading_inference(const struct workload_plan *plan, struct strbuf *t
                    table_count(sum.tokens).text, counted_noun(sum.tokens, rows[i].noun).text);
         before = " and ";
     }
+    uint32_t const batches = inference_batch_count(&plan->inference);
+    if (batches > 1)
+        strbuf_add(text, " in %s, %s", counted(batches, "batch").text,
+                   inference_turns(&plan->inference) ? "one on each stage" : "one behind another");
     if (plan->inference.prompts.chunk != 0 && passes > 1)
-        strbuf_add(text, " in %s of %s", counted(passes, "pass").text,
-                   table_count(plan->inference.prompts.chunk).text);
+        strbuf_add(text, "%s in %s of %s", batches > 1 ? ", each" : "",
+                   counted(passes, "pass").text, table_count(plan->inference.prompts.chunk).text);
     if (generates)
         strbuf_add(text, ", then %s %s of a token each",
                    table_count(plan->inference.generation.output).text,

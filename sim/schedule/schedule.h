@@ -96,7 +96,9 @@ struct schedule {
     uint32_t copy_count;  /* 1, or 2: the first half of the microbatches takes copy 0. */
     bool has_gathers;     /* Actions say when weights are gathered. */
     bool has_reductions;  /* Actions say when gradients of some stages are reduced. */
-    uint16_t *rank_of;    /* [copy][stage] */
+    bool turns; /* Of passes that go round and round: what the last stage gives is for the first
+                   one's next time, and what each list begins with came the time before. */
+    uint16_t *rank_of; /* [copy][stage] */
     struct schedule_rank *rank;
 };
 

@@ -248,15 +248,31 @@ static void stages_divide(struct workload_counts *counts, uint32_t rank_count)
 {
     struct workload_spare *spare = &counts->spare;
     struct workload_held *held = &counts->memory;
+    struct workload_inference *inference = &counts->inference;
     struct workload_copies *host = &counts->host;
-    double *const shares[] = {
-        &counts->matmul_flop,    &counts->padded_flop,   &counts->vector_flop,
-        &counts->hbm_bytes,      &counts->compute_count, &counts->matmul_useful,
-        &spare->flash,           &host->moment_bytes,    &host->activation_bytes,
-        &held->parameter_bytes,  &held->optimizer_bytes, &held->gradient_bytes,
-        &held->activation_bytes, &spare->waiting,        &spare->uneven,
-        &spare->padding,         &counts->linear_flop,   &counts->padded_linear_flop,
-        &held->master_bytes,     &spare->copies};
+    double *const shares[] = {&counts->matmul_flop,
+                              &counts->padded_flop,
+                              &counts->vector_flop,
+                              &counts->hbm_bytes,
+                              &counts->compute_count,
+                              &counts->matmul_useful,
+                              &spare->flash,
+                              &host->moment_bytes,
+                              &host->activation_bytes,
+                              &held->parameter_bytes,
+                              &held->optimizer_bytes,
+                              &held->gradient_bytes,
+                              &held->activation_bytes,
+                              &spare->waiting,
+                              &spare->uneven,
+                              &spare->padding,
+                              &counts->linear_flop,
+                              &counts->padded_linear_flop,
+                              &held->master_bytes,
+                              &spare->copies,
+                              &held->cache_bytes,
+                              &inference->weight_bytes,
+                              &inference->kv_read_bytes};
     if (rank_count == 1) return;
     for (uint32_t i = 0; i < sizeof shares / sizeof *shares; i++) *shares[i] /= rank_count;
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) traffic_divide(&counts->role[r], rank_count);
@@ -265,16 +281,18 @@ static void stages_divide(struct workload_counts *counts, uint32_t rank_count)
     traffic_divide(&counts->sequence, rank_count);
 }
 
-static void messages_count(const struct ranks *ranks, struct workload_counts *counts)
+/* `elements` of a border, one way. In inference nothing comes back but tokens, all the way. */
+static void messages_count(const struct ranks *ranks, double elements,
+                           struct workload_counts *counts)
 {
     struct workload_borders const borders = workload_borders(ranks->plan, ranks->pp);
-    double const messages = ranks->plan->accumulate / (double)ranks->copies;
+    double const messages = workload_microbatches(ranks->plan) / (double)ranks->copies;
     double const bytes =
-        (double)ranks->block_shard * format_bits(ranks->plan->formats.activations) / 8;
-    counts->stage.bytes = messages * borders.pair * bytes;
-    counts->stage.sent_bytes = messages * borders.rank * bytes;
+        elements / ranks->copies * format_bits(ranks->plan->formats.activations) / 8;
+    counts->stage.bytes = borders.pair * bytes;
+    counts->stage.sent_bytes = (ranks_serves(ranks) ? borders.pair : borders.rank) * bytes;
     counts->stage.way_count = 2 * messages * borders.way;
-    counts->stage.way_bytes = counts->stage.way_count * bytes;
+    counts->stage.way_bytes = 2 * borders.way * bytes;
 }
 
 enum status workload_count(const struct workload_plan *plan, const struct machine *machine,
@@ -287,6 +305,7 @@ enum status workload_count(const struct workload_plan *plan, const struct machin
     STATUS_TRY(ranks_make(plan, machine, mesh, &ranks, reterr));
     STATUS_TRY(workload_lists_read(plan, machine, mesh, &lists, reterr));
     uint32_t const last = ranks.pass;
+    double sent = 0;
     struct workload_counts counts = {
         .heads = {.held = (double)ranks.heads.queries * ranks.tp,
                   .kv_held = (double)ranks.heads.kv * ranks.tp,
@@ -305,6 +324,7 @@ enum status workload_count(const struct workload_plan *plan, const struct machin
         STATUS_TRY(ranks_pass_set(&ranks, p, reterr));
         uint32_t const count = step_parts(&ranks, parts);
         for (uint32_t i = 0; i < count; i++) part_add(&ranks, &parts[i], &counts);
+        sent += (double)ranks_block_elements(&ranks) * plan->accumulate;
     }
     counts.useful_attention_flop *= all_ranks(&ranks);
     padding_list(&ranks, &counts.paddings);
@@ -317,7 +337,7 @@ enum status workload_count(const struct workload_plan *plan, const struct machin
     stages_divide(&counts, ranks.pp);
     counts.memory.held_ppm = lists.held_ppm;
     counts.memory.activation_bytes *= (double)counts.memory.held_ppm / PPM_ONE;
-    messages_count(&ranks, &counts);
+    messages_count(&ranks, sent, &counts);
     *ret_counts = counts;
     return STATUS_OK;
 }

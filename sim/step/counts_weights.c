@@ -239,7 +239,8 @@ void counts_memory(const struct ranks *ranks, struct workload_counts *counts)
         counts->memory.gathered_bytes =
             layer_elements(ranks, ranks_last_kind(ranks)) * stored_bytes_of(formats->weights);
     if (ranks_serves(ranks)) {
-        counts->memory.cache_bytes = (double)inference_cache_bytes(ranks);
+        counts->memory.cache_bytes =
+            (double)inference_cache_bytes(ranks, 0, ranks->plan->model.layers);
         return;
     }
     counts->memory.optimizer_bytes = 2 * state_elements(ranks) * bytes_of(formats->optimizer);

@@ -282,6 +282,9 @@ static void steps_add(struct emit *emit)
         }
         if (emit->end != NULL) emit_end_gather(emit, at);
         step_add(emit, at);
+        /* A look-up reads the tokens that came, which no tensor says. */
+        if (at == 0 && lower->part.module == MODULE_EMBEDDING)
+            lower_need_done(lower, emit->op[at], lower->received, "Next");
         if (repeats && at == steps->again) lower_need_output(lower, emit->op[at], NULL);
         needs_add(emit, at);
         (emit->end != NULL ? emit_end_weights : weights_add)(emit, at);

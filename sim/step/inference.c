@@ -51,11 +51,11 @@ static uint64_t scores_of(const struct workload_plan *plan, struct inference_seq
 static units_wide scores_all(const struct workload_plan *plan, uint32_t pass,
                              enum inference_part part, uint64_t window)
 {
-    struct inference_span const span = inference_span_all(&plan->inference, part);
-    struct inference_sequence of;
     struct inference_pass const at = inference_pass_at(&plan->inference, pass);
+    struct inference_span const span = inference_span_in(&plan->inference, part, &at);
+    struct inference_sequence of;
     units_wide scores = 0;
-    for (uint64_t i = 0; i < span.end; i += of.times) {
+    for (uint64_t i = span.first; i < span.end; i += of.times) {
         of = inference_sequence_at(&plan->inference, &at, span, i);
         scores += (units_wide)scores_of(plan, of, window) * of.times;
     }
@@ -143,14 +143,27 @@ static struct graph_served parts_of(struct graph_served served, const struct ran
 
 /* --- What each rank has --- */
 
-/* The sequences that one of those that share a data rank's keeps; of one, all of the data rank. */
-static struct inference_span span_at(const struct ranks *ranks, enum inference_part part,
+/* Of a batch. */
+static uint64_t data_share(const struct ranks *ranks, struct inference_span batch)
+{
+    return units_ceil_divide(batch.end - batch.first, ranks->data);
+}
+
+/* Of a batch's sequences those that one of the ranks that share a data rank's keeps; of one, all of
+ * the data rank. */
+static struct inference_span span_at(const struct ranks *ranks, struct inference_span batch,
                                      uint64_t data, uint64_t kept, uint64_t way)
 {
-    uint64_t const share = ranks->inference.sequences[part];
-    uint64_t const end = smaller((data + 1) * share, inference_count(plan_of(ranks), part));
-    uint64_t const first = smaller(data * share + way * kept, end);
-    return (struct inference_span){part, first, smaller(first + kept, end)};
+    uint64_t const share = data_share(ranks, batch);
+    uint64_t const end = smaller(batch.first + (data + 1) * share, batch.end);
+    uint64_t const first = smaller(batch.first + data * share + way * kept, end);
+    return (struct inference_span){batch.part, first, smaller(first + kept, end)};
+}
+
+/* Of the pass. */
+static struct inference_span span_of(const struct ranks *ranks, enum inference_part part)
+{
+    return inference_span_in(plan_of(ranks), part, &ranks->inference.pass);
 }
 
 static uint64_t tokens_of(const struct inference_sum *sum)
@@ -171,8 +184,8 @@ static uint64_t most_of(const struct ranks *ranks, const uint64_t kept[INFERENCE
     for (uint64_t n = 0; n < (uint64_t)ranks->data * ways; n++) {
         uint64_t amount = 0;
         for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
-            struct inference_span const span =
-                span_at(ranks, (enum inference_part)p, n / ways, kept[p], n % ways);
+            struct inference_span const batch = span_of(ranks, (enum inference_part)p);
+            struct inference_span const span = span_at(ranks, batch, n / ways, kept[p], n % ways);
             struct inference_sum const sum =
                 inference_span_sum(plan_of(ranks), &ranks->inference.pass, span);
             amount += amount_of(&sum);
@@ -182,12 +195,13 @@ static uint64_t most_of(const struct ranks *ranks, const uint64_t kept[INFERENCE
     return most;
 }
 
-/* Of the n-th of all ranks that keep different ones. */
-static struct inference_span kept_at(const struct ranks *ranks, enum inference_part part,
+/* Of a batch, on the n-th of all ranks that keep different ones. */
+static struct inference_span kept_at(const struct ranks *ranks, struct inference_span batch,
                                      uint64_t n)
 {
     uint32_t const keepers = inference_keepers(ranks);
-    return span_at(ranks, part, n / keepers, ranks->inference.kept[part], n % keepers);
+    uint64_t const kept = units_ceil_divide(data_share(ranks, batch), keepers);
+    return span_at(ranks, batch, n / keepers, kept, n % keepers);
 }
 
 /* Of a layer, of each measure on the rank that has most of it. */
@@ -196,7 +210,7 @@ static struct graph_served fullest(const struct ranks *ranks, enum inference_par
 {
     struct graph_served most = {0};
     for (uint64_t n = 0; n < (uint64_t)ranks->data * inference_keepers(ranks); n++) {
-        struct inference_span const span = kept_at(ranks, part, n);
+        struct inference_span const span = kept_at(ranks, span_of(ranks, part), n);
         struct graph_served const served = served_of(ranks, span, window);
         most_take(&most, &served);
     }
@@ -206,23 +220,44 @@ static struct graph_served fullest(const struct ranks *ranks, enum inference_par
 }
 
 /* Rows that stay behind the step: of an array with a window those that its last pass has seen. */
-static uint64_t held_most(const struct ranks *ranks, enum inference_part part, uint64_t window)
+static uint64_t held_of(const struct ranks *ranks, struct inference_span span, uint64_t window)
 {
     struct inference_pass const whole = inference_pass_whole(plan_of(ranks));
     uint64_t const chunk = plan_of(ranks)->prompts.chunk;
+    struct inference_sequence all;
+    uint64_t rows = 0;
+    for (uint64_t i = span.first; i < span.end; i += all.times) {
+        all = inference_sequence_at(plan_of(ranks), &whole, span, i);
+        if (chunk != 0) all.queries = smaller(all.queries, chunk);
+        rows += all.times * rows_of(all, window);
+    }
+    return rows;
+}
+
+/* Of all batches, on the rank that keeps most. */
+static uint64_t held_most(const struct ranks *ranks, enum inference_part part, uint64_t window)
+{
+    const struct inference_plan *plan = plan_of(ranks);
     uint64_t most = 0;
     for (uint64_t n = 0; n < (uint64_t)ranks->data * inference_keepers(ranks); n++) {
-        struct inference_span const span = kept_at(ranks, part, n);
-        struct inference_sequence all;
         uint64_t rows = 0;
-        for (uint64_t i = span.first; i < span.end; i += all.times) {
-            all = inference_sequence_at(plan_of(ranks), &whole, span, i);
-            if (chunk != 0) all.queries = smaller(all.queries, chunk);
-            rows += all.times * rows_of(all, window);
+        for (uint32_t b = 0; b < inference_batch_count(plan); b++) {
+            struct inference_span const batch = inference_span_of(plan, part, b);
+            rows += units_ceil_divide(held_of(ranks, kept_at(ranks, batch, n), window),
+                                      inference_parts(ranks));
         }
         most = larger(most, rows);
     }
-    return units_ceil_divide(most, inference_parts(ranks));
+    return most;
+}
+
+static uint64_t kept_all(const struct ranks *ranks, enum inference_part part)
+{
+    uint64_t kept = 0;
+    for (uint32_t b = 0; b < inference_batch_count(plan_of(ranks)); b++)
+        kept += units_ceil_divide(data_share(ranks, inference_span_of(plan_of(ranks), part, b)),
+                                  inference_keepers(ranks));
+    return kept;
 }
 
 /* All passes of a step are alike in this: their layers have the same matrices. */
@@ -230,7 +265,7 @@ static bool begins(const struct ranks *ranks)
 {
     const struct inference_plan *plan = plan_of(ranks);
     return plan->decodes.count == 0 && ranks->inference.pass.has[INFERENCE_PROMPTS] &&
-           plan->prompts.cached == 0 && inference_pass_count(ranks->plan) == 1 &&
+           plan->prompts.cached == 0 && inference_batch_passes(plan) == 1 &&
            inference_keepers(ranks) * inference_parts(ranks) == 1;
 }
 
@@ -244,8 +279,7 @@ void inference_build(struct ranks *ranks)
     *of = (struct inference_ranks){.pass = inference_pass_at(plan, ranks->pass),
                                    .all = inference_pass_sum(ranks->plan, ranks->pass)};
     for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
-        of->sequences[p] =
-            units_ceil_divide(inference_count(plan, (enum inference_part)p), ranks->data);
+        of->sequences[p] = data_share(ranks, span_of(ranks, (enum inference_part)p));
     inference_ways_build(ranks);
     of->begins = begins(ranks);
     uint32_t const keepers = inference_keepers(ranks);
@@ -258,8 +292,8 @@ void inference_build(struct ranks *ranks)
     of->tokens = apart * most_of(ranks, shares, apart, tokens_of);
     of->kept_tokens = most_of(ranks, of->kept, keepers, tokens_of);
     of->head_rows = apart * most_of(ranks, shares, apart, head_rows_of);
-    of->kept_sequences = generates ? of->kept[INFERENCE_DECODES]
-                                   : of->kept[INFERENCE_DECODES] + of->kept[INFERENCE_PROMPTS];
+    of->kept_sequences = kept_all(ranks, INFERENCE_DECODES);
+    if (!generates) of->kept_sequences += kept_all(ranks, INFERENCE_PROMPTS);
     for (uint32_t n = 0; n < 2 * INFERENCE_PARTS; n++) {
         enum inference_part const part = (enum inference_part)(n / 2);
         uint64_t const most = n % 2 == 0 || window == 0 ? UINT64_MAX : window;
@@ -288,13 +322,26 @@ bool inference_alike(const struct inference_ranks *one, const struct inference_r
            one->all.tokens == other->all.tokens;
 }
 
+/* Of some layers those that a part is of. */
+static uint64_t layers_of(const struct ranks *ranks, const struct step_part *part, uint64_t first,
+                          uint64_t count)
+{
+    uint64_t const dense = model_dense_layers(&ranks->plan->model);
+    uint64_t layers = 0;
+    for (uint64_t layer = first; layer < first + count; layer++)
+        layers += part->kind == (layer < dense ? LAYER_DENSE : LAYER_MOE) &&
+                  part->windowed == ranks_layer_is_windowed(ranks, layer);
+    return layers;
+}
+
 /* As wide as what the pass reads, with the rows that stay. */
-uint64_t inference_cache_bytes(const struct ranks *ranks)
+uint64_t inference_cache_bytes(const struct ranks *ranks, uint64_t layer_first, uint64_t count)
 {
     struct step_part parts[STEP_PARTS_MAX];
-    uint32_t const count = step_parts(ranks, parts);
+    uint32_t const part_count = step_parts(ranks, parts);
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < count && parts[i].part == BLOCK_LAYER; i++) {
+    for (uint32_t i = 0; i < part_count && parts[i].part == BLOCK_LAYER; i++) {
+        uint64_t const layers = layers_of(ranks, &parts[i], layer_first, count);
         struct graph_terms terms;
         struct graph graph;
         uint64_t const held = ranks->inference.held_rows[parts[i].windowed];
@@ -305,7 +352,7 @@ uint64_t inference_cache_bytes(const struct ranks *ranks)
             if (graph.tensor[t].role != GRAPH_CACHE) continue;
             uint64_t const rows = sharding_local_size(&terms.mesh, &at->dimension[0]);
             uint64_t const elements = graph_elements(&graph, at, 0) / rows * held;
-            bytes += parts[i].count * graph_tensor_bytes(&graph.tensor[t], elements);
+            bytes += layers * graph_tensor_bytes(&graph.tensor[t], elements);
         }
     }
     return bytes;

@@ -76,6 +76,7 @@ struct inference_plan {
     struct inference_generation generation;
     struct inference_ways ways;
     enum inference_weights weights;
+    uint32_t stages;   /* Of the mesh, see inference_stages_set(). */
     enum format cache; /* Format of keys and values that stay. */
     enum format head;  /* Of the head's matrix. */
     bool whole_units;  /* A core of a chip takes all keys of a sequence and head. */
@@ -96,7 +97,8 @@ enum inference_part { INFERENCE_DECODES, INFERENCE_PROMPTS, INFERENCE_PARTS };
 
 /* Which sequences a pass of the step has. */
 struct inference_pass {
-    uint32_t index;
+    uint32_t index; /* Of those of its batch. */
+    uint32_t batch;
     bool whole; /* All passes together. */
     bool has[INFERENCE_PARTS];
 };
@@ -106,10 +108,10 @@ struct inference_ranks {
     struct inference_pass pass;
     uint64_t sequences[INFERENCE_PARTS]; /* Of a data rank. */
     uint64_t kept[INFERENCE_PARTS];      /* Of those the ones whose rows a rank keeps. */
-    uint64_t kept_sequences;             /* Of both kinds; a generation's are the same. */
-    uint32_t batch_ways, sequence_ways;  /* As struct graph_cache has them. */
-    bool begins;                         /* As struct graph_cache has it. */
-    enum graph_apart apart;              /* Ranks of tp_d. */
+    uint64_t kept_sequences; /* Of both kinds, all batches; a generation's are the same. */
+    uint32_t batch_ways, sequence_ways; /* As struct graph_cache has them. */
+    bool begins;                        /* As struct graph_cache has it. */
+    enum graph_apart apart;             /* Ranks of tp_d. */
     uint64_t own_tokens;  /* Of the pass, without those that give ranks of tp_d equally many. */
     uint64_t tokens;      /* Of the pass. */
     uint64_t kept_tokens; /* Of the sequences whose rows a rank keeps. */
@@ -142,11 +144,25 @@ enum status inference_ways_check(const struct ranks *ranks, struct error *reterr
  * k of E: E·(1 - (1 - k/E)^tokens) of all, rounded up. */
 uint64_t inference_experts_read(const struct ranks *ranks);
 
-/* Bytes of the cache on a chip, all layers. */
-uint64_t inference_cache_bytes(const struct ranks *ranks);
+/* Bytes of the cache on a chip, of `count` layers from one on. */
+uint64_t inference_cache_bytes(const struct ranks *ranks, uint64_t layer_first, uint64_t count);
 
-/* Passes of the step, one after the other: several where prompts come in chunks. */
+/* A plan for a mesh with so many ranks of pp, as long as it is played there. Each of them works on
+ * another batch, a part of the sequences: all of them where tokens are decoded, which is what a
+ * rank does while its batch is with the others; as many as there are prompts in a prefill, which
+ * begins with empty stages. */
+void inference_stages_set(struct workload_plan *plan, uint32_t stages);
+uint32_t inference_batch_count(const struct inference_plan *plan);
+/* Whether each rank of pp begins with another batch, and all of them always have one. */
+static inline bool inference_turns(const struct inference_plan *plan)
+{
+    return plan->stages > 1 && plan->decodes.count > 0;
+}
+
+/* Passes of the step: of each batch, one after the other, several where prompts come in chunks, and
+ * those of one batch. */
 enum { INFERENCE_PASSES_MAX = 256 };
+uint32_t inference_batch_passes(const struct inference_plan *plan);
 uint32_t inference_pass_count(const struct workload_plan *plan);
 
 /* Those of them that want logits. */

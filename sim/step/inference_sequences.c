@@ -1,6 +1,7 @@
 /*
  * A prompt that is longer than a chunk goes through several passes: each has the next chunk of
- * every prompt that has one left, behind what is cached and what came before.
+ * every prompt that has one left, behind what is cached and what came before. Where stages work on
+ * batches of their own, each batch goes through all of its passes, and then the next one does.
  */
 #include "sim/step/inference_sequences.h"
 
@@ -45,12 +46,49 @@ static uint32_t prefill_passes(const struct inference_plan *plan)
     return (uint32_t)units_ceil_divide(longest, prompts->chunk);
 }
 
-uint32_t inference_pass_count(const struct workload_plan *plan)
+uint32_t inference_batch_passes(const struct inference_plan *plan)
 {
-    const struct inference_generation *generation = &plan->inference.generation;
+    const struct inference_generation *generation = &plan->generation;
     bool const both = generation->output != 0 && generation->played == INFERENCE_ENDS;
     if (generation->played == INFERENCE_STEP) return 1;
-    return prefill_passes(&plan->inference) + both;
+    return prefill_passes(plan) + both;
+}
+
+void inference_stages_set(struct workload_plan *plan, uint32_t stages)
+{
+    plan->inference.stages = stages;
+}
+
+uint32_t inference_batch_count(const struct inference_plan *plan)
+{
+    uint64_t const stages = plan->stages > 1 ? plan->stages : 1;
+    if (plan->decodes.count > 0 || plan->prompts.count > stages) return (uint32_t)stages;
+    return plan->prompts.count > 0 ? (uint32_t)plan->prompts.count : 1;
+}
+
+/* Past what is simulated it is refused; it need only be more. */
+uint32_t inference_pass_count(const struct workload_plan *plan)
+{
+    uint64_t const passes = (uint64_t)inference_batch_count(&plan->inference) *
+                            inference_batch_passes(&plan->inference);
+    return (uint32_t)smaller(passes, UINT32_MAX);
+}
+
+/* Each has as many as another, or one more. */
+struct inference_span inference_span_of(const struct inference_plan *plan, enum inference_part part,
+                                        uint32_t batch)
+{
+    uint32_t const batches = inference_batch_count(plan);
+    units_wide const count = inference_count(plan, part);
+    return (struct inference_span){part, (uint64_t)(count * batch / batches),
+                                   (uint64_t)(count * (batch + 1) / batches)};
+}
+
+struct inference_span inference_span_in(const struct inference_plan *plan, enum inference_part part,
+                                        const struct inference_pass *pass)
+{
+    return pass->whole ? inference_span_all(plan, part)
+                       : inference_span_of(plan, part, pass->batch);
 }
 
 /* Steps of a generation are behind the prefill. */
@@ -58,10 +96,13 @@ struct inference_pass inference_pass_at(const struct inference_plan *plan, uint3
 {
     const struct inference_generation *generation = &plan->generation;
     bool const generates = generation->output != 0;
+    uint32_t const passes = inference_batch_passes(plan), batch = index / passes;
+    index %= passes;
     bool const asks =
         generation->played != INFERENCE_STEP && (!generates || index < prefill_passes(plan));
     return (struct inference_pass){
         .index = index,
+        .batch = batch,
         .has = {[INFERENCE_DECODES] = !generates || !asks, [INFERENCE_PROMPTS] = asks}};
 }
 
@@ -139,7 +180,7 @@ static struct inference_sum part_sum(const struct workload_plan *plan,
                                      const struct inference_pass *pass, enum inference_part part)
 {
     const struct inference_plan *of = &plan->inference;
-    return inference_span_sum(of, pass, inference_span_all(of, part));
+    return inference_span_sum(of, pass, inference_span_in(of, part, pass));
 }
 
 struct inference_sum inference_sum(const struct workload_plan *plan, enum inference_part part)

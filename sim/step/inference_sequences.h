@@ -23,6 +23,11 @@ struct inference_span {
 uint64_t inference_count(const struct inference_plan *plan, enum inference_part part);
 struct inference_span inference_span_all(const struct inference_plan *plan,
                                          enum inference_part part);
+/* Those of a batch in flight; those of a pass. */
+struct inference_span inference_span_of(const struct inference_plan *plan, enum inference_part part,
+                                        uint32_t batch);
+struct inference_span inference_span_in(const struct inference_plan *plan, enum inference_part part,
+                                        const struct inference_pass *pass);
 struct inference_pass inference_pass_at(const struct inference_plan *plan, uint32_t index);
 struct inference_pass inference_pass_whole(const struct inference_plan *plan);
 /* To go through a span: the next is `times` further. */

@@ -2,6 +2,7 @@
 #include "sim/base/counted.h"
 #include "sim/base/units.h"
 #include "sim/step/inference.h"
+#include "sim/step/inference_sequences.h"
 #include "sim/step/ranks.h"
 
 static const struct inference_plan *plan_of(const struct ranks *ranks)
@@ -32,14 +33,35 @@ static bool heads_divide(const struct ranks *ranks)
     return holders_of(ranks) == 1 && ranks->heads.kv % ranks_tp_d(ranks) == 0;
 }
 
-/* Whether each rank of tp_d can have sequences, and all as many tokens. */
+/* Of a data rank, in a batch. */
+static uint64_t sequences_of(const struct ranks *ranks, enum inference_part part, uint32_t batch)
+{
+    struct inference_span const span = inference_span_of(plan_of(ranks), part, batch);
+    return units_ceil_divide(span.end - span.first, ranks->data);
+}
+
+/* Whether each rank of tp_d can have sequences, and all as many tokens. Caches of all batches lie
+ * alike. */
 static bool sequences_divide(const struct ranks *ranks)
 {
-    const uint64_t *sequences = ranks->inference.sequences;
     bool divide = plan_of(ranks)->prompts.tokens.count <= 1; /* They are alike. */
-    for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
-        divide = divide && (sequences[p] == 0 || sequences[p] >= ranks_tp_d(ranks));
+    for (uint32_t b = 0; b < inference_batch_count(plan_of(ranks)); b++)
+        for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
+            uint64_t const sequences = sequences_of(ranks, (enum inference_part)p, b);
+            divide = divide && (sequences == 0 || sequences >= ranks_tp_d(ranks));
+        }
     return divide;
+}
+
+/* Of the batch that has fewest. */
+static uint64_t decodes_least(const struct ranks *ranks)
+{
+    uint64_t least = sequences_of(ranks, INFERENCE_DECODES, 0);
+    for (uint32_t b = 1; b < inference_batch_count(plan_of(ranks)); b++) {
+        uint64_t const decodes = sequences_of(ranks, INFERENCE_DECODES, b);
+        if (decodes < least) least = decodes;
+    }
+    return least;
 }
 
 /* What ranks of tp_d have: heads if what is given has more of them than tp, sequences if the ways
@@ -67,7 +89,7 @@ void inference_ways_build(struct ranks *ranks)
     of->batch_ways = of->sequence_ways = 1;
     of->apart = apart_of(ranks);
     uint32_t const keepers = inference_keepers(ranks), parts = inference_parts(ranks);
-    uint64_t const decodes = units_ceil_divide(of->sequences[INFERENCE_DECODES], keepers);
+    uint64_t const decodes = units_ceil_divide(decodes_least(ranks), keepers);
     bool const enough = decodes >= holders && of->apart != GRAPH_APART_ROWS;
     if (ways->sharding == INFERENCE_GIVEN) {
         of->batch_ways = ways->batch / keepers;

@@ -102,12 +102,17 @@ void listing_heading(struct strbuf *text, const struct ranks *ranks)
     strbuf_add(text, "%s, one layer of %llu, on one chip\n", plan->model.name,
                wide(plan->model.layers));
     axes_add(text, ranks);
-    if (ranks_serves(ranks) && plan->inference.generation.output != 0)
+    bool const serves = ranks_serves(ranks);
+    uint32_t const passes = serves ? inference_batch_passes(&plan->inference) : 1;
+    if (serves && inference_batch_count(&plan->inference) > 1)
+        strbuf_add(text, "  the last of %s, which are in flight together\n",
+                   counted(inference_batch_count(&plan->inference), "batch").text);
+    if (serves && plan->inference.generation.output != 0)
         strbuf_add(text, "  the last of %u passes: a generation's last step, behind its prefill\n",
                    ranks->pass + 1);
-    else if (ranks->pass > 0)
+    else if (passes > 1)
         strbuf_add(text, "  the last of %u passes, each with up to %llu tokens of every prompt\n",
-                   ranks->pass + 1, wide(plan->inference.prompts.chunk));
+                   passes, wide(plan->inference.prompts.chunk));
     letters_add(text, ranks, layer);
     paddings_add(text, ranks);
     for (uint32_t u = 0; ranks->shards > 1 && u < layer->bucket_count; u++) {

@@ -39,6 +39,5 @@ void lower_resident(const struct ranks *ranks, const uint64_t units[MODULE_COUNT
         uint32_t const count = lower_buckets_of(ranks, (enum lower_module)m, buckets);
         buckets_resident(ranks, buckets, count, units[m], resident_bytes);
     }
-    if (ranks_serves(ranks)) resident_bytes[PROGRAM_MEMORY_CACHE] += inference_cache_bytes(ranks);
     overheads_chip(ranks, layers, resident_bytes);
 }

@@ -105,14 +105,17 @@ struct pipeline_messages {
     enum pipeline_way receive, send;
     bool around;       /* Sent from the last rank to the first, or back. */
     uint64_t arrivals; /* How many must have come. */
-    uint32_t arrays;   /* Of what is sent: the model's, and of each module before its head. */
+    uint32_t arrays;   /* Of what is sent: the model's, and of each module before its head; 0: the
+                          tokens that are sampled. */
 };
 struct pipeline_messages pipeline_messages_of(const struct pipeline *pipeline, uint32_t rank,
                                               const struct schedule_pass *pass);
 /* Where a request over the ranks of pp says how many ranks on its receiver is: along one axis an
  * offset, over two levels a shift, which carries from the inner one into the outer. */
 int32_t *pipeline_distance(struct plan_request *request);
-/* One rank's message of what a data rank's tokens are, sharded as it is between blocks. */
+/* One rank's message of what a data rank's tokens are, sharded as it is between blocks; of no
+ * arrays, of the tokens that it has sampled. */
+static const enum format PIPELINE_TOKEN_FORMAT = FORMAT_FP32; /* As wide as a whole number. */
 uint32_t pipeline_send_plan(struct pipeline *pipeline, enum pipeline_way way, bool around,
                             uint32_t arrays);
 

@@ -3,11 +3,15 @@
 #include "sim/step/pipeline.h"
 
 /* The stage that a pass gives its result to (`behind`), or whose result it needs; -1: none, as it
- * is the last or first pass of a microbatch, or a weight gradient. */
+ * is the last or first pass of a microbatch, or a weight gradient. Tokens that the last stage has
+ * sampled go to the first. */
 static int64_t stage_beside(const struct pipeline *pipeline, const struct schedule_pass *pass,
                             bool behind)
 {
+    uint32_t const last = pipeline->schedule.stage_count - 1;
     if (pass->kind == SCHEDULE_WEIGHT) return -1;
+    if (pipeline->schedule.turns && behind && pass->stage == last) return 0;
+    if (pipeline->schedule.turns && !behind && pass->stage == 0) return last;
     if (pipeline_is_forward(pass->kind) != behind) return (int64_t)pass->stage - 1;
     return pass->stage + 1u == pipeline->schedule.stage_count ? -1 : (int64_t)pass->stage + 1;
 }
@@ -47,6 +51,7 @@ static uint32_t arrays_between(const struct pipeline *pipeline, int64_t stage, i
 {
     int64_t const before = stage < behind ? stage : behind;
     uint32_t arrays = pipeline->schedule.stage_count > 1;
+    if (pipeline->schedule.turns && behind < stage) return 0;
     if (behind < 0 || !pipeline->lower->ranks->mtp_apart) return arrays;
     for (int64_t s = 0; s <= before; s++) arrays += pipeline->stages.stage[s].mtp_modules;
     return arrays;
@@ -102,6 +107,9 @@ struct pipeline_messages pipeline_messages_of(const struct pipeline *pipeline, u
     (void)pass_sends(pipeline, pass, rank, &messages.send, &messages.around);
     messages.arrays = arrays_between(pipeline, pass->stage, stage_beside(pipeline, pass, true));
     if (before < 0) return messages;
+    if (pipeline->schedule.turns &&
+        pass->microbatch == pipeline->schedule.rank[rank].pass[0].microbatch)
+        return messages;
     uint32_t const from = schedule_rank_of(&pipeline->schedule, (uint32_t)before, pass->microbatch);
     struct schedule_pass const giver = {
         .microbatch = pass->microbatch, .stage = (uint16_t)before, .kind = pass->kind};
@@ -128,6 +136,9 @@ uint32_t pipeline_send_plan(struct pipeline *pipeline, enum pipeline_way way, bo
     struct plan_request request = {.kind = COLLECTIVE_PERMUTE,
                                    .group = ranks->mesh->axis[MESH_PP].group};
     *pipeline_distance(&request) = way == WAY_NEXT ? step : -step;
-    return lower_plan_request(pipeline->lower, &request, arrays * ranks->block_shard,
-                              ranks->plan->formats.activations);
+    bool const of_tokens = arrays == 0;
+    return lower_plan_request(pipeline->lower, &request,
+                              of_tokens ? ranks->inference.head_rows
+                                        : arrays * ranks_block_elements(ranks),
+                              of_tokens ? PIPELINE_TOKEN_FORMAT : ranks->plan->formats.activations);
 }

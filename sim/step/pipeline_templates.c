@@ -26,7 +26,11 @@ static uint32_t receive_add(struct lower *lower, const struct pipeline_variant *
     enum lower_stream const stream =
         variant->receive == WAY_PREVIOUS ? LOWER_RECEIVE_PREVIOUS : LOWER_RECEIVE_NEXT;
     bool const forward = pipeline_is_forward(variant->part[0].act);
+    const struct lower_part *part = &variant->part[0];
+    bool const of_tokens = forward && (part->module == MODULE_EMBEDDING ||
+                                       (part->module == MODULE_NOTHING && part->around));
     const char *name = variant->part_count > 1 ? "receive both"
+                       : of_tokens             ? "receive tokens"
                        : forward               ? "receive activations"
                                                : "receive gradients";
     if (variant->receive == WAY_NONE) return LOWER_NONE;
@@ -46,7 +50,8 @@ static void send_add(struct pipeline *pipeline, const struct lower_part *part)
     enum pipeline_way const way = (enum pipeline_way)part->send;
     bool const next = way == WAY_NEXT;
     bool const forward = pipeline_is_forward(part->act);
-    const char *name = forward ? "send activations" : "send gradients";
+    bool const of_tokens = part->arrays == 0;
+    const char *name = of_tokens ? "send tokens" : forward ? "send activations" : "send gradients";
     if (way == WAY_NONE) return;
     uint32_t const plan = pipeline_send_plan(pipeline, way, part->around, part->arrays);
     if (lower->build.status != STATUS_OK) return;
@@ -59,7 +64,10 @@ static void send_add(struct pipeline *pipeline, const struct lower_part *part)
                             .parts = 1,
                             .index = (uint16_t)plan});
     lower_need_output(lower, op, forward ? lower_stream_activation : lower_stream_gradient);
-    uint64_t const bytes = lower_activation_bytes(lower, part->arrays * lower->ranks->block_shard);
+    uint64_t const bytes =
+        of_tokens
+            ? format_bytes(PIPELINE_TOKEN_FORMAT, lower->ranks->inference.head_rows)
+            : lower_activation_bytes(lower, part->arrays * ranks_block_elements(lower->ranks));
     lower_take(lower, op, PROGRAM_MEMORY_BUFFERS, bytes);
     lower_give(lower, op, PROGRAM_MEMORY_BUFFERS, bytes);
 }
@@ -181,8 +189,10 @@ static const char *template_name(struct lower *lower, const struct pipeline_vari
     if (one->act >= SCHEDULE_KIND_COUNT)
         return builder_format(&lower->build, "%s %s", acts[one->act], module);
     const char *kind = schedule_kind_name((enum schedule_kind)one->act);
+    bool const chunks = inference_batch_passes(&lower->ranks->plan->inference) > 1;
     if (variant->part_count == 1 && lower->shape_count > 1)
-        return builder_format(&lower->build, "%s %s, pass %u", module, kind, one->pass + 1U);
+        return builder_format(&lower->build, "%s %s, %s %u", module, kind,
+                              chunks ? "pass" : "batch", one->pass + 1U);
     if (variant->part_count == 1) return builder_format(&lower->build, "%s %s", module, kind);
     return builder_format(&lower->build, "%s %s, %s %s", module, kind,
                           pipeline_module_name((enum lower_module)other->module),

@@ -249,7 +249,11 @@ enum status ranks_make(const struct workload_plan *plan, const struct machine *m
                        const struct mesh *mesh, struct ranks *ret_ranks, struct error *reterr)
 {
     struct ranks ranks = {.plan = plan, .machine = machine, .mesh = mesh, .heads.kv_holders = 1};
-    if (ranks_serves(&ranks)) ranks.pass = inference_pass_count(plan) - 1;
+    if (ranks_serves(&ranks)) {
+        uint32_t const stages = mesh->axis[MESH_PP].size;
+        SIM_ASSERT(stages == 1 || plan->inference.stages == stages);
+        ranks.pass = inference_pass_count(plan) - 1;
+    }
     ranks.sequences.parts = ranks.sequences.of.parts = 1;
     STATUS_TRY(model_check(&ranks, reterr));
     STATUS_TRY(ranks_build(&ranks, reterr));

@@ -287,4 +287,12 @@ static inline uint64_t ranks_block_columns(const struct ranks *ranks)
     return units_round_up(ranks->plan->model.width, ranks_of_width(ranks));
 }
 
+/* Elements of what a rank has between blocks, which is what it sends to another stage. */
+static inline uint64_t ranks_block_elements(const struct ranks *ranks)
+{
+    bool const whole = ranks->plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED;
+    return whole ? ranks->rows * ranks_block_columns(ranks) / ranks_tp_d(ranks)
+                 : ranks->block_shard;
+}
+
 #endif

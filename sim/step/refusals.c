@@ -4,6 +4,7 @@
  */
 #include "sim/step/refusals.h"
 
+#include "sim/base/counted.h"
 #include "sim/base/name.h"
 #include "sim/schedule/schedule.h"
 #include "sim/step/overheads.h"
@@ -24,6 +25,8 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
     bool const serves = ranks_serves(ranks);
     bool const gathers = serves && plan->inference.weights == INFERENCE_GATHERED;
     bool const prefetches = plan->inference.prefetch != INFERENCE_PREFETCH_NONE;
+    uint32_t const batches = inference_batch_count(&plan->inference);
+    uint32_t const passes_most = INFERENCE_PASSES_MAX / batches;
     uint64_t const made_for = plan->model.positions.most;
     uint64_t const positions = made_for == 0 ? UINT64_MAX : made_for;
     bool const replicates = plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED && ranks->tp > 1;
@@ -44,15 +47,18 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
            "/workload/formats/head",
            "the head of " NAME " is its embedding, which lies in the format of \"weights\", %s",
            plan->model.name, format_name(plan->formats.weights));
+    REFUSE(serves && batches > INFERENCE_PASSES_MAX, LIMIT, "/mesh/pp",
+           "%u stages work on a batch each, which is more than the %d passes that are simulated",
+           batches, INFERENCE_PASSES_MAX);
     REFUSE(
-        serves && inference_pass_count(plan) > INFERENCE_PASSES_MAX, LIMIT, "/workload/chunk",
-        "prompts would go through %u passes of %llu tokens, more than the %d that are simulated; "
+        serves && inference_batch_passes(&plan->inference) > passes_most, LIMIT, "/workload/chunk",
+        "prompts would go through %u passes of %llu tokens, more than the %u that are simulated; "
         "the nearest chunk that goes: %llu",
-        inference_pass_count(plan), (unsigned long long)plan->inference.prompts.chunk,
-        INFERENCE_PASSES_MAX,
-        (unsigned long long)units_ceil_divide(
-            inference_keys_most_of(plan, INFERENCE_PROMPTS) - plan->inference.prompts.cached,
-            INFERENCE_PASSES_MAX - (plan->kind == WORKLOAD_GENERATE)));
+        inference_batch_passes(&plan->inference), (unsigned long long)plan->inference.prompts.chunk,
+        passes_most,
+        (unsigned long long)units_ceil_divide(inference_keys_most_of(plan, INFERENCE_PROMPTS) -
+                                                  plan->inference.prompts.cached,
+                                              passes_most - (plan->kind == WORKLOAD_GENERATE)));
     REFUSE(gathers && !mesh->present[MESH_DP], INVALID, "/workload/weights",
            "the mesh has no dp whose ranks could have a part of the weights each; those of fsdp "
            "gather them without the key");
@@ -75,9 +81,13 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
            UNSUPPORTED, "/mesh/tp_d",
            "experts and latent attention over tp_d are not modelled in this version; tp and ep "
            "split them");
-    REFUSE(serves && ranks->pp > 1, UNSUPPORTED, "/mesh/pp",
-           "inference over pipeline stages is not modelled in this version; tp, dp, ep and fsdp "
-           "are");
+    REFUSE(plan->kind == WORKLOAD_GENERATE && ranks->pp > 1, UNSUPPORTED, "/mesh/pp",
+           "a generation over pipeline stages is not modelled in this version; \"prefill\" and "
+           "\"decode\" are");
+    REFUSE(serves && inference_turns(&plan->inference) && plan->inference.decodes.count < batches,
+           INVALID, "/workload/batch",
+           "%s cannot be a batch for each of the %u stages of pp; the nearest batch that can: %u",
+           counted(plan->inference.decodes.count, "sequence").text, batches, batches);
     REFUSE(serves && ranks->cp > 1, UNSUPPORTED, "/mesh/cp",
            "inference over cp is not modelled in this version; tp with \"kv_sharding\" shares "
            "sequences, and dp, ep and fsdp have whole ones");

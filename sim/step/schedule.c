@@ -1,4 +1,4 @@
-/* The schedule of a training step's pipeline. */
+/* The schedule of a step's pipeline. */
 #include "sim/schedule/schedule.h"
 
 #include "sim/base/arena.h"
@@ -67,30 +67,40 @@ enum status workload_places(struct arena *arena, const struct workload_plan *pla
     return schedule_places(arena, form, &request, where, ret_schedule, reterr);
 }
 
-/* One stage on one rank: each microbatch goes forward, and in training back at once. */
-static enum status one_stage(struct arena *arena, uint32_t microbatches, bool trains,
-                             struct schedule *ret_schedule, struct error *reterr)
+/* A stage on each rank: each microbatch goes forward, and in training, where there is one stage,
+ * back at once. Decodes have a microbatch for each rank, which begins with its own: the one that is
+ * behind the first by as many as its stage is before. */
+static enum status straight(struct arena *arena, const struct workload_plan *plan, uint32_t ranks,
+                            struct schedule *ret_schedule, struct error *reterr)
 {
-    struct schedule_list list = {.capacity = 2 * microbatches, .microbatch_count = microbatches};
+    uint32_t const microbatches = workload_microbatches(plan);
+    bool const trains = plan->kind == WORKLOAD_TRAIN_STEP;
     void *memory = NULL;
     *ret_schedule = (struct schedule){.name = WORKLOAD_SCHEDULE_DEFAULT,
-                                      .rank_count = 1,
-                                      .stage_count = 1,
+                                      .rank_count = ranks,
+                                      .stage_count = ranks,
                                       .microbatch_count = microbatches,
                                       .chunk_count = 1,
-                                      .copy_count = 1};
-    STATUS_TRY(arena_try(arena, 1, sizeof *ret_schedule->rank_of, &memory, reterr));
+                                      .copy_count = 1,
+                                      .turns = !trains && inference_turns(&plan->inference)};
+    STATUS_TRY(arena_try(arena, ranks, sizeof *ret_schedule->rank_of, &memory, reterr));
     ret_schedule->rank_of = memory;
-    STATUS_TRY(arena_try(arena, 1, sizeof *ret_schedule->rank, &memory, reterr));
+    STATUS_TRY(arena_try(arena, ranks, sizeof *ret_schedule->rank, &memory, reterr));
     ret_schedule->rank = memory;
-    STATUS_TRY(arena_try(arena, list.capacity, sizeof *list.pass, &memory, reterr));
-    list.pass = memory;
-    for (uint32_t m = 0; m < microbatches; m++) {
-        schedule_add(&list, SCHEDULE_FORWARD, 0, m);
-        if (trains) schedule_add(&list, SCHEDULE_BACKWARD, 0, m);
+    for (uint32_t r = 0; r < ranks; r++) {
+        struct schedule_list list = {.capacity = 2 * microbatches,
+                                     .microbatch_count = microbatches};
+        uint32_t const first = ret_schedule->turns ? (microbatches - r % microbatches) : 0;
+        STATUS_TRY(arena_try(arena, list.capacity, sizeof *list.pass, &memory, reterr));
+        list.pass = memory;
+        for (uint32_t m = 0; m < microbatches; m++) {
+            schedule_add(&list, SCHEDULE_FORWARD, r, (first + m) % microbatches);
+            if (trains) schedule_add(&list, SCHEDULE_BACKWARD, r, m);
+        }
+        ret_schedule->rank_of[r] = (uint16_t)r;
+        ret_schedule->rank[r] =
+            (struct schedule_rank){.pass = list.pass, .count = list.count, .chunk_count = 1};
     }
-    ret_schedule->rank[0] =
-        (struct schedule_rank){.pass = list.pass, .count = list.count, .chunk_count = 1};
     return STATUS_OK;
 }
 
@@ -103,9 +113,8 @@ enum status workload_schedule(struct arena *arena, const struct workload_plan *p
                                        .microbatch_count = plan->accumulate,
                                        .held_max = plan->stages.held_max,
                                        .watch = plan->watch};
-    if (request.rank_count == 1)
-        return one_stage(arena, workload_microbatches(plan), plan->kind == WORKLOAD_TRAIN_STEP,
-                         ret_schedule, reterr);
+    if (request.rank_count == 1 || plan->kind != WORKLOAD_TRAIN_STEP)
+        return straight(arena, plan, request.rank_count, ret_schedule, reterr);
     if (plan->stages.given != NULL) {
         STATUS_TRY(given_check(plan, request.rank_count, reterr));
         *ret_schedule = *plan->stages.given;
@@ -220,7 +229,7 @@ enum status workload_lists_read(const struct workload_plan *plan, const struct m
                                 struct error *reterr)
 {
     *ret_lists = (struct workload_lists){.held_ppm = PPM_ONE};
-    if (mesh->axis[MESH_PP].size == 1) return STATUS_OK;
+    if (mesh->axis[MESH_PP].size == 1 || plan->kind != WORKLOAD_TRAIN_STEP) return STATUS_OK;
     struct arena *arena = arena_create(0);
     if (arena == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, where, "no memory to count what ranks hold");

@@ -53,6 +53,11 @@ static enum status role_begin(struct pipeline *pipeline, uint32_t rank, struct p
                                    .sent_stage = made->sent_stage,
                                    .hold = made->hold};
     lower_resident(ranks, units, role->resident_bytes);
+    for (uint32_t s = 0; s < schedule->stage_count && ranks_serves(ranks); s++)
+        if (schedule_rank_holds(schedule, rank, s))
+            role->resident_bytes[PROGRAM_MEMORY_CACHE] +=
+                inference_cache_bytes(ranks, pipeline->stages.stage[s].layer_first,
+                                      pipeline->stages.stage[s].layer_count);
     return STATUS_OK;
 }
 
@@ -85,6 +90,25 @@ static void role_end(struct pipeline *pipeline, uint32_t rank)
                 ACT_UPDATE, PROGRAM_PHASE_UPDATE, schedule->microbatch_count - 1, NULL);
 }
 
+/* Where passes go round, what the rank begins with next time is there when the step ends. */
+static void turn_end(struct pipeline *pipeline, uint32_t rank)
+{
+    const struct schedule *schedule = &pipeline->schedule;
+    struct pipeline_variant const variant = {
+        .part = {{.module = MODULE_NOTHING, .act = ACT_FORWARD, .around = rank == 0}},
+        .part_count = 1,
+        .receive = WAY_PREVIOUS};
+    struct program_block const block = {.template_index = pipeline_template(pipeline, &variant),
+                                        .phase = PROGRAM_PHASE_FORWARD,
+                                        .name = "next",
+                                        .repeat = 1,
+                                        .layer_first = -1,
+                                        .microbatch = schedule->rank[rank].pass[0].microbatch,
+                                        .pass = schedule->rank[rank].count,
+                                        .arrivals = schedule->rank[rank].count};
+    pipeline_block_add(pipeline, &block);
+}
+
 static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct program_role *role,
                             struct error *reterr)
 {
@@ -100,6 +124,7 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
     pipeline_actions_add(pipeline, list->count);
     pipeline_replicas_send(pipeline, list->count);
     if (trains) role_end(pipeline, rank);
+    if (pipeline->schedule.turns) turn_end(pipeline, rank);
     role->block = pipeline->role.block;
     role->block_count = pipeline->role.block_count;
     return STATUS_OK;
@@ -128,7 +153,7 @@ static enum status roles_add(struct pipeline *pipeline, struct error *reterr)
     bool const parts_last = ranks_sums_parts(ranks) && ranks->replicas.gradient_shards == 1;
     pipeline->differs = ranks->plan->accumulate > 1 &&
                         (ranks->gradients.last || parts_last || ranks_offloads_optimizer(ranks));
-    if (ranks->pp > 1) pipeline_rests_build(pipeline);
+    if (ranks->pp > 1 && !ranks_serves(ranks)) pipeline_rests_build(pipeline);
     struct program_role *roles = builder_roles(&lower->build, pipeline->schedule.rank_count, 0);
     if (roles == NULL) return lower->build.status;
     for (uint32_t rank = 0; rank < program->role_count; rank++) {

@@ -21,23 +21,44 @@ enum { TEXT_BYTES = WALK_TEXT_BYTES, ALIKE = 150, COUNTED = 1000 };
 static const struct {
     const char *machine;
     const char *mesh;
-    uint32_t tp, data, tp_d;
+    uint32_t tp, data, tp_d, pp, cp;
 } places[] = {
-    {"\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"", "{\"tp\": [\"x\", \"y\"]}", 16, 1, 1},
-    {"\"chip\": \"tpu-v5e\", \"shape\": \"2x4\"", "{\"dp\": [\"x\"], \"tp\": [\"y\"]}", 4, 2, 1},
+    {"\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"", "{\"tp\": [\"x\", \"y\"]}", 16, 1, 1, 1, 1},
+    {"\"chip\": \"tpu-v5e\", \"shape\": \"2x4\"", "{\"dp\": [\"x\"], \"tp\": [\"y\"]}", 4, 2, 1, 1,
+     1},
     {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"", "{\"dp\": [\"z\"], \"tp\": [\"x\", \"y\"]}", 16,
-     4, 1},
-    {"\"chip\": \"h100-sxm\", \"gpus\": 8", "{\"tp\": [\"gpu\"]}", 8, 1, 1},
-    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"dp\": [\"node\"], \"tp\": [\"gpu\"]}", 8, 2, 1},
-    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"tp\": [\"node\", \"gpu\"]}", 16, 1, 1},
-    {"\"chip\": \"tpu-v6e\", \"shape\": \"2x2\"", "{\"fsdp\": [\"x\"], \"tp\": [\"y\"]}", 2, 2, 1},
-    {"\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"", "{\"tp\": [\"x\"], \"tp_d\": [\"y\"]}", 4, 1, 4},
-    {"\"chip\": \"tpu-v5e\", \"shape\": \"2x4\"", "{\"tp_d\": [\"x\", \"y\"]}", 1, 1, 8},
+     4, 1, 1, 1},
+    {"\"chip\": \"h100-sxm\", \"gpus\": 8", "{\"tp\": [\"gpu\"]}", 8, 1, 1, 1, 1},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"dp\": [\"node\"], \"tp\": [\"gpu\"]}", 8, 2, 1, 1,
+     1},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"tp\": [\"node\", \"gpu\"]}", 16, 1, 1, 1, 1},
+    {"\"chip\": \"tpu-v6e\", \"shape\": \"2x2\"", "{\"fsdp\": [\"x\"], \"tp\": [\"y\"]}", 2, 2, 1,
+     1, 1},
+    {"\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"", "{\"tp\": [\"x\"], \"tp_d\": [\"y\"]}", 4, 1, 4,
+     1, 1},
+    {"\"chip\": \"tpu-v5e\", \"shape\": \"2x4\"", "{\"tp_d\": [\"x\", \"y\"]}", 1, 1, 8, 1, 1},
     {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"",
-     "{\"dp\": [\"z:2\"], \"tp\": [\"x\", \"y\"], \"tp_d\": [\"z:2\"]}", 16, 2, 2},
-    {"\"chip\": \"tpu-v6e\", \"shape\": \"2x2\"", "{\"fsdp\": [\"x\"], \"tp_d\": [\"y\"]}", 1, 2,
-     2},
-    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"tp\": [\"gpu\"], \"tp_d\": [\"node\"]}", 8, 1, 2},
+     "{\"dp\": [\"z:2\"], \"tp\": [\"x\", \"y\"], \"tp_d\": [\"z:2\"]}", 16, 2, 2, 1, 1},
+    {"\"chip\": \"tpu-v6e\", \"shape\": \"2x2\"", "{\"fsdp\": [\"x\"], \"tp_d\": [\"y\"]}", 1, 2, 2,
+     1, 1},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"tp\": [\"gpu\"], \"tp_d\": [\"node\"]}", 8, 1, 2,
+     1, 1},
+    {"\"chip\": \"h100-sxm\", \"gpus\": 8", "{\"pp\": [\"gpu:4\"], \"tp\": [\"gpu:2\"]}", 2, 1, 1,
+     4, 1},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 2",
+     "{\"pp\": [\"node\"], \"dp\": [\"gpu:2\"], \"tp\": [\"gpu:4\"]}", 4, 2, 1, 2, 1},
+    {"\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"", "{\"pp\": [\"x\"], \"tp\": [\"y\"]}", 4, 1, 1, 4,
+     1},
+    {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"",
+     "{\"pp\": [\"z:2\"], \"fsdp\": [\"z:2\"], \"tp\": [\"x\", \"y\"]}", 16, 2, 1, 2, 1},
+    {"\"chip\": \"h100-sxm\", \"gpus\": 8", "{\"cp\": [\"gpu:4\"], \"tp\": [\"gpu:2\"]}", 2, 1, 1,
+     1, 4},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 2",
+     "{\"cp\": [\"node\"], \"dp\": [\"gpu:2\"], \"tp\": [\"gpu:4\"]}", 4, 2, 1, 1, 2},
+    {"\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"", "{\"cp\": [\"x\"], \"tp\": [\"y\"]}", 4, 1, 1, 1,
+     4},
+    {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"",
+     "{\"pp\": [\"z:2\"], \"cp\": [\"z:2\", \"x\"], \"tp\": [\"y\"]}", 4, 1, 1, 2, 8},
 };
 
 enum { KEYS_BYTES = 512 };
@@ -83,6 +104,25 @@ static struct {
     struct alike answer, ask;
 } passes[PASSES_MAX];
 static uint32_t pass_count, head_count;
+static uint64_t batch; /* Of those in flight the one that is counted. */
+
+static uint64_t answer_count(void)
+{
+    return passes[pass_count - 1].answer.count;
+}
+
+/* Whether ranks of cp have parts of prompts. */
+static bool context_begins(void)
+{
+    return places[place].cp > 1 && answer_count() == 0;
+}
+
+/* Stages each have a batch of decodes; of prompts there may be fewer. */
+static uint64_t batch_count(void)
+{
+    uint64_t const stages = places[place].pp, ask = passes[0].ask.count;
+    return answer_count() > 0 || ask > stages ? stages : ask;
+}
 
 static uint32_t below(uint64_t *state, uint32_t count)
 {
@@ -106,12 +146,17 @@ static void sequences_draw(uint64_t *state, char text[KEYS_BYTES])
 {
     enum { DECODE, PREFILL, MIXED, GENERATE, KINDS };
     static const char *const names[] = {"decode", "prefill", "mixed", "generate"};
-    uint32_t const kind = below(state, KINDS), most = models[model].context_most;
-    uint32_t const cached = below(state, 2) * below(state, 1024), fresh = 1 + below(state, 3);
-    uint32_t const context = fresh + below(state, most - 3), prompt = 1 + below(state, 2048);
-    uint32_t const batch = 1 + below(state, 96), asking = 1 + below(state, 3);
+    uint32_t const stages = places[place].pp, ways = places[place].cp;
+    uint32_t const kinds = ways > 1 ? MIXED : stages > 1 ? GENERATE : KINDS;
+    uint32_t const kind = below(state, kinds), most = models[model].context_most;
+    uint32_t const before = below(state, 2) * below(state, 1024), fresh = 1 + below(state, 3);
+    uint32_t const context = fresh + below(state, most - 3);
+    uint32_t const prompt = ways > 1 ? 2 * ways * (1 + below(state, 128)) : 1 + below(state, 2048);
+    uint32_t const cached = ways > 1 ? 0 : before;
+    uint32_t const answers = stages + below(state, 96), asking = 1 + below(state, 3);
     uint32_t const count = kind == GENERATE ? 1 + below(state, 48) : asking;
-    uint32_t const chunk = below(state, 2) == 0 ? 0 : 1 + prompt / (1 + below(state, 4));
+    uint32_t const chunk =
+        ways > 1 || below(state, 2) == 0 ? 0 : 1 + prompt / (1 + below(state, 4));
     uint32_t const output = 1 + below(state, 1000), page = 1 + below(state, 100);
     int length = snprintf(text, KEYS_BYTES, "\"%s\"", names[kind]);
     memset(passes, 0, sizeof passes);
@@ -123,11 +168,11 @@ static void sequences_draw(uint64_t *state, char text[KEYS_BYTES])
                            kind == MIXED ? "prompts" : "batch", count, prompt, cached);
     }
     if (kind == DECODE || kind == MIXED) {
-        passes[0].answer = (struct alike){batch, context, fresh};
+        passes[0].answer = (struct alike){answers, context, fresh};
         pass_count = head_count = 1;
-        length +=
-            snprintf(text + length, KEYS_BYTES - (size_t)length,
-                     ", \"batch\": %u, \"context\": %u, \"new_tokens\": %u", batch, context, fresh);
+        length += snprintf(text + length, KEYS_BYTES - (size_t)length,
+                           ", \"batch\": %u, \"context\": %u, \"new_tokens\": %u", answers, context,
+                           fresh);
     }
     if (kind == PREFILL || kind == GENERATE)
         length += snprintf(text + length, KEYS_BYTES - (size_t)length, ", \"chunk\": %u", chunk);
@@ -154,7 +199,7 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
     cache_format = below(state, FORMATS);
     replicated = below(state, 3) == 0;
     whole_cache = below(state, 4) == 0;
-    gathers = below(state, 2) == 0 && has_dp();
+    gathers = below(state, 2) == 0 && has_dp() && places[place].cp == 1;
     sequences_draw(state, keys);
     /* No host launches the ops of a TPU. */
     bool const of_tpu = strstr(places[place].machine, "tpu") != NULL;
@@ -186,7 +231,7 @@ static void prefetch_check(const struct play *play, const char *text)
     if (!prefetches) return;
     play_run(&plain, text, &without);
     case_that(play->trace.step_ps <= plain.trace.step_ps, text);
-    case_that(prefetched <= play->roofline.counts.inference.weight_bytes, text);
+    case_that(prefetched <= places[place].pp * play->roofline.counts.inference.weight_bytes, text);
     case_that(plain.trace.prefetched_bytes == 0, text);
     play_close(&plain);
 }
@@ -228,9 +273,11 @@ struct lying {
     bool turns, shares;       /* Ranks of tp with the same heads: other sequences; other parts. */
 };
 
+/* Of a data rank, in the batch. */
 static uint64_t share_of(uint64_t count)
 {
-    return shares(count, places[place].data);
+    uint64_t const batches = batch_count();
+    return shares(count * (batch + 1) / batches - count * batch / batches, places[place].data);
 }
 
 static void heads_lie(struct lying *of)
@@ -243,40 +290,52 @@ static void heads_lie(struct lying *of)
     of->heads = of->kv_heads * shares(group, of->holders);
 }
 
-/* As "auto" has it, unless all rows lie on all ranks. */
+/* As "auto" has it, unless all rows lie on all ranks. Caches of all batches lie alike. */
 static struct lying lying_of(void)
 {
     uint64_t const wide = places[place].tp_d;
-    uint64_t const answer = share_of(passes[pass_count - 1].answer.count);
-    uint64_t const ask = share_of(passes[0].ask.count);
-    bool const enough = (answer == 0 || answer >= wide) && (ask == 0 || ask >= wide);
-    struct lying of = {.keepers = 1, .parts = 1, .filled = 1};
+    struct lying of = {.keepers = 1, .parts = places[place].cp, .filled = 1};
+    uint64_t least = UINT64_MAX;
+    bool enough = true;
+    for (batch = 0; batch < batch_count(); batch++) {
+        uint64_t const answer = share_of(answer_count()), ask = share_of(passes[0].ask.count);
+        enough = enough && (answer == 0 || answer >= wide) && (ask == 0 || ask >= wide);
+        if (answer < least) least = answer;
+    }
     heads_lie(&of);
     if (whole_cache) return of;
     of.by_heads = wide > 1 && of.holders == 1 && of.kv_heads % wide == 0;
     of.by_rows = wide > 1 && !of.by_heads && !enough;
     of.filled = wide > 1 && !of.by_heads && enough ? wide : 1;
-    bool const splits = answer > 0 && of.holders > 1;
-    of.turns = splits && shares(answer, of.filled) >= of.holders && !of.by_rows;
+    bool const splits = least > 0 && of.holders > 1;
+    of.turns = splits && shares(least, of.filled) >= of.holders && !of.by_rows;
     of.shares = splits && !of.turns;
     of.keepers = of.filled * (of.turns ? of.holders : 1);
-    of.parts = (of.shares ? of.holders : 1) * (of.by_rows ? wide : 1);
+    of.parts *= (of.shares ? of.holders : 1) * (of.by_rows ? wide : 1);
     return of;
 }
 
-/* Of the sequences of a rank that keeps some, or parts of them. */
+/* Of the sequences of a rank that keeps some, or parts of them, in all batches. */
 static uint64_t rows_of(const struct alike *all, const struct lying *of)
 {
-    return shares(shares(share_of(all->count), of->keepers) * all->keys, of->parts);
+    uint64_t rows = 0;
+    for (batch = 0; batch < batch_count(); batch++)
+        rows += shares(shares(share_of(all->count), of->keepers) * all->keys, of->parts);
+    return rows;
 }
 
-/* New tokens of so many ranks' shares of the sequences, in all passes. */
+/* New tokens of so many ranks' shares of the sequences, in all passes. Of cp each rank has some of
+ * the sequences that answer, or a part of each prompt. */
 static uint64_t tokens_of(uint64_t ranks)
 {
+    uint64_t const ways = places[place].cp, asking = context_begins() ? 1 : ranks;
     uint64_t tokens = 0;
     for (uint32_t p = 0; p < pass_count; p++)
-        tokens += shares(share_of(passes[p].answer.count), ranks) * passes[p].answer.new_tokens +
-                  shares(share_of(passes[p].ask.count), ranks) * passes[p].ask.new_tokens;
+        for (batch = 0; batch < batch_count(); batch++)
+            tokens +=
+                shares(share_of(passes[p].answer.count), ranks * ways) *
+                    passes[p].answer.new_tokens +
+                shares(share_of(passes[p].ask.count), asking) * passes[p].ask.new_tokens / ways;
     return tokens;
 }
 
@@ -284,8 +343,11 @@ static uint64_t tokens_of(uint64_t ranks)
 static uint64_t head_rows_of(uint64_t ranks)
 {
     const struct alike *answer = &passes[pass_count - 1].answer;
-    return shares(share_of(answer->count), ranks) * answer->new_tokens +
-           shares(share_of(passes[0].ask.count), ranks);
+    uint64_t rows = 0;
+    for (batch = 0; batch < batch_count(); batch++)
+        rows += shares(share_of(answer->count), ranks * places[place].cp) * answer->new_tokens +
+                shares(share_of(passes[0].ask.count), ranks);
+    return rows;
 }
 
 /* Bytes of the collectives of a kind over some ranks, by the ops of the program. */
@@ -300,6 +362,37 @@ static double moved(const struct play *play, enum stream_of ranks, enum collecti
             bytes += (double)walk.times * (double)plan->size_bytes;
     }
     return bytes;
+}
+
+/* What a message brings to the next stage is as large as activations are between blocks; of a
+ * decode tokens go back from the last stage to the first. */
+static void messages_check(const struct play *play)
+{
+    struct walk_op walk = {.program = &play->program};
+    uint64_t const width = models[model].width / (replicated ? 1 : places[place].tp);
+    uint64_t const wanted = 2 * (places[place].pp - 1) * tokens_of(1) * width +
+                            (answer_count() > 0 ? 4 * head_rows_of(1) : 0);
+    double bytes = 0;
+    if (places[place].pp == 1) return;
+    while (walk_next(&walk))
+        if (walk.op->kind == PROGRAM_OP_SEND)
+            bytes += (double)walk.times * (double)play->program.plans[walk.op->index].size_bytes;
+    case_near(bytes, (double)wanted, 1e-9);
+}
+
+/* Ranks of cp gather keys and values of prompts; of decodes they gather queries, and merge in fp32
+ * what is found for them, with the maximum and the sum of each head's scores. */
+static void context_check(const struct play *play, const struct lying *of)
+{
+    uint64_t const H = models[model].head_width, layers = models[model].layers;
+    uint64_t const tokens = places[place].cp * tokens_of(1);
+    uint64_t const heads = context_begins() ? 2 * of->kv_heads : of->heads;
+    uint64_t const merged = context_begins() ? 0 : 4 * tokens * of->heads * (H + 2);
+    if (places[place].cp == 1) return;
+    case_near(moved(play, STREAM_OF_SEQUENCE, COLLECTIVE_ALL_GATHER),
+              (double)(layers * 2 * tokens * H * heads), 1e-9);
+    case_near(moved(play, STREAM_OF_SEQUENCE, COLLECTIVE_REDUCE_SCATTER), (double)(layers * merged),
+              1e-9);
 }
 
 /* What travels over ranks of tp_d: Q, K and V, what attention finds, F of the MLP twice, logits. */
@@ -333,8 +426,9 @@ static void gathers_check(const struct play *play, uint64_t of_layer)
     uint64_t const width = models[model].width / places[place].tp_d, tp = places[place].tp;
     uint64_t const norm = replicated ? width : width / tp;
     uint64_t const table = width * shares(models[model].vocabulary, tp);
-    uint64_t const elements = pass_count * (models[model].layers * (of_layer + 2 * norm) + table) +
-                              head_count * (table + norm);
+    uint64_t const elements =
+        batch_count() * (pass_count * (models[model].layers * (of_layer + 2 * norm) + table) +
+                         head_count * (table + norm));
     bool const splits = gathers || strstr(places[place].mesh, "fsdp") != NULL;
     double const bytes = formats[weights_format].bytes * (double)elements;
     case_near(moved(play, gathers ? STREAM_OF_DP : STREAM_OF_FSDP, COLLECTIVE_ALL_GATHER),
@@ -348,21 +442,23 @@ static void counts_check(struct play *play, const char *text)
     uint64_t const D = models[model].width / places[place].tp_d;
     uint64_t const of_layer =
         D * H * (2 * of.heads + 2 * of.kv_heads) + 3 * D * shares(models[model].mlp_width, tp);
-    uint64_t const weights = pass_count * models[model].layers * of_layer +
-                             head_count * D * shares(models[model].vocabulary, tp);
+    uint64_t const weights =
+        batch_count() * (pass_count * models[model].layers * of_layer +
+                         head_count * D * shares(models[model].vocabulary, tp));
+    double const stages = places[place].pp;
     uint64_t const kv_heads = of.kv_heads / (of.by_heads ? places[place].tp_d : 1);
     /* Each pass reads what is there behind it, and what the last one has stays. */
     uint64_t rows = 0, read = 0;
     for (uint32_t p = 0; p < pass_count; p++) {
         rows = rows_of(&passes[p].answer, &of) + rows_of(&passes[p].ask, &of);
-        read += rows;
+        if (!context_begins()) read += rows;
     }
     double const weight_bytes = formats[weights_format].bytes;
     double const cache_bytes = formats[cache_format].bytes;
     double const cache =
-        (double)models[model].layers * (double)(2 * rows * kv_heads * H) * cache_bytes;
+        (double)models[model].layers / stages * (double)(2 * rows * kv_heads * H) * cache_bytes;
     const struct workload_counts *counts = &play->roofline.counts;
-    case_near(counts->inference.weight_bytes, weight_bytes * (double)weights, 1e-9);
+    case_near(counts->inference.weight_bytes, weight_bytes * (double)weights / stages, 1e-9);
     case_near(counts->inference.kv_read_bytes, cache / (double)rows * (double)read, 1e-9);
     case_near((double)play->program.roles[0].resident_bytes[PROGRAM_MEMORY_CACHE], cache, 1e-9);
     /* Queries go to who has the rows and what they find comes back; of parts of sequences a sum in
@@ -375,6 +471,8 @@ static void counts_check(struct play *play, const char *text)
               (double)(4 * models[model].layers * found), 1e-9);
     width_check(play, &of);
     gathers_check(play, of_layer);
+    messages_check(play);
+    context_check(play, &of);
     (void)text;
 }
 

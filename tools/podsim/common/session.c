@@ -149,6 +149,7 @@ enum status session_build(struct session *session, const struct session_source *
     if (stage < SESSION_MESH) return STATUS_OK;
     STATUS_TRY(
         mesh_build(session->arena, &scenario->mesh, &session->machine, &session->mesh, reterr));
+    inference_stages_set(&scenario->workload, session->mesh.axis[MESH_PP].size);
     if (stage < SESSION_PROGRAM) return STATUS_OK;
     if (source->chooser != NULL)
         scenario->workload.inference.chooser = *source->chooser;

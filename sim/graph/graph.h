@@ -134,7 +134,8 @@ struct graph_op {
         } exchange;
         struct graph_spread {
             enum collective_kind kind;
-            bool over_width; /* Over tp_d. */
+            bool over_width;    /* Over tp_d. */
+            bool over_sequence; /* Over ranks that share sequences. */
         } spread;
         struct graph_sort {
             bool sums; /* Rows are added up. Else each is copied to where it is wanted. */

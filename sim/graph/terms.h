@@ -82,12 +82,13 @@ struct graph_cache {
     uint32_t batch_ways;    /* Ranks with the same heads of keys that keep some sequences each. */
     uint32_t sequence_ways; /* Ranks with the same heads that keep a part of each sequence. */
     enum graph_apart apart;
-    bool begins;          /* No earlier rows are attended to, and each rank keeps all rows of its
-                             sequences. */
-    uint32_t cores;       /* Of the chip, that take sequences and heads apart; 1: all together. */
-    uint32_t splits_most; /* Parts of a sequence's keys that cores may take apart. */
-    bool prefetches;      /* Weights may be read before the products that want them. */
-    uint64_t kept_rows;   /* New rows that a rank writes to the cache. */
+    uint32_t context_ways; /* Ranks with tokens of their own that keep a part of each sequence. */
+    bool begins;           /* No earlier rows are attended to, and each rank keeps all rows of its
+                              sequences. */
+    uint32_t cores;        /* Of the chip, that take sequences and heads apart; 1: all together. */
+    uint32_t splits_most;  /* Parts of a sequence's keys that cores may take apart. */
+    bool prefetches;       /* Weights may be read before the products that want them. */
+    uint64_t kept_rows;    /* New rows that a rank writes to the cache. */
     uint64_t experts_held, experts_read; /* Of a rank, and of these those that tokens ask for. */
     struct graph_served decodes;         /* Sequences with a query or a few. */
     struct graph_served prompts;         /* Sequences with a chunk of queries. */

@@ -61,6 +61,7 @@ tensor graph_cached(struct graph *graph, const char *text);
 struct graph_attended {
     const char *query_by_batch, *found_by_batch;
     const char *query_by_sequence, *found_by_sequence;
+    const char *query_by_tokens, *found_by_tokens; /* Of ranks of cp. */
     const char *found_in_rows; /* Of parts of each sequence that ranks of tp_d keep. */
     const char *found;
 };

@@ -42,10 +42,25 @@ static tensor attended(struct graph *graph, const struct graph_attended *texts, 
     return attention(graph, query, turned, cache_count, cache, text);
 }
 
+/* Over ranks of cp: each attends to its rows for the tokens of all. */
+static tensor context_attended(struct graph *graph, const struct graph_attended *texts,
+                               tensor query, tensor turned, uint8_t cache_count,
+                               const tensor *cache)
+{
+    query = spread(graph, COLLECTIVE_ALL_GATHER, "Spread", query, texts->query_by_tokens);
+    graph->op[graph->op_count - 1].as.spread.over_sequence = true;
+    tensor found = attention(graph, query, turned, cache_count, cache, texts->found_by_tokens);
+    found = spread(graph, COLLECTIVE_REDUCE_SCATTER, "Merge", found, texts->found);
+    graph->op[graph->op_count - 1].as.spread.over_sequence = true;
+    return found;
+}
+
 tensor graph_attend(struct graph *graph, const struct graph_attended *texts, tensor query,
                     tensor turned, uint8_t cache_count, const tensor *cache)
 {
     bool const in_rows = graph->terms->cache.apart == GRAPH_APART_ROWS;
+    if (graph->terms->cache.context_ways > 1)
+        return context_attended(graph, texts, query, turned, cache_count, cache);
     tensor const found = attended(graph, texts, query, turned, cache_count, cache,
                                   in_rows ? texts->found_in_rows : texts->found);
     if (!in_rows) return found;

@@ -96,6 +96,7 @@ static enum status kind_settle(const struct key_reader *reader, struct json *mem
     plan->memory = WORKLOAD_MEMORY_BOOK;
     plan->formats.optimizer = plan->formats.main_gradients = FORMAT_FP32;
     plan->batch_tokens = 0;
+    if (plan->kind != WORKLOAD_PREFILL) plan->attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
     return STATUS_OK;
 }
 
@@ -199,6 +200,12 @@ static const struct key workload_prefill_keys[] = {
                 "the forward pass of prompts; their keys and values stay"),
     KEYS_OF_PROMPTS("batch"),
     KEY_OF_CHUNK,
+    ROW("context", key_choice, attention.context, .choices = scenario_context_names,
+        .preset = WORKLOAD_CONTEXT_ALL_GATHER, .shown = scenario_has_context, .when = "with `cp`",
+        .help = "how its ranks attend to shared prompts: [context](context.md)"),
+    ROW("context_order", key_choice, attention.order, .choices = scenario_context_order_names,
+        .shown = scenario_has_context, .when = "with `cp`",
+        .help = "a rank holds a part from each end of a causal prompt, or one part"),
     KEYS_BEHIND,
     {0},
 };

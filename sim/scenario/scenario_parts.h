@@ -20,8 +20,10 @@ extern const struct key_kind scenario_model_kind;
 enum status scenario_routing_settle(const struct key_reader *reader, struct json *member,
                                     struct error *reterr);
 bool scenario_has_experts(const struct key_source *source);
+bool scenario_has_context(const struct key_source *source);
 extern const char *const scenario_format_names[];
-extern const char *const scenario_attention_names[];
+extern const char *const scenario_attention_names[], *const scenario_context_names[],
+                                                         *const scenario_context_order_names[];
 
 /* Rows that several kinds have. */
 #define WORKLOAD_ROW(text, of, field, ...)                                                         \

@@ -20,8 +20,8 @@ static const char *const kernel_names[] = {"flash", "unfused", "unfused_dropout"
 static const char *const gather_names[] = {"block", "tensor", "layer", NULL};
 static const char *const backward_names[] = {"dw_first", "dx_first", NULL};
 static const char *const activations_names[] = {"model", "tokens", NULL};
-static const char *const context_names[] = {"ring", "all_gather", "ulysses", NULL};
-static const char *const context_order_names[] = {"zigzag", "contiguous", NULL};
+const char *const scenario_context_names[] = {"ring", "all_gather", "ulysses", NULL};
+const char *const scenario_context_order_names[] = {"zigzag", "contiguous", NULL};
 static const char *const offload_names[] = {"none", "optimizer", "activations", "both", NULL};
 static const char *const regather_names[] = {"microbatch", "step", "stage", NULL};
 const char *const scenario_format_names[] = {
@@ -151,7 +151,7 @@ static bool mesh_has(const struct scenario *scenario, enum mesh_role role)
     return false;
 }
 
-static bool has_context(const struct key_source *source)
+bool scenario_has_context(const struct key_source *source)
 {
     return mesh_has(shown_of(source), MESH_CP);
 }
@@ -245,11 +245,11 @@ const struct key workload_train_keys[] = {
         .help = "the order of a block's backward matmuls"),
     ROW("activations", key_choice, activations, .choices = activations_names,
         .help = "what is sharded over `tp` between blocks"),
-    ROW("context", key_choice, attention.context, .choices = context_names, .shown = has_context,
-        .when = "with `cp`",
+    ROW("context", key_choice, attention.context, .choices = scenario_context_names,
+        .shown = scenario_has_context, .when = "with `cp`",
         .help = "how its ranks attend to shared sequences: [context](context.md)"),
-    ROW("context_order", key_choice, attention.order, .choices = context_order_names,
-        .shown = has_context, .when = "with `cp`",
+    ROW("context_order", key_choice, attention.order, .choices = scenario_context_order_names,
+        .shown = scenario_has_context, .when = "with `cp`",
         .help = "a rank holds a part from each end of a causal sequence, or one part"),
     ROW("offload", key_choice, offload, .choices = offload_names,
         .help = "what is kept in the host's memory: [host memory](offload.md)"),

@@ -58,10 +58,12 @@ static void ends_add(const struct ranks *ranks, struct graph_terms *terms, uint3
 static void sequences_add(const struct ranks *ranks, struct graph_terms *terms, uint32_t *count)
 {
     const struct model *model = &ranks->plan->model;
-    uint32_t const rank_count = ranks_has_ulysses(ranks) ? ranks->cp : 1;
+    bool const gathers = ranks_serves(ranks) && !inference_context_begins(ranks);
+    uint32_t const rank_count = ranks_has_ulysses(ranks) || gathers ? ranks->cp : 1;
     plain_add(terms, count, "T", ranks->sequences.of.keys);
     plain_add(terms, count, "Bc", ranks->rows * ranks->data * rank_count);
-    split_add(terms, count, "Kc", ranks->sequences.kv_heads * rank_count * ranks->tp,
+    split_add(terms, count, "Kc",
+              ranks->sequences.kv_heads * (ranks_has_ulysses(ranks) ? ranks->cp : 1) * ranks->tp,
               model->kv_heads, ranks->heads.kv_holders);
 }
 
@@ -124,11 +126,13 @@ static void cache_add(const struct ranks *ranks, bool windowed, struct graph_ter
         .apart = inference->apart,
         .batch_ways = inference->batch_ways,
         .sequence_ways = inference->sequence_ways,
+        .context_ways = inference_context_begins(ranks) ? 1 : ranks->cp,
         .begins = inference->begins,
         .cores = of_gpu ? ranks->machine->chip.core.count : 1,
         .splits_most = ranks->plan->inference.whole_units ? 1 : SPLITS_MAX,
         .prefetches = ranks->plan->inference.prefetch == INFERENCE_PREFETCH_VMEM,
-        .kept_rows = units_ceil_divide(inference->kept_tokens, inference->sequence_ways * ends),
+        .kept_rows =
+            units_ceil_divide(inference->kept_tokens, inference->sequence_ways * ends * ranks->cp),
         .decodes = *decodes,
         .prompts = *prompts,
     };

@@ -143,10 +143,16 @@ static struct graph_served parts_of(struct graph_served served, const struct ran
 
 /* --- What each rank has --- */
 
+/* Data ranks that have sequences of their own: those of cp share theirs. */
+static uint64_t sharers_of(const struct ranks *ranks)
+{
+    return ranks->data / ranks->cp;
+}
+
 /* Of a batch. */
 static uint64_t data_share(const struct ranks *ranks, struct inference_span batch)
 {
-    return units_ceil_divide(batch.end - batch.first, ranks->data);
+    return units_ceil_divide(batch.end - batch.first, sharers_of(ranks));
 }
 
 /* Of a batch's sequences those that one of the ranks that share a data rank's keeps; of one, all of
@@ -181,7 +187,7 @@ static uint64_t most_of(const struct ranks *ranks, const uint64_t kept[INFERENCE
                         uint32_t ways, uint64_t (*amount_of)(const struct inference_sum *sum))
 {
     uint64_t most = 0;
-    for (uint64_t n = 0; n < (uint64_t)ranks->data * ways; n++) {
+    for (uint64_t n = 0; n < sharers_of(ranks) * ways; n++) {
         uint64_t amount = 0;
         for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
             struct inference_span const batch = span_of(ranks, (enum inference_part)p);
@@ -209,7 +215,7 @@ static struct graph_served fullest(const struct ranks *ranks, enum inference_par
                                    uint64_t window)
 {
     struct graph_served most = {0};
-    for (uint64_t n = 0; n < (uint64_t)ranks->data * inference_keepers(ranks); n++) {
+    for (uint64_t n = 0; n < sharers_of(ranks) * inference_keepers(ranks); n++) {
         struct inference_span const span = kept_at(ranks, span_of(ranks, part), n);
         struct graph_served const served = served_of(ranks, span, window);
         most_take(&most, &served);
@@ -239,7 +245,7 @@ static uint64_t held_most(const struct ranks *ranks, enum inference_part part, u
 {
     const struct inference_plan *plan = plan_of(ranks);
     uint64_t most = 0;
-    for (uint64_t n = 0; n < (uint64_t)ranks->data * inference_keepers(ranks); n++) {
+    for (uint64_t n = 0; n < sharers_of(ranks) * inference_keepers(ranks); n++) {
         uint64_t rows = 0;
         for (uint32_t b = 0; b < inference_batch_count(plan); b++) {
             struct inference_span const batch = inference_span_of(plan, part, b);
@@ -284,14 +290,17 @@ void inference_build(struct ranks *ranks)
     of->begins = begins(ranks);
     uint32_t const keepers = inference_keepers(ranks);
     uint32_t const apart = of->apart == GRAPH_APART_TOKENS ? ranks_tp_d(ranks) : 1;
+    bool const begins_apart = inference_context_begins(ranks);
+    uint32_t const ways = begins_apart ? 1 : apart * ranks->cp;
     for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
         of->kept[p] = units_ceil_divide(of->sequences[p], keepers);
-        shares[p] = units_ceil_divide(of->sequences[p], apart);
+        shares[p] = units_ceil_divide(of->sequences[p], ways);
     }
-    of->own_tokens = most_of(ranks, of->sequences, 1, tokens_of);
-    of->tokens = apart * most_of(ranks, shares, apart, tokens_of);
+    of->tokens = apart * most_of(ranks, shares, ways, tokens_of);
+    of->own_tokens = ranks->cp > 1 ? of->tokens : most_of(ranks, of->sequences, 1, tokens_of);
+    if (begins_apart) of->own_tokens = of->tokens /= ranks->cp; /* Of each prompt a part. */
     of->kept_tokens = most_of(ranks, of->kept, keepers, tokens_of);
-    of->head_rows = apart * most_of(ranks, shares, apart, head_rows_of);
+    of->head_rows = apart * most_of(ranks, shares, ways, head_rows_of);
     of->kept_sequences = kept_all(ranks, INFERENCE_DECODES);
     if (!generates) of->kept_sequences += kept_all(ranks, INFERENCE_PROMPTS);
     for (uint32_t n = 0; n < 2 * INFERENCE_PARTS; n++) {

@@ -129,6 +129,10 @@ void inference_build(struct ranks *ranks);
 bool inference_alike(const struct inference_ranks *one, const struct inference_ranks *other,
                      enum block_part part, bool windowed);
 
+/* Whether ranks of cp have parts of prompts, and attend as in training; with decodes they have
+ * other tokens each. */
+bool inference_context_begins(const struct ranks *ranks);
+
 /* How the cache lies (inference_ways.c): fills apart and the ways of ranks->inference, whose
  * sequences are there. */
 void inference_ways_build(struct ranks *ranks);

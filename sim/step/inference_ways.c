@@ -19,7 +19,12 @@ uint32_t inference_keepers(const struct ranks *ranks)
 uint32_t inference_parts(const struct ranks *ranks)
 {
     const struct inference_ranks *of = &ranks->inference;
-    return of->sequence_ways * (of->apart == GRAPH_APART_ROWS ? ranks_tp_d(ranks) : 1);
+    return of->sequence_ways * (of->apart == GRAPH_APART_ROWS ? ranks_tp_d(ranks) : 1) * ranks->cp;
+}
+
+bool inference_context_begins(const struct ranks *ranks)
+{
+    return ranks->cp > 1 && plan_of(ranks)->decodes.count == 0;
 }
 
 static uint32_t holders_of(const struct ranks *ranks)
@@ -37,7 +42,7 @@ static bool heads_divide(const struct ranks *ranks)
 static uint64_t sequences_of(const struct ranks *ranks, enum inference_part part, uint32_t batch)
 {
     struct inference_span const span = inference_span_of(plan_of(ranks), part, batch);
-    return units_ceil_divide(span.end - span.first, ranks->data);
+    return units_ceil_divide(span.end - span.first, ranks->data / ranks->cp);
 }
 
 /* Whether each rank of tp_d can have sequences, and all as many tokens. Caches of all batches lie
@@ -93,7 +98,7 @@ void inference_ways_build(struct ranks *ranks)
     bool const enough = decodes >= holders && of->apart != GRAPH_APART_ROWS;
     if (ways->sharding == INFERENCE_GIVEN) {
         of->batch_ways = ways->batch / keepers;
-        of->sequence_ways = ways->sequence / parts;
+        of->sequence_ways = ways->sequence / (parts / ranks->cp);
     } else if (ways->sharding == INFERENCE_AUTO && decodes > 0) {
         *(enough ? &of->batch_ways : &of->sequence_ways) = holders;
     }

@@ -63,8 +63,8 @@ static void sequences_add(struct strbuf *text, const struct ranks *ranks)
                    rank_count.text, wide(ranks->rows * ranks->cp));
     else if (ranks->cp > 1)
         strbuf_add(text, "  sequences of %llu tokens lie on %s of cp, %llu on each\n",
-                   wide(ranks->plan->sequence_length), rank_count.text,
-                   wide(ranks->plan->sequence_length / ranks->cp));
+                   wide(workload_keys(ranks->plan)), rank_count.text,
+                   wide(units_ceil_divide(workload_keys(ranks->plan), ranks->cp)));
     if (ranks_is_unfused(ranks))
         strbuf_add(text, "  T = %llu keys\n", wide(ranks->plan->sequence_length));
 }

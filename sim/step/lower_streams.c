@@ -65,7 +65,7 @@ void lower_streams_add(struct lower *lower)
     uint32_t const shards = 1u << ranks->shard_role;
     uint32_t const replicas = replicas_of(ranks->mesh);
     bool const dp = updates && ranks->replicas.count > 1;
-    uint32_t const sharers = updates ? STREAM_OF_SEQUENCE : STREAM_OF_KV;
+    uint32_t const sharers = updates || ranks->cp > 1 ? STREAM_OF_SEQUENCE : STREAM_OF_KV;
     bool moved[LOWER_STREAM_COUNT] = {false};
     bool const experts = updates && ranks->experts.replicas.count > 1;
     bool const zero = ranks->plan->zero != 0;

@@ -18,6 +18,32 @@ enum { MTP_MODULES_MAX = 16 };
 /* A name may be a path of any length; its beginning tells which it is. */
 #define NAME "%.200s"
 
+/* Ranks of cp, in inference. */
+static enum status context_check(const struct ranks *ranks, struct error *reterr)
+{
+    const struct inference_plan *plan = &ranks->plan->inference;
+    bool const decodes = plan->decodes.count > 0, prompts = plan->prompts.count > 0;
+    REFUSE(ranks->plan->kind == WORKLOAD_GENERATE, UNSUPPORTED, "/mesh/cp",
+           "a generation over cp is not modelled in this version; \"prefill\" and \"decode\" are");
+    REFUSE(decodes && prompts, UNSUPPORTED, "/mesh/cp",
+           "decodes and prompts in one pass are not modelled over cp, whose ranks gather queries "
+           "of the ones and keys of the others; \"decode\" and \"prefill\" are");
+    REFUSE(prompts && plan->prompts.cached > 0, UNSUPPORTED, "/workload/cached",
+           "prompts over cp begin with an empty cache in this version; 0 is modelled");
+    REFUSE(prompts && inference_batch_passes(plan) > 1, UNSUPPORTED, "/workload/chunk",
+           "prompts over cp go through one pass in this version; 0 is modelled");
+    REFUSE(prompts && plan->prompts.tokens.count > 1, UNSUPPORTED, "/workload/prompt",
+           "prompts over cp are equally long in this version; a number is modelled");
+    REFUSE(ranks_tp_d(ranks) > 1, UNSUPPORTED, "/mesh/cp",
+           "cp with tp_d is not modelled in this version; cp with tp is");
+    REFUSE(decodes && ranks->tp > ranks->plan->model.kv_heads, UNSUPPORTED, "/mesh/tp",
+           "%u ranks of tp are more than the model's %llu heads of keys, which is not modelled for "
+           "decodes over cp; the nearest number of ranks that is: %llu",
+           ranks->tp, (unsigned long long)ranks->plan->model.kv_heads,
+           (unsigned long long)ranks->plan->model.kv_heads);
+    return STATUS_OK;
+}
+
 static enum status inference_check(const struct ranks *ranks, struct error *reterr)
 {
     const struct workload_plan *plan = ranks->plan;
@@ -62,10 +88,12 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
     REFUSE(gathers && !mesh->present[MESH_DP], INVALID, "/workload/weights",
            "the mesh has no dp whose ranks could have a part of the weights each; those of fsdp "
            "gather them without the key");
-    REFUSE(gathers && (mesh->present[MESH_FSDP] || mesh->axis[MESH_EP].size > 1), UNSUPPORTED,
-           "/workload/weights",
+    REFUSE(gathers && (mesh->present[MESH_FSDP] || mesh->axis[MESH_EP].size > 1 || ranks->cp > 1),
+           UNSUPPORTED, "/workload/weights",
            "weights that ranks of dp gather are not modelled with %s; fsdp in the place of dp is",
-           mesh->present[MESH_FSDP] ? "fsdp" : "ep");
+           mesh->present[MESH_FSDP]       ? "fsdp"
+           : mesh->axis[MESH_EP].size > 1 ? "ep"
+                                          : "cp");
     REFUSE(
         prefetches && !serves, UNSUPPORTED, "/run/prefetch_weights",
         "weights are prefetched for steps of inference; a training step has \"prefetch_layers\"");
@@ -88,10 +116,7 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
            INVALID, "/workload/batch",
            "%s cannot be a batch for each of the %u stages of pp; the nearest batch that can: %u",
            counted(plan->inference.decodes.count, "sequence").text, batches, batches);
-    REFUSE(serves && ranks->cp > 1, UNSUPPORTED, "/mesh/cp",
-           "inference over cp is not modelled in this version; tp with \"kv_sharding\" shares "
-           "sequences, and dp, ep and fsdp have whole ones");
-    return STATUS_OK;
+    return serves && ranks->cp > 1 ? context_check(ranks, reterr) : STATUS_OK;
 }
 
 static enum status model_check(const struct ranks *ranks, struct error *reterr)
@@ -149,6 +174,8 @@ static enum status axes_check(const struct ranks *ranks, struct error *reterr)
     const char *name = plan->model.name;
     bool const inputs = plan->tp_inputs != WORKLOAD_TP_INPUTS_SHARDS;
     bool const cp = mesh->present[MESH_CP], pp = ranks->pp > 1;
+    enum workload_context const preset =
+        ranks_serves(ranks) ? WORKLOAD_CONTEXT_ALL_GATHER : WORKLOAD_CONTEXT_RING;
     REFUSE(plan->formats.dispatch != plan->formats.activations && mesh->axis[MESH_EP].size <= 1,
            INVALID, "/workload/formats/dispatch",
            "no tokens travel to experts: the mesh has no ep of two ranks or more");
@@ -157,8 +184,7 @@ static enum status axes_check(const struct ranks *ranks, struct error *reterr)
     REFUSE(cp && !ranks_is_decoder(ranks), UNSUPPORTED, "/mesh/cp",
            NAME " has no attention, so no sequences that cp could split; dp splits its tokens",
            name);
-    REFUSE(plan->attention.context != WORKLOAD_CONTEXT_RING && !cp, INVALID, "/workload/context",
-           unshared);
+    REFUSE(plan->attention.context != preset && !cp, INVALID, "/workload/context", unshared);
     REFUSE(plan->attention.order != WORKLOAD_CONTEXT_ZIGZAG && !cp, INVALID,
            "/workload/context_order", unshared);
     REFUSE(inputs && !mesh->present[MESH_TP], INVALID, "/workload/tp_inputs",

@@ -56,20 +56,29 @@ static enum status turn_check(const struct ranks *ranks, struct error *reterr)
                      (unsigned long long)below, more);
 }
 
+/* Of a sequence that ranks have parts of. */
+static uint64_t tokens_of(const struct ranks *ranks)
+{
+    const struct inference_plan *inference = &ranks->plan->inference;
+    if (!ranks_serves(ranks)) return ranks->plan->sequence_length;
+    return inference_context_begins(ranks) ? inference->prompts.tokens.tokens[0] : 0;
+}
+
 enum status ranks_context_check(const struct ranks *ranks, struct error *reterr)
 {
-    const struct workload_plan *plan = ranks->plan;
     uint64_t const parts = parts_of(ranks);
     char nearest[SUGGEST_TEXT_BYTES];
+    uint64_t const tokens = tokens_of(ranks);
     if (ranks->cp == 1) return STATUS_OK;
     if (ranks_has_ulysses(ranks)) STATUS_TRY(turn_check(ranks, reterr));
-    if (plan->sequence_length % parts == 0) return STATUS_OK;
-    return error_set(reterr, STATUS_INVALID, "/workload/sequence_length",
+    if (tokens % parts == 0) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID,
+                     ranks_serves(ranks) ? "/workload/prompt" : "/workload/sequence_length",
                      "%llu tokens cannot be cut into %llu equal parts, %s for each of %u ranks of "
                      "cp; the nearest that can: %s",
-                     (unsigned long long)plan->sequence_length, (unsigned long long)parts,
+                     (unsigned long long)tokens, (unsigned long long)parts,
                      parts > ranks->cp ? "two (zigzag)" : "one", ranks->cp,
-                     suggest_multiples(plan->sequence_length, parts, nearest));
+                     suggest_multiples(tokens, parts, nearest));
 }
 
 static enum status shared_build(struct ranks *ranks, struct error *reterr)
@@ -93,7 +102,7 @@ static enum status shared_build(struct ranks *ranks, struct error *reterr)
 
 /* Keys go to the next rank each time, the last one's to the first. Who turns sequences has all
  * queries of some heads. */
-static void attention_build(struct ranks *ranks)
+static void attention_build(struct ranks *ranks, uint64_t count)
 {
     const struct workload_plan *plan = ranks->plan;
     struct ranks_sequences *sequences = &ranks->sequences;
@@ -101,7 +110,7 @@ static void attention_build(struct ranks *ranks)
     bool const last_has_most = ranks->cp > 1 && orders_causally(ranks) &&
                                plan->attention.order == WORKLOAD_CONTEXT_CONTIGUOUS;
     const struct group_dimension *dimension = &ranks->mesh->axis[MESH_CP].group.dimension[0];
-    uint64_t const keys = plan->sequence_length, queries = keys / sequences->parts;
+    uint64_t const keys = tokens_of(ranks), queries = keys / sequences->parts;
     uint64_t const shared = ranks->heads.kv < ranks->cp ? ranks->cp : ranks->heads.kv;
     if (rings)
         sequences->ring_name = dimension->switched ? "ring"
@@ -111,7 +120,7 @@ static void attention_build(struct ranks *ranks)
     sequences->of = (struct graph_sequence){
         .keys = keys,
         .queries = turns ? keys : queries,
-        .count = plan->batch_tokens / plan->accumulate / keys * sequences->parts / ranks->data,
+        .count = count,
         .parts = turns ? 1 : sequences->parts,
         .rings = rings,
         .causal = plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL,
@@ -128,6 +137,10 @@ enum status ranks_sequences_build(struct ranks *ranks, struct error *reterr)
         ranks->sequences.kv_heads = ranks->heads.kv;
         ranks->sequences.of.causal = plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL;
         ranks->sequences.of.tile_columns = ranks->machine->chip.mxu.columns;
+        if (ranks->cp > 1) ranks->sequences.group = ranks->mesh->axis[MESH_CP].group;
+        if (!inference_context_begins(ranks)) return STATUS_OK;
+        ranks->sequences.parts = ranks->cp;
+        attention_build(ranks, ranks->inference.sequences[INFERENCE_PROMPTS]);
         return STATUS_OK;
     }
     uint64_t const tokens = plan->batch_tokens / plan->accumulate;
@@ -160,6 +173,6 @@ enum status ranks_sequences_build(struct ranks *ranks, struct error *reterr)
             STATUS_TRY(mesh_subgroup(ranks->mesh, ranks->machine, role, ranks->sequences.parts,
                                      "/workload/batch_tokens", &ranks->sequences.group, reterr));
     }
-    attention_build(ranks);
+    attention_build(ranks, sequences * ranks->sequences.parts / ranks->data);
     return STATUS_OK;
 }

@@ -92,7 +92,16 @@ static tensor scores_write(struct graph *g, const struct attention_heads *heads)
     return a;
 }
 
-/* New tokens attend to the cache, where their own keys and values lie too. */
+/* What attends as in training. */
+static tensor alone_write(struct graph *g, const struct attention_heads *heads)
+{
+    if (g->terms->policy.stores_scores) return scores_write(g, heads);
+    if (g->terms->axis_c != 0) return turned_write(g, heads);
+    return flash_write(g, heads, "A[B_ZX, N_Y, H]", "S[B_ZX, N_Y]");
+}
+
+/* New tokens attend to the cache, where their own keys and values lie too. Of prompts that begin,
+ * ranks of cp share keys and values of all tokens as in training. */
 static tensor with_cache_write(struct graph *g, const struct attention_heads *heads)
 {
     static const struct graph_attended texts = {
@@ -100,6 +109,8 @@ static tensor with_cache_write(struct graph *g, const struct attention_heads *he
         .found_by_batch = "AB[Bb_ZXW, Nb_Y, H]",
         .query_by_sequence = "QS[B_ZXW, Ns_Y, H]",
         .found_by_sequence = "AS[B_ZXW, Ns_Y, H]",
+        .query_by_tokens = "QC[Bc_ZX, N_Y, H]",
+        .found_by_tokens = "AC[Bc_ZX, N_Y, H]",
         .found_in_rows = "AR[B_ZX, N_Y, H]",
         .found = "A[B_ZXW, N_YW, H]",
     };
@@ -107,16 +118,15 @@ static tensor with_cache_write(struct graph *g, const struct attention_heads *he
         (struct graph_turned){{heads->turned.of[1], GRAPH_NONE}};
     tensor const keys = graph_cached(g, "CK[Sc_ZXW, K_YW, H]");
     tensor const values = graph_cached(g, "CV[Sc_ZXW, K_YW, H]");
+    if (g->terms->sequence.parts > 1 || g->terms->axis_c != 0) return alone_write(g, heads);
     return graph_attend(g, &texts, heads->q, heads->turned.of[0], 2,
                         (const tensor[]){keys, values});
 }
 
 tensor attention_between(struct graph *graph, const struct attention_heads *heads)
 {
-    if (graph->terms->cache.is_there) return with_cache_write(graph, heads);
-    if (graph->terms->policy.stores_scores) return scores_write(graph, heads);
-    if (graph->terms->axis_c != 0) return turned_write(graph, heads);
-    return flash_write(graph, heads, "A[B_ZX, N_Y, H]", "S[B_ZX, N_Y]");
+    return graph->terms->cache.is_there ? with_cache_write(graph, heads)
+                                        : alone_write(graph, heads);
 }
 
 struct attention_heads attention_products(struct graph *graph, const struct model *model, tensor in)

@@ -6,7 +6,9 @@
  * the heads into a part of the sequences with all of them, and another one turns it back. By
  * sequence a rank keeps a part of each: an AllGather brings all heads, and a ReduceScatter merges
  * what was found of each part, in fp32 with the maximum and the sum of its scores. Ranks of tp_d
- * have all heads of their part already, and all want what is found: an AllReduce merges it.
+ * have all heads of their part already, and all want what is found: an AllReduce merges it. Ranks
+ * of cp have all heads of other tokens: an AllGather brings these, and a ReduceScatter merges what
+ * is found for them.
  */
 #include "sim/graph/op.h"
 
@@ -54,7 +56,9 @@ static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op 
     (void)pass;
     ret_moves[0] = (struct op_move){
         .kind = op->as.spread.kind,
-        .axis = op->as.spread.over_width ? OP_AXIS_TP_D : OP_AXIS_HOLDERS,
+        .axis = op->as.spread.over_width      ? OP_AXIS_TP_D
+                : op->as.spread.over_sequence ? OP_AXIS_SEQUENCE
+                                              : OP_AXIS_HOLDERS,
         .format = format,
         .bytes = format_bytes(format, moved_elements(sharded->graph, op)),
         .carries = true,

@@ -173,6 +173,7 @@ static void source_print(uint32_t index, struct strbuf *text)
                                setting.text != NULL, &scenario, &case_error));
     case_ok(machine_build(arena, &scenario.machine, &machine, &case_error));
     case_ok(mesh_build(arena, &scenario.mesh, &machine, &mesh, &case_error));
+    inference_stages_set(&scenario.workload, mesh.axis[MESH_PP].size);
     case_ok(workload_lower(arena, &scenario.workload, &machine, &mesh, &program, &case_error));
     case_ok(program_file_write(arena, &scenario, &machine, &program, text, &case_error));
     arena_destroy(arena);

@@ -42,6 +42,7 @@ static void parts_build(struct made *made)
     case_ok(machine_build(made->arena, &made->scenario.machine, &made->machine, &case_error));
     case_ok(
         mesh_build(made->arena, &made->scenario.mesh, &made->machine, &made->mesh, &case_error));
+    inference_stages_set(&made->scenario.workload, made->mesh.axis[MESH_PP].size);
 }
 
 static void lower(const struct embed_file *file, struct made *made)

@@ -11,6 +11,7 @@
 
 #include "sim/base/units.h"
 #include "sim/graph/op.h"
+#include "tests/property/inference_places.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/sampling.h"
@@ -18,76 +19,9 @@
 
 enum { TEXT_BYTES = WALK_TEXT_BYTES, ALIKE = 150, COUNTED = 1000 };
 
-static const struct {
-    const char *machine;
-    const char *mesh;
-    uint32_t tp, data, tp_d, pp, cp;
-} places[] = {
-    {"\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"", "{\"tp\": [\"x\", \"y\"]}", 16, 1, 1, 1, 1},
-    {"\"chip\": \"tpu-v5e\", \"shape\": \"2x4\"", "{\"dp\": [\"x\"], \"tp\": [\"y\"]}", 4, 2, 1, 1,
-     1},
-    {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"", "{\"dp\": [\"z\"], \"tp\": [\"x\", \"y\"]}", 16,
-     4, 1, 1, 1},
-    {"\"chip\": \"h100-sxm\", \"gpus\": 8", "{\"tp\": [\"gpu\"]}", 8, 1, 1, 1, 1},
-    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"dp\": [\"node\"], \"tp\": [\"gpu\"]}", 8, 2, 1, 1,
-     1},
-    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"tp\": [\"node\", \"gpu\"]}", 16, 1, 1, 1, 1},
-    {"\"chip\": \"tpu-v6e\", \"shape\": \"2x2\"", "{\"fsdp\": [\"x\"], \"tp\": [\"y\"]}", 2, 2, 1,
-     1, 1},
-    {"\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"", "{\"tp\": [\"x\"], \"tp_d\": [\"y\"]}", 4, 1, 4,
-     1, 1},
-    {"\"chip\": \"tpu-v5e\", \"shape\": \"2x4\"", "{\"tp_d\": [\"x\", \"y\"]}", 1, 1, 8, 1, 1},
-    {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"",
-     "{\"dp\": [\"z:2\"], \"tp\": [\"x\", \"y\"], \"tp_d\": [\"z:2\"]}", 16, 2, 2, 1, 1},
-    {"\"chip\": \"tpu-v6e\", \"shape\": \"2x2\"", "{\"fsdp\": [\"x\"], \"tp_d\": [\"y\"]}", 1, 2, 2,
-     1, 1},
-    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"tp\": [\"gpu\"], \"tp_d\": [\"node\"]}", 8, 1, 2,
-     1, 1},
-    {"\"chip\": \"h100-sxm\", \"gpus\": 8", "{\"pp\": [\"gpu:4\"], \"tp\": [\"gpu:2\"]}", 2, 1, 1,
-     4, 1},
-    {"\"chip\": \"h100-sxm\", \"nodes\": 2",
-     "{\"pp\": [\"node\"], \"dp\": [\"gpu:2\"], \"tp\": [\"gpu:4\"]}", 4, 2, 1, 2, 1},
-    {"\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"", "{\"pp\": [\"x\"], \"tp\": [\"y\"]}", 4, 1, 1, 4,
-     1},
-    {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"",
-     "{\"pp\": [\"z:2\"], \"fsdp\": [\"z:2\"], \"tp\": [\"x\", \"y\"]}", 16, 2, 1, 2, 1},
-    {"\"chip\": \"h100-sxm\", \"gpus\": 8", "{\"cp\": [\"gpu:4\"], \"tp\": [\"gpu:2\"]}", 2, 1, 1,
-     1, 4},
-    {"\"chip\": \"h100-sxm\", \"nodes\": 2",
-     "{\"cp\": [\"node\"], \"dp\": [\"gpu:2\"], \"tp\": [\"gpu:4\"]}", 4, 2, 1, 1, 2},
-    {"\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"", "{\"cp\": [\"x\"], \"tp\": [\"y\"]}", 4, 1, 1, 1,
-     4},
-    {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"",
-     "{\"pp\": [\"z:2\"], \"cp\": [\"z:2\", \"x\"], \"tp\": [\"y\"]}", 4, 1, 1, 2, 8},
-};
-
 enum { KEYS_BYTES = 512 };
 
-/* Sizes as their config.json says them. */
-static const struct {
-    const char *name;
-    uint64_t layers, width, mlp_width, heads, kv_heads, head_width, vocabulary;
-    uint32_t context_most;
-} models[] = {
-    {"llama-3-8b", 32, 4096, 14336, 32, 8, 128, 128256, 8192},
-    {"llama-3-70b", 80, 8192, 28672, 64, 8, 128, 128256, 8192},
-    {"llama-2-13b", 40, 5120, 13824, 40, 40, 128, 32000, 4096},
-};
-
-/* Bytes of a number with its part of the scale of a block, which has a scale of one byte or two. */
-static const struct {
-    const char *name;
-    double bytes;
-} formats[] = {{"bf16", 2},
-               {"int8", 1},
-               {"fp8", 1},
-               {"int4", 0.5 + 2. / 128},
-               {"mxfp4", 0.5 + 1. / 32},
-               {"nvfp4", 0.5 + 1. / 16}};
 static const char *const launches[] = {"profile", "graph", "eager"};
-enum { FORMATS = sizeof formats / sizeof *formats };
-
-enum { PLACES = sizeof places / sizeof *places, MODELS = sizeof models / sizeof *models };
 
 static uint32_t place, model;
 static bool replicated, whole_cache, gathers, prefetches;
@@ -104,7 +38,7 @@ static struct {
     struct alike answer, ask;
 } passes[PASSES_MAX];
 static uint32_t pass_count, head_count;
-static uint64_t batch; /* Of those in flight the one that is counted. */
+static uint64_t counted_batch; /* Of those in flight the one that is counted. */
 
 static uint64_t answer_count(void)
 {
@@ -114,13 +48,13 @@ static uint64_t answer_count(void)
 /* Whether ranks of cp have parts of prompts. */
 static bool context_begins(void)
 {
-    return places[place].cp > 1 && answer_count() == 0;
+    return inference_places[place].cp > 1 && answer_count() == 0;
 }
 
 /* Stages each have a batch of decodes; of prompts there may be fewer. */
 static uint64_t batch_count(void)
 {
-    uint64_t const stages = places[place].pp, ask = passes[0].ask.count;
+    uint64_t const stages = inference_places[place].pp, ask = passes[0].ask.count;
     return answer_count() > 0 || ask > stages ? stages : ask;
 }
 
@@ -146,9 +80,9 @@ static void sequences_draw(uint64_t *state, char text[KEYS_BYTES])
 {
     enum { DECODE, PREFILL, MIXED, GENERATE, KINDS };
     static const char *const names[] = {"decode", "prefill", "mixed", "generate"};
-    uint32_t const stages = places[place].pp, ways = places[place].cp;
+    uint32_t const stages = inference_places[place].pp, ways = inference_places[place].cp;
     uint32_t const kinds = ways > 1 ? MIXED : stages > 1 ? GENERATE : KINDS;
-    uint32_t const kind = below(state, kinds), most = models[model].context_most;
+    uint32_t const kind = below(state, kinds), most = inference_models[model].context_most;
     uint32_t const before = below(state, 2) * below(state, 1024), fresh = 1 + below(state, 3);
     uint32_t const context = fresh + below(state, most - 3);
     uint32_t const prompt = ways > 1 ? 2 * ways * (1 + below(state, 128)) : 1 + below(state, 2048);
@@ -187,7 +121,7 @@ static void sequences_draw(uint64_t *state, char text[KEYS_BYTES])
 
 static bool has_dp(void)
 {
-    return strstr(places[place].mesh, "\"dp\"") != NULL;
+    return strstr(inference_places[place].mesh, "\"dp\"") != NULL;
 }
 
 static void draw(uint64_t *state, char text[TEXT_BYTES])
@@ -199,10 +133,10 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
     cache_format = below(state, FORMATS);
     replicated = below(state, 3) == 0;
     whole_cache = below(state, 4) == 0;
-    gathers = below(state, 2) == 0 && has_dp() && places[place].cp == 1;
+    gathers = below(state, 2) == 0 && has_dp() && inference_places[place].cp == 1;
     sequences_draw(state, keys);
     /* No host launches the ops of a TPU. */
-    bool const of_tpu = strstr(places[place].machine, "tpu") != NULL;
+    bool const of_tpu = strstr(inference_places[place].machine, "tpu") != NULL;
     const char *const launch = launches[below(state, of_tpu ? 2 : 3)];
     prefetches = of_tpu && below(state, 2) == 0;
     int const length = snprintf(
@@ -213,11 +147,11 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
         "\"allow_oversubscription\": true, "
         "\"formats\": {\"weights\": \"%s\", \"kv\": \"%s\"}}, \"run\": {\"launch\": \"%s\", "
         "\"split_attention\": %s, \"prefetch_weights\": \"%s\"}}",
-        places[place].machine, places[place].mesh, keys, models[model].name,
-        replicated ? "replicated" : "model", gathers ? "gathered" : "stationary",
-        whole_cache ? "replicated" : "auto", formats[weights_format].name,
-        formats[cache_format].name, launch, below(state, 2) == 0 ? "true" : "false",
-        prefetches ? "vmem" : "none");
+        inference_places[place].machine, inference_places[place].mesh, keys,
+        inference_models[model].name, replicated ? "replicated" : "model",
+        gathers ? "gathered" : "stationary", whole_cache ? "replicated" : "auto",
+        inference_formats[weights_format].name, inference_formats[cache_format].name, launch,
+        below(state, 2) == 0 ? "true" : "false", prefetches ? "vmem" : "none");
     assert_true(length > 0 && length < TEXT_BYTES);
 }
 
@@ -231,7 +165,9 @@ static void prefetch_check(const struct play *play, const char *text)
     if (!prefetches) return;
     play_run(&plain, text, &without);
     case_that(play->trace.step_ps <= plain.trace.step_ps, text);
-    case_that(prefetched <= places[place].pp * play->roofline.counts.inference.weight_bytes, text);
+    case_that(prefetched <=
+                  inference_places[place].pp * play->roofline.counts.inference.weight_bytes,
+              text);
     case_that(plain.trace.prefetched_bytes == 0, text);
     play_close(&plain);
 }
@@ -263,27 +199,19 @@ static uint64_t shares(uint64_t amount, uint64_t ranks)
     return (amount + ranks - 1) / ranks;
 }
 
-/* How a rank's heads and sequences lie, counted by hand. */
-struct lying {
-    uint64_t heads, kv_heads; /* Of a rank of tp. */
-    uint64_t holders;         /* Ranks of tp with the same. */
-    uint64_t keepers, parts;  /* Ranks that keep other sequences; other parts of each. */
-    uint64_t filled;          /* Ranks of tp_d with equally many sequences, or 1. */
-    bool by_heads, by_rows;   /* Ranks of tp_d. */
-    bool turns, shares;       /* Ranks of tp with the same heads: other sequences; other parts. */
-};
-
 /* Of a data rank, in the batch. */
 static uint64_t share_of(uint64_t count)
 {
     uint64_t const batches = batch_count();
-    return shares(count * (batch + 1) / batches - count * batch / batches, places[place].data);
+    return shares(count * (counted_batch + 1) / batches - count * counted_batch / batches,
+                  inference_places[place].data);
 }
 
 static void heads_lie(struct lying *of)
 {
-    uint64_t const tp = places[place].tp, group = models[model].heads / models[model].kv_heads;
-    uint64_t kv_heads = models[model].kv_heads;
+    uint64_t const tp = inference_places[place].tp,
+                   group = inference_models[model].heads / inference_models[model].kv_heads;
+    uint64_t kv_heads = inference_models[model].kv_heads;
     while (kv_heads % tp != 0 && tp % kv_heads != 0) kv_heads++;
     of->holders = tp > kv_heads ? tp / kv_heads : 1;
     of->kv_heads = tp > kv_heads ? 1 : kv_heads / tp;
@@ -293,11 +221,11 @@ static void heads_lie(struct lying *of)
 /* As "auto" has it, unless all rows lie on all ranks. Caches of all batches lie alike. */
 static struct lying lying_of(void)
 {
-    uint64_t const wide = places[place].tp_d;
-    struct lying of = {.keepers = 1, .parts = places[place].cp, .filled = 1};
+    uint64_t const wide = inference_places[place].tp_d;
+    struct lying of = {.keepers = 1, .parts = inference_places[place].cp, .filled = 1};
     uint64_t least = UINT64_MAX;
     bool enough = true;
-    for (batch = 0; batch < batch_count(); batch++) {
+    for (counted_batch = 0; counted_batch < batch_count(); counted_batch++) {
         uint64_t const answer = share_of(answer_count()), ask = share_of(passes[0].ask.count);
         enough = enough && (answer == 0 || answer >= wide) && (ask == 0 || ask >= wide);
         if (answer < least) least = answer;
@@ -319,7 +247,7 @@ static struct lying lying_of(void)
 static uint64_t rows_of(const struct alike *all, const struct lying *of)
 {
     uint64_t rows = 0;
-    for (batch = 0; batch < batch_count(); batch++)
+    for (counted_batch = 0; counted_batch < batch_count(); counted_batch++)
         rows += shares(shares(share_of(all->count), of->keepers) * all->keys, of->parts);
     return rows;
 }
@@ -328,10 +256,10 @@ static uint64_t rows_of(const struct alike *all, const struct lying *of)
  * the sequences that answer, or a part of each prompt. */
 static uint64_t tokens_of(uint64_t ranks)
 {
-    uint64_t const ways = places[place].cp, asking = context_begins() ? 1 : ranks;
+    uint64_t const ways = inference_places[place].cp, asking = context_begins() ? 1 : ranks;
     uint64_t tokens = 0;
     for (uint32_t p = 0; p < pass_count; p++)
-        for (batch = 0; batch < batch_count(); batch++)
+        for (counted_batch = 0; counted_batch < batch_count(); counted_batch++)
             tokens +=
                 shares(share_of(passes[p].answer.count), ranks * ways) *
                     passes[p].answer.new_tokens +
@@ -344,8 +272,9 @@ static uint64_t head_rows_of(uint64_t ranks)
 {
     const struct alike *answer = &passes[pass_count - 1].answer;
     uint64_t rows = 0;
-    for (batch = 0; batch < batch_count(); batch++)
-        rows += shares(share_of(answer->count), ranks * places[place].cp) * answer->new_tokens +
+    for (counted_batch = 0; counted_batch < batch_count(); counted_batch++)
+        rows += shares(share_of(answer->count), ranks * inference_places[place].cp) *
+                    answer->new_tokens +
                 shares(share_of(passes[0].ask.count), ranks);
     return rows;
 }
@@ -369,11 +298,12 @@ static double moved(const struct play *play, enum stream_of ranks, enum collecti
 static void messages_check(const struct play *play)
 {
     struct walk_op walk = {.program = &play->program};
-    uint64_t const width = models[model].width / (replicated ? 1 : places[place].tp);
-    uint64_t const wanted = 2 * (places[place].pp - 1) * tokens_of(1) * width +
+    uint64_t const width =
+        inference_models[model].width / (replicated ? 1 : inference_places[place].tp);
+    uint64_t const wanted = 2 * (inference_places[place].pp - 1) * tokens_of(1) * width +
                             (answer_count() > 0 ? 4 * head_rows_of(1) : 0);
     double bytes = 0;
-    if (places[place].pp == 1) return;
+    if (inference_places[place].pp == 1) return;
     while (walk_next(&walk))
         if (walk.op->kind == PROGRAM_OP_SEND)
             bytes += (double)walk.times * (double)play->program.plans[walk.op->index].size_bytes;
@@ -384,11 +314,11 @@ static void messages_check(const struct play *play)
  * what is found for them, with the maximum and the sum of each head's scores. */
 static void context_check(const struct play *play, const struct lying *of)
 {
-    uint64_t const H = models[model].head_width, layers = models[model].layers;
-    uint64_t const tokens = places[place].cp * tokens_of(1);
+    uint64_t const H = inference_models[model].head_width, layers = inference_models[model].layers;
+    uint64_t const tokens = inference_places[place].cp * tokens_of(1);
     uint64_t const heads = context_begins() ? 2 * of->kv_heads : of->heads;
     uint64_t const merged = context_begins() ? 0 : 4 * tokens * of->heads * (H + 2);
-    if (places[place].cp == 1) return;
+    if (inference_places[place].cp == 1) return;
     case_near(moved(play, STREAM_OF_SEQUENCE, COLLECTIVE_ALL_GATHER),
               (double)(layers * 2 * tokens * H * heads), 1e-9);
     case_near(moved(play, STREAM_OF_SEQUENCE, COLLECTIVE_REDUCE_SCATTER), (double)(layers * merged),
@@ -398,18 +328,18 @@ static void context_check(const struct play *play, const struct lying *of)
 /* What travels over ranks of tp_d: Q, K and V, what attention finds, F of the MLP twice, logits. */
 static void width_check(const struct play *play, const struct lying *of)
 {
-    uint64_t const tp = places[place].tp, H = models[model].head_width;
+    uint64_t const tp = inference_places[place].tp, H = inference_models[model].head_width;
     uint64_t const tokens = of->filled * tokens_of(of->filled);
     uint64_t const in = tokens * (of->heads + 2 * of->kv_heads) * H;
     uint64_t const found = tokens * of->heads * H;
-    uint64_t const hidden = 2 * tokens * shares(models[model].mlp_width, tp);
+    uint64_t const hidden = 2 * tokens * shares(inference_models[model].mlp_width, tp);
     uint64_t const last = of->filled * head_rows_of(of->filled);
-    uint64_t const logits = last * shares(models[model].vocabulary, tp);
+    uint64_t const logits = last * shares(inference_models[model].vocabulary, tp);
     bool const scatters = of->by_heads || of->filled > 1;
     uint64_t merged = 0; /* In fp32, with the maximum and the sum of each head's scores. */
-    if (places[place].tp_d == 1) return;
+    if (inference_places[place].tp_d == 1) return;
     if (of->by_rows) merged = 4 * (found + 2 * tokens * of->heads);
-    double const layers = (double)models[model].layers;
+    double const layers = (double)inference_models[model].layers;
     case_near(moved(play, STREAM_OF_TP_D, COLLECTIVE_REDUCE_SCATTER),
               scatters ? layers * (double)(2 * in) : 0, 1e-9);
     case_near(moved(play, STREAM_OF_TP_D, COLLECTIVE_ALL_GATHER),
@@ -423,14 +353,16 @@ static void width_check(const struct play *play, const struct lying *of)
 /* Each pass gathers all weights, and norms with them: of layers two, of the head one. */
 static void gathers_check(const struct play *play, uint64_t of_layer)
 {
-    uint64_t const width = models[model].width / places[place].tp_d, tp = places[place].tp;
+    uint64_t const width = inference_models[model].width / inference_places[place].tp_d,
+                   tp = inference_places[place].tp;
     uint64_t const norm = replicated ? width : width / tp;
-    uint64_t const table = width * shares(models[model].vocabulary, tp);
+    uint64_t const table = width * shares(inference_models[model].vocabulary, tp);
     uint64_t const elements =
-        batch_count() * (pass_count * (models[model].layers * (of_layer + 2 * norm) + table) +
-                         head_count * (table + norm));
-    bool const splits = gathers || strstr(places[place].mesh, "fsdp") != NULL;
-    double const bytes = formats[weights_format].bytes * (double)elements;
+        batch_count() *
+        (pass_count * (inference_models[model].layers * (of_layer + 2 * norm) + table) +
+         head_count * (table + norm));
+    bool const splits = gathers || strstr(inference_places[place].mesh, "fsdp") != NULL;
+    double const bytes = inference_formats[weights_format].bytes * (double)elements;
     case_near(moved(play, gathers ? STREAM_OF_DP : STREAM_OF_FSDP, COLLECTIVE_ALL_GATHER),
               splits ? bytes : 0, 1e-6);
 }
@@ -438,25 +370,25 @@ static void gathers_check(const struct play *play, uint64_t of_layer)
 static void counts_check(struct play *play, const char *text)
 {
     struct lying const of = lying_of();
-    uint64_t const tp = places[place].tp, H = models[model].head_width;
-    uint64_t const D = models[model].width / places[place].tp_d;
-    uint64_t const of_layer =
-        D * H * (2 * of.heads + 2 * of.kv_heads) + 3 * D * shares(models[model].mlp_width, tp);
+    uint64_t const tp = inference_places[place].tp, H = inference_models[model].head_width;
+    uint64_t const D = inference_models[model].width / inference_places[place].tp_d;
+    uint64_t const of_layer = D * H * (2 * of.heads + 2 * of.kv_heads) +
+                              3 * D * shares(inference_models[model].mlp_width, tp);
     uint64_t const weights =
-        batch_count() * (pass_count * models[model].layers * of_layer +
-                         head_count * D * shares(models[model].vocabulary, tp));
-    double const stages = places[place].pp;
-    uint64_t const kv_heads = of.kv_heads / (of.by_heads ? places[place].tp_d : 1);
+        batch_count() * (pass_count * inference_models[model].layers * of_layer +
+                         head_count * D * shares(inference_models[model].vocabulary, tp));
+    double const stages = inference_places[place].pp;
+    uint64_t const kv_heads = of.kv_heads / (of.by_heads ? inference_places[place].tp_d : 1);
     /* Each pass reads what is there behind it, and what the last one has stays. */
     uint64_t rows = 0, read = 0;
     for (uint32_t p = 0; p < pass_count; p++) {
         rows = rows_of(&passes[p].answer, &of) + rows_of(&passes[p].ask, &of);
         if (!context_begins()) read += rows;
     }
-    double const weight_bytes = formats[weights_format].bytes;
-    double const cache_bytes = formats[cache_format].bytes;
-    double const cache =
-        (double)models[model].layers / stages * (double)(2 * rows * kv_heads * H) * cache_bytes;
+    double const weight_bytes = inference_formats[weights_format].bytes;
+    double const cache_bytes = inference_formats[cache_format].bytes;
+    double const cache = (double)inference_models[model].layers / stages *
+                         (double)(2 * rows * kv_heads * H) * cache_bytes;
     const struct workload_counts *counts = &play->roofline.counts;
     case_near(counts->inference.weight_bytes, weight_bytes * (double)weights / stages, 1e-9);
     case_near(counts->inference.kv_read_bytes, cache / (double)rows * (double)read, 1e-9);
@@ -465,10 +397,10 @@ static void counts_check(struct play *play, const char *text)
      * fp32, with a maximum and a sum of its scores for each head. */
     uint64_t const turned = tokens_of(of.keepers) * of.heads * of.holders * H * 2 * of.holders;
     case_near(moved(play, STREAM_OF_KV, COLLECTIVE_ALL_TO_ALL),
-              of.turns ? (double)(2 * models[model].layers * turned) : 0, 1e-9);
+              of.turns ? (double)(2 * inference_models[model].layers * turned) : 0, 1e-9);
     uint64_t const found = of.shares ? tokens_of(of.filled) * of.heads * of.holders * (H + 2) : 0;
     case_near(moved(play, STREAM_OF_KV, COLLECTIVE_REDUCE_SCATTER),
-              (double)(4 * models[model].layers * found), 1e-9);
+              (double)(4 * inference_models[model].layers * found), 1e-9);
     width_check(play, &of);
     gathers_check(play, of_layer);
     messages_check(play);
@@ -530,9 +462,11 @@ static void steps_of_a_generation_are_decodes(void **state)
         char begin[TEXT_BYTES], whole[TEXT_BYTES], alone[TEXT_BYTES];
         place = below(&random, PLACES);
         model = below(&random, MODELS);
-        if (sampling_skips(&walked)) continue;
-        case_text(begin, sizeof begin, head, places[place].machine, places[place].mesh,
-                  models[model].name);
+        if (inference_places[place].pp > 1 || inference_places[place].cp > 1 ||
+            sampling_skips(&walked))
+            continue;
+        case_text(begin, sizeof begin, head, inference_places[place].machine,
+                  inference_places[place].mesh, inference_models[model].name);
         case_text(whole, sizeof whole,
                   "%s\"kind\": \"generate\", \"batch\": %u, \"prompt\": %u, \"cached\": %u, "
                   "\"chunk\": %u, \"output\": %u, \"allow_oversubscription\": true}}",
@@ -542,7 +476,8 @@ static void steps_of_a_generation_are_decodes(void **state)
                   "\"allow_oversubscription\": true}}",
                   begin, batch, cached + prompt + step);
         same(whole, INFERENCE_STEP, step, alone);
-        if (places[place].tp > models[model].kv_heads) continue; /* The cache lies otherwise. */
+        if (inference_places[place].tp > inference_models[model].kv_heads)
+            continue; /* The cache lies otherwise. */
         case_text(alone, sizeof alone,
                   "%s\"kind\": \"prefill\", \"batch\": %u, \"prompt\": %u, \"cached\": %u, "
                   "\"chunk\": %u, \"allow_oversubscription\": true}}",

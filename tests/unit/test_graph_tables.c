@@ -88,6 +88,7 @@ static void inference_mark(void)
         struct workload_case made;
         case_ok(model_read_name_or_path(case_arena, models[k / 2], NULL, "", &model, &case_error));
         assert_int_equal(case_build_roles(&made, &model, "4x4x1", parts), STATUS_OK);
+        made.plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
         made.plan.kind = k % 2 == 0 ? WORKLOAD_DECODE : WORKLOAD_PREFILL;
         made.plan.inference = (struct inference_plan){
             .decodes = {k % 2 == 0 ? 32 : 0, lengths_given(context, 1), 1},

@@ -18,6 +18,7 @@ static void made_of(struct workload_case *made, const char *name, const char *sh
     struct model model;
     case_ok(model_read_name_or_path(case_arena, name, NULL, "", &model, &case_error));
     assert_int_equal(case_build_roles(made, &model, shape, parts), STATUS_OK);
+    made->plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
     made->plan.kind = plan.decodes.count == 0   ? WORKLOAD_PREFILL
                       : plan.prompts.count == 0 ? WORKLOAD_DECODE
                                                 : WORKLOAD_MIXED;
@@ -177,6 +178,7 @@ static void scores_that_would_wrap_are_refused(void **state)
         struct ranks ranks;
         assert_int_equal(case_build_roles(&made, &tiny, "1x1x1", parts), STATUS_OK);
         made.plan.kind = WORKLOAD_PREFILL;
+        made.plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
         made.plan.attention.mask = WORKLOAD_ATTENTION_FULL;
         made.plan.inference =
             (struct inference_plan){.prompts = {counts[i], lengths_given(length, 1), 0, 0}};

@@ -1,9 +1,9 @@
 /*
  * Steps of inference, drawn: kinds, chips, slices, meshes, models, lengths and formats. Folded or
  * not and by either engine instants are the same; no step is faster than its bound, nor slower for
- * weights that come early; and what a chip
- * reads of weights, keeps and reads of the cache, and sends of queries and over tp_d, is what a
- * count by hand says, which knows neither graphs nor programs.
+ * weights that come early; and what a chip reads of weights, keeps and reads of the cache, and
+ * sends of queries, over tp_d, over cp and to the next stage, is what a count by hand says, which
+ * knows neither graphs nor programs.
  */
 #include <math.h>
 #include <stdio.h>

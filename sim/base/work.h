@@ -11,6 +11,15 @@
 
 enum { WORK_MATMULS_MAX = 5 }; /* The backward of flash attention has five. */
 
+/* Which measured kernels a work is made of. */
+enum work_kernel {
+    WORK_KERNEL_NONE,      /* None: its tiles decide. */
+    WORK_KERNEL_FORWARD,   /* Its matmuls are products of weights. */
+    WORK_KERNEL_INPUT,     /* They are gradients of what weights are multiplied with. */
+    WORK_KERNEL_WEIGHT,    /* They are gradients of weights. */
+    WORK_KERNEL_GRADIENTS, /* The first half is gradients of inputs, the second half of weights. */
+};
+
 /* `count` independent products [rows x inner] · [inner x columns]. `rows` are tokens, padded to
  * the unit's rows of 8; `inner` and `columns` are weight dimensions, padded to the MXU. */
 struct work_matmul {
@@ -35,11 +44,12 @@ struct work {
     uint64_t useful_flop;     /* What MFU may count; executed FLOP is the matmuls' own. */
     uint64_t prefetch_bytes;  /* Of hbm_read_bytes: weights that may come to VMEM before the op,
                                  while the compute queue waits. */
+    uint64_t kernel;          /* enum work_kernel */
 };
 
 /* Works are compared as bytes, so none of these may be padding. */
 _Static_assert(sizeof(struct work) ==
-                   WORK_MATMULS_MAX * sizeof(struct work_matmul) + 9 * sizeof(uint64_t),
+                   WORK_MATMULS_MAX * sizeof(struct work_matmul) + 10 * sizeof(uint64_t),
                "struct work has no padding");
 
 /* 2·rows·inner·columns·count over the matmuls, unpadded. */

@@ -43,7 +43,7 @@ static double message_s(const struct estimator *estimator, uint32_t dimension)
     const struct machine *machine = estimator->machine;
     const struct group_dimension *at = &estimator->plan->group.dimension[dimension];
     const struct plan_protocol *protocol = &estimator->plan->protocol;
-    double const own = units_seconds(machine->chip.message_overhead_ps);
+    double const own = units_seconds(machine->chip.launch.message_ps);
     uint8_t const index = machine->axis_level[at->axis];
     if (index == LEVEL_NONE)
         return own + at->stride * units_seconds(machine->chip.hop_latency_ps) +

@@ -189,7 +189,7 @@ uint32_t ways_find(const struct ways *ways, uint32_t from, const uint32_t to[MAC
             (struct way_link){link_number(ways, course, &link), (double)rate.bytes_per_s,
                               units_seconds(rate.latency_ps)};
     }
-    ret_link[0].latency_s += units_seconds(ways->machine->chip.message_overhead_ps +
+    ret_link[0].latency_s += units_seconds(ways->machine->chip.launch.message_ps +
                                            ways->plan->protocol.message_ps[network]);
     return count;
 }

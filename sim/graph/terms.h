@@ -134,6 +134,7 @@ struct graph_policy {
     bool counts_frameworks;  /* Arrays that only frameworks keep are counted. */
     bool remakes_frameworks; /* Arrays of frameworks are not kept for the backward pass, whatever
                                 remat is. */
+    bool names_kernels;      /* Works say which measured kernels they are made of. */
     bool adds;               /* Gradients of weights are added to an accumulator. */
     bool adds_of_experts;    /* Gradients of experts' weights are. */
     bool used_before; /* Of the embedding, or of the head: another use of the matrix has left its

@@ -16,6 +16,7 @@
 #include "sim/base/status.h"
 
 struct arena;
+struct kernel_stack;
 
 enum { CHIP_AXES_MAX = 3, CHIP_SLICES_MAX = 16 };
 
@@ -106,7 +107,7 @@ struct chip_price {
     const char *source;     /* Whose price it is, and of when. */
 };
 
-/* How compute ops come to a chip. */
+/* How compute ops and messages come to a chip. */
 enum chip_launches {
     CHIP_LAUNCHES_PROFILE, /* As the profile says, which nothing else adds to. */
     CHIP_LAUNCHES_GRAPH,   /* Kernels of one graph, back to back. */
@@ -114,9 +115,18 @@ enum chip_launches {
 };
 struct chip_launch {
     enum chip_launches by;
-    int64_t op_ps;    /* Added to each compute op. */
-    int64_t graph_ps; /* What a kernel takes that has next to nothing to do; 0: not known. */
-    int64_t host_ps;  /* EAGER: what the host needs for an op, one after the other. */
+    int64_t op_ps;      /* Added to each compute op. */
+    int64_t graph_ps;   /* What a kernel takes that has next to nothing to do; 0: not known. */
+    int64_t host_ps;    /* EAGER: what the host needs for an op, one after the other. */
+    int64_t message_ps; /* Added to the latency of each message over a link. */
+};
+
+/* Measured kernels of ops. The chip's rates are those of its data sheet then, and ops without a
+ * kernel have the profile's shares of them. */
+struct chip_kernels {
+    const struct kernel_stack *stack; /* NULL: none. */
+    uint64_t sheet_hbm_bytes_per_s;   /* The data sheet's rate. */
+    uint32_t rest_math_ppm, rest_hbm_ppm;
 };
 
 struct chip {
@@ -148,7 +158,7 @@ struct chip {
     struct chip_network network;
 
     struct chip_launch launch;
-    int64_t message_overhead_ps; /* Added to the latency of each message over a link. */
+    struct chip_kernels kernels;
 
     struct chip_pod pod;
 };

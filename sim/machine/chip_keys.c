@@ -232,7 +232,7 @@ _Static_assert(CHIP_WRAP_FULL_AXIS == 0 && CHIP_WRAP_CUBES == 1, "names of rules
         KEY("aliases", key_words, NEEDED, .least = 1, .most = NAMES_MAX, .settle = aliases_settle, \
             .values = "texts", .help = "short names; product names begin with the first"),         \
         BYTES("hbm_capacity", chip.hbm_capacity_bytes, NEEDED, .help = "capacity of HBM"),         \
-        RATE("hbm_rate", chip.hbm_bytes_per_s, NEEDED, .help = "rate of HBM")
+        RATE("hbm_rate", chip.kernels.sheet_hbm_bytes_per_s, NEEDED, .help = "rate of HBM")
 
 #define PRICE_KEY                                                                                  \
     NUMBER("price", key_price, chip.price.usd_per_h_ppm, 1, INT64_C(1000000000), OPTIONAL,         \

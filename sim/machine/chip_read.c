@@ -43,14 +43,16 @@ static void profile_apply(const struct chip_profile *profile, struct chip *chip)
             units_scale_ppm(chip->math_peak_flop_per_s[i], profile->math_ppm);
     }
     chip->vector_flop_per_s = units_scale_ppm(chip->vector_flop_per_s, profile->vector_ppm);
-    chip->hbm_bytes_per_s = units_scale_ppm(chip->hbm_bytes_per_s, profile->hbm_ppm);
+    chip->kernels.rest_math_ppm = profile->math_ppm;
+    chip->kernels.rest_hbm_ppm = profile->hbm_ppm;
+    chip->hbm_bytes_per_s = units_scale_ppm(chip->kernels.sheet_hbm_bytes_per_s, profile->hbm_ppm);
     chip->ici_bytes_per_s = units_scale_ppm(chip->ici_peak_bytes_per_s, profile->link_ppm);
     network->nvlink_bytes_per_s =
         units_scale_ppm(network->nvlink_peak_bytes_per_s, profile->link_ppm);
     network->nic_bytes_per_s = units_scale_ppm(network->nic_peak_bytes_per_s, profile->nic_ppm);
     if (profile->hbm_capacity_bytes != 0) chip->hbm_capacity_bytes = profile->hbm_capacity_bytes;
     chip->launch.op_ps = profile->op_overhead_ps;
-    chip->message_overhead_ps = profile->message_overhead_ps;
+    chip->launch.message_ps = profile->message_overhead_ps;
 }
 
 static enum status profile_find(const struct chip_file *file, const char *name, const char *where,

@@ -107,6 +107,8 @@ struct machine_plan {
     uint32_t clock_ppm;  /* Share of the clock that power leaves to math; 0: the whole clock. */
     const char *shape;   /* "16x16x16", or NULL if the chip is a product name or a GPU. */
     const char *profile; /* "ideal" */
+    const char *stack;   /* Of measured kernels: a name, or the path of the file. NULL: none. */
+    struct json *stack_document; /* The file's; NULL: a stack of the catalogue. */
     enum chip_launches launches;
     int64_t launch_host_ps; /* EAGER. */
     uint32_t nodes;         /* GPU. 0: one, without an axis of its own. */

@@ -8,11 +8,13 @@
 #include "sim/base/json.h"
 #include "sim/base/name.h"
 #include "sim/base/units.h"
+#include "sim/kernels/kernels.h"
 #include "sim/machine/chip_read.h"
 #include "sim/machine/machine.h"
 
 static const char where_chip[] = "/machine/chip";
 static const char where_profile[] = "/machine/profile";
+static const char where_stack[] = "/machine/stack";
 static const char where_gib[] = "/machine/hbm_gib";
 static const char where_rate[] = "/machine/network/nic_rate";
 static const char where_launch[] = "/run/launch";
@@ -52,6 +54,36 @@ static enum status named_chip(struct arena *arena, const struct machine_plan *pl
                      "GPUs have no product names with a number; write %s and \"nodes\", of %u "
                      "GPUs each",
                      ret_chip->name, ret_chip->network.node_chips);
+}
+
+/* A chip with measured kernels has the rates of its data sheet, of which these have shares. */
+static enum status apply_stack(struct arena *arena, const struct machine_plan *plan,
+                               struct chip *chip, struct error *reterr)
+{
+    void *memory = NULL;
+    if (plan->stack == NULL) return STATUS_OK;
+    if (chip->is_ideal)
+        return error_set(reterr, STATUS_INVALID, where_stack,
+                         "the profile \"%s\" has no measured kernels; \"profile\": \"measured\" "
+                         "takes them",
+                         chip->profile);
+    STATUS_TRY(arena_try(arena, 1, sizeof(struct kernel_stack), &memory, reterr));
+    struct kernel_stack *stack = memory;
+    if (plan->stack_document == NULL) {
+        STATUS_TRY(kernel_stack_find(arena, plan->stack, chip->name, where_stack, stack, reterr));
+    } else {
+        enum status const status = kernel_stack_read(arena, plan->stack_document, stack, reterr);
+        if (status != STATUS_OK) error_in_file(reterr, plan->stack);
+        STATUS_TRY(status);
+    }
+    if (!name_same(stack->chip, chip->name))
+        return error_set(reterr, STATUS_INVALID, where_stack,
+                         "the kernels of \"%.80s\" were measured on %.40s, not on %.40s",
+                         plan->stack, stack->chip, chip->name);
+    memcpy(chip->math_flop_per_s, chip->math_peak_flop_per_s, sizeof chip->math_flop_per_s);
+    chip->hbm_bytes_per_s = chip->kernels.sheet_hbm_bytes_per_s;
+    chip->kernels.stack = stack;
+    return STATUS_OK;
 }
 
 /* Only what computes follows the clock that a power limit sets: HBM and links have their own. */
@@ -158,6 +190,7 @@ enum status machine_chip(struct arena *arena, const struct machine_plan *plan,
         STATUS_TRY(own_chip(arena, plan, ret_chip, reterr));
     else
         STATUS_TRY(named_chip(arena, plan, ret_chip, ret_units, reterr));
+    STATUS_TRY(apply_stack(arena, plan, ret_chip, reterr));
     apply_clock(plan->clock_ppm, ret_chip);
     STATUS_TRY(apply_gib(plan, ret_chip, reterr));
     STATUS_TRY(apply_launches(plan, ret_chip, reterr));

@@ -53,6 +53,7 @@ static const char *const links[] = {"line", "ring", "switches", NULL};
 static const char *const link_rates[] = {"alike", "machine", NULL};
 static const char *const whens[] = {"done", "begun", NULL};
 static const char *const ends[] = {"begin", "end", NULL};
+static const char *const kernels[] = {"none", "forward", "input", "weight", "gradients", NULL};
 static const char *const ways[] = {"chip", "host", NULL};
 
 /* Where a key means something. */
@@ -64,6 +65,11 @@ static bool has_idle_cores(const void *line)
 static bool has_prefetch(const void *line)
 {
     return ((const struct work *)line)->prefetch_bytes != 0;
+}
+
+static bool has_kernel(const void *line)
+{
+    return ((const struct work *)line)->kernel != WORK_KERNEL_NONE;
 }
 
 static bool has_inner(const void *line)
@@ -129,6 +135,7 @@ static const struct text_row work_rows[] = {
     {NUMBER("idle_core_ppm", work, idle_core_ppm, PPM_ONE - 1), .means = has_idle_cores},
     {NUMBER("useful_flop", work, useful_flop, FLOP_MOST)},
     {NUMBER("prefetch_bytes", work, prefetch_bytes, BYTES_MOST), .means = has_prefetch},
+    {WORD("kernel", work, kernel, kernels), .means = has_kernel},
 };
 
 static const struct text_row matmul_rows[] = {

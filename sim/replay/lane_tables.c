@@ -304,7 +304,7 @@ static void lane_attach(struct replay *replay, struct plan_table *plan, uint32_t
     lane->number = (uint8_t)(plan->lane_first + index);
     lane->states = lane_at(replay, lane->number, 0);
     lane->route.overhead_ps =
-        replay->machine->chip.message_overhead_ps + plan->plan->protocol.message_ps[0];
+        replay->machine->chip.launch.message_ps + plan->plan->protocol.message_ps[0];
     lane->route.latency_ps = replay->fold->link_classes[0].latency_ps + lane->route.overhead_ps;
     lane->known[0].sent = UINT32_MAX;
     lane->known[1].sent = UINT32_MAX;

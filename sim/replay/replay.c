@@ -181,7 +181,7 @@ static uint64_t lane_bound(const struct replay *replay, const struct lane_table 
         fastest_ps = link_ps < fastest_ps ? link_ps : fastest_ps;
         latency_ps = hop_ps > latency_ps ? hop_ps : latency_ps;
     }
-    latency_ps += replay->machine->chip.message_overhead_ps;
+    latency_ps += replay->machine->chip.launch.message_ps;
     uint64_t const wire = (uint64_t)(latency_ps / (fastest_ps > 0 ? fastest_ps : 1)) + 3;
     return wire < all ? wire : all;
 }

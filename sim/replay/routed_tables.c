@@ -260,7 +260,7 @@ enum status routed_build(struct arena *arena, struct replay *replay, const struc
     routed->twisted = replay->routes->paths.twisted != NULL && (grid & (grid - 1)) != 0;
     for (uint32_t way = 0; way <= LEVELS_MAX; way++)
         routed->overhead_ps[way] =
-            replay->machine->chip.message_overhead_ps + plan->protocol.message_ps[way];
+            replay->machine->chip.launch.message_ps + plan->protocol.message_ps[way];
     /* Links lead to each peer of a node. A flat group over more axes also sends to chips elsewhere:
      * all of these messages are put on its NIC at once. So are a chain's pieces on the link to its
      * one peer. */

@@ -133,7 +133,7 @@ static int64_t send_members(const struct report_input *input, const struct plan 
 static double send_hop_s(const struct report_input *input, const struct plan *plan)
 {
     const struct chip *chip = &input->machine->chip;
-    double total = units_seconds(chip->message_overhead_ps);
+    double total = units_seconds(chip->launch.message_ps);
     for (uint32_t i = 0; i < plan->group.dimension_count; i++) {
         const struct group_dimension *dimension = &plan->group.dimension[i];
         int64_t const members = send_members(input, plan, i);

@@ -4,6 +4,7 @@
 
 #include "sim/base/units.h"
 #include "sim/report/launches.h"
+#include "sim/roofline/roofline_bounds.h"
 
 static const char *const launch_names[] = {[CHIP_LAUNCHES_PROFILE] = "profile",
                                            [CHIP_LAUNCHES_GRAPH] = "graph",
@@ -153,7 +154,7 @@ struct inference_facts inference_facts_of(const struct report_input *input,
         .hop_floor_s = roofline->latency_s,
         .launch_floor_s = launches_are_eager(input->machine)
                               ? launches_host_s(input)
-                              : roofline->counts.compute_count * units_seconds(chip->launch.op_ps),
+                              : roofline_overheads_s(input->machine, &roofline->counts),
         .launches = launches_are_eager(input->machine) ? launches_count(input) : 0,
         .launch = launch_names[chip->launch.by],
         .dominant = inference_shares_most(&shares),

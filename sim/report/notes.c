@@ -448,8 +448,11 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
         note_bound(arena, input, facts, ret_notes);
         notes_inference_build(arena, input, facts, ret_notes);
         note_longest(arena, facts, ret_notes);
+        notes_upper_build(arena, input, facts, ret_notes);
+        notes_replicas_build(arena, input, facts, /* minor= */ false, ret_notes);
         note_lines(arena, input, ret_notes);
         note_memory(arena, input, ret_notes);
+        notes_replicas_build(arena, input, facts, /* minor= */ true, ret_notes);
         return notes_model_build(arena, input, ret_notes, reterr);
     }
     note_bound(arena, input, facts, ret_notes);

@@ -39,11 +39,10 @@ static struct replicas_total replicas_total(const struct analysis *facts, const 
     return total;
 }
 
-/* Weights that zero has sharded are gathered: before each use, behind the update, or a step later.
- */
+/* Weights that are sharded are gathered: before each use, behind the update, or a step later. */
 static const char *when_gathered(const struct workload_plan *plan)
 {
-    if (plan->zero == 3) return "before each use";
+    if (plan->zero == 3 || plan->kind != WORKLOAD_TRAIN_STEP) return "before each use";
     return plan->parameter_gather == WORKLOAD_PARAMETERS_NEXT_STEP
                ? "before their first use in the next step"
                : "once they are updated";

@@ -53,6 +53,8 @@ void notes_upper_build(struct arena *arena, const struct report_input *input,
                "of ranks that get more tokens than others");
     reason_add(reasons, sizeof reasons, stages && (plan->model.tied || workload_mtp(plan)),
                "of what stages with copies of a matrix, or modules behind the layers, exchange");
+    reason_add(reasons, sizeof reasons, input->machine->chip.kernels.stack != NULL,
+               "of what measured kernels take beyond the data sheet's rates");
     if (reasons[0] == '\0')
         reason_add(reasons, sizeof reasons, true,
                    "of collectives that keep each other waiting on links they share");

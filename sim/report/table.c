@@ -8,6 +8,7 @@
 #include "sim/base/quantity.h"
 #include "sim/base/strbuf.h"
 #include "sim/base/units.h"
+#include "sim/kernels/kernels.h"
 
 struct table_figure table_seconds(double seconds)
 {
@@ -234,8 +235,10 @@ void table_heading(const struct report_input *input, bool colour, struct strbuf 
     table_colour(text, colour, TABLE_PLAIN);
     strbuf_add(text, "%s ", machine->chip.name);
     table_shape(machine, text);
-    strbuf_add(text, " (%s profile), %s %s", machine->chip.profile,
-               table_count(machine->chip_count).text,
+    strbuf_add(text, " (%s profile", machine->chip.profile);
+    if (machine->chip.kernels.stack != NULL)
+        strbuf_add(text, ", kernels of %s", machine->chip.kernels.stack->title);
+    strbuf_add(text, "), %s %s", table_count(machine->chip_count).text,
                counted_noun(machine->chip_count, "chip").text);
     if (input->mesh->order_count > 0) strbuf_add(text, "; ");
     table_mesh(input->mesh, machine, text);

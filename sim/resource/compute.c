@@ -17,12 +17,16 @@
  * buffers take about 1 % of it. The rest is left to what makes one pass over the operands enough:
  * the stationary operand and the accumulators (book, chapter 1, note 11; chapter 2, "What Is a
  * TPU?" for the streaming and the 8x128 by 128x128 chunks that shapes are padded to).
+ *
+ * An op that a table of measured kernels has takes what the table says, and no tiles are counted.
  */
 #include "sim/resource/compute.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "sim/base/units.h"
+#include "sim/resource/kernel_of_work.h"
 
 enum { COMPUTE_VMEM_TILES = 256, COMPUTE_TILE_BUFFERS = 4 };
 
@@ -51,6 +55,11 @@ static int64_t larger(int64_t left, int64_t right)
     return left > right ? left : right;
 }
 
+static uint32_t ppm_of(uint32_t ppm, uint32_t share_ppm)
+{
+    return (uint32_t)((uint64_t)ppm * share_ppm / PPM_ONE);
+}
+
 static struct compute_stages stages_of(const struct chip *chip, const struct work *work,
                                        uint64_t there_bytes, uint32_t math_ppm, uint32_t hbm_ppm,
                                        struct compute_time *ret_time)
@@ -62,10 +71,13 @@ static struct compute_stages stages_of(const struct chip *chip, const struct wor
     struct work_edges const edges = {WORK_EDGE_ROWS, chip->mxu.rows, chip->mxu.columns};
     uint64_t const flop = work_padded_flop(work, edges);
     uint32_t const busy_ppm = PPM_ONE - (uint32_t)work->idle_core_ppm;
-    uint32_t const core_ppm = (uint32_t)((uint64_t)math_ppm * busy_ppm / PPM_ONE);
+    uint32_t const core_ppm = ppm_of(math_ppm, busy_ppm);
     uint64_t const flop_per_s = flop == 0 ? 0 : chip->math_flop_per_s[work->math_format];
+    if (chip->kernels.stack != NULL) hbm_ppm = ppm_of(hbm_ppm, chip->kernels.rest_hbm_ppm);
+    uint32_t const unit_ppm =
+        chip->kernels.stack == NULL ? core_ppm : ppm_of(core_ppm, chip->kernels.rest_math_ppm);
     *ret_time = (struct compute_time){
-        .mxu_ps = demand_ps(flop, flop_per_s, core_ppm),
+        .mxu_ps = demand_ps(flop, flop_per_s, unit_ppm),
         .vpu_ps = demand_ps(work->vector_flop, chip->vector_flop_per_s, core_ppm),
         .hbm_ps = demand_ps(hbm_bytes, chip->hbm_bytes_per_s, hbm_ppm),
         .vmem_ps = demand_ps(vmem_bytes, chip->vmem_bytes_per_s, busy_ppm),
@@ -101,9 +113,43 @@ struct compute_time compute_time(const struct chip *chip, const struct work *wor
     return compute_time_of_rest(chip, work, 0, math_ppm, hbm_ppm);
 }
 
+/* A share of a rate that is left out of a time: demand / share. */
+static int64_t at_share_ps(int64_t demand_ps, uint32_t share_ppm)
+{
+    units_wide const ps = ((units_wide)(uint64_t)demand_ps * PPM_ONE + share_ppm - 1) / share_ppm;
+    return ps > (units_wide)compute_ps_max ? compute_ps_max : (int64_t)ps;
+}
+
+/* A measured kernel: what bounds it on the roofline has a share of its rate, and begin, end and
+ * launch within a graph are in that share. */
+static struct compute_time kernel_time(const struct chip *chip, const struct work *work,
+                                       uint32_t share_ppm, uint64_t there_bytes, uint32_t math_ppm,
+                                       uint32_t hbm_ppm)
+{
+    uint64_t const all_bytes = saturate_add(work->hbm_read_bytes, work->hbm_write_bytes);
+    uint64_t const flop = work_matmul_flop(work);
+    uint64_t const flop_per_s = chip->math_flop_per_s[work->math_format];
+    struct compute_time time = {
+        .mxu_ps = demand_ps(flop, flop_per_s, math_ppm),
+        .vpu_ps = demand_ps(work->vector_flop, chip->vector_flop_per_s, math_ppm),
+        .hbm_ps = demand_ps(all_bytes - there_bytes, chip->hbm_bytes_per_s, hbm_ppm),
+        .vmem_ps = demand_ps(saturate_add(all_bytes, work->vmem_read_bytes), chip->vmem_bytes_per_s,
+                             PPM_ONE),
+        .tile_count = 1,
+        .padded_flop = flop,
+    };
+    int64_t *slower = time.mxu_ps >= time.hbm_ps ? &time.mxu_ps : &time.hbm_ps;
+    *slower = at_share_ps(*slower, share_ppm);
+    time.duration_ps = larger(larger(time.mxu_ps, time.hbm_ps), larger(time.vpu_ps, time.vmem_ps));
+    return time;
+}
+
 struct compute_time compute_time_of_rest(const struct chip *chip, const struct work *work,
                                          uint64_t there_bytes, uint32_t math_ppm, uint32_t hbm_ppm)
 {
+    struct work_kernels const kernels = kernel_of_work(chip, work);
+    if (kernels.table != NULL)
+        return kernel_time(chip, work, kernels.share_ppm, there_bytes, math_ppm, hbm_ppm);
     struct compute_time time;
     struct compute_stages const stages =
         stages_of(chip, work, there_bytes, math_ppm, hbm_ppm, &time);

@@ -99,7 +99,7 @@ static double latency_s(const struct machine *machine, const struct group *group
     if (collective_on_twisted(machine, group)) grid = twisted_s(machine, group, query);
     double const farthest = fmax(grid, levels);
     bool const unknown = query->kind == COLLECTIVE_PERMUTE && farthest == 0;
-    return (unknown ? nearest : farthest) + units_seconds(machine->chip.message_overhead_ps);
+    return (unknown ? nearest : farthest) + units_seconds(machine->chip.launch.message_ps);
 }
 
 /* What each rank reads and writes: what it holds is read, what it has not is written. The slowest

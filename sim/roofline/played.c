@@ -175,7 +175,7 @@ static double dimension_hop_s(const struct machine *machine,
                               const struct primitive *primitive, bool longest)
 {
     struct primitive_cost const cost = primitive->cost(dimension->size);
-    double const overhead_s = units_seconds(machine->chip.message_overhead_ps);
+    double const overhead_s = units_seconds(machine->chip.launch.message_ps);
     if (dimension->switched)
         return cost.depth * (units_seconds(level_latency_ps(machine, dimension)) + overhead_s);
     int64_t const hop_ps =

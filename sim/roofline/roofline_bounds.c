@@ -105,6 +105,12 @@ static double scarce_s(const struct workload_plan *plan, const struct machine *m
            scarce->vmem_bytes / (double)chip->vmem_bytes_per_s;
 }
 
+double roofline_overheads_s(const struct machine *machine, const struct workload_counts *counts)
+{
+    return (counts->compute_count - counts->weights.kernels) *
+           units_seconds(machine->chip.launch.op_ps);
+}
+
 /* Everything after everything else, on the slowest links, with the profile's overheads. The counts
  * are those of a mean rank of pp: where nothing overlaps, one rank works after the other. */
 static double upper(const struct workload_plan *plan, const struct machine *machine,
@@ -119,8 +125,7 @@ static double upper(const struct workload_plan *plan, const struct machine *mach
     double const hbm_s = roofline->hbm_s - roofline->hbm_collectives_s;
     double total = (roofline->math_s + vector_s) * (math_share / slowest_math) +
                    hbm_s * (hbm_share / slowest_hbm) + most.vector_s / slowest_math +
-                   most.hbm_s / slowest_hbm +
-                   roofline->counts.compute_count * units_seconds(machine->chip.launch.op_ps);
+                   most.hbm_s / slowest_hbm + roofline_overheads_s(machine, &roofline->counts);
     total += scarce_s(plan, machine, &roofline->counts.inference.scarce) / slowest_math;
     for (uint32_t i = 0; i < roofline->group_count; i++)
         total += roofline_group_slow_s(plan, machine, &roofline->group[i]);

@@ -32,6 +32,10 @@ void roofline_traffics(const struct workload_counts *counts,
 struct played roofline_played(const struct workload_plan *plan, const struct machine *machine,
                               const struct roofline_group *group);
 
+/* Of the ops of a rank, one after the other: the profile's or a graph's, which is in the time of
+ * measured kernels. */
+double roofline_overheads_s(const struct machine *machine, const struct workload_counts *counts);
+
 /* All collectives of a group one after another, bytes and hops, on the slowest links. */
 double roofline_group_slow_s(const struct workload_plan *plan, const struct machine *machine,
                              const struct roofline_group *group);

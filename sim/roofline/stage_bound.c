@@ -50,7 +50,7 @@ static double dimension_slow_s(const struct machine *machine, const struct workl
     double const rate = dimension->switched ? level_slow_rate(machine, dimension, LEVEL_TO_ONE)
                                             : overrides_slowest_link(machine, dimension->axis);
     return counts->stage.way_bytes * links / rate +
-           counts->stage.way_count * units_seconds(way_ps + machine->chip.message_overhead_ps);
+           counts->stage.way_count * units_seconds(way_ps + machine->chip.launch.message_ps);
 }
 
 double stage_bound_slow_s(const struct machine *machine, const struct workload_counts *counts)

@@ -6,6 +6,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
+#include "sim/base/name.h"
 #include "sim/base/path.h"
 #include "sim/base/units.h"
 #include "sim/scenario/scenario_parts.h"
@@ -110,6 +111,35 @@ static void chip_kind_schema(struct json_writer *writer, const struct key *row)
 
 static const struct key_kind chip_kind = {
     .read = chip_kind_read, .write = chip_kind_write, .waits = true, .schema = chip_kind_schema};
+
+static const char no_stack[] = "none";
+
+/* The name of a stack of the catalogue, or the path of a file, found as a chip's is. */
+static enum status stack_kind_read(const struct key *row, const struct key_reader *reader,
+                                   struct json *stack, struct error *reterr)
+{
+    struct machine_plan *plan = reader->base;
+    (void)row;
+    plan->stack = NULL;
+    plan->stack_document = NULL;
+    if (stack == NULL) return STATUS_OK;
+    STATUS_TRY(json_as_string(stack, &plan->stack, reterr));
+    if (name_same(plan->stack, no_stack)) plan->stack = NULL;
+    if (plan->stack == NULL || !path_is(plan->stack)) return STATUS_OK;
+    STATUS_TRY(path_beside(reader->arena, reader->base_folder, plan->stack, &plan->stack, reterr));
+    return json_read_file(reader->arena, plan->stack, &plan->stack_document, reterr);
+}
+
+static void stack_kind_write(struct json_writer *writer, const struct key *row,
+                             const struct key_source *source)
+{
+    const struct machine_plan *plan = source->base;
+    (void)row;
+    json_write_string(writer, plan->stack == NULL ? no_stack : plan->stack);
+}
+
+static const struct key_kind stack_kind = {
+    .read = stack_kind_read, .write = stack_kind_write, .waits = true, .type = "string"};
 
 /* [3, "*", 0]: one number an axis. */
 static enum status place_read(const struct key *row, const struct key_reader *reader,
@@ -305,6 +335,10 @@ const struct key machine_keys[] = {
         .help = "lengths of the axes x, y, z"),
     ROW("profile", key_text, profile, .word = "ideal", .values = "`ideal`, `measured`",
         .help = "data-sheet rates, or scaled by measured efficiencies and with overheads"),
+    KEY("stack", stack_kind, .word = "none", .when = "`measured`",
+        .values = "`none`, a name of `podsim list kernels`, or the path of a file",
+        .help = "measured [kernels](kernels.md) of a stack of software: products of weights take "
+                "what its tables say, in place of the profile's share of the rates"),
     ROW("hbm_gib", key_flag, hbm_gib,
         .help = "the GB of the data sheet's HBM are GiB: 16 GB are 17.18 GB. For capacities that "
                 "are a whole number of GB"),

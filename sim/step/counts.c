@@ -4,6 +4,7 @@
 #include "sim/graph/count.h"
 #include "sim/graph/derive.h"
 #include "sim/graph/op.h"
+#include "sim/kernels/kernels.h"
 #include "sim/step/counts_parts.h"
 #include "sim/step/graph_terms.h"
 
@@ -15,6 +16,14 @@ struct part {
     uint64_t count; /* In one microbatch. */
     struct graph_count graph;
 };
+
+/* The launch of a measured kernel is in its time. */
+static bool is_measured(const struct machine *machine, const struct graph_compute_sum *sum)
+{
+    const struct kernel_stack *stack = machine->chip.kernels.stack;
+    return stack != NULL && sum->kind->weights_apart &&
+           kernel_table_of(stack, sum->format, KERNEL_TN) != NULL;
+}
 
 static void compute_add(const struct part *part, const struct graph_compute_sum *sum,
                         struct workload_counts *counts)
@@ -42,6 +51,8 @@ static void compute_add(const struct part *part, const struct graph_compute_sum 
     counts->vector_flop += times * (double)sum->vector_flop;
     counts->hbm_bytes += times * (double)sum->hbm_bytes;
     counts->compute_count += times * (double)sum->count;
+    if (is_measured(part->ranks->machine, sum))
+        counts->weights.kernels += times * (double)sum->count;
     counts->inference.scarce.padded_flop += times * (double)sum->scarce.padded_flop;
     counts->inference.scarce.vector_flop += times * (double)sum->scarce.vector_flop;
     counts->inference.scarce.vmem_bytes += times * (double)sum->scarce.vmem_bytes;
@@ -255,6 +266,7 @@ static void stages_divide(struct workload_counts *counts, uint32_t rank_count)
                               &counts->vector_flop,
                               &counts->hbm_bytes,
                               &counts->compute_count,
+                              &counts->weights.kernels,
                               &counts->matmul_useful,
                               &spare->flash,
                               &host->moment_bytes,

@@ -138,10 +138,12 @@ struct workload_inference {
     uint64_t keepers;        /* Ranks that keep different ones. */
 };
 
-/* How often a step moves each weight; more often where modules or another half of a pass ask. */
+/* How often a step moves each weight, and its measured kernels; more often where modules or another
+ * half of a pass ask. */
 struct workload_weights {
     uint32_t gathers;    /* For the forward passes, where ranks have shards of it. */
     uint32_t reductions; /* Of its gradients, where several ranks have it. */
+    double kernels;      /* Ops that are measured kernels, of all weights. */
 };
 
 struct workload_counts {

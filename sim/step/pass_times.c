@@ -167,7 +167,7 @@ static int64_t hop_ps(const struct ranks *ranks)
             latency_ps(machine, part) + units_duration_ps(bytes, rate_of(machine, part));
         longest_ps = way_ps > longest_ps ? way_ps : longest_ps;
     }
-    return longest_ps + machine->chip.message_overhead_ps;
+    return longest_ps + machine->chip.launch.message_ps;
 }
 
 static struct schedule_times rank_times(const struct ranks *ranks, const struct effort *effort,

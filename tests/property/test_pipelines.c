@@ -211,7 +211,7 @@ static void form_play(uint32_t form, enum where where, uint64_t *random)
         machine = case_machine(name);
         axis = machine.axis_level[0] == 1 ? 0 : 1;
         const struct level_tier *nic = &machine.level[machine.axis_level[axis]].tier[0];
-        hop_ps = machine.chip.message_overhead_ps + 2 * nic->latency_ps;
+        hop_ps = machine.chip.launch.message_ps + 2 * nic->latency_ps;
         link_ps = units_duration_ps(MESSAGE_BYTES, nic->cable_bytes_per_s);
     } else if (where == NODE) {
         scene_open_node(&scene, ranks);

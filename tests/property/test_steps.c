@@ -213,7 +213,7 @@ static void make_round(struct chip *chip, uint64_t factor)
     chip->ici_bytes_per_s = factor * UINT64_C(3906250000);
     chip->hop_latency_ps = TIME_PS_PER_US / (int64_t)factor;
     chip->launch.op_ps = 4000 / (int64_t)factor;
-    chip->message_overhead_ps = 640 / (int64_t)factor;
+    chip->launch.message_ps = 640 / (int64_t)factor;
 }
 
 struct round_step {

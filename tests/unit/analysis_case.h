@@ -40,7 +40,7 @@ static inline void on(const char *machine)
 {
     memset(&made, 0, sizeof made);
     made.machine = case_machine(machine);
-    made.machine.chip.message_overhead_ps = 500000;
+    made.machine.chip.launch.message_ps = 500000;
     made.workload.algorithm = "auto";
     for (uint32_t role = 0; role < 4; role++) {
         made.block[role][0] = (struct program_block){.phase = PROGRAM_PHASE_FORWARD, .repeat = 3};

@@ -84,7 +84,7 @@ static void latency_on_lines_is_that_of_the_longer_side(void **state)
         {{2, 0}, {3, 0}, 0, 250000}, {{0, 1}, {0, 2}, 0, 0}, {{0, 1}, {0, 2}, 0, 2000000}};
     grid.machine.links = links;
     grid.machine.link_override_count = 3;
-    grid.machine.chip.message_overhead_ps = 500000;
+    grid.machine.chip.launch.message_ps = 500000;
     case_near(
         latency_us(&grid.machine, &both, (struct collective_query){.kind = COLLECTIVE_ALL_GATHER}),
         7 * 0.25 + 3 + 0.5, 1e-9);

@@ -217,7 +217,7 @@ static void between_nodes_and_in_them(void **state)
         uint32_t const level_index = machine.axis_level[group.dimension[0].axis];
         const struct level *level = &machine.level[level_index];
         uint64_t const rate = level->tier[0].cable_bytes_per_s * level->tier[0].cable_count;
-        int64_t hop_ps = machine.chip.message_overhead_ps + 2 * level->tier[0].latency_ps +
+        int64_t hop_ps = machine.chip.launch.message_ps + 2 * level->tier[0].latency_ps +
                          units_duration_ps(2 * megabyte, rate);
         assert_int_equal(full.roles[1].first_begin_ps, work_ps + hop_ps);
         check_forward_only(&full, ranks, 4, work_ps, hop_ps, 2 * megabyte);

@@ -55,8 +55,8 @@ static void forward_counts(struct step *step, double tokens_per_chip)
     double const chips = tp * fsdp, array = 2 * tokens_per_chip * chips / fsdp * width;
     uint32_t const microbatches = step->made.plan.accumulate;
     step->made.plan.batch_tokens = (uint64_t)(tokens_per_chip * chips + 0.5);
-    counts->weights =
-        (struct workload_weights){microbatches, step->made.plan.zero <= 1 ? 1 : microbatches};
+    counts->weights = (struct workload_weights){
+        .gathers = microbatches, .reductions = step->made.plan.zero <= 1 ? 1 : microbatches};
     counts->matmul_flop = 4 * tokens_per_chip * width * mlp * layers;
     counts->padded_flop = counts->matmul_useful = counts->matmul_flop;
     counts->parameter_flop = counts->matmul_flop * chips;

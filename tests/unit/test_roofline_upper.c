@@ -91,7 +91,7 @@ static void messages_between_stages_take_every_link_on_their_way(void **state)
                                      .stage.way_bytes = 45e9,
                                      .stage.way_count = 1000};
     for (uint32_t stride = 1; stride <= 4; stride++) {
-        int64_t const way_ps = stride * chip->hop_latency_ps + chip->message_overhead_ps;
+        int64_t const way_ps = stride * chip->hop_latency_ps + chip->launch.message_ps;
         counts.role[MESH_PP].group.dimension[0].stride = stride;
         case_near(stage_bound_slow_s(&machine, &counts),
                   stride * 45e9 / (double)chip->ici_bytes_per_s + 1000 * units_seconds(way_ps),

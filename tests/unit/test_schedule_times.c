@@ -30,8 +30,8 @@ static void test_ranks_of_a_grid(void **state)
     case_near((double)times.forward, pass_ps, 1e-9);
     case_near((double)times.input, pass_ps, 1e-9);
     case_near((double)times.weight, pass_ps, 1e-9);
-    case_near((double)times.hop,
-              wire_ps + (double)(chip->hop_latency_ps + chip->message_overhead_ps), 1e-9);
+    case_near((double)times.hop, wire_ps + (double)(chip->hop_latency_ps + chip->launch.message_ps),
+              1e-9);
     made.plan.remat = GRAPH_REMAT_LAYER;
     case_near((double)times_of(&made).input, 2 * pass_ps, 1e-9);
     made.plan.remat = GRAPH_REMAT_BLOCK; /* One of two equal matmuls. */

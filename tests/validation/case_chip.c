@@ -128,7 +128,7 @@ static double per_chip(const struct case_row *row, const struct chip *chip, cons
         {"cores", chip->core.count},
         {"ici", (double)chip->ici_bytes_per_s},
         {"hop", units_seconds(chip->hop_latency_ps)},
-        {"message_overhead", units_seconds(chip->message_overhead_ps)},
+        {"message_overhead", units_seconds(chip->launch.message_ps)},
         {"pcie", (double)chip->pcie_bytes_per_s},
         {"dcn", (double)chip->dcn_bytes_per_s},
         {"dcn_host", (double)chip->dcn_bytes_per_s * host_chips},

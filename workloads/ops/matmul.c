@@ -217,10 +217,19 @@ static void input_gradient(const struct graph_sharded *sharded, const struct gra
     work->hbm_write_bytes += all_bytes(sharded, op, false, true);
 }
 
+static enum work_kernel kernel_of(enum op_pass pass)
+{
+    return op_is_forward(pass)         ? WORK_KERNEL_FORWARD
+           : pass == OP_BOTH_GRADIENTS ? WORK_KERNEL_GRADIENTS
+           : op_gives_weight(pass)     ? WORK_KERNEL_WEIGHT
+                                       : WORK_KERNEL_INPUT;
+}
+
 static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
                  struct work *ret_work)
 {
     struct work work = products(sharded, op, pass == OP_FORWARD || !op_is_forward(pass));
+    if (sharded->graph->terms->policy.names_kernels) work.kernel = kernel_of(pass);
     if (op_is_forward(pass)) {
         work.vector_flop = fused_flop(sharded, op, false) + widened(sharded, op);
         work.hbm_read_bytes =

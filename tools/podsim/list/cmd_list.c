@@ -33,6 +33,8 @@ static const struct {
     {"blocks", &list_blocks, NULL, NULL, "parts of models, as podsim show graph has them",
      "experts"},
     {"ops", &list_ops, NULL, NULL, "what blocks are made of", "attention"},
+    {"kernels", NULL, list_kernels, list_kernel,
+     "measured kernels by chip, for a machine's \"stack\"", "h100-sxm.trtllm"},
     {"schedules", &list_forms, NULL, list_schedule,
      "orders of a pipeline's passes, for \"schedule\" and --schedules", "zb-v"},
     {"scenarios", NULL, list_scenarios, list_scenario,

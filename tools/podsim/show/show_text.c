@@ -6,6 +6,7 @@
 #include "sim/base/counted.h"
 #include "sim/base/strbuf.h"
 #include "sim/base/units.h"
+#include "sim/kernels/kernels.h"
 #include "sim/machine/machine.h"
 #include "sim/mesh/mesh.h"
 #include "sim/report/show_levels.h"
@@ -91,13 +92,15 @@ static void add_tpu(struct strbuf *text, const struct chip *chip)
 static void add_chip(struct strbuf *text, const struct chip *chip)
 {
     strbuf_add(text, "\nchip %s, profile %s\n", chip->name, chip->profile);
+    if (chip->kernels.stack != NULL)
+        row(text, "measured kernels", "%s", chip->kernels.stack->title);
     add_compute(text, chip);
     if (chip->kind == CHIP_GPU)
         add_gpu(text, chip);
     else
         add_tpu(text, chip);
     row(text, "overhead of an op", "%s", table_duration(chip->launch.op_ps).text);
-    row(text, "of a message", "%s", table_duration(chip->message_overhead_ps).text);
+    row(text, "of a message", "%s", table_duration(chip->launch.message_ps).text);
 }
 
 static void add_coordinates(struct strbuf *text, const struct machine *machine, const uint32_t *at)

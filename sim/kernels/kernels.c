@@ -1,0 +1,211 @@
+#include "sim/kernels/kernels.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/embed.h"
+#include "sim/base/json.h"
+#include "sim/base/name.h"
+#include "sim/base/units.h"
+
+/* Written at build time from topology/kernels/. */
+extern const struct embed_file kernel_files[];
+extern const unsigned kernel_files_count;
+
+enum { STACKS_MAX = 128, FILE_VERSION = 1 };
+
+static const char *const layout_names[] = {"TN", "NN", "NT", NULL};
+static const char *const side_names[KERNEL_SIDES] = {"m", "n", "k"};
+
+const char *kernel_stack_name_at(uint32_t index)
+{
+    return index < kernel_files_count ? kernel_files[index].name : NULL;
+}
+
+const char *kernel_layout_name(enum kernel_layout layout)
+{
+    return layout_names[layout];
+}
+
+/* A list of whole numbers. */
+static enum status numbers_read(struct arena *arena, struct json *list, uint64_t count,
+                                int64_t most, const uint32_t **ret_numbers, struct error *reterr)
+{
+    void *memory = NULL;
+    if (json_kind(list) != JSON_ARRAY || json_count(list) != count)
+        return error_set(reterr, STATUS_INVALID, json_where(list),
+                         "must be a list of %llu numbers, one for each m, n and k",
+                         (unsigned long long)count);
+    STATUS_TRY(arena_try(arena, count, sizeof **ret_numbers, &memory, reterr));
+    uint32_t *numbers = memory;
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t number = 0;
+        STATUS_TRY(json_as_integer(json_at(list, i), 1, most, &number, reterr));
+        numbers[i] = (uint32_t)number;
+    }
+    *ret_numbers = numbers;
+    return STATUS_OK;
+}
+
+static enum status edges_read(struct arena *arena, struct json *object, enum kernel_side side,
+                              struct kernel_table *table, struct error *reterr)
+{
+    struct json *list = NULL;
+    STATUS_TRY(json_need(object, side_names[side], &list, reterr));
+    uint32_t const count = json_kind(list) == JSON_ARRAY ? json_count(list) : 0;
+    if (count < 2 || count > KERNEL_EDGES_MAX)
+        return error_set(reterr, STATUS_INVALID, json_where(list),
+                         "must be a list of 2 to %d sides, ascending", KERNEL_EDGES_MAX);
+    STATUS_TRY(numbers_read(arena, list, count, INT32_MAX, &table->edge[side], reterr));
+    for (uint32_t i = 1; i < count; i++)
+        if (table->edge[side][i] <= table->edge[side][i - 1])
+            return error_set(reterr, STATUS_INVALID, json_where(json_at(list, i)),
+                             "%u is not more than %u before it; sides ascend", table->edge[side][i],
+                             table->edge[side][i - 1]);
+    table->edge_count[side] = count;
+    return STATUS_OK;
+}
+
+static enum status ppm_read(struct json *object, const char *key, uint32_t *ret_ppm,
+                            struct error *reterr)
+{
+    struct json *value = NULL;
+    int64_t ppm = 0;
+    STATUS_TRY(json_need(object, key, &value, reterr));
+    STATUS_TRY(json_as_integer(value, 0, UINT32_MAX, &ppm, reterr));
+    *ret_ppm = (uint32_t)ppm;
+    return STATUS_OK;
+}
+
+static enum status rate_read(struct json *object, const char *key, enum quantity quantity,
+                             uint64_t *ret_per_s, struct error *reterr)
+{
+    struct json *value = NULL;
+    STATUS_TRY(json_need(object, key, &value, reterr));
+    STATUS_TRY(json_as_quantity(value, quantity, ret_per_s, reterr));
+    if (*ret_per_s != 0) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, json_where(value), "a rate of nothing is no roofline");
+}
+
+static enum status words_read(struct json *object, struct kernel_table *table, struct error *reterr)
+{
+    struct json *value = NULL;
+    const char *formats[FORMAT_COUNT + 1] = {NULL};
+    uint32_t index = 0;
+    for (uint32_t i = 0; i < FORMAT_COUNT; i++) formats[i] = format_name((enum format)i);
+    STATUS_TRY(json_need(object, "format", &value, reterr));
+    STATUS_TRY(json_choice(value, formats, &index, reterr));
+    table->format = (enum format)index;
+    STATUS_TRY(json_need(object, "layout", &value, reterr));
+    STATUS_TRY(json_choice(value, layout_names, &index, reterr));
+    table->layout = (enum kernel_layout)index;
+    STATUS_TRY(json_need(object, "source", &value, reterr));
+    return json_as_string(value, &table->source, reterr);
+}
+
+static enum status table_read(struct arena *arena, struct json *object, struct kernel_table *table,
+                              struct error *reterr)
+{
+    static const char *const keys[] = {"format",
+                                       "layout",
+                                       "source",
+                                       "flop_rate",
+                                       "hbm_rate",
+                                       "rows",
+                                       "error_median_ppm",
+                                       "error_ninetieth_ppm",
+                                       "m",
+                                       "n",
+                                       "k",
+                                       "share_ppm",
+                                       NULL};
+    struct json *shares = NULL;
+    uint64_t points = 1;
+    STATUS_TRY(json_as_object(object, reterr));
+    STATUS_TRY(words_read(object, table, reterr));
+    STATUS_TRY(rate_read(object, "flop_rate", QUANTITY_FLOP_RATE, &table->flop_per_s, reterr));
+    STATUS_TRY(rate_read(object, "hbm_rate", QUANTITY_RATE, &table->bytes_per_s, reterr));
+    STATUS_TRY(ppm_read(object, "rows", &table->row_count, reterr));
+    STATUS_TRY(ppm_read(object, "error_median_ppm", &table->error_median_ppm, reterr));
+    STATUS_TRY(ppm_read(object, "error_ninetieth_ppm", &table->error_ninetieth_ppm, reterr));
+    for (enum kernel_side side = 0; side < KERNEL_SIDES; side++) {
+        STATUS_TRY(edges_read(arena, object, side, table, reterr));
+        points *= table->edge_count[side];
+    }
+    STATUS_TRY(json_need(object, "share_ppm", &shares, reterr));
+    STATUS_TRY(numbers_read(arena, shares, points, PPM_ONE, &table->share_ppm, reterr));
+    return json_end(object, keys, reterr);
+}
+
+static enum status tables_read(struct arena *arena, struct json *list, struct kernel_stack *stack,
+                               struct error *reterr)
+{
+    uint32_t const count = json_kind(list) == JSON_ARRAY ? json_count(list) : 0;
+    if (count == 0 || count > KERNEL_TABLES_MAX)
+        return error_set(reterr, STATUS_INVALID, json_where(list),
+                         "must be a list of 1 to %d tables", KERNEL_TABLES_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        struct json *object = json_at(list, i);
+        struct kernel_table *table = &stack->table[i];
+        STATUS_TRY(table_read(arena, object, table, reterr));
+        for (uint32_t before = 0; before < i; before++)
+            if (stack->table[before].format == table->format &&
+                stack->table[before].layout == table->layout)
+                return error_set(reterr, STATUS_INVALID, json_where(object),
+                                 "a table of %s in the layout %s is there already",
+                                 format_name(table->format), kernel_layout_name(table->layout));
+    }
+    stack->table_count = count;
+    return STATUS_OK;
+}
+
+enum status kernel_stack_read(struct arena *arena, struct json *document,
+                              struct kernel_stack *ret_stack, struct error *reterr)
+{
+    static const char *const keys[] = {"podsim_kernels", "chip", "stack", "title", "matmul", NULL};
+    struct json *value = NULL;
+    int64_t version = 0;
+    *ret_stack = (struct kernel_stack){.table_count = 0};
+    STATUS_TRY(json_as_object(document, reterr));
+    STATUS_TRY(json_need(document, "podsim_kernels", &value, reterr));
+    STATUS_TRY(json_as_integer(value, FILE_VERSION, FILE_VERSION, &version, reterr));
+    STATUS_TRY(json_need(document, "chip", &value, reterr));
+    STATUS_TRY(json_as_string(value, &ret_stack->chip, reterr));
+    STATUS_TRY(json_need(document, "stack", &value, reterr));
+    STATUS_TRY(json_as_string(value, &ret_stack->name, reterr));
+    STATUS_TRY(json_need(document, "title", &value, reterr));
+    STATUS_TRY(json_as_string(value, &ret_stack->title, reterr));
+    STATUS_TRY(json_need(document, "matmul", &value, reterr));
+    STATUS_TRY(tables_read(arena, value, ret_stack, reterr));
+    return json_end(document, keys, reterr);
+}
+
+enum status kernel_stack_find(struct arena *arena, const char *name, const char *chip,
+                              const char *where, struct kernel_stack *ret_stack,
+                              struct error *reterr)
+{
+    const char *names[STACKS_MAX + 1] = {NULL};
+    uint32_t count = 0;
+    for (unsigned i = 0; i < kernel_files_count && count < STACKS_MAX; i++) {
+        const struct embed_file *file = &kernel_files[i];
+        struct json *document = NULL;
+        const char *rest = name_after(file->name, chip);
+        if (rest == NULL || rest[0] != '.') continue;
+        names[count++] = rest + 1;
+        if (!name_same(rest + 1, name)) continue;
+        STATUS_TRY(
+            json_read_text(arena, file->name, file->bytes, file->size_bytes, &document, reterr));
+        enum status const status = kernel_stack_read(arena, document, ret_stack, reterr);
+        json_free(document);
+        return status;
+    }
+    if (count == 0)
+        return error_set(reterr, STATUS_NOT_FOUND, where,
+                         "no kernels of %s are shipped; a file of your own may have some, and "
+                         "without a stack the profile has constants",
+                         chip);
+    return error_set(reterr, STATUS_NOT_FOUND, where, "%s has no stack \"%.40s\"%s", chip, name,
+                     name_offer(name, names, "; the nearest is \"", "\"", NULL).text);
+}

@@ -1,0 +1,96 @@
+/*
+ * kernels.h: measured kernels of one chip, as one stack of software makes them. A table has the
+ * shares of the roofline that products of matrices reach, by their sides; topology/kernels/ holds
+ * those that are shipped, and tools/kernels/tabulate.py makes them from published measurements.
+ */
+#ifndef SIM_KERNELS_KERNELS_H
+#define SIM_KERNELS_KERNELS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/format.h"
+#include "sim/base/status.h"
+
+struct arena;
+struct json;
+
+enum { KERNEL_TABLES_MAX = 16, KERNEL_EDGES_MAX = 128 };
+
+/* y[m, n] = x[m, k] · W[k, n]: the sides of a product, as a kernel has them. */
+enum kernel_side { KERNEL_M, KERNEL_N, KERNEL_K, KERNEL_SIDES };
+
+/* How both operands lie in memory, as BLAS has it: TN are forward products of a layer, NN the
+ * gradients of its inputs, NT those of its weights. */
+enum kernel_layout { KERNEL_TN, KERNEL_NN, KERNEL_NT, KERNEL_LAYOUTS };
+
+struct kernel_table {
+    enum format format; /* Of both operands. The result has two bytes. */
+    enum kernel_layout layout;
+    const char *source;
+    uint64_t flop_per_s; /* The roofline that shares are of. */
+    uint64_t bytes_per_s;
+    uint32_t row_count;                             /* Measurements that it was made from. */
+    uint32_t error_median_ppm, error_ninetieth_ppm; /* By which look-ups miss them. */
+    uint32_t edge_count[KERNEL_SIDES];
+    const uint32_t *edge[KERNEL_SIDES]; /* Sides with measurements, ascending. */
+    const uint32_t *share_ppm;          /* [m][n][k] */
+};
+
+struct kernel_stack {
+    const char *name;  /* "trtllm" */
+    const char *title; /* "TensorRT-LLM 1.3.0rc20" */
+    const char *chip;  /* "h100-sxm" */
+    struct kernel_table table[KERNEL_TABLES_MAX];
+    uint32_t table_count;
+};
+
+/* Reads a file of kernels. Errors: what is no such file, with its place. */
+enum status kernel_stack_read(struct arena *arena, struct json *document,
+                              struct kernel_stack *ret_stack, struct error *reterr);
+
+/* A stack of the catalogue. Errors: STATUS_NOT_FOUND at `where`, with the chip's nearest stack. */
+enum status kernel_stack_find(struct arena *arena, const char *name, const char *chip,
+                              const char *where, struct kernel_stack *ret_stack,
+                              struct error *reterr);
+
+/* "h100-sxm.trtllm": names of the catalogue, in its order; NULL past the end. */
+const char *kernel_stack_name_at(uint32_t index);
+const char *kernel_layout_name(enum kernel_layout layout);
+
+/* What a table says of a product. */
+struct kernel_share {
+    uint32_t ppm;    /* Of the roofline, 1 to 10^6. */
+    bool is_outside; /* A side lies outside the grid. */
+};
+
+/* The table of a format: that of the layout, or TN's where the stack has none of that layout; NULL
+ * where it has none of the format. */
+const struct kernel_table *kernel_table_of(const struct kernel_stack *stack, enum format format,
+                                           enum kernel_layout layout);
+
+/* The time of a product on the roofline of a table: math or bytes, whichever takes longer. */
+int64_t kernel_roofline_ps(const struct kernel_table *table, const uint64_t side[KERNEL_SIDES]);
+
+/*
+ * The share of a product. Between edges its logarithm is linear in the logarithms of the sides.
+ * Outside, time grows from the nearest edge as that of a kernel of tiles: with its waves over the
+ * cores, and with k in steps; a share is never above 1. `core_count` is 1 where cores work as one.
+ */
+struct kernel_share kernel_table_share(const struct kernel_table *table,
+                                       const uint64_t side[KERNEL_SIDES], uint32_t core_count);
+
+/* How far look-ups miss points of the grid that they do not know. */
+struct kernel_error {
+    uint32_t point_count;
+    uint32_t median_ppm, ninetieth_ppm;
+};
+
+/* Of the points that are left out where every second edge of each side is. */
+enum status kernel_error_of_edges(struct arena *arena, const struct kernel_table *table,
+                                  struct kernel_error *ret_error, struct error *reterr);
+/* Of all m of each n and k within the grid, without the edges of that n and that k. */
+enum status kernel_error_of_shapes(struct arena *arena, const struct kernel_table *table,
+                                   struct kernel_error *ret_error, struct error *reterr);
+
+#endif

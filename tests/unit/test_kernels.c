@@ -1,0 +1,296 @@
+/* Measured kernels: the look-up of a share, and what an op takes by it. */
+#include <string.h>
+
+#include "sim/base/json.h"
+#include "sim/base/units.h"
+#include "sim/kernels/kernels.h"
+#include "sim/machine/chip.h"
+#include "sim/resource/compute.h"
+#include "sim/resource/kernel_of_work.h"
+#include "tests/support/case.h"
+
+enum { EDGES = 3, CORES = 132 };
+
+static const uint32_t edges[EDGES] = {64, 1024, 4096};
+static const uint32_t shares[EDGES * EDGES * EDGES] = {
+    1000,  10000,  20000,  11000,  50000,  100000, 21000,  110000, 200000,
+    12000, 60000,  120000, 70000,  300000, 500000, 130000, 510000, 600000,
+    22000, 140000, 210000, 150000, 520000, 610000, 220000, 620000, 700000};
+
+static struct kernel_table table_case(void)
+{
+    return (struct kernel_table){
+        .format = FORMAT_BF16,
+        .layout = KERNEL_TN,
+        .source = "a case",
+        .flop_per_s = UINT64_C(1000000000000000),
+        .bytes_per_s = UINT64_C(4000000000000),
+        .edge_count = {EDGES, EDGES, EDGES},
+        .edge = {edges, edges, edges},
+        .share_ppm = shares,
+    };
+}
+
+static struct kernel_share share_of(const struct kernel_table *table, uint64_t m, uint64_t n,
+                                    uint64_t k)
+{
+    uint64_t const side[KERNEL_SIDES] = {m, n, k};
+    return kernel_table_share(table, side, CORES);
+}
+
+static int64_t time_ps(const struct kernel_table *table, uint64_t m, uint64_t n, uint64_t k)
+{
+    uint64_t const side[KERNEL_SIDES] = {m, n, k};
+    units_wide const ps = (units_wide)kernel_roofline_ps(table, side) * PPM_ONE;
+    return (int64_t)(ps / share_of(table, m, n, k).ppm);
+}
+
+static void a_point_of_the_grid_is_itself(void **state)
+{
+    (void)state;
+    struct kernel_table const table = table_case();
+    for (uint32_t m = 0; m < EDGES; m++)
+        for (uint32_t n = 0; n < EDGES; n++)
+            for (uint32_t k = 0; k < EDGES; k++) {
+                struct kernel_share const share = share_of(&table, edges[m], edges[n], edges[k]);
+                assert_int_equal(share.ppm, shares[(m * EDGES + n) * EDGES + k]);
+                assert_false(share.is_outside);
+            }
+}
+
+/* 256 lies halfway from 64 to 1,024 in logarithms, and 2,048 from 1,024 to 4,096. */
+static void between_points_logarithms_are_linear(void **state)
+{
+    (void)state;
+    struct kernel_table const table = table_case();
+    assert_in_range(share_of(&table, 64, 64, 256).ppm, 3161, 3163);          /* sqrt(1e3·1e4) */
+    assert_in_range(share_of(&table, 1024, 2048, 1024).ppm, 391151, 391153); /* sqrt(3e5·5.1e5) */
+    assert_in_range(share_of(&table, 2048, 4096, 4096).ppm, 648073, 648075); /* sqrt(6e5·7e5) */
+    /* The eighth root of the product of the corners. */
+    assert_in_range(share_of(&table, 2048, 2048, 2048).ppm, 530980, 530984);
+}
+
+static void outside_the_grid_time_grows_from_its_edge(void **state)
+{
+    (void)state;
+    struct kernel_table const table = table_case();
+    int64_t const edge_ps = time_ps(&table, 4096, 4096, 4096);
+    int64_t last_ps = edge_ps;
+    assert_true(share_of(&table, 4097, 4096, 4096).is_outside);
+    for (uint64_t side = 4096; side <= UINT64_C(1) << 20; side += side / 16) {
+        struct kernel_share const share = share_of(&table, side, side, side);
+        assert_in_range(share.ppm, 1, PPM_ONE);
+        int64_t const ps = time_ps(&table, side, side, side);
+        assert_true(ps >= last_ps - last_ps / 100000); /* A share is rounded. */
+        last_ps = ps;
+    }
+    /* Twice the waves and twice the steps: 32 x 32 tiles are 8 waves over 132 cores, and 64 x 32
+     * are 16. */
+    assert_in_range(time_ps(&table, 8192, 4096, 4096), 2 * edge_ps - 9000, 2 * edge_ps + 9000);
+    assert_in_range(time_ps(&table, 4096, 4096, 8192), 2 * edge_ps - 9000, 2 * edge_ps + 9000);
+    /* Below the least side there is one tile: the time stays. */
+    int64_t const least_ps = time_ps(&table, 64, 64, 64);
+    assert_in_range(time_ps(&table, 8, 64, 64), least_ps - least_ps / 100,
+                    least_ps + least_ps / 100);
+    assert_true(share_of(&table, 1, 1, 1).ppm >= 1);
+}
+
+static struct kernel_stack stack_case(const struct kernel_table *table)
+{
+    return (struct kernel_stack){
+        .name = "case", .title = "A case", .chip = "case", .table = {*table}, .table_count = 1};
+}
+
+static struct chip chip_case(const struct kernel_stack *stack)
+{
+    struct chip chip = {
+        .kind = CHIP_GPU,
+        .hbm_bytes_per_s = UINT64_C(4000000000000),
+        .vmem_capacity_bytes = UINT64_C(50) << 20,
+        .vmem_bytes_per_s = UINT64_C(5500000000000),
+        .vector_flop_per_s = UINT64_C(67000000000000),
+        .mxu = {.rows = 16, .columns = 8},
+        .core = {.count = CORES},
+        .launch = {.op_ps = 5 * TIME_PS_PER_US},
+        .kernels = {.stack = stack, .rest_math_ppm = 800000, .rest_hbm_ppm = 900000},
+    };
+    chip.math_flop_per_s[FORMAT_BF16] = UINT64_C(1000000000000000);
+    chip.math_flop_per_s[FORMAT_FP8] = UINT64_C(2000000000000000);
+    return chip;
+}
+
+static struct work work_case(uint64_t m, uint64_t n, uint64_t k, enum work_kernel kernel)
+{
+    return (struct work){
+        .matmul = {{m, k, n, 1}},
+        .matmul_count = 1,
+        .math_format = FORMAT_BF16,
+        .hbm_read_bytes = 2 * (m * k + k * n),
+        .hbm_write_bytes = 2 * m * n,
+        .kernel = kernel,
+    };
+}
+
+static void an_op_takes_what_its_table_says(void **state)
+{
+    (void)state;
+    struct kernel_table const table = table_case();
+    struct kernel_stack const stack = stack_case(&table);
+    struct chip const chip = chip_case(&stack);
+    struct work work = work_case(4096, 4096, 1024, WORK_KERNEL_FORWARD);
+    struct compute_time time = compute_time(&chip, &work, PPM_ONE, PPM_ONE);
+    /* 34.4 GFLOP at 62 % of 1 PFLOP/s: no launch, no fill. */
+    assert_in_range(time.duration_ps, 55418000, 55419000);
+    assert_int_equal(time.mxu_ps, time.duration_ps);
+    assert_int_equal(time.ends_ps, 0);
+    /* A slow chip is slower by as much. */
+    time = compute_time(&chip, &work, PPM_ONE / 2, PPM_ONE);
+    assert_in_range(time.duration_ps, 2 * 55418000, 2 * 55419000);
+    /* Few rows: HBM has the share. */
+    work = work_case(64, 4096, 4096, WORK_KERNEL_FORWARD);
+    time = compute_time(&chip, &work, PPM_ONE, PPM_ONE);
+    assert_int_equal(time.hbm_ps, time.duration_ps);
+    assert_in_range(time.duration_ps, 43253000, 43255000); /* 34.6 MB at 20 % of 4 TB/s */
+    /* Without a kernel, or a table of its format, an op has the profile's shares and launch. */
+    work = work_case(4096, 4096, 1024, WORK_KERNEL_NONE);
+    time = compute_time(&chip, &work, PPM_ONE, PPM_ONE);
+    assert_true(time.duration_ps > 42949000 + 5 * TIME_PS_PER_US);
+    assert_int_equal(time.mxu_ps, 42949673);
+    work = work_case(4096, 4096, 1024, WORK_KERNEL_FORWARD);
+    work.math_format = FORMAT_FP8;
+    assert_null(kernel_of_work(&chip, &work).table);
+}
+
+/* The gradient of a weight sums over rows, that of an input over columns. */
+static void gradients_have_their_own_sides(void **state)
+{
+    (void)state;
+    struct kernel_table const table = table_case();
+    struct kernel_stack stack = stack_case(&table);
+    struct chip const chip = chip_case(&stack);
+    struct work work = work_case(64, 1024, 4096, WORK_KERNEL_FORWARD);
+    assert_int_equal(kernel_of_work(&chip, &work).share_ppm, 100000);
+    assert_false(kernel_of_work(&chip, &work).is_of_other_layout);
+    work.kernel = WORK_KERNEL_INPUT; /* m 64, n 4096, k 1024 */
+    assert_int_equal(kernel_of_work(&chip, &work).share_ppm, 110000);
+    assert_true(kernel_of_work(&chip, &work).is_of_other_layout);
+    work.kernel = WORK_KERNEL_WEIGHT; /* m 1024, n 4096, k 64 */
+    assert_int_equal(kernel_of_work(&chip, &work).share_ppm, 130000);
+    /* Both: the share of their rooflines in the sum of their times. */
+    work.kernel = WORK_KERNEL_GRADIENTS;
+    work.matmul[1] = work.matmul[0];
+    work.matmul_count = 2;
+    uint32_t const both_ppm = kernel_of_work(&chip, &work).share_ppm;
+    assert_in_range(both_ppm, 110000, 130000);
+    /* A table of the layout is taken before TN's. */
+    stack.table[1] = table;
+    stack.table[1].layout = KERNEL_NN;
+    stack.table_count = 2;
+    work = work_case(64, 1024, 4096, WORK_KERNEL_INPUT);
+    assert_false(kernel_of_work(&chip, &work).is_of_other_layout);
+    assert_ptr_equal(kernel_of_work(&chip, &work).table, &stack.table[1]);
+}
+
+/* Products that were measured: TensorRT-LLM 1.3.0rc20 on an H100, bf16. */
+static void shipped_tables_have_what_was_measured(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t side[KERNEL_SIDES];
+        double measured_us, within;
+    } rows[] = {
+        {{8192, 8192, 8192}, 1404.8, 0.02}, {{1, 4096, 4096}, 16.56, 0.02},
+        {{16, 4096, 16384}, 52.032, 0.02},  {{4096, 5120, 7168}, 376.56, 0.1},
+        {{257, 1536, 3072}, 9.6587, 0.25},
+    };
+    struct kernel_stack stack;
+    case_ok(kernel_stack_find(case_arena, "trtllm", "h100-sxm", "", &stack, &case_error));
+    const struct kernel_table *table = kernel_table_of(&stack, FORMAT_BF16, KERNEL_TN);
+    assert_non_null(table);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint32_t const ppm = kernel_table_share(table, rows[i].side, CORES).ppm;
+        double const us = (double)kernel_roofline_ps(table, rows[i].side) / (double)ppm;
+        assert_true(us > rows[i].measured_us * (1 - rows[i].within));
+        assert_true(us < rows[i].measured_us * (1 + rows[i].within));
+    }
+}
+
+static void every_shipped_stack_is_read(void **state)
+{
+    (void)state;
+    uint32_t count = 0;
+    for (; kernel_stack_name_at(count) != NULL; count++) {
+        struct kernel_stack stack;
+        struct kernel_error edges_error, shapes_error;
+        const char *name = kernel_stack_name_at(count), *dot = strchr(name, '.');
+        const char *chip = arena_format(case_arena, "%.*s", (int)(dot - name), name);
+        case_ok(kernel_stack_find(case_arena, dot + 1, chip, "", &stack, &case_error));
+        assert_string_equal(stack.chip, chip);
+        assert_string_equal(stack.name, dot + 1);
+        for (uint32_t t = 0; t < stack.table_count; t++) {
+            const struct kernel_table *table = &stack.table[t];
+            case_ok(kernel_error_of_edges(case_arena, table, &edges_error, &case_error));
+            case_ok(kernel_error_of_shapes(case_arena, table, &shapes_error, &case_error));
+            assert_in_range(table->error_median_ppm, 1, 70000);
+            assert_in_range(edges_error.median_ppm, table->error_median_ppm / 2, 100000);
+            assert_in_range(shapes_error.median_ppm, table->error_median_ppm / 2, 100000);
+        }
+    }
+    assert_true(count >= 9);
+}
+
+static const char head[] = "{\"podsim_kernels\": 1, \"chip\": \"c\", \"stack\": \"s\", "
+                           "\"title\": \"T\", \"matmul\": [{\"format\": \"bf16\", \"layout\": "
+                           "\"TN\", \"source\": \"x\", \"flop_rate\": \"1TFLOP/s\", \"hbm_rate\": "
+                           "\"1TB/s\", \"rows\": 8, \"error_median_ppm\": 0, "
+                           "\"error_ninetieth_ppm\": 0, ";
+
+static void files_that_are_none_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *rest, *where, *message;
+    } rows[] = {
+        {"\"m\": [1], \"n\": [1, 2], \"k\": [1, 2], \"share_ppm\": [1]}]}", "/matmul/0/m",
+         "2 to 128 sides"},
+        {"\"m\": [2, 1], \"n\": [1, 2], \"k\": [1, 2], \"share_ppm\": [1]}]}", "/matmul/0/m/1",
+         "not more than 2"},
+        {"\"m\": [0, 1], \"n\": [1, 2], \"k\": [1, 2], \"share_ppm\": [1]}]}", "/matmul/0/m/0",
+         "below the minimum 1"},
+        {"\"m\": [1, 2], \"n\": [1, 2], \"k\": [1, 2], \"share_ppm\": [1, 2, 3]}]}",
+         "/matmul/0/share_ppm", "a list of 8 numbers"},
+        {"\"m\": [1, 2], \"n\": [1, 2], \"k\": [1, 2], \"share_ppm\": [1, 2, 3, 4, 5, 6, 7, "
+         "1000001]}]}",
+         "/matmul/0/share_ppm/7", "1000000"},
+        {"\"m\": [1, 2], \"n\": [1, 2], \"k\": [1, 2], \"share_ppm\": [1, 2, 3, 4, 5, 6, 7, 8], "
+         "\"shares\": 1}]}",
+         "/matmul/0/shares", "share_ppm"},
+        {"\"m\": [1, 2], \"n\": [1, 2], \"k\": [1, 2], \"share_ppm\": [1, 2, 3, 4, 5, 6, 7, 8]}], "
+         "\"more\": 1}",
+         "/more", "unknown key"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct kernel_stack stack;
+        struct json *document = NULL;
+        const char *text = arena_format(case_arena, "%s%s", head, rows[i].rest);
+        case_ok(json_read_text(case_arena, "test", text, strlen(text), &document, &case_error));
+        case_refused(kernel_stack_read(case_arena, document, &stack, &case_error), STATUS_INVALID,
+                     rows[i].where, rows[i].message);
+        json_free(document);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_point_of_the_grid_is_itself),
+        cmocka_unit_test(between_points_logarithms_are_linear),
+        cmocka_unit_test(outside_the_grid_time_grows_from_its_edge),
+        cmocka_unit_test(an_op_takes_what_its_table_says),
+        cmocka_unit_test(gradients_have_their_own_sides),
+        cmocka_unit_test(shipped_tables_have_what_was_measured),
+        cmocka_unit_test(every_shipped_stack_is_read),
+        cmocka_unit_test(files_that_are_none_are_refused),
+    };
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
+}

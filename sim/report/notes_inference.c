@@ -115,6 +115,27 @@ static void cores_note(struct arena *arena, const struct report_input *input, st
 }
 
 /* The formula has the cache read by decodes alone. */
+/* Whether some collective goes chunk by chunk with a product. */
+static bool goes_in_chunks(const struct program *program)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < program->plan_count; i++)
+        any = any || program->plans[i].chunk_count != 0;
+    return any;
+}
+
+static void chunks_note(struct arena *arena, const struct report_input *input, struct notes *notes)
+{
+    if (!input->workload->collective_matmul || input->mesh->axis[MESH_TP].size < 2 ||
+        goes_in_chunks(input->program))
+        return;
+    notes_add(
+        arena, notes,
+        "collective_matmul changes nothing here: over several axes of links an array goes "
+        "chunk by chunk only if it is large enough for its pieces to be worth their hops, and "
+        "an AllReduce goes as a whole");
+}
+
 static void cache_note(struct arena *arena, const struct report_input *input,
                        const struct inference_facts *facts, struct notes *notes)
 {
@@ -175,6 +196,7 @@ void notes_inference_build(struct arena *arena, const struct report_input *input
                   table_seconds(inference.hop_floor_s).text,
                   100 * inference.hop_floor_s / facts->step_s);
     cores_note(arena, input, notes);
+    chunks_note(arena, input, notes);
     algorithms_add(arena, input, facts, notes);
 }
 

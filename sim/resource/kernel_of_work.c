@@ -4,10 +4,8 @@
 
 #include "sim/base/units.h"
 
-/* A product as its kernel has it. dX[m, k] = dY[m, n] · W[n, k] and dW[n, k] = dY[m, n] · X[m, k]
- * of Y[m, n] = X[m, k] · W[k, n]: rows are m there. */
-static enum kernel_layout kernel_sides(const struct work *work, uint32_t index,
-                                       uint64_t ret_side[KERNEL_SIDES])
+enum kernel_layout kernel_sides(const struct work *work, uint32_t index,
+                                uint64_t ret_side[KERNEL_SIDES])
 {
     const struct work_matmul *of = &work->matmul[index];
     bool const is_first_half = index < work->matmul_count / 2;
@@ -20,7 +18,7 @@ static enum kernel_layout kernel_sides(const struct work *work, uint32_t index,
         ret_side[KERNEL_K] = of->columns;
         return KERNEL_NN;
     }
-    if (work->kernel == WORK_KERNEL_FORWARD) return KERNEL_TN;
+    if (work->kernel == WORK_KERNEL_FORWARD || work->kernel == WORK_KERNEL_NONE) return KERNEL_TN;
     ret_side[KERNEL_M] = of->columns;
     ret_side[KERNEL_N] = of->inner;
     ret_side[KERNEL_K] = of->rows;

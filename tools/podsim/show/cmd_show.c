@@ -14,6 +14,7 @@
 #include "tools/podsim/common/output.h"
 #include "tools/podsim/common/report.h"
 #include "tools/podsim/common/session.h"
+#include "tools/podsim/show/show_op.h"
 #include "tools/podsim/show/show_text.h"
 
 static const struct option show_options[] = {
@@ -21,18 +22,21 @@ static const struct option show_options[] = {
     {"--svg", "FILE", "draw the machine, too; - is standard output, instead of the text", false},
     {"--set", "/POINTER=VALUE", "change a key of the scenario; may be repeated", true},
     {"--format", "NAME",
-     "of a program: listing, or text, which `podsim run --program` reads; of the schema: json "
-     "or markdown",
+     "of a program: listing, or text, which `podsim run --program` reads; of its ops: table or "
+     "json; of the schema: json or markdown",
      false},
     {0},
 };
+
+/* Ops of a program, which are no stage of their own. */
+static const char ops_name[] = "op";
 
 static const struct {
     const char *name;
     enum session_stage stage;
 } stages[] = {
     {"scenario", SESSION_SCENARIO}, {"machine", SESSION_MACHINE}, {"mesh", SESSION_MESH},
-    {"graph", SESSION_GRAPH},       {"program", SESSION_PROGRAM},
+    {"graph", SESSION_GRAPH},       {"program", SESSION_PROGRAM}, {ops_name, SESSION_PROGRAM},
 };
 enum { STAGE_COUNT = sizeof stages / sizeof *stages };
 
@@ -46,27 +50,30 @@ static enum status stage_find(const char *name, enum session_stage *ret_stage, s
     }
     names[STAGE_COUNT] = "schema"; /* Which is of no stage. */
     return error_set(reterr, STATUS_NOT_FOUND, name,
-                     "no such stage%s (scenario, machine, mesh, graph, program, schema)",
+                     "no such stage%s (scenario, machine, mesh, graph, program, op, schema)",
                      name_offer(name, names, "; the nearest is ", "", "").text);
 }
 
-/* Whether a program is asked for as text. */
-static enum status text_format_find(const struct options *options, enum session_stage stage,
-                                    bool *ret_is_text, struct error *reterr)
+/* What a program, or its ops, may be asked for as. `ret_is_other`: not as is usual. */
+static enum status asked_format_find(const struct options *options, enum session_stage stage,
+                                     bool *ret_is_other, struct error *reterr)
 {
-    static const char *const formats[] = {"listing", "text", NULL};
+    static const char *const formats[2][3] = {{"listing", "text", NULL}, {"table", "json", NULL}};
+    bool const of_ops = strcmp(options->operand[0], ops_name) == 0;
     const char *const asked = options_value(options, "--format");
-    *ret_is_text = asked != NULL && strcmp(asked, "text") == 0;
+    *ret_is_other = asked != NULL && strcmp(asked, formats[of_ops][1]) == 0;
     if (asked == NULL) return STATUS_OK;
     if (stage != SESSION_PROGRAM)
-        return error_set(reterr, STATUS_INVALID, "--format", "only a program has two formats");
-    if (*ret_is_text || strcmp(asked, "listing") == 0) return STATUS_OK;
-    return error_set(reterr, STATUS_NOT_FOUND, "--format", "no format \"%.40s\"%s (listing, text)",
-                     asked, name_offer(asked, formats, "; the nearest is ", "", "").text);
+        return error_set(reterr, STATUS_INVALID, "--format",
+                         "only a program and its ops have two formats");
+    if (*ret_is_other || strcmp(asked, formats[of_ops][0]) == 0) return STATUS_OK;
+    return error_set(reterr, STATUS_NOT_FOUND, "--format", "no format \"%.40s\"%s (%s, %s)", asked,
+                     name_offer(asked, formats[of_ops], "; the nearest is ", "", "").text,
+                     formats[of_ops][0], formats[of_ops][1]);
 }
 
-static enum status stage_text(struct session *session, enum session_stage stage, bool as_text,
-                              struct strbuf *text, struct error *reterr)
+static enum status stage_text(struct session *session, const char *name, enum session_stage stage,
+                              bool as_other, struct strbuf *text, struct error *reterr)
 {
     switch (stage) {
     case SESSION_SCENARIO:
@@ -85,7 +92,10 @@ static enum status stage_text(struct session *session, enum session_stage stage,
         break;
     }
     SIM_ASSERT(stage == SESSION_PROGRAM);
-    if (as_text)
+    if (strcmp(name, ops_name) == 0)
+        return show_ops(session->arena, &session->machine, &session->program, as_other, text,
+                        reterr);
+    if (as_other)
         return program_file_write(session->arena, &session->scenario, &session->machine,
                                   &session->program, text, reterr);
     return workload_listing(&session->scenario.workload, &session->machine, &session->mesh,
@@ -153,10 +163,10 @@ static int show_file(const struct options *options)
     struct session session = {0};
     struct strbuf text = {.columns = report_columns(1)};
     enum session_stage stage = SESSION_SCENARIO;
-    bool as_text = false;
+    bool as_other = false;
     enum status status = stage_find(options->operand[0], &stage, &error);
-    if (status == STATUS_OK) status = text_format_find(options, stage, &as_text, &error);
-    if (as_text) text.columns = 0; /* Which a reader has to understand. */
+    if (status == STATUS_OK) status = asked_format_find(options, stage, &as_other, &error);
+    if (as_other) text.columns = 0; /* Which a reader has to understand. */
     if (status == STATUS_OK && svg != NULL && stage != SESSION_MACHINE)
         status = error_set(&error, STATUS_INVALID, "--svg", "only a machine is drawn");
     if (status == STATUS_OK)
@@ -165,7 +175,8 @@ static int show_file(const struct options *options)
     if (status == STATUS_OK && stage == SESSION_MACHINE) {
         status = machine_print(&session.machine, options, &error);
     } else {
-        if (status == STATUS_OK) status = stage_text(&session, stage, as_text, &text, &error);
+        if (status == STATUS_OK)
+            status = stage_text(&session, options->operand[0], stage, as_other, &text, &error);
         if (status == STATUS_OK) status = output_print(&text, false, &error);
     }
     strbuf_free(&text);
@@ -212,22 +223,26 @@ static int show(const struct options *options)
 
 const struct command command_show = {
     .name = "show",
-    .usage = "podsim show scenario|machine|mesh|graph|program FILE [--set /pointer=value]...\n"
+    .usage = "podsim show scenario|machine|mesh|graph|program|op FILE [--set /pointer=value]...\n"
              "       podsim show program FILE --format text\n"
              "       podsim show machine --machine SPEC [--svg FILE]\n"
              "       podsim show schema [--format markdown]",
-    .summary = "prints a stage: scenario, machine, mesh, graph or program; or the schema",
+    .summary = "prints a stage: scenario, machine, mesh, graph, program or ops; or the schema",
     .help = "  scenario   every key, with every default filled in\n"
             "  machine    chips, links, wraparound and the reason for it; switches and totals\n"
             "  mesh       where each mesh axis lies, and the shape of its groups\n"
             "  graph      what each pass derives of each part of a model: tensors, ops,\n"
             "             gradients, what is kept, steps, lifetimes, sums\n"
             "  program    a layer forward and backward: shardings, collectives, what is reused\n"
+            "  op         each compute op: its sides, its time, and which table of measured\n"
+            "             kernels gave it\n"
             "  schema     the JSON Schema of scenarios, or their keys as tables\n"
             "\n"
             "  podsim show graph mlp-fsdp-tp-v5p-4x4x4\n"
             "  podsim show program scenarios/train/mlp-fsdp-tp-v5p-4x4x4.json\n"
             "  podsim show program llama3-8b-fsdp-v5e-8x8 --format text > step.program\n"
+            "  podsim show op llama3-70b-prefill-h100-8 --set /machine/profile=measured \\\n"
+            "      --set /machine/stack=trtllm\n"
             "  podsim show machine scenarios/train/llama3-8b-fsdp-v5e-8x8.json\n"
             "  podsim show machine --machine h100-sxm:nodes=128 --svg superpod.svg\n",
     .operands_min = 1,

@@ -1,0 +1,163 @@
+#include "tools/podsim/show/show_op.h"
+
+#include <stdio.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/json.h"
+#include "sim/base/strbuf.h"
+#include "sim/base/units.h"
+#include "sim/machine/machine.h"
+#include "sim/program/program.h"
+#include "sim/report/column_table.h"
+#include "sim/resource/compute.h"
+#include "sim/resource/kernel_of_work.h"
+
+enum { SIDES_BYTES = 64, BY_BYTES = 64 };
+
+struct op_row {
+    const struct program_template *slot;
+    const struct program_op *op;
+    uint64_t times; /* Of a step. */
+};
+
+struct op_rows {
+    const struct machine *machine;
+    const struct program *program;
+    struct op_row *row;
+    uint32_t count;
+};
+
+/* What gives an op its time. */
+static const char *source_text(char text[BY_BYTES], const struct chip *chip,
+                               const struct work_kernels *kernels)
+{
+    if (chip->kernels.stack == NULL) return "tiles";
+    if (kernels->table == NULL) return "profile";
+    (void)snprintf(text, BY_BYTES, "%s %s %s", chip->kernels.stack->name,
+                   format_name(kernels->table->format), kernel_layout_name(kernels->table->layout));
+    return text;
+}
+
+/* What bounds an op on the chip by itself. */
+static const char *bound_text(const struct compute_time *time)
+{
+    int64_t most_ps = time->mxu_ps;
+    const char *bound = "math";
+    if (time->hbm_ps > most_ps) bound = "HBM", most_ps = time->hbm_ps;
+    if (time->vpu_ps > most_ps) bound = "vector", most_ps = time->vpu_ps;
+    if (time->vmem_ps > most_ps) bound = "cache", most_ps = time->vmem_ps;
+    return most_ps == 0 ? "launch" : bound;
+}
+
+#define OPS(X)                                                                                     \
+    X(SLOT, "slot", WORDS(row->slot->name), HIDDEN)                                                \
+    X(OP, "op", WORDS(row->op->name), SHOWN(NULL, "op", -22, column_words))                        \
+    X(TIMES, "times", WHOLE(row->times), SHOWN(NULL, "times", 6, column_count))                    \
+    X(M, "m", WHERE(is_product, WHOLE(side[KERNEL_M])), HIDDEN)                                    \
+    X(N, "n", WHERE(is_product, WHOLE(side[KERNEL_N])), HIDDEN)                                    \
+    X(K, "k", WHERE(is_product, WHOLE(side[KERNEL_K])), HIDDEN)                                    \
+    X(PRODUCTS, "products", WHERE(is_product, WHOLE(products)),                                    \
+      SHOWN(NULL, "count", 6, column_count))                                                       \
+    X(SIDES, NULL, WHERE(is_product, WORDS(sides)), SHOWN(NULL, "m x n x k", 22, column_words))    \
+    X(TIME, "time_s", SECONDS(time.duration_ps), SHOWN(NULL, "each", 10, column_seconds))          \
+    X(BOUND, "bound", WORDS(bound_text(&time)), SHOWN(NULL, "bound", 7, column_words))             \
+    X(SHARE, "share", WHERE(kernels.table != NULL, REAL(kernels.share_ppm / (double)PPM_ONE)),     \
+      SHOWN(NULL, "share", 7, column_share))                                                       \
+    X(SOURCE, "source", WORDS(source_text(by, chip, &kernels)),                                    \
+      SHOWN(NULL, "time by", -16, column_words))                                                   \
+    X(OUTSIDE, "outside", WHERE(kernels.table != NULL, FLAG(kernels.is_outside)), HIDDEN)          \
+    X(OTHER_LAYOUT, "other_layout",                                                                \
+      WHERE(kernels.table != NULL, FLAG(kernels.is_of_other_layout)), HIDDEN)                      \
+    X(REMARK, NULL, WHERE(remark[0] != '\0', WORDS(remark)), SHOWN(NULL, "", -24, column_words))
+
+enum { OPS(COLUMN_NAME) OPS_TOTAL };
+static const struct column op_columns[] = {OPS(COLUMN_ENTRY)};
+static const uint8_t op_screen[] = {OP, TIMES, PRODUCTS, SIDES, TIME, BOUND, SHARE, SOURCE, REMARK};
+
+static const char *remark_of(const struct work_kernels *kernels)
+{
+    if (kernels->table == NULL) return "";
+    return kernels->is_outside           ? "outside the grid"
+           : kernels->is_of_other_layout ? "derived: other layout"
+                                         : "";
+}
+
+static void op_find(const void *owner, uint32_t index, struct column_value *ret_values)
+{
+    const struct op_rows *rows = owner;
+    const struct op_row *row = &rows->row[index];
+    const struct chip *chip = &rows->machine->chip;
+    const struct work *work = &rows->program->works[row->op->index];
+    static char sides[SIDES_BYTES], by[BY_BYTES]; /* Until the row is written. */
+    bool const is_product = work->matmul_count > 0;
+    uint64_t products = 0, side[KERNEL_SIDES];
+    struct work_kernels const kernels = kernel_of_work(chip, work);
+    struct compute_time const time = compute_time(chip, work, PPM_ONE, PPM_ONE);
+    const char *remark = remark_of(&kernels);
+    for (uint32_t i = 0; i < work->matmul_count; i++) products += work->matmul[i].count;
+    (void)kernel_sides(work, 0, side);
+    (void)snprintf(sides, sizeof sides, "%llu x %llu x %llu", (unsigned long long)side[KERNEL_M],
+                   (unsigned long long)side[KERNEL_N], (unsigned long long)side[KERNEL_K]);
+    OPS(COLUMN_FIND)
+}
+
+static const struct column_table op_table = {
+    .columns = op_columns,
+    .count = OPS_TOTAL,
+    .screen = COLUMN_LINE(op_columns, op_screen),
+    .find = op_find,
+};
+
+/* How often a step of a role has a template. */
+static uint64_t times_of(const struct program_role *role, uint32_t template_index)
+{
+    uint64_t times = 0;
+    for (uint32_t b = 0; b < role->block_count; b++)
+        if (role->block[b].template_index == template_index) times += role->block[b].repeat;
+    return times;
+}
+
+static enum status rows_find(struct arena *arena, struct op_rows *rows, struct error *reterr)
+{
+    const struct program *program = rows->program;
+    uint64_t most = 0;
+    void *memory = NULL;
+    for (uint32_t t = 0; t < program->template_count; t++) most += program->templates[t].op_count;
+    STATUS_TRY(arena_try(arena, most, sizeof *rows->row, &memory, reterr));
+    rows->row = memory;
+    for (uint32_t t = 0; t < program->template_count; t++) {
+        const struct program_template *slot = &program->templates[t];
+        uint64_t const times = times_of(&program->roles[0], t);
+        for (uint32_t i = 0; i < slot->op_count && times > 0; i++)
+            if (slot->op[i].kind == PROGRAM_OP_COMPUTE)
+                rows->row[rows->count++] = (struct op_row){slot, &slot->op[i], times};
+    }
+    return STATUS_OK;
+}
+
+static void table_add(const struct op_rows *rows, struct strbuf *text)
+{
+    for (uint32_t first = 0, end = 0; first < rows->count; first = end) {
+        struct op_rows part = *rows;
+        while (end < rows->count && rows->row[end].slot == rows->row[first].slot) end++;
+        part.row += first;
+        strbuf_add(text, "%s%s\n", first == 0 ? "" : "\n", rows->row[first].slot->name);
+        column_add_table(&op_table, &part, end - first, 1, text);
+    }
+}
+
+enum status show_ops(struct arena *arena, const struct machine *machine,
+                     const struct program *program, bool as_json, struct strbuf *text,
+                     struct error *reterr)
+{
+    struct op_rows rows = {.machine = machine, .program = program};
+    struct json_writer json;
+    STATUS_TRY(rows_find(arena, &rows, reterr));
+    if (!as_json) {
+        table_add(&rows, text);
+        return STATUS_OK;
+    }
+    json_write_start(&json, text);
+    column_put_rows(&op_table, &rows, rows.count, &json);
+    return STATUS_OK;
+}

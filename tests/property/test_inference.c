@@ -24,7 +24,7 @@ enum { KEYS_BYTES = 512 };
 static const char *const launches[] = {"profile", "graph", "eager"};
 
 static uint32_t place, model;
-static bool replicated, whole_cache, gathers, prefetches;
+static bool replicated, whole_cache, gathers, prefetches, measured;
 static uint32_t weights_format, cache_format;
 
 /* Sequences that are alike: how many, tokens of each behind the pass, and new ones among them. */
@@ -139,19 +139,20 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
     bool const of_tpu = strstr(inference_places[place].machine, "tpu") != NULL;
     const char *const launch = launches[below(state, of_tpu ? 2 : 3)];
     prefetches = of_tpu && below(state, 2) == 0;
+    measured = strstr(inference_places[place].machine, "h100") != NULL && below(state, 3) == 0;
     int const length = snprintf(
         text, TEXT_BYTES,
-        "{\"podsim\": 1, \"machine\": {%s, \"profile\": \"ideal\"}, \"mesh\": %s, \"workload\": "
-        "{\"kind\": %s, \"model\": \"%s\", "
-        "\"activations\": \"%s\", \"weights\": \"%s\", \"kv_sharding\": \"%s\", "
-        "\"allow_oversubscription\": true, "
-        "\"formats\": {\"weights\": \"%s\", \"kv\": \"%s\"}}, \"run\": {\"launch\": \"%s\", "
-        "\"split_attention\": %s, \"prefetch_weights\": \"%s\"}}",
-        inference_places[place].machine, inference_places[place].mesh, keys,
-        inference_models[model].name, replicated ? "replicated" : "model",
-        gathers ? "gathered" : "stationary", whole_cache ? "replicated" : "auto",
-        inference_formats[weights_format].name, inference_formats[cache_format].name, launch,
-        below(state, 2) == 0 ? "true" : "false", prefetches ? "vmem" : "none");
+        "{\"podsim\": 1, \"machine\": {%s, %s}, \"mesh\": %s, \"workload\": {\"kind\": %s, "
+        "\"model\": \"%s\", \"activations\": \"%s\", \"weights\": \"%s\", \"kv_sharding\": \"%s\", "
+        "\"allow_oversubscription\": true, \"formats\": {\"weights\": \"%s\", \"kv\": \"%s\"}}, "
+        "\"run\": {\"launch\": \"%s\", \"split_attention\": %s, \"prefetch_weights\": \"%s\"}}",
+        inference_places[place].machine,
+        measured ? "\"profile\": \"measured\", \"stack\": \"trtllm\"" : "\"profile\": \"ideal\"",
+        inference_places[place].mesh, keys, inference_models[model].name,
+        replicated ? "replicated" : "model", gathers ? "gathered" : "stationary",
+        whole_cache ? "replicated" : "auto", inference_formats[weights_format].name,
+        inference_formats[cache_format].name, launch, below(state, 2) == 0 ? "true" : "false",
+        prefetches ? "vmem" : "none");
     assert_true(length > 0 && length < TEXT_BYTES);
 }
 
@@ -178,7 +179,7 @@ static void alike_check(struct play *folded, const char *text)
     double const step_s = units_seconds(folded->trace.step_ps);
     walk_alike(folded, text, "reference");
     case_that(step_s * (1 + 1e-9) >= roofline->lower_s, text);
-    case_that(step_s <= roofline->upper_s * (1 + 1e-9), text);
+    if (!measured) case_that(step_s <= roofline->upper_s * (1 + 1e-9), text);
     prefetch_check(folded, text);
 }
 

@@ -136,7 +136,7 @@ static void cache_add(const struct ranks *ranks, bool windowed, struct graph_ter
         .decodes = *decodes,
         .prompts = *prompts,
     };
-    if (model_has_experts(model) && !routing_is_drawn(ranks)) {
+    if (model_has_experts(model)) {
         terms->cache.experts_held = ranks->experts.count;
         terms->cache.experts_read = inference_experts_read(ranks);
     }

@@ -383,6 +383,7 @@ static uint64_t missed_share(const struct model_experts *experts, uint64_t token
 
 uint64_t inference_experts_read(const struct ranks *ranks)
 {
+    if (ranks->experts.hit != 0) return ranks->experts.hit;
     uint64_t const most = ranks->rows * ranks->experts.ranks;
     uint64_t const missed =
         missed_share(&ranks->plan->model.experts, smaller(most, ranks->inference.all.tokens));

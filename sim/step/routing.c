@@ -190,6 +190,7 @@ static enum status loads_build(struct ranks *ranks, struct error *reterr)
     STATUS_TRY(choices_check(ranks, reterr));
     STATUS_TRY(routing_load_draw(&request, ranks->plan->routing.drawn, &load, reterr));
     if (capacity == 0) experts->rows = units_ceil_divide(load.rows_most, experts->count);
+    experts->hit = load.hit_most;
     experts->dropped = load.dropped;
     experts->arrivals = load.came_most;
     experts->sent = load.sent_most;

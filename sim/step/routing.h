@@ -32,6 +32,8 @@ struct routing {
     uint64_t count;          /* E / ep: of one rank. */
     uint64_t rows;           /* Of each of them: the tokens' assignments, evenly, rounded up; of the
                                 most loaded rank where routing is drawn, of its experts evenly. */
+    uint64_t hit;            /* Of a rank's experts those with rows, on the rank that has most of
+                                these; 0: routing is not drawn. */
     uint64_t kept;           /* Assignments of a rank that are computed, on average. */
     uint64_t dropped;        /* Assignments of all ranks that are not computed. */
     uint64_t all;            /* count · rows */

@@ -117,14 +117,16 @@ static void loads_find(struct tally *tally, uint64_t capacity)
 {
     struct routing_load *load = &tally->load;
     for (uint32_t rank = 0; rank < tally->ranks; rank++) {
-        uint64_t rows = 0;
+        uint64_t rows = 0, hit = 0;
         for (uint32_t i = 0; i < tally->draw.rank_experts; i++) {
             uint64_t const all = tally->expert[rank * tally->draw.rank_experts + i];
             uint64_t const kept = capacity != 0 && all > capacity ? capacity : all;
             rows += kept;
+            hit += kept != 0;
             load->dropped += all - kept;
         }
         if (rows > load->rows_most) load->rows_most = rows;
+        if (hit > load->hit_most) load->hit_most = hit;
         if (tally->came[rank] > load->came_most) load->came_most = tally->came[rank];
     }
 }

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "sim/collective/ragged.h"
 #include "sim/step/routing.h"
 #include "sim/step/routing_load.h"
 #include "tests/unit/workload_case.h"
@@ -184,6 +185,50 @@ static void the_same_is_drawn_once(void **state)
     }
 }
 
+/* The tokens of all ranks, drawn once more: experts that one of them asks for are read. */
+static void experts_that_are_hit_are_those_of_the_tokens(void **state)
+{
+    enum { RANKS = 4, EXPERTS = 16, HELD = EXPERTS / RANKS };
+    static const uint32_t skews_ppm[] = {100000, 500000, 1000000};
+    static const uint64_t tokens[] = {1, 2, 5, 200};
+    static const struct group group = {
+        .dimension = {{.axis = 0, .size = RANKS, .stride = 1, .switched = true}},
+        .dimension_count = 1};
+    uint64_t sum = 0;
+    (void)state;
+    for (uint32_t n = 0; n < 12; n++) {
+        struct plan_ragged const ragged = {.expert_count = EXPERTS,
+                                           .top_k = 2,
+                                           .token_bytes = 1,
+                                           .skew_ppm = skews_ppm[n % 3],
+                                           .seed = n};
+        struct routing_request const request = {
+            .group = &group, .ragged = &ragged, .tokens = tokens[n / 3]};
+        struct arena *arena = arena_create(0);
+        struct ragged_draw draw;
+        struct routing_load load = {0};
+        struct error error;
+        bool hit[EXPERTS] = {false};
+        uint64_t most = 0;
+        assert_int_equal(routing_load_draw(&request, NULL, &load, &error), STATUS_OK);
+        assert_int_equal(ragged_draw_begin(arena, &ragged, RANKS, &draw, &error), STATUS_OK);
+        for (uint64_t token = 0; token < RANKS * tokens[n / 3]; token++) {
+            uint32_t ranks[RAGGED_TOP_K_MAX];
+            (void)ragged_draw_next(&draw, ranks);
+            hit[draw.token[0]] = hit[draw.token[1]] = true;
+        }
+        for (uint32_t rank = 0; rank < RANKS; rank++) {
+            uint64_t own = 0;
+            for (uint32_t i = 0; i < HELD; i++) own += hit[rank * HELD + i];
+            if (own > most) most = own;
+        }
+        assert_int_equal(load.hit_most, most);
+        sum += most;
+        arena_destroy(arena);
+    }
+    assert_true(sum < 12 * HELD); /* Some are not. */
+}
+
 static const char *const over_nodes[MESH_ROLE_COUNT] = {[MESH_EP] = "node", [MESH_TP] = "gpu"};
 
 /* Whether the loads of ranks or the exchange are drawn. Formulas, which cannot say so, go on. */
@@ -213,6 +258,7 @@ int main(void)
         cmocka_unit_test(hits_are_those_of_all_choices),
         cmocka_unit_test(a_limit_to_groups_keeps_tokens_on_fewer_nodes),
         cmocka_unit_test(what_experts_cannot_do_is_refused),
+        cmocka_unit_test(experts_that_are_hit_are_those_of_the_tokens),
         cmocka_unit_test(the_same_is_drawn_once),
         cmocka_unit_test(drawing_is_interrupted),
     };

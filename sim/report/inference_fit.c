@@ -14,10 +14,19 @@ static uint64_t room_of(const struct roofline *roofline, double peak_bytes, doub
     return (uint64_t)((capacity - others) / each) * counts->keepers;
 }
 
-uint64_t inference_room(const struct machine *machine, const struct roofline *roofline,
-                        double peak_bytes)
+struct inference_room inference_room(const struct machine *machine, const struct roofline *roofline,
+                                     double peak_bytes)
 {
-    return room_of(roofline, peak_bytes, (double)machine->chip.hbm_capacity_bytes);
+    const struct workload_counts *counts = &roofline->counts;
+    double const capacity = (double)machine->chip.hbm_capacity_bytes;
+    double const weights = counts->memory.parameter_bytes;
+    double const each = (peak_bytes - weights) / (double)counts->inference.kept_sequences;
+    struct inference_room room = {.least = room_of(roofline, peak_bytes, capacity)};
+    room.most = room.least;
+    if (weights >= capacity || each <= 0) return room;
+    uint64_t const grown = (uint64_t)((capacity - weights) / each) * counts->inference.keepers;
+    if (grown > room.most) room.most = grown;
+    return room;
 }
 
 /* A part of a node, or whole nodes. */

@@ -15,10 +15,16 @@ struct inference_fit {
     bool of_gpus;
 };
 
-/* Sequences of the mean length that the chips hold where one, at its peak, has `peak_bytes` with
- * those of the step. */
-uint64_t inference_room(const struct machine *machine, const struct roofline *roofline,
-                        double peak_bytes);
+/* Sequences of the mean length that could step together. */
+struct inference_room {
+    uint64_t least; /* Buffers stay as large as they are. */
+    uint64_t most;  /* Buffers shrink with the sequences. */
+};
+
+/* Of a step that does not fit: one of its chips, at its peak, has `peak_bytes`. Some buffers shrink
+ * with fewer sequences and some stay, so that what would fit lies from least to most. */
+struct inference_room inference_room(const struct machine *machine, const struct roofline *roofline,
+                                     double peak_bytes);
 
 /* `hbm_bytes` of a chip. The smallest slice is the one with fewest chips, among those that the
  * product can be sliced into, whose chips have room for a share of the model's weights and of the

@@ -76,15 +76,15 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
     REFUSE(serves && batches > INFERENCE_PASSES_MAX, LIMIT, "/mesh/pp",
            "%u stages work on a batch each, which is more than the %d passes that are simulated",
            batches, INFERENCE_PASSES_MAX);
-    REFUSE(
-        serves && inference_batch_passes(&plan->inference) > passes_most, LIMIT, "/workload/chunk",
-        "prompts would go through %u passes of %llu tokens, more than the %u that are simulated; "
-        "the nearest chunk that goes: %llu",
-        inference_batch_passes(&plan->inference), (unsigned long long)plan->inference.prompts.chunk,
-        passes_most,
-        (unsigned long long)units_ceil_divide(inference_keys_most_of(plan, INFERENCE_PROMPTS) -
-                                                  plan->inference.prompts.cached,
-                                              passes_most - (plan->kind == WORKLOAD_GENERATE)));
+    REFUSE(serves && inference_batch_passes(&plan->inference) > passes_most, LIMIT,
+           "/workload/chunk",
+           "prompts would go through %u passes of %s, more than the %u that are simulated; "
+           "the nearest chunk that goes: %llu",
+           inference_batch_passes(&plan->inference),
+           counted(plan->inference.prompts.chunk, "token").text, passes_most,
+           (unsigned long long)units_ceil_divide(inference_keys_most_of(plan, INFERENCE_PROMPTS) -
+                                                     plan->inference.prompts.cached,
+                                                 passes_most - (plan->kind == WORKLOAD_GENERATE)));
     REFUSE(gathers && !mesh->present[MESH_DP], INVALID, "/workload/weights",
            "the mesh has no dp whose ranks could have a part of the weights each; those of fsdp "
            "gather them without the key");

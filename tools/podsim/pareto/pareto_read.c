@@ -273,13 +273,13 @@ static enum status kind_check(const struct pareto *pareto, struct error *reterr)
         return error_set(
             reterr, STATUS_UNSUPPORTED, "/workload/kind",
             "a generation has many steps, of which each has another latency; pareto is "
-            "for \"decode\" and \"prefill\", its steps");
+            "for \"decode\", \"prefill\" and \"mixed\" steps");
     if (pareto->base.scenario.workload.kind != WORKLOAD_TRAIN_STEP) return STATUS_OK;
-    return error_set(
-        reterr, STATUS_UNSUPPORTED, "/workload/kind",
-        "a training step has no batch of sequences to choose; pareto is for \"decode\" "
-        "and \"prefill\", and `podsim run FILE --advise` tries other meshes of a "
-        "training step");
+    return error_set(reterr, STATUS_UNSUPPORTED, "/workload/kind",
+                     "a training step has no batch of sequences to choose; pareto is for "
+                     "\"decode\", \"prefill\" and \"mixed\" steps, and `podsim run FILE --advise` "
+                     "tries other meshes of a "
+                     "training step");
 }
 
 enum status pareto_read(struct pareto *pareto, struct error *reterr)

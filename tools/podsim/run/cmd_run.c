@@ -136,14 +136,26 @@ static enum status advise(struct run *run, struct error *reterr)
     return STATUS_OK;
 }
 
+/* How many sequences would fit, where the buffers that fewer of them need are not known. */
+static void add_room(struct strbuf *reason, const struct inference_room *room)
+{
+    struct counted const most = counted(room->most, "sequence");
+    if (room->least == room->most)
+        strbuf_add(reason, "\n%s of this length would fit\n", most.text);
+    else
+        strbuf_add(reason, "\nat least %llu and at most %s of this length would fit\n",
+                   (unsigned long long)room->least, most.text);
+}
+
 /* Of a step that does not fit its neighbours are told without being asked for, where anything is
  * told at all. */
 static enum status advise_unfit(struct run *run, double peak_bytes, struct error *reterr)
 {
     const struct session *session = &run->session;
     if (session->scenario.workload.kind != WORKLOAD_TRAIN_STEP) {
-        uint64_t const room = inference_room(&session->machine, &session->roofline, peak_bytes);
-        strbuf_add(&run->reason, "\n%s of this length would fit\n", counted(room, "sequence").text);
+        struct inference_room const room =
+            inference_room(&session->machine, &session->roofline, peak_bytes);
+        add_room(&run->reason, &room);
         return STATUS_OK;
     }
     if (is_quiet(run) && !options_has(run->options, "--advise")) return STATUS_OK;

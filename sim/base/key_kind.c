@@ -11,7 +11,7 @@
 #include "sim/base/strbuf.h"
 #include "sim/base/units.h"
 
-enum { AMOUNT_BYTES = 40 };
+enum { AMOUNT_BYTES = 40, OWNERS_BYTES = 256 };
 
 static enum status flag_parse(const struct key *row, struct json *value, int64_t *ret_number,
                               struct error *reterr)
@@ -179,6 +179,9 @@ static enum status words_read(const struct key *row, const struct key_reader *re
     uint32_t chosen = 0;
     (void)reader;
     if (value == NULL) return STATUS_OK;
+    if (json_kind(value) != JSON_ARRAY)
+        return error_set(reterr, STATUS_INVALID, json_where(value),
+                         "must be an array of names, such as [\"x\"]");
     STATUS_TRY(key_array(value, row->least, row->most, reterr));
     for (uint32_t i = 0; i < json_count(value); i++) {
         if (row->choices != NULL)
@@ -222,20 +225,40 @@ static void object_write(struct json_writer *writer, const struct key *row,
     members_write(writer, row, source, key_field_of(row, source));
 }
 
-/* What another variant has, this one refuses by its name. */
+static bool has_key(const struct key *variant, const char *name)
+{
+    const struct key *of = variant->members;
+    while (of->name != NULL && !name_same(of->name, name)) of++;
+    return of->name != NULL;
+}
+
+/* "a", "b" and "c": the variants that have a key. */
+static void owners_text(const struct key *variants, const char *name, char text[OWNERS_BYTES])
+{
+    uint32_t left = 0;
+    size_t used = 0;
+    for (const struct key *of = variants; of->name != NULL; of++) left += has_key(of, name);
+    for (const struct key *of = variants; of->name != NULL && used < OWNERS_BYTES; of++) {
+        if (!has_key(of, name)) continue;
+        const char *before = used == 0 ? "" : left == 1 ? " and " : ", ";
+        used += (size_t)snprintf(text + used, OWNERS_BYTES - used, "%s\"%s\"", before, of->name);
+        left--;
+    }
+}
+
+/* What other variants have, this one refuses by their names. */
 static enum status other_refuse(const struct key *row, uint32_t chosen, struct json *object,
                                 struct error *reterr)
 {
-    const struct key *own = row->members[chosen].members;
+    char owners[OWNERS_BYTES];
     for (const struct key *other = row->members; other->name != NULL; other++)
         for (const struct key *of = other->members; of->name != NULL; of++) {
-            const struct key *same = own;
             struct json *member = json_take(object, of->name);
-            while (same->name != NULL && !name_same(same->name, of->name)) same++;
-            if (member != NULL && same->name == NULL)
-                return error_set(reterr, STATUS_INVALID, json_where(member),
-                                 "is a key of \"%s\", which a \"%s\" does not have", other->name,
-                                 row->members[chosen].name);
+            if (member == NULL || has_key(&row->members[chosen], of->name)) continue;
+            owners_text(row->members, of->name, owners);
+            return error_set(reterr, STATUS_INVALID, json_where(member),
+                             "is a key of %s, which a \"%s\" does not have", owners,
+                             row->members[chosen].name);
         }
     return STATUS_OK;
 }

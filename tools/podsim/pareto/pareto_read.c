@@ -107,24 +107,38 @@ static enum status value_add(struct pareto_values *values, const char *option, c
     return STATUS_OK;
 }
 
-/* A name that gives the shape gives way to the chip's own. */
+static bool is_there(const struct pareto_values *values, const char *word)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < values->count; i++)
+        found = found || strcmp(values->value[i].word, word) == 0;
+    return found;
+}
+
+/* A shape once, however often it is named. A product's name, which gives the shape, gives way to
+ * the chip's own. */
+static enum status slice_add(struct pareto *pareto, const char *word, struct error *reterr)
+{
+    struct arena *arena = pareto->arena;
+    struct pareto_value *value = NULL;
+    struct shape shape;
+    STATUS_TRY(shape_parse(word, "--shape", &shape, reterr));
+    if (is_there(&pareto->shapes, word)) return STATUS_OK;
+    STATUS_TRY(value_add(&pareto->shapes, "--shape", word, &value, reterr));
+    STATUS_TRY(
+        text_of(arena_format(arena, "/machine/shape=\"%s\"", word), &value->setting[0], reterr));
+    if (pareto->base.scenario.machine.chip_document != NULL) return STATUS_OK;
+    return text_of(arena_format(arena, "/machine/chip=\"%s\"", pareto->chip.name),
+                   &value->setting[1], reterr);
+}
+
 static enum status slices_read(struct pareto *pareto, const char *text, struct error *reterr)
 {
-    const struct machine_plan *plan = &pareto->base.scenario.machine;
-    struct arena *arena = pareto->arena;
     while (true) {
         size_t const length = strcspn(text, ",");
-        struct shape shape;
-        struct pareto_value *value = NULL;
         const char *word = NULL;
-        STATUS_TRY(text_of(arena_format(arena, "%.*s", (int)length, text), &word, reterr));
-        STATUS_TRY(shape_parse(word, "--shape", &shape, reterr));
-        STATUS_TRY(value_add(&pareto->shapes, "--shape", word, &value, reterr));
-        STATUS_TRY(text_of(arena_format(arena, "/machine/shape=\"%s\"", word), &value->setting[0],
-                           reterr));
-        if (plan->chip_document == NULL)
-            STATUS_TRY(text_of(arena_format(arena, "/machine/chip=\"%s\"", pareto->chip.name),
-                               &value->setting[1], reterr));
+        STATUS_TRY(text_of(arena_format(pareto->arena, "%.*s", (int)length, text), &word, reterr));
+        STATUS_TRY(slice_add(pareto, word, reterr));
         text += length;
         if (*text++ == '\0') return STATUS_OK;
     }

@@ -11,6 +11,8 @@
 
 enum { PREFETCH_MAX = 1024, ALGORITHMS_MAX = 64, STEPS_MAX = 64 };
 
+static const int64_t LAUNCH_HOST_PS = 20 * TIME_PS_PER_US;
+
 /* In the order of enum workload_parameters. */
 static const char *const parameters_names[] = {"end", "next_step", NULL};
 static const char *const engine_names[] = {"fast", "reference", NULL};
@@ -59,6 +61,18 @@ static enum status parameters_settle(const struct key_reader *reader, struct jso
 static bool launches_eagerly(const struct key_source *source)
 {
     return shown_of(source)->machine.launches == CHIP_LAUNCHES_EAGER;
+}
+
+static enum status launch_host_settle(const struct key_reader *reader, struct json *member,
+                                      struct error *reterr)
+{
+    const struct scenario *scenario = scenario_of(reader);
+    if (scenario->machine.launch_host_ps == LAUNCH_HOST_PS ||
+        scenario->machine.launches == CHIP_LAUNCHES_EAGER)
+        return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, json_where(member),
+                     "the host launches ops with \"launch\": \"eager\" alone; set it, or leave "
+                     "this out");
 }
 
 static bool serves(const struct key_source *source)
@@ -116,8 +130,8 @@ const struct key run_keys[] = {
             "that was measured; `eager`: by the host, one after the other "
             "([inference](inference.md#launches))"),
     ROW("launch_host", key_duration, machine.launch_host_ps, .least = 1, .most = TIME_PS_PER_S,
-        .preset = 20 * TIME_PS_PER_US, .shown = launches_eagerly, .when = "with `launch` `eager`",
-        .help = "time of the host for an op"),
+        .preset = 20 * TIME_PS_PER_US, .settle = launch_host_settle, .shown = launches_eagerly,
+        .when = "with `launch` `eager`", .help = "time of the host for an op"),
     ROW("seed", key_integer, run.seed, .most = INT64_MAX, .settle = seed_settle,
         .help = "the seed of what is drawn: the experts of tokens where `routing_skew` is above 0, "
                 "lengths that have a distribution"),

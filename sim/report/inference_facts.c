@@ -151,7 +151,7 @@ struct inference_facts inference_facts_of(const struct report_input *input,
         .weight_load_s = roofline->counts.inference.weight_bytes / (double)chip->hbm_bytes_per_s,
         .kv_load_s = roofline->counts.inference.kv_read_bytes / (double)chip->hbm_bytes_per_s,
         .math_s = roofline->math_s,
-        .hop_floor_s = roofline->latency_s,
+        .hop_floor_s = roofline->latency_s + roofline->stage_hops_s,
         .launch_floor_s = launches_are_eager(input->machine)
                               ? launches_host_s(input)
                               : roofline_overheads_s(input->machine, &roofline->counts),

@@ -37,7 +37,7 @@ struct inference_facts {
     double kv_read_bytes;
     double kv_bytes;                      /* That are held. */
     struct inference_fit fit, fit_of_gib; /* The second if the data sheet's GB are GiB. */
-    double hop_floor_s;                   /* The collectives of the step, had they no bytes. */
+    double hop_floor_s;    /* Collectives, and messages between stages, had they no bytes. */
     double launch_floor_s; /* The overheads of its ops, or what the host needs to launch them. */
     double launches;       /* Ops that the host launches one by one. */
     const char *launch;    /* Which: "graph" */

@@ -190,7 +190,8 @@ void inference_facts_print(const struct inference_facts *facts, struct strbuf *t
     line_begin(values, MATH, text);
     strbuf_add(text, "   products at the chip's rate, while HBM reads\n");
     line_begin(values, HOP_FLOOR, text);
-    strbuf_add(text, "   collectives without bytes, one after the other\n");
+    strbuf_add(text, "   collectives%s without bytes, one after the other\n",
+               facts->stages.batches > 0 ? ", and messages between stages," : "");
     launches_print(facts, values, text);
     line_begin(values, BOOK, text);
     strbuf_add(text, "   cache %s + the larger of weights %s and math %s\n", FIGURE(BOOK_KV),

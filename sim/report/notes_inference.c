@@ -191,8 +191,9 @@ void notes_inference_build(struct arena *arena, const struct report_input *input
                   WORK_EDGE_ROWS);
     if (inference.hop_floor_s > 0)
         notes_add(arena, notes,
-                  "a step is a chain: the hops of its collectives take %s whatever the batch, "
+                  "a step is a chain: the hops of its collectives%s take %s whatever the batch, "
                   "%.0f%% of the step",
+                  inference.stages.batches > 0 ? " and messages" : "",
                   table_seconds(inference.hop_floor_s).text,
                   100 * inference.hop_floor_s / facts->step_s);
     cores_note(arena, input, notes);

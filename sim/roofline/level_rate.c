@@ -78,6 +78,16 @@ int64_t level_latency_ps(const struct machine *machine, const struct group_dimen
     return level_way_ps(level, level_tier_along(level, dimension->axis, links));
 }
 
+int64_t level_between_ps(const struct machine *machine, const struct group_dimension *dimension,
+                         uint32_t member, uint32_t other)
+{
+    const struct level *level = level_of(machine, dimension->axis);
+    uint32_t from[LEVEL_AXES_MAX] = {0}, to[LEVEL_AXES_MAX] = {0};
+    from[dimension->axis] = member * dimension->stride;
+    to[dimension->axis] = other * dimension->stride;
+    return level_way_ps(level, level_meeting_tier(level, from, to));
+}
+
 const char *level_link_name(const struct machine *machine, uint32_t axis)
 {
     const struct level *level = level_of(machine, axis);

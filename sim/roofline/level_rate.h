@@ -46,6 +46,9 @@ double level_step_rate(const struct machine *machine, const struct group_dimensi
 
 /* Up to where all of the dimension's members meet, and down again. */
 int64_t level_latency_ps(const struct machine *machine, const struct group_dimension *dimension);
+/* Up to where two of its members meet, and down again. */
+int64_t level_between_ps(const struct machine *machine, const struct group_dimension *dimension,
+                         uint32_t member, uint32_t other);
 
 /* The name of what serves an axis: "ici", "NVLink", "DCN". */
 const char *level_link_name(const struct machine *machine, uint32_t axis);

@@ -143,12 +143,13 @@ struct roofline {
      * to take longer, an axis counts for what cannot go another way. Through switches the longest
      * of what each group takes alone and of what all put on the cables of a tier (link_bound.h). */
     double ici_s[MACHINE_AXES_MAX];
-    double stages_s;  /* Of it on pp's axis: messages between stages, over the links of the two
-                         neighbours that exchange most, or the cables of a rank amid others. */
-    double host_s;    /* Bytes over the link to the host, the busier way, shared evenly. */
-    double latency_s; /* Hops of the collectives on the critical path, had they no bytes. */
-    double lower_s;   /* The largest of math_s, vector_s, hbm_s, ici_s and host_s: a bound of any
-                         schedule. */
+    double stages_s;     /* Of it on pp's axis: messages between stages, over the links of the two
+                            neighbours that exchange most, or the cables of a rank amid others. */
+    double host_s;       /* Bytes over the link to the host, the busier way, shared evenly. */
+    double latency_s;    /* Hops of the collectives on the critical path, had they no bytes. */
+    double stage_hops_s; /* Of inference: hops of a batch's messages from stage to stage. */
+    double lower_s;      /* The largest of math_s, vector_s, hbm_s, ici_s and host_s: a bound of any
+                            schedule. */
     double upper_s; /* Nothing overlaps: math_s + vector_s + hbm_s + each group's bytes and hops, on
                        the slowest links, with the overheads of the ops, and copies to and from the
                        host; of a pipeline that of all its ranks, and every message between stages.

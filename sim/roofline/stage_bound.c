@@ -16,6 +16,36 @@ static double neighbours_s(const struct machine *machine, const struct group_dim
            overrides_fastest_link(machine, dimension->axis);
 }
 
+/* From a rank to another: along the outermost dimension in which they differ, as the switches of an
+ * outer level join all chips of inner ones. */
+static double message_hop_s(const struct machine *machine, const struct group *group, uint32_t from,
+                            uint32_t to)
+{
+    double const overhead_s = units_seconds(machine->chip.launch.message_ps);
+    uint32_t d = 0;
+    while (group_digit(group, from, d) == group_digit(group, to, d)) d++;
+    const struct group_dimension *dimension = &group->dimension[d];
+    uint32_t const one = group_digit(group, from, d), other = group_digit(group, to, d);
+    if (dimension->switched)
+        return units_seconds(level_between_ps(machine, dimension, one, other)) + overhead_s;
+    uint32_t const up = one < other ? other - one : one - other;
+    uint32_t const members =
+        dimension->ring && 2 * up > dimension->size ? dimension->size - up : up;
+    return members * dimension->stride * units_seconds(machine->chip.hop_latency_ps) + overhead_s;
+}
+
+/* What has been decoded goes back to the first stage. */
+double stage_bound_hops_s(const struct workload_plan *plan, const struct machine *machine,
+                          const struct group *group)
+{
+    uint32_t const ranks = (uint32_t)group_rank_count(group);
+    double total = 0;
+    if (inference_turns(&plan->inference)) total += message_hop_s(machine, group, ranks - 1, 0);
+    for (uint32_t rank = 1; rank < ranks; rank++)
+        total += message_hop_s(machine, group, rank - 1, rank);
+    return total;
+}
+
 void stage_bound_evaluate(const struct machine *machine, const struct workload_counts *counts,
                           struct roofline *roofline)
 {

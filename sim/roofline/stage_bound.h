@@ -14,6 +14,11 @@
 void stage_bound_evaluate(const struct machine *machine, const struct workload_counts *counts,
                           struct roofline *roofline);
 
+/* Of a step of inference, whose stages lie on the ranks of a group: hops of a batch's messages on
+ * its way through all of them. */
+double stage_bound_hops_s(const struct workload_plan *plan, const struct machine *machine,
+                          const struct group *group);
+
 /* All messages one after another, on the slowest links. */
 double stage_bound_slow_s(const struct machine *machine, const struct workload_counts *counts);
 

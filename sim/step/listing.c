@@ -75,16 +75,20 @@ static void letters_add(struct strbuf *text, const struct ranks *ranks,
 {
     const struct model *model = &ranks->plan->model;
     const struct model_mla *latent = &model->latent;
+    bool const direct = latent->query_rank == 0;
     strbuf_add(text, "  B = %s a microbatch, %llu on one data rank; D = %llu",
                counted(ranks->rows * ranks->data, "token").text, wide(ranks->rows),
                wide(ranks->plan->model.width));
     if (!layer->experts) strbuf_add(text, ", F = %llu", wide(model->mlp_width));
     strbuf_add(text, "\n");
+    if (ranks_has_mla(ranks) && !direct)
+        strbuf_add(text, "  latents of Cq = %llu columns for Q, ", wide(latent->query_rank));
     if (ranks_has_mla(ranks))
         strbuf_add(text,
-                   "  latents of Cq = %llu columns for Q, Ckv = %llu for K and V; R = %llu turned "
-                   "ones of K; J = %llu of a head's K and V\n",
-                   wide(latent->query_rank), wide(latent->kv_rank), wide(latent->rope),
+                   "%sCkv = %llu%s for K and V; R = %llu turned ones of K; J = %llu of a head's K "
+                   "and V\n",
+                   direct ? "  a latent of " : "", wide(latent->kv_rank), direct ? " columns" : "",
+                   wide(latent->rope),
                    wide(latent->plain + model_value_width(&ranks->plan->model)));
     if (layer->experts) experts_add(text, ranks);
     sequences_add(text, ranks);

@@ -125,10 +125,6 @@ static enum status model_check(const struct ranks *ranks, struct error *reterr)
     const struct model *model = &plan->model;
     bool const mtp = workload_mtp(plan) != 0, cp = ranks->cp > 1;
     bool const offloads = plan->offload != WORKLOAD_OFFLOAD_NONE;
-    REFUSE(ranks_has_mla(ranks) && model->latent.query_rank == 0, UNSUPPORTED, "/workload/model",
-           NAME " is not modelled in this version: its latent attention (MLA) has no latent for Q "
-                "(\"q_lora_rank\")",
-           model->name);
     REFUSE(ranks_has_mla(ranks) && cp, UNSUPPORTED, "/mesh/cp",
            "sequences that ranks share are not modelled with latent attention (MLA); dp, ep, tp "
            "and pp are");

@@ -102,9 +102,8 @@ static void refused(const struct model *model, uint32_t nodes, enum mesh_role ro
 static void what_experts_cannot_do_is_refused(void **state)
 {
     (void)state;
-    struct model latent = small, further = small, shared = small, window = small, dense = small,
-                 grouped = small, tied = small, split = small;
-    latent.latent.kv_rank = 512;
+    struct model further = small, shared = small, window = small, dense = small, grouped = small,
+                 tied = small, split = small;
     further.mtp_modules = 17;
     tied.mtp_modules = split.mtp_modules = 1;
     tied.tied = true;
@@ -121,7 +120,6 @@ static void what_experts_cannot_do_is_refused(void **state)
             "64 experts evenly; the nearest numbers of "
             "ranks that can: 2 and 4");
     refused(&small, 2, MESH_EP, WORKLOAD_OFFLOAD_OPTIMIZER, "/workload/offload", "experts");
-    refused(&latent, 2, MESH_EP, none, "/workload/model", "q_lora_rank");
     refused(&further, 2, MESH_EP, none, "/workload/mtp", "more than the 16 that are simulated");
     refused(&tied, 2, MESH_EP, none, "/workload/mtp", "one matrix");
     refused(&split, 2, MESH_CP, none, "/workload/mtp", "share sequences");

@@ -1,7 +1,7 @@
 /*
  * Latent attention (MLA). Tokens go down to a latent of Q and one of K and V; both are normed and
  * go up to the heads. Columns of K that are turned by position come from the input itself, and are
- * the same for all heads.
+ * the same for all heads. In small models Q has no latent and comes from the input, too.
  *
  * Over tp heads are split, and with them the weights of Up. Down and the norms are done by every
  * rank for all of its tokens: latents are thin. So the gradient of a latent is a sum over tp that
@@ -24,27 +24,40 @@ static bool applies(const struct graph_terms *terms, const struct model *model, 
            (!terms->cache.is_there || terms->cache.begins);
 }
 
-struct mla_latents mla_down(struct graph *g)
+/* A rank has Q of its own heads. */
+static void query_write(struct graph *g, tensor in, bool apart, struct mla_latents *of)
+{
+    of->q = graph_product(g, in, apart ? "W_Q[D_X, N_Y, Plain]" : "W_Q[D_X, N_Y, H]",
+                          apart ? "Q[B_ZX, N_Y, Plain]" : "Q[B_ZX, N_Y, H]");
+    if (apart) of->qr = graph_product(g, in, "W_QR[D_X, N_Y, R]", "QR[B_ZX, N_Y, R]");
+}
+
+struct mla_latents mla_down(struct graph *g, const struct model *model, bool apart)
 {
     const struct graph_formats *formats = &g->terms->formats;
-    struct mla_latents of;
+    bool const direct = model->latent.query_rank == 0;
+    struct mla_latents of = {.lq = GRAPH_NONE, .q = GRAPH_NONE, .qr = GRAPH_NONE};
+    tensor cq = GRAPH_NONE;
     tensor const x = graph_residual(g);
     graph_norm(g, "norm");
     tensor const in = graph_normed(g, x, "In");
     graph_set_linear(g, in);
 
-    struct graph_op *down = graph_matmul(g, "Down");
+    struct graph_op *down = graph_matmul(g, direct ? "Q,Down" : "Down");
     down->joined = true;
-    graph_set_names(g, "dIn", "dW_down");
-    tensor const cq = graph_product(g, in, "W_DQ[D_X, Cq]", "CQ[B_ZX, Cq]");
+    graph_set_names(g, "dIn", direct ? "dW_Q,down" : "dW_down");
+    if (direct)
+        query_write(g, in, apart, &of);
+    else
+        cq = graph_product(g, in, "W_DQ[D_X, Cq]", "CQ[B_ZX, Cq]");
     tensor const ckv = graph_product(g, in, "W_DKV[D_X, Ckv]", "CKV[B_ZX, Ckv]");
     of.kr = graph_product(g, in, "W_KR[D_X, R]", "KR[B_ZX, R]");
-    graph_set_columns_of_previous(g, down->weight[2]); /* W_DKV has both. */
+    graph_set_columns_of_previous(g, down->weight[down->weight_count - 1]); /* W_DKV has both. */
 
     graph_norm(g, "LatentNorm");
-    of.lq = graph_normed(g, cq, "LQ[B_ZX, Cq]");
+    if (!direct) of.lq = graph_normed(g, cq, "LQ[B_ZX, Cq]");
     of.lkv = graph_normed(g, ckv, "LKV[B_ZX, Ckv]");
-    graph_set_formats(g, of.lq, formats->matmuls, formats->activations);
+    if (!direct) graph_set_formats(g, of.lq, formats->matmuls, formats->activations);
     return of;
 }
 
@@ -85,16 +98,18 @@ static tensor flash_write(struct graph *g, const struct model *model, const stru
 static void write(struct graph *g, const struct model *model)
 {
     const struct graph_formats *formats = &g->terms->formats;
-    struct mla_latents const of = mla_down(g);
+    bool const direct = model->latent.query_rank == 0;
+    struct mla_latents const of = mla_down(g, model, /* apart= */ false);
     graph_set_formats(g, of.lkv, formats->matmuls, formats->activations);
 
     /* They are many times as large as the latents, and come again from them. */
     graph_matmul(g, "Up");
     graph_set_names(g, "dLatent", "dW_up");
-    tensor const q = graph_product(g, of.lq, "W_UQ[Cq_X, N_Y, H]", "Q[B_ZX, N_Y, H]");
+    tensor const q =
+        direct ? of.q : graph_product(g, of.lq, "W_UQ[Cq_X, N_Y, H]", "Q[B_ZX, N_Y, H]");
     tensor const kv = graph_product(g, of.lkv, "W_UKV[Ckv_X, N_Y, J]", "KV[B_ZX, N_Y, J]");
     tensor const r = graph_copied(g, of.kr, "R[B_ZX, N_Y, R]");
-    graph_set_kept(g, q, GRAPH_REMAT_NONE, GRAPH_REMAT_NONE);
+    if (!direct) graph_set_kept(g, q, GRAPH_REMAT_NONE, GRAPH_REMAT_NONE);
     graph_set_kept(g, kv, GRAPH_REMAT_NONE, GRAPH_REMAT_NONE);
 
     tensor const heads[] = {q, kv, r};

@@ -34,10 +34,13 @@ static tensor with_cache_write(struct graph *g, tensor query, tensor latents)
 
 static void write(struct graph *g, const struct model *model)
 {
-    struct mla_latents const of = mla_down(g);
-    graph_matmul(g, "Up");
-    tensor const q = graph_product(g, of.lq, "W_UQ[Cq_X, N_Y, Plain]", "Q[B_ZX, N_Y, Plain]");
-    tensor const r = graph_product(g, of.lq, "W_QR[Cq_X, N_Y, R]", "QR[B_ZX, N_Y, R]");
+    struct mla_latents const of = mla_down(g, model, /* apart= */ true);
+    tensor q = of.q, r = of.qr;
+    if (of.lq != GRAPH_NONE) {
+        graph_matmul(g, "Up");
+        q = graph_product(g, of.lq, "W_UQ[Cq_X, N_Y, Plain]", "Q[B_ZX, N_Y, Plain]");
+        r = graph_product(g, of.lq, "W_QR[Cq_X, N_Y, R]", "QR[B_ZX, N_Y, R]");
+    }
     graph_matmul(g, "AbsorbK");
     tensor const ql = graph_product(g, q, "W_UK[N_Y, Plain, Ckv_X]", "QL[B_ZX, N_Y, Ckv]");
     graph_op(g, &op_kind_concat, "Query", 2, (tensor[]){ql, r});

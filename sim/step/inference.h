@@ -158,10 +158,21 @@ uint64_t inference_cache_bytes(const struct ranks *ranks, uint64_t layer_first, 
  * begins with empty stages. */
 void inference_stages_set(struct workload_plan *plan, uint32_t stages);
 uint32_t inference_batch_count(const struct inference_plan *plan);
+/* Sequences that answer, of a generation those that have asked. */
+static inline uint64_t inference_answers(const struct inference_plan *plan)
+{
+    return plan->generation.output != 0 ? plan->prompts.count : plan->decodes.count;
+}
 /* Whether each rank of pp begins with another batch, and all of them always have one. */
 static inline bool inference_turns(const struct inference_plan *plan)
 {
-    return plan->stages > 1 && plan->decodes.count > 0;
+    bool const steps = plan->decodes.count > 0 || plan->generation.played == INFERENCE_STEP;
+    return plan->stages > 1 && steps;
+}
+/* Whether the last pass of a batch is a step that begins with what the prefill has given. */
+static inline bool inference_follows(const struct inference_plan *plan)
+{
+    return plan->generation.output != 0 && plan->generation.played == INFERENCE_ENDS;
 }
 
 /* Passes of the step: of each batch, one after the other, several where prompts come in chunks, and

@@ -2,16 +2,31 @@
 #include "sim/base/arena.h"
 #include "sim/step/pipeline.h"
 
+/* Whether what the last stage samples in a pass is for the first; and whether the first begins a
+ * pass with it. */
+static bool gives_tokens(const struct pipeline *pipeline, uint32_t microbatch)
+{
+    uint32_t const passes = pipeline->schedule.answer_passes;
+    if (passes == 0) return pipeline->schedule.turns;
+    return (microbatch + 1) % passes != 0 &&
+           pipeline->lower->shapes[microbatch].ranks->inference.head_rows != 0;
+}
+
+static bool takes_tokens(const struct pipeline *pipeline, uint32_t microbatch)
+{
+    uint32_t const passes = pipeline->schedule.answer_passes;
+    return passes == 0 ? pipeline->schedule.turns : (microbatch + 1) % passes == 0;
+}
+
 /* The stage that a pass gives its result to (`behind`), or whose result it needs; -1: none, as it
- * is the last or first pass of a microbatch, or a weight gradient. Tokens that the last stage has
- * sampled go to the first. */
+ * is the last or first pass of a microbatch, or a weight gradient. */
 static int64_t stage_beside(const struct pipeline *pipeline, const struct schedule_pass *pass,
                             bool behind)
 {
     uint32_t const last = pipeline->schedule.stage_count - 1;
     if (pass->kind == SCHEDULE_WEIGHT) return -1;
-    if (pipeline->schedule.turns && behind && pass->stage == last) return 0;
-    if (pipeline->schedule.turns && !behind && pass->stage == 0) return last;
+    if (behind && pass->stage == last && gives_tokens(pipeline, pass->microbatch)) return 0;
+    if (!behind && pass->stage == 0 && takes_tokens(pipeline, pass->microbatch)) return last;
     if (pipeline_is_forward(pass->kind) != behind) return (int64_t)pass->stage - 1;
     return pass->stage + 1u == pipeline->schedule.stage_count ? -1 : (int64_t)pass->stage + 1;
 }
@@ -51,7 +66,8 @@ static uint32_t arrays_between(const struct pipeline *pipeline, int64_t stage, i
 {
     int64_t const before = stage < behind ? stage : behind;
     uint32_t arrays = pipeline->schedule.stage_count > 1;
-    if (pipeline->schedule.turns && behind < stage) return 0;
+    bool const answers = pipeline->schedule.turns || pipeline->schedule.answer_passes != 0;
+    if (answers && behind >= 0 && behind < stage) return 0;
     if (behind < 0 || !pipeline->lower->ranks->mtp_apart) return arrays;
     for (int64_t s = 0; s <= before; s++) arrays += pipeline->stages.stage[s].mtp_modules;
     return arrays;
@@ -110,16 +126,18 @@ struct pipeline_messages pipeline_messages_of(const struct pipeline *pipeline, u
     if (pipeline->schedule.turns &&
         pass->microbatch == pipeline->schedule.rank[rank].pass[0].microbatch)
         return messages;
-    uint32_t const from = schedule_rank_of(&pipeline->schedule, (uint32_t)before, pass->microbatch);
+    /* A step begins with the token that the pass before it has given. */
+    bool const answers = pipeline->schedule.answer_passes != 0 && before > (int64_t)pass->stage;
+    uint32_t const microbatch = pass->microbatch - answers;
+    uint32_t const from = schedule_rank_of(&pipeline->schedule, (uint32_t)before, microbatch);
     struct schedule_pass const giver = {
-        .microbatch = pass->microbatch, .stage = (uint16_t)before, .kind = pass->kind};
+        .microbatch = microbatch, .stage = (uint16_t)before, .kind = pass->kind};
     enum pipeline_way given = WAY_NONE;
     bool around = false;
     if (from == rank) return messages;
     (void)pass_sends(pipeline, &giver, from, &given, &around);
     messages.receive = given == WAY_NEXT ? WAY_PREVIOUS : WAY_NEXT;
-    messages.arrivals =
-        *number_at(pipeline, pipeline_is_forward(pass->kind), before, pass->microbatch);
+    messages.arrivals = *number_at(pipeline, pipeline_is_forward(pass->kind), before, microbatch);
     return messages;
 }
 

@@ -52,6 +52,7 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
     bool const gathers = serves && plan->inference.weights == INFERENCE_GATHERED;
     bool const prefetches = plan->inference.prefetch != INFERENCE_PREFETCH_NONE;
     uint32_t const batches = inference_batch_count(&plan->inference);
+    uint64_t const answers = inference_answers(&plan->inference);
     uint32_t const passes_most = INFERENCE_PASSES_MAX / batches;
     uint64_t const made_for = plan->model.positions.most;
     uint64_t const positions = made_for == 0 ? UINT64_MAX : made_for;
@@ -109,13 +110,9 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
            UNSUPPORTED, "/mesh/tp_d",
            "experts and latent attention over tp_d are not modelled in this version; tp and ep "
            "split them");
-    REFUSE(plan->kind == WORKLOAD_GENERATE && ranks->pp > 1, UNSUPPORTED, "/mesh/pp",
-           "a generation over pipeline stages is not modelled in this version; \"prefill\" and "
-           "\"decode\" are");
-    REFUSE(serves && inference_turns(&plan->inference) && plan->inference.decodes.count < batches,
-           INVALID, "/workload/batch",
+    REFUSE(serves && answers != 0 && answers < ranks->pp, INVALID, "/workload/batch",
            "%s cannot be a batch for each of the %u stages of pp; the nearest batch that can: %u",
-           counted(plan->inference.decodes.count, "sequence").text, batches, batches);
+           counted(answers, "sequence").text, ranks->pp, ranks->pp);
     return serves && ranks->cp > 1 ? context_check(ranks, reterr) : STATUS_OK;
 }
 

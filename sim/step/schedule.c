@@ -67,6 +67,16 @@ enum status workload_places(struct arena *arena, const struct workload_plan *pla
     return schedule_places(arena, form, &request, where, ret_schedule, reterr);
 }
 
+/* The n-th microbatch of a list: from one on, round; of a generation's ends the prefill of all
+ * batches, and behind it the step of each. */
+static uint32_t microbatch_at(const struct schedule *schedule, uint32_t first, uint32_t n)
+{
+    uint32_t const passes = schedule->answer_passes;
+    if (passes == 0) return (first + n) % schedule->microbatch_count;
+    uint32_t const asking = passes - 1, steps = schedule->microbatch_count / passes * asking;
+    return n < steps ? n / asking * passes + n % asking : (n - steps) * passes + asking;
+}
+
 /* A stage on each rank: each microbatch goes forward, and in training, where there is one stage,
  * back at once. Decodes have a microbatch for each rank, which begins with its own: the one that is
  * behind the first by as many as its stage is before. */
@@ -83,6 +93,8 @@ static enum status straight(struct arena *arena, const struct workload_plan *pla
                                       .chunk_count = 1,
                                       .copy_count = 1,
                                       .turns = !trains && inference_turns(&plan->inference)};
+    if (!trains && inference_follows(&plan->inference))
+        ret_schedule->answer_passes = inference_batch_passes(&plan->inference);
     STATUS_TRY(arena_try(arena, ranks, sizeof *ret_schedule->rank_of, &memory, reterr));
     ret_schedule->rank_of = memory;
     STATUS_TRY(arena_try(arena, ranks, sizeof *ret_schedule->rank, &memory, reterr));
@@ -94,7 +106,7 @@ static enum status straight(struct arena *arena, const struct workload_plan *pla
         STATUS_TRY(arena_try(arena, list.capacity, sizeof *list.pass, &memory, reterr));
         list.pass = memory;
         for (uint32_t m = 0; m < microbatches; m++) {
-            schedule_add(&list, SCHEDULE_FORWARD, r, (first + m) % microbatches);
+            schedule_add(&list, SCHEDULE_FORWARD, r, microbatch_at(ret_schedule, first, m));
             if (trains) schedule_add(&list, SCHEDULE_BACKWARD, r, m);
         }
         ret_schedule->rank_of[r] = (uint16_t)r;

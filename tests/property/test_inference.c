@@ -24,7 +24,7 @@ enum { KEYS_BYTES = 512 };
 static const char *const launches[] = {"profile", "graph", "eager"};
 
 static uint32_t place, model;
-static bool replicated, whole_cache, gathers, prefetches, measured;
+static bool replicated, whole_cache, gathers, prefetches, measured, generates;
 static uint32_t weights_format, cache_format;
 
 /* Sequences that are alike: how many, tokens of each behind the pass, and new ones among them. */
@@ -81,20 +81,21 @@ static void sequences_draw(uint64_t *state, char text[KEYS_BYTES])
     enum { DECODE, PREFILL, MIXED, GENERATE, KINDS };
     static const char *const names[] = {"decode", "prefill", "mixed", "generate"};
     uint32_t const stages = inference_places[place].pp, ways = inference_places[place].cp;
-    uint32_t const kinds = ways > 1 ? MIXED : stages > 1 ? GENERATE : KINDS;
+    uint32_t const kinds = ways > 1 ? MIXED : KINDS;
     uint32_t const kind = below(state, kinds), most = inference_models[model].context_most;
     uint32_t const before = below(state, 2) * below(state, 1024), fresh = 1 + below(state, 3);
     uint32_t const context = fresh + below(state, most - 3);
     uint32_t const prompt = ways > 1 ? 2 * ways * (1 + below(state, 128)) : 1 + below(state, 2048);
     uint32_t const cached = ways > 1 ? 0 : before;
     uint32_t const answers = stages + below(state, 96), asking = 1 + below(state, 3);
-    uint32_t const count = kind == GENERATE ? 1 + below(state, 48) : asking;
+    uint32_t const count = kind == GENERATE ? stages + below(state, 48) : asking;
     uint32_t const chunk =
         ways > 1 || below(state, 2) == 0 ? 0 : 1 + prompt / (1 + below(state, 4));
     uint32_t const output = 1 + below(state, 1000), page = 1 + below(state, 100);
     int length = snprintf(text, KEYS_BYTES, "\"%s\"", names[kind]);
     memset(passes, 0, sizeof passes);
     pass_count = head_count = 0;
+    generates = kind == GENERATE;
     if (kind != DECODE) {
         prompts_add((struct alike){count, cached + prompt, prompt}, kind == MIXED ? 0 : chunk);
         length += snprintf(text + length, KEYS_BYTES - (size_t)length,
@@ -269,14 +270,21 @@ static uint64_t tokens_of(uint64_t ranks)
 }
 
 /* Those whose logits are wanted: of a prompt the last. */
+static uint64_t asking_rows_of(uint64_t ranks)
+{
+    uint64_t rows = 0;
+    for (counted_batch = 0; counted_batch < batch_count(); counted_batch++)
+        rows += shares(share_of(passes[0].ask.count), ranks);
+    return rows;
+}
+
 static uint64_t head_rows_of(uint64_t ranks)
 {
     const struct alike *answer = &passes[pass_count - 1].answer;
-    uint64_t rows = 0;
+    uint64_t rows = asking_rows_of(ranks);
     for (counted_batch = 0; counted_batch < batch_count(); counted_batch++)
         rows += shares(share_of(answer->count), ranks * inference_places[place].cp) *
-                    answer->new_tokens +
-                shares(share_of(passes[0].ask.count), ranks);
+                answer->new_tokens;
     return rows;
 }
 
@@ -294,15 +302,16 @@ static double moved(const struct play *play, enum stream_of ranks, enum collecti
     return bytes;
 }
 
-/* What a message brings to the next stage is as large as activations are between blocks; of a
- * decode tokens go back from the last stage to the first. */
+/* What a message brings to the next stage is as large as activations are between blocks; tokens go
+ * back from the last stage to the first: of a decode for the next one, of a generation's prefill
+ * for the step. */
 static void messages_check(const struct play *play)
 {
     struct walk_op walk = {.program = &play->program};
     uint64_t const width =
         inference_models[model].width / (replicated ? 1 : inference_places[place].tp);
-    uint64_t const wanted = 2 * (inference_places[place].pp - 1) * tokens_of(1) * width +
-                            (answer_count() > 0 ? 4 * head_rows_of(1) : 0);
+    uint64_t const back = generates ? asking_rows_of(1) : answer_count() > 0 ? head_rows_of(1) : 0;
+    uint64_t const wanted = 2 * (inference_places[place].pp - 1) * tokens_of(1) * width + 4 * back;
     double bytes = 0;
     if (inference_places[place].pp == 1) return;
     while (walk_next(&walk))
@@ -422,76 +431,10 @@ static void what_a_chip_reads_and_keeps_is_what_is_counted(void **state)
     }
 }
 
-/* Whole text of one step of a generation: the same workload as a step of its own. */
-static struct trace played(const char *text, enum inference_played part, uint64_t step)
-{
-    struct error error = {0};
-    struct play play = {.arena = arena_create(0)};
-    struct play_options const options = {.engine = "fast"};
-    struct inference_generation *generation = &play.scenario.workload.inference.generation;
-    case_ok(scenario_read_text(play.arena, "drawn", text, strlen(text), NULL, 0, &play.scenario,
-                               &error));
-    if (generation->output != 0) *generation = (struct inference_generation){1, 1, part, step};
-    if (play_stages(&play, &options, &error) != STATUS_OK)
-        fail_msg("%s: %s", error.where, error.message);
-    struct trace const trace = play.trace;
-    play_close(&play);
-    return trace;
-}
-
-static void same(const char *text, enum inference_played part, uint64_t step, const char *alone)
-{
-    struct trace const one = played(text, part, step), other = played(alone, INFERENCE_ENDS, 0);
-    case_that(one.digest == other.digest && one.step_ps == other.step_ps, alone);
-}
-
-/* Whatever the step, it is the decode of that context, and the prefill is that of its prompts. */
-static void steps_of_a_generation_are_decodes(void **state)
-{
-    enum { CASES = 40 };
-    static const char head[] =
-        "{\"podsim\": 1, \"machine\": {%s, \"profile\": \"ideal\"}, \"mesh\": "
-        "%s, \"workload\": {\"model\": \"%s\", ";
-    uint32_t walked = 0;
-    (void)state;
-    for (uint32_t n = 0; n < CASES; n++) {
-        uint64_t random = n + 1;
-        uint32_t const batch = 1 + below(&random, 40), prompt = 1 + below(&random, 2000);
-        uint32_t const cached = below(&random, 500), output = 1 + below(&random, 1000);
-        uint32_t const chunk = below(&random, 2) * (300 + below(&random, 1000));
-        uint32_t const step = 1 + below(&random, output);
-        char begin[TEXT_BYTES], whole[TEXT_BYTES], alone[TEXT_BYTES];
-        place = below(&random, PLACES);
-        model = below(&random, MODELS);
-        if (inference_places[place].pp > 1 || inference_places[place].cp > 1 ||
-            sampling_skips(&walked))
-            continue;
-        case_text(begin, sizeof begin, head, inference_places[place].machine,
-                  inference_places[place].mesh, inference_models[model].name);
-        case_text(whole, sizeof whole,
-                  "%s\"kind\": \"generate\", \"batch\": %u, \"prompt\": %u, \"cached\": %u, "
-                  "\"chunk\": %u, \"output\": %u, \"allow_oversubscription\": true}}",
-                  begin, batch, prompt, cached, chunk, output);
-        case_text(alone, sizeof alone,
-                  "%s\"kind\": \"decode\", \"batch\": %u, \"context\": %u, "
-                  "\"allow_oversubscription\": true}}",
-                  begin, batch, cached + prompt + step);
-        same(whole, INFERENCE_STEP, step, alone);
-        if (inference_places[place].tp > inference_models[model].kv_heads)
-            continue; /* The cache lies otherwise. */
-        case_text(alone, sizeof alone,
-                  "%s\"kind\": \"prefill\", \"batch\": %u, \"prompt\": %u, \"cached\": %u, "
-                  "\"chunk\": %u, \"allow_oversubscription\": true}}",
-                  begin, batch, prompt, cached, chunk);
-        same(whole, INFERENCE_PREFILL, 0, alone);
-    }
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(folded_or_not_a_step_is_the_same),
-        cmocka_unit_test(steps_of_a_generation_are_decodes),
         cmocka_unit_test(what_a_chip_reads_and_keeps_is_what_is_counted),
     };
     walk_seed(argc, argv);

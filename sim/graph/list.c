@@ -199,17 +199,20 @@ static void tensor_moved(struct graph_list *list, const struct graph_step *step,
     const struct graph_sharded *sharded = &list->part->sharded;
     const struct graph_op *op = &graph->op[step->op];
     bool const gathers = step->move.kind == COLLECTIVE_ALL_GATHER;
-    uint32_t axes = graph_all_reduced(sharded, op, of);
+    uint32_t axes = graph_all_reduced(sharded, op, of), later = 0;
+    if (step->move.axis == OP_AXIS_TP) later = axes & graph->terms->axis_w; /* It comes next. */
+    axes &= ~(later | (step->move.axis == OP_AXIS_TP_D ? graph->terms->axis_y : 0));
     if (step->move.kind != COLLECTIVE_ALL_REDUCE)
         axes = gathers == gradient ? graph_scattered(sharded, op, of)
                : gathers           ? sharded->gathered[of]
                                    : graph_shard_of(sharded, op)->gather &
                                sharding_axes(&graph->tensor[of].gradient_at);
-    struct graph_array const own = graph_list_array(graph, of, gradient, 0);
+    struct graph_array own = graph_list_array(graph, of, gradient, 0);
     struct graph_array const there =
         graph_list_array(graph, graph_value_at(sharded, of, gradient), gradient, 0);
     struct graph_array whole = graph_list_array(graph, of, gradient, axes);
-    if (!gathers) whole.at.unreduced |= axes;
+    if (!gathers) whole.at.unreduced |= axes | later;
+    if (!gathers) own.at.unreduced |= later;
     graph_list_collective(list, gathers ? &there : &whole, gathers ? &whole : &own, step->move.kind,
                           axes, remark);
 }

@@ -88,28 +88,36 @@ static void gather_add(struct writer *writer, uint8_t index, enum op_pass pass, 
     tp_add(writer, index, pass, of, COLLECTIVE_ALL_GATHER, axes);
 }
 
-/* Sums that end in the op. Results of one kernel that are reduced alike travel together. */
-static void sums_add(struct writer *writer, uint8_t index, enum op_pass pass,
-                     enum collective_kind kind)
+/* Sums that end in the op over one axis. Results of one kernel that are reduced alike travel
+ * together. */
+static void sums_along_add(struct writer *writer, uint8_t index, enum op_pass pass,
+                           enum collective_kind kind, uint32_t axis)
 {
     const struct graph_op *op = &graph_of(writer)->op[index];
     struct graph_step all = {.of = GRAPH_NONE};
-    uint32_t axis = 0;
     for (uint8_t i = 0; i < op->out_count; i++) {
         uint32_t const own = (kind == COLLECTIVE_ALL_REDUCE ? graph_all_reduced : graph_scattered)(
             writer->sharded, op, op->out[i]);
-        if (own == 0) continue;
-        struct graph_step const step = moved_step(writer, index, pass, op->out[i], kind, own);
+        if ((own & axis) == 0) continue;
+        SIM_ASSERT(own == axis || kind == COLLECTIVE_ALL_REDUCE);
+        struct graph_step const step = moved_step(writer, index, pass, op->out[i], kind, axis);
         if (all.of == GRAPH_NONE) {
             all = step;
-            axis = own;
             continue;
         }
-        SIM_ASSERT(own == axis);
         all.move.bytes += step.move.bytes;
         all.along |= (uint8_t)(1U << i);
     }
     if (all.of != GRAPH_NONE) step_add(writer, all);
+}
+
+/* Over tp before tp_d, whose ranks are farther apart. */
+static void sums_add(struct writer *writer, uint8_t index, enum op_pass pass,
+                     enum collective_kind kind)
+{
+    const struct graph_terms *terms = graph_of(writer)->terms;
+    sums_along_add(writer, index, pass, kind, terms->axis_y);
+    sums_along_add(writer, index, pass, kind, terms->axis_w);
 }
 
 static void forward_add(struct writer *writer, uint8_t index, enum op_pass pass)

@@ -34,16 +34,20 @@ static double message_hop_s(const struct machine *machine, const struct group *g
     return members * dimension->stride * units_seconds(machine->chip.hop_latency_ps) + overhead_s;
 }
 
-/* What has been decoded goes back to the first stage. */
+/* What has been decoded goes back to the first stage, and a step behind a prefill goes through all
+ * once more. */
 double stage_bound_hops_s(const struct workload_plan *plan, const struct machine *machine,
                           const struct group *group)
 {
     uint32_t const ranks = (uint32_t)group_rank_count(group);
-    double total = 0;
-    if (inference_turns(&plan->inference)) total += message_hop_s(machine, group, ranks - 1, 0);
+    bool const follows = inference_follows(&plan->inference);
+    double through = 0;
+    if (ranks == 1) return 0;
+    double const back = message_hop_s(machine, group, ranks - 1, 0);
     for (uint32_t rank = 1; rank < ranks; rank++)
-        total += message_hop_s(machine, group, rank - 1, rank);
-    return total;
+        through += message_hop_s(machine, group, rank - 1, rank);
+    if (follows) return 2 * through + back;
+    return inference_turns(&plan->inference) ? through + back : through;
 }
 
 void stage_bound_evaluate(const struct machine *machine, const struct workload_counts *counts,

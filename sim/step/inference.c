@@ -272,7 +272,7 @@ static bool begins(const struct ranks *ranks)
     const struct inference_plan *plan = plan_of(ranks);
     return plan->decodes.count == 0 && ranks->inference.pass.has[INFERENCE_PROMPTS] &&
            plan->prompts.cached == 0 && inference_batch_passes(plan) == 1 &&
-           inference_keepers(ranks) * inference_parts(ranks) == 1;
+           ranks->inference.batch_ways * inference_parts(ranks) == 1;
 }
 
 void inference_build(struct ranks *ranks)

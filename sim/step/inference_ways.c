@@ -32,9 +32,11 @@ static uint32_t holders_of(const struct ranks *ranks)
     return (uint32_t)group_rank_count(&ranks->heads.group);
 }
 
-/* Whether each rank of tp_d can have some of a rank of tp's heads of keys. */
+/* Whether each rank of tp_d can have some of a rank of tp's heads of keys. Of latent attention,
+ * whose heads all read the same rows, they have some of its queries' heads. */
 static bool heads_divide(const struct ranks *ranks)
 {
+    if (ranks_has_mla(ranks)) return ranks->heads.queries % ranks_tp_d(ranks) == 0;
     return holders_of(ranks) == 1 && ranks->heads.kv % ranks_tp_d(ranks) == 0;
 }
 
@@ -70,15 +72,18 @@ static uint64_t decodes_least(const struct ranks *ranks)
 }
 
 /* What ranks of tp_d have: heads if what is given has more of them than tp, sequences if the ways
- * by batch have room for them. */
+ * by batch have room for them. Heads split a cache as sequences do, and weights too; but all heads
+ * of latent attention read the same rows, which sequences split, and parts of these. */
 static enum graph_apart apart_of(const struct ranks *ranks)
 {
     const struct inference_ways *ways = &plan_of(ranks)->ways;
     if (ranks_tp_d(ranks) == 1 || ways->sharding == INFERENCE_REPLICATED)
         return GRAPH_APART_NOTHING;
     bool const given = ways->sharding == INFERENCE_GIVEN;
-    bool const heads = given ? ways->heads > ranks->tp / holders_of(ranks) : heads_divide(ranks);
     bool const sequences = given ? ways->batch % ranks_tp_d(ranks) == 0 : sequences_divide(ranks);
+    bool const wanted = !ranks_has_mla(ranks) || (!sequences && decodes_least(ranks) == 0);
+    bool const heads =
+        given ? ways->heads > ranks->tp / holders_of(ranks) : wanted && heads_divide(ranks);
     return heads ? GRAPH_APART_HEADS : sequences ? GRAPH_APART_TOKENS : GRAPH_APART_ROWS;
 }
 

@@ -204,6 +204,20 @@ static enum status widths_build(struct ranks *ranks, struct error *reterr)
     return ranks_stages_check(ranks, reterr);
 }
 
+/* An expert's rows are whole ones, of which each rank has as many columns. */
+static enum status rows_split(const struct ranks *ranks, struct error *reterr)
+{
+    uint64_t const width = ranks->plan->model.width, by = ranks_of_width(ranks);
+    bool const both = ranks_tp_d(ranks) > 1;
+    char nearest[SUGGEST_TEXT_BYTES];
+    if (width % by == 0) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, both ? "/mesh/tp_d" : "/mesh/tp",
+                     "the model's width D is %llu, of which %llu ranks of %s cannot have equal "
+                     "parts of the rows of experts; the nearest numbers of ranks that can: %s",
+                     (unsigned long long)width, (unsigned long long)by,
+                     both ? "tp_d, with those of tp," : "tp", suggest_divisors(width, by, nearest));
+}
+
 /* Tokens must be divisible by their axes; weights are padded, and so are the columns of In between
  * blocks where these lie in parts of D: each rank has the same, the last ones some of zeros, which
  * are gathered, reduced and kept like all others and taken off before a matmul reads them.
@@ -211,17 +225,14 @@ static enum status widths_build(struct ranks *ranks, struct error *reterr)
 static enum status rows_build(struct ranks *ranks, struct error *reterr)
 {
     const struct workload_plan *plan = ranks->plan;
-    uint64_t const width = plan->model.width;
     uint64_t share = 0;
     STATUS_TRY(tokens_build(ranks, reterr));
     bool const by_tokens = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
-    /* An expert's rows are whole ones, of which each rank of tp has as many columns. */
-    bool const divides = by_tokens || model_has_experts(&plan->model);
-    if (divides)
-        STATUS_TRY(
-            ranks_divide(by_tokens ? ranks->rows : width, ranks->tp, "/mesh/tp",
-                         by_tokens ? "the number of tokens of a data rank" : "the model's width D",
-                         "ranks of tp", &share, reterr));
+    if (by_tokens)
+        STATUS_TRY(ranks_divide(ranks->rows, ranks->tp, "/mesh/tp",
+                                "the number of tokens of a data rank", "ranks of tp", &share,
+                                reterr));
+    if (model_has_experts(&plan->model)) STATUS_TRY(rows_split(ranks, reterr));
     ranks->block_shard = ranks->rows * ranks_block_columns(ranks) / ranks->tp / ranks_tp_d(ranks);
     return STATUS_OK;
 }

@@ -106,10 +106,6 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
     REFUSE(!serves && ranks_tp_d(ranks) > 1, UNSUPPORTED, "/mesh/tp_d",
            "weights in two dimensions (tp and tp_d) are modelled for steps of inference; training "
            "has tp and fsdp");
-    REFUSE(ranks_tp_d(ranks) > 1 && (model_has_experts(&plan->model) || ranks_has_mla(ranks)),
-           UNSUPPORTED, "/mesh/tp_d",
-           "experts and latent attention over tp_d are not modelled in this version; tp and ep "
-           "split them");
     REFUSE(serves && answers != 0 && answers < ranks->pp, INVALID, "/workload/batch",
            "%s cannot be a batch for each of the %u stages of pp; the nearest batch that can: %u",
            counted(answers, "sequence").text, ranks->pp, ranks->pp);

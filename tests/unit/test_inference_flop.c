@@ -72,6 +72,7 @@ static void flop_check(const struct sizes *of, const char *place, const char *se
 static const char dp_8[] = ON_8 "{\"dp\": [\"gpu\"]}", ep_8[] = ON_8 "{\"ep\": [\"gpu\"]}";
 static const char tp_8[] = ON_8 "{\"tp\": [\"gpu\"]}";
 static const char tp_16[] = ON_16 "{\"tp\": [\"node\", \"gpu\"]}";
+static const char tp_8_tp_d_2[] = ON_16 "{\"tp\": [\"gpu\"], \"tp_d\": [\"node\"]}";
 static const char dp_2_tp_8[] = ON_16 "{\"dp\": [\"node\"], \"tp\": [\"gpu\"]}";
 
 /* Eight ranks with a sequence, or with two of which most have one or none. */
@@ -92,6 +93,7 @@ static void ranks_without_a_sequence_do_nothing_useful(void **state)
         flop_check(&llama_70b, tp_16, sequences, pass);
         flop_check(&llama_13b, tp_16, sequences, pass);
         flop_check(&qwen_30b, ep_8, sequences, pass);
+        flop_check(&qwen_30b, tp_8_tp_d_2, sequences, pass);
     }
 }
 
@@ -137,23 +139,28 @@ static double latent_flop(const struct pass *pass, double up)
  * 128. Over a cache, queries of 576 columns find 512, and both are turned into heads. */
 static void prompts_that_begin_have_heads(void **state)
 {
-    static const char *const places[] = {ep_8, tp_8};
+    static const char *const places[] = {ep_8, tp_8, tp_8_tp_d_2};
+    static const char *const shardings[] = {"auto", "replicated"};
     double const made = 1536.0 * 128 * 192 + 512.0 * 128 * 256;
     double const absorbed = 1536.0 * 128 * 192 + 2 * 128.0 * 128 * 512;
     double const pairs = 4096.0 * 4097 / 2;
     (void)state;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    for (size_t i = 0; i < 2 * sizeof places / sizeof *places; i++) {
         struct pass const prompts = {8 * 4096, 8, 8 * pairs}, decodes = {8, 8, 8 * 4096};
         struct pass const behind = {8 * 4096, 8, 8 * (pairs + 4096)};
-        made_check("deepseek-v3", places[i],
-                   "\"kind\": \"prefill\", \"batch\": 8, \"prompt\": 4096",
-                   latent_flop(&prompts, made), 61 * 2 * 128 * (192 + 128.0) * prompts.scores);
-        made_check("deepseek-v3", places[i],
-                   "\"kind\": \"prefill\", \"batch\": 8, \"prompt\": 4096, \"cached\": 1",
-                   latent_flop(&behind, absorbed), 61 * 2 * 128 * (576 + 512.0) * behind.scores);
-        made_check("deepseek-v3", places[i],
-                   "\"kind\": \"decode\", \"batch\": 8, \"context\": 4096",
-                   latent_flop(&decodes, absorbed), 61 * 2 * 128 * (576 + 512.0) * decodes.scores);
+        char step[3][160];
+        for (uint32_t n = 0; n < 3; n++)
+            case_text(step[n], sizeof step[n], "\"kv_sharding\": \"%s\", \"batch\": 8, %s",
+                      shardings[i % 2],
+                      n == 0   ? "\"kind\": \"prefill\", \"prompt\": 4096"
+                      : n == 1 ? "\"kind\": \"prefill\", \"prompt\": 4096, \"cached\": 1"
+                               : "\"kind\": \"decode\", \"context\": 4096");
+        made_check("deepseek-v3", places[i / 2], step[0], latent_flop(&prompts, made),
+                   61 * 2 * 128 * (192 + 128.0) * prompts.scores);
+        made_check("deepseek-v3", places[i / 2], step[1], latent_flop(&behind, absorbed),
+                   61 * 2 * 128 * (576 + 512.0) * behind.scores);
+        made_check("deepseek-v3", places[i / 2], step[2], latent_flop(&decodes, absorbed),
+                   61 * 2 * 128 * (576 + 512.0) * decodes.scores);
     }
 }
 

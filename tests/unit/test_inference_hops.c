@@ -80,10 +80,14 @@ static void messages_between_stages_have_hops(void **state)
     static const char half[] = "{\"pp\": [\"x:2\"], \"tp\": [\"x:2\", \"y\"]}";
     static const char prefill[] = "\"kind\": \"prefill\", \"model\": \"llama-3-70b\", "
                                   "\"prompt\": 512";
+    static const char answer[] = "\"kind\": \"generate\", \"model\": \"llama-3-70b\", "
+                                 "\"batch\": 4, \"prompt\": 512, \"output\": 8";
     static const char pairs[] = "{\"pp\": [\"node\", \"gpu:2\"], \"tp\": [\"gpu:4\"]}";
     (void)state;
     case_near(roofline_of(V5E, line, prefill).stage_hops_s, 3 * US, 1e-9);
     case_near(roofline_of(V5E, line, LLAMA).stage_hops_s, (3 + 3) * US, 1e-9);
+    /* The last step of an answer behind its prefill. */
+    case_near(roofline_of(V5E, line, answer).stage_hops_s, (3 + 3 + 3) * US, 1e-9);
     case_near(roofline_of(V5P, ring, LLAMA).stage_hops_s, (3 + 1) * US, 1e-9);
     /* Every other chip: each message passes one that is not of the pipeline. */
     case_near(roofline_of(V5E, half, LLAMA).stage_hops_s, 2 * 2 * US, 1e-9);

@@ -27,9 +27,9 @@ static bool applies(const struct graph_terms *terms, const struct model *model, 
 /* A rank has Q of its own heads. */
 static void query_write(struct graph *g, tensor in, bool apart, struct mla_latents *of)
 {
-    of->q = graph_product(g, in, apart ? "W_Q[D_X, N_Y, Plain]" : "W_Q[D_X, N_Y, H]",
-                          apart ? "Q[B_ZX, N_Y, Plain]" : "Q[B_ZX, N_Y, H]");
-    if (apart) of->qr = graph_product(g, in, "W_QR[D_X, N_Y, R]", "QR[B_ZX, N_Y, R]");
+    of->q = graph_product(g, in, apart ? "W_Q[D_WX, N_Y, Plain]" : "W_Q[D_WX, N_Y, H]",
+                          apart ? "Q[B_ZXW, N_YW, Plain]" : "Q[B_ZXW, N_YW, H]");
+    if (apart) of->qr = graph_product(g, in, "W_QR[D_WX, N_Y, R]", "QR[B_ZXW, N_YW, R]");
 }
 
 struct mla_latents mla_down(struct graph *g, const struct model *model, bool apart)
@@ -49,14 +49,14 @@ struct mla_latents mla_down(struct graph *g, const struct model *model, bool apa
     if (direct)
         query_write(g, in, apart, &of);
     else
-        cq = graph_product(g, in, "W_DQ[D_X, Cq]", "CQ[B_ZX, Cq]");
-    tensor const ckv = graph_product(g, in, "W_DKV[D_X, Ckv]", "CKV[B_ZX, Ckv]");
-    of.kr = graph_product(g, in, "W_KR[D_X, R]", "KR[B_ZX, R]");
+        cq = graph_product(g, in, "W_DQ[D_WX, Cq]", "CQ[B_ZXW, Cq]");
+    tensor const ckv = graph_product(g, in, "W_DKV[D_WX, Ckv]", "CKV[B_ZXW, Ckv]");
+    of.kr = graph_product(g, in, "W_KR[D_WX, R]", "KR[B_ZXW, R]");
     graph_set_columns_of_previous(g, down->weight[down->weight_count - 1]); /* W_DKV has both. */
 
     graph_norm(g, "LatentNorm");
-    if (!direct) of.lq = graph_normed(g, cq, "LQ[B_ZX, Cq]");
-    of.lkv = graph_normed(g, ckv, "LKV[B_ZX, Ckv]");
+    if (!direct) of.lq = graph_normed(g, cq, "LQ[B_ZXW, Cq]");
+    of.lkv = graph_normed(g, ckv, "LKV[B_ZXW, Ckv]");
     if (!direct) graph_set_formats(g, of.lq, formats->matmuls, formats->activations);
     return of;
 }
@@ -67,7 +67,7 @@ tensor mla_append(struct graph *g, const struct model *model, const struct mla_l
     bool const turns = model->positions.learned == 0;
     graph_op(g, &op_kind_append, "append", 2, (const tensor[]){of->lkv, of->kr})->as.turned =
         (struct graph_turned){{turns ? of->kr : GRAPH_NONE, GRAPH_NONE}};
-    return graph_cached(g, "CKV[Sc_ZX, Key]");
+    return graph_cached(g, "CKV[Sc_ZXW, Key]");
 }
 
 /* Tokens of prompts attend to one another as they lie in HBM, heads and all. */
@@ -78,7 +78,7 @@ static tensor prompts_write(struct graph *g, const struct model *model,
     struct graph_op *op = graph_op(g, &op_kind_cached_attention, "attention", 3, heads);
     op->as.turned.of[0] = model->positions.learned == 0 ? heads[2] : GRAPH_NONE;
     op->as.turned.of[1] = GRAPH_NONE; /* They are turned as they come to the cache. */
-    return graph_result(g, "A[B_ZX, N_Y, V]");
+    return graph_result(g, "A[B_ZXW, N_YW, V]");
 }
 
 static tensor flash_write(struct graph *g, const struct model *model, const struct mla_latents *of,
@@ -88,8 +88,8 @@ static tensor flash_write(struct graph *g, const struct model *model, const stru
     struct graph_op *flash = graph_op(g, &op_kind_attention, "flash", 3, heads);
     flash->as.turned.of[0] = turns ? heads[2] : GRAPH_NONE; /* Of Q as many columns. */
     flash->as.turned.of[1] = turns ? of->kr : GRAPH_NONE;
-    tensor const a = graph_result(g, "A[B_ZX, N_Y, V]");
-    tensor const statistics = graph_statistic(g, "S[B_ZX, N_Y]");
+    tensor const a = graph_result(g, "A[B_ZXW, N_YW, V]");
+    tensor const statistics = graph_statistic(g, "S[B_ZXW, N_YW]");
     graph_set_kept(g, a, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
     graph_set_kept(g, statistics, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
     return a;
@@ -106,9 +106,9 @@ static void write(struct graph *g, const struct model *model)
     graph_matmul(g, "Up");
     graph_set_names(g, "dLatent", "dW_up");
     tensor const q =
-        direct ? of.q : graph_product(g, of.lq, "W_UQ[Cq_X, N_Y, H]", "Q[B_ZX, N_Y, H]");
-    tensor const kv = graph_product(g, of.lkv, "W_UKV[Ckv_X, N_Y, J]", "KV[B_ZX, N_Y, J]");
-    tensor const r = graph_copied(g, of.kr, "R[B_ZX, N_Y, R]");
+        direct ? of.q : graph_product(g, of.lq, "W_UQ[Cq_X, N_YW, H]", "Q[B_ZXW, N_YW, H]");
+    tensor const kv = graph_product(g, of.lkv, "W_UKV[Ckv_X, N_YW, J]", "KV[B_ZXW, N_YW, J]");
+    tensor const r = graph_copied(g, of.kr, "R[B_ZXW, N_YW, R]");
     if (!direct) graph_set_kept(g, q, GRAPH_REMAT_NONE, GRAPH_REMAT_NONE);
     graph_set_kept(g, kv, GRAPH_REMAT_NONE, GRAPH_REMAT_NONE);
 
@@ -117,7 +117,7 @@ static void write(struct graph *g, const struct model *model)
 
     graph_matmul(g, "O");
     graph_set_names(g, "dA", "dW_O");
-    graph_block_output(g, graph_product(g, a, "W_O[N_Y, V, D_X]", "Out"));
+    graph_block_output(g, graph_product(g, a, "W_O[N_Y, V, D_WX]", "Out"));
 }
 
 const struct block block_mla = {

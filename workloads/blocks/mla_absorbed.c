@@ -22,12 +22,12 @@ static bool applies(const struct graph_terms *terms, const struct model *model, 
 static tensor with_cache_write(struct graph *g, tensor query, tensor latents)
 {
     static const struct graph_attended texts = {
-        .query_by_batch = "QueryB[Bb_ZX, Nb_Y, Key]",
-        .found_by_batch = "ALB[Bb_ZX, Nb_Y, Ckv]",
-        .query_by_sequence = "QueryS[B_ZX, Ns_Y, Key]",
-        .found_by_sequence = "ALS[B_ZX, Ns_Y, Ckv]",
+        .query_by_batch = "QueryB[Bb_ZXW, Nb_YW, Key]",
+        .found_by_batch = "ALB[Bb_ZXW, Nb_YW, Ckv]",
+        .query_by_sequence = "QueryS[B_ZXW, Ns_YW, Key]",
+        .found_by_sequence = "ALS[B_ZXW, Ns_YW, Ckv]",
         .found_in_rows = "ALR[B_ZX, N_Y, Ckv]",
-        .found = "AL[B_ZX, N_Y, Ckv]",
+        .found = "AL[B_ZXW, N_YW, Ckv]",
     };
     return graph_attend(g, &texts, query, GRAPH_NONE, 1, &latents);
 }
@@ -38,19 +38,19 @@ static void write(struct graph *g, const struct model *model)
     tensor q = of.q, r = of.qr;
     if (of.lq != GRAPH_NONE) {
         graph_matmul(g, "Up");
-        q = graph_product(g, of.lq, "W_UQ[Cq_X, N_Y, Plain]", "Q[B_ZX, N_Y, Plain]");
-        r = graph_product(g, of.lq, "W_QR[Cq_X, N_Y, R]", "QR[B_ZX, N_Y, R]");
+        q = graph_product(g, of.lq, "W_UQ[Cq_X, N_YW, Plain]", "Q[B_ZXW, N_YW, Plain]");
+        r = graph_product(g, of.lq, "W_QR[Cq_X, N_YW, R]", "QR[B_ZXW, N_YW, R]");
     }
     graph_matmul(g, "AbsorbK");
-    tensor const ql = graph_product(g, q, "W_UK[N_Y, Plain, Ckv_X]", "QL[B_ZX, N_Y, Ckv]");
+    tensor const ql = graph_product(g, q, "W_UK[N_YW, Plain, Ckv_X]", "QL[B_ZXW, N_YW, Ckv]");
     graph_op(g, &op_kind_concat, "Query", 2, (tensor[]){ql, r});
-    tensor const query = graph_result(g, "Query[B_ZX, N_Y, Key]");
+    tensor const query = graph_result(g, "Query[B_ZXW, N_YW, Key]");
     tensor const al = with_cache_write(g, query, mla_append(g, model, &of));
 
     graph_matmul(g, "AbsorbV");
-    tensor const a = graph_product(g, al, "W_UV[N_Y, Ckv_X, V]", "A[B_ZX, N_Y, V]");
+    tensor const a = graph_product(g, al, "W_UV[N_YW, Ckv_X, V]", "A[B_ZXW, N_YW, V]");
     graph_matmul(g, "O");
-    graph_block_output(g, graph_product(g, a, "W_O[N_Y, V, D_X]", "Out"));
+    graph_block_output(g, graph_product(g, a, "W_O[N_Y, V, D_WX]", "Out"));
 }
 
 const struct block block_mla_absorbed = {

@@ -25,7 +25,7 @@ static bool applies(const struct graph_terms *terms, const struct model *model, 
 static tensor router_write(struct graph *g, const struct model *model, tensor in)
 {
     bool const tokens = g->terms->policy.by_tokens;
-    const char *weight = tokens ? "W_router[D_X, E]" : "W_router[D_YX, E]";
+    const char *weight = tokens ? "W_router[D_WX, E]" : "W_router[D_WYX, E]";
     struct graph_op *router = graph_matmul(g, "Router");
     router->as.matmul.math = g->terms->formats.activations;
     router->one_kernel = true;
@@ -57,7 +57,7 @@ static tensor cast_write(struct graph *g, tensor in)
     graph_op(g, &op_kind_cast, "Cast", 1, &in);
     tensor const sent = graph_result(g, "Sent");
     graph_set_formats(g, sent, formats->dispatch, formats->activations);
-    graph_set_gradient(g, sent, rows_text(g, "Sent[S_ZXY, D]", "Sent[S_ZX, D_Y]"));
+    graph_set_gradient(g, sent, rows_text(g, "Sent[S_ZXY, D_W]", "Sent[S_ZX, D_WY]"));
     return sent;
 }
 
@@ -65,7 +65,7 @@ static tensor exchange_write(struct graph *g, const char *name, bool spreads, ui
                              const tensor *in, const char *text)
 {
     struct graph_op *exchange = graph_op(g, &op_kind_exchange, name, count, in);
-    exchange->as.exchange.sent = graph_sharding(g, "Sent[Sent, D_Y]", GRAPH_ACTIVATION);
+    exchange->as.exchange.sent = graph_sharding(g, "Sent[Sent, D_WY]", GRAPH_ACTIVATION);
     exchange->as.exchange.spreads = spreads;
     return graph_result(g, text);
 }
@@ -75,12 +75,13 @@ static tensor exchange_write(struct graph *g, const char *name, bool spreads, ui
 static tensor dispatch_write(struct graph *g, tensor sent, tensor gates)
 {
     const struct graph_formats *formats = &g->terms->formats;
-    tensor const arrived = exchange_write(g, "rows", true, 2, (const tensor[]){sent, gates},
-                                          rows_text(g, "Arrived[A_ZXY, D]", "Arrived[A_ZX, D_Y]"));
+    tensor const arrived =
+        exchange_write(g, "rows", true, 2, (const tensor[]){sent, gates},
+                       rows_text(g, "Arrived[A_ZXY, D_W]", "Arrived[A_ZX, D_WY]"));
     graph_set_moved_as(g, arrived, "rows");
     graph_set_formats(g, arrived, formats->dispatch, formats->activations);
     graph_op(g, &op_kind_sort, "Sort", 1, &arrived);
-    tensor const rows = graph_result(g, "Rows[W_ZX, D]");
+    tensor const rows = graph_result(g, "Rows[W_ZX, D_W]");
     graph_set_formats(g, rows, formats->matmuls, formats->activations);
     graph_set_kept(g, rows, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
     return rows;
@@ -89,14 +90,14 @@ static tensor dispatch_write(struct graph *g, tensor sent, tensor gates)
 static tensor experts_write(struct graph *g, bool gated, tensor rows)
 {
     static const struct mlp_texts texts = {
-        .weight_in = "W_in[L, D_X, Fe_Y]",
-        .weight_gate = "W_gate[L, D_X, Fe_Y]",
+        .weight_in = "W_in[L, D_WX, Fe_Y]",
+        .weight_gate = "W_gate[L, D_WX, Fe_Y]",
         .gate = "Gate[W_ZX, Fe_Y]",
-        .weight_up = "W_up[L, D_X, Fe_Y]",
+        .weight_up = "W_up[L, D_WX, Fe_Y]",
         .up = "Up[W_ZX, Fe_Y]",
         .tmp = "Tmp[W_ZX, Fe_Y]",
-        .weight_out = "W_out[L, Fe_Y, D_X]",
-        .out = "Outputs[W_ZX, D]",
+        .weight_out = "W_out[L, Fe_Y, D_WX]",
+        .out = "Outputs[W_ZX, D_W]",
         .name_gated = "experts.Gate,Up",
         .name_bare = "experts.Gate,Up",
         .name_out = "experts.Out",
@@ -116,10 +117,10 @@ static tensor combine_write(struct graph *g, tensor outputs)
 {
     const struct graph_formats *formats = &g->terms->formats;
     graph_op(g, &op_kind_sort, "Sum", 1, &outputs)->as.sort.sums = true;
-    tensor const summed = graph_result(g, rows_text(g, "Summed[A_ZXY, D]", "Summed[A_ZX, D_Y]"));
+    tensor const summed = graph_result(g, rows_text(g, "Summed[A_ZXY, D_W]", "Summed[A_ZX, D_WY]"));
     graph_set_formats(g, summed, formats->activations, formats->dispatch);
     tensor const came = exchange_write(g, "outputs", false, 1, &summed,
-                                       rows_text(g, "Came[S_ZXY, D]", "Came[S_ZX, D_Y]"));
+                                       rows_text(g, "Came[S_ZXY, D_W]", "Came[S_ZX, D_WY]"));
     graph_set_moved_as(g, summed, "outputs");
     graph_set_formats(g, came, formats->activations, formats->dispatch);
     graph_set_gradient(g, came, "Came");
@@ -129,13 +130,13 @@ static tensor combine_write(struct graph *g, tensor outputs)
 static tensor shared_write(struct graph *g, bool gated, tensor in)
 {
     static const struct mlp_texts texts = {
-        .weight_in = "W_shared_in[D_X, Fs_Y]",
-        .weight_gate = "W_shared_gate[D_X, Fs_Y]",
+        .weight_in = "W_shared_in[D_WX, Fs_Y]",
+        .weight_gate = "W_shared_gate[D_WX, Fs_Y]",
         .gate = "SharedGate[B_ZX, Fs_Y]",
-        .weight_up = "W_shared_up[D_X, Fs_Y]",
+        .weight_up = "W_shared_up[D_WX, Fs_Y]",
         .up = "SharedUp[B_ZX, Fs_Y]",
         .tmp = "SharedTmp[B_ZX, Fs_Y]",
-        .weight_out = "W_shared_out[Fs_Y, D_X]",
+        .weight_out = "W_shared_out[Fs_Y, D_WX]",
         .out = "Shared",
         .name_gated = "shared.Gate,Up",
         .name_bare = "shared.Gate,Up",

@@ -255,7 +255,8 @@ static uint64_t without_padding(const struct graph_terms *terms,
     return (uint64_t)((units_wide)flop * of->useful * of->holders / at->size);
 }
 
-/* Ranks of tp that compute the same: holders of a part, or all where none has a part of its own. */
+/* Ranks that compute the same: of tp holders of a part, or all where none has a part of its own,
+ * and all of tp_d where none has. */
 static uint64_t ranks_alike(const struct graph_sharded *sharded, const struct graph_op *op,
                             const struct graph_product *product)
 {
@@ -264,8 +265,8 @@ static uint64_t ranks_alike(const struct graph_sharded *sharded, const struct gr
     const struct sharding *left = &graph->tensor[product->left].at;
     uint32_t const gathered = graph_shard_of(sharded, op)->gather;
     uint32_t const split = (sharding_axes(left) & ~gathered) | sharding_axes(weight);
-    uint64_t ranks = 1;
-    if ((split & graph->terms->axis_y) == 0) return graph->terms->ranks_y;
+    uint64_t ranks = (split & graph->terms->axis_w) == 0 ? graph->terms->ranks_w : 1;
+    if ((split & graph->terms->axis_y) == 0) return ranks * graph->terms->ranks_y;
     for (uint32_t d = 0; d < weight->dimension_count; d++) {
         const struct sharding_dimension *at = &weight->dimension[d];
         ranks *= graph_dimension_of(graph->terms, at->name)->holders;

@@ -1,0 +1,446 @@
+/*
+ * Steps of inference of models with experts, drawn: attention of whole heads or latent, sequences
+ * of their own on ranks of ep and of dp, tp, and weights in two dimensions. Folded or not and by
+ * either engine instants are the same; and what a chip reads of weights, keeps and reads of the
+ * cache, and sends to experts and over tp_d is what a count by hand says, which knows neither
+ * graphs nor programs.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/property/experts_places.h"
+#include "tests/support/case.h"
+#include "tests/support/play.h"
+#include "tests/support/sampling.h"
+#include "tests/support/walk.h"
+
+enum { TEXT_BYTES = WALK_TEXT_BYTES, ALIKE = 100, COUNTED = 1000 };
+
+enum { ACTIVATION_BYTES = 2, SUM_BYTES = 4, STATISTICS = 2 };
+
+static uint32_t place, model, weights_format, cache_format;
+static bool whole_cache, by_tokens, each_expert, narrow;
+/* Sequences that answer, those that ask, and tokens of each. */
+static uint64_t answers, context, fresh, asking, prompt, cached;
+
+static uint32_t below(uint64_t *state, uint32_t count)
+{
+    return (uint32_t)(case_random(state) % count);
+}
+
+static uint64_t shares(uint64_t amount, uint64_t ranks)
+{
+    return (amount + ranks - 1) / ranks;
+}
+
+/* Bytes of an array. */
+static double stored(uint32_t format, uint64_t elements)
+{
+    return expert_formats[format].bytes * (double)elements +
+           expert_formats[format].scale_bytes * (double)shares(elements, 128);
+}
+
+static bool is_latent(void)
+{
+    return expert_models[model].latent != 0;
+}
+
+/* --- How heads and sequences lie --- */
+
+struct lying {
+    uint64_t heads, kv_heads;        /* Of a rank of tp. */
+    uint64_t holders;                /* Ranks of tp that could keep the same rows. */
+    uint64_t keepers, parts, filled; /* Ranks that keep other sequences; other parts; of tp_d with
+                                        equally many sequences, or 1. */
+    bool by_heads, by_rows;          /* Ranks of tp_d. */
+    bool turns, shares;              /* Ranks of tp: other sequences; other parts. */
+};
+
+static void heads_lie(struct lying *of)
+{
+    uint64_t const tp = expert_places[place].tp, all = expert_models[model].kv_heads;
+    of->kv_heads = tp > all ? 1 : all / tp;
+    of->holders = is_latent() ? tp : tp > all ? tp / all : 1;
+    of->heads = expert_models[model].heads / tp;
+}
+
+/* As "auto" has it, unless all rows lie on all ranks. All heads of latent attention read the same
+ * rows, so that sequences come first, and heads where nobody answers. */
+static struct lying lying_of(void)
+{
+    uint64_t const wide = expert_places[place].tp_d, data = expert_places[place].data;
+    uint64_t const answer = shares(answers, data), ask = shares(asking, data);
+    struct lying of = {.keepers = 1, .parts = 1, .filled = 1};
+    heads_lie(&of);
+    if (whole_cache) return of;
+    bool const enough = (answer == 0 || answer >= wide) && (ask == 0 || ask >= wide);
+    of.by_heads = wide > 1 && (is_latent() ? !enough && answer == 0 && of.heads % wide == 0
+                                           : of.holders == 1 && of.kv_heads % wide == 0);
+    of.filled = wide > 1 && !of.by_heads && enough ? wide : 1;
+    of.by_rows = wide > 1 && !of.by_heads && !enough;
+    bool const splits = answer > 0 && of.holders > 1;
+    of.turns = splits && shares(answer, of.filled) >= of.holders && !of.by_rows;
+    of.shares = splits && !of.turns;
+    of.keepers = of.filled * (of.turns ? of.holders : 1);
+    of.parts = (of.shares ? of.holders : 1) * (of.by_rows ? wide : 1);
+    return of;
+}
+
+/* Tokens of a data rank, and those of them whose logits are wanted. */
+static uint64_t tokens_of(const struct lying *of)
+{
+    uint64_t const data = expert_places[place].data;
+    return of->filled * (shares(shares(answers, data), of->filled) * fresh +
+                         shares(shares(asking, data), of->filled) * prompt);
+}
+
+static uint64_t head_rows_of(const struct lying *of)
+{
+    uint64_t const data = expert_places[place].data;
+    return of->filled * (shares(shares(answers, data), of->filled) * fresh +
+                         shares(shares(asking, data), of->filled));
+}
+
+/* --- Drawn --- */
+
+static void sequences_draw(uint64_t *state)
+{
+    enum { DECODE, PREFILL, MIXED, KINDS };
+    uint32_t const kind = below(state, KINDS);
+    answers = asking = prompt = cached = context = fresh = 0;
+    if (kind != PREFILL) {
+        answers = 1 + below(state, 600);
+        fresh = 1 + below(state, 3);
+        context = fresh + below(state, 4000);
+    }
+    if (kind != DECODE) {
+        asking = 1 + below(state, 40);
+        prompt = 1 + below(state, 1000);
+        cached = below(state, 2) * below(state, 1000);
+    }
+}
+
+static int keys_write(char *text, size_t room)
+{
+    if (asking == 0)
+        return snprintf(text, room, "\"decode\", \"batch\": %llu, \"context\": %llu, ",
+                        (unsigned long long)answers, (unsigned long long)context);
+    return snprintf(text, room, "\"%s\", \"%s\": %llu, \"prompt\": %llu, \"cached\": %llu, ",
+                    answers == 0 ? "prefill" : "mixed", answers == 0 ? "batch" : "prompts",
+                    (unsigned long long)asking, (unsigned long long)prompt,
+                    (unsigned long long)cached);
+}
+
+static void draw_of(uint64_t *state, uint32_t model_count, char text[TEXT_BYTES])
+{
+    place = below(state, PLACES);
+    do model = below(state, model_count);
+    while (expert_models[model].experts % expert_places[place].ep != 0);
+    bool const of_gpu = strstr(expert_places[place].machine, "tpu") == NULL;
+    weights_format = below(state, FORMATS);
+    cache_format = below(state, FORMATS);
+    whole_cache = below(state, 4) == 0;
+    sequences_draw(state);
+    struct lying const of = lying_of();
+    by_tokens = below(state, 2) == 0 && tokens_of(&of) % expert_places[place].tp == 0;
+    each_expert = below(state, 2) == 0 && of_gpu && expert_places[place].ep > 1;
+    narrow = below(state, 2) == 0 && expert_places[place].ep > 1;
+    char keys[TEXT_BYTES / 2];
+    int length = keys_write(keys, sizeof keys);
+    if (answers > 0 && asking > 0)
+        length += snprintf(keys + length, sizeof keys - (size_t)length,
+                           "\"batch\": %llu, \"context\": %llu, ", (unsigned long long)answers,
+                           (unsigned long long)context);
+    if (answers > 0)
+        length += snprintf(keys + length, sizeof keys - (size_t)length, "\"new_tokens\": %llu, ",
+                           (unsigned long long)fresh);
+    assert_true(length > 0 && (size_t)length < sizeof keys);
+    case_text(text, TEXT_BYTES,
+              "{\"podsim\": 1, \"machine\": {%s, \"profile\": \"ideal\"}, \"mesh\": %s, "
+              "\"workload\": {\"kind\": %s\"model\": \"%s\", \"activations\": \"%s\", "
+              "\"kv_sharding\": \"%s\", \"token_copies\": \"%s\", \"allow_oversubscription\": "
+              "true, \"formats\": {\"weights\": \"%s\", \"kv\": \"%s\", \"dispatch\": \"%s\"}}}",
+              expert_places[place].machine, expert_places[place].mesh, keys,
+              expert_models[model].name, by_tokens ? "tokens" : "model",
+              whole_cache ? "replicated" : "auto", each_expert ? "expert" : "rank",
+              expert_formats[weights_format].name, expert_formats[cache_format].name,
+              narrow ? "fp8" : "bf16");
+}
+
+static void draw_small(uint64_t *state, char text[TEXT_BYTES])
+{
+    draw_of(state, SMALL, text);
+}
+
+static void draw(uint64_t *state, char text[TEXT_BYTES])
+{
+    draw_of(state, MODELS, text);
+}
+
+static void drawn_walk(uint32_t count, void (*draws)(uint64_t *state, char text[TEXT_BYTES]),
+                       const struct play_options *options,
+                       void (*check)(struct play *play, const char *text))
+{
+    uint32_t walked = 0;
+    for (uint32_t n = 0; n < count; n++) {
+        struct error error = {0};
+        if (sampling_skips(&walked)) continue;
+        if (walk_drawn(n, draws, options, check, &error) != STATUS_OK)
+            fail_msg("%s: %s", error.where, error.message);
+    }
+}
+
+static void alike_check(struct play *folded, const char *text)
+{
+    walk_alike(folded, text, "reference");
+}
+
+static void folded_or_not_a_step_is_the_same(void **state)
+{
+    (void)state;
+    drawn_walk(ALIKE, draw_small, NULL, alike_check);
+}
+
+/* --- Counted --- */
+
+/* Bytes of the collectives of a kind over some ranks, by the ops of the program. */
+static double moved(const struct play *play, enum stream_of ranks, enum collective_kind kind)
+{
+    struct walk_op walk = {.program = &play->program};
+    double bytes = 0;
+    while (walk_next(&walk)) {
+        if (walk.op->kind != PROGRAM_OP_COLLECTIVE) continue;
+        const struct plan *plan = &play->program.plans[walk.op->index];
+        if (plan->kind == kind && play->program.stream[walk.op->stream].use.of == (uint32_t)ranks)
+            bytes += (double)walk.times * (double)plan->size_bytes;
+    }
+    return bytes;
+}
+
+/* Weights of attention on a rank: of latents what goes down and up, absorbed or not. */
+static double attention_weights(const struct lying *of)
+{
+    uint64_t const wide = expert_places[place].tp_d, D = expert_models[model].width / wide;
+    uint64_t const up = of->by_heads ? of->heads / wide : of->heads;
+    uint64_t const values = expert_models[model].value_width, latent = expert_models[model].latent;
+    uint64_t const query = expert_models[model].query_latent, H = expert_models[model].head_width;
+    if (!is_latent()) return (double)(D * H * (2 * of->heads + 2 * of->kv_heads));
+    uint64_t const queries = query == 0 ? D * of->heads * H : (D + up * H) * query;
+    return (double)(D * (latent + expert_models[model].turned) + queries +
+                    latent * up * (expert_models[model].plain + values) + of->heads * values * D);
+}
+
+/* Experts of a rank that tokens ask for: each is missed by all with (1 - k/E)^tokens. */
+static uint64_t experts_read(const struct lying *of)
+{
+    uint64_t const held = expert_models[model].experts / expert_places[place].ep;
+    uint64_t const own = tokens_of(of) * expert_places[place].ep;
+    uint64_t const all = answers * fresh + asking * prompt;
+    double const each = 1 - (double)expert_models[model].top / (double)expert_models[model].experts;
+    double const missed = pow(each, (double)(own < all ? own : all));
+    return held - (uint64_t)((double)held * missed);
+}
+
+static double mlp_weights(uint64_t columns)
+{
+    uint64_t const D = expert_models[model].width / expert_places[place].tp_d;
+    return (double)(3 * D * shares(columns, expert_places[place].tp));
+}
+
+static void weights_check(const struct play *play, const struct lying *of)
+{
+    uint64_t const tp = expert_places[place].tp,
+                   D = expert_models[model].width / expert_places[place].tp_d;
+    uint64_t const router = expert_models[model].experts * D / (by_tokens ? 1 : tp);
+    double const sparse = (double)router + mlp_weights(expert_models[model].shared_width) +
+                          (double)experts_read(of) * mlp_weights(expert_models[model].expert_width);
+    double const dense = (double)expert_models[model].dense,
+                 layers = (double)expert_models[model].layers;
+    double const all =
+        layers * attention_weights(of) + dense * mlp_weights(expert_models[model].mlp_width) +
+        (layers - dense) * sparse + (double)(D * shares(expert_models[model].vocabulary, tp));
+    double const bytes =
+        expert_formats[weights_format].bytes + expert_formats[weights_format].scale_bytes / 128;
+    case_near(play->roofline.counts.inference.weight_bytes, bytes * all, 1e-9);
+}
+
+/* Prompts that begin, each rank with all rows of its own, read what they have just computed. */
+static bool begins(const struct lying *of)
+{
+    return is_latent() && answers == 0 && cached == 0 && !of->turns && of->parts == 1;
+}
+
+static void cache_check(const struct play *play, const struct lying *of)
+{
+    uint64_t const data = expert_places[place].data,
+                   wide = of->by_heads ? expert_places[place].tp_d : 1;
+    uint64_t const rows =
+        shares(shares(shares(answers, data), of->keepers) * context, of->parts) +
+        shares(shares(shares(asking, data), of->keepers) * (cached + prompt), of->parts);
+    uint64_t const heads = of->kv_heads / (is_latent() ? 1 : wide);
+    uint64_t const key = expert_models[model].latent + expert_models[model].turned;
+    double const layer =
+        is_latent() ? stored(cache_format, rows * key)
+                    : 2 * stored(cache_format, rows * heads * expert_models[model].head_width);
+    double const bytes = (double)expert_models[model].layers * layer;
+    case_near((double)play->program.roles[0].resident_bytes[PROGRAM_MEMORY_CACHE], bytes, 1e-9);
+    case_near(play->roofline.counts.inference.kv_read_bytes, begins(of) ? 0 : bytes, 1e-9);
+}
+
+/* That none of some different ones out of a number is among those that are held. */
+static double missed(double count, double held, uint64_t drawn)
+{
+    double probability = 1;
+    for (uint64_t i = 0; i < drawn; i++)
+        probability *= fmax(count - held - (double)i, 0) / (count - (double)i);
+    return probability;
+}
+
+static double choose(double count, double drawn)
+{
+    double ways = 1;
+    for (double i = 0; i < drawn; i++) ways *= (count - i) / (i + 1);
+    return ways;
+}
+
+/* That a token has an expert on a rank of ep; first it has groups, then experts of these. */
+static double hit(void)
+{
+    double const held = (double)expert_models[model].experts / expert_places[place].ep;
+    double const groups = (double)expert_models[model].groups,
+                 top = (double)expert_models[model].top_groups;
+    uint64_t const drawn = expert_models[model].top;
+    if (groups == 0) return 1 - missed((double)expert_models[model].experts, held, drawn);
+    double const group = (double)expert_models[model].experts / groups, open = top * group;
+    if (held <= group) return top / groups * (1 - missed(open, held, drawn));
+    double const own = held / group;
+    double none = 0;
+    for (double hits = 0; hits <= top && hits <= own; hits++)
+        none += choose(own, hits) * choose(groups - own, top - hits) / choose(groups, top) *
+                missed(open, hits * group, drawn);
+    return 1 - none;
+}
+
+/* Rows go to experts and come back, each a part of D: once to each rank that has some for it, or
+ * once for each of them. What is expected is rounded up. */
+static void exchange_check(const struct play *play, const struct lying *of)
+{
+    uint64_t const ep = expert_places[place].ep, tokens = tokens_of(of);
+    double const expected = (double)tokens * hit(), slack = 1e-6;
+    double const part =
+        (double)expert_models[model].width / expert_places[place].tp / expert_places[place].tp_d;
+    double const layers = (double)(expert_models[model].layers - expert_models[model].dense);
+    double const row_bytes = layers * part * (ACTIVATION_BYTES + (narrow ? 1 : ACTIVATION_BYTES));
+    double const bytes = moved(play, STREAM_OF_EP, COLLECTIVE_ALL_TO_ALL);
+    double rows = bytes / row_bytes / (double)(ep * ep);
+    if (ep == 1) {
+        assert_true(bytes == 0);
+        return;
+    }
+    if (each_expert) {
+        case_near(bytes, (double)(ep * tokens * expert_models[model].top) * row_bytes, 1e-9);
+        return;
+    }
+    case_near(rows, round(rows), 1e-9);
+    assert_true(rows >= expected - slack && rows <= ceil(expected + slack) + slack);
+}
+
+/* Of attention: Q, K and V, or latents, and what is found, which goes back. All heads of a rank of
+ * tp read the same latents: where ranks of tp_d have heads, they sum these, and scatter a Q that
+ * has no latent. */
+static void width_attention(const struct lying *of, double *ret_scattered, double *ret_gathered,
+                            double *ret_summed)
+{
+    uint64_t const tokens = tokens_of(of), H = expert_models[model].head_width;
+    uint64_t const latents = expert_models[model].latent + expert_models[model].turned;
+    bool const direct = is_latent() && expert_models[model].query_latent == 0;
+    bool const scatters = of->by_heads || of->filled > 1;
+    uint64_t const heads = direct        ? of->heads * H
+                           : is_latent() ? 0
+                                         : (of->heads + 2 * of->kv_heads) * H;
+    uint64_t const shared = is_latent() ? latents + expert_models[model].query_latent : 0;
+    uint64_t const scattered = scatters ? heads + (of->filled > 1 ? shared : 0) : 0;
+    uint64_t const found = is_latent() ? expert_models[model].latent : H;
+    uint64_t const values = is_latent() ? expert_models[model].value_width : H;
+    *ret_scattered = (double)(ACTIVATION_BYTES * tokens * scattered);
+    *ret_gathered = scatters ? (double)(ACTIVATION_BYTES * tokens * of->heads * values) : 0;
+    *ret_summed = (double)(ACTIVATION_BYTES * tokens * (heads + shared - scattered));
+    if (of->by_rows) *ret_summed += (double)(SUM_BYTES * tokens * of->heads * (found + STATISTICS));
+}
+
+/* And of the other blocks: In times all columns of a rank of tp, scores of experts, logits. */
+static void width_check(const struct play *play, const struct lying *of)
+{
+    uint64_t const tp = expert_places[place].tp, tokens = tokens_of(of),
+                   ep = expert_places[place].ep;
+    uint64_t const each =
+        shares(tokens * ep * expert_models[model].top, expert_models[model].experts);
+    uint64_t const rows = expert_models[model].experts / ep * each;
+    double const layers = (double)expert_models[model].layers,
+                 dense = (double)expert_models[model].dense;
+    double const hidden = 2. * ACTIVATION_BYTES;
+    double scattered, gathered, summed;
+    if (expert_places[place].tp_d == 1) return;
+    width_attention(of, &scattered, &gathered, &summed);
+    double const of_dense = hidden * (double)(tokens * shares(expert_models[model].mlp_width, tp));
+    double const scores =
+        SUM_BYTES * (double)(tokens / (by_tokens ? tp : 1) * expert_models[model].experts);
+    double const of_sparse =
+        scores + hidden * (double)(tokens * shares(expert_models[model].shared_width, tp) +
+                                   rows * shares(expert_models[model].expert_width, tp));
+    double const logits =
+        ACTIVATION_BYTES * (double)(head_rows_of(of) * shares(expert_models[model].vocabulary, tp));
+    case_near(moved(play, STREAM_OF_TP_D, COLLECTIVE_REDUCE_SCATTER), layers * scattered, 1e-9);
+    case_near(moved(play, STREAM_OF_TP_D, COLLECTIVE_ALL_GATHER), layers * gathered, 1e-9);
+    case_near(moved(play, STREAM_OF_TP_D, COLLECTIVE_ALL_REDUCE),
+              layers * summed + dense * of_dense + (layers - dense) * of_sparse + logits, 1e-9);
+}
+
+/* Queries go to who has the rows and what they find comes back; of parts of sequences a sum in
+ * fp32, with a maximum and a sum of its scores for each head. */
+static void queries_check(const struct play *play, const struct lying *of)
+{
+    uint64_t const data = expert_places[place].data, layers = expert_models[model].layers;
+    uint64_t const kept = shares(shares(answers, data), of->keepers) * fresh +
+                          shares(shares(asking, data), of->keepers) * prompt;
+    uint64_t const heads = of->heads * of->holders;
+    uint64_t const key = is_latent() ? expert_models[model].latent + expert_models[model].turned
+                                     : expert_models[model].head_width;
+    uint64_t const value =
+        is_latent() ? expert_models[model].latent : expert_models[model].head_width;
+    double const turned =
+        (double)(layers * kept * heads * of->holders * (key + value) * ACTIVATION_BYTES);
+    double const found =
+        (double)(layers * tokens_of(of) / of->filled * heads * (value + STATISTICS) * SUM_BYTES);
+    case_near(moved(play, STREAM_OF_KV, COLLECTIVE_ALL_TO_ALL), of->turns ? turned : 0, 1e-9);
+    case_near(moved(play, STREAM_OF_KV, COLLECTIVE_REDUCE_SCATTER), of->shares ? found : 0, 1e-9);
+}
+
+static void counts_check(struct play *play, const char *text)
+{
+    struct lying const of = lying_of();
+    (void)text;
+    weights_check(play, &of);
+    cache_check(play, &of);
+    exchange_check(play, &of);
+    queries_check(play, &of);
+    width_check(play, &of);
+}
+
+static void what_a_chip_reads_keeps_and_sends_is_what_is_counted(void **state)
+{
+    static const struct play_options lower_only = {.lower_only = true};
+    (void)state;
+    drawn_walk(COUNTED, draw, &lower_only, counts_check);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(folded_or_not_a_step_is_the_same),
+        cmocka_unit_test(what_a_chip_reads_keeps_and_sends_is_what_is_counted),
+    };
+    walk_seed(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -7,14 +7,6 @@
 
 enum { TEXT_BYTES = 96 };
 
-const struct graph_dimension *graph_dimension_of(const struct graph_terms *terms, const char *name)
-{
-    const struct graph_dimension *dimension = terms->dimension;
-    while (dimension->name != NULL && strcmp(dimension->name, name) != 0) dimension++;
-    SIM_ASSERT(dimension->name != NULL);
-    return dimension;
-}
-
 bool graph_reads_first(const struct graph *graph, const struct graph_op *op, tensor of)
 {
     for (const struct graph_op *before = graph->op; before < op; before++)

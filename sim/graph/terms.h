@@ -159,6 +159,15 @@ struct graph_terms {
     struct graph_policy policy;
 };
 
+/* Begins with the dimensions of a model on one chip that has one token: no rank has a part, and
+ * nothing is padded. */
+struct model;
+void graph_dimensions_begin(const struct model *model, struct graph_terms *terms);
+
+/* Sets a dimension that is there, or adds one. */
+void graph_dimension_set(struct graph_terms *terms, const char *name, uint64_t padded,
+                         uint64_t useful, uint32_t holders);
+
 /* The dimension of a name, which is there. */
 const struct graph_dimension *graph_dimension_of(const struct graph_terms *terms, const char *name);
 

@@ -1,6 +1,6 @@
 /*
- * model.h: what a model is, by the book's letters, and what it counts: parameters, FLOP, bytes.
- * Read from a Hugging Face config.json, or from the bare MLP that the book reasons on.
+ * model.h: what a model is, by the book's letters. Read from a Hugging Face config.json, or from
+ * the bare MLP that the book reasons on. What it counts follows from its graph (sim/graph).
  */
 #ifndef SIM_MODEL_MODEL_H
 #define SIM_MODEL_MODEL_H
@@ -45,29 +45,36 @@ struct model_positions {
                          it. */
 };
 
+/* Weights that are in no matrix, but for norms of D. */
+struct model_vectors {
+    uint64_t qk;        /* Biases, and weights of norms, of each column of Q and of K. */
+    uint64_t v;         /* Biases of each column of V. */
+    uint64_t attention; /* All others of a layer's attention: norms of a head of Q and of K, biases
+                           of the result, sinks. */
+    uint64_t mlp;       /* Biases of one MLP. */
+    uint64_t head;      /* Biases of the head. */
+};
+
 struct model {
     enum model_kind kind;
     const char *name;
-    uint64_t layers;            /* L */
-    uint64_t width;             /* D */
-    uint64_t mlp_width;         /* F */
-    uint64_t matrices;          /* Of the MLP: 2, or 3 when gated. */
-    uint64_t heads;             /* N */
-    uint64_t kv_heads;          /* K */
-    uint64_t head_width;        /* H, of Q and K. */
-    uint64_t value_width;       /* Of V; 0: H. */
-    uint64_t vocabulary;        /* V */
-    bool tied;                  /* Embedding and head are one matrix. */
-    uint64_t attention_vectors; /* Weights of a layer's attention that are in no matrix: norms of Q
-                                   and K, biases, sinks. */
-    uint64_t mlp_vectors;       /* Biases of one MLP. */
-    uint64_t norms;             /* Of a layer; 0: one before attention, one before the MLP. */
-    bool norms_behind;          /* What a block of a layer gives is normed before the stream adds
-                                   it; `norms` has these too. */
-    uint64_t norm_biases;       /* Biases of a channel of a norm: 0 or 1. */
-    uint64_t head_vectors;      /* Of the head, what is in no matrix and not its norm: biases. */
-    const char *const *blocks;  /* Names of a layer's blocks (workloads/blocks), in their order,
-                                   ended by NULL. NULL: those that apply to the layer. */
+    uint64_t layers;      /* L */
+    uint64_t width;       /* D */
+    uint64_t mlp_width;   /* F */
+    uint64_t matrices;    /* Of the MLP: 2, or 3 when gated. */
+    uint64_t heads;       /* N */
+    uint64_t kv_heads;    /* K */
+    uint64_t head_width;  /* H, of Q and K. */
+    uint64_t value_width; /* Of V; 0: H. */
+    uint64_t vocabulary;  /* V */
+    bool tied;            /* Embedding and head are one matrix. */
+    struct model_vectors vectors;
+    uint64_t norms;            /* Of a layer; 0: one before attention, one before the MLP. */
+    bool norms_behind;         /* What a block of a layer gives is normed before the stream adds
+                                  it; `norms` has these too. */
+    uint64_t norm_biases;      /* Biases of a channel of a norm: 0 or 1. */
+    const char *const *blocks; /* Names of a layer's blocks (workloads/blocks), in their order,
+                                  ended by NULL. NULL: those that apply to the layer. */
     struct model_positions positions;
     uint64_t window;      /* Keys that a query of a windowed layer has at most, its own
                              among them. */
@@ -75,29 +82,6 @@ struct model {
     uint64_t mtp_modules; /* Layers behind the last that predict further tokens (MTP). */
     struct model_experts experts;
     struct model_mla latent;
-};
-
-struct model_counts {
-    uint64_t embedding;   /* V·D, and again for an untied head. */
-    uint64_t positions;   /* Of their own matrix. */
-    uint64_t head;        /* Its biases alone if tied. */
-    uint64_t head_matrix; /* Of `head`, the matrix. */
-    uint64_t attention_layer;
-    uint64_t mlp_layer; /* Parameters of the MLP, in a layer that has one MLP. */
-    uint64_t mlp_layers;
-    uint64_t router_layer; /* Parameters of the router, in a layer that has experts. */
-    uint64_t expert;       /* Matrices of one expert. */
-    uint64_t experts_layer;
-    uint64_t shared_layer;
-    uint64_t expert_layers;
-    uint64_t norm_layer;
-    uint64_t norm_final;
-    uint64_t total;
-    uint64_t active;      /* Of `total`, what one token meets: k of E experts, and all else. */
-    uint64_t mtp_modules; /* Not in `total`: of the layers that predict further tokens, which use
-                            the model's own embedding and head. */
-    uint64_t mtp_active;  /* Of them, what one token meets, and the head's matrix once more
-                                    for each. */
 };
 
 static inline bool model_has_experts(const struct model *model)
@@ -120,13 +104,6 @@ static inline uint64_t model_value_width(const struct model *model)
 {
     return model->value_width != 0 ? model->value_width : model->head_width;
 }
-
-/* Columns of Q, K and V of all heads, and of Q and K alone: a bias, or a weight of a norm of each
- * head, is one number a column. */
-uint64_t model_qkv_columns(const struct model *model);
-uint64_t model_qk_columns(const struct model *model);
-
-struct model_counts model_count(const struct model *model);
 
 /* How many layers' windows are shorter than sequences of `length`. */
 uint64_t model_window_layers(const struct model *model, uint64_t length);

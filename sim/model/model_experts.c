@@ -71,7 +71,7 @@ enum status model_read_mixtral(struct json *document, struct model *model, struc
 enum status model_read_qwen3_moe(struct json *document, struct model *model, struct error *reterr)
 {
     struct model_experts *experts = &model->experts;
-    model->attention_vectors = 2 * model->head_width; /* Q and K are normed head by head. */
+    model->vectors.attention = 2 * model->head_width; /* Q and K are normed head by head. */
     STATUS_TRY(model_need_count(document, "num_experts", experts_max, &experts->count, reterr));
     STATUS_TRY(
         model_need_count(document, "num_experts_per_tok", experts_max, &experts->top_k, reterr));
@@ -181,7 +181,7 @@ enum status model_read_gpt_oss(struct json *document, struct model *model, struc
     STATUS_TRY(model_take_flag(document, "attention_bias", true, &biased, reterr));
     experts->width = model->mlp_width;
     experts->biased = experts->router_biased = true;
-    uint64_t const biases = model_qkv_columns(model) + model->width;
-    model->attention_vectors = model->heads + (biased ? biases : 0);
+    model->vectors.qk = model->vectors.v = biased;
+    model->vectors.attention = model->heads + (biased ? model->width : 0);
     return check_experts(document, model, reterr);
 }

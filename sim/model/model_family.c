@@ -15,7 +15,7 @@ static enum status read_qwen3(struct json *document, struct model *model, struct
 {
     (void)document;
     (void)reterr;
-    model->attention_vectors = 2 * model->head_width;
+    model->vectors.attention = 2 * model->head_width;
     return STATUS_OK;
 }
 
@@ -24,7 +24,7 @@ static enum status read_qwen2(struct json *document, struct model *model, struct
 {
     (void)document;
     (void)reterr;
-    model->attention_vectors = model_qkv_columns(model);
+    model->vectors.qk = model->vectors.v = 1;
     return STATUS_OK;
 }
 
@@ -44,8 +44,8 @@ static enum status read_starcoder2(struct json *document, struct model *model, s
     model->norm_biases = 1;
     if (!biased) return STATUS_OK;
     STATUS_TRY(read_qwen2(document, model, reterr));
-    model->attention_vectors += model->width;
-    model->mlp_vectors = model->mlp_width + model->width;
+    model->vectors.attention = model->width;
+    model->vectors.mlp = model->mlp_width + model->width;
     return STATUS_OK;
 }
 
@@ -57,8 +57,9 @@ static enum status read_gpt2(struct json *document, struct model *model, struct 
         model_need_count(document, "n_positions", UINT32_MAX, &model->positions.learned, reterr));
     model->matrices = 2;
     model->norm_biases = 1;
-    model->attention_vectors = model_qkv_columns(model) + model->width;
-    model->mlp_vectors = model->mlp_width + model->width;
+    model->vectors.qk = model->vectors.v = 1;
+    model->vectors.attention = model->width;
+    model->vectors.mlp = model->mlp_width + model->width;
     return STATUS_OK;
 }
 
@@ -70,8 +71,6 @@ static enum status read_gpt_bigcode(struct json *document, struct model *model,
     STATUS_TRY(model_take_flag(document, "multi_query", true, &shared, reterr));
     STATUS_TRY(read_gpt2(document, model, reterr));
     if (shared) model->kv_heads = 1;
-    STATUS_TRY(read_qwen2(document, model, reterr));
-    model->attention_vectors += model->width;
     return STATUS_OK;
 }
 
@@ -98,7 +97,7 @@ static enum status read_cohere(struct json *document, struct model *model, struc
     STATUS_TRY(model_take_flag(document, "use_qk_norm", false, &normed, reterr));
     model->blocks = parallel_blocks;
     model->norms = 1;
-    if (normed) model->attention_vectors = model_qk_columns(model);
+    model->vectors.qk = normed;
     return STATUS_OK;
 }
 
@@ -111,9 +110,9 @@ static enum status read_gpt_neox(struct json *document, struct model *model, str
     if (parallel) model->blocks = parallel_blocks;
     model->matrices = 2;
     model->norm_biases = 1;
-    model->mlp_vectors = model->mlp_width + model->width;
+    model->vectors.mlp = model->mlp_width + model->width;
     if (biased) STATUS_TRY(read_qwen2(document, model, reterr));
-    if (biased) model->attention_vectors += model->width;
+    if (biased) model->vectors.attention = model->width;
     return STATUS_OK;
 }
 
@@ -126,8 +125,8 @@ static enum status read_gptj(struct json *document, struct model *model, struct 
     model->norms = 1;
     model->matrices = 2;
     model->norm_biases = 1;
-    model->mlp_vectors = model->mlp_width + model->width;
-    model->head_vectors = model->vocabulary;
+    model->vectors.mlp = model->mlp_width + model->width;
+    model->vectors.head = model->vocabulary;
     return STATUS_OK;
 }
 
@@ -140,7 +139,7 @@ static enum status read_phi(struct json *document, struct model *model, struct e
         return model_refuse(json_take(document, "qk_layernorm"), "a norm of Q and K", reterr);
     STATUS_TRY(read_gptj(document, model, reterr));
     STATUS_TRY(read_qwen2(document, model, reterr));
-    model->attention_vectors += model->width;
+    model->vectors.attention = model->width;
     return STATUS_OK;
 }
 

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "sim/base/units.h"
+#include "sim/graph/parameters.h"
 #include "sim/report/launches.h"
 #include "sim/roofline/roofline_bounds.h"
 

@@ -7,6 +7,7 @@
 #include "sim/base/name.h"
 #include "sim/base/units.h"
 #include "sim/collective/algorithm.h"
+#include "sim/graph/parameters.h"
 #include "sim/report/generation.h"
 #include "sim/report/inference_facts.h"
 #include "sim/report/table.h"

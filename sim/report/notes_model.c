@@ -3,6 +3,7 @@
 #include "sim/base/counted.h"
 #include "sim/base/quantity.h"
 #include "sim/base/units.h"
+#include "sim/graph/parameters.h"
 #include "sim/model/model.h"
 #include "sim/step/counts.h"
 #include "sim/step/workload.h"

@@ -4,6 +4,7 @@
 #include "sim/graph/count.h"
 #include "sim/graph/derive.h"
 #include "sim/graph/op.h"
+#include "sim/graph/parameters.h"
 #include "sim/kernels/kernels.h"
 #include "sim/step/counts_parts.h"
 #include "sim/step/graph_terms.h"

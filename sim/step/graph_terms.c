@@ -7,19 +7,9 @@
 
 enum { PICK_NUMBERS = 2 }; /* A value, and its token. */
 
-/* A dimension that ranks split in equal parts, `holders` of which have the same; and a plain one.
- */
-static void split_add(struct graph_terms *terms, uint32_t *count, const char *name, uint64_t padded,
-                      uint64_t useful, uint32_t holders)
+static void plain_set(struct graph_terms *terms, const char *name, uint64_t size)
 {
-    SIM_ASSERT(*count + 1 < GRAPH_DIMENSIONS_MAX);
-    terms->dimension[(*count)++] = (struct graph_dimension){name, padded, useful, holders};
-    terms->dimension[*count] = (struct graph_dimension){.name = NULL};
-}
-
-static void plain_add(struct graph_terms *terms, uint32_t *count, const char *name, uint64_t size)
-{
-    split_add(terms, count, name, size, size, 1);
+    graph_dimension_set(terms, name, size, size, 1);
 }
 
 /* Tokens of a microbatch on all ranks. In inference the last ranks may have fewer than others. */
@@ -28,43 +18,34 @@ static uint64_t tokens_of(const struct ranks *ranks)
     return ranks_serves(ranks) ? ranks->inference.all.tokens : ranks->rows * ranks->data;
 }
 
-/* Tokens, widths, heads: as in the book. */
-static void widths_add(const struct ranks *ranks, struct graph_terms *terms, uint32_t *count)
+/* Tokens, widths, heads, rows of the vocabulary: as ranks have parts of them. */
+static void widths_set(const struct ranks *ranks, struct graph_terms *terms)
 {
     const struct model *model = &ranks->plan->model;
     uint64_t const tp = ranks->tp;
-    split_add(terms, count, "B", ranks->rows * ranks->data, tokens_of(ranks), 1);
-    split_add(terms, count, "D", ranks_block_columns(ranks), model->width, 1);
-    split_add(terms, count, "F", units_round_up(model->mlp_width, tp), model->mlp_width, 1);
+    graph_dimension_set(terms, "B", ranks->rows * ranks->data, tokens_of(ranks), 1);
+    graph_dimension_set(terms, "D", ranks_block_columns(ranks), model->width, 1);
+    graph_dimension_set(terms, "F", units_round_up(model->mlp_width, tp), model->mlp_width, 1);
     if (!ranks_is_decoder(ranks)) return;
-    split_add(terms, count, "N", ranks->heads.queries * tp, model->heads, 1);
-    split_add(terms, count, "K", ranks->heads.kv * tp, model->kv_heads, ranks->heads.kv_holders);
-    plain_add(terms, count, "H", model->head_width);
-    plain_add(terms, count, "V", model_value_width(model));
-}
-
-/* Tables of rows by token and by position; two arrays side by side. */
-static void ends_add(const struct ranks *ranks, struct graph_terms *terms, uint32_t *count)
-{
-    const struct model *model = &ranks->plan->model;
-    split_add(terms, count, "Vocab", units_round_up(model->vocabulary, ranks->tp),
-              model->vocabulary, 1);
-    plain_add(terms, count, "2D", 2 * model->width);
-    if (model->positions.learned != 0) plain_add(terms, count, "P", model->positions.learned);
+    graph_dimension_set(terms, "N", ranks->heads.queries * tp, model->heads, 1);
+    graph_dimension_set(terms, "K", ranks->heads.kv * tp, model->kv_heads, ranks->heads.kv_holders);
+    graph_dimension_set(terms, "Vocab", units_round_up(model->vocabulary, tp), model->vocabulary,
+                        1);
 }
 
 /* Whole sequences: the tokens of those that a rank has a part of, and KV heads that each of its
  * ranks has one of at least; and the keys of one. */
-static void sequences_add(const struct ranks *ranks, struct graph_terms *terms, uint32_t *count)
+static void sequences_set(const struct ranks *ranks, struct graph_terms *terms)
 {
     const struct model *model = &ranks->plan->model;
     bool const gathers = ranks_serves(ranks) && !inference_context_begins(ranks);
     uint32_t const rank_count = ranks_has_ulysses(ranks) || gathers ? ranks->cp : 1;
-    plain_add(terms, count, "T", ranks->sequences.of.keys);
-    plain_add(terms, count, "Bc", ranks->rows * ranks->data * rank_count);
-    split_add(terms, count, "Kc",
-              ranks->sequences.kv_heads * (ranks_has_ulysses(ranks) ? ranks->cp : 1) * ranks->tp,
-              model->kv_heads, ranks->heads.kv_holders);
+    plain_set(terms, "T", ranks->sequences.of.keys);
+    plain_set(terms, "Bc", ranks->rows * ranks->data * rank_count);
+    graph_dimension_set(terms, "Kc",
+                        ranks->sequences.kv_heads * (ranks_has_ulysses(ranks) ? ranks->cp : 1) *
+                            ranks->tp,
+                        model->kv_heads, ranks->heads.kv_holders);
 }
 
 /* Ranks that turn sequences into heads have an axis of their own. */
@@ -77,19 +58,9 @@ static uint32_t axis_c_add(const struct ranks *ranks, struct sharding_mesh *mesh
     return UINT32_C(1) << mesh->axis_count++;
 }
 
-/* Latents, the columns of K that are turned, and what K and V of a head have from their latent. */
-static void mla_add(const struct ranks *ranks, struct graph_terms *terms, uint32_t *count)
-{
-    const struct model_mla *latent = &ranks->plan->model.latent;
-    plain_add(terms, count, "Cq", latent->query_rank);
-    plain_add(terms, count, "Ckv", latent->kv_rank);
-    plain_add(terms, count, "R", latent->rope);
-    plain_add(terms, count, "J", latent->plain + model_value_width(&ranks->plan->model));
-}
-
 /* Experts of the layer and of a rank, their rows and widths; rows that come to a rank, that come
  * back, and that all ranks together exchange. */
-static void experts_add(const struct ranks *ranks, struct graph_terms *terms, uint32_t *count)
+static void experts_set(const struct ranks *ranks, struct graph_terms *terms)
 {
     const struct routing *experts = &ranks->experts;
     const struct model_experts *model = &ranks->plan->model.experts;
@@ -97,19 +68,17 @@ static void experts_add(const struct ranks *ranks, struct graph_terms *terms, ui
     bool const drawn = experts->drawn.expert_count != 0;
     /* Of the rows of all ranks' tokens as many as there are tokens. */
     units_wide const kept = (units_wide)experts->kept * tokens_of(ranks) / ranks->rows;
-    plain_add(terms, count, "E", model->count);
-    plain_add(terms, count, "L", experts->count);
-    split_add(terms, count, "W", experts->all * data, (uint64_t)kept, 1);
-    split_add(terms, count, "Fe", experts->columns * tp, model->width, 1);
-    split_add(terms, count, "Fs", experts->shared_columns * tp, model->shared * model->width, 1);
-    plain_add(terms, count, "A", experts->arrivals * data);
-    plain_add(terms, count, "S", experts->sent * data);
-    plain_add(terms, count, "Sent", drawn ? experts->ranks * ranks->rows : experts->exchanged);
+    plain_set(terms, "L", experts->count);
+    graph_dimension_set(terms, "W", experts->all * data, (uint64_t)kept, 1);
+    graph_dimension_set(terms, "Fe", experts->columns * tp, model->width, 1);
+    graph_dimension_set(terms, "Fs", experts->shared_columns * tp, model->shared * model->width, 1);
+    plain_set(terms, "A", experts->arrivals * data);
+    plain_set(terms, "S", experts->sent * data);
+    plain_set(terms, "Sent", drawn ? experts->ranks * ranks->rows : experts->exchanged);
 }
 
 /* Rows of the cache, and tokens whose logits are wanted. */
-static void cache_add(const struct ranks *ranks, bool windowed, struct graph_terms *terms,
-                      uint32_t *count)
+static void cache_set(const struct ranks *ranks, bool windowed, struct graph_terms *terms)
 {
     const struct inference_ranks *inference = &ranks->inference;
     const struct model *model = &ranks->plan->model;
@@ -140,15 +109,13 @@ static void cache_add(const struct ranks *ranks, bool windowed, struct graph_ter
         terms->cache.experts_held = ranks->experts.count;
         terms->cache.experts_read = inference_experts_read(ranks);
     }
-    plain_add(terms, count, "Bb", inference->kept_tokens * ranks->data * apart);
-    plain_add(terms, count, "Nb", ranks->heads.queries * inference->batch_ways * ranks->tp);
-    plain_add(terms, count, "Ns", ranks->heads.queries * inference->sequence_ways * ranks->tp);
-    plain_add(terms, count, "Sc", (decodes->read + prompts->read) * ranks->data * apart);
-    split_add(terms, count, "Bh", inference->head_rows * ranks->data, inference->all.head_rows, 1);
-    plain_add(terms, count, "Pick", PICK_NUMBERS);
-    if (!ranks_has_mla(ranks)) return;
-    plain_add(terms, count, "Plain", model->latent.plain);
-    plain_add(terms, count, "Key", model->latent.kv_rank + model->latent.rope);
+    plain_set(terms, "Bb", inference->kept_tokens * ranks->data * apart);
+    plain_set(terms, "Nb", ranks->heads.queries * inference->batch_ways * ranks->tp);
+    plain_set(terms, "Ns", ranks->heads.queries * inference->sequence_ways * ranks->tp);
+    plain_set(terms, "Sc", (decodes->read + prompts->read) * ranks->data * apart);
+    graph_dimension_set(terms, "Bh", inference->head_rows * ranks->data, inference->all.head_rows,
+                        1);
+    plain_set(terms, "Pick", PICK_NUMBERS);
 }
 
 static struct graph_policy policy_of(const struct ranks *ranks)
@@ -176,7 +143,6 @@ void graph_terms_of_part(const struct ranks *ranks, const struct step_part *part
                          struct graph_terms *ret_terms)
 {
     const struct graph_formats *formats = &ranks->plan->formats;
-    uint32_t count = 0;
     *ret_terms = (struct graph_terms){
         .mesh = ranks->axes.mesh,
         .axis_x = ranks->axes.x,
@@ -197,12 +163,11 @@ void graph_terms_of_part(const struct ranks *ranks, const struct step_part *part
         ret_terms->policy.remat = GRAPH_REMAT_NORMS;
     ret_terms->sequence.window = part->windowed ? ranks->plan->model.window : 0;
     ret_terms->axis_c = axis_c_add(ranks, &ret_terms->mesh);
-    widths_add(ranks, ret_terms, &count);
-    if (ranks_is_decoder(ranks)) ends_add(ranks, ret_terms, &count);
-    if (ranks_is_decoder(ranks)) sequences_add(ranks, ret_terms, &count);
-    if (ranks_has_mla(ranks)) mla_add(ranks, ret_terms, &count);
-    if (model_has_experts(&ranks->plan->model)) experts_add(ranks, ret_terms, &count);
-    if (ranks_serves(ranks)) cache_add(ranks, part->windowed, ret_terms, &count);
+    graph_dimensions_begin(&ranks->plan->model, ret_terms);
+    widths_set(ranks, ret_terms);
+    if (ranks_is_decoder(ranks)) sequences_set(ranks, ret_terms);
+    if (model_has_experts(&ranks->plan->model)) experts_set(ranks, ret_terms);
+    if (ranks_serves(ranks)) cache_set(ranks, part->windowed, ret_terms);
 }
 
 bool step_embedding_used(const struct ranks *ranks)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/graph/extent.h"
+#include "sim/graph/parameters.h"
 
 enum {
     BITS = 62,             /* Two more would wrap; sums of a few such numbers stay exact. */

@@ -6,6 +6,7 @@
 
 #include "sim/base/units.h"
 #include "sim/graph/op.h"
+#include "sim/graph/parameters.h"
 #include "sim/step/graph_terms.h"
 #include "sim/step/limits.h"
 
@@ -34,19 +35,6 @@ static void elements_add(struct matrices *matrices, tensor matrix, uint64_t elem
 }
 
 /* --- Matrices --- */
-
-/* Biases of a product: one for each of its columns, in each of its matrices. */
-static uint64_t biases_of(const struct graph *graph, const struct graph_product *product)
-{
-    const struct sharding *left = &graph->tensor[product->left].at;
-    const struct sharding weight =
-        sharding_gathered(&graph->tensor[product->weight].at, graph->terms->axis_x);
-    uint64_t elements = 1;
-    for (uint32_t d = 0; d < weight.dimension_count; d++)
-        if (!sharding_has(left, weight.dimension[d].name))
-            elements *= sharding_local_size(&graph->terms->mesh, &weight.dimension[d]);
-    return elements;
-}
 
 /* What a matrix travels with: by itself, or with its block's, or the layer's. Experts are reduced
  * over other ranks than the rest, so they are apart. */
@@ -88,7 +76,7 @@ static void matrix_add(struct matrices *matrices, const struct graph_product *pr
     if (weight->grouped) layer->expert_places |= 1U << place;
     elements_add(matrices, product->weight,
                  graph_weight_elements(graph, product->weight) +
-                     (biased ? biases_of(graph, product) : 0));
+                     (biased ? graph_bias_elements(graph, product) : 0));
 }
 
 /* --- Weights in no matrix --- */
@@ -97,13 +85,6 @@ static void matrix_add(struct matrices *matrices, const struct graph_product *pr
 static uint64_t vector_share(const struct ranks *ranks, uint64_t elements)
 {
     return units_ceil_divide(elements, ranks_of_width(ranks));
-}
-
-/* Norms of all D may have biases; norms of latents have none. */
-static uint64_t norm_elements(const struct ranks *ranks, const struct graph *graph, tensor weight)
-{
-    bool const whole = sharding_has(&graph->tensor[weight].at, "D");
-    return graph_weight_elements(graph, weight) * (whole ? 1 + ranks->plan->model.norm_biases : 1);
 }
 
 /* A norm lies with the matrix that gives what is normed; of the stream, the first of the block. */
@@ -127,11 +108,11 @@ static void vectors_add(struct matrices *matrices)
         const struct graph_op *op = &graph->op[i];
         for (uint8_t w = 0; !op->kind->weights_apart && w < op->weight_count; w++)
             elements_add(matrices, normed_matrix(matrices, op, op->in[w]),
-                         norm_elements(ranks, graph, op->weight[w]));
+                         graph_norm_elements(graph, &ranks->plan->model, op->weight[w]));
     }
-    elements_add(matrices, matrices->first[0], vector_share(ranks, model->attention_vectors));
+    elements_add(matrices, matrices->first[0], vector_share(ranks, graph_attention_vectors(model)));
     elements_add(matrices, matrices->first[graph->block_count - 1],
-                 matrices->layer->experts ? router : vector_share(ranks, model->mlp_vectors));
+                 matrices->layer->experts ? router : vector_share(ranks, model->vectors.mlp));
 }
 
 /* Ops of matrices have their places in the order of the forward pass. */
@@ -170,7 +151,8 @@ static struct ranks_end end_build(const struct ranks *ranks, const struct graph 
             bool const matrix = op->kind->weights_apart;
             if (matrix && w == 0) end.matrix = elements;
             if (matrix) end.read.format = graph->tensor[op->weight[w]].format;
-            end.read.elements += matrix ? elements : norm_elements(ranks, graph, op->weight[w]);
+            end.read.elements +=
+                matrix ? elements : graph_norm_elements(graph, &ranks->plan->model, op->weight[w]);
         }
     }
     end.bucket = end.read;
@@ -185,7 +167,7 @@ static void ends_complete(struct ranks *ranks)
     struct bucket *module = &ranks->end[BLOCK_MTP].bucket;
     if (module->elements > 0) module->elements += head->read.elements - head->matrix;
     ranks->end[BLOCK_MTP].read = *module;
-    head->read.elements += units_ceil_divide(ranks->plan->model.head_vectors, ranks->tp);
+    head->read.elements += units_ceil_divide(ranks->plan->model.vectors.head, ranks->tp);
     if (ranks->tie.here) embedding->bucket.elements += head->read.elements - head->matrix;
     head->bucket = ranks->tie.here ? embedding->bucket : head->read;
 }

@@ -87,11 +87,11 @@ static struct letters letters_of(const struct ranks *ranks, const struct machine
         x.vocabulary = (double)oracle_vocabulary(ranks) * (double)oracle_width(ranks);
         x.logits = x.rows * (double)oracle_vocabulary(ranks);
         x.tied_apart = ranks->tie.apart ? 2 * x.vocabulary : 0;
-        double const both = x.attention_in + x.attention_out +
-                            2 * (double)oracle_norm_elements(ranks) +
-                            (double)oracle_vector_share(ranks, plan->model.attention_vectors) +
-                            x.mla_up + (double)oracle_latent_normed(ranks);
-        x.layer_elements += both + (double)oracle_vector_share(ranks, plan->model.mlp_vectors);
+        double const both =
+            x.attention_in + x.attention_out + 2 * (double)oracle_norm_elements(ranks) +
+            (double)oracle_vector_share(ranks, oracle_attention_vectors(&plan->model)) + x.mla_up +
+            (double)oracle_latent_normed(ranks);
+        x.layer_elements += both + (double)oracle_vector_share(ranks, plan->model.vectors.mlp);
         x.sparse_elements += both;
     }
     oracle_experts_letters(&x);
@@ -465,7 +465,7 @@ void oracle_count(const struct workload_plan *plan, const struct machine *machin
     counts.heads.kv_padded = (double)oracle_kv_heads_padded(&ranks);
 
     double const tokens = (double)plan->batch_tokens;
-    struct model_counts const model = model_count(&plan->model);
+    struct model_counts const model = oracle_model_count(&plan->model);
     uint64_t const active = model.active + (ranks.mtp_modules != 0 ? model.mtp_active : 0);
     counts.parameter_flop = 6 * (double)active * tokens;
     if (ranks_is_decoder(&ranks)) {

@@ -6,10 +6,15 @@
 #ifndef TESTS_ORACLE_ORACLE_H
 #define TESTS_ORACLE_ORACLE_H
 
+#include "sim/graph/parameters.h"
 #include "sim/step/counts.h"
 
 void oracle_count(const struct workload_plan *plan, const struct machine *machine,
                   const struct mesh *mesh, struct workload_counts *ret_counts);
+
+/* Parameters, as model_count() had them before they came from graphs. */
+struct model_counts oracle_model_count(const struct model *model);
+uint64_t oracle_attention_vectors(const struct model *model);
 
 /* The first field in which counts differ from the oracle's, by more than rounding; NULL: none. */
 struct oracle_difference {

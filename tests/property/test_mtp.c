@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/graph/parameters.h"
 #include "sim/model/model_read.h"
 #include "sim/step/counts.h"
 #include "tests/support/case.h"

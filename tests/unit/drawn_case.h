@@ -154,8 +154,8 @@ static inline void drawn_vary(struct workload_case *made, uint32_t variant)
     if (plan->model.kind != MODEL_DECODER) return;
     plan->model.positions.learned = 4096; /* As a GPT has it, with biases. */
     plan->model.norm_biases = 1;
-    plan->model.attention_vectors = 4 * plan->model.width;
-    plan->model.mlp_vectors = plan->model.mlp_width + plan->model.width;
+    plan->model.vectors.attention = 4 * plan->model.width;
+    plan->model.vectors.mlp = plan->model.mlp_width + plan->model.width;
 }
 
 static inline void drawn_vary_experts(struct workload_case *made, const struct drawn_nodes *place,

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include "sim/base/json.h"
+#include "sim/graph/parameters.h"
 #include "sim/model/model_read.h"
+#include "tests/oracle/oracle.h"
 #include "tests/support/case.h"
 
 static struct model model_of(const char *name)
@@ -89,6 +91,40 @@ static void the_parts_of_deepseek_v3_add_up(void **state)
     assert_true(counts.mtp_active > 1450000000 && counts.mtp_active < 1650000000);
     assert_int_equal(counts.mtp_active,
                      counts.mtp_modules + counts.head - 248ull * 3 * 7168 * 2048);
+}
+
+static void counts_hold(const struct model *model)
+{
+    struct model_counts const counted = model_count(model);
+    struct model_counts oracle = oracle_model_count(model);
+    if (counted.mlp_layers == 0) oracle.mlp_layer = 0;
+    if (memcmp(&counted, &oracle, sizeof counted) != 0)
+        fail_msg("%s: %llu parameters, %llu of them active; by closed formulas %llu and %llu",
+                 model->name, (unsigned long long)counted.total, (unsigned long long)counted.active,
+                 (unsigned long long)oracle.total, (unsigned long long)oracle.active);
+}
+
+/* Each sum over graphs, part by part; with experts that have biases, modules that predict, and a
+ * norm with biases, which no model has together. */
+static void graphs_have_the_parameters_of_the_closed_formulas(void **state)
+{
+    uint32_t count = 0;
+    (void)state;
+    for (const char *name = NULL; (name = model_name_at(count)) != NULL; count++) {
+        struct model model = model_of(name);
+        counts_hold(&model);
+        if (model.blocks != NULL) continue;
+        model.norm_biases = 1 - model.norm_biases;
+        model.mtp_modules = 2;
+        model.tied = false;
+        model.experts.biased = model_has_experts(&model);
+        counts_hold(&model);
+        model.latent.query_rank = 0;
+        model.positions.learned = 1024;
+        model.matrices = 5 - model.matrices;
+        counts_hold(&model);
+    }
+    assert_true(count > 40);
 }
 
 /* Book, chapter 4, 4.2 and the table of chapter 6, 6.1. */
@@ -442,6 +478,7 @@ int main(void)
         cmocka_unit_test(active_parameters_are_what_one_token_meets),
         cmocka_unit_test(the_parts_of_deepseek_v3_add_up),
         cmocka_unit_test(what_experts_cannot_be_is_refused),
+        cmocka_unit_test(graphs_have_the_parameters_of_the_closed_formulas),
         cmocka_unit_test(the_parts_of_llama_3_70b_are_the_books),
         cmocka_unit_test(the_gpts_of_megatron_lm_have_the_papers_parameters),
         cmocka_unit_test(tied_embeddings_are_counted_once),

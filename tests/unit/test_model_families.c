@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/base/json.h"
+#include "sim/graph/parameters.h"
 #include "sim/model/model_read.h"
 #include "tests/support/case.h"
 
@@ -82,11 +83,11 @@ static void biases_and_norms_of_heads_are_counted(void **state)
 {
     (void)state;
     struct model const qwen2 = model_of("qwen2.5-7b"), qwen3 = model_of("qwen3-8b");
-    assert_int_equal(qwen2.attention_vectors, (28 + 2 * 4) * 128);
-    assert_int_equal(qwen3.attention_vectors, 2 * 128);
+    assert_int_equal(graph_attention_vectors(&qwen2), (28 + 2 * 4) * 128);
+    assert_int_equal(graph_attention_vectors(&qwen3), 2 * 128);
     struct model const coder = model_of("starcoder2-3b"), first = model_of("starcoder-15b");
-    assert_int_equal(coder.attention_vectors, (24 + 2 * 2) * 128 + 3072);
-    assert_int_equal(coder.mlp_vectors, 12288 + 3072);
+    assert_int_equal(graph_attention_vectors(&coder), (24 + 2 * 2) * 128 + 3072);
+    assert_int_equal(coder.vectors.mlp, 12288 + 3072);
     assert_int_equal(coder.norm_biases, 1);
     assert_int_equal(coder.window, 4096);
     assert_int_equal(model_window_layers(&coder, 16384), 30);
@@ -103,7 +104,7 @@ static void biases_and_norms_of_heads_are_counted(void **state)
     case_ok(read_config("\"model_type\": \"starcoder2\", \"num_attention_heads\": 8, "
                         "\"use_bias\": false,",
                         &model, &case_error));
-    assert_int_equal(model.attention_vectors + model.mlp_vectors, 0);
+    assert_int_equal(graph_attention_vectors(&model) + model.vectors.mlp, 0);
 }
 
 /* What nothing reads may change what a step computes, unless it is known to change nothing. */
@@ -323,15 +324,15 @@ static void norms_behind_blocks_are_counted(void **state)
     struct model model;
     assert_true(glm.norms_behind);
     assert_int_equal(model_count(&glm).norm_layer, 4 * glm.width);
-    assert_int_equal(glm.attention_vectors, (32 + 2 * 2) * 128);
+    assert_int_equal(graph_attention_vectors(&glm), (32 + 2 * 2) * 128);
     case_ok(read_config("\"model_type\": \"glm4\", \"num_attention_heads\": 8, "
                         "\"attention_bias\": false,",
                         &model, &case_error));
     assert_true(model.norms_behind);
-    assert_int_equal(model.attention_vectors, 0);
+    assert_int_equal(graph_attention_vectors(&model), 0);
     case_ok(
         read_config("\"model_type\": \"glm4\", \"num_attention_heads\": 8,", &model, &case_error));
-    assert_int_equal(model.attention_vectors, 3 * 512);
+    assert_int_equal(graph_attention_vectors(&model), 3 * 512);
     assert_false(model_of("llama-3-8b").norms_behind);
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/graph/parameters.h"
 #include "tests/support/case.h"
 #include "tests/unit/blocks_case.h"
 

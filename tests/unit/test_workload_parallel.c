@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/graph/parameters.h"
 #include "sim/model/model_read.h"
 #include "sim/roofline/roofline.h"
 #include "tests/support/case.h"

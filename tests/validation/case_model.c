@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "sim/graph/parameters.h"
 #include "sim/model/model_read.h"
 #include "sim/step/counts.h"
 #include "tests/validation/case_parts.h"

@@ -7,6 +7,7 @@
 #include "sim/base/json.h"
 #include "sim/base/quantity.h"
 #include "sim/base/strbuf.h"
+#include "sim/graph/parameters.h"
 #include "sim/model/model.h"
 #include "sim/model/model_read.h"
 #include "sim/report/column_table.h"

@@ -4,6 +4,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/strbuf.h"
 #include "sim/base/units.h"
+#include "sim/graph/parameters.h"
 #include "sim/measure/choices.h"
 #include "sim/report/frontier.h"
 #include "sim/report/least_memory.h"

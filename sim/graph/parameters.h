@@ -1,0 +1,44 @@
+/*
+ * parameters.h: how many parameters a model has, summed over the weights of its graphs on one chip.
+ * What lies in no matrix, as biases do, has no tensor: a model says how many there are.
+ */
+#ifndef SIM_GRAPH_PARAMETERS_H
+#define SIM_GRAPH_PARAMETERS_H
+
+#include "sim/graph/block.h"
+
+struct model_counts {
+    uint64_t embedding;   /* V·D, and again for an untied head. */
+    uint64_t positions;   /* Of their own matrix. */
+    uint64_t head;        /* Its biases alone if tied. */
+    uint64_t head_matrix; /* Of `head`, the matrix. */
+    uint64_t attention_layer;
+    uint64_t mlp_layer; /* Parameters of the MLP, in a layer that has one MLP. */
+    uint64_t mlp_layers;
+    uint64_t router_layer; /* Parameters of the router, in a layer that has experts. */
+    uint64_t expert;       /* Matrices of one expert. */
+    uint64_t experts_layer;
+    uint64_t shared_layer;
+    uint64_t expert_layers;
+    uint64_t norm_layer;
+    uint64_t norm_final;
+    uint64_t total;
+    uint64_t active;      /* Of `total`, what one token meets: k of E experts, and all else. */
+    uint64_t mtp_modules; /* Not in `total`: of the layers that predict further tokens, which use
+                            the model's own embedding and head. */
+    uint64_t mtp_active;  /* Of them, what one token meets, and the head's matrix once more
+                                    for each. */
+};
+
+struct model_counts model_count(const struct model *model);
+
+/* Weights of a layer's attention that are in no matrix. */
+uint64_t graph_attention_vectors(const struct model *model);
+
+/* Biases of a product on one chip: one for each of its columns, in each of its matrices. */
+uint64_t graph_bias_elements(const struct graph *graph, const struct graph_product *product);
+
+/* Weights of a norm on one chip. Norms of all D may have biases; norms of latents have none. */
+uint64_t graph_norm_elements(const struct graph *graph, const struct model *model, tensor weight);
+
+#endif

@@ -1,0 +1,59 @@
+#include "sim/graph/terms.h"
+
+#include <string.h>
+
+#include "sim/model/model.h"
+
+const struct graph_dimension *graph_dimension_of(const struct graph_terms *terms, const char *name)
+{
+    const struct graph_dimension *dimension = terms->dimension;
+    while (dimension->name != NULL && strcmp(dimension->name, name) != 0) dimension++;
+    SIM_ASSERT(dimension->name != NULL);
+    return dimension;
+}
+
+void graph_dimension_set(struct graph_terms *terms, const char *name, uint64_t padded,
+                         uint64_t useful, uint32_t holders)
+{
+    struct graph_dimension *at = terms->dimension;
+    while (at->name != NULL && strcmp(at->name, name) != 0) at++;
+    SIM_ASSERT(at + 1 < terms->dimension + GRAPH_DIMENSIONS_MAX);
+    *at = (struct graph_dimension){name, padded, useful, holders};
+}
+
+void graph_dimensions_begin(const struct model *model, struct graph_terms *terms)
+{
+    const struct model_mla *latent = &model->latent;
+    const struct model_experts *experts = &model->experts;
+    uint64_t const value_width = model_value_width(model);
+    struct graph_dimension const all[] = {
+        {.name = "B", .useful = 1},
+        {.name = "D", .useful = model->width},
+        {.name = "F", .useful = model->mlp_width},
+        {.name = "N", .useful = model->heads},
+        {.name = "K", .useful = model->kv_heads},
+        {.name = "H", .useful = model->head_width},
+        {.name = "V", .useful = value_width},
+        {.name = "Vocab", .useful = model->vocabulary},
+        {.name = "P", .useful = model->positions.learned},
+        {.name = "2D", .useful = 2 * model->width},
+        {.name = "Cq", .useful = latent->query_rank},
+        {.name = "Ckv", .useful = latent->kv_rank},
+        {.name = "R", .useful = latent->rope},
+        {.name = "J", .useful = latent->plain + value_width},
+        {.name = "Plain", .useful = latent->plain},
+        {.name = "Key", .useful = latent->kv_rank + latent->rope},
+        {.name = "E", .useful = experts->count},
+        {.name = "L", .useful = experts->count},
+        {.name = "Fe", .useful = experts->width},
+        {.name = "Fs", .useful = experts->shared * experts->width},
+        {.name = "W", .useful = 1},
+        {.name = "A", .useful = 1},
+        {.name = "S", .useful = 1},
+        {.name = "Sent", .useful = 1},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        terms->dimension[i] =
+            (struct graph_dimension){all[i].name, all[i].useful, all[i].useful, 1};
+    terms->dimension[sizeof all / sizeof *all] = (struct graph_dimension){.name = NULL};
+}

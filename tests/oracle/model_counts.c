@@ -1,0 +1,91 @@
+/* Parameters of a model by closed formulas. */
+#include "tests/oracle/oracle.h"
+
+static uint64_t qk_columns(const struct model *model)
+{
+    return (model->heads + model->kv_heads) * model->head_width;
+}
+
+uint64_t oracle_attention_vectors(const struct model *model)
+{
+    uint64_t const values = model->kv_heads * model_value_width(model);
+    return model->vectors.attention + model->vectors.qk * qk_columns(model) +
+           model->vectors.v * values;
+}
+
+/* MLA: DeepSeek-V2 (arXiv 2405.04434), 2.1: down and up for Q, and for K and V; both latents are
+ * normed; the columns of K that are turned come straight from the width. */
+static uint64_t mla_matrices(const struct model *model)
+{
+    const struct model_mla *latent = &model->latent;
+    uint64_t const queries = model->heads * model->head_width;
+    uint64_t const values = model->heads * model_value_width(model);
+    uint64_t const query = latent->query_rank == 0
+                               ? model->width * queries
+                               : latent->query_rank * (model->width + queries + 1);
+    uint64_t const down = model->width * (latent->kv_rank + latent->rope) + latent->kv_rank;
+    uint64_t const up = latent->kv_rank * (model->heads * latent->plain + values);
+    return query + down + up + values * model->width;
+}
+
+static uint64_t attention_weights(const struct model *model)
+{
+    uint64_t const matrices =
+        model->latent.kv_rank != 0 ? mla_matrices(model) : 2 * model->width * qk_columns(model);
+    return matrices + oracle_attention_vectors(model);
+}
+
+static uint64_t expert_matrices(const struct model *model)
+{
+    return model->matrices * model->width * model->experts.width;
+}
+
+static uint64_t expert_weights(const struct model *model)
+{
+    const struct model_experts *experts = &model->experts;
+    uint64_t const biases =
+        experts->biased ? (model->matrices - 1) * experts->width + model->width : 0;
+    return expert_matrices(model) + biases;
+}
+
+/* Source of the formulas: the book, chapter 4, 4.2 (parameters of the MLP 3DF or 2DF, of attention
+ * 2D(N+K)H, of the vocabulary DV) and 4.3.1 (E experts, of which k are active); norms have one
+ * weight a channel. */
+struct model_counts oracle_model_count(const struct model *model)
+{
+    const struct model_experts *experts = &model->experts;
+    struct model_counts counts = {.mlp_layers = model_dense_layers(model)};
+    counts.expert_layers = model->layers - counts.mlp_layers;
+    counts.mlp_layer = model->matrices * model->width * model->mlp_width + model->vectors.mlp;
+    if (model->kind == MODEL_DECODER) {
+        uint64_t const matrix = model->vocabulary * model->width;
+        counts.embedding = matrix;
+        counts.head_matrix = model->tied ? 0 : matrix;
+        counts.head = counts.head_matrix + model->vectors.head;
+        counts.attention_layer = attention_weights(model);
+        counts.norm_final = (1 + model->norm_biases) * model->width;
+        counts.norm_layer = (model->norms == 0 ? 2 : model->norms) * counts.norm_final;
+        counts.positions = model->positions.learned * model->width;
+    }
+    if (model_has_experts(model)) {
+        counts.expert = expert_matrices(model);
+        counts.router_layer = experts->count * (model->width + experts->router_biased);
+        counts.experts_layer = experts->count * expert_weights(model);
+        counts.shared_layer = experts->shared * expert_weights(model);
+    }
+    uint64_t const both = counts.attention_layer + counts.norm_layer;
+    uint64_t const layer = both + counts.router_layer + counts.experts_layer + counts.shared_layer;
+    uint64_t const idle = model_has_experts(model) ? counts.experts_layer / experts->count *
+                                                         (experts->count - experts->top_k)
+                                                   : 0;
+    counts.total = counts.embedding + counts.positions + counts.head + counts.norm_final +
+                   counts.mlp_layers * (both + counts.mlp_layer) + counts.expert_layers * layer;
+    counts.active = counts.total - counts.expert_layers * idle;
+    /* DeepSeek-V3 (arXiv 2412.19437), 2.2: both inputs are normed, and projected from 2D to D; a
+     * layer like the last; a norm before the head. */
+    counts.mtp_modules =
+        model->mtp_modules * (2 * model->width * model->width + 3 * counts.norm_final + layer);
+    counts.mtp_active = counts.mtp_modules + model->mtp_modules * model->vocabulary * model->width -
+                        model->mtp_modules * idle;
+    return counts;
+}

@@ -143,13 +143,43 @@ static struct case_value weights_over_chips(const struct case_row *row)
 
 /* A loop of speculation (7.6.4) is K steps of the draft model and one of the target's, which is
  * bound by weights. With each draft accepted with probability a it gives (1 - a^(K+1)) / (1 - a)
- * tokens, one of the target's own among them. */
+ * tokens, one of the target's own among them. "best": the K of which most tokens a second come.
+ * "overlap": of drafts that are drawn from the probabilities "draft_p", where the target's are
+ * "target_p", those accepted, each with min(1, p/q): the sum of min(p, q). */
+static double tokens_of_loop(double acceptance, double drafts)
+{
+    return (1 - pow(acceptance, drafts + 1)) / (1 - acceptance);
+}
+
+static double best_drafts(const struct case_row *row)
+{
+    double const acceptance = row_number(row, "acceptance");
+    double const target = row_operand_of(row, "target"), draft = row_operand_of(row, "draft");
+    double drafts = 1;
+    while (tokens_of_loop(acceptance, drafts + 1) / (target + (drafts + 1) * draft) >
+           tokens_of_loop(acceptance, drafts) / (target + drafts * draft))
+        drafts++;
+    return drafts;
+}
+
+static double overlap(const struct case_row *row)
+{
+    struct json *target = row_find(row, "target_p"), *draft = row_find(row, "draft_p");
+    if (target == NULL || draft == NULL || json_count(target) != json_count(draft))
+        row_fail(row, "probabilities of as many tokens of each are missing");
+    double sum = 0;
+    for (uint32_t i = 0; i < json_count(target); i++)
+        sum += fmin(row_operand(row, json_at(target, i)), row_operand(row, json_at(draft, i)));
+    return sum;
+}
+
 static struct case_value speculation(const struct case_row *row)
 {
-    double const acceptance = row_number(row, "acceptance"), drafts = row_number(row, "drafts");
     const char *what = row_text(row, "what");
-    if (strcmp(what, "accepted") == 0)
-        return value_number((1 - pow(acceptance, drafts + 1)) / (1 - acceptance));
+    if (strcmp(what, "best") == 0) return value_number(best_drafts(row));
+    if (strcmp(what, "overlap") == 0) return value_number(overlap(row));
+    double const acceptance = row_number(row, "acceptance"), drafts = row_number(row, "drafts");
+    if (strcmp(what, "accepted") == 0) return value_number(tokens_of_loop(acceptance, drafts));
     if (strcmp(what, "loop") == 0)
         return value_number(row_operand_of(row, "target") + drafts * row_operand_of(row, "draft"));
     row_fail(row, "speculation has no %s", what);

@@ -7,8 +7,9 @@
 #include <string.h>
 
 static const struct case_evaluator *const tables[] = {
-    case_combine, case_chip,     case_matmul, case_collective, case_host,    case_level,
-    case_model,   case_sharding, case_train,  case_pipeline,   case_experts, case_inference};
+    case_combine, case_chip,      case_matmul,   case_collective, case_host,
+    case_level,   case_model,     case_sharding, case_train,      case_pipeline,
+    case_experts, case_inference, case_pass};
 
 void row_fail(const struct case_row *row, const char *format, ...)
 {

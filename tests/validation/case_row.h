@@ -53,6 +53,7 @@ extern const struct case_evaluator case_train[];
 extern const struct case_evaluator case_pipeline[];
 extern const struct case_evaluator case_experts[];
 extern const struct case_evaluator case_inference[];
+extern const struct case_evaluator case_pass[];
 
 /* The row's value, with its own modifiers "times", "per" and "round" ("up", "down", "nearest"). */
 struct case_value row_evaluate(const struct case_row *row);

@@ -14,6 +14,8 @@ enum {
     VECTOR_NORM_ALONE_BACKWARD = 8, /* The gradient of a norm without a residual */
     VECTOR_GATE = 4,                /* silu: exp, +1, divide; · up */
     VECTOR_GATE_BACKWARD = 8,       /* silu again (3), its derivative (3), d gate, d up */
+    VECTOR_FUNCTION = 6,            /* GELU by tanh: cube, sum, two products, tanh, +1; · x/2 */
+    VECTOR_FUNCTION_BACKWARD = 10,  /* tanh again (5), its derivative (3), sum, · dy */
     VECTOR_ROPE = 3,                /* x·cos + y·sin */
     VECTOR_SOFTMAX = 5,             /* scale, max, subtract, exp, sum; per score */
     VECTOR_SOFTMAX_BACKWARD = 5,    /* scale, subtract, exp again; dP - row sum, · P; per score */

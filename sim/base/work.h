@@ -18,6 +18,7 @@ enum work_kernel {
     WORK_KERNEL_INPUT,     /* They are gradients of what weights are multiplied with. */
     WORK_KERNEL_WEIGHT,    /* They are gradients of weights. */
     WORK_KERNEL_GRADIENTS, /* The first half is gradients of inputs, the second half of weights. */
+    WORK_KERNEL_CHAINS,    /* The first of CHAIN_COUNT: functions between matmuls (fusion.h). */
 };
 
 /* `count` independent products [rows x inner] · [inner x columns]. `rows` are tokens, padded to
@@ -45,11 +46,12 @@ struct work {
     uint64_t prefetch_bytes;  /* Of hbm_read_bytes: weights that may come to VMEM before the op,
                                  while the compute queue waits. */
     uint64_t kernel;          /* enum work_kernel */
+    uint64_t kernel_count;    /* Of a function between matmuls: kernels one after the other. */
 };
 
 /* Works are compared as bytes, so none of these may be padding. */
 _Static_assert(sizeof(struct work) ==
-                   WORK_MATMULS_MAX * sizeof(struct work_matmul) + 10 * sizeof(uint64_t),
+                   WORK_MATMULS_MAX * sizeof(struct work_matmul) + 11 * sizeof(uint64_t),
                "struct work has no padding");
 
 /* 2·rows·inner·columns·count over the matmuls, unpadded. */

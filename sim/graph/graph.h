@@ -29,6 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sim/base/fusion.h"
 #include "sim/collective/collective.h"
 #include "sim/graph/terms.h"
 
@@ -121,6 +122,7 @@ struct graph_op {
         struct graph_map {
             uint64_t flop;          /* For an element of the result. */
             uint64_t flop_backward; /* For its gradient. */
+            enum chain chain;       /* Where it has a kernel of its own. */
             bool reads_inputs;      /* The gradient reads the inputs. */
             bool reads_result;      /* The gradient reads the result. */
         } map;

@@ -6,6 +6,7 @@
 #ifndef SIM_GRAPH_OP_H
 #define SIM_GRAPH_OP_H
 
+#include "sim/base/fusion.h"
 #include "sim/base/work.h"
 #include "sim/collective/collective.h"
 #include "sim/graph/shard.h"
@@ -186,6 +187,11 @@ uint64_t op_bytes_stored_sum(const struct op_bytes *bytes);
  * results and writes the gradients of inputs. `read`: what it reads besides. */
 struct work op_streamed(const struct graph_sharded *sharded, const struct graph_op *op,
                         enum op_pass pass, struct op_bytes read, uint64_t vector_flop);
+
+/* How the graph's fusion makes a function between matmuls of `elements`: adds the bytes of further
+ * kernels. A work of several functions has the rates of the first. Without a fusion nothing. */
+void op_chain(const struct graph *graph, enum chain chain, enum op_pass pass, uint64_t elements,
+              struct work *work);
 
 /* Vector FLOP that turn what an op reads by position. */
 uint64_t op_turned_flop(const struct graph *graph, const struct graph_op *op);

@@ -135,8 +135,9 @@ struct graph_policy {
     bool remakes_frameworks; /* Arrays of frameworks are not kept for the backward pass, whatever
                                 remat is. */
     bool names_kernels;      /* Works say which measured kernels they are made of. */
-    bool adds;               /* Gradients of weights are added to an accumulator. */
-    bool adds_of_experts;    /* Gradients of experts' weights are. */
+    const struct fusion *fusion; /* Kernels between matmuls; NULL: the fewest. */
+    bool adds;                   /* Gradients of weights are added to an accumulator. */
+    bool adds_of_experts;        /* Gradients of experts' weights are. */
     bool used_before; /* Of the embedding, or of the head: another use of the matrix has left its
                          gradient in the same backward pass. */
 };

@@ -14,7 +14,7 @@
 extern const struct embed_file kernel_files[];
 extern const unsigned kernel_files_count;
 
-enum { STACKS_MAX = 128, FILE_VERSION = 1 };
+enum { STACKS_MAX = 128, FUSIONS_MAX = 16, FILE_VERSION = 1 };
 
 static const char *const layout_names[] = {"TN", "NN", "NT", NULL};
 static const char *const side_names[KERNEL_SIDES] = {"m", "n", "k"};
@@ -161,10 +161,52 @@ static enum status tables_read(struct arena *arena, struct json *list, struct ke
     return STATUS_OK;
 }
 
+/* A share of HBM's rate for each kind of kernel. */
+static enum status shares_read(struct json *object, struct kernel_between *between,
+                               struct error *reterr)
+{
+    const char *keys[CHAIN_COUNT + 1] = {NULL};
+    STATUS_TRY(json_as_object(object, reterr));
+    for (uint32_t i = 0; i < CHAIN_COUNT; i++) {
+        struct json *value = NULL;
+        int64_t ppm = 0;
+        keys[i] = chain_name((enum chain)i);
+        STATUS_TRY(json_need(object, keys[i], &value, reterr));
+        STATUS_TRY(json_as_integer(value, 1, PPM_ONE, &ppm, reterr));
+        between->share_ppm[i] = (uint32_t)ppm;
+    }
+    return json_end(object, keys, reterr);
+}
+
+static enum status between_read(struct json *object, struct kernel_between *between,
+                                struct error *reterr)
+{
+    static const char *const keys[] = {"fusion", "source", "launch", "share_ppm", NULL};
+    const char *names[FUSIONS_MAX + 1] = {NULL};
+    struct json *value = NULL;
+    uint32_t index = 0;
+    uint64_t launch_ps = 0;
+    for (uint32_t i = 0; i < FUSIONS_MAX && fusion_at(i) != NULL; i++)
+        names[i] = fusion_at(i)->name;
+    STATUS_TRY(json_as_object(object, reterr));
+    STATUS_TRY(json_need(object, "fusion", &value, reterr));
+    STATUS_TRY(json_choice(value, names, &index, reterr));
+    between->fusion = fusion_at(index);
+    STATUS_TRY(json_need(object, "source", &value, reterr));
+    STATUS_TRY(json_as_string(value, &between->source, reterr));
+    STATUS_TRY(json_need(object, "launch", &value, reterr));
+    STATUS_TRY(json_as_quantity(value, QUANTITY_DURATION, &launch_ps, reterr));
+    between->launch_ps = (int64_t)launch_ps;
+    STATUS_TRY(json_need(object, "share_ppm", &value, reterr));
+    STATUS_TRY(shares_read(value, between, reterr));
+    return json_end(object, keys, reterr);
+}
+
 enum status kernel_stack_read(struct arena *arena, struct json *document,
                               struct kernel_stack *ret_stack, struct error *reterr)
 {
-    static const char *const keys[] = {"podsim_kernels", "chip", "stack", "title", "matmul", NULL};
+    static const char *const keys[] = {"podsim_kernels", "chip",    "stack", "title",
+                                       "matmul",         "between", NULL};
     struct json *value = NULL;
     int64_t version = 0;
     *ret_stack = (struct kernel_stack){.table_count = 0};
@@ -179,6 +221,8 @@ enum status kernel_stack_read(struct arena *arena, struct json *document,
     STATUS_TRY(json_as_string(value, &ret_stack->title, reterr));
     STATUS_TRY(json_need(document, "matmul", &value, reterr));
     STATUS_TRY(tables_read(arena, value, ret_stack, reterr));
+    value = json_take(document, "between");
+    if (value != NULL) STATUS_TRY(between_read(value, &ret_stack->between, reterr));
     return json_end(document, keys, reterr);
 }
 

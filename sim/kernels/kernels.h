@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "sim/base/format.h"
+#include "sim/base/fusion.h"
 #include "sim/base/status.h"
 
 struct arena;
@@ -37,12 +38,21 @@ struct kernel_table {
     const uint32_t *share_ppm;          /* [m][n][k] */
 };
 
+/* Kernels between matmuls: which there are, and how fast. */
+struct kernel_between {
+    const struct fusion *fusion; /* NULL: those of the graph alone, at the profile's rates. */
+    const char *source;
+    int64_t launch_ps;               /* What each kernel takes in addition to its bytes. */
+    uint32_t share_ppm[CHAIN_COUNT]; /* Of the data sheet's rate of HBM. */
+};
+
 struct kernel_stack {
     const char *name;  /* "trtllm" */
     const char *title; /* "TensorRT-LLM 1.3.0rc20" */
     const char *chip;  /* "h100-sxm" */
     struct kernel_table table[KERNEL_TABLES_MAX];
     uint32_t table_count;
+    struct kernel_between between;
 };
 
 /* Reads a file of kernels. Errors: what is no such file, with its place. */

@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "sim/base/fusion.h"
 #include "sim/base/units.h"
 
 #define BYTES_MOST (UINT64_C(1) << 56)
@@ -53,7 +54,11 @@ static const char *const links[] = {"line", "ring", "switches", NULL};
 static const char *const link_rates[] = {"alike", "machine", NULL};
 static const char *const whens[] = {"done", "begun", NULL};
 static const char *const ends[] = {"begin", "end", NULL};
-static const char *const kernels[] = {"none", "forward", "input", "weight", "gradients", NULL};
+static const char *const kernels[] = {"none", "forward", "input",  "weight", "gradients",
+                                      "rest", "norm",    "sum",    "gate",   "function",
+                                      "turn", "loss",    "update", NULL};
+_Static_assert(sizeof kernels / sizeof *kernels == WORK_KERNEL_CHAINS + CHAIN_COUNT + 1,
+               "each kernel has a word");
 static const char *const ways[] = {"chip", "host", NULL};
 
 /* Where a key means something. */
@@ -70,6 +75,11 @@ static bool has_prefetch(const void *line)
 static bool has_kernel(const void *line)
 {
     return ((const struct work *)line)->kernel != WORK_KERNEL_NONE;
+}
+
+static bool is_chain(const void *line)
+{
+    return ((const struct work *)line)->kernel >= WORK_KERNEL_CHAINS;
 }
 
 static bool has_inner(const void *line)
@@ -136,6 +146,7 @@ static const struct text_row work_rows[] = {
     {NUMBER("useful_flop", work, useful_flop, FLOP_MOST)},
     {NUMBER("prefetch_bytes", work, prefetch_bytes, BYTES_MOST), .means = has_prefetch},
     {WORD("kernel", work, kernel, kernels), .means = has_kernel},
+    {NUMBER("kernel_count", work, kernel_count, UINT16_MAX), .means = is_chain},
 };
 
 static const struct text_row matmul_rows[] = {

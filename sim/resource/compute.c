@@ -144,9 +144,41 @@ static struct compute_time kernel_time(const struct chip *chip, const struct wor
     return time;
 }
 
+/* Functions between matmuls: bytes at the rate that such kernels reach, and the launch of each. */
+static struct compute_time between_time(const struct chip *chip, const struct work *work,
+                                        uint64_t there_bytes, uint32_t math_ppm, uint32_t hbm_ppm)
+{
+    const struct kernel_between *between = &chip->kernels.stack->between;
+    uint32_t const share_ppm = between->share_ppm[work->kernel - WORK_KERNEL_CHAINS];
+    uint64_t const all_bytes = saturate_add(work->hbm_read_bytes, work->hbm_write_bytes);
+    units_wide const launch_ps = (units_wide)(uint64_t)between->launch_ps * work->kernel_count;
+    struct compute_time time = {
+        .vpu_ps = demand_ps(work->vector_flop, chip->vector_flop_per_s, math_ppm),
+        .hbm_ps = at_share_ps(demand_ps(all_bytes - there_bytes, chip->hbm_bytes_per_s, hbm_ppm),
+                              share_ppm),
+        .vmem_ps = demand_ps(saturate_add(all_bytes, work->vmem_read_bytes), chip->vmem_bytes_per_s,
+                             PPM_ONE),
+        .rest_ps = whole_ps(0, 1, launch_ps > INT64_MAX ? INT64_MAX : (int64_t)launch_ps),
+        .tile_count = 1,
+    };
+    time.vpu_rest_ps = time.rest_ps;
+    time.duration_ps =
+        whole_ps((units_wide)(uint64_t)larger(larger(time.hbm_ps, time.vpu_ps), time.vmem_ps), 1,
+                 time.rest_ps);
+    return time;
+}
+
+bool compute_is_between(const struct chip *chip, const struct work *work)
+{
+    const struct kernel_stack *stack = chip->kernels.stack;
+    return stack != NULL && stack->between.fusion != NULL && work->kernel >= WORK_KERNEL_CHAINS;
+}
+
 struct compute_time compute_time_of_rest(const struct chip *chip, const struct work *work,
                                          uint64_t there_bytes, uint32_t math_ppm, uint32_t hbm_ppm)
 {
+    if (compute_is_between(chip, work))
+        return between_time(chip, work, there_bytes, math_ppm, hbm_ppm);
     struct work_kernels const kernels = kernel_of_work(chip, work);
     if (kernels.table != NULL)
         return kernel_time(chip, work, kernels.share_ppm, there_bytes, math_ppm, hbm_ppm);

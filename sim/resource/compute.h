@@ -6,6 +6,7 @@
 #ifndef SIM_RESOURCE_COMPUTE_H
 #define SIM_RESOURCE_COMPUTE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sim/base/work.h"
@@ -32,6 +33,9 @@ struct compute_time compute_time(const struct chip *chip, const struct work *wor
 /* The same where `there_bytes` of what the op reads lie in VMEM already: it has as many tiles. */
 struct compute_time compute_time_of_rest(const struct chip *chip, const struct work *work,
                                          uint64_t there_bytes, uint32_t math_ppm, uint32_t hbm_ppm);
+
+/* Whether a work is kernels between matmuls whose rates the chip's stack of software has. */
+bool compute_is_between(const struct chip *chip, const struct work *work);
 
 /* Bytes of VMEM that the tiles of a running op leave to weights of ops that follow. */
 uint64_t compute_vmem_rest_bytes(const struct chip *chip);

@@ -30,7 +30,9 @@ struct work_kernels kernel_of_work(const struct chip *chip, const struct work *w
     struct work_kernels kernels = {.share_ppm = PPM_ONE};
     uint32_t const cores = chip->kind == CHIP_GPU ? chip->core.count : 1;
     units_wide roofline_ps = 0, all_ps = 0;
-    if (chip->kernels.stack == NULL || work->kernel == WORK_KERNEL_NONE) return kernels;
+    if (chip->kernels.stack == NULL || work->kernel == WORK_KERNEL_NONE ||
+        work->kernel >= WORK_KERNEL_CHAINS)
+        return kernels;
     for (uint32_t i = 0; i < work->matmul_count; i++) {
         uint64_t side[KERNEL_SIDES];
         enum kernel_layout const layout = kernel_sides(work, i, side);

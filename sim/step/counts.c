@@ -22,6 +22,7 @@ struct part {
 static bool is_measured(const struct machine *machine, const struct graph_compute_sum *sum)
 {
     const struct kernel_stack *stack = machine->chip.kernels.stack;
+    if (stack != NULL && stack->between.fusion != NULL && sum->flop == 0) return true;
     return stack != NULL && sum->kind->weights_apart &&
            kernel_table_of(stack, sum->format, KERNEL_TN) != NULL;
 }

@@ -137,6 +137,7 @@ static void update_count(const struct ranks *ranks, struct workload_counts *coun
 {
     const struct graph_formats *formats = &ranks->plan->formats;
     double const gradient = bytes_of(formats->gradients), state = state_elements(ranks);
+    const struct fusion *fusion = ranks_fusion(ranks);
     double const summed = ranks->copies > 1 ? state : 0, tied_apart = tied_share(ranks);
     uint64_t const updates = ranks->plan->model.layers + ranks->mtp_modules +
                              (ranks_is_decoder(ranks) ? UINT64_C(2) - ranks->tie.here : 0);
@@ -144,6 +145,11 @@ static void update_count(const struct ranks *ranks, struct workload_counts *coun
     counts->hbm_bytes += 3 * tied_apart * gradient + 3 * summed * gradient +
                          state * (gradient + 4 * bytes_of(formats->optimizer) +
                                   2 * stored_bytes_of(formats->weights));
+    if (fusion != NULL) {
+        struct chain_pass const made = fusion_pass(fusion, CHAIN_UPDATE, false);
+        counts->hbm_bytes += state * (double)(made.read_bytes + made.write_bytes);
+        counts->weights.kernels += (double)updates;
+    }
     counts->compute_count += (double)((ranks->tie.apart ? 2 : 0) +
                                       (ranks->copies > 1 ? 4 : 1) * updates + ranks->tie.lookup);
 }

@@ -123,6 +123,7 @@ static struct graph_policy policy_of(const struct ranks *ranks)
     const struct workload_plan *plan = ranks->plan;
     return (struct graph_policy){
         .names_kernels = ranks->machine->chip.kernels.stack != NULL,
+        .fusion = ranks_fusion(ranks),
         .remat = plan->remat,
         .by_tokens = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS,
         .replicated = plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED,

@@ -296,13 +296,21 @@ void lower_update(struct lower *lower, const struct delayed_update *update)
     }
     /* Adam reads the gradient, both moments and the parameter, and writes all but the gradient. */
     uint64_t const moments = 2 * format_bytes(formats->optimizer, elements);
-    struct work const work = {
+    const struct fusion *fusion = ranks_fusion(ranks);
+    struct work work = {
         .math_format = formats->optimizer,
         .vector_flop = VECTOR_ADAM * elements,
         .hbm_read_bytes =
             lower_gradient_bytes(lower, elements) + moments + lower_weight_bytes(lower, elements),
         .hbm_write_bytes = moments + lower_weight_bytes(lower, elements),
     };
+    if (fusion != NULL) {
+        struct chain_pass const made = fusion_pass(fusion, CHAIN_UPDATE, false);
+        work.hbm_read_bytes += made.read_bytes * elements;
+        work.hbm_write_bytes += made.write_bytes * elements;
+        work.kernel_count = made.kernels;
+        work.kernel = WORK_KERNEL_CHAINS + CHAIN_UPDATE;
+    }
     uint32_t const op = lower_compute(lower, update->name, &work, 1);
     update_need(lower, op, update->backward, update->slots);
     lower_offload_update(lower, op, moments);

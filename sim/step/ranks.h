@@ -15,6 +15,7 @@
 #include "sim/base/status.h"
 #include "sim/base/units.h"
 #include "sim/graph/block.h"
+#include "sim/kernels/kernels.h"
 #include "sim/mesh/mesh.h"
 #include "sim/mesh/sharding.h"
 #include "sim/step/routing.h"
@@ -211,6 +212,13 @@ static inline bool ranks_offloads_optimizer(const struct ranks *ranks)
 {
     return ranks->plan->offload == WORKLOAD_OFFLOAD_OPTIMIZER ||
            ranks->plan->offload == WORKLOAD_OFFLOAD_BOTH;
+}
+
+/* Kernels between matmuls, as the machine's stack of software makes them; NULL: the fewest. */
+static inline const struct fusion *ranks_fusion(const struct ranks *ranks)
+{
+    const struct kernel_stack *stack = ranks->machine->chip.kernels.stack;
+    return stack == NULL ? NULL : stack->between.fusion;
 }
 
 static inline bool ranks_is_decoder(const struct ranks *ranks)

@@ -98,12 +98,27 @@ static void inference_mark(void)
     }
 }
 
+/* What has a kernel of its own with some stack of software. */
+static void stacks_mark(void)
+{
+    const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = "x y z"};
+    for (uint32_t i = 0; fusion_at(i) != NULL; i++) {
+        struct kernel_stack const stack = {.between = {.fusion = fusion_at(i)}};
+        struct workload_case made;
+        assert_int_equal(case_build_roles(&made, &case_llama_70b, "4x4x4", parts), STATUS_OK);
+        made.machine.chip.kernels.stack = &stack;
+        parts_mark(&made);
+        case_free(&made);
+    }
+}
+
 static void each_is_written_for_some_model(void **state)
 {
     (void)state;
     assert_true(op_kind_count <= ROWS_MAX && block_count <= ROWS_MAX);
     models_mark();
     steps_mark();
+    stacks_mark();
     inference_mark();
     for (uint32_t k = 0; k < op_kind_count; k++)
         if (!kind_written[k]) fail_msg("no block writes the op %s", op_kind_table[k]->name);

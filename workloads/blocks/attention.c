@@ -123,10 +123,25 @@ static tensor with_cache_write(struct graph *g, const struct attention_heads *he
                         (const tensor[]){keys, values});
 }
 
-tensor attention_between(struct graph *graph, const struct attention_heads *heads)
+/* Where a kernel of its own turns queries and keys, nothing that reads them does. */
+static void turn_write(struct graph *g, struct attention_heads *heads)
 {
-    return graph->terms->cache.is_there ? with_cache_write(graph, heads)
-                                        : alone_write(graph, heads);
+    const struct fusion *fusion = g->terms->policy.fusion;
+    if (fusion == NULL || !fusion->turns_apart || heads->turned.of[0] == GRAPH_NONE) return;
+    enum graph_remat const whole = g->terms->sequence.rings ? GRAPH_REMAT_NEVER : GRAPH_REMAT_NORMS;
+    graph_op(g, &op_kind_rope, "Rope", 2, (const tensor[]){heads->q, heads->k});
+    heads->q = graph_result(g, "Qr[B_ZXW, N_YW, H]");
+    heads->k = graph_result(g, "Kr[B_ZXW, K_YW, H]");
+    heads->turned = (struct graph_turned){{GRAPH_NONE, GRAPH_NONE}};
+    graph_set_kept(g, heads->q, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
+    graph_set_kept(g, heads->k, GRAPH_REMAT_NORMS, whole);
+}
+
+tensor attention_between(struct graph *graph, struct attention_heads heads)
+{
+    turn_write(graph, &heads);
+    return graph->terms->cache.is_there ? with_cache_write(graph, &heads)
+                                        : alone_write(graph, &heads);
 }
 
 struct attention_heads attention_products(struct graph *graph, const struct model *model, tensor in)
@@ -153,7 +168,7 @@ static void write(struct graph *g, const struct model *model)
     graph_matmul(g, "QKV")->joined = true;
     graph_set_names(g, "dIn", "dW_QKV");
     struct attention_heads const heads = attention_products(g, model, in);
-    tensor const a = attention_between(g, &heads);
+    tensor const a = attention_between(g, heads);
 
     graph_matmul(g, "O");
     graph_set_names(g, "dA", "dW_O");

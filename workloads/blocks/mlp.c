@@ -20,16 +20,27 @@ static tensor in_product(struct graph *g, tensor in, const char *weight, const c
     return out;
 }
 
-/* A function of each element that the second matmul computes on the way. */
-static tensor fused_write(struct graph *g, const char *text, const char *formula,
-                          struct graph_map map, uint8_t count, const tensor *in)
+static bool functions_apart(const struct graph *g)
 {
+    const struct fusion *fusion = g->terms->policy.fusion;
+    return fusion != NULL && fusion->functions_apart;
+}
+
+/* A function of each element, which the second matmul computes on the way unless it has a kernel of
+ * its own. Then its result is kept, as every input of a matmul is. */
+static tensor function_write(struct graph *g, const char *text, const char *formula,
+                             struct graph_map map, uint8_t count, const tensor *in)
+{
+    bool const apart = functions_apart(g);
     struct graph_op *op = graph_op(g, &op_kind_map, "gate", count, in);
     op->formula = formula;
-    op->fused = true;
+    op->fused = !apart;
     op->as.map = map;
     tensor const out = graph_result(g, text);
-    graph_set_kept(g, out, GRAPH_REMAT_NEVER, GRAPH_REMAT_NEVER);
+    if (apart)
+        graph_set_formats(g, out, g->terms->formats.matmuls, g->terms->formats.activations);
+    else
+        graph_set_kept(g, out, GRAPH_REMAT_NEVER, GRAPH_REMAT_NEVER);
     return out;
 }
 
@@ -46,20 +57,33 @@ struct mlp_hidden mlp_products(struct graph *graph, const struct mlp_texts *text
 static tensor gated_write(struct graph *g, const struct mlp_texts *texts,
                           const struct mlp_hidden *hidden)
 {
-    struct graph_map map = {VECTOR_GATE, VECTOR_GATE_BACKWARD, .reads_inputs = true};
+    struct graph_map map = {VECTOR_GATE, VECTOR_GATE_BACKWARD, CHAIN_GATE, .reads_inputs = true};
     if (texts->weighted) {
         map.flop += 1;
         map.flop_backward += VECTOR_ROW_DOT + 1;
     }
-    return fused_write(g, texts->tmp, texts->weighted ? "g * silu(%) * %" : "silu(%) * %", map, 2,
-                       hidden->of);
+    return function_write(g, texts->tmp, texts->weighted ? "g * silu(%) * %" : "silu(%) * %", map,
+                          2, hidden->of);
 }
 
+/* GELU or its like. Its FLOP are few beside the matmuls', so only where it has a kernel of its own
+ * is it there for its bytes. */
 static tensor bare_write(struct graph *g, const struct mlp_texts *texts,
                          const struct mlp_hidden *hidden)
 {
-    struct graph_map const map = {.flop = 1, .flop_backward = VECTOR_ROW_DOT + 1};
-    return texts->weighted ? fused_write(g, texts->tmp, "g * %", map, 1, hidden->of)
+    struct graph_map map = {.chain = CHAIN_FUNCTION};
+    if (texts->weighted) {
+        map.flop = 1;
+        map.flop_backward = VECTOR_ROW_DOT + 1;
+    }
+    if (functions_apart(g)) {
+        map.flop += VECTOR_FUNCTION;
+        map.flop_backward += VECTOR_FUNCTION_BACKWARD;
+        map.reads_inputs = true;
+        return function_write(g, texts->activated, texts->weighted ? "g * act(%)" : "act(%)", map,
+                              1, hidden->of);
+    }
+    return texts->weighted ? function_write(g, texts->tmp, "g * %", map, 1, hidden->of)
                            : hidden->of[0];
 }
 
@@ -67,6 +91,7 @@ tensor mlp_activated(struct graph *graph, const struct mlp_texts *texts,
                      const struct mlp_hidden *hidden)
 {
     tensor const tmp = (hidden->count == 2 ? gated_write : bare_write)(graph, texts, hidden);
+    if (functions_apart(graph)) return tmp; /* It is there anyway. */
     graph_set_framework(graph, tmp, GRAPH_FRAMEWORK_OUTPUT, graph->terms->formats.matmuls,
                         GRAPH_REMAT_NONE);
     return tmp;
@@ -90,6 +115,7 @@ const struct mlp_texts mlp_texts_dense = {
     .weight_up = "W_up[D_WX, F_Y]",
     .up = "Up[B_ZX, F_Y]",
     .tmp = "Tmp[B_ZX, F_Y]",
+    .activated = "Act[B_ZX, F_Y]",
     .weight_out = "W_out[F_Y, D_WX]",
     .out = "Out",
     .name_gated = "Gate,Up",

@@ -8,7 +8,8 @@
 struct mlp_texts {
     const char *weight_in; /* The first matrix of an MLP without a gate. */
     const char *weight_gate, *gate, *weight_up, *up;
-    const char *tmp; /* What is multiplied with W_out. */
+    const char *tmp;       /* What is multiplied with W_out. */
+    const char *activated; /* Of a bare one's Tmp, where its function has a kernel of its own. */
     const char *weight_out, *out;
     const char *name_gated, *name_bare, *name_out;
     const char *d_tmp_bare, *d_weight_bare; /* Gradients of a bare one's Tmp and W_in. */

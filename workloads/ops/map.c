@@ -10,7 +10,9 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     uint64_t const flop = forward ? map->flop : map->flop_backward;
     if (!forward && map->reads_inputs) op_bytes_ins(sharded, op, false, &read);
     if (!forward && map->reads_result) op_bytes_outs(sharded, op, false, &read);
-    *ret_work = op_streamed(sharded, op, pass, read, flop * op_out_elements(sharded, op, 0));
+    uint64_t const elements = op_out_elements(sharded, op, 0);
+    *ret_work = op_streamed(sharded, op, pass, read, flop * elements);
+    op_chain(sharded->graph, map->chain, pass, elements, ret_work);
 }
 
 static uint8_t reads(const struct graph *graph, const struct graph_op *op, enum op_pass pass,

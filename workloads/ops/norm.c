@@ -7,6 +7,14 @@
 #include "sim/base/vector.h"
 #include "sim/graph/op.h"
 
+/* The sum of the stream is a kernel before that of the norm, and that of gradients one behind it.
+ */
+static bool sums_apart(const struct graph *graph)
+{
+    const struct fusion *fusion = graph->terms->policy.fusion;
+    return fusion != NULL && fusion->sums_apart;
+}
+
 static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
                  struct work *ret_work)
 {
@@ -30,6 +38,9 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
         work.hbm_read_bytes = (adds ? 3 : 2) * bytes;
         work.hbm_write_bytes = bytes;
     }
+    op_chain(graph, CHAIN_NORM, pass, elements, &work);
+    if (sums_apart(graph) && (op_is_forward(pass) ? summed : adds))
+        op_chain(graph, CHAIN_SUM, pass, elements, &work);
     *ret_work = work;
 }
 

@@ -90,6 +90,34 @@ static enum status table_add(struct arena *arena, const struct kernel_table *tab
     return STATUS_OK;
 }
 
+/* Kernels of a pass and what they move, where that is more than one kernel's. */
+static void chain_add(const struct kernel_between *between, enum chain chain, struct strbuf *text)
+{
+    strbuf_add(text, "  %s", chain_name(chain));
+    strbuf_pad(text, 14);
+    strbuf_add(text, "%5.1f%% of HBM", between->share_ppm[chain] / 1e4);
+    for (int backward = 0; backward < 2; backward++) {
+        struct chain_pass const pass = fusion_pass(between->fusion, chain, backward != 0);
+        bool const is_update = chain == CHAIN_UPDATE || chain == CHAIN_LOSS;
+        if (backward != 0 && is_update) continue;
+        strbuf_add(text, "%s%2u kernel%s", backward != 0 ? ", backward " : "   ", pass.kernels,
+                   plural(pass.kernels));
+        if (pass.read_bytes + pass.write_bytes > 0)
+            strbuf_add(text, " (+%u B read, +%u written)", pass.read_bytes, pass.write_bytes);
+    }
+    strbuf_add(text, "\n");
+}
+
+static void between_add(const struct kernel_between *between, struct strbuf *text)
+{
+    strbuf_add(text, "\nkernels between matmuls: %s\n", between->fusion->help);
+    for (enum chain chain = 0; chain < CHAIN_COUNT; chain++) chain_add(between, chain, text);
+    strbuf_add(text, "  each takes %s in addition; bytes are those of an element of 16 bits\n",
+               table_duration(between->launch_ps).text);
+    strbuf_add(text, "  source: %s\n  source of the kernels: %s\n", between->source,
+               between->fusion->source);
+}
+
 enum status list_kernel(struct arena *arena, const char *name, struct strbuf *text,
                         struct error *reterr)
 {
@@ -98,5 +126,6 @@ enum status list_kernel(struct arena *arena, const char *name, struct strbuf *te
     strbuf_add(text, "%s on %s\n", stack.title, stack.chip);
     for (uint32_t t = 0; t < stack.table_count; t++)
         STATUS_TRY(table_add(arena, &stack.table[t], text, reterr));
+    if (stack.between.fusion != NULL) between_add(&stack.between, text);
     return STATUS_OK;
 }

@@ -29,9 +29,15 @@ struct op_rows {
 
 /* What gives an op its time. */
 static const char *source_text(char text[BY_BYTES], const struct chip *chip,
-                               const struct work_kernels *kernels)
+                               const struct work *work, const struct work_kernels *kernels)
 {
     if (chip->kernels.stack == NULL) return "tiles";
+    if (compute_is_between(chip, work)) {
+        (void)snprintf(text, BY_BYTES, "%s %s, %llu kernel%s", chip->kernels.stack->name,
+                       chain_name((enum chain)(work->kernel - WORK_KERNEL_CHAINS)),
+                       (unsigned long long)work->kernel_count, work->kernel_count == 1 ? "" : "s");
+        return text;
+    }
     if (kernels->table == NULL) return "profile";
     (void)snprintf(text, BY_BYTES, "%s %s %s", chip->kernels.stack->name,
                    format_name(kernels->table->format), kernel_layout_name(kernels->table->layout));
@@ -61,9 +67,9 @@ static const char *bound_text(const struct compute_time *time)
     X(SIDES, NULL, WHERE(is_product, WORDS(sides)), SHOWN(NULL, "m x n x k", 22, column_words))    \
     X(TIME, "time_s", SECONDS(time.duration_ps), SHOWN(NULL, "each", 10, column_seconds))          \
     X(BOUND, "bound", WORDS(bound_text(&time)), SHOWN(NULL, "bound", 7, column_words))             \
-    X(SHARE, "share", WHERE(kernels.table != NULL, REAL(kernels.share_ppm / (double)PPM_ONE)),     \
+    X(SHARE, "share", WHERE(share_ppm != 0, REAL(share_ppm / (double)PPM_ONE)),                    \
       SHOWN(NULL, "share", 7, column_share))                                                       \
-    X(SOURCE, "source", WORDS(source_text(by, chip, &kernels)),                                    \
+    X(SOURCE, "source", WORDS(source_text(by, chip, work, &kernels)),                              \
       SHOWN(NULL, "time by", -16, column_words))                                                   \
     X(OUTSIDE, "outside", WHERE(kernels.table != NULL, FLAG(kernels.is_outside)), HIDDEN)          \
     X(OTHER_LAYOUT, "other_layout",                                                                \
@@ -94,6 +100,11 @@ static void op_find(const void *owner, uint32_t index, struct column_value *ret_
     struct work_kernels const kernels = kernel_of_work(chip, work);
     struct compute_time const time = compute_time(chip, work, PPM_ONE, PPM_ONE);
     const char *remark = remark_of(&kernels);
+    uint32_t const share_ppm =
+        compute_is_between(chip, work)
+            ? chip->kernels.stack->between.share_ppm[work->kernel - WORK_KERNEL_CHAINS]
+        : kernels.table != NULL ? kernels.share_ppm
+                                : 0;
     for (uint32_t i = 0; i < work->matmul_count; i++) products += work->matmul[i].count;
     (void)kernel_sides(work, 0, side);
     (void)snprintf(sides, sizeof sides, "%llu x %llu x %llu", (unsigned long long)side[KERNEL_M],

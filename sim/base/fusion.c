@@ -1,0 +1,113 @@
+#include "sim/base/fusion.h"
+
+#include <stddef.h>
+
+static const char *const chain_names[CHAIN_COUNT] = {
+    [CHAIN_NORM] = "norm",         [CHAIN_SUM] = "sum",   [CHAIN_GATE] = "gate",
+    [CHAIN_FUNCTION] = "function", [CHAIN_TURN] = "turn", [CHAIN_LOSS] = "loss",
+    [CHAIN_UPDATE] = "update",     [CHAIN_REST] = "rest",
+};
+
+/*
+ * Rows say what differs from one kernel: reads and writes in bytes an element, and kernels.
+ *
+ * The update of Megatron-LM: the norm reads gradients (4), clipping reads and writes them (4, 4),
+ * Adam works on an fp32 copy of the weights (4, 4 in place of the weights' own), which a last
+ * kernel turns into weights (4, 2 more), and the main gradients are set to zero (4).
+ *
+ * eager RMSNorm, as a formula of torch: to fp32 (2, 4), square (4, 4), mean (4), times its root
+ * (4, 4), to bf16 (4, 2), times the weight (2, 2), and two kernels of a number a row. Backward, in
+ * the order of autograd: times the weight (4, 2) and the sum of its gradient (4); to fp32 (2, 4);
+ * times the root (4, 4), and the root's gradient (8, 4 and 4); of the square (4, 4), the sum of
+ * both (8, 4), to bf16 (4, 2), and three kernels of a number a row.
+ */
+static const struct fusion fusions[] = {
+    {
+        .name = "xla",
+        .help = "matmuls compute gates and functions on the way, norms the residual sum, attention "
+                "the turns: no kernels but those of the graph",
+        .source = "a trace of LLaMA-3.1-8B on TPU v6e: norms and turns take 1 to 2 % of a layer "
+                  "(casys-kaist/LLMServingSim at 5daddb21, profiler/v0/perf_models/TPU-v6e-1)",
+    },
+    {
+        .name = "te",
+        .help = "Megatron-LM with Transformer Engine: kernels for norms, residual sums with "
+                "dropout, gates, turns; unfused cross-entropy and update",
+        .source = "Megatron-LM megatron/core/fusions (fused_bias_dropout, fused_bias_swiglu), "
+                  "tensor_parallel/cross_entropy.py, optimizer/optimizer.py at 50b073cc; "
+                  "TransformerEngine transformer_engine/pytorch/module/layernorm.py",
+        .sums_apart = true,
+        .functions_apart = true,
+        .turns_apart = true,
+        .forward =
+            {[CHAIN_SUM] = {1, 2, 0}, [CHAIN_LOSS] = {9, 28, 24}, [CHAIN_UPDATE] = {5, 16, 10}},
+        .backward = {[CHAIN_NORM] = {2, 0, 0}, [CHAIN_SUM] = {1, 2, 2}},
+    },
+    {
+        .name = "compiled",
+        .help = "torch.compile: one kernel for a chain of functions between matmuls, and two for "
+                "the gradient of a norm",
+        .source = "PyTorch torch/_inductor: chains of pointwise ops and their reductions become "
+                  "one kernel; matmuls and attention are calls of libraries",
+        .functions_apart = true,
+        .turns_apart = true,
+        .forward = {[CHAIN_LOSS] = {3, 4, 0}, [CHAIN_UPDATE] = {3, 8, 4}},
+        .backward = {[CHAIN_NORM] = {2, 0, 0}},
+    },
+    {
+        .name = "eager",
+        .help = "PyTorch without a compiler: a kernel for each operator, in fp32 where the model "
+                "says so",
+        .source =
+            "Hugging Face transformers modeling_llama.py (LlamaRMSNorm, apply_rotary_pos_emb, "
+            "LlamaMLP); PyTorch torch/nn/utils/clip_grad.py, torch/optim/adamw.py (fused)",
+        .sums_apart = true,
+        .functions_apart = true,
+        .turns_apart = true,
+        .forward = {[CHAIN_NORM] = {8, 18, 14},
+                    [CHAIN_SUM] = {1, 2, 0},
+                    [CHAIN_GATE] = {2, 2, 2},
+                    [CHAIN_FUNCTION] = {1, 0, 0},
+                    [CHAIN_TURN] = {5, 9, 7},
+                    [CHAIN_LOSS] = {6, 20, 12},
+                    [CHAIN_UPDATE] = {3, 8, 4}},
+        .backward = {[CHAIN_NORM] = {12, 40, 26},
+                     [CHAIN_SUM] = {1, 2, 2},
+                     [CHAIN_GATE] = {3, 6, 2},
+                     [CHAIN_TURN] = {6, 11, 9}},
+    },
+    {
+        .name = "served",
+        .help = "vLLM and SGLang: kernels for a norm with its residual sum, gates, and turns",
+        .source = "vLLM csrc/layernorm_kernels.cu (fused_add_rms_norm), "
+                  "csrc/activation_kernels.cu (silu_and_mul), csrc/pos_encoding_kernels.cu",
+        .functions_apart = true,
+        .turns_apart = true,
+    },
+    {
+        .name = "attending",
+        .help = "TensorRT-LLM: kernels for a norm with its residual sum and for gates; attention "
+                "turns its own queries and keys",
+        .source = "TensorRT-LLM docs/source/advanced/gpt-attention.md (rotary embedding in the "
+                  "attention plugin)",
+        .functions_apart = true,
+    },
+};
+
+const struct fusion *fusion_at(uint32_t index)
+{
+    return index < sizeof fusions / sizeof *fusions ? &fusions[index] : NULL;
+}
+
+const char *chain_name(enum chain chain)
+{
+    return chain_names[chain];
+}
+
+struct chain_pass fusion_pass(const struct fusion *fusion, enum chain chain, bool backward)
+{
+    struct chain_pass pass = {0, 0, 0};
+    if (fusion != NULL) pass = (backward ? fusion->backward : fusion->forward)[chain];
+    if (pass.kernels == 0) pass.kernels = 1;
+    return pass;
+}

@@ -1,0 +1,53 @@
+/*
+ * fusion.h: the kernels that stand between matmuls, as software makes them: which functions have
+ * kernels of their own, and how often these go over their arrays. A graph without a fusion has the
+ * fewest: what a matmul can compute on the way has no kernel.
+ *
+ * Facts of frameworks, in bytes an element of 16-bit arrays. An array in 32 bits on the way counts
+ * twice.
+ */
+#ifndef SIM_BASE_FUSION_H
+#define SIM_BASE_FUSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Functions between matmuls. */
+enum chain {
+    CHAIN_REST,     /* None of these: lookups, casts, copies of rows. */
+    CHAIN_NORM,     /* RMSNorm, LayerNorm. */
+    CHAIN_SUM,      /* The residual stream and what a block adds to it. */
+    CHAIN_GATE,     /* silu(Gate) * Up */
+    CHAIN_FUNCTION, /* GELU, ReLU: a function of one array. */
+    CHAIN_TURN,     /* Columns of Q and K that are turned by position (rope). */
+    CHAIN_LOSS,     /* Softmax and cross-entropy of logits, with their gradient. */
+    CHAIN_UPDATE,   /* The optimizer: norm of the gradients, clipping, Adam. */
+    CHAIN_COUNT,
+};
+
+/* A pass of a function. */
+struct chain_pass {
+    uint8_t kernels;
+    uint8_t read_bytes, write_bytes; /* In addition to those of a single kernel. */
+};
+
+struct fusion {
+    const char *name;
+    const char *help;
+    const char *source;
+    bool sums_apart;      /* The residual sum is no part of the norm behind it. */
+    bool functions_apart; /* Gates and functions are no part of the matmul behind them. */
+    bool turns_apart;     /* Turns are no part of attention. */
+    struct chain_pass forward[CHAIN_COUNT];
+    struct chain_pass backward[CHAIN_COUNT];
+};
+
+/* The place of a fusion in the list; NULL past its end. */
+const struct fusion *fusion_at(uint32_t index);
+/* "norm" */
+const char *chain_name(enum chain chain);
+
+/* How a fusion makes a function: in one kernel that adds nothing, where it is NULL. */
+struct chain_pass fusion_pass(const struct fusion *fusion, enum chain chain, bool backward);
+
+#endif

@@ -1,0 +1,193 @@
+/* Kernels between matmuls: which a stack of software makes of a layer, their bytes, their time. */
+#include <string.h>
+
+#include "sim/base/fusion.h"
+#include "sim/base/units.h"
+#include "sim/graph/block.h"
+#include "sim/graph/op.h"
+#include "sim/graph/shard.h"
+#include "sim/kernels/kernels.h"
+#include "sim/resource/compute.h"
+#include "sim/step/graph_terms.h"
+#include "tests/support/case.h"
+#include "tests/unit/graph_case.h"
+
+enum { LAYER = 1 };
+
+static const struct fusion *fusion_named(const char *name)
+{
+    for (uint32_t i = 0; fusion_at(i) != NULL; i++)
+        if (strcmp(fusion_at(i)->name, name) == 0) return fusion_at(i);
+    fail_msg("no fusion is called %s", name);
+    return NULL;
+}
+
+static void a_fusion_says_what_it_is(void **state)
+{
+    (void)state;
+    assert_non_null(fusion_at(0));
+    for (uint32_t i = 0; fusion_at(i) != NULL; i++) {
+        const struct fusion *fusion = fusion_at(i);
+        assert_true(fusion->name[0] != '\0' && fusion->help[0] != '\0');
+        assert_true(fusion->source[0] != '\0');
+        for (uint32_t other = 0; other < i; other++)
+            assert_string_not_equal(fusion->name, fusion_at(other)->name);
+        for (enum chain chain = 0; chain < CHAIN_COUNT; chain++)
+            assert_true(fusion_pass(fusion, chain, false).kernels >= 1 &&
+                        fusion_pass(fusion, chain, true).kernels >= 1);
+    }
+    struct chain_pass const none = fusion_pass(NULL, CHAIN_NORM, true);
+    assert_int_equal(none.kernels, 1);
+    assert_int_equal(none.read_bytes + none.write_bytes, 0);
+}
+
+/* A layer of LLaMA-3-70B under a fusion, on one chip of 4 x 4: tp 4, so 16 heads, 2 of keys. */
+struct layer {
+    struct workload_case made;
+    struct kernel_stack stack;
+    struct graph_terms terms;
+    struct graph graph;
+    struct graph_sharded sharded;
+    uint64_t rows; /* Tokens of a microbatch on one data rank. */
+};
+
+static void layer_make(const char *fusion, struct layer *layer)
+{
+    const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = "x", [MESH_TP] = "y"};
+    struct ranks ranks;
+    *layer = (struct layer){.stack = {.name = "case", .title = "A case"}};
+    if (fusion != NULL) layer->stack.between.fusion = fusion_named(fusion);
+    assert_int_equal(case_build_roles(&layer->made, &case_llama_70b, "4x4x1", parts), STATUS_OK);
+    layer->made.machine.chip.kernels.stack = &layer->stack;
+    case_ok(ranks_make(&layer->made.plan, &layer->made.machine, &layer->made.mesh, &ranks,
+                       &case_error));
+    layer->rows = ranks.rows;
+    graph_layer_terms(&ranks, LAYER, &layer->terms);
+    block_write_part(&layer->terms, &layer->made.plan.model, BLOCK_LAYER, LAYER, &layer->graph);
+    graph_shard(&layer->graph, &layer->sharded);
+}
+
+/* The op of a name, with the prefix of its block; NULL: there is none, or a product computes it. */
+static const struct graph_op *op_named(const struct layer *layer, const char *prefix,
+                                       const char *name)
+{
+    for (uint8_t i = 0; i < layer->graph.op_count; i++) {
+        const struct graph_op *op = &layer->graph.op[i];
+        const char *own = layer->graph.block[op->block].block->prefix;
+        if (!op->fused && strcmp(op->name, name) == 0 && strcmp(own, prefix) == 0) return op;
+    }
+    return NULL;
+}
+
+static struct work work_of(const struct layer *layer, const char *prefix, const char *name,
+                           enum op_pass pass)
+{
+    const struct graph_op *op = op_named(layer, prefix, name);
+    if (op == NULL) fail_msg("no op is called %s%s", prefix, name);
+    return op_work(&layer->sharded, op, pass);
+}
+
+static void moves(struct work work, uint64_t kernels, uint64_t read_bytes, uint64_t write_bytes)
+{
+    assert_int_equal(work.kernel_count, kernels);
+    assert_int_equal(work.hbm_read_bytes, read_bytes);
+    assert_int_equal(work.hbm_write_bytes, write_bytes);
+}
+
+/* D 8,192 and F 28,672 over four ranks of tp, 16 heads of queries and two of keys, of 128. */
+enum { D_OWN = 8192 / 4, F_OWN = 28672 / 4, Q_OWN = 16 * 128, K_OWN = 2 * 128 };
+
+static void without_a_fusion_matmuls_do_it(void **state)
+{
+    static struct layer layer;
+    (void)state;
+    layer_make(NULL, &layer);
+    assert_null(op_named(&layer, "attention.", "Rope"));
+    assert_null(op_named(&layer, "mlp.", "gate"));
+    uint64_t const d = layer.rows * D_OWN;
+    moves(work_of(&layer, "mlp.", "norm", OP_FORWARD), 0, 4 * d, 4 * d);
+    case_free(&layer.made);
+}
+
+/* Megatron-LM: the sum reads two arrays and writes one, which the norm reads again. */
+static void megatron_has_kernels_for_sums_gates_and_turns(void **state)
+{
+    static struct layer layer;
+    (void)state;
+    layer_make("te", &layer);
+    uint64_t const d = layer.rows * D_OWN, f = layer.rows * F_OWN;
+    uint64_t const turned = layer.rows * (Q_OWN + K_OWN);
+    moves(work_of(&layer, "mlp.", "norm", OP_FORWARD), 2, 6 * d, 4 * d);
+    moves(work_of(&layer, "mlp.", "norm", OP_INPUT_GRADIENT), 3, 8 * d, 4 * d);
+    moves(work_of(&layer, "mlp.", "gate", OP_FORWARD), 1, 4 * f, 2 * f);
+    moves(work_of(&layer, "mlp.", "gate", OP_INPUT_GRADIENT), 1, 6 * f, 4 * f);
+    moves(work_of(&layer, "attention.", "Rope", OP_FORWARD), 1, 2 * turned, 2 * turned);
+    moves(work_of(&layer, "attention.", "Rope", OP_INPUT_GRADIENT), 1, 2 * turned, 2 * turned);
+    case_free(&layer.made);
+}
+
+/* Hugging Face's RMSNorm in fp32: 20 bytes read and 16 written where one kernel has 2 and 2. */
+static void eager_operators_have_a_kernel_each(void **state)
+{
+    static struct layer layer;
+    (void)state;
+    layer_make("eager", &layer);
+    uint64_t const d = layer.rows * D_OWN, f = layer.rows * F_OWN;
+    moves(work_of(&layer, "mlp.", "norm", OP_FORWARD), 9, (20 + 4) * d, (16 + 2) * d);
+    moves(work_of(&layer, "mlp.", "gate", OP_FORWARD), 2, 6 * f, 4 * f);
+    case_free(&layer.made);
+}
+
+static void servers_sum_in_the_norm(void **state)
+{
+    static struct layer layer;
+    (void)state;
+    layer_make("attending", &layer);
+    uint64_t const d = layer.rows * D_OWN;
+    moves(work_of(&layer, "mlp.", "norm", OP_FORWARD), 1, 4 * d, 4 * d);
+    assert_null(op_named(&layer, "attention.", "Rope"));
+    assert_non_null(op_named(&layer, "mlp.", "gate"));
+    case_free(&layer.made);
+}
+
+/* 4 GB at 4 TB/s take 1 ms, at half of that 2 ms, and three launches of 2 us. */
+static void a_kernel_takes_its_bytes_and_its_launch(void **state)
+{
+    struct kernel_stack stack = {
+        .between = {.fusion = fusion_at(0), .launch_ps = 2 * TIME_PS_PER_US}};
+    struct chip chip = {.kind = CHIP_GPU,
+                        .hbm_bytes_per_s = UINT64_C(4000000000000),
+                        .vmem_capacity_bytes = UINT64_C(50) << 20,
+                        .vmem_bytes_per_s = UINT64_C(9000000000000),
+                        .vector_flop_per_s = UINT64_C(67000000000000),
+                        .launch = {.op_ps = 5 * TIME_PS_PER_US},
+                        .kernels = {.stack = &stack, .rest_hbm_ppm = PPM_ONE}};
+    struct work work = {.hbm_read_bytes = 3000000000,
+                        .hbm_write_bytes = 1000000000,
+                        .kernel = WORK_KERNEL_CHAINS + CHAIN_NORM,
+                        .kernel_count = 3};
+    (void)state;
+    stack.between.share_ppm[CHAIN_NORM] = PPM_ONE / 2;
+    struct compute_time const time = compute_time(&chip, &work, PPM_ONE, PPM_ONE);
+    assert_true(time.hbm_ps == 2000 * TIME_PS_PER_US);
+    assert_true(time.duration_ps == 2006 * TIME_PS_PER_US);
+    assert_true(time.rest_ps == 6 * TIME_PS_PER_US);
+    assert_true(compute_time(&chip, &work, PPM_ONE, PPM_ONE / 2).duration_ps ==
+                4006 * TIME_PS_PER_US);
+    /* Without rates for such kernels the profile's overhead is all there is. */
+    stack.between.fusion = NULL;
+    assert_true(compute_time(&chip, &work, PPM_ONE, PPM_ONE).duration_ps < 1100 * TIME_PS_PER_US);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_fusion_says_what_it_is),
+        cmocka_unit_test(without_a_fusion_matmuls_do_it),
+        cmocka_unit_test(megatron_has_kernels_for_sums_gates_and_turns),
+        cmocka_unit_test(eager_operators_have_a_kernel_each),
+        cmocka_unit_test(servers_sum_in_the_norm),
+        cmocka_unit_test(a_kernel_takes_its_bytes_and_its_launch),
+    };
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
+}

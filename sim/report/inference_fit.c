@@ -60,6 +60,7 @@ struct inference_fit inference_fit_of(const struct report_input *input, double w
     double const buffers = fmax(peak - held->parameter_bytes - held->cache_bytes, 0);
     double const room = (double)hbm_bytes - buffers;
     struct inference_fit fit = {.of_gpus = chip->kind == CHIP_GPU,
+                                .has_cache = held->cache_bytes > 0,
                                 .max_batch = room_of(input->roofline, peak, (double)hbm_bytes)};
     if (room <= 0 || whole_bytes / room > MACHINE_CHIPS_MAX) return fit;
     uint64_t const least = (uint64_t)ceil(fmax(whole_bytes / room, 1));

@@ -9,7 +9,8 @@
 /* How many sequences fit a slice, and the smallest slice that would do. "2x4"; of GPUs "16 GPUs".
  */
 #define FITS(X)                                                                                    \
-    X(BATCH_MOST, "max_batch", WHOLE(fit->max_batch), IN_WORDS(column_count))                      \
+    X(BATCH_MOST, "max_batch", WHERE(fit->has_cache, WHOLE(fit->max_batch)),                       \
+      IN_WORDS(column_count))                                                                      \
     X(SLICE, "smallest_slice", HAS_SLICE(SAID(fit->slice, fit->of_gpus ? gpus : NULL)),            \
       .look = column_words, .none = "none")                                                        \
     X(SLICE_CHIPS, "smallest_slice_chips", HAS_SLICE(WHOLE(fit->chip_count)), HIDDEN)
@@ -136,8 +137,8 @@ static void slice_begin(const struct inference_fit *fit, const struct column_val
                         struct strbuf *text)
 {
     table_line(text, "slice");
-    strbuf_add(text, "%s%s for these weights and this cache",
-               fit->chip_count == 0 ? "" : "at least ", CELL(fit_columns, values, SLICE));
+    strbuf_add(text, "%s%s for these weights%s", fit->chip_count == 0 ? "" : "at least ",
+               CELL(fit_columns, values, SLICE), fit->has_cache ? " and this cache" : "");
 }
 
 void inference_fit_print(const struct inference_fit *fit, struct strbuf *text)
@@ -161,8 +162,11 @@ static void fits_print(const struct inference_facts *facts, const struct column_
     find_fit(&facts->fit, gpus.text, fit);
     find_fit(&facts->fit_of_gib, gpus_of_gib.text, of_gib);
     table_line(text, "room");
-    strbuf_add(text, "%s sequences of this length fit; %s tokens/s a chip\n",
-               CELL(fit_columns, fit, BATCH_MOST), FIGURE(CHIP_RATE));
+    if (facts->fit.has_cache)
+        strbuf_add(text, "%s sequences of this length fit; %s tokens/s a chip\n",
+                   CELL(fit_columns, fit, BATCH_MOST), FIGURE(CHIP_RATE));
+    else
+        strbuf_add(text, "no cache limits the tokens; %s tokens/s a chip\n", FIGURE(CHIP_RATE));
     slice_begin(&facts->fit, fit, text);
     if (facts->fit_of_gib.max_batch != facts->fit.max_batch)
         strbuf_add(text, "; if GB are GiB %s, and %s fit", CELL(fit_columns, of_gib, SLICE),
@@ -182,9 +186,11 @@ void inference_facts_print(const struct inference_facts *facts, struct strbuf *t
     if (facts->prefetched_bytes > 0)
         strbuf_add(text, ", %s while compute waits", FIGURE(PREFETCHED));
     strbuf_add(text, "\n");
-    line_begin(values, ATTENTION, text);
-    strbuf_add(text, "   KV load %s: %s of the cache a chip; %s a token in all\n", FIGURE(KV_LOAD),
-               FIGURE(KV_READ), FIGURE(KV_TOKEN));
+    if (facts->kv_bytes_per_token > 0) {
+        line_begin(values, ATTENTION, text);
+        strbuf_add(text, "   KV load %s: %s of the cache a chip; %s a token in all\n",
+                   FIGURE(KV_LOAD), FIGURE(KV_READ), FIGURE(KV_TOKEN));
+    }
     line_begin(values, OTHER, text);
     strbuf_add(text, "\n");
     line_begin(values, MATH, text);

@@ -224,8 +224,10 @@ static void heading_inference(const struct workload_plan *plan, struct strbuf *t
         strbuf_add(text, ", then %s %s of a token each",
                    table_count(plan->inference.generation.output).text,
                    counted_noun(plan->inference.generation.output, "step").text);
-    strbuf_add(text, ", %s in the cache\n\n",
-               table_count(inference_sum_all(plan).context_tokens).text);
+    if (plan->model.kind == MODEL_DECODER)
+        strbuf_add(text, ", %s in the cache",
+                   table_count(inference_sum_all(plan).context_tokens).text);
+    strbuf_add(text, "\n\n");
 }
 
 void table_heading(const struct report_input *input, bool colour, struct strbuf *text)

@@ -44,6 +44,7 @@ uint64_t inference_max_batch(const struct inference_model *model,
                              const struct inference_chips *chips, double context)
 {
     double const room = chips->count * chips->hbm_bytes - model->parameter_bytes;
+    if (room > 0 && model->kv_bytes_per_token == 0) return INFERENCE_ANY_BATCH;
     return room <= 0 ? 0 : (uint64_t)floor(room / (context * model->kv_bytes_per_token));
 }
 

@@ -55,7 +55,8 @@ struct inference_step inference_pass(const struct inference_model *model,
                                      double attention_flop, double cached_tokens);
 
 /* Sequences of `context` tokens that fit together with the parameters; 0: not even these do
- * (7.1.6). */
+ * (7.1.6). INFERENCE_ANY_BATCH: these do, and tokens leave nothing behind. */
+#define INFERENCE_ANY_BATCH UINT64_MAX
 uint64_t inference_max_batch(const struct inference_model *model,
                              const struct inference_chips *chips, double context);
 

@@ -132,12 +132,15 @@ static const struct key format_keys[] = {
     {0},
 };
 
-#define KEYS_BEFORE(of, name, text)                                                                \
+#define NAMED_MODEL "a name of `podsim list models`, or the path of a Hugging Face `config.json`"
+#define ANY_MODEL                                                                                  \
+    "a name of `podsim list models`, the path of a Hugging Face `config.json`, or "                \
+    "`{\"kind\": \"mlp\", \"D\": 8192, \"F\": 32768, \"layers\": 8, \"matrices\": 2}`"
+
+#define KEYS_BEFORE(of, name, models, text)                                                        \
     ROW("kind", key_choice, kind, .needed = true, .least = (of), .preset = (of),                   \
         .choices = (name), .settle = kind_settle, .help = (text)),                                 \
-        KEY("model", scenario_model_kind, .needed = true,                                          \
-            .values = "a name of `podsim list models`, or the path of a Hugging Face "             \
-                      "`config.json`",                                                             \
+        KEY("model", scenario_model_kind, .needed = true, .values = (models),                      \
             .help = "what answers")
 
 #define KEYS_BEHIND                                                                                \
@@ -196,7 +199,7 @@ static const struct key format_keys[] = {
                     "ones among them")
 
 static const struct key workload_prefill_keys[] = {
-    KEYS_BEFORE(WORKLOAD_PREFILL, prefill_name,
+    KEYS_BEFORE(WORKLOAD_PREFILL, prefill_name, ANY_MODEL,
                 "the forward pass of prompts; their keys and values stay"),
     KEYS_OF_PROMPTS("batch"),
     KEY_OF_CHUNK,
@@ -211,14 +214,15 @@ static const struct key workload_prefill_keys[] = {
 };
 
 static const struct key workload_decode_keys[] = {
-    KEYS_BEFORE(WORKLOAD_DECODE, decode_name, "a new token, or a few, of each sequence"),
+    KEYS_BEFORE(WORKLOAD_DECODE, decode_name, NAMED_MODEL,
+                "a new token, or a few, of each sequence"),
     KEYS_OF_DECODES,
     KEYS_BEHIND,
     {0},
 };
 
 static const struct key workload_mixed_keys[] = {
-    KEYS_BEFORE(WORKLOAD_MIXED, mixed_name,
+    KEYS_BEFORE(WORKLOAD_MIXED, mixed_name, NAMED_MODEL,
                 "a decode and chunks of prompts in one forward pass, as servers run them"),
     KEYS_OF_DECODES,
     KEYS_OF_PROMPTS("prompts"),
@@ -227,7 +231,7 @@ static const struct key workload_mixed_keys[] = {
 };
 
 static const struct key workload_generate_keys[] = {
-    KEYS_BEFORE(WORKLOAD_GENERATE, generate_name,
+    KEYS_BEFORE(WORKLOAD_GENERATE, generate_name, NAMED_MODEL,
                 "the prefill of prompts, then steps in which each gets one more token"),
     KEYS_OF_PROMPTS("batch"),
     KEY_OF_CHUNK,

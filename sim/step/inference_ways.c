@@ -77,8 +77,8 @@ static uint64_t decodes_least(const struct ranks *ranks)
 static enum graph_apart apart_of(const struct ranks *ranks)
 {
     const struct inference_ways *ways = &plan_of(ranks)->ways;
-    if (ranks_tp_d(ranks) == 1 || ways->sharding == INFERENCE_REPLICATED)
-        return GRAPH_APART_NOTHING;
+    bool const alike = ways->sharding == INFERENCE_REPLICATED || !ranks_is_decoder(ranks);
+    if (ranks_tp_d(ranks) == 1 || alike) return GRAPH_APART_NOTHING;
     bool const given = ways->sharding == INFERENCE_GIVEN;
     bool const sequences = given ? ways->batch % ranks_tp_d(ranks) == 0 : sequences_divide(ranks);
     bool const wanted = !ranks_has_mla(ranks) || (!sequences && decodes_least(ranks) == 0);

@@ -290,7 +290,7 @@ enum status ranks_pass_set(struct ranks *ranks, uint32_t pass, struct error *ret
     if (pass == ranks->pass) return STATUS_OK;
     ranks->pass = pass;
     STATUS_TRY(rows_build(ranks, reterr));
-    STATUS_TRY(ranks_sequences_build(ranks, reterr));
+    if (ranks_is_decoder(ranks)) STATUS_TRY(ranks_sequences_build(ranks, reterr));
     ranks->experts = (struct routing){.count = 0};
     if (model_has_experts(&ranks->plan->model)) STATUS_TRY(routing_build(ranks, reterr));
     return limits_sizes_check(ranks, reterr);

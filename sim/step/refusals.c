@@ -44,6 +44,27 @@ static enum status context_check(const struct ranks *ranks, struct error *reterr
     return STATUS_OK;
 }
 
+/* Of the bare MLP, whose tokens have no keys and no logits. */
+static enum status bare_check(const struct ranks *ranks, struct error *reterr)
+{
+    const struct workload_plan *plan = ranks->plan;
+    const struct inference_plan *inference = &plan->inference;
+    REFUSE(plan->kind != WORKLOAD_PREFILL, UNSUPPORTED, "/workload/kind",
+           "the bare MLP has no attention and no head, so that it cannot answer; \"prefill\" takes "
+           "tokens through its layers, prompts of one token as a decode would");
+    REFUSE(inference->prompts.cached > 0, INVALID, "/workload/cached",
+           "the bare MLP has no attention, so no tokens in a cache; 0 is what it has");
+    REFUSE(inference->ways.sharding != INFERENCE_AUTO, INVALID, "/workload/kv_sharding",
+           "the bare MLP has no cache that ranks could share; \"auto\" is what it has");
+    REFUSE(plan->attention.mask == WORKLOAD_ATTENTION_FULL, INVALID, "/workload/attention",
+           "the bare MLP has no attention that could be full");
+    REFUSE(inference->cache != plan->formats.activations, INVALID, "/workload/formats/kv",
+           "the bare MLP has no keys and values");
+    REFUSE(inference->head != plan->formats.weights, INVALID, "/workload/formats/head",
+           "the bare MLP has no head");
+    return STATUS_OK;
+}
+
 static enum status inference_check(const struct ranks *ranks, struct error *reterr)
 {
     const struct workload_plan *plan = ranks->plan;
@@ -57,8 +78,7 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
     uint64_t const made_for = plan->model.positions.most;
     uint64_t const positions = made_for == 0 ? UINT64_MAX : made_for;
     bool const replicates = plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED && ranks->tp > 1;
-    REFUSE(serves && !ranks_is_decoder(ranks), UNSUPPORTED, "/workload/model",
-           "the bare MLP has no attention and no head, so that it cannot answer; a decoder can");
+    if (serves && !ranks_is_decoder(ranks)) STATUS_TRY(bare_check(ranks, reterr));
     REFUSE(replicates && model_has_experts(&plan->model), UNSUPPORTED, "/workload/activations",
            "\"replicated\" with experts over tp is not modelled in this version; \"model\" and "
            "\"tokens\" are");
@@ -133,8 +153,9 @@ static enum status model_check(const struct ranks *ranks, struct error *reterr)
            "multi-token prediction is not modelled with cp, whose ranks share sequences; \"mtp\": "
            "false trains " NAME " without",
            model->name);
-    REFUSE(!ranks_is_decoder(ranks) && plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL, INVALID,
-           "/workload/attention", "the bare MLP has no attention that could be causal");
+    REFUSE(!ranks_is_decoder(ranks) && !ranks_serves(ranks) &&
+               plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL,
+           INVALID, "/workload/attention", "the bare MLP has no attention that could be causal");
     REFUSE(offloads && (model_has_experts(model) || mtp), UNSUPPORTED, "/workload/offload",
            "nothing is offloaded from layers with experts, nor with multi-token prediction, in "
            "this version");

@@ -166,6 +166,7 @@ void pareto_write_csv(const struct pareto *pareto, struct strbuf *text)
 }
 
 #define RAN(value) WHERE(curve->chip_count != 0, value)
+#define BOUNDED(batch) WHERE((batch) != INFERENCE_ANY_BATCH, WHOLE(batch))
 
 #define CURVES(X)                                                                                  \
     X(CURVE_SHAPE, "shape", WORDS(pareto_shape(curve)), HIDDEN)                                    \
@@ -176,7 +177,7 @@ void pareto_write_csv(const struct pareto *pareto, struct strbuf *text)
       RAN(WHERE(curve->knee != frontier_none, WHOLE(curve->point[curve->knee].batch))), HIDDEN)    \
     X(CURVE_CRITICAL, "critical_tokens", RAN(REAL(curve->critical_tokens)), HIDDEN)                \
     X(CURVE_WALL, "max_batch", RAN(WHOLE(curve->wall)), HIDDEN)                                    \
-    X(CURVE_BOOK_WALL, "book_max_batch", RAN(WHOLE(curve->book_wall)), HIDDEN)
+    X(CURVE_BOOK_WALL, "book_max_batch", RAN(BOUNDED(curve->book_wall)), HIDDEN)
 
 #define HEAD(X)                                                                                    \
     X(PODSIM, "podsim", WHOLE(1), HIDDEN)                                                          \

@@ -42,12 +42,13 @@ static void write_length(const struct pareto *pareto, const struct pareto_curve 
                          struct strbuf *text)
 {
     bool const decodes = pareto_part(pareto) == INFERENCE_DECODES;
+    uint64_t const tokens = (uint64_t)(curve->length_tokens + 0.5);
     if (curve->chip_count == 0 && curve->length->word == NULL) return;
     strbuf_add(text, "\n%s of ", decodes ? "context" : "prompts");
     if (curve->chip_count == 0)
         strbuf_add(text, "%s tokens\n", curve->length->word);
     else
-        strbuf_add(text, "%s tokens\n", table_count((uint64_t)(curve->length_tokens + 0.5)).text);
+        strbuf_add(text, "%s %s\n", table_count(tokens).text, counted_noun(tokens, "token").text);
 }
 
 /* Where the curve bends, where products would bound it, where memory ends. */
@@ -65,7 +66,9 @@ static void write_landmarks(const struct pareto_curve *curve, struct strbuf *tex
         strbuf_add(&sentence, "; B_crit %s; memory holds %s%s, by the formula %s",
                    table_count((uint64_t)curve->critical_tokens).text,
                    curve->wall == PARETO_BATCH_MOST ? "more than " : "",
-                   table_count(curve->wall).text, table_count(curve->book_wall).text);
+                   table_count(curve->wall).text,
+                   curve->book_wall == INFERENCE_ANY_BATCH ? "any number"
+                                                           : table_count(curve->book_wall).text);
     text->failed = text->failed || sentence.failed;
     if (!sentence.failed) table_wrap(text, 2, sentence.bytes);
     strbuf_free(&sentence);

@@ -1,7 +1,8 @@
 /*
  * advise.h: a scenario's neighbours, simulated: other splits of the mesh between tp and the axis
- * that shards weights or batch, remat, ZeRO, collective matmul, prefetch. Which is best is a result
- * of runs, never of formulas.
+ * that shards weights or batch, remat, ZeRO, collective matmul, prefetch; of a step of inference
+ * other meshes, where the cache lies, activations, weights. Which is best is a result of runs,
+ * never of formulas.
  *
  * Neighbours are folded runs in a fixed order, a fixed number of them and each of a bounded number
  * of events, so the advice is the same on every machine. First the scenario's own mesh, then every
@@ -19,10 +20,11 @@ struct worker;
 struct strbuf;
 
 enum {
-    /* The scenario's own mesh and six splits with three ways of remat, four sizes of microbatches,
-     * three changes of the best. */
-    ADVISE_ROWS_MAX = 28,
-    ADVISE_SETTINGS_MAX = 6,
+    /* Of inference: the scenario's own mesh, three splits each of tp with dp, pp, cp and tp_d,
+     * three of ep with tp, six unions, nine changes of the best. Of training: the own mesh and six
+     * splits with three ways of remat, four sizes of microbatches, three changes of the best. */
+    ADVISE_ROWS_MAX = 31,
+    ADVISE_SETTINGS_MAX = 8,
     ADVISE_EVENTS_MAX = 24000000, /* Of one neighbour. */
     ADVISE_STEPS_MAX = 4,         /* For its period: most repeat by then. */
     ADVISE_NONE = ADVISE_ROWS_MAX,
@@ -39,6 +41,8 @@ struct advise_row {
     const char *setting[ADVISE_SETTINGS_MAX]; /* As --set has them: "/workload/remat=none". */
     uint32_t setting_count;
     enum advise_state state;
+    uint32_t tp_ranks; /* Of the mesh that was built, with those of tp_d. */
+    uint32_t dp_ranks;
     bool fits;             /* Where played. */
     bool has_period;       /* Where played: steps follow one another, as with pp. */
     int64_t step_ps;       /* Where played. */

@@ -133,23 +133,61 @@ static void order_write(const struct layout *layout, struct strbuf *text)
     strbuf_add(text, "],");
 }
 
+static const char *setting_of(const struct layout *layout, struct arena *arena)
+{
+    struct strbuf text = {0};
+    strbuf_add(&text, "/mesh={");
+    for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++)
+        role_add(layout, (enum mesh_role)role, &text);
+    if (layout->has_order) order_write(layout, &text);
+    const char *setting = NULL;
+    if (!text.failed) /* Without the last comma. */
+        setting = arena_format(arena, "%.*s}", (int)text.size_bytes - 1, text.bytes);
+    strbuf_free(&text);
+    return setting;
+}
+
 const char *advise_mesh_setting(const struct session *session, uint32_t tp_ranks, bool shards,
                                 bool *ret_keeps_zero)
 {
     struct layout layout;
-    struct strbuf text = {0};
     layout_fill(session, tp_ranks, shards, &layout);
-    strbuf_add(&text, "/mesh={");
-    for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++)
-        role_add(&layout, (enum mesh_role)role, &text);
-    if (layout.has_order) order_write(&layout, &text);
-    const char *setting = NULL;
-    if (!text.failed) /* Without the last comma. */
-        setting = arena_format(session->arena, "%.*s}", (int)text.size_bytes - 1, text.bytes);
-    strbuf_free(&text);
+    const char *const setting = setting_of(&layout, session->arena);
     const struct mesh_axis *axis = layout.axis;
     bool const replicates =
         axis[MESH_DP].part_count + axis[MESH_EP].part_count + axis[MESH_CP].part_count > 0;
     *ret_keeps_zero = replicates && axis[MESH_FSDP].part_count == 0;
     return setting;
+}
+
+/* What a part gives, of the ranks that are still to be found; 0: they do not divide it. */
+static uint32_t part_gives(const struct mesh_part *part, uint32_t left)
+{
+    if (left % part->size == 0) return part->size;
+    return part->size % left == 0 ? left : 0;
+}
+
+const char *advise_mesh_moved(const struct session *session, enum mesh_role from, enum mesh_role to,
+                              uint32_t ranks)
+{
+    const struct mesh *mesh = &session->mesh;
+    const struct mesh_axis *given = &mesh->axis[from];
+    struct layout layout = {.machine = &session->machine,
+                            .has_order = session->scenario.mesh.order_count > 0,
+                            .order_count = mesh->order_count};
+    uint32_t left = ranks;
+    for (uint32_t i = 0; i < mesh->order_count; i++) layout.order[i] = mesh->order[i];
+    for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++)
+        if (mesh->present[role]) layout.axis[role] = mesh->axis[role];
+    for (uint32_t i = 0; i < given->part_count && left > 1; i++) {
+        const struct mesh_part *part = &given->part[to == MESH_TP ? given->part_count - 1 - i : i];
+        uint32_t const gives = part_gives(part, left);
+        if (gives == 0) return NULL;
+        part_scale(&layout.axis[from], part->axis, 1, gives);
+        part_scale(&layout.axis[to], part->axis, gives, 1);
+        left /= gives;
+    }
+    if (left > 1) return NULL;
+    order_add(&layout, to);
+    return setting_of(&layout, session->arena);
 }

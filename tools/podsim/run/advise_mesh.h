@@ -25,4 +25,10 @@ bool advise_mesh_is_current(const struct session *session, uint32_t tp_ranks);
 const char *advise_mesh_setting(const struct session *session, uint32_t tp_ranks, bool shards,
                                 bool *ret_keeps_zero);
 
+/* "/mesh={...}" with `ranks` of one mesh axis in another: the farthest apart, or to tp the nearest.
+ * Every other axis stays, and so do the order of the parts and the mesh's own order. NULL: they do
+ * not divide its parts, or there is no memory. The text lies in the chain's arena. */
+const char *advise_mesh_moved(const struct session *session, enum mesh_role from, enum mesh_role to,
+                              uint32_t ranks);
+
 #endif

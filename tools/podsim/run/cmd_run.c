@@ -147,8 +147,8 @@ static void add_room(struct strbuf *reason, const struct inference_room *room)
                    (unsigned long long)room->least, most.text);
 }
 
-/* Of a step that does not fit its neighbours are told without being asked for, where anything is
- * told at all. */
+/* Of a training step that does not fit neighbours are told without being asked for, where anything
+ * is told at all; of inference, how many sequences would. */
 static enum status advise_unfit(struct run *run, double peak_bytes, struct error *reterr)
 {
     const struct session *session = &run->session;
@@ -156,7 +156,7 @@ static enum status advise_unfit(struct run *run, double peak_bytes, struct error
         struct inference_room const room =
             inference_room(&session->machine, &session->roofline, peak_bytes);
         add_room(&run->reason, &room);
-        return STATUS_OK;
+        if (!options_has(run->options, "--advise")) return STATUS_OK;
     }
     if (is_quiet(run) && !options_has(run->options, "--advise")) return STATUS_OK;
     STATUS_TRY(advise(run, reterr));
@@ -233,10 +233,11 @@ static enum status work_texts(struct run *run, struct error *reterr)
     run->source.watch = &run->building;
     run->reason.columns = report_columns(2);
     STATUS_TRY(session_build(session, &run->source, SESSION_PROGRAM, reterr));
-    if (session->scenario.workload.kind != WORKLOAD_TRAIN_STEP &&
+    if (session->scenario.workload.kind == WORKLOAD_GENERATE &&
         options_has(run->options, "--advise"))
         return error_set(reterr, STATUS_UNSUPPORTED, "--advise",
-                         "only neighbours of training steps are tried in this version");
+                         "neighbours of a whole answer are not tried; those of a workload of kind "
+                         "\"prefill\" or \"decode\" are");
     if (session->scenario.workload.kind != WORKLOAD_GENERATE && options_has(run->options, "--csv"))
         return error_set(reterr, STATUS_INVALID, "--csv",
                          "rows are steps of a workload of kind \"generate\"; --json has all of "
@@ -355,8 +356,9 @@ const struct command command_run = {
             "a difference from it. A step that does not fit the memory ends with a table of\n"
             "the memory by category, and with neighbours that fit; --json then has\n"
             "\"fits\": false. --advise simulates the scenario's neighbours (splits of tp,\n"
-            "remat, collective matmul, prefetch) and names the best that fits. With --quiet\n"
-            "the table and unasked neighbours are left out.\n"
+            "remat, collective matmul, prefetch; of inference the cache and activations,\n"
+            "too) and names the best that fits. With --quiet the table and unasked\n"
+            "neighbours are left out.\n"
             "\n"
             "FILE is a scenario, a name of `podsim list scenarios`, or - for standard input; with\n"
             "--program it is a program's text, which has no roofline.\n"

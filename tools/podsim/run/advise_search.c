@@ -1,0 +1,140 @@
+#include "tools/podsim/run/advise_search.h"
+
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/report/analysis.h"
+#include "sim/report/least_memory.h"
+#include "tools/podsim/common/report.h"
+#include "tools/podsim/common/worker.h"
+
+/* What a neighbour's run has done; beyond the limit it stops. */
+struct row_watch {
+    struct advise_search *search;
+    bool too_long;
+};
+
+static bool watch(void *owner, const struct replay_progress *progress)
+{
+    struct row_watch *row = owner;
+    struct advise_search *search = row->search;
+    row->too_long = progress->events > ADVISE_EVENTS_MAX;
+    double const share = (search->advise->count + progress->share) / ADVISE_ROWS_MAX;
+    return worker_progress(search->worker, share, search->events + progress->events) &&
+           !row->too_long;
+}
+
+/* Plays one built neighbour and keeps what came of it. */
+static enum status row_play(struct advise_search *search, struct session_source *source,
+                            struct session *session, struct advise_row *row, struct error *reterr)
+{
+    struct least_memory least;
+    STATUS_TRY(least_memory_of(session->arena, &session->program, &least, reterr));
+    row->memory_bytes = least.total_bytes;
+    row->tp_ranks = session->mesh.axis[MESH_TP].size * session->mesh.axis[MESH_TP_D].size;
+    row->dp_ranks = session->mesh.axis[MESH_DP].size;
+    struct row_watch owner = {.search = search};
+    struct replay_options const options = {.watch = watch, .watch_owner = &owner};
+    enum status const status = session_replay(session, source, &options, reterr);
+    row->state = least.total_bytes > search->advise->hbm_bytes ? ADVISE_UNFIT : ADVISE_TOO_LONG;
+    if (owner.too_long && worker_check(search->worker, reterr) == STATUS_OK) return STATUS_OK;
+    if (status != STATUS_OK) return status;
+    struct report_input input;
+    struct analysis facts;
+    report_from_session(session, &input);
+    STATUS_TRY(analysis_build(session->arena, &input, &facts, reterr));
+    row->state = ADVISE_PLAYED;
+    row->step_ps = session->trace.step_ps;
+    /* A prompt's first token waits for all stages, however soon the next prompt may follow. */
+    row->has_period =
+        session->trace.period.time > 0 && session->scenario.workload.kind != WORKLOAD_PREFILL;
+    row->time_ps = row->has_period ? session->trace.period.time : row->step_ps;
+    row->mfu = row->has_period ? facts.period_mfu : facts.mfu;
+    row->memory_bytes = session->trace.memory.peak_bytes;
+    row->fits = row->memory_bytes <= search->advise->hbm_bytes;
+    search->events += session->trace.work.events;
+    return STATUS_OK;
+}
+
+static bool settings_equal(const struct advise_row *one, const struct advise_row *other)
+{
+    if (one->setting_count != other->setting_count) return false;
+    for (uint32_t i = 0; i < one->setting_count; i++)
+        if (strcmp(one->setting[i], other->setting[i]) != 0) return false;
+    return true;
+}
+
+enum status advise_row_add(struct advise_search *search, struct advise_row row,
+                           struct error *reterr)
+{
+    struct advise *advise = search->advise;
+    struct arena *arena = search->session->arena;
+    struct session_source source = *search->source;
+    struct session session;
+    struct error error = {0};
+    for (uint32_t i = 0; i < advise->count; i++)
+        if (settings_equal(&advise->row[i], &row)) return STATUS_OK;
+    if (advise->count == ADVISE_ROWS_MAX) return STATUS_OK;
+    if (source.setting_count + row.setting_count > SESSION_SETTINGS_MAX)
+        return error_set(reterr, STATUS_LIMIT, "--advise", "too many --set with it");
+    source.full = false;
+    /* Rows have one machine, and what is fastest on its links is looked for once. */
+    source.chooser = &search->session->scenario.workload.inference.chooser;
+    for (uint32_t i = 0; i < row.setting_count; i++)
+        source.settings[source.setting_count++].text = row.setting[i];
+    enum status status = session_build(&session, &source, SESSION_PROGRAM, &error);
+    if (status == STATUS_OK && session.scenario.run.steps > ADVISE_STEPS_MAX)
+        session.scenario.run.steps = ADVISE_STEPS_MAX;
+    if (status == STATUS_OK) status = row_play(search, &source, &session, &row, &error);
+    if (status != STATUS_OK && status != STATUS_INTERRUPTED && status != STATUS_NO_MEMORY) {
+        row.state = ADVISE_REFUSED;
+        row.why = arena_text(arena, error.message);
+        status = row.why == NULL ? error_set(&error, STATUS_NO_MEMORY, "", "there is no memory")
+                                 : STATUS_OK;
+    }
+    session_close(&session);
+    if (status != STATUS_OK) *reterr = error;
+    if (status == STATUS_OK) advise->row[advise->count++] = row;
+    return status;
+}
+
+/* One more change has to gain half a percent. */
+static bool is_better(const struct advise_row *row, const struct advise_row *best)
+{
+    if (row->setting_count <= best->setting_count) return row->time_ps < best->time_ps;
+    return row->time_ps < best->time_ps - best->time_ps / 200;
+}
+
+void advise_best_find(struct advise *advise)
+{
+    advise->best = ADVISE_NONE;
+    for (uint32_t i = 0; i < advise->count; i++) {
+        const struct advise_row *row = &advise->row[i];
+        if (row->state != ADVISE_PLAYED || !row->fits) continue;
+        if (advise->best == ADVISE_NONE || is_better(row, &advise->row[advise->best]))
+            advise->best = i;
+    }
+}
+
+enum status advise_setting_add(struct arena *arena, struct advise_row *row, const char *setting,
+                               struct error *reterr)
+{
+    const char *const copy = setting == NULL ? NULL : arena_text(arena, setting);
+    if (copy == NULL) return error_set(reterr, STATUS_NO_MEMORY, "--advise", "there is no memory");
+    size_t const pointer = strcspn(copy, "=") + 1;
+    uint32_t at = 0;
+    while (at < row->setting_count && strncmp(row->setting[at], copy, pointer) != 0) at++;
+    SIM_ASSERT(at < ADVISE_SETTINGS_MAX);
+    row->setting[at] = copy;
+    if (at == row->setting_count) row->setting_count++;
+    return STATUS_OK;
+}
+
+bool advise_sets(const struct advise_row *row, const char *pointer)
+{
+    size_t const length = strlen(pointer);
+    for (uint32_t i = 0; i < row->setting_count; i++)
+        if (strncmp(row->setting[i], pointer, length) == 0 && row->setting[i][length] == '=')
+            return true;
+    return false;
+}

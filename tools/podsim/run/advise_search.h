@@ -1,0 +1,36 @@
+/*
+ * advise_search.h: neighbours while they are simulated, one after the other. Internal to advise.
+ */
+#ifndef TOOLS_PODSIM_RUN_ADVISE_SEARCH_H
+#define TOOLS_PODSIM_RUN_ADVISE_SEARCH_H
+
+#include "tools/podsim/run/advise.h"
+
+struct advise_search {
+    const struct session_source *source;
+    const struct session *session; /* Of the scenario itself. */
+    struct worker *worker;
+    struct advise *advise;
+    uint64_t events; /* Of all rows so far, for the line of progress. */
+    bool shards;     /* Replicas that do not fit become shards: dp is called fsdp in every split. */
+};
+
+/* Plays the scenario with these settings, unless that has been done. */
+enum status advise_row_add(struct advise_search *search, struct advise_row row,
+                           struct error *reterr);
+
+/* The best so far: advise->best. */
+void advise_best_find(struct advise *advise);
+
+/* One more setting, "/workload/remat=none"; of the same pointer it stands in the place of the one
+ * that the row has. It is copied. NULL: there was no memory for it. */
+enum status advise_setting_add(struct arena *arena, struct advise_row *row, const char *setting,
+                               struct error *reterr);
+
+/* Whether a setting of the row is of this pointer. */
+bool advise_sets(const struct advise_row *row, const char *pointer);
+
+/* Neighbours of a step of inference (advise_inference.c). */
+enum status advise_inference(struct advise_search *search, struct error *reterr);
+
+#endif

@@ -1,11 +1,7 @@
-#include "sim/report/analysis.h"
+#include <math.h>
 
-#include <stdio.h>
-#include <string.h>
-
-#include "sim/base/arena.h"
 #include "sim/base/units.h"
-#include "sim/collective/ragged.h"
+#include "sim/report/analysis_parts.h"
 #include "sim/report/launches.h"
 #include "sim/report/rates.h"
 #include "sim/roofline/host_bound.h"
@@ -19,8 +15,7 @@ uint32_t analysis_role(const struct report_input *input, uint32_t chip)
     return program_role_at(input->program, at);
 }
 
-/* Slots of the reported chip that play a template in a phase. */
-static uint64_t slots_of(const struct report_input *input, uint32_t template_index, int phase)
+uint64_t analysis_slots(const struct report_input *input, uint32_t template_index, int phase)
 {
     uint64_t count = 0;
     const struct program_role *role =
@@ -31,15 +26,6 @@ static uint64_t slots_of(const struct report_input *input, uint32_t template_ind
         if (phase < 0 || (int)block->phase == phase) count += block->repeat;
     }
     return count;
-}
-
-/* As nccl-tests: what an ideal fabric would have to carry, so that kinds and sizes compare. */
-static double bus_factor(const struct plan *plan, double ranks)
-{
-    if (plan->kind == COLLECTIVE_ALL_REDUCE) return 2 * (ranks - 1) / ranks;
-    if (plan->kind == COLLECTIVE_PERMUTE) return 1;
-    if (plan->kind == COLLECTIVE_ALL_TO_ALL) return (ranks - 1) / ranks / ranks;
-    return (ranks - 1) / ranks;
 }
 
 /* Seconds of the links of one collective, in units of a gather of the same array. */
@@ -61,156 +47,6 @@ static double links_s(const struct report_input *input, const struct plan *plan)
     return gather_factor(plan) * played_gather_s(&played, (double)plan->size_bytes);
 }
 
-static const char *machine_axes(struct arena *arena, const struct group *group, uint32_t *ret_bits)
-{
-    char text[32] = "";
-    uint32_t bits = 0;
-    for (uint32_t i = 0; i < group->dimension_count; i++) {
-        size_t const used = strlen(text);
-        uint32_t const axis = group->dimension[i].axis;
-        (void)snprintf(text + used, sizeof text - used, "%s%s", used == 0 ? "" : " ",
-                       group->dimension[i].name);
-        bits |= 1u << axis;
-    }
-    *ret_bits = bits;
-    return arena_text(arena, text);
-}
-
-/* What a stream is for: "fsdp" of "gather fsdp"; its name where that is not known. */
-static void stream_set(const struct report_input *input, struct arena *arena, uint32_t stream,
-                       struct analysis_class *row)
-{
-    const struct program_stream *of = &input->program->stream[stream];
-    char text[STREAM_USE_BYTES];
-    row->of = of->use.of;
-    row->verb = of->use.verb;
-    row->axis = row->of == 0 ? of->name : arena_text(arena, stream_of_text(row->of, text));
-}
-
-/* V of an array; of a ragged exchange, that of the dense one which moves as much. */
-static double array_bytes(const struct plan *plan)
-{
-    double const ranks = (double)group_rank_count(&plan->group);
-    if (plan->ragged_units == NULL) return (double)plan->size_bytes;
-    return (double)ragged_load(plan).sent_bytes * ranks / (ranks - 1);
-}
-
-static void add_collective(const struct report_input *input, struct arena *arena,
-                           const struct program_op *op, uint64_t slots, struct analysis_class *row)
-{
-    const struct plan *plan = &input->program->plans[op->index];
-    row->bytes += array_bytes(plan) * (double)slots;
-    if (row->kind != NULL) return;
-    row->collective = true;
-    row->kind = collective_kind_name(plan->kind);
-    row->gathers = plan->kind == COLLECTIVE_ALL_GATHER;
-    stream_set(input, arena, op->stream, row);
-    row->algorithm = plan->algorithm;
-    row->machine_axes = machine_axes(arena, &plan->group, &row->axis_bits);
-    row->rank_count = group_rank_count(&plan->group);
-    row->hop_s = played_plan_hop_s(input->machine, plan);
-    row->busbw_bytes_per_s = bus_factor(plan, (double)row->rank_count);
-}
-
-/* Places along a dimension between who sends a message and who gets it. */
-static int64_t send_members(const struct report_input *input, const struct plan *plan, uint32_t d)
-{
-    const struct group_dimension *dimension = &plan->group.dimension[d];
-    int64_t members = plan->permute.offset[d];
-    /* Over two levels most are neighbours in the inner one. */
-    if (plan->permute.shift != 0)
-        members = d == plan->flat_dimension[plan->group.dimension_count - 1];
-    if (plan->permute.mirrors)
-        members = (int64_t)dimension->size - 1 -
-                  2 * (int64_t)analysis_role(input, input->trace->reported_chip);
-    if (members < 0) members = -members;
-    return plan->permute.mirrors && dimension->ring && 2 * members > dimension->size
-               ? dimension->size - members
-               : members;
-}
-
-/* How far one message goes, were nothing else on its way. */
-static double send_hop_s(const struct report_input *input, const struct plan *plan)
-{
-    const struct chip *chip = &input->machine->chip;
-    double total = units_seconds(chip->launch.message_ps);
-    for (uint32_t i = 0; i < plan->group.dimension_count; i++) {
-        const struct group_dimension *dimension = &plan->group.dimension[i];
-        int64_t const members = send_members(input, plan, i);
-        if (members == 0) continue;
-        total += dimension->switched
-                     ? units_seconds(level_latency_ps(input->machine, dimension))
-                     : (double)members * dimension->stride * units_seconds(chip->hop_latency_ps);
-    }
-    return total;
-}
-
-static void add_send(const struct report_input *input, struct arena *arena,
-                     const struct program_op *op, uint64_t slots, struct analysis_class *row)
-{
-    const struct plan *plan = &input->program->plans[op->index];
-    row->bytes += (double)plan->size_bytes * (double)slots;
-    if (row->kind != NULL) return;
-    row->collective = true;
-    row->kind = "send";
-    stream_set(input, arena, op->stream, row);
-    row->algorithm = plan->algorithm;
-    row->machine_axes = machine_axes(arena, &plan->group, &row->axis_bits);
-    row->rank_count = 2;
-    row->hop_s = send_hop_s(input, plan);
-    row->busbw_bytes_per_s = 1; /* A factor still. */
-}
-
-static void add_copy(const struct report_input *input, struct arena *arena,
-                     const struct program_op *op, uint64_t slots, struct analysis_class *row)
-{
-    const struct machine *machine = input->machine;
-    const struct program_copy *copy = &input->program->copies[op->index];
-    row->bytes += (double)copy->size_bytes * (double)slots;
-    if (row->kind != NULL) return;
-    row->collective = true;
-    row->kind = copy->to_host ? "store" : "load";
-    stream_set(input, arena, op->stream, row);
-    row->algorithm = "copy";
-    row->machine_axes = machine->host.cable_name;
-    row->axis_bits = ANALYSIS_HOST_BIT;
-    row->rank_count = 1;
-    row->hop_s = units_seconds(machine->host.latency_ps);
-    row->busbw_bytes_per_s = 1; /* A factor still. */
-}
-
-const char *const analysis_unit_names[] = {"mxu", "vpu", "hbm", NULL};
-
-/* What an op keeps its slowest unit busy for, beyond each other one. */
-static void add_beyond(const double unit_s[ANALYSIS_UNITS], double times,
-                       struct analysis_class *row)
-{
-    uint32_t slowest = 0;
-    for (uint32_t unit = 1; unit < ANALYSIS_UNITS; unit++)
-        if (unit_s[unit] > unit_s[slowest]) slowest = unit;
-    for (uint32_t unit = 0; unit < ANALYSIS_UNITS; unit++)
-        row->beyond_s[unit][slowest] += (unit_s[slowest] - unit_s[unit]) * times;
-}
-
-static void add_compute(const struct report_input *input, const struct program_op *op,
-                        uint64_t slots, struct analysis_class *row)
-{
-    const struct work *work = &input->program->works[op->index];
-    const struct chip *chip = &input->machine->chip;
-    double const rate = (double)chip->math_flop_per_s[work->math_format];
-    double const math = rate > 0 ? (double)work_matmul_flop(work) / rate : 0;
-    double const vector = (double)work->vector_flop / (double)chip->vector_flop_per_s;
-    double const bytes = (double)work->hbm_read_bytes + (double)work->hbm_write_bytes;
-    double const hbm = bytes / (double)chip->hbm_bytes_per_s;
-    double const other = math > vector ? math : vector;
-    double const times = (double)slots;
-    row->math_s += math * times;
-    if (hbm > other) row->hbm_excess_s += (hbm - other) * times;
-    struct work_edges const edges = {WORK_EDGE_ROWS, chip->mxu.rows, chip->mxu.columns};
-    double const mxu = rate > 0 ? (double)work_padded_flop(work, edges) / rate : 0;
-    add_beyond((const double[ANALYSIS_UNITS]){mxu, vector, hbm}, times, row);
-}
-
 /* Of all that collectives and copies of a stream take, what falls into a phase: they may run in
  * another one than that of their block. */
 static double phase_share(const struct trace *trace, uint32_t phase, uint32_t stream)
@@ -228,7 +64,7 @@ static double host_s(const struct report_input *input, int phase)
     const struct program *program = input->program;
     double bytes[2] = {0};
     for (uint32_t t = 0; program->copy_count > 0 && t < program->template_count; t++) {
-        double const slots = (double)slots_of(input, t, -1);
+        double const slots = (double)analysis_slots(input, t, -1);
         for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
             const struct program_op *op = &program->templates[t].op[i];
             if (op->kind != PROGRAM_OP_COPY) continue;
@@ -247,48 +83,6 @@ static bool awaited(const struct analysis_class *row)
     bool const of_cache = row->of == STREAM_OF_KV && row->verb != STREAM_NO_VERB;
     return row->of == STREAM_OF_TP || row->of == STREAM_OF_TP_D || row->of == STREAM_OF_SEQUENCE ||
            of_cache;
-}
-
-static enum status classes_build(struct arena *arena, const struct report_input *input,
-                                 struct analysis *facts, struct error *reterr)
-{
-    const struct program *program = input->program;
-    const struct trace *trace = input->trace;
-    SIM_ASSERT(trace->class_count == program->class_count);
-    void *memory;
-    STATUS_TRY(arena_try(arena, program->class_count, sizeof *facts->classes, &memory, reterr));
-    facts->classes = memory;
-    facts->class_count = program->class_count;
-    for (uint32_t i = 0; i < program->class_count; i++) {
-        struct analysis_class *row = &facts->classes[i];
-        row->name = program->class_names[i];
-        row->count = trace->classes[i].count;
-        row->time_s = units_seconds(trace->classes[i].busy_ps);
-        row->exposed_s = units_seconds(trace->classes[i].exposed_ps);
-        row->idle_s = units_seconds(trace->classes[i].idle_ps);
-    }
-    for (uint32_t t = 0; t < program->template_count; t++) {
-        uint64_t const slots = slots_of(input, t, -1);
-        for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
-            const struct program_op *op = &program->templates[t].op[i];
-            struct analysis_class *row = &facts->classes[op->class_index];
-            if (op->kind == PROGRAM_OP_COLLECTIVE)
-                add_collective(input, arena, op, slots, row);
-            else if (op->kind == PROGRAM_OP_COPY)
-                add_copy(input, arena, op, slots, row);
-            else if (op->kind == PROGRAM_OP_SEND)
-                add_send(input, arena, op, slots, row);
-            else if (op->kind == PROGRAM_OP_RECEIVE)
-                row->receives = true;
-            else
-                add_compute(input, op, slots, row);
-        }
-    }
-    for (uint32_t i = 0; i < facts->class_count; i++) {
-        struct analysis_class *row = &facts->classes[i];
-        if (row->time_s > 0) row->busbw_bytes_per_s *= row->bytes / row->time_s;
-    }
-    return STATUS_OK;
 }
 
 /* What takes longest. */
@@ -312,7 +106,7 @@ static double latency_of(const struct report_input *input, const struct analysis
     const struct program *program = input->program;
     double hops = 0;
     for (uint32_t t = 0; t < program->template_count; t++) {
-        double const slots = (double)slots_of(input, t, phase);
+        double const slots = (double)analysis_slots(input, t, phase);
         for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
             const struct program_op *op = &program->templates[t].op[i];
             const struct analysis_class *row = &facts->classes[op->class_index];
@@ -358,14 +152,14 @@ static struct busiest axis_busiest(const struct report_input *input, uint32_t ax
 }
 
 static const char bubble[] = "bubble"; /* What a step may be bound by. */
+static const char *const queue_names[] = {
+#define X(name, text) text,
+    TRACE_QUEUE_TABLE(X)
+#undef X
+};
 
 static void step_bound(const struct report_input *input, struct analysis *facts)
 {
-    static const char *const queues[] = {
-#define X(name, text) text,
-        TRACE_QUEUE_TABLE(X)
-#undef X
-    };
     const struct trace *trace = input->trace;
     struct busiest each[RESOURCES_MAX] = {{.name = "latency", .axis = -1}};
     uint32_t count = 1;
@@ -375,7 +169,8 @@ static void step_bound(const struct report_input *input, struct analysis *facts)
     each[count++] = (struct busiest){bubble, -1, facts->bubble_s};
     each[count++] = (struct busiest){"launches", -1, launches_host_s(input)};
     for (uint32_t i = 0; i < TRACE_QUEUE_COUNT; i++)
-        each[count++] = (struct busiest){queues[i], -1, units_seconds(trace->queue_busy_ps[i])};
+        each[count++] =
+            (struct busiest){queue_names[i], -1, units_seconds(trace->queue_busy_ps[i])};
     /* Before the axes: a DCN whose first link carries nothing but copies is not what binds. */
     each[count++] = (struct busiest){"host", -1, host_s(input, -1)};
     for (uint32_t i = 0; i < input->machine->axis_count; i++)
@@ -390,27 +185,111 @@ static void step_bound(const struct report_input *input, struct analysis *facts)
     if (best.axis >= 0) facts->bound_axis = machine_axis_name(input->machine, (uint32_t)best.axis);
 }
 
-/* Closed forms, each evenly over the time that the collective ran. They are the time of a group
- * alone on all of its axes, so that those that ran at once may sum to more than the phase: an axis
- * is busy for no longer. */
-static void phase_ici(const struct report_input *input, uint32_t phase, struct analysis_phase *row)
+/* In a pipeline phases take turns, so that one ends later than that. */
+static double phase_span_s(const struct analysis_phase *row)
+{
+    return row->compute_s + row->exposed_s + row->idle_s;
+}
+
+/* What collectives and copies did in each phase, evenly over the time that they ran. What queues
+ * and links did is counted for the whole step, and phases have parts of it that are as large. */
+struct phase_moves {
+    double bytes[TRACE_PHASES_MAX];
+    double added[TRACE_PHASES_MAX];                     /* Bytes of reductions. */
+    double links_s[TRACE_PHASES_MAX][MACHINE_AXES_MAX]; /* By closed forms: of a group the same on
+                                                           all of its axes. */
+};
+
+static void phase_op_add(const struct report_input *input, const struct program_op *op,
+                         double slots, struct phase_moves *moves)
 {
     const struct program *program = input->program;
-    double const whole = row->compute_s + row->exposed_s + row->idle_s;
+    bool const copied = op->kind == PROGRAM_OP_COPY;
+    const struct plan *plan = copied ? NULL : &program->plans[op->index];
+    double const bytes = slots * (copied ? (double)program->copies[op->index].size_bytes
+                                         : analysis_moved_bytes(plan));
+    double const time_s = copied ? 0 : slots * links_s(input, plan);
+    bool const adds =
+        !copied && (plan->kind == COLLECTIVE_REDUCE_SCATTER || plan->kind == COLLECTIVE_ALL_REDUCE);
+    for (uint32_t phase = 0; phase < input->trace->phase_count; phase++) {
+        double const share = phase_share(input->trace, phase, op->stream);
+        moves->bytes[phase] += share * bytes;
+        if (adds) moves->added[phase] += share * bytes;
+        for (uint32_t d = 0; !copied && d < plan->group.dimension_count; d++)
+            moves->links_s[phase][plan->group.dimension[d].axis] += share * time_s;
+    }
+}
+
+static struct phase_moves phase_moves(const struct report_input *input)
+{
+    const struct program *program = input->program;
+    struct phase_moves moves = {.bytes = {0}};
     for (uint32_t t = 0; t < program->template_count; t++) {
-        double const slots = (double)slots_of(input, t, -1);
+        double const slots = (double)analysis_slots(input, t, -1);
         for (uint32_t i = 0; i < program->templates[t].op_count && slots > 0; i++) {
             const struct program_op *op = &program->templates[t].op[i];
-            if (op->kind != PROGRAM_OP_COLLECTIVE) continue;
-            const struct plan *plan = &program->plans[op->index];
-            double const time =
-                slots * phase_share(input->trace, phase, op->stream) * links_s(input, plan);
-            for (uint32_t d = 0; d < plan->group.dimension_count; d++)
-                row->ici_s[plan->group.dimension[d].axis] += time;
+            if (op->kind == PROGRAM_OP_COPY || op->kind == PROGRAM_OP_COLLECTIVE)
+                phase_op_add(input, op, slots, &moves);
         }
     }
+    return moves;
+}
+
+/* Time of the axis' busiest link. */
+static double phase_axis_s(const struct report_input *input, const struct phase_moves *moves,
+                           uint32_t phase, uint32_t axis)
+{
+    double sum_s = 0;
+    for (uint32_t i = 0; i < input->trace->phase_count; i++) sum_s += moves->links_s[i][axis];
+    if (sum_s <= 0) return 0;
+    return axis_busiest(input, axis).seconds * moves->links_s[phase][axis] / sum_s;
+}
+
+static int64_t phase_ops_ps(const struct trace_phase *phase, enum trace_queue queue)
+{
+    int64_t const ops_ps[TRACE_QUEUE_COUNT] = {
+        [TRACE_QUEUE_MXU] = phase->mxu_ps,
+        [TRACE_QUEUE_VPU] = phase->vpu_ps,
+        [TRACE_QUEUE_HBM] = phase->hbm_ps,
+        [TRACE_QUEUE_VMEM] = phase->vmem_ps,
+    };
+    return ops_ps[queue];
+}
+
+/* What ops and messages took of a queue in a phase of `whole_s`, at most. */
+static double phase_queue_s(const struct trace *trace, const struct phase_moves *moves,
+                            uint32_t phase, enum trace_queue queue, double whole_s)
+{
+    const double *moved = queue == TRACE_QUEUE_VPU ? moves->added : moves->bytes;
+    int64_t messages_ps = trace->queue_busy_ps[queue];
+    double sum = 0;
+    for (uint32_t i = 0; i < trace->phase_count; i++) {
+        messages_ps -= phase_ops_ps(&trace->phase[i], queue);
+        sum += moved[i];
+    }
+    double const ops_s = units_seconds(phase_ops_ps(&trace->phase[phase], queue));
+    if (messages_ps <= 0 || sum <= 0) return ops_s;
+    return fmin(ops_s + units_seconds(messages_ps) * moved[phase] / sum, whole_s);
+}
+
+static const char *phase_bound(const struct report_input *input, const struct analysis *facts,
+                               const struct phase_moves *moves, uint32_t phase,
+                               const struct analysis_phase *row)
+{
+    bool const pipeline = input->program->role_count > 1,
+               launched = launches_are_eager(input->machine);
+    double const latency_s = latency_of(input, facts, (int)phase, row->exposed_s,
+                                        pipeline || launched ? 0 : row->idle_s);
+    struct busiest best = {.name = "latency", .axis = -1, .seconds = latency_s};
+    if (launched) busiest_try(&best, "launches", -1, row->idle_s);
+    if (pipeline) busiest_try(&best, bubble, -1, row->idle_s);
+    for (enum trace_queue queue = 0; queue < TRACE_QUEUE_COUNT; queue++)
+        busiest_try(&best, queue_names[queue], -1,
+                    phase_queue_s(input->trace, moves, phase, queue, phase_span_s(row)));
     for (uint32_t a = 0; a < input->machine->axis_count; a++)
-        if (row->ici_s[a] > whole) row->ici_s[a] = whole;
+        busiest_try(&best, level_link_name(input->machine, a), (int32_t)a, row->ici_s[a]);
+    busiest_try(&best, "host", -1, host_s(input, (int)phase));
+    return best.name;
 }
 
 static void phases_build(const struct report_input *input, struct analysis *facts)
@@ -421,6 +300,7 @@ static void phases_build(const struct report_input *input, struct analysis *fact
 #undef X
     };
     const struct trace *trace = input->trace;
+    struct phase_moves const moves = phase_moves(input);
     SIM_ASSERT(trace->phase_count <= PROGRAM_PHASE_COUNT);
     for (uint32_t i = 0; i < trace->phase_count; i++) {
         const struct trace_phase *phase = &trace->phase[i];
@@ -433,22 +313,9 @@ static void phases_build(const struct report_input *input, struct analysis *fact
         row->compute_s = units_seconds(phase->compute_ps);
         row->exposed_s = units_seconds(phase->exposed_ps);
         row->idle_s = units_seconds(phase->idle_ps);
-        phase_ici(input, i, row);
-        struct busiest best = {.name = "latency", .axis = -1};
-        bool const pipeline = input->program->role_count > 1,
-                   launched = launches_are_eager(input->machine);
-        best.seconds = latency_of(input, facts, (int)i, row->exposed_s,
-                                  pipeline || launched ? 0 : row->idle_s);
-        if (launched) busiest_try(&best, "launches", -1, row->idle_s);
-        if (pipeline) busiest_try(&best, bubble, -1, row->idle_s);
-        busiest_try(&best, "mxu", -1, units_seconds(phase->mxu_ps));
-        busiest_try(&best, "vpu", -1, units_seconds(phase->vpu_ps));
-        busiest_try(&best, "hbm", -1, units_seconds(phase->hbm_ps));
-        busiest_try(&best, "vmem", -1, units_seconds(phase->vmem_ps));
         for (uint32_t a = 0; a < input->machine->axis_count; a++)
-            busiest_try(&best, level_link_name(input->machine, a), (int32_t)a, row->ici_s[a]);
-        busiest_try(&best, "host", -1, host_s(input, (int)i));
-        row->bound_by = best.name;
+            row->ici_s[a] = fmin(phase_axis_s(input, &moves, i, a), phase_span_s(row));
+        row->bound_by = phase_bound(input, facts, &moves, i, row);
     }
 }
 
@@ -474,7 +341,7 @@ enum status analysis_build(struct arena *arena, const struct report_input *input
                          "s (%s): one of them is wrong, so neither is shown",
                          facts.step_s, roofline->lower_s, roofline->bound.by);
     if (trace->step_ps > 0) rates_fill(input, &facts);
-    STATUS_TRY(classes_build(arena, input, &facts, reterr));
+    STATUS_TRY(analysis_classes_build(arena, input, &facts, reterr));
     step_bound(input, &facts);
     phases_build(input, &facts);
     *ret_analysis = facts;

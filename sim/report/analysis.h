@@ -58,7 +58,7 @@ struct analysis_phase {
     const char *name;
     bool is_update;
     double begin_s, end_s, compute_s, exposed_s, idle_s;
-    double ici_s[MACHINE_AXES_MAX]; /* Of collectives, what fell into the phase, by closed forms. */
+    double ici_s[MACHINE_AXES_MAX]; /* Of the axis' busiest link, what fell into the phase. */
     const char *bound_by;
 };
 

@@ -281,12 +281,13 @@ static void the_busiest_port_of_an_axis_counts(void **state)
 
 /* Phases that have no time are left out. What a stream's collectives take falls into the phases in
  * which they ran, on each axis of their group, and no axis is busy for longer than the phase. */
+/* Three quarters of a reduction over x and y run in the forward pass, and its links' time is there
+ * as far as it was busy: x for 40 ms, y for 80. */
 static void phases_share_what_streams_did(void **state)
 {
     (void)state;
     on("tpu-v5p:4x4x4");
     (void)plan_on("x,y", COLLECTIVE_ALL_REDUCE, "ring-one-way");
-    double const gather_s = (double)MEGABYTE * 15 / 16 / 2 / (90e9 * 1);
     (void)op_add(PROGRAM_OP_COLLECTIVE, 1, 0);
     made.workload.algorithm = "ring-one-way";
     struct trace_phase *forward = &made.trace.phase[PROGRAM_PHASE_FORWARD];
@@ -302,6 +303,9 @@ static void phases_share_what_streams_did(void **state)
         .begin_ps = PER_SECOND / 4, .end_ps = PER_SECOND / 2, .compute_ps = 1000000};
     forward->stream_ps[1] = 300;
     update->stream_ps[1] = 100;
+    made.trace.link[1].busy_ps = PER_SECOND / 25;
+    made.trace.link[2].busy_ps = 2 * PER_SECOND / 25;
+    made.trace.link[4].busy_ps = PER_SECOND; /* Of what no collective is along. */
     build();
     assert_int_equal(made.facts.phase_count, 2);
     const struct analysis_phase *phase = made.facts.phase;
@@ -313,19 +317,27 @@ static void phases_share_what_streams_did(void **state)
     case_near(phase[0].compute_s, 0.125, 1e-9);
     case_near(phase[0].exposed_s, 0.0625, 1e-9);
     case_near(phase[0].idle_s, 0.0625, 1e-9);
-    case_near(phase[0].ici_s[0], 0.75 * 5 * 2 * gather_s, 1e-9);
-    case_near(phase[0].ici_s[1], 0.75 * 5 * 2 * gather_s, 1e-9);
+    case_near(phase[0].ici_s[0], 0.75 * 0.04, 1e-9);
+    case_near(phase[0].ici_s[1], 0.75 * 0.08, 1e-9);
     assert_true(phase[0].ici_s[2] == 0);
     assert_string_equal(phase[0].bound_by, "hbm");
     case_near(phase[1].ici_s[0], 1e-6, 1e-9);
     assert_string_equal(phase[1].bound_by, "ici");
-    /* An exchange takes a quarter of a gather. */
+    /* A gather over x in the update has its part of the time of x, and none of y's. */
+    made.plan[1] = *plan_on("x", COLLECTIVE_ALL_GATHER, "ring-one-way");
+    (void)plan_on("x,y", COLLECTIVE_ALL_REDUCE, "ring-one-way");
+    (void)op_add(PROGRAM_OP_COLLECTIVE, 2, 1);
+    made.program.stream[2].use = (struct stream_use){STREAM_GATHER, STREAM_OF_FSDP};
+    update->stream_ps[2] = 5;
+    build();
+    double const once_s = 5.0 * (double)MEGABYTE * 3 / 4 / 90e9;
+    double const both_s = 5.0 * 2 * (double)MEGABYTE * 15 / 16 / 2 / 90e9;
+    case_near(made.facts.phase[0].ici_s[0], 0.04 * 0.75 * both_s / (both_s + once_s), 1e-9);
+    case_near(made.facts.phase[0].ici_s[1], 0.75 * 0.08, 1e-9);
+    /* An exchange takes an eighth of a reduction. */
     (void)plan_on("x,y", COLLECTIVE_ALL_TO_ALL, "ring");
     build();
-    case_near(made.facts.phase[0].ici_s[0], 0.75 * 5 * 0.25 * gather_s, 1e-9);
-    (void)plan_on("x,y", COLLECTIVE_ALL_GATHER, "ring-one-way");
-    build();
-    case_near(made.facts.phase[0].ici_s[0], 0.75 * 5 * gather_s, 1e-9);
+    case_near(made.facts.phase[0].ici_s[0], 0.04 * 0.75 * both_s / (both_s + 8 * once_s), 1e-9);
 }
 
 static void a_phase_is_bound_by_what_is_busiest_in_it(void **state)
@@ -356,6 +368,48 @@ static void a_phase_is_bound_by_what_is_busiest_in_it(void **state)
     phase->vmem_ps = PER_SECOND / 8 + 4;
     build();
     assert_string_equal(made.facts.phase[0].bound_by, "vmem");
+}
+
+/* A reduction of 1 MB over 16 chips, three quarters of it in the backward pass, took HBM for 0.4 s
+ * and the VPU for 0.2 s, beside ops that took HBM for 0.1 s there and 0.3 s in the update. */
+static void a_phase_has_what_messages_took_in_it(void **state)
+{
+    (void)state;
+    on("tpu-v5p:4x4x4");
+    (void)plan_on("x,y", COLLECTIVE_ALL_REDUCE, "ring-one-way");
+    (void)op_add(PROGRAM_OP_COLLECTIVE, 1, 0);
+    struct trace_phase *backward = &made.trace.phase[PROGRAM_PHASE_BACKWARD];
+    struct trace_phase *update = &made.trace.phase[PROGRAM_PHASE_UPDATE];
+    int64_t const tenth_ps = PER_SECOND / 10;
+    *backward = (struct trace_phase){
+        .end_ps = PER_SECOND / 2, .compute_ps = PER_SECOND / 2, .mxu_ps = 3 * tenth_ps};
+    *update = (struct trace_phase){.begin_ps = PER_SECOND / 2,
+                                   .end_ps = PER_SECOND,
+                                   .compute_ps = PER_SECOND / 2,
+                                   .hbm_ps = 3 * tenth_ps};
+    backward->hbm_ps = tenth_ps;
+    backward->stream_ps[1] = 300;
+    update->stream_ps[1] = 100;
+    made.trace.queue_busy_ps[TRACE_QUEUE_MXU] = 3 * tenth_ps;
+    made.trace.queue_busy_ps[TRACE_QUEUE_HBM] = (1 + 3) * tenth_ps;
+    build();
+    assert_string_equal(made.facts.phase[0].bound_by, "mxu");
+    made.trace.queue_busy_ps[TRACE_QUEUE_HBM] += 4 * tenth_ps;
+    build();
+    assert_string_equal(made.facts.phase[0].bound_by, "hbm"); /* 0.1 s + 3/4 of 0.4 s. */
+    backward->vpu_ps = 27 * tenth_ps / 10;
+    made.trace.queue_busy_ps[TRACE_QUEUE_VPU] = backward->vpu_ps + 2 * tenth_ps;
+    build();
+    assert_string_equal(made.facts.phase[0].bound_by, "vpu"); /* 0.27 s + 3/4 of 0.2 s. */
+    assert_string_equal(made.facts.phase[1].bound_by, "hbm");
+    (void)plan_on("x,y", COLLECTIVE_ALL_GATHER, "ring-one-way"); /* It adds nothing. */
+    build();
+    assert_string_equal(made.facts.phase[0].bound_by, "hbm");
+    /* Messages fill no more than the phase. */
+    made.trace.queue_busy_ps[TRACE_QUEUE_HBM] += 4 * tenth_ps;
+    backward->mxu_ps = PER_SECOND / 2 + 1;
+    build();
+    assert_string_equal(made.facts.phase[0].bound_by, "mxu");
 }
 
 static void rates_are_of_the_step_and_of_the_period(void **state)
@@ -401,6 +455,7 @@ int main(void)
         TEST(the_busiest_port_of_an_axis_counts),
         TEST(phases_share_what_streams_did),
         TEST(a_phase_is_bound_by_what_is_busiest_in_it),
+        TEST(a_phase_has_what_messages_took_in_it),
         TEST(rates_are_of_the_step_and_of_the_period),
     };
     return cmocka_run_group_tests_name("analysis", tests, NULL, NULL);

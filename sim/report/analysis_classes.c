@@ -1,0 +1,216 @@
+/* What the ops of each class did together; a row of an analysis. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/units.h"
+#include "sim/collective/ragged.h"
+#include "sim/report/analysis_parts.h"
+#include "sim/roofline/level_rate.h"
+#include "sim/roofline/played.h"
+
+/* As nccl-tests: what an ideal fabric would have to carry, so that kinds and sizes compare. */
+static double bus_factor(const struct plan *plan, double ranks)
+{
+    if (plan->kind == COLLECTIVE_ALL_REDUCE) return 2 * (ranks - 1) / ranks;
+    if (plan->kind == COLLECTIVE_PERMUTE) return 1;
+    if (plan->kind == COLLECTIVE_ALL_TO_ALL) return (ranks - 1) / ranks / ranks;
+    return (ranks - 1) / ranks;
+}
+
+static const char *machine_axes(struct arena *arena, const struct group *group, uint32_t *ret_bits)
+{
+    char text[32] = "";
+    uint32_t bits = 0;
+    for (uint32_t i = 0; i < group->dimension_count; i++) {
+        size_t const used = strlen(text);
+        uint32_t const axis = group->dimension[i].axis;
+        (void)snprintf(text + used, sizeof text - used, "%s%s", used == 0 ? "" : " ",
+                       group->dimension[i].name);
+        bits |= 1u << axis;
+    }
+    *ret_bits = bits;
+    return arena_text(arena, text);
+}
+
+/* What a stream is for: "fsdp" of "gather fsdp"; its name where that is not known. */
+static void stream_set(const struct report_input *input, struct arena *arena, uint32_t stream,
+                       struct analysis_class *row)
+{
+    const struct program_stream *of = &input->program->stream[stream];
+    char text[STREAM_USE_BYTES];
+    row->of = of->use.of;
+    row->verb = of->use.verb;
+    row->axis = row->of == 0 ? of->name : arena_text(arena, stream_of_text(row->of, text));
+}
+
+/* V of an array; of a ragged exchange, that of the dense one which moves as much. */
+static double array_bytes(const struct plan *plan)
+{
+    double const ranks = (double)group_rank_count(&plan->group);
+    if (plan->ragged_units == NULL) return (double)plan->size_bytes;
+    return (double)ragged_load(plan).sent_bytes * ranks / (ranks - 1);
+}
+
+double analysis_moved_bytes(const struct plan *plan)
+{
+    return array_bytes(plan) * bus_factor(plan, (double)group_rank_count(&plan->group));
+}
+
+static void add_collective(const struct report_input *input, struct arena *arena,
+                           const struct program_op *op, uint64_t slots, struct analysis_class *row)
+{
+    const struct plan *plan = &input->program->plans[op->index];
+    row->bytes += array_bytes(plan) * (double)slots;
+    if (row->kind != NULL) return;
+    row->collective = true;
+    row->kind = collective_kind_name(plan->kind);
+    row->gathers = plan->kind == COLLECTIVE_ALL_GATHER;
+    stream_set(input, arena, op->stream, row);
+    row->algorithm = plan->algorithm;
+    row->machine_axes = machine_axes(arena, &plan->group, &row->axis_bits);
+    row->rank_count = group_rank_count(&plan->group);
+    row->hop_s = played_plan_hop_s(input->machine, plan);
+    row->busbw_bytes_per_s = bus_factor(plan, (double)row->rank_count);
+}
+
+/* Places along a dimension between who sends a message and who gets it. */
+static int64_t send_members(const struct report_input *input, const struct plan *plan, uint32_t d)
+{
+    const struct group_dimension *dimension = &plan->group.dimension[d];
+    int64_t members = plan->permute.offset[d];
+    /* Over two levels most are neighbours in the inner one. */
+    if (plan->permute.shift != 0)
+        members = d == plan->flat_dimension[plan->group.dimension_count - 1];
+    if (plan->permute.mirrors)
+        members = (int64_t)dimension->size - 1 -
+                  2 * (int64_t)analysis_role(input, input->trace->reported_chip);
+    if (members < 0) members = -members;
+    return plan->permute.mirrors && dimension->ring && 2 * members > dimension->size
+               ? dimension->size - members
+               : members;
+}
+
+/* How far one message goes, were nothing else on its way. */
+static double send_hop_s(const struct report_input *input, const struct plan *plan)
+{
+    const struct chip *chip = &input->machine->chip;
+    double total = units_seconds(chip->launch.message_ps);
+    for (uint32_t i = 0; i < plan->group.dimension_count; i++) {
+        const struct group_dimension *dimension = &plan->group.dimension[i];
+        int64_t const members = send_members(input, plan, i);
+        if (members == 0) continue;
+        total += dimension->switched
+                     ? units_seconds(level_latency_ps(input->machine, dimension))
+                     : (double)members * dimension->stride * units_seconds(chip->hop_latency_ps);
+    }
+    return total;
+}
+
+static void add_send(const struct report_input *input, struct arena *arena,
+                     const struct program_op *op, uint64_t slots, struct analysis_class *row)
+{
+    const struct plan *plan = &input->program->plans[op->index];
+    row->bytes += (double)plan->size_bytes * (double)slots;
+    if (row->kind != NULL) return;
+    row->collective = true;
+    row->kind = "send";
+    stream_set(input, arena, op->stream, row);
+    row->algorithm = plan->algorithm;
+    row->machine_axes = machine_axes(arena, &plan->group, &row->axis_bits);
+    row->rank_count = 2;
+    row->hop_s = send_hop_s(input, plan);
+    row->busbw_bytes_per_s = 1; /* A factor still. */
+}
+
+static void add_copy(const struct report_input *input, struct arena *arena,
+                     const struct program_op *op, uint64_t slots, struct analysis_class *row)
+{
+    const struct machine *machine = input->machine;
+    const struct program_copy *copy = &input->program->copies[op->index];
+    row->bytes += (double)copy->size_bytes * (double)slots;
+    if (row->kind != NULL) return;
+    row->collective = true;
+    row->kind = copy->to_host ? "store" : "load";
+    stream_set(input, arena, op->stream, row);
+    row->algorithm = "copy";
+    row->machine_axes = machine->host.cable_name;
+    row->axis_bits = ANALYSIS_HOST_BIT;
+    row->rank_count = 1;
+    row->hop_s = units_seconds(machine->host.latency_ps);
+    row->busbw_bytes_per_s = 1; /* A factor still. */
+}
+
+const char *const analysis_unit_names[] = {"mxu", "vpu", "hbm", NULL};
+
+/* What an op keeps its slowest unit busy for, beyond each other one. */
+static void add_beyond(const double unit_s[ANALYSIS_UNITS], double times,
+                       struct analysis_class *row)
+{
+    uint32_t slowest = 0;
+    for (uint32_t unit = 1; unit < ANALYSIS_UNITS; unit++)
+        if (unit_s[unit] > unit_s[slowest]) slowest = unit;
+    for (uint32_t unit = 0; unit < ANALYSIS_UNITS; unit++)
+        row->beyond_s[unit][slowest] += (unit_s[slowest] - unit_s[unit]) * times;
+}
+
+static void add_compute(const struct report_input *input, const struct program_op *op,
+                        uint64_t slots, struct analysis_class *row)
+{
+    const struct work *work = &input->program->works[op->index];
+    const struct chip *chip = &input->machine->chip;
+    double const rate = (double)chip->math_flop_per_s[work->math_format];
+    double const math = rate > 0 ? (double)work_matmul_flop(work) / rate : 0;
+    double const vector = (double)work->vector_flop / (double)chip->vector_flop_per_s;
+    double const bytes = (double)work->hbm_read_bytes + (double)work->hbm_write_bytes;
+    double const hbm = bytes / (double)chip->hbm_bytes_per_s;
+    double const other = math > vector ? math : vector;
+    double const times = (double)slots;
+    row->math_s += math * times;
+    if (hbm > other) row->hbm_excess_s += (hbm - other) * times;
+    struct work_edges const edges = {WORK_EDGE_ROWS, chip->mxu.rows, chip->mxu.columns};
+    double const mxu = rate > 0 ? (double)work_padded_flop(work, edges) / rate : 0;
+    add_beyond((const double[ANALYSIS_UNITS]){mxu, vector, hbm}, times, row);
+}
+
+enum status analysis_classes_build(struct arena *arena, const struct report_input *input,
+                                   struct analysis *facts, struct error *reterr)
+{
+    const struct program *program = input->program;
+    const struct trace *trace = input->trace;
+    SIM_ASSERT(trace->class_count == program->class_count);
+    void *memory;
+    STATUS_TRY(arena_try(arena, program->class_count, sizeof *facts->classes, &memory, reterr));
+    facts->classes = memory;
+    facts->class_count = program->class_count;
+    for (uint32_t i = 0; i < program->class_count; i++) {
+        struct analysis_class *row = &facts->classes[i];
+        row->name = program->class_names[i];
+        row->count = trace->classes[i].count;
+        row->time_s = units_seconds(trace->classes[i].busy_ps);
+        row->exposed_s = units_seconds(trace->classes[i].exposed_ps);
+        row->idle_s = units_seconds(trace->classes[i].idle_ps);
+    }
+    for (uint32_t t = 0; t < program->template_count; t++) {
+        uint64_t const slots = analysis_slots(input, t, -1);
+        for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
+            const struct program_op *op = &program->templates[t].op[i];
+            struct analysis_class *row = &facts->classes[op->class_index];
+            if (op->kind == PROGRAM_OP_COLLECTIVE)
+                add_collective(input, arena, op, slots, row);
+            else if (op->kind == PROGRAM_OP_COPY)
+                add_copy(input, arena, op, slots, row);
+            else if (op->kind == PROGRAM_OP_SEND)
+                add_send(input, arena, op, slots, row);
+            else if (op->kind == PROGRAM_OP_RECEIVE)
+                row->receives = true;
+            else
+                add_compute(input, op, slots, row);
+        }
+    }
+    for (uint32_t i = 0; i < facts->class_count; i++) {
+        struct analysis_class *row = &facts->classes[i];
+        if (row->time_s > 0) row->busbw_bytes_per_s *= row->bytes / row->time_s;
+    }
+    return STATUS_OK;
+}

@@ -34,7 +34,8 @@ static enum status note_windows(struct arena *arena, const struct report_input *
     return STATUS_OK;
 }
 
-/* Routers that prefer experts, and room that these have. */
+/* Routers that prefer experts, room that these have, and rows that even shares are rounded up by.
+ */
 static void note_experts(struct arena *arena, const struct report_input *input, struct notes *notes)
 {
     const struct workload_plan *plan = input->workload;
@@ -49,12 +50,17 @@ static void note_experts(struct arena *arena, const struct report_input *input, 
                   (double)plan->routing.capacity_ppm / PPM_ONE, counts->rows_dropped,
                   counts->rows_assigned, percent(counts->rows_dropped, counts->rows_assigned),
                   share);
-    else if (uneven > 0)
+    else if (uneven > 0 && plan->routing.skew_ppm != 0 && input->mesh->axis[MESH_EP].size > 1)
         notes_add(arena, notes,
                   "routing_skew %g: the combine waits for the most loaded rank of ep, so every "
                   "rank is charged the rows of that rank: %.1f%% of the executed FLOP exceed the "
                   "ranks' own rows, and HFU counts them",
                   (double)plan->routing.skew_ppm / PPM_ONE, share);
+    else if (share > 0.05)
+        notes_add(arena, notes,
+                  "experts compute whole rows: what the even share of each is rounded up by is "
+                  "%.1f%% of the executed FLOP, which HFU counts and MFU does not",
+                  share);
 }
 
 /* What a step trains besides the model. */

@@ -35,6 +35,7 @@ static void compute_add(const struct part *part, const struct graph_compute_sum 
     bool const linear = sum->kind->weights_apart && sum->format == plan->formats.matmuls;
     bool const uneven = routing_is_drawn(part->ranks) || plan->routing.capacity_ppm != 0;
     bool const waits = !uneven && ranks_serves(part->ranks);
+    double *rows = waits ? &counts->spare.waiting : &counts->spare.uneven;
     counts->matmul_flop += times * (double)sum->flop;
     counts->padded_flop += times * (double)sum->padded_flop;
     if (linear) counts->linear_flop += times * (double)sum->flop;
@@ -42,9 +43,7 @@ static void compute_add(const struct part *part, const struct graph_compute_sum 
     counts->matmul_useful += times * (double)sum->useful_flop;
     counts->spare.copies += times * (double)sum->spare.copies;
     counts->spare.padding += times * (double)sum->spare.padding;
-    /* In training other rows are only rounded up. */
-    if (uneven) counts->spare.uneven += times * (double)sum->spare.rows;
-    if (waits) counts->spare.waiting += times * (double)sum->spare.rows;
+    *rows += times * (double)sum->spare.rows;
     counts->spare.flash += times * (double)sum->spare.again;
     counts->spare.waiting += times * (double)sum->spare.waiting;
     /* Products without weights are attention's. */

@@ -79,7 +79,8 @@ struct workload_spare {
                        equal; what is recomputed once. */
     double copies;  /* What several ranks of tp compute alike, each time. */
     double uneven;  /* Rows of experts that not every rank has: all are charged those of the most
-                       loaded one, or of the capacity. */
+                       loaded one, or of the capacity; with even routing rows of each expert are
+                       rounded up. */
 };
 
 /* Attention heads of all ranks of tp together. */

@@ -92,8 +92,7 @@ static void count_matmuls(const struct letters *x, const struct expert_letters *
     double const shared = 2 * x->rows * (e->shared_in + e->shared_out);
     double const router = 2 * e->logits * e->router / (double)model->count;
     double const all = (double)experts->all;
-    if (routing_is_drawn(ranks) || ranks->plan->routing.capacity_ppm != 0)
-        counts->spare.uneven = times * 3 * 2 * (all - e->assigned) * (e->in + e->out);
+    counts->spare.uneven = times * 3 * 2 * (all - e->assigned) * (e->in + e->out);
     counts->matmul_flop += times * passes * router;
     double const kept = 2 * e->assigned * (e->in + e->out);
     double const useful = (double)model->width / ((double)experts->columns * (double)ranks->tp);

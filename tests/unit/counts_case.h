@@ -176,10 +176,10 @@ static inline void compare(const char *name, struct workload_case *made)
     struct case_sums const sums = case_sum(&made->program, "");
     near(name, "matmul FLOP", counts.matmul_flop, sums.matmul_flop);
     near(name, "useful FLOP", counts.matmul_useful, sums.useful_flop);
-    bool const rounded = made->plan.model.experts.count != 0; /* An expert's rows. */
-    if (!rounded && made->plan.remat == GRAPH_REMAT_NONE)
-        near(name, "scores again, copies and padding",
-             counts.spare.flash + counts.spare.waiting + counts.spare.copies + counts.spare.padding,
+    if (made->plan.remat == GRAPH_REMAT_NONE)
+        near(name, "scores again, copies, padding and rows",
+             counts.spare.flash + counts.spare.waiting + counts.spare.copies +
+                 counts.spare.padding + counts.spare.uneven,
              sums.matmul_flop - sums.useful_flop);
     near(name, "padded FLOP", counts.padded_flop, padded_flop(made));
     if (made->plan.formats.matmuls != made->plan.formats.activations) {

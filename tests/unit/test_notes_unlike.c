@@ -186,7 +186,14 @@ static void experts_say_what_is_dropped_or_uneven(void **state)
     struct workload_counts *counts = &made.roofline.counts;
     made.roofline.flop.executed = 6400;
     counts->spare.uneven = 5; /* Of each of 64 chips. */
-    made.plan.routing.skew_ppm = PPM_ONE / 4;
+    model();
+    notes_case_are("experts compute whole rows: what the even share of each is rounded up by is "
+                   "5.0% of the executed FLOP, which HFU counts and MFU does not");
+    made.plan.routing.skew_ppm = PPM_ONE / 4; /* Without ep nothing is drawn. */
+    model();
+    notes_case_are("experts compute whole rows: what the even share of each is rounded up by is "
+                   "5.0% of the executed FLOP, which HFU counts and MFU does not");
+    made.mesh.axis[MESH_EP].size = 2;
     model();
     notes_case_are("routing_skew 0.25: the combine waits for the most loaded rank of ep, so every "
                    "rank is charged the rows of that rank: 5.0% of the executed FLOP exceed the "
@@ -200,6 +207,10 @@ static void experts_say_what_is_dropped_or_uneven(void **state)
                    "of the executed FLOP, which HFU counts");
     made.plan.routing.capacity_ppm = 0;
     counts->spare.uneven = 0;
+    model();
+    notes_case_are(NULL);
+    made.plan.routing.skew_ppm = 0;
+    counts->spare.uneven = 0.05; /* 0.05 %. */
     model();
     notes_case_are(NULL);
 }

@@ -1,6 +1,7 @@
 /* Counts against the oracle and against the sums over lowered programs, of layers with experts:
  * routing that is even or drawn, latent attention, modules that predict further tokens. */
 #include "sim/collective/ragged.h"
+#include "sim/roofline/roofline_flop.h"
 #include "tests/support/counts.h"
 #include "tests/support/sampling.h"
 #include "tests/unit/counts_case.h"
@@ -137,9 +138,40 @@ static void exchanges_of_uneven_parts_are_as_counted(void **state)
     }
 }
 
+/* Few tokens: an expert's even share of their rows is rounded up, which is no recomputation. */
+static void rows_that_are_rounded_up_are_not_recomputed(void **state)
+{
+    (void)state;
+    for (uint32_t p = 0; p < DRAWN_EXPERTS; p++) {
+        double without_remat = 0;
+        if ((drawn_experts[p].walks & DRAWN_ROUTED) == 0) continue;
+        for (enum graph_remat remat = GRAPH_REMAT_NONE; remat <= GRAPH_REMAT_LAYER; remat++) {
+            struct workload_case made;
+            struct workload_counts counts;
+            struct roofline roofline = {0};
+            char name[96];
+            (void)snprintf(name, sizeof name, "place %u, remat %u", p, remat);
+            drawn_build_nodes(&made, &drawn_experts[p]);
+            made.plan.batch_tokens = UINT64_C(5) * 32; /* Of 32 data ranks at most. */
+            made.plan.sequence_length = 5;
+            made.plan.model.experts.top_k = 5; /* Of 64. */
+            made.plan.remat = remat;
+            compare(name, &made);
+            counts_make(&made.plan, &made.machine, &made.mesh, &counts);
+            roofline_flop(&made.plan, &made.machine, &counts, &roofline);
+            if (remat == GRAPH_REMAT_NONE) without_remat = roofline.flop.executed;
+            assert_true(counts.spare.uneven > counts.matmul_flop / 1000);
+            near(name, "recomputed FLOP", roofline.flop.recomputed,
+                 roofline.flop.executed - without_remat);
+            case_free(&made);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_that_are_rounded_up_are_not_recomputed),
         cmocka_unit_test(exchanges_of_uneven_parts_are_as_counted),
         cmocka_unit_test(formulas_and_programs_agree_on_experts),
         cmocka_unit_test(formulas_and_programs_agree_on_latent_attention),

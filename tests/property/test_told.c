@@ -9,45 +9,13 @@
 
 #include "sim/base/quantity.h"
 #include "sim/base/strbuf.h"
+#include "tests/property/told_lines.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/sampling.h"
 #include "tests/support/walk.h"
 
-enum { STEPS = 500, MOVES_MAX = 512, LINES_MAX = 256 };
-
-/* Parts of a listing, and of the step. */
-enum section { FORWARD, BACKWARD, UPDATE, MTP, SECTION_COUNT };
-static const char *const section_names[] = {"forward", "backward", "update", "predictors"};
-
-/* The collectives of a section, as the program or as lines of the listing have them. */
-struct moves {
-    struct move {
-        enum collective_kind kind;
-        const char *group; /* "tp"; NULL: of weights or their gradients. */
-        uint64_t size_bytes;
-        const char *line; /* Of the listing; NULL: of the program. */
-    } row[MOVES_MAX];
-    uint32_t count;
-};
-
-static const char *last_word(const char *text)
-{
-    const char *space = strrchr(text, ' ');
-    return space == NULL ? text : space + 1;
-}
-
-/* Whether an array is a weight, or the gradient of one. */
-static bool is_weight(const char *array)
-{
-    return strncmp(array, "W_", 2) == 0 || strncmp(array, "dW_", 3) == 0;
-}
-
-static void move_add(struct moves *moves, struct move move)
-{
-    assert_true(moves->count < MOVES_MAX);
-    moves->row[moves->count++] = move;
-}
+enum { STEPS = 500 };
 
 /* Layers of two kinds have templates of one name. */
 static bool has_experts(const struct program_template *template)
@@ -69,7 +37,9 @@ static struct moves template_moves(const struct program *program,
         const char *group = last_word(program->stream[op->stream].name);
         move_add(&moves, (struct move){.kind = program->plans[op->index].kind,
                                        .group = is_weight(op->array) ? NULL : group,
-                                       .size_bytes = program->plans[op->index].size_bytes});
+                                       .size_bytes = program->plans[op->index].size_bytes,
+                                       .ranks = group_rank_count(&program->plans[op->index].group),
+                                       .experts = strcmp(group, "experts") == 0});
     }
     return moves;
 }
@@ -126,97 +96,6 @@ static void program_moves(const struct play *play, enum section section, struct 
     if (halves.count > ret_moves->count) *ret_moves = halves;
 }
 
-/* --- The listing --- */
-
-static const char *line_group(const char *line)
-{
-    return strstr(line, "_Y(") != NULL                          ? "tp"
-           : strstr(line, "_W(") != NULL                        ? "tp_d"
-           : strstr(line, " ranks of ep") != NULL               ? "ep"
-           : strstr(line, " ranks with the same heads") != NULL ? "kv"
-                                                                : "sequence";
-}
-
-/* Adds the collective that a line names, if it does; "and is" shared says that there is none, and
- * arrays of one collective have a line each. */
-static void line_add(const char *line, struct moves *moves)
-{
-    struct move move = {.group = line_group(line), .line = line};
-    const char *equals = strstr(line, " = "), *opens = strchr(line, '(');
-    if (equals == NULL || opens == NULL || strstr(line, "and is)") != NULL ||
-        strstr(line, "(in the same collective)") != NULL)
-        return;
-    if (is_weight(opens + 1)) move.group = NULL;
-    for (uint32_t kind = 0; kind < COLLECTIVE_KIND_COUNT; kind++) {
-        const char *name = collective_kind_name((enum collective_kind)kind);
-        size_t const length = strlen(name);
-        move.kind = (enum collective_kind)kind;
-        if (strncmp(equals + 3, name, length) == 0 && strchr("_(", equals[3 + length]) != NULL)
-            move_add(moves, move);
-    }
-}
-
-/* Adds those of lines from one title to another, all or some by number; each line becomes a text of
- * its own. */
-static void lines_add(char *begin, const char *end, const bool *numbers, struct moves *moves)
-{
-    for (char *line = begin, *next = line; line < end; line = next) {
-        next = line + strcspn(line, "\n") + 1;
-        next[-1] = '\0';
-        uint64_t const number = strtoull(line, NULL, 10);
-        if (number != 0 && (numbers == NULL || numbers[number % LINES_MAX])) line_add(line, moves);
-    }
-}
-
-/* The forward pass' lines that a backward pass begins with: "first steps 1 to 21, 23 of". */
-static void repeated_find(const char *backward, bool ret_numbers[LINES_MAX])
-{
-    const char *at = strstr(backward, ": first steps ");
-    uint64_t last = 0;
-    memset(ret_numbers, 0, LINES_MAX * sizeof *ret_numbers);
-    for (at = at == NULL ? "" : at + strlen(": first steps"); *at == ' ' || *at == ',';) {
-        char *end = NULL;
-        bool const range = strncmp(at, " to ", 4) == 0;
-        uint64_t const number = strtoull(at + (range ? 4 : 1), &end, 10);
-        if (number == 0) break;
-        for (uint64_t i = range ? last + 1 : number; i <= number; i++)
-            ret_numbers[i % LINES_MAX] = true;
-        last = number;
-        at = end;
-    }
-}
-
-static void activations_add(const struct moves *from, struct moves *to)
-{
-    for (uint32_t i = 0; i < from->count; i++)
-        if (from->row[i].group != NULL) move_add(to, from->row[i]);
-}
-
-/* A module has a layer of its own, which is not listed again. Weights that are gathered again have
- * lines of the backward pass, too. */
-static void listing_moves(char *text, struct moves ret_moves[SECTION_COUNT])
-{
-    static const char *const titles[] = {"\nForward pass", "\nBackward pass",
-                                         "\nUpdate: ", "\nMulti-token", "\nStreams:"};
-    char *begin[SECTION_COUNT + 1];
-    bool repeated[LINES_MAX];
-    struct moves again = {.count = 0};
-    for (uint32_t s = SECTION_COUNT + 1; s-- > 0;) {
-        begin[s] = strstr(text, titles[s]);
-        if (begin[s] == NULL) begin[s] = begin[s + 1];
-    }
-    repeated_find(begin[BACKWARD], repeated);
-    for (uint32_t s = 0; s < SECTION_COUNT; s++) {
-        ret_moves[s].count = 0;
-        lines_add(begin[s] + 1, begin[s + 1], NULL, &ret_moves[s]);
-    }
-    lines_add(begin[FORWARD] + 1, begin[BACKWARD], repeated, &again);
-    activations_add(&again, &ret_moves[BACKWARD]);
-    if (begin[MTP] == begin[MTP + 1]) return;
-    activations_add(&ret_moves[FORWARD], &ret_moves[MTP]);
-    activations_add(&ret_moves[BACKWARD], &ret_moves[MTP]);
-}
-
 static void print_moves(const char *who, const struct moves *moves)
 {
     for (uint32_t i = 0; i < moves->count; i++)
@@ -226,7 +105,14 @@ static void print_moves(const char *who, const struct moves *moves)
                     moves->row[i].size_bytes, moves->row[i].line != NULL ? moves->row[i].line : "");
 }
 
-/* Whether a line is of a collective: of tp with the bytes that it leaves on a chip. */
+/* Whether a size of three digits, or a sum of such, is that of a number of bytes. */
+static bool is_about(double shown, double bytes, double less)
+{
+    return shown < bytes * 1.006 && shown > bytes * (1 - less);
+}
+
+/* Whether a line is of a collective: of tp with the bytes that it leaves on a chip, of ep with
+ * those of a rank. */
 static bool is_line_of(const struct move *line, const struct move *move, uint32_t tp)
 {
     char bytes[QUANTITY_TEXT_BYTES];
@@ -234,6 +120,8 @@ static bool is_line_of(const struct move *line, const struct move *move, uint32_
         return false;
     bool const part = strchr(line->line, 'Y') < strstr(line->line, " = ");
     (void)quantity_text_bytes(bytes, (double)(move->size_bytes / (part ? tp : 1)));
+    if (strcmp(move->group, "ep") == 0)
+        return is_about(line->line_bytes, (double)(move->size_bytes / move->ranks), 0.006);
     return strcmp(move->group, "tp") != 0 || strstr(line->line, bytes) != NULL;
 }
 
@@ -261,6 +149,45 @@ static bool has_weights(const struct moves *moves, uint32_t kind)
     for (uint32_t i = 0; i < moves->count; i++)
         has = has || (moves->row[i].group == NULL && moves->row[i].kind == kind);
     return has;
+}
+
+/* Bytes that collectives of weights and gradients of one kind leave on a chip. Experts' reductions
+ * over ranks that have no letter have lines without sizes, and are left out. */
+static double weight_bytes(const struct moves *moves, uint32_t kind, bool experts)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < moves->count; i++) {
+        const struct move *move = &moves->row[i];
+        if (move->group != NULL || move->kind != kind || (move->experts && !experts)) continue;
+        uint64_t const parts = move->kind == COLLECTIVE_REDUCE_SCATTER ? move->ranks : 1;
+        sum += move->line != NULL ? move->line_bytes : (double)move->size_bytes / (double)parts;
+    }
+    return sum;
+}
+
+static bool sizes_missing(const struct moves *lines, uint32_t kind)
+{
+    bool missing = false;
+    for (uint32_t i = 0; i < lines->count; i++)
+        missing = missing || (lines->row[i].group == NULL && lines->row[i].kind == kind &&
+                              lines->row[i].line_bytes == 0);
+    return missing;
+}
+
+/* Whether they are as many bytes. Lines have matrices, and no vectors. */
+static bool weights_weigh(const struct moves *lines, const struct moves *moves)
+{
+    bool agree = true;
+    for (uint32_t kind = 0; kind < COLLECTIVE_KIND_COUNT; kind++) {
+        double const shown = weight_bytes(lines, kind, true);
+        double const sent = weight_bytes(moves, kind, !sizes_missing(lines, kind));
+        if (shown == 0 && sent == 0) continue;
+        if (!is_about(shown, sent, 0.02))
+            print_error("%s of weights: %.4g bytes listed, %.4g sent\n",
+                        collective_kind_name((enum collective_kind)kind), shown, sent);
+        agree = agree && is_about(shown, sent, 0.02);
+    }
+    return agree;
 }
 
 /* Whether weights and gradients, which travel several at once, have lines where they have
@@ -305,7 +232,8 @@ static void listing_is_the_program(const struct play *play, const char *text)
     if (zero == 1 || zero == 2) updated_move(moves);
     for (enum section s = FORWARD; s < SECTION_COUNT; s++) {
         if (moves_agree(&lines[s], &moves[s], play->mesh.axis[MESH_TP].size) &&
-            weights_agree(&lines[s], &moves[s], s == MTP))
+            weights_agree(&lines[s], &moves[s], s == MTP) &&
+            (s == MTP || weights_weigh(&lines[s], &moves[s])))
             continue;
         print_moves("listing", &lines[s]);
         print_moves("program", &moves[s]);
@@ -441,7 +369,9 @@ static void step_random(uint64_t *state, char text[WALK_TEXT_BYTES])
                 : PICK("\"fsdp\":[\"node\"],\"tp\":[\"gpu\"]", "\"tp\":[\"node\",\"gpu\"]",
                        "\"dp\":[\"node\"],\"tp\":[\"gpu\"]", "\"fsdp\":[\"node\",\"gpu\"]",
                        "\"dp\":[\"node\"],\"fsdp\":[\"gpu:4\"],\"tp\":[\"gpu:2\"]",
-                       "\"dp\":[\"node\",\"gpu\"]", "\"pp\":[\"node\"],\"fsdp\":[\"gpu\"]");
+                       "\"dp\":[\"node\",\"gpu\"]", "\"pp\":[\"node\"],\"fsdp\":[\"gpu\"]",
+                       "\"cp\":[\"gpu:4\"],\"dp\":[\"node\",\"gpu:2\"]",
+                       "\"cp\":[\"node\"],\"tp\":[\"gpu:4\"],\"fsdp\":[\"gpu:2\"]");
     const char *remat = PICK("none", "norms", "big_matmuls", "block", "layer");
     const char *gather = PICK("block", "tensor", "layer");
     const char *order = PICK("dw_first", "dx_first");
@@ -458,8 +388,12 @@ static void step_random(uint64_t *state, char text[WALK_TEXT_BYTES])
         PICK("", ",\"formats\":{\"matmuls\":\"fp8\"}", ",\"formats\":{\"gradients\":\"fp32\"}");
     unsigned const tokens = 65536u << case_random(state) % 2; /* Neighbours may share sequences. */
     unsigned const length_tokens = 2048u << 2 * (case_random(state) % 2);
-    char sequence[48] = "";
+    char sequence[96] = "";
+    const char *context = PICK("ring", "all_gather", "ulysses");
     if (!mlp) (void)snprintf(sequence, sizeof sequence, ",\"sequence_length\":%u", length_tokens);
+    if (strstr(mesh, "cp") != NULL)
+        (void)snprintf(sequence + strlen(sequence), sizeof sequence - strlen(sequence),
+                       ",\"context\":\"%s\"", context);
     case_text(
         text, WALK_TEXT_BYTES,
         "{\"podsim\":1,\"machine\":{\"chip\":\"h100-sxm\",\"nodes\":4,\"gpus\":8},\"mesh\":{%s},"

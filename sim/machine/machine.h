@@ -235,12 +235,14 @@ static inline bool machine_is_meshed(const struct machine *machine, uint32_t axi
 }
 
 /* Whether no switch joins the chips along an axis: their links lead from each to each other one, of
- * which two or fewer have all links between them. */
+ * which two or fewer have all links between them. Where GPUs share a NIC the first tier is their
+ * host, which is no switch, and those above it are. */
 static inline bool machine_lacks_switch(const struct machine *machine, uint32_t axis)
 {
-    uint32_t const level = machine->axis_level[axis];
-    return machine->chip.kind == CHIP_GPU && level != LEVEL_NONE &&
-           machine->level[level].tier[0].switch_ports == 0;
+    uint32_t const index = machine->axis_level[axis];
+    if (machine->chip.kind != CHIP_GPU || index == LEVEL_NONE) return false;
+    const struct level *level = &machine->level[index];
+    return level->tier[level->tier_count - 1].switch_ports == 0;
 }
 
 /* The nearest level that joins two chips; LEVEL_NONE where the grid does, or nothing. */

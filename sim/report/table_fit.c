@@ -101,9 +101,49 @@ static void slice_add(const struct grid *grid, uint64_t at, uint64_t end, uint32
     }
 }
 
+/* Whether the column of the table from `from` up to `to` is words: in some lines it goes beyond
+ * `at`, a blank of all lines, in others it has ended before, and all begin at one place. Columns of
+ * figures with a blank between them end at one place. */
+static bool is_words(const struct grid *grid, uint32_t from, uint32_t at, uint32_t to)
+{
+    uint64_t end = 0;
+    uint32_t begun = UINT32_MAX;
+    bool any_ended = false, any_goes_on = false;
+    for (uint64_t line = 0; line < grid->size_bytes; line = end + 1) {
+        uint32_t column = 0, first = UINT32_MAX, last = 0;
+        bool is_colour = false;
+        end = line_end(grid->bytes, grid->size_bytes, line);
+        for (uint64_t i = line, length = 0; i < end; i += length) {
+            length = sign_bytes(grid->bytes, i, end, &is_colour);
+            if (!is_colour && grid->bytes[i] != ' ' && column >= from && column < to) {
+                if (first == UINT32_MAX) first = column;
+                last = column;
+            }
+            column += !is_colour;
+        }
+        if (first == UINT32_MAX) continue;
+        if (begun != UINT32_MAX && first != begun) return false;
+        begun = first;
+        any_ended = any_ended || last < at;
+        any_goes_on = any_goes_on || last > at;
+    }
+    return any_ended && any_goes_on;
+}
+
+/* Where the column that begins at `from` or behind it ends: at a gap, or with the table. */
+static uint32_t column_end(const struct grid *grid, uint32_t from)
+{
+    bool any = false;
+    for (uint32_t column = from; column + 1 < grid->width; column++) {
+        any = any || grid->used[column];
+        if (any && !grid->used[column] && !grid->used[column + 1]) return column;
+    }
+    return grid->width;
+}
+
 /* Where the part that begins at a column ends: the last gap of GAP columns or more that the
  * terminal has room for. A single blank may be within a figure, and is taken only if the terminal
- * has room for no gap. */
+ * has room for no gap; within words it is not taken, and table_break() wraps their lines. */
 static uint32_t part_end(const struct grid *grid, uint32_t from, uint32_t columns)
 {
     uint32_t wide = 0, narrow = 0, taken = 0;
@@ -116,7 +156,10 @@ static uint32_t part_end(const struct grid *grid, uint32_t from, uint32_t column
         }
         any = any || grid->used[column];
         taken += !grid->dropped[column];
-        if (taken > columns) return wide > 0 ? wide : narrow > 0 ? narrow : grid->width;
+        if (taken <= columns) continue;
+        if (wide > 0) return wide;
+        uint32_t const to = column_end(grid, from);
+        return narrow > 0 && !is_words(grid, from, narrow, to) ? narrow : to;
     }
     return grid->width;
 }
@@ -139,6 +182,15 @@ static uint32_t label_end(const struct grid *grid, uint64_t at, uint64_t end, ui
     return column > grid->label ? column : grid->label;
 }
 
+/* Whether a line of a further part, written from `begin` on, says nothing: the heading of columns
+ * that stand in another part. A line that is blank in the whole table parts its rows. */
+static bool is_idle(const struct strbuf *out, uint64_t begin, uint64_t line_bytes)
+{
+    uint64_t const size_bytes = out->size_bytes - begin;
+    return line_bytes > size_bytes &&
+           (size_bytes == 0 || (size_bytes == 1 && out->bytes[begin] == '#'));
+}
+
 static void parts_write(const struct grid *grid, uint32_t columns, struct strbuf *out)
 {
     for (uint32_t from = grid->label, to = 0; from < grid->width; from = to) {
@@ -146,12 +198,16 @@ static void parts_write(const struct grid *grid, uint32_t columns, struct strbuf
         to = part_end(grid, from, columns);
         if (from > grid->label) strbuf_add(out, "\n");
         for (uint64_t at = 0; at < grid->size_bytes; at = end + 1) {
+            uint64_t const begin = out->size_bytes;
             end = line_end(grid->bytes, grid->size_bytes, at);
             slice_add(grid, at, end, 0, label_end(grid, at, end, from), out);
             slice_add(grid, at, end, from, to == grid->width ? UINT32_MAX : to, out);
-            while (out->size_bytes > 0 && out->bytes[out->size_bytes - 1] == ' ')
+            while (out->size_bytes > begin && out->bytes[out->size_bytes - 1] == ' ')
                 out->bytes[--out->size_bytes] = '\0';
-            strbuf_add(out, "\n");
+            if (from > grid->label && is_idle(out, begin, end - at))
+                out->size_bytes = begin;
+            else
+                strbuf_add(out, "\n");
         }
     }
 }

@@ -47,10 +47,11 @@ show machine llama3-8b-fsdp-v5e-16x16
 show mesh llama3-8b-pp4-h100-32
 show graph llama3-8b-fsdp-v5e-16x16
 show program llama3-8b-fsdp-v5e-16x16
+show op llama3-8b-fsdp-v5e-16x16
 show program llama3-8b-pp4-h100-32
 show scenario llama3-8b-fsdp-v5e-16x16
 check scenarios/train/mlp-fsdp-v5p-16.json
-collective --machine h100-sxm:nodes=2 --op all_reduce -b 1M -e 16M -f 4
+collective --machine h100-sxm:nodes=4 --op all_reduce -b 1K -e 16G -f 256
 collective --machine tpu-v5e:4x4 --op all_gather -b 1M -e 16M -f 4
 pareto llama3-70b-decode-int8-v5e-4x4 --batch 1:512:x8 --shape 2x4,4x4,3x3
 pareto llama3-70b-decode-h100-8 --batch 1M --context 16M --mesh {"tp":["gpu","node"]}
@@ -94,6 +95,7 @@ tr '\r' '\n' < "$work/screen" | sed "s/$(printf '\033')\[[0-9;]*[mK]//g" | LC_AL
     line ~ /[.%A-Za-z]/ && line ~ /^          *([0-9.]+[KMGT%]?( [a-zA-Z\/]+)?(   *|$))+$/ {
         print command ": a row is broken: " $0; broken++ }
     line ~ /microbatche?$/ && line !~ / 1 microbatch$/ { print command ": cut: " $0; broken++ }
+    line ~ /\(est\.$/ || line ~ /^(op|name)  share/ { print command ": cut: " $0; broken++ }
     line ~ /^ .*\[--[a-z-]*$/ { print command ": an option without its argument: " $0; broken++ }
     END {
         print commands " commands, " wide + 0 " lines too wide, " broken + 0 " broken"

@@ -69,6 +69,39 @@ static void headings_between_rows_are_not_cut_within_a_word(void **state)
            "name  third\nb         3\na heading\nc         6\n");
 }
 
+/* Words at the end of a row stay in one part, whose lines table_break() wraps; figures with one
+ * blank between them do not. */
+static void words_are_not_cut_where_all_rows_have_a_blank(void **state)
+{
+    (void)state;
+    fitted(20, 4,
+           "name  count  way\n"
+           "a         1  ring (est. 1.00 us; then line)\n"
+           "b         2  line (est. 2.00 us)\n",
+           "name  count\na         1\nb         2\n\n"
+           "name  way\na     ring (est. 1.00 us; then line)\nb     line (est. 2.00 us)\n");
+    fitted(16, 4,
+           "name  one two three\n"
+           "a       1   2     3\n"
+           "b      11  22    33\n",
+           "name  one two\na       1   2\nb      11  22\n\n"
+           "name three\na        3\nb       33\n");
+}
+
+/* The headings of one part leave no empty line in another; a blank line of the table stays. */
+static void headings_of_another_part_leave_no_empty_line(void **state)
+{
+    (void)state;
+    fitted(16, 4,
+           "#     over two\n"
+           "#        a    b    third\n"
+           "   1     2    3        4\n"
+           "\n"
+           "   5     6    7        8\n",
+           "#     over two\n#        a    b\n   1     2    3\n\n   5     6    7\n\n"
+           "#     third\n   1      4\n\n   5      8\n");
+}
+
 /* Columns are told apart in the first 1,024; what is behind them stays whole. */
 static void lines_beyond_the_columns_that_are_counted_are_not_cut(void **state)
 {
@@ -87,6 +120,8 @@ int main(void)
         cmocka_unit_test(further_lines_stand_below_the_last_column_of_the_left_half),
         cmocka_unit_test(tables_lose_blanks_and_then_come_in_parts),
         cmocka_unit_test(headings_between_rows_are_not_cut_within_a_word),
+        cmocka_unit_test(words_are_not_cut_where_all_rows_have_a_blank),
+        cmocka_unit_test(headings_of_another_part_leave_no_empty_line),
         cmocka_unit_test(lines_beyond_the_columns_that_are_counted_are_not_cut),
     };
     return cmocka_run_group_tests_name("text on a terminal", tests, NULL, NULL);

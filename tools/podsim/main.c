@@ -164,9 +164,10 @@ static int print_and_free(struct strbuf *text, bool to_error)
 static int print_overview(bool to_error)
 {
     struct strbuf text = {.columns = help_columns(to_error ? 2 : 1)};
-    add_paragraphs("podsim simulates a training step, or one collective, on a TPU pod or a GPU\n"
-                   "cluster: how long it takes, what bounds it, what is exposed.\n\n",
-                   &text);
+    add_paragraphs(
+        "podsim simulates a training step, a step of inference, or one collective, on a\n"
+        "TPU pod or a GPU cluster: how long it takes, what bounds it, what is exposed.\n\n",
+        &text);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         strbuf_add(&text, "  podsim %-10s %s\n", commands[i]->name, commands[i]->summary);
     strbuf_add(&text, "\n  podsim help VERB      explains a verb, with examples\n"
@@ -175,6 +176,7 @@ static int print_overview(bool to_error)
                       "  podsim list scenarios\n"
                       "  podsim run llama3-70b-fsdp-tp-v5p-16x16x16\n"
                       "  podsim run llama3-8b-fsdp-v5e-16x16 --set /workload/batch_tokens=768K\n"
+                      "  podsim run llama3-70b-decode-int8-v5e-4x4\n"
                       "  podsim collective --machine h100-sxm:nodes=4 --op all_reduce\n\n");
     add_paragraphs("Exit status: 0 done, 1 something given is wrong, 130 interrupted.\n", &text);
     return print_and_free(&text, to_error);

@@ -56,7 +56,8 @@ static enum status sweep_run(struct sweep *sweep, struct error *reterr)
 {
     STATUS_TRY(collective_read(sweep->options, &sweep->study, reterr));
     STATUS_TRY(open_outputs(sweep, reterr));
-    enum status const status = worker_run(collective_play, &sweep->study, "sweep", reterr);
+    enum status const status =
+        worker_run(collective_play, &sweep->study, (struct progress_words){"sweep", NULL}, reterr);
     if (status != STATUS_OK && status != STATUS_INTERRUPTED) return status;
     if (sweep->study.row_count == 0) return status;
     STATUS_TRY(write_results(sweep, reterr));

@@ -22,7 +22,7 @@ struct worker {
     uv_signal_t terminate;
     worker_work_fn *work;
     void *owner;
-    const char *whole;
+    struct progress_words words;
     enum status status;
     struct error *reterr;
     uint64_t begin_ns;
@@ -31,7 +31,8 @@ struct worker {
     atomic_bool stop;
     atomic_uint_fast64_t share;
     atomic_uint_fast64_t events;
-    bool shown; /* A progress line is on the terminal; the loop's thread only. */
+    struct progress_events done; /* The work's thread only. */
+    bool shown;                  /* A progress line is on the terminal; the loop's thread only. */
 };
 
 static bool is_stopped(struct worker *worker)
@@ -53,7 +54,8 @@ bool worker_stops(void *worker)
 bool worker_progress(struct worker *worker, double share, uint64_t events)
 {
     atomic_store_explicit(&worker->share, (uint64_t)(share * share_whole), memory_order_relaxed);
-    atomic_store_explicit(&worker->events, events, memory_order_relaxed);
+    atomic_store_explicit(&worker->events, progress_events_add(&worker->done, events),
+                          memory_order_relaxed);
     return !is_stopped(worker);
 }
 
@@ -68,19 +70,11 @@ static void on_timer(uv_timer_t *timer)
     struct worker *worker = timer->data;
     double const elapsed_s = (double)(uv_hrtime() - worker->begin_ns) * 1e-9;
     double const share = (double)atomic_load(&worker->share) / share_whole;
-    double const events = (double)atomic_load(&worker->events);
-    if (share <= 0 && events <= 0) return;
-    /* Further steps than one are as many as the period takes, which nobody knows before. */
-    bool const is_further = share > 1;
-    if (is_further)
-        (void)fprintf(stderr, "\r\033[K%5.1f %ss for the period", share, worker->whole);
-    else
-        (void)fprintf(stderr, "\r\033[K%5.1f %% of the %s", share * 100, worker->whole);
-    (void)fprintf(stderr, ", %.1f M events/s, ", events / elapsed_s * 1e-6);
-    if (share > 0 && !is_further)
-        (void)fprintf(stderr, "%.0f s left", elapsed_s * (1 - share) / share);
-    else
-        (void)fprintf(stderr, "%.0f s so far", elapsed_s);
+    uint64_t const events = atomic_load(&worker->events);
+    char line[PROGRESS_LINE_BYTES];
+    if (share <= 0 && events == 0) return;
+    progress_line(line, worker->words, share, events, elapsed_s);
+    (void)fprintf(stderr, "\r\033[K%s", line);
     (void)fflush(stderr);
     worker->shown = true;
 }
@@ -123,9 +117,10 @@ static int worker_start(struct worker *worker)
     return code;
 }
 
-enum status worker_run(worker_work_fn *work, void *owner, const char *whole, struct error *reterr)
+enum status worker_run(worker_work_fn *work, void *owner, struct progress_words words,
+                       struct error *reterr)
 {
-    struct worker worker = {.work = work, .owner = owner, .whole = whole, .reterr = reterr};
+    struct worker worker = {.work = work, .owner = owner, .words = words, .reterr = reterr};
     worker.begin_ns = uv_hrtime();
     worker.request.data = worker.timer.data = worker.interrupt.data = worker.terminate.data =
         &worker;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "sim/base/status.h"
+#include "tools/podsim/common/progress.h"
 
 struct worker;
 
@@ -16,15 +17,16 @@ struct worker;
  * returns STATUS_INTERRUPTED if it stopped for the user. */
 typedef enum status worker_work_fn(void *owner, struct worker *worker, struct error *reterr);
 
-/* Runs the work to its end and returns what it returned. `whole` is what the progress is of:
- * "step". */
-enum status worker_run(worker_work_fn *work, void *owner, const char *whole, struct error *reterr);
+/* Runs the work to its end and returns what it returned. `words` say what the progress is of. */
+enum status worker_run(worker_work_fn *work, void *owner, struct progress_words words,
+                       struct error *reterr);
 
 /* For the work: refuses to go on if the user wants it to stop. */
 enum status worker_check(struct worker *worker, struct error *reterr);
 /* The same for what knows of no shell: a struct cancel, whose owner is the shell. */
 bool worker_stops(void *worker);
-/* For the work: how far it is, for the loop to show. Returns false if it should stop. */
+/* For the work: how far it is, for the loop to show; `events` of the current run, or of all up to
+ * it. Returns false if it should stop. */
 bool worker_progress(struct worker *worker, double share, uint64_t events);
 
 #endif

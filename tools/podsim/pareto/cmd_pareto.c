@@ -62,7 +62,7 @@ static enum status run(struct pareto *pareto, struct outputs *outputs, struct er
         session_source_read(pareto->options, pareto->options->operand[0], &pareto->source, reterr));
     STATUS_TRY(pareto_read(pareto, reterr));
     STATUS_TRY(open_outputs(pareto->options, outputs, reterr));
-    STATUS_TRY(worker_run(pareto_play, pareto, "sweep", reterr));
+    STATUS_TRY(worker_run(pareto_play, pareto, (struct progress_words){"sweep", NULL}, reterr));
     STATUS_TRY(write_results(pareto, outputs, reterr));
     if (pareto_count(pareto, PARETO_REFUSED) < pareto->done_count) return STATUS_OK;
     return error_set(reterr, STATUS_INVALID, "", "no point can be simulated; each says why");

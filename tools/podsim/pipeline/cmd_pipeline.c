@@ -83,7 +83,8 @@ static enum status comparison_run(struct comparison *comparison, struct outputs 
     STATUS_TRY(comparison_read_trace(comparison, reterr));
     STATUS_TRY(comparison_check_picture(comparison, reterr));
     STATUS_TRY(open_outputs(comparison, outputs, reterr));
-    enum status const status = worker_run(comparison_play, comparison, "schedules", reterr);
+    enum status const status =
+        worker_run(comparison_play, comparison, (struct progress_words){"schedules", NULL}, reterr);
     if (comparison_played(comparison) == 0 &&
         (comparison->row_count == 1 || comparison->done_count < comparison->row_count))
         return status;

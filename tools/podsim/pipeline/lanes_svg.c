@@ -87,22 +87,24 @@ static void draw_axis(const struct lanes_page *page, double end_units, double to
     }
 }
 
+/* Memory up to the end of the passes; the update behind them is not drawn. */
 static void draw_curve(const struct lanes_picture *picture, double scale, double top,
                        struct strbuf *text)
 {
     double const bottom = top + CURVE;
+    double const end = (double)picture->played->makespan, right = LEFT + scale * end;
     double y = bottom;
-    svg_line(text, LEFT, top, LEFT + scale * (double)picture->played->makespan, top, "grid dashed");
+    svg_line(text, LEFT, top, right, top, "grid dashed");
     svg_path_begin(text, "held");
     svg_path_to(text, LEFT, bottom);
-    for (uint64_t i = 0; i < picture->curve_count; i++) {
+    for (uint64_t i = 0; i < picture->curve_count && picture->curve_at[i] <= end; i++) {
         double const x = LEFT + scale * picture->curve_at[i];
         svg_path_to(text, x, y);
         y = bottom - CURVE * picture->curve_share[i];
         svg_path_to(text, x, y);
     }
-    svg_path_to(text, LEFT + scale * (double)picture->played->makespan, y);
-    svg_path_to(text, LEFT + scale * (double)picture->played->makespan, bottom);
+    svg_path_to(text, right, y);
+    svg_path_to(text, right, bottom);
     svg_path_end(text);
     svg_words(text, LEFT - 6, top + 5, "tiny end", picture->curve_most);
     svg_words(text, LEFT - 6, bottom, "tiny end", "0");
@@ -272,8 +274,7 @@ static void legend_find(const struct lanes_page *page, const char *ret_sentence[
                                 "it begins";
     else if (narrowest < 2 * small_digit + clear)
         ret_sentence[count++] = "numbers: microbatches; in narrow passes from top to bottom";
-    if (page->has_pairs)
-        ret_sentence[count++] = "one above the other: a pair of passes, side by side";
+    if (page->has_pairs) ret_sentence[count++] = "one above the other: two passes at the same time";
     ret_sentence[count] = NULL;
 }
 

@@ -137,7 +137,7 @@ static enum status map_run(struct map *map, struct error *reterr)
 {
     STATUS_TRY(plan_read(map, reterr));
     STATUS_TRY(open_outputs(map, reterr));
-    enum status const status = worker_run(work, map, "map", reterr);
+    enum status const status = worker_run(work, map, (struct progress_words){"map", NULL}, reterr);
     if (status != STATUS_OK && status != STATUS_INTERRUPTED) return status;
     if (map->regimes.group_count == 0) return status;
     STATUS_TRY(write_results(map, reterr));

@@ -329,7 +329,9 @@ static int run(const struct options *options)
     enum status status = session_source_read(options, run.path, &run.source, &error);
     add_engine(&run);
     if (status == STATUS_OK) status = open_outputs(&run, &error);
-    if (status == STATUS_OK) status = worker_run(work, &run, "step", &error);
+    if (status == STATUS_OK)
+        status =
+            worker_run(work, &run, (struct progress_words){"step", "steps for the period"}, &error);
     int const exit_status = print(&run, status, &error);
     output_abandon(&run.json);
     output_abandon(&run.csv);

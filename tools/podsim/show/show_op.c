@@ -12,7 +12,7 @@
 #include "sim/resource/compute.h"
 #include "sim/resource/kernel_of_work.h"
 
-enum { SIDES_BYTES = 64, BY_BYTES = 64 };
+enum { SIDES_BYTES = 64, BY_BYTES = 64, NAME_COLUMNS = 22 };
 
 struct op_row {
     const struct program_template *slot;
@@ -57,7 +57,7 @@ static const char *bound_text(const struct compute_time *time)
 
 #define OPS(X)                                                                                     \
     X(SLOT, "slot", WORDS(row->slot->name), HIDDEN)                                                \
-    X(OP, "op", WORDS(row->op->name), SHOWN(NULL, "op", -22, column_words))                        \
+    X(OP, "op", WORDS(row->op->name), SHOWN(NULL, "op", -NAME_COLUMNS, column_words))              \
     X(TIMES, "times", WHOLE(row->times), SHOWN(NULL, "times", 6, column_count))                    \
     X(M, "m", WHERE(is_product, WHOLE(side[KERNEL_M])), HIDDEN)                                    \
     X(N, "n", WHERE(is_product, WHOLE(side[KERNEL_N])), HIDDEN)                                    \
@@ -153,7 +153,7 @@ static void table_add(const struct op_rows *rows, struct strbuf *text)
         while (end < rows->count && rows->row[end].slot == rows->row[first].slot) end++;
         part.row += first;
         strbuf_add(text, "%s%s\n", first == 0 ? "" : "\n", rows->row[first].slot->name);
-        column_add_table(&op_table, &part, end - first, 1, text);
+        column_add_table(&op_table, &part, end - first, NAME_COLUMNS, text);
     }
 }
 

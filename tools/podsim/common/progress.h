@@ -1,0 +1,30 @@
+/*
+ * progress.h: what the line of progress on a terminal says.
+ */
+#ifndef TOOLS_PODSIM_COMMON_PROGRESS_H
+#define TOOLS_PODSIM_COMMON_PROGRESS_H
+
+#include <stdint.h>
+
+enum { PROGRESS_LINE_BYTES = 128 };
+
+/* What progress is of. */
+struct progress_words {
+    const char *whole;   /* "step": a share of up to 1 is one of it. */
+    const char *further; /* "steps for the period": a share above 1 counts them. NULL: none is. */
+};
+
+/* Events of runs that come one after the other, each counting from 0. */
+struct progress_events {
+    uint64_t ended; /* Of runs before the current one, as of their last report. */
+    uint64_t run;
+};
+
+/* A run reports its events. Returns those of all runs. */
+uint64_t progress_events_add(struct progress_events *events, uint64_t run);
+
+/* "32.6 % of the step, 11.0 M events/s, 2 s left" */
+void progress_line(char line[PROGRESS_LINE_BYTES], struct progress_words words, double share,
+                   uint64_t events, double elapsed_s);
+
+#endif

@@ -18,7 +18,25 @@ enum work_kernel {
     WORK_KERNEL_INPUT,     /* They are gradients of what weights are multiplied with. */
     WORK_KERNEL_WEIGHT,    /* They are gradients of weights. */
     WORK_KERNEL_GRADIENTS, /* The first half is gradients of inputs, the second half of weights. */
-    WORK_KERNEL_CHAINS,    /* The first of CHAIN_COUNT: functions between matmuls (fusion.h). */
+    WORK_KERNEL_ATTENTION, /* They are a kernel of attention, or two (`attended`). */
+    WORK_KERNEL_ATTENTION_BACKWARD, /* They are the gradients of one. */
+    WORK_KERNEL_CHAINS, /* The first of CHAIN_COUNT: functions between matmuls (fusion.h). */
+};
+
+enum { WORK_ATTENDED_MAX = 2 };
+
+/* Attention of `heads` heads of keys, counted over all sequences, with `group` queries for each
+ * key. Without `decodes`, `tokens` are those of a causal sequence with as many keys a query as
+ * here; with it, the keys of each of the queries of a group, which are of one token or a few. */
+struct work_attended {
+    uint64_t tokens;
+    uint64_t heads; /* 0: there is none. */
+    uint64_t group;
+    uint64_t key_width, value_width;
+    uint64_t stored;  /* enum format of keys and values */
+    uint64_t decodes; /* 1: the queries are of tokens that follow their keys one by one. */
+    uint64_t
+        is_other; /* 1: the sequences are not whole, causal and alike; others stand for them. */
 };
 
 /* `count` independent products [rows x inner] · [inner x columns]. `rows` are tokens, padded to
@@ -47,11 +65,13 @@ struct work {
                                  while the compute queue waits. */
     uint64_t kernel;          /* enum work_kernel */
     uint64_t kernel_count;    /* Of a function between matmuls: kernels one after the other. */
+    struct work_attended attended[WORK_ATTENDED_MAX]; /* Where `kernel` is one of attention. */
 };
 
 /* Works are compared as bytes, so none of these may be padding. */
-_Static_assert(sizeof(struct work) ==
-                   WORK_MATMULS_MAX * sizeof(struct work_matmul) + 11 * sizeof(uint64_t),
+_Static_assert(sizeof(struct work) == WORK_MATMULS_MAX * sizeof(struct work_matmul) +
+                                          11 * sizeof(uint64_t) +
+                                          WORK_ATTENDED_MAX * sizeof(struct work_attended),
                "struct work has no padding");
 
 /* 2·rows·inner·columns·count over the matmuls, unpadded. */

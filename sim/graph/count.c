@@ -54,6 +54,8 @@ static void compute_add(const struct graph_sharded *sharded, const struct graph_
     if (op->kind->spare != NULL && step->of == GRAPH_NONE)
         op->kind->spare(sharded, op, step->pass, &spare);
     sum->count++;
+    sum->kernels += work->kernel != WORK_KERNEL_NONE;
+    sum->decodes = sum->decodes || work->attended[0].decodes != 0;
     sum->flop += work_matmul_flop(work);
     if (step->pass == OP_FORWARD) {
         struct graph_block_sum *block = &count->block[op->block];

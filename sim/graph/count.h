@@ -23,6 +23,8 @@ struct graph_compute_sum {
     const struct op_kind *kind;
     enum format format;
     uint64_t count;
+    uint64_t kernels;       /* Of these that say which measured kernels they are made of. */
+    bool decodes;           /* Some attend with tokens that follow their keys one by one. */
     uint64_t flop;          /* FLOP of matmuls that are executed. */
     units_wide padded_flop; /* FLOP of matmuls with padded shapes. */
     uint64_t useful_flop;   /* FLOP of matmuls that are neither repeated nor duplicated. */

@@ -17,7 +17,6 @@ extern const unsigned kernel_files_count;
 enum { STACKS_MAX = 128, FUSIONS_MAX = 16, FILE_VERSION = 1 };
 
 static const char *const layout_names[] = {"TN", "NN", "NT", NULL};
-static const char *const side_names[KERNEL_SIDES] = {"m", "n", "k"};
 
 const char *kernel_stack_name_at(uint32_t index)
 {
@@ -36,7 +35,7 @@ static enum status numbers_read(struct arena *arena, struct json *list, uint64_t
     void *memory = NULL;
     if (json_kind(list) != JSON_ARRAY || json_count(list) != count)
         return error_set(reterr, STATUS_INVALID, json_where(list),
-                         "must be a list of %llu numbers, one for each m, n and k",
+                         "must be a list of %llu numbers, one for each point of the sides",
                          (unsigned long long)count);
     STATUS_TRY(arena_try(arena, count, sizeof **ret_numbers, &memory, reterr));
     uint32_t *numbers = memory;
@@ -49,15 +48,15 @@ static enum status numbers_read(struct arena *arena, struct json *list, uint64_t
     return STATUS_OK;
 }
 
-static enum status edges_read(struct arena *arena, struct json *object, enum kernel_side side,
+static enum status edges_read(struct arena *arena, struct json *object, uint32_t side,
                               struct kernel_table *table, struct error *reterr)
 {
     struct json *list = NULL;
-    STATUS_TRY(json_need(object, side_names[side], &list, reterr));
+    STATUS_TRY(json_need(object, kernel_side_name(table->family, side), &list, reterr));
     uint32_t const count = json_kind(list) == JSON_ARRAY ? json_count(list) : 0;
-    if (count < 2 || count > KERNEL_EDGES_MAX)
+    if (count < 1 || count > KERNEL_EDGES_MAX)
         return error_set(reterr, STATUS_INVALID, json_where(list),
-                         "must be a list of 2 to %d sides, ascending", KERNEL_EDGES_MAX);
+                         "must be a list of 1 to %d sides, ascending", KERNEL_EDGES_MAX);
     STATUS_TRY(numbers_read(arena, list, count, INT32_MAX, &table->edge[side], reterr));
     for (uint32_t i = 1; i < count; i++)
         if (table->edge[side][i] <= table->edge[side][i - 1])
@@ -89,38 +88,64 @@ static enum status rate_read(struct json *object, const char *key, enum quantity
     return error_set(reterr, STATUS_INVALID, json_where(value), "a rate of nothing is no roofline");
 }
 
-static enum status words_read(struct json *object, struct kernel_table *table, struct error *reterr)
+static enum status format_read(struct json *object, const char *key, enum format *ret_format,
+                               struct error *reterr)
 {
     struct json *value = NULL;
     const char *formats[FORMAT_COUNT + 1] = {NULL};
     uint32_t index = 0;
     for (uint32_t i = 0; i < FORMAT_COUNT; i++) formats[i] = format_name((enum format)i);
-    STATUS_TRY(json_need(object, "format", &value, reterr));
+    STATUS_TRY(json_need(object, key, &value, reterr));
     STATUS_TRY(json_choice(value, formats, &index, reterr));
-    table->format = (enum format)index;
-    STATUS_TRY(json_need(object, "layout", &value, reterr));
-    STATUS_TRY(json_choice(value, layout_names, &index, reterr));
-    table->layout = (enum kernel_layout)index;
+    *ret_format = (enum format)index;
+    return STATUS_OK;
+}
+
+static enum status words_read(struct json *object, struct kernel_table *table, struct error *reterr)
+{
+    struct json *value = NULL;
+    uint32_t index = 0;
+    STATUS_TRY(format_read(object, "format", &table->format, reterr));
+    table->stored = table->format;
+    if (table->family == KERNEL_DECODE)
+        STATUS_TRY(format_read(object, "stored", &table->stored, reterr));
+    if (table->family == KERNEL_MATMUL) {
+        STATUS_TRY(json_need(object, "layout", &value, reterr));
+        STATUS_TRY(json_choice(value, layout_names, &index, reterr));
+        table->layout = (enum kernel_layout)index;
+    }
     STATUS_TRY(json_need(object, "source", &value, reterr));
     return json_as_string(value, &table->source, reterr);
+}
+
+/* A table has its sides as keys, and what tells it from others of its family. */
+static enum status keys_end(struct json *object, enum kernel_family family, struct error *reterr)
+{
+    const char *keys[] = {"format",
+                          "source",
+                          "flop_rate",
+                          "hbm_rate",
+                          "rows",
+                          "error_median_ppm",
+                          "error_ninetieth_ppm",
+                          "share_ppm",
+                          NULL,
+                          NULL,
+                          NULL,
+                          NULL,
+                          NULL,
+                          NULL};
+    uint32_t count = 8;
+    for (uint32_t side = 0; side < kernel_side_count(family); side++)
+        keys[count++] = kernel_side_name(family, side);
+    if (family == KERNEL_MATMUL) keys[count++] = "layout";
+    if (family == KERNEL_DECODE) keys[count++] = "stored";
+    return json_end(object, keys, reterr);
 }
 
 static enum status table_read(struct arena *arena, struct json *object, struct kernel_table *table,
                               struct error *reterr)
 {
-    static const char *const keys[] = {"format",
-                                       "layout",
-                                       "source",
-                                       "flop_rate",
-                                       "hbm_rate",
-                                       "rows",
-                                       "error_median_ppm",
-                                       "error_ninetieth_ppm",
-                                       "m",
-                                       "n",
-                                       "k",
-                                       "share_ppm",
-                                       NULL};
     struct json *shares = NULL;
     uint64_t points = 1;
     STATUS_TRY(json_as_object(object, reterr));
@@ -130,34 +155,41 @@ static enum status table_read(struct arena *arena, struct json *object, struct k
     STATUS_TRY(ppm_read(object, "rows", &table->row_count, reterr));
     STATUS_TRY(ppm_read(object, "error_median_ppm", &table->error_median_ppm, reterr));
     STATUS_TRY(ppm_read(object, "error_ninetieth_ppm", &table->error_ninetieth_ppm, reterr));
-    for (enum kernel_side side = 0; side < KERNEL_SIDES; side++) {
+    for (uint32_t side = 0; side < kernel_side_count(table->family); side++) {
         STATUS_TRY(edges_read(arena, object, side, table, reterr));
         points *= table->edge_count[side];
     }
     STATUS_TRY(json_need(object, "share_ppm", &shares, reterr));
     STATUS_TRY(numbers_read(arena, shares, points, PPM_ONE, &table->share_ppm, reterr));
-    return json_end(object, keys, reterr);
+    return keys_end(object, table->family, reterr);
 }
 
-static enum status tables_read(struct arena *arena, struct json *list, struct kernel_stack *stack,
-                               struct error *reterr)
+static bool is_same_kind(const struct kernel_table *one, const struct kernel_table *other)
+{
+    return one->family == other->family && one->format == other->format &&
+           one->layout == other->layout && one->stored == other->stored;
+}
+
+static enum status tables_read(struct arena *arena, struct json *list, enum kernel_family family,
+                               struct kernel_stack *stack, struct error *reterr)
 {
     uint32_t const count = json_kind(list) == JSON_ARRAY ? json_count(list) : 0;
-    if (count == 0 || count > KERNEL_TABLES_MAX)
+    if (count == 0 || count > KERNEL_TABLES_MAX - stack->table_count)
         return error_set(reterr, STATUS_INVALID, json_where(list),
-                         "must be a list of 1 to %d tables", KERNEL_TABLES_MAX);
+                         "must be a list of tables, and a stack has %d of them at most",
+                         KERNEL_TABLES_MAX);
     for (uint32_t i = 0; i < count; i++) {
         struct json *object = json_at(list, i);
-        struct kernel_table *table = &stack->table[i];
+        struct kernel_table *table = &stack->table[stack->table_count];
+        *table = (struct kernel_table){.family = family};
         STATUS_TRY(table_read(arena, object, table, reterr));
-        for (uint32_t before = 0; before < i; before++)
-            if (stack->table[before].format == table->format &&
-                stack->table[before].layout == table->layout)
+        for (uint32_t before = 0; before < stack->table_count; before++)
+            if (is_same_kind(&stack->table[before], table))
                 return error_set(reterr, STATUS_INVALID, json_where(object),
-                                 "a table of %s in the layout %s is there already",
-                                 format_name(table->format), kernel_layout_name(table->layout));
+                                 "a table of %s in %s like this one is there already",
+                                 kernel_family_name(family), format_name(table->format));
+        stack->table_count++;
     }
-    stack->table_count = count;
     return STATUS_OK;
 }
 
@@ -202,11 +234,29 @@ static enum status between_read(struct json *object, struct kernel_between *betw
     return json_end(object, keys, reterr);
 }
 
+static enum status families_read(struct arena *arena, struct json *document,
+                                 struct kernel_stack *stack, struct error *reterr)
+{
+    const char *keys[KERNEL_FAMILIES + 6] = {"podsim_kernels", "chip", "stack", "title", "between"};
+    struct json *between = json_take(document, "between");
+    for (uint32_t f = 0; f < KERNEL_FAMILIES; f++) {
+        keys[5 + f] = kernel_family_name((enum kernel_family)f);
+        struct json *list = json_take(document, keys[5 + f]);
+        if (list != NULL)
+            STATUS_TRY(tables_read(arena, list, (enum kernel_family)f, stack, reterr));
+    }
+    keys[5 + KERNEL_FAMILIES] = NULL;
+    if (between != NULL) STATUS_TRY(between_read(between, &stack->between, reterr));
+    STATUS_TRY(json_end(document, keys, reterr));
+    if (stack->table_count != 0) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, json_where(document),
+                     "a stack has a list of tables, such as \"%s\"",
+                     kernel_family_name(KERNEL_MATMUL));
+}
+
 enum status kernel_stack_read(struct arena *arena, struct json *document,
                               struct kernel_stack *ret_stack, struct error *reterr)
 {
-    static const char *const keys[] = {"podsim_kernels", "chip",    "stack", "title",
-                                       "matmul",         "between", NULL};
     struct json *value = NULL;
     int64_t version = 0;
     *ret_stack = (struct kernel_stack){.table_count = 0};
@@ -219,11 +269,7 @@ enum status kernel_stack_read(struct arena *arena, struct json *document,
     STATUS_TRY(json_as_string(value, &ret_stack->name, reterr));
     STATUS_TRY(json_need(document, "title", &value, reterr));
     STATUS_TRY(json_as_string(value, &ret_stack->title, reterr));
-    STATUS_TRY(json_need(document, "matmul", &value, reterr));
-    STATUS_TRY(tables_read(arena, value, ret_stack, reterr));
-    value = json_take(document, "between");
-    if (value != NULL) STATUS_TRY(between_read(value, &ret_stack->between, reterr));
-    return json_end(document, keys, reterr);
+    return families_read(arena, document, ret_stack, reterr);
 }
 
 enum status kernel_stack_find(struct arena *arena, const char *name, const char *chip,

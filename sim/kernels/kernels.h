@@ -1,7 +1,7 @@
 /*
  * kernels.h: measured kernels of one chip, as one stack of software makes them. A table has the
- * shares of the roofline that products of matrices reach, by their sides; topology/kernels/ holds
- * those that are shipped, and tools/kernels/tabulate.py makes them from published measurements.
+ * shares of the roofline that kernels of a family reach, by their sides; topology/kernels/ holds
+ * those that are shipped, and tools/kernels/ makes them from published measurements.
  */
 #ifndef SIM_KERNELS_KERNELS_H
 #define SIM_KERNELS_KERNELS_H
@@ -16,26 +16,44 @@
 struct arena;
 struct json;
 
-enum { KERNEL_TABLES_MAX = 16, KERNEL_EDGES_MAX = 128 };
+enum { KERNEL_TABLES_MAX = 24, KERNEL_EDGES_MAX = 128, KERNEL_SIDES_MAX = 4 };
 
-/* y[m, n] = x[m, k] · W[k, n]: the sides of a product, as a kernel has them. */
-enum kernel_side { KERNEL_M, KERNEL_N, KERNEL_K, KERNEL_SIDES };
+/* What a table is of. */
+enum kernel_family {
+    KERNEL_MATMUL,             /* y[m, n] = x[m, k] · W[k, n] */
+    KERNEL_ATTENTION,          /* Causal attention of whole sequences. */
+    KERNEL_ATTENTION_BACKWARD, /* Its gradients, in one kernel or what goes for one. */
+    KERNEL_DECODE,             /* Attention of a token a sequence to the rows of its cache. */
+    KERNEL_FAMILIES,
+};
+
+/* The sides of a product. */
+enum { KERNEL_M, KERNEL_N, KERNEL_K };
+/* The sides of attention. */
+enum {
+    KERNEL_TOKENS, /* Of a sequence; of a decode those that it attends to. */
+    KERNEL_HEADS,  /* Heads of keys, of all sequences together. */
+    KERNEL_GROUP,  /* Heads of queries for each. */
+    KERNEL_WIDTH,  /* Of a head. */
+};
 
 /* How both operands lie in memory, as BLAS has it: TN are forward products of a layer, NN the
  * gradients of its inputs, NT those of its weights. */
 enum kernel_layout { KERNEL_TN, KERNEL_NN, KERNEL_NT, KERNEL_LAYOUTS };
 
 struct kernel_table {
-    enum format format; /* Of both operands. The result has two bytes. */
-    enum kernel_layout layout;
+    enum kernel_family family;
+    enum format format;        /* Of what is multiplied. The result has two bytes. */
+    enum kernel_layout layout; /* Of a matmul. */
+    enum format stored;        /* Of a decode: of keys and values. Else `format`. */
     const char *source;
     uint64_t flop_per_s; /* The roofline that shares are of. */
     uint64_t bytes_per_s;
     uint32_t row_count;                             /* Measurements that it was made from. */
     uint32_t error_median_ppm, error_ninetieth_ppm; /* By which look-ups miss them. */
-    uint32_t edge_count[KERNEL_SIDES];
-    const uint32_t *edge[KERNEL_SIDES]; /* Sides with measurements, ascending. */
-    const uint32_t *share_ppm;          /* [m][n][k] */
+    uint32_t edge_count[KERNEL_SIDES_MAX];
+    const uint32_t *edge[KERNEL_SIDES_MAX]; /* Sides with measurements, ascending. */
+    const uint32_t *share_ppm;              /* [m][n][k], and so on */
 };
 
 /* Kernels between matmuls: which there are, and how fast. */
@@ -67,28 +85,42 @@ enum status kernel_stack_find(struct arena *arena, const char *name, const char 
 /* "h100-sxm.trtllm": names of the catalogue, in its order; NULL past the end. */
 const char *kernel_stack_name_at(uint32_t index);
 const char *kernel_layout_name(enum kernel_layout layout);
+/* "matmul": as files name the lists of their tables. */
+const char *kernel_family_name(enum kernel_family family);
+uint32_t kernel_side_count(enum kernel_family family);
+const char *kernel_side_name(enum kernel_family family, uint32_t side);
 
-/* What a table says of a product. */
+/* What a table says of a kernel. */
 struct kernel_share {
     uint32_t ppm;    /* Of the roofline, 1 to 10^6. */
     bool is_outside; /* A side lies outside the grid. */
 };
 
-/* The table of a format: that of the layout, or TN's where the stack has none of that layout; NULL
- * where it has none of the format. */
+/* The table of matmuls in a format: that of the layout, or TN's where the stack has none of that
+ * layout; NULL where it has none of the format. */
 const struct kernel_table *kernel_table_of(const struct kernel_stack *stack, enum format format,
                                            enum kernel_layout layout);
 
-/* The time of a product on the roofline of a table: math or bytes, whichever takes longer. */
-int64_t kernel_roofline_ps(const struct kernel_table *table, const uint64_t side[KERNEL_SIDES]);
+/* The table of a family of attention whose keys and values are stored in a format, or NULL. */
+const struct kernel_table *kernel_attention_of(const struct kernel_stack *stack,
+                                               enum kernel_family family, enum format format,
+                                               enum format stored);
+
+/* The time of a kernel on the roofline of a table: math or bytes, whichever takes longer. */
+int64_t kernel_roofline_ps(const struct kernel_table *table, const uint64_t side[KERNEL_SIDES_MAX]);
+
+/* What the time of a kernel grows with: steps of its tiles, whole waves of them over the cores
+ * (1: they work as one). */
+uint64_t kernel_tile_steps(enum kernel_family family, const uint64_t side[KERNEL_SIDES_MAX],
+                           uint32_t core_count);
 
 /*
- * The share of a product. Between edges its logarithm is linear in the logarithms of the sides.
- * Outside, time grows from the nearest edge as that of a kernel of tiles: with its waves over the
- * cores, and with k in steps; a share is never above 1. `core_count` is 1 where cores work as one.
+ * The share of a kernel. Between edges its logarithm is linear in the logarithms of the sides.
+ * Outside, time grows from the nearest edge with the steps of its tiles; a share is never above 1.
+ * `core_count` is 1 where cores work as one.
  */
 struct kernel_share kernel_table_share(const struct kernel_table *table,
-                                       const uint64_t side[KERNEL_SIDES], uint32_t core_count);
+                                       const uint64_t side[KERNEL_SIDES_MAX], uint32_t core_count);
 
 /* How far look-ups miss points of the grid that they do not know. */
 struct kernel_error {
@@ -99,8 +131,10 @@ struct kernel_error {
 /* Of the points that are left out where every second edge of each side is. */
 enum status kernel_error_of_edges(struct arena *arena, const struct kernel_table *table,
                                   struct kernel_error *ret_error, struct error *reterr);
-/* Of all m of each n and k within the grid, without the edges of that n and that k. */
+/* Of all points of one edge of each side that is a bit of `sides`, within the grid, without these
+ * edges: of a matmul with n and k, all m of each n and k. */
 enum status kernel_error_of_shapes(struct arena *arena, const struct kernel_table *table,
-                                   struct kernel_error *ret_error, struct error *reterr);
+                                   uint32_t sides, struct kernel_error *ret_error,
+                                   struct error *reterr);
 
 #endif

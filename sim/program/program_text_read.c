@@ -278,6 +278,13 @@ static enum status inner_read(struct reader *reader, enum text_line_kind kind)
         if (work->matmul_count == WORK_MATMULS_MAX) return no_room(reader, kind, WORK_MATMULS_MAX);
         return line_rows(reader, kind, &work->matmul[work->matmul_count++]);
     }
+    if (kind == LINE_ATTENDED) {
+        struct work *work = &program->works[program->work_count - 1];
+        uint32_t count = 0;
+        while (count < WORK_ATTENDED_MAX && work->attended[count].heads != 0) count++;
+        if (count == WORK_ATTENDED_MAX) return no_room(reader, kind, WORK_ATTENDED_MAX);
+        return line_rows(reader, kind, &work->attended[count]);
+    }
     struct text_dimension dimension = {.kind = reader->plan.request.kind};
     if (reader->plan.request.group.dimension_count == GROUP_DIMENSIONS_MAX)
         return no_room(reader, kind, GROUP_DIMENSIONS_MAX);

@@ -54,9 +54,10 @@ static const char *const links[] = {"line", "ring", "switches", NULL};
 static const char *const link_rates[] = {"alike", "machine", NULL};
 static const char *const whens[] = {"done", "begun", NULL};
 static const char *const ends[] = {"begin", "end", NULL};
-static const char *const kernels[] = {"none", "forward", "input",  "weight", "gradients",
-                                      "rest", "norm",    "sum",    "gate",   "function",
-                                      "turn", "loss",    "update", NULL};
+static const char *const kernels[] = {
+    "none",   "forward", "input", "weight", "gradients", "attention", "attention backward",
+    "rest",   "norm",    "sum",   "gate",   "function",  "turn",      "loss",
+    "update", NULL};
 _Static_assert(sizeof kernels / sizeof *kernels == WORK_KERNEL_CHAINS + CHAIN_COUNT + 1,
                "each kernel has a word");
 static const char *const ways[] = {"chip", "host", NULL};
@@ -80,6 +81,16 @@ static bool has_kernel(const void *line)
 static bool is_chain(const void *line)
 {
     return ((const struct work *)line)->kernel >= WORK_KERNEL_CHAINS;
+}
+
+static bool attends_decodes(const void *line)
+{
+    return ((const struct work_attended *)line)->decodes != 0;
+}
+
+static bool attends_others(const void *line)
+{
+    return ((const struct work_attended *)line)->is_other != 0;
 }
 
 static bool has_inner(const void *line)
@@ -154,6 +165,17 @@ static const struct text_row matmul_rows[] = {
     {NUMBER("inner", work_matmul, inner, ROWS_MOST), .needed = true},
     {NUMBER("columns", work_matmul, columns, ROWS_MOST), .needed = true},
     {NUMBER("count", work_matmul, count, ROWS_MOST), .needed = true},
+};
+
+static const struct text_row attended_rows[] = {
+    {NUMBER("tokens", work_attended, tokens, ROWS_MOST), .needed = true},
+    {NUMBER("heads", work_attended, heads, ROWS_MOST), .needed = true},
+    {NUMBER("group", work_attended, group, ROWS_MOST), .needed = true},
+    {NUMBER("key_width", work_attended, key_width, ROWS_MOST), .needed = true},
+    {NUMBER("value_width", work_attended, value_width, ROWS_MOST), .needed = true},
+    {WORD("stored", work_attended, stored, formats), .needed = true},
+    {WORD("decodes", work_attended, decodes, no_yes), .means = attends_decodes},
+    {WORD("other", work_attended, is_other, no_yes), .means = attends_others},
 };
 
 static const struct text_row plan_rows[] = {
@@ -283,6 +305,7 @@ const struct text_line text_lines[LINE_COUNT] = {
                    .numbered = true,
                    ROWS(work_rows)},
     [LINE_MATMUL] = {.word = "matmul", .parent = LINE_WORK, ROWS(matmul_rows)},
+    [LINE_ATTENDED] = {.word = "attended", .parent = LINE_WORK, ROWS(attended_rows)},
     [LINE_PLAN] = {.word = "plan",
                    .parent = LINE_COUNT,
                    .most = PROGRAM_PLANS_MAX,

@@ -41,6 +41,7 @@ enum text_line_kind {
     LINE_STREAM,
     LINE_WORK,
     LINE_MATMUL,
+    LINE_ATTENDED,
     LINE_PLAN,
     LINE_DIMENSION,
     LINE_RAGGED,

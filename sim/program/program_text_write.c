@@ -125,6 +125,9 @@ static void add_work(const struct out *out, uint32_t indent, uint32_t index)
     add_line(out, indent, LINE_WORK, index, work);
     for (uint32_t i = 0; i < work->matmul_count; i++)
         add_line(out, indent + 1, LINE_MATMUL, i, &work->matmul[i]);
+    for (uint32_t i = 0; i < WORK_ATTENDED_MAX; i++)
+        if (work->attended[i].heads != 0)
+            add_line(out, indent + 1, LINE_ATTENDED, i, &work->attended[i]);
 }
 
 static enum text_links links_of(const struct group_dimension *dimension)

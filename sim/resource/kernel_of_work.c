@@ -4,50 +4,100 @@
 
 #include "sim/base/units.h"
 
-enum kernel_layout kernel_sides(const struct work *work, uint32_t index,
-                                uint64_t ret_side[KERNEL_SIDES])
+static bool attends(const struct work *work)
+{
+    return work->kernel == WORK_KERNEL_ATTENTION || work->kernel == WORK_KERNEL_ATTENTION_BACKWARD;
+}
+
+static struct work_call product_call(const struct work *work, uint32_t index)
 {
     const struct work_matmul *of = &work->matmul[index];
     bool const is_first_half = index < work->matmul_count / 2;
     bool const gradients = work->kernel == WORK_KERNEL_GRADIENTS;
-    ret_side[KERNEL_M] = of->rows;
-    ret_side[KERNEL_N] = of->columns;
-    ret_side[KERNEL_K] = of->inner;
+    struct work_call call = {.family = KERNEL_MATMUL,
+                             .layout = KERNEL_TN,
+                             .side = {of->rows, of->columns, of->inner},
+                             .count = of->count};
     if (work->kernel == WORK_KERNEL_INPUT || (gradients && is_first_half)) {
-        ret_side[KERNEL_N] = of->inner;
-        ret_side[KERNEL_K] = of->columns;
-        return KERNEL_NN;
+        call.layout = KERNEL_NN;
+        call.side[KERNEL_N] = of->inner;
+        call.side[KERNEL_K] = of->columns;
+    } else if (work->kernel == WORK_KERNEL_WEIGHT || gradients) {
+        call.layout = KERNEL_NT;
+        call.side[KERNEL_M] = of->columns;
+        call.side[KERNEL_N] = of->inner;
+        call.side[KERNEL_K] = of->rows;
     }
-    if (work->kernel == WORK_KERNEL_FORWARD || work->kernel == WORK_KERNEL_NONE) return KERNEL_TN;
-    ret_side[KERNEL_M] = of->columns;
-    ret_side[KERNEL_N] = of->inner;
-    ret_side[KERNEL_K] = of->rows;
-    return KERNEL_NT;
+    return call;
+}
+
+static struct work_call attention_call(const struct work *work, const struct work_attended *of)
+{
+    return (struct work_call){
+        .family = work->kernel == WORK_KERNEL_ATTENTION_BACKWARD ? KERNEL_ATTENTION_BACKWARD
+                  : of->decodes != 0                             ? KERNEL_DECODE
+                                                                 : KERNEL_ATTENTION,
+        .stored = (enum format)of->stored,
+        .side = {of->tokens, of->heads, of->group, (of->key_width + of->value_width) / 2},
+        .count = 1,
+        .is_of_other_mask = of->is_other != 0,
+    };
+}
+
+uint32_t work_calls(const struct work *work, struct work_call ret_calls[WORK_MATMULS_MAX])
+{
+    uint32_t count = 0;
+    if (!attends(work)) {
+        for (; count < work->matmul_count; count++) ret_calls[count] = product_call(work, count);
+        return count;
+    }
+    for (uint32_t i = 0; i < WORK_ATTENDED_MAX; i++)
+        if (work->attended[i].heads != 0)
+            ret_calls[count++] = attention_call(work, &work->attended[i]);
+    return count;
+}
+
+/* Only decodes have tables by the format of the cache: whole sequences come with keys and values of
+ * their own. */
+static const struct kernel_table *table_of(const struct kernel_stack *stack, enum format format,
+                                           const struct work_call *call)
+{
+    if (call->family == KERNEL_MATMUL) return kernel_table_of(stack, format, call->layout);
+    return kernel_attention_of(stack, call->family, format,
+                               call->family == KERNEL_DECODE ? call->stored : format);
+}
+
+static bool has_a_side_of_nothing(const struct work_call *call)
+{
+    bool has = false;
+    for (uint32_t s = 0; s < kernel_side_count(call->family); s++) has = has || call->side[s] == 0;
+    return has;
 }
 
 struct work_kernels kernel_of_work(const struct chip *chip, const struct work *work)
 {
     struct work_kernels kernels = {.share_ppm = PPM_ONE};
+    struct work_call calls[WORK_MATMULS_MAX];
     uint32_t const cores = chip->kind == CHIP_GPU ? chip->core.count : 1;
     units_wide roofline_ps = 0, all_ps = 0;
     if (chip->kernels.stack == NULL || work->kernel == WORK_KERNEL_NONE ||
         work->kernel >= WORK_KERNEL_CHAINS)
         return kernels;
-    for (uint32_t i = 0; i < work->matmul_count; i++) {
-        uint64_t side[KERNEL_SIDES];
-        enum kernel_layout const layout = kernel_sides(work, i, side);
-        const struct kernel_table *table =
-            kernel_table_of(chip->kernels.stack, work->math_format, layout);
+    uint32_t const count = work_calls(work, calls);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct work_call *call = &calls[i];
+        const struct kernel_table *table = table_of(chip->kernels.stack, work->math_format, call);
         if (table == NULL) return (struct work_kernels){.share_ppm = PPM_ONE};
-        if (side[KERNEL_M] == 0 || side[KERNEL_N] == 0 || side[KERNEL_K] == 0) continue;
-        struct kernel_share const share = kernel_table_share(table, side, cores);
+        if (has_a_side_of_nothing(call)) continue;
+        struct kernel_share const share = kernel_table_share(table, call->side, cores);
         units_wide const ps =
-            (units_wide)(uint64_t)kernel_roofline_ps(table, side) * work->matmul[i].count;
+            (units_wide)(uint64_t)kernel_roofline_ps(table, call->side) * call->count;
         roofline_ps += ps;
         all_ps += ps * PPM_ONE / share.ppm;
         kernels.table = kernels.table == NULL ? table : kernels.table;
         kernels.is_outside = kernels.is_outside || share.is_outside;
-        kernels.is_of_other_layout = kernels.is_of_other_layout || table->layout != layout;
+        kernels.is_of_other_layout = kernels.is_of_other_layout || table->layout != call->layout;
+        kernels.is_of_other_mask = kernels.is_of_other_mask || call->is_of_other_mask;
     }
     if (all_ps != 0) kernels.share_ppm = (uint32_t)(roofline_ps * PPM_ONE / all_ps);
     if (kernels.share_ppm == 0) kernels.share_ppm = 1;

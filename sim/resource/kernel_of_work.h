@@ -9,18 +9,29 @@
 #include "sim/machine/chip.h"
 
 struct work_kernels {
-    const struct kernel_table *table; /* Of the first product. NULL: no table has the op. */
-    uint32_t share_ppm;               /* Of the roofline, of all products together. */
+    const struct kernel_table *table; /* Of the first kernel. NULL: no table has the op. */
+    uint32_t share_ppm;               /* Of the roofline, of all kernels together. */
     bool is_outside;                  /* A side lies outside its grid. */
     bool is_of_other_layout;          /* A product's layout has no table; TN's was taken. */
+    bool is_of_other_mask;            /* A causal sequence stands for what is none. */
 };
 
-/* A product as its kernel has it. dX[m, k] = dY[m, n] · W[n, k] and dW[n, k] = dY[m, n] · X[m, k]
- * of Y[m, n] = X[m, k] · W[k, n]: rows are m there. One without a kernel is as a forward one. */
-enum kernel_layout kernel_sides(const struct work *work, uint32_t index,
-                                uint64_t ret_side[KERNEL_SIDES]);
+/* One kernel of an op, or more that are alike. */
+struct work_call {
+    enum kernel_family family;
+    enum kernel_layout layout; /* Of a product. */
+    enum format stored;        /* Of keys and values of attention. */
+    uint64_t side[KERNEL_SIDES_MAX];
+    uint64_t count;
+    bool is_of_other_mask;
+};
 
-/* All products of an op, each by its own share: together they have the share of their rooflines in
+/* The calls of an op: of products one each, of attention one for its decodes and one for the rest.
+ * dX[m, k] = dY[m, n] · W[n, k] and dW[n, k] = dY[m, n] · X[m, k] of Y[m, n] = X[m, k] · W[k, n]:
+ * rows are m there. Products without a kernel are as forward ones. */
+uint32_t work_calls(const struct work *work, struct work_call ret_calls[WORK_MATMULS_MAX]);
+
+/* All kernels of an op, each by its own share: together they have the share of their rooflines in
  * the sum of their times. */
 struct work_kernels kernel_of_work(const struct chip *chip, const struct work *work);
 

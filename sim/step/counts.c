@@ -19,12 +19,17 @@ struct part {
 };
 
 /* The launch of a measured kernel is in its time. */
-static bool is_measured(const struct machine *machine, const struct graph_compute_sum *sum)
+static bool is_measured(const struct part *part, const struct graph_compute_sum *sum)
 {
-    const struct kernel_stack *stack = machine->chip.kernels.stack;
-    if (stack != NULL && stack->between.fusion != NULL && sum->flop == 0) return true;
-    return stack != NULL && sum->kind->weights_apart &&
-           kernel_table_of(stack, sum->format, KERNEL_TN) != NULL;
+    const struct kernel_stack *stack = part->ranks->machine->chip.kernels.stack;
+    if (stack == NULL) return false;
+    if (stack->between.fusion != NULL && sum->flop == 0) return true;
+    if (sum->kind->weights_apart) return kernel_table_of(stack, sum->format, KERNEL_TN) != NULL;
+    enum kernel_family const family = sum->decodes               ? KERNEL_DECODE
+                                      : op_is_forward(sum->pass) ? KERNEL_ATTENTION
+                                                                 : KERNEL_ATTENTION_BACKWARD;
+    enum format const stored = sum->decodes ? part->ranks->plan->formats.cache : sum->format;
+    return kernel_attention_of(stack, family, sum->format, stored) != NULL;
 }
 
 static void compute_add(const struct part *part, const struct graph_compute_sum *sum,
@@ -52,8 +57,7 @@ static void compute_add(const struct part *part, const struct graph_compute_sum 
     counts->vector_flop += times * (double)sum->vector_flop;
     counts->hbm_bytes += times * (double)sum->hbm_bytes;
     counts->compute_count += times * (double)sum->count;
-    if (is_measured(part->ranks->machine, sum))
-        counts->weights.kernels += times * (double)sum->count;
+    if (is_measured(part, sum)) counts->weights.kernels += times * (double)sum->kernels;
     counts->inference.scarce.padded_flop += times * (double)sum->scarce.padded_flop;
     counts->inference.scarce.vector_flop += times * (double)sum->scarce.vector_flop;
     counts->inference.scarce.vmem_bytes += times * (double)sum->scarce.vmem_bytes;

@@ -34,13 +34,13 @@ static struct kernel_table table_case(void)
 static struct kernel_share share_of(const struct kernel_table *table, uint64_t m, uint64_t n,
                                     uint64_t k)
 {
-    uint64_t const side[KERNEL_SIDES] = {m, n, k};
+    uint64_t const side[KERNEL_SIDES_MAX] = {m, n, k};
     return kernel_table_share(table, side, CORES);
 }
 
 static int64_t time_ps(const struct kernel_table *table, uint64_t m, uint64_t n, uint64_t k)
 {
-    uint64_t const side[KERNEL_SIDES] = {m, n, k};
+    uint64_t const side[KERNEL_SIDES_MAX] = {m, n, k};
     units_wide const ps = (units_wide)kernel_roofline_ps(table, side) * PPM_ONE;
     return (int64_t)(ps / share_of(table, m, n, k).ppm);
 }
@@ -196,7 +196,7 @@ static void shipped_tables_have_what_was_measured(void **state)
 {
     (void)state;
     static const struct {
-        uint64_t side[KERNEL_SIDES];
+        uint64_t side[KERNEL_SIDES_MAX];
         double measured_us, within;
     } rows[] = {
         {{8192, 8192, 8192}, 1404.8, 0.02}, {{1, 4096, 4096}, 16.56, 0.02},
@@ -229,11 +229,13 @@ static void every_shipped_stack_is_read(void **state)
         assert_string_equal(stack.name, dot + 1);
         for (uint32_t t = 0; t < stack.table_count; t++) {
             const struct kernel_table *table = &stack.table[t];
+            bool const attends = table->family != KERNEL_MATMUL;
+            uint32_t const sides = attends ? 1u << KERNEL_HEADS : 1u << KERNEL_N | 1u << KERNEL_K;
             case_ok(kernel_error_of_edges(case_arena, table, &edges_error, &case_error));
-            case_ok(kernel_error_of_shapes(case_arena, table, &shapes_error, &case_error));
+            case_ok(kernel_error_of_shapes(case_arena, table, sides, &shapes_error, &case_error));
             assert_in_range(table->error_median_ppm, 1, 70000);
-            assert_in_range(edges_error.median_ppm, table->error_median_ppm / 2, 100000);
-            assert_in_range(shapes_error.median_ppm, table->error_median_ppm / 2, 100000);
+            assert_in_range(edges_error.median_ppm, table->error_median_ppm / 2, 130000);
+            assert_in_range(shapes_error.median_ppm, table->error_median_ppm / 2, 130000);
         }
     }
     assert_true(count >= 9);
@@ -251,8 +253,8 @@ static void files_that_are_none_are_refused(void **state)
     static const struct {
         const char *rest, *where, *message;
     } rows[] = {
-        {"\"m\": [1], \"n\": [1, 2], \"k\": [1, 2], \"share_ppm\": [1]}]}", "/matmul/0/m",
-         "2 to 128 sides"},
+        {"\"m\": [], \"n\": [1, 2], \"k\": [1, 2], \"share_ppm\": [1]}]}", "/matmul/0/m",
+         "1 to 128 sides"},
         {"\"m\": [2, 1], \"n\": [1, 2], \"k\": [1, 2], \"share_ppm\": [1]}]}", "/matmul/0/m/1",
          "not more than 2"},
         {"\"m\": [0, 1], \"n\": [1, 2], \"k\": [1, 2], \"share_ppm\": [1]}]}", "/matmul/0/m/0",

@@ -167,6 +167,31 @@ static struct work backward(const struct graph *graph, const struct graph_op *op
     };
 }
 
+/* The causal sequences that a kernel has in a table with as many keys a query, in the mean, and as
+ * many queries. Of a ring each part is a kernel. */
+static struct work_attended attended_of(const struct graph *graph, const struct graph_op *op,
+                                        const struct heads *heads, const struct work_matmul *score)
+{
+    const struct graph_sequence *sequence = &graph->terms->sequence;
+    const struct sharding *k = &graph->tensor[op->in[1]].at;
+    uint64_t const keys_heads =
+        k->dimension_count > 2 ? sharding_local_size(&graph->terms->mesh, &k->dimension[1]) : 1;
+    uint64_t const queries = sequence->queries, parts = sequence->rings ? sequence->parts : 1;
+    units_wide const pairs = (units_wide)score->rows * score->columns;
+    uint64_t const twice = (uint64_t)((2 * pairs + queries * parts - 1) / (queries * parts));
+    uint64_t const tokens = twice > 1 ? twice - 1 : 1;
+    units_wide const rows = (units_wide)keys_heads * sequence->count * queries;
+    return (struct work_attended){
+        .tokens = tokens,
+        .heads = (uint64_t)((rows + tokens - 1) / tokens),
+        .group = units_ceil_divide(heads->count, keys_heads),
+        .key_width = heads->width,
+        .value_width = heads->value_width,
+        .stored = graph->terms->formats.activations,
+        .is_other = !sequence->causal || sequence->window != 0 || sequence->parts > 1,
+    };
+}
+
 void attention_work(const struct graph_sharded *sharded, const struct graph_op *op,
                     enum op_pass pass, struct work *ret_work)
 {
@@ -178,6 +203,10 @@ void attention_work(const struct graph_sharded *sharded, const struct graph_op *
     *ret_work = (is_forward ? forward : backward)(graph, op, &heads, score);
     ret_work->math_format = graph->terms->formats.activations;
     ret_work->masked_rows = masked_rows(graph, &score);
+    if (graph->terms->policy.names_kernels) {
+        ret_work->kernel = is_forward ? WORK_KERNEL_ATTENTION : WORK_KERNEL_ATTENTION_BACKWARD;
+        ret_work->attended[0] = attended_of(graph, op, &heads, &score);
+    }
     if (pass == OP_FORWARD) ret_work->useful_flop = useful;
     if (!is_forward) ret_work->useful_flop = 2 * useful;
 }

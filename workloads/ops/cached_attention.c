@@ -17,6 +17,7 @@ struct heads {
     uint64_t shared;  /* Heads of keys on this chip. */
     uint64_t queries; /* Heads of Q for each. */
     uint64_t key_width, value_width;
+    bool are_latent; /* One array is keys and values of all heads. */
 };
 
 /* Elements of a row, without its first dimension. */
@@ -50,6 +51,7 @@ static struct heads heads_of(const struct graph *graph, const struct graph_op *o
     uint64_t const heads = sharding_local_size(&graph->terms->mesh, &q->dimension[1]);
     bool const alone = k->dimension_count == 2; /* No head is said. */
     struct heads of = {
+        .are_latent = alone,
         .shared = alone ? 1 : sharding_local_size(&graph->terms->mesh, &k->dimension[1]),
         .key_width = q->dimension[2].size,
         .value_width = a->dimension[2].size,
@@ -111,6 +113,38 @@ static uint64_t copies_of(const struct graph_terms *terms)
     return terms->cache.apart == GRAPH_APART_NOTHING ? terms->ranks_w : 1;
 }
 
+/* Decodes are as long as the mean one. Of prompts the causal sequences stand for them that have as
+ * many keys a query, in the mean, and as many queries. */
+static void attended_set(const struct graph *graph, const struct graph_op *op,
+                         const struct heads *heads, struct work *work)
+{
+    const struct graph_served *decodes = &graph->terms->cache.decodes;
+    const struct graph_served *prompts = &graph->terms->cache.prompts;
+    struct work_attended const like = {.key_width = heads->key_width,
+                                       .value_width = heads->value_width,
+                                       .group = heads->queries,
+                                       .stored = graph->tensor[op->in[1]].format};
+    struct work_attended *some = work->attended, *others = work->attended + 1;
+    if (!graph->terms->policy.names_kernels || heads->are_latent) return;
+    work->kernel = WORK_KERNEL_ATTENTION;
+    if (decodes->columns != 0) {
+        *some = like;
+        some->tokens = units_ceil_divide(decodes->columns, decodes->count);
+        some->heads = decodes->count * heads->shared;
+        some->group *= decodes->rows;
+        some->decodes = 1;
+        some->is_other = decodes->rows > 1 || decodes->longest != some->tokens;
+    }
+    if (prompts->columns != 0) {
+        *others = like;
+        uint64_t const queries = units_ceil_divide(prompts->rows, prompts->count);
+        bool const is_whole = queries / 2 + 1 == prompts->columns; /* They begin. */
+        others->tokens = is_whole ? queries : 2 * prompts->columns - 1;
+        others->heads = units_ceil_divide(prompts->rows * heads->shared, others->tokens);
+        others->is_other = !is_whole;
+    }
+}
+
 static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
                  struct work *ret_work)
 {
@@ -123,6 +157,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     products_add(&cache->decodes, &heads, &work);
     products_add(&cache->prompts, &heads, &work);
     cores_share(cache, &heads, &work);
+    attended_set(graph, op, &heads, &work);
     work.useful_flop = useful_flop(graph, &heads);
     work.vector_flop += op_turned_flop(graph, op);
     work.hbm_read_bytes = format_bytes(formats->activations, op_in_elements(sharded, op, 0));

@@ -11,6 +11,12 @@
 
 enum { NAME_COLUMN = 24, TITLE_COLUMN = 52, CHIP_BYTES = 64 };
 
+static const char *const family_words[KERNEL_FAMILIES] = {[KERNEL_MATMUL] = "matmuls",
+                                                          [KERNEL_ATTENTION] = "attention",
+                                                          [KERNEL_ATTENTION_BACKWARD] =
+                                                              "its gradients",
+                                                          [KERNEL_DECODE] = "decodes"};
+
 static const char *plural(uint32_t count)
 {
     return count == 1 ? "" : "s";
@@ -38,6 +44,23 @@ static enum status stack_read(struct arena *arena, const char *name, struct kern
     return kernel_stack_find(arena, dot + 1, chip, name, ret_stack, reterr);
 }
 
+/* "matmuls in bf16, fp8; attention in bf16; decodes in bf16" */
+static void families_add(const struct kernel_stack *stack, struct strbuf *text)
+{
+    const char *before = "";
+    for (enum kernel_family family = 0; family < KERNEL_FAMILIES; family++) {
+        uint32_t formats = 0;
+        for (uint32_t t = 0; t < stack->table_count; t++) {
+            const struct kernel_table *table = &stack->table[t];
+            if (table->family != family || (formats >> table->stored & 1) != 0) continue;
+            if (formats == 0) strbuf_add(text, "%s%s in", before, family_words[family]);
+            strbuf_add(text, "%s %s", formats == 0 ? "" : ",", format_name(table->stored));
+            formats |= 1u << table->stored;
+            before = "; ";
+        }
+    }
+}
+
 enum status list_kernels(struct arena *arena, struct strbuf *text, struct error *reterr)
 {
     for (uint32_t i = 0; kernel_stack_name_at(i) != NULL; i++) {
@@ -47,9 +70,7 @@ enum status list_kernels(struct arena *arena, struct strbuf *text, struct error 
         strbuf_pad(text, NAME_COLUMN);
         strbuf_add(text, "%s", stack.title);
         strbuf_pad(text, TITLE_COLUMN);
-        strbuf_add(text, "matmuls in");
-        for (uint32_t t = 0; t < stack.table_count; t++)
-            strbuf_add(text, "%s %s", t == 0 ? "" : ",", format_name(stack.table[t].format));
+        families_add(&stack, text);
         strbuf_add(text, "\n");
     }
     return STATUS_OK;
@@ -64,28 +85,56 @@ static void error_line(const char *what, uint32_t count, uint32_t median_ppm,
                table_count(count).text, median_ppm / 1e4, ninetieth_ppm / 1e4);
 }
 
+/* What is left out together, by family. */
+static const struct {
+    const char *text;
+    uint32_t sides;
+} shapes[KERNEL_FAMILIES][2] = {
+    [KERNEL_MATMUL] = {{"without their n and k", 1u << KERNEL_N | 1u << KERNEL_K}},
+    [KERNEL_ATTENTION] = {{"without their heads", 1u << KERNEL_HEADS},
+                          {"without their width", 1u << KERNEL_WIDTH}},
+    [KERNEL_ATTENTION_BACKWARD] = {{"without their heads", 1u << KERNEL_HEADS},
+                                   {"without their width", 1u << KERNEL_WIDTH}},
+    [KERNEL_DECODE] = {{"without their heads", 1u << KERNEL_HEADS},
+                       {"without their width", 1u << KERNEL_WIDTH}},
+};
+
+static void head_add(const struct kernel_table *table, struct strbuf *text)
+{
+    strbuf_add(text, "\n%s in %s", kernel_family_name(table->family), format_name(table->format));
+    if (table->family == KERNEL_MATMUL)
+        strbuf_add(text, ", layout %s", kernel_layout_name(table->layout));
+    if (table->family == KERNEL_DECODE)
+        strbuf_add(text, ", keys and values in %s", format_name(table->stored));
+    strbuf_add(text, ": shares of %s and %s\n", table_flop_rate((double)table->flop_per_s).text,
+               table_rate((double)table->bytes_per_s).text);
+    for (uint32_t s = 0; s < kernel_side_count(table->family); s++) {
+        uint32_t const count = table->edge_count[s];
+        strbuf_add(text, "%s %u edge%s of %s", s == 0 ? " " : ",", count, plural(count),
+                   kernel_side_name(table->family, s));
+        if (count > 1) strbuf_add(text, " from %s to", table_count(table->edge[s][0]).text);
+        strbuf_add(text, " %s", table_count(table->edge[s][count - 1]).text);
+    }
+    strbuf_add(text, "\n");
+}
+
 static enum status table_add(struct arena *arena, const struct kernel_table *table,
                              struct strbuf *text, struct error *reterr)
 {
-    static const char *const sides[KERNEL_SIDES] = {"m", "n", "k"};
-    struct kernel_error of_edges, of_shapes;
-    STATUS_TRY(kernel_error_of_edges(arena, table, &of_edges, reterr));
-    STATUS_TRY(kernel_error_of_shapes(arena, table, &of_shapes, reterr));
-    strbuf_add(text, "\nmatmul in %s, layout %s: shares of %s and %s\n", format_name(table->format),
-               kernel_layout_name(table->layout), table_flop_rate((double)table->flop_per_s).text,
-               table_rate((double)table->bytes_per_s).text);
-    for (uint32_t s = 0; s < KERNEL_SIDES; s++)
-        strbuf_add(text, "%s %u edge%s of %s from %s to %s", s == 0 ? " " : ",",
-                   table->edge_count[s], plural(table->edge_count[s]), sides[s],
-                   table_count(table->edge[s][0]).text,
-                   table_count(table->edge[s][table->edge_count[s] - 1]).text);
-    strbuf_add(text, "\n");
+    struct kernel_error error;
+    head_add(table, text);
     error_line("measurements", table->row_count, table->error_median_ppm,
                table->error_ninetieth_ppm, text);
-    error_line("without every second edge", of_edges.point_count, of_edges.median_ppm,
-               of_edges.ninetieth_ppm, text);
-    error_line("without their n and k", of_shapes.point_count, of_shapes.median_ppm,
-               of_shapes.ninetieth_ppm, text);
+    STATUS_TRY(kernel_error_of_edges(arena, table, &error, reterr));
+    error_line("without every second edge", error.point_count, error.median_ppm,
+               error.ninetieth_ppm, text);
+    for (uint32_t i = 0; i < 2 && shapes[table->family][i].text != NULL; i++) {
+        STATUS_TRY(
+            kernel_error_of_shapes(arena, table, shapes[table->family][i].sides, &error, reterr));
+        if (error.point_count > 0)
+            error_line(shapes[table->family][i].text, error.point_count, error.median_ppm,
+                       error.ninetieth_ppm, text);
+    }
     strbuf_add(text, "  source: %s\n", table->source);
     return STATUS_OK;
 }

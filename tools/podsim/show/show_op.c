@@ -27,6 +27,11 @@ struct op_rows {
     uint32_t count;
 };
 
+/* Of tables of attention; the format before them is that of keys and values. */
+static const char *const family_words[KERNEL_FAMILIES] = {[KERNEL_ATTENTION] = "prefill",
+                                                          [KERNEL_ATTENTION_BACKWARD] = "backward",
+                                                          [KERNEL_DECODE] = "decode"};
+
 /* What gives an op its time. */
 static const char *source_text(char text[BY_BYTES], const struct chip *chip,
                                const struct work *work, const struct work_kernels *kernels)
@@ -39,8 +44,13 @@ static const char *source_text(char text[BY_BYTES], const struct chip *chip,
         return text;
     }
     if (kernels->table == NULL) return "profile";
-    (void)snprintf(text, BY_BYTES, "%s %s %s", chip->kernels.stack->name,
-                   format_name(kernels->table->format), kernel_layout_name(kernels->table->layout));
+    const struct kernel_table *table = kernels->table;
+    if (table->family == KERNEL_MATMUL)
+        (void)snprintf(text, BY_BYTES, "%s %s %s", chip->kernels.stack->name,
+                       format_name(table->format), kernel_layout_name(table->layout));
+    else
+        (void)snprintf(text, BY_BYTES, "%s %s %s", chip->kernels.stack->name,
+                       format_name(table->stored), family_words[table->family]);
     return text;
 }
 
@@ -59,12 +69,17 @@ static const char *bound_text(const struct compute_time *time)
     X(SLOT, "slot", WORDS(row->slot->name), HIDDEN)                                                \
     X(OP, "op", WORDS(row->op->name), SHOWN(NULL, "op", -NAME_COLUMNS, column_words))              \
     X(TIMES, "times", WHOLE(row->times), SHOWN(NULL, "times", 6, column_count))                    \
-    X(M, "m", WHERE(is_product, WHOLE(side[KERNEL_M])), HIDDEN)                                    \
-    X(N, "n", WHERE(is_product, WHOLE(side[KERNEL_N])), HIDDEN)                                    \
-    X(K, "k", WHERE(is_product, WHOLE(side[KERNEL_K])), HIDDEN)                                    \
+    X(M, "m", WHERE(is_product, WHOLE(call.side[KERNEL_M])), HIDDEN)                               \
+    X(N, "n", WHERE(is_product, WHOLE(call.side[KERNEL_N])), HIDDEN)                               \
+    X(K, "k", WHERE(is_product, WHOLE(call.side[KERNEL_K])), HIDDEN)                               \
+    X(TOKENS, "tokens", WHERE(attends, WHOLE(call.side[KERNEL_TOKENS])), HIDDEN)                   \
+    X(HEADS, "heads", WHERE(attends, WHOLE(call.side[KERNEL_HEADS])), HIDDEN)                      \
+    X(GROUP, "group", WHERE(attends, WHOLE(call.side[KERNEL_GROUP])), HIDDEN)                      \
+    X(WIDTH, "width", WHERE(attends, WHOLE(call.side[KERNEL_WIDTH])), HIDDEN)                      \
     X(PRODUCTS, "products", WHERE(is_product, WHOLE(products)),                                    \
       SHOWN(NULL, "count", 6, column_count))                                                       \
-    X(SIDES, NULL, WHERE(is_product, WORDS(sides)), SHOWN(NULL, "m x n x k", 22, column_words))    \
+    X(SIDES, NULL, WHERE(is_product || attends, WORDS(sides)),                                     \
+      SHOWN(NULL, "m x n x k", 22, column_words))                                                  \
     X(TIME, "time_s", SECONDS(time.duration_ps), SHOWN(NULL, "each", 10, column_seconds))          \
     X(BOUND, "bound", WORDS(bound_text(&time)), SHOWN(NULL, "bound", 7, column_words))             \
     X(SHARE, "share", WHERE(share_ppm != 0, REAL(share_ppm / (double)PPM_ONE)),                    \
@@ -74,6 +89,8 @@ static const char *bound_text(const struct compute_time *time)
     X(OUTSIDE, "outside", WHERE(kernels.table != NULL, FLAG(kernels.is_outside)), HIDDEN)          \
     X(OTHER_LAYOUT, "other_layout",                                                                \
       WHERE(kernels.table != NULL, FLAG(kernels.is_of_other_layout)), HIDDEN)                      \
+    X(OTHER_MASK, "other_mask", WHERE(kernels.table != NULL, FLAG(kernels.is_of_other_mask)),      \
+      HIDDEN)                                                                                      \
     X(REMARK, NULL, WHERE(remark[0] != '\0', WORDS(remark)), SHOWN(NULL, "", -24, column_words))
 
 enum { OPS(COLUMN_NAME) OPS_TOTAL };
@@ -85,7 +102,20 @@ static const char *remark_of(const struct work_kernels *kernels)
     if (kernels->table == NULL) return "";
     return kernels->is_outside           ? "outside the grid"
            : kernels->is_of_other_layout ? "derived: other layout"
+           : kernels->is_of_other_mask   ? "derived: other mask"
                                          : "";
+}
+
+/* "8192 x 1280 x 8192" of a product; "4096 of 8 x 4 x 128" are tokens of heads of keys by queries
+ * for each by width. */
+static void sides_text(char text[SIDES_BYTES], const struct work_call *call)
+{
+    unsigned long long const a = call->side[0], b = call->side[1], c = call->side[2];
+    if (call->family == KERNEL_MATMUL)
+        (void)snprintf(text, SIDES_BYTES, "%llu x %llu x %llu", a, b, c);
+    else
+        (void)snprintf(text, SIDES_BYTES, "%llu of %llu x %llu x %llu", a, b, c,
+                       (unsigned long long)call->side[KERNEL_WIDTH]);
 }
 
 static void op_find(const void *owner, uint32_t index, struct column_value *ret_values)
@@ -95,8 +125,11 @@ static void op_find(const void *owner, uint32_t index, struct column_value *ret_
     const struct chip *chip = &rows->machine->chip;
     const struct work *work = &rows->program->works[row->op->index];
     static char sides[SIDES_BYTES], by[BY_BYTES]; /* Until the row is written. */
-    bool const is_product = work->matmul_count > 0;
-    uint64_t products = 0, side[KERNEL_SIDES];
+    struct work_call calls[WORK_MATMULS_MAX] = {{0}}, call;
+    uint32_t const call_count = work_calls(work, calls);
+    bool const attends = call_count > 0 && calls[0].family != KERNEL_MATMUL;
+    bool const is_product = call_count > 0 && !attends;
+    uint64_t products = 0;
     struct work_kernels const kernels = kernel_of_work(chip, work);
     struct compute_time const time = compute_time(chip, work, PPM_ONE, PPM_ONE);
     const char *remark = remark_of(&kernels);
@@ -106,9 +139,8 @@ static void op_find(const void *owner, uint32_t index, struct column_value *ret_
         : kernels.table != NULL ? kernels.share_ppm
                                 : 0;
     for (uint32_t i = 0; i < work->matmul_count; i++) products += work->matmul[i].count;
-    (void)kernel_sides(work, 0, side);
-    (void)snprintf(sides, sizeof sides, "%llu x %llu x %llu", (unsigned long long)side[KERNEL_M],
-                   (unsigned long long)side[KERNEL_N], (unsigned long long)side[KERNEL_K]);
+    call = calls[0];
+    sides_text(sides, &call);
     OPS(COLUMN_FIND)
 }
 

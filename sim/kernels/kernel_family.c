@@ -1,0 +1,164 @@
+/*
+ * What families of kernels do: their FLOP, their bytes, and the tiles that their time grows with.
+ *
+ * A kernel of a product computes 128 x 128 of the result in each core at a time, by steps of 64 of
+ * k (CUTLASS, "Efficient GEMM in CUDA"; cuBLAS' kernels of tensor cores have tiles of 64 to 256).
+ * One of attention takes 128 queries of a head, by steps of 128 keys (FlashAttention-2, arXiv
+ * 2307.08691, 3.2); of a decode the queries of a group go together, and keys are split over cores
+ * ("Flash-Decoding for long-context inference", 2023).
+ */
+#include <stddef.h>
+
+#include "sim/base/units.h"
+#include "sim/kernels/kernels.h"
+
+enum { TILE_ROWS = 128, TILE_COLUMNS = 128, TILE_INNER = 64, TILE_WIDTH = 64, RESULT_BYTES = 2 };
+
+struct amounts {
+    uint64_t flop, bytes;
+};
+
+static uint64_t saturated(units_wide amount)
+{
+    return amount > UINT64_MAX ? UINT64_MAX : (uint64_t)amount;
+}
+
+static uint64_t times(uint64_t left, uint64_t right)
+{
+    return saturated((units_wide)left * right);
+}
+
+static uint64_t plus(uint64_t left, uint64_t right)
+{
+    return saturated((units_wide)left + right);
+}
+
+static uint64_t stored_bytes(enum format format, uint64_t elements)
+{
+    return saturated((units_wide)elements * format_bits(format) / 8);
+}
+
+static struct amounts matmul_amounts(const struct kernel_table *table, const uint64_t *side)
+{
+    uint64_t const m = side[KERNEL_M], n = side[KERNEL_N], k = side[KERNEL_K];
+    uint64_t const operands = plus(times(m, k), times(n, k));
+    return (struct amounts){
+        .flop = times(times(2 * m, n), k),
+        .bytes = plus(stored_bytes(table->format, operands), times(RESULT_BYTES * m, n)),
+    };
+}
+
+static uint64_t matmul_steps(const uint64_t *side, uint32_t core_count)
+{
+    uint64_t const tiles = times(units_ceil_divide(side[KERNEL_M], TILE_ROWS),
+                                 units_ceil_divide(side[KERNEL_N], TILE_COLUMNS));
+    return times(units_ceil_divide(tiles, core_count),
+                 units_ceil_divide(side[KERNEL_K], TILE_INNER));
+}
+
+/* `products` of scores: query i has i keys, T·(T+1)/2 in all. `queries` and `keys` are arrays of
+ * the size of Q and of K that are read or written. */
+static struct amounts causal_amounts(const struct kernel_table *table, const uint64_t *side,
+                                     uint64_t products, uint64_t queries, uint64_t keys)
+{
+    uint64_t const tokens = side[KERNEL_TOKENS], heads = side[KERNEL_HEADS];
+    uint64_t const pairs = saturated((units_wide)tokens * (tokens + 1) / 2);
+    uint64_t const scored = times(times(pairs, heads), side[KERNEL_GROUP]);
+    uint64_t const arrays = plus(times(queries, side[KERNEL_GROUP]), keys);
+    uint64_t const rows = times(times(tokens, heads), arrays);
+    return (struct amounts){
+        .flop = times(times(2 * products, scored), side[KERNEL_WIDTH]),
+        .bytes = stored_bytes(table->format, times(rows, side[KERNEL_WIDTH])),
+    };
+}
+
+/* Reads Q, K and V, writes the heads' values. */
+static struct amounts attention_amounts(const struct kernel_table *table, const uint64_t *side)
+{
+    return causal_amounts(table, side, 2, 2, 2);
+}
+
+/* Reads Q, K, V, the values and their gradient; writes dQ, dK, dV. */
+static struct amounts backward_amounts(const struct kernel_table *table, const uint64_t *side)
+{
+    return causal_amounts(table, side, 5, 4, 4);
+}
+
+static uint64_t attention_steps(const uint64_t *side, uint32_t core_count)
+{
+    uint64_t const blocks = units_ceil_divide(side[KERNEL_TOKENS], TILE_ROWS);
+    uint64_t const tiles = times(times(blocks, side[KERNEL_HEADS]), side[KERNEL_GROUP]);
+    uint64_t const steps = times(units_ceil_divide(tiles, core_count), blocks);
+    return times(steps, units_ceil_divide(side[KERNEL_WIDTH], TILE_WIDTH));
+}
+
+static struct amounts decode_amounts(const struct kernel_table *table, const uint64_t *side)
+{
+    uint64_t const rows = times(side[KERNEL_TOKENS], side[KERNEL_HEADS]);
+    uint64_t const keys = times(times(2, rows), side[KERNEL_WIDTH]);
+    uint64_t const queries =
+        times(times(2 * side[KERNEL_GROUP], side[KERNEL_HEADS]), side[KERNEL_WIDTH]);
+    return (struct amounts){
+        .flop = times(times(4 * side[KERNEL_GROUP], rows), side[KERNEL_WIDTH]),
+        .bytes = plus(stored_bytes(table->stored, keys), stored_bytes(table->format, queries)),
+    };
+}
+
+static uint64_t decode_steps(const uint64_t *side, uint32_t core_count)
+{
+    uint64_t const blocks = units_ceil_divide(side[KERNEL_TOKENS], TILE_COLUMNS);
+    uint64_t const rows = units_ceil_divide(side[KERNEL_GROUP], TILE_ROWS);
+    uint64_t const steps = units_ceil_divide(times(blocks, side[KERNEL_HEADS]), core_count);
+    return times(times(steps, rows), units_ceil_divide(side[KERNEL_WIDTH], TILE_WIDTH));
+}
+
+struct family {
+    const char *name;
+    uint32_t side_count;
+    const char *side[KERNEL_SIDES_MAX];
+    struct amounts (*amounts)(const struct kernel_table *table, const uint64_t *side);
+    uint64_t (*steps)(const uint64_t *side, uint32_t core_count);
+};
+
+#define ATTENTION_SIDES                                                                            \
+    4,                                                                                             \
+    {                                                                                              \
+        "tokens", "heads", "group", "width"                                                        \
+    }
+
+static const struct family families[KERNEL_FAMILIES] = {
+    [KERNEL_MATMUL] = {"matmul", 3, {"m", "n", "k"}, matmul_amounts, matmul_steps},
+    [KERNEL_ATTENTION] = {"attention", ATTENTION_SIDES, attention_amounts, attention_steps},
+    [KERNEL_ATTENTION_BACKWARD] = {"attention_backward", ATTENTION_SIDES, backward_amounts,
+                                   attention_steps},
+    [KERNEL_DECODE] = {"decode", ATTENTION_SIDES, decode_amounts, decode_steps},
+};
+
+const char *kernel_family_name(enum kernel_family family)
+{
+    return families[family].name;
+}
+
+uint32_t kernel_side_count(enum kernel_family family)
+{
+    return families[family].side_count;
+}
+
+const char *kernel_side_name(enum kernel_family family, uint32_t side)
+{
+    return families[family].side[side];
+}
+
+int64_t kernel_roofline_ps(const struct kernel_table *table, const uint64_t side[KERNEL_SIDES_MAX])
+{
+    struct amounts const of = families[table->family].amounts(table, side);
+    int64_t const math_ps = units_duration_ps(of.flop, table->flop_per_s);
+    int64_t const move_ps = units_duration_ps(of.bytes, table->bytes_per_s);
+    return math_ps > move_ps ? math_ps : move_ps;
+}
+
+uint64_t kernel_tile_steps(enum kernel_family family, const uint64_t side[KERNEL_SIDES_MAX],
+                           uint32_t core_count)
+{
+    return families[family].steps(side, core_count);
+}

@@ -1,0 +1,83 @@
+"""Tables of attention.
+
+Sides: tokens of a sequence (of a decode, tokens that it attends to), heads of keys over all
+sequences, heads of queries for each, width of a head. A share is the time of the roofline over the
+measured time: causal scores of T tokens are T(T+1)/2, each multiplied twice; Q, K, V and the result
+move once, and of a decode all rows of the cache. A point is the median of the rows at it. Rows that
+would be faster than the roofline are left out, and so are kernels that an engine takes for want of
+a better one (Triton's on Blackwell). Windows are left out.
+"""
+import tables
+
+SIDES = ("tokens", "heads", "group", "width")
+GROUPS = [1, 2, 4, 8, 16, 32]
+WIDTHS = [64, 128, 256]
+PREFILL = [[2**i for i in range(4, 15)], [2**i for i in range(0, 11)], GROUPS, WIDTHS]
+DECODE = [[2**i for i in range(5, 18)], [2**i for i in range(0, 13)], GROUPS, WIDTHS]
+FORMATS = {"bfloat16": "bf16", "fp8": "fp8"}
+
+
+def roofline_us(shape, decodes, stored_bytes, flop_per_s, bytes_per_s):
+    tokens, heads, group, width = shape
+    scores = heads * group * (tokens if decodes else tokens * (tokens + 1) / 2)
+    queries = heads * group * width * (1 if decodes else tokens)
+    moved = 2 * queries * 2 + 2 * tokens * heads * width * stored_bytes
+    return max(4 * scores * width / flop_per_s, moved / bytes_per_s) * 1e6
+
+
+def rows_of(folder, source, decodes):
+    """Shapes and shares by the format of keys and values."""
+    chip, stack, version = source
+    rates, bytes_per_s = tables.rates_of(tables.CHIPS[chip])
+    family = "attention_decode" if decodes else "attention_context"
+    rows, left_out = {}, 0
+    for row in tables.rows_of_file(folder, chip, family, stack, version):
+        stored = FORMATS[row.get("kv_cache_dtype", "bfloat16")]
+        if row.get("attn_dtype", "bfloat16") != "bfloat16" or row.get("window_size", "0") != "0":
+            continue
+        if "triton" in row.get("kernel_source", "") or (not decodes and stored != "bf16"):
+            continue
+        heads, keys = int(row["num_heads"]), int(row["num_key_value_heads"])
+        tokens = int(row["step"]) + 1 if decodes else int(row["isl"])
+        width = int(row.get("head_dim", 128))
+        if heads % keys != 0:
+            continue
+        shape = (tokens, keys * int(row["batch_size"]), heads // keys, width)
+        least = roofline_us(shape, decodes, tables.ELEMENT_BYTES[stored],
+                            tables.amount(rates["bf16"]), tables.amount(bytes_per_s))
+        share = least / float(row["latency_us"])
+        if share > 1:
+            left_out += 1
+        else:
+            rows.setdefault(stored, []).append((shape, share))
+    if left_out:
+        print(f"{chip} {stack} {family}: {left_out} rows are faster than the roofline, left out")
+    return rows
+
+
+def grid_of(rows, wanted):
+    there = {}
+    for shape, share in rows:
+        there.setdefault(shape, []).append(share)
+    axes = [[edge for edge in edges if any(shape[side] == edge for shape in there)]
+            for side, edges in enumerate(wanted)]
+    grid = {shape: tables.median(shares) for shape, shares in there.items()
+            if all(side in edges for side, edges in zip(shape, axes))}
+    return axes, tables.filled(axes, grid, (3, 0, 2))
+
+
+def made(folder, source, decodes):
+    """The tables of one source."""
+    chip, stack, version = source
+    rates, bytes_per_s = tables.rates_of(tables.CHIPS[chip])
+    result = []
+    for stored, rows in sorted(rows_of(folder, source, decodes).items()):
+        axes, grid = grid_of(rows, DECODE if decodes else PREFILL)
+        head = {"format": "bf16"} | ({"stored": stored} if decodes else {}) | {
+            "source": tables.source_of(chip, "attention", stack, version),
+            "flop_rate": rates["bf16"],
+            "hbm_rate": bytes_per_s,
+        }
+        kind = "decode" if decodes else "attention"
+        result.append(tables.table_of(f"{chip} {stack} {kind} {stored}", head, SIDES, axes, grid, rows))
+    return result

@@ -49,6 +49,9 @@ enum status json_set(struct json *document, const char *setting, struct error *r
 enum json_kind json_kind(const struct json *json);
 const char *json_where(const struct json *json); /* "/machine/shape"; "" is the document. */
 
+/* Refuses a value of another kind than is wanted: "true or false". Never STATUS_OK. */
+enum status json_refuse_kind(const struct json *json, const char *wanted, struct error *reterr);
+
 /* The member of an object, marked as taken; NULL if there is none. */
 struct json *json_take(struct json *object, const char *key);
 /* The same, refused if it is missing. */

@@ -54,7 +54,7 @@ const char *json_where(const struct json *json)
     return where == NULL ? "" : where;
 }
 
-static enum status refuse_kind(const struct json *json, const char *wanted, struct error *reterr)
+enum status json_refuse_kind(const struct json *json, const char *wanted, struct error *reterr)
 {
     return error_set(reterr, STATUS_INVALID, json_where(json), "must be %s, but is %s", wanted,
                      kind_names[json->kind]);
@@ -85,7 +85,7 @@ enum status json_need(struct json *object, const char *key, struct json **ret_js
 
 enum status json_as_object(struct json *json, struct error *reterr)
 {
-    return json->kind == NODE_OBJECT ? STATUS_OK : refuse_kind(json, "an object", reterr);
+    return json->kind == NODE_OBJECT ? STATUS_OK : json_refuse_kind(json, "an object", reterr);
 }
 
 struct json *json_rest(struct json *object, const char **ret_key)
@@ -127,7 +127,7 @@ struct json *json_at(struct json *array, uint32_t index)
 
 enum status json_as_boolean(struct json *json, bool *ret_value, struct error *reterr)
 {
-    if (json->kind != NODE_BOOLEAN) return refuse_kind(json, "true or false", reterr);
+    if (json->kind != NODE_BOOLEAN) return json_refuse_kind(json, "true or false", reterr);
     *ret_value = json->value.boolean;
     return STATUS_OK;
 }
@@ -154,7 +154,7 @@ enum status json_as_integer(struct json *json, int64_t least, int64_t most, int6
         return error_set(reterr, STATUS_INVALID, json_where(json), "%g is not a whole number%s",
                          json->value.real, fabs(json->value.real) < 0x1p63 ? "" : " below 2^63");
     if (json->kind != NODE_REAL && json->kind != NODE_INTEGER)
-        return refuse_kind(json, "an integer", reterr);
+        return json_refuse_kind(json, "an integer", reterr);
     *ret_value = json->kind == NODE_REAL ? (int64_t)json->value.real : json->value.integer;
     return refuse_range(json, *ret_value, least, most, reterr);
 }
@@ -169,7 +169,7 @@ enum status json_as_count(struct json *json, int64_t least, int64_t most, int64_
     const char *unit = "";
     enum scaled const found = scaled_read(text, INT64_MAX, &number, &unit);
     if (found == SCALED_NO_NUMBER && (*text < '0' || *text > '9'))
-        return refuse_kind(json, "an integer", reterr);
+        return json_refuse_kind(json, "an integer", reterr);
     if (found == SCALED_NO_NUMBER || unit[0] != '\0')
         return error_set(reterr, STATUS_INVALID, json_where(json),
                          "\"%.32s\" is no count; one is written 4194304 or \"4M\" (K, M, G, T, "
@@ -186,7 +186,7 @@ enum status json_as_real(struct json *json, double least, double most, double *r
                          struct error *reterr)
 {
     if (json->kind != NODE_REAL && json->kind != NODE_INTEGER)
-        return refuse_kind(json, "a number", reterr);
+        return json_refuse_kind(json, "a number", reterr);
     double const value = json->kind == NODE_REAL ? json->value.real : (double)json->value.integer;
     if (!(value >= least && value <= most))
         return error_set(reterr, STATUS_INVALID, json_where(json), "%g is %s %g", value,
@@ -210,7 +210,7 @@ static bool commands(const char *text)
 
 enum status json_as_string(struct json *json, const char **ret_text, struct error *reterr)
 {
-    if (json->kind != NODE_STRING) return refuse_kind(json, "a string", reterr);
+    if (json->kind != NODE_STRING) return json_refuse_kind(json, "a string", reterr);
     if (commands(json->value.text))
         return error_set(reterr, STATUS_INVALID, json_where(json),
                          "holds a control character; it must be one line of text");
@@ -246,6 +246,6 @@ enum status json_as_quantity(struct json *json, enum quantity what, uint64_t *re
     char wanted[80];
     (void)snprintf(wanted, sizeof wanted, "%s with its unit, like \"%s\"", quantity_name(what),
                    quantity_example(what));
-    if (json->kind != NODE_STRING) return refuse_kind(json, wanted, reterr);
+    if (json->kind != NODE_STRING) return json_refuse_kind(json, wanted, reterr);
     return quantity_read(what, json->value.text, json_where(json), ret_amount, reterr);
 }

@@ -71,6 +71,9 @@ static const struct key distributions[] = {
 static const struct key distribution_row =
     KEY("distribution", key_variants, .members = distributions);
 
+static const char wanted[] =
+    "tokens, an array with those of each, or an object with a distribution";
+
 static enum status lengths_read(const struct key *row, const struct key_reader *reader,
                                 struct json *value, struct error *reterr)
 {
@@ -83,6 +86,8 @@ static enum status lengths_read(const struct key *row, const struct key_reader *
     if (value == NULL) return STATUS_OK; /* It is needed. */
     if (json_kind(value) == JSON_OBJECT)
         return key_variants.read(&distribution_row, &inner, value, reterr);
+    if (json_kind(value) == JSON_BOOLEAN || json_kind(value) == JSON_NULL)
+        return json_refuse_kind(value, wanted, reterr);
     if (each) STATUS_TRY(key_array(value, 1, LENGTHS_MAX, reterr));
     uint32_t const count = each ? json_count(value) : 1;
     STATUS_TRY(arena_try(reader->arena, count, sizeof(uint64_t), &memory, reterr));

@@ -2,6 +2,7 @@
  * inference_keys.c: the rows of `workload` for steps of inference.
  */
 #include "sim/base/arena.h"
+#include "sim/base/counted.h"
 #include "sim/base/json.h"
 #include "sim/base/units.h"
 #include "sim/scenario/scenario_parts.h"
@@ -22,6 +23,8 @@ static const char *const weights_names[] = {"stationary", "gathered", NULL};
 /* --- How the cache lies on the ranks of tp --- */
 
 static const char *const ways_names[] = {"auto", "replicated", NULL};
+static const char ways_wanted[] =
+    "\"auto\", \"replicated\", or an object with \"heads\", \"batch\" and \"sequence\"";
 
 static const struct key ways_keys[] = {
     KEY_ROW(struct inference_ways, "heads", key_count, heads, .least = 1, .most = BATCH_MAX,
@@ -45,6 +48,8 @@ static enum status ways_read(const struct key *row, const struct key_reader *rea
         ways->sharding = INFERENCE_GIVEN;
         return keys_read(ways_keys, &inner, reterr);
     }
+    if (value != NULL && json_kind(value) != JSON_STRING)
+        return json_refuse_kind(value, ways_wanted, reterr);
     if (value != NULL) STATUS_TRY(json_choice(value, ways_names, &chosen, reterr));
     ways->sharding = (enum inference_sharding)chosen;
     return STATUS_OK;
@@ -264,8 +269,10 @@ static enum status lengths_build(struct arena *arena, uint64_t count, uint64_t s
         tokens += lengths->tokens[i] + before;
         if (lengths->tokens[i] < least)
             return error_set(reterr, STATUS_INVALID, where,
-                             "%llu tokens are fewer than the %llu new ones, which are among them",
-                             (unsigned long long)lengths->tokens[i], (unsigned long long)least);
+                             "%s cannot have the %llu new ones among them; the nearest length that "
+                             "can: %llu",
+                             counted(lengths->tokens[i], "token").text, (unsigned long long)least,
+                             (unsigned long long)least);
     }
     if (lengths->count == 1) tokens *= count;
     if (tokens > tokens_max)

@@ -122,7 +122,13 @@ enum status inference_ways_check(const struct ranks *ranks, struct error *reterr
                          "are",
                          ways->heads, ways->batch, ways->sequence, ranks->tp * wide,
                          wide > 1 ? "tp and tp_d" : "tp", heads, holders * wide);
-    if (ways->heads != heads && (ways->heads != heads * wide || !heads_divide(ranks)))
+    bool const apart = wide > 1 && heads_divide(ranks);
+    if (apart && ways->heads != heads && ways->heads != heads * wide)
+        return error_set(reterr, STATUS_UNSUPPORTED, where,
+                         "ranks of tp have the keys of %s of heads, of which those of tp_d can "
+                         "have a part each, so that heads %u or %u is modelled here, not %u",
+                         counted(heads, "different set").text, heads, heads * wide, ways->heads);
+    if (!apart && ways->heads != heads)
         return error_set(
             reterr, STATUS_UNSUPPORTED, where,
             "ranks of tp compute the keys of %s of heads, so that heads %u is all that is "

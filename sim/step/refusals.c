@@ -86,10 +86,12 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
            inference_keys_most_of(plan, INFERENCE_PROMPTS) > positions ? "/workload/prompt"
            : plan->kind == WORKLOAD_GENERATE                           ? "/workload/output"
                                                                        : "/workload/context",
-           "a sequence has %llu tokens, and " NAME " is made for %llu at most; a config.json whose "
-           "\"rope_scaling\" stretches them goes farther",
+           "a sequence has %llu tokens, and " NAME " is made for %llu at most; %s",
            (unsigned long long)inference_keys_most(plan), plan->model.name,
-           (unsigned long long)positions);
+           (unsigned long long)positions,
+           plan->model.positions.learned != 0
+               ? "its table of positions has no more rows"
+               : "a config.json whose \"rope_scaling\" stretches them goes farther");
     REFUSE(serves && plan->model.tied && plan->inference.head != plan->formats.weights, INVALID,
            "/workload/formats/head",
            "the head of " NAME " is its embedding, which lies in the format of \"weights\", %s",
@@ -122,6 +124,11 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
            "/run/prefetch_weights",
            "the cores of " NAME " read weights where kernels ask for them, and L2 keeps none for "
            "later ones; \"none\" is modelled for GPUs",
+           ranks->machine->chip.title);
+    REFUSE(plan->inference.whole_units && ranks->machine->chip.kind == CHIP_TPU, INVALID,
+           "/run/split_attention",
+           "the cores of " NAME " work as one on each op, so that none has a sequence of its own; "
+           "leave it out",
            ranks->machine->chip.title);
     REFUSE(!serves && ranks_tp_d(ranks) > 1, UNSUPPORTED, "/mesh/tp_d",
            "weights in two dimensions (tp and tp_d) are modelled for steps of inference; training "
@@ -189,6 +196,9 @@ static enum status axes_check(const struct ranks *ranks, struct error *reterr)
     REFUSE(plan->formats.dispatch != plan->formats.activations && mesh->axis[MESH_EP].size <= 1,
            INVALID, "/workload/formats/dispatch",
            "no tokens travel to experts: the mesh has no ep of two ranks or more");
+    REFUSE(plan->routing.copies == WORKLOAD_COPY_AN_EXPERT && mesh->axis[MESH_EP].size <= 1,
+           INVALID, "/workload/token_copies",
+           "no tokens travel to experts: the mesh has no ep of two ranks or more; leave it out");
     REFUSE(mesh->present[MESH_EP] && !model_has_experts(&plan->model), UNSUPPORTED, "/mesh/ep",
            NAME " has no experts that could be split over ep", name);
     REFUSE(cp && !ranks_is_decoder(ranks), UNSUPPORTED, "/mesh/cp",

@@ -118,7 +118,8 @@ static enum status crossing_build(struct ranks *ranks, struct error *reterr)
 bool routing_is_drawn(const struct ranks *ranks)
 {
     const struct workload_plan *plan = ranks->plan;
-    bool const spread = ranks->mesh->axis[MESH_EP].size > 1;
+    /* In inference experts that no token asks for are not read, on one rank too. */
+    bool const spread = ranks->mesh->axis[MESH_EP].size > 1 || ranks_serves(ranks);
     return plan->routing.skew_ppm != 0 && (spread || plan->routing.capacity_ppm != 0);
 }
 

@@ -152,8 +152,8 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
         inference_places[place].mesh, keys, inference_models[model].name,
         replicated ? "replicated" : "model", gathers ? "gathered" : "stationary",
         whole_cache ? "replicated" : "auto", inference_formats[weights_format].name,
-        inference_formats[cache_format].name, launch, below(state, 2) == 0 ? "true" : "false",
-        prefetches ? "vmem" : "none");
+        inference_formats[cache_format].name, launch,
+        below(state, 2) == 0 || of_tpu ? "true" : "false", prefetches ? "vmem" : "none");
     assert_true(length > 0 && length < TEXT_BYTES);
 }
 

@@ -119,15 +119,16 @@ static void ragged_sequences_wait_for_the_longest_unless_they_are_split(void **s
     case_near(whole_s, 32 * 31000. * 512 / (5.5e12 / 132), 0.02);
 }
 
-/* The cores of a TPU work as one. */
+/* The cores of a TPU work as one, so that 8 heads of one sequence wait for HBM alone. */
 static void tpus_have_no_cores_apart(void **state)
 {
     static const char tpu[] = "\"chip\": \"tpu-v5p\", \"shape\": \"1x1x1\", \"unrealisable\": true";
-    static const char lone[] = "\"batch\": 1, \"context\": 8192";
+    static const char lone[] = "\"batch\": 1, \"context\": 131072";
     double kv_s = 0;
     (void)state;
     double const split_s = attention_s(tpu, "{\"dp\": [\"x\"]}", lone, true, &kv_s);
-    assert_true(attention_s(tpu, "{\"dp\": [\"x\"]}", lone, false, &kv_s) == split_s);
+    case_near(split_s, kv_s, 0.01);
+    assert_true(split_s >= kv_s);
 }
 
 int main(void)

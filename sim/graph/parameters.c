@@ -30,13 +30,15 @@ uint64_t graph_attention_vectors(const struct model *model)
 
 /* --- Layers --- */
 
-/* A layer's matrices by the dimension that they alone have; all others are attention's. */
-static uint64_t *matrix_count(const struct graph_tensor *weight, struct model_counts *counts)
+/* A layer's matrices by the dimension that they alone have; all others are the router's, or
+ * attention's. */
+static uint64_t *matrix_count(const struct graph_tensor *weight, bool mixes_channels,
+                              struct model_counts *counts)
 {
     return weight->grouped                   ? &counts->experts_layer
-           : sharding_has(&weight->at, "E")  ? &counts->router_layer
            : sharding_has(&weight->at, "Fs") ? &counts->shared_layer
            : sharding_has(&weight->at, "F")  ? &counts->mlp_layer
+           : mixes_channels                  ? &counts->router_layer
                                              : &counts->attention_layer;
 }
 
@@ -48,11 +50,13 @@ static void layer_add(const struct graph_terms *terms, const struct model *model
     block_write_layer(terms, model, layer, &graph);
     for (uint8_t i = 0; i < graph.op_count; i++) {
         const struct graph_op *op = &graph.op[i];
+        bool const channels = graph.block[op->block].block->place == BLOCK_MIXES_CHANNELS;
         for (uint8_t w = 0; w < op->weight_count; w++) {
             const struct graph_tensor *weight = &graph.tensor[op->weight[w]];
             bool const of_stream = sharding_has(&weight->at, "D");
             if (op->kind->weights_apart)
-                *matrix_count(weight, counts) += graph_weight_elements(&graph, op->weight[w]);
+                *matrix_count(weight, channels, counts) +=
+                    graph_weight_elements(&graph, op->weight[w]);
             else
                 *(of_stream ? &counts->norm_layer : &counts->attention_layer) +=
                     graph_norm_elements(&graph, model, op->weight[w]);

@@ -27,6 +27,7 @@ struct model_experts {
     uint64_t top_groups;
     bool router_biased; /* A router has E more weights. */
     bool biased;        /* An expert has 2F + D more weights. */
+    bool shared_gated;  /* A gate weighs what shared experts give each token: D more weights. */
 };
 
 /* Latent attention (MLA): Q comes from `query_rank` columns, K and V from `kv_rank`, which all

@@ -74,6 +74,25 @@ static enum status read_gpt_bigcode(struct json *document, struct model *model,
     return STATUS_OK;
 }
 
+/* --- Experts, and shared ones behind a gate of their own --- */
+
+/* One MLP as wide as some experts together. */
+static enum status read_qwen2_moe(struct json *document, struct model *model, struct error *reterr)
+{
+    static const char key[] = "shared_expert_intermediate_size";
+    uint64_t width = 0;
+    STATUS_TRY(model_need_count(document, key, width_max, &width, reterr));
+    STATUS_TRY(model_read_qwen3_moe(document, model, reterr));
+    if (width % model->experts.width != 0)
+        return model_refuse(json_take(document, key),
+                            "a shared expert that is not as wide as some experts together,",
+                            reterr);
+    model->experts.shared = width / model->experts.width;
+    model->experts.shared_gated = true;
+    model->vectors.attention = 0;
+    return read_qwen2(document, model, reterr);
+}
+
 /* --- Norms behind attention and MLP --- */
 
 /* Norms before and behind each; Q, K and V may have biases. */
@@ -217,6 +236,13 @@ const struct model_family model_families[] = {
      .read = model_read_qwen3_moe,
      .windows = MODEL_WINDOWS_USED,
      .window = 4096},
+    {.type = "qwen2_moe",
+     .architectures = NAMES("Qwen2MoeForCausalLM", "Qwen2MoeModel"),
+     .keys = NAMES("num_experts", "num_experts_per_tok", "moe_intermediate_size",
+                   "shared_expert_intermediate_size", "decoder_sparse_step", "mlp_only_layers"),
+     .read = read_qwen2_moe,
+     .windows = MODEL_WINDOWS_ABOVE,
+     .window = 4096},
     {.type = "deepseek_v3",
      .architectures = NAMES("DeepseekV3ForCausalLM", "DeepseekV3Model"),
      .keys = DEEPSEEK_KEYS,
@@ -341,7 +367,6 @@ static const char capped[] = "attention with capped logits";
 static const char sixth[] = "attention within windows in all but each sixth layer";
 static const char chunked[] = "attention within chunks of a sequence";
 static const char linear[] = "linear attention";
-static const char gated[] = "a shared expert behind a gate of its own";
 static const char state_space[] = "a state space layer";
 
 static const struct refused_type refused[] = {
@@ -357,7 +382,6 @@ static const struct refused_type refused[] = {
     {"minimax", "layer_types", linear, true},
     {"minimax", "attn_type_list", linear, true},
     {"qwen3_next", "linear_num_value_heads", linear, true},
-    {"qwen2_moe", "shared_expert_intermediate_size", gated, true},
     {"mamba", "state_size", state_space, true},
     {"mamba2", "state_size", state_space, true},
     {"jamba", "mamba_d_state", state_space, true},

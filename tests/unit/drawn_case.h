@@ -85,7 +85,7 @@ static const struct model drawn_small_experts = {
     .kv_heads = 8,
     .head_width = 128,
     .vocabulary = 32768,
-    .experts = {64, 6, 1024, 0, 0, 0, 0, false, false}};
+    .experts = {.count = 64, .top_k = 6, .width = 1024}};
 
 /* ZeRO's stages are of ranks that hold the same, and not of fsdp. */
 static inline bool drawn_has_zero(const char *const parts[MESH_ROLE_COUNT])

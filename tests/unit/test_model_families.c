@@ -56,8 +56,10 @@ static void what_a_block_cannot_be_is_refused_at_the_key_that_says_it(void **sta
         {"minimax_text_01", "\"attn_type_list\": [0, 1],", "/attn_type_list", "linear attention"},
         {"minimax", "\"layer_types\": [\"linear_attention\", \"full_attention\"],", "/layer_types",
          "linear attention"},
-        {"qwen2_moe", "\"shared_expert_intermediate_size\": 5632,",
-         "/shared_expert_intermediate_size", "a gate of its own"},
+        {"qwen2_moe",
+         "\"num_experts\": 8, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 128, "
+         "\"shared_expert_intermediate_size\": 200,",
+         "/shared_expert_intermediate_size", "not as wide as some experts together"},
         {"internlm2", "\"bias\": true,", "/bias", "a bias"},
         {"granite", "\"attention_bias\": true,", "/attention_bias", "a bias"},
         {"starcoder2", "\"mlp_type\": \"gated\",", "/mlp_type", "\"default\""},
@@ -211,8 +213,8 @@ static void the_longest_sequence_is_what_the_config_stretches_positions_to(void 
 
 /* Published: the sums of the tensors of each model's checkpoint on Hugging Face, as the index of
  * its safetensors gives them: 15,231,233,024 bytes of bf16 for Qwen2.5-7B, 65,527,752,704 for
- * Qwen2.5-32B, 16,381,470,720 for Qwen3-8B, 7,642,159,104 for Phi-3-mini; Kimi-K2's without the
- * scales of its fp8. */
+ * Qwen2.5-32B, 16,381,470,720 for Qwen3-8B, 28,631,568,384 for Qwen1.5-MoE-A2.7B, 7,642,159,104
+ * for Phi-3-mini; Kimi-K2's without the scales of its fp8. */
 static void parameters_equal_the_published_counts(void **state)
 {
     (void)state;
@@ -236,11 +238,12 @@ static void parameters_equal_the_published_counts(void **state)
         {"megatron-529.6b", 529600819200}, {"megatron-1008b", 1008038758400},
         {"mistral-7b", 7248023552},        {"mixtral-8x7b", 46702792704},
         {"phi-3-mini", 3821079552},        {"phi-4", 14659507200},
-        {"qwen2.5-7b", 7615616512},        {"qwen2.5-32b", 32763876352},
-        {"qwen2.5-72b", 72706203648},      {"qwen3-8b", 8190735360},
-        {"qwen3-30b-a3b", 30532122624},    {"qwen3-32b", 32762123264},
-        {"qwen3-235b-a22b", 235093634560}, {"starcoder2-3b", 3030371328},
-        {"starcoder2-15b", 15957889024},   {"starcoder-15b", 15517456384},
+        {"qwen1.5-moe-14b", 14315784192},  {"qwen2.5-7b", 7615616512},
+        {"qwen2.5-32b", 32763876352},      {"qwen2.5-72b", 72706203648},
+        {"qwen3-8b", 8190735360},          {"qwen3-30b-a3b", 30532122624},
+        {"qwen3-32b", 32762123264},        {"qwen3-235b-a22b", 235093634560},
+        {"starcoder2-3b", 3030371328},     {"starcoder2-15b", 15957889024},
+        {"starcoder-15b", 15517456384},
     };
     for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct model const model = model_of(rows[i].name);

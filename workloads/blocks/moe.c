@@ -6,7 +6,8 @@
  *
  * Over tp an expert is split as an MLP is; a row travels in parts. Shared experts are an MLP of the
  * rank's own tokens, between the cast and the exchange; backward they follow what the exchange
- * brings.
+ * brings. A gate may weigh them (Qwen2, arXiv 2407.10671, 2.2.2): one more column of the router's
+ * product. The gradient of that number is a sum over columns, and over tp, which is not counted.
  */
 #include "sim/base/vector.h"
 #include "sim/graph/block.h"
@@ -21,8 +22,13 @@ static bool applies(const struct graph_terms *terms, const struct model *model, 
     return layer >= model_dense_layers(model);
 }
 
+/* Weights of experts, and of shared ones before the sigmoid or GRAPH_NONE. */
+struct gates {
+    tensor experts, shared;
+};
+
 /* Each chip of tp scores a part of D, or a part of the tokens. */
-static tensor router_write(struct graph *g, const struct model *model, tensor in)
+static struct gates router_write(struct graph *g, const struct model *model, tensor in)
 {
     bool const tokens = g->terms->policy.by_tokens;
     const char *weight = tokens ? "W_router[D_WX, E]" : "W_router[D_WYX, E]";
@@ -33,6 +39,13 @@ static tensor router_write(struct graph *g, const struct model *model, tensor in
     tensor const logits =
         graph_product(g, in, weight, tokens ? "Logits[B_ZXY, E]" : "Logits[B_ZX, E]");
     graph_set_formats(g, logits, FORMAT_FP32, FORMAT_FP32);
+    tensor shared = GRAPH_NONE;
+    if (model->experts.shared_gated) {
+        router->joined = true;
+        shared = graph_product(g, in, tokens ? "w_shared[D_X]" : "w_shared[D_YX]",
+                               tokens ? "SharedLogit[B_ZXY]" : "SharedLogit[B_ZX]");
+        graph_set_formats(g, shared, FORMAT_FP32, FORMAT_FP32);
+    }
 
     struct graph_op *route = graph_op(g, &op_kind_map, "Route", 1, &logits);
     route->as.map = (struct graph_map){.flop = VECTOR_ROUTE + model->experts.top_k,
@@ -41,7 +54,7 @@ static tensor router_write(struct graph *g, const struct model *model, tensor in
     tensor const gates = graph_result(g, tokens ? "Gates[B_ZXY, E]" : "Gates[B_ZX, E]");
     graph_set_formats(g, gates, FORMAT_FP32, FORMAT_FP32);
     graph_set_kept(g, gates, GRAPH_REMAT_BIG_MATMULS, GRAPH_REMAT_BIG_MATMULS);
-    return gates;
+    return (struct gates){gates, shared};
 }
 
 /* Over tp a row travels in parts; where tp splits tokens, each chip's rows are whole. */
@@ -128,7 +141,17 @@ static tensor combine_write(struct graph *g, tensor outputs)
     return came;
 }
 
-static tensor shared_write(struct graph *g, bool gated, tensor in)
+static tensor weighted_write(struct graph *g, tensor weight, tensor shared)
+{
+    struct graph_op *op =
+        graph_op(g, &op_kind_map, "shared.Weighted", 2, (const tensor[]){weight, shared});
+    op->formula = "sigmoid(%) * %";
+    op->as.map =
+        (struct graph_map){.flop = 1, .flop_backward = VECTOR_ROW_DOT + 1, .reads_inputs = true};
+    return graph_result(g, "Weighted");
+}
+
+static tensor shared_write(struct graph *g, bool gated, tensor in, tensor weight)
 {
     static const struct mlp_texts texts = {
         .weight_in = "W_shared_in[D_WX, Fs_Y]",
@@ -148,7 +171,7 @@ static tensor shared_write(struct graph *g, bool gated, tensor in)
     };
     tensor const shared = mlp_write(g, &texts, gated, in);
     graph_set_moved_as(g, shared, "Out");
-    return shared;
+    return weight == GRAPH_NONE ? shared : weighted_write(g, weight, shared);
 }
 
 static void write(struct graph *g, const struct model *model)
@@ -157,14 +180,14 @@ static void write(struct graph *g, const struct model *model)
     tensor const x = graph_residual(g);
     graph_norm(g, "norm");
     tensor const in = graph_normed(g, x, "In");
-    tensor const gates = router_write(g, model, in);
+    struct gates const gates = router_write(g, model, in);
     tensor const sent = cast_write(g, in);
 
     uint8_t const first = g->op_count;
-    tensor const shared = shares ? shared_write(g, gated, in) : GRAPH_NONE;
+    tensor const shared = shares ? shared_write(g, gated, in, gates.shared) : GRAPH_NONE;
     uint8_t const end = g->op_count;
 
-    tensor const rows = dispatch_write(g, sent, gates);
+    tensor const rows = dispatch_write(g, sent, gates.experts);
     tensor const outputs = experts_write(g, gated, rows);
     tensor const came = combine_write(g, outputs);
     graph_set_behind(g, first, end, (uint8_t)(g->op_count - 2)); /* The sum before the exchange. */

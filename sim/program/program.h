@@ -69,8 +69,7 @@ enum program_phase {
         PROGRAM_PHASE_COUNT,
 };
 
-/* What frameworks hold in addition; each kind, and its source, is explained in sim/step/
- * overheads.c. */
+/* What frameworks hold in addition; docs/measured-memory.md explains each kind, with its source. */
 #define PROGRAM_OVERHEAD_TABLE(X)                                                                  \
     X(MASTER, "master weights")                                                                    \
     X(MAIN_GRADIENTS, "main gradients") /* In place of the book's gradients. */                    \

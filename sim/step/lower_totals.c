@@ -10,22 +10,21 @@ static void buckets_resident(const struct ranks *ranks, const struct bucket *buc
 {
     const struct graph_formats *formats = &ranks->plan->formats;
     for (uint32_t u = 0; u < count; u++) {
-        bool const experts = buckets[u].experts;
+        const struct replicas *replicas = ranks_replicas(ranks, buckets[u].experts);
         uint64_t const elements = buckets[u].elements;
-        uint64_t const kept = units_ceil_divide(elements, ranks->shards);
-        uint64_t const state =
-            units_ceil_divide(elements, ranks_replicas(ranks, experts)->state_shards);
-        uint64_t const gradients =
-            units_ceil_divide(elements, ranks_replicas(ranks, experts)->gradient_shards);
-        resident[PROGRAM_MEMORY_PARAMETERS] += times * format_stored_bytes(buckets[u].format, kept);
+        struct bucket_shares const shares = {
+            .kept = units_ceil_divide(elements, ranks->shards),
+            .state = units_ceil_divide(elements, replicas->state_shards),
+            .gradients = units_ceil_divide(elements, replicas->gradient_shards)};
+        resident[PROGRAM_MEMORY_PARAMETERS] +=
+            times * format_stored_bytes(buckets[u].format, shares.kept);
         if (!ranks_offloads_optimizer(ranks) && !ranks_serves(ranks))
             resident[PROGRAM_MEMORY_OPTIMIZER] +=
-                times * 2 * format_bytes(formats->optimizer, state);
-        if (ranks->gradients.resident && !overheads_count(ranks)) {
+                times * 2 * format_bytes(formats->optimizer, shares.state);
+        if (ranks->gradients.resident && !overheads_count(ranks))
             resident[PROGRAM_MEMORY_GRADIENTS] +=
-                times * format_bytes(formats->gradients, gradients);
-        }
-        overheads_bucket(ranks, &buckets[u], times, resident);
+                times * format_bytes(formats->gradients, shares.gradients);
+        overheads_bucket(ranks, &shares, times, resident);
     }
 }
 

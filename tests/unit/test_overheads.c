@@ -339,16 +339,6 @@ static void all_is_given_back_and_takes_no_time(void **state)
     }
 }
 
-static void every_row_has_a_name_a_meaning_and_a_source(void **state)
-{
-    (void)state;
-    for (uint32_t m = PROGRAM_OVERHEAD_FIRST; m < PROGRAM_MEMORY_CACHE; m++) {
-        const struct overhead *row = overhead_of((enum program_memory)m);
-        assert_true(row != NULL && strlen(row->what) > 20 && strlen(row->source) > 20);
-    }
-    assert_null(overhead_of(PROGRAM_MEMORY_OPTIMIZER));
-}
-
 static void a_machine_without_gpus_has_no_framework(void **state)
 {
     (void)state;
@@ -377,7 +367,6 @@ int main(void)
         cmocka_unit_test(each_communicator_has_its_channels),
         cmocka_unit_test(workspaces_are_those_of_the_generation),
         cmocka_unit_test(all_is_given_back_and_takes_no_time),
-        cmocka_unit_test(every_row_has_a_name_a_meaning_and_a_source),
         cmocka_unit_test(a_machine_without_gpus_has_no_framework),
     };
     return cmocka_run_group_tests_name("overheads", tests, NULL, NULL);

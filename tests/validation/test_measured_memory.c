@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "sim/base/strbuf.h"
-#include "sim/step/overheads.h"
 #include "tests/support/play.h"
 #include "tests/validation/document.h"
+#include "tests/validation/measured_memory_overheads.h"
 #include "tests/validation/measured_memory_rows.h"
 #include "tests/validation/measured_memory_text.h"
 
@@ -95,9 +95,10 @@ static struct peak simulate(const char *title, const char *text, int length,
                         .capacity = (double)play.machine.chip.hbm_capacity_bytes};
     peak.allocated = peak.all;
     for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++) {
-        const struct overhead *overhead = overhead_of((enum program_memory)m);
+        bool const is_overhead = m >= PROGRAM_OVERHEAD_FIRST && m < PROGRAM_MEMORY_CACHE;
         peak.bytes[m] = trace->memory.at_peak_bytes[m];
-        if (overhead != NULL && overhead->outside) peak.allocated -= (double)peak.bytes[m];
+        if (is_overhead && overheads[m - PROGRAM_OVERHEAD_FIRST].outside)
+            peak.allocated -= (double)peak.bytes[m];
     }
     play_close(&play);
     return peak;
@@ -189,11 +190,14 @@ static void add_parts(struct strbuf *text, const struct memory_row *rows, uint32
 
 static void add_overheads(struct strbuf *text)
 {
+#define X(name, text) text,
+    static const char *const names[] = {PROGRAM_OVERHEAD_TABLE(X)};
+#undef X
     strbuf_add(text, "| row | what is held | source |\n|---|---|---|\n");
-    for (uint32_t m = PROGRAM_OVERHEAD_FIRST; m < PROGRAM_MEMORY_CACHE; m++) {
-        const struct overhead *row = overhead_of((enum program_memory)m);
-        strbuf_add(text, "| %s%s | %s | %s |\n", row->name, row->outside ? " *" : "", row->what,
-                   row->source);
+    for (size_t i = 0; i < sizeof overheads / sizeof *overheads; i++) {
+        SIM_ASSERT(overheads[i].memory == PROGRAM_OVERHEAD_FIRST + i);
+        strbuf_add(text, "| %s%s | %s | %s |\n", names[i], overheads[i].outside ? " *" : "",
+                   overheads[i].what, overheads[i].source);
     }
 }
 

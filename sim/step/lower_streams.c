@@ -1,26 +1,5 @@
 #include "sim/step/emit.h"
 
-static uint8_t stream_urgency(uint32_t stream)
-{
-    switch (stream) {
-    case LOWER_GATHER_WEIGHTS:
-    case LOWER_GATHER_DP: /* Updated weights, as those of experts. */
-    case LOWER_GATHER_EXPERTS:
-        return LOWER_URGENCY_WEIGHTS;
-    case LOWER_REDUCE_WEIGHTS:
-    case LOWER_REDUCE_EXPERTS:
-    case LOWER_REDUCE_DP:
-    case LOWER_SUM_KV:
-    case LOWER_SUM_ROWS:
-    case LOWER_SEND_COPY:
-    case LOWER_SEND_TIED: /* Gradients of an embedding that several stages hold. */
-    case LOWER_SEND_FIRST:
-        return LOWER_URGENCY_GRADIENTS;
-    default:
-        return LOWER_URGENCY_ACTIVATIONS;
-    }
-}
-
 static enum program_op_kind stream_kind(uint32_t stream)
 {
     if (stream == LOWER_COMPUTE) return PROGRAM_OP_COMPUTE;
@@ -58,6 +37,24 @@ static void inboxes_set(struct lower *lower)
     program->stream[lower->stream[LOWER_SEND_FIRST]].inbox = lower->stream[LOWER_RECEIVE_TIED];
 }
 
+static void stream_add(struct lower *lower, uint32_t s, enum lower_urgency urgency,
+                       struct stream_use use)
+{
+    struct program_stream const stream = {
+        .name = s == LOWER_COMPUTE ? "compute" : NULL,
+        .use = use,
+        .kind = stream_kind(s),
+        .urgency = (uint8_t)urgency,
+    };
+    if (lower->build.status != STATUS_OK) return;
+    lower->stream[s] = builder_stream(&lower->build, stream);
+    if (lower->stream[s] == PROGRAM_STREAMS_MAX)
+        (void)builder_fail(&lower->build, STATUS_UNSUPPORTED, "/mesh",
+                           "with these mesh axes, and what is offloaded, there are more than the "
+                           "%d streams that a chip has",
+                           PROGRAM_STREAMS_MAX);
+}
+
 void lower_streams_add(struct lower *lower)
 {
     const struct ranks *ranks = lower->ranks;
@@ -66,7 +63,9 @@ void lower_streams_add(struct lower *lower)
     uint32_t const replicas = replicas_of(ranks->mesh);
     bool const dp = updates && ranks->replicas.count > 1;
     uint32_t const sharers = updates || ranks->cp > 1 ? STREAM_OF_SEQUENCE : STREAM_OF_KV;
-    bool moved[LOWER_STREAM_COUNT] = {false};
+    enum lower_urgency const soon = LOWER_URGENCY_ACTIVATIONS, ahead = LOWER_URGENCY_WEIGHTS,
+                             late = LOWER_URGENCY_GRADIENTS;
+    bool moved[LOWER_STREAM_COUNT] = {false}; /* By what graphs move. */
     bool const experts = updates && ranks->experts.replicas.count > 1;
     bool const zero = ranks->plan->zero != 0;
     bool const activations = ranks_offloads_activations(ranks);
@@ -77,58 +76,49 @@ void lower_streams_add(struct lower *lower)
         ranks_has_ulysses(ranks) || by_batch ? STREAM_TURN : STREAM_GATHER;
     struct {
         bool used;
+        enum lower_urgency urgency;
         struct stream_use use;
     } const table[LOWER_STREAM_COUNT] = {
-        [LOWER_COMPUTE] = {true, {STREAM_NO_VERB, 0}},
-        [LOWER_GATHER_WEIGHTS] = {ranks->shards > 1, {STREAM_GATHER, shards}},
-        [LOWER_REDUCE_WEIGHTS] = {updates && ranks->shards > 1, {STREAM_REDUCE, shards}},
-        [LOWER_GATHER_TP] = {moved[LOWER_GATHER_TP], {STREAM_GATHER, STREAM_OF_TP}},
-        [LOWER_REDUCE_TP] = {moved[LOWER_REDUCE_TP], {STREAM_REDUCE, STREAM_OF_TP}},
-        [LOWER_GATHER_TP_D] = {moved[LOWER_GATHER_TP_D], {STREAM_GATHER, STREAM_OF_TP_D}},
-        [LOWER_REDUCE_TP_D] = {moved[LOWER_REDUCE_TP_D], {STREAM_REDUCE, STREAM_OF_TP_D}},
-        [LOWER_SUM_TP_D] = {moved[LOWER_SUM_TP_D], {STREAM_SUM, STREAM_OF_TP_D}},
-        [LOWER_REDUCE_DP] = {dp, {STREAM_REDUCE, replicas}},
-        [LOWER_GATHER_DP] = {dp && zero, {STREAM_GATHER, replicas}},
-        [LOWER_SUM_KV] = {moved[LOWER_SUM_KV], {STREAM_NO_VERB, STREAM_OF_KV}},
-        [LOWER_SUM_LOGITS] = {moved[LOWER_SUM_LOGITS], {STREAM_SUM, STREAM_OF_TP}},
-        [LOWER_SUM_ROWS] = {moved[LOWER_SUM_ROWS], {STREAM_SUM, STREAM_OF_TP}},
-        [LOWER_DISPATCH] = {moved[LOWER_DISPATCH], {STREAM_DISPATCH, STREAM_OF_EP}},
-        [LOWER_COMBINE] = {moved[LOWER_COMBINE], {STREAM_COMBINE, STREAM_OF_EP}},
-        [LOWER_REDUCE_EXPERTS] = {experts, {STREAM_REDUCE, STREAM_OF_EXPERTS}},
-        [LOWER_GATHER_EXPERTS] = {experts && zero, {STREAM_GATHER, STREAM_OF_EXPERTS}},
-        [LOWER_GATHER_SEQUENCE] = {moved[LOWER_GATHER_SEQUENCE], {turns, sharers}},
-        [LOWER_REDUCE_SEQUENCE] = {moved[LOWER_REDUCE_SEQUENCE], {STREAM_REDUCE, sharers}},
-        [LOWER_HOME_SEQUENCE] = {moved[LOWER_HOME_SEQUENCE], {STREAM_HOME, STREAM_OF_SEQUENCE}},
-        [LOWER_SEND_NEXT] = {ranks->pp > 1, {STREAM_SEND, STREAM_OF_NEXT}},
-        [LOWER_SEND_PREVIOUS] = {ranks->pp > 1, {STREAM_SEND, STREAM_OF_PREVIOUS}},
-        [LOWER_SEND_COPY] = {ranks->copies > 1, {STREAM_SEND, STREAM_OF_COPY}},
-        [LOWER_SEND_TIED] = {ranks->mtp_apart, {STREAM_SEND, STREAM_OF_MTP}},
-        [LOWER_SEND_FIRST] = {ranks->mtp_apart, {STREAM_SEND, STREAM_OF_FIRST}},
-        [LOWER_RECEIVE_PREVIOUS] = {ranks->pp > 1, {STREAM_RECEIVE, STREAM_OF_PREVIOUS}},
-        [LOWER_RECEIVE_NEXT] = {ranks->pp > 1, {STREAM_RECEIVE, STREAM_OF_NEXT}},
-        [LOWER_RECEIVE_COPY] = {ranks->copies > 1, {STREAM_RECEIVE, STREAM_OF_COPY}},
-        [LOWER_RECEIVE_TIED] = {ranks->mtp_apart, {STREAM_RECEIVE, STREAM_OF_MTP}},
-        [LOWER_RECEIVE_FIRST] = {ranks->mtp_apart, {STREAM_RECEIVE, STREAM_OF_FIRST}},
-        [LOWER_STORE_ACTIVATIONS] = {activations, {STREAM_STORE, STREAM_OF_ACTIVATIONS}},
-        [LOWER_LOAD_ACTIVATIONS] = {activations, {STREAM_LOAD, STREAM_OF_ACTIVATIONS}},
-        [LOWER_LOAD_OPTIMIZER] = {optimizer, {STREAM_LOAD, STREAM_OF_OPTIMIZER}},
-        [LOWER_STORE_OPTIMIZER] = {optimizer, {STREAM_STORE, STREAM_OF_OPTIMIZER}},
+        [LOWER_COMPUTE] = {true, soon, {STREAM_NO_VERB, 0}},
+        [LOWER_GATHER_WEIGHTS] = {ranks->shards > 1, ahead, {STREAM_GATHER, shards}},
+        [LOWER_REDUCE_WEIGHTS] = {updates && ranks->shards > 1, late, {STREAM_REDUCE, shards}},
+        [LOWER_GATHER_TP] = {false, soon, {STREAM_GATHER, STREAM_OF_TP}},
+        [LOWER_REDUCE_TP] = {false, soon, {STREAM_REDUCE, STREAM_OF_TP}},
+        [LOWER_GATHER_TP_D] = {false, soon, {STREAM_GATHER, STREAM_OF_TP_D}},
+        [LOWER_REDUCE_TP_D] = {false, soon, {STREAM_REDUCE, STREAM_OF_TP_D}},
+        [LOWER_SUM_TP_D] = {false, soon, {STREAM_SUM, STREAM_OF_TP_D}},
+        [LOWER_REDUCE_DP] = {dp, late, {STREAM_REDUCE, replicas}},
+        /* Updated weights, as those of experts. */
+        [LOWER_GATHER_DP] = {dp && zero, ahead, {STREAM_GATHER, replicas}},
+        [LOWER_SUM_KV] = {false, late, {STREAM_NO_VERB, STREAM_OF_KV}},
+        [LOWER_SUM_LOGITS] = {false, soon, {STREAM_SUM, STREAM_OF_TP}},
+        [LOWER_SUM_ROWS] = {false, late, {STREAM_SUM, STREAM_OF_TP}},
+        [LOWER_DISPATCH] = {false, soon, {STREAM_DISPATCH, STREAM_OF_EP}},
+        [LOWER_COMBINE] = {false, soon, {STREAM_COMBINE, STREAM_OF_EP}},
+        [LOWER_REDUCE_EXPERTS] = {experts, late, {STREAM_REDUCE, STREAM_OF_EXPERTS}},
+        [LOWER_GATHER_EXPERTS] = {experts && zero, ahead, {STREAM_GATHER, STREAM_OF_EXPERTS}},
+        [LOWER_GATHER_SEQUENCE] = {false, soon, {turns, sharers}},
+        [LOWER_REDUCE_SEQUENCE] = {false, soon, {STREAM_REDUCE, sharers}},
+        [LOWER_HOME_SEQUENCE] = {false, soon, {STREAM_HOME, STREAM_OF_SEQUENCE}},
+        [LOWER_SEND_NEXT] = {ranks->pp > 1, soon, {STREAM_SEND, STREAM_OF_NEXT}},
+        [LOWER_SEND_PREVIOUS] = {ranks->pp > 1, soon, {STREAM_SEND, STREAM_OF_PREVIOUS}},
+        [LOWER_SEND_COPY] = {ranks->copies > 1, late, {STREAM_SEND, STREAM_OF_COPY}},
+        /* Gradients of an embedding that several stages hold. */
+        [LOWER_SEND_TIED] = {ranks->mtp_apart, late, {STREAM_SEND, STREAM_OF_MTP}},
+        [LOWER_SEND_FIRST] = {ranks->mtp_apart, late, {STREAM_SEND, STREAM_OF_FIRST}},
+        [LOWER_RECEIVE_PREVIOUS] = {ranks->pp > 1, soon, {STREAM_RECEIVE, STREAM_OF_PREVIOUS}},
+        [LOWER_RECEIVE_NEXT] = {ranks->pp > 1, soon, {STREAM_RECEIVE, STREAM_OF_NEXT}},
+        [LOWER_RECEIVE_COPY] = {ranks->copies > 1, soon, {STREAM_RECEIVE, STREAM_OF_COPY}},
+        [LOWER_RECEIVE_TIED] = {ranks->mtp_apart, soon, {STREAM_RECEIVE, STREAM_OF_MTP}},
+        [LOWER_RECEIVE_FIRST] = {ranks->mtp_apart, soon, {STREAM_RECEIVE, STREAM_OF_FIRST}},
+        [LOWER_STORE_ACTIVATIONS] = {activations, soon, {STREAM_STORE, STREAM_OF_ACTIVATIONS}},
+        [LOWER_LOAD_ACTIVATIONS] = {activations, soon, {STREAM_LOAD, STREAM_OF_ACTIVATIONS}},
+        [LOWER_LOAD_OPTIMIZER] = {optimizer, soon, {STREAM_LOAD, STREAM_OF_OPTIMIZER}},
+        [LOWER_STORE_OPTIMIZER] = {optimizer, soon, {STREAM_STORE, STREAM_OF_OPTIMIZER}},
     };
     for (uint32_t s = 0; s < LOWER_STREAM_COUNT; s++) {
         lower->stream[s] = PROGRAM_STREAMS_MAX;
-        if (!table[s].used || lower->build.status != STATUS_OK) continue;
-        lower->stream[s] =
-            builder_stream(&lower->build, (struct program_stream){
-                                              .name = s == LOWER_COMPUTE ? "compute" : NULL,
-                                              .use = table[s].use,
-                                              .kind = stream_kind(s),
-                                              .urgency = stream_urgency(s),
-                                          });
-        if (lower->stream[s] == PROGRAM_STREAMS_MAX)
-            (void)builder_fail(&lower->build, STATUS_UNSUPPORTED, "/mesh",
-                               "with these mesh axes, and what is offloaded, there are more than "
-                               "the %d streams that a chip has",
-                               PROGRAM_STREAMS_MAX);
+        if (table[s].used || moved[s]) stream_add(lower, s, table[s].urgency, table[s].use);
     }
     if (ranks->pp > 1 && lower->build.status == STATUS_OK) inboxes_set(lower);
 }

@@ -47,7 +47,7 @@ struct analysis_class {
     double busbw_bytes_per_s;
     double hop_s; /* Hop latency of one, were it empty. */
 
-    /* Compute: how much longer than its FLOP its HBM bytes take, at the chip's rates. */
+    /* Compute: how much longer than its FLOP its HBM bytes take, at the reported chip's rates. */
     double hbm_excess_s;
     /* Compute: of ops whose slowest unit is the second, how much longer it takes than the first. */
     double beyond_s[ANALYSIS_UNITS][ANALYSIS_UNITS];

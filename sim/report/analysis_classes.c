@@ -159,11 +159,14 @@ static void add_compute(const struct report_input *input, const struct program_o
 {
     const struct work *work = &input->program->works[op->index];
     const struct chip *chip = &input->machine->chip;
-    double const rate = (double)chip->math_flop_per_s[work->math_format];
+    uint32_t math_ppm, hbm_ppm;
+    machine_chip_ppm(input->machine, input->trace->reported_chip, &math_ppm, &hbm_ppm);
+    double const faster = (double)math_ppm / PPM_ONE;
+    double const rate = faster * (double)chip->math_flop_per_s[work->math_format];
     double const math = rate > 0 ? (double)work_matmul_flop(work) / rate : 0;
-    double const vector = (double)work->vector_flop / (double)chip->vector_flop_per_s;
+    double const vector = (double)work->vector_flop / (faster * (double)chip->vector_flop_per_s);
     double const bytes = (double)work->hbm_read_bytes + (double)work->hbm_write_bytes;
-    double const hbm = bytes / (double)chip->hbm_bytes_per_s;
+    double const hbm = bytes * PPM_ONE / ((double)hbm_ppm * (double)chip->hbm_bytes_per_s);
     double const other = math > vector ? math : vector;
     double const times = (double)slots;
     row->math_s += math * times;

@@ -178,6 +178,19 @@ static void compute_says_what_hbm_takes_beyond_its_flop(void **state)
     case_near(made.facts.classes[0].beyond_s[ANALYSIS_HBM][ANALYSIS_MXU], 5 * 260.944, 1e-9);
     case_near(made.facts.classes[0].beyond_s[ANALYSIS_VPU][ANALYSIS_MXU], 5 * 261.644, 1e-9);
     assert_true(made.facts.classes[0].beyond_s[ANALYSIS_MXU][ANALYSIS_HBM] == 0);
+    /* Rates of the reported chip, not of another: math twice as fast, and half of the HBM. */
+    static struct machine_chip_override chips[2] = {
+        {.at = {0, 0, 0}, .math_ppm = PPM_ONE / 100, .hbm_ppm = PPM_ONE / 100},
+        {.at = {0, 0, 1}, .math_ppm = 2 * PPM_ONE, .hbm_ppm = PPM_ONE / 2}};
+    made.machine.chips = chips;
+    made.machine.chip_override_count = 2;
+    made.trace.reported_chip = 1;
+    build();
+    case_near(made.facts.classes[0].math_s, 5 * 0.5, 1e-9);
+    case_near(made.facts.classes[0].hbm_excess_s, 5 * (2.4 - 0.5), 1e-9);
+    case_near(made.facts.classes[0].beyond_s[ANALYSIS_HBM][ANALYSIS_MXU], 5 * (262.144 / 2 - 2.4),
+              1e-9);
+    made.machine.chip_override_count = 0;
     made.work.vector_flop = 110;
     build();
     case_near(made.facts.classes[0].hbm_excess_s, 5 * 0.1, 1e-9);

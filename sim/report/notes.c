@@ -292,6 +292,28 @@ static void note_latency(struct arena *arena, const struct report_input *input,
               percent(latency, facts->step_s));
 }
 
+/* What ranks of tp compute alike. */
+static void note_copies(struct arena *arena, const struct report_input *input, struct notes *notes)
+{
+    const struct roofline *roofline = input->roofline;
+    const struct model *model = &input->workload->model;
+    double const held = roofline->counts.heads.kv_held, once = roofline->counts.heads.kv_padded;
+    double const share = percent(roofline->flop.duplicated, roofline->flop.executed);
+    struct counted const ranks = counted(input->mesh->axis[MESH_TP].size, "tp rank");
+    if (held > once)
+        notes_add(arena, notes,
+                  "%s on %s: each is held by %.0f neighbours, and %.2f%% of the executed FLOP "
+                  "compute the same keys and values again",
+                  counted(model->kv_heads, "KV head").text, ranks.text, held / once, share);
+    else
+        notes_add(arena, notes,
+                  "each of %s computes %s: %.2f%% of the executed FLOP repeat another's",
+                  ranks.text,
+                  model->latent.kv_rank > 0 ? "the latents of all tokens of a data rank"
+                                            : "products of which none has a part of its own",
+                  share);
+}
+
 static void note_flop(struct arena *arena, const struct report_input *input, struct notes *notes)
 {
     const struct roofline *roofline = input->roofline;
@@ -310,15 +332,7 @@ static void note_flop(struct arena *arena, const struct report_input *input, str
                   format_name(formats->matmuls),
                   100 - percent(roofline->counts.linear_flop, roofline->counts.matmul_flop),
                   format_name(formats->activations));
-    const struct workload_counts *counts = &roofline->counts;
-    if (roofline->flop.duplicated > 0)
-        notes_add(arena, notes,
-                  "%s on %s: each is held by %.0f neighbours, and %.2f%% of the "
-                  "executed FLOP compute the same keys and values again",
-                  counted(input->workload->model.kv_heads, "KV head").text,
-                  counted(input->mesh->axis[MESH_TP].size, "tp rank").text,
-                  counts->heads.kv_held / counts->heads.kv_padded,
-                  percent(roofline->flop.duplicated, executed));
+    if (roofline->flop.duplicated > 0) note_copies(arena, input, notes);
     if (roofline->flop.recomputed > executed * 0.0005)
         notes_add(arena, notes,
                   "recomputation for remat is %.1f%% of the executed FLOP, and MFU does not count "

@@ -356,6 +356,15 @@ static void flop_that_are_not_the_models_are_said(void **state)
          "executed FLOP. With context_order zigzag all have the same",
          "flash attention's backward pass computes the scores again, with any remat: 6.0% of the "
          "executed FLOP, which MFU does not count");
+    roofline->flop.padded = 1001;
+    roofline->flop.recomputed = roofline->flop.flash = roofline->counts.spare.waiting = 0;
+    made.plan.formats.matmuls = FORMAT_BF16;
+    roofline->counts.heads.kv_held = 8;
+    said("each of 16 tp ranks computes products of which none has a part of its own: 1.25% of the "
+         "executed FLOP repeat another's");
+    made.plan.model.latent.kv_rank = 512;
+    said("each of 16 tp ranks computes the latents of all tokens of a data rank: 1.25% of the "
+         "executed FLOP repeat another's");
 }
 
 static void hbm_is_said_where_it_bounds_or_is_shared(void **state)

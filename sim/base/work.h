@@ -65,12 +65,13 @@ struct work {
                                  while the compute queue waits. */
     uint64_t kernel;          /* enum work_kernel */
     uint64_t kernel_count;    /* Of a function between matmuls: kernels one after the other. */
+    uint64_t result;          /* enum format of the gradients of weights that products give. */
     struct work_attended attended[WORK_ATTENDED_MAX]; /* Where `kernel` is one of attention. */
 };
 
 /* Works are compared as bytes, so none of these may be padding. */
 _Static_assert(sizeof(struct work) == WORK_MATMULS_MAX * sizeof(struct work_matmul) +
-                                          11 * sizeof(uint64_t) +
+                                          12 * sizeof(uint64_t) +
                                           WORK_ATTENDED_MAX * sizeof(struct work_attended),
                "struct work has no padding");
 

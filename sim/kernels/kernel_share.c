@@ -13,14 +13,15 @@ struct place {
 };
 
 const struct kernel_table *kernel_table_of(const struct kernel_stack *stack, enum format format,
-                                           enum kernel_layout layout)
+                                           enum kernel_layout layout, enum format result)
 {
     const struct kernel_table *like = NULL;
     for (uint32_t i = 0; i < stack->table_count; i++) {
         const struct kernel_table *table = &stack->table[i];
         if (table->family != KERNEL_MATMUL || table->format != format) continue;
-        if (table->layout == layout) return table;
-        if (table->layout == KERNEL_TN) like = table;
+        if (table->layout == layout && table->result == result) return table;
+        bool const is_nearer = like == NULL || like->layout != layout;
+        if (table->layout == layout || (table->layout == KERNEL_TN && is_nearer)) like = table;
     }
     return like;
 }
@@ -69,6 +70,17 @@ static uint32_t inner_share_ppm(const struct kernel_table *table,
         if (weight != 0) sum += (units_wide)weight * (uint64_t)logarithm_2(table->share_ppm[at]);
     }
     return (uint32_t)logarithm_times_power_2(1, (int64_t)(sum >> LOGARITHM_BITS));
+}
+
+uint32_t kernel_table_inside_ppm(const struct kernel_table *table,
+                                 const uint64_t side[KERNEL_SIDES_MAX])
+{
+    uint64_t nearest[KERNEL_SIDES_MAX];
+    for (uint32_t s = 0; s < kernel_side_count(table->family); s++) {
+        uint64_t const least = table->edge[s][0], most = table->edge[s][table->edge_count[s] - 1];
+        nearest[s] = side[s] < least ? least : side[s] > most ? most : side[s];
+    }
+    return inner_share_ppm(table, nearest);
 }
 
 struct kernel_share kernel_table_share(const struct kernel_table *table,

@@ -9,6 +9,7 @@
 #include "sim/base/json.h"
 #include "sim/base/name.h"
 #include "sim/base/units.h"
+#include "sim/kernels/kernel_read.h"
 
 /* Written at build time from topology/kernels/. */
 extern const struct embed_file kernel_files[];
@@ -16,162 +17,28 @@ extern const unsigned kernel_files_count;
 
 enum { STACKS_MAX = 128, FUSIONS_MAX = 16, FILE_VERSION = 1 };
 
-static const char *const layout_names[] = {"TN", "NN", "NT", NULL};
-
 const char *kernel_stack_name_at(uint32_t index)
 {
     return index < kernel_files_count ? kernel_files[index].name : NULL;
 }
 
-const char *kernel_layout_name(enum kernel_layout layout)
-{
-    return layout_names[layout];
-}
-
-/* A list of whole numbers. */
-static enum status numbers_read(struct arena *arena, struct json *list, uint64_t count,
-                                int64_t most, const uint32_t **ret_numbers, struct error *reterr)
-{
-    void *memory = NULL;
-    if (json_kind(list) != JSON_ARRAY || json_count(list) != count)
-        return error_set(reterr, STATUS_INVALID, json_where(list),
-                         "must be a list of %llu numbers, one for each point of the sides",
-                         (unsigned long long)count);
-    STATUS_TRY(arena_try(arena, count, sizeof **ret_numbers, &memory, reterr));
-    uint32_t *numbers = memory;
-    for (uint32_t i = 0; i < count; i++) {
-        int64_t number = 0;
-        STATUS_TRY(json_as_integer(json_at(list, i), 1, most, &number, reterr));
-        numbers[i] = (uint32_t)number;
-    }
-    *ret_numbers = numbers;
-    return STATUS_OK;
-}
-
-static enum status edges_read(struct arena *arena, struct json *object, uint32_t side,
-                              struct kernel_table *table, struct error *reterr)
-{
-    struct json *list = NULL;
-    STATUS_TRY(json_need(object, kernel_side_name(table->family, side), &list, reterr));
-    uint32_t const count = json_kind(list) == JSON_ARRAY ? json_count(list) : 0;
-    if (count < 1 || count > KERNEL_EDGES_MAX)
-        return error_set(reterr, STATUS_INVALID, json_where(list),
-                         "must be a list of 1 to %d sides, ascending", KERNEL_EDGES_MAX);
-    STATUS_TRY(numbers_read(arena, list, count, INT32_MAX, &table->edge[side], reterr));
-    for (uint32_t i = 1; i < count; i++)
-        if (table->edge[side][i] <= table->edge[side][i - 1])
-            return error_set(reterr, STATUS_INVALID, json_where(json_at(list, i)),
-                             "%u is not more than %u before it; sides ascend", table->edge[side][i],
-                             table->edge[side][i - 1]);
-    table->edge_count[side] = count;
-    return STATUS_OK;
-}
-
-static enum status ppm_read(struct json *object, const char *key, uint32_t *ret_ppm,
-                            struct error *reterr)
-{
-    struct json *value = NULL;
-    int64_t ppm = 0;
-    STATUS_TRY(json_need(object, key, &value, reterr));
-    STATUS_TRY(json_as_integer(value, 0, UINT32_MAX, &ppm, reterr));
-    *ret_ppm = (uint32_t)ppm;
-    return STATUS_OK;
-}
-
-static enum status rate_read(struct json *object, const char *key, enum quantity quantity,
-                             uint64_t *ret_per_s, struct error *reterr)
-{
-    struct json *value = NULL;
-    STATUS_TRY(json_need(object, key, &value, reterr));
-    STATUS_TRY(json_as_quantity(value, quantity, ret_per_s, reterr));
-    if (*ret_per_s != 0) return STATUS_OK;
-    return error_set(reterr, STATUS_INVALID, json_where(value), "a rate of nothing is no roofline");
-}
-
-static enum status format_read(struct json *object, const char *key, enum format *ret_format,
-                               struct error *reterr)
-{
-    struct json *value = NULL;
-    const char *formats[FORMAT_COUNT + 1] = {NULL};
-    uint32_t index = 0;
-    for (uint32_t i = 0; i < FORMAT_COUNT; i++) formats[i] = format_name((enum format)i);
-    STATUS_TRY(json_need(object, key, &value, reterr));
-    STATUS_TRY(json_choice(value, formats, &index, reterr));
-    *ret_format = (enum format)index;
-    return STATUS_OK;
-}
-
-static enum status words_read(struct json *object, struct kernel_table *table, struct error *reterr)
-{
-    struct json *value = NULL;
-    uint32_t index = 0;
-    STATUS_TRY(format_read(object, "format", &table->format, reterr));
-    table->stored = table->format;
-    if (table->family == KERNEL_DECODE)
-        STATUS_TRY(format_read(object, "stored", &table->stored, reterr));
-    if (table->family == KERNEL_MATMUL) {
-        STATUS_TRY(json_need(object, "layout", &value, reterr));
-        STATUS_TRY(json_choice(value, layout_names, &index, reterr));
-        table->layout = (enum kernel_layout)index;
-    }
-    STATUS_TRY(json_need(object, "source", &value, reterr));
-    return json_as_string(value, &table->source, reterr);
-}
-
-/* A table has its sides as keys, and what tells it from others of its family. */
-static enum status keys_end(struct json *object, enum kernel_family family, struct error *reterr)
-{
-    const char *keys[] = {"format",
-                          "source",
-                          "flop_rate",
-                          "hbm_rate",
-                          "rows",
-                          "error_median_ppm",
-                          "error_ninetieth_ppm",
-                          "share_ppm",
-                          NULL,
-                          NULL,
-                          NULL,
-                          NULL,
-                          NULL,
-                          NULL};
-    uint32_t count = 8;
-    for (uint32_t side = 0; side < kernel_side_count(family); side++)
-        keys[count++] = kernel_side_name(family, side);
-    if (family == KERNEL_MATMUL) keys[count++] = "layout";
-    if (family == KERNEL_DECODE) keys[count++] = "stored";
-    return json_end(object, keys, reterr);
-}
-
-static enum status table_read(struct arena *arena, struct json *object, struct kernel_table *table,
-                              struct error *reterr)
-{
-    struct json *shares = NULL;
-    uint64_t points = 1;
-    STATUS_TRY(json_as_object(object, reterr));
-    STATUS_TRY(words_read(object, table, reterr));
-    STATUS_TRY(rate_read(object, "flop_rate", QUANTITY_FLOP_RATE, &table->flop_per_s, reterr));
-    STATUS_TRY(rate_read(object, "hbm_rate", QUANTITY_RATE, &table->bytes_per_s, reterr));
-    STATUS_TRY(ppm_read(object, "rows", &table->row_count, reterr));
-    STATUS_TRY(ppm_read(object, "error_median_ppm", &table->error_median_ppm, reterr));
-    STATUS_TRY(ppm_read(object, "error_ninetieth_ppm", &table->error_ninetieth_ppm, reterr));
-    for (uint32_t side = 0; side < kernel_side_count(table->family); side++) {
-        STATUS_TRY(edges_read(arena, object, side, table, reterr));
-        points *= table->edge_count[side];
-    }
-    STATUS_TRY(json_need(object, "share_ppm", &shares, reterr));
-    STATUS_TRY(numbers_read(arena, shares, points, PPM_ONE, &table->share_ppm, reterr));
-    return keys_end(object, table->family, reterr);
-}
-
 static bool is_same_kind(const struct kernel_table *one, const struct kernel_table *other)
 {
     return one->family == other->family && one->format == other->format &&
-           one->layout == other->layout && one->stored == other->stored;
+           one->layout == other->layout && one->stored == other->stored &&
+           one->result == other->result;
 }
 
-static enum status tables_read(struct arena *arena, struct json *list, enum kernel_family family,
-                               struct kernel_stack *stack, struct error *reterr)
+static bool has_kind(const struct kernel_stack *stack, const struct kernel_table *table)
+{
+    for (uint32_t i = 0; i < stack->table_count; i++)
+        if (is_same_kind(&stack->table[i], table)) return true;
+    return false;
+}
+
+static enum status tables_read(struct kernel_reading *reading, struct json *list,
+                               enum kernel_family family, struct kernel_stack *stack,
+                               struct error *reterr)
 {
     uint32_t const count = json_kind(list) == JSON_ARRAY ? json_count(list) : 0;
     if (count == 0 || count > KERNEL_TABLES_MAX - stack->table_count)
@@ -181,13 +48,15 @@ static enum status tables_read(struct arena *arena, struct json *list, enum kern
     for (uint32_t i = 0; i < count; i++) {
         struct json *object = json_at(list, i);
         struct kernel_table *table = &stack->table[stack->table_count];
+        if (reading->only_own && json_kind(object) == JSON_OBJECT &&
+            json_take(object, "of") != NULL)
+            continue;
         *table = (struct kernel_table){.family = family};
-        STATUS_TRY(table_read(arena, object, table, reterr));
-        for (uint32_t before = 0; before < stack->table_count; before++)
-            if (is_same_kind(&stack->table[before], table))
-                return error_set(reterr, STATUS_INVALID, json_where(object),
-                                 "a table of %s in %s like this one is there already",
-                                 kernel_family_name(family), format_name(table->format));
+        STATUS_TRY(kernel_table_read(reading, object, table, reterr));
+        if (has_kind(stack, table))
+            return error_set(reterr, STATUS_INVALID, json_where(object),
+                             "a table of %s in %s like this one is there already",
+                             kernel_family_name(family), format_name(table->format));
         stack->table_count++;
     }
     return STATUS_OK;
@@ -234,28 +103,56 @@ static enum status between_read(struct json *object, struct kernel_between *betw
     return json_end(object, keys, reterr);
 }
 
-static enum status families_read(struct arena *arena, struct json *document,
+/* The tables of another stack of which it has none of its own. On another chip their shares are
+ * taken for its shares. */
+static enum status others_take(struct kernel_reading *reading, struct json *value,
+                               struct kernel_stack *stack, struct error *reterr)
+{
+    const char *name = NULL;
+    const struct kernel_stack *other = NULL;
+    STATUS_TRY(json_as_string(value, &name, reterr));
+    STATUS_TRY(kernel_reading_stack(reading, name, false, json_where(value), &other, reterr));
+    bool const is_here = name_same(other->chip, stack->chip);
+    for (uint32_t i = 0; i < other->table_count; i++) {
+        struct kernel_table *table = &stack->table[stack->table_count];
+        if (has_kind(stack, &other->table[i])) continue;
+        if (stack->table_count == KERNEL_TABLES_MAX)
+            return error_set(reterr, STATUS_INVALID, json_where(value),
+                             "a stack has %d tables at most", KERNEL_TABLES_MAX);
+        *table = other->table[i];
+        if (table->of == NULL) table->of = name;
+        if (!is_here && table->derived == NULL) table->derived = "shares of another chip";
+        stack->table_count++;
+    }
+    return STATUS_OK;
+}
+
+static enum status families_read(struct kernel_reading *reading, struct json *document,
                                  struct kernel_stack *stack, struct error *reterr)
 {
-    const char *keys[KERNEL_FAMILIES + 6] = {"podsim_kernels", "chip", "stack", "title", "between"};
+    const char *keys[KERNEL_FAMILIES + 7] = {"podsim_kernels", "chip",      "stack",
+                                             "title",          "tables_of", "between"};
     struct json *between = json_take(document, "between");
     for (uint32_t f = 0; f < KERNEL_FAMILIES; f++) {
-        keys[5 + f] = kernel_family_name((enum kernel_family)f);
-        struct json *list = json_take(document, keys[5 + f]);
+        keys[6 + f] = kernel_family_name((enum kernel_family)f);
+        struct json *list = json_take(document, keys[6 + f]);
         if (list != NULL)
-            STATUS_TRY(tables_read(arena, list, (enum kernel_family)f, stack, reterr));
+            STATUS_TRY(tables_read(reading, list, (enum kernel_family)f, stack, reterr));
     }
-    keys[5 + KERNEL_FAMILIES] = NULL;
+    keys[6 + KERNEL_FAMILIES] = NULL;
     if (between != NULL) STATUS_TRY(between_read(between, &stack->between, reterr));
+    struct json *others = json_take(document, "tables_of");
+    if (others != NULL && !reading->only_own)
+        STATUS_TRY(others_take(reading, others, stack, reterr));
     STATUS_TRY(json_end(document, keys, reterr));
-    if (stack->table_count != 0) return STATUS_OK;
+    if (stack->table_count != 0 || reading->only_own) return STATUS_OK;
     return error_set(reterr, STATUS_INVALID, json_where(document),
                      "a stack has a list of tables, such as \"%s\"",
                      kernel_family_name(KERNEL_MATMUL));
 }
 
-enum status kernel_stack_read(struct arena *arena, struct json *document,
-                              struct kernel_stack *ret_stack, struct error *reterr)
+enum status kernel_document_read(struct kernel_reading *reading, struct json *document,
+                                 struct kernel_stack *ret_stack, struct error *reterr)
 {
     struct json *value = NULL;
     int64_t version = 0;
@@ -269,7 +166,63 @@ enum status kernel_stack_read(struct arena *arena, struct json *document,
     STATUS_TRY(json_as_string(value, &ret_stack->name, reterr));
     STATUS_TRY(json_need(document, "title", &value, reterr));
     STATUS_TRY(json_as_string(value, &ret_stack->title, reterr));
-    return families_read(arena, document, ret_stack, reterr);
+    return families_read(reading, document, ret_stack, reterr);
+}
+
+static enum status file_read(struct kernel_reading *reading, const struct embed_file *file,
+                             struct kernel_stack *ret_stack, struct error *reterr)
+{
+    struct json *document = NULL;
+    STATUS_TRY(json_read_text(reading->arena, file->name, file->bytes, file->size_bytes, &document,
+                              reterr));
+    enum status const status = kernel_document_read(reading, document, ret_stack, reterr);
+    json_free(document);
+    return status;
+}
+
+enum status kernel_reading_stack(struct kernel_reading *reading, const char *name, bool only_own,
+                                 const char *where, const struct kernel_stack **ret_stack,
+                                 struct error *reterr)
+{
+    bool const was_only_own = reading->only_own;
+    const char *names[STACKS_MAX + 1] = {NULL};
+    const struct embed_file *file = NULL;
+    void *memory = NULL;
+    for (uint32_t i = 0; i < reading->loaded_count; i++) {
+        *ret_stack = reading->loaded[i].stack;
+        if (name_same(reading->loaded[i].name, name) && reading->loaded[i].only_own == only_own)
+            return STATUS_OK;
+    }
+    for (unsigned i = 0; i < kernel_files_count && i < STACKS_MAX; i++) {
+        names[i] = kernel_files[i].name;
+        if (name_same(names[i], name)) file = &kernel_files[i];
+    }
+    if (file == NULL)
+        return error_set(reterr, STATUS_NOT_FOUND, where, "no kernels \"%.80s\" are shipped%s",
+                         name, name_offer(name, names, "; the nearest are \"", "\"", NULL).text);
+    if (reading->depth == KERNEL_READING_MAX || reading->loaded_count == KERNEL_READING_MAX)
+        return error_set(reterr, STATUS_INVALID, where,
+                         "files of kernels name more than %d others, or each other in a circle",
+                         KERNEL_READING_MAX);
+    STATUS_TRY(arena_try(reading->arena, 1, sizeof **ret_stack, &memory, reterr));
+    reading->depth++;
+    reading->only_own = only_own;
+    STATUS_TRY(file_read(reading, file, memory, reterr));
+    reading->only_own = was_only_own;
+    reading->depth--;
+    *ret_stack = memory;
+    if (reading->loaded_count == KERNEL_READING_MAX) return STATUS_OK;
+    reading->loaded[reading->loaded_count].name = file->name;
+    reading->loaded[reading->loaded_count].only_own = only_own;
+    reading->loaded[reading->loaded_count++].stack = memory;
+    return STATUS_OK;
+}
+
+enum status kernel_stack_read(struct arena *arena, struct json *document,
+                              struct kernel_stack *ret_stack, struct error *reterr)
+{
+    struct kernel_reading reading = {.arena = arena, .depth = 1};
+    return kernel_document_read(&reading, document, ret_stack, reterr);
 }
 
 enum status kernel_stack_find(struct arena *arena, const char *name, const char *chip,
@@ -277,19 +230,15 @@ enum status kernel_stack_find(struct arena *arena, const char *name, const char 
                               struct error *reterr)
 {
     const char *names[STACKS_MAX + 1] = {NULL};
+    struct kernel_reading reading = {.arena = arena, .depth = 1};
     uint32_t count = 0;
     for (unsigned i = 0; i < kernel_files_count && count < STACKS_MAX; i++) {
         const struct embed_file *file = &kernel_files[i];
-        struct json *document = NULL;
         const char *rest = name_after(file->name, chip);
         if (rest == NULL || rest[0] != '.') continue;
         names[count++] = rest + 1;
         if (!name_same(rest + 1, name)) continue;
-        STATUS_TRY(
-            json_read_text(arena, file->name, file->bytes, file->size_bytes, &document, reterr));
-        enum status const status = kernel_stack_read(arena, document, ret_stack, reterr);
-        json_free(document);
-        return status;
+        return file_read(&reading, file, ret_stack, reterr);
     }
     if (count == 0)
         return error_set(reterr, STATUS_NOT_FOUND, where,

@@ -46,7 +46,11 @@ struct kernel_table {
     enum format format;        /* Of what is multiplied. The result has two bytes. */
     enum kernel_layout layout; /* Of a matmul. */
     enum format stored;        /* Of a decode: of keys and values. Else `format`. */
+    enum format result;        /* Of a matmul. */
+    bool quantises;            /* The time of its casts to `format` is in a matmul's. */
     const char *source;
+    const char *of;      /* The stack whose table it is, or was made from; NULL: its own. */
+    const char *derived; /* How it was made from that; NULL: it was measured. */
     uint64_t flop_per_s; /* The roofline that shares are of. */
     uint64_t bytes_per_s;
     uint32_t row_count;                             /* Measurements that it was made from. */
@@ -73,7 +77,8 @@ struct kernel_stack {
     struct kernel_between between;
 };
 
-/* Reads a file of kernels. Errors: what is no such file, with its place. */
+/* Reads a file of kernels, and those that its tables come from. Errors: what is no such file, with
+ * its place. */
 enum status kernel_stack_read(struct arena *arena, struct json *document,
                               struct kernel_stack *ret_stack, struct error *reterr);
 
@@ -96,10 +101,10 @@ struct kernel_share {
     bool is_outside; /* A side lies outside the grid. */
 };
 
-/* The table of matmuls in a format: that of the layout, or TN's where the stack has none of that
- * layout; NULL where it has none of the format. */
+/* The table of matmuls in a format: that of the layout and result, or of the layout alone, or TN's
+ * where the stack has none of that layout; NULL where it has none of the format. */
 const struct kernel_table *kernel_table_of(const struct kernel_stack *stack, enum format format,
-                                           enum kernel_layout layout);
+                                           enum kernel_layout layout, enum format result);
 
 /* The table of a family of attention whose keys and values are stored in a format, or NULL. */
 const struct kernel_table *kernel_attention_of(const struct kernel_stack *stack,
@@ -113,6 +118,10 @@ int64_t kernel_roofline_ps(const struct kernel_table *table, const uint64_t side
  * (1: they work as one). */
 uint64_t kernel_tile_steps(enum kernel_family family, const uint64_t side[KERNEL_SIDES_MAX],
                            uint32_t core_count);
+
+/* The number of a table at the sides, which outside the grid are the nearest edge's. */
+uint32_t kernel_table_inside_ppm(const struct kernel_table *table,
+                                 const uint64_t side[KERNEL_SIDES_MAX]);
 
 /*
  * The share of a kernel. Between edges its logarithm is linear in the logarithms of the sides.

@@ -78,6 +78,12 @@ static bool has_kernel(const void *line)
     return ((const struct work *)line)->kernel != WORK_KERNEL_NONE;
 }
 
+static bool gives_weights(const void *line)
+{
+    uint64_t const kernel = ((const struct work *)line)->kernel;
+    return kernel == WORK_KERNEL_WEIGHT || kernel == WORK_KERNEL_GRADIENTS;
+}
+
 static bool is_chain(const void *line)
 {
     return ((const struct work *)line)->kernel >= WORK_KERNEL_CHAINS;
@@ -157,6 +163,7 @@ static const struct text_row work_rows[] = {
     {NUMBER("useful_flop", work, useful_flop, FLOP_MOST)},
     {NUMBER("prefetch_bytes", work, prefetch_bytes, BYTES_MOST), .means = has_prefetch},
     {WORD("kernel", work, kernel, kernels), .means = has_kernel},
+    {WORD("result", work, result, formats), .means = gives_weights},
     {NUMBER("kernel_count", work, kernel_count, UINT16_MAX), .means = is_chain},
 };
 

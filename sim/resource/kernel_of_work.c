@@ -16,6 +16,7 @@ static struct work_call product_call(const struct work *work, uint32_t index)
     bool const gradients = work->kernel == WORK_KERNEL_GRADIENTS;
     struct work_call call = {.family = KERNEL_MATMUL,
                              .layout = KERNEL_TN,
+                             .result = FORMAT_BF16,
                              .side = {of->rows, of->columns, of->inner},
                              .count = of->count};
     if (work->kernel == WORK_KERNEL_INPUT || (gradients && is_first_half)) {
@@ -24,6 +25,7 @@ static struct work_call product_call(const struct work *work, uint32_t index)
         call.side[KERNEL_K] = of->columns;
     } else if (work->kernel == WORK_KERNEL_WEIGHT || gradients) {
         call.layout = KERNEL_NT;
+        call.result = (enum format)work->result;
         call.side[KERNEL_M] = of->columns;
         call.side[KERNEL_N] = of->inner;
         call.side[KERNEL_K] = of->rows;
@@ -62,7 +64,8 @@ uint32_t work_calls(const struct work *work, struct work_call ret_calls[WORK_MAT
 static const struct kernel_table *table_of(const struct kernel_stack *stack, enum format format,
                                            const struct work_call *call)
 {
-    if (call->family == KERNEL_MATMUL) return kernel_table_of(stack, format, call->layout);
+    if (call->family == KERNEL_MATMUL)
+        return kernel_table_of(stack, format, call->layout, call->result);
     return kernel_attention_of(stack, call->family, format,
                                call->family == KERNEL_DECODE ? call->stored : format);
 }
@@ -97,6 +100,7 @@ struct work_kernels kernel_of_work(const struct chip *chip, const struct work *w
         kernels.table = kernels.table == NULL ? table : kernels.table;
         kernels.is_outside = kernels.is_outside || share.is_outside;
         kernels.is_of_other_layout = kernels.is_of_other_layout || table->layout != call->layout;
+        kernels.is_derived = kernels.is_derived || table->derived != NULL;
         kernels.is_of_other_mask = kernels.is_of_other_mask || call->is_of_other_mask;
     }
     if (all_ps != 0) kernels.share_ppm = (uint32_t)(roofline_ps * PPM_ONE / all_ps);

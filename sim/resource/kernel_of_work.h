@@ -13,6 +13,7 @@ struct work_kernels {
     uint32_t share_ppm;               /* Of the roofline, of all kernels together. */
     bool is_outside;                  /* A side lies outside its grid. */
     bool is_of_other_layout;          /* A product's layout has no table; TN's was taken. */
+    bool is_derived;                  /* A table was made from others. */
     bool is_of_other_mask;            /* A causal sequence stands for what is none. */
 };
 
@@ -21,6 +22,7 @@ struct work_call {
     enum kernel_family family;
     enum kernel_layout layout; /* Of a product. */
     enum format stored;        /* Of keys and values of attention. */
+    enum format result;        /* Of a product. */
     uint64_t side[KERNEL_SIDES_MAX];
     uint64_t count;
     bool is_of_other_mask;

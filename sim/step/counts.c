@@ -24,7 +24,8 @@ static bool is_measured(const struct part *part, const struct graph_compute_sum 
     const struct kernel_stack *stack = part->ranks->machine->chip.kernels.stack;
     if (stack == NULL) return false;
     if (stack->between.fusion != NULL && sum->flop == 0) return true;
-    if (sum->kind->weights_apart) return kernel_table_of(stack, sum->format, KERNEL_TN) != NULL;
+    if (sum->kind->weights_apart)
+        return kernel_table_of(stack, sum->format, KERNEL_TN, FORMAT_BF16) != NULL;
     enum kernel_family const family = sum->decodes               ? KERNEL_DECODE
                                       : op_is_forward(sum->pass) ? KERNEL_ATTENTION
                                                                  : KERNEL_ATTENTION_BACKWARD;

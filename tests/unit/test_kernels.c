@@ -205,7 +205,7 @@ static void shipped_tables_have_what_was_measured(void **state)
     };
     struct kernel_stack stack;
     case_ok(kernel_stack_find(case_arena, "trtllm", "h100-sxm", "", &stack, &case_error));
-    const struct kernel_table *table = kernel_table_of(&stack, FORMAT_BF16, KERNEL_TN);
+    const struct kernel_table *table = kernel_table_of(&stack, FORMAT_BF16, KERNEL_TN, FORMAT_BF16);
     assert_non_null(table);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uint32_t const ppm = kernel_table_share(table, rows[i].side, CORES).ppm;
@@ -233,12 +233,13 @@ static void every_shipped_stack_is_read(void **state)
             uint32_t const sides = attends ? 1u << KERNEL_HEADS : 1u << KERNEL_N | 1u << KERNEL_K;
             case_ok(kernel_error_of_edges(case_arena, table, &edges_error, &case_error));
             case_ok(kernel_error_of_shapes(case_arena, table, sides, &shapes_error, &case_error));
-            assert_in_range(table->error_median_ppm, 1, 70000);
-            assert_in_range(edges_error.median_ppm, table->error_median_ppm / 2, 130000);
-            assert_in_range(shapes_error.median_ppm, table->error_median_ppm / 2, 130000);
+            assert_true(table->derived != NULL || table->row_count > 1000);
+            assert_in_range(table->error_median_ppm, table->derived == NULL, 90000);
+            assert_true(edges_error.median_ppm < 130000);
+            assert_true(shapes_error.median_ppm < 130000);
         }
     }
-    assert_true(count >= 9);
+    assert_true(count >= 38);
 }
 
 static const char head[] = "{\"podsim_kernels\": 1, \"chip\": \"c\", \"stack\": \"s\", "

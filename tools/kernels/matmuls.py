@@ -59,9 +59,11 @@ def made(folder, source):
     result = []
     for name, shares in sorted(shares_of(folder, source).items()):
         axes, grid = grid_of(shares)
+        # Rows in fp8 have the cast of x in their time.
         head = {
             "format": name,
             "layout": "TN",
+        } | ({"quantises": True} if name == "fp8" else {}) | {
             "source": tables.source_of(chip, family.split("_")[0], stack, version),
             "flop_rate": rates[name],
             "hbm_rate": bytes_per_s,

@@ -34,7 +34,8 @@ def rates_of(chip):
 
 
 def rows_of_file(folder, chip, family, stack, version):
-    path = os.path.join(folder, f"{chip}.{family}.{stack}-{version}.csv")
+    end = stack if version is None else f"{stack}-{version}"
+    path = os.path.join(folder, f"{chip}.{family}.{end}.csv")
     with open(path) if os.path.exists(path) else gzip.open(path + ".gz", "rt") as text:
         yield from csv.DictReader(text)
 

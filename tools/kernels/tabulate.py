@@ -5,47 +5,98 @@
 
 FOLDER holds the measurements as CSV, named <chip>.<family>.<stack>-<version>.csv or .csv.gz: gemm
 with gemm_dtype, m, n, k, latency_us; attention_context and attention_decode with num_heads,
-num_key_value_heads, batch_size, isl or step, latency_us. Rates are those of topology/chips. Only
-maintainers run it, once for each new version of the measurements: podsim reads what it writes, and
-needs no Python.
+num_key_value_heads, batch_size, isl or step, latency_us; train_gemm, train_attention and layer_ops
+as training.py and layers.py read them. Rates are those of topology/chips. Only maintainers run it,
+once for each new version of the measurements: podsim reads what it writes, and needs no Python.
 """
 import sys
 
 import attention
+import layers
 import matmuls
 import tables
+import training
 
-# The publisher's chip, stack and version, and the family of its matmuls.
-STACKS = [
-    ("a100_sxm", "sglang", "0.5.10", "gemm"),
-    ("h100_sxm", "sglang", "0.5.14", "gemm_bf16"),
-    ("h200_sxm", "sglang", "0.5.14", "gemm_bf16"),
-    ("b200_sxm", "sglang", "0.5.14", "gemm_bf16"),
-    ("gb200", "sglang", "0.5.14", "gemm_bf16"),
-    ("h100_sxm", "trtllm", "1.3.0rc20", "gemm"),
-    ("h200_sxm", "trtllm", "1.3.0rc20", "gemm"),
-    ("b200_sxm", "trtllm", "1.3.0rc20", "gemm"),
-    ("gb200", "trtllm", "1.3.0rc20", "gemm"),
-]
+VERSIONS = {
+    "a100_sxm": {"sglang": "0.5.10", "trtllm": "1.0.0", "vllm": "0.14.0"},
+    "h100_sxm": {"sglang": "0.5.14", "trtllm": "1.3.0rc20", "vllm": "0.24.0"},
+    "h200_sxm": {"sglang": "0.5.14", "trtllm": "1.3.0rc20", "vllm": "0.24.0"},
+    "b200_sxm": {"sglang": "0.5.14", "trtllm": "1.3.0rc20", "vllm": "0.24.0"},
+    "gb200": {"sglang": "0.5.14", "trtllm": "1.3.0rc20", "vllm": "0.24.0"},
+}
 TITLES = {"sglang": "SGLang", "trtllm": "TensorRT-LLM", "vllm": "vLLM"}
-ATTENTION = {"trtllm"}  # Stacks with measurements of attention.
+CORES = {"a100-sxm": 108, "h100-sxm": 132, "h200-sxm": 132, "b200": 148, "gb200-nvl72": 148}
+# Whose training kernels were measured; other chips have the ratios of both.
+TRAINED = {"a100-sxm": "a100", "b200": "b200"}
+ATTENDED = {"a100-sxm": ["a100"], "b200": ["b200"], "gb200-nvl72": ["b200"]}
+BOTH = ["a100", "b200"]
+TPUS = ["tpu-v4p", "tpu-v5e", "tpu-v5p", "tpu-7x"]
+
+
+def reference(of, format_name, **other):
+    return {"format": format_name} | other | {"of": {"stack": of}}
+
+
+def write(chip, stack, title, **lists):
+    tables.write(f"{chip}.{stack}", {"podsim_kernels": 1, "chip": chip, "stack": stack, "title": title}
+                 | lists)
+
+
+def served(folder, file_chip):
+    """Stacks of engines, by the publisher's name of a chip. vLLM's matmuls in bf16 were measured with
+    weights that were never filled: SGLang's are the same of PyTorch's."""
+    chip = tables.CHIPS[file_chip]
+    versions = VERSIONS[file_chip]
+    title = {stack: f"{TITLES[stack]} {version}" for stack, version in versions.items()}
+    family = "gemm" if file_chip == "a100_sxm" else "gemm_bf16"
+    of_sglang = matmuls.made(folder, (file_chip, family, "sglang", versions["sglang"]))
+    of_trtllm = matmuls.made(folder, (file_chip, "gemm", "trtllm", versions["trtllm"]))
+    made = {stack: (attention.made(folder, (file_chip, stack, versions[stack]), False),
+                    attention.made(folder, (file_chip, stack, versions[stack]), True))
+            for stack in ("trtllm", "vllm")}
+    fp8 = [reference(f"{chip}.trtllm", "fp8", layout="TN") for table in of_trtllm
+           if table["format"] == "fp8"]
+    write(chip, "trtllm", title["trtllm"], matmul=of_trtllm, attention=made["trtllm"][0],
+          decode=made["trtllm"][1])
+    write(chip, "vllm", title["vllm"],
+          matmul=[reference(f"{chip}.sglang", "bf16", layout="TN")] + fp8,
+          attention=made["vllm"][0], decode=made["vllm"][1])
+    write(chip, "sglang", title["sglang"], matmul=of_sglang,
+          attention=[reference(f"{chip}.vllm", "bf16")],
+          decode=[reference(f"{chip}.vllm", "bf16", stored=table["stored"])
+                  for table in made["vllm"][1]])
+    return of_sglang[0], fp8
+
+
+def trained(folder, chip, of_sglang, fp8, smooth):
+    """Transformer Engine, and PyTorch, whose matmuls are the same libraries'."""
+    of = f"{chip}.sglang"
+    if chip in TRAINED:
+        measured = TRAINED[chip]
+        products, smooth[measured] = training.measured_matmuls(folder, measured, of, of_sglang)
+    else:
+        products = [reference(of, "bf16", layout="TN")] + training.derived_matmuls(of, smooth)
+    backward = training.attention_backward(folder, ATTENDED.get(chip, BOTH), CORES[chip], f"{chip}.vllm")
+    write(chip, "te", "Transformer Engine", matmul=products + fp8,
+          attention=[reference(f"{chip}.vllm", "bf16")], attention_backward=[backward])
+    for stack, title in (("torch-eager", "PyTorch, eager"), ("torch-compile", "PyTorch, compiled")):
+        write(chip, stack, title, tables_of=f"{chip}.te")
 
 
 def main():
     folder = sys.argv[1]
-    for chip, stack, version, family in STACKS:
-        name = tables.CHIPS[chip]
-        document = {
-            "podsim_kernels": 1,
-            "chip": name,
-            "stack": stack,
-            "title": f"{TITLES[stack]} {version}",
-            "matmul": matmuls.made(folder, (chip, family, stack, version)),
-        }
-        if stack in ATTENTION:
-            document["attention"] = attention.made(folder, (chip, stack, version), False)
-            document["decode"] = attention.made(folder, (chip, stack, version), True)
-        tables.write(f"{name}.{stack}", document)
+    smooth, engines = {}, {}
+    for file_chip in VERSIONS:
+        engines[tables.CHIPS[file_chip]] = served(folder, file_chip)
+    # Chips with training kernels of their own first: others have the ratios of both.
+    for chip in sorted(engines, key=lambda name: name not in TRAINED):
+        trained(folder, chip, *engines[chip], smooth)
+    for stack, title in (("te", "Transformer Engine"), ("torch-eager", "PyTorch, eager"),
+                         ("torch-compile", "PyTorch, compiled")):
+        write("h800-sxm", stack, title, tables_of="h100-sxm.te")
+    write("tpu-v6e", "xla", "XLA", matmul=layers.made(folder))
+    for chip in TPUS:
+        write(chip, "xla", "XLA", tables_of="tpu-v6e.xla")
 
 
 main()

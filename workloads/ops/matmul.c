@@ -229,7 +229,11 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
                  struct work *ret_work)
 {
     struct work work = products(sharded, op, pass == OP_FORWARD || !op_is_forward(pass));
-    if (sharded->graph->terms->policy.names_kernels) work.kernel = kernel_of(pass);
+    if (sharded->graph->terms->policy.names_kernels) {
+        work.kernel = kernel_of(pass);
+        if (op_gives_weight(pass) && op->weight_count > 0)
+            work.result = sharded->graph->tensor[op->weight[0]].gradient;
+    }
     if (op_is_forward(pass)) {
         work.vector_flop = fused_flop(sharded, op, false) + widened(sharded, op);
         work.hbm_read_bytes =

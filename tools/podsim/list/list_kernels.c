@@ -9,7 +9,7 @@
 #include "sim/report/table.h"
 #include "tools/podsim/list/list_text.h"
 
-enum { NAME_COLUMN = 24, TITLE_COLUMN = 52, CHIP_BYTES = 64 };
+enum { NAME_COLUMN = 28, TITLE_COLUMN = 52, CHIP_BYTES = 64 };
 
 static const char *const family_words[KERNEL_FAMILIES] = {[KERNEL_MATMUL] = "matmuls",
                                                           [KERNEL_ATTENTION] = "attention",
@@ -103,7 +103,9 @@ static void head_add(const struct kernel_table *table, struct strbuf *text)
 {
     strbuf_add(text, "\n%s in %s", kernel_family_name(table->family), format_name(table->format));
     if (table->family == KERNEL_MATMUL)
-        strbuf_add(text, ", layout %s", kernel_layout_name(table->layout));
+        strbuf_add(text, ", layout %s%s%s", kernel_layout_name(table->layout),
+                   table->result == FORMAT_FP32 ? ", into fp32" : "",
+                   table->quantises ? ", casts included" : "");
     if (table->family == KERNEL_DECODE)
         strbuf_add(text, ", keys and values in %s", format_name(table->stored));
     strbuf_add(text, ": shares of %s and %s\n", table_flop_rate((double)table->flop_per_s).text,
@@ -123,8 +125,9 @@ static enum status table_add(struct arena *arena, const struct kernel_table *tab
 {
     struct kernel_error error;
     head_add(table, text);
-    error_line("measurements", table->row_count, table->error_median_ppm,
-               table->error_ninetieth_ppm, text);
+    if (table->row_count > 0)
+        error_line("measurements", table->row_count, table->error_median_ppm,
+                   table->error_ninetieth_ppm, text);
     STATUS_TRY(kernel_error_of_edges(arena, table, &error, reterr));
     error_line("without every second edge", error.point_count, error.median_ppm,
                error.ninetieth_ppm, text);
@@ -135,6 +138,8 @@ static enum status table_add(struct arena *arena, const struct kernel_table *tab
             error_line(shapes[table->family][i].text, error.point_count, error.median_ppm,
                        error.ninetieth_ppm, text);
     }
+    if (table->of != NULL) strbuf_add(text, "  of %s\n", table->of);
+    if (table->derived != NULL) strbuf_add(text, "  derived: %s\n", table->derived);
     strbuf_add(text, "  source: %s\n", table->source);
     return STATUS_OK;
 }

@@ -87,6 +87,12 @@ static const char *bound_text(const struct compute_time *time)
     X(SOURCE, "source", WORDS(source_text(by, chip, work, &kernels)),                              \
       SHOWN(NULL, "time by", -16, column_words))                                                   \
     X(OUTSIDE, "outside", WHERE(kernels.table != NULL, FLAG(kernels.is_outside)), HIDDEN)          \
+    X(TABLE_OF, "table_of",                                                                        \
+      WHERE(kernels.table != NULL && kernels.table->of != NULL, WORDS(kernels.table->of)), HIDDEN) \
+    X(DERIVED, "derived",                                                                          \
+      WHERE(kernels.table != NULL && kernels.table->derived != NULL,                               \
+            WORDS(kernels.table->derived)),                                                        \
+      HIDDEN)                                                                                      \
     X(OTHER_LAYOUT, "other_layout",                                                                \
       WHERE(kernels.table != NULL, FLAG(kernels.is_of_other_layout)), HIDDEN)                      \
     X(OTHER_MASK, "other_mask", WHERE(kernels.table != NULL, FLAG(kernels.is_of_other_mask)),      \
@@ -103,6 +109,7 @@ static const char *remark_of(const struct work_kernels *kernels)
     return kernels->is_outside           ? "outside the grid"
            : kernels->is_of_other_layout ? "derived: other layout"
            : kernels->is_of_other_mask   ? "derived: other mask"
+           : kernels->is_derived         ? "derived"
                                          : "";
 }
 

@@ -1,0 +1,223 @@
+/* Tables that are other stacks': as they are, by a factor, and all that another stack has. */
+#include <string.h>
+
+#include "sim/base/json.h"
+#include "sim/base/units.h"
+#include "sim/kernels/kernels.h"
+#include "sim/resource/kernel_of_work.h"
+#include "tests/support/case.h"
+
+enum { CORES = 132 };
+
+static enum status stack_read(const char *rest, struct kernel_stack *ret_stack)
+{
+    struct json *document = NULL;
+    const char *text = arena_format(case_arena,
+                                    "{\"podsim_kernels\": 1, \"chip\": \"h100-sxm\", \"stack\": "
+                                    "\"mine\", \"title\": \"Mine\"%s}",
+                                    rest);
+    case_ok(json_read_text(case_arena, "test", text, strlen(text), &document, &case_error));
+    enum status const status = kernel_stack_read(case_arena, document, ret_stack, &case_error);
+    json_free(document);
+    return status;
+}
+
+static struct kernel_stack shipped(const char *chip, const char *name)
+{
+    struct kernel_stack stack;
+    case_ok(kernel_stack_find(case_arena, name, chip, "", &stack, &case_error));
+    return stack;
+}
+
+/* Half of TN's share at 1,024, a quarter at 4,096, so 0.354 of it halfway. Outside of the factor's
+ * grid it is that of the edge. */
+static void a_factor_makes_a_table_of_another(void **state)
+{
+    (void)state;
+    struct kernel_stack mine, sglang = shipped("h100-sxm", "sglang");
+    case_ok(
+        stack_read(", \"matmul\": [{\"format\": \"bf16\", \"layout\": \"NT\", \"result\": "
+                   "\"fp32\", \"of\": {\"stack\": \"h100-sxm.sglang\", \"layout\": \"TN\"}, "
+                   "\"factor\": {\"m\": [1024, 4096], \"n\": [32], \"k\": [32], \"ppm\": "
+                   "[500000, 250000]}, \"derived\": \"a case\", \"source\": \"x\", \"rows\": 3, "
+                   "\"error_median_ppm\": 1, \"error_ninetieth_ppm\": 2}]",
+                   &mine));
+    const struct kernel_table *table = kernel_table_of(&mine, FORMAT_BF16, KERNEL_NT, FORMAT_FP32);
+    const struct kernel_table *of = kernel_table_of(&sglang, FORMAT_BF16, KERNEL_TN, FORMAT_BF16);
+    assert_non_null(table);
+    assert_string_equal(table->of, "h100-sxm.sglang");
+    assert_string_equal(table->derived, "a case");
+    assert_int_equal(table->row_count, 3);
+    assert_int_equal(table->flop_per_s, of->flop_per_s);
+    static const struct {
+        uint64_t m, of_million;
+    } rows[] = {{1024, 500000}, {2048, 353553}, {4096, 250000}, {32768, 250000}, {16, 500000}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint64_t const side[KERNEL_SIDES_MAX] = {rows[i].m, 4096, 8192};
+        uint64_t const wanted =
+            kernel_table_share(of, side, CORES).ppm * rows[i].of_million / PPM_ONE;
+        assert_in_range(kernel_table_share(table, side, CORES).ppm, wanted - 2, wanted + 2);
+    }
+    /* The layout is nearer than TN, whatever its result, and there is no other. */
+    assert_ptr_equal(kernel_table_of(&mine, FORMAT_BF16, KERNEL_NT, FORMAT_BF16), table);
+    assert_null(kernel_table_of(&mine, FORMAT_BF16, KERNEL_NN, FORMAT_BF16));
+}
+
+static void no_factor_lifts_a_share_above_one(void **state)
+{
+    (void)state;
+    struct kernel_stack mine;
+    case_ok(
+        stack_read(", \"attention_backward\": [{\"format\": \"bf16\", \"of\": {\"stack\": "
+                   "\"h100-sxm.vllm\", \"family\": \"attention\"}, \"factor\": {\"tokens\": "
+                   "[1], \"heads\": [1], \"group\": [1], \"width\": [128], \"ppm\": [8000000]}, "
+                   "\"derived\": \"a case\", \"source\": \"x\", \"rows\": 0, "
+                   "\"error_median_ppm\": 0, \"error_ninetieth_ppm\": 0}]",
+                   &mine));
+    const struct kernel_table *table =
+        kernel_attention_of(&mine, KERNEL_ATTENTION_BACKWARD, FORMAT_BF16, FORMAT_BF16);
+    uint64_t const side[KERNEL_SIDES_MAX] = {8192, 64, 8, 128};
+    assert_int_equal(kernel_table_share(table, side, CORES).ppm, PPM_ONE);
+}
+
+/* Products of its own, attention and fp8 of the other: which is another chip's for one. */
+static void all_tables_of_another_stack_are_taken_but_those_of_its_own(void **state)
+{
+    (void)state;
+    struct kernel_stack mine, te = shipped("h100-sxm", "te"), eager = shipped("h800-sxm", "te");
+    case_ok(stack_read(", \"tables_of\": \"h100-sxm.te\", \"matmul\": [{\"format\": \"bf16\", "
+                       "\"layout\": \"NN\", \"of\": {\"stack\": \"h100-sxm.trtllm\", \"layout\": "
+                       "\"TN\"}, \"factor\": {\"m\": [1], \"n\": [1], \"k\": [1], \"ppm\": "
+                       "[1000000]}, \"derived\": \"a case\", \"source\": \"x\", \"rows\": 0, "
+                       "\"error_median_ppm\": 0, \"error_ninetieth_ppm\": 0}]",
+                       &mine));
+    assert_int_equal(mine.table_count, te.table_count);
+    assert_string_equal(kernel_table_of(&mine, FORMAT_BF16, KERNEL_NN, FORMAT_BF16)->of,
+                        "h100-sxm.trtllm");
+    const struct kernel_table *products =
+        kernel_table_of(&mine, FORMAT_BF16, KERNEL_TN, FORMAT_BF16);
+    assert_string_equal(products->of, "h100-sxm.sglang");
+    assert_null(products->derived);
+    assert_true(kernel_table_of(&mine, FORMAT_FP8, KERNEL_TN, FORMAT_BF16)->quantises);
+    assert_string_equal(kernel_table_of(&eager, FORMAT_BF16, KERNEL_TN, FORMAT_BF16)->derived,
+                        "shares of another chip");
+}
+
+/* Of gradients of weights in fp32, and in bf16: a B200 has tables of both. */
+static void a_gradient_is_looked_up_by_its_format(void **state)
+{
+    (void)state;
+    struct kernel_stack const te = shipped("b200", "te");
+    struct chip chip = {.kind = CHIP_GPU, .core = {.count = 148}, .kernels = {.stack = &te}};
+    struct work work = {.matmul = {{4096, 8192, 4096, 1}},
+                        .matmul_count = 1,
+                        .math_format = FORMAT_BF16,
+                        .kernel = WORK_KERNEL_WEIGHT,
+                        .result = FORMAT_FP32};
+    chip.math_flop_per_s[FORMAT_BF16] = UINT64_C(2250000000000000);
+    struct work_kernels kernels = kernel_of_work(&chip, &work);
+    assert_int_equal(kernels.table->result, FORMAT_FP32);
+    assert_int_equal(kernels.table->layout, KERNEL_NT);
+    assert_true(kernels.is_derived);
+    uint32_t const sum_ppm = kernels.share_ppm;
+    work.result = FORMAT_BF16;
+    kernels = kernel_of_work(&chip, &work);
+    assert_int_equal(kernels.table->result, FORMAT_BF16);
+    assert_true(kernels.share_ppm > sum_ppm);
+    /* A forward product is TN's, whatever its gradients are. */
+    work.kernel = WORK_KERNEL_FORWARD;
+    work.result = FORMAT_FP32;
+    assert_int_equal(kernel_of_work(&chip, &work).table->layout, KERNEL_TN);
+}
+
+/* Training kernels that SimuMax measured, as a share of the dense peak: matmuls m, n, k; attention
+ * of 4,096 tokens, heads of keys, group, width, half of an efficiency that counts the full square.
+ */
+static void shipped_training_tables_have_what_was_measured(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *chip;
+        enum kernel_family family;
+        enum kernel_layout layout;
+        enum format result;
+        uint64_t side[KERNEL_SIDES_MAX];
+        double share, within;
+    } rows[] = {
+        {"a100-sxm", KERNEL_MATMUL, KERNEL_TN, FORMAT_BF16, {4096, 1536, 7168}, 0.803, 0.15},
+        {"a100-sxm", KERNEL_MATMUL, KERNEL_TN, FORMAT_BF16, {4096, 3584, 4096}, 0.657, 0.25},
+        {"b200", KERNEL_MATMUL, KERNEL_TN, FORMAT_BF16, {2048, 28672, 8192}, 0.475, 0.15},
+        {"b200", KERNEL_ATTENTION_BACKWARD, 0, 0, {4096, 8, 8, 128}, 0.3647, 0.1},
+        {"b200", KERNEL_ATTENTION_BACKWARD, 0, 0, {4096, 8, 4, 128}, 0.3935, 0.1},
+        {"a100-sxm", KERNEL_ATTENTION_BACKWARD, 0, 0, {4096, 8, 8, 128}, 0.5026, 0.15},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct kernel_stack const te = shipped(rows[i].chip, "te");
+        const struct kernel_table *table =
+            rows[i].family == KERNEL_MATMUL
+                ? kernel_table_of(&te, FORMAT_BF16, rows[i].layout, rows[i].result)
+                : kernel_attention_of(&te, rows[i].family, FORMAT_BF16, FORMAT_BF16);
+        double const share = kernel_table_share(table, rows[i].side, 108).ppm / 1e6;
+        case_near(share, rows[i].share, rows[i].within);
+        assert_non_null(table->derived);
+    }
+}
+
+static void references_to_nothing_are_refused(void **state)
+{
+    (void)state;
+    static const char numbers[] =
+        "\"derived\": \"a case\", \"source\": \"x\", \"rows\": 0, \"error_median_ppm\": 0, "
+        "\"error_ninetieth_ppm\": 0";
+    static const struct {
+        const char *list, *where, *words;
+        enum status status;
+    } rows[] = {
+        {", \"tables_of\": \"h100-sxm.tee\"", "/tables_of", "h100-sxm.te\"", STATUS_NOT_FOUND},
+        {", \"matmul\": [{\"format\": \"bf16\", \"layout\": \"TN\", \"of\": {\"stack\": "
+         "\"h100-sxm.sgl\"}}]",
+         "/matmul/0/of", "h100-sxm.sglang", STATUS_NOT_FOUND},
+        {", \"matmul\": [{\"format\": \"int8\", \"layout\": \"TN\", \"of\": {\"stack\": "
+         "\"h100-sxm.sglang\"}}]",
+         "/matmul/0/of", "no table of matmul in int8", STATUS_NOT_FOUND},
+        {", \"matmul\": [{\"format\": \"bf16\", \"layout\": \"NN\", \"of\": {\"stack\": "
+         "\"h100-sxm.sglang\", \"layout\": \"TN\"}}]",
+         "/matmul/0", "\"factor\"", STATUS_INVALID},
+        {", \"matmul\": [{\"format\": \"bf16\", \"layout\": \"NN\", \"of\": {\"stack\": "
+         "\"h100-sxm.te\"}}]",
+         "/matmul/0/of", "no table of matmul", STATUS_NOT_FOUND},
+        {", \"attention\": [{\"format\": \"bf16\", \"of\": {\"stack\": \"h100-sxm.sglang\", "
+         "\"family\": \"matmul\"}}]",
+         "/attention/0/of", "no table of matmul", STATUS_NOT_FOUND},
+        {", \"matmul\": [{\"format\": \"bf16\", \"layout\": \"TN\", \"of\": {\"stack\": "
+         "\"h100-sxm.sglang\", \"layouts\": 1}}]",
+         "/matmul/0/of/layouts", "layout", STATUS_INVALID},
+        {", \"matmul\": [{\"format\": \"bf16\", \"layout\": \"TN\", \"of\": {\"stack\": "
+         "\"h100-sxm.sglang\"}, \"m\": [1]}]",
+         "/matmul/0/m", "unknown key", STATUS_INVALID},
+    };
+    struct kernel_stack stack;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        case_refused(stack_read(rows[i].list, &stack), rows[i].status, rows[i].where,
+                     rows[i].words);
+    const char *large = arena_format(
+        case_arena,
+        ", \"matmul\": [{\"format\": \"bf16\", \"layout\": \"NN\", \"of\": {\"stack\": "
+        "\"h100-sxm.sglang\", \"layout\": \"TN\"}, %s, \"factor\": {\"m\": [1], \"n\": [1], \"k\": "
+        "[1], \"ppm\": [8000001]}}]",
+        numbers);
+    case_refused(stack_read(large, &stack), STATUS_INVALID, "/matmul/0/factor/ppm/0", "8000000");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_factor_makes_a_table_of_another),
+        cmocka_unit_test(no_factor_lifts_a_share_above_one),
+        cmocka_unit_test(all_tables_of_another_stack_are_taken_but_those_of_its_own),
+        cmocka_unit_test(a_gradient_is_looked_up_by_its_format),
+        cmocka_unit_test(shipped_training_tables_have_what_was_measured),
+        cmocka_unit_test(references_to_nothing_are_refused),
+    };
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
+}

@@ -125,6 +125,12 @@ static struct inference_step book_of(const struct report_input *input)
     return inference_book_step(input->workload, &model, &chips);
 }
 
+struct inference_fit inference_facts_fit(const struct report_input *input)
+{
+    return inference_fit_of(input, whole_bytes(input->workload),
+                            input->machine->chip.hbm_capacity_bytes);
+}
+
 struct inference_facts inference_facts_of(const struct report_input *input,
                                           const struct analysis *analysis)
 {
@@ -146,7 +152,7 @@ struct inference_facts inference_facts_of(const struct report_input *input,
         .kv_bytes_per_token = kv_bytes_of(plan),
         .kv_read_bytes = roofline->counts.inference.kv_read_bytes,
         .kv_bytes = roofline->counts.memory.cache_bytes,
-        .fit = inference_fit_of(input, whole_bytes(plan), chip->hbm_capacity_bytes),
+        .fit = inference_facts_fit(input),
         .fit_of_gib =
             inference_fit_of(input, whole_bytes(plan), chip_gib_bytes(chip->hbm_capacity_bytes)),
         .weight_load_s = roofline->counts.inference.weight_bytes / (double)chip->hbm_bytes_per_s,

@@ -49,6 +49,9 @@ struct inference_facts {
 struct inference_facts inference_facts_of(const struct report_input *input,
                                           const struct analysis *analysis);
 
+/* How many sequences fit, and the smallest slice. */
+struct inference_fit inference_facts_fit(const struct report_input *input);
+
 const char *inference_phase(const struct workload_plan *plan); /* "decode" */
 
 /* What the book's formulas are given: all parameters of the model, all chips. */
@@ -65,6 +68,8 @@ struct inference_step inference_book_step(const struct workload_plan *plan,
 void inference_facts_write(const struct inference_facts *facts, struct json_writer *json);
 /* Lines of the summary. */
 void inference_facts_print(const struct inference_facts *facts, struct strbuf *text);
+/* Of a step that does not fit: the smallest slice that would do, as the summary has it. */
+void inference_slice_print(const struct report_input *input, struct strbuf *text);
 /* Of a generation: members of its result, lines of its summary. */
 void inference_fit_put(const struct inference_fit *fit, struct json_writer *json);
 void inference_fit_print(const struct inference_fit *fit, struct strbuf *text);

@@ -141,6 +141,17 @@ static void slice_begin(const struct inference_fit *fit, const struct column_val
                CELL(fit_columns, values, SLICE), fit->has_cache ? " and this cache" : "");
 }
 
+void inference_slice_print(const struct report_input *input, struct strbuf *text)
+{
+    struct column_value values[FITS_TOTAL];
+    struct inference_fit const fit = inference_facts_fit(input);
+    struct counted const gpus = counted(fit.chip_count, "GPU");
+    if (fit.chip_count == 0) return; /* Buffers alone are too large, on any slice. */
+    find_fit(&fit, gpus.text, values);
+    slice_begin(&fit, values, text);
+    strbuf_add(text, "\n");
+}
+
 void inference_fit_print(const struct inference_fit *fit, struct strbuf *text)
 {
     struct column_value values[FITS_TOTAL];

@@ -313,6 +313,56 @@ static void ranks_of_tp_d_have_heads_sequences_or_rows(void **state)
     }
 }
 
+/* Of latent attention, whose heads all read the same rows: sequences, or parts of them; heads of
+ * queries in a prefill, or where they are given. */
+static void latents_are_shared_by_sequences_first(void **state)
+{
+    static const uint64_t length[] = {1000};
+    static const struct {
+        uint64_t batch;
+        bool prefills;
+        uint32_t heads, batch_given, sequence; /* 0: auto. */
+        uint32_t apart, batch_ways, sequence_ways;
+        uint64_t tokens, read;
+        bool begins;
+    } rows[] = {
+        {16, false, 0, 0, 0, TOKENS, 4, 1, 16, 1000, false},
+        {15, false, 0, 0, 0, TOKENS, 4, 1, 16, 1000, false},
+        {8, false, 0, 0, 0, TOKENS, 1, 4, 8, 500, false},
+        {3, false, 0, 0, 0, ROWS, 1, 4, 3, 188, false},
+        {4, true, 0, 0, 0, TOKENS, 1, 1, 4000, 1000, true},
+        {3, true, 0, 0, 0, HEADS, 1, 1, 3000, 3000, true},
+        {16, false, 4, 4, 1, HEADS, 4, 1, 16, 4000, false},
+        {16, false, 4, 1, 4, HEADS, 1, 4, 16, 4000, false},
+        {16, false, 1, 16, 1, TOKENS, 4, 1, 16, 1000, false},
+        {16, false, 1, 4, 4, TOKENS, 1, 4, 16, 1000, false},
+        {16, false, 1, 1, 16, ROWS, 1, 4, 16, 1000, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct workload_case made;
+        struct ranks ranks;
+        struct lengths const lengths = lengths_given(length, 1);
+        struct inference_plan plan = {
+            .ways = {rows[i].heads == 0 ? INFERENCE_AUTO : INFERENCE_GIVEN, rows[i].heads,
+                     rows[i].batch_given, rows[i].sequence}};
+        if (rows[i].prefills)
+            plan.prompts = (struct inference_prompts){rows[i].batch, lengths, 0, 0};
+        else
+            plan.decodes = (struct inference_decodes){rows[i].batch, lengths, 1};
+        made_of(&made, "deepseek-v3", "4x4x1", apart_parts, plan);
+        case_ok(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &case_error));
+        const struct inference_ranks *of = &ranks.inference;
+        assert_int_equal(of->apart, rows[i].apart);
+        assert_int_equal(of->batch_ways, rows[i].batch_ways);
+        assert_int_equal(of->sequence_ways, rows[i].sequence_ways);
+        assert_int_equal(of->tokens, rows[i].tokens);
+        assert_int_equal(of->served[rows[i].prefills][0].read, rows[i].read);
+        assert_int_equal(of->begins, rows[i].begins);
+        case_free(&made);
+    }
+}
+
 static void closed_forms_are_the_book_s(void **state)
 {
     struct inference_chips const v5e = {16, 197e12, 810e9, 16e9, 197e12};
@@ -391,6 +441,7 @@ int main(void)
         cmocka_unit_test(scores_that_would_wrap_are_refused),
         cmocka_unit_test(chunks_are_prompts_behind_cached_tokens),
         cmocka_unit_test(ranks_of_tp_d_have_heads_sequences_or_rows),
+        cmocka_unit_test(latents_are_shared_by_sequences_first),
         cmocka_unit_test(closed_forms_are_the_book_s),
         cmocka_unit_test(scores_of_prompts_are_counted_by_hand),
         cmocka_unit_test(the_formula_of_a_prefill_has_attention),

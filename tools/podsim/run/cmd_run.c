@@ -110,9 +110,10 @@ static enum status replay(struct run *run, struct error *reterr)
     return STATUS_OK;
 }
 
-static enum status oversubscribed(struct error *reterr)
+/* `where`: the key that could make it fit; "": there are many. */
+static enum status oversubscribed(const char *where, struct error *reterr)
 {
-    return error_set(reterr, STATUS_LIMIT, "",
+    return error_set(reterr, STATUS_LIMIT, where,
                      "the step does not fit the memory of a chip; "
                      "\"allow_oversubscription\": true in the workload simulates it all the same");
 }
@@ -148,14 +149,19 @@ static void add_room(struct strbuf *reason, const struct inference_room *room)
 }
 
 /* Of a training step that does not fit neighbours are told without being asked for, where anything
- * is told at all; of inference, how many sequences would. */
-static enum status advise_unfit(struct run *run, double peak_bytes, struct error *reterr)
+ * is told at all; of inference, how many sequences would, and, where the peak was seen, the
+ * smallest slice. Returns by `ret_where` what a smaller or a larger one would make fit. */
+static enum status advise_unfit(struct run *run, double peak_bytes, const char **ret_where,
+                                struct error *reterr)
 {
+    *ret_where = "";
     const struct session *session = &run->session;
     if (session->scenario.workload.kind != WORKLOAD_TRAIN_STEP) {
         struct inference_room const room =
             inference_room(&session->machine, &session->roofline, peak_bytes);
+        *ret_where = room.most > 0 ? "/workload/batch" : "/machine";
         add_room(&run->reason, &room);
+        if (run->input.roofline != NULL) inference_slice_print(&run->input, &run->reason);
         if (!options_has(run->options, "--advise")) return STATUS_OK;
     }
     if (is_quiet(run) && !options_has(run->options, "--advise")) return STATUS_OK;
@@ -179,27 +185,29 @@ static enum status foresee(struct run *run, struct error *reterr)
 static enum status refuse_long(struct run *run, struct error *reterr)
 {
     struct session *session = &run->session;
+    const char *where = "";
     run->input = (struct report_input){.title = session->scenario.title,
                                        .question = session->scenario.question,
                                        .machine = &session->machine,
                                        .program = &session->program};
     run->unfit = true;
     run_memory_write_least(&run->input, &run->least, &run->reason);
-    STATUS_TRY(advise_unfit(run, (double)run->least.total_bytes, reterr));
+    STATUS_TRY(advise_unfit(run, (double)run->least.total_bytes, &where, reterr));
     result_write_unfit(&run->input, &run->least, &run->result);
-    return oversubscribed(reterr);
+    return oversubscribed(where, reterr);
 }
 
 /* One whose peak was seen. */
 static enum status refuse_seen(struct run *run, struct error *reterr)
 {
+    const char *where = "";
     if (run->session.scenario.workload.allow_oversubscription || run_memory_fits(&run->input))
         return STATUS_OK;
     run->unfit = true;
     run_memory_write(&run->input, &run->reason);
-    STATUS_TRY(advise_unfit(run, (double)run->session.trace.memory.peak_bytes, reterr));
+    STATUS_TRY(advise_unfit(run, (double)run->session.trace.memory.peak_bytes, &where, reterr));
     STATUS_TRY(result_write(run->session.arena, &run->input, &run->result, reterr));
-    return oversubscribed(reterr);
+    return oversubscribed(where, reterr);
 }
 
 /* Before a long run: the outputs were opened before the scenario said which files it reads. */

@@ -88,25 +88,41 @@ static struct graph_label label_of(const struct graph *graph, const struct graph
     return graph_label(graph, op, graph_moved_as(graph, of), gradient);
 }
 
+static bool of_one_array(const struct graph_overlap *one, const struct graph_overlap *other)
+{
+    return one->block == other->block && one->of == other->of && one->kind == other->kind &&
+           one->gradient == other->gradient;
+}
+
+/* The row that an overlap belongs to; the one behind the last: it is new. */
+static uint32_t row_of(const struct graph_overlaps *overlaps, const struct graph_overlap *overlap)
+{
+    bool const many = overlaps->count >= GRAPH_OVERLAPS_SIZES;
+    uint32_t row = overlaps->count;
+    for (uint32_t i = 0; i < overlaps->count; i++) {
+        if (!of_one_array(&overlaps->of[i], overlap)) continue;
+        if (overlaps->of[i].bytes == overlap->bytes) return i;
+        if (many) row = i;
+    }
+    return row;
+}
+
 void graph_overlap_add(struct graph_overlaps *overlaps, const struct graph_overlap *overlap,
                        uint64_t times)
 {
-    uint32_t at = 0;
-    for (; at < overlaps->count; at++) {
-        const struct graph_overlap *of = &overlaps->of[at];
-        if (of->block == overlap->block && of->of == overlap->of && of->kind == overlap->kind &&
-            of->gradient == overlap->gradient && of->bytes == overlap->bytes)
-            break;
-    }
-    SIM_ASSERT(at < GRAPH_OVERLAPS_MAX);
-    struct graph_overlap *of = &overlaps->of[at];
-    if (at == overlaps->count) {
+    uint32_t const row = row_of(overlaps, overlap);
+    uint64_t const added = times * overlap->count;
+    SIM_ASSERT(row < GRAPH_OVERLAPS_MAX);
+    struct graph_overlap *of = &overlaps->of[row];
+    if (row == overlaps->count) {
         overlaps->count++;
         *of = *overlap;
         of->count = 0;
         of->flop = 0;
     }
-    of->count += times * overlap->count;
+    units_wide const bytes = (units_wide)of->bytes * of->count + (units_wide)overlap->bytes * added;
+    of->count += added;
+    of->bytes = (uint64_t)(bytes / of->count);
     of->flop += (double)times * overlap->flop;
 }
 

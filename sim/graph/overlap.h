@@ -8,9 +8,11 @@
 
 #include "sim/graph/steps.h"
 
-enum { GRAPH_OVERLAPS_MAX = 32 };
+/* Of these the first are told apart by their sizes, of which passes of inference have many. */
+enum { GRAPH_OVERLAPS_MAX = 32, GRAPH_OVERLAPS_SIZES = 24 };
 
-/* Collectives of one array, in all passes. */
+/* Collectives of one array, in all passes in which it is as large; where there are too many sizes,
+ * of several, as large as their mean. */
 struct graph_overlap {
     struct graph_label label; /* "attention.In" */
     const struct block *block;
@@ -30,7 +32,7 @@ struct graph_overlaps {
 void graph_overlaps(const struct graph_sharded *sharded, const struct graph_backward *backward,
                     const struct graph_kept *kept, struct graph_overlaps *ret_overlaps);
 
-/* Adds one `times` over, to that of the same array or behind all others. */
+/* Adds one `times` over, to that of the same array and size, or behind all others. */
 void graph_overlap_add(struct graph_overlaps *overlaps, const struct graph_overlap *overlap,
                        uint64_t times);
 

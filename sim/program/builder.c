@@ -97,7 +97,13 @@ uint16_t builder_template_end(struct builder *builder)
         (void)refuse_needs(builder);
         return 0;
     }
-    SIM_ASSERT(program->template_count < builder->room.templates && builder->op_count != 0);
+    SIM_ASSERT(builder->op_count != 0);
+    if (program->template_count == builder->room.templates) {
+        (void)builder_fail(builder, STATUS_LIMIT, "/workload",
+                           "the program has more than %u different passes",
+                           builder->room.templates);
+        return 0;
+    }
     struct program_op *op = take(builder, builder->op_count, sizeof *op);
     if (op == NULL) return 0;
     memcpy(op, builder->op, builder->op_count * sizeof *op);
@@ -140,7 +146,12 @@ uint32_t builder_plan_add(struct builder *builder, const struct plan_request *of
     struct program *program = builder->program;
     struct plan_request request = *of;
     if (builder->status != STATUS_OK || request.group.dimension_count == 0) return BUILDER_NONE;
-    SIM_ASSERT(program->plan_count < builder->room.plans);
+    if (program->plan_count == builder->room.plans) {
+        (void)builder_fail(builder, STATUS_LIMIT, where,
+                           "the program has more than %u different collectives",
+                           builder->room.plans);
+        return BUILDER_NONE;
+    }
     for (uint32_t d = 0; d < request.group.dimension_count; d++)
         on_links = on_links || request.group.dimension[d].switched;
     if (on_links) plan_request_links(builder->machine, &request);

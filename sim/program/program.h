@@ -42,10 +42,10 @@ enum {
 
 /* What a program may have at most. */
 enum {
-    PROGRAM_TEMPLATES_MAX = 512,
+    PROGRAM_TEMPLATES_MAX = 1024,
     PROGRAM_OPS_MAX = 192, /* Of one template. */
-    PROGRAM_WORKS_MAX = 1024,
-    PROGRAM_PLANS_MAX = 96,
+    PROGRAM_WORKS_MAX = 4096,
+    PROGRAM_PLANS_MAX = 1024,
     PROGRAM_COPIES_MAX = 32,
     PROGRAM_ROLES_MAX = 4096,
     PROGRAM_CLASSES_MAX = 4096,

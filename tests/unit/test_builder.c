@@ -168,6 +168,26 @@ static void the_first_failure_is_kept(void **state)
     assert_string_equal(case_error.where, "/plan");
 }
 
+/* Steps of inference may have as many passes as prompts have chunks. */
+static void what_has_no_room_is_refused(void **state)
+{
+    struct plan_request const gathers[] = {gather_of(4096), gather_of(8192)};
+    (void)state;
+    begin((struct builder_room){.templates = 1, .ops = 8, .works = 8, .plans = 1, .copies = 1});
+    assert_int_equal(builder_plan(&builder, &gathers[0], false, "/plan"), 0);
+    assert_int_equal(builder_plan(&builder, &gathers[0], false, "/plan"), 0);
+    assert_int_equal(builder_plan(&builder, &gathers[1], false, "/plan"), BUILDER_NONE);
+    case_refused(builder.status, STATUS_LIMIT, "/plan", "more than 1 different collectives");
+    begin((struct builder_room){.templates = 1, .ops = 8, .works = 8, .plans = 1, .copies = 1});
+    for (uint32_t i = 0; i < 2; i++) {
+        builder_template_begin(&builder, "t");
+        (void)compute("a", 1, 1);
+        assert_int_equal(builder_template_end(&builder), 0);
+    }
+    assert_int_equal(program.template_count, 1);
+    case_refused(builder.status, STATUS_LIMIT, "/workload", "more than 1 different passes");
+}
+
 static void an_op_with_too_many_needs_is_refused(void **state)
 {
     (void)state;
@@ -271,6 +291,7 @@ int main(void)
         cmocka_unit_test(templates_count_parts_and_add_up_effects),
         cmocka_unit_test(needs_that_others_imply_are_left_out),
         cmocka_unit_test(the_first_failure_is_kept),
+        cmocka_unit_test(what_has_no_room_is_refused),
         cmocka_unit_test(an_op_with_too_many_needs_is_refused),
         cmocka_unit_test(needs_count_once_they_are_reduced),
         cmocka_unit_test(needs_stand_in_one_order),

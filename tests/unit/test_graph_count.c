@@ -3,6 +3,7 @@
 #include "sim/base/arena.h"
 #include "sim/graph/print.h"
 #include "sim/scenario/scenario.h"
+#include "tests/support/case.h"
 #include "tests/support/counts.h"
 #include "tests/unit/counts_case.h"
 #include "tests/unit/graph_case.h"
@@ -154,9 +155,43 @@ static void gradients_of_products_have_as_many_flop(void **state)
     shipped_each(products_hold);
 }
 
+/* Passes of inference give a row for each size of an array as long as there is room for other
+ * arrays; then one row has the mean of further sizes, and all together what they were. */
+static void rows_of_many_sizes_are_as_large_as_their_mean(void **state)
+{
+    enum { SIZES = 40, TIMES = 3 };
+    struct graph_overlaps all = {.count = 0};
+    double bytes = 0, flop = 0;
+    uint64_t count = 0;
+    (void)state;
+    for (uint64_t i = 1; i <= SIZES; i++) {
+        struct graph_overlap const of = {.of = 1,
+                                         .kind = COLLECTIVE_ALL_GATHER,
+                                         .count = 2,
+                                         .bytes = 1000 * i,
+                                         .flop = 5. * (double)i};
+        graph_overlap_add(&all, &of, TIMES);
+    }
+    assert_int_equal(all.count, GRAPH_OVERLAPS_SIZES);
+    for (uint32_t i = 0; i < all.count; i++) {
+        bytes += (double)all.of[i].bytes * (double)all.of[i].count;
+        flop += all.of[i].flop;
+        count += all.of[i].count;
+    }
+    assert_int_equal(count, SIZES * 2 * TIMES);
+    case_near(flop, TIMES * 5. * SIZES * (SIZES + 1) / 2, 1e-12);
+    case_near(bytes, TIMES * 2 * 1000. * SIZES * (SIZES + 1) / 2, 1e-3);
+    struct graph_overlap const other = {
+        .of = 2, .kind = COLLECTIVE_ALL_GATHER, .count = 1, .bytes = 8};
+    graph_overlap_add(&all, &other, 1);
+    assert_int_equal(all.count, GRAPH_OVERLAPS_SIZES + 1);
+    assert_int_equal(all.of[GRAPH_OVERLAPS_SIZES].bytes, 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_of_many_sizes_are_as_large_as_their_mean),
         cmocka_unit_test(a_layer_is_counted),
         cmocka_unit_test(the_oracle_counts_the_same),
         cmocka_unit_test(gradients_of_products_have_as_many_flop),

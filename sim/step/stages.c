@@ -184,21 +184,21 @@ static bool ranks_fit(const struct workload_plan *plan, uint32_t count, uint32_t
     return room % (count / unit) == 0 && stages_fit(plan, count, &unused);
 }
 
-/* The nearest counts of stages that fit below and above, at least two steps, each in units;
- * "" if there are none. */
-static void nearest_write(const struct workload_plan *plan, uint32_t count, uint32_t step,
-                          uint32_t unit, uint64_t room, char *text, size_t text_bytes)
+/* The nearest counts of stages that fit below and above, at least two steps, each in units. Returns
+ * how many there are. */
+static uint32_t nearest_write(const struct workload_plan *plan, uint32_t count, uint32_t step,
+                              uint32_t unit, uint64_t room, char *text, size_t text_bytes)
 {
     uint32_t const least = 2 * step, layers = (uint32_t)plan->model.layers;
     uint32_t below = count - step, above = count + step;
     while (below >= least && !ranks_fit(plan, below, unit, room)) below -= step;
     while (above <= layers && !ranks_fit(plan, above, unit, room)) above += step;
-    if (below >= least && above <= layers)
+    bool const has_below = below >= least, has_above = above <= layers;
+    if (has_below && has_above)
         (void)snprintf(text, text_bytes, "%u and %u", below / unit, above / unit);
-    else if (below >= least || above <= layers)
-        (void)snprintf(text, text_bytes, "%u", (below >= least ? below : above) / unit);
-    else
-        text[0] = '\0';
+    else if (has_below || has_above)
+        (void)snprintf(text, text_bytes, "%u", (has_below ? below : above) / unit);
+    return (uint32_t)has_below + has_above;
 }
 
 /* A schedule that takes any number of stages a rank may have another; else there may be other
@@ -213,18 +213,16 @@ static enum status uneven(const struct workload_plan *plan, uint32_t count, uint
     if (plan->stages.given == NULL) {
         STATUS_TRY(schedule_form_parse(name, "/workload/schedule", &form, &chunks, reterr));
         uint32_t const ranks = count / chunks;
-        if (form->chunks == 0) nearest_write(plan, count, ranks, 1, 0, nearest, sizeof nearest);
-        if (nearest[0] != '\0')
+        bool const any = form->chunks == 0;
+        uint32_t found = any ? nearest_write(plan, count, ranks, 1, 0, nearest, sizeof nearest) : 0;
+        if (found != 0)
             (void)snprintf(hint, sizeof hint, "the nearest numbers of stages on %u ranks: %s; or ",
                            ranks, nearest);
         else
-            nearest_write(plan, count, chunks, chunks, room, nearest, sizeof nearest);
-        if (hint[0] == '\0' && nearest[0] != '\0')
-            (void)snprintf(hint, sizeof hint,
-                           strstr(nearest, " and ") == NULL
-                               ? "the nearest number of ranks of pp: %s; or "
-                               : "the nearest numbers of ranks of pp: %s; or ",
-                           nearest);
+            found = nearest_write(plan, count, chunks, chunks, room, nearest, sizeof nearest);
+        if (hint[0] == '\0' && found != 0)
+            (void)snprintf(hint, sizeof hint, "the nearest %s of ranks of pp: %s; or ",
+                           found == 1 ? "number" : "numbers", nearest);
     }
     if (plan->model.layers < count)
         return error_set(reterr, STATUS_INVALID, "/workload/schedule",

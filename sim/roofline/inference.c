@@ -33,13 +33,6 @@ struct inference_step inference_pass(const struct inference_model *model,
     return step;
 }
 
-struct inference_step inference_decode(const struct inference_model *model,
-                                       const struct inference_chips *chips, double sequences,
-                                       double cached_tokens)
-{
-    return inference_pass(model, chips, sequences, 0, cached_tokens);
-}
-
 uint64_t inference_max_batch(const struct inference_model *model,
                              const struct inference_chips *chips, double context)
 {

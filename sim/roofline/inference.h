@@ -39,11 +39,6 @@ struct inference_step {
     double step_s; /* kv_s + max(weights_s, math_s) */
 };
 
-/* `sequences` with `cached_tokens` in the cache altogether, a new token each. */
-struct inference_step inference_decode(const struct inference_model *model,
-                                       const struct inference_chips *chips, double sequences,
-                                       double cached_tokens);
-
 /* Dot products of attention, all layers: 2·N·(H+V) for a query and a key that it sees; `scores` are
  * such pairs, in all layers together (7.1.4). */
 double inference_attention_flop(const struct model *model, double scores);

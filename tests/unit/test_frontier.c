@@ -93,12 +93,12 @@ static void the_books_curve_bends_where_math_takes_over(void **state)
     struct frontier_point points[10], fine[553];
     for (uint32_t i = 0; i < 10; i++) {
         double const batch = 1u << i;
-        double const step_s = inference_decode(&model, &chips, batch, batch * 2048).step_s;
+        double const step_s = inference_pass(&model, &chips, batch, 0, batch * 2048).step_s;
         points[i] = (struct frontier_point){step_s, batch / step_s / 16, true};
     }
     for (uint32_t i = 0; i < 553; i++) {
         double const batch = i + 1;
-        double const step_s = inference_decode(&model, &chips, batch, batch * 2048).step_s;
+        double const step_s = inference_pass(&model, &chips, batch, 0, batch * 2048).step_s;
         fine[i] = (struct frontier_point){step_s, batch / step_s / 16, true};
     }
     assert_int_equal(points[frontier_knee(points, 10)].rate, 885);

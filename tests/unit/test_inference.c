@@ -369,8 +369,8 @@ static void closed_forms_are_the_book_s(void **state)
     struct inference_model const llama = {70.4e9, 140.8e9, 327680};
     struct inference_model const narrow = {70.4e9, 70.4e9, 163840};
     (void)state;
-    case_near(inference_decode(&llama, &v5e, 32, 32 * 8192).step_s, 17.492233e-3, 1e-6);
-    case_near(inference_decode(&narrow, &v5e, 32, 32 * 8192).step_s, 8.746e-3, 1e-4);
+    case_near(inference_pass(&llama, &v5e, 32, 0, 32 * 8192).step_s, 17.492233e-3, 1e-6);
+    case_near(inference_pass(&narrow, &v5e, 32, 0, 32 * 8192).step_s, 8.746e-3, 1e-4);
     assert_int_equal(inference_max_batch(&narrow, &v5e, 8192), 138);
     assert_int_equal(inference_max_batch(&llama, &v5e, 1e9), 0);
     case_near(inference_critical_tokens(2, 197e12, 810e9), 243.20988, 1e-7);

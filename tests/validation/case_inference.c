@@ -62,7 +62,7 @@ static double batch_within(const struct case_row *row, const struct inference_mo
                            const struct inference_chips *chips, double context)
 {
     double const limit_s = row_number(row, "limit");
-    struct inference_step const one = inference_decode(model, chips, 1, context);
+    struct inference_step const one = inference_pass(model, chips, 1, 0, context);
     double const by_weights = (limit_s - one.weights_s) / one.kv_s;
     double const by_math = limit_s / (one.kv_s + one.math_s);
     double const most = (double)inference_max_batch(model, chips, context);
@@ -81,7 +81,7 @@ static struct case_value decode(const struct case_row *row)
     if (strcmp(what, "batch_within") == 0)
         return value_number(batch_within(row, &model, &chips, context));
     double const batch = row_number(row, "batch");
-    struct inference_step const step = inference_decode(&model, &chips, batch, batch * context);
+    struct inference_step const step = inference_pass(&model, &chips, batch, 0, batch * context);
     if (strcmp(what, "kv") == 0) return value_number(step.kv_s);
     if (strcmp(what, "weights") == 0) return value_number(step.weights_s);
     if (strcmp(what, "math") == 0) return value_number(step.math_s);

@@ -81,7 +81,6 @@ static void layers_count(const struct graph_terms *terms, const struct model *mo
     counts->norm_layer = any->norm_layer;
     counts->mlp_layer = dense.mlp_layer + model->vectors.mlp;
     if (experts->count == 0) return;
-    counts->expert = sparse.experts_layer / experts->count;
     counts->router_layer = sparse.router_layer + experts->router_biased * experts->count;
     counts->experts_layer = sparse.experts_layer + experts->biased * biases;
     counts->shared_layer =

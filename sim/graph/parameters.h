@@ -16,7 +16,6 @@ struct model_counts {
     uint64_t mlp_layer; /* Parameters of the MLP, in a layer that has one MLP. */
     uint64_t mlp_layers;
     uint64_t router_layer; /* Parameters of the router, in a layer that has experts. */
-    uint64_t expert;       /* Matrices of one expert. */
     uint64_t experts_layer;
     uint64_t shared_layer;
     uint64_t expert_layers;

@@ -114,8 +114,8 @@ struct roofline_bound {
 
 /* Of the whole machine, a step. */
 struct roofline_flop {
-    double useful; /* 6 a token and parameter of a matmul, so that it is a part of what is executed;
-                      parameter_flop of counts.h are all. */
+    double useful; /* 6 a token and parameter of a matmul, so that it is a part of what is executed:
+                      what is looked up or scaled has parameters and no matmul. */
     double useful_attention; /* Of attention, in addition to `useful`. */
     double executed;         /* Unpadded. */
     double padded;           /* What the MXU's time is charged for. */

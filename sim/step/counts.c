@@ -4,7 +4,6 @@
 #include "sim/graph/count.h"
 #include "sim/graph/derive.h"
 #include "sim/graph/op.h"
-#include "sim/graph/parameters.h"
 #include "sim/kernels/kernels.h"
 #include "sim/step/counts_parts.h"
 #include "sim/step/graph_terms.h"
@@ -231,18 +230,6 @@ static double assigned_rows(const struct ranks *ranks, double rows)
     return sparse == 0 ? 0 : sparse * (double)workload_tokens(ranks->plan) * rows / tokens;
 }
 
-/* Tokens that are dropped are not what the step is for. */
-static double parameter_flop(const struct ranks *ranks)
-{
-    const struct model *model = &ranks->plan->model;
-    struct model_counts const parameters = model_count(model);
-    uint64_t const active =
-        parameters.active + (ranks->mtp_modules != 0 ? parameters.mtp_active : 0);
-    return counts_flop_a_token(ranks) *
-           ((double)active * (double)workload_tokens(ranks->plan) -
-            assigned_rows(ranks, (double)ranks->experts.dropped) * (double)parameters.expert);
-}
-
 /* Counts up: a rank that has any collective has a whole one. */
 static void traffic_divide(struct workload_traffic *traffic, uint32_t rank_count)
 {
@@ -346,7 +333,6 @@ enum status workload_count(const struct workload_plan *plan, const struct machin
     }
     counts.useful_attention_flop *= all_ranks(&ranks);
     padding_list(&ranks, &counts.paddings);
-    counts.parameter_flop = parameter_flop(&ranks);
     counts.rows_dropped = assigned_rows(&ranks, (double)ranks.experts.dropped);
     counts.rows_assigned = assigned_rows(
         &ranks, (double)(ranks.rows * plan->model.experts.top_k * ranks.experts.ranks));

@@ -163,11 +163,8 @@ struct workload_counts {
     struct workload_heads heads;
 
     /* The whole machine, a step. */
-    double rows_dropped;  /* Assignments of tokens to experts that have no room for them. */
-    double rows_assigned; /* All assignments. */
-    /* 6·P·tokens, all P that are active, as the book counts; what is looked up or scaled has
-     * parameters and no matmul, so the useful FLOP of roofline.h are fewer. */
-    double parameter_flop;
+    double rows_dropped;          /* Assignments of tokens to experts that have no room for them. */
+    double rows_assigned;         /* All assignments. */
     double useful_attention_flop; /* FLOP of the dot products of attention, in addition to
                                      those of matmuls. */
 

@@ -8,12 +8,6 @@
 #include "sim/step/counts.h"
 #include "sim/step/ranks.h"
 
-/* FLOP that a token asks of a parameter: 2 forward, 4 backward. */
-static inline double counts_flop_a_token(const struct ranks *ranks)
-{
-    return ranks_serves(ranks) ? 2 : 6;
-}
-
 /* Collectives of one group. */
 void counts_traffic_add(struct workload_traffic *traffic, enum collective_kind kind, uint64_t count,
                         double bytes);

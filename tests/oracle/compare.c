@@ -29,7 +29,6 @@ static const struct {
     FIELD(spare.uneven),
     FIELD(rows_dropped),
     FIELD(rows_assigned),
-    FIELD(parameter_flop),
     FIELD(useful_attention_flop),
     FIELD(host.moment_bytes),
     FIELD(host.activation_bytes),

@@ -464,10 +464,6 @@ void oracle_count(const struct workload_plan *plan, const struct machine *machin
     counts.heads.kv_held = (double)ranks.heads.kv * ranks.tp;
     counts.heads.kv_padded = (double)oracle_kv_heads_padded(&ranks);
 
-    double const tokens = (double)plan->batch_tokens;
-    struct model_counts const model = oracle_model_count(&plan->model);
-    uint64_t const active = model.active + (ranks.mtp_modules != 0 ? model.mtp_active : 0);
-    counts.parameter_flop = 6 * (double)active * tokens;
     if (ranks_is_decoder(&ranks)) {
         double const widths = (double)(oracle_head_width(&ranks) + oracle_value_width(&ranks));
         double const ways = (double)plan->batch_tokens / x.rows * ranks.tp;

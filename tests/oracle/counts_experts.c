@@ -216,8 +216,7 @@ static void count_traffic(const struct letters *x, const struct expert_letters *
 }
 
 /* Tokens that are dropped are not what the step is for. */
-static void count_dropped(const struct letters *x, const struct expert_letters *e,
-                          struct workload_counts *counts)
+static void count_dropped(const struct letters *x, struct workload_counts *counts)
 {
     const struct workload_plan *plan = x->ranks->plan;
     const struct routing *experts = &x->ranks->experts;
@@ -225,7 +224,6 @@ static void count_dropped(const struct letters *x, const struct expert_letters *
     counts->rows_assigned =
         x->sparse * (double)plan->batch_tokens * (double)plan->model.experts.top_k;
     counts->rows_dropped = counts->rows_assigned * (double)experts->dropped / all;
-    counts->parameter_flop -= 6 * counts->rows_dropped * (e->in + e->out) * x->ranks->tp;
 }
 
 double oracle_experts_products(const struct letters *x)
@@ -243,7 +241,7 @@ void oracle_experts(const struct letters *x, struct workload_counts *counts)
     count_vector(x, &e, counts);
     count_hbm(x, &e, counts);
     count_traffic(x, &e, counts);
-    count_dropped(x, &e, counts);
+    count_dropped(x, counts);
     double const forward = 8 + 2 * e.shared, backward = 10 + 4 * e.shared;
     double const dead = (1 - x->whole) * (3 + e.shared); /* Out, the way back and the sum. */
     double const again = x->again > 0 ? forward - dead : x->norms_again + x->attention_again;

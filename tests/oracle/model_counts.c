@@ -68,7 +68,6 @@ struct model_counts oracle_model_count(const struct model *model)
         counts.positions = model->positions.learned * model->width;
     }
     if (model_has_experts(model)) {
-        counts.expert = expert_matrices(model);
         counts.router_layer = experts->count * (model->width + experts->router_biased);
         counts.experts_layer = experts->count * expert_weights(model);
         counts.shared_layer = experts->shared * expert_weights(model);

@@ -74,7 +74,6 @@ static void useful_is_what_one_chip_does(const char *name, const struct workload
     counts_make(&made->plan, &made->machine, &made->mesh, &counts);
     counts_make(&one.plan, &one.machine, &one.mesh, &alone);
     double const chips = made->machine.chip_count;
-    near(name, "FLOP of parameters", counts.parameter_flop, alone.parameter_flop);
     near(name, "FLOP of attention", counts.useful_attention_flop, alone.useful_attention_flop);
     if (made->plan.model.experts.count == 0) /* Whose rows are rounded up on each rank. */
         near(name, "useful FLOP", counts.matmul_useful * chips, alone.matmul_useful);

@@ -59,7 +59,6 @@ static void forward_counts(struct step *step, double tokens_per_chip)
         .gathers = microbatches, .reductions = step->made.plan.zero <= 1 ? 1 : microbatches};
     counts->matmul_flop = 4 * tokens_per_chip * width * mlp * layers;
     counts->padded_flop = counts->matmul_useful = counts->matmul_flop;
-    counts->parameter_flop = counts->matmul_flop * chips;
     counts->role[MESH_FSDP].group = mesh->axis[MESH_FSDP].group;
     counts->role[MESH_FSDP].gather_bytes = 2 * 2 * width * mlp / tp * layers;
     counts->role[MESH_FSDP].gather_count = fsdp > 1 ? 16 : 0;

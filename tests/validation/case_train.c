@@ -9,6 +9,7 @@
 #include "sim/base/strbuf.h"
 #include "sim/base/units.h"
 #include "sim/fold/fold.h"
+#include "sim/graph/parameters.h"
 #include "sim/machine/shape.h"
 #include "sim/replay/replay.h"
 #include "sim/roofline/roofline.h"
@@ -147,13 +148,15 @@ static struct case_value counts(const struct case_row *row)
     const struct workload_traffic *fsdp = &counts.role[MESH_FSDP], *tp = &counts.role[MESH_TP];
     const struct workload_traffic *dp = &counts.role[MESH_DP];
     double const chips = step.machine.chip_count;
+    const struct workload_plan *plan = &step.scenario.workload;
+    uint64_t const parameters = model_count(&plan->model).active;
     const struct {
         const char *name;
         double value;
     } numbers[] = {
         {"matmul_flop", counts.matmul_flop},
         {"machine_flop", counts.matmul_flop * chips},
-        {"parameter_flop", counts.parameter_flop},
+        {"parameter_flop", 6 * (double)parameters * (double)plan->batch_tokens},
         {"attention_flop", counts.useful_attention_flop},
         {"parameter_bytes", counts.memory.parameter_bytes},
         {"optimizer_bytes", counts.memory.optimizer_bytes},

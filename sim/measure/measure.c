@@ -75,7 +75,7 @@ enum status measure_party_run(struct arena *arena, const struct machine *machine
     struct program *program = memory;
     builder_begin(&builder, arena, machine, room, program, reterr);
     STATUS_TRY(program_make(&builder, party, where, reterr));
-    program_seal(arena, program);
+    STATUS_TRY(program_seal(arena, program, reterr));
     STATUS_TRY(fold_build(arena, machine, program, options->full, &measured.fold, reterr));
     struct replay_options const replay = {
         .engine = options->engine,

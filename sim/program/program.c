@@ -3,12 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
-void program_seal(struct arena *arena, struct program *program)
+enum status program_seal(struct arena *arena, struct program *program, struct error *reterr)
 {
     struct program_place place;
-    struct error error = {0};
-    if (program_try_seal(arena, program, &place, &error) != STATUS_OK)
-        assert_fail(__FILE__, __LINE__, error.where, error.message);
+    enum status const status = program_try_seal(arena, program, &place, reterr);
+    if (status != STATUS_OK && status != STATUS_NO_MEMORY)
+        assert_fail(__FILE__, __LINE__, reterr->where, reterr->message);
+    return status;
 }
 
 const struct program_block *program_slot_block(const struct program_role *role, uint32_t slot)

@@ -261,8 +261,9 @@ static const uint32_t PROGRAM_NOWHERE = UINT32_MAX;
 enum status program_try_seal(struct arena *arena, struct program *program,
                              struct program_place *ret_place, struct error *reterr);
 
-/* The same of a program that was made here: a refusal is our mistake, and an assertion. */
-void program_seal(struct arena *arena, struct program *program);
+/* The same of a program that was made here: STATUS_NO_MEMORY. Any other refusal is our mistake, and
+ * an assertion. */
+enum status program_seal(struct arena *arena, struct program *program, struct error *reterr);
 
 /* Parts of a stream before a slot begins; slots below 0 count as 0 parts. */
 uint64_t program_slot_start(const struct program_role *role, const struct program *program,

@@ -217,7 +217,7 @@ enum status workload_lower(struct arena *arena, const struct workload_plan *plan
         return refuse_algorithm(arena, plan, machine, mesh, &refused, reterr);
     if (status != STATUS_OK) return status;
     program.tokens = workload_tokens(plan);
-    program_seal(arena, &program);
+    STATUS_TRY(program_seal(arena, &program, reterr));
     *ret_program = program;
     return STATUS_OK;
 }

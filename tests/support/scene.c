@@ -288,7 +288,7 @@ enum status scene_try(struct scene *scene, uint32_t repeat, bool full, bool reco
     scene->program.templates[0] = (struct program_template){
         .name = "scene", .op = scene->op, .op_count = scene->build.op_count};
     scene->program.template_count = 1;
-    program_seal(scene->arena, &scene->program);
+    case_ok(program_seal(scene->arena, &scene->program, &case_error));
     STATUS_TRY(fold_build(scene->arena, &scene->machine, &scene->program, full, &fold, reterr));
     return replay_run(scene->arena, &options, &scene->machine, &scene->program, &fold, ret_trace,
                       reterr);

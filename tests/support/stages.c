@@ -164,7 +164,7 @@ enum status stages_try(struct stages *stages, bool full, struct trace *ret_trace
                                            .shown_count = stages->shown_count,
                                            .record = stages->shown_count > 0,
                                            .steps_max = stages->steps_max};
-    program_seal(stages->arena, &stages->program);
+    case_ok(program_seal(stages->arena, &stages->program, &case_error));
     STATUS_TRY(fold_build(stages->arena, stages->machine, &stages->program, full, &fold, reterr));
     return replay_run(stages->arena, &options, stages->machine, &stages->program, &fold, ret_trace,
                       reterr);

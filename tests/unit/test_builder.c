@@ -88,7 +88,7 @@ static void templates_count_parts_and_add_up_effects(void **state)
     struct program_role *role = builder_roles(&builder, 1, 1);
     assert_non_null(role);
     builder_block(role, (struct program_block){.name = "layer", .repeat = 2});
-    program_seal(case_arena, &program);
+    case_ok(program_seal(case_arena, &program, &case_error));
     assert_int_equal(role->slot_count, 2);
 }
 

@@ -99,7 +99,7 @@ static void sealing_counts_parts_slots_and_classes(void **state)
     (void)state;
     struct sample sample;
     sample_fill(&sample);
-    program_seal(case_arena, &sample.program);
+    case_ok(program_seal(case_arena, &sample.program, &case_error));
     const struct program_role *role = &sample.role;
     assert_int_equal(role->slot_count, 2 * LAYERS);
     assert_int_equal(role->stream_total[0], LAYERS * 2 + LAYERS * 5);
@@ -122,7 +122,7 @@ static void parts_of_one_stream_add_up_in_a_slot(void **state)
     struct program_op twice[2] = {sample.backward[0], sample.backward[0]};
     sample.template[1].op = twice;
     sample.template[1].op_count = 2;
-    program_seal(case_arena, &sample.program);
+    case_ok(program_seal(case_arena, &sample.program, &case_error));
     assert_int_equal(twice[0].part_first, 0);
     assert_int_equal(twice[1].part_first, 5);
     assert_int_equal(sample.template[1].stream_parts[0], 10);
@@ -133,7 +133,7 @@ static void slots_have_starts_blocks_and_names(void **state)
     (void)state;
     struct sample sample;
     sample_fill(&sample);
-    program_seal(case_arena, &sample.program);
+    case_ok(program_seal(case_arena, &sample.program, &case_error));
     const struct program_role *role = &sample.role;
     assert_int_equal(program_slot_start(role, &sample.program, 0, -1), 0);
     assert_int_equal(program_slot_start(role, &sample.program, 0, 0), 0);
@@ -164,7 +164,7 @@ static bool seal_aborts(struct program *program)
         /* The claim that is printed is not for the reader of the test's output. */
         if (freopen("/dev/null", "w", stderr) == NULL) _exit(2);
         struct arena *arena = arena_create(0);
-        program_seal(arena, program);
+        case_ok(program_seal(arena, program, &case_error));
         _exit(0);
     }
     int status = 0;

@@ -289,6 +289,26 @@ static void what_would_wrap_is_refused(void **state)
     assert_in_range(counted, 32, 480);
 }
 
+/* The program is sealed last, in what memory the lowering has left. */
+static void memory_that_ends_with_the_program_is_said_to_be_too_little(void **state)
+{
+    (void)state;
+    enum { STEP_BYTES = 64, STEPS = 256 };
+    build(&case_mlp, "2x2x4", NULL, "x y", "z");
+    uint64_t const before_bytes = arena_taken_bytes(made.arena);
+    case_ok(workload_lower(made.arena, &made.plan, &made.machine, &made.mesh, &made.program,
+                           &case_error));
+    uint64_t const whole_bytes = arena_taken_bytes(made.arena) - before_bytes;
+    for (uint32_t step = 1; step <= STEPS; step++) {
+        struct arena *arena = arena_create(whole_bytes - (uint64_t)step * STEP_BYTES);
+        assert_int_equal(workload_lower(arena, &made.plan, &made.machine, &made.mesh, &made.program,
+                                        &case_error),
+                         STATUS_NO_MEMORY);
+        arena_destroy(arena);
+    }
+    arena_destroy(made.arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,6 +321,7 @@ int main(void)
         cmocka_unit_test(advice_for_the_batch_is_good_advice),
         cmocka_unit_test(a_format_without_a_rate_is_refused_and_no_other),
         cmocka_unit_test(what_would_wrap_is_refused),
+        cmocka_unit_test(memory_that_ends_with_the_program_is_said_to_be_too_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -254,10 +254,30 @@ const struct key model_mlp_keys[] = {
     {0},
 };
 
+/* A config.json in the scenario. Without a name the model is called by its type and sizes. */
+static enum status read_config_object(struct arena *arena, struct json *object,
+                                      struct model *ret_model, struct error *reterr)
+{
+    struct json *value = model_take_set(object, "_name_or_path");
+    const char *name = NULL;
+    if (value != NULL) STATUS_TRY(json_as_string(value, &name, reterr));
+    STATUS_TRY(model_read_config(arena, object, name == NULL ? "" : name, ret_model, reterr));
+    if (name != NULL && name[0] != '\0') return STATUS_OK;
+    STATUS_TRY(json_as_string(json_take(object, "model_type"), &name, reterr));
+    ret_model->name =
+        arena_format(arena, "%s of %llu layers of %llu", name,
+                     (unsigned long long)ret_model->layers, (unsigned long long)ret_model->width);
+    if (ret_model->name == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the model's name");
+    return STATUS_OK;
+}
+
 enum status model_read_object(struct arena *arena, struct json *object, struct model *ret_model,
                               struct error *reterr)
 {
     struct model model = {.kind = MODEL_MLP};
+    if (json_kind(object) == JSON_OBJECT && json_take(object, "model_type") != NULL)
+        return read_config_object(arena, object, ret_model, reterr);
     struct key_reader const reader = {.arena = arena, .object = object, .base = &model};
     STATUS_TRY(keys_read(model_mlp_keys, &reader, reterr));
     model.name = arena_format(arena, "mlp %llu x %llu", (unsigned long long)model.width,

@@ -27,6 +27,8 @@ enum status model_read_name_or_path(struct arena *arena, const char *name_or_pat
 
 /* {"kind": "mlp", "D": .., "F": .., "layers": .., "matrices": 2 or 3}, by rows of struct model. */
 extern const struct key model_mlp_keys[];
+/* Such an object, or a whole config.json, which has a "model_type"; its "_name_or_path" is what
+ * reports call the model. */
 enum status model_read_object(struct arena *arena, struct json *object, struct model *ret_model,
                               struct error *reterr);
 

@@ -137,10 +137,13 @@ static const struct key format_keys[] = {
     {0},
 };
 
-#define NAMED_MODEL "a name of `podsim list models`, or the path of a Hugging Face `config.json`"
+#define NAMED_MODEL                                                                                \
+    "a name of `podsim list models`, the path of a Hugging Face `config.json`, or such a "         \
+    "[file itself](#models)"
 #define ANY_MODEL                                                                                  \
-    "a name of `podsim list models`, the path of a Hugging Face `config.json`, or "                \
-    "`{\"kind\": \"mlp\", \"D\": 8192, \"F\": 32768, \"layers\": 8, \"matrices\": 2}`"
+    "a name of `podsim list models`, the path of a Hugging Face `config.json`, such a [file "      \
+    "itself](#models), or `{\"kind\": \"mlp\", \"D\": 8192, \"F\": 32768, \"layers\": 8, "         \
+    "\"matrices\": 2}`"
 
 #define KEYS_BEFORE(of, name, models, text)                                                        \
     ROW("kind", key_choice, kind, .needed = true, .least = (of), .preset = (of),                   \

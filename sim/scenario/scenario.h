@@ -14,6 +14,7 @@
 #include "sim/step/workload.h"
 
 struct arena;
+struct json;
 struct strbuf;
 
 struct run_plan {
@@ -27,9 +28,12 @@ struct scenario {
     uint64_t version; /* Of the format: 1. */
     const char *title;
     const char *question; /* What the scenario answers, or "". */
+    const char *preset;   /* What filled in keys that it leaves out (preset.h); NULL: nothing. */
     struct machine_plan machine;
     struct mesh_plan mesh;
     struct workload_plan workload;
+    struct json *model_config; /* The config.json that stands in the scenario; NULL: the model has a
+                                  name, or is an MLP. */
     struct run_plan run;
 };
 

@@ -4,6 +4,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
 #include "sim/base/path.h"
+#include "sim/scenario/preset.h"
 #include "sim/scenario/scenario_parts.h"
 
 /* Of pipelines, and where a step ends in the next one. Nearly all repeat after three steps. */
@@ -29,6 +30,10 @@ enum { STEPS_DEFAULT = 8 };
 
 const struct key scenario_keys[] = {
     KEYS_OF_BOTH,
+    ROW("preset", key_text, preset, .quiet = true, .values = "a name of `podsim list presets`",
+        .preset_text = "none",
+        .help = "what a framework does: its keys stand in for those that the scenario leaves out "
+                "([below](#presets))"),
     KEY("workload", key_variants, .needed = true, .members = workload_kinds,
         .values = "[below](#workload)", .help = "what is computed"),
     RUN_KEY,
@@ -76,6 +81,7 @@ static enum status document_read(struct arena *arena, struct json *document,
                                       .object = document,
                                       .whole = &scenario,
                                       .base = &scenario};
+    STATUS_TRY(preset_apply(arena, document, reterr));
     STATUS_TRY(keys_read(scenario_keys, &reader, reterr));
     steps_default(&scenario);
     STATUS_TRY(memory_default(arena, &scenario, reterr));

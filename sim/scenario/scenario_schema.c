@@ -37,6 +37,23 @@ void scenario_text_or_schema(struct json_writer *writer, const char *const *defi
     json_write_array_end(writer);
 }
 
+/* A config.json, whose keys are its readers'. */
+static void config_add(struct json_writer *writer)
+{
+    json_put_object(writer, "config");
+    json_put_string(writer, "type", "object");
+    json_put_boolean(writer, "additionalProperties", true);
+    json_put_object(writer, "properties");
+    json_put_object(writer, "model_type");
+    json_put_string(writer, "type", "string");
+    json_write_object_end(writer);
+    json_write_object_end(writer);
+    json_put_array(writer, "required");
+    json_write_string(writer, "model_type");
+    json_write_array_end(writer);
+    json_write_object_end(writer);
+}
+
 void scenario_schema(struct strbuf *text)
 {
     struct json_writer writer;
@@ -53,6 +70,7 @@ void scenario_schema(struct strbuf *text)
         keys_schema(&writer, objects[i].rows);
         json_write_object_end(&writer);
     }
+    config_add(&writer);
     json_write_object_end(&writer);
     json_write_object_end(&writer);
 }

@@ -49,7 +49,8 @@ static enum status model_read(struct arena *arena, struct json *json, const char
     if (json_kind(json) == JSON_OBJECT) return model_read_object(arena, json, ret_model, reterr);
     if (json_kind(json) != JSON_STRING)
         return error_set(reterr, STATUS_INVALID, json_where(json),
-                         "must be a model's name, the path of a config.json, or an object like "
+                         "must be a model's name, the path of a config.json, a config.json itself, "
+                         "or an object like "
                          "{\"kind\": \"mlp\", \"D\": 8192, \"F\": 32768, \"layers\": 8}");
     STATUS_TRY(json_as_string(json, &text, reterr));
     if (!is_model(text)) STATUS_TRY(path_beside(arena, base_folder, text, &text, reterr));
@@ -60,6 +61,8 @@ static enum status model_kind_read(const struct key *row, const struct key_reade
                                    struct json *value, struct error *reterr)
 {
     (void)row;
+    if (json_kind(value) == JSON_OBJECT && json_take(value, "model_type") != NULL)
+        scenario_of(reader)->model_config = value;
     return model_read(reader->arena, value, reader->base_folder,
                       &scenario_of(reader)->workload.model, reterr);
 }
@@ -69,6 +72,10 @@ static void model_kind_write(struct json_writer *writer, const struct key *row,
 {
     const struct model *model = &shown_of(source)->workload.model;
     (void)row;
+    if (shown_of(source)->model_config != NULL) {
+        json_write_value(writer, shown_of(source)->model_config);
+        return;
+    }
     if (model->kind != MODEL_MLP) {
         json_write_string(writer, model->name);
         return;
@@ -81,7 +88,7 @@ static void model_kind_write(struct json_writer *writer, const struct key *row,
 
 static void model_kind_schema(struct json_writer *writer, const struct key *row)
 {
-    static const char *const definitions[] = {"#/$defs/mlp", NULL};
+    static const char *const definitions[] = {"#/$defs/mlp", "#/$defs/config", NULL};
     (void)row;
     scenario_text_or_schema(writer, definitions);
 }
@@ -195,8 +202,9 @@ const struct key workload_train_keys[] = {
         .help = "forward, backward and update"),
     KEY("model", scenario_model_kind, .needed = true,
         .values =
-            "a name of `podsim list models`, the path of a Hugging Face `config.json`, or "
-            "`{\"kind\": \"mlp\", \"D\": 8192, \"F\": 32768, \"layers\": 8, \"matrices\": 2}`",
+            "a name of `podsim list models`, the path of a Hugging Face `config.json`, such a "
+            "[file itself](#models), or `{\"kind\": \"mlp\", \"D\": 8192, \"F\": 32768, "
+            "\"layers\": 8, \"matrices\": 2}`",
         .help = "what is trained"),
     ROW("batch_tokens", key_count, batch_tokens, .needed = true, .least = 1,
         .most = (int64_t)WORKLOAD_TOKENS_MAX, .help = "tokens a step, whole machine"),

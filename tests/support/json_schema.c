@@ -100,7 +100,11 @@ static bool members_hold(struct json *value, struct json *rules)
     for (uint32_t i = 0; json_key_at(value, i) != NULL; i++) {
         const char *const key = json_key_at(value, i);
         struct json *rule = properties == NULL ? NULL : json_take(properties, key);
+        bool any = false;
         if (rule == NULL && json_kind(others) == JSON_OBJECT) rule = others;
+        if (rule == NULL && json_kind(others) == JSON_BOOLEAN)
+            case_ok(json_as_boolean(others, &any, &case_error));
+        if (any) continue;
         if (rule == NULL || !json_schema_holds(json_take(value, key), rule)) return false;
         if (dependents != NULL && !all_are_there(value, json_take(dependents, key))) return false;
     }

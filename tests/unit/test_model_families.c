@@ -362,6 +362,37 @@ static void every_file_of_the_folder_is_built_in(void **state)
     assert_null(model_name_at(count));
 }
 
+/* A model that stands in a scenario. */
+static enum status read_object(const char *text, struct model *model, struct error *error)
+{
+    struct json *document = NULL;
+    case_ok(json_read_text(case_arena, "text", text, strlen(text), &document, &case_error));
+    return model_read_object(case_arena, document, model, error);
+}
+
+static void a_config_in_the_scenario_is_called_by_its_own_name(void **state)
+{
+    (void)state;
+    static const char sizes[] = "\"n_embd\": 768, \"n_layer\": 12, \"n_head\": 12, "
+                                "\"n_positions\": 1024, \"vocab_size\": 50257}";
+    struct model model = {0};
+    struct error error = {0};
+    case_ok(read_object(arena_format(case_arena, "{\"model_type\": \"gpt2\", %s", sizes), &model,
+                        &case_error));
+    assert_int_equal(model_count(&model).total, 124439808);
+    assert_string_equal(model.name, "gpt2 of 12 layers of 768");
+    case_ok(read_object(arena_format(case_arena,
+                                     "{\"model_type\": \"gpt2\", \"_name_or_path\": \"mine\", %s",
+                                     sizes),
+                        &model, &case_error));
+    assert_string_equal(model.name, "mine");
+    assert_int_not_equal(
+        read_object(arena_format(case_arena, "{\"model_type\": \"gpt2\", \"heads\": 2, %s", sizes),
+                    &model, &error),
+        STATUS_OK);
+    assert_string_equal(error.where, "/heads");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -374,6 +405,7 @@ int main(void)
         cmocka_unit_test(attention_and_mlp_side_by_side_have_the_published_counts),
         cmocka_unit_test(norms_behind_blocks_are_counted),
         cmocka_unit_test(every_file_of_the_folder_is_built_in),
+        cmocka_unit_test(a_config_in_the_scenario_is_called_by_its_own_name),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -125,15 +125,25 @@ static const char *const objects[] = {
     "run"};
 
 /* Of a scenario that every key applies to but these: no host launches its ops, no decode attends;
- * a TPU's only slice has neither nodes nor NICs; the model has no MTP, and only ZeRO-1 and 2 gather
- * updated weights. */
+ * a TPU's only slice has neither nodes nor NICs; the model has no MTP, only ZeRO-1 and 2 gather
+ * updated weights, and no preset is named. */
 static void every_default_is_shown(void **state)
 {
     (void)state;
-    static const char *const left_out[] = {
-        "mtp",         "parameter_gather", "nodes",           "gpus",          "switch_ports",
-        "nic_rate",    "node_nics",        "switch_latency",  "cable_latency", "latency",
-        "launch_host", "split_attention",  "prefetch_weights"};
+    static const char *const left_out[] = {"mtp",
+                                           "parameter_gather",
+                                           "nodes",
+                                           "gpus",
+                                           "switch_ports",
+                                           "nic_rate",
+                                           "node_nics",
+                                           "switch_latency",
+                                           "cable_latency",
+                                           "latency",
+                                           "launch_host",
+                                           "split_attention",
+                                           "prefetch_weights",
+                                           "preset"};
     const char *text = NULL;
     unsigned seen = 0;
     assert_true(is_read(base, NULL, &text));
@@ -303,7 +313,7 @@ static void schema_and_reader_agree(void **state)
     assert_true(accepted > 50 && refused > 200);
 }
 
-static void schema_and_reader_agree_about_a_bare_mlp(void **state)
+static void schema_and_reader_agree_about_models_in_the_scenario(void **state)
 {
     (void)state;
     static const struct {
@@ -315,6 +325,11 @@ static void schema_and_reader_agree_about_a_bare_mlp(void **state)
         {"/workload/model={\"kind\": \"mlp\", \"D\": 8, \"layers\": 4}", false},
         {"/workload/model={\"kind\": \"mpl\", \"D\": 8, \"F\": 8, \"layers\": 4}", false},
         {"/workload/model={\"kind\": \"mlp\", \"D\": 8, \"F\": 8, \"layers\": 4, \"N\": 2}", false},
+        {"/workload/model={\"model_type\": \"gpt2\", \"n_embd\": 64, \"n_layer\": 2, \"n_head\": "
+         "2, "
+         "\"n_positions\": 64, \"vocab_size\": 512}",
+         true},
+        {"/workload/model={\"model_type\": 2}", false},
         {"/workload/model={}", false},
         {"/workload/model=7", false},
     };
@@ -418,7 +433,7 @@ int main(void)
         cmocka_unit_test(what_memory_means_is_shown),
         cmocka_unit_test(algorithms_are_names_that_a_collective_has),
         cmocka_unit_test(schema_and_reader_agree),
-        cmocka_unit_test(schema_and_reader_agree_about_a_bare_mlp),
+        cmocka_unit_test(schema_and_reader_agree_about_models_in_the_scenario),
         cmocka_unit_test(defaults_are_those_of_the_reader),
         cmocka_unit_test(tables_of_the_pages_are_those_of_the_rows),
     };

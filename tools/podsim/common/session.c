@@ -1,5 +1,6 @@
 #include "tools/podsim/common/session.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -67,6 +68,23 @@ static enum status builtin_find(struct session_source *source, struct error *ret
                      name_offer(source->path, names, "; the nearest is ", "", "").text);
 }
 
+/* `--preset NAME` is `--set /preset=NAME`. */
+static enum status preset_add(const struct options *options, struct session_source *source,
+                              struct error *reterr)
+{
+    const char *const name = options_value(options, "--preset");
+    if (name == NULL) return STATUS_OK;
+    if (source->is_program)
+        return error_set(reterr, STATUS_INVALID, "--preset",
+                         "a program's text has no workload that it could set");
+    if (snprintf(source->preset, sizeof source->preset, "/preset=\"%s\"", name) >=
+        (int)sizeof source->preset)
+        return error_set(reterr, STATUS_NOT_FOUND, "--preset",
+                         "no preset has such a long name; `podsim list presets` has the names");
+    source->settings[source->setting_count++].text = source->preset;
+    return STATUS_OK;
+}
+
 enum status session_source_read(const struct options *options, const char *operand,
                                 struct session_source *ret_source, struct error *reterr)
 {
@@ -76,6 +94,7 @@ enum status session_source_read(const struct options *options, const char *opera
     const char *text = NULL;
     while ((text = options_value_at(options, "--set", ret_source->setting_count)) != NULL)
         ret_source->settings[ret_source->setting_count++].text = text;
+    STATUS_TRY(preset_add(options, ret_source, reterr));
     if (ret_source->is_program || strcmp(operand, "-") == 0)
         return text_load(ret_source, operand, reterr);
     if (access(operand, F_OK) == 0) return STATUS_OK;

@@ -16,7 +16,7 @@
 #include "sim/trace/trace.h"
 #include "tools/podsim/common/options.h"
 
-enum { SESSION_SETTINGS_MAX = OPTIONS_GIVEN_MAX + 1 };
+enum { SESSION_SETTINGS_MAX = OPTIONS_GIVEN_MAX + 1, SESSION_PRESET_BYTES = 64 };
 
 enum session_stage {
     SESSION_SCENARIO,
@@ -41,6 +41,7 @@ struct session_source {
     const struct plan_chooser *chooser; /* Of the same machine; NULL: the chain's own. */
     struct scenario_setting settings[SESSION_SETTINGS_MAX];
     uint32_t setting_count;
+    char preset[SESSION_PRESET_BYTES]; /* The setting of `--preset`. */
 };
 
 struct session {

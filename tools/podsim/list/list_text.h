@@ -18,8 +18,10 @@ typedef enum status list_all_fn(struct arena *arena, struct strbuf *text, struct
 typedef enum status list_one_fn(struct arena *arena, const char *name, struct strbuf *text,
                                 struct error *reterr);
 
-list_all_fn list_chips, list_shapes, list_models, list_scenarios, list_algorithms, list_kernels;
-list_one_fn list_chip, list_shape, list_model, list_scenario, list_schedule, list_kernel;
+list_all_fn list_chips, list_shapes, list_models, list_scenarios, list_algorithms, list_kernels,
+    list_presets;
+list_one_fn list_chip, list_shape, list_model, list_scenario, list_schedule, list_kernel,
+    list_preset;
 
 /* What entries of several catalogues say of themselves. */
 struct list_entry {

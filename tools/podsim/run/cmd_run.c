@@ -13,6 +13,7 @@
 #include "sim/report/timeline.h"
 #include "sim/schedule/schedule.h"
 #include "tools/podsim/common/command.h"
+#include "tools/podsim/common/generate.h"
 #include "tools/podsim/common/output.h"
 #include "tools/podsim/common/report.h"
 #include "tools/podsim/common/session.h"
@@ -20,10 +21,10 @@
 #include "tools/podsim/common/trace_chips.h"
 #include "tools/podsim/common/worker.h"
 #include "tools/podsim/run/advise.h"
-#include "tools/podsim/run/generate.h"
 
 static const struct option run_options[] = {
     {"--set", "/POINTER=VALUE", "change a key of the scenario; may be repeated", true},
+    {"--preset", "NAME", "a framework, which sets what the scenario leaves out", false},
     {"--program", NULL, "FILE is a program's text, of `podsim show program --format text`", false},
     {"--full", NULL, "every chip and every hop: no folding", false},
     {"--json", "FILE", "write the result as JSON; - is standard output", false},

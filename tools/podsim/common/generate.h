@@ -2,8 +2,8 @@
  * generate.h: the steps of a generation, one after the other: the prefill by itself, and the last
  * step of each page.
  */
-#ifndef TOOLS_PODSIM_RUN_GENERATE_H
-#define TOOLS_PODSIM_RUN_GENERATE_H
+#ifndef TOOLS_PODSIM_COMMON_GENERATE_H
+#define TOOLS_PODSIM_COMMON_GENERATE_H
 
 #include "sim/report/generation.h"
 #include "tools/podsim/common/session.h"

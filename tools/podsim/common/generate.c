@@ -1,4 +1,4 @@
-#include "tools/podsim/run/generate.h"
+#include "tools/podsim/common/generate.h"
 
 #include "sim/base/digest.h"
 #include "tools/podsim/common/report.h"

@@ -1,0 +1,247 @@
+#include "sim/scenario/preset.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/embed.h"
+#include "sim/base/json.h"
+#include "sim/base/name.h"
+#include "sim/base/strbuf.h"
+#include "sim/kernels/kernels.h"
+
+/* Written at build time from workloads/presets/. */
+extern const struct embed_file presets_files[];
+extern const unsigned presets_files_count;
+
+enum { FILE_VERSION = 1, NAMES_MAX = 64, PART_BYTES = 64, STACK_BYTES = 96 };
+
+const char *preset_name_at(uint32_t index)
+{
+    return index < presets_files_count ? presets_files[index].name : NULL;
+}
+
+static const struct embed_file *file_find(const char *name)
+{
+    for (unsigned i = 0; i < presets_files_count; i++)
+        if (name_same(presets_files[i].name, name)) return &presets_files[i];
+    return NULL;
+}
+
+bool preset_stack_is_shipped(const char *chip, const char *stack)
+{
+    char name[STACK_BYTES];
+    (void)snprintf(name, sizeof name, "%s.%s", chip, stack == NULL ? "" : stack);
+    for (uint32_t i = 0; kernel_stack_name_at(i) != NULL; i++)
+        if (name_same(kernel_stack_name_at(i), name)) return true;
+    return false;
+}
+
+/* --- A file --- */
+
+static enum status text_read(struct json *object, const char *key, bool needed, const char **ret,
+                             struct error *reterr)
+{
+    struct json *value = NULL;
+    if (needed) {
+        STATUS_TRY(json_need(object, key, &value, reterr));
+    } else {
+        value = json_take(object, key);
+        if (value == NULL) return STATUS_OK;
+    }
+    return json_as_string(value, ret, reterr);
+}
+
+static enum status value_text(struct arena *arena, struct json *value, const char **ret_text,
+                              struct error *reterr)
+{
+    struct strbuf text = {0};
+    struct json_writer writer;
+    json_write_start(&writer, &text);
+    writer.flat = 1;
+    json_write_value(&writer, value);
+    *ret_text = text.failed ? NULL : arena_text(arena, text.bytes);
+    strbuf_free(&text);
+    if (*ret_text == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory for a preset");
+    return STATUS_OK;
+}
+
+static enum status axes_read(struct json *list, struct preset_key *key, struct error *reterr)
+{
+    if (list == NULL) return STATUS_OK;
+    if (json_kind(list) != JSON_ARRAY || json_count(list) > PRESET_AXES_MAX)
+        return error_set(reterr, STATUS_INVALID, json_where(list),
+                         "must be an array of at most %d axes", PRESET_AXES_MAX);
+    for (uint32_t i = 0; i < json_count(list); i++)
+        STATUS_TRY(json_as_string(json_at(list, i), &key->with[i], reterr));
+    return STATUS_OK;
+}
+
+static enum status keys_of(struct arena *arena, struct json *list, uint32_t most,
+                           struct preset_key *ret_key, uint32_t *ret_count, struct error *reterr)
+{
+    static const char *const known[] = {"key", "value", "source", "with", NULL};
+    uint32_t const count = json_count(list);
+    if (json_kind(list) != JSON_ARRAY || count > most)
+        return error_set(reterr, STATUS_INVALID, json_where(list),
+                         "must be an array of at most %u keys", most);
+    for (uint32_t i = 0; i < count; i++) {
+        struct json *object = json_at(list, i), *value = NULL;
+        struct preset_key *key = &ret_key[i];
+        STATUS_TRY(json_as_object(object, reterr));
+        STATUS_TRY(text_read(object, "key", true, &key->pointer, reterr));
+        STATUS_TRY(json_need(object, "value", &value, reterr));
+        STATUS_TRY(value_text(arena, value, &key->value, reterr));
+        STATUS_TRY(text_read(object, "source", true, &key->source, reterr));
+        STATUS_TRY(axes_read(json_take(object, "with"), key, reterr));
+        STATUS_TRY(json_end(object, known, reterr));
+    }
+    *ret_count = count;
+    return STATUS_OK;
+}
+
+static enum status words_of(struct arena *arena, struct json *words, struct preset *preset,
+                            struct error *reterr)
+{
+    STATUS_TRY(json_as_object(words, reterr));
+    if (json_count(words) > PRESET_WORDS_MAX)
+        return error_set(reterr, STATUS_LIMIT, json_where(words), "has more than %d words",
+                         PRESET_WORDS_MAX);
+    for (uint32_t i = 0; json_key_at(words, i) != NULL; i++) {
+        struct preset_word *word = &preset->recompute[preset->recompute_count++];
+        word->word = json_key_at(words, i);
+        STATUS_TRY(keys_of(arena, json_take(words, word->word), PRESET_WORDS_MAX, word->key,
+                           &word->key_count, reterr));
+    }
+    return STATUS_OK;
+}
+
+static enum status preset_read(struct arena *arena, struct json *document, struct preset *preset,
+                               struct error *reterr)
+{
+    static const char *const known[] = {"podsim_preset", "title",     "kind", "stack",
+                                        "set",           "recompute", NULL};
+    struct json *value = NULL;
+    int64_t version = 0;
+    STATUS_TRY(json_as_object(document, reterr));
+    STATUS_TRY(json_need(document, "podsim_preset", &value, reterr));
+    STATUS_TRY(json_as_integer(value, FILE_VERSION, FILE_VERSION, &version, reterr));
+    STATUS_TRY(text_read(document, "title", true, &preset->title, reterr));
+    STATUS_TRY(text_read(document, "kind", true, &preset->kind, reterr));
+    STATUS_TRY(text_read(document, "stack", false, &preset->stack, reterr));
+    STATUS_TRY(json_need(document, "set", &value, reterr));
+    STATUS_TRY(keys_of(arena, value, PRESET_KEYS_MAX, preset->key, &preset->key_count, reterr));
+    value = json_take(document, "recompute");
+    if (value != NULL) STATUS_TRY(words_of(arena, value, preset, reterr));
+    return json_end(document, known, reterr);
+}
+
+enum status preset_find(struct arena *arena, const char *name, const char *where,
+                        struct preset *ret_preset, struct error *reterr)
+{
+    const struct embed_file *file = file_find(name);
+    struct json *document = NULL;
+    *ret_preset = (struct preset){.name = name};
+    if (file == NULL) {
+        const char *names[NAMES_MAX + 1] = {NULL};
+        for (uint32_t i = 0; i < NAMES_MAX; i++) names[i] = preset_name_at(i);
+        return error_set(
+            reterr, STATUS_NOT_FOUND, where, "no preset is called \"%.40s\"%s", name,
+            name_offer(name, names, "; the nearest is \"", "\"", "; `podsim list presets`").text);
+    }
+    ret_preset->name = file->name;
+    STATUS_TRY(json_read_text(arena, file->name, file->bytes, file->size_bytes, &document, reterr));
+    return preset_read(arena, document, ret_preset, reterr);
+}
+
+/* --- A scenario --- */
+
+/* What lies at "/workload/zero"; NULL: nothing. */
+static struct json *at_pointer(struct json *document, const char *pointer)
+{
+    struct json *at = document;
+    while (at != NULL && *pointer == '/') {
+        char part[PART_BYTES];
+        size_t const length = strcspn(pointer + 1, "/");
+        if (length >= sizeof part || json_kind(at) != JSON_OBJECT) return NULL;
+        memcpy(part, pointer + 1, length);
+        part[length] = '\0';
+        at = json_take(at, part);
+        pointer += 1 + length;
+    }
+    return at;
+}
+
+/* Whether a mesh has one of these axes. */
+static bool has_axis(struct json *mesh, const char *const *axes)
+{
+    if (mesh == NULL || json_kind(mesh) != JSON_OBJECT) return false;
+    for (uint32_t i = 0; axes[i] != NULL; i++)
+        if (json_take(mesh, axes[i]) != NULL) return true;
+    return false;
+}
+
+static enum status key_fill(struct json *document, const struct preset_key *key,
+                            struct error *reterr)
+{
+    struct strbuf setting = {0};
+    if (at_pointer(document, key->pointer) != NULL) return STATUS_OK;
+    if (key->with[0] != NULL && !has_axis(json_take(document, "mesh"), key->with)) return STATUS_OK;
+    strbuf_add(&setting, "%s=%s", key->pointer, key->value);
+    enum status const status =
+        setting.failed ? error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory for a preset")
+                       : json_set(document, setting.bytes, reterr);
+    strbuf_free(&setting);
+    return status;
+}
+
+static enum status kind_check(struct json *document, const struct preset *preset,
+                              struct error *reterr)
+{
+    static const char *const training[] = {"train_step", NULL};
+    struct json *kind = at_pointer(document, "/workload/kind");
+    const char *name = NULL;
+    if (kind == NULL || json_kind(kind) != JSON_STRING) return STATUS_OK; /* Refused by its row. */
+    STATUS_TRY(json_as_string(kind, &name, reterr));
+    bool const trains = training[name_find(name, training)] != NULL;
+    if (trains == (training[name_find(preset->kind, training)] != NULL)) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, "/preset",
+                     "%s is for workloads of %s, and this one is of kind \"%.40s\"", preset->name,
+                     trains ? "inference" : "training", name);
+}
+
+/* Where the chip has these kernels, in a profile that reads some. */
+static enum status stack_fill(struct json *document, const char *stack, struct error *reterr)
+{
+    struct json *chip = at_pointer(document, "/machine/chip");
+    struct json *profile = at_pointer(document, "/machine/profile");
+    static const char *const ideal[] = {"ideal", NULL};
+    const char *name = NULL, *rates = NULL;
+    if (stack == NULL || chip == NULL || json_kind(chip) != JSON_STRING || profile == NULL ||
+        json_kind(profile) != JSON_STRING)
+        return STATUS_OK;
+    STATUS_TRY(json_as_string(chip, &name, reterr));
+    STATUS_TRY(json_as_string(profile, &rates, reterr));
+    if (ideal[name_find(rates, ideal)] != NULL || !preset_stack_is_shipped(name, stack))
+        return STATUS_OK;
+    char value[STACK_BYTES];
+    (void)snprintf(value, sizeof value, "\"%s\"", stack);
+    struct preset_key const key = {.pointer = "/machine/stack", .value = value};
+    return key_fill(document, &key, reterr);
+}
+
+enum status preset_apply(struct arena *arena, struct json *document, struct error *reterr)
+{
+    struct json *value = json_kind(document) == JSON_OBJECT ? json_take(document, "preset") : NULL;
+    struct preset preset;
+    const char *name = NULL;
+    if (value == NULL) return STATUS_OK;
+    STATUS_TRY(json_as_string(value, &name, reterr));
+    STATUS_TRY(preset_find(arena, name, json_where(value), &preset, reterr));
+    STATUS_TRY(kind_check(document, &preset, reterr));
+    STATUS_TRY(stack_fill(document, preset.stack, reterr));
+    for (uint32_t i = 0; i < preset.key_count; i++)
+        STATUS_TRY(key_fill(document, &preset.key[i], reterr));
+    return STATUS_OK;
+}

@@ -1,0 +1,60 @@
+/*
+ * preset.h: what a framework does with a step, as keys of a scenario: what it shards, recomputes
+ * and overlaps. A scenario names one by "preset", and its own keys win. workloads/presets has a
+ * file for each. No preset holds a rate or a time.
+ */
+#ifndef SIM_SCENARIO_PRESET_H
+#define SIM_SCENARIO_PRESET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+
+struct arena;
+struct json;
+
+enum { PRESET_KEYS_MAX = 32, PRESET_WORDS_MAX = 8, PRESET_AXES_MAX = 4 };
+
+/* One key that is set where the scenario leaves it out. */
+struct preset_key {
+    const char *pointer; /* "/workload/zero" */
+    const char *value;   /* As JSON. */
+    const char *source;  /* What of the framework says so. */
+    const char
+        *with[PRESET_AXES_MAX + 1]; /* Only on meshes with one of these axes; none: always. */
+};
+
+/* What the framework's own word for recomputation means. */
+struct preset_word {
+    const char *word; /* "full" */
+    struct preset_key key[PRESET_WORDS_MAX];
+    uint32_t key_count;
+};
+
+struct preset {
+    const char *name;
+    const char *title;
+    const char *kind;  /* "train_step", or "inference" for all other workloads. */
+    const char *stack; /* The kernels of that software; NULL: nothing says. */
+    struct preset_key key[PRESET_KEYS_MAX];
+    uint32_t key_count;
+    struct preset_word recompute[PRESET_WORDS_MAX];
+    uint32_t recompute_count;
+};
+
+/* Names of the catalogue, in its order; NULL past the end. */
+const char *preset_name_at(uint32_t index);
+
+/* Errors: STATUS_NOT_FOUND at `where`, with the nearest name. */
+enum status preset_find(struct arena *arena, const char *name, const char *where,
+                        struct preset *ret_preset, struct error *reterr);
+
+/* Fills in what a parsed scenario leaves out, by the preset that its key "preset" names; nothing
+ * without that key. Errors: an unknown name, a workload of another kind. */
+enum status preset_apply(struct arena *arena, struct json *document, struct error *reterr);
+
+/* Whether kernels of a stack are shipped for a chip; no stack is of none. */
+bool preset_stack_is_shipped(const char *chip, const char *stack);
+
+#endif

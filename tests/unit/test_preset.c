@@ -1,0 +1,149 @@
+/* What presets set, and where they do not. */
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/json.h"
+#include "sim/scenario/preset.h"
+#include "sim/scenario/scenario.h"
+#include "tests/support/case.h"
+
+/* A step on all axes that training has, so that every key of a preset applies. */
+static const char staged[] =
+    "{\"podsim\": 1, \"machine\": {\"chip\": \"h100-sxm\", \"nodes\": 16, \"profile\": "
+    "\"measured\"}, \"mesh\": {\"tp\": [\"gpu:2\"], \"cp\": [\"gpu:2\"], \"ep\": [\"gpu:2\"], "
+    "\"dp\": [\"node:4\"], \"pp\": [\"node:4\"]}, \"workload\": {\"kind\": \"train_step\", "
+    "\"model\": \"mixtral-8x7b\", \"batch_tokens\": 1048576, \"sequence_length\": 4096}}";
+
+static const char serving[] =
+    "{\"podsim\": 1, \"machine\": {\"chip\": \"h100-sxm\", \"profile\": \"measured\"}, \"mesh\": "
+    "{\"tp\": [\"gpu\"]}, \"workload\": {\"kind\": \"decode\", \"model\": \"llama-3-8b\", "
+    "\"batch\": 1, "
+    "\"context\": 64}}";
+
+/* What a preset is for. */
+static const char *text_for(const struct preset *preset)
+{
+    return strcmp(preset->kind, "train_step") == 0 ? staged : serving;
+}
+
+static enum status read_with(const char *text, const char *first, const char *second,
+                             struct scenario *scenario)
+{
+    struct scenario_setting const settings[] = {{first}, {second}};
+    return scenario_read_text(case_arena, "text", text, strlen(text), settings,
+                              second == NULL ? 1 : 2, scenario, &case_error);
+}
+
+static void every_preset_is_of_known_keys(void **state)
+{
+    (void)state;
+    uint32_t count = 0;
+    for (const char *name = NULL; (name = preset_name_at(count)) != NULL; count++) {
+        struct scenario scenario, again;
+        struct preset preset;
+        case_ok(preset_find(case_arena, name, "", &preset, &case_error));
+        case_ok(read_with(text_for(&preset), arena_format(case_arena, "/preset=%s", name), NULL,
+                          &scenario));
+        assert_string_equal(scenario.preset, name);
+        const char *shown = scenario_text(case_arena, &scenario);
+        case_ok(scenario_read_text(case_arena, "shown", shown, strlen(shown), NULL, 0, &again,
+                                   &case_error));
+        assert_string_equal(scenario_text(case_arena, &again), shown);
+    }
+    assert_true(count >= 14);
+}
+
+/* What a word of recomputation sets is a key that a step has. */
+static void every_word_is_of_known_keys(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; preset_name_at(i) != NULL; i++) {
+        struct preset preset;
+        case_ok(preset_find(case_arena, preset_name_at(i), "", &preset, &case_error));
+        assert_int_equal(preset.recompute_count >= 2, text_for(&preset) == staged);
+        for (uint32_t w = 0; w < preset.recompute_count; w++)
+            for (uint32_t k = 0; k < preset.recompute[w].key_count; k++) {
+                const struct preset_key *key = &preset.recompute[w].key[k];
+                struct scenario scenario;
+                case_ok(read_with(staged,
+                                  arena_format(case_arena, "%s=%s", key->pointer, key->value), NULL,
+                                  &scenario));
+            }
+    }
+}
+
+static void a_preset_fills_in_what_the_scenario_leaves_out(void **state)
+{
+    (void)state;
+    struct scenario scenario;
+    case_ok(read_with(staged, "/preset=nemo", NULL, &scenario));
+    assert_int_equal(scenario.workload.zero, 1);
+    assert_int_equal(scenario.workload.parameter_gather, WORKLOAD_PARAMETERS_NEXT_STEP);
+    assert_true(scenario.workload.collective_matmul);
+    case_ok(read_with(staged, "/preset=nemo", "/run/collective_matmul=false", &scenario));
+    assert_false(scenario.workload.collective_matmul);
+    case_ok(read_with(staged, "/workload/formats={\"gradients\": \"fp32\"}", "/preset=nemo",
+                      &scenario));
+    assert_int_equal(scenario.workload.formats.gradients, FORMAT_FP32);
+    assert_int_equal(scenario.workload.formats.main_gradients, FORMAT_BF16);
+}
+
+static void keys_of_axes_need_these_axes(void **state)
+{
+    (void)state;
+    struct scenario scenario;
+    case_ok(read_with(staged, "/mesh={\"pp\": [\"node\"], \"fsdp\": [\"gpu\"]}", "/preset=nemo",
+                      &scenario));
+    assert_int_equal(scenario.workload.zero, 0);
+    assert_false(scenario.workload.collective_matmul);
+}
+
+static void what_presets_are_not_for_is_refused(void **state)
+{
+    (void)state;
+    struct scenario scenario;
+    assert_int_equal(read_with(serving, "/preset=nemo", NULL, &scenario), STATUS_INVALID);
+    assert_string_equal(case_error.where, "/preset");
+    assert_non_null(strstr(case_error.message, "for workloads of training"));
+    assert_int_equal(read_with(staged, "/preset=vllm", NULL, &scenario), STATUS_INVALID);
+    assert_non_null(strstr(case_error.message, "for workloads of inference"));
+    assert_int_equal(read_with(staged, "/preset=nemu", NULL, &scenario), STATUS_NOT_FOUND);
+    assert_non_null(strstr(case_error.message, "nemo"));
+    assert_int_equal(read_with(staged, "/preset=7", NULL, &scenario), STATUS_INVALID);
+    assert_string_equal(case_error.where, "/preset");
+}
+
+static void a_stack_is_taken_where_the_chip_has_it(void **state)
+{
+    (void)state;
+    assert_true(preset_stack_is_shipped("h100-sxm", "trtllm"));
+    assert_false(preset_stack_is_shipped("h100-sxm", "trt"));
+    assert_false(preset_stack_is_shipped("tpu-v5e", "trtllm"));
+    assert_false(preset_stack_is_shipped("h100-sxm", NULL));
+    for (uint32_t i = 0; preset_name_at(i) != NULL; i++) {
+        struct scenario scenario;
+        struct preset preset;
+        case_ok(preset_find(case_arena, preset_name_at(i), "", &preset, &case_error));
+        bool const has = preset_stack_is_shipped("h100-sxm", preset.stack);
+        const char *setting = arena_format(case_arena, "/preset=%s", preset.name);
+        case_ok(read_with(text_for(&preset), setting, NULL, &scenario));
+        const char *shown = scenario_text(case_arena, &scenario);
+        const char *stack = arena_format(case_arena, "\"stack\": \"%s\"", preset.stack);
+        assert_int_equal(strstr(shown, stack) != NULL, has);
+        case_ok(read_with(text_for(&preset), "/machine/profile=ideal", setting, &scenario));
+        assert_null(strstr(scenario_text(case_arena, &scenario), stack));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_preset_is_of_known_keys),
+        cmocka_unit_test(every_word_is_of_known_keys),
+        cmocka_unit_test(a_preset_fills_in_what_the_scenario_leaves_out),
+        cmocka_unit_test(keys_of_axes_need_these_axes),
+        cmocka_unit_test(what_presets_are_not_for_is_refused),
+        cmocka_unit_test(a_stack_is_taken_where_the_chip_has_it),
+    };
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
+}

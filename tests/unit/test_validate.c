@@ -1,0 +1,315 @@
+/* Published rows as scenarios, and the scores of predictions, by hand. */
+#include <string.h>
+
+#include "sim/scenario/scenario.h"
+#include "tests/support/case.h"
+#include "tests/validation/measured_memory_rows.h"
+#include "tools/podsim/validate/validate.h"
+
+static struct published published;
+
+static int published_up(void **state)
+{
+    if (case_arena_up(state) != 0) return 1;
+    return published_read(case_arena, &published, &case_error) == STATUS_OK ? 0 : 1;
+}
+
+static const struct published_row *row_of(const char *id)
+{
+    for (uint32_t i = 0; i < published.row_count; i++)
+        if (strcmp(published.row[i].id, id) == 0) return &published.row[i];
+    fail_msg("no row %s", id);
+    return NULL;
+}
+
+static struct scenario scenario_of_row(const struct published_row *row)
+{
+    struct scenario scenario;
+    const char *text = NULL;
+    case_ok(published_scenario(case_arena, row, &text, &case_error));
+    case_ok(scenario_read_text(case_arena, row->id, text, strlen(text), NULL, 0, &scenario,
+                               &case_error));
+    return scenario;
+}
+
+/* No row is lost: each is a scenario that reads, or one that says why it is none. */
+static void every_row_is_a_scenario_or_says_why(void **state)
+{
+    uint32_t scenarios = 0, tests = 0;
+    (void)state;
+    for (uint32_t i = 0; i < published.row_count; i++) {
+        const struct published_row *row = &published.row[i];
+        const char *text = NULL;
+        assert_true(row->seconds > 0);
+        assert_int_equal(row->test_count == 0, row->learned);
+        tests += row->test_count;
+        enum status const status = published_scenario(case_arena, row, &text, &case_error);
+        if (status != STATUS_OK) {
+            assert_int_equal(status, STATUS_UNSUPPORTED);
+            assert_string_equal(case_error.where, row->id);
+            assert_true(strlen(case_error.message) > 20);
+            continue;
+        }
+        struct scenario scenario;
+        struct error error;
+        scenarios++;
+        if (row->kind == PUBLISHED_COLLECTIVE) {
+            assert_int_equal(strncmp(text, "podsim collective ", 18), 0);
+            continue;
+        }
+        if (scenario_read_text(case_arena, row->id, text, strlen(text), NULL, 0, &scenario,
+                               &error) != STATUS_OK) {
+            /* A model that podsim does not have, at its own key. */
+            assert_int_equal(strncmp(error.where, "/workload/", 10), 0);
+            continue;
+        }
+        if (row->kind == PUBLISHED_STEP)
+            assert_int_equal(scenario.workload.batch_tokens, row->sequences * row->length_tokens);
+        assert_true(scenario.workload.allow_oversubscription);
+        assert_string_equal(scenario.machine.profile, "measured");
+    }
+    assert_int_equal(published.row_count, 250 + 225 + 54);
+    assert_int_equal(tests, 250);
+    assert_true(scenarios > 490);
+}
+
+static void sets_have_all_rows_once(void **state)
+{
+    uint32_t rows = 0;
+    (void)state;
+    for (uint32_t s = 0; s < published.set_count; s++) {
+        const struct published_set *set = &published.set[s];
+        rows += set->row_count;
+        for (uint32_t r = 0; r < set->row_count; r++)
+            assert_int_equal(set->row[r]->learned, set->learned);
+    }
+    assert_int_equal(rows, published.row_count);
+    assert_string_equal(published.set[0].name, "T01");
+    assert_true(published.set[0].aim > 0.0599 && published.set[0].aim < 0.0601);
+}
+
+/* "tp gpu:4" of the axes in the order of the file. */
+static const char *mesh_text(const struct scenario *scenario)
+{
+    const char *text = "";
+    for (uint32_t a = 0; a < scenario->mesh.axis_count; a++) {
+        const struct mesh_axis_plan *axis = &scenario->mesh.axis[a];
+        text = arena_format(case_arena, "%s%s%s", text, a == 0 ? "" : ", ",
+                            mesh_role_name(axis->role));
+        for (uint32_t p = 0; p < axis->part_count; p++)
+            text = arena_format(case_arena, "%s %s", text, axis->part[p]);
+    }
+    return text;
+}
+
+static void ranks_lie_where_the_framework_lays_them(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *id, *mesh;
+    } rows[] = {
+        {"dgxc-h100-grok1-bf16-64", "tp gpu:4, cp gpu:2, ep node"},
+        {"dgxc-h100-grok1-bf16-2048", "tp gpu:4, cp gpu:2, ep node:8, dp node:4, pp node:8"},
+        {"zb-1.5b-p8-m24-1f1b", "pp gpu"},
+        {"zb-28.3b-p32-m96-1f1b", "pp node gpu"},
+        {"maxtext-v5p-128b-1xv5p-512", "tp z, fsdp x y"},
+        {"maxtext-v5e-32b-4x256", "fsdp x y, dp slice"},
+        {"foundry-h100_80gb-30b-s2048-n128-amp_bf16", "fsdp gpu node"},
+        {"sc21-a100-zero3-175b-384", "fsdp gpu node"},
+        {"dgxc-h100-llama3.1-405b-bf16-576", "tp gpu, cp node:2, dp node:4, pp node:9"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct scenario const scenario = scenario_of_row(row_of(rows[i].id));
+        assert_string_equal(mesh_text(&scenario), rows[i].mesh);
+    }
+}
+
+static void what_the_framework_was_told_is_set(void **state)
+{
+    (void)state;
+    struct scenario scenario = scenario_of_row(row_of("korthikanti-a100-175B-full"));
+    assert_string_equal(scenario.workload.stages.schedule, "interleaved:3");
+    assert_int_equal(scenario.workload.accumulate, 64);
+    assert_int_equal(scenario.workload.attention.kernel, WORKLOAD_KERNEL_DROPOUT);
+    assert_int_equal(scenario.workload.remat, GRAPH_REMAT_LAYER);
+    scenario = scenario_of_row(row_of("dgxc-h100-llama3.1-405b-fp8-96"));
+    assert_int_equal(scenario.workload.formats.matmuls, FORMAT_FP8);
+    assert_int_equal(scenario.workload.formats.activations, FORMAT_BF16);
+    assert_int_equal(scenario.workload.model.layers, 21);
+    assert_true(scenario.workload.collective_matmul);
+    scenario = scenario_of_row(row_of("simumax-b200-llama3_70b_tp2_pp1_dp4_l12_mbc4_cef"));
+    assert_false(scenario.workload.collective_matmul);
+    assert_int_equal(scenario.workload.parameter_gather, WORKLOAD_PARAMETERS_END);
+    assert_int_equal(scenario.workload.zero, 1);
+}
+
+static void steps_of_inference_are_of_their_kind(void **state)
+{
+    (void)state;
+    struct scenario scenario = scenario_of_row(row_of("gptfast-a100-llama2-70b-int8-tp1"));
+    assert_int_equal(scenario.workload.kind, WORKLOAD_DECODE);
+    assert_int_equal(scenario.workload.formats.weights, FORMAT_INT8);
+    assert_int_equal(scenario.workload.formats.activations, FORMAT_BF16);
+    scenario = scenario_of_row(row_of("vllm-ci-h200-llama3-70b-tp4-b8"));
+    assert_int_equal(scenario.workload.kind, WORKLOAD_GENERATE);
+    assert_int_equal(scenario.workload.inference.generation.output, 127);
+    assert_int_equal(scenario.workload.activations, WORKLOAD_ACTIVATIONS_REPLICATED);
+    scenario = scenario_of_row(row_of("trtllm05-h100-llama-7b-tp1-ttft-2048"));
+    assert_int_equal(scenario.workload.kind, WORKLOAD_PREFILL);
+    assert_int_equal(scenario.workload.formats.matmuls, FORMAT_FP8);
+    assert_int_equal(scenario.workload.inference.cache, FORMAT_FP8);
+}
+
+/* Rows of docs/measured-memory.md are rows of these, with the same peak. */
+static void peaks_are_those_of_the_page_of_memory(void **state)
+{
+    (void)state;
+    static const struct {
+        const struct memory_row *rows;
+        const uint32_t *count;
+        const char *group;
+        double unit_bytes;
+    } tables[] = {{memory_b200, &memory_b200_count, "simumax-b200", 1073741824.0},
+                  {memory_zero_bubble, &memory_zero_bubble_count, "zero-bubble", 1e9}};
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        for (uint32_t m = 0; m < *tables[t].count; m++) {
+            const struct memory_row *memory = &tables[t].rows[m];
+            bool is_there = false;
+            for (uint32_t i = 0; i < published.row_count; i++) {
+                const struct published_row *row = &published.row[i];
+                double const off = row->peak_bytes / tables[t].unit_bytes - memory->measured;
+                is_there |= strcmp(row->group, tables[t].group) == 0 &&
+                            row->length_tokens == memory->length && off < 0.006 && off > -0.006;
+            }
+            if (!is_there) fail_msg("%s: %g", memory->title, memory->measured);
+        }
+}
+
+/* --- Scores --- */
+
+enum { MADE = 4 };
+
+struct made {
+    struct published_row row[MADE];
+    const struct published_row *of_set[MADE];
+    struct published_set set;
+    struct validate_result result[MADE];
+    struct validate_score score;
+    bool wanted;
+    struct validate validate;
+};
+
+static void made_score(struct made *made, uint32_t of_set)
+{
+    for (uint32_t i = 0; i < MADE; i++) {
+        struct published_row *row = &made->row[i];
+        row->id = "made";
+        row->model_name = "m";
+        row->machine.chip = "c";
+        row->policy.precision = "bf16";
+        row->sequences = row->microbatch = 1;
+        for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++) row->ranks[role] = 1;
+        row->learned = i >= of_set;
+        made->of_set[i] = row;
+        made->result[i].state = VALIDATE_PLAYED;
+    }
+    made->set = (struct published_set){.row = made->of_set, .row_count = of_set};
+    made->wanted = true;
+    made->validate = (struct validate){
+        .arena = case_arena,
+        .published = {.row = made->row, .row_count = MADE, .set = &made->set, .set_count = 1},
+        .result = made->result,
+        .wanted = &made->wanted,
+        .score = &made->score};
+    case_ok(validate_score(&made->validate, &case_error));
+}
+
+static void near(double got, double wanted)
+{
+    if (got - wanted > 1e-9 || wanted - got > 1e-9) fail_msg("%.12g is not %.12g", got, wanted);
+}
+
+static void a_common_factor_is_no_error_of_ratios(void **state)
+{
+    (void)state;
+    static struct made made;
+    double const measured[MADE] = {1, 2, 4, 10}, useful[MADE] = {0.5, 1, 2, 4};
+    memset(&made, 0, sizeof made);
+    for (uint32_t i = 0; i < MADE; i++) {
+        made.row[i].seconds = measured[i];
+        made.result[i].predicted_s = 0.9 * measured[i];
+        made.result[i].useful_s = useful[i];
+    }
+    made_score(&made, 3);
+    assert_int_equal(made.score.played, 3);
+    near(made.score.mean, -0.1);
+    near(made.score.mean_absolute, 0.1);
+    near(made.score.worst, -0.1);
+    near(made.score.factor, 0.9);
+    near(made.score.ratio_absolute, 0);
+    near(made.score.inside, 0); /* All reach half of the peak. */
+    assert_int_equal(made.score.outside_rows, 1);
+    near(made.score.outside, 0.25); /* The other reaches 0.4: 0.5 / 0.4 - 1. */
+    near(made.score.rank, 1);
+    near(made.score.regret, 0);
+}
+
+static void errors_have_their_signs(void **state)
+{
+    (void)state;
+    static struct made made;
+    double const measured[MADE] = {1, 1, 1, 1}, predicted[MADE] = {0.5, 2, 1.25, 1};
+    memset(&made, 0, sizeof made);
+    for (uint32_t i = 0; i < MADE; i++) {
+        made.row[i].seconds = measured[i];
+        made.result[i].predicted_s = predicted[i];
+        made.result[i].useful_s = 1;
+    }
+    made.row[0].peak_bytes = 10;
+    made.result[0].peak_bytes = 12;
+    made_score(&made, 2);
+    near(made.score.mean, 0.25);
+    near(made.score.mean_absolute, 0.75);
+    near(made.score.worst, 1);
+    assert_ptr_equal(made.score.worst_row, &made.row[1]);
+    near(made.score.factor, 1);
+    assert_int_equal(made.score.memory_rows, 1);
+    near(made.score.memory_mean, 0.2);
+    assert_int_equal(made.score.layout_sets, 0); /* Two are no choice. */
+}
+
+static void layouts_are_ranked_and_schedules_compared(void **state)
+{
+    (void)state;
+    static struct made made;
+    double const measured[MADE] = {1, 2, 4, 5}, predicted[MADE] = {2, 1, 4, 5};
+    memset(&made, 0, sizeof made);
+    for (uint32_t i = 0; i < MADE; i++) {
+        made.row[i].seconds = measured[i];
+        made.row[i].policy.schedule = i == 2 ? "1f1b" : "zb-h1";
+        made.result[i].predicted_s = predicted[i];
+        made.result[i].useful_s = 1;
+    }
+    made_score(&made, 4);
+    assert_int_equal(made.score.layout_sets, 1);
+    near(made.score.rank, 0.8);   /* 1 - 6 (1 + 1) / (4 · 15) */
+    near(made.score.regret, 0.5); /* The second is chosen, and has half of the rate of the first. */
+    assert_int_equal(made.score.base_rows, 3);
+    near(made.score.base_absolute, (0.5 + 1 + 0) / 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_row_is_a_scenario_or_says_why),
+        cmocka_unit_test(sets_have_all_rows_once),
+        cmocka_unit_test(ranks_lie_where_the_framework_lays_them),
+        cmocka_unit_test(what_the_framework_was_told_is_set),
+        cmocka_unit_test(steps_of_inference_are_of_their_kind),
+        cmocka_unit_test(peaks_are_those_of_the_page_of_memory),
+        cmocka_unit_test(a_common_factor_is_no_error_of_ratios),
+        cmocka_unit_test(errors_have_their_signs),
+        cmocka_unit_test(layouts_are_ranked_and_schedules_compared),
+    };
+    return cmocka_run_group_tests(tests, published_up, case_arena_down);
+}

@@ -1,0 +1,290 @@
+/* play.c: published rows, written as scenarios and simulated. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <uv.h>
+
+#include "sim/base/arena.h"
+#include "sim/graph/parameters.h"
+#include "sim/report/analysis.h"
+#include "sim/scenario/preset.h"
+#include "tools/podsim/common/generate.h"
+#include "tools/podsim/common/report.h"
+#include "tools/podsim/common/session.h"
+#include "tools/podsim/common/worker.h"
+#include "tools/podsim/validate/validate.h"
+
+enum { THREADS_MAX = 4 };
+/* A row that needs more is refused: by events, so that every machine refuses the same. */
+static const uint64_t EVENTS_MAX = 400 * 1000 * 1000;
+
+/* Between the threads that play. */
+struct playing {
+    struct validate *validate;
+    const bool *wanted; /* As the rows. */
+    uint32_t wanted_count;
+    atomic_uint next, done;
+    atomic_uint_fast64_t events;
+    atomic_bool stop;
+    atomic_bool no_memory;
+};
+
+/* Of one row. */
+struct watching {
+    struct playing *playing;
+    bool too_long;
+};
+
+static bool watch(void *owner, const struct replay_progress *progress)
+{
+    struct watching *watching = owner;
+    watching->too_long = progress->events > EVENTS_MAX;
+    return !watching->too_long &&
+           !atomic_load_explicit(&watching->playing->stop, memory_order_relaxed);
+}
+
+static bool build_stops(void *owner)
+{
+    return atomic_load_explicit(&((struct playing *)owner)->stop, memory_order_relaxed);
+}
+
+static struct session_source source_of(const struct published_row *row,
+                                       const struct validate_result *result)
+{
+    return (struct session_source){
+        .path = row->id, .text = result->scenario, .text_bytes = strlen(result->scenario)};
+}
+
+static void refuse(struct validate_result *result, const struct error *error)
+{
+    bool const is_placed = error->where[0] == '/';
+    result->state = VALIDATE_REFUSED;
+    (void)snprintf(result->why, sizeof result->why, "%.180s%s%.180s", is_placed ? error->where : "",
+                   is_placed ? ": " : "", error->message);
+}
+
+/* `whole_ps` is of a generation, or 0. */
+static void figures_take(const struct session *session, int64_t whole_ps,
+                         struct validate_result *result)
+{
+    const struct trace *trace = &session->trace;
+    double const period_s = units_seconds(trace->period.time);
+    result->predicted_s = trace->period.time > 0 ? period_s : units_seconds(trace->step_ps);
+    if (whole_ps > 0) result->predicted_s = units_seconds(whole_ps);
+    result->peak_bytes = (double)trace->memory.peak_bytes;
+    /* PyTorch's allocator sees neither (docs/measured-memory.md). */
+    result->peak_bytes -= (double)trace->memory.at_peak_bytes[PROGRAM_MEMORY_NCCL];
+    result->peak_bytes -= (double)trace->memory.at_peak_bytes[PROGRAM_MEMORY_CONTEXT];
+    double const capacity = (double)session->machine.chip.hbm_capacity_bytes;
+    result->over = (double)trace->memory.peak_bytes / capacity - 1;
+    if (result->over < 0) result->over = 0;
+}
+
+/* What the time of the step goes to. */
+static enum status times_take(const struct session *session, struct validate_result *result,
+                              struct error *reterr)
+{
+    struct report_input input;
+    struct analysis analysis;
+    report_from_session(session, &input);
+    STATUS_TRY(analysis_build(session->arena, &input, &analysis, reterr));
+    result->compute_s = analysis.compute_s;
+    result->exposed_s = analysis.exposed_s;
+    result->idle_s = analysis.idle_s;
+    return STATUS_OK;
+}
+
+/* The prefill and all steps behind it. */
+static enum status generate(struct playing *playing, struct session *session,
+                            const struct session_source *source, int64_t *ret_whole_ps,
+                            struct error *reterr)
+{
+    struct generation generation;
+    STATUS_TRY(generate_play(session, source, playing->validate->worker, /* every_layer= */ false,
+                             &generation, reterr));
+    *ret_whole_ps = generation_total_ps(&generation);
+    return STATUS_OK;
+}
+
+static enum status row_play(struct playing *playing, const struct published_row *row,
+                            struct validate_result *result, struct error *reterr)
+{
+    struct session session;
+    struct session_source source = source_of(row, result);
+    struct watching watching = {.playing = playing};
+    int64_t whole_ps = 0;
+    struct cancel const cancel = {.stops = build_stops, .owner = playing};
+    struct replay_options const options = {.watch = watch, .watch_owner = &watching};
+    source.watch = &cancel;
+    enum status status = session_build(&session, &source, SESSION_PROGRAM, reterr);
+    if (status == STATUS_OK) status = session_replay(&session, &source, &options, reterr);
+    if (status == STATUS_OK && row->kind == PUBLISHED_GENERATE)
+        status = generate(playing, &session, &source, &whole_ps, reterr);
+    else if (status == STATUS_OK)
+        status = times_take(&session, result, reterr);
+    if (status == STATUS_INTERRUPTED && watching.too_long)
+        status = error_set(reterr, STATUS_LIMIT, "", "it takes more than %llu million events",
+                           (unsigned long long)(EVENTS_MAX / 1000000));
+    if (status == STATUS_OK) {
+        figures_take(&session, whole_ps, result);
+        result->state = VALIDATE_PLAYED;
+        atomic_fetch_add(&playing->events, session.trace.work.events);
+    }
+    session_close(&session);
+    return status;
+}
+
+static enum status play_one(struct playing *playing, const struct published_row *row,
+                            struct validate_result *result, struct error *reterr)
+{
+    return row->kind == PUBLISHED_COLLECTIVE ? validate_collective(row, result, reterr)
+                                             : row_play(playing, row, result, reterr);
+}
+
+static void play_rows(void *owner)
+{
+    struct playing *playing = owner;
+    struct validate *validate = playing->validate;
+    for (uint32_t i = 0;
+         (i = atomic_fetch_add(&playing->next, 1)) < validate->published.row_count;) {
+        struct validate_result *result = &validate->result[i];
+        struct error error = {0};
+        if (!playing->wanted[i] || result->state == VALIDATE_REFUSED) continue;
+        if (atomic_load(&playing->stop)) return;
+        enum status const status = play_one(playing, &validate->published.row[i], result, &error);
+        if (status == STATUS_NO_MEMORY) atomic_store(&playing->no_memory, true);
+        if (status == STATUS_NO_MEMORY) atomic_store(&playing->stop, true);
+        if (status != STATUS_OK) refuse(result, &error);
+        atomic_fetch_add(&playing->done, 1);
+    }
+}
+
+/* Looks after the others until they have ended. */
+static void look_after(struct playing *playing, uv_thread_t *threads, uint32_t count)
+{
+    struct timespec const pause = {.tv_nsec = 20 * 1000 * 1000};
+    while (atomic_load(&playing->done) < playing->wanted_count && !atomic_load(&playing->stop)) {
+        double const share = (double)atomic_load(&playing->done) / playing->wanted_count;
+        if (!worker_progress(playing->validate->worker, share, atomic_load(&playing->events)))
+            atomic_store(&playing->stop, true);
+        (void)nanosleep(&pause, NULL);
+    }
+    for (uint32_t i = 0; i < count; i++) (void)uv_thread_join(&threads[i]);
+}
+
+static enum status play_all(struct playing *playing, struct error *reterr)
+{
+    uv_thread_t threads[THREADS_MAX];
+    long const processors = sysconf(_SC_NPROCESSORS_ONLN);
+    uint32_t const most = processors < 1             ? 1
+                          : processors > THREADS_MAX ? THREADS_MAX
+                                                     : (uint32_t)processors;
+    uint32_t count = 0;
+    while (count < most && uv_thread_create(&threads[count], play_rows, playing) == 0) count++;
+    if (count == 0) return error_set(reterr, STATUS_NO_MEMORY, "", "no thread can be started");
+    look_after(playing, threads, count);
+    if (atomic_load(&playing->no_memory))
+        return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    return worker_check(playing->validate->worker, reterr);
+}
+
+/* --- Before they are played --- */
+
+/* Of inference what bounds each step at the chip's peaks: reading the weights that its tokens need,
+ * or their products. */
+static double inference_useful_s(const struct session *session, const struct published_row *row)
+{
+    const struct workload_plan *plan = &session->scenario.workload;
+    struct model_counts const counts = model_count(&plan->model);
+    const struct chip *chip = &session->machine.chip;
+    double const chips = session->machine.chip_count;
+    bool const decodes = row->kind == PUBLISHED_DECODE;
+    double const tokens = (double)row->sequences * (decodes ? 1 : (double)row->length_tokens);
+    double const touched = (double)counts.active * tokens;
+    double const read = touched < (double)counts.total ? touched : (double)counts.total;
+    double const bytes_s = read * format_bits(plan->formats.weights) / 8 /
+                           (chips * (double)chip->kernels.sheet_hbm_bytes_per_s);
+    double const math_s = 2 * (double)counts.active * tokens /
+                          (chips * (double)chip->math_peak_flop_per_s[plan->formats.matmuls]);
+    double const steps = 1 + (double)row->output_tokens;
+    return steps * (bytes_s > math_s ? bytes_s : math_s);
+}
+
+static enum status useful_find(const struct session *session, const struct published_row *row,
+                               struct validate_result *result, struct error *reterr)
+{
+    struct roofline roofline;
+    if (row->kind != PUBLISHED_STEP) {
+        result->useful_s = inference_useful_s(session, row);
+        return STATUS_OK;
+    }
+    STATUS_TRY(roofline_train_step(&session->scenario.workload, &session->machine, &session->mesh,
+                                   &roofline, reterr));
+    double const peak = session->machine.chip_count * roofline.rates.peak_flop_per_s;
+    result->useful_s = (roofline.flop.useful + roofline.flop.useful_attention) / peak;
+    return STATUS_OK;
+}
+
+static void stack_find(struct arena *arena, const struct published_row *row,
+                       struct validate_result *result)
+{
+    struct preset preset;
+    struct error ignored;
+    if (preset_find(arena, row->policy.preset, row->id, &preset, &ignored) != STATUS_OK) return;
+    if (preset.stack == NULL) return;
+    result->stack_is_missing = !preset_stack_is_shipped(row->machine.chip, preset.stack);
+    (void)snprintf(result->stack, sizeof result->stack, "%s", preset.stack);
+}
+
+/* The text of a row's scenario, and its FLOP. */
+static enum status row_prepare(struct validate *validate, const struct published_row *row,
+                               struct validate_result *result, struct error *reterr)
+{
+    struct session session;
+    STATUS_TRY(published_scenario(validate->arena, row, &result->scenario, reterr));
+    if (row->kind == PUBLISHED_COLLECTIVE) return STATUS_OK;
+    stack_find(validate->arena, row, result);
+    struct session_source const source = source_of(row, result);
+    enum status status = session_build(&session, &source, SESSION_MESH, reterr);
+    if (status == STATUS_OK) status = useful_find(&session, row, result, reterr);
+    session_close(&session);
+    return status;
+}
+
+static enum status rows_prepare(struct validate *validate, struct error *reterr)
+{
+    for (uint32_t i = 0; i < validate->published.row_count; i++) {
+        struct error error = {0};
+        STATUS_TRY(worker_check(validate->worker, reterr));
+        enum status const status =
+            row_prepare(validate, &validate->published.row[i], &validate->result[i], &error);
+        if (status == STATUS_NO_MEMORY) {
+            *reterr = error;
+            return status;
+        }
+        if (status != STATUS_OK) refuse(&validate->result[i], &error);
+    }
+    return STATUS_OK;
+}
+
+enum status validate_play(void *owner, struct worker *worker, struct error *reterr)
+{
+    struct validate *validate = owner;
+    struct published *published = &validate->published;
+    struct playing playing = {.validate = validate};
+    void *memory = NULL;
+    validate->worker = worker;
+    STATUS_TRY(arena_try(validate->arena, published->row_count, sizeof(bool), &memory, reterr));
+    bool *wanted = memory;
+    STATUS_TRY(rows_prepare(validate, reterr));
+    for (uint32_t s = 0; s < published->set_count; s++)
+        for (uint32_t r = 0; validate->wanted[s] && r < published->set[s].row_count; r++)
+            wanted[published->set[s].row[r] - published->row] = true;
+    for (uint32_t i = 0; i < published->row_count; i++)
+        playing.wanted_count += wanted[i] && validate->result[i].state != VALIDATE_REFUSED;
+    playing.wanted = wanted;
+    STATUS_TRY(play_all(&playing, reterr));
+    return validate_score(validate, reterr);
+}

@@ -1,0 +1,109 @@
+/*
+ * published.h: measurements that others published, as facts: a machine, a model, how it was split,
+ * what the framework was told, and how long a step took. workloads/published has a file for each
+ * group of rows; tools/published/tabulate.py makes them.
+ */
+#ifndef TOOLS_PODSIM_VALIDATE_PUBLISHED_H
+#define TOOLS_PODSIM_VALIDATE_PUBLISHED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+#include "sim/mesh/mesh.h"
+
+struct arena;
+struct json;
+
+enum { PUBLISHED_TESTS_MAX = 4, PUBLISHED_UNSAID = -1 };
+
+enum published_kind {
+    PUBLISHED_STEP,
+    PUBLISHED_PREFILL,
+    PUBLISHED_DECODE,
+    PUBLISHED_GENERATE,
+    PUBLISHED_COLLECTIVE,
+};
+
+/* Where a step ran. */
+struct published_machine {
+    const char *chip;
+    uint32_t chips;
+    uint32_t gpus, nodes; /* Of GPUs. */
+    const char *shape;    /* Of TPUs; NULL: GPUs. */
+    uint32_t slices;      /* Of TPUs. */
+    struct json *network; /* As a scenario has it; NULL: the chip's own. */
+    double hbm_share;     /* Of the chip's HBM rate; 0: all. */
+    uint32_t power_w;     /* That the chip was allowed; 0: its own. */
+};
+
+/* What the framework was told. Numbers are PUBLISHED_UNSAID where nobody said, texts NULL. */
+struct published_policy {
+    const char *preset;
+    const char *recompute; /* In the framework's words. */
+    const char *precision; /* "bf16" stands for either format of 16 bits. */
+    const char *recipe;    /* Of fp8. */
+    const char *gradients; /* The format that is reduced. */
+    const char *weights;   /* The format of weights alone. */
+    const char *schedule;
+    const char *layout;
+    const char *context;
+    const char *activations; /* Where it is not what the preset says. */
+    int32_t zero, tp_overlap, overlap, mtp, sequence_parallel;
+    double capacity_factor; /* 0: not said. */
+};
+
+struct published_row {
+    const char *id, *group;
+    const char *test[PUBLISHED_TESTS_MAX];
+    uint32_t test_count;
+    enum published_kind kind;
+    bool learned; /* podsim may have learned from it, so it counts in no aim. */
+    struct published_machine machine;
+    struct published_policy policy;
+    const char *model_name;
+    struct json *model;              /* A name, or a config.json. */
+    uint32_t ranks[MESH_ROLE_COUNT]; /* 1: none. */
+    uint64_t sequences, microbatch;  /* Of a step; of a rank's pass. */
+    uint64_t length_tokens;          /* Of a sequence; of a decode in the cache; of a prompt. */
+    uint64_t output_tokens;          /* Behind the first, of PUBLISHED_GENERATE. */
+    const char *operation;           /* Of PUBLISHED_COLLECTIVE, by the name of nccl-tests. */
+    const char *algorithm;           /* The same; NULL: NCCL's choice. */
+    uint64_t size_bytes;             /* The same, as nccl-tests means it. */
+    double seconds;                  /* 0: no time was published. */
+    bool derived;                    /* Computed from a published rate. */
+    double peak_bytes;               /* That PyTorch had allocated; 0: not published. */
+    bool low_confidence;
+    const char
+        *assumed; /* What the publication leaves out, with what stands for it; NULL: nothing. */
+    const char *lacks; /* What it leaves out, so that the row cannot be run; NULL: nothing. */
+};
+
+/* Rows that are judged together: a test, or the rows of a group that podsim may learn from. */
+struct published_set {
+    const char *name; /* "T13", "llm-foundry" */
+    const char *title;
+    const char *source;
+    bool learned;
+    double aim, ratio_aim; /* Of mean absolute errors; 0: none. */
+    const struct published_row **row;
+    uint32_t row_count;
+};
+
+struct published {
+    struct published_row *row;
+    uint32_t row_count;
+    struct published_set *set; /* Tests by number, then groups by name. */
+    uint32_t set_count;
+};
+
+/* All files of the project. Errors: what is no such file, with file and place. */
+enum status published_read(struct arena *arena, struct published *ret_published,
+                           struct error *reterr);
+
+/* The scenario of a row as JSON text, in the arena; of a collective the command that plays it.
+ * STATUS_UNSUPPORTED: the row cannot be run, and the error says why. */
+enum status published_scenario(struct arena *arena, const struct published_row *row,
+                               const char **ret_text, struct error *reterr);
+
+#endif

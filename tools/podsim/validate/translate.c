@@ -1,0 +1,400 @@
+/* translate.c: the scenario of a published row. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/json.h"
+#include "sim/base/name.h"
+#include "sim/base/strbuf.h"
+#include "sim/scenario/preset.h"
+#include "tools/podsim/validate/published.h"
+
+enum {
+    FLAT_DEPTH = 3,
+    PART_BYTES = 32,
+    PARTS_MAX = 8,
+    SIDES_MAX = 3,
+    SIDE_SLICE = SIDES_MAX, /* Behind x, y and z. */
+    RAIL_PORTS = 65536, /* One switch a rail, so that one pipeline stands for all that are alike. */
+};
+
+/* What is left of an axis of the machine. */
+struct side {
+    const char *name;
+    uint32_t whole, left;
+};
+
+/* Axes of the mesh on sides of the machine, as parts "x:4". */
+struct placing {
+    const struct published_row *row;
+    struct side side[SIDES_MAX + 1];
+    uint32_t side_count;
+    char part[MESH_ROLE_COUNT][PARTS_MAX][PART_BYTES];
+    uint32_t part_count[MESH_ROLE_COUNT];
+};
+
+static enum status refuse(const struct published_row *row, const char *why, struct error *reterr)
+{
+    return error_set(reterr, STATUS_UNSUPPORTED, row->id, "%s", why);
+}
+
+static void part_add(struct placing *placing, enum mesh_role role, struct side *side, uint32_t size)
+{
+    char *part = placing->part[role][placing->part_count[role]++];
+    if (size == side->whole)
+        (void)snprintf(part, PART_BYTES, "%s", side->name);
+    else
+        (void)snprintf(part, PART_BYTES, "%s:%u", side->name, size);
+    side->left /= size;
+}
+
+/* Neighbours first: as much of each side as it has, in whole parts. */
+static enum status take_in_order(struct placing *placing, enum mesh_role role, uint32_t ranks,
+                                 struct error *reterr)
+{
+    for (uint32_t s = 0; s < placing->side_count && ranks > 1; s++) {
+        struct side *side = &placing->side[s];
+        uint32_t const size = ranks < side->left ? ranks : side->left;
+        if (size <= 1) continue;
+        if (side->left % size != 0 || ranks % size != 0)
+            return error_set(reterr, STATUS_UNSUPPORTED, placing->row->id,
+                             "%u ranks of %s do not lie evenly on %u of the axis %s", ranks,
+                             mesh_role_name(role), side->left, side->name);
+        part_add(placing, role, side, size);
+        ranks /= size;
+    }
+    if (ranks == 1) return STATUS_OK;
+    return refuse(placing->row, "it has more ranks than chips", reterr);
+}
+
+/* A side that is as long, else what is left of all of them, the last first. */
+static enum status take_side(struct placing *placing, enum mesh_role role, uint32_t ranks,
+                             struct error *reterr)
+{
+    for (uint32_t s = placing->side_count; s-- > 0;)
+        if (placing->side[s].left == ranks) {
+            part_add(placing, role, &placing->side[s], ranks);
+            return STATUS_OK;
+        }
+    struct placing turned = *placing;
+    for (uint32_t s = 0; s < placing->side_count; s++)
+        turned.side[s] = placing->side[placing->side_count - 1 - s];
+    STATUS_TRY(take_in_order(&turned, role, ranks, reterr));
+    for (uint32_t s = 0; s < placing->side_count; s++)
+        placing->side[s] = turned.side[placing->side_count - 1 - s];
+    memcpy(placing->part, turned.part, sizeof placing->part);
+    memcpy(placing->part_count, turned.part_count, sizeof placing->part_count);
+    return STATUS_OK;
+}
+
+static enum status gpus_place(struct placing *placing, struct error *reterr)
+{
+    const struct published_machine *machine = &placing->row->machine;
+    placing->side[placing->side_count++] = (struct side){"gpu", machine->gpus, machine->gpus};
+    placing->side[placing->side_count++] = (struct side){"node", machine->nodes, machine->nodes};
+    for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) {
+        enum mesh_role const role = mesh_order_standard[i];
+        STATUS_TRY(take_in_order(placing, role, placing->row->ranks[role], reterr));
+    }
+    return STATUS_OK;
+}
+
+/* Replicas are slices where there are several; the rest lies within them. */
+static enum status tpus_place(struct placing *placing, struct error *reterr)
+{
+    static const char *const names[SIDES_MAX] = {"x", "y", "z"};
+    const struct published_machine *machine = &placing->row->machine;
+    const char *at = machine->shape;
+    struct side slice = {"slice", machine->slices, machine->slices};
+    while (placing->side_count < SIDES_MAX && at != NULL && *at != '\0') {
+        uint32_t const length = (uint32_t)strtoul(at, NULL, 10);
+        placing->side[placing->side_count] =
+            (struct side){names[placing->side_count], length, length};
+        placing->side_count++;
+        at += strspn(at, "0123456789");
+        at += *at == 'x';
+    }
+    for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) {
+        enum mesh_role const role = mesh_order_standard[i];
+        uint32_t ranks = placing->row->ranks[role];
+        if (role == MESH_DP && slice.left > 1 && ranks % slice.left == 0) {
+            ranks /= slice.left;
+            part_add(placing, role, &slice, slice.left);
+        }
+        if (ranks == 1) continue;
+        if (role == MESH_FSDP)
+            STATUS_TRY(take_in_order(placing, role, ranks, reterr));
+        else
+            STATUS_TRY(take_side(placing, role, ranks, reterr));
+    }
+    if (slice.left > 1) return refuse(placing->row, "its slices are no replicas", reterr);
+    return STATUS_OK;
+}
+
+/* Megatron may lay ranks of experts over those of tp, too. */
+static enum status ranks_check(const struct published_row *row, struct error *reterr)
+{
+    uint64_t ranks = 1;
+    for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++) ranks *= row->ranks[role];
+    if (ranks > row->machine.chips && row->ranks[MESH_EP] > 1)
+        return refuse(row, "its experts lie over ranks of tp and dp together", reterr);
+    return STATUS_OK;
+}
+
+static enum status place(struct placing *placing, struct error *reterr)
+{
+    STATUS_TRY(ranks_check(placing->row, reterr));
+    STATUS_TRY(placing->row->machine.shape == NULL ? gpus_place(placing, reterr)
+                                                   : tpus_place(placing, reterr));
+    for (uint32_t s = 0; s < placing->side_count; s++)
+        if (placing->side[s].left > 1)
+            return refuse(placing->row, "it has fewer ranks than chips", reterr);
+    return STATUS_OK;
+}
+
+/* --- Writing: a setting for each key, as those of a command line --- */
+
+struct writing {
+    struct arena *arena;
+    struct json *document;
+};
+
+static enum status set(const struct writing *writing, struct error *reterr, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static enum status set(const struct writing *writing, struct error *reterr, const char *format, ...)
+{
+    struct strbuf text = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    strbuf_add_list(&text, format, arguments);
+    va_end(arguments);
+    enum status const status = text.failed
+                                   ? error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory")
+                                   : json_set(writing->document, text.bytes, reterr);
+    strbuf_free(&text);
+    return status;
+}
+
+/* A part of a published file. */
+static enum status set_value(const struct writing *writing, const char *pointer, struct json *value,
+                             struct error *reterr)
+{
+    struct strbuf text = {0};
+    struct json_writer json;
+    json_write_start(&json, &text);
+    json_write_value(&json, value);
+    enum status const status = text.failed
+                                   ? error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory")
+                                   : set(writing, reterr, "%s=%s", pointer, text.bytes);
+    strbuf_free(&text);
+    return status;
+}
+
+static enum status network_set(const struct writing *writing,
+                               const struct published_machine *machine, struct error *reterr)
+{
+    if (machine->network != NULL)
+        STATUS_TRY(set_value(writing, "/machine/network", machine->network, reterr));
+    return set(writing, reterr, "/machine/network/switch_ports=%d", RAIL_PORTS);
+}
+
+static enum status machine_set(const struct writing *writing,
+                               const struct published_machine *machine, struct error *reterr)
+{
+    STATUS_TRY(set(writing, reterr, "/machine/chip=%s", machine->chip));
+    STATUS_TRY(set(writing, reterr, "/machine/profile=measured"));
+    if (machine->shape != NULL) {
+        STATUS_TRY(set(writing, reterr, "/machine/shape=%s", machine->shape));
+        if (machine->slices <= 1) return STATUS_OK;
+        return set(writing, reterr, "/machine/slices=%u", machine->slices);
+    }
+    STATUS_TRY(set(writing, reterr, "/machine/gpus=%u", machine->gpus));
+    if (machine->nodes > 1) {
+        STATUS_TRY(set(writing, reterr, "/machine/nodes=%u", machine->nodes));
+        STATUS_TRY(network_set(writing, machine, reterr));
+    }
+    if (machine->hbm_share <= 0) return STATUS_OK;
+    return set(writing, reterr, "/machine/chips=[{\"at\": [\"*\"%s], \"hbm\": %g}]",
+               machine->nodes > 1 ? ", \"*\"" : "", machine->hbm_share);
+}
+
+static enum status mesh_set(const struct writing *writing, const struct placing *placing,
+                            struct error *reterr)
+{
+    STATUS_TRY(set(writing, reterr, "/mesh={}"));
+    for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) {
+        enum mesh_role const role = mesh_order_standard[i];
+        uint32_t const count = placing->part_count[role];
+        for (uint32_t p = 0; p < count; p++) /* Stages have the outer side first. */
+            STATUS_TRY(set(writing, reterr, "/mesh/%s/%u=%s", mesh_role_name(role), p,
+                           placing->part[role][role == MESH_PP ? count - 1 - p : p]));
+    }
+    return STATUS_OK;
+}
+
+static enum status formats_set(const struct writing *writing, const struct published_policy *policy,
+                               struct error *reterr)
+{
+    if (name_same(policy->precision, "fp8"))
+        STATUS_TRY(set(writing, reterr, "/workload/formats/matmuls=fp8"));
+    if (policy->gradients == NULL) return STATUS_OK;
+    return set(writing, reterr, "/workload/formats/gradients=%s", policy->gradients);
+}
+
+/* What the row says beside its preset. */
+static enum status policy_set(const struct writing *writing, const struct published_policy *policy,
+                              struct error *reterr)
+{
+    const struct {
+        const char *pointer, *text;
+    } words[] = {{"/workload/schedule", policy->schedule},
+                 {"/workload/layout", policy->layout},
+                 {"/workload/context", policy->context}};
+    STATUS_TRY(formats_set(writing, policy, reterr));
+    for (uint32_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (words[i].text != NULL)
+            STATUS_TRY(set(writing, reterr, "%s=\"%s\"", words[i].pointer, words[i].text));
+    if (policy->zero != PUBLISHED_UNSAID)
+        STATUS_TRY(set(writing, reterr, "/workload/zero=%d", policy->zero));
+    if (policy->mtp == 0) STATUS_TRY(set(writing, reterr, "/workload/mtp=false"));
+    if (policy->capacity_factor > 0)
+        STATUS_TRY(set(writing, reterr, "/workload/capacity_factor=%g", policy->capacity_factor));
+    if (policy->tp_overlap != PUBLISHED_UNSAID)
+        STATUS_TRY(set(writing, reterr, "/run/collective_matmul=%s",
+                       policy->tp_overlap == 1 ? "true" : "false"));
+    if (policy->overlap == 0) STATUS_TRY(set(writing, reterr, "/run/parameter_gather=end"));
+    /* It ran, whatever podsim counts. */
+    return set(writing, reterr, "/workload/allow_oversubscription=true");
+}
+
+/* Passes of a rank in a step. */
+static enum status accumulate_find(const struct published_row *row, uint64_t *ret_accumulate,
+                                   struct error *reterr)
+{
+    uint64_t const replicas =
+        (uint64_t)row->ranks[MESH_DP] * row->ranks[MESH_FSDP] * row->ranks[MESH_EP];
+    uint64_t const at_once = replicas * row->microbatch;
+    if (at_once == 0 || row->sequences % at_once != 0)
+        return refuse(row, "its sequences are no whole number of microbatches a rank", reterr);
+    *ret_accumulate = row->sequences / at_once;
+    return STATUS_OK;
+}
+
+/* What the framework's word for recomputation sets. */
+static enum status recompute_set(const struct writing *writing, const struct published_row *row,
+                                 struct error *reterr)
+{
+    struct preset preset;
+    STATUS_TRY(preset_find(writing->arena, row->policy.preset, row->id, &preset, reterr));
+    for (uint32_t w = 0; w < preset.recompute_count; w++) {
+        const struct preset_word *word = &preset.recompute[w];
+        if (!name_same(word->word, row->policy.recompute)) continue;
+        for (uint32_t i = 0; i < word->key_count; i++)
+            STATUS_TRY(set(writing, reterr, "%s=%s", word->key[i].pointer, word->key[i].value));
+        return STATUS_OK;
+    }
+    return error_set(reterr, STATUS_NOT_FOUND, row->id, "%s has no recomputation called \"%s\"",
+                     preset.name, row->policy.recompute);
+}
+
+static const char *format_of_cache(const struct published_policy *policy)
+{
+    return name_same(policy->precision, "fp8") ? "fp8" : "bf16";
+}
+
+/* A batch of equal sequences. Where products are in fp8, so are weights and the cache. */
+static enum status inference_set(const struct writing *writing, const struct published_row *row,
+                                 struct error *reterr)
+{
+    static const char *const kinds[] = {[PUBLISHED_PREFILL] = "prefill",
+                                        [PUBLISHED_DECODE] = "decode",
+                                        [PUBLISHED_GENERATE] = "generate"};
+    const struct published_policy *policy = &row->policy;
+    const char *const cache = format_of_cache(policy);
+    STATUS_TRY(set(writing, reterr, "/workload/kind=%s", kinds[row->kind]));
+    STATUS_TRY(set_value(writing, "/workload/model", row->model, reterr));
+    STATUS_TRY(set(writing, reterr, "/workload/batch=%llu", (unsigned long long)row->sequences));
+    STATUS_TRY(set(writing, reterr, "/workload/%s=%llu",
+                   row->kind == PUBLISHED_DECODE ? "context" : "prompt",
+                   (unsigned long long)row->length_tokens));
+    if (row->kind == PUBLISHED_GENERATE)
+        STATUS_TRY(
+            set(writing, reterr, "/workload/output=%llu", (unsigned long long)row->output_tokens));
+    if (name_same(cache, "fp8"))
+        STATUS_TRY(
+            set(writing, reterr, "/workload/formats={\"matmuls\": \"fp8\", \"kv\": \"fp8\"}"));
+    if (policy->weights != NULL)
+        STATUS_TRY(set(writing, reterr, "/workload/formats/weights=%s", policy->weights));
+    if (policy->activations != NULL)
+        STATUS_TRY(set(writing, reterr, "/workload/activations=%s", policy->activations));
+    return set(writing, reterr, "/workload/allow_oversubscription=true");
+}
+
+static enum status step_set(const struct writing *writing, const struct published_row *row,
+                            struct error *reterr)
+{
+    uint64_t accumulate = 0;
+    STATUS_TRY(accumulate_find(row, &accumulate, reterr));
+    STATUS_TRY(set(writing, reterr, "/workload/kind=train_step"));
+    STATUS_TRY(set_value(writing, "/workload/model", row->model, reterr));
+    STATUS_TRY(set(writing, reterr, "/workload/batch_tokens=%llu",
+                   (unsigned long long)(row->sequences * row->length_tokens)));
+    STATUS_TRY(set(writing, reterr, "/workload/sequence_length=%llu",
+                   (unsigned long long)row->length_tokens));
+    STATUS_TRY(set(writing, reterr, "/workload/accumulate=%llu", (unsigned long long)accumulate));
+    STATUS_TRY(policy_set(writing, &row->policy, reterr));
+    return recompute_set(writing, row, reterr);
+}
+
+static enum status text_write(const struct writing *writing, const char **ret_text,
+                              struct error *reterr)
+{
+    struct strbuf text = {0};
+    struct json_writer json;
+    json_write_start(&json, &text);
+    json.flat = FLAT_DEPTH;
+    json_write_value(&json, writing->document);
+    *ret_text = text.failed ? NULL : arena_text(writing->arena, text.bytes);
+    strbuf_free(&text);
+    if (*ret_text == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    return STATUS_OK;
+}
+
+/* What `podsim collective` plays for the row. */
+static enum status command_write(struct arena *arena, const struct published_row *row,
+                                 const char **ret_text, struct error *reterr)
+{
+    unsigned long long const bytes = row->size_bytes;
+    *ret_text = arena_format(
+        arena,
+        "podsim collective --machine %s:gpus=%u,profile=measured --op %s -b %llu -e %llu%s%s\n",
+        row->machine.chip, row->machine.gpus, row->operation, bytes, bytes,
+        row->algorithm == NULL ? "" : " --algorithm ",
+        row->algorithm == NULL ? "" : row->algorithm);
+    if (*ret_text == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    return STATUS_OK;
+}
+
+enum status published_scenario(struct arena *arena, const struct published_row *row,
+                               const char **ret_text, struct error *reterr)
+{
+    struct placing placing = {.row = row};
+    struct writing writing = {.arena = arena};
+    if (row->lacks != NULL)
+        return error_set(reterr, STATUS_UNSUPPORTED, row->id, "the publication does not say %s",
+                         row->lacks);
+    if (row->kind == PUBLISHED_COLLECTIVE) return command_write(arena, row, ret_text, reterr);
+    STATUS_TRY(place(&placing, reterr));
+    STATUS_TRY(json_read_text(arena, row->id, "{}", 2, &writing.document, reterr));
+    STATUS_TRY(set(&writing, reterr, "/podsim=1"));
+    STATUS_TRY(set(&writing, reterr, "/title=\"%s\"", row->id));
+    STATUS_TRY(set(&writing, reterr, "/preset=%s", row->policy.preset));
+    STATUS_TRY(machine_set(&writing, &row->machine, reterr));
+    STATUS_TRY(mesh_set(&writing, &placing, reterr));
+    STATUS_TRY(row->kind == PUBLISHED_STEP ? step_set(&writing, row, reterr)
+                                           : inference_set(&writing, row, reterr));
+    return text_write(&writing, ret_text, reterr);
+}

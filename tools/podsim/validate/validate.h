@@ -1,0 +1,91 @@
+/*
+ * validate.h: `podsim validate`: published rows are played, and what podsim predicts is compared
+ * with what was measured, row by row and test by test, beside two yardsticks.
+ */
+#ifndef TOOLS_PODSIM_VALIDATE_VALIDATE_H
+#define TOOLS_PODSIM_VALIDATE_VALIDATE_H
+
+#include "tools/podsim/common/options.h"
+#include "tools/podsim/validate/published.h"
+
+struct strbuf;
+struct worker;
+
+enum { VALIDATE_WHY_BYTES = 384, VALIDATE_STACK_BYTES = 32 };
+
+enum validate_state {
+    VALIDATE_LEFT, /* Not asked for. */
+    VALIDATE_PLAYED,
+    VALIDATE_REFUSED, /* It cannot be played; `why` says it. */
+};
+
+/* What came of a row. */
+struct validate_result {
+    enum validate_state state;
+    char why[VALIDATE_WHY_BYTES];
+    const char *scenario; /* Its text; NULL: it cannot be written. */
+    double useful_s; /* The FLOP of the model, attention's too, at the chips' peak; 0: unknown. */
+    double predicted_s; /* From the end of a step to the end of the next, or of one step. */
+    double compute_s, exposed_s, idle_s; /* Of one step, as `podsim run` has them; 0: of none. */
+    double peak_bytes;                   /* That PyTorch would have allocated. */
+    double over; /* Of the chip's memory, by which the peak is larger; 0: it fits. */
+    char stack[VALIDATE_STACK_BYTES]; /* Whose kernels it has; "": those of the profile. */
+    bool stack_is_missing;            /* The preset's stack has no tables of this chip. */
+};
+
+/* How far a set is off. Errors are predicted over measured, less 1. */
+struct validate_score {
+    uint32_t played, refused;
+    double mean, mean_absolute, worst;
+    const struct published_row *worst_row;
+    double factor;         /* That the predictions have in common: their geometric mean. */
+    double ratio_absolute; /* Mean absolute error behind that factor. */
+    double ratio_worst;
+    double inside;  /* Mean absolute error of one best share of the peak for the set. */
+    double outside; /* Of the median share of a chip and precision in rows that are learned from. */
+    uint32_t outside_rows; /* Those rows; 0: there are none for a row of the set. */
+    uint32_t layout_sets;  /* Of rows that differ in layout or schedule alone, three at least. */
+    double rank;           /* Spearman's correlation of rates, mean over these. */
+    double regret;         /* What the layout that podsim would choose loses, mean over these. */
+    uint32_t base_rows;    /* Rows that are compared with another of the same set. */
+    double base_absolute;  /* Mean absolute error of the ratios to it. */
+    uint32_t memory_rows;
+    double memory_mean, memory_absolute;
+};
+
+struct validate {
+    const struct options *options;
+    struct arena *arena;
+    struct worker *worker;
+    struct published published;
+    struct validate_result *result; /* As the rows. */
+    bool *wanted;                   /* As the sets. */
+    struct validate_score *score;   /* As the sets. */
+};
+
+/* Rows that are wanted, in the order of sets. */
+const struct validate_result *validate_result_of(const struct validate *validate,
+                                                 const struct published_row *row);
+/* Predicted over measured, less 1. */
+double validate_error(const struct validate *validate, const struct published_row *row);
+
+/* Whether row `r` of a set is the first that names its preset's stack for its chip. */
+bool validate_names_stack(const struct validate *validate, const struct published_set *set,
+                          uint32_t r);
+
+/* Writes the scenarios of all rows, and plays those of the sets that are wanted. */
+enum status validate_play(void *validate, struct worker *worker, struct error *reterr);
+/* One row of a collective. */
+enum status validate_collective(const struct published_row *row, struct validate_result *result,
+                                struct error *reterr);
+/* Scores of the sets that are wanted. */
+enum status validate_score(struct validate *validate, struct error *reterr);
+
+void validate_write_text(const struct validate *validate, struct strbuf *text);
+void validate_write_json(const struct validate *validate, struct strbuf *text);
+void validate_write_csv(const struct validate *validate, struct strbuf *text);
+void validate_write_svg(const struct validate *validate, struct strbuf *text);
+/* The tables of docs/accuracy-published.md. */
+void validate_write_markdown(const struct validate *validate, struct strbuf *text);
+
+#endif

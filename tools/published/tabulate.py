@@ -1,0 +1,521 @@
+#!/usr/bin/env python3
+"""Makes the published measurements of workloads/published/ from lists of them.
+
+    tools/published/tabulate.py FOLDER
+
+FOLDER holds measured-public.json, whose rows are judged, and measured-steps.json and
+measured-inference.json, whose rows podsim may learn from: facts that others published, a row for each measurement. The script writes a file for
+each group, with the facts that `podsim validate --published` makes a scenario of: chip, machine,
+sizes of the model, ranks, batch, precision, what the framework was told, and the measured time. It
+decides no rate. Where a publication leaves something out, the row says what was assumed
+("assumed"), or that it cannot be run ("lacks"). Only maintainers run it.
+"""
+import json
+import os
+import re
+import sys
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+OUTPUT = os.path.join(ROOT, "workloads/published")
+LISTS = [("measured-public.json", False), ("measured-steps.json", True),
+         ("measured-inference.json", True)]
+
+CHIPS = {
+    "TPU v4": "tpu-v4p", "TPU v5e": "tpu-v5e", "TPU v5p": "tpu-v5p",
+    "TPU v6e (Trillium)": "tpu-v6e", "TPU7x (Ironwood)": "tpu-7x",
+    "A100 SXM 80GB": "a100-sxm", "A100 SXM 40GB": "a100-40gb", "A100 (Ampere) 80GB": "a100-sxm",
+    "A100 SXM 80GB (330 W cap)": "a100-sxm", "H100 SXM 80GB": "h100-sxm",
+    "H100 SXM 80GB (GCP A3)": "h100-sxm", "H100 SXM 80GB HBM3 (700 W)": "h100-sxm",
+    "H100 96GB HBM2e 2.4 TB/s, 500 W cap (Meta variant)": "h100-sxm", "H200 SXM": "h200-sxm",
+    "H800": "h800-sxm", "B200 SXM": "b200", "B200 SXM 180GB (GCP A4)": "b200",
+    "GB200": "gb200-nvl72",
+}
+NODE_GPUS = 8
+RACK_GPUS = 72
+# Of 2.4 in place of 3.35 TB/s.
+HBM_SHARES = {"H100 96GB HBM2e 2.4 TB/s, 500 W cap (Meta variant)": 0.716}
+POWER = {"A100 SXM 80GB (330 W cap)": 330, "H100 SXM 80GB HBM3 (700 W)": 700,
+         "H100 96GB HBM2e 2.4 TB/s, 500 W cap (Meta variant)": 500}
+# NICs of a node that are not the chip's own, by words of the topology.
+NETWORKS = [
+    ("4x 100 Gb/s", {"node_nics": 4, "nic_rate": "12.5GB/s"}),
+    ("4x 200 Gb/s NICs", {"node_nics": 4, "nic_rate": "25GB/s"}),
+    ("400 Gb/s per node", {"node_nics": 8, "nic_rate": "6.25GB/s"}),
+    ("800 Gb/s per node", {"node_nics": 8, "nic_rate": "12.5GB/s"}),
+]
+RANKS = {"ici_fsdp": "fsdp", "ici_fsdp_transpose": "fsdp", "dcn_fsdp": "fsdp", "ici_tensor": "tp",
+         "ici_expert": "ep", "dcn_data": "dp", "context": "cp", "zero3": "fsdp"}
+SCHEDULES = {"ZB-2p": "zb-h2", "ZB-1p": "zb-h1", "1F1B": "1f1b", "1F1B-I": "interleaved"}
+
+
+# What is judged, and by how much the mean absolute error may be off, in percent.
+TESTS = {
+    "T01": ("32B on 1 to 32 slices of v5e", 6),
+    "T03": ("128B and 1024B on v5p", 6),
+    "T06": ("Mixtral on 256 v6e", 10),
+    "T10": ("LLaMA 3.1 405B on 32 to 2,304 H100", 5),
+    "T12": ("Grok-1 on 32 to 2,048 H100", 8),
+    "T13": ("GPT 22B to 1T on 8 to 512 A100", 5),
+    "T15": ("parts of LLaMA 3 and DeepSeek on eight B200", 8),
+    "T17": ("MPT 7B and 30B on 128 to 512 H100", 8),
+    "T19": ("GPT 1.5B to 28.3B by schedules on A100", None),
+    "T21": ("decodes of LLaMA and Mixtral on A100, H100 and H200", 12),
+    "T23": ("NCCL on one node, from 16 MiB", 8),
+    "T23-small": ("NCCL on one node, below 16 MiB", 20),
+}
+# Where ratios are aimed at, and not times.
+RATIO_AIMS = {"T19": 4}
+
+
+# --- Models ---
+
+def config_of(model, length):
+    """A config.json with the sizes of a published model."""
+    name, mlp = model["name"], model.get("mlp", "")
+    if "q_lora_rank" in model or name.startswith("Qwen3"):
+        return built_in(model)
+    sizes = {"hidden_size": model["d_model"], "intermediate_size": model["d_ff"],
+             "num_hidden_layers": model["layers"], "num_attention_heads": model["heads"],
+             "num_key_value_heads": model["kv_heads"], "head_dim": model["head_dim"],
+             "vocab_size": model["vocab"], "tie_word_embeddings": model.get("tied_embeddings", False)}
+    if "attention_pattern" in model:  # podsim refuses both types, and says why.
+        return {"model_type": "llama4" if "experts" in model else "gemma3_text", **sizes}
+    if "experts" in model:
+        return {"model_type": "mixtral", **sizes, "num_local_experts": model["experts"],
+                "num_experts_per_tok": model["top_k"]}
+    if mlp == "swiglu":
+        return {"model_type": "llama", **sizes}
+    if name == "Falcon-180B":
+        return {"model_type": "falcon", "new_decoder_architecture": True,
+                "num_kv_heads": model["kv_heads"], "ffn_hidden_size": model["d_ff"],
+                "hidden_size": model["d_model"], "num_hidden_layers": model["layers"],
+                "num_attention_heads": model["heads"], "vocab_size": model["vocab"]}
+    if name == "GPT-J 6B":
+        return {"model_type": "gptj", "n_embd": model["d_model"], "n_inner": model["d_ff"],
+                "n_layer": model["layers"], "n_head": model["heads"], "vocab_size": model["vocab"]}
+    if name.startswith("175B (MegaScale"):
+        return {"model_type": "gpt_neox", "use_parallel_residual": True, **sizes}
+    if mlp == "gelu (no gate)" and not model.get("tied_embeddings"):
+        assert model["kv_heads"] == model["heads"]
+        assert model["head_dim"] * model["heads"] == model["d_model"], name
+        return {"model_type": "gpt2", "n_embd": model["d_model"], "n_inner": model["d_ff"],
+                "n_layer": model["layers"], "n_head": model["heads"],
+                "n_positions": max(2048, length),
+                "vocab_size": model["vocab"], "tie_word_embeddings": True}
+    assert "no gate" in mlp, mlp
+    return {"model_type": "starcoder2", "use_bias": False, **sizes}
+
+
+def built_in(model):
+    """A model of the catalogue, cut to the published layers."""
+    name = model["name"].split(" cut to ")[0]
+    file = {"DeepSeek-V2 236B": "deepseek-v2", "DeepSeek-V3 671B": "deepseek-v3",
+            "Qwen3-30B-A3B": "qwen3-30b-a3b", "Qwen3-235B-A22B": "qwen3-235b-a22b"}[name]
+    with open(os.path.join(ROOT, "workloads/models", file + ".json")) as f:
+        config = json.load(f)
+    if config["num_hidden_layers"] == model["layers"]:
+        return file
+    config["num_hidden_layers"] = model["layers"]
+    if "first_dense_layers" in model:
+        config["first_k_dense_replace"] = model["first_dense_layers"]
+    return config
+
+
+# --- Machines ---
+
+def machine_of(row):
+    chip = CHIPS[row["hardware"]]
+    machine = {"chip": chip, "chips": row["chips"]}
+    topology = row["topology"]
+    if chip.startswith("tpu"):
+        shape = re.search(r"\d+x\d+x\d+|\d+x\d+", topology)
+        machine["shape"] = shape.group(0) if shape else None
+        if "v6e-256" in topology:
+            machine["shape"] = "16x16"
+        count = 1
+        for side in machine["shape"].split("x"):
+            count *= int(side)
+        machine["slices"] = row["chips"] // count
+        assert machine["slices"] * count == row["chips"], row["id"]
+        return machine
+    node = NODE_GPUS
+    if chip == "gb200-nvl72":
+        node = max(n for n in range(1, RACK_GPUS + 1)
+                   if row["chips"] % n == 0 and n % 8 == 0)
+    machine["gpus"] = min(node, row["chips"])
+    machine["nodes"] = row["chips"] // machine["gpus"]
+    assert machine["nodes"] * machine["gpus"] == row["chips"], row["id"]
+    for words, network in NETWORKS:
+        if words in topology and machine["nodes"] > 1:
+            machine["network"] = network
+    if row["hardware"] in HBM_SHARES:
+        machine["hbm"] = HBM_SHARES[row["hardware"]]
+    if row["hardware"] in POWER:
+        machine["power_w"] = POWER[row["hardware"]]
+    return machine
+
+
+# --- Ranks and batch ---
+
+def ranks_of(row):
+    """Ranks by podsim's names of axes; None where the publication does not split them."""
+    ranks = {}
+    for key, value in row["parallelism"].items():
+        if key in ("vpp", "schedule", "microbatches", "layers_per_stage", "interleave", "strategy",
+                   "zero", "sequence_parallel", "expert_weights"):
+            continue
+        if key == "fsdp_dp":
+            return None
+        name = RANKS.get(key, key)
+        if name == "dp" and "zero3" in row["parallelism"]:
+            continue
+        ranks[name] = ranks.get(name, 1) * value
+    if row["parallelism"].get("strategy") == "SHARD_GRAD_OP":
+        ranks["dp"] = ranks.pop("fsdp")
+    if CHIPS[row["hardware"]] == "tpu-7x":  # Two devices of a chip are one here.
+        ranks["fsdp"] //= 2
+    if "ep" in ranks and "dp" in ranks:  # Megatron's ranks of experts lie within those of data.
+        if ranks["dp"] % ranks["ep"] == 0:
+            ranks["dp"] //= ranks["ep"]
+    return {name: count for name, count in ranks.items() if count > 1}
+
+
+def batch_of(row, ranks):
+    batch = row["batch"]
+    facts = {"sequences": batch["global_seqs"], "length": batch["seq_len"]}
+    replicas = 1
+    for name in ("dp", "fsdp", "ep"):
+        replicas *= ranks.get(name, 1)
+    each = facts["sequences"] / replicas
+    micro = batch.get("micro_seqs", batch.get("microbatch"))
+    if "grad_accum" in batch:
+        micro = each / batch["grad_accum"]
+    if "per_chip_seqs" in batch or "local_seqs" in batch or "per_device_seqs" in batch:
+        micro = each
+    facts["microbatch"] = int(micro) if micro and micro == int(micro) else micro
+    return facts
+
+
+# --- What the framework was told ---
+
+def preset_of(row):
+    group, notes = row["group"], row["notes"]
+    if group in ("dgxc-h100", "dgxc-gb200", "nemo-24.07", "megatron-bridge"):
+        if "MaxText" in notes:
+            return "maxtext"
+        return "maxtext" if "Paxml" in notes else "nemo"
+    return {
+        "maxtext-v5e": "maxtext", "maxtext-v5p": "maxtext", "maxtext-v4": "maxtext",
+        "maxtext-v6e": "maxtext", "maxtext-v5p-recipes": "maxtext", "maxtext-ironwood": "maxtext",
+        "maxtext-gpu": "maxtext", "gpu-recipes": "maxtext", "jax-toolbox": "maxtext",
+        "megatron-h100": "megatron", "simumax-b200": "megatron", "llama3-paper": "megatron",
+        "megascale": "megatron", "megatron-sc21": "megatron-2021", "korthikanti": "megatron-2021",
+        "mt-nlg": "megatron-2021", "vtrain-single": "megatron-2021",
+        "megatron-sc21-zero3": "deepspeed",
+        "bigscience": "megatron-deepspeed", "zero-bubble": "zero-bubble",
+        "torchtitan": "torchtitan", "llm-foundry": "llm-foundry", "fms-fsdp": "fsdp",
+    }[group]
+
+
+def recompute_of(row, assumed):
+    notes, group = row["notes"], row["group"]
+    if group == "llm-foundry":
+        return "full" if "checkpointing=True" in notes else "none"
+    if "offloaded" in notes and "experts" in row["model"]:  # podsim offloads nothing beside them.
+        assumed.append("the layer's input stays on the chip")
+        return "full"
+    if "offloaded" in notes:
+        return "offloaded"
+    if "selective" in notes:
+        if group == "fms-fsdp":
+            assumed.append("every layer is checkpointed")
+            return "full"
+        return "selective"
+    if "minimal_flash" in notes:
+        return "minimal_flash"
+    if "remat_policy=minimal" in notes:
+        return "minimal"
+    if "no full recompute" in notes or re.search(r"no (activation )?recompute", notes):
+        return "none"
+    if re.search(r"full (remat|recompute|activation)|remat_policy=full", notes):
+        return "full"
+    if "layer input kept on device" in notes or "layer input, context" in notes:
+        assumed.append("all but the layer's input is repeated")
+        return "full"
+    if "remat policy set by the launch script" in notes:
+        assumed.append("full remat, without which the step does not fit")
+        return "full"
+    if group in ("dgxc-gb200", "megatron-bridge", "megatron-h100", "llama3-paper", "megascale",
+                 "dgxc-h100"):
+        assumed.append("no recomputation")
+        return "none"
+    return None
+
+
+def stages_of(row, ranks, facts, assumed):
+    if "pp" not in ranks:
+        return
+    layers, parallelism = row["model"]["layers"], row["parallelism"]
+    chunks = parallelism.get("vpp", 1)
+    schedule = parallelism.get("schedule")
+    if schedule:
+        each = parallelism["layers_per_stage"]
+        facts["schedule"] = SCHEDULES[schedule]
+        facts["layout"] = "E{0}|({1}|)*{2}{0}L".format("t" * (each - 1), "t" * each, ranks["pp"] - 2)
+        if schedule == "1F1B-I":
+            facts["schedule"] += ":%d" % each
+            facts["layout"] = "E|(t|)*%dL" % layers
+        return
+    if row["group"] == "llama3-paper":
+        assumed.append("a layer in each chunk of a stage")
+        facts["schedule"], facts["layout"] = "interleaved:8", "E|(t|)*126L"
+        return
+    if row["group"] == "megatron-sc21":
+        assumed.append("chunks of examples/sc21")
+        chunks = 3 if layers == 105 else 1
+    if row["group"] == "megatron-sc21-zero3":
+        chunks = 3
+        assumed.append("3 chunks, as in table 1 of the same paper")
+    facts["schedule"] = "1f1b" if chunks == 1 else "interleaved:%d" % chunks
+
+
+def framework_of(row, ranks, facts, assumed):
+    notes, precision = row["notes"], row["precision"].lower()
+    facts["preset"] = preset_of(row)
+    recompute = recompute_of(row, assumed)
+    if recompute is None:
+        facts["lacks"] = "what is recomputed"
+    else:
+        facts["recompute"] = recompute
+    facts["precision"] = "fp8" if "fp8" in precision or "float8" in precision else "bf16"
+    if re.search(r"(?i)mxfp8", precision):
+        facts["recipe"] = "mxfp8"
+    elif "tensorwise" in precision or "rowwise" in precision:
+        facts["recipe"] = precision.split("-")[1]
+    if "PURE" in row["precision"]:
+        facts["gradients"] = "bf16"
+    if "fp32 gradient" in precision:
+        facts["gradients"] = "fp32"
+    if row["parallelism"].get("strategy") == "SHARD_GRAD_OP":
+        facts["zero"] = 2
+    if row["group"] == "llama3-paper":
+        facts["zero"], ranks["dp"] = 2, ranks.pop("fsdp")
+    if "sequence_parallel" in notes:
+        facts["sequence_parallel"] = True
+    if facts["preset"] in ("nemo", "megatron", "torchtitan") and "tp" in ranks:
+        if re.search(r"TP comm overlap|async TP|TP/DP/PP (communication )?overlap|"
+                     r"communication overlap$", notes):
+            facts["tp_overlap"] = True
+        elif "vanilla TP" in notes or notes.startswith("NeMo 24.12"):  # Which lists what it does.
+            facts["tp_overlap"] = False
+    if "all-to-all context" in notes:
+        facts["context"] = "ulysses"
+    elif "cp" in ranks and facts["preset"] == "maxtext":
+        facts["context"] = "all_gather"
+    if row["model"]["name"].startswith("DeepSeek-V3") and row["group"] != "megatron-bridge":
+        facts["mtp"] = False
+    if "all TP/PP/DP overlap switched off" in notes:
+        facts["overlap"] = False
+    match = re.search(r"capacity (?:factor )?([\d.]+)", notes)
+    if match:
+        facts["capacity_factor"] = float(match.group(1))
+
+
+# --- Rows ---
+
+def step_row(row):
+    facts, assumed = {}, []
+    facts.update(machine_of(row))
+    model = row["model"]
+    ranks = ranks_of(row)
+    if row.get("subkind") == "layer":
+        facts["lacks"] = "how long a step takes: it timed one layer"
+    elif row.get("subkind"):
+        facts["lacks"] = "how long a step takes: it timed kernels that share a chip"
+    elif "heads" not in model or "layers" not in model:
+        facts["lacks"] = "sizes of the model"
+    elif ranks is None:
+        facts["lacks"] = "how ranks are split over FSDP and DP"
+    if "lacks" in facts:
+        return facts, None
+    facts.update(batch_of(row, ranks))
+    if facts["microbatch"] is None:
+        facts["microbatch"] = 1
+        assumed.append("microbatches of one sequence")
+    framework_of(row, ranks, facts, assumed)
+    stages_of(row, ranks, facts, assumed)
+    if model.get("alibi"):
+        assumed.append("learned positions in place of ALiBi")
+    if row["group"] == "megascale":
+        assumed.append("no window of attention")
+    if row["hardware"] == "GB200":
+        assumed.append("%d of a rack's 72 GPUs" % facts["gpus"])
+    facts["ranks"] = ranks
+    if assumed:
+        facts["assumed"] = assumed
+    return facts, config_of(model, facts["length"])
+
+
+SERVERS = {"splitwise": "vllm", "vllm-latency": "vllm", "gpt-fast": "gpt-fast",
+           "trtllm-static": "trtllm", "lmdeploy-static": "lmdeploy"}
+
+
+def inference_row(row):
+    """A decode of the mean length, a prefill, or all of both."""
+    batch, precision, assumed = row["batch"], row["precision"], []
+    facts = {"kind": row["kind"], **machine_of(row), "preset": SERVERS[row["group"]],
+             "batch": batch["batch"],
+             "ranks": {name: ranks for name, ranks in row["parallelism"].items() if ranks > 1}}
+    if "prefill" in row["target"]["what"]:
+        facts["kind"] = "generate"
+        facts["output"] = batch["tokens_generated"] - 1
+    if facts["kind"] == "decode":
+        facts["length"] = int(batch["mean_context"])
+    else:
+        facts["length"] = batch["prompt"]
+    facts["precision"] = "fp8" if "fp8" in precision else "bf16"
+    if "weights" in precision:
+        facts["weights"] = precision.split()[0]
+    if "experts" in row["model"] and row["chips"] > 1:  # podsim has no AllReduce behind experts.
+        facts["activations"] = "model"
+        assumed.append("a ReduceScatter and an AllGather in place of an AllReduce")
+    if row["group"] == "splitwise":
+        assumed.append("CUDA graphs")
+    if "hybrid cube mesh" in row["topology"] and row["chips"] > 1:
+        assumed.append("an NVSwitch in place of a hybrid cube mesh")
+    if assumed:
+        facts["assumed"] = assumed
+    return facts, config_of(row["model"], facts["length"])
+
+
+OPERATIONS = {"alltoall": "all_to_all"}
+ALGORITHMS = {"RING": "ring", "NVLS": "sharp"}
+PLATEAU_BYTES = 8 << 30
+SMALL_BYTES = 16 << 20
+
+
+def collective_row(row):
+    """A collective by itself; of a plateau a size that lies on it."""
+    name, ranks, assumed = row["parallelism"]["op"], row["chips"], []
+    facts = {"kind": "collective", **machine_of(row), "operation": OPERATIONS.get(name, name),
+             "bytes": row["batch"]["bytes"]}
+    if "algorithm" in row["parallelism"]:
+        facts["algorithm"] = ALGORITHMS[row["parallelism"]["algorithm"]]
+    if "cannot use NVLS" in row["notes"]:
+        facts["algorithm"] = "ring"
+        assumed.append("a ring")
+    if not isinstance(facts["bytes"], int):
+        facts["bytes"] = PLATEAU_BYTES
+        assumed.append("8 GiB")
+        busbw = row["measured"]["value"] * 1e9
+        facts["seconds"] = float("%.6g" % (PLATEAU_BYTES * 2 * (ranks - 1) / ranks / busbw))
+        facts["derived"] = True
+    if facts["bytes"] < SMALL_BYTES:
+        facts["tests"] = [test + "-small" for test in row["tests"]]
+    if assumed:
+        facts["assumed"] = assumed
+    return facts, None
+
+
+ROWS = {"decode": inference_row, "prefill": inference_row, "collective": collective_row}
+
+
+def target_of(row):
+    facts = {}
+    if "target" in row:
+        facts["seconds"] = row["target"]["seconds"]
+        facts["derived"] = row["target"]["how"] != "printed"
+    also = row["measured"].get("also", {})
+    if "peak_alloc_gib" in also:
+        facts["peak_gib"] = also["peak_alloc_gib"]
+    if "peak_memory_gb" in also:
+        facts["peak_gb"] = also["peak_memory_gb"]
+    return facts
+
+
+def row_of(row, learned):
+    facts = {"id": row["id"]}
+    if learned:
+        facts["learned"] = True
+    else:
+        facts["tests"] = row["tests"]
+    of_step, config = ROWS.get(row["kind"], step_row)(row)
+    facts.update(of_step)
+    if config is not None:
+        facts["model"] = row["model"]["name"]
+    facts.update(target_of(row))
+    facts["confidence"] = row["confidence"]
+    return facts, config
+
+
+# --- Files ---
+
+def source_of(rows):
+    sources = []
+    for row in rows:
+        source = row["source"]
+        commit = source.get("commit", "")[:8]
+        text = source["repo"] + (" at " + commit if commit else "") + ", " + source["path"]
+        text = re.sub(r" row \d+$", "", text)
+        if text not in sources:
+            sources.append(text)
+    return "; ".join(sources)
+
+
+def without_common(rows):
+    """Facts that all rows of a file share stand before them."""
+    common = {}
+    for key, value in rows[0].items():
+        if key != "id" and all(row.get(key) == value for row in rows):
+            common[key] = value
+    return common, [{k: v for k, v in row.items() if k not in common} for row in rows]
+
+
+def tests_of(rows):
+    tests = {}
+    for row in rows:
+        for test in row.get("tests", []):
+            title, aim = TESTS[test]
+            tests[test] = {"title": title}
+            if aim:
+                tests[test]["aim_percent"] = aim
+            if test in RATIO_AIMS:
+                tests[test]["ratio_aim_percent"] = RATIO_AIMS[test]
+    return tests
+
+
+def write(group, rows, models, source):
+    tests = tests_of(rows)
+    common, rows = without_common(rows)
+    lines = ["{", '  "podsim_published": 1,', '  "group": %s,' % json.dumps(group),
+             '  "source": %s,' % json.dumps(source), '  "tests": %s,' % json.dumps(tests),
+             '  "models": {']
+    lines.append(",\n".join("    %s: %s" % (json.dumps(name), json.dumps(config))
+                            for name, config in models.items()))
+    lines += ["  },", '  "common": %s,' % json.dumps(common), '  "rows": [']
+    lines.append(",\n".join("    " + json.dumps(row) for row in rows))
+    lines += ["  ]", "}"]
+    with open(os.path.join(OUTPUT, group + ".json"), "w") as f:
+        f.write("\n".join(lines) + "\n")
+
+
+def main():
+    folder = sys.argv[1]
+    groups = {}
+    for name, learned in LISTS:
+        with open(os.path.join(folder, name)) as f:
+            for row in json.load(f):
+                groups.setdefault(row["group"], []).append((row, learned))
+    os.makedirs(OUTPUT, exist_ok=True)
+    for group, pairs in groups.items():
+        rows, models = [], {}
+        for row, learned in pairs:
+            facts, config = row_of(row, learned)
+            if config is not None:
+                assert models.get(facts["model"], config) == config, facts["id"]
+                models[facts["model"]] = config
+            rows.append(facts)
+        write(group, rows, models, source_of([row for row, _ in pairs]))
+
+
+main()

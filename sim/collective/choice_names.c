@@ -12,7 +12,10 @@ enum { NAME_SIZE = PLAN_ALGORITHM_SIZE };
 static void name_add(struct plan_algorithms *names, const char *prefix, const char *name)
 {
     char text[NAME_SIZE];
-    (void)snprintf(text, sizeof text, "%s%s", prefix, name);
+    size_t const before = strlen(prefix), length = strlen(name);
+    SIM_ASSERT(before + length < sizeof text);
+    memcpy(text, prefix, before);
+    memcpy(text + before, name, length + 1);
     for (uint32_t i = 0; i < names->count; i++)
         if (name_same(names->name[i], text)) return;
     SIM_ASSERT(names->count < PLAN_ALGORITHMS_MAX);
@@ -112,7 +115,7 @@ static void pairs_add(const struct plan_request *request, struct plan_algorithms
         for (uint32_t outer = 1; outer < each.count; outer++) {
             char text[2 * NAME_SIZE];
             (void)snprintf(text, sizeof text, "%s+%s", each.name[inner], each.name[outer]);
-            if (choice_find(request, text, &choice) &&
+            if (strlen(text) < NAME_SIZE && choice_find(request, text, &choice) &&
                 memcmp(choice.once, usual.once, sizeof usual.once) != 0)
                 name_add(names, "", text);
         }

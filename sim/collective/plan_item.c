@@ -132,7 +132,7 @@ struct path_balance plan_item_balance(const struct machine *machine, const struc
     for (uint32_t d = 0; d < plan->group.dimension_count; d++)
         if (item->flat || item->dimension == d)
             balance.stride[plan->group.dimension[d].axis] = plan->group.dimension[d].stride;
-    for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++) {
+    for (uint32_t axis = 0; axis < CHIP_AXES_MAX; axis++) {
         uint32_t const others = axes & ~(1u << axis);
         if ((axes >> axis & 1) == 0) continue;
         if (others == 0) {

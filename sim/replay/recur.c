@@ -420,13 +420,24 @@ static bool kept_reserve(struct replay *replay)
     return recur->kept != NULL;
 }
 
+/* What is known without a look at the whole state: the period that is kept is not over, or this is
+ * no place at which the image could come again, and another image is not due. */
+static bool is_of_no_use(struct replay *replay)
+{
+    const struct recur *recur = replay->recurrence.search;
+    const struct stream_state *now = replay->streams.states;
+    const struct stream_state *image = recur_image_of(&recur->state, recur->image, now);
+    if (recur->period_ps != 0)
+        return engine_now_ps(replay->engine) - recur->image_ps < recur->period_ps && !recur->unkept;
+    return now->slot < recur->next && now->position != image->position;
+}
+
 static void look(struct replay *replay)
 {
     struct recur *recur = replay->recurrence.search;
     int64_t const now_ps = engine_now_ps(replay->engine);
     uint32_t const slot = replay->streams.states->slot;
     if (recur->period_ps != 0) {
-        if (now_ps - recur->image_ps < recur->period_ps && !recur->unkept) return;
         bool const again = now_ps - recur->image_ps == recur->period_ps && !recur->unkept;
         if (again && is_again(replay)) repeat(replay, periods_ahead(replay));
         search(replay);
@@ -457,6 +468,6 @@ bool recur_rest(struct replay *replay)
 {
     if (!replay->recurrence.asked || replay->refusal.status != STATUS_OK) return false;
     replay->recurrence.asked = false;
-    if (at_rest(replay)) look(replay);
+    if (!is_of_no_use(replay) && at_rest(replay)) look(replay);
     return true;
 }

@@ -119,6 +119,125 @@ static struct slot_course course_of(const struct program_template *template, uin
     return course;
 }
 
+/* Whether an op cannot begin before another has ended: that of its stream before it, or one that it
+ * waits for, all of which is there no sooner than its end. `earlier`: the other is of the slot
+ * before. */
+static bool begins_behind(const struct program_op *op, const struct program_op *other, bool earlier)
+{
+    if (op->stream == other->stream) return true;
+    if (other->stream != PROGRAM_COMPUTE && other->parts > 1) return false;
+    for (uint32_t n = 0; n < op->need_count; n++) {
+        const struct program_need *need = &op->need[n];
+        if (need->stream == other->stream && need->slot == 0 && !need->begun &&
+            (earlier || need->part >= other->part_first + other->parts))
+            return true;
+    }
+    return false;
+}
+
+/* Ops next to one another in the list of a slot: some, which may overlap, begin once all before
+ * them have ended. */
+struct window {
+    uint32_t first, end;
+};
+
+static bool begins_behind_all(const struct program_op *op, const struct program_template *template,
+                              struct window window, bool earlier)
+{
+    for (uint32_t i = window.first; i < window.end; i++)
+        if (!begins_behind(op, &template->op[i], earlier)) return false;
+    return true;
+}
+
+/* The window from an op on: each op that does not begin behind all of it. Empty: one of these
+ * begins before those of the window before have ended, so that the order is not known. */
+static struct window window_find(const struct program_template *template, struct window before)
+{
+    struct window window = {before.end, before.end + 1};
+    for (; window.end < template->op_count; window.end++) {
+        const struct program_op *op = &template->op[window.end];
+        if (begins_behind_all(op, template, window, false)) break;
+        if (!begins_behind_all(op, template, before, false)) return (struct window){0, 0};
+    }
+    return window;
+}
+
+/* The last window of a slot; empty: the order of its ops is not known. */
+static struct window window_last(const struct program_template *template)
+{
+    struct window window = {0, 0}, next = window_find(template, window);
+    while (next.end > 0 && next.end < template->op_count) {
+        window = next;
+        next = window_find(template, window);
+    }
+    return next;
+}
+
+/* Whether the ops of a slot begin once all of the slot before have ended. */
+static bool slot_is_behind(const struct program_template *template,
+                           const struct program_template *former)
+{
+    struct window const window = window_find(template, (struct window){0, 0});
+    struct window const last = window_last(former);
+    for (uint32_t i = window.first; i < window.end; i++)
+        if (!begins_behind_all(&template->op[i], former, last, true)) return false;
+    return last.end > 0;
+}
+
+/* Whether windows follow one another through the program, whatever the instants. */
+static bool role_is_ordered(const struct program *program, const struct program_role *role)
+{
+    const struct program_template *former = NULL;
+    for (uint32_t b = 0; b < role->block_count; b++) {
+        const struct program_block *block = &role->block[b];
+        const struct program_template *template = &program->templates[block->template_index];
+        if (template->op_count == 0 || window_last(template).end == 0) return false;
+        if (former != NULL && !slot_is_behind(template, former)) return false;
+        if (block->repeat > 1 && !slot_is_behind(template, template)) return false;
+        former = template;
+    }
+    return true;
+}
+
+/* Effects of a window's ops: in their order; or, of several ops, what is taken or what is given
+ * back. */
+enum window_effects { WINDOW_ALL, WINDOW_TAKEN, WINDOW_GIVEN };
+
+static void window_add(const struct program_template *template, struct window window,
+                       enum window_effects which, struct slot_course *course)
+{
+    for (uint32_t i = window.first; i < window.end; i++)
+        for (uint32_t at_end = 0; at_end < 2; at_end++)
+            for (uint32_t e = 0; e < template->op[i].effect_count; e++) {
+                const struct program_effect *effect = &template->op[i].effect[e];
+                bool const is =
+                    which == WINDOW_ALL || (which == WINDOW_TAKEN) == (effect->bytes > 0);
+                if (!is || effect->at_end != (at_end != 0)) continue;
+                effect_add(&course->change, effect);
+                if (course->change.total_bytes > course->highest.total_bytes)
+                    course->highest = course->change;
+            }
+}
+
+/* Of windows that follow one another; in those of several ops what is taken comes first, or `last`:
+ * no course holds more than the one, nor less than the other. */
+static struct slot_course course_of_windows(const struct program_template *template, bool last)
+{
+    struct slot_course course = {.change = {.total_bytes = 0}};
+    struct window window = window_find(template, (struct window){0, 0});
+    for (;;) {
+        bool const alone = window.end == window.first + 1;
+        window_add(template, window,
+                   alone  ? WINDOW_ALL
+                   : last ? WINDOW_GIVEN
+                          : WINDOW_TAKEN,
+                   &course);
+        if (!alone) window_add(template, window, last ? WINDOW_TAKEN : WINDOW_GIVEN, &course);
+        if (window.end == template->op_count) return course;
+        window = window_find(template, window);
+    }
+}
+
 static struct holding holding_sum(const struct holding *one, const struct holding *other,
                                   int64_t times)
 {
@@ -150,24 +269,44 @@ static struct holding role_highest(const struct program_role *role,
     return highest;
 }
 
+enum memory_bound { BOUND_KNOWN, BOUND_LEAST, BOUND_MOST };
+
+/* Of the role that holds most: by what is known of each kind of memory, or by windows. */
+static void bound_find(const struct program *program, enum memory_bound bound,
+                       struct slot_course *courses, struct least_memory *ret_bound)
+{
+    uint32_t const kinds = bound == BOUND_KNOWN ? kinds_known(program) : 0;
+    struct least_memory most = {.role = 0};
+    for (uint32_t t = 0; t < program->template_count; t++)
+        courses[t] = bound == BOUND_KNOWN
+                         ? course_of(&program->templates[t], kinds)
+                         : course_of_windows(&program->templates[t], bound == BOUND_LEAST);
+    for (uint32_t r = 0; r < program->role_count; r++) {
+        struct holding const highest = role_highest(&program->roles[r], courses);
+        if ((uint64_t)highest.total_bytes <= most.total_bytes) continue;
+        most.role = r;
+        most.total_bytes = (uint64_t)highest.total_bytes;
+        memcpy(most.bytes, highest.bytes, sizeof most.bytes);
+    }
+    *ret_bound = most;
+}
+
 enum status least_memory_of(struct arena *arena, const struct program *program,
                             struct least_memory *ret_least, struct error *reterr)
 {
-    struct least_memory least = {.role = 0};
-    uint32_t const kinds = kinds_known(program);
+    struct least_memory least, most;
+    bool ordered = true;
     void *memory = NULL;
     STATUS_TRY(
         arena_try(arena, program->template_count, sizeof(struct slot_course), &memory, reterr));
-    struct slot_course *courses = memory;
-    for (uint32_t t = 0; t < program->template_count; t++)
-        courses[t] = course_of(&program->templates[t], kinds);
-    for (uint32_t r = 0; r < program->role_count; r++) {
-        struct holding const highest = role_highest(&program->roles[r], courses);
-        if ((uint64_t)highest.total_bytes <= least.total_bytes) continue;
-        least.role = r;
-        least.total_bytes = (uint64_t)highest.total_bytes;
-        memcpy(least.bytes, highest.bytes, sizeof least.bytes);
-    }
+    for (uint32_t r = 0; r < program->role_count; r++)
+        ordered = ordered && role_is_ordered(program, &program->roles[r]);
+    bound_find(program, BOUND_KNOWN, memory, ret_least);
+    if (!ordered) return STATUS_OK;
+    bound_find(program, BOUND_LEAST, memory, &least);
+    bound_find(program, BOUND_MOST, memory, &most);
+    if (least.total_bytes != most.total_bytes) return STATUS_OK;
     *ret_least = least;
+    ret_least->is_peak = true;
     return STATUS_OK;
 }

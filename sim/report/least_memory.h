@@ -9,6 +9,8 @@
 #ifndef SIM_REPORT_LEAST_MEMORY_H
 #define SIM_REPORT_LEAST_MEMORY_H
 
+#include <stdbool.h>
+
 #include "sim/base/status.h"
 #include "sim/report/report.h"
 
@@ -19,6 +21,7 @@ struct least_memory {
     uint32_t role;
     uint64_t bytes[PROGRAM_MEMORY_COUNT]; /* At the highest point. */
     uint64_t total_bytes;
+    bool is_peak; /* It holds no more at any time: its ops follow one another on all streams. */
 };
 
 enum status least_memory_of(struct arena *arena, const struct program *program,

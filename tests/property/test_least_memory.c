@@ -81,6 +81,34 @@ static void what_is_shipped_fits_as_it_is(void **state)
     }
 }
 
+/* Where ops follow one another, what is held at least is the peak, whatever the run. */
+static void of_a_chain_the_least_is_the_peak(void **state)
+{
+    (void)state;
+    static const char *const settings[] = {"/title=a", "/workload/activations=replicated",
+                                           "/run/collective_matmul=true"};
+    uint32_t chains = 0, others = 0;
+    for (uint32_t i = 0; i < embed_scenarios_count * 3; i++) {
+        const struct embed_file *file = &embed_scenarios[i / 3];
+        struct scenario_setting const setting = {.text = settings[i % 3]};
+        struct play_options options = {.settings = &setting, .setting_count = 1};
+        struct least_memory least;
+        struct play play;
+        if (strstr(file->bytes, "\"train_step\"") != NULL) continue;
+        play_run(&play, file->bytes, &options);
+        case_ok(least_memory_of(play.arena, &play.program, &least, &case_error));
+        uint64_t const peak_bytes = play.trace.memory.peak_bytes;
+        if (least.is_peak ? least.total_bytes != peak_bytes : least.total_bytes > peak_bytes)
+            fail_msg("%s with %s: %llu of %llu bytes", file->name, settings[i % 3],
+                     (unsigned long long)least.total_bytes, (unsigned long long)peak_bytes);
+        chains += least.is_peak;
+        others += !least.is_peak;
+        play_close(&play);
+    }
+    print_message("%u chains, %u others\n", (unsigned)chains, (unsigned)others);
+    assert_true(chains > 20 && others > 0);
+}
+
 /* LLaMA 3 was trained on sequences of 8,192 tokens without activation checkpointing, with sharded
  * gradients (The Llama 3 Herd of Models, arXiv 2407.21783, 3.3.2); whole ones would not fit. */
 static void the_published_run_fits_without_remat(void **state)
@@ -195,6 +223,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_known_before_is_never_more_than_what_is_held),
         cmocka_unit_test(what_is_shipped_fits_as_it_is),
+        cmocka_unit_test(of_a_chain_the_least_is_the_peak),
         cmocka_unit_test(the_published_run_fits_without_remat),
         cmocka_unit_test(what_repeats_is_highest_at_one_of_its_ends),
         cmocka_unit_test(what_others_give_back_is_not_counted),

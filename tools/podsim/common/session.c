@@ -164,7 +164,10 @@ enum status session_build(struct session *session, const struct session_source *
         scenario->workload.routing.drawn = memory;
     }
     if (stage < SESSION_MACHINE) return STATUS_OK;
-    STATUS_TRY(machine_build(session->arena, &scenario->machine, &session->machine, reterr));
+    if (source->machine != NULL)
+        session->machine = *source->machine;
+    else
+        STATUS_TRY(machine_build(session->arena, &scenario->machine, &session->machine, reterr));
     if (stage < SESSION_MESH) return STATUS_OK;
     STATUS_TRY(
         mesh_build(session->arena, &scenario->mesh, &session->machine, &session->mesh, reterr));

@@ -38,6 +38,7 @@ struct session_source {
     uint32_t schedule_held_max;         /* Of a pipeline's ranks; see struct workload_plan. */
     const struct cancel *watch;         /* While it is built; NULL: nobody waits. */
     struct routing_drawn *drawn;        /* Of several chains, one after the other; NULL: of one. */
+    const struct machine *machine;      /* As the scenario has it; NULL: the chain's own. */
     const struct plan_chooser *chooser; /* Of the same machine; NULL: the chain's own. */
     struct scenario_setting settings[SESSION_SETTINGS_MAX];
     uint32_t setting_count;

@@ -57,6 +57,7 @@ struct pareto_point {
     const char *why; /* Of PARETO_REFUSED: place and sentence. */
     bool is_on_frontier, is_knee;
     double memory_bytes;        /* Of a chip, the peak; of PARETO_UNFIT what it holds at least. */
+    bool memory_is_peak;        /* Of PARETO_UNFIT too, whose ops follow one another. */
     struct inference_step book; /* The formula of 7.1.5. */
     double book_tokens_per_s_per_chip;
 

@@ -63,8 +63,11 @@ void pareto_close(struct pareto *pareto)
     session_close(&pareto->base);
 }
 
+/* What is held is the same by whatever algorithm. */
+static const struct plan_chooser by_shape = {NULL, NULL};
+
 /* The program of a batch on a curve. To be closed whatever is returned. */
-static enum status build(struct playing *playing, uint32_t batch, struct error *reterr)
+static enum status build(struct playing *playing, uint32_t batch, bool plays, struct error *reterr)
 {
     struct session_source *source = &playing->source;
     *source = playing->pareto->source;
@@ -72,7 +75,9 @@ static enum status build(struct playing *playing, uint32_t batch, struct error *
     source->drawn = &playing->pareto->drawn;
     const struct pareto_machine *machine =
         &playing->pareto->machine[playing->curve->shape - playing->pareto->shapes.value];
+    if (machine->is) source->machine = &machine->session.machine;
     if (machine->is) source->chooser = &machine->chooser;
+    if (!plays) source->chooser = &by_shape;
     settings_add(source, playing->curve->shape);
     settings_add(source, playing->curve->mesh);
     settings_add(source, playing->curve->length);
@@ -140,13 +145,14 @@ static enum status curve_begin(struct playing *playing, struct error *reterr)
 }
 
 /* Whether what is held at least is there. */
-static enum status memory_check(struct playing *playing, double *ret_bytes, bool *ret_fits,
+static enum status memory_check(struct playing *playing, struct pareto_point *point, bool *ret_fits,
                                 struct error *reterr)
 {
     struct session *session = &playing->session;
     struct least_memory least;
     STATUS_TRY(least_memory_of(session->arena, &session->program, &least, reterr));
-    *ret_bytes = (double)least.total_bytes;
+    point->memory_bytes = (double)least.total_bytes;
+    point->memory_is_peak = least.is_peak;
     *ret_fits = least.total_bytes <= session->machine.chip.hbm_capacity_bytes;
     return STATUS_OK;
 }
@@ -166,6 +172,7 @@ static enum status figures_take(struct playing *playing, struct pareto_point *po
     point->tokens_per_s_per_user = (double)sum.tokens / (double)sum.sequences / analysis.step_s;
     point->shares = inference_shares_of(&input, &analysis);
     point->memory_bytes = (double)session->trace.memory.peak_bytes;
+    point->memory_is_peak = true;
     playing->pareto->events += session->trace.work.events;
     return STATUS_OK;
 }
@@ -176,14 +183,14 @@ static enum status point_play(struct playing *playing, struct pareto_point *poin
     struct session *session = &playing->session;
     const struct workload_plan *plan = &session->scenario.workload;
     bool fits = false;
-    STATUS_TRY(build(playing, point->batch, reterr));
+    STATUS_TRY(build(playing, point->batch, plays, reterr));
     STATUS_TRY(curve_begin(playing, reterr));
     struct inference_model const model = book_model(playing->pareto, plan);
     struct inference_chips const chips = inference_book_chips(plan, &session->machine);
     point->book = inference_book_step(plan, &model, &chips);
     point->book_tokens_per_s_per_chip =
         (double)inference_sum_all(plan).tokens / chips.count / point->book.step_s;
-    STATUS_TRY(memory_check(playing, &point->memory_bytes, &fits, reterr));
+    STATUS_TRY(memory_check(playing, point, &fits, reterr));
     point->state = PARETO_UNFIT;
     if (!plays || (!fits && !plan->allow_oversubscription)) return STATUS_OK;
     struct replay_options const options = {.watch = watch, .watch_owner = playing->pareto};

@@ -8,6 +8,7 @@ enum { GUESSES_MAX = 8 }; /* Behind them halves. */
 struct held {
     uint32_t batch;
     double bytes;
+    bool is_peak; /* It holds no more at any time. */
 };
 
 /* `low` fits, or is 0; `high` does not, or is 0 where none is known that does not. */
@@ -48,26 +49,29 @@ static enum status narrow(struct search *search, uint32_t next, struct error *re
         STATUS_TRY(worker_check(search->pareto->worker, reterr));
         STATUS_TRY(pareto_take(search->pareto, search->curve, &point, search->plays, reterr));
         bool const is = point.state != PARETO_REFUSED && fits(search, point.memory_bytes);
-        *(is ? &search->low : &search->high) = (struct held){next, point.memory_bytes};
+        *(is ? &search->low : &search->high) =
+            (struct held){next, point.memory_bytes, point.memory_is_peak};
         next = guess(search, step);
     }
     return STATUS_OK;
 }
 
-/* First by what batches hold at least, then by their peaks, which may be higher. */
+/* First by what batches hold at least, then by their peaks, where these may be higher. */
 enum status pareto_find_wall(struct pareto *pareto, struct pareto_curve *curve,
                              struct error *reterr)
 {
     struct search search = {.pareto = pareto, .curve = curve};
     for (uint32_t b = 0; b < pareto->batch_count && search.high.batch == 0; b++) {
         const struct pareto_point *point = &curve->point[b];
-        struct held const held = {point->batch, point->memory_bytes};
+        struct held const held = {point->batch, point->memory_bytes, point->memory_is_peak};
         if (point->state == PARETO_REFUSED) continue;
         *(fits(&search, point->memory_bytes) ? &search.low : &search.high) = held;
     }
     struct held const known = search.low;
     STATUS_TRY(narrow(&search, guess(&search, 0), reterr));
     uint32_t const most = search.low.batch;
+    curve->wall = most;
+    if (search.low.is_peak) return STATUS_OK;
     search.low = known;
     search.high.batch = most + 1;
     search.plays = true;

@@ -4,8 +4,17 @@
 #include <string.h>
 
 #include "sim/graph/block.h"
+#include "sim/graph/op.h"
 
 enum { TEXT_BYTES = 96 };
+
+bool graph_is_of_cache(const struct graph *graph, tensor of)
+{
+    const struct graph_op *maker = graph_maker(graph, of);
+    bool const handed =
+        maker != NULL && maker->kind->passes_on && graph->tensor[maker->in[0]].role == GRAPH_CACHE;
+    return handed || graph->tensor[of].role == GRAPH_CACHE;
+}
 
 bool graph_reads_first(const struct graph *graph, const struct graph_op *op, tensor of)
 {

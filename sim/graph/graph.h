@@ -35,7 +35,7 @@
 
 enum {
     GRAPH_TENSORS_MAX = 64,
-    GRAPH_OPS_MAX = 32,
+    GRAPH_OPS_MAX = 40,
     GRAPH_ARRAYS_MAX = 6, /* Inputs of an op, its weights, its outputs. */
     GRAPH_BLOCKS_MAX = 2,
 };
@@ -81,6 +81,9 @@ struct graph_tensor {
 struct block;
 struct op_kind;
 
+/* The sequences of a pass that attention to the cache is for. */
+enum graph_serves { GRAPH_SERVES_ALL, GRAPH_SERVES_ANSWERS, GRAPH_SERVES_PROMPTS };
+
 /* left · weight -> out */
 struct graph_product {
     tensor left, weight, out;
@@ -110,6 +113,8 @@ struct graph_op {
     bool one_kernel;       /* Both gradients come from one kernel. */
     bool right_first;      /* Of gradients apart, that of the second input comes first. */
     bool fused;            /* The op that reads its result computes it on the way. */
+    enum graph_serves serves;
+    uint32_t turned_ways; /* Ranks whose rows lie in what it turns; 0: this one's alone. */
     uint8_t behind; /* The op whose gradients come directly before this op's. GRAPH_NONE: the next
                        op that is written. */
     union {
@@ -200,6 +205,9 @@ static inline const struct graph_op *graph_fused(const struct graph *graph, tens
     const struct graph_op *maker = graph_maker(graph, of);
     return maker != NULL && maker->fused ? maker : NULL;
 }
+
+/* Whether rows of a cache lie in an array, its own or those that other ranks have handed on. */
+bool graph_is_of_cache(const struct graph *graph, tensor of);
 
 /* Whether an op is the first to read a tensor: then what is computed on the way is written down for
  * later ones. */

@@ -229,8 +229,10 @@ static void carried(struct graph_list *list, const struct graph_step *step, bool
     struct graph_array const sent = graph_list_array(graph, from, gradient, 0);
     struct graph_array const result =
         graph_list_array(graph, gradient ? op->in[of] : op->out[of], gradient, 0);
-    bool const ep = step->move.axis == OP_AXIS_EP;
-    uint32_t const holders = graph->terms->cache.batch_ways * graph->terms->cache.sequence_ways;
+    const struct graph_cache *cache = &graph->terms->cache;
+    bool const ep = step->move.axis == OP_AXIS_EP, cp = step->move.axis == OP_AXIS_SEQUENCE;
+    uint32_t const holders = cache->batch_ways * cache->sequence_ways;
+    uint32_t const sharers = cache->context_ways > 1 ? cache->context_ways : cache->prompt_ways;
     uint32_t const axes[] = {[OP_AXIS_TP] = graph->terms->axis_y,
                              [OP_AXIS_TP_D] = graph->terms->axis_w,
                              [OP_AXIS_EP] = 0,
@@ -242,8 +244,12 @@ static void carried(struct graph_list *list, const struct graph_step *step, bool
         graph_list_line(list, &result, remark, "%s = %s(%s) over the %u ranks %s",
                         graph_list_text(list, &result).text, collective_kind_name(step->move.kind),
                         graph_list_text(list, &sent).text,
-                        ep ? graph->terms->ranks_exchange : holders,
-                        ep ? "of ep" : "with the same heads");
+                        ep   ? graph->terms->ranks_exchange
+                        : cp ? sharers
+                             : holders,
+                        ep   ? "of ep"
+                        : cp ? "of cp"
+                             : "with the same heads");
 }
 
 /* A collective of an op's own, over ep or of sequences. */

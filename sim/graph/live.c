@@ -79,7 +79,8 @@ static bool is_others(const struct finder *finder, struct graph_value value)
     const struct graph_tensor *of = &graph->tensor[value.of];
     bool const stream = value.of == graph->stream || value.of == graph->added;
     bool const outer = !value.full && (of->made_by == GRAPH_NONE || (value.gradient && stream));
-    return of->role == GRAPH_WEIGHT || of->role == GRAPH_CACHE ||
+    bool const stays = of->role == GRAPH_CACHE && !value.full;
+    return of->role == GRAPH_WEIGHT || stays ||
            (outer && !is_kept(finder, value) && !is_handed_on(finder, value));
 }
 

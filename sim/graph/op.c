@@ -139,7 +139,7 @@ uint64_t op_turned_flop(const struct graph *graph, const struct graph_op *op)
     for (uint32_t i = 0; i < sizeof turned->of / sizeof *turned->of; i++)
         if (turned->of[i] != GRAPH_NONE)
             elements += graph_elements(graph, &graph->tensor[turned->of[i]].at, 0);
-    return VECTOR_ROPE * elements;
+    return VECTOR_ROPE * elements / (op->turned_ways == 0 ? 1 : op->turned_ways);
 }
 
 uint64_t op_in_elements(const struct graph_sharded *sharded, const struct graph_op *op,

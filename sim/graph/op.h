@@ -41,7 +41,7 @@ struct op_move {
     bool before;  /* It comes before the op's compute. */
     bool carries; /* It makes results of inputs. Else it gathers or reduces inputs, all but the
                      first; a permute brings their sums home. */
-    uint8_t of;   /* Which result of which input. OP_MOVES_ALL: the only one, of all. */
+    uint8_t of;   /* Which result of which input. OP_MOVES_ALL: all, of all. */
 };
 static const uint8_t OP_MOVES_ALL = UINT8_MAX;
 

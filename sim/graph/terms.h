@@ -20,6 +20,8 @@
  *   2D  width of two arrays side by side
  *
  *   Sc  rows of the cache   Bh  tokens whose logits are wanted
+ *   Sg  rows of prompts that a rank gathers from those that have parts of them
+ *   Bd  new tokens of sequences that answer, Bp of prompts, where both are in a pass
  *   Bb  tokens of the sequences whose rows a rank keeps
  *   Nb  heads that it attends with for them, Ns  for its part of every sequence
  *   Pick  numbers that a sampled token is chosen by
@@ -65,6 +67,7 @@ struct graph_served {
     uint64_t read;     /* Rows of the cache that are read, each sequence's own. */
     uint64_t count;    /* Sequences. */
     uint64_t longest;  /* Keys of the one that has most. */
+    bool paired;       /* A row is of two queries, and has the keys of both. */
     units_wide scores; /* Of one head, of all sequences on all ranks, none of them padding. */
 };
 
@@ -82,7 +85,10 @@ struct graph_cache {
     uint32_t batch_ways;    /* Ranks with the same heads of keys that keep some sequences each. */
     uint32_t sequence_ways; /* Ranks with the same heads that keep a part of each sequence. */
     enum graph_apart apart;
-    uint32_t context_ways; /* Ranks with tokens of their own that keep a part of each sequence. */
+    uint32_t context_ways; /* Ranks with tokens of their own that keep a part of each sequence, and
+                              attend to it for the answering tokens of all. */
+    uint32_t prompt_ways;  /* Ranks that each have a part of each prompt, and gather its rows. */
+    bool own_rows;         /* These attend to no earlier rows, and nothing else is in the pass. */
     bool begins;           /* No earlier rows are attended to, and each rank keeps all rows of its
                               sequences. */
     uint32_t cores;        /* Of the chip, that take sequences and heads apart; 1: all together. */

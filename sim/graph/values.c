@@ -50,6 +50,13 @@ static bool columns_alike(const struct sharding *a, const struct sharding *b)
                   b->dimension[b->dimension_count - 1].name) == 0;
 }
 
+/* Whether rows of several arrays become those of one. */
+static bool joins_rows(const struct graph *graph, const struct graph_op *op)
+{
+    return op->in_count > 1 &&
+           columns_alike(&graph->tensor[op->in[0]].at, &graph->tensor[op->in[1]].at);
+}
+
 /* The tensor whose gradient is there in the place of another's. A step that reads it waits for
  * whoever writes that one, whatever else lies in it. As a listing names it (`alike`), it is the
  * same array: gates that travel with rows have a gradient of their own, though it comes with
@@ -73,6 +80,7 @@ static tensor made_at(const struct graph_sharded *sharded, tensor of)
     while (maker != NULL && is_silent(sharded, maker, OP_FORWARD)) {
         const struct graph_tensor *tensors = sharded->graph->tensor;
         if (!columns_alike(&tensors[of].at, &tensors[maker->in[0]].at)) break;
+        if (joins_rows(sharded->graph, maker)) break;
         of = maker->in[0];
         maker = graph_maker(sharded->graph, of);
     }
@@ -260,8 +268,9 @@ static void carried_values(const struct values *values)
     for (uint8_t i = 0; i < op->in_count; i++)
         if (only == OP_MOVES_ALL || only == i)
             (gradient ? written_add : read_add)(values, op->in[i], gradient, false);
-    (gradient ? read_add : written_add)(values, op->out[only == OP_MOVES_ALL ? 0 : only], gradient,
-                                        false);
+    for (uint8_t i = 0; i < op->out_count; i++)
+        if (only == OP_MOVES_ALL || only == i)
+            (gradient ? read_add : written_add)(values, op->out[i], gradient, false);
 }
 
 static void collective_values(const struct values *values)

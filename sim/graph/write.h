@@ -56,20 +56,29 @@ tensor graph_cached(struct graph *graph, const char *text);
 
 /* --- The cache --- */
 
-/* Names of what is made on the way: of queries, and of what they find, where ranks keep parts of
- * the cache by batch, and by sequence. */
+/* How arrays are named that are made on the way, where ranks keep parts of the cache. */
 struct graph_attended {
-    const char *query_by_batch, *found_by_batch;
-    const char *query_by_sequence, *found_by_sequence;
-    const char *query_by_tokens, *found_by_tokens; /* Of ranks of cp. */
-    const char *found_in_rows; /* Of parts of each sequence that ranks of tp_d keep. */
-    const char *found;
+    const char *query, *found;             /* "Q" and "A". */
+    const char *query_width, *found_width; /* Of a head: "H". */
+    const char *axes, *head_axes;          /* That tokens and heads lie on: "ZXW" and "Y". */
+    const char *gathered[2];               /* Rows of prompts, of all ranks that have parts. */
+    const char *result;                    /* "A[B_ZXW, N_YW, H]" */
 };
 
-/* Attention of `query` to arrays of the cache; `turned`: what of it is turned by position, or
- * GRAPH_NONE. Returns what it finds, [tokens, heads, width]. */
-tensor graph_attend(struct graph *graph, const struct graph_attended *texts, tensor query,
-                    tensor turned, uint8_t cache_count, const tensor *cache);
+/* Arrays that keys and values lie in: of the cache, and of the pass' own tokens. */
+struct graph_rows {
+    uint8_t count, own_count; /* 0: only the cache has them. */
+    tensor cached[2], own[2];
+};
+
+/* Attention of `query` to the cache; `turned`: what of it is turned by position, or GRAPH_NONE.
+ * Returns what it finds, [tokens, heads, width]. */
+tensor graph_attend(struct graph *graph, const struct graph_attended *of, tensor query,
+                    tensor turned, const struct graph_rows *rows);
+
+/* Rows of prompts from all ranks that have parts of them, by one collective. */
+void graph_gather_rows(struct graph *graph, uint8_t count, const tensor *rows,
+                       const char *const *texts, tensor *ret_rows);
 
 /* --- What differs --- */
 

@@ -1,6 +1,47 @@
-/* Attention to the cache, however it lies on the ranks of tp and of tp_d. */
+/*
+ * Attention to the cache, however it lies on the ranks of tp, of tp_d and of cp.
+ *
+ * Ranks of cp keep a part of the rows of each sequence. Of sequences that answer they gather the
+ * queries of all, as these are few, and merge what each finds in its rows. Of prompts they gather
+ * the rows, as each has many queries of its own.
+ */
+#include <stdio.h>
+
 #include "sim/graph/op.h"
 #include "sim/graph/write.h"
+
+enum { TEXT_BYTES = 96 };
+
+struct text {
+    char bytes[TEXT_BYTES];
+};
+
+/* What attends, and to what. */
+struct attending {
+    struct graph *graph;
+    const struct graph_attended *of;
+    enum graph_serves serves;
+    const char *tokens; /* Of the queries: "B". */
+    const char *axes;   /* These lie on: "ZXW". */
+    const char *head_axes;
+    const char *suffix; /* Of names of arrays on the way. */
+    tensor turned;
+    uint8_t count; /* Of `rows`. */
+    const tensor *rows;
+};
+
+/* "QB[Bb_ZXW, Nb_Y, H]" */
+static struct text text_of(const struct attending *at, bool query, const char *suffix,
+                           const char *tokens, const char *heads)
+{
+    const struct graph_attended *of = at->of;
+    struct text text;
+    int const length = snprintf(text.bytes, TEXT_BYTES, "%s%s%s[%s_%s, %s_%s, %s]",
+                                query ? of->query : of->found, at->suffix, suffix, tokens, at->axes,
+                                heads, at->head_axes, query ? of->query_width : of->found_width);
+    SIM_ASSERT(length > 0 && length < TEXT_BYTES);
+    return text;
+}
 
 static tensor spread(struct graph *g, enum collective_kind kind, const char *name, tensor in,
                      const char *text)
@@ -10,61 +51,123 @@ static tensor spread(struct graph *g, enum collective_kind kind, const char *nam
     return graph_result(g, text);
 }
 
-static tensor attention(struct graph *g, tensor query, tensor turned, uint8_t cache_count,
-                        const tensor *cache, const char *text)
+static tensor attention(const struct attending *at, tensor query, const char *text)
 {
     tensor in[GRAPH_ARRAYS_MAX] = {query};
-    SIM_ASSERT(cache_count < GRAPH_ARRAYS_MAX);
-    for (uint8_t i = 0; i < cache_count; i++) in[i + 1] = cache[i];
+    SIM_ASSERT(at->count < GRAPH_ARRAYS_MAX);
+    for (uint8_t i = 0; i < at->count; i++) in[i + 1] = at->rows[i];
     struct graph_op *op =
-        graph_op(g, &op_kind_cached_attention, "attention", (uint8_t)(cache_count + 1), in);
-    op->as.turned = (struct graph_turned){{turned, GRAPH_NONE}};
-    return graph_result(g, text);
+        graph_op(at->graph, &op_kind_cached_attention, "attention", (uint8_t)(at->count + 1), in);
+    op->as.turned = (struct graph_turned){{at->turned, GRAPH_NONE}};
+    op->serves = at->serves;
+    return graph_result(at->graph, text);
 }
 
 /* Over ranks of tp with the same heads. */
-static tensor attended(struct graph *graph, const struct graph_attended *texts, tensor query,
-                       tensor turned, uint8_t cache_count, const tensor *cache, const char *text)
+static tensor attended(const struct attending *at, tensor query, const char *text)
 {
-    const struct graph_cache *ways = &graph->terms->cache;
-    if (ways->batch_ways > 1) {
-        query = spread(graph, COLLECTIVE_ALL_TO_ALL, "Spread", query, texts->query_by_batch);
-        tensor const found =
-            attention(graph, query, turned, cache_count, cache, texts->found_by_batch);
-        return spread(graph, COLLECTIVE_ALL_TO_ALL, "Return", found, text);
-    }
-    if (ways->sequence_ways > 1) {
-        query = spread(graph, COLLECTIVE_ALL_GATHER, "Spread", query, texts->query_by_sequence);
-        tensor const found =
-            attention(graph, query, turned, cache_count, cache, texts->found_by_sequence);
-        return spread(graph, COLLECTIVE_REDUCE_SCATTER, "Merge", found, text);
-    }
-    return attention(graph, query, turned, cache_count, cache, text);
+    const struct graph_cache *ways = &at->graph->terms->cache;
+    bool const by_batch = ways->batch_ways > 1;
+    enum collective_kind const out = by_batch ? COLLECTIVE_ALL_TO_ALL : COLLECTIVE_ALL_GATHER;
+    enum collective_kind const back = by_batch ? COLLECTIVE_ALL_TO_ALL : COLLECTIVE_REDUCE_SCATTER;
+    if (!by_batch && ways->sequence_ways == 1) return attention(at, query, text);
+    const char *const suffix = by_batch ? "B" : "S", *const heads = by_batch ? "Nb" : "Ns";
+    const char *const tokens = by_batch ? "Bb" : at->tokens;
+    struct text const asked = text_of(at, true, suffix, tokens, heads);
+    struct text const answered = text_of(at, false, suffix, tokens, heads);
+    query = spread(at->graph, out, "Spread", query, asked.bytes);
+    tensor const found = attention(at, query, answered.bytes);
+    return spread(at->graph, back, by_batch ? "Return" : "Merge", found, text);
 }
 
-/* Over ranks of cp: each attends to its rows for the tokens of all. */
-static tensor context_attended(struct graph *graph, const struct graph_attended *texts,
-                               tensor query, tensor turned, uint8_t cache_count,
-                               const tensor *cache)
+/* Over ranks of cp, of sequences that answer: each attends to its rows for the tokens of all. */
+static tensor answers_attended(struct attending at, tensor query, const char *text)
 {
-    query = spread(graph, COLLECTIVE_ALL_GATHER, "Spread", query, texts->query_by_tokens);
+    struct graph *graph = at.graph;
+    at.tokens = "Bc";
+    at.axes = "ZX";
+    at.suffix = "C";
+    struct text const all = text_of(&at, true, "", "Bc", "N");
+    struct text const parts = text_of(&at, false, "", "Bc", "N");
+    query = spread(graph, COLLECTIVE_ALL_GATHER, "Spread", query, all.bytes);
     graph->op[graph->op_count - 1].as.spread.over_sequence = true;
-    tensor found = attention(graph, query, turned, cache_count, cache, texts->found_by_tokens);
-    found = spread(graph, COLLECTIVE_REDUCE_SCATTER, "Merge", found, texts->found);
+    tensor const found = attended(&at, query, parts.bytes);
+    tensor const merged = spread(graph, COLLECTIVE_REDUCE_SCATTER, "Merge", found, text);
     graph->op[graph->op_count - 1].as.spread.over_sequence = true;
-    return found;
+    return merged;
 }
 
-tensor graph_attend(struct graph *graph, const struct graph_attended *texts, tensor query,
-                    tensor turned, uint8_t cache_count, const tensor *cache)
+/* Of prompts: each attends with its part of the queries to the rows of all. */
+static tensor prompts_attended(struct attending at, tensor query, const char *text)
 {
-    bool const in_rows = graph->terms->cache.apart == GRAPH_APART_ROWS;
-    if (graph->terms->cache.context_ways > 1)
-        return context_attended(graph, texts, query, turned, cache_count, cache);
-    tensor const found = attended(graph, texts, query, turned, cache_count, cache,
-                                  in_rows ? texts->found_in_rows : texts->found);
-    if (!in_rows) return found;
-    tensor const merged = spread(graph, COLLECTIVE_ALL_REDUCE, "MergeRows", found, texts->found);
+    tensor rows[GRAPH_ARRAYS_MAX];
+    struct graph *graph = at.graph;
+    at.axes = "ZX";
+    at.suffix = "P";
+    graph_gather_rows(graph, at.count, at.rows, at.of->gathered, rows);
+    at.rows = rows;
+    return attended(&at, query, text);
+}
+
+static tensor context_attended(struct attending at, const struct graph_rows *rows, tensor query)
+{
+    const struct graph_cache *cache = &at.graph->terms->cache;
+    bool const answers = cache->context_ways > 1, asks = cache->prompt_ways > 1;
+    struct attending prompts = at;
+    prompts.count = cache->own_rows && rows->own_count != 0 ? rows->own_count : rows->count;
+    prompts.rows = cache->own_rows && rows->own_count != 0 ? rows->own : rows->cached;
+    if (!asks) return answers_attended(at, query, at.of->result);
+    if (!answers) return prompts_attended(prompts, query, at.of->result);
+    at.serves = GRAPH_SERVES_ANSWERS;
+    prompts.serves = GRAPH_SERVES_PROMPTS;
+    prompts.tokens = "Bp";
+    prompts.turned = GRAPH_NONE; /* With those that answer. */
+    at.axes = "ZX";
+    at.suffix = "D";
+    struct text const one = text_of(&at, false, "", "Bd", "N");
+    at.suffix = "P";
+    struct text const other = text_of(&at, false, "", "Bp", "N");
+    tensor const found[] = {answers_attended(at, query, one.bytes),
+                            prompts_attended(prompts, query, other.bytes)};
+    graph_op(at.graph, &op_kind_concat, "Found", 2, found);
+    return graph_result(at.graph, at.of->result);
+}
+
+void graph_gather_rows(struct graph *graph, uint8_t count, const tensor *rows,
+                       const char *const *texts, tensor *ret_rows)
+{
+    struct graph_op *op = graph_op(graph, &op_kind_spread, "Gather", count, rows);
+    op->as.spread.kind = COLLECTIVE_ALL_GATHER;
+    op->as.spread.over_sequence = true;
+    for (uint8_t i = 0; i < count; i++) {
+        enum format const format = graph->tensor[rows[i]].format;
+        ret_rows[i] = graph_result(graph, texts[i]);
+        graph_set_formats(graph, ret_rows[i], format, format);
+    }
+}
+
+tensor graph_attend(struct graph *graph, const struct graph_attended *of, tensor query,
+                    tensor turned, const struct graph_rows *rows)
+{
+    const struct graph_cache *cache = &graph->terms->cache;
+    bool const in_rows = cache->apart == GRAPH_APART_ROWS;
+    struct attending at = {.graph = graph,
+                           .of = of,
+                           .tokens = "B",
+                           .axes = of->axes,
+                           .head_axes = of->head_axes,
+                           .suffix = "",
+                           .turned = turned,
+                           .count = rows->count,
+                           .rows = rows->cached};
+    if (cache->context_ways > 1 || cache->prompt_ways > 1) return context_attended(at, rows, query);
+    if (!in_rows) return attended(&at, query, of->result);
+    struct attending parts = at;
+    parts.axes = "ZX";
+    parts.head_axes = "Y";
+    struct text const found_in_rows = text_of(&parts, false, "R", "B", "N");
+    tensor const found = attended(&at, query, found_in_rows.bytes);
+    tensor const merged = spread(graph, COLLECTIVE_ALL_REDUCE, "MergeRows", found, of->result);
     graph->op[graph->op_count - 1].as.spread.over_width = true;
     return merged;
 }

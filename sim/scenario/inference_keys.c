@@ -101,7 +101,9 @@ static enum status kind_settle(const struct key_reader *reader, struct json *mem
     plan->memory = WORKLOAD_MEMORY_BOOK;
     plan->formats.optimizer = plan->formats.main_gradients = FORMAT_FP32;
     plan->batch_tokens = 0;
-    if (plan->kind != WORKLOAD_PREFILL) plan->attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
+    /* Of the others `context` is a length. */
+    if (plan->kind != WORKLOAD_PREFILL && plan->kind != WORKLOAD_GENERATE)
+        plan->attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
     return STATUS_OK;
 }
 
@@ -196,6 +198,17 @@ static const struct key format_keys[] = {
     ROW("chunk", key_count, inference.prompts.chunk, .most = INT64_C(1) << 24,                     \
         .help = "tokens of each prompt in one pass, as many passes as it takes; 0: all in one")
 
+#define KEY_OF_ORDER                                                                               \
+    ROW("context_order", key_choice, attention.order, .choices = scenario_context_order_names,     \
+        .shown = scenario_has_context, .when = "with `cp`",                                        \
+        .help = "a rank holds a part from each end of a causal prompt, or one part")
+
+#define KEYS_OF_CONTEXT                                                                            \
+    ROW("context", key_choice, attention.context, .choices = scenario_context_names,               \
+        .preset = WORKLOAD_CONTEXT_ALL_GATHER, .shown = scenario_has_context, .when = "with `cp`", \
+        .help = "how its ranks attend to shared prompts: [context](context.md)"),                  \
+        KEY_OF_ORDER
+
 #define KEYS_OF_DECODES                                                                            \
     ROW("batch", key_count, inference.decodes.count, .needed = true, .least = 1,                   \
         .most = BATCH_MAX, .help = "sequences that get new tokens"),                               \
@@ -211,12 +224,7 @@ static const struct key workload_prefill_keys[] = {
                 "the forward pass of prompts; their keys and values stay"),
     KEYS_OF_PROMPTS("batch"),
     KEY_OF_CHUNK,
-    ROW("context", key_choice, attention.context, .choices = scenario_context_names,
-        .preset = WORKLOAD_CONTEXT_ALL_GATHER, .shown = scenario_has_context, .when = "with `cp`",
-        .help = "how its ranks attend to shared prompts: [context](context.md)"),
-    ROW("context_order", key_choice, attention.order, .choices = scenario_context_order_names,
-        .shown = scenario_has_context, .when = "with `cp`",
-        .help = "a rank holds a part from each end of a causal prompt, or one part"),
+    KEYS_OF_CONTEXT,
     KEYS_BEHIND,
     {0},
 };
@@ -234,6 +242,7 @@ static const struct key workload_mixed_keys[] = {
                 "a decode and chunks of prompts in one forward pass, as servers run them"),
     KEYS_OF_DECODES,
     KEYS_OF_PROMPTS("prompts"),
+    KEY_OF_ORDER,
     KEYS_BEHIND,
     {0},
 };
@@ -243,6 +252,7 @@ static const struct key workload_generate_keys[] = {
                 "the prefill of prompts, then steps in which each gets one more token"),
     KEYS_OF_PROMPTS("batch"),
     KEY_OF_CHUNK,
+    KEYS_OF_CONTEXT,
     ROW("output", key_count, inference.generation.output, .needed = true, .least = 1,
         .most = OUTPUT_MAX, .settle = generation_settle,
         .help = "steps behind the prefill, which has given each sequence its first token"),

@@ -126,7 +126,7 @@ static void move_add(const struct part *part, const struct graph_move_sum *sum,
     bool const twice = sum->collective == COLLECTIVE_ALL_REDUCE;
     bool const of_weights = sum->pass == OP_WEIGHT_GRADIENT && twice;
     bool const summed_once = of_weights && ranks->replicas.gradient_shards == 1;
-    bool const rings = sum->axis == OP_AXIS_SEQUENCE && ranks_has_ring(ranks);
+    bool const rings = sum->axis == OP_AXIS_SEQUENCE && ranks->sequences.of.rings;
     uint64_t const times = part->count * (summed_once ? ranks->copies : ranks->plan->accumulate);
     uint64_t const count = times * sum->count;
     double const bytes = (double)times * (double)sum->bytes;
@@ -170,20 +170,34 @@ static void blocks_add(const struct part *part, const struct graph *graph,
     }
 }
 
-/* Of a step of inference: weights that products read, and rows of the cache. */
+/* What an op reads of the cache: 0 of any other array. */
+static uint64_t cached_elements(const struct graph *graph, const struct graph_op *op, tensor in)
+{
+    const struct graph_tensor *of = &graph->tensor[in];
+    uint32_t const parts = op->kind->shares_sequence ? graph->terms->sequence.parts : 1;
+    uint64_t const elements = parts * graph_elements(graph, &of->at, 0);
+    if (!graph_is_of_cache(graph, in)) return 0;
+    if (of->role != GRAPH_CACHE || op->serves != GRAPH_SERVES_ANSWERS) return elements;
+    uint64_t const rows = sharding_local_size(&graph->terms->mesh, &of->at.dimension[0]);
+    return elements / rows * graph->terms->cache.decodes.read;
+}
+
+/* Of a step of inference: weights that products read, and rows of the cache, those that were
+ * gathered among them. */
 static void read_add(const struct graph *graph, uint64_t count, struct workload_inference *counts)
 {
     for (uint8_t i = 0; i < graph->op_count; i++) {
         const struct graph_op *op = &graph->op[i];
+        bool const attends = op->kind->attends || op->kind->shares_sequence;
         for (uint8_t w = 0; op->product_count > 0 && w < op->weight_count; w++)
             counts->weight_bytes += (double)count * (double)graph_tensor_bytes(
                                                         &graph->tensor[op->weight[w]],
                                                         graph_read_elements(graph, op->weight[w]));
-        for (uint8_t in = 0; op->kind->attends && in < op->in_count; in++) {
-            const struct graph_tensor *at = &graph->tensor[op->in[in]];
-            if (at->role == GRAPH_CACHE)
-                counts->kv_read_bytes += (double)count * (double)graph_tensor_bytes(
-                                                             at, graph_elements(graph, &at->at, 0));
+        for (uint8_t in = 1; attends && in < op->in_count; in++) {
+            uint64_t const elements = cached_elements(graph, op, op->in[in]);
+            enum format const format = graph->tensor[op->in[in]].format;
+            counts->kv_read_bytes +=
+                (double)count * (double)graph_bytes(GRAPH_CACHE, format, elements);
         }
     }
 }
@@ -326,6 +340,7 @@ enum status workload_count(const struct workload_plan *plan, const struct machin
     counts.kv.group = ranks.heads.group;
     counts.sequence.group = ranks.sequences.group;
     for (uint32_t p = 0; p <= last; p++) {
+        if (ranks_serves(&ranks) && inference_pass_is_empty(plan, p)) continue;
         STATUS_TRY(ranks_pass_set(&ranks, p, reterr));
         uint32_t const count = step_parts(&ranks, parts);
         for (uint32_t i = 0; i < count; i++) part_add(&ranks, &parts[i], &counts);

@@ -359,7 +359,8 @@ void emit_sums(struct lower *lower)
     }
 }
 
-void emit_streams(struct lower *lower, bool ret_used[LOWER_STREAM_COUNT])
+/* Of one pass of inference; in training there is one. */
+static void shape_streams(struct lower *lower, bool ret_used[LOWER_STREAM_COUNT])
 {
     struct step_part part[STEP_PARTS_MAX];
     uint32_t const count = step_parts(lower->ranks, part);
@@ -372,5 +373,16 @@ void emit_streams(struct lower *lower, bool ret_used[LOWER_STREAM_COUNT])
             if (step->is_compute) continue;
             ret_used[emit_route(lower->ranks, &of->derived.graph, step).stream] = true;
         }
+    }
+}
+
+/* The last pass has a head. Of a generation it is the step, and the one before has prompts. */
+void emit_streams(struct lower *lower, bool ret_used[LOWER_STREAM_COUNT])
+{
+    struct lower_shape *const last = lower->shape;
+    for (uint32_t before = lower->shape_count > 1 ? 2 : 1; before-- > 0;) {
+        lower->shape = last - before;
+        lower->ranks = lower->shape->ranks;
+        shape_streams(lower, ret_used);
     }
 }

@@ -34,8 +34,8 @@ struct emit_route emit_route(const struct ranks *ranks, const struct graph *grap
                                                     : LOWER_REDUCE_SEQUENCE,
                                    &ranks->sequences.group};
     case OP_AXIS_HOLDERS:
-        return (struct emit_route){gathers || turns ? LOWER_GATHER_SEQUENCE
-                                   : scatters       ? LOWER_REDUCE_SEQUENCE
+        return (struct emit_route){gathers || turns ? LOWER_GATHER_KV
+                                   : scatters       ? LOWER_REDUCE_KV
                                                     : LOWER_SUM_KV,
                                    &ranks->heads.group};
     case OP_AXIS_TP:

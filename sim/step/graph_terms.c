@@ -38,14 +38,19 @@ static void widths_set(const struct ranks *ranks, struct graph_terms *terms)
 static void sequences_set(const struct ranks *ranks, struct graph_terms *terms)
 {
     const struct model *model = &ranks->plan->model;
-    bool const gathers = ranks_serves(ranks) && !inference_context_begins(ranks);
-    uint32_t const rank_count = ranks_has_ulysses(ranks) || gathers ? ranks->cp : 1;
+    const struct inference_ranks *inference = &ranks->inference;
+    bool const turns = ranks_has_ulysses(ranks);
+    /* Who answers has the queries of all; where prompts are in the pass too, of others alone. */
+    bool const mixed = inference->asks && inference->answers && !turns;
+    uint64_t const rows = mixed ? inference->part_tokens[INFERENCE_DECODES] : ranks->rows;
     plain_set(terms, "T", ranks->sequences.of.keys);
-    plain_set(terms, "Bc", ranks->rows * ranks->data * rank_count);
+    plain_set(terms, "Bc", rows * ranks->data * (turns || inference->answers ? ranks->cp : 1));
     graph_dimension_set(terms, "Kc",
-                        ranks->sequences.kv_heads * (ranks_has_ulysses(ranks) ? ranks->cp : 1) *
-                            ranks->tp,
+                        ranks->sequences.kv_heads * (turns ? ranks->cp : 1) * ranks->tp,
                         model->kv_heads, ranks->heads.kv_holders);
+    if (!mixed) return;
+    plain_set(terms, "Bd", rows * ranks->data);
+    plain_set(terms, "Bp", inference->part_tokens[INFERENCE_PROMPTS] * ranks->data);
 }
 
 /* Ranks that turn sequences into heads have an axis of their own. */
@@ -87,7 +92,9 @@ static void cache_set(const struct ranks *ranks, bool windowed, struct graph_ter
     /* The cores of a TPU work as one on each op. */
     bool const of_gpu = ranks->machine->chip.kind == CHIP_GPU;
     uint64_t const apart = inference->apart == GRAPH_APART_TOKENS ? ranks_tp_d(ranks) : 1;
-    uint64_t const ends = inference->apart == GRAPH_APART_ROWS ? ranks_tp_d(ranks) : 1;
+    bool const turns = ranks_has_ulysses(ranks);
+    /* Of the pass' own tokens, or of all that a prompt has in the cache. */
+    uint64_t const gathered = ranks->cp * (inference->own_rows ? ranks->rows : prompts->read);
     terms->formats.cache = ranks->plan->inference.cache;
     terms->formats.head = ranks->plan->inference.head;
     terms->cache = (struct graph_cache){
@@ -95,13 +102,14 @@ static void cache_set(const struct ranks *ranks, bool windowed, struct graph_ter
         .apart = inference->apart,
         .batch_ways = inference->batch_ways,
         .sequence_ways = inference->sequence_ways,
-        .context_ways = inference_context_begins(ranks) ? 1 : ranks->cp,
+        .context_ways = inference->answers && !turns ? ranks->cp : 1,
+        .prompt_ways = inference->asks && !turns ? ranks->cp : 1,
+        .own_rows = inference->own_rows,
         .begins = inference->begins,
         .cores = of_gpu ? ranks->machine->chip.core.count : 1,
         .splits_most = ranks->plan->inference.whole_units ? 1 : SPLITS_MAX,
         .prefetches = ranks->plan->inference.prefetch == INFERENCE_PREFETCH_VMEM,
-        .kept_rows =
-            units_ceil_divide(inference->kept_tokens, inference->sequence_ways * ends * ranks->cp),
+        .kept_rows = units_ceil_divide(inference->kept_tokens, inference_parts(ranks)),
         .decodes = *decodes,
         .prompts = *prompts,
     };
@@ -113,6 +121,7 @@ static void cache_set(const struct ranks *ranks, bool windowed, struct graph_ter
     plain_set(terms, "Nb", ranks->heads.queries * inference->batch_ways * ranks->tp);
     plain_set(terms, "Ns", ranks->heads.queries * inference->sequence_ways * ranks->tp);
     plain_set(terms, "Sc", (decodes->read + prompts->read) * ranks->data * apart);
+    plain_set(terms, "Sg", gathered * ranks->data);
     graph_dimension_set(terms, "Bh", inference->head_rows * ranks->data, inference->all.head_rows,
                         1);
     plain_set(terms, "Pick", PICK_NUMBERS);

@@ -6,6 +6,10 @@
  * Ranks of tp_d have partial sums of the same queries, keys and values. Where each attends with
  * some of the sequences they are made to have equally many tokens, as frameworks pad a batch.
  *
+ * Ranks of cp each have some of the sequences that answer, and a part of each prompt: one from
+ * either end, or one. Prompts are padded so that all parts are as long, and each rank is charged
+ * the scores of one in the middle, or of the last, which has most of them.
+ *
  * A query sees the keys before it and its own, in a layer with a window of w the last w of these.
  * A sequence with q queries and k keys altogether has q·(k - q) + q·(q + 1)/2 scores.
  */
@@ -94,6 +98,60 @@ uint64_t inference_window_tokens(const struct workload_plan *plan, enum inferenc
     return tokens;
 }
 
+/* --- Of prompts that ranks of cp share --- */
+
+static bool asks(const struct ranks *ranks)
+{
+    return ranks->inference.asks && !ranks_has_ulysses(ranks);
+}
+
+/* Of the rank in the middle, whose parts of a causal prompt see most keys together, or of the last.
+ */
+static uint64_t scores_asked(const struct ranks *ranks, struct inference_sequence of,
+                             uint64_t window)
+{
+    const struct workload_plan *plan = ranks->plan;
+    bool const causal = plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL;
+    bool const both = causal && plan->attention.order == WORKLOAD_CONTEXT_ZIGZAG;
+    uint64_t const queries = inference_asked(ranks, of.queries), before = of.keys - of.queries;
+    uint64_t const length = both ? queries / 2 : queries, all = before + queries * ranks->cp;
+    uint64_t scores = 0;
+    for (uint32_t i = 0; i <= both; i++) {
+        uint64_t const end = before + (ranks->cp + i) * length;
+        struct inference_sequence const part = {.queries = length, .keys = causal ? end : all};
+        scores += scores_of(plan, part, window);
+    }
+    return scores;
+}
+
+/* A rank's own queries and the keys of all; rows of the cache that it has itself. Half the queries
+ * with the keys of the first and the last together are as many scores. */
+static struct graph_served asked_of(const struct ranks *ranks, struct inference_span span,
+                                    uint64_t window)
+{
+    bool const causal = ranks->plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL;
+    struct graph_served served = {0};
+    units_wide scores = 0;
+    struct inference_sequence of;
+    for (uint64_t i = span.first; i < span.end; i += of.times) {
+        of = inference_sequence_at(plan_of(ranks), &ranks->inference.pass, span, i);
+        if (of.queries == 0) continue;
+        served.rows += of.times * inference_asked(ranks, of.queries);
+        served.read += of.times * rows_of(of, window);
+        served.count += of.times;
+        scores += (units_wide)scores_asked(ranks, of, window) * of.times;
+    }
+    if (served.rows == 0) return served;
+    served.read = units_ceil_divide(served.read, inference_parts(ranks));
+    served.paired = causal && served.rows % 2 == 0;
+    if (served.paired) served.rows /= 2;
+    uint64_t const keys = (uint64_t)((scores + served.rows - 1) / served.rows);
+    served.columns = units_ceil_divide(keys, ranks->inference.sequence_ways);
+    return served;
+}
+
+/* --- Of whole sequences --- */
+
 /* Decodes each have their few queries, so that the keys of all add up; the queries of prompts add
  * up, each with as many keys as the mean. */
 static struct graph_served served_of(const struct ranks *ranks, struct inference_span span,
@@ -128,6 +186,7 @@ static void most_take(struct graph_served *most, const struct graph_served *of)
         most->columns = of->columns;
         most->count = of->count;
         most->longest = of->longest;
+        most->paired = of->paired;
     }
     most->read = larger(most->read, of->read);
 }
@@ -172,31 +231,51 @@ static struct inference_span span_of(const struct ranks *ranks, enum inference_p
     return inference_span_in(plan_of(ranks), part, &ranks->inference.pass);
 }
 
-static uint64_t tokens_of(const struct inference_sum *sum)
+static uint64_t tokens_of(const struct ranks *ranks, struct inference_span span)
 {
-    return sum->tokens;
+    return inference_span_sum(plan_of(ranks), &ranks->inference.pass, span).tokens;
 }
 
-static uint64_t head_rows_of(const struct inference_sum *sum)
+static uint64_t head_rows_of(const struct ranks *ranks, struct inference_span span)
 {
-    return sum->head_rows;
+    return inference_span_sum(plan_of(ranks), &ranks->inference.pass, span).head_rows;
 }
 
-/* Of the data rank, or of the keeper, that has most: of each of `ways` that share. */
-static uint64_t most_of(const struct ranks *ranks, const uint64_t kept[INFERENCE_PARTS],
-                        uint32_t ways, uint64_t (*amount_of)(const struct inference_sum *sum))
+/* Of prompts those of one of the ranks that share them. */
+static uint64_t own_tokens_of(const struct ranks *ranks, struct inference_span span)
 {
-    uint64_t most = 0;
+    struct inference_sequence of;
+    uint64_t tokens = 0;
+    if (span.part == INFERENCE_DECODES) return tokens_of(ranks, span);
+    for (uint64_t i = span.first; i < span.end; i += of.times) {
+        of = inference_sequence_at(plan_of(ranks), &ranks->inference.pass, span, i);
+        tokens += of.times * inference_asked(ranks, of.queries);
+    }
+    return tokens;
+}
+
+/* Of the data rank, or of the keeper, that has most: of each of `ways` that share. Where `asked`,
+ * prompts are those of the data rank, of which each of its ranks has a part. */
+struct most {
+    uint64_t all, part[INFERENCE_PARTS];
+};
+static struct most
+most_of(const struct ranks *ranks, const uint64_t kept[INFERENCE_PARTS], uint32_t ways, bool asked,
+        uint64_t (*amount_of)(const struct ranks *ranks, struct inference_span span))
+{
+    struct most most = {0};
     for (uint64_t n = 0; n < sharers_of(ranks) * ways; n++) {
-        uint64_t amount = 0;
+        uint64_t all = 0;
         for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
             struct inference_span const batch = span_of(ranks, (enum inference_part)p);
-            struct inference_span const span = span_at(ranks, batch, n / ways, kept[p], n % ways);
-            struct inference_sum const sum =
-                inference_span_sum(plan_of(ranks), &ranks->inference.pass, span);
-            amount += amount_of(&sum);
+            bool const whole = asked && p == INFERENCE_PROMPTS;
+            uint64_t const own = whole ? data_share(ranks, batch) : kept[p];
+            uint64_t const amount =
+                amount_of(ranks, span_at(ranks, batch, n / ways, own, whole ? 0 : n % ways));
+            most.part[p] = larger(most.part[p], amount);
+            all += amount;
         }
-        most = larger(most, amount);
+        most.all = larger(most.all, all);
     }
     return most;
 }
@@ -217,10 +296,11 @@ static struct graph_served fullest(const struct ranks *ranks, enum inference_par
     struct graph_served most = {0};
     for (uint64_t n = 0; n < sharers_of(ranks) * inference_keepers(ranks); n++) {
         struct inference_span const span = kept_at(ranks, span_of(ranks, part), n);
-        struct graph_served const served = served_of(ranks, span, window);
+        bool const asked = part == INFERENCE_PROMPTS && asks(ranks);
+        struct graph_served const served =
+            asked ? asked_of(ranks, span, window) : parts_of(served_of(ranks, span, window), ranks);
         most_take(&most, &served);
     }
-    most = parts_of(most, ranks);
     most.scores = scores_all(ranks->plan, ranks->pass, part, window);
     return most;
 }
@@ -266,13 +346,45 @@ static uint64_t kept_all(const struct ranks *ranks, enum inference_part part)
     return kept;
 }
 
-/* All passes of a step are alike in this: their layers have the same matrices. */
+/* All passes of a step are alike in this: their layers have the same matrices. Ranks of cp have the
+ * latents of all. */
 static bool begins(const struct ranks *ranks)
 {
     const struct inference_plan *plan = plan_of(ranks);
     return plan->decodes.count == 0 && ranks->inference.pass.has[INFERENCE_PROMPTS] &&
            plan->prompts.cached == 0 && inference_batch_passes(plan) == 1 &&
-           ranks->inference.batch_ways * inference_parts(ranks) == 1;
+           ranks->inference.batch_ways * inference_parts(ranks) == ranks->cp;
+}
+
+/* Who is in the pass, and how far it goes back. */
+static void kinds_build(struct ranks *ranks)
+{
+    struct inference_ranks *of = &ranks->inference;
+    bool const prompts = tokens_of(ranks, span_of(ranks, INFERENCE_PROMPTS)) > 0;
+    bool const decodes = tokens_of(ranks, span_of(ranks, INFERENCE_DECODES)) > 0;
+    bool const first = plan_of(ranks)->prompts.cached == 0 && of->pass.index == 0;
+    of->asks = ranks->cp > 1 && prompts;
+    of->answers = ranks->cp > 1 && decodes;
+    of->own_rows = of->asks && !decodes && first;
+}
+
+/* A rank's new tokens, of those between blocks and of those whose logits are wanted. */
+static void tokens_build(struct ranks *ranks)
+{
+    struct inference_ranks *of = &ranks->inference;
+    uint64_t shares[INFERENCE_PARTS];
+    uint32_t const apart = of->apart == GRAPH_APART_TOKENS ? ranks_tp_d(ranks) : 1;
+    uint32_t const ways = apart * ranks->cp;
+    bool const asked = ranks->cp > 1;
+    for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
+        shares[p] = units_ceil_divide(of->sequences[p], ways);
+    struct most const own = most_of(ranks, shares, ways, asked, own_tokens_of);
+    struct most const whole = most_of(ranks, of->sequences, 1, asked, tokens_of);
+    of->tokens = apart * own.all;
+    of->own_tokens = asked ? of->tokens : whole.all;
+    of->asked_tokens = whole.part[INFERENCE_PROMPTS];
+    for (uint32_t p = 0; p < INFERENCE_PARTS; p++) of->part_tokens[p] = own.part[p];
+    of->head_rows = apart * most_of(ranks, shares, ways, asked, head_rows_of).all;
 }
 
 void inference_build(struct ranks *ranks)
@@ -280,27 +392,19 @@ void inference_build(struct ranks *ranks)
     const struct inference_plan *plan = plan_of(ranks);
     uint64_t const window = ranks->plan->model.window;
     struct inference_ranks *of = &ranks->inference;
-    uint64_t shares[INFERENCE_PARTS];
     bool const generates = plan->generation.output != 0;
     *of = (struct inference_ranks){.pass = inference_pass_at(plan, ranks->pass),
                                    .all = inference_pass_sum(ranks->plan, ranks->pass)};
     for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
         of->sequences[p] = data_share(ranks, span_of(ranks, (enum inference_part)p));
+    kinds_build(ranks);
     inference_ways_build(ranks);
     of->begins = begins(ranks);
     uint32_t const keepers = inference_keepers(ranks);
-    uint32_t const apart = of->apart == GRAPH_APART_TOKENS ? ranks_tp_d(ranks) : 1;
-    bool const begins_apart = inference_context_begins(ranks);
-    uint32_t const ways = begins_apart ? 1 : apart * ranks->cp;
-    for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
+    for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
         of->kept[p] = units_ceil_divide(of->sequences[p], keepers);
-        shares[p] = units_ceil_divide(of->sequences[p], ways);
-    }
-    of->tokens = apart * most_of(ranks, shares, ways, tokens_of);
-    of->own_tokens = ranks->cp > 1 ? of->tokens : most_of(ranks, of->sequences, 1, tokens_of);
-    if (begins_apart) of->own_tokens = of->tokens /= ranks->cp; /* Of each prompt a part. */
-    of->kept_tokens = most_of(ranks, of->kept, keepers, tokens_of);
-    of->head_rows = apart * most_of(ranks, shares, ways, head_rows_of);
+    tokens_build(ranks);
+    of->kept_tokens = most_of(ranks, of->kept, keepers, /* asked= */ false, tokens_of).all;
     of->kept_sequences = kept_all(ranks, INFERENCE_DECODES);
     if (!generates) of->kept_sequences += kept_all(ranks, INFERENCE_PROMPTS);
     for (uint32_t n = 0; n < 2 * INFERENCE_PARTS; n++) {
@@ -322,6 +426,7 @@ static bool served_alike(const struct graph_served *one, const struct graph_serv
 bool inference_alike(const struct inference_ranks *one, const struct inference_ranks *other,
                      enum block_part part, bool windowed)
 {
+    if (part == BLOCK_LAYER && one->own_rows != other->own_rows) return false;
     for (uint32_t p = 0; p < INFERENCE_PARTS && part == BLOCK_LAYER; p++)
         if (!served_alike(&one->served[p][windowed], &other->served[p][windowed])) return false;
     if (part == BLOCK_HEAD &&

@@ -110,10 +110,14 @@ struct inference_ranks {
     uint64_t kept[INFERENCE_PARTS];      /* Of those the ones whose rows a rank keeps. */
     uint64_t kept_sequences; /* Of both kinds, all batches; a generation's are the same. */
     uint32_t batch_ways, sequence_ways; /* As struct graph_cache has them. */
-    bool begins;                        /* As struct graph_cache has it. */
-    enum graph_apart apart;             /* Ranks of tp_d. */
-    uint64_t own_tokens;  /* Of the pass, without those that give ranks of tp_d equally many. */
-    uint64_t tokens;      /* Of the pass. */
+    bool begins, own_rows;              /* As struct graph_cache has them. */
+    bool asks, answers;     /* Sequences of cp: prompts, of which each rank has a part; others. */
+    enum graph_apart apart; /* Ranks of tp_d. */
+    uint64_t own_tokens;    /* Of the pass, without those that give ranks of tp_d equally many. */
+    uint64_t tokens;        /* Of the pass. */
+    uint64_t part_tokens[INFERENCE_PARTS]; /* Of these, where ranks of cp share prompts. */
+    uint64_t
+        asked_tokens;     /* Of the prompts of a data rank, before they are cut into equal parts. */
     uint64_t kept_tokens; /* Of the sequences whose rows a rank keeps. */
     uint64_t head_rows;   /* Tokens whose logits are wanted. */
     struct graph_served served[INFERENCE_PARTS][2]; /* [part][windowed] */
@@ -129,9 +133,8 @@ void inference_build(struct ranks *ranks);
 bool inference_alike(const struct inference_ranks *one, const struct inference_ranks *other,
                      enum block_part part, bool windowed);
 
-/* Whether ranks of cp have parts of prompts, and attend as in training; with decodes they have
- * other tokens each. */
-bool inference_context_begins(const struct ranks *ranks);
+/* Of a prompt's new tokens those of a rank: of cp each has equally many, the last ones padding. */
+uint64_t inference_asked(const struct ranks *ranks, uint64_t tokens);
 
 /* How the cache lies (inference_ways.c): fills apart and the ways of ranks->inference, whose
  * sequences are there. */
@@ -181,6 +184,8 @@ enum { INFERENCE_PASSES_MAX = 256 };
 uint32_t inference_batch_passes(const struct inference_plan *plan);
 uint32_t inference_pass_count(const struct workload_plan *plan);
 
+/* One that a batch does not need, as its prompts are shorter than those of others. */
+bool inference_pass_is_empty(const struct workload_plan *plan, uint32_t pass);
 /* Those of them that want logits. */
 uint32_t inference_head_passes(const struct workload_plan *plan);
 

@@ -1,7 +1,8 @@
 /*
  * A prompt that is longer than a chunk goes through several passes: each has the next chunk of
  * every prompt that has one left, behind what is cached and what came before. Where stages work on
- * batches of their own, each batch goes through all of its passes, and then the next one does.
+ * batches of their own, each batch goes through all of its passes, and then the next one does. A
+ * batch whose prompts are shorter than others' has its first passes empty: all end in a head.
  */
 #include "sim/step/inference_sequences.h"
 
@@ -35,15 +36,21 @@ static uint64_t larger(uint64_t left, uint64_t right)
     return left > right ? left : right;
 }
 
-/* Of the prompts alone. */
-static uint32_t prefill_passes(const struct inference_plan *plan)
+/* Of some prompts alone. */
+static uint32_t passes_of(const struct inference_plan *plan, struct inference_span span)
 {
     const struct inference_prompts *prompts = &plan->prompts;
+    uint64_t const end = prompts->tokens.count == 1 ? span.first + 1 : span.end;
     uint64_t longest = 0;
     if (prompts->count == 0 || prompts->chunk == 0) return 1;
-    for (uint32_t i = 0; i < prompts->tokens.count; i++)
-        longest = larger(longest, prompts->tokens.tokens[i]);
+    for (uint64_t i = span.first; i < end; i++)
+        longest = larger(longest, length_at(&prompts->tokens, i));
     return (uint32_t)units_ceil_divide(longest, prompts->chunk);
+}
+
+static uint32_t prefill_passes(const struct inference_plan *plan)
+{
+    return passes_of(plan, inference_span_all(plan, INFERENCE_PROMPTS));
 }
 
 uint32_t inference_batch_passes(const struct inference_plan *plan)
@@ -97,13 +104,15 @@ struct inference_pass inference_pass_at(const struct inference_plan *plan, uint3
     const struct inference_generation *generation = &plan->generation;
     bool const generates = generation->output != 0;
     uint32_t const passes = inference_batch_passes(plan), batch = index / passes;
+    uint32_t const asking = prefill_passes(plan);
+    uint32_t const empty =
+        asking - passes_of(plan, inference_span_of(plan, INFERENCE_PROMPTS, batch));
     index %= passes;
-    bool const asks =
-        generation->played != INFERENCE_STEP && (!generates || index < prefill_passes(plan));
-    return (struct inference_pass){
-        .index = index,
-        .batch = batch,
-        .has = {[INFERENCE_DECODES] = !generates || !asks, [INFERENCE_PROMPTS] = asks}};
+    bool const asks = generation->played != INFERENCE_STEP && (!generates || index < asking);
+    return (struct inference_pass){.index = asks && index >= empty ? index - empty : index,
+                                   .batch = batch,
+                                   .has = {[INFERENCE_DECODES] = !generates || !asks,
+                                           [INFERENCE_PROMPTS] = asks && index >= empty}};
 }
 
 struct inference_pass inference_pass_whole(const struct inference_plan *plan)
@@ -149,6 +158,11 @@ struct inference_sequence inference_sequence_at(const struct inference_plan *pla
                                        .keys = prompts->cached + before + queries,
                                        .head_rows = queries > 0 && before + queries == length,
                                        .times = times};
+}
+
+bool inference_pass_is_empty(const struct workload_plan *plan, uint32_t pass)
+{
+    return inference_pass_sum(plan, pass).tokens == 0;
 }
 
 uint32_t inference_head_passes(const struct workload_plan *plan)

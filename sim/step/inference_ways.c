@@ -10,6 +10,12 @@ static const struct inference_plan *plan_of(const struct ranks *ranks)
     return &ranks->plan->inference;
 }
 
+/* Who turns sequences into heads keeps these of whole ones. */
+static uint32_t context_parts(const struct ranks *ranks)
+{
+    return ranks_has_ulysses(ranks) ? 1 : ranks->cp;
+}
+
 uint32_t inference_keepers(const struct ranks *ranks)
 {
     const struct inference_ranks *of = &ranks->inference;
@@ -19,12 +25,8 @@ uint32_t inference_keepers(const struct ranks *ranks)
 uint32_t inference_parts(const struct ranks *ranks)
 {
     const struct inference_ranks *of = &ranks->inference;
-    return of->sequence_ways * (of->apart == GRAPH_APART_ROWS ? ranks_tp_d(ranks) : 1) * ranks->cp;
-}
-
-bool inference_context_begins(const struct ranks *ranks)
-{
-    return ranks->cp > 1 && plan_of(ranks)->decodes.count == 0;
+    return of->sequence_ways * (of->apart == GRAPH_APART_ROWS ? ranks_tp_d(ranks) : 1) *
+           context_parts(ranks);
 }
 
 static uint32_t holders_of(const struct ranks *ranks)
@@ -100,11 +102,13 @@ void inference_ways_build(struct ranks *ranks)
     of->apart = apart_of(ranks);
     uint32_t const keepers = inference_keepers(ranks), parts = inference_parts(ranks);
     uint64_t const decodes = units_ceil_divide(decodes_least(ranks), keepers);
-    bool const enough = decodes >= holders && of->apart != GRAPH_APART_ROWS;
+    /* A rank of cp has a part of each prompt, and no whole ones that it could give away. */
+    bool const parted = ranks->cp > 1 && plan_of(ranks)->prompts.count > 0;
+    bool const enough = decodes >= holders && of->apart != GRAPH_APART_ROWS && !parted;
     if (ways->sharding == INFERENCE_GIVEN) {
         of->batch_ways = ways->batch / keepers;
-        of->sequence_ways = ways->sequence / (parts / ranks->cp);
-    } else if (ways->sharding == INFERENCE_AUTO && decodes > 0) {
+        of->sequence_ways = ways->sequence / (parts / context_parts(ranks));
+    } else if (ways->sharding == INFERENCE_AUTO && decodes > 0 && !ranks_has_ulysses(ranks)) {
         *(enough ? &of->batch_ways : &of->sequence_ways) = holders;
     }
 }
@@ -134,6 +138,16 @@ enum status inference_ways_check(const struct ranks *ranks, struct error *reterr
             "ranks of tp compute the keys of %s of heads, so that heads %u is all that is "
             "modelled here, not %u",
             counted(heads, "different set").text, heads, ways->heads);
+    if (ranks->cp > 1 && ways->batch > 1 && plan_of(ranks)->prompts.count > 0)
+        return error_set(
+            reterr, STATUS_UNSUPPORTED, where,
+            "ranks of cp have a part of each prompt, and none that they could keep for "
+            "others of tp; batch 1, sequence %u is modelled",
+            ways->batch * ways->sequence);
+    if ((ranks_has_ulysses(ranks) || ranks_has_ring(ranks)) && ways->batch * ways->sequence > 1)
+        return error_set(reterr, STATUS_UNSUPPORTED, where,
+                         "with \"ring\" and \"ulysses\" a rank of tp attends with its own heads "
+                         "alone; \"replicated\" is modelled");
     if (ways->batch > 1 && ways->sequence > 1 && (ways->batch != wide || ways->sequence != holders))
         return error_set(reterr, STATUS_UNSUPPORTED, where,
                          "ranks of tp with the same heads share by batch or by sequence, and those "

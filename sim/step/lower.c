@@ -23,8 +23,9 @@ static enum status shapes_build(struct lower *lower, struct arena *arena, const 
     struct ranks *others = memory;
     for (uint32_t p = 0; p < last->pass; p++) {
         others[p] = *last;
-        STATUS_TRY(ranks_pass_set(&others[p], p, reterr));
         lower->shapes[p].ranks = &others[p];
+        if (ranks_serves(last) && inference_pass_is_empty(last->plan, p)) continue; /* Unplayed. */
+        STATUS_TRY(ranks_pass_set(&others[p], p, reterr));
     }
     return STATUS_OK;
 }

@@ -38,7 +38,9 @@ enum lower_stream {
     LOWER_REDUCE_EXPERTS,
     LOWER_GATHER_EXPERTS,
     LOWER_GATHER_SEQUENCE,
+    LOWER_GATHER_KV, /* Of a cache that ranks of tp with the same heads share. */
     LOWER_REDUCE_SEQUENCE,
+    LOWER_REDUCE_KV,
     LOWER_HOME_SEQUENCE, /* Sums of dK and dV that have gone round. */
     LOWER_SEND_NEXT,     /* Messages between pipeline stages, by rank along pp. */
     LOWER_SEND_PREVIOUS,

@@ -24,6 +24,15 @@ static uint32_t replicas_of(const struct mesh *mesh)
     return of == 0 ? STREAM_OF_DP : of;
 }
 
+/* Of ranks that share sequences (`cp`), or that hold the same heads of a cache. */
+static struct stream_use gathers_of(const struct ranks *ranks, bool cp)
+{
+    bool const by_batch = ranks_serves(ranks) && ranks->inference.batch_ways > 1;
+    bool const turns = cp ? ranks_has_ulysses(ranks) : by_batch;
+    return (struct stream_use){turns ? STREAM_TURN : STREAM_GATHER,
+                               cp ? STREAM_OF_SEQUENCE : STREAM_OF_KV};
+}
+
 /* Which stream takes what another stage sends. */
 static void inboxes_set(struct lower *lower)
 {
@@ -62,7 +71,6 @@ void lower_streams_add(struct lower *lower)
     uint32_t const shards = 1u << ranks->shard_role;
     uint32_t const replicas = replicas_of(ranks->mesh);
     bool const dp = updates && ranks->replicas.count > 1;
-    uint32_t const sharers = updates || ranks->cp > 1 ? STREAM_OF_SEQUENCE : STREAM_OF_KV;
     enum lower_urgency const soon = LOWER_URGENCY_ACTIVATIONS, ahead = LOWER_URGENCY_WEIGHTS,
                              late = LOWER_URGENCY_GRADIENTS;
     bool moved[LOWER_STREAM_COUNT] = {false}; /* By what graphs move. */
@@ -71,9 +79,6 @@ void lower_streams_add(struct lower *lower)
     bool const activations = ranks_offloads_activations(ranks);
     bool const optimizer = ranks_offloads_optimizer(ranks);
     emit_streams(lower, moved);
-    bool const by_batch = !updates && ranks->inference.batch_ways > 1;
-    enum stream_verb const turns =
-        ranks_has_ulysses(ranks) || by_batch ? STREAM_TURN : STREAM_GATHER;
     struct {
         bool used;
         enum lower_urgency urgency;
@@ -97,8 +102,10 @@ void lower_streams_add(struct lower *lower)
         [LOWER_COMBINE] = {false, soon, {STREAM_COMBINE, STREAM_OF_EP}},
         [LOWER_REDUCE_EXPERTS] = {experts, late, {STREAM_REDUCE, STREAM_OF_EXPERTS}},
         [LOWER_GATHER_EXPERTS] = {experts && zero, ahead, {STREAM_GATHER, STREAM_OF_EXPERTS}},
-        [LOWER_GATHER_SEQUENCE] = {false, soon, {turns, sharers}},
-        [LOWER_REDUCE_SEQUENCE] = {false, soon, {STREAM_REDUCE, sharers}},
+        [LOWER_GATHER_SEQUENCE] = {false, soon, gathers_of(ranks, true)},
+        [LOWER_GATHER_KV] = {false, soon, gathers_of(ranks, false)},
+        [LOWER_REDUCE_SEQUENCE] = {false, soon, {STREAM_REDUCE, STREAM_OF_SEQUENCE}},
+        [LOWER_REDUCE_KV] = {false, soon, {STREAM_REDUCE, STREAM_OF_KV}},
         [LOWER_HOME_SEQUENCE] = {false, soon, {STREAM_HOME, STREAM_OF_SEQUENCE}},
         [LOWER_SEND_NEXT] = {ranks->pp > 1, soon, {STREAM_SEND, STREAM_OF_NEXT}},
         [LOWER_SEND_PREVIOUS] = {ranks->pp > 1, soon, {STREAM_SEND, STREAM_OF_PREVIOUS}},

@@ -62,6 +62,10 @@ void padding_list(const struct ranks *ranks, struct paddings *ret_paddings)
     graph_terms_of_part(ranks, &(struct step_part){.part = BLOCK_LAYER}, &terms);
     list_add(&paddings, "tokens", mesh_role_name(MESH_TP_D), ranks_tp_d(ranks),
              ranks->inference.own_tokens, ranks->inference.tokens);
+    list_add(&paddings, "tokens of prompts", mesh_role_name(MESH_CP), ranks->cp,
+             ranks->inference.asked_tokens,
+             ranks->cp > 1 ? ranks->cp * ranks->inference.part_tokens[INFERENCE_PROMPTS]
+                           : ranks->inference.asked_tokens);
     tp_add(ranks, &paddings, &terms, "D", "columns of D between blocks");
     if (ranks_is_decoder(ranks)) {
         tp_add(ranks, &paddings, &terms, "N", "attention heads");

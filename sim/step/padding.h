@@ -11,7 +11,7 @@
 
 struct ranks;
 
-enum { PADDINGS_MAX = 8 };
+enum { PADDINGS_MAX = 10 };
 
 struct padding {
     const char *what;      /* "attention heads" */

@@ -22,8 +22,8 @@
 #include "sim/step/workload.h"
 
 /* A layer's matrices by their place in it: the op that reads them, counted in the order of the
- * forward pass. */
-enum { MATRICES_MAX = GRAPH_OPS_MAX };
+ * forward pass. Sets of places have a bit for each. */
+enum { MATRICES_MAX = 32 };
 
 /* At most one of each weight, and the experts' together. */
 enum { LAYER_BUCKETS_MAX = GRAPH_TENSORS_MAX };

@@ -22,25 +22,18 @@ enum { MTP_MODULES_MAX = 16 };
 static enum status context_check(const struct ranks *ranks, struct error *reterr)
 {
     const struct inference_plan *plan = &ranks->plan->inference;
-    bool const decodes = plan->decodes.count > 0, prompts = plan->prompts.count > 0;
-    REFUSE(ranks->plan->kind == WORKLOAD_GENERATE, UNSUPPORTED, "/mesh/cp",
-           "a generation over cp is not modelled in this version; \"prefill\" and \"decode\" are");
-    REFUSE(decodes && prompts, UNSUPPORTED, "/mesh/cp",
-           "decodes and prompts in one pass are not modelled over cp, whose ranks gather queries "
-           "of the ones and keys of the others; \"decode\" and \"prefill\" are");
-    REFUSE(prompts && plan->prompts.cached > 0, UNSUPPORTED, "/workload/cached",
-           "prompts over cp begin with an empty cache in this version; 0 is modelled");
-    REFUSE(prompts && inference_batch_passes(plan) > 1, UNSUPPORTED, "/workload/chunk",
-           "prompts over cp go through one pass in this version; 0 is modelled");
-    REFUSE(prompts && plan->prompts.tokens.count > 1, UNSUPPORTED, "/workload/prompt",
-           "prompts over cp are equally long in this version; a number is modelled");
+    bool const prompts = plan->prompts.count > 0, answers = inference_answers(plan) > 0;
+    bool const gathers = ranks->plan->attention.context == WORKLOAD_CONTEXT_ALL_GATHER;
+    bool const holds = ranks->tp > ranks->plan->model.kv_heads;
     REFUSE(ranks_tp_d(ranks) > 1, UNSUPPORTED, "/mesh/cp",
            "cp with tp_d is not modelled in this version; cp with tp is");
-    REFUSE(decodes && ranks->tp > ranks->plan->model.kv_heads, UNSUPPORTED, "/mesh/tp",
-           "%u ranks of tp are more than the model's %llu heads of keys, which is not modelled for "
-           "decodes over cp; the nearest number of ranks that is: %llu",
-           ranks->tp, (unsigned long long)ranks->plan->model.kv_heads,
-           (unsigned long long)ranks->plan->model.kv_heads);
+    REFUSE(ranks_has_mla(ranks) && !gathers, UNSUPPORTED, "/workload/context",
+           "latent attention (MLA) has one latent for all heads, which no server passes round or "
+           "turns into heads; \"all_gather\" is modelled");
+    REFUSE(prompts && answers && holds && !gathers, UNSUPPORTED, "/workload/context",
+           "%u ranks of tp are more than the model's %llu heads of keys, and those with the same "
+           "keep parts of sequences that answer, which only \"all_gather\" takes",
+           ranks->tp, (unsigned long long)ranks->plan->model.kv_heads);
     return STATUS_OK;
 }
 
@@ -146,8 +139,8 @@ static enum status model_check(const struct ranks *ranks, struct error *reterr)
     bool const mtp = workload_mtp(plan) != 0, cp = ranks->cp > 1;
     bool const offloads = plan->offload != WORKLOAD_OFFLOAD_NONE;
     REFUSE(ranks_has_mla(ranks) && cp, UNSUPPORTED, "/mesh/cp",
-           "sequences that ranks share are not modelled with latent attention (MLA); dp, ep, tp "
-           "and pp are");
+           "training steps whose ranks share sequences are not modelled with latent attention "
+           "(MLA); dp, ep, tp and pp are");
     REFUSE(workload_mtp(plan) > MTP_MODULES_MAX, LIMIT, "/workload/mtp",
            NAME " has %llu modules for multi-token prediction, more than the 16 that are "
                 "simulated; \"mtp\": false trains it without",
@@ -291,7 +284,8 @@ static enum status attention_check(const struct ranks *ranks, struct error *rete
            "latent attention (MLA) is modelled with \"flash\" only");
     REFUSE(unfused && shares, UNSUPPORTED, "/workload/attention_kernel",
            "sequences that %u ranks share are modelled with \"flash\" only", parts);
-    REFUSE(ranks_has_mla(ranks) && shares, UNSUPPORTED, "/workload/batch_tokens",
+    REFUSE(ranks_has_mla(ranks) && shares && !ranks_serves(ranks), UNSUPPORTED,
+           "/workload/batch_tokens",
            "%u of the %u data ranks would share each sequence, which is not modelled with latent "
            "attention (MLA); %s",
            parts, ranks->data, suggest_batch(ranks, batch));

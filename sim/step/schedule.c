@@ -106,7 +106,9 @@ static enum status straight(struct arena *arena, const struct workload_plan *pla
         STATUS_TRY(arena_try(arena, list.capacity, sizeof *list.pass, &memory, reterr));
         list.pass = memory;
         for (uint32_t m = 0; m < microbatches; m++) {
-            schedule_add(&list, SCHEDULE_FORWARD, r, microbatch_at(ret_schedule, first, m));
+            uint32_t const at = microbatch_at(ret_schedule, first, m);
+            if (!trains && inference_pass_is_empty(plan, at)) continue;
+            schedule_add(&list, SCHEDULE_FORWARD, r, at);
             if (trains) schedule_add(&list, SCHEDULE_BACKWARD, r, m);
         }
         ret_schedule->rank_of[r] = (uint16_t)r;

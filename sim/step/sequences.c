@@ -56,29 +56,26 @@ static enum status turn_check(const struct ranks *ranks, struct error *reterr)
                      (unsigned long long)below, more);
 }
 
-/* Of a sequence that ranks have parts of. */
-static uint64_t tokens_of(const struct ranks *ranks)
-{
-    const struct inference_plan *inference = &ranks->plan->inference;
-    if (!ranks_serves(ranks)) return ranks->plan->sequence_length;
-    return inference_context_begins(ranks) ? inference->prompts.tokens.tokens[0] : 0;
-}
-
+/* Prompts are cut into equal parts by padding, as servers do. */
 enum status ranks_context_check(const struct ranks *ranks, struct error *reterr)
 {
-    uint64_t const parts = parts_of(ranks);
+    uint64_t const parts = parts_of(ranks), tokens = ranks->plan->sequence_length;
     char nearest[SUGGEST_TEXT_BYTES];
-    uint64_t const tokens = tokens_of(ranks);
     if (ranks->cp == 1) return STATUS_OK;
     if (ranks_has_ulysses(ranks)) STATUS_TRY(turn_check(ranks, reterr));
-    if (tokens % parts == 0) return STATUS_OK;
-    return error_set(reterr, STATUS_INVALID,
-                     ranks_serves(ranks) ? "/workload/prompt" : "/workload/sequence_length",
+    if (ranks_serves(ranks) || tokens % parts == 0) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, "/workload/sequence_length",
                      "%llu tokens cannot be cut into %llu equal parts, %s for each of %u ranks of "
                      "cp; the nearest that can: %s",
                      (unsigned long long)tokens, (unsigned long long)parts,
                      parts > ranks->cp ? "two (zigzag)" : "one", ranks->cp,
                      suggest_multiples(tokens, parts, nearest));
+}
+
+uint64_t inference_asked(const struct ranks *ranks, uint64_t tokens)
+{
+    uint64_t const parts = parts_of(ranks);
+    return ranks->cp == 1 ? tokens : units_ceil_divide(tokens, parts) * (parts / ranks->cp);
 }
 
 static enum status shared_build(struct ranks *ranks, struct error *reterr)
@@ -100,8 +97,21 @@ static enum status shared_build(struct ranks *ranks, struct error *reterr)
     return STATUS_OK;
 }
 
-/* Keys go to the next rank each time, the last one's to the first. Who turns sequences has all
- * queries of some heads. */
+/* Keys go to the next rank each time, the last one's to the first. Who turns sequences has some of
+ * the heads. */
+static void context_build(struct ranks *ranks)
+{
+    struct ranks_sequences *sequences = &ranks->sequences;
+    const struct group_dimension *dimension = &ranks->mesh->axis[MESH_CP].group.dimension[0];
+    uint64_t const shared = ranks->heads.kv < ranks->cp ? ranks->cp : ranks->heads.kv;
+    if (ranks_has_ring(ranks))
+        sequences->ring_name = dimension->switched ? "ring"
+                               : dimension->ring   ? "ring-one-way"
+                                                   : "line";
+    sequences->kv_heads = ranks_has_ulysses(ranks) ? shared / ranks->cp : ranks->heads.kv;
+}
+
+/* Who turns sequences has all queries of its heads. */
 static void attention_build(struct ranks *ranks, uint64_t count)
 {
     const struct workload_plan *plan = ranks->plan;
@@ -109,14 +119,8 @@ static void attention_build(struct ranks *ranks, uint64_t count)
     bool const rings = ranks_has_ring(ranks), turns = ranks_has_ulysses(ranks);
     bool const last_has_most = ranks->cp > 1 && orders_causally(ranks) &&
                                plan->attention.order == WORKLOAD_CONTEXT_CONTIGUOUS;
-    const struct group_dimension *dimension = &ranks->mesh->axis[MESH_CP].group.dimension[0];
-    uint64_t const keys = tokens_of(ranks), queries = keys / sequences->parts;
-    uint64_t const shared = ranks->heads.kv < ranks->cp ? ranks->cp : ranks->heads.kv;
-    if (rings)
-        sequences->ring_name = dimension->switched ? "ring"
-                               : dimension->ring   ? "ring-one-way"
-                                                   : "line";
-    sequences->kv_heads = turns ? shared / ranks->cp : ranks->heads.kv;
+    uint64_t const keys = plan->sequence_length, queries = keys / sequences->parts;
+    context_build(ranks);
     sequences->of = (struct graph_sequence){
         .keys = keys,
         .queries = turns ? keys : queries,
@@ -129,18 +133,29 @@ static void attention_build(struct ranks *ranks, uint64_t count)
     };
 }
 
+/* What attends to a cache has the lengths of its sequences there. Keys and values of prompts may go
+ * round. */
+static void served_build(struct ranks *ranks)
+{
+    struct ranks_sequences *sequences = &ranks->sequences;
+    bool const rings = ranks_has_ring(ranks) && ranks->inference.asks;
+    context_build(ranks);
+    if (ranks->cp > 1) sequences->group = ranks->mesh->axis[MESH_CP].group;
+    sequences->parts = rings ? ranks->cp : 1;
+    sequences->of = (struct graph_sequence){
+        .parts = sequences->parts,
+        .rings = rings,
+        .causal = ranks->plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL,
+        .tile_columns = ranks->machine->chip.mxu.columns,
+    };
+}
+
 /* Whole sequences on each rank; or equal parts of them, where ranks are no divisor of sequences. */
 enum status ranks_sequences_build(struct ranks *ranks, struct error *reterr)
 {
     const struct workload_plan *plan = ranks->plan;
     if (ranks_serves(ranks)) {
-        ranks->sequences.kv_heads = ranks->heads.kv;
-        ranks->sequences.of.causal = plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL;
-        ranks->sequences.of.tile_columns = ranks->machine->chip.mxu.columns;
-        if (ranks->cp > 1) ranks->sequences.group = ranks->mesh->axis[MESH_CP].group;
-        if (!inference_context_begins(ranks)) return STATUS_OK;
-        ranks->sequences.parts = ranks->cp;
-        attention_build(ranks, ranks->inference.sequences[INFERENCE_PROMPTS]);
+        served_build(ranks);
         return STATUS_OK;
     }
     uint64_t const tokens = plan->batch_tokens / plan->accumulate;

@@ -50,6 +50,8 @@ static const struct {
      4},
     {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"",
      "{\"pp\": [\"z:2\"], \"cp\": [\"z:2\", \"x\"], \"tp\": [\"y\"]}", 4, 1, 1, 2, 8},
+    {"\"chip\": \"tpu-v5e\", \"shape\": \"4x8\"", "{\"cp\": [\"x:2\"], \"tp\": [\"x:2\", \"y\"]}",
+     16, 1, 1, 1, 2},
 };
 
 /* Sizes as their config.json says them. */
@@ -89,5 +91,26 @@ struct lying {
     bool by_heads, by_rows;   /* Ranks of tp_d. */
     bool turns, shares;       /* Ranks of tp with the same heads: other sequences; other parts. */
 };
+
+/* Whether ranks of cp can have some of a rank's heads each, or share one of its heads of keys. */
+static inline bool inference_heads_turn(uint32_t place, uint32_t model)
+{
+    uint64_t const ways = inference_places[place].cp,
+                   heads = inference_models[model].heads / inference_places[place].tp,
+                   kv_heads = inference_models[model].kv_heads / inference_places[place].tp;
+    return heads % ways == 0 && kv_heads > 0 && (kv_heads % ways == 0 || ways % kv_heads == 0);
+}
+
+/* Heads over tp: those of keys as far as they go, and their queries beyond. */
+static inline void inference_heads_lie(uint32_t place, uint32_t model, struct lying *of)
+{
+    uint64_t const tp = inference_places[place].tp,
+                   group = inference_models[model].heads / inference_models[model].kv_heads;
+    uint64_t kv_heads = inference_models[model].kv_heads;
+    while (kv_heads % tp != 0 && tp % kv_heads != 0) kv_heads++;
+    of->holders = tp > kv_heads ? tp / kv_heads : 1;
+    of->kv_heads = tp > kv_heads ? 1 : kv_heads / tp;
+    of->heads = of->kv_heads * ((group + of->holders - 1) / of->holders);
+}
 
 #endif

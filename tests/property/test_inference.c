@@ -17,14 +17,14 @@
 #include "tests/support/sampling.h"
 #include "tests/support/walk.h"
 
-enum { TEXT_BYTES = WALK_TEXT_BYTES, ALIKE = 150, COUNTED = 1000 };
-
-enum { KEYS_BYTES = 512 };
+enum { TEXT_BYTES = WALK_TEXT_BYTES, KEYS_BYTES = 512, ALIKE = 150, COUNTED = 1000 };
 
 static const char *const launches[] = {"profile", "graph", "eager"};
 
 static uint32_t place, model;
-static bool replicated, whole_cache, gathers, prefetches, measured, generates;
+static bool replicated, whole_cache, gathers, prefetches, measured, generates, uneven;
+static enum { CONTEXT_GATHER, CONTEXT_RING, CONTEXT_TURN } context; /* Of prompts over cp. */
+static bool counts; /* By hand, of prompts that are equally long. */
 static uint32_t weights_format, cache_format;
 
 /* Sequences that are alike: how many, tokens of each behind the pass, and new ones among them. */
@@ -43,12 +43,6 @@ static uint64_t counted_batch; /* Of those in flight the one that is counted. */
 static uint64_t answer_count(void)
 {
     return passes[pass_count - 1].answer.count;
-}
-
-/* Whether ranks of cp have parts of prompts. */
-static bool context_begins(void)
-{
-    return inference_places[place].cp > 1 && answer_count() == 0;
 }
 
 /* Stages each have a batch of decodes; of prompts there may be fewer. */
@@ -75,49 +69,66 @@ static void prompts_add(struct alike of, uint64_t chunk)
     head_count++;
 }
 
+/* Rings need an axis that closes, heads as many as ranks or a divisor of these. */
+static uint32_t context_draw(uint64_t *state)
+{
+    uint32_t const drawn = below(state, 3);
+    bool const switched = strstr(inference_places[place].machine, "h100") != NULL;
+    bool const turns = inference_heads_turn(place, model);
+    bool const holds = inference_places[place].tp > inference_models[model].kv_heads;
+    if (inference_places[place].cp == 1 || holds) return CONTEXT_GATHER;
+    if (drawn == CONTEXT_RING) return switched ? drawn : CONTEXT_GATHER;
+    return drawn == CONTEXT_TURN && turns ? drawn : CONTEXT_GATHER;
+}
+
 /* Keys of a decode, a prefill, both in one pass, or one behind the other. */
 static void sequences_draw(uint64_t *state, char text[KEYS_BYTES])
 {
     enum { DECODE, PREFILL, MIXED, GENERATE, KINDS };
     static const char *const names[] = {"decode", "prefill", "mixed", "generate"};
-    uint32_t const stages = inference_places[place].pp, ways = inference_places[place].cp;
-    uint32_t const kinds = ways > 1 ? MIXED : KINDS;
-    uint32_t const kind = below(state, kinds), most = inference_models[model].context_most;
+    uint32_t const stages = inference_places[place].pp;
+    uint32_t const kind = below(state, KINDS), most = inference_models[model].context_most;
     uint32_t const before = below(state, 2) * below(state, 1024), fresh = 1 + below(state, 3);
-    uint32_t const context = fresh + below(state, most - 3);
-    uint32_t const prompt = ways > 1 ? 2 * ways * (1 + below(state, 128)) : 1 + below(state, 2048);
-    uint32_t const cached = ways > 1 ? 0 : before;
+    uint32_t const length = fresh + below(state, most - 3);
+    uint32_t const prompt = 1 + below(state, 2048), cached = before;
     uint32_t const answers = stages + below(state, 96), asking = 1 + below(state, 3);
     uint32_t const count = kind == GENERATE ? stages + below(state, 48) : asking;
-    uint32_t const chunk =
-        ways > 1 || below(state, 2) == 0 ? 0 : 1 + prompt / (1 + below(state, 4));
+    uint32_t const chunk = below(state, 2) == 0 ? 0 : 1 + prompt / (1 + below(state, 4));
     uint32_t const output = 1 + below(state, 1000), page = 1 + below(state, 100);
-    int length = snprintf(text, KEYS_BYTES, "\"%s\"", names[kind]);
+    int used = snprintf(text, KEYS_BYTES, "\"%s\"", names[kind]);
     memset(passes, 0, sizeof passes);
     pass_count = head_count = 0;
     generates = kind == GENERATE;
     if (kind != DECODE) {
         prompts_add((struct alike){count, cached + prompt, prompt}, kind == MIXED ? 0 : chunk);
-        length += snprintf(text + length, KEYS_BYTES - (size_t)length,
-                           ", \"%s\": %u, \"prompt\": %u, \"cached\": %u",
-                           kind == MIXED ? "prompts" : "batch", count, prompt, cached);
+        used += snprintf(text + used, KEYS_BYTES - (size_t)used,
+                         ", \"%s\": %u, \"cached\": %u, \"prompt\": ",
+                         kind == MIXED ? "prompts" : "batch", count, cached);
+        used +=
+            snprintf(text + used, KEYS_BYTES - (size_t)used,
+                     uneven ? "{\"distribution\": \"uniform\", \"most\": %u, \"mean\": %u}" : "%u",
+                     prompt, (prompt + 1) / 2);
     }
     if (kind == DECODE || kind == MIXED) {
-        passes[0].answer = (struct alike){answers, context, fresh};
+        passes[0].answer = (struct alike){answers, length, fresh};
         pass_count = head_count = 1;
-        length += snprintf(text + length, KEYS_BYTES - (size_t)length,
-                           ", \"batch\": %u, \"context\": %u, \"new_tokens\": %u", answers, context,
-                           fresh);
+        used += snprintf(text + used, KEYS_BYTES - (size_t)used,
+                         ", \"batch\": %u, \"context\": %u, \"new_tokens\": %u", answers, length,
+                         fresh);
     }
+    context = kind != PREFILL && kind != GENERATE ? CONTEXT_GATHER : context_draw(state);
     if (kind == PREFILL || kind == GENERATE)
-        length += snprintf(text + length, KEYS_BYTES - (size_t)length, ", \"chunk\": %u", chunk);
+        used += snprintf(text + used, KEYS_BYTES - (size_t)used, ", \"chunk\": %u", chunk);
+    if (context != CONTEXT_GATHER)
+        used += snprintf(text + used, KEYS_BYTES - (size_t)used, ", \"context\": \"%s\"",
+                         context == CONTEXT_RING ? "ring" : "ulysses");
     if (kind == GENERATE) {
         passes[pass_count++].answer = (struct alike){count, cached + prompt + output, 1};
         head_count++;
-        length += snprintf(text + length, KEYS_BYTES - (size_t)length,
-                           ", \"output\": %u, \"page\": %u", output, page);
+        used += snprintf(text + used, KEYS_BYTES - (size_t)used, ", \"output\": %u, \"page\": %u",
+                         output, page);
     }
-    assert_true(length < KEYS_BYTES);
+    assert_true(used < KEYS_BYTES);
 }
 
 static bool has_dp(void)
@@ -135,6 +146,7 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
     replicated = below(state, 3) == 0;
     whole_cache = below(state, 4) == 0;
     gathers = below(state, 2) == 0 && has_dp() && inference_places[place].cp == 1;
+    uneven = below(state, 2) == 0 && !counts;
     sequences_draw(state, keys);
     /* No host launches the ops of a TPU. */
     bool const of_tpu = strstr(inference_places[place].machine, "tpu") != NULL;
@@ -209,22 +221,13 @@ static uint64_t share_of(uint64_t count)
                   inference_places[place].data);
 }
 
-static void heads_lie(struct lying *of)
-{
-    uint64_t const tp = inference_places[place].tp,
-                   group = inference_models[model].heads / inference_models[model].kv_heads;
-    uint64_t kv_heads = inference_models[model].kv_heads;
-    while (kv_heads % tp != 0 && tp % kv_heads != 0) kv_heads++;
-    of->holders = tp > kv_heads ? tp / kv_heads : 1;
-    of->kv_heads = tp > kv_heads ? 1 : kv_heads / tp;
-    of->heads = of->kv_heads * shares(group, of->holders);
-}
-
 /* As "auto" has it, unless all rows lie on all ranks. Caches of all batches lie alike. */
 static struct lying lying_of(void)
 {
     uint64_t const wide = inference_places[place].tp_d;
-    struct lying of = {.keepers = 1, .parts = inference_places[place].cp, .filled = 1};
+    uint64_t const ways = inference_places[place].cp;
+    bool const turns = context == CONTEXT_TURN;
+    struct lying of = {.keepers = 1, .parts = turns ? 1 : ways, .filled = 1};
     uint64_t least = UINT64_MAX;
     bool enough = true;
     for (counted_batch = 0; counted_batch < batch_count(); counted_batch++) {
@@ -232,13 +235,14 @@ static struct lying lying_of(void)
         enough = enough && (answer == 0 || answer >= wide) && (ask == 0 || ask >= wide);
         if (answer < least) least = answer;
     }
-    heads_lie(&of);
+    inference_heads_lie(place, model, &of);
     if (whole_cache) return of;
     of.by_heads = wide > 1 && of.holders == 1 && of.kv_heads % wide == 0;
     of.by_rows = wide > 1 && !of.by_heads && !enough;
     of.filled = wide > 1 && !of.by_heads && enough ? wide : 1;
     bool const splits = least > 0 && of.holders > 1;
-    of.turns = splits && shares(least, of.filled) >= of.holders && !of.by_rows;
+    bool const parted = ways > 1 && passes[0].ask.count > 0;
+    of.turns = splits && shares(least, of.filled) >= of.holders && !of.by_rows && !parted;
     of.shares = splits && !of.turns;
     of.keepers = of.filled * (of.turns ? of.holders : 1);
     of.parts *= (of.shares ? of.holders : 1) * (of.by_rows ? wide : 1);
@@ -254,18 +258,29 @@ static uint64_t rows_of(const struct alike *all, const struct lying *of)
     return rows;
 }
 
-/* New tokens of so many ranks' shares of the sequences, in all passes. Of cp each rank has some of
- * the sequences that answer, or a part of each prompt. */
+/* In a pass, of so many ranks' shares of the sequences. Ranks of cp each have some of those that
+ * answer, and of each prompt an equal part, two if one is from each end. */
+static uint64_t answering_of(uint32_t pass, uint64_t ranks)
+{
+    return shares(share_of(passes[pass].answer.count), ranks * inference_places[place].cp) *
+           passes[pass].answer.new_tokens;
+}
+
+static uint64_t asking_of(uint32_t pass, uint64_t ranks)
+{
+    const struct alike *ask = &passes[pass].ask;
+    uint64_t const ways = inference_places[place].cp, ends = context == CONTEXT_TURN ? 1 : 2;
+    if (ways == 1) return shares(share_of(ask->count), ranks) * ask->new_tokens;
+    return share_of(ask->count) * shares(ask->new_tokens, ends * ways) * ends;
+}
+
+/* New tokens in all passes. */
 static uint64_t tokens_of(uint64_t ranks)
 {
-    uint64_t const ways = inference_places[place].cp, asking = context_begins() ? 1 : ranks;
     uint64_t tokens = 0;
     for (uint32_t p = 0; p < pass_count; p++)
         for (counted_batch = 0; counted_batch < batch_count(); counted_batch++)
-            tokens +=
-                shares(share_of(passes[p].answer.count), ranks * ways) *
-                    passes[p].answer.new_tokens +
-                shares(share_of(passes[p].ask.count), asking) * passes[p].ask.new_tokens / ways;
+            tokens += answering_of(p, ranks) + asking_of(p, ranks);
     return tokens;
 }
 
@@ -288,51 +303,95 @@ static uint64_t head_rows_of(uint64_t ranks)
     return rows;
 }
 
-/* Bytes of the collectives of a kind over some ranks, by the ops of the program. */
-static double moved(const struct play *play, enum stream_of ranks, enum collective_kind kind)
-{
-    struct walk_op walk = {.program = &play->program};
-    double bytes = 0;
-    while (walk_next(&walk)) {
-        if (walk.op->kind != PROGRAM_OP_COLLECTIVE) continue;
-        const struct plan *plan = &play->program.plans[walk.op->index];
-        if (plan->kind == kind && play->program.stream[walk.op->stream].use.of == (uint32_t)ranks)
-            bytes += (double)walk.times * (double)plan->size_bytes;
-    }
-    return bytes;
-}
-
 /* What a message brings to the next stage is as large as activations are between blocks; tokens go
  * back from the last stage to the first: of a decode for the next one, of a generation's prefill
  * for the step. */
 static void messages_check(const struct play *play)
 {
-    struct walk_op walk = {.program = &play->program};
     uint64_t const width =
         inference_models[model].width / (replicated ? 1 : inference_places[place].tp);
     uint64_t const back = generates ? asking_rows_of(1) : answer_count() > 0 ? head_rows_of(1) : 0;
     uint64_t const wanted = 2 * (inference_places[place].pp - 1) * tokens_of(1) * width + 4 * back;
-    double bytes = 0;
-    if (inference_places[place].pp == 1) return;
-    while (walk_next(&walk))
-        if (walk.op->kind == PROGRAM_OP_SEND)
-            bytes += (double)walk.times * (double)play->program.plans[walk.op->index].size_bytes;
-    case_near(bytes, (double)wanted, 1e-9);
+    if (inference_places[place].pp > 1)
+        case_near(walk_sent_bytes(&play->program), (double)wanted, 1e-9);
 }
 
-/* Ranks of cp gather keys and values of prompts; of decodes they gather queries, and merge in fp32
- * what is found for them, with the maximum and the sum of each head's scores. */
+/* Whether prompts of a pass attend to new tokens alone, which need not come from the cache. */
+static bool begins(uint32_t pass)
+{
+    return passes[pass].answer.count == 0 && passes[pass].ask.keys == passes[pass].ask.new_tokens;
+}
+
+/* Of one batch, rows of a rank of cp's prompts. */
+static uint64_t parts_of(const struct alike *ask, const struct lying *of)
+{
+    return shares(shares(share_of(ask->count), of->keepers) * ask->keys, of->parts);
+}
+
+/* Ranks of cp gather keys and values of prompts, those of the cache in its format; of decodes they
+ * gather queries, and merge in fp32 what is found for them, with the maximum and the sum of each
+ * head's scores. Or they turn tokens into heads, all that they have, and what is found back. */
 static void context_check(const struct play *play, const struct lying *of)
 {
     uint64_t const H = inference_models[model].head_width, layers = inference_models[model].layers;
-    uint64_t const tokens = inference_places[place].cp * tokens_of(1);
-    uint64_t const heads = context_begins() ? 2 * of->kv_heads : of->heads;
-    uint64_t const merged = context_begins() ? 0 : 4 * tokens * of->heads * (H + 2);
-    if (inference_places[place].cp == 1) return;
-    case_near(moved(play, STREAM_OF_SEQUENCE, COLLECTIVE_ALL_GATHER),
-              (double)(layers * 2 * tokens * H * heads), 1e-9);
-    case_near(moved(play, STREAM_OF_SEQUENCE, COLLECTIVE_REDUCE_SCATTER), (double)(layers * merged),
-              1e-9);
+    uint64_t const ways = inference_places[place].cp;
+    uint64_t const kv_heads = of->kv_heads > ways ? of->kv_heads : ways;
+    double const cache_bytes = inference_formats[cache_format].bytes;
+    double gathered = 0, merged = 0, turned = 0;
+    if (ways == 1) return;
+    for (uint32_t p = 0; p < pass_count; p++)
+        for (counted_batch = 0; counted_batch < batch_count(); counted_batch++) {
+            double const answering = (double)(ways * answering_of(p, 1));
+            double const asking = (double)(ways * asking_of(p, 1));
+            double const rows =
+                (double)(2 * ways * parts_of(&passes[p].ask, of) * of->kv_heads * H);
+            gathered += 2 * answering * (double)(of->heads * H);
+            gathered += begins(p) ? 4 * asking * (double)(of->kv_heads * H) : rows * cache_bytes;
+            merged += 4 * answering * (double)(of->heads * (H + 2));
+            turned += 2 * (answering + asking) * (double)(2 * (of->heads + kv_heads) * H);
+        }
+    bool const turns = context == CONTEXT_TURN;
+    case_near(walk_moved_bytes(&play->program, STREAM_OF_SEQUENCE, COLLECTIVE_ALL_GATHER),
+              turns ? 0 : (double)layers * gathered, 1e-9);
+    case_near(walk_moved_bytes(&play->program, STREAM_OF_SEQUENCE, COLLECTIVE_REDUCE_SCATTER),
+              turns ? 0 : (double)layers * merged, 1e-9);
+    case_near(walk_moved_bytes(&play->program, STREAM_OF_SEQUENCE, COLLECTIVE_ALL_TO_ALL),
+              turns ? (double)layers * turned : 0, 1e-9);
+}
+
+/* What a pass reads of the cache: of prompts that ranks of cp share, all that is gathered. */
+static uint64_t read_of(uint32_t pass, const struct lying *of)
+{
+    bool const shared = inference_places[place].cp > 1 && context != CONTEXT_TURN;
+    uint64_t read = rows_of(&passes[pass].answer, of);
+    if (!shared) return read + rows_of(&passes[pass].ask, of);
+    for (counted_batch = 0; counted_batch < batch_count() && !begins(pass); counted_batch++)
+        read += inference_places[place].cp * parts_of(&passes[pass].ask, of);
+    return read;
+}
+
+/* Queries of ranks of tp with the same heads go to who has the rows and what they find comes back;
+ * of parts of sequences a sum in fp32, with a maximum and a sum of its scores for each head. Over
+ * cp the queries of all that answer have come before. */
+static void holders_check(const struct play *play, const struct lying *of)
+{
+    uint64_t const H = inference_models[model].head_width, layers = inference_models[model].layers;
+    uint64_t const ways = inference_places[place].cp, width = of->heads * of->holders;
+    uint64_t turned = 0, found = 0;
+    for (uint32_t p = 0; p < pass_count; p++)
+        for (counted_batch = 0; counted_batch < batch_count(); counted_batch++) {
+            uint64_t const kept = shares(share_of(passes[p].answer.count), of->keepers) *
+                                      passes[p].answer.new_tokens +
+                                  asking_of(p, of->keepers);
+            uint64_t const own = ways * answering_of(p, 1) * of->heads;
+            uint64_t const most = ways > 1 && own > kept * width ? own : kept * width;
+            turned += most * H * 2 * of->holders;
+            found += (ways * answering_of(p, of->filled) + asking_of(p, of->filled)) * width;
+        }
+    case_near(walk_moved_bytes(&play->program, STREAM_OF_KV, COLLECTIVE_ALL_TO_ALL),
+              of->turns ? (double)(2 * layers * turned) : 0, 1e-9);
+    case_near(walk_moved_bytes(&play->program, STREAM_OF_KV, COLLECTIVE_REDUCE_SCATTER),
+              of->shares ? (double)(4 * layers * found * (H + 2)) : 0, 1e-9);
 }
 
 /* What travels over ranks of tp_d: Q, K and V, what attention finds, F of the MLP twice, logits. */
@@ -350,11 +409,11 @@ static void width_check(const struct play *play, const struct lying *of)
     if (inference_places[place].tp_d == 1) return;
     if (of->by_rows) merged = 4 * (found + 2 * tokens * of->heads);
     double const layers = (double)inference_models[model].layers;
-    case_near(moved(play, STREAM_OF_TP_D, COLLECTIVE_REDUCE_SCATTER),
+    case_near(walk_moved_bytes(&play->program, STREAM_OF_TP_D, COLLECTIVE_REDUCE_SCATTER),
               scatters ? layers * (double)(2 * in) : 0, 1e-9);
-    case_near(moved(play, STREAM_OF_TP_D, COLLECTIVE_ALL_GATHER),
+    case_near(walk_moved_bytes(&play->program, STREAM_OF_TP_D, COLLECTIVE_ALL_GATHER),
               scatters ? layers * (double)(2 * found) : 0, 1e-9);
-    case_near(moved(play, STREAM_OF_TP_D, COLLECTIVE_ALL_REDUCE),
+    case_near(walk_moved_bytes(&play->program, STREAM_OF_TP_D, COLLECTIVE_ALL_REDUCE),
               layers * (double)(2 * hidden + (scatters ? 0 : 2 * in) + merged) +
                   (double)(2 * logits),
               1e-9);
@@ -373,7 +432,8 @@ static void gathers_check(const struct play *play, uint64_t of_layer)
          head_count * (table + norm));
     bool const splits = gathers || strstr(inference_places[place].mesh, "fsdp") != NULL;
     double const bytes = inference_formats[weights_format].bytes * (double)elements;
-    case_near(moved(play, gathers ? STREAM_OF_DP : STREAM_OF_FSDP, COLLECTIVE_ALL_GATHER),
+    case_near(walk_moved_bytes(&play->program, gathers ? STREAM_OF_DP : STREAM_OF_FSDP,
+                               COLLECTIVE_ALL_GATHER),
               splits ? bytes : 0, 1e-6);
 }
 
@@ -388,29 +448,25 @@ static void counts_check(struct play *play, const char *text)
         batch_count() * (pass_count * inference_models[model].layers * of_layer +
                          head_count * D * shares(inference_models[model].vocabulary, tp));
     double const stages = inference_places[place].pp;
-    uint64_t const kv_heads = of.kv_heads / (of.by_heads ? inference_places[place].tp_d : 1);
+    uint64_t const ways = inference_places[place].cp, by_ways = of.kv_heads / ways;
+    uint64_t const kv_heads = context == CONTEXT_TURN ? (by_ways > 0 ? by_ways : 1)
+                              : of.by_heads           ? of.kv_heads / inference_places[place].tp_d
+                                                      : of.kv_heads;
     /* Each pass reads what is there behind it, and what the last one has stays. */
     uint64_t rows = 0, read = 0;
     for (uint32_t p = 0; p < pass_count; p++) {
         rows = rows_of(&passes[p].answer, &of) + rows_of(&passes[p].ask, &of);
-        if (!context_begins()) read += rows;
+        read += read_of(p, &of);
     }
     double const weight_bytes = inference_formats[weights_format].bytes;
     double const cache_bytes = inference_formats[cache_format].bytes;
     double const cache = (double)inference_models[model].layers / stages *
                          (double)(2 * rows * kv_heads * H) * cache_bytes;
-    const struct workload_counts *counts = &play->roofline.counts;
-    case_near(counts->inference.weight_bytes, weight_bytes * (double)weights / stages, 1e-9);
-    case_near(counts->inference.kv_read_bytes, cache / (double)rows * (double)read, 1e-9);
+    const struct workload_counts *counted = &play->roofline.counts;
+    case_near(counted->inference.weight_bytes, weight_bytes * (double)weights / stages, 1e-9);
+    case_near(counted->inference.kv_read_bytes, cache / (double)rows * (double)read, 1e-9);
     case_near((double)play->program.roles[0].resident_bytes[PROGRAM_MEMORY_CACHE], cache, 1e-9);
-    /* Queries go to who has the rows and what they find comes back; of parts of sequences a sum in
-     * fp32, with a maximum and a sum of its scores for each head. */
-    uint64_t const turned = tokens_of(of.keepers) * of.heads * of.holders * H * 2 * of.holders;
-    case_near(moved(play, STREAM_OF_KV, COLLECTIVE_ALL_TO_ALL),
-              of.turns ? (double)(2 * inference_models[model].layers * turned) : 0, 1e-9);
-    uint64_t const found = of.shares ? tokens_of(of.filled) * of.heads * of.holders * (H + 2) : 0;
-    case_near(moved(play, STREAM_OF_KV, COLLECTIVE_REDUCE_SCATTER),
-              (double)(4 * inference_models[model].layers * found), 1e-9);
+    holders_check(play, &of);
     width_check(play, &of);
     gathers_check(play, of_layer);
     messages_check(play);
@@ -423,6 +479,7 @@ static void what_a_chip_reads_and_keeps_is_what_is_counted(void **state)
     static const struct play_options lower_only = {.lower_only = true};
     uint32_t walked = 0;
     (void)state;
+    counts = true;
     for (uint32_t n = 0; n < COUNTED; n++) {
         struct error error = {0};
         if (sampling_skips(&walked)) continue;

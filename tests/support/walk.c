@@ -124,6 +124,30 @@ static void same(const struct trace *trace, const struct trace *wanted, const ch
         same_role(&trace->roles[r], &wanted->roles[r], r, text);
 }
 
+double walk_moved_bytes(const struct program *program, enum stream_of ranks,
+                        enum collective_kind kind)
+{
+    struct walk_op walk = {.program = program};
+    double bytes = 0;
+    while (walk_next(&walk)) {
+        if (walk.op->kind != PROGRAM_OP_COLLECTIVE) continue;
+        const struct plan *plan = &program->plans[walk.op->index];
+        if (plan->kind == kind && program->stream[walk.op->stream].use.of == (uint32_t)ranks)
+            bytes += (double)walk.times * (double)plan->size_bytes;
+    }
+    return bytes;
+}
+
+double walk_sent_bytes(const struct program *program)
+{
+    struct walk_op walk = {.program = program};
+    double bytes = 0;
+    while (walk_next(&walk))
+        if (walk.op->kind == PROGRAM_OP_SEND)
+            bytes += (double)walk.times * (double)program->plans[walk.op->index].size_bytes;
+    return bytes;
+}
+
 void walk_alike(const struct play *folded, const char *text, const char *engine)
 {
     struct play_options options = {.full = true, .engine = "fast"};

@@ -37,6 +37,11 @@ struct walk_op {
 /* The next op, role by role; false behind the last one. */
 bool walk_next(struct walk_op *walk);
 
+/* Bytes of the collectives of a kind over some ranks; of messages to other stages. */
+double walk_moved_bytes(const struct program *program, enum stream_of ranks,
+                        enum collective_kind kind);
+double walk_sent_bytes(const struct program *program);
+
 /* Simulates all chips, by the fast engine and by `engine` (NULL: by the fast one alone), and fails
  * the test unless instants, exposed time, links, ranks of a pipeline and their memory are those of
  * the folded play, and not below its roofline. */

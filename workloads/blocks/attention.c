@@ -38,8 +38,8 @@ static tensor flash_write(struct graph *g, const struct attention_heads *heads, 
     return a;
 }
 
-/* The same of whole sequences, with some of the heads: they go there and come back. */
-static tensor turned_write(struct graph *g, const struct attention_heads *heads)
+/* Parts of sequences become some of the heads of whole ones. */
+static struct attention_heads to_heads_write(struct graph *g, const struct attention_heads *heads)
 {
     struct attention_heads some = *heads;
     graph_op(g, &op_kind_ulysses, "Turn", 3, (const tensor[]){heads->q, heads->k, heads->v});
@@ -49,11 +49,22 @@ static tensor turned_write(struct graph *g, const struct attention_heads *heads)
     graph_set_kept(g, some.q, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
     graph_set_kept(g, some.k, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
     graph_set_kept(g, some.v, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
-    tensor const a = flash_write(g, &some, "AC[Bc_ZX, N_YC, H]", "S[Bc_ZX, N_YC]");
+    return some;
+}
+
+static tensor from_heads_write(struct graph *g, tensor a)
+{
     graph_op(g, &op_kind_ulysses, "Turn back", 1, &a);
     tensor const back = graph_result(g, "A[B_ZX, N_Y, H]");
     graph_set_kept(g, back, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
     return back;
+}
+
+/* One kernel for whole sequences, with some of the heads: they go there and come back. */
+static tensor turned_write(struct graph *g, const struct attention_heads *heads)
+{
+    struct attention_heads const some = to_heads_write(g, heads);
+    return from_heads_write(g, flash_write(g, &some, "AC[Bc_ZX, N_YC, H]", "S[Bc_ZX, N_YC]"));
 }
 
 static tensor dropped_write(struct graph *g, tensor p)
@@ -92,35 +103,44 @@ static tensor scores_write(struct graph *g, const struct attention_heads *heads)
     return a;
 }
 
-/* What attends as in training. */
-static tensor alone_write(struct graph *g, const struct attention_heads *heads)
-{
-    if (g->terms->policy.stores_scores) return scores_write(g, heads);
-    if (g->terms->axis_c != 0) return turned_write(g, heads);
-    return flash_write(g, heads, "A[B_ZX, N_Y, H]", "S[B_ZX, N_Y]");
-}
-
-/* New tokens attend to the cache, where their own keys and values lie too. Of prompts that begin,
- * ranks of cp share keys and values of all tokens as in training. */
+/* New tokens attend to the cache, where their own keys and values lie too. */
 static tensor with_cache_write(struct graph *g, const struct attention_heads *heads)
 {
     static const struct graph_attended texts = {
-        .query_by_batch = "QB[Bb_ZXW, Nb_Y, H]",
-        .found_by_batch = "AB[Bb_ZXW, Nb_Y, H]",
-        .query_by_sequence = "QS[B_ZXW, Ns_Y, H]",
-        .found_by_sequence = "AS[B_ZXW, Ns_Y, H]",
-        .query_by_tokens = "QC[Bc_ZX, N_Y, H]",
-        .found_by_tokens = "AC[Bc_ZX, N_Y, H]",
-        .found_in_rows = "AR[B_ZX, N_Y, H]",
-        .found = "A[B_ZXW, N_YW, H]",
+        .query = "Q",
+        .found = "A",
+        .query_width = "H",
+        .found_width = "H",
+        .axes = "ZXW",
+        .head_axes = "Y",
+        .gathered = {"GK[Sg_ZX, K_Y, H]", "GV[Sg_ZX, K_Y, H]"},
+        .result = "A[B_ZXW, N_YW, H]",
     };
+    bool const rings = g->terms->sequence.rings, own = g->terms->cache.own_rows;
     graph_op(g, &op_kind_append, "append", 2, (const tensor[]){heads->k, heads->v})->as.turned =
         (struct graph_turned){{heads->turned.of[1], GRAPH_NONE}};
-    tensor const keys = graph_cached(g, "CK[Sc_ZXW, K_YW, H]");
-    tensor const values = graph_cached(g, "CV[Sc_ZXW, K_YW, H]");
-    if (g->terms->sequence.parts > 1 || g->terms->axis_c != 0) return alone_write(g, heads);
-    return graph_attend(g, &texts, heads->q, heads->turned.of[0], 2,
-                        (const tensor[]){keys, values});
+    struct graph_rows rows = {2, 2, {0}, {heads->k, heads->v}};
+    rows.cached[0] = graph_cached(g, "CK[Sc_ZXW, K_YW, H]");
+    rows.cached[1] = graph_cached(g, "CV[Sc_ZXW, K_YW, H]");
+    if (!rings) return graph_attend(g, &texts, heads->q, heads->turned.of[0], &rows);
+    struct attention_heads const round = {heads->q,
+                                          own ? heads->k : rows.cached[0],
+                                          own ? heads->v : rows.cached[1],
+                                          {{heads->turned.of[0], GRAPH_NONE}}};
+    return flash_write(g, &round, "A[B_ZX, N_Y, H]", "S[B_ZX, N_Y]");
+}
+
+/* The same of ranks that turn sequences into heads: the cache lies by heads too. */
+static tensor turned_with_cache_write(struct graph *g, const struct attention_heads *heads)
+{
+    struct attention_heads const some = to_heads_write(g, heads);
+    graph_op(g, &op_kind_append, "append", 2, (const tensor[]){some.k, some.v})->as.turned =
+        (struct graph_turned){{heads->turned.of[1], GRAPH_NONE}};
+    tensor const keys = graph_cached(g, "CK[Sc_ZX, Kc_YC, H]");
+    tensor const values = graph_cached(g, "CV[Sc_ZX, Kc_YC, H]");
+    graph_op(g, &op_kind_cached_attention, "attention", 3, (const tensor[]){some.q, keys, values})
+        ->as.turned = (struct graph_turned){{heads->turned.of[0], GRAPH_NONE}};
+    return from_heads_write(g, graph_result(g, "AC[Bc_ZX, N_YC, H]"));
 }
 
 /* Where a kernel of its own turns queries and keys, nothing that reads them does. */
@@ -139,9 +159,13 @@ static void turn_write(struct graph *g, struct attention_heads *heads)
 
 tensor attention_between(struct graph *graph, struct attention_heads heads)
 {
+    bool const to_heads = graph->terms->axis_c != 0;
     turn_write(graph, &heads);
-    return graph->terms->cache.is_there ? with_cache_write(graph, &heads)
-                                        : alone_write(graph, &heads);
+    if (graph->terms->cache.is_there)
+        return (to_heads ? turned_with_cache_write : with_cache_write)(graph, &heads);
+    if (graph->terms->policy.stores_scores) return scores_write(graph, &heads);
+    return to_heads ? turned_write(graph, &heads)
+                    : flash_write(graph, &heads, "A[B_ZX, N_Y, H]", "S[B_ZX, N_Y]");
 }
 
 struct attention_heads attention_products(struct graph *graph, const struct model *model, tensor in)

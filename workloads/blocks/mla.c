@@ -8,7 +8,9 @@
  * stays due.
  *
  * In inference so do prompts that attend to no earlier tokens. Only their latents stay in the
- * cache, and they read no row of the cache. What does is in mla_absorbed.c.
+ * cache, and they read no row of the cache. Ranks of cp, which have a part of each prompt, gather
+ * the latents, and each makes keys and values of all of them. What reads rows of the cache is in
+ * mla_absorbed.c.
  */
 #include "workloads/blocks/mla.h"
 
@@ -76,8 +78,10 @@ static tensor prompts_write(struct graph *g, const struct model *model,
 {
     (void)mla_append(g, model, of);
     struct graph_op *op = graph_op(g, &op_kind_cached_attention, "attention", 3, heads);
+    /* Of Q as many columns, and of a rank's own rows; K's are turned as they come to the cache. */
     op->as.turned.of[0] = model->positions.learned == 0 ? heads[2] : GRAPH_NONE;
-    op->as.turned.of[1] = GRAPH_NONE; /* They are turned as they come to the cache. */
+    op->as.turned.of[1] = GRAPH_NONE;
+    op->turned_ways = g->terms->cache.prompt_ways;
     return graph_result(g, "A[B_ZXW, N_YW, V]");
 }
 
@@ -102,13 +106,21 @@ static void write(struct graph *g, const struct model *model)
     struct mla_latents const of = mla_down(g, model, /* apart= */ false);
     graph_set_formats(g, of.lkv, formats->matmuls, formats->activations);
 
+    /* Ranks of cp attend to the tokens of all, whose latents are thin. */
+    bool const gathers = g->terms->cache.is_there && g->terms->cache.prompt_ways > 1;
+    static const char *const texts[] = {"GLKV[Sg_ZX, Ckv]", "GKR[Sg_ZX, R]"};
+    tensor latents[] = {of.lkv, of.kr};
+    if (gathers) graph_gather_rows(g, 2, (const tensor[]){of.lkv, of.kr}, texts, latents);
+
     /* They are many times as large as the latents, and come again from them. */
     graph_matmul(g, "Up");
     graph_set_names(g, "dLatent", "dW_up");
     tensor const q =
         direct ? of.q : graph_product(g, of.lq, "W_UQ[Cq_X, N_YW, H]", "Q[B_ZXW, N_YW, H]");
-    tensor const kv = graph_product(g, of.lkv, "W_UKV[Ckv_X, N_YW, J]", "KV[B_ZXW, N_YW, J]");
-    tensor const r = graph_copied(g, of.kr, "R[B_ZXW, N_YW, R]");
+    tensor const kv = graph_product(g, latents[0], "W_UKV[Ckv_X, N_YW, J]",
+                                    gathers ? "KV[Sg_ZX, N_YW, J]" : "KV[B_ZXW, N_YW, J]");
+    tensor const r =
+        graph_copied(g, latents[1], gathers ? "R[Sg_ZX, N_YW, R]" : "R[B_ZXW, N_YW, R]");
     if (!direct) graph_set_kept(g, q, GRAPH_REMAT_NONE, GRAPH_REMAT_NONE);
     graph_set_kept(g, kv, GRAPH_REMAT_NONE, GRAPH_REMAT_NONE);
 

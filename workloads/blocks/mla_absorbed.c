@@ -22,14 +22,17 @@ static bool applies(const struct graph_terms *terms, const struct model *model, 
 static tensor with_cache_write(struct graph *g, tensor query, tensor latents)
 {
     static const struct graph_attended texts = {
-        .query_by_batch = "QueryB[Bb_ZXW, Nb_YW, Key]",
-        .found_by_batch = "ALB[Bb_ZXW, Nb_YW, Ckv]",
-        .query_by_sequence = "QueryS[B_ZXW, Ns_YW, Key]",
-        .found_by_sequence = "ALS[B_ZXW, Ns_YW, Ckv]",
-        .found_in_rows = "ALR[B_ZX, N_Y, Ckv]",
-        .found = "AL[B_ZXW, N_YW, Ckv]",
+        .query = "Query",
+        .found = "AL",
+        .query_width = "Key",
+        .found_width = "Ckv",
+        .axes = "ZXW",
+        .head_axes = "YW",
+        .gathered = {"GKV[Sg_ZX, Key]"},
+        .result = "AL[B_ZXW, N_YW, Ckv]",
     };
-    return graph_attend(g, &texts, query, GRAPH_NONE, 1, &latents);
+    return graph_attend(g, &texts, query, GRAPH_NONE,
+                        &(struct graph_rows){.count = 1, .cached = {latents}});
 }
 
 static void write(struct graph *g, const struct model *model)

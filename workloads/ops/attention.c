@@ -58,7 +58,10 @@ static struct work_matmul scores(const struct graph *graph, const struct heads *
                                  uint64_t pairs)
 {
     const struct graph_sequence *sequence = &graph->terms->sequence;
+    const struct graph_served *served = &graph->terms->cache.prompts;
     bool const windowed = sequence->window != 0;
+    if (graph->terms->cache.is_there)
+        return (struct work_matmul){served->rows, heads->width, served->columns, heads->count};
     struct work_matmul of = {.rows = sequence->queries,
                              .columns = windowed ? sequence->window : sequence->keys};
     if (sequence->causal)
@@ -73,7 +76,7 @@ static uint64_t masked_rows(const struct graph *graph, const struct work_matmul 
 {
     const struct graph_sequence *sequence = &graph->terms->sequence;
     uint64_t const edge = sequence->tile_columns;
-    if (sequence->window == 0 || !sequence->causal) return 0;
+    if (sequence->window == 0 || !sequence->causal || graph->terms->cache.is_there) return 0;
     uint64_t const blocks = units_ceil_divide(sequence->keys, edge);
     uint64_t before = units_ceil_divide(sequence->window - 1, edge);
     if (before >= blocks) before = blocks - 1;
@@ -99,17 +102,36 @@ static uint64_t elements(const struct graph *graph, tensor of)
     return graph_elements(graph, &graph->tensor[of].at, 0);
 }
 
-uint64_t attention_key_elements(const struct graph *graph, const struct graph_op *op)
+uint64_t attention_key_bytes(const struct graph *graph, const struct graph_op *op)
 {
     uint64_t sum = 0;
-    for (uint8_t i = 1; i < op->in_count; i++) sum += elements(graph, op->in[i]);
+    for (uint8_t i = 1; i < op->in_count; i++)
+        sum += graph_tensor_bytes(&graph->tensor[op->in[i]],
+                                  elements(graph, op->in[i]) * graph->terms->sequence.parts);
+    return sum;
+}
+
+/* FLOP that widen what a cache has in a narrower format. */
+static uint64_t widening_flop(const struct graph *graph, const struct graph_op *op)
+{
+    enum format const wide = graph->terms->formats.activations;
+    uint64_t sum = 0;
+    for (uint8_t i = 1; i < op->in_count; i++)
+        if (format_bits(graph->tensor[op->in[i]].format) < format_bits(wide))
+            sum += elements(graph, op->in[i]);
     return sum * graph->terms->sequence.parts;
 }
 
-/* FLOP of the two forward products, of the rank that has most; of the mean one; and of heads that
- * are no padding. */
+uint64_t attention_served_flop(const struct graph *graph, units_wide scores, uint64_t columns)
+{
+    uint64_t const heads = graph_dimension_of(graph->terms, "N")->useful;
+    return (uint64_t)(2 * scores * heads * columns / graph->terms->ranks);
+}
+
+/* FLOP of the two forward products, of the rank that has most; of the mean one; of heads that are
+ * no padding; and of these, without rows that not every rank has. */
 struct forward_flop {
-    uint64_t most, mean, useful;
+    uint64_t most, mean, wanted, useful;
 };
 
 static uint64_t products_flop(const struct heads *heads, struct work_matmul score)
@@ -122,11 +144,16 @@ static uint64_t products_flop(const struct heads *heads, struct work_matmul scor
 static struct forward_flop forward_flop_of(const struct graph *graph, const struct heads *heads)
 {
     const struct graph_sequence *sequence = &graph->terms->sequence;
+    const struct graph_cache *cache = &graph->terms->cache;
     uint64_t const mean = products_flop(heads, scores(graph, heads, sequence->keys + 1));
+    uint64_t const wanted = (uint64_t)((units_wide)mean * heads->all->useful / heads->all->padded);
+    uint64_t const columns = heads->width + heads->value_width;
     return (struct forward_flop){
         .most = products_flop(heads, scores(graph, heads, sequence->pairs)),
         .mean = mean,
-        .useful = (uint64_t)((units_wide)mean * heads->all->useful / heads->all->padded),
+        .wanted = wanted,
+        .useful =
+            cache->is_there ? attention_served_flop(graph, cache->prompts.scores, columns) : wanted,
     };
 }
 
@@ -137,10 +164,10 @@ static struct work forward(const struct graph *graph, const struct graph_op *op,
     return (struct work){
         .matmul = {score, weighted(score, heads->value_width)},
         .matmul_count = 2,
-        .vector_flop =
-            op_turned_flop(graph, op) + VECTOR_SOFTMAX * score.rows * score.columns * score.count,
+        .vector_flop = op_turned_flop(graph, op) + widening_flop(graph, op) +
+                       VECTOR_SOFTMAX * score.rows * score.columns * score.count,
         .hbm_read_bytes =
-            format_bytes(format, elements(graph, op->in[0]) + attention_key_elements(graph, op)),
+            format_bytes(format, elements(graph, op->in[0])) + attention_key_bytes(graph, op),
         .hbm_write_bytes = format_bytes(format, elements(graph, op->out[0])) +
                            format_bytes(FORMAT_FP32, elements(graph, op->out[1])),
     };
@@ -155,7 +182,7 @@ static struct work backward(const struct graph *graph, const struct graph_op *op
     struct work_matmul const value = weighted(score, heads->value_width);
     uint64_t const query = format_bytes(format, elements(graph, op->in[0]));
     uint64_t const output = format_bytes(format, elements(graph, op->out[0]));
-    uint64_t const keys = format_bytes(format, attention_key_elements(graph, op));
+    uint64_t const keys = attention_key_bytes(graph, op);
     return (struct work){
         .matmul = {score, scored(score, heads->value_width), weight, value, weight},
         .matmul_count = 5,
@@ -176,18 +203,23 @@ static struct work_attended attended_of(const struct graph *graph, const struct 
     const struct sharding *k = &graph->tensor[op->in[1]].at;
     uint64_t const keys_heads =
         k->dimension_count > 2 ? sharding_local_size(&graph->terms->mesh, &k->dimension[1]) : 1;
-    uint64_t const queries = sequence->queries, parts = sequence->rings ? sequence->parts : 1;
+    const struct graph_served *served = &graph->terms->cache.prompts;
+    bool const serves = graph->terms->cache.is_there;
+    uint64_t const asked = served->rows * (served->paired ? 2 : 1);
+    uint64_t const queries = serves ? asked : sequence->queries,
+                   count = serves ? 1 : sequence->count;
+    uint64_t const parts = sequence->rings ? sequence->parts : 1;
     units_wide const pairs = (units_wide)score->rows * score->columns;
     uint64_t const twice = (uint64_t)((2 * pairs + queries * parts - 1) / (queries * parts));
     uint64_t const tokens = twice > 1 ? twice - 1 : 1;
-    units_wide const rows = (units_wide)keys_heads * sequence->count * queries;
+    units_wide const rows = (units_wide)keys_heads * count * queries;
     return (struct work_attended){
         .tokens = tokens,
         .heads = (uint64_t)((rows + tokens - 1) / tokens),
         .group = units_ceil_divide(heads->count, keys_heads),
         .key_width = heads->width,
         .value_width = heads->value_width,
-        .stored = graph->terms->formats.activations,
+        .stored = serves ? graph->tensor[op->in[1]].format : graph->terms->formats.activations,
         .is_other = !sequence->causal || sequence->window != 0 || sequence->parts > 1,
     };
 }
@@ -221,7 +253,8 @@ void attention_spare(const struct graph_sharded *sharded, const struct graph_op 
     struct work all;
     attention_work(sharded, op, pass, &all);
     *ret_spare = (struct op_spare){
-        .padding = times * (flop.mean - flop.useful),
+        .padding = times * (flop.mean - flop.wanted),
+        .rows = times * (flop.wanted - flop.useful),
         .waiting = times * (flop.most - flop.mean),
         .again = times == 0 ? 0 : work_matmul_flop(&all) - times * flop.most,
     };
@@ -248,7 +281,7 @@ static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op 
         .kind = gathers ? COLLECTIVE_ALL_GATHER : COLLECTIVE_REDUCE_SCATTER,
         .axis = OP_AXIS_SEQUENCE,
         .format = graph->terms->formats.activations,
-        .bytes = format_bytes(graph->terms->formats.activations, attention_key_elements(graph, op)),
+        .bytes = attention_key_bytes(graph, op),
         .before = gathers,
     };
     return 1;

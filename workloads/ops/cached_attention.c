@@ -10,6 +10,7 @@
 #include "sim/base/vector.h"
 #include "sim/graph/op.h"
 #include "sim/graph/splits.h"
+#include "workloads/ops/attention.h"
 
 enum { STATISTICS = 2 }; /* Of a row's scores: the maximum and the sum. */
 
@@ -30,16 +31,38 @@ static uint64_t row_elements(const struct graph *graph, tensor of)
     return elements;
 }
 
-/* Keys and values: bytes of HBM, and FLOP to widen what the cache has in a narrower format. */
+/* Of the sequences that the op is for. */
+static const struct graph_served *decodes_of(const struct graph *graph, const struct graph_op *op)
+{
+    static const struct graph_served none = {0};
+    return op->serves == GRAPH_SERVES_PROMPTS ? &none : &graph->terms->cache.decodes;
+}
+
+static const struct graph_served *prompts_of(const struct graph *graph, const struct graph_op *op)
+{
+    static const struct graph_served none = {0};
+    return op->serves == GRAPH_SERVES_ANSWERS ? &none : &graph->terms->cache.prompts;
+}
+
+/* Rows of an array that are read: of the cache the sequences' own, of any other all. */
+static uint64_t rows_of(const struct graph *graph, const struct graph_op *op, tensor in)
+{
+    const struct graph_tensor *of = &graph->tensor[in];
+    if (of->role == GRAPH_CACHE) return decodes_of(graph, op)->read + prompts_of(graph, op)->read;
+    return sharding_local_size(&graph->terms->mesh, &of->at.dimension[0]);
+}
+
+/* Keys and values: bytes of HBM, and FLOP to widen what the cache has in a narrower format. Rows
+ * that were gathered from it have its scales. */
 static void rows_read(const struct graph *graph, const struct graph_op *op, struct work *work)
 {
-    const struct graph_cache *cache = &graph->terms->cache;
-    uint64_t const rows = cache->decodes.read + cache->prompts.read;
     for (uint8_t i = 1; i < op->in_count; i++) {
         const struct graph_tensor *of = &graph->tensor[op->in[i]];
+        uint64_t const rows = rows_of(graph, op, op->in[i]);
         uint64_t const elements = rows * row_elements(graph, op->in[i]);
         bool const widened = format_bits(of->format) < format_bits(work->math_format);
-        work->hbm_read_bytes += graph_tensor_bytes(of, elements);
+        enum graph_role const role = graph_is_of_cache(graph, op->in[i]) ? GRAPH_CACHE : of->role;
+        work->hbm_read_bytes += graph_bytes(role, of->format, elements);
         if (widened) work->vector_flop += elements;
     }
 }
@@ -76,10 +99,11 @@ static void products_add(const struct graph_served *served, const struct heads *
 /* How cores share the decodes of a pass, and what the parts of a sequence's keys leave to be
  * merged: values, a maximum and a sum of each row in fp32, which lie in VMEM. Where prompts are
  * there, their many tiles fill the cores. */
-static void cores_share(const struct graph_cache *cache, const struct heads *heads,
-                        struct work *work)
+static void cores_share(const struct graph *graph, const struct graph_op *op,
+                        const struct heads *heads, struct work *work)
 {
-    const struct graph_served *served = &cache->decodes;
+    const struct graph_cache *cache = &graph->terms->cache;
+    const struct graph_served *served = decodes_of(graph, op);
     uint64_t const rows = served->rows * heads->queries;
     uint64_t const units = heads->shared * units_ceil_divide(rows, SPLITS_TILE_ROWS);
     struct splits_request const request = {.units = served->count * units,
@@ -87,7 +111,7 @@ static void cores_share(const struct graph_cache *cache, const struct heads *hea
                                            .longest = served->longest,
                                            .cores = cache->cores,
                                            .most = cache->splits_most};
-    if (cache->cores == 1 || served->columns == 0 || cache->prompts.columns != 0) return;
+    if (cache->cores == 1 || served->columns == 0 || prompts_of(graph, op)->columns != 0) return;
     uint32_t const splits = splits_count(&request);
     work->idle_core_ppm = splits_idle_ppm(&request, splits);
     if (splits == 1) return;
@@ -97,14 +121,11 @@ static void cores_share(const struct graph_cache *cache, const struct heads *hea
         2 * format_bytes(FORMAT_FP32, parts * (heads->value_width + STATISTICS));
 }
 
-/* Of the scores of all sequences a rank's share: another rank may have more of them. */
-static uint64_t useful_flop(const struct graph *graph, const struct heads *heads)
+static uint64_t useful_flop(const struct graph *graph, const struct graph_op *op,
+                            const struct heads *heads)
 {
-    const struct graph_cache *cache = &graph->terms->cache;
-    uint64_t const columns = heads->key_width + heads->value_width;
-    uint64_t const all = graph_dimension_of(graph->terms, "N")->useful;
-    units_wide const scores = (cache->decodes.scores + cache->prompts.scores) * all;
-    return (uint64_t)(2 * scores * columns / graph->terms->ranks);
+    units_wide const scores = decodes_of(graph, op)->scores + prompts_of(graph, op)->scores;
+    return attention_served_flop(graph, scores, heads->key_width + heads->value_width);
 }
 
 /* Ranks of tp_d that attend alike, or 1. */
@@ -118,8 +139,7 @@ static uint64_t copies_of(const struct graph_terms *terms)
 static void attended_set(const struct graph *graph, const struct graph_op *op,
                          const struct heads *heads, struct work *work)
 {
-    const struct graph_served *decodes = &graph->terms->cache.decodes;
-    const struct graph_served *prompts = &graph->terms->cache.prompts;
+    const struct graph_served *decodes = decodes_of(graph, op), *prompts = prompts_of(graph, op);
     struct work_attended const like = {.key_width = heads->key_width,
                                        .value_width = heads->value_width,
                                        .group = heads->queries,
@@ -137,10 +157,13 @@ static void attended_set(const struct graph *graph, const struct graph_op *op,
     }
     if (prompts->columns != 0) {
         *others = like;
-        uint64_t const queries = units_ceil_divide(prompts->rows, prompts->count);
-        bool const is_whole = queries / 2 + 1 == prompts->columns; /* They begin. */
-        others->tokens = is_whole ? queries : 2 * prompts->columns - 1;
-        others->heads = units_ceil_divide(prompts->rows * heads->shared, others->tokens);
+        uint64_t const two = prompts->paired ? 2 : 1;
+        uint64_t const rows = two * prompts->rows,
+                       columns = units_ceil_divide(prompts->columns, two);
+        uint64_t const queries = units_ceil_divide(rows, prompts->count);
+        bool const is_whole = queries / 2 + 1 == columns; /* They begin. */
+        others->tokens = is_whole ? queries : 2 * columns - 1;
+        others->heads = units_ceil_divide(rows * heads->shared, others->tokens);
         others->is_other = !is_whole;
     }
 }
@@ -149,20 +172,22 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
                  struct work *ret_work)
 {
     const struct graph *graph = sharded->graph;
-    const struct graph_cache *cache = &graph->terms->cache;
     const struct graph_formats *formats = &graph->terms->formats;
     struct heads const heads = heads_of(graph, op);
+    uint64_t const found = op_out_elements(sharded, op, 0);
     struct work work = {.math_format = formats->activations};
     (void)pass;
-    products_add(&cache->decodes, &heads, &work);
-    products_add(&cache->prompts, &heads, &work);
-    cores_share(cache, &heads, &work);
+    products_add(decodes_of(graph, op), &heads, &work);
+    products_add(prompts_of(graph, op), &heads, &work);
+    cores_share(graph, op, &heads, &work);
     attended_set(graph, op, &heads, &work);
-    work.useful_flop = useful_flop(graph, &heads);
+    work.useful_flop = useful_flop(graph, op, &heads);
     work.vector_flop += op_turned_flop(graph, op);
-    work.hbm_read_bytes = format_bytes(formats->activations, op_in_elements(sharded, op, 0));
+    /* Queries of those that it finds something for. */
+    work.hbm_read_bytes =
+        format_bytes(formats->activations, found / heads.value_width * heads.key_width);
     rows_read(graph, op, &work);
-    work.hbm_write_bytes = format_bytes(formats->activations, op_out_elements(sharded, op, 0));
+    work.hbm_write_bytes = format_bytes(formats->activations, found);
     *ret_work = work;
 }
 

@@ -29,17 +29,16 @@ static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op 
                      enum op_pass pass, struct op_move ret_moves[OP_MOVES_MAX])
 {
     const struct graph *graph = sharded->graph;
-    enum format const format = graph->terms->formats.activations;
-    uint64_t const elements = attention_key_elements(graph, op);
-    struct op_move const all = {
-        .axis = OP_AXIS_SEQUENCE, .format = format, .bytes = format_bytes(format, elements)};
+    enum format const format = graph->tensor[op->in[1]].format;
+    uint64_t const bytes = attention_key_bytes(graph, op);
+    struct op_move const all = {.axis = OP_AXIS_SEQUENCE, .format = format, .bytes = bytes};
     ret_moves[0] = ret_moves[1] = ret_moves[2] = all;
     ret_moves[0].kind = COLLECTIVE_ALL_GATHER;
     ret_moves[0].before = true;
     if (op_is_forward(pass)) return 1;
     ret_moves[1].kind = COLLECTIVE_REDUCE_SCATTER;
     ret_moves[2].kind = COLLECTIVE_PERMUTE;
-    ret_moves[2].bytes = format_bytes(format, elements / graph->terms->sequence.parts);
+    ret_moves[2].bytes = bytes / graph->terms->sequence.parts;
     return 3;
 }
 

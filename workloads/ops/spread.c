@@ -8,7 +8,7 @@
  * what was found of each part, in fp32 with the maximum and the sum of its scores. Ranks of tp_d
  * have all heads of their part already, and all want what is found: an AllReduce merges it. Ranks
  * of cp have all heads of other tokens: an AllGather brings these, and a ReduceScatter merges what
- * is found for them.
+ * is found for them. Of prompts, of which each has a part, an AllGather brings the rows.
  */
 #include "sim/graph/op.h"
 
@@ -26,16 +26,30 @@ static uint64_t heads_of(const struct graph *graph, tensor of)
     return elements_of(graph, of) / at->dimension[2].size;
 }
 
+static bool merges(const struct graph_op *op)
+{
+    return op->as.spread.kind == COLLECTIVE_REDUCE_SCATTER ||
+           op->as.spread.kind == COLLECTIVE_ALL_REDUCE;
+}
+
 /* What is merged has the range and the digits of a sum. */
 static enum format format_of(const struct graph *graph, const struct graph_op *op)
 {
-    bool const merges = op->as.spread.kind == COLLECTIVE_REDUCE_SCATTER ||
-                        op->as.spread.kind == COLLECTIVE_ALL_REDUCE;
-    return merges ? FORMAT_FP32 : graph->tensor[op->out[0]].format;
+    return merges(op) ? FORMAT_FP32 : graph->tensor[op->out[0]].format;
 }
 
-/* What all ranks have for each other; the gathered array; the array before it is reduced. */
-static uint64_t moved_elements(const struct graph *graph, const struct graph_op *op)
+/* Gathered arrays, each in its own format; of a cache with scales. */
+static uint64_t gathered_bytes(const struct graph *graph, const struct graph_op *op)
+{
+    uint64_t bytes = 0;
+    for (uint8_t i = 0; i < op->out_count; i++)
+        bytes += graph_bytes(graph->tensor[op->in[i]].role, graph->tensor[op->out[i]].format,
+                             elements_of(graph, op->out[i]));
+    return bytes;
+}
+
+/* What all ranks have for each other; the gathered arrays; the array before it is reduced. */
+static uint64_t moved_bytes(const struct graph *graph, const struct graph_op *op)
 {
     const struct graph_cache *cache = &graph->terms->cache;
     tensor const in = op->in[0], out = op->out[0];
@@ -43,24 +57,23 @@ static uint64_t moved_elements(const struct graph *graph, const struct graph_op 
         uint64_t const most = elements_of(graph, in) > elements_of(graph, out)
                                   ? elements_of(graph, in)
                                   : elements_of(graph, out);
-        return most * cache->batch_ways;
+        return format_bytes(format_of(graph, op), most * cache->batch_ways);
     }
-    if (op->as.spread.kind == COLLECTIVE_ALL_GATHER) return elements_of(graph, out);
-    return elements_of(graph, in) + STATISTICS * heads_of(graph, in);
+    if (!merges(op)) return gathered_bytes(graph, op);
+    return format_bytes(FORMAT_FP32, elements_of(graph, in) + STATISTICS * heads_of(graph, in));
 }
 
 static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op *op,
                      enum op_pass pass, struct op_move ret_moves[OP_MOVES_MAX])
 {
-    enum format const format = format_of(sharded->graph, op);
     (void)pass;
     ret_moves[0] = (struct op_move){
         .kind = op->as.spread.kind,
         .axis = op->as.spread.over_width      ? OP_AXIS_TP_D
                 : op->as.spread.over_sequence ? OP_AXIS_SEQUENCE
                                               : OP_AXIS_HOLDERS,
-        .format = format,
-        .bytes = format_bytes(format, moved_elements(sharded->graph, op)),
+        .format = format_of(sharded->graph, op),
+        .bytes = moved_bytes(sharded->graph, op),
         .carries = true,
         .of = OP_MOVES_ALL,
     };

@@ -138,7 +138,7 @@ static enum status model_check(const struct ranks *ranks, struct error *reterr)
     const struct model *model = &plan->model;
     bool const mtp = workload_mtp(plan) != 0, cp = ranks->cp > 1;
     bool const offloads = plan->offload != WORKLOAD_OFFLOAD_NONE;
-    REFUSE(ranks_has_mla(ranks) && cp, UNSUPPORTED, "/mesh/cp",
+    REFUSE(ranks_has_mla(ranks) && cp && !ranks_serves(ranks), UNSUPPORTED, "/mesh/cp",
            "training steps whose ranks share sequences are not modelled with latent attention "
            "(MLA); dp, ep, tp and pp are");
     REFUSE(workload_mtp(plan) > MTP_MODULES_MAX, LIMIT, "/workload/mtp",

@@ -7,32 +7,40 @@
 
 #include <stdint.h>
 
-/* Sizes of the mesh's axes; `data` are all ranks with sequences of their own, those of ep too. */
+/* Sizes of the mesh's axes; `data` are all ranks with sequences of their own, those of ep too, and
+ * those of cp not. */
 static const struct {
     const char *machine, *mesh;
-    uint32_t ep, data, tp, tp_d;
+    uint32_t ep, data, tp, tp_d, cp;
 } expert_places[] = {
-    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"ep\": [\"node\", \"gpu\"]}", 16, 16, 1, 1},
-    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"dp\": [\"node\"], \"ep\": [\"gpu\"]}", 8, 16, 1,
+    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"ep\": [\"node\", \"gpu\"]}", 16, 16, 1, 1, 1},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"dp\": [\"node\"], \"ep\": [\"gpu\"]}", 8, 16, 1, 1,
      1},
-    {"\"chip\": \"h800-sxm\", \"nodes\": 4", "{\"ep\": [\"node\", \"gpu\"]}", 32, 32, 1, 1},
+    {"\"chip\": \"h800-sxm\", \"nodes\": 4", "{\"ep\": [\"node\", \"gpu\"]}", 32, 32, 1, 1, 1},
     {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"ep\": [\"node\", \"gpu:4\"], \"tp\": [\"gpu:2\"]}",
-     8, 8, 2, 1},
+     8, 8, 2, 1, 1},
     {"\"chip\": \"h100-sxm\", \"nodes\": 2",
-     "{\"dp\": [\"node\"], \"ep\": [\"gpu:4\"], \"tp\": [\"gpu:2\"]}", 4, 8, 2, 1},
-    {"\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"", "{\"ep\": [\"x\"], \"tp\": [\"y\"]}", 4, 4, 4, 1},
-    {"\"chip\": \"tpu-v6e\", \"shape\": \"2x4\"", "{\"fsdp\": [\"x\"], \"ep\": [\"y\"]}", 4, 8, 1,
+     "{\"dp\": [\"node\"], \"ep\": [\"gpu:4\"], \"tp\": [\"gpu:2\"]}", 4, 8, 2, 1, 1},
+    {"\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"", "{\"ep\": [\"x\"], \"tp\": [\"y\"]}", 4, 4, 4, 1,
      1},
+    {"\"chip\": \"tpu-v6e\", \"shape\": \"2x4\"", "{\"fsdp\": [\"x\"], \"ep\": [\"y\"]}", 4, 8, 1,
+     1, 1},
     {"\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"", "{\"tp\": [\"x\"], \"tp_d\": [\"y\"]}", 1, 1, 4,
-     4},
+     4, 1},
     {"\"chip\": \"tpu-v5e\", \"shape\": \"2x4\"", "{\"ep\": [\"y\"], \"tp_d\": [\"x\"]}", 4, 4, 1,
-     2},
+     2, 1},
     {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"",
-     "{\"ep\": [\"z\"], \"tp\": [\"x\"], \"tp_d\": [\"y\"]}", 4, 4, 4, 4},
+     "{\"ep\": [\"z\"], \"tp\": [\"x\"], \"tp_d\": [\"y\"]}", 4, 4, 4, 4, 1},
     {"\"chip\": \"h100-sxm\", \"nodes\": 2",
      "{\"ep\": [\"gpu:4\"], \"tp\": [\"gpu:2\"], "
      "\"tp_d\": [\"node\"]}",
-     4, 4, 2, 2},
+     4, 4, 2, 2, 1},
+    {"\"chip\": \"h800-sxm\", \"nodes\": 2", "{\"cp\": [\"node\"], \"ep\": [\"gpu\"]}", 8, 8, 1, 1,
+     2},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 2",
+     "{\"ep\": [\"node\"], \"cp\": [\"gpu:2\"], \"tp\": [\"gpu:4\"]}", 2, 2, 4, 1, 2},
+    {"\"chip\": \"tpu-v5e\", \"shape\": \"4x8\"",
+     "{\"ep\": [\"x\"], \"cp\": [\"y:4\"], \"tp\": [\"y:2\"]}", 4, 4, 2, 1, 4},
 };
 
 /* Sizes as their config.json says them; the first SMALL are played. A latent of 0: whole heads; of

@@ -2,8 +2,8 @@
  * Steps of inference of models with experts, drawn: attention of whole heads or latent, sequences
  * of their own on ranks of ep and of dp, tp, and weights in two dimensions. Folded or not and by
  * either engine instants are the same; and what a chip reads of weights, keeps and reads of the
- * cache, and sends to experts and over tp_d is what a count by hand says, which knows neither
- * graphs nor programs.
+ * cache, and sends to experts, over tp_d and over cp is what a count by hand says, which knows
+ * neither graphs nor programs.
  */
 #include <math.h>
 #include <stdio.h>
@@ -71,7 +71,7 @@ static struct lying lying_of(void)
 {
     uint64_t const wide = expert_places[place].tp_d, data = expert_places[place].data;
     uint64_t const answer = shares(answers, data), ask = shares(asking, data);
-    struct lying of = {.keepers = 1, .parts = 1, .filled = 1};
+    struct lying of = {.keepers = 1, .parts = expert_places[place].cp, .filled = 1};
     heads_lie(&of);
     if (whole_cache) return of;
     bool const enough = (answer == 0 || answer >= wide) && (ask == 0 || ask >= wide);
@@ -80,26 +80,39 @@ static struct lying lying_of(void)
     of.filled = wide > 1 && !of.by_heads && enough ? wide : 1;
     of.by_rows = wide > 1 && !of.by_heads && !enough;
     bool const splits = answer > 0 && of.holders > 1;
-    of.turns = splits && shares(answer, of.filled) >= of.holders && !of.by_rows;
+    bool const parted = of.parts > 1 && ask > 0; /* No rank has whole prompts. */
+    of.turns = splits && shares(answer, of.filled) >= of.holders && !of.by_rows && !parted;
     of.shares = splits && !of.turns;
     of.keepers = of.filled * (of.turns ? of.holders : 1);
-    of.parts = (of.shares ? of.holders : 1) * (of.by_rows ? wide : 1);
+    of.parts *= (of.shares ? of.holders : 1) * (of.by_rows ? wide : 1);
     return of;
 }
 
-/* Tokens of a data rank, and those of them whose logits are wanted. */
+/* Tokens of a data rank, of sequences that answer, of those that ask; and those of all whose logits
+ * are wanted. Ranks of cp each have some of the first, and an equal part of each prompt from either
+ * end. */
+static uint64_t answering_of(const struct lying *of)
+{
+    uint64_t const own = shares(answers, expert_places[place].data);
+    return of->filled * shares(own, of->filled * expert_places[place].cp) * fresh;
+}
+
+static uint64_t asking_of(const struct lying *of)
+{
+    uint64_t const own = shares(asking, expert_places[place].data), ways = expert_places[place].cp;
+    if (ways > 1) return own * 2 * shares(prompt, 2 * ways);
+    return of->filled * shares(own, of->filled) * prompt;
+}
+
 static uint64_t tokens_of(const struct lying *of)
 {
-    uint64_t const data = expert_places[place].data;
-    return of->filled * (shares(shares(answers, data), of->filled) * fresh +
-                         shares(shares(asking, data), of->filled) * prompt);
+    return answering_of(of) + asking_of(of);
 }
 
 static uint64_t head_rows_of(const struct lying *of)
 {
-    uint64_t const data = expert_places[place].data;
-    return of->filled * (shares(shares(answers, data), of->filled) * fresh +
-                         shares(shares(asking, data), of->filled));
+    return answering_of(of) +
+           of->filled * shares(shares(asking, expert_places[place].data), of->filled);
 }
 
 /* --- Drawn --- */
@@ -204,20 +217,6 @@ static void folded_or_not_a_step_is_the_same(void **state)
 
 /* --- Counted --- */
 
-/* Bytes of the collectives of a kind over some ranks, by the ops of the program. */
-static double moved(const struct play *play, enum stream_of ranks, enum collective_kind kind)
-{
-    struct walk_op walk = {.program = &play->program};
-    double bytes = 0;
-    while (walk_next(&walk)) {
-        if (walk.op->kind != PROGRAM_OP_COLLECTIVE) continue;
-        const struct plan *plan = &play->program.plans[walk.op->index];
-        if (plan->kind == kind && play->program.stream[walk.op->stream].use.of == (uint32_t)ranks)
-            bytes += (double)walk.times * (double)plan->size_bytes;
-    }
-    return bytes;
-}
-
 /* Weights of attention on a rank: of latents what goes down and up, absorbed or not. */
 static double attention_weights(const struct lying *of)
 {
@@ -268,24 +267,62 @@ static void weights_check(const struct play *play, const struct lying *of)
 /* Prompts that begin, each rank with all rows of its own, read what they have just computed. */
 static bool begins(const struct lying *of)
 {
-    return is_latent() && answers == 0 && cached == 0 && !of->turns && of->parts == 1;
+    return is_latent() && answers == 0 && cached == 0 && !of->turns &&
+           of->parts == expert_places[place].cp;
 }
 
+/* Elements of a row of the cache, in one array or in two. */
+static uint64_t row_of(const struct lying *of)
+{
+    uint64_t const wide = of->by_heads ? expert_places[place].tp_d : 1;
+    if (is_latent()) return expert_models[model].latent + expert_models[model].turned;
+    return of->kv_heads / wide * expert_models[model].head_width;
+}
+
+static double cached_bytes(const struct lying *of, uint64_t rows)
+{
+    return (is_latent() ? 1 : 2) * stored(cache_format, rows * row_of(of));
+}
+
+static uint64_t asked_rows(const struct lying *of)
+{
+    uint64_t const own = shares(asking, expert_places[place].data);
+    return shares(shares(own, of->keepers) * (cached + prompt), of->parts);
+}
+
+/* Of prompts whose parts lie on ranks of cp a pass reads what it has gathered. */
 static void cache_check(const struct play *play, const struct lying *of)
 {
-    uint64_t const data = expert_places[place].data,
-                   wide = of->by_heads ? expert_places[place].tp_d : 1;
-    uint64_t const rows =
-        shares(shares(shares(answers, data), of->keepers) * context, of->parts) +
-        shares(shares(shares(asking, data), of->keepers) * (cached + prompt), of->parts);
-    uint64_t const heads = of->kv_heads / (is_latent() ? 1 : wide);
-    uint64_t const key = expert_models[model].latent + expert_models[model].turned;
-    double const layer =
-        is_latent() ? stored(cache_format, rows * key)
-                    : 2 * stored(cache_format, rows * heads * expert_models[model].head_width);
-    double const bytes = (double)expert_models[model].layers * layer;
+    uint64_t const data = expert_places[place].data, ways = expert_places[place].cp;
+    uint64_t const rows = shares(shares(shares(answers, data), of->keepers) * context, of->parts);
+    bool const alone = begins(of) || (ways > 1 && answers == 0 && cached == 0);
+    double const layers = (double)expert_models[model].layers;
+    double const bytes = layers * cached_bytes(of, rows + asked_rows(of));
+    double const read =
+        layers * (ways == 1 ? cached_bytes(of, rows + asked_rows(of))
+                            : cached_bytes(of, rows) + cached_bytes(of, ways * asked_rows(of)));
     case_near((double)play->program.roles[0].resident_bytes[PROGRAM_MEMORY_CACHE], bytes, 1e-9);
-    case_near(play->roofline.counts.inference.kv_read_bytes, begins(of) ? 0 : bytes, 1e-9);
+    case_near(play->roofline.counts.inference.kv_read_bytes, alone ? 0 : read, 1e-9);
+}
+
+/* Over cp: queries of all that answer, and in fp32 what is found; of prompts latents, or keys and
+ * values, new ones as they are computed where there are no others. */
+static void context_check(const struct play *play, const struct lying *of)
+{
+    uint64_t const ways = expert_places[place].cp, H = expert_models[model].head_width;
+    double const answering = (double)(ways * answering_of(of) * of->heads);
+    double const layers = (double)expert_models[model].layers;
+    uint64_t const key = is_latent() ? row_of(of) : H;
+    uint64_t const value = is_latent() ? expert_models[model].latent : H;
+    bool const own = answers == 0 && cached == 0;
+    double const fresh_bytes =
+        (double)((is_latent() ? 1U : 2U) * ACTIVATION_BYTES * ways * asking_of(of) * row_of(of));
+    double const rows = own ? fresh_bytes : cached_bytes(of, ways * asked_rows(of));
+    if (ways == 1) return;
+    case_near(walk_moved_bytes(&play->program, STREAM_OF_SEQUENCE, COLLECTIVE_ALL_GATHER),
+              layers * (ACTIVATION_BYTES * answering * (double)key + rows), 1e-9);
+    case_near(walk_moved_bytes(&play->program, STREAM_OF_SEQUENCE, COLLECTIVE_REDUCE_SCATTER),
+              layers * SUM_BYTES * answering * (double)(value + STATISTICS), 1e-9);
 }
 
 /* That none of some different ones out of a number is among those that are held. */
@@ -332,7 +369,7 @@ static void exchange_check(const struct play *play, const struct lying *of)
         (double)expert_models[model].width / expert_places[place].tp / expert_places[place].tp_d;
     double const layers = (double)(expert_models[model].layers - expert_models[model].dense);
     double const row_bytes = layers * part * (ACTIVATION_BYTES + (narrow ? 1 : ACTIVATION_BYTES));
-    double const bytes = moved(play, STREAM_OF_EP, COLLECTIVE_ALL_TO_ALL);
+    double const bytes = walk_moved_bytes(&play->program, STREAM_OF_EP, COLLECTIVE_ALL_TO_ALL);
     double rows = bytes / row_bytes / (double)(ep * ep);
     if (ep == 1) {
         assert_true(bytes == 0);
@@ -391,9 +428,11 @@ static void width_check(const struct play *play, const struct lying *of)
                                    rows * shares(expert_models[model].expert_width, tp));
     double const logits =
         ACTIVATION_BYTES * (double)(head_rows_of(of) * shares(expert_models[model].vocabulary, tp));
-    case_near(moved(play, STREAM_OF_TP_D, COLLECTIVE_REDUCE_SCATTER), layers * scattered, 1e-9);
-    case_near(moved(play, STREAM_OF_TP_D, COLLECTIVE_ALL_GATHER), layers * gathered, 1e-9);
-    case_near(moved(play, STREAM_OF_TP_D, COLLECTIVE_ALL_REDUCE),
+    case_near(walk_moved_bytes(&play->program, STREAM_OF_TP_D, COLLECTIVE_REDUCE_SCATTER),
+              layers * scattered, 1e-9);
+    case_near(walk_moved_bytes(&play->program, STREAM_OF_TP_D, COLLECTIVE_ALL_GATHER),
+              layers * gathered, 1e-9);
+    case_near(walk_moved_bytes(&play->program, STREAM_OF_TP_D, COLLECTIVE_ALL_REDUCE),
               layers * summed + dense * of_dense + (layers - dense) * of_sparse + logits, 1e-9);
 }
 
@@ -402,19 +441,22 @@ static void width_check(const struct play *play, const struct lying *of)
 static void queries_check(const struct play *play, const struct lying *of)
 {
     uint64_t const data = expert_places[place].data, layers = expert_models[model].layers;
+    uint64_t const ways = expert_places[place].cp;
     uint64_t const kept = shares(shares(answers, data), of->keepers) * fresh +
                           shares(shares(asking, data), of->keepers) * prompt;
     uint64_t const heads = of->heads * of->holders;
-    uint64_t const key = is_latent() ? expert_models[model].latent + expert_models[model].turned
-                                     : expert_models[model].head_width;
+    uint64_t const own = ways > 1 ? ways * answering_of(of) * of->heads : 0;
+    uint64_t const most = own > kept * heads ? own : kept * heads;
+    uint64_t const key = is_latent() ? row_of(of) : expert_models[model].head_width;
     uint64_t const value =
         is_latent() ? expert_models[model].latent : expert_models[model].head_width;
-    double const turned =
-        (double)(layers * kept * heads * of->holders * (key + value) * ACTIVATION_BYTES);
-    double const found =
-        (double)(layers * tokens_of(of) / of->filled * heads * (value + STATISTICS) * SUM_BYTES);
-    case_near(moved(play, STREAM_OF_KV, COLLECTIVE_ALL_TO_ALL), of->turns ? turned : 0, 1e-9);
-    case_near(moved(play, STREAM_OF_KV, COLLECTIVE_REDUCE_SCATTER), of->shares ? found : 0, 1e-9);
+    double const turned = (double)(layers * most * of->holders * (key + value) * ACTIVATION_BYTES);
+    double const found = (double)(layers * (ways * answering_of(of) + asking_of(of)) / of->filled *
+                                  heads * (value + STATISTICS) * SUM_BYTES);
+    case_near(walk_moved_bytes(&play->program, STREAM_OF_KV, COLLECTIVE_ALL_TO_ALL),
+              of->turns ? turned : 0, 1e-9);
+    case_near(walk_moved_bytes(&play->program, STREAM_OF_KV, COLLECTIVE_REDUCE_SCATTER),
+              of->shares ? found : 0, 1e-9);
 }
 
 static void counts_check(struct play *play, const char *text)
@@ -423,6 +465,7 @@ static void counts_check(struct play *play, const char *text)
     (void)text;
     weights_check(play, &of);
     cache_check(play, &of);
+    context_check(play, &of);
     exchange_check(play, &of);
     queries_check(play, &of);
     width_check(play, &of);

@@ -261,7 +261,9 @@ static enum status attention_check(const struct ranks *ranks, struct error *rete
     const struct workload_plan *plan = ranks->plan;
     const struct group *cp = &ranks->mesh->axis[MESH_CP].group;
     bool const unfused = ranks_is_unfused(ranks), rings = ranks_has_ring(ranks);
-    bool const window = model_window_layers(&plan->model, plan->sequence_length) != 0;
+    /* What attends to a cache counts each query's own keys. */
+    bool const window =
+        !ranks_serves(ranks) && model_window_layers(&plan->model, plan->sequence_length) != 0;
     bool const shares = ranks->cp > 1 || ranks->sequences.parts > 1;
     uint32_t const parts = ranks->cp > 1 ? ranks->cp : ranks->sequences.parts;
     unsigned long long const keys = plan->model.window;

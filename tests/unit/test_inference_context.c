@@ -1,0 +1,96 @@
+/*
+ * Prompts of unlike lengths over ranks of cp, by hand: what the rank has that the others wait for.
+ * Prompts of 10 and of 3 tokens stand behind 6 others, on 2 ranks.
+ */
+#include "sim/model/model_read.h"
+#include "sim/step/ranks.h"
+#include "tests/support/case.h"
+#include "tests/unit/workload_case.h"
+
+static const uint64_t lengths[] = {10, 3};
+
+static void made_of(struct workload_case *made, uint64_t chunk)
+{
+    static const char *const parts[MESH_ROLE_COUNT] = {[MESH_CP] = "x"};
+    struct model model;
+    case_ok(model_read_name_or_path(case_arena, "llama-3-8b", NULL, "", &model, &case_error));
+    assert_int_equal(case_build_roles(made, &model, "2x1x1", parts), STATUS_OK);
+    made->plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
+    made->plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
+    made->plan.kind = WORKLOAD_PREFILL;
+    made->plan.inference =
+        (struct inference_plan){.prompts = {2, lengths_given(lengths, 2), 6, chunk}};
+}
+
+static void served_are(const struct workload_case *made, bool windowed, uint64_t tokens,
+                       uint64_t rows, uint64_t columns, uint64_t read)
+{
+    struct ranks ranks;
+    case_ok(ranks_make(&made->plan, &made->machine, &made->mesh, &ranks, &case_error));
+    const struct graph_served *served = &ranks.inference.served[INFERENCE_PROMPTS][windowed];
+    assert_int_equal(ranks.rows, tokens);
+    assert_int_equal(served->rows, rows);
+    assert_int_equal(served->columns, columns);
+    assert_int_equal(served->read, read);
+}
+
+/* Cut into 4, the prompts are 12 and 4 tokens; the second rank has those from the 4th to the 9th,
+ * with 10 to 15 keys, and the 2nd and the 3rd, with 8 and 9: 92 keys of 8 queries, of which half
+ * with the keys of two are 4 rows of 23. Of 25 rows of the cache a rank has 13. */
+static void parts_from_either_end(void **state)
+{
+    struct workload_case made;
+    (void)state;
+    made_of(&made, 0);
+    served_are(&made, false, 8, 4, 23, 13);
+    case_free(&made);
+}
+
+/* Cut into 2, the last rank has the 6th to the 10th, with 12 to 16 keys, and the 3rd with one of
+ * padding, 9 and 10: 89 keys of 7 queries. If they see all, 5 have 16 and 2 have 10. */
+static void parts_in_their_order(void **state)
+{
+    struct workload_case made;
+    (void)state;
+    made_of(&made, 0);
+    made.plan.attention.order = WORKLOAD_CONTEXT_CONTIGUOUS;
+    served_are(&made, false, 7, 7, 13, 13);
+    made.plan.attention.mask = WORKLOAD_ATTENTION_FULL;
+    served_are(&made, false, 7, 7, 15, 13);
+    case_free(&made);
+}
+
+/* A query sees 4 keys, so 8 have 32. Read are the rows that some token sees: 3 before the first. */
+static void parts_see_a_window(void **state)
+{
+    static bool windowed[32] = {[3] = true};
+    struct workload_case made;
+    (void)state;
+    made_of(&made, 0);
+    made.plan.model.windowed = windowed;
+    made.plan.model.window = 4;
+    served_are(&made, true, 8, 4, 8, 10);
+    case_free(&made);
+}
+
+/* The last of three chunks has 2 tokens of the first prompt alone. Cut into 4, the rank in the
+ * middle has the second, with 16 keys, and one of padding, with 17. */
+static void parts_of_a_chunk(void **state)
+{
+    struct workload_case made;
+    (void)state;
+    made_of(&made, 4);
+    served_are(&made, false, 2, 1, 16 + 17, 8);
+    case_free(&made);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_from_either_end),
+        cmocka_unit_test(parts_in_their_order),
+        cmocka_unit_test(parts_see_a_window),
+        cmocka_unit_test(parts_of_a_chunk),
+    };
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
+}

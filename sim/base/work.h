@@ -33,8 +33,9 @@ struct work_attended {
     uint64_t heads; /* 0: there is none. */
     uint64_t group;
     uint64_t key_width, value_width;
-    uint64_t stored;  /* enum format of keys and values */
-    uint64_t decodes; /* 1: the queries are of tokens that follow their keys one by one. */
+    uint64_t stored;    /* enum format of keys and values */
+    uint64_t is_latent; /* 1: keys and values are one array. */
+    uint64_t decodes;   /* 1: the queries are of tokens that follow their keys one by one. */
     uint64_t
         is_other; /* 1: the sequences are not whole, causal and alike; others stand for them. */
 };

@@ -55,6 +55,7 @@ static void compute_add(const struct graph_sharded *sharded, const struct graph_
         op->kind->spare(sharded, op, step->pass, &spare);
     sum->count++;
     sum->kernels += work->kernel != WORK_KERNEL_NONE;
+    sum->is_latent = sum->is_latent || work->attended[0].is_latent != 0;
     sum->decodes = sum->decodes || work->attended[0].decodes != 0;
     sum->flop += work_matmul_flop(work);
     if (step->pass == OP_FORWARD) {

@@ -25,6 +25,7 @@ struct graph_compute_sum {
     uint64_t count;
     uint64_t kernels;       /* Of these that say which measured kernels they are made of. */
     bool decodes;           /* Some attend with tokens that follow their keys one by one. */
+    bool is_latent;         /* Some attend to one array of keys and values. */
     uint64_t flop;          /* FLOP of matmuls that are executed. */
     units_wide padded_flop; /* FLOP of matmuls with padded shapes. */
     uint64_t useful_flop;   /* FLOP of matmuls that are neither repeated nor duplicated. */

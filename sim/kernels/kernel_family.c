@@ -104,6 +104,19 @@ static struct amounts decode_amounts(const struct kernel_table *table, const uin
     };
 }
 
+/* A row is as wide as the keys: 576 columns of which 512 are values, 18/17 of the mean of both
+ * (DeepSeek-V2, arXiv 2405.04434, 2.1.2). */
+static struct amounts latent_amounts(const struct kernel_table *table, const uint64_t *side)
+{
+    uint64_t const rows = times(side[KERNEL_TOKENS], side[KERNEL_HEADS]);
+    uint64_t const keys = times(rows, plus(side[KERNEL_WIDTH], side[KERNEL_WIDTH] / 17));
+    struct amounts of = decode_amounts(table, side);
+    uint64_t const queries =
+        times(times(2 * side[KERNEL_GROUP], side[KERNEL_HEADS]), side[KERNEL_WIDTH]);
+    of.bytes = plus(stored_bytes(table->stored, keys), stored_bytes(table->format, queries));
+    return of;
+}
+
 static uint64_t decode_steps(const uint64_t *side, uint32_t core_count)
 {
     uint64_t const blocks = units_ceil_divide(side[KERNEL_TOKENS], TILE_COLUMNS);
@@ -132,6 +145,7 @@ static const struct family families[KERNEL_FAMILIES] = {
     [KERNEL_ATTENTION_BACKWARD] = {"attention_backward", ATTENTION_SIDES, backward_amounts,
                                    attention_steps},
     [KERNEL_DECODE] = {"decode", ATTENTION_SIDES, decode_amounts, decode_steps},
+    [KERNEL_LATENT_DECODE] = {"latent_decode", ATTENTION_SIDES, latent_amounts, decode_steps},
 };
 
 const char *kernel_family_name(enum kernel_family family)

@@ -112,6 +112,11 @@ static enum status layout_read(struct json *object, enum kernel_layout *ret_layo
     return STATUS_OK;
 }
 
+static bool reads_cache(enum kernel_family family)
+{
+    return family == KERNEL_DECODE || family == KERNEL_LATENT_DECODE;
+}
+
 /* What tells a table from others of its family. */
 static enum status kind_read(struct json *object, struct kernel_table *table, struct error *reterr)
 {
@@ -119,7 +124,7 @@ static enum status kind_read(struct json *object, struct kernel_table *table, st
     STATUS_TRY(format_read(object, "format", &table->format, reterr));
     table->stored = table->format;
     table->result = FORMAT_BF16;
-    if (table->family == KERNEL_DECODE)
+    if (reads_cache(table->family))
         STATUS_TRY(format_read(object, "stored", &table->stored, reterr));
     if (table->family != KERNEL_MATMUL) return STATUS_OK;
     STATUS_TRY(layout_read(object, &table->layout, reterr));
@@ -249,7 +254,7 @@ static enum status keys_end(struct json *object, enum kernel_family family, bool
         for (uint32_t side = 0; side < kernel_side_count(family); side++)
             keys[count++] = kernel_side_name(family, side);
     }
-    if (family == KERNEL_DECODE) keys[count++] = "stored";
+    if (reads_cache(family)) keys[count++] = "stored";
     if (family == KERNEL_MATMUL) {
         keys[count++] = "layout";
         keys[count++] = "result";

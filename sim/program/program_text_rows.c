@@ -89,6 +89,11 @@ static bool is_chain(const void *line)
     return ((const struct work *)line)->kernel >= WORK_KERNEL_CHAINS;
 }
 
+static bool attends_latents(const void *line)
+{
+    return ((const struct work_attended *)line)->is_latent != 0;
+}
+
 static bool attends_decodes(const void *line)
 {
     return ((const struct work_attended *)line)->decodes != 0;
@@ -181,6 +186,7 @@ static const struct text_row attended_rows[] = {
     {NUMBER("key_width", work_attended, key_width, ROWS_MOST), .needed = true},
     {NUMBER("value_width", work_attended, value_width, ROWS_MOST), .needed = true},
     {WORD("stored", work_attended, stored, formats), .needed = true},
+    {WORD("latent", work_attended, is_latent, no_yes), .means = attends_latents},
     {WORD("decodes", work_attended, decodes, no_yes), .means = attends_decodes},
     {WORD("other", work_attended, is_other, no_yes), .means = attends_others},
 };

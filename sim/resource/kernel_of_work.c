@@ -37,6 +37,7 @@ static struct work_call attention_call(const struct work *work, const struct wor
 {
     return (struct work_call){
         .family = work->kernel == WORK_KERNEL_ATTENTION_BACKWARD ? KERNEL_ATTENTION_BACKWARD
+                  : of->decodes != 0 && of->is_latent != 0       ? KERNEL_LATENT_DECODE
                   : of->decodes != 0                             ? KERNEL_DECODE
                                                                  : KERNEL_ATTENTION,
         .stored = (enum format)of->stored,
@@ -67,7 +68,10 @@ static const struct kernel_table *table_of(const struct kernel_stack *stack, enu
     if (call->family == KERNEL_MATMUL)
         return kernel_table_of(stack, format, call->layout, call->result);
     return kernel_attention_of(stack, call->family, format,
-                               call->family == KERNEL_DECODE ? call->stored : format);
+                               call->family == KERNEL_ATTENTION ||
+                                       call->family == KERNEL_ATTENTION_BACKWARD
+                                   ? format
+                                   : call->stored);
 }
 
 static bool has_a_side_of_nothing(const struct work_call *call)

@@ -25,9 +25,10 @@ static bool is_measured(const struct part *part, const struct graph_compute_sum 
     if (stack->between.fusion != NULL && sum->flop == 0) return true;
     if (sum->kind->weights_apart)
         return kernel_table_of(stack, sum->format, KERNEL_TN, FORMAT_BF16) != NULL;
-    enum kernel_family const family = sum->decodes               ? KERNEL_DECODE
-                                      : op_is_forward(sum->pass) ? KERNEL_ATTENTION
-                                                                 : KERNEL_ATTENTION_BACKWARD;
+    enum kernel_family const family = sum->decodes && sum->is_latent ? KERNEL_LATENT_DECODE
+                                      : sum->decodes                 ? KERNEL_DECODE
+                                      : op_is_forward(sum->pass)     ? KERNEL_ATTENTION
+                                                                     : KERNEL_ATTENTION_BACKWARD;
     enum format const stored = sum->decodes ? part->ranks->plan->formats.cache : sum->format;
     return kernel_attention_of(stack, family, sum->format, stored) != NULL;
 }

@@ -14,6 +14,9 @@ GROUPS = [1, 2, 4, 8, 16, 32]
 WIDTHS = [64, 128, 256]
 PREFILL = [[2**i for i in range(4, 15)], [2**i for i in range(0, 11)], GROUPS, WIDTHS]
 DECODE = [[2**i for i in range(5, 18)], [2**i for i in range(0, 13)], GROUPS, WIDTHS]
+LATENT_KEY, LATENT_VALUE = 576, 512
+LATENT = [[2**i for i in range(5, 18)], [2**i for i in range(0, 11)], [2**i for i in range(0, 8)],
+          [(LATENT_KEY + LATENT_VALUE) // 2]]
 FORMATS = {"bfloat16": "bf16", "fp8": "fp8"}
 
 
@@ -55,6 +58,26 @@ def rows_of(folder, source, decodes):
     return rows
 
 
+def latent_rows_of(folder, source):
+    """Decodes of latent attention (DeepSeek-V3): one head of keys, of 576 columns with 512 of values."""
+    chip, stack, version = source
+    rates, bytes_per_s = tables.rates_of(tables.CHIPS[chip])
+    rows = {}
+    for row in tables.rows_of_file(folder, chip, "mla_decode", stack, version):
+        stored = FORMATS[row["kv_cache_dtype"]]
+        tokens, heads = int(row["step"]) + 1, int(row["num_heads"])
+        sequences = int(row["batch_size"])
+        moved = (tokens * sequences * LATENT_KEY * tables.ELEMENT_BYTES[stored] +
+                 2 * sequences * heads * (LATENT_KEY + LATENT_VALUE))
+        least = max(2 * tokens * sequences * heads * (LATENT_KEY + LATENT_VALUE) /
+                    tables.amount(rates["bf16"]), moved / tables.amount(bytes_per_s)) * 1e6
+        share = least / float(row["latency_us"])
+        if share <= 1:
+            shape = (tokens, sequences, heads, (LATENT_KEY + LATENT_VALUE) // 2)
+            rows.setdefault(stored, []).append((shape, share))
+    return rows
+
+
 def grid_of(rows, wanted):
     there = {}
     for shape, share in rows:
@@ -66,18 +89,29 @@ def grid_of(rows, wanted):
     return axes, tables.filled(axes, grid, (3, 0, 2))
 
 
-def made(folder, source, decodes):
-    """The tables of one source."""
+def table_of(source, kind, stored, rows, wanted):
     chip, stack, version = source
     rates, bytes_per_s = tables.rates_of(tables.CHIPS[chip])
-    result = []
-    for stored, rows in sorted(rows_of(folder, source, decodes).items()):
-        axes, grid = grid_of(rows, DECODE if decodes else PREFILL)
-        head = {"format": "bf16"} | ({"stored": stored} if decodes else {}) | {
-            "source": tables.source_of(chip, "attention", stack, version),
-            "flop_rate": rates["bf16"],
-            "hbm_rate": bytes_per_s,
-        }
-        kind = "decode" if decodes else "attention"
-        result.append(tables.table_of(f"{chip} {stack} {kind} {stored}", head, SIDES, axes, grid, rows))
-    return result
+    axes, grid = grid_of(rows, wanted)
+    head = {"format": "bf16"} | ({} if kind == "attention" else {"stored": stored}) | {
+        "source": tables.source_of(chip, "mla" if kind == "latent_decode" else "attention", stack,
+                                   version),
+        "flop_rate": rates["bf16"],
+        "hbm_rate": bytes_per_s,
+    }
+    return tables.table_of(f"{chip} {stack} {kind} {stored}", head, SIDES, axes, grid, rows)
+
+
+def prefills(folder, source):
+    return [table_of(source, "attention", stored, rows, PREFILL)
+            for stored, rows in sorted(rows_of(folder, source, False).items())]
+
+
+def decodes(folder, source):
+    return [table_of(source, "decode", stored, rows, DECODE)
+            for stored, rows in sorted(rows_of(folder, source, True).items())]
+
+
+def latent_decodes(folder, source):
+    return [table_of(source, "latent_decode", stored, rows, LATENT)
+            for stored, rows in sorted(latent_rows_of(folder, source).items())]

@@ -51,13 +51,14 @@ def served(folder, file_chip):
     family = "gemm" if file_chip == "a100_sxm" else "gemm_bf16"
     of_sglang = matmuls.made(folder, (file_chip, family, "sglang", versions["sglang"]))
     of_trtllm = matmuls.made(folder, (file_chip, "gemm", "trtllm", versions["trtllm"]))
-    made = {stack: (attention.made(folder, (file_chip, stack, versions[stack]), False),
-                    attention.made(folder, (file_chip, stack, versions[stack]), True))
+    made = {stack: (attention.prefills(folder, (file_chip, stack, versions[stack])),
+                    attention.decodes(folder, (file_chip, stack, versions[stack])))
             for stack in ("trtllm", "vllm")}
+    latent = attention.latent_decodes(folder, (file_chip, "trtllm", versions["trtllm"]))
     fp8 = [reference(f"{chip}.trtllm", "fp8", layout="TN") for table in of_trtllm
            if table["format"] == "fp8"]
     write(chip, "trtllm", title["trtllm"], matmul=of_trtllm, attention=made["trtllm"][0],
-          decode=made["trtllm"][1])
+          decode=made["trtllm"][1], latent_decode=latent)
     write(chip, "vllm", title["vllm"],
           matmul=[reference(f"{chip}.sglang", "bf16", layout="TN")] + fp8,
           attention=made["vllm"][0], decode=made["vllm"][1])

@@ -143,9 +143,11 @@ static void attended_set(const struct graph *graph, const struct graph_op *op,
     struct work_attended const like = {.key_width = heads->key_width,
                                        .value_width = heads->value_width,
                                        .group = heads->queries,
+                                       .is_latent = heads->are_latent,
                                        .stored = graph->tensor[op->in[1]].format};
     struct work_attended *some = work->attended, *others = work->attended + 1;
-    if (!graph->terms->policy.names_kernels || heads->are_latent) return;
+    /* Prompts that attend to latents have no measured kernels. */
+    if (!graph->terms->policy.names_kernels || (heads->are_latent && prompts->columns != 0)) return;
     work->kernel = WORK_KERNEL_ATTENTION;
     if (decodes->columns != 0) {
         *some = like;

@@ -15,7 +15,8 @@ static const char *const family_words[KERNEL_FAMILIES] = {[KERNEL_MATMUL] = "mat
                                                           [KERNEL_ATTENTION] = "attention",
                                                           [KERNEL_ATTENTION_BACKWARD] =
                                                               "its gradients",
-                                                          [KERNEL_DECODE] = "decodes"};
+                                                          [KERNEL_DECODE] = "decodes",
+                                                          [KERNEL_LATENT_DECODE] = "of latents"};
 
 static const char *plural(uint32_t count)
 {
@@ -97,6 +98,8 @@ static const struct {
                                    {"without their width", 1u << KERNEL_WIDTH}},
     [KERNEL_DECODE] = {{"without their heads", 1u << KERNEL_HEADS},
                        {"without their width", 1u << KERNEL_WIDTH}},
+    [KERNEL_LATENT_DECODE] = {{"without their heads", 1u << KERNEL_HEADS},
+                              {"without their group", 1u << KERNEL_GROUP}},
 };
 
 static void head_add(const struct kernel_table *table, struct strbuf *text)
@@ -106,7 +109,7 @@ static void head_add(const struct kernel_table *table, struct strbuf *text)
         strbuf_add(text, ", layout %s%s%s", kernel_layout_name(table->layout),
                    table->result == FORMAT_FP32 ? ", into fp32" : "",
                    table->quantises ? ", casts included" : "");
-    if (table->family == KERNEL_DECODE)
+    if (table->family == KERNEL_DECODE || table->family == KERNEL_LATENT_DECODE)
         strbuf_add(text, ", keys and values in %s", format_name(table->stored));
     strbuf_add(text, ": shares of %s and %s\n", table_flop_rate((double)table->flop_per_s).text,
                table_rate((double)table->bytes_per_s).text);

@@ -14,6 +14,7 @@
 #include "sim/schedule/schedule.h"
 #include "tools/podsim/common/command.h"
 #include "tools/podsim/common/generate.h"
+#include "tools/podsim/common/op_rows.h"
 #include "tools/podsim/common/output.h"
 #include "tools/podsim/common/report.h"
 #include "tools/podsim/common/session.h"
@@ -49,6 +50,8 @@ struct run {
     struct report_input input;
     struct least_memory least;
     struct advise advise;
+    bool is_advised;
+    struct op_rows ops; /* With measured kernels. */
     bool unfit; /* Refused because of its memory: result and reason say how much, and what fits. */
     bool known_unfit; /* Before it is played: its peak is looked for, in a bounded number of events.
                        */
@@ -119,9 +122,19 @@ static enum status oversubscribed(const char *where, struct error *reterr)
                      "\"allow_oversubscription\": true in the workload simulates it all the same");
 }
 
-static void write_advice(const void *owner, struct json_writer *json)
+static void write_more(const void *owner, struct json_writer *json)
 {
-    advise_write_json(owner, json);
+    const struct run *run = owner;
+    if (run->ops.count > 0) op_rows_put(&run->ops, json);
+    if (run->is_advised) advise_write_json(&run->advise, json);
+}
+
+/* Rows say which tables gave ops their times. */
+static enum status ops_find(struct run *run, struct error *reterr)
+{
+    run->ops.machine = &run->session.machine;
+    run->ops.program = &run->session.program;
+    return op_rows_find(run->session.arena, &run->ops, reterr);
 }
 
 static bool is_quiet(const struct run *run)
@@ -133,8 +146,7 @@ static bool is_quiet(const struct run *run)
 static enum status advise(struct run *run, struct error *reterr)
 {
     STATUS_TRY(advise_run(&run->source, &run->session, run->worker, &run->advise, reterr));
-    run->input.write_more = write_advice;
-    run->input.more_owner = &run->advise;
+    run->is_advised = true;
     return STATUS_OK;
 }
 
@@ -190,7 +202,9 @@ static enum status refuse_long(struct run *run, struct error *reterr)
     run->input = (struct report_input){.title = session->scenario.title,
                                        .question = session->scenario.question,
                                        .machine = &session->machine,
-                                       .program = &session->program};
+                                       .program = &session->program,
+                                       .write_more = write_more,
+                                       .more_owner = run};
     run->unfit = true;
     run_memory_write_least(&run->input, &run->least, &run->reason);
     STATUS_TRY(advise_unfit(run, (double)run->least.total_bytes, &where, reterr));
@@ -259,6 +273,11 @@ static enum status work_texts(struct run *run, struct error *reterr)
     if (run->too_long) return refuse_long(run, reterr);
     if (status != STATUS_OK) return status;
     report_from_session(session, &run->input);
+    run->input.write_more = write_more;
+    run->input.more_owner = run;
+    if (session->machine.chip.kernels.stack != NULL &&
+        session->scenario.workload.kind != WORKLOAD_GENERATE)
+        STATUS_TRY(ops_find(run, reterr));
     STATUS_TRY(report_name(session->arena, run->options, run->path, &run->input, reterr));
     if (options_has(run->options, "--timing")) run->input.wall_s = run->wall_s;
     STATUS_TRY(refuse_seen(run, reterr));
@@ -266,7 +285,7 @@ static enum status work_texts(struct run *run, struct error *reterr)
     if (options_has(run->options, "--advise")) STATUS_TRY(advise(run, reterr));
     run->summary.columns = report_columns(to_stdout(run) ? 2 : 1);
     STATUS_TRY(summary_write(session->arena, &run->input, colour, &run->summary, reterr));
-    if (run->input.write_more != NULL) advise_write_text(&run->advise, run->path, &run->summary);
+    if (run->is_advised) advise_write_text(&run->advise, run->path, &run->summary);
     if (run->json.path != NULL)
         STATUS_TRY(result_write(session->arena, &run->input, &run->result, reterr));
     if (run->trace.path != NULL)

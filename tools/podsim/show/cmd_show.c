@@ -11,10 +11,10 @@
 #include "sim/report/machine_svg.h"
 #include "sim/scenario/program_file.h"
 #include "tools/podsim/common/command.h"
+#include "tools/podsim/common/op_rows.h"
 #include "tools/podsim/common/output.h"
 #include "tools/podsim/common/report.h"
 #include "tools/podsim/common/session.h"
-#include "tools/podsim/show/show_op.h"
 #include "tools/podsim/show/show_text.h"
 
 static const struct option show_options[] = {
@@ -94,8 +94,8 @@ static enum status stage_text(struct session *session, const char *name, enum se
     }
     SIM_ASSERT(stage == SESSION_PROGRAM);
     if (strcmp(name, ops_name) == 0)
-        return show_ops(session->arena, &session->machine, &session->program, as_other, text,
-                        reterr);
+        return op_rows_show(session->arena, &session->machine, &session->program, as_other, text,
+                            reterr);
     if (as_other)
         return program_file_write(session->arena, &session->scenario, &session->machine,
                                   &session->program, text, reterr);

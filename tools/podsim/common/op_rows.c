@@ -1,4 +1,4 @@
-#include "tools/podsim/show/show_op.h"
+#include "tools/podsim/common/op_rows.h"
 
 #include <stdio.h>
 
@@ -20,17 +20,11 @@ struct op_row {
     uint64_t times; /* Of a step. */
 };
 
-struct op_rows {
-    const struct machine *machine;
-    const struct program *program;
-    struct op_row *row;
-    uint32_t count;
-};
-
 /* Of tables of attention; the format before them is that of keys and values. */
 static const char *const family_words[KERNEL_FAMILIES] = {[KERNEL_ATTENTION] = "prefill",
                                                           [KERNEL_ATTENTION_BACKWARD] = "backward",
-                                                          [KERNEL_DECODE] = "decode"};
+                                                          [KERNEL_DECODE] = "decode",
+                                                          [KERNEL_LATENT_DECODE] = "latent decode"};
 
 /* What gives an op its time. */
 static const char *source_text(char text[BY_BYTES], const struct chip *chip,
@@ -167,7 +161,7 @@ static uint64_t times_of(const struct program_role *role, uint32_t template_inde
     return times;
 }
 
-static enum status rows_find(struct arena *arena, struct op_rows *rows, struct error *reterr)
+enum status op_rows_find(struct arena *arena, struct op_rows *rows, struct error *reterr)
 {
     const struct program *program = rows->program;
     uint64_t most = 0;
@@ -196,13 +190,19 @@ static void table_add(const struct op_rows *rows, struct strbuf *text)
     }
 }
 
-enum status show_ops(struct arena *arena, const struct machine *machine,
-                     const struct program *program, bool as_json, struct strbuf *text,
-                     struct error *reterr)
+void op_rows_put(const struct op_rows *rows, struct json_writer *json)
+{
+    json_write_key(json, "ops");
+    column_put_rows(&op_table, rows, rows->count, json);
+}
+
+enum status op_rows_show(struct arena *arena, const struct machine *machine,
+                         const struct program *program, bool as_json, struct strbuf *text,
+                         struct error *reterr)
 {
     struct op_rows rows = {.machine = machine, .program = program};
     struct json_writer json;
-    STATUS_TRY(rows_find(arena, &rows, reterr));
+    STATUS_TRY(op_rows_find(arena, &rows, reterr));
     if (!as_json) {
         table_add(&rows, text);
         return STATUS_OK;

@@ -92,15 +92,6 @@ struct lying {
     bool turns, shares;       /* Ranks of tp with the same heads: other sequences; other parts. */
 };
 
-/* Whether ranks of cp can have some of a rank's heads each, or share one of its heads of keys. */
-static inline bool inference_heads_turn(uint32_t place, uint32_t model)
-{
-    uint64_t const ways = inference_places[place].cp,
-                   heads = inference_models[model].heads / inference_places[place].tp,
-                   kv_heads = inference_models[model].kv_heads / inference_places[place].tp;
-    return heads % ways == 0 && kv_heads > 0 && (kv_heads % ways == 0 || ways % kv_heads == 0);
-}
-
 /* Heads over tp: those of keys as far as they go, and their queries beyond. */
 static inline void inference_heads_lie(uint32_t place, uint32_t model, struct lying *of)
 {
@@ -111,6 +102,15 @@ static inline void inference_heads_lie(uint32_t place, uint32_t model, struct ly
     of->holders = tp > kv_heads ? tp / kv_heads : 1;
     of->kv_heads = tp > kv_heads ? 1 : kv_heads / tp;
     of->heads = of->kv_heads * ((group + of->holders - 1) / of->holders);
+}
+
+/* Whether ranks of cp can have some of a rank's heads each, or share one of its heads of keys. */
+static inline bool inference_heads_turn(uint32_t place, uint32_t model)
+{
+    uint64_t const ways = inference_places[place].cp;
+    struct lying of;
+    inference_heads_lie(place, model, &of);
+    return of.heads % ways == 0 && (of.kv_heads % ways == 0 || ways % of.kv_heads == 0);
 }
 
 #endif

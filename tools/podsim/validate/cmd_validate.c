@@ -127,6 +127,17 @@ static enum status row_show(struct validate *validate, const char *id, struct er
                      name_offer(id, names, "; the nearest is ", "", "").text);
 }
 
+/* What plays nothing has nothing to write. */
+static enum status show_check(const struct options *options, struct error *reterr)
+{
+    static const char *const others[] = {"--test", "--svg", "--json", "--csv", "--markdown"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (options_has(options, others[i]))
+            return error_set(reterr, STATUS_INVALID, others[i],
+                             "--show prints a scenario and simulates nothing; leave this out");
+    return STATUS_OK;
+}
+
 /* Outputs are opened before the work. */
 static enum status run(struct validate *validate, struct outputs *outputs, struct error *reterr)
 {
@@ -135,6 +146,7 @@ static enum status run(struct validate *validate, struct outputs *outputs, struc
     if (!options_has(validate->options, "--published"))
         return error_set(reterr, STATUS_INVALID, "",
                          "only published measurements are known; say --published");
+    if (id != NULL) STATUS_TRY(show_check(validate->options, reterr));
     STATUS_TRY(published_read(validate->arena, &validate->published, reterr));
     if (id != NULL) return row_show(validate, id, reterr);
     uint32_t const set_count = validate->published.set_count;

@@ -246,7 +246,8 @@ static enum status row_prepare(struct validate *validate, const struct published
     STATUS_TRY(published_scenario(validate->arena, row, &result->scenario, reterr));
     if (row->kind == PUBLISHED_COLLECTIVE) return STATUS_OK;
     stack_find(validate->arena, row, result);
-    struct session_source const source = source_of(row, result);
+    struct session_source source = source_of(row, result);
+    source.settings[source.setting_count++].text = "/machine/stack=none"; /* Read where it plays. */
     enum status status = session_build(&session, &source, SESSION_MESH, reterr);
     if (status == STATUS_OK) status = useful_find(&session, row, result, reterr);
     session_close(&session);

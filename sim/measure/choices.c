@@ -1,22 +1,27 @@
 #include "sim/measure/choices.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/choose/choose.h"
 #include "sim/choose/contention.h"
 #include "sim/measure/autotune.h"
 
 struct choice_made {
     struct plan_request asked;
     char algorithm[PLAN_ALGORITHM_SIZE];
+    struct plan_protocol protocol;
     const struct choice_made *before;
 };
 
 struct choices {
     struct arena *arena;
     const struct machine *machine;
+    bool protocols;
     struct contentions known;
-    const struct choice_made *last;
+    const struct choice_made *last;     /* Of algorithms. */
+    const struct choice_made *conveyed; /* Of protocols. */
 };
 
 /* In memory of its own: the plans of all candidates. */
@@ -24,8 +29,10 @@ static enum status find(struct choices *choices, const struct plan_request *aske
                         const char *where, char ret_algorithm[PLAN_ALGORITHM_SIZE],
                         struct error *reterr)
 {
-    struct choose_question const question = {
-        .machine = choices->machine, .request = *asked, .known = &choices->known};
+    struct choose_question const question = {.machine = choices->machine,
+                                             .request = *asked,
+                                             .protocols = choices->protocols,
+                                             .known = &choices->known};
     void *memory = NULL;
     struct arena *arena = arena_create(0);
     if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
@@ -58,7 +65,55 @@ static enum status choose(void *owner, struct plan_request *request, const char 
     return STATUS_OK;
 }
 
-enum status choices_create(struct arena *arena, const struct machine *machine,
+/* Tries each protocol with the request's algorithm, in memory of its own. */
+static enum status protocol_find_least(struct choices *choices, const struct plan_request *asked,
+                                       const char *where, struct arena *arena,
+                                       struct plan_protocol *ret_protocol, struct error *reterr)
+{
+    struct plan_request request = *asked;
+    struct plan plan;
+    double least_s = INFINITY;
+    plan_request_links(choices->machine, &request);
+    STATUS_TRY(plan_build(arena, &request, where, &plan, reterr));
+    struct protocol_use const use = {choices->machine, &asked->group, asked->kind, plan.algorithm,
+                                     asked->size_bytes};
+    for (enum protocol p = PROTOCOL_LL; p < PROTOCOL_COUNT; p++) {
+        struct collective_estimate estimate;
+        if (protocol_refusal(&use, p) != NULL) continue;
+        STATUS_TRY(protocol_make(&use, p, where, &plan.protocol, reterr));
+        collective_estimate(choices->machine, &plan, NULL, &estimate);
+        if (estimate.time_s >= least_s) continue;
+        least_s = estimate.time_s;
+        *ret_protocol = plan.protocol;
+    }
+    return STATUS_OK;
+}
+
+static enum status convey(void *owner, struct plan_request *request, const char *where,
+                          struct error *reterr)
+{
+    struct choices *choices = owner;
+    const struct choice_made *at = choices->conveyed;
+    void *memory = NULL;
+    while (at != NULL && !plan_request_equal(&at->asked, request)) at = at->before;
+    if (at == NULL) {
+        struct arena *arena = arena_create(0);
+        if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+        struct choice_made made = {.asked = *request, .before = choices->conveyed};
+        enum status status =
+            protocol_find_least(choices, request, where, arena, &made.protocol, reterr);
+        arena_destroy(arena);
+        STATUS_TRY(status);
+        STATUS_TRY(arena_try(choices->arena, 1, sizeof(struct choice_made), &memory, reterr));
+        struct choice_made *kept = memory;
+        *kept = made;
+        choices->conveyed = at = kept;
+    }
+    request->protocol = at->protocol;
+    return STATUS_OK;
+}
+
+enum status choices_create(struct arena *arena, const struct machine *machine, bool protocols,
                            struct plan_chooser *ret_chooser, struct error *reterr)
 {
     void *memory = NULL;
@@ -66,6 +121,7 @@ enum status choices_create(struct arena *arena, const struct machine *machine,
     struct choices *choices = memory;
     choices->arena = arena;
     choices->machine = machine;
-    *ret_chooser = (struct plan_chooser){choose, choices};
+    choices->protocols = protocols && choose_by_protocols(machine);
+    *ret_chooser = (struct plan_chooser){choose, choices->protocols ? convey : NULL, choices};
     return STATUS_OK;
 }

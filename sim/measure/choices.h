@@ -6,15 +6,17 @@
 #ifndef SIM_MEASURE_CHOICES_H
 #define SIM_MEASURE_CHOICES_H
 
+#include <stdbool.h>
+
 #include "sim/base/status.h"
 #include "sim/collective/chooser.h"
 #include "sim/machine/machine.h"
 
 struct arena;
 
-/* Of one machine. Choices and their names live as long as the arena and the machine. NCCL's
- * protocols do not compete: a step has none. */
-enum status choices_create(struct arena *arena, const struct machine *machine,
+/* Of one machine. Choices and their names live as long as the arena and the machine. `protocols`:
+ * NCCL's compete, on GPUs in another profile than `ideal`. */
+enum status choices_create(struct arena *arena, const struct machine *machine, bool protocols,
                            struct plan_chooser *ret_chooser, struct error *reterr);
 
 #endif

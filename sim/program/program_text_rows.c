@@ -9,6 +9,7 @@
 #define FLOP_MOST (UINT64_C(1) << 62)
 #define ROWS_MOST (UINT64_C(1) << 40) /* Of a matrix, and columns. */
 #define COUNT_MOST UINT32_MAX
+#define TIME_MOST TIME_PS_PER_S
 
 /* What a row says of a member: how wide it is and where it lies. */
 #define MEMBER(type, member)                                                                       \
@@ -119,6 +120,11 @@ static bool has_root(const void *line)
     return collective_is_rooted(((const struct text_plan *)line)->request.kind);
 }
 
+static bool has_protocol(const void *line)
+{
+    return ((const struct text_plan *)line)->request.protocol.name != NULL;
+}
+
 static bool is_permute(const void *line)
 {
     return ((const struct text_plan *)line)->request.kind == COLLECTIVE_PERMUTE;
@@ -205,7 +211,16 @@ static const struct text_row plan_rows[] = {
     {WORD("mirrors", text_plan, request.mirrors, no_yes), .means = is_permute},
     {WORD("spreads", text_plan, request.spreads, no_yes), .means = is_exchange},
     {WORD("links", text_plan, from_machine, link_rates)},
+    {TEXT("protocol", text_plan, request.protocol.name), .means = has_protocol},
+    {NUMBER("begin_ps", text_plan, request.protocol.begin_ps, TIME_MOST), .means = has_protocol},
+    {NUMBER("grid_ps", text_plan, request.protocol.message_ps[0], TIME_MOST),
+     .means = has_protocol},
+    {NUMBER("near_ps", text_plan, request.protocol.message_ps[1], TIME_MOST),
+     .means = has_protocol},
+    {NUMBER("far_ps", text_plan, request.protocol.message_ps[2], TIME_MOST), .means = has_protocol},
+    {NUMBER("wire_ppm", text_plan, request.protocol.wire_ppm, UINT32_MAX), .means = has_protocol},
 };
+_Static_assert(LEVELS_MAX == 2, "messages by the grid, a near and a far level have a key each");
 
 static const struct text_row dimension_rows[] = {
     {AXIS("axis", text_dimension, axis), .needed = true},

@@ -136,12 +136,12 @@ static enum text_links links_of(const struct group_dimension *dimension)
     return dimension->ring ? TEXT_RING : TEXT_LINE;
 }
 
-/* An algorithm that nobody chose is "auto". What comes out of a file, and a protocol, are of
- * `podsim collective`, whose programs are not written. */
+/* An algorithm that nobody chose is "auto". What comes out of a file is of `podsim collective`,
+ * whose programs are not written. */
 static void add_plan(const struct out *out, uint32_t indent, uint32_t index)
 {
     const struct plan_request *request = &out->program->requests[index];
-    SIM_ASSERT(request->script == NULL && request->protocol.name == NULL);
+    SIM_ASSERT(request->script == NULL);
     struct text_plan plan = {.request = *request,
                              .runs = out->program->plans[index].algorithm,
                              .from_machine = request->bytes_per_s[0] != 0};

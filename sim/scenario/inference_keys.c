@@ -98,7 +98,7 @@ static enum status kind_settle(const struct key_reader *reader, struct json *mem
     (void)member;
     (void)reterr;
     plan->accumulate = 1;
-    plan->memory = WORKLOAD_MEMORY_BOOK;
+    plan->software.memory = WORKLOAD_MEMORY_BOOK;
     plan->formats.optimizer = plan->formats.main_gradients = FORMAT_FP32;
     plan->batch_tokens = 0;
     /* Of the others `context` is a length. */

@@ -17,6 +17,7 @@ static const int64_t LAUNCH_HOST_PS = 20 * TIME_PS_PER_US;
 static const char *const parameters_names[] = {"end", "next_step", NULL};
 static const char *const engine_names[] = {"fast", "reference", NULL};
 static const char *const prefetch_names[] = {"none", "vmem", NULL};
+static const char *const protocols_names[] = {"none", "nccl", NULL};
 static const char *const launch_names[] = {"profile", "graph", "eager", NULL};
 /* In the order of enum arbitration. */
 static const char *const arbitration_names[] = {"fair", "priority", "fifo", NULL};
@@ -140,6 +141,12 @@ const struct key run_keys[] = {
         .help = "the algorithm of every collective; `auto` chooses [by "
                 "shape](algorithm-choice.md#in-a-training-step), and of inference [what is fastest "
                 "alone](algorithm-choice.md#in-a-step-of-inference)"),
+    ROW("protocols", key_choice, workload.software.protocols, .choices = protocols_names,
+        .least = WORKLOAD_PROTOCOLS_NONE, .preset = WORKLOAD_PROTOCOLS_DEFAULT, .quiet = true,
+        .preset_text = "`nccl` on GPUs with a `stack`, else `none`",
+        .help = "how messages of collectives are handed to the wire. `nccl`: by LL, LL128 or "
+                "Simple, whichever has the least estimate, with NCCL's latencies and shares of the "
+                "wire ([collectives](collectives.md)); `none`: as the links have it"),
     ROW("arbitration", key_choice, run.arbitration, .choices = arbitration_names,
         .help =
             "which stream a link serves: by turns of a segment, the more urgent first, or first "

@@ -57,15 +57,18 @@ static void steps_default(struct scenario *scenario)
 }
 
 /* A chip that nobody knows is refused where the machine is built, so nothing depends on it here. */
-static enum status memory_default(struct arena *arena, struct scenario *scenario,
-                                  struct error *reterr)
+static enum status chip_defaults(struct arena *arena, struct scenario *scenario,
+                                 struct error *reterr)
 {
     struct workload_plan *plan = &scenario->workload;
     const char *units = NULL;
     struct chip chip;
     struct error unknown = {0};
     enum status const status = machine_chip(arena, &scenario->machine, &chip, &units, &unknown);
-    if (status == STATUS_OK) plan->memory = workload_memory(plan, &chip);
+    if (status == STATUS_OK) {
+        plan->software.memory = workload_memory(plan, &chip);
+        plan->software.protocols = workload_protocols(plan, &chip);
+    }
     if (status != STATUS_NO_MEMORY) return STATUS_OK;
     *reterr = unknown;
     return status;
@@ -84,7 +87,7 @@ static enum status document_read(struct arena *arena, struct json *document,
     STATUS_TRY(preset_apply(arena, document, reterr));
     STATUS_TRY(keys_read(scenario_keys, &reader, reterr));
     steps_default(&scenario);
-    STATUS_TRY(memory_default(arena, &scenario, reterr));
+    STATUS_TRY(chip_defaults(arena, &scenario, reterr));
     STATUS_TRY(scenario_lengths_build(arena, &scenario, reterr));
     *ret_scenario = scenario;
     return STATUS_OK;

@@ -222,8 +222,8 @@ const struct key workload_train_keys[] = {
             "it again, or keeps the gathered array "
             "([programs](program.md#what-the-backward-pass-computes-again)). `whole` is refused "
             "where it changes nothing"),
-    ROW("memory", key_choice, memory, .choices = memory_names, .least = WORKLOAD_MEMORY_BOOK,
-        .preset = WORKLOAD_MEMORY_DEFAULT, .quiet = true,
+    ROW("memory", key_choice, software.memory, .choices = memory_names,
+        .least = WORKLOAD_MEMORY_BOOK, .preset = WORKLOAD_MEMORY_DEFAULT, .quiet = true,
         .preset_text = "`framework` on GPUs in another profile than `ideal`, else `book`",
         .help = "the bytes that count: [the book's](program.md#memory), or also the bytes of "
                 "Megatron-LM, PyTorch, NCCL and CUDA. `framework` needs GPUs"),

@@ -110,6 +110,19 @@ static void choose(struct lower *lower, struct plan_request *request, const char
     lower->build.status = chooser->choose(chooser->owner, request, where, lower->build.error);
 }
 
+/* NCCL's protocols, with the least estimate. */
+static void convey(struct lower *lower, struct plan_request *request, const char *where)
+{
+    const struct workload_plan *plan = lower->ranks->plan;
+    const struct plan_chooser *chooser = &plan->inference.chooser;
+    const struct chip *chip = &lower->ranks->machine->chip;
+    if (lower->build.status != STATUS_OK || chooser->convey == NULL ||
+        request->group.dimension_count == 0 ||
+        workload_protocols(plan, chip) != WORKLOAD_PROTOCOLS_NCCL)
+        return;
+    lower->build.status = chooser->convey(chooser->owner, request, where, lower->build.error);
+}
+
 uint32_t lower_plan_request(struct lower *lower, const struct plan_request *of, uint64_t elements,
                             enum format format)
 {
@@ -126,6 +139,7 @@ uint32_t lower_plan_bytes(struct lower *lower, const struct plan_request *of, en
     request.element_bits = format_bits(format);
     request.watch = lower->ranks->plan->watch;
     choose(lower, &request, place);
+    convey(lower, &request, place);
     if (lower->build.status != STATUS_OK) return LOWER_NONE;
     uint32_t const plan =
         builder_plan(&lower->build, &request, /* on_links= */ ranks_serves(lower->ranks), place);

@@ -28,8 +28,16 @@ enum {
 enum workload_memory workload_memory(const struct workload_plan *plan, const struct chip *chip)
 {
     bool const measured = chip->kind == CHIP_GPU && !chip->is_ideal;
-    if (plan->memory != WORKLOAD_MEMORY_DEFAULT) return plan->memory;
+    if (plan->software.memory != WORKLOAD_MEMORY_DEFAULT) return plan->software.memory;
     return measured ? WORKLOAD_MEMORY_FRAMEWORK : WORKLOAD_MEMORY_BOOK;
+}
+
+enum workload_protocols workload_protocols(const struct workload_plan *plan,
+                                           const struct chip *chip)
+{
+    bool const has_stack = chip->kind == CHIP_GPU && chip->kernels.stack != NULL;
+    if (plan->software.protocols != WORKLOAD_PROTOCOLS_DEFAULT) return plan->software.protocols;
+    return has_stack ? WORKLOAD_PROTOCOLS_NCCL : WORKLOAD_PROTOCOLS_NONE;
 }
 
 bool overheads_count(const struct ranks *ranks)

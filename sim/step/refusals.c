@@ -244,6 +244,11 @@ static enum status shards_check(const struct ranks *ranks, struct error *reterr)
            "\"framework\" counts what Megatron-LM and PyTorch hold on GPUs; for " NAME
            " there is \"book\"",
            ranks->machine->chip.title);
+    REFUSE(plan->software.protocols == WORKLOAD_PROTOCOLS_NCCL &&
+               (ranks->machine->chip.kind != CHIP_GPU || ranks->machine->chip.is_ideal),
+           UNSUPPORTED, "/run/protocols",
+           "\"nccl\" has the latencies of real GPUs; %s in the profile " NAME " has \"none\"",
+           ranks->machine->chip.title, ranks->machine->chip.profile);
     REFUSE(plan->accumulate == 0, INVALID, "/workload/accumulate", "0 microbatches");
     REFUSE(plan->sequence_length == 0 && ranks_is_decoder(ranks) && !ranks_serves(ranks), INVALID,
            "/workload/sequence_length", "0 tokens");

@@ -60,6 +60,17 @@ enum workload_memory {
     WORKLOAD_MEMORY_BOOK,
     WORKLOAD_MEMORY_FRAMEWORK,
 };
+/* How messages of collectives are handed to the wire. */
+enum workload_protocols {
+    WORKLOAD_PROTOCOLS_DEFAULT, /* By the chip: see workload_protocols(). */
+    WORKLOAD_PROTOCOLS_NONE,
+    WORKLOAD_PROTOCOLS_NCCL,
+};
+/* What real software adds to what the book counts. */
+struct workload_software {
+    enum workload_memory memory;
+    enum workload_protocols protocols;
+};
 /* What is kept in the host's memory. */
 enum workload_offload {
     WORKLOAD_OFFLOAD_NONE,
@@ -120,7 +131,7 @@ struct workload_plan {
     enum workload_backward backward_order;
     enum workload_activations activations; /* Between blocks: In[B_X, D_Y], or tokens over tp. */
     enum workload_tp_inputs tp_inputs;     /* WHOLE: of tp, norms and no remat. */
-    enum workload_memory memory;
+    struct workload_software software;
     enum workload_offload offload;
     struct workload_routing routing;
     struct workload_stages stages;
@@ -164,6 +175,10 @@ static inline uint64_t workload_mtp(const struct workload_plan *plan)
 /* What `memory` means on a machine: by default `framework` on GPUs in another profile than `ideal`,
  * where collectives go by NCCL's protocols too, and else `book`. */
 enum workload_memory workload_memory(const struct workload_plan *plan, const struct chip *chip);
+
+/* What `protocols` means on a machine: NCCL's on GPUs that have a stack of software. */
+enum workload_protocols workload_protocols(const struct workload_plan *plan,
+                                           const struct chip *chip);
 
 /* What is refused, and where: dimensions that do not divide, combinations that are not modelled. */
 enum status workload_lower(struct arena *arena, const struct workload_plan *plan,

@@ -138,9 +138,9 @@ static inline void drawn_vary(struct workload_case *made, uint32_t variant)
                           plan->remat == GRAPH_REMAT_NONE;
     if (may_keep) plan->tp_inputs = (enum workload_tp_inputs)(variant / 6 % 2);
     if (made->machine.chip.kind == CHIP_GPU && variant / 5 % 2 != 0)
-        plan->memory = WORKLOAD_MEMORY_FRAMEWORK;
+        plan->software.memory = WORKLOAD_MEMORY_FRAMEWORK;
     bool const shards = made->mesh.present[MESH_FSDP] || plan->zero == 3;
-    if (plan->memory == WORKLOAD_MEMORY_FRAMEWORK && variant % 3 == 0 && !shards)
+    if (plan->software.memory == WORKLOAD_MEMORY_FRAMEWORK && variant % 3 == 0 && !shards)
         plan->formats.main_gradients = FORMAT_BF16;
     plan->gather = (enum workload_gather)(variant / 3 % 3);
     plan->accumulate = 1 + variant % 2;

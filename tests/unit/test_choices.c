@@ -1,5 +1,6 @@
 /* What `auto` takes for the collectives of a step of inference: the fastest of those that could be
  * named, each alone on its links; found once for each request, and asked for no other step. */
+#include <stdio.h>
 #include <string.h>
 
 #include "sim/collective/algorithm.h"
@@ -117,7 +118,7 @@ static void each_request_is_decided_once(void **state)
                                 .group = case_group(&machine, NULL),
                                 .size_bytes = 512 << 10,
                                 .algorithm = "auto"};
-    case_ok(choices_create(case_arena, &machine, &chooser, &case_error));
+    case_ok(choices_create(case_arena, &machine, false, &chooser, &case_error));
     case_ok(chooser.choose(chooser.owner, &sums, "", &case_error));
     const char *const first = sums.algorithm;
     assert_string_equal(first, "double-tree");
@@ -149,7 +150,7 @@ static enum status lower_refusing(const char *text, uint32_t *ret_asked)
                                &case_error));
     case_ok(machine_build(case_arena, &scenario.machine, &machine, &case_error));
     case_ok(mesh_build(case_arena, &scenario.mesh, &machine, &mesh, &case_error));
-    scenario.workload.inference.chooser = (struct plan_chooser){refuse, ret_asked};
+    scenario.workload.inference.chooser = (struct plan_chooser){refuse, NULL, ret_asked};
     return workload_lower(case_arena, &scenario.workload, &machine, &mesh, &program, &case_error);
 }
 
@@ -173,6 +174,58 @@ static void training_goes_by_shape(void **state)
     assert_int_equal(asked, 1);
 }
 
+/* Ranks of one node of eight GPUs that add up an array. */
+static struct plan_request node_sum(const struct machine *machine, uint64_t size_bytes)
+{
+    struct plan_request request = {.kind = COLLECTIVE_ALL_REDUCE,
+                                   .size_bytes = size_bytes,
+                                   .element_bits = 16,
+                                   .algorithm = "ring"};
+    request.group.dimension_count = 1;
+    request.group.dimension[0] = (struct group_dimension){
+        .axis = 0, .stride = 1, .size = machine->shape[0], .switched = true};
+    return request;
+}
+
+static void node_build(const char *profile, struct machine *ret_machine,
+                       struct plan_chooser *ret_chooser)
+{
+    char text[256];
+    struct scenario scenario;
+    (void)snprintf(text, sizeof text,
+                   "{\"podsim\": 1, \"machine\": {\"chip\": \"h100-sxm\", \"gpus\": 8, "
+                   "\"profile\": \"%s\"}, \"mesh\": {\"tp\": [\"gpu\"]}, \"workload\": "
+                   "{\"model\": \"llama-3-8b\", \"kind\": " TRAIN "}}",
+                   profile);
+    case_ok(scenario_read_text(case_arena, "test.json", text, strlen(text), NULL, 0, &scenario,
+                               &case_error));
+    case_ok(machine_build(case_arena, &scenario.machine, ret_machine, &case_error));
+    case_ok(choices_create(case_arena, ret_machine, true, ret_chooser, &case_error));
+}
+
+/* LL sends half of what passes and starts soonest, Simple the other way round. */
+static void small_arrays_go_by_quick_protocols(void **state)
+{
+    static const struct {
+        uint64_t size_bytes;
+        const char *protocol;
+    } rows[] = {{UINT64_C(1) << 10, "LL"}, {UINT64_C(1) << 30, "Simple"}};
+    struct machine machine;
+    struct plan_chooser chooser;
+    (void)state;
+    node_build("measured", &machine, &chooser);
+    assert_non_null(chooser.convey);
+    for (uint32_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) { /* Again, from what is known. */
+        struct plan_request request = node_sum(&machine, rows[i / 2].size_bytes);
+        case_ok(chooser.convey(chooser.owner, &request, "/run", &case_error));
+        assert_string_equal(request.protocol.name, rows[i / 2].protocol);
+        assert_true(request.protocol.message_ps[1] > 0 || request.protocol.begin_ps > 0);
+        assert_string_equal(request.algorithm, "ring");
+    }
+    node_build("ideal", &machine, &chooser);
+    assert_null(chooser.convey);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +233,7 @@ int main(void)
         cmocka_unit_test(no_name_for_the_whole_step_is_faster),
         cmocka_unit_test(each_request_is_decided_once),
         cmocka_unit_test(training_goes_by_shape),
+        cmocka_unit_test(small_arrays_go_by_quick_protocols),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

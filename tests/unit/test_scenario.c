@@ -79,7 +79,7 @@ static void defaults_are_filled(void **state)
     assert_int_equal(plan->batch_tokens, 1048576);
     assert_int_equal(plan->remat, GRAPH_REMAT_NONE);
     assert_int_equal(plan->tp_inputs, WORKLOAD_TP_INPUTS_SHARDS);
-    assert_int_equal(plan->memory, WORKLOAD_MEMORY_BOOK);
+    assert_int_equal(plan->software.memory, WORKLOAD_MEMORY_BOOK);
     assert_int_equal(plan->zero, 0);
     assert_int_equal(plan->accumulate, 1);
     assert_int_equal(plan->attention.mask, WORKLOAD_ATTENTION_FULL);
@@ -128,7 +128,7 @@ static void expect_full(void)
     assert_int_equal(plan->model.matrices, 3);
     assert_int_equal(plan->remat, GRAPH_REMAT_BIG_MATMULS);
     assert_int_equal(plan->tp_inputs, WORKLOAD_TP_INPUTS_WHOLE);
-    assert_int_equal(plan->memory, WORKLOAD_MEMORY_BOOK);
+    assert_int_equal(plan->software.memory, WORKLOAD_MEMORY_BOOK);
     assert_int_equal(plan->zero, 2);
     assert_int_equal(plan->accumulate, 4);
     assert_int_equal(plan->attention.mask, WORKLOAD_ATTENTION_CAUSAL);

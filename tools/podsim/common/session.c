@@ -144,6 +144,12 @@ static enum status program_lower(struct session *session, struct error *reterr)
     return roofline_train_step(plan, &session->machine, &session->mesh, &session->roofline, reterr);
 }
 
+bool session_protocols(const struct session *session)
+{
+    return workload_protocols(&session->scenario.workload, &session->machine.chip) ==
+           WORKLOAD_PROTOCOLS_NCCL;
+}
+
 enum status session_build(struct session *session, const struct session_source *source,
                           enum session_stage stage, struct error *reterr)
 {
@@ -176,7 +182,7 @@ enum status session_build(struct session *session, const struct session_source *
     if (source->chooser != NULL)
         scenario->workload.inference.chooser = *source->chooser;
     else
-        STATUS_TRY(choices_create(session->arena, &session->machine,
+        STATUS_TRY(choices_create(session->arena, &session->machine, session_protocols(session),
                                   &scenario->workload.inference.chooser, reterr));
     return program_lower(session, reterr);
 }

@@ -65,6 +65,9 @@ enum status session_source_read(const struct options *options, const char *opera
                                 struct session_source *ret_source, struct error *reterr);
 void session_source_close(struct session_source *source);
 
+/* Whether collectives of its steps go by NCCL's protocols; its machine is built. */
+bool session_protocols(const struct session *session);
+
 /* Builds every stage up to and with `stage`. To be closed whatever is returned. */
 enum status session_build(struct session *session, const struct session_source *source,
                           enum session_stage stage, struct error *reterr);

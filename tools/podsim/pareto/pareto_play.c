@@ -50,7 +50,8 @@ static enum status machines_build(struct pareto *pareto, struct error *reterr)
         settings_add(&source, &pareto->shapes.value[i]);
         machine->is =
             session_build(&machine->session, &source, SESSION_MACHINE, &ignored) == STATUS_OK &&
-            choices_create(machine->session.arena, &machine->session.machine, &machine->chooser,
+            choices_create(machine->session.arena, &machine->session.machine,
+                           session_protocols(&machine->session), &machine->chooser,
                            &ignored) == STATUS_OK;
     }
     return STATUS_OK;
@@ -64,7 +65,7 @@ void pareto_close(struct pareto *pareto)
 }
 
 /* What is held is the same by whatever algorithm. */
-static const struct plan_chooser by_shape = {NULL, NULL};
+static const struct plan_chooser by_shape = {NULL, NULL, NULL};
 
 /* The program of a batch on a curve. To be closed whatever is returned. */
 static enum status build(struct playing *playing, uint32_t batch, bool plays, struct error *reterr)

@@ -247,15 +247,22 @@ void streams_launched(struct replay *replay, uint32_t stream, uint32_t chip, int
     stream_advance(replay, stream, chip, now_ps);
 }
 
-/* Of the running part, less what it found in VMEM. `own`: has room for what it alone has. */
-static const struct op_table *compute_table(const struct replay *replay, uint32_t chip,
-                                            const struct program_op *op, struct op_table *own)
+static const struct op_table *compute_rest_table(const struct replay *replay, uint32_t chip,
+                                                 const struct program_op *op, struct op_table *own)
 {
-    uint32_t const kind = replay->chips[chip].chip_class;
-    uint64_t const there = replay->prefetch.is_on ? replay->prefetch.states[chip].own_bytes : 0;
-    if (there == 0) return op_table_at(replay, op->index, kind);
-    *own = op_table_of(replay, kind, op, there);
+    *own = op_table_of(replay, replay->chips[chip].chip_class, op,
+                       replay->prefetch.states[chip].own_bytes);
     return own;
+}
+
+/* Of the running part, less what it found in VMEM. `own`: has room for what it alone has. */
+static inline const struct op_table *compute_table(const struct replay *replay, uint32_t chip,
+                                                   const struct program_op *op,
+                                                   struct op_table *own)
+{
+    if (replay->prefetch.is_on && replay->prefetch.states[chip].own_bytes != 0)
+        return compute_rest_table(replay, chip, op, own);
+    return op_table_at(replay, op->index, replay->chips[chip].chip_class);
 }
 
 static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now_ps)

@@ -222,6 +222,15 @@ static void small_arrays_go_by_quick_protocols(void **state)
         assert_true(request.protocol.message_ps[1] > 0 || request.protocol.begin_ps > 0);
         assert_string_equal(request.algorithm, "ring");
     }
+    struct plan_request message = node_sum(&machine, UINT64_C(12) << 20);
+    message.kind = COLLECTIVE_PERMUTE;
+    message.algorithm = NULL;
+    message.shift = 1;
+    case_ok(chooser.convey(chooser.owner, &message, "/run", &case_error));
+    assert_string_equal(message.protocol.name, "Simple");
+    message.size_bytes = 16384;
+    case_ok(chooser.convey(chooser.owner, &message, "/run", &case_error));
+    assert_string_equal(message.protocol.name, "LL");
     node_build("ideal", &machine, &chooser);
     assert_null(chooser.convey);
 }

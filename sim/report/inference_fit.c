@@ -14,18 +14,23 @@ static uint64_t room_of(const struct roofline *roofline, double peak_bytes, doub
     return (uint64_t)((capacity - others) / each) * counts->keepers;
 }
 
+/* Buffers grow with the sequences, as the cache does. */
+static uint64_t room_of_all(const struct roofline *roofline, double peak_bytes, double capacity)
+{
+    const struct workload_counts *counts = &roofline->counts;
+    double const weights = counts->memory.parameter_bytes;
+    double const each = (peak_bytes - weights) / (double)counts->inference.kept_sequences;
+    if (weights >= capacity || each <= 0 || counts->memory.cache_bytes <= 0) return 0;
+    return (uint64_t)((capacity - weights) / each) * counts->inference.keepers;
+}
+
 struct inference_room inference_room(const struct machine *machine, const struct roofline *roofline,
                                      double peak_bytes)
 {
-    const struct workload_counts *counts = &roofline->counts;
     double const capacity = (double)machine->chip.hbm_capacity_bytes;
-    double const weights = counts->memory.parameter_bytes;
-    double const each = (peak_bytes - weights) / (double)counts->inference.kept_sequences;
     struct inference_room room = {.least = room_of(roofline, peak_bytes, capacity)};
-    room.most = room.least;
-    if (weights >= capacity || each <= 0) return room;
-    uint64_t const grown = (uint64_t)((capacity - weights) / each) * counts->inference.keepers;
-    if (grown > room.most) room.most = grown;
+    uint64_t const shrunk = room_of_all(roofline, peak_bytes, capacity);
+    room.most = shrunk > room.least ? shrunk : room.least;
     return room;
 }
 
@@ -61,7 +66,7 @@ struct inference_fit inference_fit_of(const struct report_input *input, double w
     double const room = (double)hbm_bytes - buffers;
     struct inference_fit fit = {.of_gpus = chip->kind == CHIP_GPU,
                                 .has_cache = held->cache_bytes > 0,
-                                .max_batch = room_of(input->roofline, peak, (double)hbm_bytes)};
+                                .max_batch = room_of_all(input->roofline, peak, (double)hbm_bytes)};
     if (room <= 0 || whole_bytes / room > MACHINE_CHIPS_MAX) return fit;
     uint64_t const least = (uint64_t)ceil(fmax(whole_bytes / room, 1));
     if (chip->kind == CHIP_GPU)

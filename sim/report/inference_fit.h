@@ -10,7 +10,7 @@
 /* With one reading of what HBM holds. */
 struct inference_fit {
     bool has_cache;               /* Sequences leave rows behind, which limit their number. */
-    uint64_t max_batch;           /* Sequences as long as the mean one. */
+    uint64_t max_batch;           /* As long as the mean one, with buffers that grow as they do. */
     uint64_t chip_count;          /* Of the smallest slice; 0: none is large enough. */
     char slice[SHAPE_TEXT_BYTES]; /* "4x4"; of GPUs "4", or with nodes "8x2". */
     bool of_gpus;

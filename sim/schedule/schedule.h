@@ -98,8 +98,9 @@ struct schedule {
     bool has_reductions;  /* Actions say when gradients of some stages are reduced. */
     bool turns; /* Of passes that go round and round: what the last stage gives is for the first
                    one's next time, and what each list begins with came the time before. */
-    uint32_t answer_passes; /* Of so many passes of a batch the last begins at the first stage with
-                               what the last stage gives in those before it. 0: none does. */
+    uint32_t answer_passes; /* Passes of a batch, the prefill's and the first of its answer. That
+                               one is the last, and begins at the first stage with what the last
+                               stage gave in the prefill. 0: no pass is of an answer. */
     uint16_t *rank_of;      /* [copy][stage] */
     struct schedule_rank *rank;
 };

@@ -14,7 +14,6 @@
 #include "tests/property/inference_places.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
-#include "tests/support/sampling.h"
 #include "tests/support/walk.h"
 
 enum { TEXT_BYTES = WALK_TEXT_BYTES, KEYS_BYTES = 512, ALIKE = 150, COUNTED = 1000 };
@@ -198,14 +197,8 @@ static void alike_check(struct play *folded, const char *text)
 
 static void folded_or_not_a_step_is_the_same(void **state)
 {
-    uint32_t walked = 0;
     (void)state;
-    for (uint32_t n = 0; n < ALIKE; n++) {
-        struct error error = {0};
-        if (sampling_skips(&walked)) continue;
-        if (walk_drawn(n, draw, NULL, alike_check, &error) != STATUS_OK)
-            fail_msg("%s: %s", error.where, error.message);
-    }
+    walk_drawn_all(ALIKE, draw, NULL, alike_check);
 }
 
 static uint64_t shares(uint64_t amount, uint64_t ranks)
@@ -477,15 +470,9 @@ static void counts_check(struct play *play, const char *text)
 static void what_a_chip_reads_and_keeps_is_what_is_counted(void **state)
 {
     static const struct play_options lower_only = {.lower_only = true};
-    uint32_t walked = 0;
     (void)state;
     counts = true;
-    for (uint32_t n = 0; n < COUNTED; n++) {
-        struct error error = {0};
-        if (sampling_skips(&walked)) continue;
-        if (walk_drawn(n, draw, &lower_only, counts_check, &error) != STATUS_OK)
-            fail_msg("%s: %s", error.where, error.message);
-    }
+    walk_drawn_all(COUNTED, draw, &lower_only, counts_check);
 }
 
 int main(int argc, char **argv)

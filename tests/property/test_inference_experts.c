@@ -12,7 +12,6 @@
 #include "tests/property/experts_places.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
-#include "tests/support/sampling.h"
 #include "tests/support/walk.h"
 
 enum { TEXT_BYTES = WALK_TEXT_BYTES, ALIKE = 100, COUNTED = 1000 };
@@ -191,19 +190,6 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
     draw_of(state, MODELS, text);
 }
 
-static void drawn_walk(uint32_t count, void (*draws)(uint64_t *state, char text[TEXT_BYTES]),
-                       const struct play_options *options,
-                       void (*check)(struct play *play, const char *text))
-{
-    uint32_t walked = 0;
-    for (uint32_t n = 0; n < count; n++) {
-        struct error error = {0};
-        if (sampling_skips(&walked)) continue;
-        if (walk_drawn(n, draws, options, check, &error) != STATUS_OK)
-            fail_msg("%s: %s", error.where, error.message);
-    }
-}
-
 static void alike_check(struct play *folded, const char *text)
 {
     walk_alike(folded, text, "reference");
@@ -212,7 +198,7 @@ static void alike_check(struct play *folded, const char *text)
 static void folded_or_not_a_step_is_the_same(void **state)
 {
     (void)state;
-    drawn_walk(ALIKE, draw_small, NULL, alike_check);
+    walk_drawn_all(ALIKE, draw_small, NULL, alike_check);
 }
 
 /* --- Counted --- */
@@ -475,7 +461,7 @@ static void what_a_chip_reads_keeps_and_sends_is_what_is_counted(void **state)
 {
     static const struct play_options lower_only = {.lower_only = true};
     (void)state;
-    drawn_walk(COUNTED, draw, &lower_only, counts_check);
+    walk_drawn_all(COUNTED, draw, &lower_only, counts_check);
 }
 
 int main(int argc, char **argv)

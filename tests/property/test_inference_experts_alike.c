@@ -8,7 +8,6 @@
 
 #include "sim/base/units.h"
 #include "tests/support/case.h"
-#include "tests/support/sampling.h"
 #include "tests/support/walk.h"
 
 enum { TEXT_BYTES = WALK_TEXT_BYTES, ALIKE = 120 };
@@ -90,14 +89,8 @@ static void alike_check(struct play *folded, const char *text)
 
 static void folded_or_not_a_step_is_the_same(void **state)
 {
-    uint32_t walked = 0;
     (void)state;
-    for (uint32_t n = 0; n < ALIKE; n++) {
-        struct error error = {0};
-        if (sampling_skips(&walked)) continue;
-        if (walk_drawn(n, draw, NULL, alike_check, &error) != STATUS_OK)
-            fail_msg("%s: %s", error.where, error.message);
-    }
+    walk_drawn_all(ALIKE, draw, NULL, alike_check);
 }
 
 int main(int argc, char **argv)

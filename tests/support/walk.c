@@ -56,6 +56,19 @@ enum status walk_drawn(uint32_t n, void (*draw)(uint64_t *state, char text[WALK_
     return status;
 }
 
+void walk_drawn_all(uint32_t count, void (*draw)(uint64_t *state, char text[WALK_TEXT_BYTES]),
+                    const struct play_options *options,
+                    void (*check)(struct play *play, const char *text))
+{
+    uint32_t walked = 0;
+    for (uint32_t n = 0; n < count; n++) {
+        struct error error = {0};
+        if (sampling_skips(&walked)) continue;
+        if (walk_drawn(n, draw, options, check, &error) != STATUS_OK)
+            fail_msg("%s: %s", error.where, error.message);
+    }
+}
+
 bool walk_next(struct walk_op *walk)
 {
     const struct program *program = walk->program;

@@ -7,8 +7,9 @@
 /* Bytes of K and V of whole sequences, as they are read. */
 uint64_t attention_key_bytes(const struct graph *graph, const struct graph_op *op);
 
-/* In inference, of so many scores of a head, of all sequences on all ranks, a rank's share of the
- * FLOP: another rank may have more of them. `columns`: of a key and a value together. */
+/* FLOP of attention in inference, an even share for each rank; the rank with the longest sequences
+ * has more. `scores`: of one head, over all sequences on all ranks. `columns`: of a key and a value
+ * together. */
 uint64_t attention_served_flop(const struct graph *graph, units_wide scores, uint64_t columns);
 
 /* As members of op_kind. */

@@ -1,6 +1,7 @@
 /*
- * validate.h: `podsim validate`: published rows are played, and what podsim predicts is compared
- * with what was measured, row by row and test by test, beside two yardsticks.
+ * validate.h: `podsim validate`: every published row is simulated, and its prediction is compared
+ * with the measurement, row by row and test by test. Two yardsticks stand next to each test: one
+ * share of the peak for all of its rows, and the share of the chip in other publications.
  */
 #ifndef TOOLS_PODSIM_VALIDATE_VALIDATE_H
 #define TOOLS_PODSIM_VALIDATE_VALIDATE_H

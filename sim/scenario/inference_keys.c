@@ -151,7 +151,7 @@ static const struct key format_keys[] = {
     ROW("kind", key_choice, kind, .needed = true, .least = (of), .preset = (of),                   \
         .choices = (name), .settle = kind_settle, .help = (text)),                                 \
         KEY("model", scenario_model_kind, .needed = true, .values = (models),                      \
-            .help = "what answers")
+            .help = "the model that answers")
 
 #define KEYS_BEHIND                                                                                \
     KEY("formats", key_object, .members = format_keys,                                             \
@@ -196,7 +196,7 @@ static const struct key format_keys[] = {
 
 #define KEY_OF_CHUNK                                                                               \
     ROW("chunk", key_count, inference.prompts.chunk, .most = INT64_C(1) << 24,                     \
-        .help = "tokens of each prompt in one pass, as many passes as it takes; 0: all in one")
+        .help = "tokens of each prompt in one pass; 0: all tokens in one pass")
 
 #define KEY_OF_ORDER                                                                               \
     ROW("context_order", key_choice, attention.order, .choices = scenario_context_order_names,     \
@@ -216,12 +216,12 @@ static const struct key format_keys[] = {
             .most = NEW_TOKENS_MAX, .preset = 1,                                                   \
             .help = "tokens of each of these sequences in this step; more than 1 verify drafts"),  \
         ROW("context", key_lengths, inference.decodes.context, .needed = true,                     \
-            .help = "tokens of each of these sequences in the cache behind the step, the new "     \
-                    "ones among them")
+            .help = "tokens of each of these sequences in the cache after the step, "              \
+                    "including the new ones")
 
 static const struct key workload_prefill_keys[] = {
     KEYS_BEFORE(WORKLOAD_PREFILL, prefill_name, ANY_MODEL,
-                "the forward pass of prompts; their keys and values stay"),
+                "the forward pass of prompts; keys and values stay in the cache"),
     KEYS_OF_PROMPTS("batch"),
     KEY_OF_CHUNK,
     KEYS_OF_CONTEXT,
@@ -255,10 +255,10 @@ static const struct key workload_generate_keys[] = {
     KEYS_OF_CONTEXT,
     ROW("output", key_count, inference.generation.output, .needed = true, .least = 1,
         .most = OUTPUT_MAX, .settle = generation_settle,
-        .help = "steps behind the prefill, which has given each sequence its first token"),
+        .help = "steps after the prefill, which gives each sequence its first token"),
     ROW("page", key_count, inference.generation.page, .least = 1, .most = OUTPUT_MAX,
         .preset = PAGE_DEFAULT,
-        .help = "steps that are simulated as one: each is taken to be as long as the last of them"),
+        .help = "steps that are simulated as one: each takes the time of the last of them"),
     KEYS_BEHIND,
     {0},
 };

@@ -239,7 +239,7 @@ static const struct key tier_keys[] = {
     ROW("oversubscription", key_share, oversubscription_ppm, .least = PPM_ONE,
         .most = INT64_C(1) * OVERSUBSCRIPTION_MAX * PPM_ONE, .shown = has_oversubscription,
         .write = oversubscription_write, .preset_text = "1",
-        .help = "cables down for each cable up; the cables must be whole. Not of `core`"),
+        .help = "cables down for each cable up; must give whole cables. Not for `core`"),
     {0},
 };
 #undef ROW
@@ -271,12 +271,11 @@ const struct key network_keys[] = {
     ROW("nic_rate", key_rate, nic_bytes_per_s, .quiet = true, .least = NIC_RATE_LEAST,
         .most = RATE_MOST, .preset_text = "the chip's",
         .help =
-            "rate of a NIC and the cables behind it, one way, such as `25GB/s` or `200Gbit/s`; on "
-            "a TPU of a host's NIC"),
+            "rate of a NIC and the cables behind it, one way, such as `25GB/s` or `200Gbit/s`; for "
+            "a TPU the NIC of its host"),
     COUNT("node_nics", node_nics, NODE_NICS_MAX, .when = "GPUs", .preset_text = "the chip's",
-          .help =
-              "NICs of a node: a multiple of its GPUs, or a part of them. GPUs that share a NIC "
-              "reach it over PCIe, a separate tier `host`"),
+          .help = "NICs of a node: a multiple or a divisor of its GPUs. GPUs that share a NIC "
+                  "reach it over PCIe, a separate tier `host`"),
     KEY("nvlink", key_object, .members = nvlink_keys, .when = "GPUs",
         .help = "switches within a node"),
 #define X(which, text)                                                                             \
@@ -337,13 +336,13 @@ const struct key machine_keys[] = {
         .help = "data-sheet rates, or scaled by measured efficiencies and with overheads"),
     KEY("stack", stack_kind, .word = "none", .when = "`measured`",
         .values = "`none`, a name of `podsim list kernels`, or the path of a file",
-        .help = "measured [kernels](kernels.md) of a stack of software: products of weights take "
-                "what its tables say, in place of the profile's share of the rates"),
+        .help = "measured [kernels](kernels.md) of a software stack: products with weights and "
+                "attention take times from its tables instead of the profile's rates"),
     ROW("hbm_gib", key_flag, hbm_gib,
-        .help = "the GB of the data sheet's HBM are GiB: 16 GB are 17.18 GB. For capacities that "
+        .help = "read the data sheet's GB of HBM as GiB: 16 GB are 17.18 GB. For capacities that "
                 "are a whole number of GB"),
     ROW("clock", key_share, clock_ppm, .least = CLOCK_LEAST_PPM, .most = PPM_ONE, .preset = PPM_ONE,
-        .help = "share of its clock that a power limit leaves to the chip: lowers rates of math"),
+        .help = "share of its clock that a power limit leaves to the chip; scales rates of math"),
     COUNT("nodes", nodes, MACHINE_CHIPS_MAX, .when = "GPUs",
           .preset_text = "one, without an axis `node`", .help = "nodes joined by InfiniBand"),
     COUNT("gpus", gpus, MACHINE_CHIPS_MAX, .when = "GPUs", .values = "1 to 576",

@@ -75,8 +75,8 @@ const struct key mesh_keys[] = {
 #undef X
         KEY("order", key_words, .least = 1, .most = MESH_ROLE_COUNT, .choices = mesh_role_names,
             .preset_text = "`tp`, `tp_d`, `cp`, `ep`, `fsdp`, `dp`, `pp`",
-            .help =
-                "which mesh axis takes neighbours where several share an axis of the machine: the "
-                "innermost first"),
+            .help = "the order of mesh axes that share an axis of the machine, the innermost "
+                    "first: the "
+                    "first takes neighbours"),
     {0},
 };

@@ -126,31 +126,33 @@ const struct key run_keys[] = {
                 "([inference](inference.md#weights-ahead))"),
     ROW("launch", key_choice, machine.launches, .choices = launch_names,
         .help =
-            "how ops come to a chip. `profile`: with the overhead that the machine's profile has, "
-            "in `ideal` none; `graph`: kernels of one graph, each at least as long as the smallest "
-            "that was measured; `eager`: by the host, one after the other "
+            "how ops are launched. `profile`: with the overhead of the machine's profile, none in "
+            "`ideal`; `graph`: as kernels of one graph, each at least as long as the smallest "
+            "measured kernel; `eager`: by the host, one after the other "
             "([inference](inference.md#launches))"),
     ROW("launch_host", key_duration, machine.launch_host_ps, .least = 1, .most = TIME_PS_PER_S,
         .preset = 20 * TIME_PS_PER_US, .settle = launch_host_settle, .shown = launches_eagerly,
         .when = "with `launch` `eager`", .help = "time of the host for an op"),
     ROW("seed", key_integer, run.seed, .most = INT64_MAX, .settle = seed_settle,
-        .help = "the seed of what is drawn: the experts of tokens where `routing_skew` is above 0, "
-                "lengths that have a distribution"),
+        .help = "the seed of random draws: the experts of tokens with `routing_skew` above 0, "
+                "lengths with a distribution"),
     ROW("algorithm", key_text, workload.algorithm, .word = "auto",
         .values = "`auto` or a name of [collectives.md](collectives.md)",
         .help = "the algorithm of every collective; `auto` chooses [by "
-                "shape](algorithm-choice.md#in-a-training-step), and of inference [what is fastest "
-                "alone](algorithm-choice.md#in-a-step-of-inference)"),
+                "shape](algorithm-choice.md#in-a-training-step), in inference [the algorithm that "
+                "is fastest alone](algorithm-choice.md#in-a-step-of-inference)"),
     ROW("protocols", key_choice, workload.software.protocols, .choices = protocols_names,
         .least = WORKLOAD_PROTOCOLS_NONE, .preset = WORKLOAD_PROTOCOLS_DEFAULT, .quiet = true,
         .preset_text = "`nccl` on GPUs with a `stack`, else `none`",
-        .help = "how messages of collectives are handed to the wire. `nccl`: by LL, LL128 or "
-                "Simple, whichever has the least estimate, with NCCL's latencies and shares of the "
-                "wire ([collectives](collectives.md)); `none`: as the links have it"),
+        .help = "NCCL's protocols. `nccl`: each collective takes LL, LL128 or Simple, whichever "
+                "has the smallest estimated time, with NCCL's latencies and shares of the wire "
+                "([protocols](algorithm-choice.md#protocols)); `none`: latency and rate of the "
+                "links alone"),
     ROW("arbitration", key_choice, run.arbitration, .choices = arbitration_names,
         .help =
-            "which stream a link serves: by turns of a segment, the more urgent first, or first "
-            "come, first served ([when to change it](limits.md#arbitration-of-links))"),
+            "which stream a link serves. `fair`: streams take turns of a segment; `priority`: the "
+            "more urgent first; `fifo`: first come, first served ([when to change "
+            "it](limits.md#arbitration-of-links))"),
     ROW("engine", key_text, run.engine, .choices = engine_names, .word = "fast",
         .help = "the event queue; both give the same digest"),
     /* 0 until the scenario is known, whose mesh gives the default. */

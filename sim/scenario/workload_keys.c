@@ -205,7 +205,7 @@ const struct key workload_train_keys[] = {
             "a name of `podsim list models`, the path of a Hugging Face `config.json`, such a "
             "[file itself](#models), or `{\"kind\": \"mlp\", \"D\": 8192, \"F\": 32768, "
             "\"layers\": 8, \"matrices\": 2}`",
-        .help = "what is trained"),
+        .help = "the model to train"),
     ROW("batch_tokens", key_count, batch_tokens, .needed = true, .least = 1,
         .most = (int64_t)WORKLOAD_TOKENS_MAX, .help = "tokens a step, whole machine"),
     ROW("sequence_length", key_count, sequence_length, .least = 1,

@@ -7,9 +7,8 @@
 static const char megatron_head[] =
     "# Megatron-LM's steps compared with podsim's\n"
     "\n"
-    "`tests/validation/test_megatron --markdown` writes this page; a test fails when it is "
-    "not\n"
-    "up to date.\n"
+    "This page compares the published training runs of Megatron-LM with simulated steps.\n"
+    "`tests/validation/test_megatron --markdown` writes it.\n"
     "\n"
     "Narayanan et al., *Efficient Large-Scale Language Model Training on GPU Clusters Using\n"
     "Megatron-LM* (SC 2021, arXiv 2104.04473), trained GPTs of 1.7 to 1008 billion "
@@ -17,9 +16,8 @@ static const char megatron_head[] =
     "on up to 3,072 A100 of Selene. Their table 1 states the rate of each GPU by the FLOP of\n"
     "their equation 3: the matmuls, with attention over the whole square and the forward "
     "pass\n"
-    "computed twice. The table below compares it with the same FLOP over the simulated "
-    "period,\n"
-    "from the end of a step to the end of the next.\n"
+    "computed twice. The first table of figures below compares this rate with the same FLOP over\n"
+    "the simulated period, from the end of a step to the end of the next.\n"
     "\n"
     "```sh\n"
     "build/podsim run scenarios/megatron/megatron-76.1b-a100-1024.json\n"
@@ -39,8 +37,8 @@ static const char megatron_head[] =
 static const char megatron_setup[] =
     "\n"
     "**All simulated steps are faster than the measured ones, by 26 to 42 %**, most at 76.1B\n"
-    "and least at 1008B. They are a bound of the hardware with kernels as good as its best\n"
-    "matmul, and not a forecast of that software.\n"
+    "and least at 1008B. The simulated steps are a bound of the hardware with kernels as good as\n"
+    "its best matmul, and no forecast for the software of 2021.\n"
     "\n"
     "| subject | scenarios |\n"
     "|---|---|\n"
@@ -52,7 +50,7 @@ static const char megatron_setup[] =
     "| model | attention over the whole square, sequences of 2,048, 51,200 words, embedding "
     "and head one matrix; with stages, both ends hold it and sum their gradients |\n"
     "| recomputation | all activations, `remat: layer` |\n"
-    "| attention | that of its time, before flash attention: `attention_kernel: "
+    "| attention | before flash attention: `attention_kernel: "
     "unfused_dropout`. The scores of all tokens and keys go through HBM between the product, "
     "a kernel that scales, masks and takes the softmax, dropout (on, Megatron's default), "
     "and the product with V: 45 bytes a score with recomputation and backward pass |\n"
@@ -60,15 +58,15 @@ static const char megatron_setup[] =
     "| activations between blocks | split over `tp`, by a gather and a reduce-scatter; "
     "Megatron of that time kept them whole on every rank, by one AllReduce of as many bytes "
     "|\n"
-    "| InfiniBand with stages | one switch a rail (`switch_ports`), so that one pipeline "
-    "stands for all. With the fat tree of 40 ports and every node simulated, the step of "
+    "| InfiniBand with stages | one switch a rail (`switch_ports`), so that podsim simulates one "
+    "pipeline for all. With the fat tree of 40 ports and every node simulated, the step of "
     "76.1B is 0.2 ms longer and that of 1008B 0.1 ms: less than 0.002 % |\n"
     "\n"
     "## Missing time\n"
     "\n"
-    "The table has seconds of a step. \"Between matmuls\" is not simulated. It is computed "
-    "from\n"
-    "the bytes that the kernels of 2021 moved in addition, at the HBM rate of the profile.\n"
+    "The table has seconds of a step. The column \"between matmuls\" is not simulated: it is the\n"
+    "time of the bytes that the kernels of 2021 moved in addition, at the HBM rate of the "
+    "profile.\n"
     "\n";
 
 static const char megatron_reasons[] =
@@ -86,7 +84,7 @@ static const char megatron_reasons[] =
     "(batches with 96 to 160 inside). |\n"
     "| left: collectives | They have NCCL's rates of NVLink and InfiniBand, without the "
     "latency of its protocols; [measured-collectives.md](measured-collectives.md) has "
-    "measurements on 8 A100. TP's are all exposed, in both. |\n"
+    "measurements on 8 A100. The collectives of TP are exposed in both. |\n"
     "| left: overlap | Gradients are reduced during the compute of other layers, and "
     "messages between stages overlap compute. Megatron's own DDP, which the rows with stages "
     "have, reduces after all passes, and a rank may wait for its messages. |\n"
@@ -96,19 +94,17 @@ static const char megatron_reasons[] =
 
 static const char megatron_interleaving[] =
     "\n"
-    "A pipeline of table 1 also has 280 sequences of 530B, or 512 of 1T. It took 54.08 and\n"
-    "102.63 s, 10 and 9 % more than with the later software and no replicas. In podsim "
-    "replicas\n"
-    "cost nearly nothing.\n"
+    "Each pipeline of table 1 has as many sequences too: 280 of 530B, or 512 of 1T. With replicas\n"
+    "these steps took 54.08 and 102.63 s, 10 and 9 % more than with the later software and no\n"
+    "replicas. In podsim replicas cost nearly nothing.\n"
     "\n"
     "## Interleaving\n"
     "\n"
     "The paper's figure 12 compares schedules for 174.6B parameters on 96 GPUs (TP 8, PP 12,\n"
     "microbatches of one sequence, two layers a chunk), by curves without numbers. "
     "Interleaving\n"
-    "gains most with small batches, and the gap closes as the batch grows; the abstract says "
-    "10\n"
-    "% and more. podsim's figures:\n"
+    "gains most with small batches, and the gap closes as the batch grows. The abstract states a\n"
+    "gain of 10 % and more. The next table has podsim's figures:\n"
     "\n";
 
 static const char megatron_tail[] =
@@ -118,10 +114,8 @@ static const char megatron_tail[] =
     "    --schedules 1f1b,interleaved:4 --microbatches 12\n"
     "```\n"
     "\n"
-    "The gain is that of the bubble, which interleaving reduces to a quarter. Messages "
-    "between\n"
-    "stages are a chip's eighth of the activations, as with the paper's scatter and gather, "
-    "and\n"
-    "hide behind compute.\n";
+    "The gain comes from the bubble, which interleaving reduces to a quarter. Messages between\n"
+    "stages are an eighth of the activations for each chip, as with the paper's scatter and\n"
+    "gather. Compute hides them.\n";
 
 #endif

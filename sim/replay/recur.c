@@ -301,6 +301,26 @@ static uint64_t periods_until(uint32_t count, uint32_t wanted, uint32_t parts)
     return (wanted - count - 1) / parts;
 }
 
+/* How many more periods those go on waiting who wait for counts of a stream that do not move. */
+static uint64_t waiters_ahead(const struct replay *replay, const struct stream_state *image,
+                              uint32_t stream, uint32_t chip)
+{
+    const struct stream_state *states = replay->streams.states;
+    const struct stream_state *state = &states[(uint64_t)stream * replay->chip_count + chip];
+    uint32_t const parts = replay->recurrence.search->parts[stream];
+    uint64_t least = UINT64_MAX;
+    for (uint32_t bits = state->waiters; bits != 0; bits &= bits - 1) {
+        uint64_t const waiter = (uint64_t)__builtin_ctz(bits) * replay->chip_count + chip;
+        uint32_t const wants = states[waiter].wants, moved = wants - image[waiter].wants;
+        if (moved == 2 * parts) continue;
+        if (moved != 0) return 0;
+        uint64_t const most =
+            periods_until((wants & 1) != 0 ? state->begun : state->done, wants / 2, parts);
+        least = most < least ? most : least;
+    }
+    return least;
+}
+
 /* How many more periods no stream that waits where it was can go on. */
 static uint64_t waits_ahead(struct replay *replay)
 {
@@ -311,24 +331,17 @@ static uint64_t waits_ahead(struct replay *replay)
     for (uint32_t stream = 0; stream < replay->stream_count; stream++)
         for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
             const struct stream_state *state = stream_at(replay, stream, chip);
-            const struct stream_state *then = &image[state - replay->streams.states];
-            uint64_t most[2] = {UINT64_MAX, UINT64_MAX};
-            uint32_t const parts = recur->parts[stream];
-            if (state->wake_done == then->wake_done)
-                most[0] = periods_until(state->done, state->wake_done, parts);
-            if (state->wake_begun == then->wake_begun)
-                most[1] = periods_until(state->begun, state->wake_begun, parts);
-            least = most[0] < least ? most[0] : least;
-            least = most[1] < least ? most[1] : least;
-            if (parts > 0 || state->phase == STREAM_FINISHED) continue;
+            uint64_t most = waiters_ahead(replay, image, stream, chip);
+            least = most < least ? most : least;
+            if (recur->parts[stream] > 0 || state->phase == STREAM_FINISHED) continue;
             if (state->phase != STREAM_WAITS) return 0;
             const struct need_cache *needs = streams_needs(replay, stream, chip);
             for (uint32_t i = 0; i < needs->op->need_count; i++) {
                 const struct program_need *need = &needs->op->need[i];
                 const struct stream_state *other = stream_at(replay, need->stream, chip);
-                most[0] = periods_until(need->begun ? other->begun : other->done, needs->count[i],
-                                        recur->parts[need->stream]);
-                least = most[0] < least ? most[0] : least;
+                most = periods_until(need->begun ? other->begun : other->done, needs->count[i],
+                                     recur->parts[need->stream]);
+                least = most < least ? most : least;
             }
         }
     return least;

@@ -37,23 +37,16 @@ static const struct recur_field chip_fields[] = {FIELD(INSTANT, chip_state, part
 HAS_BYTES(chip_state, 88);
 
 /* recur.c holds the counts of a stream against its program. */
-static const struct recur_field stream_fields[] = {FIELD(SUM, stream_state, done),
-                                                   FIELD(SUM, stream_state, begun),
-                                                   FIELD(SUM, stream_state, op_first),
-                                                   FIELD(SUM, stream_state, slot),
-                                                   FIELD(SAME, stream_state, position),
-                                                   FIELD(SAME, stream_state, phase),
-                                                   FIELD(SAME, stream_state, lanes_left),
-                                                   FIELD(SAME, stream_state, waiters),
-                                                   FIELD(SUM, stream_state, wake_done),
-                                                   FIELD(SUM, stream_state, wake_begun),
-                                                   FIELD(SAME, stream_state, part),
-                                                   FIELD(SAME, stream_state, part_runs),
-                                                   FIELD(SUM, stream_state, epoch),
-                                                   FIELD(SUM, stream_state, operand_first),
-                                                   FIELD(SAME, stream_state, operand_parts),
-                                                   FIELD(INSTANT, stream_state, begin_ps),
-                                                   {0}};
+static const struct recur_field stream_fields[] = {
+    FIELD(SUM, stream_state, done),           FIELD(SUM, stream_state, begun),
+    FIELD(SUM, stream_state, op_first),       FIELD(SUM, stream_state, slot),
+    FIELD(SAME, stream_state, position),      FIELD(SAME, stream_state, phase),
+    FIELD(SAME, stream_state, lanes_left),    FIELD(SAME, stream_state, waiters),
+    FIELD(SUM, stream_state, wake_done),      FIELD(SUM, stream_state, wake_begun),
+    FIELD(SAME, stream_state, part),          FIELD(SAME, stream_state, part_runs),
+    FIELD(SUM, stream_state, epoch),          FIELD(SUM, stream_state, operand_first),
+    FIELD(SAME, stream_state, operand_parts), FIELD(SUM, stream_state, wants),
+    FIELD(INSTANT, stream_state, begin_ps),   {0}};
 HAS_BYTES(stream_state, 56);
 
 static const struct recur_field lane_fields[] = {FIELD(INSTANT, lane_state, free_ps),

@@ -96,7 +96,7 @@ static bool needs_met(struct replay *replay, uint32_t stream, uint32_t chip, uin
         uint32_t const count = need->begun ? other->begun : other->done;
         uint32_t const wanted = cache->count[i] + part * cache->per_part[i];
         if (count >= wanted) continue;
-        stream_wait(other, stream, need->begun, wanted);
+        stream_wait(stream_at(replay, stream, chip), other, stream, need->begun, wanted);
         return false;
     }
     return true;
@@ -105,7 +105,26 @@ static bool needs_met(struct replay *replay, uint32_t stream, uint32_t chip, uin
 static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now_ps);
 static void stream_advance(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
 
-/* Wakes who waits here, if what any of them wants has come; who wants more waits again. */
+/* Takes those waiters from the stream for whom enough parts are done or begun. */
+static inline uint32_t waiters_take(struct replay *replay, uint32_t chip,
+                                    struct stream_state *state)
+{
+    uint32_t const have[2] = {2 * state->done, 2 * state->begun + 1};
+    uint32_t least[2] = {UINT32_MAX, UINT32_MAX}, taken = 0;
+    for (uint32_t bits = state->waiters; bits != 0; bits &= bits - 1) {
+        uint32_t const wants = stream_at(replay, (uint32_t)__builtin_ctz(bits), chip)->wants;
+        if (wants <= have[wants & 1])
+            taken |= bits & -bits;
+        else if (wants / 2 < least[wants & 1])
+            least[wants & 1] = wants / 2;
+    }
+    state->waiters &= ~taken;
+    state->wake_done = least[0];
+    state->wake_begun = least[1];
+    return taken;
+}
+
+/* Wakes those for whom enough has come. */
 static inline void wake(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
     struct stream_state *state = stream_at(replay, stream, chip);
@@ -113,10 +132,7 @@ static inline void wake(struct replay *replay, uint32_t stream, uint32_t chip, i
     const struct chip_state *self = &replay->chips[chip];
     /* Whom exposed time waited for can be told no longer once they have gone on. */
     if (!self->computes && self->running != 0) breakdown_until(replay, chip, now_ps);
-    uint32_t waiters = state->waiters;
-    state->waiters = 0;
-    state->wake_done = UINT32_MAX;
-    state->wake_begun = UINT32_MAX;
+    uint32_t waiters = waiters_take(replay, chip, state);
     while (waiters != 0) {
         uint32_t const waiter = (uint32_t)__builtin_ctz(waiters);
         waiters &= waiters - 1;

@@ -53,6 +53,8 @@ struct stream_state {
     uint8_t epoch;          /* Collectives begun, modulo 64. */
     uint32_t operand_first; /* Collective: parts of the compute stream before the operand's op. */
     uint32_t operand_parts; /* Collective: parts of the operand's op; 0: the operand is there. */
+    uint32_t wants;         /* Twice the parts that it waits for where it has named itself; odd: of
+                               begun ones. Valid as long as it waits. */
     int64_t begin_ps;       /* Begin of the running op. */
 };
 
@@ -126,11 +128,14 @@ struct op_table op_table_of(const struct replay *replay, uint32_t kind, const st
 /* Durations of compute ops; needs the servers. */
 enum status ops_build(struct arena *arena, struct replay *replay, struct error *reterr);
 
-/* A stream waits until another of its chip has `parts` parts done (or begun). */
-static inline void stream_wait(struct stream_state *other, uint32_t waiter, bool begun,
-                               uint32_t parts)
+/* Stream `waiter`, of state `own`, waits until another of its chip has `parts` parts done (or
+ * begun). Lanes of a collective may want several counts: the least wakes their stream. */
+static inline void stream_wait(struct stream_state *own, struct stream_state *other,
+                               uint32_t waiter, bool begun, uint32_t parts)
 {
     uint32_t *least = begun ? &other->wake_begun : &other->wake_done;
+    uint32_t const wants = 2 * parts + begun;
+    if ((other->waiters >> waiter & 1) == 0 || wants < own->wants) own->wants = wants;
     other->waiters |= 1u << waiter;
     if (parts < *least) *least = parts;
 }

@@ -47,13 +47,13 @@ static bool predecessors_arrived(const struct lane_table *lane, uint32_t chip, u
 static bool operand_ready(struct replay *replay, const struct lane_table *lane, uint32_t chip,
                           uint32_t piece, uint32_t chunks)
 {
-    const struct stream_state *stream = stream_at(replay, lane->stream, chip);
+    struct stream_state *stream = stream_at(replay, lane->stream, chip);
     if (stream->operand_parts == 0) return true;
     uint32_t const wanted =
         lane->plan->plan->group.dimension_count > 1 ? piece / lane->portions + 1 : chunks;
     struct stream_state *compute = stream_at(replay, PROGRAM_COMPUTE, chip);
     if (compute->done >= stream->operand_first + wanted) return true;
-    stream_wait(compute, lane->stream, false, stream->operand_first + wanted);
+    stream_wait(stream, compute, lane->stream, false, stream->operand_first + wanted);
     return false;
 }
 

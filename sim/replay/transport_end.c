@@ -70,7 +70,7 @@ void transport_check_end(struct replay *replay, uint32_t stream, uint32_t chip, 
         struct stream_state *compute = stream_at(replay, PROGRAM_COMPUTE, chip);
         uint32_t const wanted = state->operand_first + state->operand_parts;
         if (compute->done < wanted) {
-            stream_wait(compute, stream, false, wanted);
+            stream_wait(state, compute, stream, false, wanted);
             return;
         }
     }

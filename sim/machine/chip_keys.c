@@ -191,7 +191,7 @@ static const struct key_kind profiles_kind = {
 
 #define ROW(...) KEY_ROW(struct chip_profile, __VA_ARGS__)
 #define SHARE(text, field, of)                                                                     \
-    COUNT(text, field, PPM_ONE, NEEDED, .help = "millionths of " of " that are left")
+    COUNT(text, field, PPM_ONE, NEEDED, .help = "share of " of " that is reached, in millionths")
 #define OVERHEAD(text, field, of)                                                                  \
     NUMBER(text, key_duration, field, 0, TIME_PS_PER_S, NEEDED,                                    \
            .help = "time that " of " takes longer")
@@ -267,7 +267,7 @@ _Static_assert(CHIP_WRAP_FULL_AXIS == 0 && CHIP_WRAP_CUBES == 1, "names of rules
 
 #define PROFILES_KEY(of, below)                                                                    \
     KEY("profiles", profiles_kind, NEEDED, .members = of, .values = "an object for each profile",  \
-        .help = "what is left of these rates: [below](#" below ")")
+        .help = "measured shares of these rates, and overheads: [below](#" below ")")
 
 const struct key chip_tpu_keys[] = {
     HEAD_KEYS(tpu_names),
@@ -296,7 +296,7 @@ const struct key chip_tpu_keys[] = {
         .help = "`full-axis`: an axis of `wrap_length` wraps around; `cubes`: all axes, if all are "
                 "multiples of it"),
     COUNT("wrap_length", chip.pod.wrap_length, COUNT_MOST, NEEDED,
-          .help = "the length that `wrap_rule` speaks of"),
+          .help = "the length in `wrap_rule`"),
     KEY("slices", key_words, .has_source = true, NEEDED, .most = CHIP_SLICES_MAX,
         .settle = slices_settle, .values = "up to 16 shapes",
         .help = "slices that are sold; of `cubes` the smaller ones"),

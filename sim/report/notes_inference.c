@@ -225,6 +225,6 @@ void notes_generation_build(struct arena *arena, const struct report_input *inpu
               "collectives",
               table_seconds(book_s).text, table_seconds(total_s).text);
     notes_add(arena, notes,
-              "memory, and a timeline, are those of the prefill with the last step behind it, "
-              "which has most in the cache");
+              "memory and the timeline are of the prefill and the last step, which has the most in "
+              "the cache");
 }

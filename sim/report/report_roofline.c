@@ -179,7 +179,7 @@ void report_roofline_write(const struct report_input *input, bool colour, struct
     find(input, values);
     table_heading(input, colour, text);
     if (input->workload->kind == WORKLOAD_GENERATE)
-        strbuf_add(text, "bounds are of the prefill with the last step behind it\n\n");
+        strbuf_add(text, "bounds are of the prefill and the last step\n\n");
     write_resources(input, values, colour, text);
     write_bounds(input, values, text);
     if (roofline->group_count > 0) {

@@ -149,7 +149,7 @@ static enum status action_read(struct reader *reader, const char *begin, const c
         if (word->sort != WORD_ACTION)
             STATUS_TRY(parse_uint(reader, begin, end, "needs the number of a microbatch at its end",
                                   SCHEDULE_MICROBATCHES_MAX - 1, &at, &microbatch));
-        if (at != end) return refuse(reader, begin, end, "has something behind its action");
+        if (at != end) return refuse(reader, begin, end, "has text after its action");
         if (word->sort == WORD_PASS)
             return pass_take(reader, begin, end, (enum schedule_kind)word->value, stage,
                              microbatch);

@@ -165,6 +165,12 @@ static void private_words_stay_out_of_what_users_read(void **state)
             "tools/podsim/a.c:1: \"so many\" is no word for users\n");
     refuses("docs/a.md", "One\nbeside the other.\n",
             "docs/a.md:2: \"beside\" is no word for users\n");
+    refuses("CONTRIBUTING.md", "A plan is played.\n",
+            "CONTRIBUTING.md:1: \"played\" is no word for users\n");
+    refuses("ARCHITECTURE.md", "It is held against\nthe bound.\n",
+            "ARCHITECTURE.md:1: \"held against\" is no word for users\n");
+    refuses("sim/base/a.c", "char *a = \"where it comes to lie\";\n",
+            "sim/base/a.c:1: \"comes to lie\" is no word for users\n");
     accepts("sim/base/a.c",
             "#include \"sim/base/beside.h\"\n/* \"played\" */ int beside; // \"plays\"\n");
     accepts("sim/base/a.c", "char *a = \"chips_replayed, displays \\\"\"; int played;\n");

@@ -28,9 +28,9 @@ const char *tidy_word_find(const char *text, const char *from, const char *word)
     return NULL;
 }
 
-/* Words of this house, that users need not learn; in what is printed, and on pages. */
-static const char *const private_words[] = {"played", "plays", "beside", "so many",
-                                            "waits for what"};
+/* Words of this project that readers need not learn: in what is printed, and on pages. */
+static const char *const private_words[] = {
+    "played", "plays", "beside", "so many", "held against", "waits for what", "comes to lie"};
 
 /* The end of a comment, string or character that begins at `at`, or the next character. */
 static const char *piece_end(const char *at)
@@ -59,7 +59,8 @@ static bool is_printed(const char *text, const char *place)
 static void check_private_words(struct tidy *tidy, const struct tidy_file *file)
 {
     bool const is_page =
-        strncmp(file->path, "docs/", 5) == 0 || strcmp(file->path, "README.md") == 0;
+        strncmp(file->path, "docs/", 5) == 0 || strcmp(file->path, "README.md") == 0 ||
+        strcmp(file->path, "ARCHITECTURE.md") == 0 || strcmp(file->path, "CONTRIBUTING.md") == 0;
     bool const is_source = file->code != NULL && strncmp(file->path, "tests/", 6) != 0;
     for (size_t i = 0; i < sizeof private_words / sizeof *private_words; i++)
         for (const char *at = file->text;

@@ -113,7 +113,7 @@ static const struct {
     {"0F0, ,0BW0\n", "line 1, cell 3, \"0BW0\": \"BW\" is an older letter"},
     {"0F0,0B\n", "line 1, cell 2, \"0B\": needs the number of a microbatch"},
     {"0F0,B0\n", "line 1, cell 2, \"B0\": does not begin with the number of a stage"},
-    {"0F0,0B0x\n", "something behind"},
+    {"0F0,0B0x\n", "text after"},
     {"0F0,0F00,0B0\n",
      "line 1, cell 2, \"0F00\": the number of its microbatch begins with a needless 0"},
     {"0F0,00B0\n", "line 1, cell 2, \"00B0\": the number of its stage begins with a needless 0"},

@@ -3,7 +3,7 @@
 
 const struct op_kind op_kind_concat = {
     .name = "concat",
-    .help = "inputs side by side, or one behind another",
+    .help = "inputs side by side, or one after another",
     .source = "no work: results of kernels are written to their part of an array",
     .notation = {.formula = "@", .remark = "each is written to its part"},
     .passes_on = true,

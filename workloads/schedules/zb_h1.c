@@ -35,7 +35,7 @@ static struct schedule_peak peak(const struct schedule_request *request, uint32_
 
 const struct schedule_form schedule_form_zb_h1 = {
     .name = "zb-h1",
-    .help = "1F1B with weight gradients put off to fill the end; no more memory than 1F1B",
+    .help = "1F1B with weight gradients delayed to fill the end; no more memory than 1F1B",
     .source = "Qi et al., Zero Bubble Pipeline Parallelism (arXiv 2401.10241)",
     .chunks = 1,
     .copies = 1,

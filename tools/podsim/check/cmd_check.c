@@ -35,10 +35,10 @@ static int check(const struct options *options)
 const struct command command_check = {
     .name = "check",
     .usage = "podsim check FILE... [--set /pointer=value]...",
-    .summary = "judges the form of scenario files",
-    .help = "Reads each file and builds its machine, mesh and program, but runs nothing: a line\n"
-            "for each, `FILE: ok` or what is wrong and where. Whether a scenario fits the memory\n"
-            "is judged by `podsim run`.\n"
+    .summary = "checks the form of scenario files",
+    .help = "Reads each file and builds its machine, mesh and program, but runs nothing. Prints a\n"
+            "line for each file: `FILE: ok`, or what is wrong and where. `podsim run` checks\n"
+            "whether a scenario fits the memory.\n"
             "\n"
             "  podsim check scenarios/train/*.json\n",
     .operands_min = 1,

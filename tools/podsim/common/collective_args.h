@@ -35,7 +35,7 @@ struct collective_args {
         {"--tuner", "FILE", "CSV of NCCL's tuner: what auto takes where a line fits", false},      \
         {"--full", NULL, "every chip and every hop: no folding", false},                           \
     {                                                                                              \
-        "--engine", "NAME", "fast or reference: the queue behind the clock", false                 \
+        "--engine", "NAME", "the event queue: fast or reference", false                            \
     }
 
 /* Everything but sizes and outputs. The arena is the caller's. */

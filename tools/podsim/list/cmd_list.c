@@ -25,14 +25,13 @@ static const struct {
     {"chips", NULL, list_chips, list_chip, "TPUs and GPUs, for a machine's \"chip\" and --machine",
      "h100-sxm"},
     {"shapes", NULL, list_shapes, list_shape,
-     "slices of TPUs that can be had, for a machine's \"shape\"", "v5p-8192"},
+     "slices of TPUs that are sold, for a machine's \"shape\"", "v5p-8192"},
     {"collectives", &list_primitives, list_algorithms, NULL,
      "algorithms, for \"algorithm\" in a run and --algorithm", "all_gather_ring"},
     {"models", NULL, list_models, list_model, "Hugging Face models, for a workload's \"model\"",
      "llama-3-70b"},
-    {"blocks", &list_blocks, NULL, NULL, "parts of models, as podsim show graph has them",
-     "experts"},
-    {"ops", &list_ops, NULL, NULL, "what blocks are made of", "attention"},
+    {"blocks", &list_blocks, NULL, NULL, "parts of models, for podsim show graph", "experts"},
+    {"ops", &list_ops, NULL, NULL, "kinds of ops in blocks", "attention"},
     {"kernels", NULL, list_kernels, list_kernel,
      "measured kernels by chip, for a machine's \"stack\"", "h100-sxm.trtllm"},
     {"presets", NULL, list_presets, list_preset,
@@ -41,7 +40,7 @@ static const struct {
     {"schedules", &list_forms, NULL, list_schedule,
      "orders of a pipeline's passes, for \"schedule\" and --schedules", "zb-v"},
     {"scenarios", NULL, list_scenarios, list_scenario,
-     "whole steps with a question each, for podsim run", "llama3-70b-fsdp-v5p-16x16x16"},
+     "steps with the questions that they answer, for podsim run", "llama3-70b-fsdp-v5p-16x16x16"},
 };
 enum { CATALOGUE_COUNT = sizeof catalogues / sizeof *catalogues };
 
@@ -54,7 +53,7 @@ static void list_catalogues(struct strbuf *text)
         strbuf_pad(text, 16);
         strbuf_add(text, "%s\n", catalogues[i].help);
     }
-    strbuf_add(text, "\nOne entry with all there is to know about it:\n\n");
+    strbuf_add(text, "\nOne entry with all its details:\n\n");
     for (size_t i = 0; i < CATALOGUE_COUNT; i++)
         strbuf_add(text, "  podsim list %s %s\n", catalogues[i].name, catalogues[i].example);
 }
@@ -100,11 +99,10 @@ const struct command command_list = {
     .name = "list",
     .usage = "podsim list [CATALOGUE [NAME]]",
     .summary = "what a scenario may name, and where its numbers come from",
-    .help = "Alone it says what catalogues there are. Without NAME one line an entry; with NAME "
-            "all there is to know about it: a chip's\n"
-            "numbers with the source of each, which products can be sliced into a shape and\n"
-            "which of its axes wrap around, a collective's algorithm and source, a model's\n"
-            "parameters, a scenario's text.\n"
+    .help = "Without CATALOGUE it lists the catalogues, without NAME the entries of a catalogue.\n"
+            "With NAME it prints all of an entry: a chip's numbers with the source of each, the\n"
+            "products that can be sliced into a shape and the axes that wrap around, a\n"
+            "collective's algorithm and source, a model's parameters, a scenario's text.\n"
             "\n"
             "  podsim list chips tpu-v5p\n"
             "  podsim list shapes 8x16x16\n"

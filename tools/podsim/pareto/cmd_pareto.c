@@ -93,11 +93,11 @@ const struct command command_pareto = {
     .usage =
         "podsim pareto FILE [--batch LIST] [--context LIST] [--shape LIST] [--mesh OBJECT]...\n"
         "           [--svg FILE] [--json FILE|-] [--csv FILE|-] [--set /pointer=value]... ...",
-    .summary = "latency against throughput of inference: batches, lengths, slices",
+    .summary = "latency and throughput of inference: batches, lengths, slices",
     .help = "Simulates a decode or a prefill for each batch on each curve: a curve is one slice,\n"
             "mesh and length of sequences. For each point it prints the latency, tokens/s for a\n"
-            "user and for a chip, what the step's time goes to, and the book's formula. Points\n"
-            "that do not fit the memory, or cannot be, are listed with the reason.\n"
+            "user and for a chip, the parts of the step's time, and the book's formula. Points\n"
+            "that do not fit the memory, or that are refused, are listed with the reason.\n"
             "\n"
             "  podsim pareto llama3-70b-decode-int8-v5e-4x4\n"
             "  podsim pareto llama3-70b-decode-int8-v5e-4x4 --batch 1:512:x2 \\\n"

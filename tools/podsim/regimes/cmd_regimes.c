@@ -168,7 +168,7 @@ const struct command command_regimes = {
     .name = "regimes",
     .usage = "podsim regimes --machine SPEC --op NAME [--axes LIST] [-b SIZE] [-e SIZE] [-f N]\n"
              "           [--algorithm NAMES] [--svg FILE] [--json FILE|-] ...",
-    .summary = "which algorithm wins at which size and ranks, and what binds",
+    .summary = "which algorithm is fastest at which size and number of ranks",
     .help =
         "Runs every algorithm that applies on growing groups of neighbours, for sizes from the\n"
         "least to the greatest: who wins where, the sizes at which the winner changes (found by\n"

@@ -56,10 +56,10 @@ const struct command command_roofline = {
     .usage = "podsim roofline FILE [--set /pointer=value]... [--json FILE|-]",
     .summary = "the bounds by closed forms, without a run",
     .help =
-        "What each resource needs for the step if nothing waited for anything else: the largest\n"
-        "is a lower bound, the sum, of a pipeline that of all its ranks in turn, an upper one;\n"
-        "and the book's rules with the scenario's numbers. `podsim run` shows where the step\n"
-        "comes to lie between them.\n"
+        "Prints closed forms: the time that each resource needs for the step. The largest is a\n"
+        "lower bound of the step. The sum is an upper bound; a pipeline adds up all its ranks.\n"
+        "The book's rules follow, with the scenario's numbers. `podsim run` shows where the step\n"
+        "lies between the bounds.\n"
         "\n"
         "  podsim roofline scenarios/train/llama3-70b-fsdp-tp-v5p-16x16x16.json\n",
     .operands_min = 1,

@@ -33,10 +33,10 @@ static const struct option run_options[] = {
      false},
     TIMELINE_OPTIONS,
     {"--advise", NULL, "simulate the scenario's neighbours too and name the best that fits", false},
-    {"--engine", "NAME", "fast or reference: the queue behind the clock", false},
+    {"--engine", "NAME", "the event queue: fast or reference", false},
     {"--every-layer", NULL, "simulate layers one by one even where they are alike", false},
     {"--timing", NULL, "say how long the simulation itself took", false},
-    {"--quiet", NULL, "no summary, and of a step that does not fit the error alone", false},
+    {"--quiet", NULL, "no summary; for a step that does not fit only the error", false},
     {0},
 };
 

@@ -15,8 +15,8 @@
 enum { SETS_MAX = 128 };
 
 static const struct option validate_options[] = {
-    {"--published", NULL, "the measurements that podsim has with it", false},
-    {"--test", "NAME", "a test, or a group that is learned from; may be repeated", true},
+    {"--published", NULL, "the built-in published measurements", false},
+    {"--test", "NAME", "a test, or a group of other rows; may be repeated", true},
     {"--show", "ID", "print the scenario of a row, which `podsim run -` takes, and run nothing",
      false},
     {"--svg", "FILE", "draw predicted against measured; - is standard output", false},
@@ -190,14 +190,13 @@ const struct command command_validate = {
              "       podsim validate --published --show ID",
     .summary = "predictions compared with published measurements",
     .help =
-        "Makes a scenario of each published measurement that podsim has facts of, simulates it\n"
-        "in the profile \"measured\", and compares: steps of training and of inference, and\n"
-        "collectives. A test is a set of rows that no number\n"
-        "of podsim was set from; rows that podsim may learn from stand apart and count in no\n"
-        "aim. Errors are predicted over measured, less 1. Behind the factor that all\n"
-        "predictions of a test share, the ratios are left. The yardsticks take a step to be\n"
-        "what bounds it at one share of the chip's peak: the best share for the test, and the\n"
-        "median share of the chip in the rows that are learned from.\n"
+        "Makes a scenario of each built-in published measurement (steps of training and of\n"
+        "inference, collectives), simulates it in the profile \"measured\", and compares the\n"
+        "times. A test is a set of rows from which no number of podsim is set. Rows from which\n"
+        "podsim may learn are in separate groups. The error of a row is predicted over\n"
+        "measured, less 1. Errors of ratios are without the factor that all predictions of a\n"
+        "test share. The yardsticks predict each row from its bound, at one share of the chip's\n"
+        "peak: the best share for the test, or the chip's median share in the groups.\n"
         "\n"
         "  podsim validate --published --test T13\n"
         "  podsim validate --published --show korthikanti-a100-22B-full | podsim run -\n"

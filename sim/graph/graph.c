@@ -116,10 +116,14 @@ uint64_t graph_weight_elements(const struct graph *graph, tensor weight)
 
 uint64_t graph_read_elements(const struct graph *graph, tensor weight)
 {
-    const struct graph_cache *cache = &graph->terms->cache;
-    uint64_t const elements = graph_weight_elements(graph, weight);
-    if (!graph->tensor[weight].grouped || cache->experts_held == 0) return elements;
-    return (elements / cache->experts_held) * cache->experts_read;
+    return graph_asked(graph, weight, graph_weight_elements(graph, weight));
+}
+
+uint64_t graph_asked(const struct graph *graph, tensor weight, uint64_t amount)
+{
+    const struct graph_terms *terms = graph->terms;
+    if (!graph->tensor[weight].grouped || terms->experts_held == 0) return amount;
+    return amount / terms->experts_held * terms->experts_asked;
 }
 
 struct graph_label graph_label(const struct graph *graph, const struct graph_op *op,

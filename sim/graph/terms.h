@@ -95,9 +95,8 @@ struct graph_cache {
     uint32_t splits_most;  /* Parts of a sequence's keys that cores may take apart. */
     bool prefetches;       /* Weights may be read before the products that want them. */
     uint64_t kept_rows;    /* New rows that a rank writes to the cache. */
-    uint64_t experts_held, experts_read; /* Of a rank, and of these those that tokens ask for. */
-    struct graph_served decodes;         /* Sequences with a query or a few. */
-    struct graph_served prompts;         /* Sequences with a chunk of queries. */
+    struct graph_served decodes; /* Sequences with a query or a few. */
+    struct graph_served prompts; /* Sequences with a chunk of queries. */
 };
 
 /* Of a plan, and with what follows from it, of a graph. */
@@ -159,6 +158,8 @@ struct graph_terms {
     uint32_t ranks_y;          /* Of tp. */
     uint32_t ranks_w;          /* Of tp_d. */
     uint32_t ranks_exchange;   /* Of ep. */
+    uint64_t experts_held;     /* Experts of a rank. */
+    uint64_t experts_asked; /* Of these the ones with rows, which alone are read and multiplied. */
     struct graph_dimension dimension[GRAPH_DIMENSIONS_MAX]; /* Ended by a NULL name. */
     struct graph_sequence sequence;
     struct graph_cache cache;

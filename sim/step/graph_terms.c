@@ -73,6 +73,8 @@ static void experts_set(const struct ranks *ranks, struct graph_terms *terms)
     bool const drawn = experts->drawn.expert_count != 0;
     /* Of the rows of all ranks' tokens as many as there are tokens. */
     units_wide const kept = (units_wide)experts->kept * tokens_of(ranks) / ranks->rows;
+    terms->experts_held = experts->count;
+    terms->experts_asked = experts->asked;
     plain_set(terms, "L", experts->count);
     graph_dimension_set(terms, "W", experts->all * data, (uint64_t)kept, 1);
     graph_dimension_set(terms, "Fe", experts->columns * tp, model->width, 1);
@@ -86,7 +88,6 @@ static void experts_set(const struct ranks *ranks, struct graph_terms *terms)
 static void cache_set(const struct ranks *ranks, bool windowed, struct graph_terms *terms)
 {
     const struct inference_ranks *inference = &ranks->inference;
-    const struct model *model = &ranks->plan->model;
     const struct graph_served *decodes = &inference->served[INFERENCE_DECODES][windowed],
                               *prompts = &inference->served[INFERENCE_PROMPTS][windowed];
     /* The cores of a TPU work as one on each op. */
@@ -113,10 +114,6 @@ static void cache_set(const struct ranks *ranks, bool windowed, struct graph_ter
         .decodes = *decodes,
         .prompts = *prompts,
     };
-    if (model_has_experts(model)) {
-        terms->cache.experts_held = ranks->experts.count;
-        terms->cache.experts_read = inference_experts_read(ranks);
-    }
     plain_set(terms, "Bb", inference->kept_tokens * ranks->data * apart);
     plain_set(terms, "Nb", ranks->heads.queries * inference->batch_ways * ranks->tp);
     plain_set(terms, "Ns", ranks->heads.queries * inference->sequence_ways * ranks->tp);

@@ -471,27 +471,3 @@ uint64_t inference_cache_bytes(const struct ranks *ranks, uint64_t layer_first, 
     }
     return bytes;
 }
-
-enum { ONE_BITS = 62 };
-
-/* (1 - k/E)^tokens in units of 2^-ONE_BITS, by squares, rounded down. */
-static uint64_t missed_share(const struct model_experts *experts, uint64_t tokens)
-{
-    units_wide const one = (units_wide)1 << ONE_BITS;
-    units_wide power = one * (experts->count - experts->top_k) / experts->count, share = one;
-    for (; tokens > 0; tokens /= 2) {
-        if (tokens % 2 == 1) share = share * power >> ONE_BITS;
-        power = power * power >> ONE_BITS;
-    }
-    return (uint64_t)share;
-}
-
-uint64_t inference_experts_read(const struct ranks *ranks)
-{
-    if (ranks->experts.hit != 0) return ranks->experts.hit;
-    uint64_t const most = ranks->rows * ranks->experts.ranks;
-    uint64_t const missed =
-        missed_share(&ranks->plan->model.experts, smaller(most, ranks->inference.all.tokens));
-    uint64_t const held = ranks->experts.count;
-    return held - (uint64_t)((units_wide)held * missed >> ONE_BITS);
-}

@@ -147,11 +147,6 @@ uint32_t inference_parts(const struct ranks *ranks);
 /* Errors: a cache that lies otherwise than its ranks can have it. */
 enum status inference_ways_check(const struct ranks *ranks, struct error *reterr);
 
-/* Of a rank's experts those that the tokens of all ranks of ep ask for: where routing is drawn, of
- * the rank that has most of these; else, if each token asks for any k of E,
- * E·(1 - (1 - k/E)^tokens) of all, rounded up. */
-uint64_t inference_experts_read(const struct ranks *ranks);
-
 /* Bytes of the cache on a chip, of `count` layers from one on. */
 uint64_t inference_cache_bytes(const struct ranks *ranks, uint64_t layer_first, uint64_t count);
 

@@ -190,8 +190,10 @@ static enum status loads_build(struct ranks *ranks, struct error *reterr)
                                             .watch = ranks->plan->watch};
     STATUS_TRY(choices_check(ranks, reterr));
     STATUS_TRY(routing_load_draw(&request, ranks->plan->routing.drawn, &load, reterr));
-    if (capacity == 0) experts->rows = units_ceil_divide(load.rows_most, experts->count);
-    experts->hit = load.hit_most;
+    if (capacity == 0) {
+        experts->asked = load.hit_most;
+        experts->all = load.rows_most;
+    }
     experts->dropped = load.dropped;
     experts->arrivals = load.came_most;
     experts->sent = load.sent_most;
@@ -215,7 +217,9 @@ static enum status capacity_build(struct ranks *ranks, struct error *reterr)
                          (unsigned long long)model->top_k, (unsigned long long)model->count,
                          (unsigned long long)model->count, (unsigned long long)model->top_k);
     units_wide const share = (units_wide)model->count * PPM_ONE;
+    experts->asked = experts->count;
     experts->rows = (uint64_t)(((units_wide)wanted * factor_ppm + share - 1) / share);
+    experts->all = experts->count * experts->rows;
     uint64_t const places = model->count * experts->rows;
     experts->dropped = wanted > places ? wanted - places : 0;
     return STATUS_OK;
@@ -235,6 +239,35 @@ static enum status replicas_build(struct ranks *ranks, struct error *reterr)
     return STATUS_OK;
 }
 
+enum { SHARE_BITS = 62 };
+
+/* (1 - k/E)^tokens in units of 2^-SHARE_BITS, by squares, rounded down. */
+static uint64_t missed_share(const struct model_experts *experts, uint64_t tokens)
+{
+    units_wide const whole = (units_wide)1 << SHARE_BITS;
+    units_wide power = whole * (experts->count - experts->top_k) / experts->count, share = whole;
+    for (; tokens > 0; tokens /= 2) {
+        if (tokens % 2 == 1) share = share * power >> SHARE_BITS;
+        power = power * power >> SHARE_BITS;
+    }
+    return (uint64_t)share;
+}
+
+/* Rows of a rank's experts. In inference the last ranks may have fewer tokens than others. Of the
+ * experts those have rows that a token asks for: if each asks for any k of E, E·(1 - (1 - k/E)^B)
+ * of all. */
+static void rows_build(struct ranks *ranks)
+{
+    struct routing *experts = &ranks->experts;
+    const struct model_experts *model = &ranks->plan->model.experts;
+    uint64_t const all = ranks->inference.all.tokens;
+    uint64_t tokens = ranks->rows * experts->ranks;
+    if (ranks_serves(ranks) && all < tokens) tokens = all;
+    uint64_t const missed = missed_share(model, tokens);
+    experts->asked = experts->count - (uint64_t)((units_wide)experts->count * missed >> SHARE_BITS);
+    experts->all = units_ceil_divide(tokens * model->top_k, experts->ranks);
+}
+
 enum status routing_build(struct ranks *ranks, struct error *reterr)
 {
     const struct workload_plan *plan = ranks->plan;
@@ -252,8 +285,7 @@ enum status routing_build(struct ranks *ranks, struct error *reterr)
     experts->count = model->count / experts->ranks;
     experts->columns = units_ceil_divide(model->width, ranks->tp);
     experts->shared_columns = model->shared * experts->columns;
-    uint64_t const tokens = ranks->rows * experts->ranks;
-    experts->rows = units_ceil_divide(tokens * model->top_k, model->count);
+    rows_build(ranks);
     bool const each = routing_copies_each(ranks);
     experts->arrivals = each ? ranks->rows * model->top_k
                              : experts->ranks * routing_hits(model, experts->count, ranks->rows);
@@ -262,7 +294,7 @@ enum status routing_build(struct ranks *ranks, struct error *reterr)
     if (!each) STATUS_TRY(crossing_build(ranks, reterr));
     STATUS_TRY(capacity_build(ranks, reterr));
     if (routing_is_drawn(ranks)) STATUS_TRY(loads_build(ranks, reterr));
-    experts->all = experts->count * experts->rows;
+    experts->rows = units_ceil_divide(experts->all, experts->asked);
     experts->kept =
         ranks->rows * model->top_k - units_ceil_divide(experts->dropped, experts->ranks);
     return replicas_build(ranks, reterr);

@@ -17,6 +17,7 @@ struct expert_letters {
     double shared;  /* 1: there are shared experts; */
     double gathers; /* 1: and they gather In over tp. */
     double sums;    /* 1: logits are summed over tp. */
+    double idle;    /* Of a rank's experts those that no token asks for, which are not read. */
     double casts;   /* 1: what travels to experts is a copy in a format of its own. */
 };
 
@@ -30,6 +31,7 @@ static struct expert_letters letters_of(const struct letters *x)
     double const count = (double)model->count / experts->ranks;
     bool const by_tokens = ranks->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
     struct expert_letters e = {.shared = model->shared != 0};
+    e.idle = 1 - (double)experts->asked / count;
     e.in = width * columns * (1 + x->gated);
     e.out = width * columns;
     e.weights_in = count * e.in;
@@ -91,7 +93,7 @@ static void count_matmuls(const struct letters *x, const struct expert_letters *
     double const ins = passes, outs = 3 + x->whole;
     double const shared = 2 * x->rows * (e->shared_in + e->shared_out);
     double const router = 2 * e->logits * e->router / (double)model->count;
-    double const all = (double)experts->all;
+    double const all = (double)(experts->asked * experts->rows);
     counts->spare.uneven = times * 3 * 2 * (all - e->assigned) * (e->in + e->out);
     counts->matmul_flop += times * passes * router;
     double const kept = 2 * e->assigned * (e->in + e->out);
@@ -103,7 +105,7 @@ static void count_matmuls(const struct letters *x, const struct expert_letters *
     uint64_t const router_inner = by_tokens ? oracle_width(ranks) : oracle_width(ranks) / ranks->tp;
     uint64_t const columns = experts->columns, overlap = experts->shared_columns;
     double const gates = ins * (1 + x->gated);
-    double pads = (double)experts->count *
+    double pads = (double)experts->asked *
                   (gates * oracle_padded_matmul(x, experts->rows, oracle_width(ranks), columns) +
                    outs * oracle_padded_matmul(x, experts->rows, columns, oracle_width(ranks)));
     if (e->shared > 0)
@@ -154,6 +156,7 @@ static void count_hbm(const struct letters *x, const struct expert_letters *e,
     double const weights[2] = {e->weights_in, e->weights_out};
     double const shared[2] = {e->shared_in, e->shared_out};
     double bytes = projections_bytes(x, e->adds, weights, e->sorted, x->m, e->tmp);
+    bytes -= e->idle * x->w * ((2 + x->again) * weights[0] + (2 + x->whole) * weights[1]);
     if (e->shared > 0) bytes += projections_bytes(x, x->adds, shared, x->full, x->a, e->shared_tmp);
     bytes += forwards * (x->shard * x->a + e->router * x->w + 3 * 4 * e->logits);
     bytes += 2 * x->shard * x->a + e->router * x->w + 4 * 4 * e->logits +

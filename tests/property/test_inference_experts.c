@@ -397,9 +397,8 @@ static void width_check(const struct play *play, const struct lying *of)
 {
     uint64_t const tp = expert_places[place].tp, tokens = tokens_of(of),
                    ep = expert_places[place].ep;
-    uint64_t const each =
-        shares(tokens * ep * expert_models[model].top, expert_models[model].experts);
-    uint64_t const rows = expert_models[model].experts / ep * each;
+    uint64_t const own = tokens * ep, all = answers * fresh + asking * prompt;
+    uint64_t const rows = shares((own < all ? own : all) * expert_models[model].top, ep);
     double const layers = (double)expert_models[model].layers,
                  dense = (double)expert_models[model].dense;
     double const hidden = 2. * ACTIVATION_BYTES;

@@ -7,9 +7,11 @@
 
 /* A product on one chip. A dimension of the weight that left has is summed over, unless the result
  * has it too: then it counts products. One that neither left nor the result has counts matrices,
- * for each of which left has as many rows. */
+ * those of experts without rows left out; for each of the others left has as many rows. */
 struct shape {
     struct work_matmul matmul;
+    uint64_t rows;     /* Of left. */
+    uint64_t filled;   /* These, where each of several matrices has an even part, rounded up. */
     units_wide useful; /* Rows, inner and columns without padding, of all ranks. */
 };
 
@@ -23,7 +25,7 @@ static struct shape shape_of(const struct graph_sharded *sharded, const struct g
     const struct sharding weight =
         sharding_gathered(&graph->tensor[product->weight].at, terms->axis_x);
     const struct sharding *out = &graph->tensor[product->out].at;
-    struct shape shape = {{1, 1, 1, 1}, 1};
+    struct shape shape = {{1, 1, 1, 1}, 1, 1, 1};
     uint64_t products = 1;
     for (uint32_t d = 0; d < left.dimension_count; d++) {
         if (sharding_has(&weight, left.dimension[d].name)) continue;
@@ -33,14 +35,17 @@ static struct shape shape_of(const struct graph_sharded *sharded, const struct g
     for (uint32_t d = 0; d < weight.dimension_count; d++) {
         const struct sharding_dimension *at = &weight.dimension[d];
         bool const in_left = sharding_has(&left, at->name), in_out = sharding_has(out, at->name);
-        uint64_t const size = sharding_local_size(&terms->mesh, at);
+        uint64_t size = sharding_local_size(&terms->mesh, at);
+        if (!in_left && !in_out) size = graph_asked(graph, product->weight, size);
         *(in_left && in_out ? &products
           : in_left         ? &shape.matmul.inner
           : in_out          ? &shape.matmul.columns
                             : &shape.matmul.count) *= size;
         if (in_left || in_out) shape.useful *= graph_dimension_of(terms, at->name)->useful;
     }
-    shape.matmul.rows /= shape.matmul.count;
+    shape.rows = shape.matmul.rows;
+    shape.matmul.rows = units_ceil_divide(shape.rows, shape.matmul.count);
+    shape.filled = shape.matmul.rows * shape.matmul.count;
     shape.matmul.count *= products;
     return shape;
 }
@@ -285,9 +290,10 @@ static struct op_spare product_spare(const struct graph_sharded *sharded, const 
     const struct sharding *left = &graph->tensor[product->left].at;
     const struct sharding *weight = &graph->tensor[product->weight].at;
     const struct sharding *out = &graph->tensor[product->out].at;
-    struct work const one = {.matmul = {shape_of(sharded, op, product).matmul}, .matmul_count = 1};
+    struct shape const shape = shape_of(sharded, op, product);
+    struct work const one = {.matmul = {shape.matmul}, .matmul_count = 1};
     uint64_t const all = work_matmul_flop(&one), own = all / ranks_alike(sharded, op, product);
-    uint64_t rows = own;
+    uint64_t rows = (uint64_t)((units_wide)own * shape.rows / shape.filled);
     for (uint32_t d = 0; d < left->dimension_count; d++)
         if (!sharding_has(weight, left->dimension[d].name))
             rows = without_padding(graph->terms, &left->dimension[d], rows);

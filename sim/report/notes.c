@@ -126,7 +126,8 @@ static void note_longest(struct arena *arena, const struct analysis *facts, stru
     for (uint32_t i = 0; i < notes->part_count && i < PARTS_NAMED; i++)
         if (notes->part[i].of == longest) return;
     notes_add(arena, notes,
-              "of what is exposed, %s is the longest: %s of its %s (%.1f%% of the step)",
+              "the longest exposed collective is %s: %s of its %s (%.1f%% of the "
+              "step)",
               longest->name, table_seconds(longest->exposed_s).text,
               table_seconds(longest->time_s).text, percent(longest->exposed_s, facts->step_s));
 }
@@ -197,9 +198,10 @@ static void note_tp_exposed(struct arena *arena, const struct report_input *inpu
     if (tp == NULL || total.exposed_s < hidden_share * facts->step_s) return;
     if (!input->workload->collective_matmul) {
         notes_add(arena, notes,
-                  "the tp collectives stand on the critical path: the next matmul needs the whole "
-                  "of each, so %s of their %s is exposed (%.1f%% of the step); collective_matmul "
-                  "hides them chunk by chunk where their matmuls are wide enough",
+                  "the tp collectives are on the critical path: the next matmul needs "
+                  "all of each, so %s of their %s is exposed (%.1f%% of the step); "
+                  "collective_matmul hides them chunk by chunk where their matmuls are "
+                  "wide enough",
                   table_seconds(total.exposed_s).text, table_seconds(total.time_s).text,
                   percent(total.exposed_s, facts->step_s));
         return;
@@ -210,8 +212,8 @@ static void note_tp_exposed(struct arena *arena, const struct report_input *inpu
     char cause[384];
     if (narrow[0] != '\0')
         (void)snprintf(cause, sizeof cause,
-                       "narrower than that width are %s: by formulas the links need %s longer than "
-                       "that math",
+                       "narrower than that width: %s; by formulas the links need %s longer "
+                       "than that math",
                        narrow, table_seconds(roofline->tp_excess_s).text);
     else
         (void)snprintf(cause, sizeof cause,
@@ -258,10 +260,10 @@ static void note_fsdp(struct arena *arena, const struct report_input *input,
         step ? "compute" : "communication", overridden ? ", but for the slow chip or link" : "");
     if (hidden)
         notes_add(arena, notes,
-                  "the fsdp gathers and reductions are hidden: of their %s only %s is exposed "
-                  "(%.2f%% of the step), the first gather and the last reduction, which nothing "
-                  "overlaps, among it; so prefetching further ahead than %s changes next to "
-                  "nothing",
+                  "the fsdp gathers and reductions are hidden: of their %s only %s is "
+                  "exposed (%.2f%% of the step), including the first gather and the "
+                  "last reduction, which nothing overlaps; prefetching further ahead "
+                  "than %s changes almost nothing",
                   table_seconds(total.time_s).text, table_seconds(total.exposed_s).text,
                   percent(total.exposed_s, facts->step_s),
                   counted(input->workload->prefetch_layers, "layer").text);
@@ -307,7 +309,8 @@ static void note_copies(struct arena *arena, const struct report_input *input, s
                   counted(model->kv_heads, "KV head").text, ranks.text, held / once, share);
     else
         notes_add(arena, notes,
-                  "each of %s computes %s: %.2f%% of the executed FLOP repeat another's",
+                  "each of %s computes %s: %.2f%% of the executed FLOP repeat the work "
+                  "of another rank",
                   ranks.text,
                   model->latent.kv_rank > 0 ? "the latents of all tokens of a data rank"
                                             : "products of which none has a part of its own",
@@ -327,8 +330,9 @@ static void note_flop(struct arena *arena, const struct report_input *input, str
     const struct graph_formats *formats = &input->workload->formats;
     if (formats->matmuls != formats->activations)
         notes_add(arena, notes,
-                  "linear layers multiply in %s, whose peak MFU and HFU are of; %.1f%% of the "
-                  "executed FLOP are attention's products, routers and the head, in %s",
+                  "linear layers multiply in %s, and MFU and HFU are relative to its "
+                  "peak; %.1f%% of the executed FLOP are attention's products, routers "
+                  "and the head, in %s",
                   format_name(formats->matmuls),
                   100 - percent(roofline->counts.linear_flop, roofline->counts.matmul_flop),
                   format_name(formats->activations));
@@ -344,10 +348,10 @@ static void note_flop(struct arena *arena, const struct report_input *input, str
     double const waiting = roofline->counts.spare.waiting * (double)input->machine->chip_count;
     if (waiting > 0)
         notes_add(arena, notes,
-                  "contiguous parts of causal sequences: the last rank of cp has %.2f times the "
-                  "mean rank's attention, which the others wait for, so that all are charged what "
-                  "it does: %.1f%% of the executed FLOP. With context_order zigzag all have the "
-                  "same",
+                  "contiguous parts of causal sequences: the last rank of cp has %.2f "
+                  "times the mean rank's attention. The others wait for it, so all are "
+                  "charged its work: %.1f%% of the executed FLOP. With context_order "
+                  "zigzag all have the same work",
                   roofline->flop.flash / (roofline->flop.flash - waiting / 6),
                   percent(waiting, executed));
     if (roofline->flop.flash > executed * 0.0005)

@@ -19,8 +19,8 @@ void notes_host_build(struct arena *arena, const struct report_input *input,
               table_seconds(exposed_s).text, table_percent(exposed_s, facts->step_s).text);
     if (rules->offload_optimizer_tokens > 0)
         notes_add(arena, notes,
-                  "moments go to and fro behind the backward pass, whose math is long enough for "
-                  "them from %.0f tokens a chip on; there are %.0f",
+                  "the backward pass hides the copies of moments from %.0f tokens a "
+                  "chip on; there are %.0f",
                   rules->offload_optimizer_tokens, rules->tokens_per_chip);
     if (rules->offload_activations_share > 0)
         notes_add(arena, notes,

@@ -32,9 +32,9 @@ static void note_order(struct arena *arena, const struct report_input *input, st
     char lie[NAMES_BYTES], named[NAMES_BYTES], all[NAMES_BYTES];
     if (axis == MACHINE_AXES_MAX) return;
     notes_add(arena, notes,
-              "on %s the mesh axes lie in the order %s, the innermost first, whatever the order "
-              "of the file's keys, which is %s; \"order\": [%s] in the mesh lays them as the keys "
-              "stand",
+              "on %s the mesh axes lie in the order %s, the innermost first, "
+              "whatever the order of the file's keys, which is %s; \"order\": [%s] "
+              "in the mesh keeps the order of the keys",
               machine_axis_name(input->machine, axis),
               names_on(mesh, mesh->order, axis, ", ", "", lie),
               names_on(mesh, mesh->named, axis, ", ", "", named),

@@ -58,7 +58,7 @@ static void note_experts(struct arena *arena, const struct report_input *input, 
                   (double)plan->routing.skew_ppm / PPM_ONE, share);
     else if (share > 0.05)
         notes_add(arena, notes,
-                  "experts compute whole rows: what the even share of each is rounded up by is "
+                  "experts compute whole rows: rounding up the even share of each is "
                   "%.1f%% of the executed FLOP, which HFU counts and MFU does not",
                   share);
 }

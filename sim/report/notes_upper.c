@@ -47,20 +47,21 @@ void notes_upper_build(struct arena *arena, const struct report_input *input,
     if (!is_known(input)) (void)snprintf(played, sizeof played, "of \"%.64s\"", plan->algorithm);
     reason_add(reasons, sizeof reasons, played[0] != '\0', played);
     reason_add(reasons, sizeof reasons, keeps_cables(input->machine),
-               "of flows that keep to the same one of several cables");
+               "of flows that use one of several cables");
     reason_add(reasons, sizeof reasons,
                plan->routing.skew_ppm != 0 && input->mesh->axis[MESH_EP].size > 1,
                "of ranks that get more tokens than others");
     reason_add(reasons, sizeof reasons, stages && (plan->model.tied || workload_mtp(plan)),
-               "of what stages with copies of a matrix, or modules behind the layers, exchange");
+               "of exchanges of stages with copies of a matrix, or with modules "
+               "after the layers");
     reason_add(reasons, sizeof reasons, input->machine->chip.kernels.stack != NULL,
-               "of what measured kernels take beyond the data sheet's rates");
+               "of measured kernels, which are slower than the data sheet's rates");
     if (reasons[0] == '\0')
         reason_add(reasons, sizeof reasons, true,
-                   "of collectives that keep each other waiting on links they share");
+                   "of collectives that wait for each other on shared links");
     notes_add(arena, notes,
-              "it is %s (%s) longer than the upper bound of %s, where nothing overlaps: a sum of "
-              "closed forms, which know nothing %s",
+              "it is %s (%s) longer than the upper bound of %s, where nothing "
+              "overlaps: a sum of closed forms, which take no account %s",
               table_seconds(facts->step_s - upper_s).text,
               table_percent(facts->step_s - upper_s, upper_s).text, table_seconds(upper_s).text,
               reasons);

@@ -168,7 +168,8 @@ static void write_memory(const struct report_input *input, const struct column_v
                FIGURE(MEMORY_SHARE));
     if (held_ppm != PPM_ONE)
         strbuf_add(text,
-                   "- of it activations of %.4g microbatches, as many as a rank of pp holds\n",
+                   "- including activations of %.4g microbatches, as many as a rank of "
+                   "pp holds\n",
                    (double)held_ppm / PPM_ONE);
 }
 

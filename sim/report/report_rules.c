@@ -196,8 +196,8 @@ void report_rules_write(const struct report_input *input, const char *tp_excess,
     write_narrow(input->roofline, tp_excess, text);
     if (rules->ring_tokens > 0)
         write_rule(text,
-                   "cp, ring: a block of keys and values is passed on behind attention to the one "
-                   "before from %s tokens of a sequence on a rank; here %s: %s",
+                   "cp, ring: attention to a block hides the transfer of the next from "
+                   "%s tokens of a sequence on a rank; here %s: %s",
                    FIGURE(RING), FIGURE(RING_RANK),
                    rules->ring_rank_tokens >= rules->ring_tokens ? "hidden" : "exposed");
     if (rules->mixed_best_ranks > 0)

@@ -93,14 +93,14 @@ static void the_longest_is_named_where_it_is_within_the_bound(void **state)
     notes_case_collective("AllGather A", STREAM_OF_FSDP, 1, 0.0625)->axis_bits = 1;
     notes_case_collective("AllGather B", STREAM_OF_FSDP, 0.5, 0.25)->axis_bits = 1;
     notes_case_collective("AllGather C", STREAM_OF_FSDP, 1, 0.25)->axis_bits = 1;
-    said("of what is exposed, AllGather B is the longest: 250 ms of its 500 ms (25.0% of the "
-         "step)");
+    said("the longest exposed collective is AllGather B: 250 ms of its 500 ms "
+         "(25.0% of the step)");
     made.class[2].axis_bits = 2; /* The first note names it. */
     said(NULL);
     made.class[2].exposed_s = made.class[3].exposed_s = 0;
     made.class[1].exposed_s = 0.005;
-    said("of what is exposed, AllGather A is the longest: 5.00 ms of its 1.00 s (0.5% of the "
-         "step)");
+    said("the longest exposed collective is AllGather A: 5.00 ms of its 1.00 "
+         "s (0.5% of the step)");
     made.class[1].exposed_s = 0.0049;
     said(NULL);
 }
@@ -158,10 +158,10 @@ static void tp_without_collective_matmul_is_on_the_critical_path(void **state)
     made.class[3].exposed_s = 4;
     build();
     assert_string_equal(made.notes.text[2],
-                        "the tp collectives stand on the critical path: the next matmul needs the "
-                        "whole of each, so 5.00 ms of their 500 ms is exposed (0.5% of the step); "
-                        "collective_matmul hides them chunk by chunk where their matmuls are wide "
-                        "enough");
+                        "the tp collectives are on the critical path: the next matmul needs "
+                        "all of each, so 5.00 ms of their 500 ms is exposed (0.5% of the "
+                        "step); collective_matmul hides them chunk by chunk where their "
+                        "matmuls are wide enough");
     made.class[1].exposed_s = 0.0009;
     build();
     assert_int_equal(made.notes.count, 3);
@@ -198,9 +198,9 @@ static void tp_with_collective_matmul_says_why_it_is_exposed(void **state)
     assert_int_equal(made.notes.count, 4);
     assert_string_equal(made.notes.text[2],
                         "tp collectives stay exposed for 125 ms (12.5% of the step), though "
-                        "collective matmul overlaps each with its matmuls: narrower than that "
-                        "width are mlp.Out 6000, head.In: by formulas the links need 125 ms longer "
-                        "than that math");
+                        "collective matmul overlaps each with its matmuls: narrower than "
+                        "that width: mlp.Out 6000, head.In; by formulas the links need 125 "
+                        "ms longer than that math");
     roofline->tp_excess_s = 0.0625;
     build();
     assert_int_equal(made.notes.count, 5);
@@ -263,9 +263,10 @@ static void fsdp_is_hidden_from_a_batch_on(void **state)
     said("fsdp over 16 needs (C/W)/M_X = 960 tokens a chip (900 with (N-1)/N) to hide its gathers "
          "behind the forward pass, and 900 over the step with this model's FLOP and hops; there "
          "are 900: forward compute bound, the step compute bound",
-         "the fsdp gathers and reductions are hidden: of their 500 ms only 9.90 ms is exposed "
-         "(0.99% of the step), the first gather and the last reduction, which nothing overlaps, "
-         "among it; so prefetching further ahead than 2 layers changes next to nothing");
+         "the fsdp gathers and reductions are hidden: of their 500 ms only "
+         "9.90 ms is exposed (0.99% of the step), including the first gather "
+         "and the last reduction, which nothing overlaps; prefetching further "
+         "ahead than 2 layers changes almost nothing");
     rules->fsdp_exact_tokens = rules->fsdp_crossing_tokens = 901;
     rules->fsdp_gathers = 4;
     made.mesh.axis[MESH_TP].size = 2;
@@ -345,26 +346,28 @@ static void flop_that_are_not_the_models_are_said(void **state)
     made.mesh.axis[MESH_TP].size = 16;
     made.plan.formats.matmuls = FORMAT_FP8;
     said("padding to the MXU's 128 and to 8 token rows adds 25.0% to the matmuls' time",
-         "linear layers multiply in fp8, whose peak MFU and HFU are of; 40.0% of the executed FLOP "
-         "are attention's products, routers and the head, in bf16",
+         "linear layers multiply in fp8, and MFU and HFU are relative to its "
+         "peak; 40.0% of the executed FLOP are attention's products, routers "
+         "and the head, in bf16",
          "8 KV heads on 16 tp ranks: each is held by 2 neighbours, and 1.25% of the executed FLOP "
          "compute the same keys and values again",
          "recomputation for remat is 25.0% of the executed FLOP, and MFU does not count it; "
          "without it, and if the activations fitted, the math would take 563 ms instead of 750 ms",
-         "contiguous parts of causal sequences: the last rank of cp has 1.12 times the mean rank's "
-         "attention, which the others wait for, so that all are charged what it does: 4.0% of the "
-         "executed FLOP. With context_order zigzag all have the same",
+         "contiguous parts of causal sequences: the last rank of cp has 1.12 "
+         "times the mean rank's attention. The others wait for it, so all are "
+         "charged its work: 4.0% of the executed FLOP. With context_order "
+         "zigzag all have the same work",
          "flash attention's backward pass computes the scores again, with any remat: 6.0% of the "
          "executed FLOP, which MFU does not count");
     roofline->flop.padded = 1001;
     roofline->flop.recomputed = roofline->flop.flash = roofline->counts.spare.waiting = 0;
     made.plan.formats.matmuls = FORMAT_BF16;
     roofline->counts.heads.kv_held = 8;
-    said("each of 16 tp ranks computes products of which none has a part of its own: 1.25% of the "
-         "executed FLOP repeat another's");
+    said("each of 16 tp ranks computes products of which none has a part of "
+         "its own: 1.25% of the executed FLOP repeat the work of another rank");
     made.plan.model.latent.kv_rank = 512;
-    said("each of 16 tp ranks computes the latents of all tokens of a data rank: 1.25% of the "
-         "executed FLOP repeat another's");
+    said("each of 16 tp ranks computes the latents of all tokens of a data "
+         "rank: 1.25% of the executed FLOP repeat the work of another rank");
 }
 
 static void hbm_is_said_where_it_bounds_or_is_shared(void **state)

@@ -141,7 +141,7 @@ static void upper(void)
 
 #define UPPER                                                                                      \
     "it is 200 ms (25.0%) longer than the upper bound of 800 ms, where nothing overlaps: a "       \
-    "sum of closed forms, which know nothing "
+    "sum of closed forms, which take no account "
 
 /* Beyond its upper bound a step has what closed forms do not know, and the note says which. */
 static void a_step_above_its_upper_bound_says_what_the_forms_leave_out(void **state)
@@ -156,7 +156,7 @@ static void a_step_above_its_upper_bound_says_what_the_forms_leave_out(void **st
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         made.plan.algorithm = known[i];
         upper();
-        notes_case_are(UPPER "of collectives that keep each other waiting on links they share");
+        notes_case_are(UPPER "of collectives that wait for each other on shared links");
     }
     made.plan.algorithm = "tree";
     made.plan.routing.skew_ppm = 1;
@@ -165,16 +165,16 @@ static void a_step_above_its_upper_bound_says_what_the_forms_leave_out(void **st
     made.machine = case_machine("h100-sxm:nodes=4,policy=hash");
     made.roofline.group[0].group = case_group(&made.machine, "gpu");
     upper();
-    notes_case_are(UPPER "of \"tree\", of flows that keep to the same one of several cables, of "
-                         "ranks that get more tokens than others, of what stages with copies of a "
-                         "matrix, or modules behind the layers, exchange");
+    notes_case_are(UPPER "of \"tree\", of flows that use one of several cables, of ranks that "
+                         "get more tokens than others, of exchanges of stages with copies of "
+                         "a matrix, or with modules after the layers");
     made.plan.algorithm = "auto";
     made.plan.model.tied = false;
     made.plan.model.mtp_modules = 1;
     made.plan.routing.skew_ppm = 0;
     upper();
-    notes_case_are(UPPER "of flows that keep to the same one of several cables, of what stages "
-                         "with copies of a matrix, or modules behind the layers, exchange");
+    notes_case_are(UPPER "of flows that use one of several cables, of exchanges of stages "
+                         "with copies of a matrix, or with modules after the layers");
     made.mesh.axis[MESH_PP].size = 1;
     made.mesh.axis[MESH_EP].size = 1;
     made.plan.routing.skew_ppm = 1;
@@ -182,19 +182,19 @@ static void a_step_above_its_upper_bound_says_what_the_forms_leave_out(void **st
         for (uint32_t t = 0; t < made.machine.level[l].tier_count; t++)
             made.machine.level[l].tier[t].cable_count = 1;
     upper();
-    notes_case_are(UPPER "of collectives that keep each other waiting on links they share");
+    notes_case_are(UPPER "of collectives that wait for each other on shared links");
     /* Beyond the last tier there is nothing. */
     made.machine.level[0].tier[made.machine.level[0].tier_count] =
         (struct level_tier){.policy = LEVEL_HASH, .cable_count = 2};
     upper();
-    notes_case_are(UPPER "of collectives that keep each other waiting on links they share");
+    notes_case_are(UPPER "of collectives that wait for each other on shared links");
     made.machine.level[1].tier[0].cable_count = 2;
     made.machine.level[1].tier[0].policy = LEVEL_RAIL;
     upper();
-    notes_case_are(UPPER "of flows that keep to the same one of several cables");
+    notes_case_are(UPPER "of flows that use one of several cables");
     made.machine.level[1].tier[0].policy = LEVEL_SPRAY;
     upper();
-    notes_case_are(UPPER "of collectives that keep each other waiting on links they share");
+    notes_case_are(UPPER "of collectives that wait for each other on shared links");
 }
 
 static void host(void)
@@ -224,8 +224,8 @@ static void copies_to_the_host_say_how_long_and_from_which_batch_on(void **state
     host();
     assert_int_equal(made.notes.count, 3);
     assert_string_equal(made.notes.text[1],
-                        "moments go to and fro behind the backward pass, whose math is long enough "
-                        "for them from 4096 tokens a chip on; there are 2048");
+                        "the backward pass hides the copies of moments from 4096 tokens a "
+                        "chip on; there are 2048");
     assert_string_equal(made.notes.text[2],
                         "what a layer saves takes 1.00 of its forward pass's math to store, and as "
                         "long to load: it can be hidden, whatever the batch");

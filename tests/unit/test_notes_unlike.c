@@ -126,9 +126,9 @@ static void the_order_on_a_shared_axis_is_said(void **state)
     mesh->axis[MESH_FSDP].part[1] = (struct mesh_part){.axis = 0, .size = 4, .stride = 1};
     mesh->axis[MESH_FSDP].part_count = 2;
     layout();
-    notes_case_are("on y the mesh axes lie in the order tp, dp, the innermost first, whatever the "
-                   "order of the file's keys, which is dp, tp; \"order\": [\"dp\", \"fsdp\", "
-                   "\"tp\"] in the mesh lays them as the keys stand");
+    notes_case_are("on y the mesh axes lie in the order tp, dp, the innermost first, "
+                   "whatever the order of the file's keys, which is dp, tp; \"order\": "
+                   "[\"dp\", \"fsdp\", \"tp\"] in the mesh keeps the order of the keys");
 }
 
 static void skew_without_experts_apart_changes_nothing(void **state)
@@ -187,11 +187,11 @@ static void experts_say_what_is_dropped_or_uneven(void **state)
     made.roofline.flop.executed = 6400;
     counts->spare.uneven = 5; /* Of each of 64 chips. */
     model();
-    notes_case_are("experts compute whole rows: what the even share of each is rounded up by is "
+    notes_case_are("experts compute whole rows: rounding up the even share of each is "
                    "5.0% of the executed FLOP, which HFU counts and MFU does not");
     made.plan.routing.skew_ppm = PPM_ONE / 4; /* Without ep nothing is drawn. */
     model();
-    notes_case_are("experts compute whole rows: what the even share of each is rounded up by is "
+    notes_case_are("experts compute whole rows: rounding up the even share of each is "
                    "5.0% of the executed FLOP, which HFU counts and MFU does not");
     made.mesh.axis[MESH_EP].size = 2;
     model();

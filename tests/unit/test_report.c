@@ -283,12 +283,12 @@ static void notes_come_from_the_numbers(void **state)
         if (strstr(report.made.program.class_names[i], "fsdp") != NULL)
             report.trace.classes[i].exposed_ps = 0;
     build_notes(&notes);
-    assert_true(has_note(&notes, "changes next to nothing"));
+    assert_true(has_note(&notes, "changes almost nothing"));
     for (uint32_t i = 0; i < report.trace.class_count; i++)
         if (strstr(report.made.program.class_names[i], "fsdp") != NULL)
             report.trace.classes[i].exposed_ps = report.trace.classes[i].busy_ps;
     build_notes(&notes);
-    assert_false(has_note(&notes, "changes next to nothing"));
+    assert_false(has_note(&notes, "changes almost nothing"));
     finish();
 
     prepare(&case_mlp, "8", "x", NULL); /* Not whole cubes: a line. */
@@ -342,8 +342,9 @@ static void notes_say_what_padding_costs_and_what_stays_out_of_fp8(void **state)
     report.roofline.counts.linear_flop = 6e14;
     build_notes(&notes);
     assert_true(has_note(&notes, "padding to the MXU's 128 and to 8 token rows adds 25.0% to"));
-    assert_true(has_note(&notes, "linear layers multiply in fp8, whose peak MFU and HFU are of; "
-                                 "40.0% of the executed FLOP are"));
+    assert_true(has_note(&notes,
+                         "linear layers multiply in fp8, and MFU and HFU are relative to its "
+                         "peak; 40.0% of the executed FLOP are"));
     assert_true(has_note(&notes, "routers and the head, in bf16"));
     finish();
 }

@@ -89,7 +89,8 @@ static void resources_are_set_against_the_bound(void **state)
     has("host over a cable, each way         375 ms     50.0%  █████████████████");
     has("estimate                            875 ms  math, what tp and experts leave exposed, "
         "hops");
-    has("- of it activations of 2.5 microbatches, as many as a rank of pp holds");
+    has("- including activations of 2.5 microbatches, as many as a rank of "
+        "pp holds");
 }
 
 /* What bounds the step is red, the rest green. */
@@ -210,14 +211,14 @@ static void rules_of_rings_meshes_and_hosts(void **state)
     rules->offload_optimizer_tokens = 999;
     rules->offload_activations_share = 1;
     show();
-    has("- cp, ring: a block of keys and values is passed on behind attention to the one before "
-        "from 2550 tokens of a sequence on a rank; here 2550: hidden\n"
-        "- fsdp and tp together: X_opt = sqrt(B/F·M_X/M_Y·N) = 45.2 data ranks (here 32); there, "
-        "at least (C/W)^2/(M_X·M_Y·F) = 999 tokens a chip are compute bound: compute bound\n"
-        "- optimizer in the host's memory: hidden behind the backward pass from 999 tokens a chip "
-        "on: hidden\n"
-        "- activations in the host's memory: a layer's take 1.00 of its forward pass, at any "
-        "batch: hidden\n");
+    has("- cp, ring: attention to a block hides the transfer of the next "
+        "from 2550 tokens of a sequence on a rank; here 2550: hidden\n- fsdp "
+        "and tp together: X_opt = sqrt(B/F·M_X/M_Y·N) = 45.2 data ranks "
+        "(here 32); there, at least (C/W)^2/(M_X·M_Y·F) = 999 tokens a chip "
+        "are compute bound: compute bound\n- optimizer in the host's memory: "
+        "hidden behind the backward pass from 999 tokens a chip on: "
+        "hidden\n- activations in the host's memory: a layer's take 1.00 of "
+        "its forward pass, at any batch: hidden\n");
     rules->fsdp_gathers = 8;
     made.mesh.axis[MESH_PP].size = 4;
     rules->ring_rank_tokens = 2549;
@@ -225,15 +226,14 @@ static void rules_of_rings_meshes_and_hosts(void **state)
     rules->offload_optimizer_tokens = 1000;
     rules->offload_activations_share = 1.01;
     show();
-    has("- cp, ring: a block of keys and values is passed on behind attention to the one before "
-        "from 2550 tokens of a sequence on a rank; here 2549: exposed\n"
-        "- fsdp and tp together: X_opt = sqrt(B/F·M_X/M_Y·N/4/8) = 45.2 data ranks (here 32); "
-        "there, at least 8·(C/W)^2/(M_X·M_Y·F)/4 = 1000 tokens a chip are compute bound: "
-        "communication bound\n"
-        "- optimizer in the host's memory: hidden behind the backward pass from 1000 tokens a chip "
-        "on: exposed\n"
-        "- activations in the host's memory: a layer's take 1.01 of its forward pass, at any "
-        "batch: exposed\n");
+    has("- cp, ring: attention to a block hides the transfer of the next "
+        "from 2550 tokens of a sequence on a rank; here 2549: exposed\n- "
+        "fsdp and tp together: X_opt = sqrt(B/F·M_X/M_Y·N/4/8) = 45.2 data "
+        "ranks (here 32); there, at least 8·(C/W)^2/(M_X·M_Y·F)/4 = 1000 "
+        "tokens a chip are compute bound: communication bound\n- optimizer "
+        "in the host's memory: hidden behind the backward pass from 1000 "
+        "tokens a chip on: exposed\n- activations in the host's memory: a "
+        "layer's take 1.01 of its forward pass, at any batch: exposed\n");
     assert_null(strstr(text.bytes, "no rule applies"));
 }
 

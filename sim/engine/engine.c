@@ -1,6 +1,7 @@
 #include "sim/engine/engine.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "sim/base/arena.h"
 #include "sim/base/name.h"
@@ -9,7 +10,7 @@
 #include "sim/engine/ladder.h"
 
 enum {
-    BLOCK_CHIPS = 62,
+    BLOCK_CHIPS = ENGINE_BATCH_MAX,
     WATCH_ENTRIES = 4096,
     WATCH_EVENTS = 65536,
 };
@@ -190,6 +191,27 @@ void engine_post(struct engine *engine, int64_t at_ps, uint64_t key, uint32_t ch
         block->chips[block->count++] = chip;
     else
         channel_extend(engine, last, chip);
+}
+
+void engine_post_many(struct engine *engine, int64_t at_ps, uint64_t key, uint32_t channel,
+                      const uint32_t *chips, uint32_t count)
+{
+    uint32_t posted = 0;
+    bool const singly =
+        engine->is_reference || engine->pending_count + count > engine->options.pending_max;
+    while (posted < count) {
+        /* Opens the entry, or a block of its list. */
+        engine_post(engine, at_ps, key, channel, chips[posted++]);
+        if (singly || at_ps >= TIME_PS_END) continue;
+        const struct engine_channel *last = &engine->channels[channel];
+        struct engine_block *block = &engine->blocks[last->block];
+        uint32_t const room = BLOCK_CHIPS - block->count, left = count - posted;
+        uint32_t const more = left < room ? left : room;
+        memcpy(&block->chips[block->count], &chips[posted], more * sizeof *chips);
+        block->count += more;
+        engine->pending_count += more;
+        posted += more;
+    }
 }
 
 /* Calls the handler with `count` chips that are pending no more. */

@@ -27,6 +27,9 @@
 struct arena;
 struct engine;
 
+/* The most chips that a handler is called with. */
+enum { ENGINE_BATCH_MAX = 62 };
+
 /* Called with `count` chips whose event is due at engine_now_ps(). */
 typedef void engine_handler_fn(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
                                const uint32_t *chips, uint32_t count);
@@ -59,6 +62,10 @@ enum status engine_create(struct arena *arena, const struct engine_options *opti
 /* `at_ps` must not lie in the past. At or after TIME_PS_END the run ends with STATUS_LIMIT. */
 void engine_post(struct engine *engine, int64_t at_ps, uint64_t key, uint32_t channel,
                  uint32_t chip);
+
+/* As engine_post() for one chip after the other. */
+void engine_post_many(struct engine *engine, int64_t at_ps, uint64_t key, uint32_t channel,
+                      const uint32_t *chips, uint32_t count);
 
 /* Runs until no event is left (STATUS_OK), a limit is exceeded (STATUS_LIMIT), or the watcher stops
  * the run (STATUS_INTERRUPTED). */

@@ -49,6 +49,26 @@ void link_hop_record(struct replay *replay, const struct lane_table *lane, uint3
 /* The port of the `hop`-th link of a route. */
 uint32_t route_port(const struct lane_table *lane, uint32_t hop);
 
+/* A message has the link until `depart_ps`. */
+static inline void link_serve(struct link_state *link, const struct lane_table *lane,
+                              const struct message_cost *cost, int64_t depart_ps)
+{
+    link->free_ps = depart_ps;
+    link->busy_ps += cost->link_ps;
+    link->bytes += cost->bytes;
+    link->stream = lane->stream;
+    link->lane = lane->number;
+}
+
+/* A message of a plain lane is read until it has left. */
+static inline void message_is_read(struct replay *replay, const struct lane_table *lane,
+                                   uint32_t chip, const struct message_cost *cost, int64_t now_ps,
+                                   int64_t depart_ps)
+{
+    replay->servers.hbm[chip].dma_ps += cost->read_ps;
+    reads_add(&lane->route.reads[chip], cost->read_ps, now_ps, depart_ps);
+}
+
 /* Puts a message on the `hop`-th link of its route, first come, first served: it may begin now, and
  * its tail may not leave before `tail_ps`. Returns when it begins and, in `ret_depart_ps`, when its
  * tail leaves. */
@@ -66,11 +86,7 @@ static inline int64_t link_take(struct replay *replay, struct link_state *link,
     }
     if (start_ps - now_ps > replay->tally.queued_ps[port])
         replay->tally.queued_ps[port] = start_ps - now_ps;
-    link->free_ps = depart_ps;
-    link->busy_ps += cost->link_ps;
-    link->bytes += cost->bytes;
-    link->stream = lane->stream;
-    link->lane = lane->number;
+    link_serve(link, lane, cost, depart_ps);
     if (replay->grid.waits != NULL) {
         replay->grid.waits[link - replay->grid.links].waited_ps += (uint64_t)(start_ps - now_ps);
         replay->grid.waits[link - replay->grid.links].messages++;
@@ -109,8 +125,7 @@ static inline int64_t message_send(struct replay *replay, struct lane_table *lan
         return message_depart(replay, lane, chip, units, now_ps);
     (void)link_take(replay, &lane->route.links[chip], lane, 0, lane->route.leg[0].port, chip, cost,
                     now_ps, 0, &depart_ps);
-    replay->servers.hbm[chip].dma_ps += cost->read_ps;
-    reads_add(&lane->route.reads[chip], cost->read_ps, now_ps, depart_ps);
+    message_is_read(replay, lane, chip, cost, now_ps, depart_ps);
     engine_post(replay->engine, depart_ps + lane->route.latency_ps, lane->route.arrive_key | units,
                 channel_of(replay, EVENT_ARRIVE, lane->number), lane->route.neighbours[chip]);
     return depart_ps;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/replay/batch.h"
 #include "sim/replay/breakdown.h"
 #include "sim/replay/fold_prefix.h"
 #include "sim/replay/host.h"
@@ -49,11 +50,10 @@ static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t 
             transport_lane_ready(replay, stream, lane, chips[i], now_ps);
         break;
     case EVENT_COLLECTIVE_END:
-        for (uint32_t i = 0; i < count; i++)
-            streams_collective_end(replay, stream, chips[i], now_ps);
+        streams_collective_end_many(replay, stream, chips, count, now_ps);
         break;
     case EVENT_COMPUTE_END:
-        for (uint32_t i = 0; i < count; i++) streams_compute_end(replay, chips[i], now_ps);
+        streams_compute_end_many(replay, chips, count, now_ps);
         break;
     case EVENT_LAND:
         if (routed)
@@ -64,7 +64,7 @@ static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t 
     case EVENT_START:
         for (uint32_t i = 0; i < count; i++) {
             if (port == KEY_LAUNCHED)
-                streams_launched(replay, stream, chips[i], now_ps);
+                streams_advance(replay, stream, chips[i], now_ps);
             else
                 streams_start(replay, chips[i], now_ps);
         }

@@ -5,6 +5,7 @@
  *   replay.c     sets a run up, runs it; stuck.c: names a rank that does not end
  *   *_tables.c   what is constant about streams, lanes, servers, trees
  *   streams.c    ops of a stream in order, needs, parts; the compute stream
+ *   batch_lanes.c, batch_streams.c  alike chips of an entry, through both at once
  *   steps.c      further steps after the first
  *   transport.c  lanes of collectives
  *   server.c     what messages take of HBM and of the VPU, and what compute ops owe for it

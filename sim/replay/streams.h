@@ -140,9 +140,17 @@ static inline void stream_wait(struct stream_state *own, struct stream_state *ot
     if (parts < *least) *least = parts;
 }
 
+/* Whether enough has come for one of those who wait at the stream. */
+static inline bool stream_has_come(const struct stream_state *state)
+{
+    return state->done >= state->wake_done || state->begun >= state->wake_begun;
+}
+
 void streams_start(struct replay *replay, uint32_t chip, int64_t now_ps);
-/* The host has launched the op that the stream waits for. */
-void streams_launched(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
+/* The stream goes on if what it waits for has come; or the host has launched its op. */
+void streams_advance(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
+/* Wakes streams of a chip, as bits, that waited for parts. */
+void streams_wake(struct replay *replay, uint32_t chip, uint32_t waiters, int64_t now_ps);
 void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps);
 /* The chip has finished if all streams have ended and no server owes anything: streams_finish(). */
 void streams_finish(struct replay *replay, uint32_t chip, int64_t now_ps);

@@ -12,16 +12,16 @@
 #include "sim/replay/transport.h"
 #include "sim/collective/msccl.h"
 #include "sim/replay/arrival_cost.h"
+#include "sim/replay/batch.h"
 #include "sim/replay/fold_prefix.h"
+#include "sim/replay/lane_send.h"
 #include "sim/replay/message.h"
 #include "sim/replay/p2p.h"
 #include "sim/replay/routed.h"
 #include "sim/replay/state.h"
 
-/* Whether what a step needs of the items before has arrived here: a piece of them, or that part of
- * it which a portion passes on, or whose portion a message is made of. */
-static bool predecessors_arrived(const struct lane_table *lane, uint32_t chip, uint32_t portion,
-                                 uint32_t number)
+bool transport_before_arrived(const struct lane_table *lane, uint32_t chip, uint32_t portion,
+                              uint32_t number)
 {
     for (uint32_t r = 0; r < lane->chain.before_count; r++) {
         const struct lane_range *range = &lane->chain.before[r];
@@ -43,46 +43,12 @@ static bool predecessors_arrived(const struct lane_table *lane, uint32_t chip, u
     return true;
 }
 
-/* Whether the op that computes the operand has got as far as this message needs. */
-static bool operand_ready(struct replay *replay, const struct lane_table *lane, uint32_t chip,
-                          uint32_t piece, uint32_t chunks)
-{
-    struct stream_state *stream = stream_at(replay, lane->stream, chip);
-    if (stream->operand_parts == 0) return true;
-    uint32_t const wanted =
-        lane->plan->plan->group.dimension_count > 1 ? piece / lane->portions + 1 : chunks;
-    struct stream_state *compute = stream_at(replay, PROGRAM_COMPUTE, chip);
-    if (compute->done >= stream->operand_first + wanted) return true;
-    stream_wait(stream, compute, lane->stream, false, stream->operand_first + wanted);
-    return false;
-}
-
 void transport_lane_check(struct replay *replay, const struct lane_table *lane, uint32_t chip)
 {
     struct lane_state *state = &lane->states[chip];
     if (state->finished || state->sent < state->sends || state->counted < state->arrivals) return;
     state->finished = true;
     stream_at(replay, lane->stream, chip)->lanes_left--;
-}
-
-/* Which step the lane is at; pieces follow one another. */
-static inline const struct primitive_step *next_step(struct lane_table *lane, uint32_t chip,
-                                                     uint32_t sent, uint32_t *ret_piece,
-                                                     uint32_t *ret_number)
-{
-    struct lane_step *known = &lane->known[sent % 2];
-    if (known->sent != sent) {
-        uint32_t const position = position_of(lane, chip);
-        uint32_t const piece = lane->piece_count > 1 ? sent / lane->send_count[position] : 0;
-        known->piece = piece;
-        known->number = sent - piece * lane->send_count[position];
-        if (lane->ring) known->sent = sent;
-        if (lane->steps == NULL) known->step = lane_step(lane, position, known->number);
-    }
-    *ret_piece = known->piece;
-    *ret_number = known->number;
-    if (lane->steps == NULL) return &known->step;
-    return &lane->steps[lane->step_first[position_of(lane, chip)] + known->number];
 }
 
 /* Whether a step of a routed primitive has to wait: for arrivals of its own lane, or of another.
@@ -149,16 +115,13 @@ void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t
         uint32_t piece = 0, number = 0;
         const struct primitive_step *step = next_step(lane, chip, state->sent, &piece, &number);
         if (lane->routed == NULL) {
-            uint32_t arrivals = step->arrivals;
-            if (piece > 0) arrivals += piece * lane->arrival_count[position_of(lane, chip)];
-            if (state->counted < arrivals) return;
+            if (state->counted < step_arrivals(lane, chip, step, piece)) return;
         } else if (is_script ? msccl_message_waits(replay, lane, chip, now_ps)
                              : routed_waits(lane, chip, step, piece)) {
             return;
         }
-        bool const may_wait = number == 0 || lane->chain.by_step;
-        if (lane->chain.before_count > 0 && may_wait && !state->alone_before &&
-            !predecessors_arrived(lane, chip, piece, number))
+        if (step_has_before(lane, state, number) &&
+            !transport_before_arrived(lane, chip, piece, number))
             return;
         if (lane->reduces && lane->chain.first &&
             !operand_ready(replay, lane, chip, piece, step->chunks))
@@ -219,19 +182,6 @@ uint32_t transport_parts_new(struct replay *replay, const struct lane_table *lan
     return pieces > known ? pieces - known : 0;
 }
 
-/* Absorbs an arrival into the running op. Returns parts that others may now count on. */
-static inline uint32_t lane_absorb(struct replay *replay, const struct lane_table *lane,
-                                   uint32_t chip, uint32_t units)
-{
-    const struct plan *plan = lane->plan->plan;
-    struct lane_state *state = &lane->states[chip];
-    state->counted++;
-    if (plan->counts_buckets) return units;
-    if (plan->part_count == 1 || !lane->chain.last) return 0;
-    if (state->counted % lane->arrival_count[position_of(lane, chip)] != 0) return 0;
-    return transport_parts_new(replay, lane, chip);
-}
-
 /* Units of the `index`-th message to arrive: what the neighbour sent in its step of that number. */
 static uint32_t arrival_units(const struct lane_table *lane, uint32_t chip, uint32_t index)
 {
@@ -259,16 +209,13 @@ void transport_followers_try(struct replay *replay, const struct lane_table *lan
 {
     for (uint32_t r = 0; r < lane->chain.behind_count; r++) {
         struct lane_range const range = lane->chain.behind[r];
-        for (uint32_t i = range.first; i < range.first + range.count; i++) {
-            struct lane_table *behind = &lane->plan->lane[i];
-            if (behind->send_count[position_of(behind, chip)] > 0)
-                transport_lane_try(replay, behind, chip, now_ps);
-        }
+        for (uint32_t i = range.first; i < range.first + range.count; i++)
+            lane_follow(replay, &lane->plan->lane[i], chip, now_ps);
     }
 }
 
-static inline void message_land(struct replay *replay, struct lane_table *lane, uint32_t chip,
-                                uint32_t units, int64_t now_ps)
+void transport_message_land(struct replay *replay, struct lane_table *lane, uint32_t chip,
+                            uint32_t units, int64_t now_ps)
 {
     struct lane_state *state = &lane->states[chip];
     if (*running_at(replay, lane->stream, chip) != lane->plan->index ||
@@ -282,8 +229,7 @@ static inline void message_land(struct replay *replay, struct lane_table *lane, 
     uint32_t const parts = lane_absorb(replay, lane, chip, units);
     if (parts > 0) streams_progress(replay, lane->stream, chip, parts, now_ps);
     transport_lane_try(replay, lane, chip, now_ps);
-    if (lane->chain.behind_count > 0 && !state->alone_behind &&
-        state->counted % lane->arrival_count[position_of(lane, chip)] == 0)
+    if (arrival_is_followed(lane, state, chip, state->counted))
         transport_followers_try(replay, lane, chip, now_ps);
     if (state->finished) transport_check_end(replay, lane->stream, chip, now_ps);
 }
@@ -293,7 +239,8 @@ void transport_land(struct replay *replay, uint64_t key, const uint32_t *chips, 
 {
     struct lane_table *lane = lane_of_key(replay, key);
     uint32_t const units = event_key_field(key, 0, KEY_UNITS_BITS);
-    for (uint32_t i = 0; i < count; i++) message_land(replay, lane, chips[i], units, now_ps);
+    for (uint32_t i = 0; i < count; i++)
+        transport_message_land(replay, lane, chips[i], units, now_ps);
 }
 
 /* Whether the rest of the message has still to come. */
@@ -312,6 +259,9 @@ void transport_arrive(struct replay *replay, uint64_t key, const uint32_t *chips
     uint32_t const kind = event_key_field(key, KEY_CLASS_SHIFT, KEY_CLASS_BITS);
     const struct message_cost *cost = cost_at(lane, kind, units);
     uint64_t const unnumbered = key & ~arrival_number(UINT32_MAX);
+    if (lane_takes_batches(replay, lane, count) &&
+        lanes_arrive(replay, lane, unnumbered, chips, count, now_ps))
+        return;
     for (uint32_t i = 0; i < count; i++) {
         if (arrival_is_void(replay, lane, key, chips[i], now_ps)) continue;
         digest_add(replay, now_ps, unnumbered, chips[i]);
@@ -319,7 +269,7 @@ void transport_arrive(struct replay *replay, uint64_t key, const uint32_t *chips
             arrival_cost_plain(&replay->servers, cost, chips[i], now_ps);
         else if (landing_delayed(replay, cost, chips[i], key, now_ps))
             continue;
-        message_land(replay, lane, chips[i], units, now_ps);
+        transport_message_land(replay, lane, chips[i], units, now_ps);
     }
 }
 
@@ -343,7 +293,7 @@ static void rooted_begin(const struct plan_table *plan, uint32_t chip)
     }
 }
 
-void transport_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
+void transport_open(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
     const struct plan_table *plan = &replay->lanes.plans[*running_at(replay, stream, chip)];
     struct stream_state *state = stream_at(replay, stream, chip);
@@ -374,6 +324,11 @@ void transport_begin(struct replay *replay, uint32_t stream, uint32_t chip, int6
             state->done += lane_absorb(replay, lane, chip, arrival_units(lane, chip, own->counted));
     }
     if (plan->plan->counts_buckets) state->done += plan->plan->chunk_parts; /* The own chunk. */
+}
+
+void transport_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
+{
+    transport_open(replay, stream, chip, now_ps);
     transport_operand(replay, stream, chip, now_ps);
     streams_progress(replay, stream, chip, 0, now_ps);
 }

@@ -12,11 +12,16 @@ struct lane_table;
 struct replay;
 
 void transport_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
+/* The first step of transport_begin(): lanes start anew, and count what has come early. */
+void transport_open(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
 void transport_operand(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
 void transport_arrive(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
                       int64_t now_ps);
 void transport_land(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
                     int64_t now_ps);
+/* A message has landed on its chip, and has been charged there. */
+void transport_message_land(struct replay *replay, struct lane_table *lane, uint32_t chip,
+                            uint32_t units, int64_t now_ps);
 void transport_hop(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
                    int64_t now_ps);
 void transport_lane_ready(struct replay *replay, uint32_t stream, uint32_t number, uint32_t chip,
@@ -28,6 +33,10 @@ bool transport_leaves(struct replay *replay, uint32_t stream, uint32_t chip, int
 /* Sends what the lane may send now. */
 void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t chip,
                         int64_t now_ps);
+/* Whether what a step needs of the items before has arrived here: a piece of them, or that part of
+ * it which a portion passes on, or whose portion a message is made of. */
+bool transport_before_arrived(const struct lane_table *lane, uint32_t chip, uint32_t portion,
+                              uint32_t number);
 /* Notes that the lane has sent and received all, if so. */
 void transport_lane_check(struct replay *replay, const struct lane_table *lane, uint32_t chip);
 /* The lane's last message has left, after others that it shared its link with. */

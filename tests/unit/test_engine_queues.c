@@ -130,11 +130,82 @@ static void chips_in_lockstep_share_the_entries(void **state)
     assert_true(outcome.entries <= (STEPS + 1) * (PORTS + 1));
 }
 
+/* Events that were posted: each chip as it came, under a key of its list. */
+struct heard {
+    uint64_t digest;
+    uint32_t calls, longest;
+};
+
+static void hear(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
+                 const uint32_t *chips, uint32_t count)
+{
+    struct heard *heard = owner;
+    (void)engine;
+    for (uint32_t i = 0; i < count; i++)
+        heard->digest =
+            digest_record((int64_t)(heard->digest >> 1), key + (uint64_t)now_ps, chips[i]);
+    heard->calls++;
+    if (count > heard->longest) heard->longest = count;
+}
+
+enum { LISTS = 40, LIST_MAX = 150 };
+
+/* Lists of drawn lengths, at few instants, so that lists follow one another in one entry. */
+static struct heard lists_run(const char *queue, bool many, uint64_t pending_max,
+                              enum status *ret_status)
+{
+    struct heard heard = {0};
+    struct engine *engine = NULL;
+    struct arena *arena = arena_create(0);
+    struct engine_options const options = {.queue = queue,
+                                           .chip_count = CHIPS,
+                                           .channel_count = 2,
+                                           .pending_max = pending_max,
+                                           .pending_is_limit = true,
+                                           .handler = hear,
+                                           .owner = &heard};
+    uint64_t random = 5;
+    case_ok(engine_create(arena, &options, &engine, &case_error));
+    for (uint32_t list = 0; list < LISTS; list++) {
+        uint32_t chips[LIST_MAX];
+        uint32_t const count = (uint32_t)(case_random(&random) % (LIST_MAX + 1));
+        uint32_t const channel = (uint32_t)(case_random(&random) % 2);
+        int64_t const at_ps = 1 + (int64_t)(case_random(&random) % 2);
+        for (uint32_t i = 0; i < count; i++) chips[i] = (uint32_t)(case_random(&random) % CHIPS);
+        if (many) engine_post_many(engine, at_ps, channel, channel, chips, count);
+        for (uint32_t i = 0; !many && i < count; i++)
+            engine_post(engine, at_ps, channel, channel, chips[i]);
+    }
+    *ret_status = engine_run(engine, &case_error);
+    arena_destroy(arena);
+    return heard;
+}
+
+static void many_posts_are_as_one_after_the_other(void **state)
+{
+    static const char *const queues[] = {"fast", "reference"};
+    static const uint64_t rooms[] = {LISTS * LIST_MAX, 700};
+    (void)state;
+    for (uint32_t q = 0; q < 2; q++)
+        for (uint32_t room = 0; room < 2; room++) {
+            enum status status[2];
+            struct heard const one = lists_run(queues[q], false, rooms[room], &status[0]);
+            struct heard const many = lists_run(queues[q], true, rooms[room], &status[1]);
+            assert_int_equal(status[0], room == 0 ? STATUS_OK : STATUS_LIMIT);
+            assert_int_equal(status[1], status[0]);
+            assert_int_equal(many.digest, one.digest);
+            assert_int_equal(many.calls, one.calls);
+            assert_true(many.longest <= ENGINE_BATCH_MAX);
+            assert_true(q == 1 || room == 1 || many.longest == ENGINE_BATCH_MAX);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_chip_sees_the_same_sequence_in_both_queues),
         cmocka_unit_test(chips_in_lockstep_share_the_entries),
+        cmocka_unit_test(many_posts_are_as_one_after_the_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

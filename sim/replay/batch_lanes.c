@@ -1,0 +1,181 @@
+/* Messages of alike chips: they arrive, and the next ones leave. */
+#include <stddef.h>
+#include <string.h>
+
+#include "sim/replay/batch.h"
+#include "sim/replay/fold_prefix.h"
+#include "sim/replay/lane_send.h"
+#include "sim/replay/transport.h"
+
+/* Whether two chips are at the same place of a lane, in what the lane alone says of it. */
+static inline bool is_alike(const struct lane_state *state, const struct lane_state *other)
+{
+    return memcmp(&state->sent, &other->sent, sizeof *state - offsetof(struct lane_state, sent)) ==
+           0;
+}
+
+/* The next message of the chips at one place. */
+struct lane_next {
+    uint32_t piece, number, chunks, units;
+    bool waits;      /* It cannot be sent before another arrival of its lane. */
+    bool has_before; /* It may wait for arrivals in other lanes. */
+    bool is_last;
+    bool goes_on; /* The message behind it does not wait for another arrival. */
+};
+
+static struct lane_next next_find(struct lane_table *lane, const struct lane_state *state,
+                                  uint32_t chip)
+{
+    struct lane_next next = {.waits = true};
+    const struct primitive_step *step =
+        next_step(lane, chip, state->sent, &next.piece, &next.number);
+    if (state->counted < step_arrivals(lane, chip, step, next.piece)) return next;
+    next.waits = false;
+    next.has_before = step_has_before(lane, state, next.number);
+    next.chunks = step->chunks;
+    next.units = step->units;
+    next.is_last = state->sent + 1 == state->sends;
+    if (next.is_last) return next;
+    uint32_t piece = 0, number = 0;
+    step = next_step(lane, chip, state->sent + 1, &piece, &number);
+    next.goes_on = state->counted >= step_arrivals(lane, chip, step, piece);
+    return next;
+}
+
+/* Sends the next message of those chips that are at the place of `first`; others look for
+ * themselves. */
+static void next_send(struct replay *replay, struct lane_table *lane,
+                      const struct lane_state *first, const struct lane_next *next,
+                      const uint32_t *chips, uint32_t count, int64_t now_ps)
+{
+    const struct message_cost *cost = cost_at(lane, 0, next->units);
+    int64_t const depart_ps = now_ps + cost->link_ps;
+    bool const asks_operand = lane->reduces && lane->chain.first;
+    struct batch receivers;
+    receivers.count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t const chip = chips[i];
+        struct lane_state *state = &lane->states[chip];
+        struct link_state *link = &lane->route.links[chip];
+        if (!is_alike(state, first) || state->free_ps > now_ps || link->free_ps > now_ps) {
+            transport_lane_try(replay, lane, chip, now_ps);
+            continue;
+        }
+        if (next->waits) continue;
+        if (next->has_before && !transport_before_arrived(lane, chip, next->piece, next->number))
+            continue;
+        if (asks_operand && !operand_ready(replay, lane, chip, next->piece, next->chunks)) continue;
+        link_serve(link, lane, cost, depart_ps);
+        message_is_read(replay, lane, chip, cost, now_ps, depart_ps);
+        state->free_ps = depart_ps;
+        state->sent++;
+        batch_add(&receivers, lane->route.neighbours[chip]);
+        if (next->goes_on)
+            transport_lane_try(replay, lane, chip, now_ps);
+        else if (next->is_last)
+            transport_lane_check(replay, lane, chip);
+    }
+    replay->tally.transfers += receivers.count;
+    engine_post_many(
+        replay->engine, depart_ps + lane->route.latency_ps, lane->route.arrive_key | next->units,
+        channel_of(replay, EVENT_ARRIVE, lane->number), receivers.chip, receivers.count);
+}
+
+void lanes_try(struct replay *replay, struct lane_table *lane, const uint32_t *chips,
+               uint32_t count, int64_t now_ps)
+{
+    if (count == 0) return;
+    struct lane_state const first = lane->states[chips[0]];
+    struct lane_next next;
+    if (lane_takes_batches(replay, lane, count) && first.sent < first.sends && !first.waiting) {
+        next = next_find(lane, &first, chips[0]);
+        if (now_ps < TIME_PS_END - cost_at(lane, 0, next.units)->link_ps) {
+            next_send(replay, lane, &first, &next, chips, count, now_ps);
+            return;
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) transport_lane_try(replay, lane, chips[i], now_ps);
+}
+
+/* Tries lanes that wait for pieces of this lane. */
+static void followers_try(struct replay *replay, const struct lane_table *lane,
+                          const struct batch *batch, int64_t now_ps)
+{
+    for (uint32_t r = 0; r < lane->chain.behind_count; r++) {
+        struct lane_range const range = lane->chain.behind[r];
+        for (uint32_t i = range.first; i < range.first + range.count; i++) {
+            struct lane_table *behind = &lane->plan->lane[i];
+            if (!behind->ring)
+                for (uint32_t k = 0; k < batch->count; k++)
+                    lane_follow(replay, behind, batch->chip[k], now_ps);
+            else if (behind->send_count[0] > 0)
+                lanes_try(replay, behind, batch->chip, batch->count, now_ps);
+        }
+    }
+}
+
+/* What follows the arrival of a message on chips that have counted it. `first`: their place. */
+static void arrived(struct replay *replay, struct lane_table *lane, const struct lane_state *first,
+                    const struct batch *batch, int64_t now_ps)
+{
+    const uint32_t *chips = batch->chip;
+    lanes_try(replay, lane, chips, batch->count, now_ps);
+    if (arrival_is_followed(lane, first, chips[0], first->counted + 1))
+        followers_try(replay, lane, batch, now_ps);
+    if (first->counted + 1 < first->arrivals) return;
+    for (uint32_t i = 0; i < batch->count; i++)
+        if (lane->states[chips[i]].finished)
+            transport_check_end(replay, lane->stream, chips[i], now_ps);
+}
+
+bool lanes_arrive(struct replay *replay, struct lane_table *lane, uint64_t key,
+                  const uint32_t *chips, uint32_t count, int64_t now_ps)
+{
+    uint32_t const units = event_key_field(key, 0, KEY_UNITS_BITS);
+    const struct message_cost *cost = cost_at(lane, 0, units);
+    const uint16_t *running = running_at(replay, lane->stream, 0);
+    uint16_t const plan = (uint16_t)lane->plan->index;
+    struct lane_state const first = lane->states[chips[0]];
+    struct batch batch, woken;
+    batch.count = woken.count = 0;
+    if (running[chips[0]] != plan || first.counted == first.arrivals) return false;
+    if (replay->ports != NULL && replay->ports->void_left > 0) return false;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t const chip = chips[i];
+        digest_add(replay, now_ps, key, chip);
+        arrival_cost_plain(&replay->servers, cost, chip, now_ps);
+        if (running[chip] != plan || !is_alike(&lane->states[chip], &first)) {
+            transport_message_land(replay, lane, chip, units, now_ps);
+            continue;
+        }
+        batch_add(&batch, chip);
+        uint32_t const parts = lane_absorb(replay, lane, chip, units);
+        if (parts == 0) continue;
+        struct stream_state *stream = stream_at(replay, lane->stream, chip);
+        stream->done += parts;
+        if (stream_has_come(stream)) batch_add(&woken, chip);
+    }
+    streams_wake_many(replay, lane->stream, &woken, now_ps);
+    arrived(replay, lane, &first, &batch, now_ps);
+    return true;
+}
+
+void lanes_operand(struct replay *replay, uint32_t stream, const uint32_t *chips, uint32_t count,
+                   int64_t now_ps)
+{
+    const uint16_t *running = running_at(replay, stream, 0);
+    struct batch batch;
+    batch.count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (count >= BATCH_CHIPS_MIN && running[chips[i]] == running[chips[0]])
+            batch_add(&batch, chips[i]);
+        else
+            transport_operand(replay, stream, chips[i], now_ps);
+    }
+    if (batch.count == 0) return;
+    const struct plan_table *plan = &replay->lanes.plans[running[chips[0]]];
+    for (uint32_t i = 0; i < plan->lane_count; i++)
+        lanes_try(replay, &plan->lane[i], batch.chip, batch.count, now_ps);
+    for (uint32_t i = 0; i < batch.count; i++)
+        transport_check_end(replay, stream, batch.chip[i], now_ps);
+}

@@ -1,0 +1,95 @@
+/*
+ * lane_send.h: what a lane sends next, and what an arrival is worth; inline, since every message
+ * needs it. Internal to transport.c and batch_lanes.c.
+ */
+#ifndef SIM_REPLAY_LANE_SEND_H
+#define SIM_REPLAY_LANE_SEND_H
+
+#include "sim/replay/message.h"
+#include "sim/replay/state.h"
+#include "sim/replay/transport.h"
+
+/* Whether the op that computes the operand has got as far as this message needs. */
+static inline bool operand_ready(struct replay *replay, const struct lane_table *lane,
+                                 uint32_t chip, uint32_t piece, uint32_t chunks)
+{
+    struct stream_state *stream = stream_at(replay, lane->stream, chip);
+    if (stream->operand_parts == 0) return true;
+    uint32_t const wanted =
+        lane->plan->plan->group.dimension_count > 1 ? piece / lane->portions + 1 : chunks;
+    struct stream_state *compute = stream_at(replay, PROGRAM_COMPUTE, chip);
+    if (compute->done >= stream->operand_first + wanted) return true;
+    stream_wait(stream, compute, lane->stream, false, stream->operand_first + wanted);
+    return false;
+}
+
+/* Which step the lane is at; pieces follow one another. */
+static inline const struct primitive_step *next_step(struct lane_table *lane, uint32_t chip,
+                                                     uint32_t sent, uint32_t *ret_piece,
+                                                     uint32_t *ret_number)
+{
+    struct lane_step *known = &lane->known[sent % 2];
+    if (known->sent != sent) {
+        uint32_t const position = position_of(lane, chip);
+        uint32_t const piece = lane->piece_count > 1 ? sent / lane->send_count[position] : 0;
+        known->piece = piece;
+        known->number = sent - piece * lane->send_count[position];
+        if (lane->ring) known->sent = sent;
+        if (lane->steps == NULL) known->step = lane_step(lane, position, known->number);
+    }
+    *ret_piece = known->piece;
+    *ret_number = known->number;
+    if (lane->steps == NULL) return &known->step;
+    return &lane->steps[lane->step_first[position_of(lane, chip)] + known->number];
+}
+
+/* Arrivals that a step on a fixed route waits for. */
+static inline uint32_t step_arrivals(const struct lane_table *lane, uint32_t chip,
+                                     const struct primitive_step *step, uint32_t piece)
+{
+    if (piece == 0) return step->arrivals;
+    return step->arrivals + piece * lane->arrival_count[position_of(lane, chip)];
+}
+
+/* Whether a step waits for arrivals in lanes of other items. */
+static inline bool step_has_before(const struct lane_table *lane, const struct lane_state *state,
+                                   uint32_t number)
+{
+    return lane->chain.before_count > 0 && (number == 0 || lane->chain.by_step) &&
+           !state->alone_before;
+}
+
+/* Whether an arrival that makes `counted` of them may complete pieces of the plan. */
+static inline bool arrival_completes(const struct lane_table *lane, uint32_t chip, uint32_t counted)
+{
+    return lane->plan->plan->part_count > 1 && lane->chain.last &&
+           counted % lane->arrival_count[position_of(lane, chip)] == 0;
+}
+
+/* Whether lanes behind may go on after an arrival that makes `counted` of them. */
+static inline bool arrival_is_followed(const struct lane_table *lane,
+                                       const struct lane_state *state, uint32_t chip,
+                                       uint32_t counted)
+{
+    return lane->chain.behind_count > 0 && !state->alone_behind &&
+           counted % lane->arrival_count[position_of(lane, chip)] == 0;
+}
+
+/* Absorbs an arrival into the running op. Returns parts that others may now count on. */
+static inline uint32_t lane_absorb(struct replay *replay, const struct lane_table *lane,
+                                   uint32_t chip, uint32_t units)
+{
+    uint32_t const counted = ++lane->states[chip].counted;
+    if (lane->plan->plan->counts_buckets) return units;
+    return arrival_completes(lane, chip, counted) ? transport_parts_new(replay, lane, chip) : 0;
+}
+
+/* A lane may have waited for arrivals in another. */
+static inline void lane_follow(struct replay *replay, struct lane_table *behind, uint32_t chip,
+                               int64_t now_ps)
+{
+    if (behind->send_count[position_of(behind, chip)] > 0)
+        transport_lane_try(replay, behind, chip, now_ps);
+}
+
+#endif

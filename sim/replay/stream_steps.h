@@ -1,0 +1,227 @@
+/*
+ * stream_steps.h: how a stream of one chip goes on, step by step; inline, since parts of compute
+ * ops need it. Internal to streams.c and batch_streams.c.
+ */
+#ifndef SIM_REPLAY_STREAM_STEPS_H
+#define SIM_REPLAY_STREAM_STEPS_H
+
+#include "sim/replay/breakdown.h"
+#include "sim/replay/fold_prefix.h"
+#include "sim/replay/state.h"
+
+static inline const struct stream_ops *
+ops_at(const struct replay *replay, const struct role_table *role, uint32_t stream, uint32_t slot)
+{
+    return &replay->streams.ops[role->slot_template[slot] * PROGRAM_STREAMS_MAX + stream];
+}
+
+/* Whether all needs of part `part` are met; else the stream waits at the first that is not. */
+static inline bool needs_met(struct replay *replay, const struct need_cache *cache, uint32_t stream,
+                             uint32_t chip, uint32_t part)
+{
+    for (uint32_t i = 0; i < cache->op->need_count; i++) {
+        const struct program_need *need = &cache->op->need[i];
+        struct stream_state *other = stream_at(replay, need->stream, chip);
+        uint32_t const count = need->begun ? other->begun : other->done;
+        uint32_t const wanted = cache->count[i] + part * cache->per_part[i];
+        if (count >= wanted) continue;
+        stream_wait(stream_at(replay, stream, chip), other, stream, need->begun, wanted);
+        return false;
+    }
+    return true;
+}
+
+/* Whether the stream has a collective under way, whose lanes may wait for an operand. */
+static inline bool stream_sends(struct replay *replay, uint32_t stream, uint32_t chip)
+{
+    return stream != PROGRAM_COMPUTE && stream_at(replay, stream, chip)->phase == STREAM_RUNS;
+}
+
+/* Takes those from the waiters for whom enough parts are done or begun. */
+static inline uint32_t waiters_take(struct replay *replay, uint32_t chip,
+                                    struct stream_state *state, int64_t now_ps)
+{
+    const struct chip_state *self = &replay->chips[chip];
+    /* Whom exposed time waited for can be told no longer once they have gone on. */
+    if (!self->computes && self->running != 0) breakdown_until(replay, chip, now_ps);
+    uint32_t const have[2] = {2 * state->done, 2 * state->begun + 1};
+    uint32_t least[2] = {UINT32_MAX, UINT32_MAX}, taken = 0;
+    for (uint32_t bits = state->waiters; bits != 0; bits &= bits - 1) {
+        uint32_t const wants = stream_at(replay, (uint32_t)__builtin_ctz(bits), chip)->wants;
+        if (wants <= have[wants & 1])
+            taken |= bits & -bits;
+        else if (wants / 2 < least[wants & 1])
+            least[wants & 1] = wants / 2;
+    }
+    state->waiters &= ~taken;
+    state->wake_done = least[0];
+    state->wake_begun = least[1];
+    return taken;
+}
+
+/* Whether a chip that only waits for it is said to communicate. Who waits for another rank of the
+ * pipeline is idle: what it waits for is mostly that rank's work. */
+static inline bool is_exposed(const struct program_op *op)
+{
+    return op->kind == PROGRAM_OP_COLLECTIVE || op->kind == PROGRAM_OP_COPY;
+}
+
+/* The books of an op that begins. */
+static inline void op_open(struct replay *replay, const struct need_cache *needs, uint32_t stream,
+                           uint32_t chip, int64_t now_ps)
+{
+    struct stream_state *state = stream_at(replay, stream, chip);
+    struct chip_state *self = &replay->chips[chip];
+    breakdown_until(replay, chip, now_ps); /* It has waited until now. */
+    state->phase = STREAM_RUNS;
+    state->begin_ps = now_ps;
+    state->op_first = state->done;
+    state->part = 0;
+    breakdown_op_effects(replay, needs->op, false, chip, now_ps);
+    if (stream != PROGRAM_COMPUTE) {
+        if (is_exposed(needs->op)) self->running |= 1u << stream;
+        return;
+    }
+    self->block_phase = needs->phase;
+    if (needs->phase == PROGRAM_PHASE_UPDATE || now_ps >= self->first_begin_ps) return;
+    self->first_begin_ps = now_ps;
+    self->exposed_first_ps = self->exposed_ps;
+}
+
+/* A collective, or a message to another rank, runs from now on. */
+static inline void collective_open(struct replay *replay, const struct need_cache *needs,
+                                   uint32_t stream, uint32_t chip)
+{
+    struct stream_state *state = stream_at(replay, stream, chip);
+    state->operand_first = needs->operand_first;
+    state->operand_parts = needs->operand_parts;
+    state->begun += needs->op->parts;
+    state->epoch = (uint8_t)((state->epoch + 1) % (1u << KEY_EPOCH_BITS));
+    *running_at(replay, stream, chip) =
+        replay->lanes.plan_index[stream * replay->program->plan_count + needs->op->index];
+}
+
+/* The books of an op that ends. */
+static inline void op_close(struct replay *replay, const struct need_cache *needs, uint32_t stream,
+                            uint32_t chip, int64_t now_ps)
+{
+    struct stream_state *state = stream_at(replay, stream, chip);
+    const struct program_op *op = needs->op;
+    SIM_ASSERT(state->done == state->op_first + op->parts);
+    breakdown_until(replay, chip, now_ps);
+    breakdown_op_effects(replay, op, true, chip, now_ps);
+    breakdown_class(replay, op, chip, state->begin_ps, now_ps);
+    if (stream == PROGRAM_COMPUTE && needs->phase != PROGRAM_PHASE_UPDATE) {
+        struct chip_state *self = &replay->chips[chip];
+        self->last_end_ps = now_ps;
+        self->exposed_last_ps = self->exposed_ps;
+        self->last_phase = needs->phase;
+        breakdown_pass(replay, needs, chip, state->begin_ps, now_ps);
+    }
+    state->phase = STREAM_WAITS;
+    state->position++;
+}
+
+/* A collective, a message to another rank, or a copy has ended. */
+static inline void collective_close(struct replay *replay, const struct need_cache *needs,
+                                    uint32_t stream, uint32_t chip, int64_t now_ps)
+{
+    struct stream_state *state = stream_at(replay, stream, chip);
+    digest_add(replay, now_ps, event_key_make(EVENT_COLLECTIVE_END, 0, stream, 0), chip);
+    *running_at(replay, stream, chip) = RUNNING_NONE;
+    state->done = state->op_first + needs->op->parts;
+    op_close(replay, needs, stream, chip, now_ps);
+    replay->chips[chip].running &= ~(1u << stream);
+}
+
+/* Goes on to the next op of the stream, past slots that have none; false at the end of the step. */
+static inline bool stream_has_op(const struct replay *replay, uint32_t stream, uint32_t chip,
+                                 struct stream_state *state)
+{
+    const struct role_table *role = role_at(replay, chip);
+    while (state->slot < role->role->slot_count) {
+        if (state->position < ops_at(replay, role, stream, state->slot)->op_count) return true;
+        state->slot++;
+        state->position = 0;
+        if (stream == PROGRAM_COMPUTE && state->slot >= role->late_slot)
+            engine_pause(replay->engine);
+    }
+    state->phase = STREAM_FINISHED;
+    return false;
+}
+
+/* A part of a compute op begins; what it takes of servers follows: part_serve(). */
+static inline void part_open(struct replay *replay, struct stream_state *state, uint32_t chip,
+                             int64_t now_ps)
+{
+    struct chip_state *self = &replay->chips[chip];
+    if (!self->computes) breakdown_until(replay, chip, now_ps);
+    self->computes = true;
+    self->part_begin_ps = now_ps;
+    state->part_runs = true;
+    state->begun++;
+}
+
+/* Returns when the part ends, as far as is known. */
+static inline int64_t part_serve(struct replay *replay, const struct op_table *table, uint32_t part,
+                                 uint32_t chip, int64_t now_ps)
+{
+    for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++)
+        if (!table->server[server].spares)
+            server_part_begin(&replay->servers, server, chip, now_ps);
+    int64_t const end_ps = now_ps + table->idle_ps + (part < table->idle_longer);
+    replay->chips[chip].part_end_ps = end_ps;
+    return end_ps;
+}
+
+/* When the part ends, given what it owes to messages, which go first: an op that HBM or the VPU
+ * bounds is pushed out; one with time of it to spare is not, and what it spares pays what was owed.
+ */
+static inline int64_t part_end_ps(struct replay *replay, const struct op_table *table,
+                                  uint32_t part, uint32_t chip, int64_t now_ps)
+{
+    int64_t const begin_ps = replay->chips[chip].part_begin_ps;
+    int64_t owed_ps[SERVER_COUNT], end_ps[SERVER_COUNT], last_ps = now_ps;
+    for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++) {
+        const struct op_server *own = &table->server[server];
+        if (own->spares) continue;
+        owed_ps[server] = server_owed_ps(&replay->servers, server, chip, now_ps);
+        end_ps[server] = begin_ps + own->shared_ps + (part < own->shared_longer) + owed_ps[server];
+        if (end_ps[server] > last_ps) last_ps = end_ps[server];
+    }
+    if (last_ps > now_ps) return last_ps;
+    for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++) {
+        const struct op_server *own = &table->server[server];
+        if (own->spares)
+            server_spare(server_at(&replay->servers, server, chip), own->spare_ps);
+        else
+            server_part_end(&replay->servers, server, chip, owed_ps[server],
+                            now_ps - end_ps[server], now_ps);
+    }
+    return now_ps;
+}
+
+/* A part has ended, and with the last of them its op. */
+static inline void part_close(struct replay *replay, const struct need_cache *needs, uint32_t chip,
+                              int64_t now_ps)
+{
+    struct stream_state *state = stream_at(replay, PROGRAM_COMPUTE, chip);
+    state->part_runs = false;
+    state->part++;
+    state->done++;
+    if (state->part == needs->op->parts) op_close(replay, needs, PROGRAM_COMPUTE, chip, now_ps);
+}
+
+/* What followed the end of a part has happened: the chip may have nothing to compute. */
+static inline void part_left(struct replay *replay, uint32_t chip, int64_t now_ps)
+{
+    const struct stream_state *state = stream_at(replay, PROGRAM_COMPUTE, chip);
+    if (!state->part_runs) {
+        breakdown_until(replay, chip, now_ps);
+        replay->chips[chip].computes = false;
+        prefetch_wait(replay, chip, now_ps);
+    }
+    if (state->phase == STREAM_FINISHED) streams_check_finished(replay, chip, now_ps);
+}
+
+#endif

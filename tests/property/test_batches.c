@@ -1,0 +1,187 @@
+/*
+ * Chips that are alike go through handlers together (sim/replay/batch.h): whatever is drawn, with
+ * chips and links among them that are unlike the others, digest and the bytes of the result are
+ * those of the reference queue, which hands one chip at a time to the handlers.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/strbuf.h"
+#include "sim/report/result.h"
+#include "tests/support/case.h"
+#include "tests/support/play.h"
+#include "tests/support/sampling.h"
+#include "tests/support/walk.h"
+
+enum { TEXT_BYTES = WALK_TEXT_BYTES, KEYS_BYTES = TEXT_BYTES / 2, DRAWN = 160, AXES_MAX = 3 };
+
+static const struct {
+    const char *chip;
+    unsigned axes;
+    unsigned sizes[AXES_MAX];
+    const char *mesh;
+} places[] = {
+    {"tpu-v5p", 3, {4, 4, 4}, "{\"fsdp\": [\"x\", \"y\"], \"tp\": [\"z\"]}"},
+    {"tpu-v5p", 3, {4, 4, 8}, "{\"dp\": [\"x\"], \"fsdp\": [\"z\"], \"tp\": [\"y\"]}"},
+    {"tpu-v5p", 3, {4, 4, 4}, "{\"tp\": [\"y\", \"z\"], \"dp\": [\"x\"]}"},
+    {"tpu-v5p", 3, {4, 4, 4}, "{\"fsdp\": [\"x\", \"y\", \"z\"]}"},
+    {"tpu-v4p", 3, {4, 4, 8}, "{\"fsdp\": [\"z\"], \"tp\": [\"x\", \"y\"]}"},
+    {"tpu-v5e", 2, {16, 16}, "{\"fsdp\": [\"x\"], \"tp\": [\"y\"]}"},
+    {"tpu-v5e", 2, {8, 16}, "{\"fsdp\": [\"x\", \"y\"]}"},
+};
+enum { PLACES = sizeof places / sizeof *places };
+
+static unsigned below(uint64_t *state, unsigned count)
+{
+    return (unsigned)(case_random(state) % count);
+}
+
+/* Appends to a list of overrides. */
+static void add(char keys[KEYS_BYTES], const char *text)
+{
+    size_t const used = strlen(keys);
+    case_text(keys + used, KEYS_BYTES - used, "%s%s", used == 0 ? "" : ", ", text);
+}
+
+/* A chip, with one axis moved by `step`. */
+static void chip_draw(uint64_t *state, unsigned place, unsigned moved, unsigned at[AXES_MAX])
+{
+    for (unsigned axis = 0; axis < places[place].axes; axis++)
+        at[axis] = below(state, places[place].sizes[axis] - (axis == moved));
+}
+
+static void at_write(char *text, size_t bytes, unsigned place, const unsigned at[AXES_MAX])
+{
+    char third[16] = "";
+    if (places[place].axes == AXES_MAX) case_text(third, sizeof third, ", %u", at[2]);
+    case_text(text, bytes, "[%u, %u%s]", at[0], at[1], third);
+}
+
+/* Slow chips; half of the slices have none. */
+static void chips_draw(uint64_t *state, unsigned place, char keys[KEYS_BYTES])
+{
+    unsigned at[AXES_MAX];
+    unsigned const count = below(state, 2) == 0 ? 0 : 1 + below(state, 4);
+    for (unsigned i = 0; i < count; i++) {
+        char where[32], text[96];
+        chip_draw(state, place, AXES_MAX, at);
+        at_write(where, sizeof where, place, at);
+        const char *what = CASE_PICK(state, "math", "math", "hbm");
+        case_text(text, sizeof text, "{\"at\": %s, \"%s\": 0.%u}", where, what,
+                  30 + below(state, 70));
+        add(keys, text);
+    }
+}
+
+/* Slow links; two thirds of the slices have none. */
+static void links_draw(uint64_t *state, unsigned place, char keys[KEYS_BYTES])
+{
+    unsigned from[AXES_MAX], to[AXES_MAX];
+    unsigned const count = below(state, 3) > 0 ? 0 : 1 + below(state, 2);
+    for (unsigned i = 0; i < count; i++) {
+        char ends[2][32], text[128];
+        unsigned const axis = below(state, places[place].axes);
+        chip_draw(state, place, axis, from);
+        memcpy(to, from, sizeof to);
+        to[axis]++;
+        at_write(ends[0], sizeof ends[0], place, from);
+        at_write(ends[1], sizeof ends[1], place, to);
+        case_text(text, sizeof text, "{\"from\": %s, \"to\": %s, \"rate\": \"%uGB/s\"}", ends[0],
+                  ends[1], 10 + below(state, 20));
+        add(keys, text);
+    }
+}
+
+static void workload_draw(uint64_t *state, char keys[KEYS_BYTES])
+{
+    static const char *const models[] = {"\"tests/property/padding.json\"",
+                                         "\"tests/property/small.json\""};
+    const char *remat = CASE_PICK(state, "none", "block", "layer");
+    const char *gather = CASE_PICK(state, "block", "tensor", "layer");
+    unsigned const tokens = 16384u << below(state, 5), layers = 1 + below(state, 3);
+    unsigned const width = 512u << below(state, 4);
+    char model[160];
+    if (below(state, 4) == 0)
+        case_text(model, sizeof model, "%s, \"sequence_length\": 1024",
+                  case_pick(state, models, 2));
+    else
+        case_text(model, sizeof model,
+                  "{\"kind\": \"mlp\", \"D\": %u, \"F\": %u, \"layers\": %u, \"matrices\": 3}",
+                  width, 4 * width, layers);
+    case_text(keys, KEYS_BYTES,
+              "\"kind\": \"train_step\", \"model\": %s, \"batch_tokens\": %u, \"remat\": \"%s\", "
+              "\"gather\": \"%s\", \"accumulate\": %u, \"allow_oversubscription\": true",
+              model, tokens, remat, gather, 1 + below(state, 2));
+}
+
+static void draw(uint64_t *state, char text[2 * TEXT_BYTES])
+{
+    char chips[KEYS_BYTES] = "", links[KEYS_BYTES] = "", keys[KEYS_BYTES], third[16] = "";
+    unsigned const place = below(state, PLACES);
+    const unsigned *sizes = places[place].sizes;
+    chips_draw(state, place, chips);
+    links_draw(state, place, links);
+    workload_draw(state, keys);
+    const char *profile = CASE_PICK(state, "ideal", "ideal", "measured");
+    const char *arbitration = CASE_PICK(state, "fair", "priority", "fifo");
+    const char *pieces = CASE_PICK(state, "true", "false");
+    if (places[place].axes == AXES_MAX) case_text(third, sizeof third, "x%u", sizes[2]);
+    case_text(
+        text, 2 * TEXT_BYTES,
+        "{\"podsim\": 1, \"machine\": {\"chip\": \"%s\", \"shape\": \"%ux%u%s\", \"profile\": "
+        "\"%s\", \"chips\": [%s], \"links\": [%s]}, \"mesh\": %s, \"workload\": {%s}, "
+        "\"run\": {\"arbitration\": \"%s\", \"collective_matmul\": %s}}",
+        places[place].chip, sizes[0], sizes[1], third, profile, chips, links, places[place].mesh,
+        keys, arbitration, pieces);
+}
+
+/* The whole result as its bytes. Returns whether the scenario can be simulated. */
+static bool tell(const char *text, const char *engine, struct strbuf *ret_result,
+                 uint64_t *ret_digest)
+{
+    struct play_options const options = {.full = true, .every_layer = true, .engine = engine};
+    struct error error = {.status = STATUS_OK};
+    struct play play;
+    enum status const status = play_try(&play, text, &options, &error);
+    if (status == STATUS_OK) {
+        struct report_input const input = play_report(&play);
+        case_ok(result_write(play.arena, &input, ret_result, &case_error));
+        *ret_digest = play.trace.digest;
+    } else if (status != STATUS_INVALID) {
+        fail_msg("%s: %s\nin %s", error.where, error.message, text);
+    }
+    play_close(&play);
+    return status == STATUS_OK;
+}
+
+static void alike_chips_do_together_what_each_does_alone(void **state)
+{
+    uint32_t walked = 0, taken = 0, simulated = 0;
+    (void)state;
+    for (uint32_t n = 0; n < DRAWN; n++) {
+        uint64_t random = walk_draw(n);
+        char text[2 * TEXT_BYTES];
+        draw(&random, text);
+        if (sampling_skips(&walked)) continue;
+        struct strbuf together = {0}, alone = {0};
+        uint64_t digests[2];
+        taken++;
+        if (!tell(text, "fast", &together, &digests[0])) continue;
+        assert_true(tell(text, "reference", &alone, &digests[1]));
+        case_that(digests[0] == digests[1], text);
+        case_that(strcmp(together.bytes, alone.bytes) == 0, text);
+        strbuf_free(&together);
+        strbuf_free(&alone);
+        simulated++;
+    }
+    print_message("%u simulated\n", (unsigned)simulated);
+    assert_true(simulated > taken / 2);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(alike_chips_do_together_what_each_does_alone)};
+    walk_seed(argc, argv);
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
+}

@@ -59,7 +59,7 @@ static enum status presence_check(const struct key *row, struct json *object, st
     bool const may_be = row->with == NULL || json_take(object, row->with) != NULL;
     if (member != NULL && !may_be)
         return error_set(reterr, STATUS_INVALID, json_where(member),
-                         "says nothing without \"%s\", which is missing", row->with);
+                         "has no effect without \"%s\", which is missing", row->with);
     return row->needed && may_be ? json_need(object, row->name, &member, reterr) : STATUS_OK;
 }
 

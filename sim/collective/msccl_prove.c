@@ -306,7 +306,7 @@ static enum status stuck(const struct proof_of_script *proof)
             other = script->send[message_of(script, step)];
         const struct msccl_block *its = &script->block[script->step[other].block];
         return msccl_refuse(proof->path, step->place, STATUS_INVALID, proof->reterr,
-                            "never goes: it waits for step %u of threadblock %u of GPU %u (line "
+                            "never runs: it waits for step %u of threadblock %u of GPU %u (line "
                             "%u), which in the end waits for it or for others that wait for one "
                             "another",
                             other - its->step_first, its->id, its->gpu,

@@ -85,7 +85,7 @@ static enum status rate_read(struct json *object, const char *key, enum quantity
     STATUS_TRY(json_need(object, key, &value, reterr));
     STATUS_TRY(json_as_quantity(value, quantity, ret_per_s, reterr));
     if (*ret_per_s != 0) return STATUS_OK;
-    return error_set(reterr, STATUS_INVALID, json_where(value), "a rate of nothing is no roofline");
+    return error_set(reterr, STATUS_INVALID, json_where(value), "a roofline needs rates above 0");
 }
 
 static enum status format_read(struct json *object, const char *key, enum format *ret_format,

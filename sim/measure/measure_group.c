@@ -58,7 +58,7 @@ enum status measure_group(const struct machine *machine, const char *axes, const
     }
     if (group.dimension_count == 0)
         return error_set(reterr, STATUS_INVALID, where,
-                         "the group has one rank, which has nobody to talk to; the least is two");
+                         "the group has one rank; a collective needs two");
     *ret_group = group;
     return STATUS_OK;
 }

@@ -30,7 +30,7 @@ static enum status read_sparse_layers(struct json *document, struct model *model
         int64_t layer = 0;
         STATUS_TRY(json_as_integer(json_at(list, i), 0, layers_max, &layer, reterr));
         if (layer != (int64_t)i)
-            return model_refuse(json_at(list, i), "a layer without experts behind one with experts",
+            return model_refuse(json_at(list, i), "a layer without experts after one with experts",
                                 reterr);
         model->experts.dense_layers++;
     }

@@ -362,7 +362,7 @@ struct refused_type {
 };
 
 static const char unturned[] = "attention without positions in some layers, by turns,";
-static const char behind[] = "attention and an MLP with a norm behind and none before";
+static const char behind[] = "attention and an MLP with a norm after and none before";
 static const char capped[] = "attention with capped logits";
 static const char sixth[] = "attention within windows in all but each sixth layer";
 static const char chunked[] = "attention within chunks of a sequence";

@@ -130,7 +130,7 @@ static void launches_print(const struct inference_facts *facts, const struct col
     else if (facts->launch_floor_s > 0)
         strbuf_add(text, "   %s: overheads of computes, one after the other\n", FIGURE(LAUNCH));
     else
-        strbuf_add(text, "   %s: launches take nothing\n", FIGURE(LAUNCH));
+        strbuf_add(text, "   %s: launches take no time\n", FIGURE(LAUNCH));
 }
 
 static void slice_begin(const struct inference_fit *fit, const struct column_value *values,

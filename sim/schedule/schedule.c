@@ -176,8 +176,7 @@ enum status schedule_times_check(const struct schedule_times *times, uint64_t pa
                             times->pair,    times->hop,   times->backward};
     units_wide sum = 0;
     for (uint32_t i = 0; i < sizeof each / sizeof *each; i++) {
-        if (each[i] < 0)
-            return error_set(reterr, STATUS_INVALID, where, "a duration is less than nothing");
+        if (each[i] < 0) return error_set(reterr, STATUS_INVALID, where, "a duration is negative");
         sum += (uint64_t)each[i];
     }
     if (sum * passes > (units_wide)TIME_PS_END)

@@ -115,7 +115,8 @@ static const char *message_refused(const struct check *check, uint32_t rank,
     }
     if (schedule->rank_of[other] == rank) {
         (void)snprintf(reason, REASON_BYTES,
-                       "stage %u is in this line too, and a rank sends itself nothing", other);
+                       "stage %u is in this line too, and a rank sends no message to itself",
+                       other);
         return reason;
     }
     struct part *part = part_of(check, stage, message->microbatch);

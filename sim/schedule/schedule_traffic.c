@@ -262,7 +262,7 @@ static const char *action_refused(const struct lasts *lasts, const struct schedu
         return NULL;
     case SCHEDULE_RESHARD:
         if (!fate->held) return "is not unsharded";
-        if (!fate->read) return "was unsharded for nothing: no pass of it came since";
+        if (!fate->read) return "was unsharded, but no pass of the stage followed";
         fate->held = false;
         return NULL;
     case SCHEDULE_REDUCE:

@@ -112,7 +112,9 @@ void listing_heading(struct strbuf *text, const struct ranks *ranks)
         strbuf_add(text, "  the last of %s, which are in flight together\n",
                    counted(inference_batch_count(&plan->inference), "batch").text);
     if (serves && plan->inference.generation.output != 0)
-        strbuf_add(text, "  the last of %u passes: a generation's last step, behind its prefill\n",
+        strbuf_add(text,
+                   "  the last of %u passes: a generation's last step, after its "
+                   "prefill\n",
                    ranks->pass + 1);
     else if (passes > 1)
         strbuf_add(text, "  the last of %u passes, each with up to %llu tokens of every prompt\n",
@@ -134,8 +136,8 @@ void listing_heading(struct strbuf *text, const struct ranks *ranks)
                    "one before\n",
                    counted(ranks->pp, "rank").text);
     if (ranks_offloads_optimizer(ranks))
-        strbuf_add(text, "  the moments lie in the host's memory: each layer is updated one slot "
-                         "behind its backward pass\n");
+        strbuf_add(text, "  the moments lie in the host's memory: each layer is updated one "
+                         "slot after its backward pass\n");
     if (ranks_offloads_activations(ranks))
         strbuf_add(text,
                    "  what a layer saves lies in the host's memory, but for the last layer's\n");

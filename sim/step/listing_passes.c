@@ -199,7 +199,7 @@ static void modules_add(const struct listing *listing)
     part_derive(listing, BLOCK_HEAD, /* used_before= */ true, &end[HEAD]);
     for (uint32_t i = 0; i < 2U + halves; i++) weights_read(listing, &passes[i], end);
     strbuf_add(listing->text,
-               "\nMulti-token prediction, each of %s behind the last layer: forward\n",
+               "\nMulti-token prediction, each of %s after the last layer: forward\n",
                counted(listing->ranks->mtp_modules, "module").text);
     module_add(listing, passes[0].request, end, &line);
     strbuf_add(listing->text, "\nMulti-token prediction: backward\n");

@@ -105,8 +105,8 @@ static enum status mtp_check(const struct layout_text *layout, const struct work
             count > wanted ? "" : "; they stand before \"L\", and \"mtp\": false leaves them out");
     if (!split) return STATUS_OK;
     return error_set(reterr, STATUS_UNSUPPORTED, place_of_layout,
-                     "modules for multi-token prediction (\"m\") are modelled on one stage, behind "
-                     "all layers (\"t\")");
+                     "modules for multi-token prediction (\"m\") are modelled on one "
+                     "stage, after all layers (\"t\")");
 }
 
 static enum status plain_check(const struct layout_text *layout, const struct workload_plan *plan,

@@ -249,7 +249,7 @@ static void test_stuck(void **state)
         end("gpu");
     }
     end("algo");
-    refused("never goes: it waits for step 1 of threadblock 0 of GPU 1 (line 11)");
+    refused("never runs: it waits for step 1 of threadblock 0 of GPU 1 (line 11)");
 }
 
 /* Adds to what another threadblock may still be sending: right only by luck. */

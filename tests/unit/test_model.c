@@ -284,7 +284,7 @@ static void what_experts_cannot_be_is_refused(void **state)
         {mixtral, "\"num_experts_per_tok\": 2, \"n_routed_experts\": 8,", "/n_routed_experts",
          "mixture"},
         {qwen, "\"decoder_sparse_step\": 2,", "/decoder_sparse_step", "by turns"},
-        {qwen, "\"mlp_only_layers\": [1],", "/mlp_only_layers/0", "behind"},
+        {qwen, "\"mlp_only_layers\": [1],", "/mlp_only_layers/0", "after"},
         {qwen, "\"mlp_only_layers\": [0, 1],", "", "none of the 2 layers"},
         {qwen, "\"mlp_only_layers\": [0],", NULL, NULL},
         {qwen, "\"n_group\": 4, \"topk_group\": 2,", "/n_group",

@@ -150,7 +150,8 @@ static const struct {
     {"0F0,0SEND_F0,0SEND_F0,0B0\n1RECV_F0,1F0,1B0\n",
      "line 1, cell 3, 0SEND_F0: comes for the second time"},
     {"0F0,0SEND_F0,1F0,1B0,0B0\n",
-     "line 1, cell 2, 0SEND_F0: stage 1 is in this line too, and a rank sends itself nothing"},
+     "line 1, cell 2, 0SEND_F0: stage 1 is in this line too, and a rank "
+     "sends no message to itself"},
     {"0F0,0SEND_F0,0B0\n1RECV_F0,1F0,1B0\n",
      "line 1, cell 3, 0B0: needs a 0RECV_B0 before it, and a 1SEND_B0 in line 2"},
 };

@@ -163,7 +163,7 @@ static void test_durations_that_add_up_to_too_much(void **state)
                      "the durations of 7 passes are too long");
         *each[i] = -1;
         case_refused(schedule_times_check(&times, 1, "/times", &case_error), STATUS_INVALID,
-                     "/times", "a duration is less than nothing");
+                     "/times", "a duration is negative");
         *each[i] = *each[(i + 1) % 6] = 0;
         case_ok(schedule_times_check(&times, UINT64_MAX, "/times", &case_error));
     }

@@ -195,7 +195,7 @@ static void a_layout_that_does_not_suit_is_refused(void **state)
         plan.stages.layout = split[i];
         case_refused(stages_build(case_arena, &plan, i == 1 ? 3 : 2, ROOM, &stages, &case_error),
                      STATUS_UNSUPPORTED, "/workload/layout",
-                     "are modelled on one stage, behind all layers");
+                     "are modelled on one stage, after all layers");
     }
     plan.model = (struct model){.kind = MODEL_MLP, .layers = 12};
     layout_refused("Et*6|t*6", 2, "the bare MLP has neither embedding nor head");

@@ -200,7 +200,8 @@ static void write(struct graph *g, const struct model *model)
 const struct block block_moe = {
     .name = "experts",
     .prefix = "moe.",
-    .help = "a router, experts of which each token goes to a few, and experts for all",
+    .help = "a router, experts that each get some of the tokens, and shared "
+            "experts",
     .source = "Shazeer et al., arXiv 1701.06538; GShard, arXiv 2006.16668; DeepSeekMoE, arXiv "
               "2401.06066",
     .place = BLOCK_MIXES_CHANNELS,

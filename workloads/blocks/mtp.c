@@ -53,7 +53,8 @@ static void write(struct graph *g, const struct model *model)
 const struct block block_mtp = {
     .name = "multi-token prediction",
     .prefix = "mtp.",
-    .help = "a further token joins what the layers give, for a layer and a loss of its own",
+    .help = "one more token's embedding joins the layers' result, for one more "
+            "layer and loss",
     .source = "DeepSeek-V3, arXiv 2412.19437, 2.2",
     .place = BLOCK_JOINS_EMBEDDING,
     .applies = applies,

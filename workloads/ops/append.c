@@ -35,7 +35,7 @@ const struct op_kind op_kind_append = {
     .name = "append",
     .help = "keys and values of new tokens, after those in the cache",
     .source = "the book, chapter 7, 7.1; reshape_and_cache of vLLM, arXiv 2309.06180",
-    .notation = {.formula = "Append(%)", .remark = "behind the rows of earlier tokens"},
+    .notation = {.formula = "Append(%)", .remark = "after the rows of earlier tokens"},
     .work = work,
     .shard = op_shard_none,
 };

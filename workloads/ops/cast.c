@@ -19,7 +19,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
 
 const struct op_kind op_kind_cast = {
     .name = "cast",
-    .help = "the same in another format",
+    .help = "an array in another format",
     .source = "counted from the formulas",
     .notation = {.formula = "%"},
     .work = work,

@@ -24,7 +24,7 @@ static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op 
 
 const struct op_kind op_kind_exchange = {
     .name = "exchange",
-    .help = "rows to the ranks that have their experts, or back",
+    .help = "tokens to the ranks of their experts, or back",
     .source = "GShard, arXiv 2006.16668, 3.2",
     .moves = moves,
     .passes_on = true,

@@ -16,7 +16,8 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
 
 const struct op_kind op_kind_sort = {
     .name = "sort",
-    .help = "rows to where experts want them, or sums of theirs",
+    .help = "rows in the order of their experts, or the sum of each token's "
+            "results",
     .source = "counted from the formulas",
     .notation = {.formula = "$(%)"},
     .work = work,

@@ -82,7 +82,8 @@ static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op 
 
 const struct op_kind op_kind_spread = {
     .name = "spread",
-    .help = "queries to the ranks that keep parts of the cache, or what these found back",
+    .help = "queries to the ranks that keep parts of the cache, or their results "
+            "back",
     .source = "the book, chapter 7, 7.3.3; Pope et al., arXiv 2211.05102, 3.3; flash decoding, "
               "Dao et al. 2023",
     .moves = moves,

@@ -35,7 +35,7 @@ static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op 
 
 const struct op_kind op_kind_ulysses = {
     .name = "turn",
-    .help = "parts of sequences into some heads of whole ones, or back",
+    .help = "parts of sequences to whole sequences of some heads, or back",
     .source = "Jacobs et al., DeepSpeed Ulysses, arXiv 2309.14509",
     .moves = moves,
     .shard = op_shard_none,

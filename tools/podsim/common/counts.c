@@ -63,8 +63,8 @@ static enum status stride_read(const struct list *list, struct piece range, stru
     bool const multiplies = piece.length > 0 && piece.begin[0] == 'x';
     if (piece.length == 0 || (!multiplies && piece.begin[0] != '+'))
         return error_set(reterr, STATUS_INVALID, list->where,
-                         "\"%.*s\" does not say how it goes on; 1:512:x2 doubles, 64:512:+64 adds",
-                         shown(range), range.begin);
+                         "\"%.*s\" has no step; 1:512:x2 doubles, 64:512:+64 adds", shown(range),
+                         range.begin);
     struct piece const number = {piece.begin + 1, piece.length - 1};
     STATUS_TRY(number_read(number, list->where, list->most, &ret_stride->by, reterr));
     ret_stride->multiplies = multiplies;

@@ -182,7 +182,7 @@ static void draw_column(const struct page *page, uint32_t column)
 static void draw_legend(const struct page *page, double y)
 {
     double x = MARGIN;
-    svg_words(page->text, x, y, "small", "what the latency of each batch goes to:");
+    svg_words(page->text, x, y, "small", "parts of each batch's latency:");
     y += 22;
     for (uint32_t share = 0; share < INFERENCE_SHARE_COUNT; share++) {
         char style[SVG_CLASS_BYTES];

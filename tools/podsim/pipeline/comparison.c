@@ -178,7 +178,7 @@ static enum status failure(const struct comparison *comparison, const struct com
 {
     if (comparison->row_count > 1 && comparison_played(comparison) == 0)
         return error_set(reterr, row->refused.status, "--schedules",
-                         "none of these %u rows can be simulated; the reasons stand above",
+                         "none of these %u rows can be simulated; the reasons are above",
                          comparison->row_count);
     if (comparison->row_count > 1 && row->form != NULL)
         return error_set(reterr, row->refused.status, row->refused.where, "%s with %s: %s",

@@ -35,7 +35,7 @@ enum status lists_forms(struct arena *arena, const char *text, const char *where
         const char *name = arena_format(arena, "%.*s", (int)(end - at), at);
         if (name == NULL) return error_set(reterr, STATUS_NO_MEMORY, where, "there is no memory");
         if (strcmp(name, "all") == 0)
-            return error_set(reterr, STATUS_INVALID, where, "all stands alone, without others");
+            return error_set(reterr, STATUS_INVALID, where, "all takes no other names");
         STATUS_TRY(schedule_form_parse(name, where, &form, &chunks, reterr));
         STATUS_TRY(form_add(ret_forms, form, chunks, where, reterr));
         if (*end == '\0') break;

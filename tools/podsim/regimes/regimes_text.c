@@ -90,8 +90,8 @@ static void write_map(const struct regimes *regimes, bool colour, struct strbuf 
 
 static void write_landmarks(const struct regimes *regimes, struct strbuf *text)
 {
-    strbuf_add(text, "\nfloor: of one byte; peak: algbw that the fastest tends to; n1/2 and 95 %%: "
-                     "sizes that reach so much of it\n");
+    strbuf_add(text, "\nfloor: of one byte; peak: algbw that the fastest tends to; n1/2 "
+                     "and 95 %%: sizes that reach this part of it\n");
     uint64_t const table = table_open(text);
     regimes_add_label(regimes, REGIMES_HEADINGS, text);
     column_add_headings(&regimes_group_table.screen, 1, strbuf_column(text), text);

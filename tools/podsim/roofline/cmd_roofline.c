@@ -10,7 +10,7 @@
 
 static const struct option roofline_options[] = {
     {"--set", "/POINTER=VALUE", "change a key of the scenario; may be repeated", true},
-    {"--preset", "NAME", "a framework, which sets what the scenario leaves out", false},
+    {"--preset", "NAME", "a framework, for keys that the scenario leaves out", false},
     {"--json", "FILE", "write it as JSON; - is standard output", false},
     {0},
 };

@@ -25,7 +25,7 @@
 
 static const struct option run_options[] = {
     {"--set", "/POINTER=VALUE", "change a key of the scenario; may be repeated", true},
-    {"--preset", "NAME", "a framework, which sets what the scenario leaves out", false},
+    {"--preset", "NAME", "a framework, for keys that the scenario leaves out", false},
     {"--program", NULL, "FILE is a program's text, of `podsim show program --format text`", false},
     {"--full", NULL, "every chip and every hop: no folding", false},
     {"--json", "FILE", "write the result as JSON; - is standard output", false},

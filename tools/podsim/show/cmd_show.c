@@ -21,7 +21,7 @@ static const struct option show_options[] = {
     {"--machine", "SPEC", "a machine without a scenario, as \"h100-sxm:nodes=4\"", false},
     {"--svg", "FILE", "draw the machine, too; - is standard output, instead of the text", false},
     {"--set", "/POINTER=VALUE", "change a key of the scenario; may be repeated", true},
-    {"--preset", "NAME", "a framework, which sets what the scenario leaves out", false},
+    {"--preset", "NAME", "a framework, for keys that the scenario leaves out", false},
     {"--format", "NAME",
      "of a program: listing, or text, which `podsim run --program` reads; of its ops: table or "
      "json; of the schema: json or markdown",

@@ -9,10 +9,10 @@
 
 #include "sim/base/quantity.h"
 #include "sim/base/strbuf.h"
-#include "tests/property/told_lines.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/sampling.h"
+#include "tests/support/told_lines.h"
 #include "tests/support/walk.h"
 
 enum { STEPS = 500 };

@@ -1,48 +1,22 @@
-/*
- * told_lines.h: the collectives that the listing of a program names, line by line.
- */
-#ifndef TESTS_PROPERTY_TOLD_LINES_H
-#define TESTS_PROPERTY_TOLD_LINES_H
+#include "tests/support/told_lines.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/collective/collective.h"
-#include "tests/support/case.h"
+const char *const section_names[] = {"forward", "backward", "update", "predictors"};
 
-enum { MOVES_MAX = 512, LINES_MAX = 256 };
-
-/* Parts of a listing, and of the step. */
-enum section { FORWARD, BACKWARD, UPDATE, MTP, SECTION_COUNT };
-static const char *const section_names[] = {"forward", "backward", "update", "predictors"};
-
-/* The collectives of a section, as the program or as lines of the listing have them. */
-struct moves {
-    struct move {
-        enum collective_kind kind;
-        const char *group;          /* "tp"; NULL: of weights or their gradients. */
-        uint64_t size_bytes, ranks; /* Of the program's collective. */
-        bool experts;               /* Of weights: of experts', over the ranks that hold them. */
-        const char *line;           /* Of the listing; NULL: of the program. */
-        double line_bytes;          /* That it leaves on a chip; 0: the line has none. */
-    } row[MOVES_MAX];
-    uint32_t count;
-};
-
-static const char *last_word(const char *text)
+const char *last_word(const char *text)
 {
     const char *space = strrchr(text, ' ');
     return space == NULL ? text : space + 1;
 }
 
-/* Whether an array is a weight, or the gradient of one. */
-static bool is_weight(const char *array)
+bool is_weight(const char *array)
 {
     return strncmp(array, "W_", 2) == 0 || strncmp(array, "dW_", 3) == 0;
 }
 
-static void move_add(struct moves *moves, struct move move)
+void move_add(struct moves *moves, struct move move)
 {
     assert_true(moves->count < MOVES_MAX);
     moves->row[moves->count++] = move;
@@ -130,9 +104,7 @@ static void activations_add(const struct moves *from, struct moves *to)
         if (from->row[i].group != NULL) move_add(to, from->row[i]);
 }
 
-/* A module has a layer of its own, which is not listed again. Weights that are gathered again have
- * lines of the backward pass, too. */
-static void listing_moves(char *text, struct moves ret_moves[SECTION_COUNT])
+void listing_moves(char *text, struct moves ret_moves[SECTION_COUNT])
 {
     static const char *const titles[] = {"\nForward pass", "\nBackward pass",
                                          "\nUpdate: ", "\nMulti-token", "\nStreams:"};
@@ -154,5 +126,3 @@ static void listing_moves(char *text, struct moves ret_moves[SECTION_COUNT])
     activations_add(&ret_moves[FORWARD], &ret_moves[MTP]);
     activations_add(&ret_moves[BACKWARD], &ret_moves[MTP]);
 }
-
-#endif

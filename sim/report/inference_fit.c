@@ -7,11 +7,11 @@
 
 static uint64_t room_of(const struct roofline *roofline, double peak_bytes, double capacity)
 {
-    const struct workload_inference *counts = &roofline->counts.inference;
+    const struct workload_held_anyway *held = &roofline->counts.held_anyway;
     double const cache = roofline->counts.memory.cache_bytes, others = peak_bytes - cache;
-    double const each = cache / (double)counts->kept_sequences;
+    double const each = cache / (double)held->kept_sequences;
     if (others >= capacity || each <= 0) return 0;
-    return (uint64_t)((capacity - others) / each) * counts->keepers;
+    return (uint64_t)((capacity - others) / each) * held->keepers;
 }
 
 /* Buffers grow with the sequences, as the cache does. */
@@ -19,9 +19,9 @@ static uint64_t room_of_all(const struct roofline *roofline, double peak_bytes, 
 {
     const struct workload_counts *counts = &roofline->counts;
     double const weights = counts->memory.parameter_bytes;
-    double const each = (peak_bytes - weights) / (double)counts->inference.kept_sequences;
+    double const each = (peak_bytes - weights) / (double)counts->held_anyway.kept_sequences;
     if (weights >= capacity || each <= 0 || counts->memory.cache_bytes <= 0) return 0;
-    return (uint64_t)((capacity - weights) / each) * counts->inference.keepers;
+    return (uint64_t)((capacity - weights) / each) * counts->held_anyway.keepers;
 }
 
 struct inference_room inference_room(const struct machine *machine, const struct roofline *roofline,

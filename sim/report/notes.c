@@ -334,7 +334,7 @@ static void note_flop(struct arena *arena, const struct report_input *input, str
                   "peak; %.1f%% of the executed FLOP are attention's products, routers "
                   "and the head, in %s",
                   format_name(formats->matmuls),
-                  100 - percent(roofline->counts.linear_flop, roofline->counts.matmul_flop),
+                  100 - percent(roofline->counts.linear.flop, roofline->counts.matmul_flop),
                   format_name(formats->activations));
     if (roofline->flop.duplicated > 0) note_copies(arena, input, notes);
     if (roofline->flop.recomputed > executed * 0.0005)

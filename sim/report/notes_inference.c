@@ -82,7 +82,7 @@ static void weights_note(struct arena *arena, const struct report_input *input,
                  more_s = read_s - (book_s - looked_up_s);
     if (fabs(read_s - book_s) < book_s * 0.001) return;
     bool const all = fabs(more_s) < book_s * 0.001;
-    bool const gathers = input->roofline->counts.memory.gathered_bytes > 0;
+    bool const gathers = input->roofline->counts.held_anyway.gathered_bytes > 0;
     const char *why = more_s >= 0 && gathers ? "; each rank reads all that it has gathered, "
                       : more_s >= 0          ? "; ranks hold copies and padding, "
                       : model_has_experts(&input->workload->model)

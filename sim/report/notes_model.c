@@ -47,8 +47,8 @@ static void note_experts(struct arena *arena, const struct report_input *input, 
                   "experts have room for %g times their even rows: %.0f of %.0f tokens' "
                   "assignments are dropped (%.2f%%), which MFU does not count; rows that stay "
                   "empty are %.1f%% of the executed FLOP, which HFU counts",
-                  (double)plan->routing.capacity_ppm / PPM_ONE, counts->rows_dropped,
-                  counts->rows_assigned, percent(counts->rows_dropped, counts->rows_assigned),
+                  (double)plan->routing.capacity_ppm / PPM_ONE, counts->rows.dropped,
+                  counts->rows.assigned, percent(counts->rows.dropped, counts->rows.assigned),
                   share);
     else if (uneven > 0 && plan->routing.skew_ppm != 0 && input->mesh->axis[MESH_EP].size > 1)
         notes_add(arena, notes,

@@ -163,7 +163,7 @@ static void write_bounds(const struct report_input *input, const struct column_v
 static void write_memory(const struct report_input *input, const struct column_value *values,
                          struct strbuf *text)
 {
-    uint64_t const held_ppm = input->roofline->counts.memory.held_ppm;
+    uint64_t const held_ppm = input->roofline->counts.held_anyway.held_ppm;
     strbuf_add(text, "\nmemory by formulas %s of %s HBM (%s)\n", FIGURE(MEMORY), FIGURE(CAPACITY),
                FIGURE(MEMORY_SHARE));
     if (held_ppm != PPM_ONE)

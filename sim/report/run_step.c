@@ -105,9 +105,9 @@ static struct table_figure millions(struct column_value value)
 
 /* Of the whole machine, a step. */
 #define EXPERTS(X)                                                                                 \
-    X(ASSIGNED, "assignments", REAL(counts->rows_assigned), HIDDEN)                                \
-    X(DROPPED, "dropped", REAL(counts->rows_dropped), HIDDEN)                                      \
-    X(DROPPED_SHARE, "dropped_fraction", REAL(counts->rows_dropped / counts->rows_assigned),       \
+    X(ASSIGNED, "assignments", REAL(counts->rows.assigned), HIDDEN)                                \
+    X(DROPPED, "dropped", REAL(counts->rows.dropped), HIDDEN)                                      \
+    X(DROPPED_SHARE, "dropped_fraction", REAL(counts->rows.dropped / counts->rows.assigned),       \
       HIDDEN)                                                                                      \
     X(UNEVEN, "uneven_flop", REAL(counts->spare.uneven * input->machine->chip_count), HIDDEN)
 
@@ -294,7 +294,7 @@ void run_step_write_fold(const struct report_input *input, const struct analysis
 static void put_experts(const struct report_input *input, struct json_writer *json)
 {
     struct column_value values[EXPERTS_TOTAL];
-    if (input->roofline == NULL || input->roofline->counts.rows_assigned == 0) return;
+    if (input->roofline == NULL || input->roofline->counts.rows.assigned == 0) return;
     find_experts(input, values);
     json_put_object(json, "experts");
     column_put(experts, values, 0, EXPERTS_TOTAL - 1, json);

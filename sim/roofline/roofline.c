@@ -80,7 +80,7 @@ static void communication(const struct workload_plan *plan, const struct machine
 
 static double mean_rate(const struct workload_counts *counts, const struct roofline *roofline)
 {
-    double const linear = counts->padded_linear_flop, other = counts->padded_flop - linear;
+    double const linear = counts->linear.padded_flop, other = counts->padded_flop - linear;
     if (roofline->rates.math_flop_per_s == roofline->rates.other_flop_per_s)
         return roofline->rates.math_flop_per_s;
     return counts->padded_flop /
@@ -114,12 +114,13 @@ void roofline_from_counts(const struct workload_plan *plan, const struct machine
         roofline.vector_collectives_s;
     roofline.hbm_collectives_s /= hbm_share;
     const struct workload_held *held = &counts->memory;
+    const struct workload_held_anyway *anyway = &counts->held_anyway;
     double const host_bytes = counts->host.moment_bytes + counts->host.activation_bytes;
     roofline.hbm_s = (counts->hbm_bytes + 2 * host_bytes) / hbm_rate + roofline.hbm_collectives_s;
     roofline.host_s = host_link_s(machine, host_bytes);
     roofline.memory_bytes = held->parameter_bytes + held->optimizer_bytes + held->gradient_bytes +
-                            held->activation_bytes + held->gathered_bytes + held->master_bytes +
-                            held->fixed_bytes + held->cache_bytes;
+                            held->activation_bytes + anyway->gathered_bytes + held->master_bytes +
+                            anyway->fixed_bytes + held->cache_bytes;
     roofline_bound(plan, machine, mesh, &roofline);
     rules_evaluate(plan, machine, mesh, &roofline);
     overlap_evaluate(plan, machine, mesh, &roofline);

@@ -81,18 +81,23 @@ double roofline_group_slow_s(const struct workload_plan *plan, const struct mach
            passes * played_hop_s(&played, true);
 }
 
-/* What the host needs to launch the computes, collectives, copies and messages of a rank. */
-static double launches_s(const struct machine *machine, const struct workload_counts *counts)
+/* Computes and collectives that the host launches on a mean rank of a pipeline. */
+static double rank_launches(const struct workload_counts *counts)
 {
     const struct workload_traffic *traffic[ROOFLINE_GROUPS_MAX];
-    double launches =
-        counts->compute_count + (double)counts->host.count + 2 * (double)counts->stage.way_count;
+    double launches = counts->compute_count;
     roofline_traffics(counts, traffic);
     for (uint32_t i = 0; i < ROOFLINE_GROUPS_MAX; i++)
         launches += (double)(traffic[i]->gather_count + traffic[i]->scatter_count +
                              traffic[i]->all_reduce_count + traffic[i]->all_to_all_count +
                              traffic[i]->permute_count);
-    return launches * units_seconds(machine->chip.launch.host_ps);
+    return launches;
+}
+
+/* Copies, and messages at both ends, that hosts launch on all ranks of a pipeline. */
+static double pipeline_launches(const struct workload_counts *counts)
+{
+    return (double)counts->host_copy_count + 2 * counts->stage.way_count;
 }
 
 /* What ops take longer that some cores have no part of, and what VMEM takes for them. */
@@ -107,18 +112,20 @@ static double scarce_s(const struct workload_plan *plan, const struct machine *m
 
 double roofline_overheads_s(const struct machine *machine, const struct workload_counts *counts)
 {
-    return (counts->compute_count - counts->weights.kernels) *
+    return (counts->compute_count - counts->kernel_count) *
            units_seconds(machine->chip.launch.op_ps);
 }
 
 /* Everything after everything else, on the slowest links, with the profile's overheads. The counts
- * are those of a mean rank of pp: where nothing overlaps, one rank works after the other. */
+ * are those of a mean rank of pp: where nothing overlaps, one rank works after the other. Copies
+ * and messages are counted of all ranks. */
 static double upper(const struct workload_plan *plan, const struct machine *machine,
                     const struct mesh *mesh, const struct roofline *roofline)
 {
     double math_share, hbm_share, slowest_math, slowest_hbm;
     overrides_work_shares(machine, mesh, &math_share, &hbm_share);
     overrides_slowest_chip(machine, &slowest_math, &slowest_hbm);
+    double const launch_s = units_seconds(machine->chip.launch.host_ps);
     struct chip_work const most =
         roofline_chip_work(plan, machine, &roofline->counts, /* least= */ false);
     double const vector_s = roofline->vector_s - roofline->vector_collectives_s;
@@ -129,9 +136,10 @@ static double upper(const struct workload_plan *plan, const struct machine *mach
     total += scarce_s(plan, machine, &roofline->counts.inference.scarce) / slowest_math;
     for (uint32_t i = 0; i < roofline->group_count; i++)
         total += roofline_group_slow_s(plan, machine, &roofline->group[i]);
-    total += 2 * roofline->host_s + launches_s(machine, &roofline->counts);
-    return total * mesh->axis[MESH_PP].size + stage_bound_slow_s(machine, &roofline->counts) +
-           (double)roofline->counts.host.count * units_seconds(machine->host.latency_ps);
+    total += 2 * roofline->host_s + rank_launches(&roofline->counts) * launch_s;
+    return total * mesh->axis[MESH_PP].size + pipeline_launches(&roofline->counts) * launch_s +
+           stage_bound_slow_s(machine, &roofline->counts) +
+           (double)roofline->counts.host_copy_count * units_seconds(machine->host.latency_ps);
 }
 
 void roofline_bound(const struct workload_plan *plan, const struct machine *machine,

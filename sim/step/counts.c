@@ -1,5 +1,7 @@
 #include "sim/step/counts.h"
 
+#include <string.h>
+
 #include "sim/base/units.h"
 #include "sim/graph/count.h"
 #include "sim/graph/derive.h"
@@ -44,8 +46,8 @@ static void compute_add(const struct part *part, const struct graph_compute_sum 
     double *rows = waits ? &counts->spare.waiting : &counts->spare.uneven;
     counts->matmul_flop += times * (double)sum->flop;
     counts->padded_flop += times * (double)sum->padded_flop;
-    if (linear) counts->linear_flop += times * (double)sum->flop;
-    if (linear) counts->padded_linear_flop += times * (double)sum->padded_flop;
+    if (linear) counts->linear.flop += times * (double)sum->flop;
+    if (linear) counts->linear.padded_flop += times * (double)sum->padded_flop;
     counts->matmul_useful += times * (double)sum->useful_flop;
     counts->spare.copies += times * (double)sum->spare.copies;
     counts->spare.padding += times * (double)sum->spare.padding;
@@ -58,7 +60,7 @@ static void compute_add(const struct part *part, const struct graph_compute_sum 
     counts->vector_flop += times * (double)sum->vector_flop;
     counts->hbm_bytes += times * (double)sum->hbm_bytes;
     counts->compute_count += times * (double)sum->count;
-    if (is_measured(part, sum)) counts->weights.kernels += times * (double)sum->kernels;
+    if (is_measured(part, sum)) counts->kernel_count += times * (double)sum->kernels;
     counts->inference.scarce.padded_flop += times * (double)sum->scarce.padded_flop;
     counts->inference.scarce.vector_flop += times * (double)sum->scarce.vector_flop;
     counts->inference.scarce.vmem_bytes += times * (double)sum->scarce.vmem_bytes;
@@ -265,36 +267,11 @@ static void traffic_divide(struct workload_traffic *traffic, uint32_t rank_count
 /* All that a chip would do if there were no stages, divided among `ranks`. */
 static void stages_divide(struct workload_counts *counts, uint32_t rank_count)
 {
-    struct workload_spare *spare = &counts->spare;
-    struct workload_held *held = &counts->memory;
-    struct workload_inference *inference = &counts->inference;
-    struct workload_copies *host = &counts->host;
-    double *const shares[] = {&counts->matmul_flop,
-                              &counts->padded_flop,
-                              &counts->vector_flop,
-                              &counts->hbm_bytes,
-                              &counts->compute_count,
-                              &counts->weights.kernels,
-                              &counts->matmul_useful,
-                              &spare->flash,
-                              &host->moment_bytes,
-                              &host->activation_bytes,
-                              &held->parameter_bytes,
-                              &held->optimizer_bytes,
-                              &held->gradient_bytes,
-                              &held->activation_bytes,
-                              &spare->waiting,
-                              &spare->uneven,
-                              &spare->padding,
-                              &counts->linear_flop,
-                              &counts->padded_linear_flop,
-                              &held->master_bytes,
-                              &spare->copies,
-                              &held->cache_bytes,
-                              &inference->weight_bytes,
-                              &inference->kv_read_bytes};
+    double shares[WORKLOAD_SHARES];
     if (rank_count == 1) return;
-    for (uint32_t i = 0; i < sizeof shares / sizeof *shares; i++) *shares[i] /= rank_count;
+    memcpy(shares, counts, sizeof shares);
+    for (uint32_t i = 0; i < WORKLOAD_SHARES; i++) shares[i] /= rank_count;
+    memcpy(counts, shares, sizeof shares);
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) traffic_divide(&counts->role[r], rank_count);
     traffic_divide(&counts->experts, rank_count);
     traffic_divide(&counts->kv, rank_count);
@@ -332,8 +309,8 @@ enum status workload_count(const struct workload_plan *plan, const struct machin
                   .kv_padded = (double)ranks.heads.kv * ranks.tp / ranks.heads.kv_holders},
         .tp.column_flop = 2 * (double)ranks.rows * (double)plan->model.width / ranks.tp};
     if (ranks_serves(&ranks)) {
-        counts.inference.kept_sequences = ranks.inference.kept_sequences;
-        counts.inference.keepers = (uint64_t)ranks.data / ranks.cp * inference_keepers(&ranks);
+        counts.held_anyway.kept_sequences = ranks.inference.kept_sequences;
+        counts.held_anyway.keepers = (uint64_t)ranks.data / ranks.cp * inference_keepers(&ranks);
     }
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) counts.role[r].group = mesh->axis[r].group;
     counts.role[MESH_DP].group = ranks.replicas.group;
@@ -349,14 +326,14 @@ enum status workload_count(const struct workload_plan *plan, const struct machin
     }
     counts.useful_attention_flop *= all_ranks(&ranks);
     padding_list(&ranks, &counts.paddings);
-    counts.rows_dropped = assigned_rows(&ranks, (double)ranks.experts.dropped);
-    counts.rows_assigned = assigned_rows(
+    counts.rows.dropped = assigned_rows(&ranks, (double)ranks.experts.dropped);
+    counts.rows.assigned = assigned_rows(
         &ranks, (double)(ranks.rows * plan->model.experts.top_k * ranks.experts.ranks));
     counts_weights(&ranks, lists.head_returns, &counts);
     counts_memory(&ranks, &counts);
     stages_divide(&counts, ranks.pp);
-    counts.memory.held_ppm = lists.held_ppm;
-    counts.memory.activation_bytes *= (double)counts.memory.held_ppm / PPM_ONE;
+    counts.held_anyway.held_ppm = lists.held_ppm;
+    counts.memory.activation_bytes *= (double)counts.held_anyway.held_ppm / PPM_ONE;
     messages_count(&ranks, sent, &counts);
     *ret_counts = counts;
     return STATUS_OK;

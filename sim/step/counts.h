@@ -10,6 +10,7 @@
 #ifndef SIM_STEP_COUNTS_H
 #define SIM_STEP_COUNTS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "sim/collective/group.h"
@@ -107,11 +108,10 @@ struct workload_messages {
 struct workload_copies {
     double moment_bytes;     /* Moments of the optimizer. */
     double activation_bytes; /* Activations that layers save. */
-    uint64_t count;          /* Both ways. */
 };
 
-/* Memory of one chip. Of what is offloaded: one layer's moments, with the gradients of one layer if
- * these are not accumulated; the activations of two layers. */
+/* Memory of one chip for its layers. Of what is offloaded: one layer's moments, with the gradients
+ * of one layer if these are not accumulated; the activations of two layers. */
 struct workload_held {
     double parameter_bytes;
     double optimizer_bytes;
@@ -120,9 +120,15 @@ struct workload_held {
                                 pipeline of all microbatches that are held at once. */
     double master_bytes; /* Weights in fp32 that frameworks hold in addition to the parameters. */
     double cache_bytes;  /* Keys and values of inference. */
-    double fixed_bytes;  /* Bytes that frameworks hold whatever the step does (overheads_chip()). */
-    double gathered_bytes; /* Weights of one layer, gathered: 0 if they always lie there whole. */
-    uint64_t held_ppm;     /* Microbatches in activation_bytes; see workload_lists_read(). */
+};
+
+/* Memory of a chip on every rank of a pipeline, however many layers the rank has. */
+struct workload_held_anyway {
+    double fixed_bytes; /* Bytes that frameworks hold whatever the step does (overheads_chip()). */
+    double gathered_bytes;   /* Weights of one layer, gathered: 0 if they always lie there whole. */
+    uint64_t held_ppm;       /* Microbatches in activation_bytes; see workload_lists_read(). */
+    uint64_t kept_sequences; /* Of inference, whose rows a chip keeps, whole or in part, at most. */
+    uint64_t keepers;        /* Ranks that keep different ones. */
 };
 
 /* As struct graph_scarce has it, of a step. */
@@ -135,36 +141,52 @@ struct workload_inference {
     double weight_bytes;  /* Weights that are multiplied: read once. */
     double kv_read_bytes; /* Rows of the cache that attention reads. */
     struct workload_scarce scarce;
-    uint64_t kept_sequences; /* Sequences whose rows a chip keeps, whole or in part, at most. */
-    uint64_t keepers;        /* Ranks that keep different ones. */
 };
 
-/* How often a step moves each weight, and its measured kernels; more often where modules or another
- * half of a pass ask. */
+/* How often a step moves each weight; more often where modules or another half of a pass ask. */
 struct workload_weights {
     uint32_t gathers;    /* For the forward passes, where ranks have shards of it. */
     uint32_t reductions; /* Of its gradients, where several ranks have it. */
-    double kernels;      /* Ops that are measured kernels, of all weights. */
+};
+
+/* The shares of matmul_flop and padded_flop in the format of `matmuls`: linear layers. */
+struct workload_linear {
+    double flop, padded_flop;
+};
+
+/* Assignments of tokens to experts. */
+struct workload_rows {
+    double dropped; /* To experts that have no room for them. */
+    double assigned;
 };
 
 struct workload_counts {
-    /* Compute ops of one chip, a step; recomputation and duplicated KV heads included. */
+    /* One chip of a mean rank of a pipeline, a step; recomputation and duplicated KV heads
+     * included. All that lies before `paddings` is a double and a sum over layers: ranks of a
+     * pipeline divide it (WORKLOAD_SHARES). */
     double matmul_flop; /* Executed. */
     double padded_flop; /* Matmuls with padded shapes: token rows to 8, the rest to the MXU. */
-    double linear_flop; /* The share of matmul_flop in the format of `matmuls`: linear layers. */
-    double padded_linear_flop;   /* The share of padded_flop in the format of `matmuls`. */
+    struct workload_linear linear;
     double vector_flop;          /* VPU */
     double hbm_bytes;            /* Operands read once, results written once. */
     double compute_count;        /* Ops. */
     double matmul_useful;        /* Of matmul_flop: neither recomputed nor duplicated. */
     struct workload_spare spare; /* Of matmul_flop. */
-    struct paddings paddings;    /* What is padded by how much. */
+    double kernel_count;         /* Of the ops: measured kernels, whose time has their launch. */
     struct workload_inference inference;
+    struct workload_copies host;
+    struct workload_held memory;
+
+    struct paddings paddings; /* What is padded by how much. */
+    struct workload_held_anyway held_anyway;
     struct workload_heads heads;
 
+    /* All ranks of a pipeline, a step. */
+    uint64_t host_copy_count; /* Copies between chips and their hosts, both ways. */
+    struct workload_messages stage;
+
     /* The whole machine, a step. */
-    double rows_dropped;          /* Assignments of tokens to experts that have no room for them. */
-    double rows_assigned;         /* All assignments. */
+    struct workload_rows rows;
     double useful_attention_flop; /* FLOP of the dot products of attention, in addition to
                                      those of matmuls. */
 
@@ -175,10 +197,9 @@ struct workload_counts {
     struct workload_traffic kv;       /* tp/K chips that hold the same KV head. */
     struct workload_traffic sequence; /* Ranks that share a sequence. */
     struct workload_tp tp;
-    struct workload_messages stage;
-    struct workload_copies host;
-    struct workload_held memory;
 };
+
+enum { WORKLOAD_SHARES = offsetof(struct workload_counts, paddings) / sizeof(double) };
 
 /* Of a step that can be lowered. Errors: what lowering refuses, and no memory for a schedule. */
 enum status workload_count(const struct workload_plan *plan, const struct machine *machine,

@@ -148,7 +148,7 @@ static void update_count(const struct ranks *ranks, struct workload_counts *coun
     if (fusion != NULL) {
         struct chain_pass const made = fusion_pass(fusion, CHAIN_UPDATE, false);
         counts->hbm_bytes += state * (double)(made.read_bytes + made.write_bytes);
-        counts->weights.kernels += (double)updates;
+        counts->kernel_count += (double)updates;
     }
     counts->compute_count += (double)((ranks->tie.apart ? 2 : 0) +
                                       (ranks->copies > 1 ? 4 : 1) * updates + ranks->tie.lookup);
@@ -195,7 +195,7 @@ static void offload_count(const struct ranks *ranks, struct workload_counts *cou
         double const elements = (double)padding_sums(ranks, 1, /* experts= */ false).elements;
         double const share = layer_elements(ranks, LAYER_DENSE) / (elements > 0 ? elements : 1);
         counts->host.moment_bytes = counts->memory.optimizer_bytes;
-        counts->host.count +=
+        counts->host_copy_count +=
             2 * (layers + (ranks_is_decoder(ranks) ? UINT64_C(2) - ranks->tie.here : 0));
         counts->memory.optimizer_bytes *= share;
         if (plan->accumulate == 1) counts->memory.gradient_bytes *= share;
@@ -203,7 +203,7 @@ static void offload_count(const struct ranks *ranks, struct workload_counts *cou
     if (ranks_offloads_activations(ranks)) {
         double const moved = counts->memory.activation_bytes / all * (all - 1);
         counts->host.activation_bytes = plan->accumulate * moved;
-        counts->host.count += 2 * plan->accumulate * (layers - 1);
+        counts->host_copy_count += 2 * plan->accumulate * (layers - 1);
         counts->memory.activation_bytes *= 2 / all;
     }
 }
@@ -226,7 +226,7 @@ static void overheads_add(const struct ranks *ranks, double kept, double gradien
                                           : state_elements(ranks) * FP32;
     overheads_chip(ranks, layers, resident);
     for (uint32_t kind = 0; kind < PROGRAM_MEMORY_COUNT; kind++)
-        counts->memory.fixed_bytes += (double)resident[kind];
+        counts->held_anyway.fixed_bytes += (double)resident[kind];
 }
 
 void counts_memory(const struct ranks *ranks, struct workload_counts *counts)
@@ -242,7 +242,7 @@ void counts_memory(const struct ranks *ranks, struct workload_counts *counts)
         ranks->copies * kept * stored_bytes_of(formats->weights) +
         of_head * (stored_bytes_of(head->format) - stored_bytes_of(formats->weights));
     if (ranks->shards > 1)
-        counts->memory.gathered_bytes =
+        counts->held_anyway.gathered_bytes =
             layer_elements(ranks, ranks_last_kind(ranks)) * stored_bytes_of(formats->weights);
     if (ranks_serves(ranks)) {
         counts->memory.cache_bytes =

@@ -15,8 +15,8 @@ static const struct {
 } fields[] = {
     FIELD(matmul_flop),
     FIELD(padded_flop),
-    FIELD(linear_flop),
-    FIELD(padded_linear_flop),
+    FIELD(linear.flop),
+    FIELD(linear.padded_flop),
     FIELD(vector_flop),
     FIELD(hbm_bytes),
     FIELD(compute_count),
@@ -27,8 +27,8 @@ static const struct {
     FIELD(heads.kv_held),
     FIELD(heads.kv_padded),
     FIELD(spare.uneven),
-    FIELD(rows_dropped),
-    FIELD(rows_assigned),
+    FIELD(rows.dropped),
+    FIELD(rows.assigned),
     FIELD(useful_attention_flop),
     FIELD(host.moment_bytes),
     FIELD(host.activation_bytes),
@@ -37,8 +37,8 @@ static const struct {
     FIELD(memory.gradient_bytes),
     FIELD(memory.activation_bytes),
     FIELD(memory.master_bytes),
-    FIELD(memory.fixed_bytes),
-    FIELD(memory.gathered_bytes),
+    FIELD(held_anyway.fixed_bytes),
+    FIELD(held_anyway.gathered_bytes),
 };
 
 static bool differ(double counted, double oracle, double of)
@@ -88,7 +88,7 @@ struct oracle_difference oracle_compare(const struct workload_counts *counted,
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         double const own = field_of(counted, fields[i].offset);
         double const other = field_of(oracle, fields[i].offset);
-        bool const flop = fields[i].offset < offsetof(struct workload_counts, paddings) &&
+        bool const flop = fields[i].offset < offsetof(struct workload_counts, inference) &&
                           fields[i].offset != offsetof(struct workload_counts, spare.uneven);
         if (differ(own, other, flop ? oracle->matmul_flop : other))
             return (struct oracle_difference){fields[i].name, own, other};

@@ -136,7 +136,7 @@ static void count_matmuls(const struct letters *x, struct workload_counts *count
         (4 - x->unfused + x->attention_again) * dots + (3 + x->attention_again) * values;
     counts->matmul_flop =
         x->microbatches * (x->dense * mlp + x->layers * layer + all_dots + 3 * head);
-    counts->linear_flop = x->microbatches * (x->dense * mlp + x->layers * layer);
+    counts->linear.flop = x->microbatches * (x->dense * mlp + x->layers * layer);
     counts->spare.flash = x->microbatches * (1 - x->unfused) * dots;
     counts->spare.waiting = x->microbatches * 3 * (dots + values - mean_dots);
     counts->spare.padding =
@@ -180,15 +180,15 @@ static void count_padded(const struct letters *x, struct workload_counts *counts
     }
     counts->padded_flop =
         x->microbatches * (x->dense * pad + x->layers * pad_attention + pad_dots + pad_head);
-    counts->padded_linear_flop = x->microbatches * (x->dense * pad + x->layers * pad_attention);
+    counts->linear.padded_flop = x->microbatches * (x->dense * pad + x->layers * pad_attention);
 }
 
 void oracle_linear(struct workload_counts *counts, double flop, double padded_flop)
 {
     counts->matmul_flop += flop;
-    counts->linear_flop += flop;
+    counts->linear.flop += flop;
     counts->padded_flop += padded_flop;
-    counts->padded_linear_flop += padded_flop;
+    counts->linear.padded_flop += padded_flop;
 }
 
 static void count_vector(const struct letters *x, struct workload_counts *counts)
@@ -425,7 +425,7 @@ static void stages_divide(struct workload_counts *counts, uint32_t rank_count)
         &spare->flash,           &host->moment_bytes,    &host->activation_bytes,
         &held->parameter_bytes,  &held->optimizer_bytes, &held->gradient_bytes,
         &held->activation_bytes, &spare->waiting,        &spare->uneven,
-        &spare->padding,         &counts->linear_flop,   &counts->padded_linear_flop,
+        &spare->padding,         &counts->linear.flop,   &counts->linear.padded_flop,
         &held->master_bytes};
     if (rank_count == 1) return;
     for (uint32_t i = 0; i < sizeof shares / sizeof *shares; i++) *shares[i] /= rank_count;
@@ -481,11 +481,11 @@ void oracle_count(const struct workload_plan *plan, const struct machine *machin
     counts.memory.activation_bytes += saved_bytes(&x);
     oracle_overheads_saved(&x, &counts);
     double const gathered = x.sparse > 0 ? x.sparse_elements + x.expert_elements : x.layer_elements;
-    counts.memory.gathered_bytes = ranks.shards > 1 ? gathered * x.w : 0;
+    counts.held_anyway.gathered_bytes = ranks.shards > 1 ? gathered * x.w : 0;
     oracle_offload(&x, &counts);
     oracle_overheads(&x, &counts);
     stages_divide(&counts, ranks.pp);
-    counts.memory.held_ppm = x.lists.held_ppm;
-    counts.memory.activation_bytes *= (double)counts.memory.held_ppm / PPM_ONE;
+    counts.held_anyway.held_ppm = x.lists.held_ppm;
+    counts.memory.activation_bytes *= (double)counts.held_anyway.held_ppm / PPM_ONE;
     *ret_counts = counts;
 }

@@ -224,9 +224,9 @@ static void count_dropped(const struct letters *x, struct workload_counts *count
     const struct workload_plan *plan = x->ranks->plan;
     const struct routing *experts = &x->ranks->experts;
     double const all = x->rows * (double)plan->model.experts.top_k * experts->ranks;
-    counts->rows_assigned =
+    counts->rows.assigned =
         x->sparse * (double)plan->batch_tokens * (double)plan->model.experts.top_k;
-    counts->rows_dropped = counts->rows_assigned * (double)experts->dropped / all;
+    counts->rows.dropped = counts->rows.assigned * (double)experts->dropped / all;
 }
 
 double oracle_experts_products(const struct letters *x)

@@ -11,14 +11,14 @@ void oracle_offload(const struct letters *x, struct workload_counts *counts)
     if (ranks_offloads_optimizer(ranks)) {
         double const share = x->layer_elements / (x->step_elements > 0 ? x->step_elements : 1);
         counts->host.moment_bytes = counts->memory.optimizer_bytes;
-        counts->host.count += 2 * (layers + (llama ? UINT64_C(2) - ranks->tie.here : 0));
+        counts->host_copy_count += 2 * (layers + (llama ? UINT64_C(2) - ranks->tie.here : 0));
         counts->memory.optimizer_bytes *= share;
         if (plan->accumulate == 1) counts->memory.gradient_bytes *= share;
     }
     if (ranks_offloads_activations(ranks)) {
         double const moved = counts->memory.activation_bytes / x->layers * (x->layers - 1);
         counts->host.activation_bytes = x->microbatches * moved;
-        counts->host.count += 2 * plan->accumulate * (layers - 1);
+        counts->host_copy_count += 2 * plan->accumulate * (layers - 1);
         counts->memory.activation_bytes *= 2 / x->layers;
     }
 }

@@ -54,5 +54,5 @@ void oracle_overheads(const struct letters *x, struct workload_counts *counts)
                                           : oracle_state_elements(x) * FP32;
     overheads_chip(ranks, layers, resident);
     for (uint32_t kind = 0; kind < PROGRAM_MEMORY_COUNT; kind++)
-        counts->memory.fixed_bytes += (double)resident[kind];
+        counts->held_anyway.fixed_bytes += (double)resident[kind];
 }

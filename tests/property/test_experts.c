@@ -116,11 +116,11 @@ static void capacity_bounds_what_experts_compute(void **state)
         step_play(&play, &step);
         const struct workload_counts *counts = &play.roofline.counts;
         flop[i] = counts->matmul_flop;
-        assert_true(counts->rows_dropped > dropped);
-        assert_true(counts->rows_dropped < counts->rows_assigned);
-        dropped = i == 0 ? counts->rows_dropped : dropped;
+        assert_true(counts->rows.dropped > dropped);
+        assert_true(counts->rows.dropped < counts->rows.assigned);
+        dropped = i == 0 ? counts->rows.dropped : dropped;
         if (i == 0) assert_true(dropped == 0);
-        if (i > 0) dropped = counts->rows_dropped;
+        if (i > 0) dropped = counts->rows.dropped;
         assert_true(play.roofline.lower_s * 1e12 <= (double)play.trace.step_ps);
         play_close(&play);
     }

@@ -153,8 +153,8 @@ static inline void oracle_hold(const char *name, const struct workload_plan *pla
     struct workload_counts oracle;
     oracle_count(plan, machine, mesh, &oracle);
     if (plan->formats.matmuls == plan->formats.activations) {
-        counts.linear_flop = oracle.linear_flop; /* Of an only format, it is of no use. */
-        counts.padded_linear_flop = oracle.padded_linear_flop;
+        counts.linear.flop = oracle.linear.flop; /* Of an only format, it is of no use. */
+        counts.linear.padded_flop = oracle.linear.padded_flop;
     }
     struct oracle_difference const found = oracle_compare(&counts, &oracle);
     if (found.field != NULL)
@@ -183,8 +183,8 @@ static inline void compare(const char *name, struct workload_case *made)
              sums.matmul_flop - sums.useful_flop);
     near(name, "padded FLOP", counts.padded_flop, padded_flop(made));
     if (made->plan.formats.matmuls != made->plan.formats.activations) {
-        near(name, "linear FLOP", counts.linear_flop, linear_flop(made, false));
-        near(name, "padded linear FLOP", counts.padded_linear_flop, linear_flop(made, true));
+        near(name, "linear FLOP", counts.linear.flop, linear_flop(made, false));
+        near(name, "padded linear FLOP", counts.linear.padded_flop, linear_flop(made, true));
     }
     near(name, "vector FLOP", counts.vector_flop, sums.vector_flop);
     near(name, "HBM bytes", counts.hbm_bytes, sums.hbm_bytes);
@@ -203,7 +203,7 @@ static inline void compare(const char *name, struct workload_case *made)
     }
     near(name, "master weights", counts.memory.master_bytes,
          (double)resident[PROGRAM_MEMORY_MASTER]);
-    near(name, "fixed", counts.memory.fixed_bytes,
+    near(name, "fixed", counts.held_anyway.fixed_bytes,
          (double)(resident[PROGRAM_MEMORY_AUTOGRAD] + resident[PROGRAM_MEMORY_NCCL] +
                   resident[PROGRAM_MEMORY_CUBLAS] + resident[PROGRAM_MEMORY_CONTEXT]));
     traffics_near(name, made, &counts);

@@ -63,7 +63,7 @@ static void experts_that_no_token_asks_for_are_not_multiplied(void **state)
         double const tokens = ceil((double)batch / 8) * 8, filled = ceil(rows / 8) * 8;
         double const layer =
             tokens * D * ((2 * heads + 2 * kv_heads) * H + E) + asked * filled * 3 * D * Fe;
-        case_near(counts.padded_linear_flop, 2 * (48 * layer + tokens * D * V), 1e-12);
+        case_near(counts.linear.padded_flop, 2 * (48 * layer + tokens * D * V), 1e-12);
         /* Rows that are rounded up are executed, and none of what the step is for. */
         double const spare = 2 * 48 * (asked * rows - (double)batch * 8) * 3 * D * Fe;
         case_near(counts.spare.waiting, spare, 1e-12);

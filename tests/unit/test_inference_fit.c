@@ -16,7 +16,7 @@ struct made {
 
 static void made_of(struct made *made, const char *chip, double buffer_bytes)
 {
-    *made = (struct made){.roofline = {.counts = {.inference = {.kept_sequences = 1}}}};
+    *made = (struct made){.roofline = {.counts = {.held_anyway = {.kept_sequences = 1}}}};
     case_ok(chip_find(case_arena, chip, "ideal", "/chip", "/profile", &made->machine.chip,
                       &case_error));
     made->trace.memory.peak_bytes = (uint64_t)buffer_bytes;
@@ -95,7 +95,7 @@ static void room_follows_from_the_reading_of_gb(void **state)
     counts->memory.cache_bytes = 8192 * 327680.0 / 16;
     made.trace.memory.peak_bytes =
         (uint64_t)(counts->memory.parameter_bytes + counts->memory.cache_bytes);
-    counts->inference.keepers = 1;
+    counts->held_anyway.keepers = 1;
     uint64_t const gib_bytes = chip_gib_bytes(made.machine.chip.hbm_capacity_bytes);
     assert_int_equal(gib_bytes, UINT64_C(16) << 30);
     assert_int_equal(chip_gib_bytes(gib_bytes), gib_bytes);
@@ -106,7 +106,7 @@ static void room_follows_from_the_reading_of_gb(void **state)
     assert_int_equal(room.least, 42);
     assert_int_equal(room.most, 42);
     /* With buffers of 8 GB the rest holds none; if they shrink, 7.2 of 8.17 GB hold 88 of 100. */
-    counts->inference.kept_sequences = 100;
+    counts->held_anyway.kept_sequences = 100;
     room =
         inference_room(&made.machine, &made.roofline, (double)made.trace.memory.peak_bytes + 8e9);
     assert_int_equal(room.least, 0);

@@ -341,7 +341,7 @@ static void flop_that_are_not_the_models_are_said(void **state)
     roofline->counts.heads.kv_held = 16;
     roofline->counts.heads.kv_padded = 8;
     roofline->counts.matmul_flop = 100;
-    roofline->counts.linear_flop = 60;
+    roofline->counts.linear.flop = 60;
     made.plan.model.kv_heads = 8;
     made.mesh.axis[MESH_TP].size = 16;
     made.plan.formats.matmuls = FORMAT_FP8;

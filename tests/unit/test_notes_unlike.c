@@ -199,8 +199,8 @@ static void experts_say_what_is_dropped_or_uneven(void **state)
                    "rank is charged the rows of that rank: 5.0% of the executed FLOP exceed the "
                    "ranks' own rows, and HFU counts them");
     made.plan.routing.capacity_ppm = PPM_ONE / 4 * 5;
-    counts->rows_dropped = 3;
-    counts->rows_assigned = 200;
+    counts->rows.dropped = 3;
+    counts->rows.assigned = 200;
     model();
     notes_case_are("experts have room for 1.25 times their even rows: 3 of 200 tokens' assignments "
                    "are dropped (1.50%), which MFU does not count; rows that stay empty are 5.0% "

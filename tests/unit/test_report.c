@@ -339,7 +339,7 @@ static void notes_say_what_padding_costs_and_what_stays_out_of_fp8(void **state)
     report.roofline.flop.padded = executed * 1.25;
     report.made.plan.formats.matmuls = FORMAT_FP8;
     report.roofline.counts.matmul_flop = 1e15;
-    report.roofline.counts.linear_flop = 6e14;
+    report.roofline.counts.linear.flop = 6e14;
     build_notes(&notes);
     assert_true(has_note(&notes, "padding to the MXU's 128 and to 8 token rows adds 25.0% to"));
     assert_true(has_note(&notes,

@@ -11,7 +11,7 @@ static int up(void **state)
     (void)notes_case_up(state);
     made.input.title = "a step";
     made.input.question = "";
-    made.roofline.counts.memory.held_ppm = PPM_ONE;
+    made.roofline.counts.held_anyway.held_ppm = PPM_ONE;
     return 0;
 }
 
@@ -83,7 +83,7 @@ static void resources_are_set_against_the_bound(void **state)
     assert_null(strstr(text.bytes, "microbatches"));
     assert_null(strstr(text.bytes, "host over"));
     roofline->host_s = 0.375;
-    roofline->counts.memory.held_ppm = PPM_ONE / 2 * 5;
+    roofline->counts.held_anyway.held_ppm = PPM_ONE / 2 * 5;
     (void)notes_case_group(MESH_EP, "ep", 3, 2);
     show();
     has("host over a cable, each way         375 ms     50.0%  █████████████████");

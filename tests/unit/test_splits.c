@@ -131,6 +131,37 @@ static void tpus_have_no_cores_apart(void **state)
     assert_true(split_s >= kv_s);
 }
 
+/* Without what hosts launch of messages at both ends. */
+static double upper_s(uint32_t stages, const char *run)
+{
+    char text[512];
+    struct play play;
+    (void)snprintf(
+        text, sizeof text,
+        "{\"podsim\": 1, \"machine\": {\"chip\": \"h100-sxm\", \"gpus\": %u}, \"mesh\": "
+        "{\"pp\": [\"gpu\"]}, \"workload\": {\"kind\": \"decode\", \"model\": \"llama-3-8b\", "
+        "\"batch\": %u, \"context\": 65536}, \"run\": {%s}}",
+        stages, stages, run);
+    play_run(&play, text, NULL);
+    double const messages = 2 * play.roofline.counts.stage.way_count;
+    double const upper_s =
+        play.roofline.upper_s - messages * units_seconds(play.machine.chip.launch.host_ps);
+    assert_true(units_seconds(play.trace.step_ps) <= play.roofline.upper_s);
+    play_close(&play);
+    return upper_s;
+}
+
+/* A batch on each of four stages is four times the work of one chip with one: idle cores are
+ * divided among stages as all else, and launches of messages are those of all stages. */
+static void stages_one_after_another_take_what_one_chip_takes(void **state)
+{
+    static const char *const runs[] = {"\"split_attention\": false",
+                                       "\"launch\": \"eager\", \"launch_host\": \"1ms\""};
+    (void)state;
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
+        case_near(upper_s(4, runs[i]), 4 * upper_s(1, runs[i]), 1e-3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,6 +170,7 @@ int main(void)
         cmocka_unit_test(a_long_sequence_alone_takes_all_cores_where_it_is_split),
         cmocka_unit_test(ragged_sequences_wait_for_the_longest_unless_they_are_split),
         cmocka_unit_test(tpus_have_no_cores_apart),
+        cmocka_unit_test(stages_one_after_another_take_what_one_chip_takes),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -164,7 +164,7 @@ static struct case_value counts(const struct case_row *row)
         {"gradient_bytes", counts.memory.gradient_bytes},
         {"activation_bytes", counts.memory.activation_bytes},
         {"machine_activation_bytes", counts.memory.activation_bytes * chips},
-        {"gathered_bytes", counts.memory.gathered_bytes},
+        {"gathered_bytes", counts.held_anyway.gathered_bytes},
         {"fsdp_gather_bytes", fsdp->gather_bytes},
         {"fsdp_scatter_bytes", fsdp->scatter_bytes},
         {"tp_gather_bytes", tp->gather_bytes},

@@ -97,12 +97,14 @@ struct plan_lane {
 };
 
 /* How messages are handed to the wire: NCCL's protocols, or one's own. Bytes and time that a
- * message has beyond its payload and its links. All zero: nothing. */
+ * message has beyond its payload and its links, and cores that compute lacks meanwhile. All zero:
+ * nothing. */
 struct plan_protocol {
     const char *name;                   /* "LL", "LL128", "Simple"; NULL: none. */
     int64_t begin_ps;                   /* Before the first message of the collective. */
     int64_t message_ps[1 + LEVELS_MAX]; /* Each message, by the way it goes: the grid, level 0... */
     uint32_t wire_ppm; /* Bytes on the wire for a million of payload; 0: a million. */
+    uint32_t cores;    /* Cores of each rank that drive the collective as long as it runs. */
 };
 
 /* A ragged AllToAll: each token goes to top_k of the experts, which lie evenly on the ranks

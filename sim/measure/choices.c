@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/choose/channels.h"
 #include "sim/choose/choose.h"
 #include "sim/choose/contention.h"
 #include "sim/measure/autotune.h"
@@ -95,6 +96,8 @@ static enum status protocol_find_least(struct choices *choices, const struct pla
         if (estimate.time_s >= least_s) continue;
         least_s = estimate.time_s;
         *ret_protocol = plan.protocol;
+        ret_protocol->cores =
+            asked->chunk_count != 0 ? channels_of_chunks(asked->kind) : channels_of(&use, p);
     }
     return STATUS_OK;
 }

@@ -101,7 +101,7 @@ static void collectives_begin(struct replay *replay, const struct need_cache *ne
     struct batch woken;
     woken.count = 0;
     for (uint32_t i = 0; i < batch->count; i++) {
-        collective_open(replay, needs, stream, batch->chip[i]);
+        collective_open(replay, needs, stream, batch->chip[i], now_ps);
         transport_open(replay, stream, batch->chip[i], now_ps);
     }
     lanes_operand(replay, stream, batch->chip, batch->count, now_ps);

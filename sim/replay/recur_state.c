@@ -76,6 +76,12 @@ static const struct recur_field server_fields[] = {FIELD(SUM, server_state, dma_
                                                    {0}};
 HAS_BYTES(server_state, 64 + SERVER_RUNS * 16);
 
+static const struct recur_field cores_fields[] = {FIELD(INSTANT, cores_state, edge_ps),
+                                                  FIELD(SAME, cores_state, lost_ps),
+                                                  FIELD(SAME, cores_state, held),
+                                                  {0}};
+HAS_BYTES(cores_state, 24);
+
 static const struct recur_field reads_fields[] = {FIELD(SAME, server_reads, work_ps),
                                                   FIELD(INSTANT, server_reads, since_ps),
                                                   FIELD(INSTANT, server_reads, until_ps),
@@ -150,6 +156,7 @@ void recur_state_list(struct replay *replay, struct recur_state *ret_state)
     ADD(lanes.running, streams, same_16);
     ADD(servers.hbm, 1, server_fields);
     ADD(servers.vpu, 1, server_fields);
+    if (replay->servers.cores.is_on) ADD(servers.cores.states, 1, cores_fields);
     ADD(servers.reads, replay->servers.read_ways, reads_fields);
     ADD(lanes.states, replay->lanes.count, lane_fields);
     ADD(grid.links, replay->grid.port_count, link_fields);

@@ -238,6 +238,7 @@ static enum status tables_build(struct arena *arena, struct replay *replay, stru
     STATUS_TRY(host_build_links(arena, replay, reterr));
     STATUS_TRY(streams_build(arena, replay, reterr));
     servers_build(replay);
+    STATUS_TRY(cores_build(arena, replay, reterr));
     STATUS_TRY(ops_build(arena, replay, reterr));
     return lanes_build(arena, replay, reterr);
 }

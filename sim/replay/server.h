@@ -28,6 +28,7 @@
 #include <stdint.h>
 
 #include "sim/fold/fold.h"
+#include "sim/replay/cores.h"
 
 struct compute_time;
 struct replay;
@@ -76,6 +77,7 @@ struct op_server {
 };
 
 struct servers {
+    struct cores cores;
     struct server_state *hbm;   /* [chip] */
     struct server_state *vpu;   /* [chip] */
     struct server_reads *reads; /* [way][chip] */

@@ -9,6 +9,7 @@
  *   steps.c      further steps after the first
  *   transport.c  lanes of collectives
  *   server.c     what messages take of HBM and of the VPU, and what compute ops owe for it
+ *   cores.c      cores that collectives take from compute ops
  *   prefetch.c   weights that come to VMEM while the compute stream waits
  *   message.c    a message on a link of the grid
  *   port.c       links that several streams want; promise.c: events of messages that wait there
@@ -91,6 +92,7 @@ struct replay {
     X(servers.hbm, 1)                                                                              \
     X(servers.vpu, 1)                                                                              \
     X(servers.reads, replay->servers.read_ways)                                                    \
+    X(servers.cores.states, replay->servers.cores.is_on)                                           \
     X(prefetch.states, replay->prefetch.is_on)                                                     \
     X(lanes.states, replay->lanes.count)                                                           \
     X(grid.links, replay->grid.port_count)                                                         \

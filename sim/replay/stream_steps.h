@@ -90,9 +90,10 @@ static inline void op_open(struct replay *replay, const struct need_cache *needs
 
 /* A collective, or a message to another rank, runs from now on. */
 static inline void collective_open(struct replay *replay, const struct need_cache *needs,
-                                   uint32_t stream, uint32_t chip)
+                                   uint32_t stream, uint32_t chip, int64_t now_ps)
 {
     struct stream_state *state = stream_at(replay, stream, chip);
+    cores_take(replay, chip, needs->op->index, now_ps);
     state->operand_first = needs->operand_first;
     state->operand_parts = needs->operand_parts;
     state->begun += needs->op->parts;
@@ -129,6 +130,8 @@ static inline void collective_close(struct replay *replay, const struct need_cac
     struct stream_state *state = stream_at(replay, stream, chip);
     digest_add(replay, now_ps, event_key_make(EVENT_COLLECTIVE_END, 0, stream, 0), chip);
     *running_at(replay, stream, chip) = RUNNING_NONE;
+    if (needs->op->kind == PROGRAM_OP_COLLECTIVE || needs->op->kind == PROGRAM_OP_SEND)
+        cores_give_back(replay, chip, needs->op->index, now_ps);
     state->done = state->op_first + needs->op->parts;
     op_close(replay, needs, stream, chip, now_ps);
     replay->chips[chip].running &= ~(1u << stream);
@@ -169,13 +172,15 @@ static inline int64_t part_serve(struct replay *replay, const struct op_table *t
     for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++)
         if (!table->server[server].spares)
             server_part_begin(&replay->servers, server, chip, now_ps);
+    if (table->cores.matter) cores_part_begin(&replay->servers.cores, chip, now_ps);
     int64_t const end_ps = now_ps + table->idle_ps + (part < table->idle_longer);
     replay->chips[chip].part_end_ps = end_ps;
     return end_ps;
 }
 
-/* When the part ends, given what it owes to messages, which go first: an op that HBM or the VPU
- * bounds is pushed out; one with time of it to spare is not, and what it spares pays what was owed.
+/* When the part ends, given the cores that collectives have and what it owes to messages, which go
+ * first: an op that HBM or the VPU bounds is pushed out; one with time of it to spare is not, and
+ * what it spares pays what was owed.
  */
 static inline int64_t part_end_ps(struct replay *replay, const struct op_table *table,
                                   uint32_t part, uint32_t chip, int64_t now_ps)
@@ -188,6 +193,10 @@ static inline int64_t part_end_ps(struct replay *replay, const struct op_table *
         owed_ps[server] = server_owed_ps(&replay->servers, server, chip, now_ps);
         end_ps[server] = begin_ps + own->shared_ps + (part < own->shared_longer) + owed_ps[server];
         if (end_ps[server] > last_ps) last_ps = end_ps[server];
+    }
+    if (table->cores.matter) {
+        int64_t const math_ps = cores_end_ps(replay, chip, part, &table->cores, now_ps);
+        if (math_ps > last_ps) last_ps = math_ps;
     }
     if (last_ps > now_ps) return last_ps;
     for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++) {

@@ -138,6 +138,7 @@ struct op_table op_table_of(const struct replay *replay, uint32_t kind, const st
                              .parts = op->parts};
     for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++)
         table.server[server] = server_op(&replay->servers, server, &time, op->parts);
+    table.cores = cores_op(&replay->servers.cores, op->index, &time, op->parts);
     return table;
 }
 

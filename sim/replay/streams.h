@@ -21,6 +21,7 @@ struct op_table {
     uint32_t idle_longer;
     uint32_t parts; /* 0: no op has this work. */
     struct op_server server[SERVER_COUNT];
+    struct op_cores cores;
 };
 
 /* Ops of one stream in one template, as indices into the template. */

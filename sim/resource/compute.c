@@ -168,6 +168,15 @@ static struct compute_time between_time(const struct chip *chip, const struct wo
     return time;
 }
 
+uint32_t compute_loss_ppm(const struct chip *chip, const struct work *work, uint32_t held)
+{
+    uint32_t const count = chip->core.count;
+    SIM_ASSERT(held < count);
+    uint32_t const waves_ppm = kernel_waves_ppm(chip, work, count - held);
+    if (waves_ppm != 0) return waves_ppm < PPM_ONE ? PPM_ONE - waves_ppm : 0;
+    return (uint32_t)((uint64_t)held * PPM_ONE / count);
+}
+
 bool compute_is_between(const struct chip *chip, const struct work *work)
 {
     const struct kernel_stack *stack = chip->kernels.stack;

@@ -34,6 +34,10 @@ struct compute_time compute_time(const struct chip *chip, const struct work *wor
 struct compute_time compute_time_of_rest(const struct chip *chip, const struct work *work,
                                          uint64_t there_bytes, uint32_t math_ppm, uint32_t hbm_ppm);
 
+/* What a work loses of its rate where `held` of the chip's cores, not all of them, are not its own.
+ */
+uint32_t compute_loss_ppm(const struct chip *chip, const struct work *work, uint32_t held);
+
 /* Whether a work is kernels between matmuls whose rates the chip's stack of software has. */
 bool compute_is_between(const struct chip *chip, const struct work *work);
 

@@ -37,4 +37,8 @@ uint32_t work_calls(const struct work *work, struct work_call ret_calls[WORK_MAT
  * the sum of their times. */
 struct work_kernels kernel_of_work(const struct chip *chip, const struct work *work);
 
+/* The rate of an op's kernels on `core_count` of a GPU's cores, in millionths of that on all: each
+ * takes as much longer as it has more waves of tiles. 0: no table has them. */
+uint32_t kernel_waves_ppm(const struct chip *chip, const struct work *work, uint32_t core_count);
+
 #endif

@@ -18,6 +18,7 @@ static const char *const parameters_names[] = {"end", "next_step", NULL};
 static const char *const engine_names[] = {"fast", "reference", NULL};
 static const char *const prefetch_names[] = {"none", "vmem", NULL};
 static const char *const protocols_names[] = {"none", "nccl", NULL};
+static const char *const collective_cores_names[] = {"none", "nccl", NULL};
 static const char *const launch_names[] = {"profile", "graph", "eager", NULL};
 /* In the order of enum arbitration. */
 static const char *const arbitration_names[] = {"fair", "priority", "fifo", NULL};
@@ -148,6 +149,14 @@ const struct key run_keys[] = {
                 "has the smallest estimated time, with NCCL's latencies and shares of the wire "
                 "([protocols](algorithm-choice.md#protocols)); `none`: latency and rate of the "
                 "links alone"),
+    ROW("collective_cores", key_choice, workload.software.collective_cores,
+        .choices = collective_cores_names, .least = WORKLOAD_COLLECTIVE_CORES_NONE,
+        .preset = WORKLOAD_COLLECTIVE_CORES_DEFAULT, .quiet = true,
+        .preset_text = "`nccl` with a `stack` and `protocols` `nccl`, else `none`",
+        .help =
+            "cores of a GPU that collectives take from ops that run at the same time. `nccl`: "
+            "one for each of NCCL's channels ([kernels](kernels.md#cores-of-collectives)); `none`: "
+            "none"),
     ROW("arbitration", key_choice, run.arbitration, .choices = arbitration_names,
         .help =
             "which stream a link serves. `fair`: streams take turns of a segment; `priority`: the "

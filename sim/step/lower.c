@@ -121,6 +121,8 @@ static void convey(struct lower *lower, struct plan_request *request, const char
         workload_protocols(plan, chip) != WORKLOAD_PROTOCOLS_NCCL)
         return;
     lower->build.status = chooser->convey(chooser->owner, request, where, lower->build.error);
+    if (workload_collective_cores(plan, chip) != WORKLOAD_COLLECTIVE_CORES_NCCL)
+        request->protocol.cores = 0;
 }
 
 uint32_t lower_plan_request(struct lower *lower, const struct plan_request *of, uint64_t elements,

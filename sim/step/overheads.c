@@ -40,6 +40,16 @@ enum workload_protocols workload_protocols(const struct workload_plan *plan,
     return has_stack ? WORKLOAD_PROTOCOLS_NCCL : WORKLOAD_PROTOCOLS_NONE;
 }
 
+enum workload_collective_cores workload_collective_cores(const struct workload_plan *plan,
+                                                         const struct chip *chip)
+{
+    bool const conveys = workload_protocols(plan, chip) == WORKLOAD_PROTOCOLS_NCCL;
+    if (plan->software.collective_cores != WORKLOAD_COLLECTIVE_CORES_DEFAULT)
+        return plan->software.collective_cores;
+    return conveys && chip->kernels.stack != NULL ? WORKLOAD_COLLECTIVE_CORES_NCCL
+                                                  : WORKLOAD_COLLECTIVE_CORES_NONE;
+}
+
 bool overheads_count(const struct ranks *ranks)
 {
     return !ranks_serves(ranks) &&

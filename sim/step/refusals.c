@@ -249,6 +249,11 @@ static enum status shards_check(const struct ranks *ranks, struct error *reterr)
            UNSUPPORTED, "/run/protocols",
            "\"nccl\" has the latencies of real GPUs; %s in the profile " NAME " has \"none\"",
            ranks->machine->chip.title, ranks->machine->chip.profile);
+    REFUSE(plan->software.collective_cores == WORKLOAD_COLLECTIVE_CORES_NCCL &&
+               workload_protocols(plan, &ranks->machine->chip) != WORKLOAD_PROTOCOLS_NCCL,
+           UNSUPPORTED, "/run/collective_cores",
+           "\"nccl\" counts the channels of NCCL, which come with \"protocols\": \"nccl\"; "
+           "without them there is \"none\"");
     REFUSE(plan->accumulate == 0, INVALID, "/workload/accumulate", "0 microbatches");
     REFUSE(plan->sequence_length == 0 && ranks_is_decoder(ranks) && !ranks_serves(ranks), INVALID,
            "/workload/sequence_length", "0 tokens");

@@ -66,10 +66,17 @@ enum workload_protocols {
     WORKLOAD_PROTOCOLS_NONE,
     WORKLOAD_PROTOCOLS_NCCL,
 };
+/* Which cores collectives take from compute. */
+enum workload_collective_cores {
+    WORKLOAD_COLLECTIVE_CORES_DEFAULT, /* By the chip: see workload_collective_cores(). */
+    WORKLOAD_COLLECTIVE_CORES_NONE,
+    WORKLOAD_COLLECTIVE_CORES_NCCL,
+};
 /* What real software adds to what the book counts. */
 struct workload_software {
     enum workload_memory memory;
     enum workload_protocols protocols;
+    enum workload_collective_cores collective_cores;
 };
 /* What is kept in the host's memory. */
 enum workload_offload {
@@ -179,6 +186,11 @@ enum workload_memory workload_memory(const struct workload_plan *plan, const str
 /* What `protocols` means on a machine: NCCL's on GPUs that have a stack of software. */
 enum workload_protocols workload_protocols(const struct workload_plan *plan,
                                            const struct chip *chip);
+
+/* What `collective_cores` means on a machine: those of NCCL's channels where a stack of software
+ * has NCCL's protocols. */
+enum workload_collective_cores workload_collective_cores(const struct workload_plan *plan,
+                                                         const struct chip *chip);
 
 /* What is refused, and where: dimensions that do not divide, combinations that are not modelled. */
 enum status workload_lower(struct arena *arena, const struct workload_plan *plan,

@@ -18,15 +18,18 @@ static void scenario_write(char text[TEXT_BYTES], const char *machine, const cha
                            const char *schedule, const char *more)
 {
     const char *arbitration = CASE_PICK(&random_state, "fair", "priority", "fifo");
+    bool const gpu = strstr(machine, "h100") != NULL;
+    const char *profile =
+        gpu ? CASE_PICK(&random_state, "ideal", "measured\", \"stack\": \"te") : "ideal";
     const char *run = strstr(more, "\"run\"") != NULL ? ", " : "}, \"run\": {";
     case_text(
         text, TEXT_BYTES,
-        "{\"podsim\": 1, \"title\": \"early\", \"machine\": {%s, \"profile\": \"ideal\"}, "
+        "{\"podsim\": 1, \"title\": \"early\", \"machine\": {%s, \"profile\": \"%s\"}, "
         "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": {\"kind\": \"mlp\", "
         "\"D\": 4096, \"F\": 16384, \"layers\": 16, \"matrices\": 2}, \"batch_tokens\": 4194304, "
         "\"accumulate\": 8, \"schedule\": \"%s\", \"allow_oversubscription\": true%s%s"
         "\"arbitration\": \"%s\"}}",
-        machine, mesh, schedule, more, run, arbitration);
+        machine, profile, mesh, schedule, more, run, arbitration);
 }
 
 static void curves_same(const struct trace_curve *one, const struct trace_curve *other)

@@ -69,7 +69,9 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
     else
         inference_draw(state, keys, sizeof keys);
     const char *arbitration = CASE_PICK(state, "fair", "priority", "fifo");
+    bool const gpu = strstr(places[place].machine, "h100") != NULL;
     const char *profile = CASE_PICK(state, "ideal", "measured");
+    if (gpu && below(state, 2) == 0) profile = "measured\", \"stack\": \"te";
     case_text(text, TEXT_BYTES,
               "{\"podsim\": 1, \"machine\": {%s, \"profile\": \"%s\"}, \"mesh\": %s, \"workload\": "
               "{%s, \"allow_oversubscription\": true}, \"run\": {\"arbitration\": \"%s\"}}",

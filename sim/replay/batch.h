@@ -61,6 +61,9 @@ void lanes_try(struct replay *replay, struct lane_table *lane, const uint32_t *c
 void lanes_operand(struct replay *replay, uint32_t stream, const uint32_t *chips, uint32_t count,
                    int64_t now_ps);
 
+/* transport_end.c: as transport_end() for one chip after the other. */
+void lanes_end(struct replay *replay, uint32_t stream, const struct batch *batch, int64_t now_ps);
+
 /* batch_streams.c: as the functions of streams.h for one chip after the other. */
 void streams_compute_end_many(struct replay *replay, const uint32_t *chips, uint32_t count,
                               int64_t now_ps);

@@ -14,19 +14,62 @@ static inline bool is_alike(const struct lane_state *state, const struct lane_st
            0;
 }
 
+/* Arrivals in another lane that a message waits for. */
+struct before {
+    const struct lane_state *states; /* [chip] */
+    uint32_t wanted;
+};
+
+/* Lanes that a message may wait for, in nearly all plans. */
+enum { BEFORE_MAX = 8 };
+
 /* The next message of the chips at one place. */
 struct lane_next {
     uint32_t piece, number, chunks, units;
-    bool waits;      /* It cannot be sent before another arrival of its lane. */
+    bool waits;      /* It cannot be sent before another arrival of its lane; or is under way. */
+    bool is_checked; /* All have been sent: the lane may have ended. */
     bool has_before; /* It may wait for arrivals in other lanes. */
     bool is_last;
-    bool goes_on; /* The message behind it does not wait for another arrival. */
+    bool all_alike;   /* Each chip is known to be at that place. */
+    bool goes_on;     /* The message behind it does not wait for another arrival. */
+    bool before_each; /* What it waits for in other lanes has to be found for each chip. */
+    uint32_t before_count;
+    struct before before[BEFORE_MAX];
 };
 
+/* What the chips wait for in other lanes, if that is the same for all. */
+static void before_find(const struct lane_table *lane, uint32_t chip, struct lane_next *next)
+{
+    next->before_count = 0;
+    for (uint32_t r = 0; r < lane->chain.before_count; r++) {
+        const struct lane_range *range = &lane->chain.before[r];
+        for (uint32_t i = range->first; i < range->first + (uint32_t)range->count; i++) {
+            const struct lane_table *before = &lane->plan->lane[i];
+            uint32_t const wanted =
+                before_wanted(lane, range, before, chip, next->piece, next->number);
+            next->before_each =
+                next->before_each || !before->ring || next->before_count == BEFORE_MAX;
+            if (wanted == 0 || next->before_each) continue;
+            next->before[next->before_count++] = (struct before){before->states, wanted};
+        }
+    }
+}
+
+static inline bool before_arrived(const struct lane_table *lane, const struct lane_next *next,
+                                  uint32_t chip)
+{
+    if (next->before_each) return transport_before_arrived(lane, chip, next->piece, next->number);
+    for (uint32_t i = 0; i < next->before_count; i++)
+        if (next->before[i].states[chip].counted < next->before[i].wanted) return false;
+    return true;
+}
+
+/* `state`: of a chip at that place. */
 static struct lane_next next_find(struct lane_table *lane, const struct lane_state *state,
                                   uint32_t chip)
 {
-    struct lane_next next = {.waits = true};
+    struct lane_next next = {.waits = true, .is_checked = state->sent == state->sends};
+    if (next.is_checked || state->waiting) return next;
     const struct primitive_step *step =
         next_step(lane, chip, state->sent, &next.piece, &next.number);
     if (state->counted < step_arrivals(lane, chip, step, next.piece)) return next;
@@ -35,6 +78,7 @@ static struct lane_next next_find(struct lane_table *lane, const struct lane_sta
     next.chunks = step->chunks;
     next.units = step->units;
     next.is_last = state->sent + 1 == state->sends;
+    if (next.has_before) before_find(lane, chip, &next);
     if (next.is_last) return next;
     uint32_t piece = 0, number = 0;
     step = next_step(lane, chip, state->sent + 1, &piece, &number);
@@ -57,13 +101,16 @@ static void next_send(struct replay *replay, struct lane_table *lane,
         uint32_t const chip = chips[i];
         struct lane_state *state = &lane->states[chip];
         struct link_state *link = &lane->route.links[chip];
-        if (!is_alike(state, first) || state->free_ps > now_ps || link->free_ps > now_ps) {
+        bool const alike = next->all_alike || is_alike(state, first);
+        if (alike && next->waits) {
+            if (next->is_checked) transport_lane_check(replay, lane, chip);
+            continue;
+        }
+        if (!alike || state->free_ps > now_ps || link->free_ps > now_ps) {
             transport_lane_try(replay, lane, chip, now_ps);
             continue;
         }
-        if (next->waits) continue;
-        if (next->has_before && !transport_before_arrived(lane, chip, next->piece, next->number))
-            continue;
+        if (next->has_before && !before_arrived(lane, next, chip)) continue;
         if (asks_operand && !operand_ready(replay, lane, chip, next->piece, next->chunks)) continue;
         link_serve(link, lane, cost, depart_ps);
         message_is_read(replay, lane, chip, cost, now_ps, depart_ps);
@@ -81,20 +128,28 @@ static void next_send(struct replay *replay, struct lane_table *lane,
         channel_of(replay, EVENT_ARRIVE, lane->number), receivers.chip, receivers.count);
 }
 
-void lanes_try(struct replay *replay, struct lane_table *lane, const uint32_t *chips,
-               uint32_t count, int64_t now_ps)
+/* `alike`: the chips are known to be at one place of the lane. */
+static void next_try(struct replay *replay, struct lane_table *lane, const uint32_t *chips,
+                     uint32_t count, bool alike, int64_t now_ps)
 {
     if (count == 0) return;
     struct lane_state const first = lane->states[chips[0]];
     struct lane_next next;
-    if (lane_takes_batches(replay, lane, count) && first.sent < first.sends && !first.waiting) {
+    if (lane_takes_batches(replay, lane, count)) {
         next = next_find(lane, &first, chips[0]);
+        next.all_alike = alike;
         if (now_ps < TIME_PS_END - cost_at(lane, 0, next.units)->link_ps) {
             next_send(replay, lane, &first, &next, chips, count, now_ps);
             return;
         }
     }
     for (uint32_t i = 0; i < count; i++) transport_lane_try(replay, lane, chips[i], now_ps);
+}
+
+void lanes_try(struct replay *replay, struct lane_table *lane, const uint32_t *chips,
+               uint32_t count, int64_t now_ps)
+{
+    next_try(replay, lane, chips, count, false, now_ps);
 }
 
 /* Tries lanes that wait for pieces of this lane. */
@@ -114,12 +169,13 @@ static void followers_try(struct replay *replay, const struct lane_table *lane,
     }
 }
 
-/* What follows the arrival of a message on chips that have counted it. `first`: their place. */
+/* What follows the arrival of a message on chips that have counted it. `first`: their place then;
+ * `alike`: nothing else has happened on them. */
 static void arrived(struct replay *replay, struct lane_table *lane, const struct lane_state *first,
-                    const struct batch *batch, int64_t now_ps)
+                    const struct batch *batch, bool alike, int64_t now_ps)
 {
     const uint32_t *chips = batch->chip;
-    lanes_try(replay, lane, chips, batch->count, now_ps);
+    next_try(replay, lane, chips, batch->count, alike, now_ps);
     if (arrival_is_followed(lane, first, chips[0], first->counted + 1))
         followers_try(replay, lane, batch, now_ps);
     if (first->counted + 1 < first->arrivals) return;
@@ -156,7 +212,7 @@ bool lanes_arrive(struct replay *replay, struct lane_table *lane, uint64_t key,
         if (stream_has_come(stream)) batch_add(&woken, chip);
     }
     streams_wake_many(replay, lane->stream, &woken, now_ps);
-    arrived(replay, lane, &first, &batch, now_ps);
+    arrived(replay, lane, &first, &batch, woken.count == 0, now_ps);
     return true;
 }
 

@@ -1,4 +1,7 @@
 /* Streams of alike chips: their ops end, those who wait are woken, and next ops and parts begin. */
+#include <stddef.h>
+#include <string.h>
+
 #include "sim/replay/batch.h"
 #include "sim/replay/fold_prefix.h"
 #include "sim/replay/stream_steps.h"
@@ -6,32 +9,26 @@
 
 /* Where a stream of a chip is in its program. */
 struct stream_place {
-    uint32_t slot;
-    uint16_t position, part, role, chip_class;
-    uint8_t phase;
-    bool part_runs;
+    struct stream_state state;
+    struct chip_state chip;
 };
 
 static inline struct stream_place place_of(struct replay *replay, uint32_t stream, uint32_t chip)
 {
-    const struct stream_state *state = stream_at(replay, stream, chip);
-    const struct chip_state *self = &replay->chips[chip];
-    return (struct stream_place){.slot = state->slot,
-                                 .position = state->position,
-                                 .part = state->part,
-                                 .role = self->role,
-                                 .chip_class = self->chip_class,
-                                 .phase = state->phase,
-                                 .part_runs = state->part_runs};
+    return (struct stream_place){*stream_at(replay, stream, chip), replay->chips[chip]};
 }
+
+/* Of the fields from `first` to `last`. */
+#define SAME_FIELDS(type, a, b, first, last)                                                       \
+    (memcmp(&(a)->first, &(b)->first,                                                              \
+            offsetof(struct type, last) + sizeof(a)->last - offsetof(struct type, first)) == 0)
 
 static inline bool is_alike(const struct stream_place *place, const struct stream_state *state,
                             const struct chip_state *self)
 {
-    return state->slot == place->slot && state->position == place->position &&
-           state->part == place->part && state->phase == place->phase &&
-           state->part_runs == place->part_runs && self->role == place->role &&
-           self->chip_class == place->chip_class;
+    return SAME_FIELDS(stream_state, state, &place->state, slot, lanes_left) &&
+           SAME_FIELDS(stream_state, state, &place->state, part, epoch) &&
+           SAME_FIELDS(chip_state, self, &place->chip, chip_class, role);
 }
 
 static void advance_many(struct replay *replay, uint32_t stream, const struct batch *batch,
@@ -139,17 +136,18 @@ static void advance_many(struct replay *replay, uint32_t stream, const struct ba
     if (batch->count == 0) return;
     struct stream_place const place = place_of(replay, stream, batch->chip[0]);
     struct stream_state *first = &states[batch->chip[0]];
-    bool const runs = place.phase == STREAM_RUNS;
+    bool const runs = place.state.phase == STREAM_RUNS;
     bool together = batch->count >= BATCH_CHIPS_MIN;
     if (runs)
-        together = together && stream == PROGRAM_COMPUTE && !place.part_runs;
+        together = together && stream == PROGRAM_COMPUTE && !place.state.part_runs;
     else
-        together = together && place.phase == STREAM_WAITS &&
+        together = together && place.state.phase == STREAM_WAITS &&
                    stream_has_op(replay, stream, batch->chip[0], first);
     if (together) needs = *streams_needs(replay, stream, batch->chip[0]);
     together = together && (runs || begins_together(&needs));
-    uint32_t const part = runs ? place.part : 0;
-    struct stream_state const next = *first;
+    uint32_t const part = runs ? place.state.part : 0;
+    uint32_t const slot = first->slot;
+    uint16_t const position = first->position;
     ready.count = 0;
     for (uint32_t i = 0; i < batch->count; i++) {
         uint32_t const chip = batch->chip[i];
@@ -157,8 +155,10 @@ static void advance_many(struct replay *replay, uint32_t stream, const struct ba
             streams_advance(replay, stream, chip, now_ps);
             continue;
         }
-        states[chip].slot = next.slot;
-        states[chip].position = next.position;
+        if (!runs) {
+            states[chip].slot = slot;
+            states[chip].position = position;
+        }
         if (needs_met(replay, &needs, stream, chip, part)) batch_add(&ready, chip);
     }
     if (ready.count == 0) return;
@@ -178,7 +178,7 @@ void streams_compute_end_many(struct replay *replay, const uint32_t *chips, uint
     struct stream_state *states = stream_at(replay, PROGRAM_COMPUTE, 0);
     struct stream_place const place = place_of(replay, PROGRAM_COMPUTE, chips[0]);
     struct need_cache const needs = *streams_needs(replay, PROGRAM_COMPUTE, chips[0]);
-    const struct op_table *table = op_table_at(replay, needs.op->index, place.chip_class);
+    const struct op_table *table = op_table_at(replay, needs.op->index, place.chip.chip_class);
     uint64_t const key = event_key_make(EVENT_COMPUTE_END, 0, PROGRAM_COMPUTE, 0);
     uint32_t const channel = channel_of(replay, EVENT_COMPUTE_END, 0);
     struct batch ended, woken;
@@ -189,7 +189,7 @@ void streams_compute_end_many(struct replay *replay, const uint32_t *chips, uint
             streams_compute_end(replay, chip, now_ps);
             continue;
         }
-        int64_t const end_ps = part_end_ps(replay, table, place.part, chip, now_ps);
+        int64_t const end_ps = part_end_ps(replay, table, place.state.part, chip, now_ps);
         if (end_ps > now_ps) {
             replay->chips[chip].part_end_ps = end_ps;
             engine_post(replay->engine, end_ps, key, channel, chip);
@@ -225,10 +225,12 @@ void streams_collective_end_many(struct replay *replay, uint32_t stream, const u
             streams_collective_end(replay, stream, chip, now_ps);
             continue;
         }
-        if (transport_leaves(replay, stream, chip, now_ps)) continue;
-        transport_end(replay, stream, chip, now_ps);
+        if (!transport_leaves(replay, stream, chip, now_ps)) batch_add(&ended, chip);
+    }
+    lanes_end(replay, stream, &ended, now_ps);
+    for (uint32_t i = 0; i < ended.count; i++) {
+        uint32_t const chip = ended.chip[i];
         collective_close(replay, &needs, stream, chip, now_ps);
-        batch_add(&ended, chip);
         if (stream_has_come(&states[chip])) batch_add(&woken, chip);
     }
     streams_wake_many(replay, stream, &woken, now_ps);

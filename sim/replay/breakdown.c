@@ -182,12 +182,15 @@ static void memory_take(struct replay *replay, uint32_t chip, enum program_memor
 void breakdown_op_effects(struct replay *replay, const struct program_op *op, bool at_end,
                           uint32_t chip, int64_t now_ps)
 {
-    for (uint32_t i = 0; i < op->effect_count; i++) {
+    uint32_t i = 0;
+    while (i < op->effect_count && op->effect[i].at_end != at_end) i++;
+    if (i == op->effect_count) return;
+    uint16_t const index = streams_op_index(replay, op->stream, chip);
+    uint32_t const slot = stream_at(replay, op->stream, chip)->slot;
+    for (; i < op->effect_count; i++) {
         const struct program_effect *effect = &op->effect[i];
-        if (effect->at_end != at_end) continue;
-        uint16_t const index = streams_op_index(replay, op->stream, chip);
-        uint32_t const slot = stream_at(replay, op->stream, chip)->slot;
-        memory_take(replay, chip, effect->memory, effect->bytes, slot, index, now_ps);
+        if (effect->at_end == at_end)
+            memory_take(replay, chip, effect->memory, effect->bytes, slot, index, now_ps);
     }
 }
 

@@ -59,6 +59,21 @@ static inline bool step_has_before(const struct lane_table *lane, const struct l
            !state->alone_before;
 }
 
+/* Arrivals in lane `before`, of a range that `lane` waits for, that one of its messages wants: of a
+ * piece, or of that part of it which a portion passes on, or whose portion a message is made of. */
+static inline uint32_t before_wanted(const struct lane_table *lane, const struct lane_range *range,
+                                     const struct lane_table *before, uint32_t chip,
+                                     uint32_t portion, uint32_t number)
+{
+    uint32_t const each = before->arrival_count[position_of(before, chip)];
+    uint32_t piece = portion / lane->portions;
+    if (each == 0 || piece < range->lead) return 0;
+    piece -= range->lead;
+    if (range->wait == NULL) return (piece + 1) * range->portions * each;
+    if (lane->chain.by_step) return (piece * range->portions + range->wait[number]) * each;
+    return piece * each + range->wait[portion % lane->portions];
+}
+
 /* Whether an arrival that makes `counted` of them may complete pieces of the plan. */
 static inline bool arrival_completes(const struct lane_table *lane, uint32_t chip, uint32_t counted)
 {

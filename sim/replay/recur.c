@@ -8,7 +8,7 @@
 #include "sim/replay/routed.h"
 #include "sim/replay/state.h"
 
-enum { EPOCHS = 1 << KEY_EPOCH_BITS, EVENT_KINDS = 8 };
+enum { EPOCHS = 1 << KEY_EPOCH_BITS, EVENT_KINDS = 8, IMAGE_SMALL_BYTES = 1 << 20 };
 
 struct kept {
     int64_t at_ps;
@@ -29,6 +29,8 @@ struct recur {
     struct arena *arena;
     struct recur_state state;
     char *image;
+    bool has_image;
+    int64_t held_bytes; /* By the first chip, when an image was due the last time. */
     int64_t image_ps;
     uint64_t image_events;
     uint32_t first;    /* Slot of the first chip when the search began. */
@@ -216,7 +218,7 @@ static bool is_again(struct replay *replay)
     int64_t const period_ps = engine_now_ps(replay->engine) - recur->image_ps;
     const struct stream_state *image =
         recur_image_of(&recur->state, recur->image, replay->streams.states);
-    if (image->position != replay->streams.states->position) return false;
+    if (!recur->has_image || image->position != replay->streams.states->position) return false;
     return streams_again(replay) &&
            recur_state_again(&recur->state, recur->image, recur->image_ps, period_ps) &&
            servers_again(replay, replay->servers.hbm) &&
@@ -395,9 +397,16 @@ static void repeat(struct replay *replay, uint64_t times)
     replay->tally.recurred += times * events;
 }
 
+/* A large image is taken only where the first chip holds as much as when one was due before: a step
+ * of training holds more with each layer, or less, and its state never comes again. */
 static void image_take(struct replay *replay)
 {
     struct recur *recur = replay->recurrence.search;
+    int64_t const held_bytes = replay->accounts.memories[0].total_bytes;
+    recur->has_image =
+        recur->state.image_bytes <= IMAGE_SMALL_BYTES || held_bytes == recur->held_bytes;
+    recur->held_bytes = held_bytes;
+    if (!recur->has_image) return;
     recur_image_take(&recur->state, recur->image);
     recur->image_ps = engine_now_ps(replay->engine);
     recur->image_events = engine_event_count(replay->engine);

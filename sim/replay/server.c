@@ -40,11 +40,6 @@ void server_passed(struct server_state *state, int64_t work_ps, int64_t from_ps,
     state->settled_ps += work_ps - owed_ps;
 }
 
-struct server_state *server_at(const struct servers *servers, enum server server, uint32_t chip)
-{
-    return server == SERVER_HBM ? &servers->hbm[chip] : &servers->vpu[chip];
-}
-
 /* What has been granted and not been done yet. */
 static int64_t unserved_ps(const struct servers *servers, enum server server, uint32_t chip,
                            int64_t now_ps)

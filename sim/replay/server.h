@@ -104,7 +104,12 @@ int64_t server_share_ps(int64_t work_ps, int64_t part_ps, int64_t whole_ps);
 void server_passed(struct server_state *state, int64_t work_ps, int64_t from_ps, int64_t until_ps);
 
 /* The state of a server of a chip. */
-struct server_state *server_at(const struct servers *servers, enum server server, uint32_t chip);
+static inline struct server_state *server_at(const struct servers *servers, enum server server,
+                                             uint32_t chip)
+{
+    return server == SERVER_HBM ? &servers->hbm[chip] : &servers->vpu[chip];
+}
+
 /* A part of an op that needs the server begins. */
 void server_part_begin(const struct servers *servers, enum server server, uint32_t chip,
                        int64_t now_ps);

@@ -169,7 +169,7 @@ static inline void part_open(struct replay *replay, struct stream_state *state, 
 static inline int64_t part_serve(struct replay *replay, const struct op_table *table, uint32_t part,
                                  uint32_t chip, int64_t now_ps)
 {
-    for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++)
+    for (enum server server = SERVER_HBM; !table->spares && server < SERVER_COUNT; server++)
         if (!table->server[server].spares)
             server_part_begin(&replay->servers, server, chip, now_ps);
     if (table->cores.matter) cores_part_begin(&replay->servers.cores, chip, now_ps);
@@ -185,6 +185,11 @@ static inline int64_t part_serve(struct replay *replay, const struct op_table *t
 static inline int64_t part_end_ps(struct replay *replay, const struct op_table *table,
                                   uint32_t part, uint32_t chip, int64_t now_ps)
 {
+    if (table->spares) { /* Of most ops. */
+        for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++)
+            server_spare(server_at(&replay->servers, server, chip), table->server[server].spare_ps);
+        return now_ps;
+    }
     int64_t const begin_ps = replay->chips[chip].part_begin_ps;
     int64_t owed_ps[SERVER_COUNT], end_ps[SERVER_COUNT], last_ps = now_ps;
     for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++) {

@@ -135,10 +135,14 @@ struct op_table op_table_of(const struct replay *replay, uint32_t kind, const st
         class->math_ppm, class->hbm_ppm);
     struct op_table table = {.idle_ps = time.duration_ps / op->parts,
                              .idle_longer = (uint32_t)(time.duration_ps % op->parts),
-                             .parts = op->parts};
-    for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++)
+                             .parts = op->parts,
+                             .spares = true};
+    for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++) {
         table.server[server] = server_op(&replay->servers, server, &time, op->parts);
+        table.spares = table.spares && table.server[server].spares;
+    }
     table.cores = cores_op(&replay->servers.cores, op->index, &time, op->parts);
+    table.spares = table.spares && !table.cores.matter;
     return table;
 }
 

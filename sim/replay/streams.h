@@ -20,6 +20,7 @@ struct op_table {
     int64_t idle_ps; /* Time of a part on a chip without messages. */
     uint32_t idle_longer;
     uint32_t parts; /* 0: no op has this work. */
+    bool spares;    /* All servers have time to spare, and cores do not matter. */
     struct op_server server[SERVER_COUNT];
     struct op_cores cores;
 };

@@ -25,19 +25,11 @@ bool transport_before_arrived(const struct lane_table *lane, uint32_t chip, uint
 {
     for (uint32_t r = 0; r < lane->chain.before_count; r++) {
         const struct lane_range *range = &lane->chain.before[r];
-        uint32_t piece = portion / lane->portions;
-        if (piece < range->lead) continue;
-        piece -= range->lead;
         for (uint32_t i = range->first; i < range->first + (uint32_t)range->count; i++) {
             const struct lane_table *before = &lane->plan->lane[i];
-            uint32_t const each = before->arrival_count[position_of(before, chip)];
-            if (each == 0) continue; /* Its state is far off. */
-            uint32_t wanted = (piece + 1) * range->portions * each;
-            if (range->wait != NULL && lane->chain.by_step)
-                wanted = (piece * range->portions + range->wait[number]) * each;
-            else if (range->wait != NULL)
-                wanted = piece * each + range->wait[portion % lane->portions];
-            if (before->states[chip].counted < wanted) return false;
+            uint32_t const wanted = before_wanted(lane, range, before, chip, portion, number);
+            /* The state of a lane without arrivals here is far off. */
+            if (wanted > 0 && before->states[chip].counted < wanted) return false;
         }
     }
     return true;

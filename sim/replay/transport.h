@@ -33,8 +33,7 @@ bool transport_leaves(struct replay *replay, uint32_t stream, uint32_t chip, int
 /* Sends what the lane may send now. */
 void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t chip,
                         int64_t now_ps);
-/* Whether what a step needs of the items before has arrived here: a piece of them, or that part of
- * it which a portion passes on, or whose portion a message is made of. */
+/* Whether what a message needs of the items before has arrived here. */
 bool transport_before_arrived(const struct lane_table *lane, uint32_t chip, uint32_t portion,
                               uint32_t number);
 /* Notes that the lane has sent and received all, if so. */

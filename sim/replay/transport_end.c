@@ -1,5 +1,6 @@
 /* The end of a collective on a chip: all has come, all has left, and what it leaves is written. */
 #include "sim/replay/arrival_cost.h"
+#include "sim/replay/batch.h"
 #include "sim/replay/message.h"
 #include "sim/replay/routed.h"
 #include "sim/replay/state.h"
@@ -99,23 +100,56 @@ static int64_t port_time_ps(const struct replay *replay, const struct lane_table
     return (int64_t)(units * lane->piece_count / lane->costs.units_max) * (whole_ps - 1);
 }
 
+/* What all lanes of the running op have put on each port at least. */
+static void port_times(struct replay *replay, const struct plan_table *plan, uint32_t chip,
+                       int64_t ret_ps[MACHINE_GRID_PORTS])
+{
+    for (uint32_t port = 0; port < MACHINE_GRID_PORTS; port++) ret_ps[port] = 0;
+    for (uint32_t i = 0; i < plan->lane_count; i++) {
+        const struct lane_table *lane = &plan->lane[i];
+        if (lane->routed == NULL && lane->states[chip].sends > 0)
+            ret_ps[lane->route.leg[0].port] += port_time_ps(replay, lane, chip);
+    }
+}
+
+/* No collective is faster than the ports it leaves by: bytes over rate, each port apart. (Links of
+ * routes are checked at the end of the run: breakdown.c.) */
+static void port_check(struct replay *replay, const int64_t port_ps[MACHINE_GRID_PORTS],
+                       int64_t took_ps)
+{
+    for (uint32_t port = 0; port < MACHINE_GRID_PORTS; port++) {
+        if (port_ps[port] == 0) continue;
+        SIM_ASSERT(port_ps[port] <= took_ps);
+        replay->tally.bound_checks++;
+    }
+}
+
 void transport_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
     const struct plan_table *plan = &replay->lanes.plans[*running_at(replay, stream, chip)];
-    const struct stream_state *state = stream_at(replay, stream, chip);
-    int64_t port_ps[MACHINE_GRID_PORTS] = {0};
-    for (uint32_t i = 0; i < plan->lane_count; i++) {
-        const struct lane_table *lane = &plan->lane[i];
-        if (lane->routed != NULL)
-            routed_end(replay, lane, chip);
-        else if (lane->states[chip].sends > 0)
-            port_ps[lane->route.leg[0].port] += port_time_ps(replay, lane, chip);
-    }
-    /* No collective is faster than the ports it leaves by: bytes over rate, each port apart. (Links
-     * of routes are checked at the end of the run: breakdown.c.) */
-    for (uint32_t port = 0; port < MACHINE_GRID_PORTS; port++) {
-        if (port_ps[port] == 0) continue;
-        SIM_ASSERT(port_ps[port] <= now_ps - state->begin_ps);
-        replay->tally.bound_checks++;
+    int64_t port_ps[MACHINE_GRID_PORTS];
+    for (uint32_t i = 0; i < plan->lane_count; i++)
+        if (plan->lane[i].routed != NULL) routed_end(replay, &plan->lane[i], chip);
+    port_times(replay, plan, chip, port_ps);
+    port_check(replay, port_ps, now_ps - stream_at(replay, stream, chip)->begin_ps);
+}
+
+void lanes_end(struct replay *replay, uint32_t stream, const struct batch *batch, int64_t now_ps)
+{
+    const uint16_t *running = running_at(replay, stream, 0);
+    if (batch->count == 0) return;
+    uint16_t const index = running[batch->chip[0]];
+    const struct plan_table *plan = &replay->lanes.plans[index];
+    int64_t port_ps[MACHINE_GRID_PORTS];
+    bool alike = true;
+    for (uint32_t i = 0; i < plan->lane_count; i++)
+        alike = alike && plan->lane[i].ring && plan->lane[i].route.plain;
+    if (alike) port_times(replay, plan, batch->chip[0], port_ps);
+    for (uint32_t i = 0; i < batch->count; i++) {
+        uint32_t const chip = batch->chip[i];
+        if (alike && running[chip] == index)
+            port_check(replay, port_ps, now_ps - stream_at(replay, stream, chip)->begin_ps);
+        else
+            transport_end(replay, stream, chip, now_ps);
     }
 }

@@ -3,6 +3,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/base/arena.h"
@@ -147,12 +148,25 @@ static bool is_whole(double value)
     return value >= -0x1p63 && value < 0x1p63 && (double)(int64_t)value == value;
 }
 
+/* Says the number in as few digits as tell it from its neighbours. */
+static enum status refuse_fraction(const struct json *json, struct error *reterr)
+{
+    enum { DIGITS_MOST = 17, TEXT_BYTES = 32 };
+    double const value = json->value.real;
+    char text[TEXT_BYTES];
+    for (int digits = 6; digits <= DIGITS_MOST; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value) break;
+    }
+    return error_set(reterr, STATUS_INVALID, json_where(json), "%s is not a whole number%s", text,
+                     fabs(value) < 0x1p63 ? "" : " below 2^63");
+}
+
 enum status json_as_integer(struct json *json, int64_t least, int64_t most, int64_t *ret_value,
                             struct error *reterr)
 {
     if (json->kind == NODE_REAL && !is_whole(json->value.real))
-        return error_set(reterr, STATUS_INVALID, json_where(json), "%g is not a whole number%s",
-                         json->value.real, fabs(json->value.real) < 0x1p63 ? "" : " below 2^63");
+        return refuse_fraction(json, reterr);
     if (json->kind != NODE_REAL && json->kind != NODE_INTEGER)
         return json_refuse_kind(json, "an integer", reterr);
     *ret_value = json->kind == NODE_REAL ? (int64_t)json->value.real : json->value.integer;
@@ -168,7 +182,7 @@ enum status json_as_count(struct json *json, int64_t least, int64_t most, int64_
     uint64_t number = INT64_MAX; /* What is too large is above any maximum. */
     const char *unit = "";
     enum scaled const found = scaled_read(text, INT64_MAX, &number, &unit);
-    if (found == SCALED_NO_NUMBER && (*text < '0' || *text > '9'))
+    if (found == SCALED_NO_NUMBER && (text[*text == '-'] < '0' || text[*text == '-'] > '9'))
         return json_refuse_kind(json, "an integer", reterr);
     if (found == SCALED_NO_NUMBER || unit[0] != '\0')
         return error_set(reterr, STATUS_INVALID, json_where(json),

@@ -176,7 +176,7 @@ static enum status check_activation(struct json *document, const struct model_fa
 }
 
 static enum status read_head_width(struct json *document, const struct model_keys *keys,
-                                   struct model *model, struct error *reterr)
+                                   uint64_t otherwise, struct model *model, struct error *reterr)
 {
     STATUS_TRY(model_take_count(document, "num_key_value_heads", heads_max, model->heads,
                                 &model->kv_heads, reterr));
@@ -188,6 +188,10 @@ static enum status read_head_width(struct json *document, const struct model_key
     }
     if (model_take_set(document, "head_dim") != NULL)
         return model_need_count(document, "head_dim", head_width_max, &model->head_width, reterr);
+    if (otherwise != 0) {
+        model->head_width = otherwise;
+        return STATUS_OK;
+    }
     if (model->width % model->heads != 0) {
         return error_set(reterr, STATUS_INVALID, json_where(json_take(document, keys->heads)),
                          "%llu heads do not divide the width %llu; head_dim is needed",
@@ -197,11 +201,12 @@ static enum status read_head_width(struct json *document, const struct model_key
     return STATUS_OK;
 }
 
-static enum status read_dimensions(struct json *document, const struct model_keys *names,
+static enum status read_dimensions(struct json *document, const struct model_family *family,
                                    struct model *model, struct error *reterr)
 {
     static const struct model_keys llama = {"num_hidden_layers", "hidden_size",
                                             "num_attention_heads", "intermediate_size", NULL};
+    const struct model_keys *names = family->names;
     const struct model_keys *keys = names != NULL ? names : &llama;
     STATUS_TRY(model_need_count(document, keys->layers, layers_max, &model->layers, reterr));
     STATUS_TRY(model_need_count(document, keys->width, width_max, &model->width, reterr));
@@ -214,7 +219,7 @@ static enum status read_dimensions(struct json *document, const struct model_key
                                     &model->mlp_width, reterr));
     STATUS_TRY(
         model_need_count(document, "vocab_size", vocabulary_max, &model->vocabulary, reterr));
-    return read_head_width(document, keys, model, reterr);
+    return read_head_width(document, keys, family->head_width, model, reterr);
 }
 
 enum status model_read_config(struct arena *arena, struct json *document, const char *name,
@@ -227,7 +232,7 @@ enum status model_read_config(struct arena *arena, struct json *document, const 
     STATUS_TRY(refuse_features(document, family, reterr));
     STATUS_TRY(check_architectures(document, family, reterr));
     STATUS_TRY(check_activation(document, family, reterr));
-    STATUS_TRY(read_dimensions(document, family->names, &model, reterr));
+    STATUS_TRY(read_dimensions(document, family, &model, reterr));
     STATUS_TRY(model_read_windows(arena, document, family, &model, reterr));
     STATUS_TRY(model_read_positions(document, &model, reterr));
     STATUS_TRY(model_take_flag(document, "tie_word_embeddings", family->tied, &model.tied, reterr));

@@ -49,7 +49,8 @@ struct model_family {
     enum status (*read)(struct json *document, struct model *model, struct error *reterr);
     const struct model_keys *names; /* NULL: a llama's. */
     enum model_windows windows;
-    uint64_t window; /* Where the config does not say; 0: none. */
+    uint64_t window;     /* Where the config does not say; 0: none. */
+    uint64_t head_width; /* Where the config does not say, in transformers; 0: width / heads. */
 };
 
 extern const struct model_family model_families[]; /* Ended by a NULL type. */

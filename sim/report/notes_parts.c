@@ -135,7 +135,7 @@ void notes_parts_build(struct arena *arena, const struct report_input *input,
              unlike_s);
     double const beyond_s = facts->compute_s - unlike_s - roofline->lower_s - excess;
     part_add(notes,
-             beyond_s < 0 ? "less the bound's work that overlaps exposed collectives"
+             beyond_s < 0 ? "less the bound's work during what is listed here"
              : input->machine->chip.kernels.stack != NULL
                  ? "compute beyond the bound: what measured kernels take beyond it, HBM shared"
                  : "compute beyond the bound: fill and drain of tiles, overheads, HBM shared",

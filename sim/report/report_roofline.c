@@ -142,6 +142,14 @@ static void line_begin(const struct column_value *values, uint32_t column, struc
     table_right(text, 42, columns[column].look(values[column]).text);
 }
 
+/* Whose collectives the estimate does not hide. */
+static const char *exposing(const struct report_input *input)
+{
+    bool const tp = roofline_group_find(input->roofline, MESH_TP) != NULL;
+    bool const experts = roofline_group_find(input->roofline, MESH_EP) != NULL;
+    return experts ? tp ? "tp and experts leave" : "experts leave" : "tp leaves";
+}
+
 static void write_bounds(const struct report_input *input, const struct column_value *values,
                          struct strbuf *text)
 {
@@ -149,9 +157,7 @@ static void write_bounds(const struct report_input *input, const struct column_v
     line_begin(values, LOWER, text);
     strbuf_add(text, "  everything overlaps; %s bounds it\n", FIGURE(BOUND));
     line_begin(values, CRITICAL, text);
-    strbuf_add(text, "  math, what tp%s exposed, hops\n",
-               roofline_group_find(input->roofline, MESH_EP) == NULL ? " leaves"
-                                                                     : " and experts leave");
+    strbuf_add(text, "  math, what %s exposed, hops\n", exposing(input));
     line_begin(values, LATENCY, text);
     strbuf_add(text, "  in addition to the bound\n");
     line_begin(values, UPPER, text);

@@ -254,6 +254,10 @@ static void a_config_may_leave_out_what_transformers_fills_in(void **state)
                         &model, &case_error));
     assert_true(model.tied);
     assert_int_equal(model.kv_heads, 1);
+    /* Not 512 / 8: transformers' default of the type. */
+    case_ok(
+        read_config("\"model_type\": \"qwen3\", \"num_attention_heads\": 8,", &model, &case_error));
+    assert_int_equal(model.head_width, 128);
     struct json *gpt = NULL;
     static const char text[] = "{\"model_type\": \"gpt2\", \"n_embd\": 768, \"n_layer\": 12, "
                                "\"n_head\": 12, \"n_positions\": 1024, \"vocab_size\": 50257}";

@@ -80,7 +80,7 @@ static void parts_of_a_pipeline_are_against_its_mean_rank(void **state)
         {"compute of this rank beyond a mean one of the pipeline", 0.25},
         {"bubbles: waiting for what other ranks of the pipeline do", 0.1875},
         {"waiting for messages of other ranks that are on their way", 0.0625},
-        {"less the bound's work that overlaps exposed collectives", -0.25}};
+        {"less the bound's work during what is listed here", -0.25}};
     parts_are(more, 4);
     made.roofline.lower_s = made.roofline.math_s = 0.5;
     made.trace.compute_ps = TIME_PS_PER_S / 4;

@@ -87,6 +87,9 @@ static void resources_are_set_against_the_bound(void **state)
     (void)notes_case_group(MESH_EP, "ep", 3, 2);
     show();
     has("host over a cable, each way         375 ms     50.0%  █████████████████");
+    has("estimate                            875 ms  math, what experts leave exposed, hops");
+    (void)notes_case_group(MESH_TP, "tp", 3, 2);
+    show();
     has("estimate                            875 ms  math, what tp and experts leave exposed, "
         "hops");
     has("- including activations of 2.5 microbatches, as many as a rank of "

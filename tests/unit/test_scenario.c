@@ -282,6 +282,8 @@ static const struct {
     {"/workload/batch_tokens=0", "/workload/batch_tokens", "below the minimum 1"},
     {"/workload/batch_tokens=17179869185", "/workload/batch_tokens", "above the maximum"},
     {"/workload/batch_tokens=4.5e0", "/workload/batch_tokens", "4.5 is not a whole number"},
+    {"/workload/batch_tokens=131072.5", "/workload/batch_tokens", "131072.5 is not a whole number"},
+    {"/workload/batch_tokens=-4M", "/workload/batch_tokens", "\"-4M\" is no count"},
     {"/workload/sequence_length=0", "/workload/sequence_length", "below the minimum 1"},
     {"/workload/sequence_length=17179869185", "/workload/sequence_length", "above the maximum"},
     {"/workload/sequence_length=true", "/workload/sequence_length", "must be an integer"},

@@ -17,8 +17,9 @@ static bool read_coordinates(const char **at, uint32_t count, uint32_t ret_at[MA
     for (uint32_t axis = 0; axis < count; axis++) {
         if (axis != 0 && *(*at)++ != ',') return false;
         size_t const digits = strspn(*at, "0123456789");
-        if (digits == 0 || digits > 7) return false;
-        ret_at[axis] = (uint32_t)strtoul(*at, NULL, 10);
+        if (digits == 0) return false;
+        /* More digits than 7 are a number outside of every machine. */
+        ret_at[axis] = digits > 7 ? UINT32_MAX : (uint32_t)strtoul(*at, NULL, 10);
         *at += digits;
     }
     return **at == ' ' || **at == '\0';

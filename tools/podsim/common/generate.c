@@ -2,22 +2,29 @@
 
 #include "sim/base/digest.h"
 #include "tools/podsim/common/report.h"
-#include "tools/podsim/common/worker.h"
 
 struct playing {
     struct session *whole;
     const struct session_source *source;
-    struct worker *worker;
+    const struct replay_options *options;
     struct generation *generation;
-    bool every_layer;
     double done; /* Share of the steps. */
 };
 
 static bool watch(void *owner, const struct replay_progress *progress)
 {
     const struct playing *playing = owner;
-    return worker_progress(playing->worker, playing->done,
-                           playing->whole->trace.work.events + progress->events);
+    struct replay_progress const all = {
+        playing->done, playing->whole->trace.work.events + progress->events, progress->now_ps};
+    return playing->options->watch(playing->options->watch_owner, &all);
+}
+
+/* Of a part that has ended. */
+static enum status goes_on(struct playing *playing, struct error *reterr)
+{
+    struct replay_progress const none = {0};
+    if (playing->options->watch == NULL || watch(playing, &none)) return STATUS_OK;
+    return error_set(reterr, STATUS_INTERRUPTED, "", "interrupted");
 }
 
 static void work_add(struct trace *whole, const struct trace *part, uint64_t last)
@@ -32,24 +39,25 @@ static void work_add(struct trace *whole, const struct trace *part, uint64_t las
 static enum status part_play(struct playing *playing, uint64_t last, struct session *part,
                              struct error *reterr)
 {
-    struct replay_options const options = {
-        .every_layer = playing->every_layer, .watch = watch, .watch_owner = playing};
+    struct replay_options options = *playing->options;
     struct report_input input;
+    if (options.watch != NULL) options.watch = watch;
+    options.watch_owner = playing;
     STATUS_TRY(session_part_build(playing->whole, last == 0 ? INFERENCE_PREFILL : INFERENCE_STEP,
                                   last, part, reterr));
     STATUS_TRY(session_replay(part, playing->source, &options, reterr));
     report_from_session(part, &input);
     STATUS_TRY(generation_add(part->arena, &input, last, playing->generation, reterr));
     work_add(&playing->whole->trace, &part->trace, last);
-    return worker_check(playing->worker, reterr);
+    return goes_on(playing, reterr);
 }
 
 enum status generate_play(struct session *session, const struct session_source *source,
-                          struct worker *worker, bool every_layer,
-                          struct generation *ret_generation, struct error *reterr)
+                          const struct replay_options *options, struct generation *ret_generation,
+                          struct error *reterr)
 {
     const struct inference_generation *of = &session->scenario.workload.inference.generation;
-    struct playing playing = {session, source, worker, ret_generation, every_layer, 0};
+    struct playing playing = {session, source, options, ret_generation, 0};
     struct report_input input;
     report_from_session(session, &input);
     STATUS_TRY(generation_begin(session->arena, &input, ret_generation, reterr));

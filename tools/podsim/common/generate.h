@@ -8,12 +8,11 @@
 #include "sim/report/generation.h"
 #include "tools/podsim/common/session.h"
 
-struct worker;
-
-/* The session was replayed; its digest and its counts of work are of all steps behind this.
- * `every_layer` as struct replay_options has it. */
+/* The session was replayed; its digest and its counts of work are of all steps behind this. Of the
+ * options `watch` sees the share of all steps and the events of all parts, between parts too; and
+ * the rest is each part's. */
 enum status generate_play(struct session *session, const struct session_source *source,
-                          struct worker *worker, bool every_layer,
+                          const struct replay_options *options,
                           struct generation *ret_generation, struct error *reterr);
 
 #endif

@@ -236,12 +236,20 @@ static enum status spare_what_was_read(const struct run *run, struct error *rete
     return STATUS_OK;
 }
 
+static bool watch_steps(void *owner, const struct replay_progress *progress)
+{
+    return worker_progress(((struct run *)owner)->worker, progress->share, progress->events);
+}
+
 /* Each step, behind what was replayed for memory and the timeline. */
 static enum status generate(struct run *run, struct error *reterr)
 {
-    bool const every_layer = options_has(run->options, "--every-layer");
-    STATUS_TRY(generate_play(&run->session, &run->source, run->worker, every_layer,
-                             &run->generation, reterr));
+    struct replay_options const options = {
+        .every_layer = options_has(run->options, "--every-layer"),
+        .watch = watch_steps,
+        .watch_owner = run,
+    };
+    STATUS_TRY(generate_play(&run->session, &run->source, &options, &run->generation, reterr));
     run->input.generation = &run->generation;
     generation_write_csv(&run->generation, &run->rows);
     return STATUS_OK;

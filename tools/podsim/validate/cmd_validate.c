@@ -171,6 +171,7 @@ static int validate(const struct options *options)
     struct error error = {0};
     enum status status = STATUS_OK;
     validate.options = options;
+    validate.events_max = VALIDATE_EVENTS_MAX;
     validate.arena = arena_create(0);
     if (validate.arena == NULL)
         status = error_set(&error, STATUS_NO_MEMORY, "", "there is no memory");

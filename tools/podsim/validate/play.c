@@ -17,8 +17,6 @@
 #include "tools/podsim/validate/validate.h"
 
 enum { THREADS_MAX = 4 };
-/* A row that needs more is refused: by events, so that every machine refuses the same. */
-static const uint64_t EVENTS_MAX = 400 * 1000 * 1000;
 
 /* Between the threads that play. */
 struct playing {
@@ -40,7 +38,7 @@ struct watching {
 static bool watch(void *owner, const struct replay_progress *progress)
 {
     struct watching *watching = owner;
-    watching->too_long = progress->events > EVENTS_MAX;
+    watching->too_long = progress->events > watching->playing->validate->events_max;
     return !watching->too_long &&
            !atomic_load_explicit(&watching->playing->stop, memory_order_relaxed);
 }
@@ -97,13 +95,12 @@ static enum status times_take(const struct session *session, struct validate_res
 }
 
 /* The prefill and all steps behind it. */
-static enum status generate(struct playing *playing, struct session *session,
-                            const struct session_source *source, int64_t *ret_whole_ps,
+static enum status generate(struct session *session, const struct session_source *source,
+                            const struct replay_options *options, int64_t *ret_whole_ps,
                             struct error *reterr)
 {
     struct generation generation;
-    STATUS_TRY(generate_play(session, source, playing->validate->worker, /* every_layer= */ false,
-                             &generation, reterr));
+    STATUS_TRY(generate_play(session, source, options, &generation, reterr));
     *ret_whole_ps = generation_total_ps(&generation);
     return STATUS_OK;
 }
@@ -121,12 +118,12 @@ static enum status row_play(struct playing *playing, const struct published_row 
     enum status status = session_build(&session, &source, SESSION_PROGRAM, reterr);
     if (status == STATUS_OK) status = session_replay(&session, &source, &options, reterr);
     if (status == STATUS_OK && row->kind == PUBLISHED_GENERATE)
-        status = generate(playing, &session, &source, &whole_ps, reterr);
+        status = generate(&session, &source, &options, &whole_ps, reterr);
     else if (status == STATUS_OK)
         status = times_take(&session, result, reterr);
     if (status == STATUS_INTERRUPTED && watching.too_long)
-        status = error_set(reterr, STATUS_LIMIT, "", "it takes more than %llu million events",
-                           (unsigned long long)(EVENTS_MAX / 1000000));
+        status = error_set(reterr, STATUS_LIMIT, "", "it takes more than %g million events",
+                           (double)playing->validate->events_max / 1e6);
     if (status == STATUS_OK) {
         figures_take(&session, whole_ps, result);
         result->state = VALIDATE_PLAYED;

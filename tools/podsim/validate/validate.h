@@ -12,6 +12,7 @@
 struct strbuf;
 struct worker;
 
+enum { VALIDATE_EVENTS_MAX = 400 * 1000 * 1000 };
 enum { VALIDATE_WHY_BYTES = 384, VALIDATE_STACK_BYTES = 32 };
 
 enum validate_state {
@@ -58,6 +59,7 @@ struct validate {
     const struct options *options;
     struct arena *arena;
     struct worker *worker;
+    uint64_t events_max; /* A row that needs more is refused, on every machine alike. */
     struct published published;
     struct validate_result *result; /* As the rows. */
     bool *wanted;                   /* As the sets. */

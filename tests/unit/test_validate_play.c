@@ -1,0 +1,108 @@
+/* Published rows as `podsim validate` plays them: what stops one that takes too long. */
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "tests/support/case.h"
+#include "tools/podsim/common/generate.h"
+#include "tools/podsim/common/worker.h"
+#include "tools/podsim/validate/validate.h"
+
+static struct published published;
+
+static int published_up(void **state)
+{
+    if (case_arena_up(state) != 0) return 1;
+    return published_read(case_arena, &published, &case_error) == STATUS_OK ? 0 : 1;
+}
+
+static const struct published_row *row_of(const char *id)
+{
+    for (uint32_t i = 0; i < published.row_count; i++)
+        if (strcmp(published.row[i].id, id) == 0) return &published.row[i];
+    fail_msg("no row %s", id);
+    return NULL;
+}
+
+/* What a generation reports while it is played. */
+struct seen {
+    double share;
+    uint64_t events, events_max;
+};
+
+static bool see(void *owner, const struct replay_progress *progress)
+{
+    struct seen *seen = owner;
+    assert_true(progress->share >= seen->share && progress->share <= 1);
+    assert_true(progress->events >= seen->events);
+    seen->share = progress->share;
+    seen->events = progress->events;
+    return seen->events <= seen->events_max;
+}
+
+/* Events of the whole program are the first; those of all parts follow. */
+static enum status generation_play(const struct published_row *row, uint64_t events_max,
+                                   uint64_t *ret_begin, uint64_t *ret_seen)
+{
+    struct session session;
+    struct session_source source = {.path = row->id};
+    struct generation generation;
+    struct seen seen = {.events_max = events_max};
+    struct replay_options const none = {0}, options = {.watch = see, .watch_owner = &seen};
+    case_ok(published_scenario(case_arena, row, &source.text, &case_error));
+    source.text_bytes = strlen(source.text);
+    case_ok(session_build(&session, &source, SESSION_PROGRAM, &case_error));
+    case_ok(session_replay(&session, &source, &none, &case_error));
+    *ret_begin = session.trace.work.events;
+    enum status const status = generate_play(&session, &source, &options, &generation, &case_error);
+    if (status == STATUS_OK) assert_int_equal(seen.events, session.trace.work.events);
+    *ret_seen = seen.events;
+    session_close(&session);
+    return status;
+}
+
+static struct validate_result validated(const struct published_row *row, uint64_t events_max)
+{
+    struct published_row own = *row;
+    const struct published_row *rows[] = {&own};
+    struct published_set set = {.name = "T1", .row = rows, .row_count = 1};
+    struct validate_result result = {0};
+    struct validate_score score = {0};
+    bool wanted = true;
+    struct validate validate = {
+        .arena = case_arena,
+        .events_max = events_max,
+        .published = {.row = &own, .row_count = 1, .set = &set, .set_count = 1},
+        .result = &result,
+        .wanted = &wanted,
+        .score = &score};
+    case_ok(
+        worker_run(validate_play, &validate, (struct progress_words){"rows", NULL}, &case_error));
+    return result;
+}
+
+static void parts_of_a_generation_count_towards_the_most_events(void **state)
+{
+    const struct published_row *row = row_of("vllm-ci-h200-llama3.1-8b-tp1-b8");
+    uint64_t begin = 0, all = 0, seen = 0;
+    (void)state;
+    case_ok(generation_play(row, UINT64_MAX, &begin, &all));
+    assert_true(begin < all - 1);
+    assert_int_equal(generation_play(row, all - 1, &begin, &seen), STATUS_INTERRUPTED);
+    assert_int_equal(seen, all);
+    assert_int_equal(generation_play(row, begin, &begin, &seen), STATUS_INTERRUPTED);
+    assert_true(seen < all);
+    struct validate_result const refused = validated(row, all - 1);
+    assert_int_equal(refused.state, VALIDATE_REFUSED);
+    assert_non_null(strstr(refused.why, "it takes more than"));
+    struct validate_result const played = validated(row, all);
+    assert_int_equal(played.state, VALIDATE_PLAYED);
+    assert_true(played.predicted_s > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_of_a_generation_count_towards_the_most_events),
+    };
+    return cmocka_run_group_tests(tests, published_up, case_arena_down);
+}

@@ -9,6 +9,7 @@
 /* Rows and columns of NCCL's tables. */
 enum measure_row { ROW_TREE, ROW_RING, ROW_NVLS, ROW_COUNT };
 enum { LL, LL128, SIMPLE, CLASS_COUNT };
+enum { MESSAGE_LL_BYTES = 16384 };          /* Of a message from rank to rank, at most. */
 enum { NVLINK_FIRST = 2, GENERATIONS = 4 }; /* Volta, Ampere, Hopper, Blackwell. */
 enum { CORRECTIONS = 23 };
 enum { PLATEAU_CHANNELS = 16, PLATEAU_BYTES = 64 };
@@ -118,6 +119,12 @@ const char *protocol_refusal(const struct protocol_use *use, enum protocol proto
     if (nvls_share[generation_of(use->machine)] == 0)
         return "has no constants for switches that add before Hopper";
     return NULL;
+}
+
+bool protocol_is_taken(const struct protocol_use *use, enum protocol protocol)
+{
+    if (use->kind != COLLECTIVE_PERMUTE) return true;
+    return protocol == (use->array_bytes <= MESSAGE_LL_BYTES ? PROTOCOL_LL : PROTOCOL_SIMPLE);
 }
 
 /* From one member to the farthest through a level, as the machine has it. */

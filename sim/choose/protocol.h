@@ -64,6 +64,11 @@ struct protocol_use {
 /* Whether a protocol can be used; if not, why, as the end of a sentence ("is NCCL's, ..."). */
 const char *protocol_refusal(const struct protocol_use *use, enum protocol protocol);
 
+/* Whether NCCL takes it for as many bytes. Of messages from rank to rank it never compares times:
+ * they go by LL up to a size, and by Simple beyond. Source: NVIDIA/nccl src/enqueue.cc at 5067397c
+ * (NCCL_P2P_LL_THRESHOLD). */
+bool protocol_is_taken(const struct protocol_use *use, enum protocol protocol);
+
 /* PROTOCOL_NONE gives all zero. */
 enum status protocol_make(const struct protocol_use *use, enum protocol protocol, const char *where,
                           struct plan_protocol *ret_protocol, struct error *reterr);

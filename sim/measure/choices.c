@@ -9,8 +9,6 @@
 #include "sim/choose/contention.h"
 #include "sim/measure/autotune.h"
 
-enum { MESSAGE_LL_BYTES = 16384 };
-
 struct choice_made {
     struct plan_request asked;
     char algorithm[PLAN_ALGORITHM_SIZE];
@@ -68,14 +66,6 @@ static enum status choose(void *owner, struct plan_request *request, const char 
     return STATUS_OK;
 }
 
-/* Messages from rank to rank go by LL up to a size, and by Simple beyond. Source: NVIDIA/nccl
- * src/enqueue.cc at 5067397c (NCCL_P2P_LL_THRESHOLD). */
-static bool is_of_messages(const struct plan_request *asked, enum protocol protocol)
-{
-    if (asked->kind != COLLECTIVE_PERMUTE) return true;
-    return protocol == (asked->size_bytes <= MESSAGE_LL_BYTES ? PROTOCOL_LL : PROTOCOL_SIMPLE);
-}
-
 /* Tries each protocol with the request's algorithm, in memory of its own. */
 static enum status protocol_find_least(struct choices *choices, const struct plan_request *asked,
                                        const char *where, struct arena *arena,
@@ -90,7 +80,7 @@ static enum status protocol_find_least(struct choices *choices, const struct pla
                                      asked->size_bytes};
     for (enum protocol p = PROTOCOL_LL; p < PROTOCOL_COUNT; p++) {
         struct collective_estimate estimate;
-        if (protocol_refusal(&use, p) != NULL || !is_of_messages(asked, p)) continue;
+        if (protocol_refusal(&use, p) != NULL || !protocol_is_taken(&use, p)) continue;
         STATUS_TRY(protocol_make(&use, p, where, &plan.protocol, reterr));
         collective_estimate(choices->machine, &plan, NULL, &estimate);
         if (estimate.time_s >= least_s) continue;

@@ -126,7 +126,7 @@ static enum status msccl_choose(const struct choose_question *asked,
                          reterr);
 }
 
-/* One message a rank can go one way only; where protocols compete, by the fastest. */
+/* One message a rank can go one way only; where protocols compete, by the one that NCCL takes. */
 static enum status sendrecv_choose(struct arena *arena, const struct choose_question *asked,
                                    const char *algorithm, const char *where,
                                    struct measure_row_choice *choice, struct error *reterr)
@@ -141,8 +141,9 @@ static enum status sendrecv_choose(struct arena *arena, const struct choose_ques
         struct plan plan;
         struct collective_estimate estimate;
         struct plan_request request = choice->request;
-        bool const asks =
-            asked->protocol == PROTOCOL_NONE ? p != PROTOCOL_NONE : p == (uint32_t)asked->protocol;
+        bool const asks = asked->protocol == PROTOCOL_NONE
+                              ? p != PROTOCOL_NONE && protocol_is_taken(&use, (enum protocol)p)
+                              : p == (uint32_t)asked->protocol;
         if (!asks || protocol_refusal(&use, (enum protocol)p) != NULL) continue;
         STATUS_TRY(protocol_make(&use, (enum protocol)p, where, &request.protocol, reterr));
         plan_request_links(asked->machine, &request);

@@ -167,7 +167,7 @@ static const uint8_t screen[] = {STEPS,  CONTEXT,   STEP,  END, EXPOSED,
                                  LINEAR, ATTENTION, OTHER, BOOK};
 static const uint8_t csv[] = {FIRST,   LAST, CONTEXTS, STEP,      END,   COMPUTE,
                               EXPOSED, IDLE, LINEAR,   ATTENTION, OTHER, BOOK};
-static const struct column_line cells = COLUMN_LINE(columns, csv);
+const struct column_line generation_cells = COLUMN_LINE(columns, csv);
 
 static void find(const void *owner, uint32_t row, struct column_value *ret_values)
 {
@@ -181,12 +181,12 @@ static const struct column_table table = {columns, COLUMN_TOTAL, COLUMN_LINE(col
 
 void generation_write_csv(const struct generation *generation, struct strbuf *text)
 {
-    column_add_keys(&cells, text);
+    column_add_keys(&generation_cells, text);
     strbuf_add(text, "\n");
     for (uint32_t row = 0; row < generation->page_count; row++) {
         struct column_value values[COLUMN_TOTAL];
         find(generation, row, values);
-        column_add_cells(&cells, values, text);
+        column_add_cells(&generation_cells, values, text);
         strbuf_add(text, "\n");
     }
 }

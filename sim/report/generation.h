@@ -13,6 +13,7 @@
 #include "sim/report/inference_facts.h"
 
 struct arena;
+struct column_line;
 struct json_writer;
 struct strbuf;
 
@@ -62,6 +63,8 @@ uint64_t generation_tokens(const struct generation *generation);
 /* Lines of the summary; the member "generation" of a result; a row for each page. */
 void generation_print(const struct generation *generation, struct strbuf *text);
 void generation_write(const struct generation *generation, struct json_writer *json);
+/* The columns of CSV. */
+extern const struct column_line generation_cells;
 void generation_write_csv(const struct generation *generation, struct strbuf *text);
 
 #endif

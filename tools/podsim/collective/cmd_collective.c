@@ -26,7 +26,7 @@ static enum status open_outputs(struct sweep *sweep, struct error *reterr)
     STATUS_TRY(outputs_distinct(4, (const char *const[]){trace, json, csv, table}, reterr));
     STATUS_TRY(output_open(&sweep->json, json, sweep->options, reterr));
     STATUS_TRY(output_open(&sweep->trace, trace, sweep->options, reterr));
-    return output_open_table(&sweep->csv, csv, sweep->options, reterr);
+    return output_open_table(&sweep->csv, csv, &collective_cells, sweep->options, reterr);
 }
 
 /* What was finished is written, of an interrupted sweep too. */

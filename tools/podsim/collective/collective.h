@@ -15,6 +15,7 @@
 #include "tools/podsim/common/trace_chips.h"
 
 struct arena;
+struct column_line;
 struct json_writer;
 struct worker;
 
@@ -102,6 +103,8 @@ void collective_put_run(const struct collective_study *study, const struct measu
 
 void collective_write_table(const struct collective_study *study, struct strbuf *text);
 void collective_write_json(const struct collective_study *study, struct strbuf *text);
+/* The columns of CSV. */
+extern const struct column_line collective_cells;
 void collective_write_csv(const struct collective_study *study, struct strbuf *text);
 
 #endif

@@ -119,7 +119,7 @@ static void find(const struct collective_study *study, const struct measure_row 
 
 static const uint8_t csv[] = {OP,   AXES,  ALGORITHM, PROTOCOL, RANKS,    SIZE, ARRAY,
                               TIME, ALONE, ALGBW,     BUSBW,    ROOFLINE, BOUND};
-static const struct column_line csv_line = COLUMN_LINE(columns, csv);
+const struct column_line collective_cells = COLUMN_LINE(columns, csv);
 
 /* Out of place and in place alike; the slowdown stands last, where there is any. */
 static const uint8_t screen[] = {SIZE,   COUNT, TYPE,     REDOP, ROOT,    TIME,
@@ -180,12 +180,12 @@ void collective_write_cells(const struct collective_study *study, const struct m
 
 void collective_write_csv(const struct collective_study *study, struct strbuf *text)
 {
-    column_add_keys(&csv_line, text);
+    column_add_keys(&collective_cells, text);
     strbuf_add(text, "\n");
     for (uint32_t i = 0; i < study->row_count; i++) {
         struct column_value values[COLUMN_TOTAL];
         find(study, &study->rows[i], values);
-        column_add_cells(&csv_line, values, text);
+        column_add_cells(&collective_cells, values, text);
         strbuf_add(text, "\n");
     }
 }

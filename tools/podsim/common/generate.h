@@ -12,7 +12,7 @@
  * options `watch` sees the share of all steps and the events of all parts, between parts too; and
  * the rest is each part's. */
 enum status generate_play(struct session *session, const struct session_source *source,
-                          const struct replay_options *options,
-                          struct generation *ret_generation, struct error *reterr);
+                          const struct replay_options *options, struct generation *ret_generation,
+                          struct error *reterr);
 
 #endif

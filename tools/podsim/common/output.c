@@ -17,9 +17,10 @@
 #include "sim/base/files_read.h"
 #include "sim/base/json.h"
 #include "sim/base/strbuf.h"
+#include "sim/report/column.h"
 #include "sim/report/table_fit.h"
 
-enum { PENDING_MAX = 4 };
+enum { PENDING_MAX = 4, TABLE_KEYS = 3 };
 
 /* Temporary names, for a signal's handler to remove. */
 static _Atomic(const char *) pending[PENDING_MAX];
@@ -320,31 +321,37 @@ enum status output_open(struct output *output, const char *path, const struct op
     return output->file == NULL ? fail(path, errno, reterr) : STATUS_OK;
 }
 
-/* Whether it begins as a table of a verb does. */
-static bool is_table(FILE *file)
+/* Whether it begins with the keys of the first columns, which tell a table from other CSV. */
+static bool is_table(FILE *file, const struct column_line *columns)
 {
-    static const char *const heads[] = {"op,axes,", "schedule,stages,", "shape,chips,mesh,"};
-    char begin[32] = "";
-    (void)fread(begin, 1, sizeof begin - 1, file);
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        if (strncmp(begin, heads[i], strlen(heads[i])) == 0) return true;
-    return false;
+    struct column_line first = *columns;
+    struct strbuf keys = {0};
+    char begin[128] = "";
+    if (first.count > TABLE_KEYS) first.count = TABLE_KEYS;
+    column_add_keys(&first, &keys);
+    size_t const length = keys.failed ? sizeof begin : (size_t)keys.size_bytes;
+    bool const is = length < sizeof begin && fread(begin, 1, length, file) == length &&
+                    memcmp(begin, keys.bytes, length) == 0;
+    strbuf_free(&keys);
+    return is;
 }
 
 enum status output_open_table(struct output *output, const char *path,
-                              const struct options *options, struct error *reterr)
+                              const struct column_line *columns, const struct options *options,
+                              struct error *reterr)
 {
     struct stat found;
     bool const is_file = path != NULL && strcmp(path, "-") != 0 && stat(path, &found) == 0 &&
                          S_ISREG(found.st_mode) && found.st_size > 0;
     STATUS_TRY(output_spares(path == NULL ? "" : path, options, reterr));
     FILE *file = is_file ? fopen(path, "rb") : NULL;
-    bool const keeps = is_file && (file == NULL || !is_table(file));
+    bool const keeps = is_file && (file == NULL || !is_table(file, columns));
     if (file != NULL) (void)fclose(file);
     if (keeps)
-        return error_set(reterr, STATUS_IO, path,
-                         "is there and holds something else than a table of podsim: --csv writes "
-                         "the rows, --schedule-csv reads a schedule; name another file");
+        return error_set(
+            reterr, STATUS_IO, path,
+            "is there and holds something else than a table of this verb: --csv writes "
+            "the rows, --schedule-csv reads a schedule; name another file");
     return output_open(output, path, options, reterr);
 }
 

@@ -14,6 +14,7 @@
 #include "sim/base/status.h"
 #include "tools/podsim/common/options.h"
 
+struct column_line;
 struct strbuf;
 
 enum { OUTPUT_PATH_BYTES = 4096 };
@@ -52,10 +53,11 @@ enum status output_picture_check(const char *path, struct error *reterr);
 enum status output_open(struct output *output, const char *path, const struct options *options,
                         struct error *reterr);
 
-/* The same of a table in CSV. A file that is there is replaced only if it is empty or such a table,
- * of this verb or of another one: what --schedule-csv reads is CSV too. Errors: also STATUS_IO. */
+/* The same of a table in CSV. A file that is there is replaced only if it is empty or begins as a
+ * table of the columns does: what --schedule-csv reads is CSV too. Errors: also STATUS_IO. */
 enum status output_open_table(struct output *output, const char *path,
-                              const struct options *options, struct error *reterr);
+                              const struct column_line *columns, const struct options *options,
+                              struct error *reterr);
 
 /* The same refusal, of a file that is written in another way. */
 enum status output_spares(const char *path, const struct options *options, struct error *reterr);

@@ -25,7 +25,7 @@ static enum status open_outputs(const struct options *options, struct outputs *o
     STATUS_TRY(outputs_distinct(4, (const char *const[]){svg, json, csv, table}, reterr));
     STATUS_TRY(output_open(&outputs->json, json, options, reterr));
     STATUS_TRY(output_open(&outputs->svg, svg, options, reterr));
-    return output_open_table(&outputs->csv, csv, options, reterr);
+    return output_open_table(&outputs->csv, csv, &pareto_cells, options, reterr);
 }
 
 static enum status write_results(const struct pareto *pareto, struct outputs *outputs,

@@ -135,6 +135,8 @@ const char *pareto_mesh(const struct pareto_curve *curve);
 /* Figures of points, numbered curve by curve (pareto_columns.c). */
 extern const struct column_table pareto_table, pareto_priced_table;
 
+/* The columns of CSV. */
+extern const struct column_line pareto_cells;
 void pareto_write_csv(const struct pareto *pareto, struct strbuf *text);
 void pareto_write_json(const struct pareto *pareto, struct strbuf *text);
 /* A self-contained SVG. */

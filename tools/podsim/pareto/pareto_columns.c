@@ -111,7 +111,7 @@ static const uint8_t csv[] = {SHAPE,     CHIPS,        MESH,      LENGTH,  BATCH
                               KV_S,      MATH_S,       HOPS_S,    BYTES_S, LAUNCHES_S, OTHER_S,
                               BOOK_KV,   BOOK_WEIGHTS, BOOK_MATH, BOOK,    BOOK_CHIP,  COST,
                               BOOK_COST, MEMORY,       LEAST,     WHY};
-static const struct column_line cells = COLUMN_LINE(columns, csv);
+const struct column_line pareto_cells = COLUMN_LINE(columns, csv);
 
 enum inference_part pareto_part(const struct pareto *pareto)
 {
@@ -155,12 +155,12 @@ const struct column_table pareto_priced_table = {columns, COLUMN_TOTAL,
 
 void pareto_write_csv(const struct pareto *pareto, struct strbuf *text)
 {
-    column_add_keys(&cells, text);
+    column_add_keys(&pareto_cells, text);
     strbuf_add(text, "\n");
     for (uint32_t row = 0; row < pareto->curve_count * pareto->batch_count; row++) {
         struct column_value values[COLUMN_TOTAL];
         find(pareto, row, values);
-        column_add_cells(&cells, values, text);
+        column_add_cells(&pareto_cells, values, text);
         strbuf_add(text, "\n");
     }
 }

@@ -32,7 +32,7 @@ static enum status open_outputs(const struct comparison *comparison, struct outp
     STATUS_TRY(output_distinct(trace, "-", reterr));
     STATUS_TRY(comparison_csv_open(comparison, &outputs->csv, reterr));
     STATUS_TRY(output_open(&outputs->json, json, options, reterr));
-    STATUS_TRY(output_open_table(&outputs->rows, rows, options, reterr));
+    STATUS_TRY(output_open_table(&outputs->rows, rows, &comparison_cells, options, reterr));
     STATUS_TRY(output_open(&outputs->trace, trace, options, reterr));
     return output_open(&outputs->svg, svg, options, reterr);
 }

@@ -23,7 +23,7 @@ static const uint8_t before[] = {SCHEDULE, STAGES, CHUNKS, MICROBATCHES, BEST};
 static const uint8_t behind[] = {REFUSED};
 static const uint8_t counts[] = {
     [COMPARISON_MICROBATCHES] = MICROBATCHES, [COMPARISON_CHUNKS] = CHUNKS};
-static const struct column_line before_line = COLUMN_LINE(columns, before);
+const struct column_line comparison_cells = COLUMN_LINE(columns, before);
 static const struct column_line behind_line = COLUMN_LINE(columns, behind);
 
 static void find(const struct comparison_row *row, struct column_value *ret_values)
@@ -75,7 +75,7 @@ void comparison_write_json(const struct comparison *comparison, struct strbuf *t
 void comparison_write_csv(const struct comparison *comparison, struct strbuf *text)
 {
     const struct comparison_way *way = comparison->way;
-    column_add_keys(&before_line, text);
+    column_add_keys(&comparison_cells, text);
     strbuf_add(text, ",");
     column_add_keys(way->cells, text);
     strbuf_add(text, ",");
@@ -85,7 +85,7 @@ void comparison_write_csv(const struct comparison *comparison, struct strbuf *te
         struct column_value own[COLUMN_TOTAL], values[COLUMNS_MAX] = {0};
         find(&comparison->row[comparison->order[i]], own);
         if (own[REFUSED].kind == COLUMN_NONE) way->find(comparison, comparison->order[i], values);
-        column_add_cells(&before_line, own, text);
+        column_add_cells(&comparison_cells, own, text);
         strbuf_add(text, ",");
         column_add_cells(way->cells, values, text);
         strbuf_add(text, ",");

@@ -10,6 +10,8 @@
 
 /* Times in seconds, of given times in their unit. */
 void comparison_write_json(const struct comparison *comparison, struct strbuf *text);
+/* The first columns of a line of CSV. */
+extern const struct column_line comparison_cells;
 void comparison_write_csv(const struct comparison *comparison, struct strbuf *text);
 
 /* A table: a row's name, a count, and the figures of a line. */

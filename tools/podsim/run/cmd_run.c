@@ -330,7 +330,7 @@ static enum status open_outputs(struct run *run, struct error *reterr)
     const char *const summary = is_quiet(run) || to_stdout(run) ? NULL : "-";
     STATUS_TRY(outputs_distinct(4, (const char *const[]){csv, trace, json, summary}, reterr));
     STATUS_TRY(output_open(&run->json, json, run->options, reterr));
-    STATUS_TRY(output_open_table(&run->csv, csv, run->options, reterr));
+    STATUS_TRY(output_open_table(&run->csv, csv, &generation_cells, run->options, reterr));
     if (run->source.is_program && options_has(run->options, "--advise"))
         return error_set(reterr, STATUS_INVALID, "--advise",
                          "a program's text has no workload whose neighbours could be tried");

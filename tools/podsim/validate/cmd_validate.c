@@ -45,7 +45,7 @@ static enum status open_outputs(const struct options *options, struct outputs *o
     STATUS_TRY(output_open(&outputs->json, json, options, reterr));
     STATUS_TRY(output_open(&outputs->svg, svg, options, reterr));
     STATUS_TRY(output_open(&outputs->markdown, markdown, options, reterr));
-    return output_open_table(&outputs->csv, csv, options, reterr);
+    return output_open_table(&outputs->csv, csv, &validate_cells, options, reterr);
 }
 
 typedef void write_fn(const struct validate *validate, struct strbuf *text);

@@ -40,7 +40,7 @@ static const char *const states[] = {
 
 enum { ROWS(COLUMN_NAME) ROWS_TOTAL };
 static const struct column rows[] = {ROWS(COLUMN_ENTRY)};
-static const struct column_line cells = COLUMN_ALL(rows);
+const struct column_line validate_cells = COLUMN_ALL(rows);
 
 #define SETS(X)                                                                                    \
     X(NAME, "test", WORDS(set->name), HIDDEN)                                                      \
@@ -107,13 +107,13 @@ static void find_set(const struct validate *validate, uint32_t s, struct column_
 
 void validate_write_csv(const struct validate *validate, struct strbuf *text)
 {
-    column_add_keys(&cells, text);
+    column_add_keys(&validate_cells, text);
     strbuf_add(text, "\n");
     for (uint32_t s = 0; s < validate->published.set_count; s++)
         for (uint32_t r = 0; validate->wanted[s] && r < validate->published.set[s].row_count; r++) {
             struct column_value values[ROWS_TOTAL];
             find_row(validate, s, r, values);
-            column_add_cells(&cells, values, text);
+            column_add_cells(&validate_cells, values, text);
             strbuf_add(text, "\n");
         }
 }

@@ -9,6 +9,7 @@
 #include "tools/podsim/common/options.h"
 #include "tools/podsim/validate/published.h"
 
+struct column_line;
 struct strbuf;
 struct worker;
 
@@ -86,6 +87,8 @@ enum status validate_score(struct validate *validate, struct error *reterr);
 
 void validate_write_text(const struct validate *validate, struct strbuf *text);
 void validate_write_json(const struct validate *validate, struct strbuf *text);
+/* The columns of CSV. */
+extern const struct column_line validate_cells;
 void validate_write_csv(const struct validate *validate, struct strbuf *text);
 void validate_write_svg(const struct validate *validate, struct strbuf *text);
 /* The tables of docs/accuracy-published.md. */

@@ -67,9 +67,12 @@ struct graph_served {
     uint64_t read;     /* Rows of the cache that are read, each sequence's own. */
     uint64_t count;    /* Sequences. */
     uint64_t longest;  /* Keys of the one that has most. */
-    bool paired;       /* A row is of two queries, and has the keys of both. */
+    uint64_t paired;   /* 1: a row is of two queries, and has the keys of both; 0: of one. */
     units_wide scores; /* Of one head, of all sequences on all ranks, none of them padding. */
 };
+/* Without padding: equal bytes are equal terms. */
+_Static_assert(sizeof(struct graph_served) == 6 * sizeof(uint64_t) + sizeof(units_wide),
+               "struct graph_served has padding");
 
 /* What ranks of tp_d split of attention and its cache, which have no D. */
 enum graph_apart {

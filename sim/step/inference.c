@@ -15,6 +15,8 @@
  */
 #include "sim/step/inference.h"
 
+#include <string.h>
+
 #include "sim/base/units.h"
 #include "sim/graph/block.h"
 #include "sim/step/graph_terms.h"
@@ -416,19 +418,25 @@ void inference_build(struct ranks *ranks)
     }
 }
 
-static bool served_alike(const struct graph_served *one, const struct graph_served *other)
+/* What a layer's terms have of a pass, in addition to its tokens: graph_terms.c. */
+static bool layers_alike(const struct inference_ranks *one, const struct inference_ranks *other,
+                         bool windowed)
 {
-    return one->rows == other->rows && one->columns == other->columns && one->read == other->read &&
-           one->scores == other->scores && one->count == other->count &&
-           one->longest == other->longest;
+    bool alike = one->own_rows == other->own_rows && one->begins == other->begins &&
+                 one->asks == other->asks && one->answers == other->answers &&
+                 one->apart == other->apart && one->batch_ways == other->batch_ways &&
+                 one->sequence_ways == other->sequence_ways;
+    for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
+        alike = alike && one->part_tokens[p] == other->part_tokens[p] &&
+                memcmp(&one->served[p][windowed], &other->served[p][windowed],
+                       sizeof(struct graph_served)) == 0;
+    return alike;
 }
 
 bool inference_alike(const struct inference_ranks *one, const struct inference_ranks *other,
                      enum block_part part, bool windowed)
 {
-    if (part == BLOCK_LAYER && one->own_rows != other->own_rows) return false;
-    for (uint32_t p = 0; p < INFERENCE_PARTS && part == BLOCK_LAYER; p++)
-        if (!served_alike(&one->served[p][windowed], &other->served[p][windowed])) return false;
+    if (part == BLOCK_LAYER && !layers_alike(one, other, windowed)) return false;
     if (part == BLOCK_HEAD &&
         (one->head_rows != other->head_rows || one->all.head_rows != other->all.head_rows))
         return false;

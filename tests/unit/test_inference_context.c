@@ -84,9 +84,36 @@ static void parts_of_a_chunk(void **state)
     case_free(&made);
 }
 
+/* Templates are shared by passes whose terms are equal in all that a layer reads of them. */
+static void passes_that_differ_in_one_term_are_not_alike(void **state)
+{
+    enum { FIELDS = 10 };
+    struct inference_ranks const one = {.tokens = 8};
+    (void)state;
+    assert_true(inference_alike(&one, &(struct inference_ranks){.tokens = 8}, BLOCK_LAYER, false));
+    for (uint32_t field = 0; field < FIELDS; field++) {
+        struct inference_ranks other = one;
+        struct graph_served *served = &other.served[INFERENCE_PROMPTS][0];
+        uint64_t *const counts[FIELDS] = {&other.part_tokens[INFERENCE_DECODES],
+                                          &other.part_tokens[INFERENCE_PROMPTS],
+                                          &served->rows,
+                                          &served->columns,
+                                          &served->read,
+                                          &served->count,
+                                          &served->longest,
+                                          &served->paired};
+        if (field < 8) *counts[field] = 1;
+        other.begins = field == 8;
+        other.own_rows = field == 9;
+        if (inference_alike(&one, &other, BLOCK_LAYER, false)) fail_msg("field %u", field);
+        assert_true(inference_alike(&one, &other, BLOCK_EMBEDDING, false));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(passes_that_differ_in_one_term_are_not_alike),
         cmocka_unit_test(parts_from_either_end),
         cmocka_unit_test(parts_in_their_order),
         cmocka_unit_test(parts_see_a_window),

@@ -54,32 +54,6 @@ tensor graph_statistic(struct graph *graph, const char *text);
 /* A result whose rows stay for later passes, in the format of the cache. */
 tensor graph_cached(struct graph *graph, const char *text);
 
-/* --- The cache --- */
-
-/* How arrays are named that are made on the way, where ranks keep parts of the cache. */
-struct graph_attended {
-    const char *query, *found;             /* "Q" and "A". */
-    const char *query_width, *found_width; /* Of a head: "H". */
-    const char *axes, *head_axes;          /* That tokens and heads lie on: "ZXW" and "Y". */
-    const char *gathered[2];               /* Rows of prompts, of all ranks that have parts. */
-    const char *result;                    /* "A[B_ZXW, N_YW, H]" */
-};
-
-/* Arrays that keys and values lie in: of the cache, and of the pass' own tokens. */
-struct graph_rows {
-    uint8_t count, own_count; /* 0: only the cache has them. */
-    tensor cached[2], own[2];
-};
-
-/* Attention of `query` to the cache; `turned`: what of it is turned by position, or GRAPH_NONE.
- * Returns what it finds, [tokens, heads, width]. */
-tensor graph_attend(struct graph *graph, const struct graph_attended *of, tensor query,
-                    tensor turned, const struct graph_rows *rows);
-
-/* Rows of prompts from all ranks that have parts of them, by one collective. */
-void graph_gather_rows(struct graph *graph, uint8_t count, const tensor *rows,
-                       const char *const *texts, tensor *ret_rows);
-
 /* --- What differs --- */
 
 /* Formats of a tensor and of its gradient. */

@@ -15,6 +15,7 @@
 #include "sim/graph/op.h"
 #include "sim/graph/write.h"
 #include "sim/model/model.h"
+#include "workloads/blocks/cached.h"
 
 static bool applies(const struct graph_terms *terms, const struct model *model, uint64_t layer)
 {
@@ -106,7 +107,7 @@ static tensor scores_write(struct graph *g, const struct attention_heads *heads)
 /* New tokens attend to the cache, where their own keys and values lie too. */
 static tensor with_cache_write(struct graph *g, const struct attention_heads *heads)
 {
-    static const struct graph_attended texts = {
+    static const struct cached_texts texts = {
         .query = "Q",
         .found = "A",
         .query_width = "H",
@@ -119,10 +120,10 @@ static tensor with_cache_write(struct graph *g, const struct attention_heads *he
     bool const rings = g->terms->sequence.rings, own = g->terms->cache.own_rows;
     graph_op(g, &op_kind_append, "append", 2, (const tensor[]){heads->k, heads->v})->as.turned =
         (struct graph_turned){{heads->turned.of[1], GRAPH_NONE}};
-    struct graph_rows rows = {2, 2, {0}, {heads->k, heads->v}};
+    struct cached_rows rows = {2, 2, {0}, {heads->k, heads->v}};
     rows.cached[0] = graph_cached(g, "CK[Sc_ZXW, K_YW, H]");
     rows.cached[1] = graph_cached(g, "CV[Sc_ZXW, K_YW, H]");
-    if (!rings) return graph_attend(g, &texts, heads->q, heads->turned.of[0], &rows);
+    if (!rings) return cached_attention(g, &texts, heads->q, heads->turned.of[0], &rows);
     struct attention_heads const round = {heads->q,
                                           own ? heads->k : rows.cached[0],
                                           own ? heads->v : rows.cached[1],

@@ -18,6 +18,7 @@
 #include "sim/graph/op.h"
 #include "sim/graph/write.h"
 #include "sim/model/model.h"
+#include "workloads/blocks/cached.h"
 
 static bool applies(const struct graph_terms *terms, const struct model *model, uint64_t layer)
 {
@@ -110,7 +111,7 @@ static void write(struct graph *g, const struct model *model)
     bool const gathers = g->terms->cache.is_there && g->terms->cache.prompt_ways > 1;
     static const char *const texts[] = {"GLKV[Sg_ZX, Ckv]", "GKR[Sg_ZX, R]"};
     tensor latents[] = {of.lkv, of.kr};
-    if (gathers) graph_gather_rows(g, 2, (const tensor[]){of.lkv, of.kr}, texts, latents);
+    if (gathers) cached_rows_gather(g, 2, (const tensor[]){of.lkv, of.kr}, texts, latents);
 
     /* They are many times as large as the latents, and come again from them. */
     graph_matmul(g, "Up");

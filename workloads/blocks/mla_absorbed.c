@@ -10,6 +10,7 @@
 #include "sim/graph/op.h"
 #include "sim/graph/write.h"
 #include "sim/model/model.h"
+#include "workloads/blocks/cached.h"
 #include "workloads/blocks/mla.h"
 
 static bool applies(const struct graph_terms *terms, const struct model *model, uint64_t layer)
@@ -21,7 +22,7 @@ static bool applies(const struct graph_terms *terms, const struct model *model, 
 
 static tensor with_cache_write(struct graph *g, tensor query, tensor latents)
 {
-    static const struct graph_attended texts = {
+    static const struct cached_texts texts = {
         .query = "Query",
         .found = "AL",
         .query_width = "Key",
@@ -31,8 +32,8 @@ static tensor with_cache_write(struct graph *g, tensor query, tensor latents)
         .gathered = {"GKV[Sg_ZX, Key]"},
         .result = "AL[B_ZXW, N_YW, Ckv]",
     };
-    return graph_attend(g, &texts, query, GRAPH_NONE,
-                        &(struct graph_rows){.count = 1, .cached = {latents}});
+    return cached_attention(g, &texts, query, GRAPH_NONE,
+                            &(struct cached_rows){.count = 1, .cached = {latents}});
 }
 
 static void write(struct graph *g, const struct model *model)

@@ -1,14 +1,16 @@
 /*
- * Attention to the cache, however it lies on the ranks of tp, of tp_d and of cp.
- *
  * Ranks of cp keep a part of the rows of each sequence. Of sequences that answer they gather the
  * queries of all, as these are few, and merge what each finds in its rows. Of prompts they gather
  * the rows, as each has many queries of its own.
+ *
+ * Source of the merge: Rabe and Staats, Self-attention Does Not Need O(n^2) Memory, arXiv
+ * 2112.05682.
  */
+#include "workloads/blocks/cached.h"
+
 #include <stdio.h>
 
 #include "sim/graph/op.h"
-#include "sim/graph/write.h"
 
 enum { TEXT_BYTES = 96 };
 
@@ -19,7 +21,7 @@ struct text {
 /* What attends, and to what. */
 struct attending {
     struct graph *graph;
-    const struct graph_attended *of;
+    const struct cached_texts *of;
     enum graph_serves serves;
     const char *tokens; /* Of the queries: "B". */
     const char *axes;   /* These lie on: "ZXW". */
@@ -34,7 +36,7 @@ struct attending {
 static struct text text_of(const struct attending *at, bool query, const char *suffix,
                            const char *tokens, const char *heads)
 {
-    const struct graph_attended *of = at->of;
+    const struct cached_texts *of = at->of;
     struct text text;
     int const length = snprintf(text.bytes, TEXT_BYTES, "%s%s%s[%s_%s, %s_%s, %s]",
                                 query ? of->query : of->found, at->suffix, suffix, tokens, at->axes,
@@ -104,12 +106,12 @@ static tensor prompts_attended(struct attending at, tensor query, const char *te
     struct graph *graph = at.graph;
     at.axes = "ZX";
     at.suffix = "P";
-    graph_gather_rows(graph, at.count, at.rows, at.of->gathered, rows);
+    cached_rows_gather(graph, at.count, at.rows, at.of->gathered, rows);
     at.rows = rows;
     return attended(&at, query, text);
 }
 
-static tensor context_attended(struct attending at, const struct graph_rows *rows, tensor query)
+static tensor context_attended(struct attending at, const struct cached_rows *rows, tensor query)
 {
     const struct graph_cache *cache = &at.graph->terms->cache;
     bool const answers = cache->context_ways > 1, asks = cache->prompt_ways > 1;
@@ -133,8 +135,8 @@ static tensor context_attended(struct attending at, const struct graph_rows *row
     return graph_result(at.graph, at.of->result);
 }
 
-void graph_gather_rows(struct graph *graph, uint8_t count, const tensor *rows,
-                       const char *const *texts, tensor *ret_rows)
+void cached_rows_gather(struct graph *graph, uint8_t count, const tensor *rows,
+                        const char *const *texts, tensor *ret_rows)
 {
     struct graph_op *op = graph_op(graph, &op_kind_spread, "Gather", count, rows);
     op->as.spread.kind = COLLECTIVE_ALL_GATHER;
@@ -146,8 +148,8 @@ void graph_gather_rows(struct graph *graph, uint8_t count, const tensor *rows,
     }
 }
 
-tensor graph_attend(struct graph *graph, const struct graph_attended *of, tensor query,
-                    tensor turned, const struct graph_rows *rows)
+tensor cached_attention(struct graph *graph, const struct cached_texts *of, tensor query,
+                        tensor turned, const struct cached_rows *rows)
 {
     const struct graph_cache *cache = &graph->terms->cache;
     bool const in_rows = cache->apart == GRAPH_APART_ROWS;

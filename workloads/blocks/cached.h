@@ -1,0 +1,34 @@
+/*
+ * cached.h: attention to the cache, for every block that has rows in it: however the rows lie on
+ * the ranks of tp, of tp_d and of cp.
+ */
+#ifndef WORKLOADS_BLOCKS_CACHED_H
+#define WORKLOADS_BLOCKS_CACHED_H
+
+#include "sim/graph/write.h"
+
+/* How arrays are named that are made on the way, where ranks keep parts of the cache. */
+struct cached_texts {
+    const char *query, *found;             /* "Q" and "A". */
+    const char *query_width, *found_width; /* Of a head: "H". */
+    const char *axes, *head_axes;          /* That tokens and heads lie on: "ZXW" and "Y". */
+    const char *gathered[2];               /* Rows of prompts, of all ranks that have parts. */
+    const char *result;                    /* "A[B_ZXW, N_YW, H]" */
+};
+
+/* Arrays that keys and values lie in: of the cache, and of the pass' own tokens. */
+struct cached_rows {
+    uint8_t count, own_count; /* 0: only the cache has them. */
+    tensor cached[2], own[2];
+};
+
+/* Attention of `query` to the cache; `turned`: what of it is turned by position, or GRAPH_NONE.
+ * Returns what it finds, [tokens, heads, width]. */
+tensor cached_attention(struct graph *graph, const struct cached_texts *of, tensor query,
+                        tensor turned, const struct cached_rows *rows);
+
+/* Rows of prompts from all ranks that have parts of them, by one collective. */
+void cached_rows_gather(struct graph *graph, uint8_t count, const tensor *rows,
+                        const char *const *texts, tensor *ret_rows);
+
+#endif

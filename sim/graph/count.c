@@ -1,5 +1,7 @@
 #include "sim/graph/count.h"
 
+#include "sim/kernels/kernel_of_work.h"
+
 static struct graph_compute_sum *compute_sum(struct graph_count *count, enum op_pass pass,
                                              const struct op_kind *kind, enum format format)
 {
@@ -45,7 +47,8 @@ static void scarce_add(const struct work *work, struct work_edges edges,
 }
 
 static void compute_add(const struct graph_sharded *sharded, const struct graph_step *step,
-                        struct work_edges edges, struct graph_count *count)
+                        struct work_edges edges, const struct kernel_stack *stack,
+                        struct graph_count *count)
 {
     const struct graph_op *op = &sharded->graph->op[step->op];
     const struct work *work = &step->work;
@@ -54,9 +57,7 @@ static void compute_add(const struct graph_sharded *sharded, const struct graph_
     if (op->kind->spare != NULL && step->of == GRAPH_NONE)
         op->kind->spare(sharded, op, step->pass, &spare);
     sum->count++;
-    sum->kernels += work->kernel != WORK_KERNEL_NONE;
-    sum->is_latent = sum->is_latent || work->attended[0].is_latent != 0;
-    sum->decodes = sum->decodes || work->attended[0].decodes != 0;
+    sum->measured += kernel_is_measured(stack, work);
     sum->flop += work_matmul_flop(work);
     if (step->pass == OP_FORWARD) {
         struct graph_block_sum *block = &count->block[op->block];
@@ -87,12 +88,13 @@ static void move_add(const struct graph_op *op, const struct graph_step *step,
 }
 
 static void steps_add(const struct graph_sharded *sharded, const struct graph_steps *steps,
-                      struct work_edges edges, struct graph_count *count)
+                      struct work_edges edges, const struct kernel_stack *stack,
+                      struct graph_count *count)
 {
     for (uint32_t i = 0; i < steps->count; i++) {
         const struct graph_step *step = &steps->step[i];
         if (step->is_compute) {
-            compute_add(sharded, step, edges, count);
+            compute_add(sharded, step, edges, stack, count);
             continue;
         }
         move_add(&sharded->graph->op[step->op], step, count);
@@ -101,7 +103,7 @@ static void steps_add(const struct graph_sharded *sharded, const struct graph_st
 
 void graph_count(const struct graph_sharded *sharded, const struct graph_backward *backward,
                  const struct graph_kept *kept, struct work_edges edges,
-                 struct graph_count *ret_count)
+                 const struct kernel_stack *stack, struct graph_count *ret_count)
 {
     struct graph_steps steps;
     *ret_count = (struct graph_count){.kept_bytes = graph_kept_bytes(sharded, kept),
@@ -109,6 +111,6 @@ void graph_count(const struct graph_sharded *sharded, const struct graph_backwar
     for (uint32_t way = 0; way < 2; way++) {
         struct graph_request const request = {way == 1, GRAPH_WHOLE, .sums_partial = true};
         graph_steps(sharded, backward, kept, request, &steps);
-        steps_add(sharded, &steps, edges, ret_count);
+        steps_add(sharded, &steps, edges, stack, ret_count);
     }
 }

@@ -9,6 +9,8 @@
 #include "sim/base/units.h"
 #include "sim/graph/steps.h"
 
+struct kernel_stack;
+
 enum { GRAPH_SUMS_MAX = 48 };
 
 /* Of ops that some cores have no part of: FLOP that all cores would do in the time by which the
@@ -23,9 +25,7 @@ struct graph_compute_sum {
     const struct op_kind *kind;
     enum format format;
     uint64_t count;
-    uint64_t kernels;       /* Of these that say which measured kernels they are made of. */
-    bool decodes;           /* Some attend with tokens that follow their keys one by one. */
-    bool is_latent;         /* Some attend to one array of keys and values. */
+    uint64_t measured;      /* Of these that a stack of software has measured kernels of. */
     uint64_t flop;          /* FLOP of matmuls that are executed. */
     units_wide padded_flop; /* FLOP of matmuls with padded shapes. */
     uint64_t useful_flop;   /* FLOP of matmuls that are neither repeated nor duplicated. */
@@ -62,9 +62,9 @@ struct graph_count {
     uint64_t framework_bytes; /* Kept by frameworks in addition. */
 };
 
-/* `edges` are the matrix unit's. */
+/* `edges` are the matrix unit's; `stack` NULL: no kernels were measured. */
 void graph_count(const struct graph_sharded *sharded, const struct graph_backward *backward,
                  const struct graph_kept *kept, struct work_edges edges,
-                 struct graph_count *ret_count);
+                 const struct kernel_stack *stack, struct graph_count *ret_count);
 
 #endif

@@ -163,6 +163,12 @@ struct chip {
     struct chip_pod pod;
 };
 
+/* Cores that take parts of an op apart from each other: 1 where they work as one. */
+static inline uint32_t chip_cores_apart(const struct chip *chip)
+{
+    return chip->kind == CHIP_GPU ? chip->core.count : 1;
+}
+
 /* Finds a chip by name ("tpu-v5p", "v5p") and applies a profile. Unknown names are refused with
  * the nearest one; `where` is the place of the name in the input, `where_profile` the profile's. */
 enum status chip_find(struct arena *arena, const char *name, const char *profile, const char *where,

@@ -26,7 +26,7 @@
 #include <stddef.h>
 
 #include "sim/base/units.h"
-#include "sim/resource/kernel_of_work.h"
+#include "sim/kernels/kernel_of_work.h"
 
 enum { COMPUTE_VMEM_TILES = 256, COMPUTE_TILE_BUFFERS = 4 };
 
@@ -172,23 +172,18 @@ uint32_t compute_loss_ppm(const struct chip *chip, const struct work *work, uint
 {
     uint32_t const count = chip->core.count;
     SIM_ASSERT(held < count);
-    uint32_t const waves_ppm = kernel_waves_ppm(chip, work, count - held);
+    uint32_t const waves_ppm = kernel_waves_ppm(chip->kernels.stack, count, work, count - held);
     if (waves_ppm != 0) return waves_ppm < PPM_ONE ? PPM_ONE - waves_ppm : 0;
     return (uint32_t)((uint64_t)held * PPM_ONE / count);
-}
-
-bool compute_is_between(const struct chip *chip, const struct work *work)
-{
-    const struct kernel_stack *stack = chip->kernels.stack;
-    return stack != NULL && stack->between.fusion != NULL && work->kernel >= WORK_KERNEL_CHAINS;
 }
 
 struct compute_time compute_time_of_rest(const struct chip *chip, const struct work *work,
                                          uint64_t there_bytes, uint32_t math_ppm, uint32_t hbm_ppm)
 {
-    if (compute_is_between(chip, work))
+    if (kernel_is_between(chip->kernels.stack, work))
         return between_time(chip, work, there_bytes, math_ppm, hbm_ppm);
-    struct work_kernels const kernels = kernel_of_work(chip, work);
+    struct work_kernels const kernels =
+        kernel_of_work(chip->kernels.stack, chip_cores_apart(chip), work);
     if (kernels.table != NULL)
         return kernel_time(chip, work, kernels.share_ppm, there_bytes, math_ppm, hbm_ppm);
     struct compute_time time;

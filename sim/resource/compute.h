@@ -38,9 +38,6 @@ struct compute_time compute_time_of_rest(const struct chip *chip, const struct w
  */
 uint32_t compute_loss_ppm(const struct chip *chip, const struct work *work, uint32_t held);
 
-/* Whether a work is kernels between matmuls whose rates the chip's stack of software has. */
-bool compute_is_between(const struct chip *chip, const struct work *work);
-
 /* Bytes of VMEM that the tiles of a running op leave to weights of ops that follow. */
 uint64_t compute_vmem_rest_bytes(const struct chip *chip);
 

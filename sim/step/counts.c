@@ -6,7 +6,6 @@
 #include "sim/graph/count.h"
 #include "sim/graph/derive.h"
 #include "sim/graph/op.h"
-#include "sim/kernels/kernels.h"
 #include "sim/step/counts_parts.h"
 #include "sim/step/graph_terms.h"
 
@@ -18,22 +17,6 @@ struct part {
     uint64_t count; /* In one microbatch. */
     struct graph_count graph;
 };
-
-/* The launch of a measured kernel is in its time. */
-static bool is_measured(const struct part *part, const struct graph_compute_sum *sum)
-{
-    const struct kernel_stack *stack = part->ranks->machine->chip.kernels.stack;
-    if (stack == NULL) return false;
-    if (stack->between.fusion != NULL && sum->flop == 0) return true;
-    if (sum->kind->weights_apart)
-        return kernel_table_of(stack, sum->format, KERNEL_TN, FORMAT_BF16) != NULL;
-    enum kernel_family const family = sum->decodes && sum->is_latent ? KERNEL_LATENT_DECODE
-                                      : sum->decodes                 ? KERNEL_DECODE
-                                      : op_is_forward(sum->pass)     ? KERNEL_ATTENTION
-                                                                     : KERNEL_ATTENTION_BACKWARD;
-    enum format const stored = sum->decodes ? part->ranks->plan->formats.cache : sum->format;
-    return kernel_attention_of(stack, family, sum->format, stored) != NULL;
-}
 
 static void compute_add(const struct part *part, const struct graph_compute_sum *sum,
                         struct workload_counts *counts)
@@ -60,7 +43,7 @@ static void compute_add(const struct part *part, const struct graph_compute_sum 
     counts->vector_flop += times * (double)sum->vector_flop;
     counts->hbm_bytes += times * (double)sum->hbm_bytes;
     counts->compute_count += times * (double)sum->count;
-    if (is_measured(part, sum)) counts->kernel_count += times * (double)sum->kernels;
+    counts->kernel_count += times * (double)sum->measured;
     counts->inference.scarce.padded_flop += times * (double)sum->scarce.padded_flop;
     counts->inference.scarce.vector_flop += times * (double)sum->scarce.vector_flop;
     counts->inference.scarce.vmem_bytes += times * (double)sum->scarce.vmem_bytes;
@@ -215,7 +198,8 @@ static void part_add(const struct ranks *ranks, const struct step_part *which,
     struct graph_derived derived;
     graph_terms_of_part(ranks, which, &terms);
     graph_derive(&terms, &ranks->plan->model, which->part, which->layer, &derived);
-    graph_count(&derived.sharded, &derived.backward, &derived.kept, edges, &part.graph);
+    graph_count(&derived.sharded, &derived.backward, &derived.kept, edges, chip->kernels.stack,
+                &part.graph);
     for (uint32_t i = 0; i < part.graph.compute_count; i++)
         compute_add(&part, &part.graph.compute[i], counts);
     for (uint32_t i = 0; i < part.graph.move_count; i++)

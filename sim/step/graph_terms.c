@@ -91,7 +91,6 @@ static void cache_set(const struct ranks *ranks, bool windowed, struct graph_ter
     const struct graph_served *decodes = &inference->served[INFERENCE_DECODES][windowed],
                               *prompts = &inference->served[INFERENCE_PROMPTS][windowed];
     /* The cores of a TPU work as one on each op. */
-    bool const of_gpu = ranks->machine->chip.kind == CHIP_GPU;
     uint64_t const apart = inference->apart == GRAPH_APART_TOKENS ? ranks_tp_d(ranks) : 1;
     bool const turns = ranks_has_ulysses(ranks);
     /* Of the pass' own tokens, or of all that a prompt has in the cache. */
@@ -107,7 +106,7 @@ static void cache_set(const struct ranks *ranks, bool windowed, struct graph_ter
         .prompt_ways = inference->asks && !turns ? ranks->cp : 1,
         .own_rows = inference->own_rows,
         .begins = inference->begins,
-        .cores = of_gpu ? ranks->machine->chip.core.count : 1,
+        .cores = chip_cores_apart(&ranks->machine->chip),
         .splits_most = ranks->plan->inference.whole_units ? 1 : SPLITS_MAX,
         .prefetches = ranks->plan->inference.prefetch == INFERENCE_PREFETCH_VMEM,
         .kept_rows = units_ceil_divide(inference->kept_tokens, inference_parts(ranks)),

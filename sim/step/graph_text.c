@@ -86,7 +86,8 @@ static void part_add(const struct printer *printer, const struct step_part *whic
     pass_add(printer, &derived, false);
     if (!ranks_serves(ranks)) pass_add(printer, &derived, true);
     graph_count(&derived.sharded, &derived.backward, &derived.kept,
-                (struct work_edges){WORK_EDGE_ROWS, chip->mxu.rows, chip->mxu.columns}, &count);
+                (struct work_edges){WORK_EDGE_ROWS, chip->mxu.rows, chip->mxu.columns},
+                chip->kernels.stack, &count);
     title_add(printer, "sums%s, by kind of op", ranks_serves(ranks) ? "" : " over both passes");
     graph_print_count(&count, printer->text);
 }

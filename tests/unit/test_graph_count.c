@@ -13,7 +13,7 @@ static const struct work_edges edges = {WORK_EDGE_ROWS, 128, 128};
 
 static void layer_count(const struct graph_case *layer, struct graph_count *ret_count)
 {
-    graph_count(&layer->sharded, &layer->backward, &layer->kept, edges, ret_count);
+    graph_count(&layer->sharded, &layer->backward, &layer->kept, edges, NULL, ret_count);
 }
 
 /* 2^16 rows, D = 2^13, F = 2^15 over 4: a product has 2·2^16·2^13·2^13 = 2^43 FLOP, reads and

@@ -171,7 +171,7 @@ static void derived_print(struct strbuf *text)
         graph_print_steps(&made->sharded, &steps, text);
     }
     graph_count(&made->sharded, &made->backward, &made->kept, (struct work_edges){8, 128, 128},
-                &count);
+                NULL, &count);
     graph_print_count(&count, text);
 }
 

@@ -3,10 +3,10 @@
 
 #include "sim/base/json.h"
 #include "sim/base/units.h"
+#include "sim/kernels/kernel_of_work.h"
 #include "sim/kernels/kernels.h"
 #include "sim/machine/chip.h"
 #include "sim/resource/compute.h"
-#include "sim/resource/kernel_of_work.h"
 #include "tests/support/case.h"
 
 enum { EDGES = 3, CORES = 132 };
@@ -158,7 +158,7 @@ static void an_op_takes_what_its_table_says(void **state)
     assert_int_equal(time.mxu_ps, 42949673);
     work = work_case(4096, 4096, 1024, WORK_KERNEL_FORWARD);
     work.math_format = FORMAT_FP8;
-    assert_null(kernel_of_work(&chip, &work).table);
+    assert_null(kernel_of_work(chip.kernels.stack, chip.core.count, &work).table);
 }
 
 /* The gradient of a weight sums over rows, that of an input over columns. */
@@ -169,26 +169,27 @@ static void gradients_have_their_own_sides(void **state)
     struct kernel_stack stack = stack_case(&table);
     struct chip const chip = chip_case(&stack);
     struct work work = work_case(64, 1024, 4096, WORK_KERNEL_FORWARD);
-    assert_int_equal(kernel_of_work(&chip, &work).share_ppm, 100000);
-    assert_false(kernel_of_work(&chip, &work).is_of_other_layout);
+    assert_int_equal(kernel_of_work(chip.kernels.stack, chip.core.count, &work).share_ppm, 100000);
+    assert_false(kernel_of_work(chip.kernels.stack, chip.core.count, &work).is_of_other_layout);
     work.kernel = WORK_KERNEL_INPUT; /* m 64, n 4096, k 1024 */
-    assert_int_equal(kernel_of_work(&chip, &work).share_ppm, 110000);
-    assert_true(kernel_of_work(&chip, &work).is_of_other_layout);
+    assert_int_equal(kernel_of_work(chip.kernels.stack, chip.core.count, &work).share_ppm, 110000);
+    assert_true(kernel_of_work(chip.kernels.stack, chip.core.count, &work).is_of_other_layout);
     work.kernel = WORK_KERNEL_WEIGHT; /* m 1024, n 4096, k 64 */
-    assert_int_equal(kernel_of_work(&chip, &work).share_ppm, 130000);
+    assert_int_equal(kernel_of_work(chip.kernels.stack, chip.core.count, &work).share_ppm, 130000);
     /* Both: the share of their rooflines in the sum of their times. */
     work.kernel = WORK_KERNEL_GRADIENTS;
     work.matmul[1] = work.matmul[0];
     work.matmul_count = 2;
-    uint32_t const both_ppm = kernel_of_work(&chip, &work).share_ppm;
+    uint32_t const both_ppm = kernel_of_work(chip.kernels.stack, chip.core.count, &work).share_ppm;
     assert_in_range(both_ppm, 110000, 130000);
     /* A table of the layout is taken before TN's. */
     stack.table[1] = table;
     stack.table[1].layout = KERNEL_NN;
     stack.table_count = 2;
     work = work_case(64, 1024, 4096, WORK_KERNEL_INPUT);
-    assert_false(kernel_of_work(&chip, &work).is_of_other_layout);
-    assert_ptr_equal(kernel_of_work(&chip, &work).table, &stack.table[1]);
+    assert_false(kernel_of_work(chip.kernels.stack, chip.core.count, &work).is_of_other_layout);
+    assert_ptr_equal(kernel_of_work(chip.kernels.stack, chip.core.count, &work).table,
+                     &stack.table[1]);
 }
 
 /* Products that were measured: TensorRT-LLM 1.3.0rc20 on an H100, bf16. */

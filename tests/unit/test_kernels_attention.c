@@ -4,9 +4,10 @@
 
 #include "sim/base/json.h"
 #include "sim/base/units.h"
+#include "sim/kernels/kernel_of_work.h"
 #include "sim/kernels/kernels.h"
 #include "sim/resource/compute.h"
-#include "sim/resource/kernel_of_work.h"
+#include "sim/step/counts.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 
@@ -148,7 +149,9 @@ static void training_asks_for_whole_sequences(void **state)
     has_sides(&attention_of(&play, WORK_KERNEL_ATTENTION_BACKWARD)->attended[0], 4096, 16, 4, 0);
     /* TensorRT-LLM has no backward kernels. */
     const struct work *backward = attention_of(&play, WORK_KERNEL_ATTENTION_BACKWARD);
-    assert_null(kernel_of_work(&play.machine.chip, backward).table);
+    assert_null(
+        kernel_of_work(play.machine.chip.kernels.stack, play.machine.chip.core.count, backward)
+            .table);
     play_close(&play);
 }
 
@@ -193,7 +196,8 @@ static void decodes_and_prompts_have_tables_of_their_own(void **state)
     has_sides(&decode->attended[0], 4096, 512, 4, 0);
     assert_int_equal(work_calls(decode, calls), 1);
     assert_int_equal(calls[0].family, KERNEL_DECODE);
-    struct work_kernels const kernels = kernel_of_work(&play.machine.chip, decode);
+    struct work_kernels const kernels =
+        kernel_of_work(play.machine.chip.kernels.stack, play.machine.chip.core.count, decode);
     assert_int_equal(kernels.table->family, KERNEL_DECODE);
     assert_false(kernels.is_outside);
     assert_in_range(kernels.share_ppm, 860000, 890000); /* Measured: 365.33 us, 87.7 % of HBM. */
@@ -223,7 +227,8 @@ static void decodes_of_latents_have_tables_of_their_own(void **state)
     assert_int_equal(calls[0].family, KERNEL_LATENT_DECODE);
     static const uint64_t sides[KERNEL_SIDES_MAX] = {4096, 64, 128, 544};
     for (uint32_t s = 0; s < KERNEL_SIDES_MAX; s++) assert_int_equal(calls[0].side[s], sides[s]);
-    struct work_kernels const kernels = kernel_of_work(&play.machine.chip, decode);
+    struct work_kernels const kernels =
+        kernel_of_work(play.machine.chip.kernels.stack, play.machine.chip.core.count, decode);
     assert_int_equal(kernels.table->family, KERNEL_LATENT_DECODE);
     assert_false(kernels.is_outside);
     /* 4,096 rows of 576 numbers of 64 sequences, and Q and its result; or FLOP. */
@@ -302,6 +307,46 @@ static void files_that_are_none_are_refused(void **state)
                      "/attention/1", "there already");
 }
 
+/* Ops of the program whose time a table has, each as often as it runs. */
+static double measured_ops(const struct play *play, const struct kernel_stack *stack)
+{
+    const struct program *program = &play->program;
+    double count = 0;
+    for (uint32_t b = 0; b < program->roles[0].block_count; b++) {
+        const struct program_block *block = &program->roles[0].block[b];
+        const struct program_template *template = &program->templates[block->template_index];
+        for (uint32_t i = 0; i < template->op_count; i++)
+            if (template->op[i].kind == PROGRAM_OP_COMPUTE &&
+                kernel_is_measured(stack, &program->works[template->op[i].index]))
+                count += (double)block->repeat;
+    }
+    return count;
+}
+
+/* A pass with prompts is measured only if both of its kernels of attention are. */
+static void counts_know_a_kernel_as_its_op_does(void **state)
+{
+    (void)state;
+    struct play play;
+    struct workload_counts counts;
+    played(&play, "\"gpus\": 1", "{\"dp\": [\"gpu\"]}",
+           "\"kind\": \"mixed\", \"model\": \"llama-3-8b\", \"batch\": 8, \"context\": 4096, "
+           "\"prompt\": 2048");
+    struct kernel_stack some = *play.machine.chip.kernels.stack;
+    double const all = measured_ops(&play, &some);
+    case_near(play.roofline.counts.kernel_count, all, 1e-9);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < some.table_count; i++)
+        if (some.table[i].family != KERNEL_ATTENTION) some.table[kept++] = some.table[i];
+    some.table_count = kept;
+    play.machine.chip.kernels.stack = &some;
+    case_ok(
+        workload_count(&play.scenario.workload, &play.machine, &play.mesh, &counts, &case_error));
+    assert_true(measured_ops(&play, &some) < all);
+    case_near(counts.kernel_count, measured_ops(&play, &some), 1e-9);
+    play_close(&play);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,6 +357,7 @@ int main(void)
         cmocka_unit_test(ranks_of_cp_ask_for_as_many_keys_a_query),
         cmocka_unit_test(decodes_and_prompts_have_tables_of_their_own),
         cmocka_unit_test(decodes_of_latents_have_tables_of_their_own),
+        cmocka_unit_test(counts_know_a_kernel_as_its_op_does),
         cmocka_unit_test(shipped_tables_have_what_was_measured),
         cmocka_unit_test(files_that_are_none_are_refused),
     };

@@ -3,8 +3,8 @@
 
 #include "sim/base/json.h"
 #include "sim/base/units.h"
+#include "sim/kernels/kernel_of_work.h"
 #include "sim/kernels/kernels.h"
-#include "sim/resource/kernel_of_work.h"
 #include "tests/support/case.h"
 
 enum { CORES = 132 };
@@ -115,19 +115,20 @@ static void a_gradient_is_looked_up_by_its_format(void **state)
                         .kernel = WORK_KERNEL_WEIGHT,
                         .result = FORMAT_FP32};
     chip.math_flop_per_s[FORMAT_BF16] = UINT64_C(2250000000000000);
-    struct work_kernels kernels = kernel_of_work(&chip, &work);
+    struct work_kernels kernels = kernel_of_work(chip.kernels.stack, chip.core.count, &work);
     assert_int_equal(kernels.table->result, FORMAT_FP32);
     assert_int_equal(kernels.table->layout, KERNEL_NT);
     assert_true(kernels.is_derived);
     uint32_t const sum_ppm = kernels.share_ppm;
     work.result = FORMAT_BF16;
-    kernels = kernel_of_work(&chip, &work);
+    kernels = kernel_of_work(chip.kernels.stack, chip.core.count, &work);
     assert_int_equal(kernels.table->result, FORMAT_BF16);
     assert_true(kernels.share_ppm > sum_ppm);
     /* A forward product is TN's, whatever its gradients are. */
     work.kernel = WORK_KERNEL_FORWARD;
     work.result = FORMAT_FP32;
-    assert_int_equal(kernel_of_work(&chip, &work).table->layout, KERNEL_TN);
+    assert_int_equal(kernel_of_work(chip.kernels.stack, chip.core.count, &work).table->layout,
+                     KERNEL_TN);
 }
 
 /* Training kernels that SimuMax measured, as a share of the dense peak: matmuls m, n, k; attention

@@ -6,11 +6,11 @@
 #include "sim/base/json.h"
 #include "sim/base/strbuf.h"
 #include "sim/base/units.h"
+#include "sim/kernels/kernel_of_work.h"
 #include "sim/machine/machine.h"
 #include "sim/program/program.h"
 #include "sim/report/column_table.h"
 #include "sim/resource/compute.h"
-#include "sim/resource/kernel_of_work.h"
 
 enum { SIDES_BYTES = 64, BY_BYTES = 64, NAME_COLUMNS = 22 };
 
@@ -31,7 +31,7 @@ static const char *source_text(char text[BY_BYTES], const struct chip *chip,
                                const struct work *work, const struct work_kernels *kernels)
 {
     if (chip->kernels.stack == NULL) return "tiles";
-    if (compute_is_between(chip, work)) {
+    if (kernel_is_between(chip->kernels.stack, work)) {
         (void)snprintf(text, BY_BYTES, "%s %s, %llu kernel%s", chip->kernels.stack->name,
                        chain_name((enum chain)(work->kernel - WORK_KERNEL_CHAINS)),
                        (unsigned long long)work->kernel_count, work->kernel_count == 1 ? "" : "s");
@@ -131,11 +131,12 @@ static void op_find(const void *owner, uint32_t index, struct column_value *ret_
     bool const attends = call_count > 0 && calls[0].family != KERNEL_MATMUL;
     bool const is_product = call_count > 0 && !attends;
     uint64_t products = 0;
-    struct work_kernels const kernels = kernel_of_work(chip, work);
+    struct work_kernels const kernels =
+        kernel_of_work(chip->kernels.stack, chip_cores_apart(chip), work);
     struct compute_time const time = compute_time(chip, work, PPM_ONE, PPM_ONE);
     const char *remark = remark_of(&kernels);
     uint32_t const share_ppm =
-        compute_is_between(chip, work)
+        kernel_is_between(chip->kernels.stack, work)
             ? chip->kernels.stack->between.share_ppm[work->kernel - WORK_KERNEL_CHAINS]
         : kernels.table != NULL ? kernels.share_ppm
                                 : 0;

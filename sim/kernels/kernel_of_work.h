@@ -1,12 +1,11 @@
 /*
  * kernel_of_work.h: what a table of measured kernels says of a compute op.
  */
-#ifndef SIM_RESOURCE_KERNEL_OF_WORK_H
-#define SIM_RESOURCE_KERNEL_OF_WORK_H
+#ifndef SIM_KERNELS_KERNEL_OF_WORK_H
+#define SIM_KERNELS_KERNEL_OF_WORK_H
 
 #include "sim/base/work.h"
 #include "sim/kernels/kernels.h"
-#include "sim/machine/chip.h"
 
 struct work_kernels {
     const struct kernel_table *table; /* Of the first kernel. NULL: no table has the op. */
@@ -34,11 +33,19 @@ struct work_call {
 uint32_t work_calls(const struct work *work, struct work_call ret_calls[WORK_MATMULS_MAX]);
 
 /* All kernels of an op, each by its own share: together they have the share of their rooflines in
- * the sum of their times. */
-struct work_kernels kernel_of_work(const struct chip *chip, const struct work *work);
+ * the sum of their times. Of no stack (NULL) none has a table; `core_count` as
+ * kernel_table_share() has it. */
+struct work_kernels kernel_of_work(const struct kernel_stack *stack, uint32_t core_count,
+                                   const struct work *work);
 
-/* The rate of an op's kernels on `core_count` of a GPU's cores, in millionths of that on all: each
- * takes as much longer as it has more waves of tiles. 0: no table has them. */
-uint32_t kernel_waves_ppm(const struct chip *chip, const struct work *work, uint32_t core_count);
+/* Whether a work is kernels between matmuls whose rates the stack has. */
+bool kernel_is_between(const struct kernel_stack *stack, const struct work *work);
+/* Whether the time of a work is measured, its launch with it: as one of both. */
+bool kernel_is_measured(const struct kernel_stack *stack, const struct work *work);
+
+/* The rate of an op's kernels on `left_count` of a GPU's `core_count` cores, in millionths of that
+ * on all: each takes as much longer as it has more waves of tiles. 0: no table has them. */
+uint32_t kernel_waves_ppm(const struct kernel_stack *stack, uint32_t core_count,
+                          const struct work *work, uint32_t left_count);
 
 #endif

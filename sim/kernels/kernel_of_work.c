@@ -1,4 +1,4 @@
-#include "sim/resource/kernel_of_work.h"
+#include "sim/kernels/kernel_of_work.h"
 
 #include <stddef.h>
 
@@ -81,47 +81,47 @@ static bool has_a_side_of_nothing(const struct work_call *call)
     return has;
 }
 
-static bool has_calls(const struct chip *chip, const struct work *work)
+static bool has_calls(const struct kernel_stack *stack, const struct work *work)
 {
-    return chip->kernels.stack != NULL && work->kernel != WORK_KERNEL_NONE &&
-           work->kernel < WORK_KERNEL_CHAINS;
+    return stack != NULL && work->kernel != WORK_KERNEL_NONE && work->kernel < WORK_KERNEL_CHAINS;
 }
 
-uint32_t kernel_waves_ppm(const struct chip *chip, const struct work *work, uint32_t core_count)
+uint32_t kernel_waves_ppm(const struct kernel_stack *stack, uint32_t core_count,
+                          const struct work *work, uint32_t left_count)
 {
     struct work_call calls[WORK_MATMULS_MAX];
     units_wide all_ps = 0, slower_ps = 0;
-    if (!has_calls(chip, work)) return 0;
+    if (!has_calls(stack, work)) return 0;
     uint32_t const count = work_calls(work, calls);
     for (uint32_t i = 0; i < count; i++) {
         const struct work_call *call = &calls[i];
-        const struct kernel_table *table = table_of(chip->kernels.stack, work->math_format, call);
+        const struct kernel_table *table = table_of(stack, work->math_format, call);
         if (table == NULL) return 0;
         if (has_a_side_of_nothing(call)) continue;
-        struct kernel_share const share = kernel_table_share(table, call->side, chip->core.count);
+        struct kernel_share const share = kernel_table_share(table, call->side, core_count);
         units_wide const ps = (units_wide)(uint64_t)kernel_roofline_ps(table, call->side) *
                               call->count * PPM_ONE / share.ppm;
         all_ps += ps;
-        slower_ps += ps * kernel_tile_steps(call->family, call->side, core_count) /
-                     kernel_tile_steps(call->family, call->side, chip->core.count);
+        slower_ps += ps * kernel_tile_steps(call->family, call->side, left_count) /
+                     kernel_tile_steps(call->family, call->side, core_count);
     }
     return slower_ps == 0 ? 0 : (uint32_t)(all_ps * PPM_ONE / slower_ps);
 }
 
-struct work_kernels kernel_of_work(const struct chip *chip, const struct work *work)
+struct work_kernels kernel_of_work(const struct kernel_stack *stack, uint32_t core_count,
+                                   const struct work *work)
 {
     struct work_kernels kernels = {.share_ppm = PPM_ONE};
     struct work_call calls[WORK_MATMULS_MAX];
-    uint32_t const cores = chip->kind == CHIP_GPU ? chip->core.count : 1;
     units_wide roofline_ps = 0, all_ps = 0;
-    if (!has_calls(chip, work)) return kernels;
+    if (!has_calls(stack, work)) return kernels;
     uint32_t const count = work_calls(work, calls);
     for (uint32_t i = 0; i < count; i++) {
         const struct work_call *call = &calls[i];
-        const struct kernel_table *table = table_of(chip->kernels.stack, work->math_format, call);
+        const struct kernel_table *table = table_of(stack, work->math_format, call);
         if (table == NULL) return (struct work_kernels){.share_ppm = PPM_ONE};
         if (has_a_side_of_nothing(call)) continue;
-        struct kernel_share const share = kernel_table_share(table, call->side, cores);
+        struct kernel_share const share = kernel_table_share(table, call->side, core_count);
         units_wide const ps =
             (units_wide)(uint64_t)kernel_roofline_ps(table, call->side) * call->count;
         roofline_ps += ps;
@@ -135,4 +135,14 @@ struct work_kernels kernel_of_work(const struct chip *chip, const struct work *w
     if (all_ps != 0) kernels.share_ppm = (uint32_t)(roofline_ps * PPM_ONE / all_ps);
     if (kernels.share_ppm == 0) kernels.share_ppm = 1;
     return kernels;
+}
+
+bool kernel_is_between(const struct kernel_stack *stack, const struct work *work)
+{
+    return stack != NULL && stack->between.fusion != NULL && work->kernel >= WORK_KERNEL_CHAINS;
+}
+
+bool kernel_is_measured(const struct kernel_stack *stack, const struct work *work)
+{
+    return kernel_is_between(stack, work) || kernel_of_work(stack, 1, work).table != NULL;
 }

@@ -1,7 +1,9 @@
 /*
- * program_play.c: a role played without time: whether each of its needs can be met.
+ * program_play.c: a role played where nothing but collectives takes time, or nothing at all.
  */
 #include "sim/program/program_play.h"
+
+#include "sim/base/arena.h"
 
 /* Where a stream is while a role is played without time. */
 struct cursor {
@@ -17,6 +19,10 @@ struct play {
     uint64_t begun[PROGRAM_STREAMS_MAX];
     uint64_t done[PROGRAM_STREAMS_MAX];
     struct cursor cursor[PROGRAM_STREAMS_MAX];
+
+    /* With times, of each part of a stream when it begins and when it is done. */
+    const int64_t *plan_ps;
+    int64_t *begun_ps[PROGRAM_STREAMS_MAX], *done_ps[PROGRAM_STREAMS_MAX];
 };
 
 /* Moves a cursor on to the next op of its stream; NULL at the end of the role. */
@@ -55,32 +61,81 @@ static uint64_t slot_start(const struct play *play, const struct cursor *cursor,
            (uint64_t)by * play->program->templates[block->template_index].stream_parts[stream];
 }
 
+/* Parts of its stream that must have begun, or be done. */
+static uint64_t needed(const struct play *play, const struct program_need *need,
+                       const struct cursor *cursor)
+{
+    int64_t const slot = program_need_slot(need, &play->role->block[cursor->block], cursor->slot);
+    if (slot < 0) return 0;
+    return slot_start(play, cursor, need->stream, slot) + need->part +
+           (uint64_t)need->per_part * cursor->part;
+}
+
 static bool needs_met(const struct play *play, const struct program_op *op,
                       const struct cursor *cursor)
 {
     for (uint32_t n = 0; n < op->need_count; n++) {
         const struct program_need *need = &op->need[n];
-        int64_t const slot =
-            program_need_slot(need, &play->role->block[cursor->block], cursor->slot);
-        if (slot < 0) continue;
-        uint64_t const count = slot_start(play, cursor, need->stream, slot) + need->part +
-                               (uint64_t)need->per_part * cursor->part;
-        if ((need->begun ? play->begun : play->done)[need->stream] < count) return false;
+        if ((need->begun ? play->begun : play->done)[need->stream] < needed(play, need, cursor))
+            return false;
     }
     return true;
 }
 
-static bool operand_met(const struct play *play, const struct program_op *op,
-                        const struct cursor *cursor)
+/* Parts of the compute stream up to the last one of a collective's operand; 0: it has none. */
+static uint64_t operand_end(const struct play *play, const struct program_op *op,
+                            const struct cursor *cursor)
 {
-    if (op->kind != PROGRAM_OP_COLLECTIVE || op->operand_op == PROGRAM_NONE) return true;
+    if (op->kind != PROGRAM_OP_COLLECTIVE || op->operand_op == PROGRAM_NONE) return 0;
     const struct program_block *block = &play->role->block[cursor->block];
     const struct program_op *operand =
         &play->program->templates[block->template_index].op[op->operand_op];
-    uint64_t const end = slot_start(play, cursor, PROGRAM_COMPUTE, cursor->slot) +
-                         operand->part_first + operand->parts;
-    return play->done[PROGRAM_COMPUTE] >= end;
+    return slot_start(play, cursor, PROGRAM_COMPUTE, cursor->slot) + operand->part_first +
+           operand->parts;
 }
+
+/* --- Times --- */
+
+static int64_t later(int64_t one, int64_t other)
+{
+    return one > other ? one : other;
+}
+
+static int64_t at_ps(const int64_t *times, uint64_t count)
+{
+    return count == 0 ? 0 : times[count - 1];
+}
+
+/* A part begins when the one before is done and its needs are met. */
+static void begun_note(const struct play *play, const struct program_op *op,
+                       const struct cursor *cursor, uint32_t stream, uint64_t begun)
+{
+    uint64_t const first = play->done[stream];
+    if (play->plan_ps == NULL) return;
+    int64_t start_ps = at_ps(play->done_ps[stream], first);
+    for (uint32_t n = 0; n < op->need_count; n++) {
+        const struct program_need *need = &op->need[n];
+        const int64_t *times = (need->begun ? play->begun_ps : play->done_ps)[need->stream];
+        start_ps = later(start_ps, at_ps(times, needed(play, need, cursor)));
+    }
+    for (uint64_t part = first; part < begun; part++) play->begun_ps[stream][part] = start_ps;
+}
+
+/* Of a collective the last part comes when it has taken its time, and when its operand is there;
+ * of the others nobody knows. */
+static void done_note(const struct play *play, const struct program_op *op,
+                      const struct cursor *cursor, uint32_t stream, uint32_t parts)
+{
+    uint64_t const first = play->done[stream], last = first + parts - 1;
+    if (play->plan_ps == NULL) return;
+    int64_t const start_ps = play->begun_ps[stream][first];
+    int64_t const own_ps = op->kind == PROGRAM_OP_COLLECTIVE ? play->plan_ps[op->index] : 0;
+    int64_t const operand_ps = at_ps(play->done_ps[PROGRAM_COMPUTE], operand_end(play, op, cursor));
+    for (uint64_t part = first; part < last; part++) play->done_ps[stream][part] = start_ps;
+    play->done_ps[stream][last] = later(start_ps + own_ps, operand_ps);
+}
+
+/* --- Playing --- */
 
 /* Plays what a stream can do now; whether anything was done. */
 static bool stream_play(struct play *play, uint32_t stream)
@@ -94,10 +149,12 @@ static bool stream_play(struct play *play, uint32_t stream)
         uint32_t const parts = op->kind == PROGRAM_OP_COLLECTIVE ? op->parts : 1;
         uint64_t const begun = play->done[stream] + parts;
         if (play->begun[stream] < begun) {
+            begun_note(play, op, cursor, stream, begun);
             play->begun[stream] = begun;
             moved = true;
         }
-        if (!operand_met(play, op, cursor)) return moved;
+        if (play->done[PROGRAM_COMPUTE] < operand_end(play, op, cursor)) return moved;
+        done_note(play, op, cursor, stream, parts);
         play->done[stream] += parts;
         cursor->part += parts;
         moved = true;
@@ -108,16 +165,21 @@ static bool stream_play(struct play *play, uint32_t stream)
     }
 }
 
+static void role_play(struct play *play)
+{
+    bool moved = true;
+    while (moved) {
+        moved = false;
+        for (uint32_t s = 0; s < play->program->stream_count; s++)
+            if (stream_play(play, s)) moved = true;
+    }
+}
+
 bool program_play_ends(const struct program *program, const struct program_role *role,
                        struct program_place *ret_place)
 {
     struct play play = {.program = program, .role = role};
-    bool moved = true;
-    while (moved) {
-        moved = false;
-        for (uint32_t s = 0; s < program->stream_count; s++)
-            if (stream_play(&play, s)) moved = true;
-    }
+    role_play(&play);
     for (uint32_t s = 0; s < program->stream_count; s++) {
         if (play.done[s] == role->stream_total[s]) continue;
         const struct program_op *op = cursor_op(&play, &play.cursor[s], s);
@@ -127,4 +189,28 @@ bool program_play_ends(const struct program *program, const struct program_role 
         return false;
     }
     return true;
+}
+
+enum status program_play_longest(const struct program *program, const struct program_role *role,
+                                 const int64_t *plan_ps, int64_t *ret_ps, struct error *reterr)
+{
+    struct play play = {.program = program, .role = role, .plan_ps = plan_ps};
+    struct arena *arena = arena_create(0);
+    enum status status = arena == NULL ? error_set(reterr, STATUS_NO_MEMORY, "",
+                                                   "no memory to find a step's longest chain")
+                                       : STATUS_OK;
+    for (uint32_t s = 0; s < program->stream_count && status == STATUS_OK; s++) {
+        void *begun = NULL, *done = NULL;
+        status = arena_try(arena, role->stream_total[s], sizeof(int64_t), &begun, reterr);
+        if (status == STATUS_OK)
+            status = arena_try(arena, role->stream_total[s], sizeof(int64_t), &done, reterr);
+        play.begun_ps[s] = begun;
+        play.done_ps[s] = done;
+    }
+    if (status == STATUS_OK) role_play(&play);
+    *ret_ps = 0;
+    for (uint32_t s = 0; s < program->stream_count && status == STATUS_OK; s++)
+        *ret_ps = later(*ret_ps, at_ps(play.done_ps[s], role->stream_total[s]));
+    arena_destroy(arena);
+    return status;
 }

@@ -34,6 +34,12 @@ static uint32_t awaited_stream(struct replay *replay, uint32_t chip)
     return (uint32_t)__builtin_ctz(running);
 }
 
+static struct class_total *total_of(struct replay *replay, uint32_t stream, uint32_t chip)
+{
+    const struct program_op *op = streams_needs(replay, stream, chip)->op;
+    return &replay->accounts.classes[(uint64_t)op->class_index * replay->chip_count + chip];
+}
+
 void breakdown_until(struct replay *replay, uint32_t chip, int64_t now_ps)
 {
     struct chip_state *self = &replay->chips[chip];
@@ -53,6 +59,8 @@ void breakdown_until(struct replay *replay, uint32_t chip, int64_t now_ps)
         breakdown->compute_ps += span_ps;
         return;
     }
+    if (stream_at(replay, PROGRAM_COMPUTE, chip)->phase == STREAM_RUNS) /* Between its parts. */
+        total_of(replay, PROGRAM_COMPUTE, chip)->idle_ps += span_ps;
     if (self->running == 0) {
         breakdown->idle_ps += span_ps;
         return;
@@ -62,9 +70,7 @@ void breakdown_until(struct replay *replay, uint32_t chip, int64_t now_ps)
     uint32_t const awaited = awaited_stream(replay, chip);
     for (uint32_t bits = self->running; bits != 0; bits &= bits - 1) {
         uint32_t const stream = (uint32_t)__builtin_ctz(bits);
-        const struct program_op *op = streams_needs(replay, stream, chip)->op;
-        struct class_total *total =
-            &replay->accounts.classes[(uint64_t)op->class_index * replay->chip_count + chip];
+        struct class_total *total = total_of(replay, stream, chip);
         total->idle_ps += span_ps;
         if (stream == awaited) total->exposed_ps += span_ps;
     }

@@ -1,6 +1,8 @@
 #include <math.h>
 
+#include "sim/base/arena.h"
 #include "sim/base/units.h"
+#include "sim/program/program_play.h"
 #include "sim/report/analysis_parts.h"
 #include "sim/report/launches.h"
 #include "sim/report/rates.h"
@@ -319,6 +321,29 @@ static void phases_build(const struct report_input *input, struct analysis *fact
     }
 }
 
+static enum status hop_chain_build(struct arena *arena, const struct report_input *input,
+                                   struct analysis *facts, struct error *reterr)
+{
+    const struct program *program = input->program;
+    const struct program_role *role =
+        &program->roles[analysis_role(input, input->trace->reported_chip)];
+    void *hops = NULL;
+    int64_t chain_ps = 0;
+    if (input->roofline == NULL || input->workload->kind == WORKLOAD_TRAIN_STEP) return STATUS_OK;
+    STATUS_TRY(arena_try(arena, program->plan_count, sizeof(int64_t), &hops, reterr));
+    int64_t *hop_ps = hops;
+    for (uint32_t t = 0; t < program->template_count; t++)
+        for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
+            const struct program_op *op = &program->templates[t].op[i];
+            if (op->kind != PROGRAM_OP_COLLECTIVE) continue;
+            const struct plan *plan = &program->plans[op->index];
+            hop_ps[op->index] = (int64_t)(played_plan_hop_s(input->machine, plan) * 1e12 + 0.5);
+        }
+    STATUS_TRY(program_play_longest(program, role, hop_ps, &chain_ps, reterr));
+    facts->hop_chain_s = units_seconds(chain_ps);
+    return STATUS_OK;
+}
+
 enum status analysis_build(struct arena *arena, const struct report_input *input,
                            struct analysis *ret_analysis, struct error *reterr)
 {
@@ -342,6 +367,7 @@ enum status analysis_build(struct arena *arena, const struct report_input *input
                          facts.step_s, roofline->lower_s, roofline->bound.by);
     if (trace->step_ps > 0) rates_fill(input, &facts);
     STATUS_TRY(analysis_classes_build(arena, input, &facts, reterr));
+    STATUS_TRY(hop_chain_build(arena, input, &facts, reterr));
     step_bound(input, &facts);
     phases_build(input, &facts);
     *ret_analysis = facts;

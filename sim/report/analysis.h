@@ -62,12 +62,16 @@ struct analysis_phase {
     const char *bound_by;
 };
 
+/* From step to step; all 0: it was not asked for. */
+struct analysis_period {
+    double time_s, tokens_per_s, mfu, mfu_attention;
+};
+
 struct analysis {
     double step_s, compute_s, exposed_s, idle_s;
     double waiting_s, bubble_s; /* Of idle_s, in a pipeline: for messages on their way; the rest. */
     double tokens_per_s, mfu, mfu_attention, hfu; /* The last three 0 without a roofline. */
-    double period_s, period_tokens_per_s;         /* From step to step; 0: it was not asked for. */
-    double period_mfu, period_mfu_attention;
+    struct analysis_period period;
     const char *bound_by; /* The busiest resource of the step; "latency" if idle time and the
                              hops that compute waits for take longer than any is busy; "launches"
                              of the host; "bubble"
@@ -82,6 +86,7 @@ struct analysis {
     uint32_t class_count;
     struct analysis_phase phase[TRACE_PHASES_MAX]; /* Those that the step has. */
     uint32_t phase_count;
+    double hop_chain_s; /* Of inference: the longest chain of collectives, had they no bytes. */
 };
 
 /* The role of a chip of the machine. */

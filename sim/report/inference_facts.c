@@ -22,7 +22,8 @@ const char *inference_phase(const struct workload_plan *plan)
     return phase_names[plan->kind];
 }
 
-/* Each class of computes is of one part. */
+/* Each class of computes is of one part. What HBM still owes to messages behind the last op is time
+ * of compute, of none. */
 static void times_add(const struct report_input *input, const struct analysis *analysis,
                       struct inference_facts *facts)
 {
@@ -31,13 +32,14 @@ static void times_add(const struct report_input *input, const struct analysis *a
     for (uint32_t t = 0; t < program->template_count; t++)
         for (uint32_t o = 0; o < program->templates[t].op_count; o++) {
             const struct program_op *op = &program->templates[t].op[o];
-            double const time_s = analysis->classes[op->class_index].time_s;
+            const struct analysis_class *row = &analysis->classes[op->class_index];
+            double const time_s = row->time_s - row->idle_s;
             if (op->kind != PROGRAM_OP_COMPUTE || counted[op->class_index]) continue;
             counted[op->class_index] = true;
-            *(op->purpose == PROGRAM_PURPOSE_LINEAR      ? &facts->linear_s
-              : op->purpose == PROGRAM_PURPOSE_ATTENTION ? &facts->attention_s
-                                                         : &facts->other_s) += time_s;
+            if (op->purpose == PROGRAM_PURPOSE_LINEAR) facts->linear_s += time_s;
+            if (op->purpose == PROGRAM_PURPOSE_ATTENTION) facts->attention_s += time_s;
         }
+    facts->other_s = fmax(analysis->compute_s - facts->linear_s - facts->attention_s, 0);
 }
 
 /* Of one number of many, with its part of a scale. */
@@ -158,7 +160,7 @@ struct inference_facts inference_facts_of(const struct report_input *input,
         .weight_load_s = roofline->counts.inference.weight_bytes / (double)chip->hbm_bytes_per_s,
         .kv_load_s = roofline->counts.inference.kv_read_bytes / (double)chip->hbm_bytes_per_s,
         .math_s = roofline->math_s,
-        .hop_floor_s = roofline->latency_s + roofline->stage_hops_s,
+        .hop_floor_s = analysis->hop_chain_s + roofline->stage_hops_s,
         .launch_floor_s = launches_are_eager(input->machine)
                               ? launches_host_s(input)
                               : roofline_overheads_s(input->machine, &roofline->counts),

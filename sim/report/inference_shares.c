@@ -36,6 +36,7 @@ struct inference_shares inference_shares_of(const struct report_input *input,
     const struct program *program = input->program;
     const struct chip_launch *launch = &input->machine->chip.launch;
     struct inference_shares shares = {{0}};
+    double rest_s = analysis->compute_s; /* What HBM owes to messages behind the last op. */
     bool counted[PROGRAM_CLASSES_MAX] = {false};
     for (uint32_t t = 0; t < program->template_count; t++)
         for (uint32_t o = 0; o < program->templates[t].op_count; o++) {
@@ -43,12 +44,15 @@ struct inference_shares inference_shares_of(const struct report_input *input,
             const struct analysis_class *row = &analysis->classes[op->class_index];
             if (op->kind != PROGRAM_OP_COMPUTE || counted[op->class_index]) continue;
             counted[op->class_index] = true;
+            double const time_s = row->time_s - row->idle_s;
             double const launches_s =
-                fmin((double)row->count * units_seconds(launch->op_ps), row->time_s);
-            shares.s[share_of(op, row)] += row->time_s - launches_s;
+                fmin((double)row->count * units_seconds(launch->op_ps), time_s);
+            rest_s -= time_s;
+            shares.s[share_of(op, row)] += time_s - launches_s;
             shares.s[INFERENCE_SHARE_LAUNCHES] += launches_s;
         }
-    shares.s[INFERENCE_SHARE_HOPS] = fmin(input->roofline->latency_s, analysis->exposed_s);
+    shares.s[INFERENCE_SHARE_OTHER] += fmax(rest_s, 0);
+    shares.s[INFERENCE_SHARE_HOPS] = fmin(analysis->hop_chain_s, analysis->exposed_s);
     shares.s[INFERENCE_SHARE_BYTES] = analysis->exposed_s - shares.s[INFERENCE_SHARE_HOPS];
     shares.s[launch->host_ps > 0 ? INFERENCE_SHARE_LAUNCHES : INFERENCE_SHARE_OTHER] +=
         analysis->idle_s;

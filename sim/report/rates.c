@@ -15,11 +15,11 @@ static void utilisation(const struct report_input *input, struct analysis *facts
 static void period_rates(const struct trace *trace, struct analysis *facts)
 {
     if (trace->period.time <= 0) return;
-    facts->period_s = units_seconds(trace->period.time);
-    double const sooner = facts->step_s / facts->period_s;
-    facts->period_tokens_per_s = facts->tokens_per_s * sooner;
-    facts->period_mfu = facts->mfu * sooner;
-    facts->period_mfu_attention = facts->mfu_attention * sooner;
+    facts->period.time_s = units_seconds(trace->period.time);
+    double const sooner = facts->step_s / facts->period.time_s;
+    facts->period.tokens_per_s = facts->tokens_per_s * sooner;
+    facts->period.mfu = facts->mfu * sooner;
+    facts->period.mfu_attention = facts->mfu_attention * sooner;
 }
 
 void rates_fill(const struct report_input *input, struct analysis *facts)

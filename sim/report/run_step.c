@@ -51,16 +51,17 @@ static struct table_figure millions(struct column_value value)
     X(STEP_PS, "step_time_ps", WHOLE(step->step_ps), HIDDEN)                                       \
     X(STEP, "step_time_s", SECONDS(step->step_ps), NAMED("step", column_instant))                  \
     X(PERIOD_PS, "period_time_ps", FOLLOWED(WHOLE(trace->period.time)), HIDDEN)                    \
-    X(PERIOD, "period_time_s", FOLLOWED(REAL(facts->period_s)), NAMED("period", column_instant))   \
+    X(PERIOD, "period_time_s", FOLLOWED(REAL(facts->period.time_s)),                               \
+      NAMED("period", column_instant))                                                             \
     X(PERIOD_STEPS, "period_steps", FOLLOWED(WHOLE(trace->period.steps)), IN_WORDS(column_plain))  \
     X(PERIOD_CYCLE, "period_cycle", FOLLOWED(WHOLE(trace->period.cycle)), HIDDEN)                  \
     X(PERIOD_SPREAD, "period_spread_ps", FOLLOWED(WHOLE(trace->period.spread)),                    \
       IN_WORDS(column_duration))                                                                   \
-    X(PERIOD_TOKENS, "period_tokens_per_s", FOLLOWED(REAL(facts->period_tokens_per_s)), HIDDEN)    \
-    X(PERIOD_MFU, "period_mfu", FOLLOWED(BY_ROOFLINE(REAL(facts->period_mfu))),                    \
+    X(PERIOD_TOKENS, "period_tokens_per_s", FOLLOWED(REAL(facts->period.tokens_per_s)), HIDDEN)    \
+    X(PERIOD_MFU, "period_mfu", FOLLOWED(BY_ROOFLINE(REAL(facts->period.mfu))),                    \
       IN_WORDS(column_share))                                                                      \
     X(PERIOD_MFU_ATTENTION, "period_mfu_attention",                                                \
-      FOLLOWED(BY_ROOFLINE(REAL(facts->period_mfu_attention))), IN_WORDS(column_share))            \
+      FOLLOWED(BY_ROOFLINE(REAL(facts->period.mfu_attention))), IN_WORDS(column_share))            \
     X(FITS, "fits", FLAG(run_memory_fits(input)), HIDDEN)                                          \
     X(CHIPS, "chips", WHOLE(trace->fold.chips), IN_WORDS(column_count))                            \
     X(REPLAYED, "chips_replayed", WHOLE(trace->fold.replayed), NAMED("replayed", column_count))    \

@@ -82,7 +82,8 @@ struct trace_class { /* Of one class of ops, on the reported chip. */
     int64_t busy_ps;    /* Sum over ops of end - begin. */
     int64_t exposed_ps; /* Of the chip's exposed time: each instant is one class's, of the
                            collective that compute waits for. Classes add up to it. */
-    int64_t idle_ps;    /* Of busy_ps, while the compute stream was idle: each in full. */
+    int64_t idle_ps;    /* Of busy_ps, while the compute stream was idle: each in full. Of a compute
+                           that is cut into parts, what it waited for between them. */
     int64_t end_ps;     /* When the last chip has ended the last op. */
 };
 

@@ -446,10 +446,10 @@ static void rates_are_of_the_step_and_of_the_period(void **state)
     case_near(made.facts.mfu, 0.1, 1e-9);
     case_near(made.facts.mfu_attention, 0.15, 1e-9);
     case_near(made.facts.hfu, 0.2, 1e-9);
-    case_near(made.facts.period_s, 0.25, 1e-9);
-    case_near(made.facts.period_tokens_per_s, 16000, 1e-9);
-    case_near(made.facts.period_mfu, 0.2, 1e-9);
-    case_near(made.facts.period_mfu_attention, 0.3, 1e-9);
+    case_near(made.facts.period.time_s, 0.25, 1e-9);
+    case_near(made.facts.period.tokens_per_s, 16000, 1e-9);
+    case_near(made.facts.period.mfu, 0.2, 1e-9);
+    case_near(made.facts.period.mfu_attention, 0.3, 1e-9);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, case_arena_up, case_arena_down)

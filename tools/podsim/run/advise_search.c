@@ -49,7 +49,7 @@ static enum status row_play(struct advise_search *search, struct session_source 
     row->has_period =
         session->trace.period.time > 0 && session->scenario.workload.kind != WORKLOAD_PREFILL;
     row->time_ps = row->has_period ? session->trace.period.time : row->step_ps;
-    row->mfu = row->has_period ? facts.period_mfu : facts.mfu;
+    row->mfu = row->has_period ? facts.period.mfu : facts.mfu;
     row->memory_bytes = session->trace.memory.peak_bytes;
     row->fits = row->memory_bytes <= search->advise->hbm_bytes;
     search->events += session->trace.work.events;

@@ -4,6 +4,13 @@
 #include <stdio.h>
 
 #include "sim/base/units.h"
+#include "sim/report/analysis.h"
+
+/* As many on each rank in each batch. */
+static uint64_t sequences_of(const struct workload_held_anyway *counts, double of_rank)
+{
+    return (uint64_t)(of_rank / (double)counts->batches) * counts->batches * counts->keepers;
+}
 
 static uint64_t room_of(const struct roofline *roofline, double peak_bytes, double capacity)
 {
@@ -11,17 +18,17 @@ static uint64_t room_of(const struct roofline *roofline, double peak_bytes, doub
     double const cache = roofline->counts.memory.cache_bytes, others = peak_bytes - cache;
     double const each = cache / (double)held->kept_sequences;
     if (others >= capacity || each <= 0) return 0;
-    return (uint64_t)((capacity - others) / each) * held->keepers;
+    return sequences_of(held, (capacity - others) / each);
 }
 
-/* Buffers grow with the sequences, as the cache does. */
-static uint64_t room_of_all(const struct roofline *roofline, double peak_bytes, double capacity)
+/* Beside weights. Buffers grow with the sequences, as the cache does. */
+static uint64_t room_of_all(const struct roofline *roofline, double weights, double peak_bytes,
+                            double capacity)
 {
     const struct workload_counts *counts = &roofline->counts;
-    double const weights = counts->memory.parameter_bytes;
     double const each = (peak_bytes - weights) / (double)counts->held_anyway.kept_sequences;
     if (weights >= capacity || each <= 0 || counts->memory.cache_bytes <= 0) return 0;
-    return (uint64_t)((capacity - weights) / each) * counts->held_anyway.keepers;
+    return sequences_of(&counts->held_anyway, (capacity - weights) / each);
 }
 
 struct inference_room inference_room(const struct machine *machine, const struct roofline *roofline,
@@ -29,7 +36,8 @@ struct inference_room inference_room(const struct machine *machine, const struct
 {
     double const capacity = (double)machine->chip.hbm_capacity_bytes;
     struct inference_room room = {.least = room_of(roofline, peak_bytes, capacity)};
-    uint64_t const shrunk = room_of_all(roofline, peak_bytes, capacity);
+    double const weights = roofline->counts.memory.parameter_bytes;
+    uint64_t const shrunk = room_of_all(roofline, weights, peak_bytes, capacity);
     room.most = shrunk > room.least ? shrunk : room.least;
     return room;
 }
@@ -56,6 +64,13 @@ static void slice_find(const struct chip *chip, uint64_t least, struct inference
     (void)shape_text(fit->slice, &shape);
 }
 
+/* Of the chip that holds most: ranks of pp may have unlike stages. */
+static double weights_of(const struct report_input *input)
+{
+    uint32_t const role = analysis_role(input, input->trace->memory.peak_chip);
+    return (double)input->program->roles[role].resident_bytes[PROGRAM_MEMORY_PARAMETERS];
+}
+
 struct inference_fit inference_fit_of(const struct report_input *input, double whole_bytes,
                                       uint64_t hbm_bytes)
 {
@@ -64,9 +79,10 @@ struct inference_fit inference_fit_of(const struct report_input *input, double w
     double const peak = (double)input->trace->memory.peak_bytes;
     double const buffers = fmax(peak - held->parameter_bytes - held->cache_bytes, 0);
     double const room = (double)hbm_bytes - buffers;
-    struct inference_fit fit = {.of_gpus = chip->kind == CHIP_GPU,
-                                .has_cache = held->cache_bytes > 0,
-                                .max_batch = room_of_all(input->roofline, peak, (double)hbm_bytes)};
+    struct inference_fit fit = {
+        .of_gpus = chip->kind == CHIP_GPU,
+        .has_cache = held->cache_bytes > 0,
+        .max_batch = room_of_all(input->roofline, weights_of(input), peak, (double)hbm_bytes)};
     if (room <= 0 || whole_bytes / room > MACHINE_CHIPS_MAX) return fit;
     uint64_t const least = (uint64_t)ceil(fmax(whole_bytes / room, 1));
     if (chip->kind == CHIP_GPU)

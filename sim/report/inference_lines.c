@@ -180,8 +180,8 @@ static void fits_print(const struct inference_facts *facts, const struct column_
         strbuf_add(text, "no cache limits the tokens; %s tokens/s a chip\n", FIGURE(CHIP_RATE));
     slice_begin(&facts->fit, fit, text);
     if (facts->fit_of_gib.max_batch != facts->fit.max_batch)
-        strbuf_add(text, "; if GB are GiB %s, and %s fit", CELL(fit_columns, of_gib, SLICE),
-                   CELL(fit_columns, of_gib, BATCH_MOST));
+        strbuf_add(text, "; if GB are GiB at least %s, and %s sequences fit",
+                   CELL(fit_columns, of_gib, SLICE), CELL(fit_columns, of_gib, BATCH_MOST));
     strbuf_add(text, "\n");
 }
 
@@ -193,7 +193,8 @@ void inference_facts_print(const struct inference_facts *facts, struct strbuf *t
     table_line(text, FIGURE(PHASE));
     strbuf_add(text, "most time goes to %s\n", FIGURE(DOMINANT));
     line_begin(values, LINEAR, text);
-    strbuf_add(text, "   weight load %s: %s a chip", FIGURE(WEIGHT_LOAD), FIGURE(WEIGHTS));
+    strbuf_add(text, "   weight load %s: %s a chip%s", FIGURE(WEIGHT_LOAD), FIGURE(WEIGHTS),
+               facts->stages.batches > 0 ? " in the mean" : "");
     if (facts->prefetched_bytes > 0)
         strbuf_add(text, ", %s while compute waits", FIGURE(PREFETCHED));
     strbuf_add(text, "\n");

@@ -294,6 +294,7 @@ enum status workload_count(const struct workload_plan *plan, const struct machin
         .tp.column_flop = 2 * (double)ranks.rows * (double)plan->model.width / ranks.tp};
     if (ranks_serves(&ranks)) {
         counts.held_anyway.kept_sequences = ranks.inference.kept_sequences;
+        counts.held_anyway.batches = inference_batch_count(&plan->inference);
         counts.held_anyway.keepers = (uint64_t)ranks.data / ranks.cp * inference_keepers(&ranks);
     }
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) counts.role[r].group = mesh->axis[r].group;

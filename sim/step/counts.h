@@ -129,6 +129,7 @@ struct workload_held_anyway {
     uint64_t held_ppm;       /* Microbatches in activation_bytes; see workload_lists_read(). */
     uint64_t kept_sequences; /* Of inference, whose rows a chip keeps, whole or in part, at most. */
     uint64_t keepers;        /* Ranks that keep different ones. */
+    uint64_t batches;        /* Of which each has as many of these, or one less. */
 };
 
 /* As struct graph_scarce has it, of a step. */

@@ -235,6 +235,22 @@ static enum status uneven(const struct workload_plan *plan, uint32_t count, uint
                      (unsigned long long)plan->model.layers, count, hint);
 }
 
+static bool serves(const struct workload_plan *plan)
+{
+    return plan->kind != WORKLOAD_TRAIN_STEP;
+}
+
+static enum status too_many(const struct workload_plan *plan, uint32_t count, uint64_t room,
+                            struct error *reterr)
+{
+    uint64_t most = plan->model.layers;
+    while (most > 1 && room % most != 0) most--;
+    return error_set(reterr, STATUS_INVALID, "/mesh/pp",
+                     "%u stages are more than the model's %llu layers: some would have none; the "
+                     "nearest number of ranks that fits: %llu",
+                     count, (unsigned long long)plan->model.layers, (unsigned long long)most);
+}
+
 enum status stages_build(struct arena *arena, const struct workload_plan *plan, uint32_t count,
                          uint64_t room, struct stages *ret_stages, struct error *reterr)
 {
@@ -245,14 +261,18 @@ enum status stages_build(struct arena *arena, const struct workload_plan *plan, 
     *ret_stages = (struct stages){memory, count};
     if (plan->stages.layout != NULL) return layout_read(arena, plan, ret_stages, reterr);
     bool ends_less = false;
-    if (!stages_fit(plan, count, &ends_less)) return uneven(plan, count, room, reterr);
-    uint32_t const each = (layers + (ends_less ? 2 : 0)) / count;
+    bool const fit = stages_fit(plan, count, &ends_less);
+    if (serves(plan) && layers < count) return too_many(plan, count, room, reterr);
+    if (!serves(plan) && !fit) return uneven(plan, count, room, reterr);
+    /* In inference the last but one and those before it have a layer more; with two layers too few
+     * for all, as in training. */
+    uint32_t const rest = ends_less ? layers % count : 0, each = layers / count;
     uint32_t layer = 0;
     for (uint32_t s = 0; s < count; s++) {
-        bool const end = s == 0 || s + 1 == count;
+        bool const more = s + 1 < count && s + 1 + rest >= count;
         ret_stages->stage[s] = (struct stage){
             .layer_first = layer,
-            .layer_count = each - (ends_less && end),
+            .layer_count = each + more,
             .embedding = has_ends && s == 0,
             .head = has_ends && s + 1 == count,
             .mtp_modules = s + 1 == count ? (uint32_t)workload_mtp(plan) : 0,

@@ -28,7 +28,9 @@ struct stages {
 
 /*
  * Without a layout all stages have as many layers; or, if they cannot, the first and the last one
- * less than the others, the embedding and the head being taken for a layer each.
+ * less than the others, the embedding and the head being taken for a layer each. In inference any
+ * number of layers goes, as in vLLM (get_pp_indices() of vllm/distributed/utils.py): what is left
+ * over even shares lies on the last stage but one and on those before it, a layer each.
  *
  * A layout is Megatron's (--pipeline-model-parallel-layout): "E" the embedding, "t" a layer, "m" a
  * module that predicts a further token, "L" head and loss, "|" the border of two stages, "*3"

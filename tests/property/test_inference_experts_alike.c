@@ -20,6 +20,7 @@ static const struct {
      "{\"pp\": [\"node\"], \"ep\": [\"gpu:2\"], \"tp\": [\"gpu:2\"], \"tp_d\": [\"gpu:2\"]}", true,
      true},
     {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"pp\": [\"node\"], \"ep\": [\"gpu\"]}", true, true},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 3", "{\"pp\": [\"node\"], \"ep\": [\"gpu\"]}", true, true},
     {"\"chip\": \"h100-sxm\", \"nodes\": 2",
      "{\"dp\": [\"node\"], \"tp\": [\"gpu:4\"], \"tp_d\": [\"gpu:2\"]}", true, false},
     {"\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"",
@@ -29,6 +30,7 @@ static const struct {
     {"\"chip\": \"tpu-v6e\", \"shape\": \"2x4\"", "{\"ep\": [\"x\"], \"tp_d\": [\"y\"]}", false,
      true},
 };
+/* And three stages, which do not divide the models' four layers. */
 enum { PLACES = sizeof alike_places / sizeof *alike_places };
 
 /* The second has latents, and a token's experts are in few groups. */
@@ -44,8 +46,8 @@ static uint32_t below(uint64_t *state, uint32_t count)
 static void sequences_write(uint64_t *state, char *text, size_t room)
 {
     enum { DECODE, PREFILL, MIXED, GENERATE, KINDS };
-    uint32_t const kind = below(state, KINDS), answers = 2 + below(state, 200);
-    uint32_t const asking = 2 + below(state, 12), prompt = 1 + below(state, 600);
+    uint32_t const kind = below(state, KINDS), answers = 3 + below(state, 200);
+    uint32_t const asking = 3 + below(state, 12), prompt = 1 + below(state, 600);
     uint32_t const cached = below(state, 2) * below(state, 300), context = 1 + below(state, 3000);
     uint32_t const chunk = below(state, 2) * (1 + prompt / (1 + below(state, 3)));
     if (kind == DECODE)

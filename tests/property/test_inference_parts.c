@@ -45,7 +45,7 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
     bool const exchanges = further ? other == 2 : expert_places[place].ep > 1;
     bool const many = !further && expert_places[place].ep > 16; /* Of the first model's. */
     bool const stages = further && (other == 2 || other == 3);
-    uint32_t const first = many ? 1 : 0, end = stages ? 2 : exchanges ? DENSE : DENSE + 1;
+    uint32_t const first = many ? 1 : 0, end = exchanges ? DENSE : DENSE + 1;
     uint32_t const model = first + below(state, end - first);
     uint32_t const kind = below(state, KINDS), batch = 1 + below(state, 12);
     uint32_t const tokens = 1 + below(state, 400);

@@ -202,6 +202,25 @@ static void a_layout_that_does_not_suit_is_refused(void **state)
     layout_refused("t*6|t*6L", 2, "the bare MLP has neither embedding nor head");
 }
 
+/* As get_pp_indices() of vLLM has them: a layer more on the last but one, and on those before. */
+static void in_inference_any_number_of_layers_goes(void **state)
+{
+    struct stages stages = {0};
+    (void)state;
+    plan.kind = WORKLOAD_DECODE;
+    plan.model.layers = 11;
+    stages_are(2, "0+6E 6+5L");
+    stages_are(3, "0+4E 4+4 8+3L");
+    stages_are(4, "0+3E 3+3 6+3 9+2L");
+    plan.model.layers = 61;
+    stages_are(4, "0+15E 15+15 30+16 46+15L");
+    plan.model.layers = 3;
+    case_refused(stages_build(case_arena, &plan, 4, 16, &stages, &case_error), STATUS_INVALID,
+                 "/mesh/pp",
+                 "4 stages are more than the model's 3 layers: some would have none; the nearest "
+                 "number of ranks that fits: 2");
+}
+
 static void the_first_layers_are_the_dense_ones(void **state)
 {
     (void)state;
@@ -225,6 +244,7 @@ int main(void)
         TEST(a_layout_says_which_stage_has_what),
         TEST(a_layout_that_is_misspelt_is_refused_with_its_place),
         TEST(a_layout_that_does_not_suit_is_refused),
+        TEST(in_inference_any_number_of_layers_goes),
         TEST(the_first_layers_are_the_dense_ones),
     };
     return cmocka_run_group_tests_name("stages", tests, NULL, NULL);

@@ -277,6 +277,24 @@ static enum status read_config_object(struct arena *arena, struct json *object,
     return STATUS_OK;
 }
 
+/* What an object that is no config.json may be: there is one kind. */
+static enum status kind_check(struct json *object, struct error *reterr)
+{
+    struct json *const kind = json_take(object, "kind");
+    const char *name = NULL;
+    if (kind == NULL)
+        return error_set(reterr, STATUS_INVALID, json_where(object),
+                         "the object has neither \"kind\": \"%s\", which is a bare MLP, nor the "
+                         "\"model_type\" of a config.json",
+                         mlp_names[0]);
+    STATUS_TRY(json_as_string(kind, &name, reterr));
+    if (name_same(name, mlp_names[0])) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, json_where(kind),
+                     "\"%.40s\" is no kind of model; \"%s\" is a bare MLP, and others are given "
+                     "by name (`podsim list models`) or have the \"model_type\" of a config.json",
+                     name, mlp_names[0]);
+}
+
 enum status model_read_object(struct arena *arena, struct json *object, struct model *ret_model,
                               struct error *reterr)
 {
@@ -284,6 +302,7 @@ enum status model_read_object(struct arena *arena, struct json *object, struct m
     if (json_kind(object) == JSON_OBJECT && json_take(object, "model_type") != NULL)
         return read_config_object(arena, object, ret_model, reterr);
     struct key_reader const reader = {.arena = arena, .object = object, .base = &model};
+    if (json_kind(object) == JSON_OBJECT) STATUS_TRY(kind_check(object, reterr));
     STATUS_TRY(keys_read(model_mlp_keys, &reader, reterr));
     model.name = arena_format(arena, "mlp %llu x %llu", (unsigned long long)model.width,
                               (unsigned long long)model.mlp_width);

@@ -139,6 +139,7 @@ static void slice_begin(const struct inference_fit *fit, const struct column_val
     table_line(text, "slice");
     strbuf_add(text, "%s%s for these weights%s", fit->chip_count == 0 ? "" : "at least ",
                CELL(fit_columns, values, SLICE), fit->has_cache ? " and this cache" : "");
+    if (fit->chip_count > 1) strbuf_add(text, ", evenly divided");
 }
 
 void inference_slice_print(const struct report_input *input, struct strbuf *text)

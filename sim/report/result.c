@@ -92,7 +92,11 @@ enum status result_write(struct arena *arena, const struct report_input *input, 
     json_write_object(&json);
     run_step_put(input, &facts, &json);
     if (input->generation != NULL) {
-        generation_write(input->generation, &json);
+        const struct generation *of = input->generation;
+        generation_write(of, &json);
+        struct inference_facts last = of->page[of->page_count - 1].facts;
+        last.phase = "decode";
+        inference_facts_write(&last, &json);
     } else {
         STATUS_TRY(put_body(arena, input, &facts, &json, reterr));
     }

@@ -10,7 +10,7 @@
 #include "sim/step/overheads.h"
 #include "sim/step/suggest.h"
 
-enum { MTP_MODULES_MAX = 16 };
+enum { MTP_MODULES_MAX = 16, GENERATION_PAGES_MAX = 1 << 14 };
 
 #define REFUSE(holds, status, where, ...)                                                          \
     if (holds) return error_set(reterr, STATUS_##status, where, __VA_ARGS__)
@@ -58,6 +58,33 @@ static enum status bare_check(const struct ranks *ranks, struct error *reterr)
     return STATUS_OK;
 }
 
+/* Passes, and steps of a generation, that are simulated. */
+static enum status passes_check(const struct workload_plan *plan, struct error *reterr)
+{
+    uint32_t const batches = inference_batch_count(&plan->inference);
+    uint32_t const passes_most = INFERENCE_PASSES_MAX / batches;
+    const struct inference_generation *generation = &plan->inference.generation;
+    uint64_t const pages =
+        generation->output == 0 ? 0 : units_ceil_divide(generation->output, generation->page);
+    REFUSE(batches > INFERENCE_PASSES_MAX, LIMIT, "/mesh/pp",
+           "%u stages work on a batch each, which is more than the %d passes that are simulated",
+           batches, INFERENCE_PASSES_MAX);
+    REFUSE(inference_batch_passes(&plan->inference) > passes_most, LIMIT, "/workload/chunk",
+           "prompts would go through %u passes of %s, more than the %u that are simulated; "
+           "the nearest chunk that goes: %llu",
+           inference_batch_passes(&plan->inference),
+           counted(plan->inference.prompts.chunk, "token").text, passes_most,
+           (unsigned long long)units_ceil_divide(inference_keys_most_of(plan, INFERENCE_PROMPTS) -
+                                                     plan->inference.prompts.cached,
+                                                 passes_most - (plan->kind == WORKLOAD_GENERATE)));
+    REFUSE(pages > GENERATION_PAGES_MAX, LIMIT, "/workload/page",
+           "%llu steps would be simulated, one for each page, more than the %d that are; pages of "
+           "%llu steps go",
+           (unsigned long long)pages, GENERATION_PAGES_MAX,
+           (unsigned long long)units_ceil_divide(generation->output, GENERATION_PAGES_MAX));
+    return STATUS_OK;
+}
+
 static enum status inference_check(const struct ranks *ranks, struct error *reterr)
 {
     const struct workload_plan *plan = ranks->plan;
@@ -65,9 +92,7 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
     bool const serves = ranks_serves(ranks);
     bool const gathers = serves && plan->inference.weights == INFERENCE_GATHERED;
     bool const prefetches = plan->inference.prefetch != INFERENCE_PREFETCH_NONE;
-    uint32_t const batches = inference_batch_count(&plan->inference);
     uint64_t const answers = inference_answers(&plan->inference);
-    uint32_t const passes_most = INFERENCE_PASSES_MAX / batches;
     uint64_t const made_for = plan->model.positions.most;
     uint64_t const positions = made_for == 0 ? UINT64_MAX : made_for;
     bool const replicates = plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED && ranks->tp > 1;
@@ -89,18 +114,7 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
            "/workload/formats/head",
            "the head of " NAME " is its embedding, which lies in the format of \"weights\", %s",
            plan->model.name, format_name(plan->formats.weights));
-    REFUSE(serves && batches > INFERENCE_PASSES_MAX, LIMIT, "/mesh/pp",
-           "%u stages work on a batch each, which is more than the %d passes that are simulated",
-           batches, INFERENCE_PASSES_MAX);
-    REFUSE(serves && inference_batch_passes(&plan->inference) > passes_most, LIMIT,
-           "/workload/chunk",
-           "prompts would go through %u passes of %s, more than the %u that are simulated; "
-           "the nearest chunk that goes: %llu",
-           inference_batch_passes(&plan->inference),
-           counted(plan->inference.prompts.chunk, "token").text, passes_most,
-           (unsigned long long)units_ceil_divide(inference_keys_most_of(plan, INFERENCE_PROMPTS) -
-                                                     plan->inference.prompts.cached,
-                                                 passes_most - (plan->kind == WORKLOAD_GENERATE)));
+    if (serves) STATUS_TRY(passes_check(plan, reterr));
     REFUSE(gathers && !mesh->present[MESH_DP], INVALID, "/workload/weights",
            "the mesh has no dp whose ranks could have a part of the weights each; those of fsdp "
            "gather them without the key");

@@ -211,6 +211,7 @@ static void a_bare_mlp_has_its_matrices_and_nothing_else(void **state)
         {"{\"kind\": \"mlp\", \"D\": 8, \"F\": 8, \"layer\": 8}", "/layer", "layers"},
         {"{\"kind\": \"mlp\", \"D\": 8, \"F\": 8, \"layers\": 8, \"matrixes\": 2}", "/matrixes",
          "matrices"},
+        {"{\"D\": 8, \"F\": 8, \"layers\": 8}", "", "nor the \"model_type\" of a config.json"},
         {"[]", "", ""},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {

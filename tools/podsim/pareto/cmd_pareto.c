@@ -64,7 +64,11 @@ static enum status run(struct pareto *pareto, struct outputs *outputs, struct er
     STATUS_TRY(open_outputs(pareto->options, outputs, reterr));
     STATUS_TRY(worker_run(pareto_play, pareto, (struct progress_words){"sweep", NULL}, reterr));
     STATUS_TRY(write_results(pareto, outputs, reterr));
-    if (pareto_count(pareto, PARETO_REFUSED) < pareto->done_count) return STATUS_OK;
+    if (pareto_count(pareto, PARETO_PLAYED) > 0) return STATUS_OK;
+    if (pareto_count(pareto, PARETO_REFUSED) < pareto->done_count)
+        return error_set(reterr, STATUS_INVALID, "",
+                         "no point fits the memory; the table says what each batch needs, and what "
+                         "memory holds");
     return error_set(reterr, STATUS_INVALID, "", "no point can be simulated; each says why");
 }
 

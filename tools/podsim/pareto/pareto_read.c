@@ -151,6 +151,11 @@ static enum status gpus_read(struct pareto *pareto, const char *text, struct err
     bool const has_nodes = pareto->base.scenario.machine.nodes != 0;
     struct arena *arena = pareto->arena;
     uint32_t *gpus = NULL, count = 0;
+    if (strpbrk(text, "xX") != NULL)
+        return error_set(reterr, STATUS_INVALID, "--shape",
+                         "\"%.40s\" is a slice of a TPU; of GPUs it is how many, such as %u,%u: a "
+                         "part of a node, or whole nodes",
+                         text, node, 2 * node);
     STATUS_TRY(counts_sorted(arena, text, "--shape", MACHINE_CHIPS_MAX, &gpus, &count, reterr));
     for (uint32_t i = 0; i < count; i++) {
         struct pareto_value *value = NULL;
@@ -242,6 +247,8 @@ static enum status price_read(struct pareto *pareto, struct error *reterr)
     const char *priced = text;
     uint64_t ppm = pareto->chip.price.usd_per_h_ppm;
     pareto->price_source = text == NULL ? pareto->chip.price.source : "as --price says";
+    if (text != NULL && text[0] == '-')
+        return error_set(reterr, STATUS_INVALID, "--price", "\"%.40s\" is below 0", text);
     if (text != NULL && text[strspn(text, "0123456789.")] == '\0')
         STATUS_TRY(text_of(arena_format(pareto->arena, "%sUSD/h", text), &priced, reterr));
     if (text != NULL) STATUS_TRY(quantity_read(QUANTITY_PRICE, priced, "--price", &ppm, reterr));

@@ -156,9 +156,14 @@ static void add_room(struct strbuf *reason, const struct inference_room *room)
     struct counted const most = counted(room->most, "sequence");
     if (room->least == room->most)
         strbuf_add(reason, "\n%s of this length would fit\n", most.text);
-    else
-        strbuf_add(reason, "\nat least %llu and at most %s of this length would fit\n",
+    else if (room->least + 1 == room->most)
+        strbuf_add(reason, "\n%llu or %s of this length would fit\n",
                    (unsigned long long)room->least, most.text);
+    else
+        strbuf_add(reason,
+                   "\n%llu sequences of this length would fit, and up to %llu if their buffers "
+                   "shrink as they do\n",
+                   (unsigned long long)room->least, (unsigned long long)room->most);
 }
 
 /* Of a training step that does not fit neighbours are told without being asked for, where anything

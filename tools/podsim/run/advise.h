@@ -27,6 +27,7 @@ enum {
     ADVISE_SETTINGS_MAX = 8,
     ADVISE_EVENTS_MAX = 24000000, /* Of one neighbour. */
     ADVISE_STEPS_MAX = 4,         /* For its period: most repeat by then. */
+    ADVISE_PAGES_MAX = 4,         /* Of a whole answer. */
     ADVISE_NONE = ADVISE_ROWS_MAX,
 };
 
@@ -47,7 +48,7 @@ struct advise_row {
     bool has_period;       /* Where played: steps follow one another, as with pp. */
     int64_t step_ps;       /* Where played. */
     int64_t time_ps;       /* What rows are compared by: the period, or else the step. */
-    double mfu;            /* The same. */
+    double mfu;            /* The same; 0: of a whole answer it is not known. */
     uint64_t memory_bytes; /* Where played, the peak; else what it holds at least. */
     const char *why;       /* Of ADVISE_REFUSED. */
 };

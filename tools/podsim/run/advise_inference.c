@@ -1,6 +1,6 @@
 /*
- * advise_inference.c: neighbours of a prefill, a decode or a mixed step. What changes the answer
- * stays: the model, its formats, the sequences.
+ * advise_inference.c: neighbours of a prefill, a decode, a mixed step or a whole answer. The
+ * question stays: the model, its formats, the sequences.
  */
 #include "sim/base/arena.h"
 #include "sim/base/name.h"

@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/units.h"
 #include "sim/report/analysis.h"
 #include "sim/report/least_memory.h"
+#include "tools/podsim/common/generate.h"
 #include "tools/podsim/common/report.h"
 #include "tools/podsim/common/worker.h"
 
@@ -22,6 +24,24 @@ static bool watch(void *owner, const struct replay_progress *progress)
     double const share = (search->advise->count + progress->share) / ADVISE_ROWS_MAX;
     return worker_progress(search->worker, share, search->events + progress->events) &&
            !row->too_long;
+}
+
+/* A whole answer in a few pages, the scenario's own too, so that rows compare. The prefill and the
+ * last step have been played for its memory. */
+static enum status generation_play(struct advise_search *search, struct session_source *source,
+                                   struct session *session, struct advise_row *row,
+                                   struct error *reterr)
+{
+    struct inference_generation *of = &session->scenario.workload.inference.generation;
+    struct generation generation = {0};
+    uint64_t const least = units_ceil_divide(of->output, ADVISE_PAGES_MAX);
+    if (of->page < least) of->page = least;
+    STATUS_TRY(generate_play(session, source, search->worker, /* every_layer= */ false, &generation,
+                             reterr));
+    row->step_ps = row->time_ps = generation_total_ps(&generation);
+    row->has_period = false;
+    row->mfu = 0;
+    return STATUS_OK;
 }
 
 /* Plays one built neighbour and keeps what came of it. */
@@ -52,6 +72,8 @@ static enum status row_play(struct advise_search *search, struct session_source 
     row->mfu = row->has_period ? facts.period.mfu : facts.mfu;
     row->memory_bytes = session->trace.memory.peak_bytes;
     row->fits = row->memory_bytes <= search->advise->hbm_bytes;
+    if (session->scenario.workload.kind == WORKLOAD_GENERATE)
+        STATUS_TRY(generation_play(search, source, session, row, reterr));
     search->events += session->trace.work.events;
     return STATUS_OK;
 }

@@ -26,7 +26,7 @@ static struct table_figure look_least(struct column_value value)
     X(FITS, "fits", WHERE(played || of->state == ADVISE_UNFIT, FLAG(played && of->fits)), HIDDEN)  \
     X(STEP, "step_time_s", WHERE(played, SECONDS(of->step_ps)), HIDDEN)                            \
     X(PERIOD, "period_time_s", WHERE(played && of->has_period, SECONDS(of->time_ps)), HIDDEN)      \
-    X(MFU, "mfu", WHERE(played, REAL(of->mfu)), SHOWN("", "MFU", 8, column_share))                 \
+    X(MFU, "mfu", WHERE(played && of->mfu > 0, REAL(of->mfu)), SHOWN("", "MFU", 8, column_share))  \
     X(MEMORY, "memory_bytes", WHERE(played, WHOLE(of->memory_bytes)), HIDDEN)                      \
     X(LEAST, "least_bytes", WHERE(is_least, WHOLE(of->memory_bytes)), HIDDEN)                      \
     X(WHY, "why", WHERE(of->why != NULL, WORDS(of->why)), HIDDEN)                                  \

@@ -269,11 +269,6 @@ static enum status work_texts(struct run *run, struct error *reterr)
     run->source.watch = &run->building;
     run->reason.columns = report_columns(2);
     STATUS_TRY(session_build(session, &run->source, SESSION_PROGRAM, reterr));
-    if (session->scenario.workload.kind == WORKLOAD_GENERATE &&
-        options_has(run->options, "--advise"))
-        return error_set(reterr, STATUS_UNSUPPORTED, "--advise",
-                         "neighbours of a whole answer are not tried; those of a workload of kind "
-                         "\"prefill\" or \"decode\" are");
     if (session->scenario.workload.kind != WORKLOAD_GENERATE && options_has(run->options, "--csv"))
         return error_set(reterr, STATUS_INVALID, "--csv",
                          "rows are steps of a workload of kind \"generate\"; --json has all of "

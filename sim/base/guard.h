@@ -7,7 +7,6 @@
 #ifndef SIM_BASE_GUARD_H
 #define SIM_BASE_GUARD_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -30,11 +29,6 @@ static inline void guard_hide(const void *memory, size_t size_bytes)
 static inline void guard_show(const void *memory, size_t size_bytes)
 {
     __asan_unpoison_memory_region(memory, size_bytes);
-}
-
-static inline bool guard_hides(const void *memory)
-{
-    return __asan_address_is_poisoned(memory) != 0;
 }
 #else
 enum { GUARD_BYTES = 0 };

@@ -40,16 +40,6 @@ void error_in_file(struct error *error, const char *path)
     remove_controls(error->where);
 }
 
-const char *status_text(enum status status)
-{
-    static const char *const texts[] = {
-#define X(name, text) text,
-        STATUS_TABLE(X)
-#undef X
-    };
-    return texts[status];
-}
-
 _Noreturn void assert_fail(const char *file, int line, const char *function, const char *claim)
 {
     (void)fprintf(stderr, "podsim: %s:%d: %s: broken invariant: %s\n", file, line, function, claim);

@@ -9,21 +9,16 @@
 #ifndef SIM_BASE_STATUS_H
 #define SIM_BASE_STATUS_H
 
-#define STATUS_TABLE(X)                                                                            \
-    X(OK, "success")                                                                               \
-    X(INVALID, "invalid input")                                                                    \
-    X(UNSUPPORTED, "valid input, but not modelled")                                                \
-    X(NOT_FOUND, "no such name")                                                                   \
-    X(LIMIT, "a declared limit was reached")                                                       \
-    X(NO_MEMORY, "out of memory")                                                                  \
-    X(IO, "input or output failed")                                                                \
-    X(STUCK, "the run cannot go on")                                                               \
-    X(INTERRUPTED, "interrupted")
-
 enum status {
-#define X(name, text) STATUS_##name,
-    STATUS_TABLE(X)
-#undef X
+    STATUS_OK,
+    STATUS_INVALID,
+    STATUS_UNSUPPORTED, /* Valid input, but not modelled. */
+    STATUS_NOT_FOUND,   /* No such name. */
+    STATUS_LIMIT,       /* A declared limit was reached. */
+    STATUS_NO_MEMORY,
+    STATUS_IO,
+    STATUS_STUCK, /* The run cannot go on. */
+    STATUS_INTERRUPTED,
 };
 
 /* Filled once, where the cause is known; callers pass it on and add nothing. */
@@ -40,8 +35,6 @@ enum status error_set(struct error *error, enum status status, const char *where
 /* Says that the place of an error, a JSON pointer, lies in another file than the one that is read:
  * "file.json#/place". A bare pointer would be looked for in the file that names it. */
 void error_in_file(struct error *error, const char *path);
-
-const char *status_text(enum status status);
 
 /* Passes a failure on. The only macro in the program with control flow in it. */
 #define STATUS_TRY(call)                                                                           \

@@ -217,9 +217,4 @@ static inline bool collective_is_rooted(enum collective_kind kind)
            kind == COLLECTIVE_SCATTER;
 }
 
-/* The proof on sets, for sizes up to 64: steps are played in rounds until nothing moves; then each
- * position must hold what the kind promises, each contribution exactly once, and the counts of
- * sends and arrivals must be those announced. */
-enum status primitive_check(const struct primitive *primitive, uint32_t size, struct error *reterr);
-
 #endif

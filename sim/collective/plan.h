@@ -344,8 +344,9 @@ static inline uint64_t plan_elements(const struct plan *plan, uint64_t bytes)
     return bytes * 8 / plan_element_bits(plan);
 }
 
-/* The proof on sets over the whole group (at most 64 ranks): as primitive_check(), through all
- * items, shares and pieces. */
+/* The proof on sets over the whole group (at most 64 ranks), through all items, shares and pieces:
+ * steps are played in rounds until nothing moves; then each rank must hold what the kind promises,
+ * each contribution exactly once, and lanes must send and receive as often as announced. */
 enum status plan_check(const struct plan *plan, struct error *reterr);
 
 /* Whether every position of the item's dimension does the same: on rings; not on lines, nor where

@@ -28,14 +28,6 @@ static const struct embed_file *file_find(const char *name)
     return NULL;
 }
 
-const char *chip_json(const char *name, uint32_t *ret_size_bytes)
-{
-    const struct embed_file *file = file_find(name);
-    if (file == NULL) return NULL;
-    *ret_size_bytes = file->size_bytes;
-    return file->bytes;
-}
-
 static enum status file_read(struct arena *arena, const struct embed_file *file,
                              struct json **ret_document, struct error *reterr)
 {

@@ -180,9 +180,6 @@ uint64_t chip_gib_bytes(uint64_t hbm_bytes);
 /* Names of the catalogue, in its order; NULL past the end. */
 const char *chip_name_at(uint32_t index);
 
-/* The embedded JSON of a chip by its full name, or NULL. */
-const char *chip_json(const char *name, uint32_t *ret_size_bytes);
-
 /* One number of a chip's file as it stands there, for `list chips NAME`. */
 struct chip_fact {
     const char *key; /* "hbm_rate", "math/bf16", "profiles/measured/hbm_ppm" */

@@ -52,11 +52,6 @@ struct strbuf;
 void program_text_write(const struct program *program, const struct machine *machine,
                         struct strbuf *text);
 
-/* One template in full and without names: streams, works, plans and copies stand where an op names
- * them. Two templates with the same text do the same. */
-void program_text_write_template(const struct program *program, const struct machine *machine,
-                                 uint32_t template_index, struct strbuf *text);
-
 /* Builds its plans and seals it. Refusals say "NAME:LINE:COLUMN"; `line` is the number of the first
  * line of the text. Nothing is reserved for more than the limits of program.h. Names lie in the
  * arena. */

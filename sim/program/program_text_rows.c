@@ -20,7 +20,6 @@
 #define SIGNED(name, type, member, highest)                                                        \
     .key = name, .kind = ROW_SIGNED, MEMBER(type, member), .most = highest
 #define TEXT(name, type, member) .key = name, .kind = ROW_TEXT, MEMBER(type, member)
-#define NAME(name, type, member) TEXT(name, type, member), .is_name = true
 #define WORD(name, type, member, list)                                                             \
     .key = name, .kind = ROW_WORD, MEMBER(type, member), .words = list
 #define AXIS(name, type, member) .key = name, .kind = ROW_AXIS, MEMBER(type, member)
@@ -248,7 +247,7 @@ static const struct text_row host_copy_rows[] = {
 
 #define OP_NAMES                                                                                   \
     {                                                                                              \
-        NAME("class", program_op, class_name)                                                      \
+        TEXT("class", program_op, class_name)                                                      \
     }
 #define OP_STREAM                                                                                  \
     {                                                                                              \
@@ -260,7 +259,7 @@ static const struct text_row host_copy_rows[] = {
     }
 #define OP_INDEX(what)                                                                             \
     {                                                                                              \
-        NUMBER(what, program_op, index, UINT16_MAX), .needed = true, .is_index = true              \
+        NUMBER(what, program_op, index, UINT16_MAX), .needed = true                                \
     }
 
 static const struct text_row compute_rows[] = {OP_STREAM, OP_PARTS, OP_INDEX("work"), OP_NAMES};
@@ -284,7 +283,7 @@ static const struct text_row need_rows[] = {
     {NUMBER("per_part", program_need, per_part, COUNT_MOST)},
     {WORD("when", program_need, begun, whens)},
     {WORD("reason", program_need, reason, reasons)},
-    {NAME("array", program_need, array)},
+    {TEXT("array", program_need, array)},
 };
 
 static const struct text_row memory_rows[] = {
@@ -300,7 +299,7 @@ static const struct text_row resident_rows[] = {
 
 static const struct text_row block_rows[] = {
     {NUMBER("template", program_block, template_index, UINT16_MAX), .needed = true},
-    {NAME("name", program_block, name), .needed = true},
+    {TEXT("name", program_block, name), .needed = true},
     {WORD("phase", program_block, phase, phases)},
     {NUMBER("repeat", program_block, repeat, PROGRAM_SLOTS_MAX), .needed = true},
     {SIGNED("layer_first", program_block, layer_first, INT32_MAX)},

@@ -25,8 +25,6 @@ struct text_row {
     uint8_t size;    /* Bytes of the member. */
     uint16_t offset; /* Offset of the member in its struct. */
     bool needed;
-    bool is_name;             /* Tells people what it is, and no run. */
-    bool is_index;            /* Of another line, which it stands for. */
     uint64_t most;            /* Of numbers; of signed ones, either way. */
     const char *const *words; /* Ended by NULL. */
     const char *instead;      /* What is written where the member is `instead_value`; or NULL. */

@@ -10,7 +10,6 @@ struct out {
     const struct program *program;
     const struct machine *machine;
     struct strbuf *text;
-    bool bare; /* No names; and what an op names stands below it. */
 };
 
 static void quoted(struct strbuf *text, const char *value)
@@ -105,29 +104,25 @@ static void add_line(const struct out *out, uint32_t indent, enum text_line_kind
 {
     const struct text_line *of = &text_lines[kind];
     strbuf_add(out->text, "%*s%s", (int)(2 * indent), "", of->word);
-    if (of->numbered && !(out->bare && of->parent == LINE_COUNT))
-        strbuf_add(out->text, " %u", number);
-    if (of->named && !out->bare) {
+    if (of->numbered) strbuf_add(out->text, " %u", number);
+    if (of->named) {
         const char *name = NULL;
         memcpy(&name, (const char *)line + of->name_offset, sizeof name);
         strbuf_add(out->text, " ");
         quoted(out->text, name);
     }
-    for (uint32_t i = 0; i < of->row_count; i++)
-        if (!out->bare || !(of->rows[i].is_name || of->rows[i].is_index))
-            add_row(out, &of->rows[i], line);
+    for (uint32_t i = 0; i < of->row_count; i++) add_row(out, &of->rows[i], line);
     strbuf_add(out->text, "\n");
 }
 
-static void add_work(const struct out *out, uint32_t indent, uint32_t index)
+static void add_work(const struct out *out, uint32_t index)
 {
     const struct work *work = &out->program->works[index];
-    add_line(out, indent, LINE_WORK, index, work);
+    add_line(out, 0, LINE_WORK, index, work);
     for (uint32_t i = 0; i < work->matmul_count; i++)
-        add_line(out, indent + 1, LINE_MATMUL, i, &work->matmul[i]);
+        add_line(out, 1, LINE_MATMUL, i, &work->matmul[i]);
     for (uint32_t i = 0; i < WORK_ATTENDED_MAX; i++)
-        if (work->attended[i].heads != 0)
-            add_line(out, indent + 1, LINE_ATTENDED, i, &work->attended[i]);
+        if (work->attended[i].heads != 0) add_line(out, 1, LINE_ATTENDED, i, &work->attended[i]);
 }
 
 static enum text_links links_of(const struct group_dimension *dimension)
@@ -138,7 +133,7 @@ static enum text_links links_of(const struct group_dimension *dimension)
 
 /* An algorithm that nobody chose is "auto". What comes out of a file is of `podsim collective`,
  * whose programs are not written. */
-static void add_plan(const struct out *out, uint32_t indent, uint32_t index)
+static void add_plan(const struct out *out, uint32_t index)
 {
     const struct plan_request *request = &out->program->requests[index];
     SIM_ASSERT(request->script == NULL);
@@ -146,7 +141,7 @@ static void add_plan(const struct out *out, uint32_t indent, uint32_t index)
                              .runs = out->program->plans[index].algorithm,
                              .from_machine = request->bytes_per_s[0] != 0};
     if (plan.request.algorithm == NULL) plan.request.algorithm = "auto";
-    add_line(out, indent, LINE_PLAN, index, &plan);
+    add_line(out, 0, LINE_PLAN, index, &plan);
     for (uint32_t d = 0; d < request->group.dimension_count; d++) {
         const struct group_dimension *of = &request->group.dimension[d];
         struct text_dimension const dimension = {.axis = of->axis,
@@ -156,37 +151,21 @@ static void add_plan(const struct out *out, uint32_t indent, uint32_t index)
                                                  .offset = request->offset[d],
                                                  .exchange_bytes = request->exchange_bytes[d],
                                                  .kind = request->kind};
-        add_line(out, indent + 1, LINE_DIMENSION, d, &dimension);
+        add_line(out, 1, LINE_DIMENSION, d, &dimension);
     }
-    if (request->ragged.expert_count != 0)
-        add_line(out, indent + 1, LINE_RAGGED, 0, &request->ragged);
-}
-
-static void add_named(const struct out *out, const struct program_op *op)
-{
-    if (op->kind == PROGRAM_OP_COMPUTE) add_work(out, 2, op->index);
-    if (op->kind == PROGRAM_OP_COLLECTIVE || op->kind == PROGRAM_OP_SEND)
-        add_plan(out, 2, op->index);
-    if (op->kind == PROGRAM_OP_COPY)
-        add_line(out, 2, LINE_HOST_COPY, op->index, &out->program->copies[op->index]);
+    if (request->ragged.expert_count != 0) add_line(out, 1, LINE_RAGGED, 0, &request->ragged);
 }
 
 static void add_template(const struct out *out, uint32_t index)
 {
     const struct program_template *template = &out->program->templates[index];
     add_line(out, 0, LINE_TEMPLATE, index, template);
-    for (uint32_t s = 0; out->bare && s < out->program->stream_count; s++)
-        if (template->stream_parts[s] != 0) {
-            strbuf_add(out->text, "  %u: ", s);
-            add_line(out, 0, LINE_STREAM, s, &out->program->stream[s]);
-        }
     for (uint32_t i = 0; i < template->op_count; i++) {
         const struct program_op *op = &template->op[i];
         add_line(out, 1, (enum text_line_kind)(LINE_COMPUTE + op->kind), i, op);
         for (uint32_t n = 0; n < op->need_count; n++) add_line(out, 2, LINE_NEED, n, &op->need[n]);
         for (uint32_t e = 0; e < op->effect_count; e++)
             add_line(out, 2, LINE_MEMORY, e, &op->effect[e]);
-        if (out->bare) add_named(out, op);
     }
 }
 
@@ -214,9 +193,9 @@ void program_text_write(const struct program *program, const struct machine *mac
     for (uint32_t i = 0; i < program->stream_count; i++)
         add_line(&out, 0, LINE_STREAM, i, &program->stream[i]);
     strbuf_add(text, "\n");
-    for (uint32_t i = 0; i < program->work_count; i++) add_work(&out, 0, i);
+    for (uint32_t i = 0; i < program->work_count; i++) add_work(&out, i);
     strbuf_add(text, "\n");
-    for (uint32_t i = 0; i < program->plan_count; i++) add_plan(&out, 0, i);
+    for (uint32_t i = 0; i < program->plan_count; i++) add_plan(&out, i);
     for (uint32_t i = 0; i < program->copy_count; i++) {
         if (i == 0) strbuf_add(text, "\n");
         add_line(&out, 0, LINE_HOST_COPY, i, &program->copies[i]);
@@ -231,11 +210,4 @@ void program_text_write(const struct program *program, const struct machine *mac
     }
     strbuf_add(text, "\n");
     add_line(&out, 0, LINE_END, 0, program);
-}
-
-void program_text_write_template(const struct program *program, const struct machine *machine,
-                                 uint32_t template_index, struct strbuf *text)
-{
-    struct out const out = {.program = program, .machine = machine, .text = text, .bare = true};
-    add_template(&out, template_index);
 }

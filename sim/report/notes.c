@@ -48,7 +48,6 @@ static double percent(double part, double whole)
 struct axis_total {
     double time_s, exposed_s;
     uint64_t count;
-    double hops_s;
 };
 
 static struct axis_total axis_total(const struct analysis *facts, uint32_t of)
@@ -60,7 +59,6 @@ static struct axis_total axis_total(const struct analysis *facts, uint32_t of)
         total.time_s += row->time_s;
         total.exposed_s += row->exposed_s;
         total.count += row->count;
-        if (row->exposed_s > 0) total.hops_s += row->hop_s * (double)row->count;
     }
     return total;
 }

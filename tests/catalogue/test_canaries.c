@@ -1,6 +1,7 @@
 /* Canaries: each is a good primitive that breaks one promise, and the proof must say which. */
 #include "sim/collective/collective.h"
 #include "tests/support/case.h"
+#include "tests/support/primitive_check.h"
 
 /* What functions of the canary ask, and what they then spoil. */
 static struct primitive good;

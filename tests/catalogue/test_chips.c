@@ -53,9 +53,8 @@ static void no_number_lacks_a_source(void **state)
 {
     (void)state;
     for (uint32_t i = 0; chip_name_at(i) != NULL; i++) {
-        uint32_t size_bytes = 0;
-        const char *bytes = chip_json(chip_name_at(i), &size_bytes);
-        assert_true(walk(chip_name_at(i), bytes, size_bytes) > 35);
+        const char *bytes = case_chip_json(chip_name_at(i));
+        assert_true(walk(chip_name_at(i), bytes, (uint32_t)strlen(bytes)) > 35);
     }
 }
 

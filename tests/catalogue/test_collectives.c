@@ -7,6 +7,7 @@
 #include "sim/collective/plan.h"
 #include "tests/catalogue/costs.h"
 #include "tests/support/case.h"
+#include "tests/support/primitive_check.h"
 #include "tests/support/sampling.h"
 
 enum { RANKS_MAX = 64 };

@@ -3,8 +3,23 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/embed.h"
 #include "sim/measure/measure_group.h"
 #include "sim/scenario/scenario.h"
+
+/* Written at build time from topology/chips/. */
+extern const struct embed_file chip_files[];
+extern const unsigned chip_files_count;
+
+static const char *const status_words[] = {[STATUS_OK] = "ok",
+                                           [STATUS_INVALID] = "invalid",
+                                           [STATUS_UNSUPPORTED] = "unsupported",
+                                           [STATUS_NOT_FOUND] = "not found",
+                                           [STATUS_LIMIT] = "limit",
+                                           [STATUS_NO_MEMORY] = "no memory",
+                                           [STATUS_IO] = "input or output",
+                                           [STATUS_STUCK] = "stuck",
+                                           [STATUS_INTERRUPTED] = "interrupted"};
 
 struct arena *case_arena;
 struct error case_error;
@@ -41,8 +56,8 @@ void case_refused_at(enum status status, enum status wanted, const char *where, 
     if (!as_wanted || case_error.status != status ||
         (where != NULL && strcmp(case_error.where, where) != 0) ||
         strstr(case_error.message, words) == NULL) {
-        print_error("%s: %s: %s\nand not %s, %s: %s\n", status_text(status), case_error.where,
-                    case_error.message, wanted == STATUS_OK ? "a refusal" : status_text(wanted),
+        print_error("%s: %s: %s\nand not %s, %s: %s\n", status_words[status], case_error.where,
+                    case_error.message, wanted == STATUS_OK ? "a refusal" : status_words[wanted],
                     where == NULL ? "anywhere" : where, words);
         _fail(file, line);
     }
@@ -61,6 +76,14 @@ struct machine case_machine_built_at(const struct machine_plan *plan, const char
     struct machine machine = {0};
     case_ok_at(machine_build(case_arena, plan, &machine, &case_error), file, line);
     return machine;
+}
+
+const char *case_chip_json(const char *name)
+{
+    for (unsigned i = 0; i < chip_files_count; i++)
+        if (strcmp(chip_files[i].name, name) == 0) return chip_files[i].bytes;
+    fail_msg("%s is no chip of the catalogue", name);
+    return NULL;
 }
 
 struct group case_group_at(const struct machine *machine, const char *axes, const char *file,

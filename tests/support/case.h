@@ -35,6 +35,8 @@ extern struct error case_error;
 /* "h100-sxm:nodes=4", as on a command line. */
 #define case_machine(text) case_machine_at(text, __FILE__, __LINE__)
 #define case_machine_built(plan) case_machine_built_at(plan, __FILE__, __LINE__)
+/* The JSON of a chip of the catalogue, by its full name. */
+const char *case_chip_json(const char *name);
 /* "node:2,gpu"; NULL: all of the machine. */
 #define case_group(machine, axes) case_group_at(machine, axes, __FILE__, __LINE__)
 #define case_plan(...) case_plan_at(__VA_ARGS__, __FILE__, __LINE__)

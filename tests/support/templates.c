@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "sim/base/strbuf.h"
-#include "sim/program/program_text.h"
 #include "tests/support/case.h"
+#include "tests/support/template_text.h"
 
 enum { DIGEST_DIGITS = 8, PATH_BYTES = 128 };
 
@@ -93,13 +93,13 @@ static uint64_t digest_of(const struct strbuf *text, enum side side)
 }
 
 /* "NAME: 01234567 89abcdef", a digest a template. */
-static void lines_make(const char *of, const struct program *program, const struct machine *machine,
+static void lines_make(const char *of, const struct template_text *texts,
                        struct strbuf lines[SIDES])
 {
     for (uint32_t side = 0; side < SIDES; side++) strbuf_add(&lines[side], "%s:", of);
-    for (uint32_t t = 0; t < program->template_count; t++) {
+    for (uint32_t t = 0; t < texts->program->template_count; t++) {
         struct strbuf text = {0};
-        program_text_write_template(program, machine, t, &text);
+        template_text_add(texts, t, &text);
         assert_false(text.failed);
         for (uint32_t side = 0; side < SIDES; side++)
             strbuf_add(&lines[side], " %08x",
@@ -125,9 +125,10 @@ static const char *line_find(struct held *held, const char *of)
     return NULL;
 }
 
-static void differ(const struct held *held, const char *of, const struct program *program,
-                   const struct machine *machine, const char *ours, const char *kept)
+static void differ(const struct held *held, const char *of, const struct template_text *texts,
+                   const char *ours, const char *kept)
 {
+    const struct program *program = texts->program;
     struct strbuf text = {0};
     size_t const begin = strlen(of) + 1;
     uint32_t index = 0;
@@ -137,7 +138,7 @@ static void differ(const struct held *held, const char *of, const struct program
     }
     if (index == program->template_count)
         fail_msg("%s: %s has fewer templates than it had", held->path, of);
-    program_text_write_template(program, machine, index, &text);
+    template_text_add(texts, index, &text);
     (void)fputs(text.bytes, stdout);
     (void)fflush(stdout);
     strbuf_free(&text);
@@ -149,7 +150,9 @@ static void differ(const struct held *held, const char *of, const struct program
 void templates_hold(const char *of, const struct program *program, const struct machine *machine)
 {
     struct strbuf lines[SIDES] = {{0}};
-    lines_make(of, program, machine, lines);
+    struct template_text texts;
+    template_text_open(program, machine, &texts);
+    lines_make(of, &texts, lines);
     for (uint32_t side = 0; side < SIDES; side++) {
         struct held *held = &all_held[side];
         const struct strbuf *line = &lines[side];
@@ -161,7 +164,8 @@ void templates_hold(const char *of, const struct program *program, const struct 
         const char *const kept = line_find(held, of);
         if (kept == NULL) fail_msg("%s has no line for %s", held->path, of);
         if (strncmp(kept, line->bytes, line->size_bytes) != 0)
-            differ(held, of, program, machine, line->bytes, kept);
+            differ(held, of, &texts, line->bytes, kept);
     }
     for (uint32_t side = 0; side < SIDES; side++) strbuf_free(&lines[side]);
+    template_text_close(&texts);
 }

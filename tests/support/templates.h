@@ -1,7 +1,7 @@
 /*
  * templates.h: digests of the templates of programs (ops, works, needs and effects in full, without
- * names: program_text_write_template()) held against those that were kept in
- * tests/golden/templates/. What memory ops take and give is held apart, in files of its own.
+ * names: template_text.h) held against those that were kept in tests/golden/templates/. What memory
+ * ops take and give is held apart, in files of its own.
  */
 #ifndef PODSIM_TESTS_SUPPORT_TEMPLATES_H
 #define PODSIM_TESTS_SUPPORT_TEMPLATES_H

@@ -18,7 +18,9 @@ struct tree {
     char *doubles;
     char *names;
     char *wide;
+    char *foreign;
     struct tidy_headers headers;
+    struct tidy_tree words;
     unsigned file_count;
 };
 
@@ -103,6 +105,7 @@ static void check_file(struct tree *tree, const char *path)
     tidy_check_figures(&tree->tidy, &file);
     tidy_check_products(&tree->tidy, &file);
     tidy_check_excuse(&tree->tidy, &file, tree->doubles);
+    tidy_note_tree(&tree->words, &file);
     if (is_code) {
         tidy_check_includes(&tree->tidy, &file, tree->layers);
         tidy_note_header(&tree->headers, &file);
@@ -186,11 +189,14 @@ int main(int argument_count, char **arguments)
     tree.doubles = file_read(tree.root, "tests/tidy/doubles.txt");
     tree.names = file_read(tree.root, "tests/tidy/names.txt");
     tree.wide = file_read(tree.root, "tests/tidy/wide.txt");
-    if (tree.layers == NULL || tree.doubles == NULL || tree.names == NULL || tree.wide == NULL) {
-        (void)fprintf(stderr,
-                      "%s: no tools/layers.txt, or not all of doubles.txt, names.txt and wide.txt "
-                      "in tests/tidy\n",
-                      tree.root);
+    tree.foreign = file_read(tree.root, "tests/tidy/foreign.txt");
+    if (tree.layers == NULL || tree.doubles == NULL || tree.names == NULL || tree.wide == NULL ||
+        tree.foreign == NULL) {
+        (void)fprintf(
+            stderr,
+            "%s: no tools/layers.txt, or not all of doubles.txt, foreign.txt, names.txt and "
+            "wide.txt in tests/tidy\n",
+            tree.root);
         return 1;
     }
     check_folder(&tree, "");
@@ -198,6 +204,7 @@ int main(int argument_count, char **arguments)
     check_excuses_exist(&tree, "tests/tidy/names.txt", tree.names);
     check_excuses_exist(&tree, "tests/tidy/wide.txt", tree.wide);
     tidy_check_headers(&tree.tidy, &tree.headers, tree.wide);
+    tidy_check_tree(&tree.tidy, &tree.words, tree.foreign);
     if (tree.file_count < 50)
         tidy_complain(&tree.tidy, "tests/tidy/main.c", 1, "looked at %u files only",
                       tree.file_count);
@@ -209,6 +216,8 @@ int main(int argument_count, char **arguments)
     free(tree.doubles);
     free(tree.names);
     free(tree.wide);
+    free(tree.foreign);
+    tidy_tree_free(&tree.words);
     tidy_headers_free(&tree.headers);
     return status;
 }

@@ -354,6 +354,53 @@ static void wide_structs_are_not_for_many_files(void **state)
     header_complains(narrow, TIDY_INCLUDERS_MAX + 1, "", "");
 }
 
+/* The complaints on a header, a page or a source next to a program that calls used() and inlined().
+ */
+static void tree_complains(const char *path, const char *text, const char *message)
+{
+    struct tidy tidy = {0};
+    struct tidy_tree tree = {0};
+    static const char user[] = "int main(void) { return used() + inlined(); }\n";
+    static const char test[] = "int main(void) { return used() + tested() + f(); }\n";
+    char *code = tidy_ends_with(path, ".md") ? NULL : tidy_blank(text);
+    tidy_note_tree(&tree, &(struct tidy_file){"sim/b/b.c", user, user});
+    tidy_note_tree(&tree, &(struct tidy_file){"sim/a/a.c", "int used(void) {}\n", "int used("});
+    tidy_note_tree(&tree, &(struct tidy_file){"sim/a/c.c", "", "int tested(void) {}\n"});
+    tidy_note_tree(&tree, &(struct tidy_file){"tests/a.c", test, test});
+    tidy_note_tree(&tree, &(struct tidy_file){path, text, code});
+    tidy_check_tree(&tidy, &tree, "theirs(): NCCL\n");
+    assert_string_equal(tidy.text == NULL ? "" : tidy.text, message);
+    tidy_tree_free(&tree);
+    tidy_free(&tidy);
+    free(code);
+}
+
+static void what_only_tests_call_is_theirs(void **state)
+{
+    (void)state;
+    tree_complains("sim/a/a.h", "int used(void);\nstatic inline int inlined(void) {}\n", "");
+    tree_complains("sim/a/a.h", "int a;\nint tested(void);\n",
+                   "sim/a/a.h:2: tested() is called by tests alone: it belongs there\n");
+    tree_complains("sim/a/a.h", "static inline int f(void) {}\n",
+                   "sim/a/a.h:1: f() is called by tests alone: it belongs there\n");
+    tree_complains("tests/a.h", "int tested(void);\n", "");
+}
+
+static void what_is_mentioned_exists(void **state)
+{
+    (void)state;
+    static const char said[] =
+        "is mentioned but does not exist; what others have is in tests/tidy/foreign.txt\n";
+    char message[256];
+    (void)snprintf(message, sizeof message, "sim/a/d.c:2: gone() %ssim/a/d.c:2: b/a.c %s", said,
+                   said);
+    tree_complains("sim/a/d.c", "int a;\n/* See gone() and b/a.c. */\n", message);
+    (void)snprintf(message, sizeof message, "docs/a.md:2: lost.h %s", said);
+    tree_complains("docs/a.md", "gone()\n`lost.h` and `a/a.c`\n", message);
+    tree_complains("sim/a/d.c", "/* used(), theirs(), a.c, a/c.c, ..._d.c, fo() */ int fo;\n", "");
+    tree_complains("sim/a/d.c", "const char *a = \"/* gone() */\";\n", "");
+}
+
 static void reminders_are_refused_even_in_comments(void **state)
 {
     (void)state;
@@ -414,6 +461,8 @@ int main(void)
         cmocka_unit_test(families_are_known_where_plans_are_made_of_them),
         cmocka_unit_test(sizes_of_a_model_are_multiplied_by_the_graph),
         cmocka_unit_test(wide_structs_are_not_for_many_files),
+        cmocka_unit_test(what_only_tests_call_is_theirs),
+        cmocka_unit_test(what_is_mentioned_exists),
         cmocka_unit_test(reminders_are_refused_even_in_comments),
         cmocka_unit_test(catalogues_are_sorted_and_know_their_sources),
     };

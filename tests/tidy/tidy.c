@@ -42,8 +42,12 @@ size_t tidy_line_length(const char *text)
     return strcspn(text, "\n");
 }
 
-/* Returns the end of the comment, string or character that begins at `at`. */
-static const char *token_end(const char *at)
+bool tidy_token_begins(const char *at)
+{
+    return (at[0] == '/' && (at[1] == '*' || at[1] == '/')) || at[0] == '"' || at[0] == '\'';
+}
+
+const char *tidy_token_end(const char *at)
 {
     if (at[0] == '/' && at[1] == '/') return at + tidy_line_length(at);
     if (at[0] == '/') {
@@ -62,13 +66,11 @@ char *tidy_blank(const char *text)
     if (code == NULL) abort();
     memcpy(code, text, length + 1);
     for (const char *at = text; *at != '\0';) {
-        bool const starts =
-            (at[0] == '/' && (at[1] == '*' || at[1] == '/')) || at[0] == '"' || at[0] == '\'';
-        if (!starts) {
+        if (!tidy_token_begins(at)) {
             at++;
             continue;
         }
-        for (const char *end = token_end(at); at < end; at++)
+        for (const char *end = tidy_token_end(at); at < end; at++)
             if (*at != '\n') code[at - text] = ' ';
     }
     return code;

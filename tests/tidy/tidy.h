@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum { TIDY_COLUMNS_MAX = 100, TIDY_FUNCTION_LINES_MAX = 75, TIDY_FILE_LINES_MAX = 500 };
 /* A struct of more fields is included by no more files (tidy_wide.c). */
@@ -33,6 +34,9 @@ bool tidy_ends_with(const char *text, const char *end);
 /* Returns the length of the line at `text`, without its newline. */
 size_t tidy_line_length(const char *text);
 
+/* Whether a comment, a string or a character begins at a place, and where it ends. */
+bool tidy_token_begins(const char *at);
+const char *tidy_token_end(const char *at);
 /* Comments and strings become blanks, newlines stay; the caller frees the result. */
 char *tidy_blank(const char *text);
 
@@ -92,6 +96,33 @@ void tidy_note_header(struct tidy_headers *headers, const struct tidy_file *file
 /* Wide structs that many files include. `excuses` is the text of wide.txt. */
 void tidy_check_headers(struct tidy *tidy, const struct tidy_headers *headers, const char *excuses);
 void tidy_headers_free(struct tidy_headers *headers);
+
+/* Words, functions and mentions of all files, for rules that one file does not show. */
+struct tidy_tree {
+    struct tidy_word {
+        char *text;
+        char *declared_in; /* The header of a function; NULL: none. */
+        unsigned line;     /* Of the declaration. */
+        unsigned uses;     /* In product code. */
+        unsigned own_uses; /* That declaration and definition take. */
+        bool is_code;      /* Stands in code, of tests too. */
+    } * word;
+    size_t slots, words;
+    struct tidy_mention {
+        char *text; /* "name()", or the path of a file */
+        char *path;
+        unsigned line;
+    } * mention;
+    size_t mentions;
+    char **path; /* Of every file. */
+    size_t paths;
+};
+/* Notes the words of code, and what comments and pages mention. */
+void tidy_note_tree(struct tidy_tree *tree, const struct tidy_file *file);
+/* Functions that only tests call; mentioned functions and files that do not exist, but for those of
+ * others in `foreign`, the text of foreign.txt. */
+void tidy_check_tree(struct tidy *tidy, struct tidy_tree *tree, const char *foreign);
+void tidy_tree_free(struct tidy_tree *tree);
 
 /* A .def file: one entry a line, in order. */
 void tidy_check_order(struct tidy *tidy, const struct tidy_file *def);

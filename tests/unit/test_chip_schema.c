@@ -6,13 +6,6 @@
 #include "tests/support/case.h"
 #include "tests/support/json_schema.h"
 
-static const char *chip_text(const char *name)
-{
-    uint32_t size_bytes = 0;
-    const char *bytes = chip_json(name, &size_bytes);
-    return arena_format(case_arena, "%.*s", (int)size_bytes, bytes);
-}
-
 static bool is_valid_chip(struct json *chip)
 {
     struct json *machine =
@@ -30,7 +23,7 @@ static void chips_of_the_catalogue_are_valid(void **state)
 {
     (void)state;
     for (uint32_t i = 0; chip_name_at(i) != NULL; i++)
-        if (!is_valid_chip(json_schema_text(chip_text(chip_name_at(i)), NULL)))
+        if (!is_valid_chip(json_schema_text(case_chip_json(chip_name_at(i)), NULL)))
             fail_msg("%s is not valid", chip_name_at(i));
     assert_false(is_valid_chip(json_schema_text("{\"kind\": \"tpu\"}", NULL)));
 }
@@ -87,7 +80,7 @@ static void schema_and_reader_agree_about_chips(void **state)
                                          "{\"value\": 2, \"source\": \"a plan\"}"};
     unsigned accepted = 0, refused = 0;
     for (size_t c = 0; c < sizeof chips / sizeof *chips; c++) {
-        const char *const text = chip_text(chips[c]);
+        const char *const text = case_chip_json(chips[c]);
         for (size_t i = 0; i < sizeof keys * sizeof values / sizeof *keys / sizeof *values; i++) {
             char setting[192];
             (void)snprintf(setting, sizeof setting, "/%s=%s",

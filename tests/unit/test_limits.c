@@ -231,11 +231,7 @@ static void numbers_of_a_chip_have_limits(void **state)
     };
     for (uint32_t k = 0; k < 2; k++) {
         struct strbuf chip = {0};
-        uint32_t bytes = 0;
-        const char *json = chip_json(kinds[k].chip, &bytes);
-        assert_non_null(json);
-        strbuf_add(&chip, "/machine/chip=");
-        strbuf_add_bytes(&chip, json, bytes);
+        strbuf_add(&chip, "/machine/chip=%s", case_chip_json(kinds[k].chip));
         for (uint32_t i = 0; i < kinds[k].count; i++) {
             struct limit limit = kinds[k].limit[i];
             char key[SETTING_BYTES];

@@ -10,13 +10,6 @@
 #include "sim/scenario/scenario.h"
 #include "tests/support/case.h"
 
-static const char *chip_text(const char *name)
-{
-    uint32_t size_bytes = 0;
-    const char *bytes = chip_json(name, &size_bytes);
-    return arena_format(case_arena, "%.*s", (int)size_bytes, bytes);
-}
-
 /* The first place of one text, filled with another. */
 static const char *changed(const char *text, const char *from, const char *to)
 {
@@ -44,7 +37,7 @@ static void a_chip_in_place_is_the_same_as_by_name(void **state)
     (void)state;
     struct scenario named, own, again;
     case_ok(read_with("\"h100-sxm\"", "", &named));
-    case_ok(read_with(chip_text("h100-sxm"), "", &own));
+    case_ok(read_with(case_chip_json("h100-sxm"), "", &own));
     struct machine const a = case_machine_built(&named.machine);
     struct machine const b = case_machine_built(&own.machine);
     assert_memory_equal(&a.chip.network, &b.chip.network, sizeof a.chip.network);
@@ -102,7 +95,7 @@ static void what_is_wrong_with_a_chip_is_said_with_its_place(void **state)
         {"\"81008MiB\"", "\"67.9GB\"", "/machine/chip/profiles/measured/hbm_capacity/value",
          "67.9GB is more than 15 % apart from 80GB"},
     };
-    const char *whole = chip_text("h100-sxm");
+    const char *whole = case_chip_json("h100-sxm");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         refused(changed(whole, bad[i].from, bad[i].to), "", bad[i].where, bad[i].words);
     refused("{\"name\": \"mine\", \"kind\": \"gpu\"}", "", "/machine/chip", "is missing");
@@ -126,7 +119,7 @@ static void a_file_is_found_beside_what_names_it(void **state)
     struct machine_plan plan;
     FILE *file = fopen(chip, "w");
     assert_non_null(file);
-    assert_true(fputs(chip_text("h100-sxm"), file) >= 0);
+    assert_true(fputs(case_chip_json("h100-sxm"), file) >= 0);
     assert_int_equal(fclose(file), 0);
     file = fopen(machine, "w");
     assert_non_null(file);

@@ -1,6 +1,7 @@
 /* Published rows as scenarios, and the scores of predictions, by hand. */
 #include <string.h>
 
+#include "sim/base/strbuf.h"
 #include "sim/scenario/scenario.h"
 #include "tests/support/case.h"
 #include "tests/validation/measured_memory_rows.h"
@@ -298,6 +299,25 @@ static void layouts_are_ranked_and_schedules_compared(void **state)
     near(made.score.base_absolute, (0.5 + 1 + 0) / 3);
 }
 
+/* The first line of the CSV has a key as often as the lines of rows have its value. */
+static void facts_of_a_row_are_columns(void **state)
+{
+    (void)state;
+    static struct made made;
+    struct strbuf text = {0};
+    memset(&made, 0, sizeof made);
+    for (uint32_t i = 0; i < MADE; i++) made.row[i].seconds = made.result[i].predicted_s = 1;
+    made.row[0].machine.power_w = 507;
+    made.row[0].policy.recipe = "rowwise";
+    made_score(&made, 2);
+    made.set.name = "T";
+    validate_write_csv(&made.validate, &text);
+    assert_non_null(strstr(text.bytes, ",power_w,fp8_recipe,"));
+    assert_non_null(strstr(text.bytes, ",derived,"));
+    assert_non_null(strstr(text.bytes, ",507,rowwise,"));
+    strbuf_free(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +330,7 @@ int main(void)
         cmocka_unit_test(a_common_factor_is_no_error_of_ratios),
         cmocka_unit_test(errors_have_their_signs),
         cmocka_unit_test(layouts_are_ranked_and_schedules_compared),
+        cmocka_unit_test(facts_of_a_row_are_columns),
     };
     return cmocka_run_group_tests(tests, published_up, case_arena_down);
 }

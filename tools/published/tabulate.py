@@ -300,8 +300,6 @@ def framework_of(row, ranks, facts, assumed):
         facts["zero"] = 2
     if row["group"] == "llama3-paper":
         facts["zero"], ranks["dp"] = 2, ranks.pop("fsdp")
-    if "sequence_parallel" in notes:
-        facts["sequence_parallel"] = True
     if facts["preset"] in ("nemo", "megatron", "torchtitan") and "tp" in ranks:
         if re.search(r"TP comm overlap|async TP|TP/DP/PP (communication )?overlap|"
                      r"communication overlap$", notes):

@@ -13,7 +13,7 @@
 
 struct worker;
 
-/* The work. It looks at shell_stopped() between its steps, reports through worker_progress(), and
+/* The work. It calls worker_check() between its steps, reports through worker_progress(), and
  * returns STATUS_INTERRUPTED if it stopped for the user. */
 typedef enum status worker_work_fn(void *owner, struct worker *worker, struct error *reterr);
 

@@ -62,7 +62,8 @@ struct advise {
     const struct session_source *source; /* The scenario, with what the command line sets in it. */
 };
 
-/* Plays them. `chain` is the scenario's own, built up to its program. STATUS_INTERRUPTED. */
+/* Plays the neighbours. `session` is the scenario's own, built up to its program. Errors:
+ * STATUS_INTERRUPTED if the user stopped it. */
 enum status advise_run(const struct session_source *source, const struct session *session,
                        struct worker *worker, struct advise *ret_advise, struct error *reterr);
 

@@ -19,6 +19,8 @@ static const char *const states[] = {
     X(CHIP, "chip", WORDS(row->machine.chip), HIDDEN)                                              \
     X(CHIPS, "chips", WHOLE(row->machine.chips), HIDDEN)                                           \
     X(PRESET, "preset", WHERE(row->policy.preset != NULL, WORDS(row->policy.preset)), HIDDEN)      \
+    X(POWER, "power_w", WHERE(row->machine.power_w > 0, WHOLE(row->machine.power_w)), HIDDEN)      \
+    X(RECIPE, "fp8_recipe", WHERE(row->policy.recipe != NULL, WORDS(row->policy.recipe)), HIDDEN)  \
     X(STACK, "stack",                                                                              \
       WHERE(result->stack[0] != 0 && !result->stack_is_missing, WORDS(result->stack)), HIDDEN)     \
     X(MEASURED, "measured_s", WHERE(row->seconds > 0, REAL(row->seconds)), HIDDEN)                 \
@@ -35,6 +37,7 @@ static const char *const states[] = {
       WHERE(row->peak_bytes > 0 && result->state == VALIDATE_PLAYED, REAL(result->peak_bytes)),    \
       HIDDEN)                                                                                      \
     X(OVER, "over_memory", WHERE(result->over > 0, REAL(result->over)), HIDDEN)                    \
+    X(DERIVED, "derived", FLAG(row->derived), HIDDEN)                                              \
     X(LOW, "low_confidence", FLAG(row->low_confidence), HIDDEN)                                    \
     X(ASSUMED, "assumed", WHERE(row->assumed != NULL, LIST(row->assumed)), HIDDEN)
 

@@ -15,53 +15,17 @@ extern const unsigned published_files_count;
 enum { FILE_VERSION = 1, ROWS_MAX = 4096, SETS_MAX = 128, RANKS_MOST = 1 << 20 };
 static const double SECONDS_MOST = 1e6, BYTES_MOST = 1e15, GIB = 1073741824.0, GB = 1e9;
 
-static const char *const row_keys[] = {"id",
-                                       "tests",
-                                       "learned",
-                                       "chip",
-                                       "chips",
-                                       "gpus",
-                                       "nodes",
-                                       "shape",
-                                       "slices",
-                                       "network",
-                                       "hbm",
-                                       "power_w",
-                                       "preset",
-                                       "recompute",
-                                       "precision",
-                                       "recipe",
-                                       "gradients",
-                                       "schedule",
-                                       "layout",
-                                       "context",
-                                       "zero",
-                                       "tp_overlap",
-                                       "overlap",
-                                       "mtp",
-                                       "sequence_parallel",
-                                       "capacity_factor",
-                                       "model",
-                                       "ranks",
-                                       "sequences",
-                                       "microbatch",
-                                       "length",
-                                       "seconds",
-                                       "derived",
-                                       "peak_gib",
-                                       "peak_gb",
-                                       "confidence",
-                                       "assumed",
-                                       "lacks",
-                                       "kind",
-                                       "batch",
-                                       "output",
-                                       "weights",
-                                       "activations",
-                                       "operation",
-                                       "algorithm",
-                                       "bytes",
-                                       NULL};
+static const char *const row_keys[] = {
+    "id",      "tests",       "learned",   "chip",       "chips",
+    "gpus",    "nodes",       "shape",     "slices",     "network",
+    "hbm",     "power_w",     "preset",    "recompute",  "precision",
+    "recipe",  "gradients",   "schedule",  "layout",     "context",
+    "zero",    "tp_overlap",  "overlap",   "mtp",        "capacity_factor",
+    "model",   "ranks",       "sequences", "microbatch", "length",
+    "seconds", "derived",     "peak_gib",  "peak_gb",    "confidence",
+    "assumed", "lacks",       "kind",      "batch",      "output",
+    "weights", "activations", "operation", "algorithm",  "bytes",
+    NULL};
 
 /* A row and what its file says of all rows. */
 struct facts {
@@ -153,7 +117,6 @@ static enum status policy_read(const struct facts *facts, struct published_polic
     STATUS_TRY(said(facts, "tp_overlap", &policy->tp_overlap, reterr));
     STATUS_TRY(said(facts, "overlap", &policy->overlap, reterr));
     STATUS_TRY(said(facts, "mtp", &policy->mtp, reterr));
-    STATUS_TRY(said(facts, "sequence_parallel", &policy->sequence_parallel, reterr));
     return real(facts, "capacity_factor", RANKS_MOST, &policy->capacity_factor, reterr);
 }
 

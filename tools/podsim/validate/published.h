@@ -49,7 +49,7 @@ struct published_policy {
     const char *layout;
     const char *context;
     const char *activations; /* Where it is not what the preset says. */
-    int32_t zero, tp_overlap, overlap, mtp, sequence_parallel;
+    int32_t zero, tp_overlap, overlap, mtp;
     double capacity_factor; /* 0: not said. */
 };
 

@@ -69,7 +69,6 @@ static void errors_score(struct scoring *scoring)
         double const error =
             (1 + validate_error(scoring->validate, scoring->row[i])) / score->factor - 1;
         score->ratio_absolute += fabs(error) / scoring->count;
-        if (fabs(error) > fabs(score->ratio_worst)) score->ratio_worst = error;
     }
 }
 

@@ -43,8 +43,7 @@ struct validate_score {
     const struct published_row *worst_row;
     double factor;         /* That the predictions have in common: their geometric mean. */
     double ratio_absolute; /* Mean absolute error behind that factor. */
-    double ratio_worst;
-    double inside;  /* Mean absolute error of one best share of the peak for the set. */
+    double inside;         /* Mean absolute error of one best share of the peak for the set. */
     double outside; /* Of the median share of a chip and precision in rows that are learned from. */
     uint32_t outside_rows; /* Those rows; 0: there are none for a row of the set. */
     uint32_t layout_sets;  /* Of rows that differ in layout or schedule alone, three at least. */

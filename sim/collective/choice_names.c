@@ -45,18 +45,12 @@ struct plan_algorithms plan_algorithm_names(enum collective_kind asked)
 
 const char *choice_synonym(const char *name)
 {
-    static const struct {
-        const char *other, *ours;
-    } pairs[] = {
-        {"nvls", "sharp"},    {"nvlstree", "sharp"},      {"nvls-tree", "sharp"},
-        {"collnet", "sharp"}, {"collnetdirect", "sharp"}, {"collnetchain", "sharp"},
-        {"pat", "bruck"},     {"rhd", "recursive"},
-    };
-    for (uint32_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-        const char *const one[] = {pairs[i].other, NULL};
-        if (name_find_any_case(name, one) == 0) return pairs[i].ours;
-    }
-    return NULL;
+    static const char *const sharp[] = {"nvls",          "nvlstree",     "nvls-tree", "collnet",
+                                        "collnetdirect", "collnetchain", NULL};
+    static const char *const others[] = {"pat", "rhd", NULL};
+    static const char *const ours[] = {"bruck", "recursive", NULL};
+    if (sharp[name_find_any_case(name, sharp)] != NULL) return "sharp";
+    return ours[name_find_any_case(name, others)];
 }
 
 bool choice_is_known(const char *name)

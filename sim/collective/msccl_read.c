@@ -17,6 +17,7 @@ const char *const msccl_type_names[] = {"nop", "s",    "r",   "rcs", "rrs",
 const char *const msccl_buffer_names[] = {"i", "o", "s", NULL};
 
 enum element { ELEMENT_ALGO, ELEMENT_GPU, ELEMENT_TB, ELEMENT_STEP, ELEMENT_COUNT };
+enum { ELEMENT_DIALECT = ELEMENT_COUNT }; /* The element that the newer files have. */
 static const char *const element_names[] = {"algo", "gpu", "tb", "step", NULL};
 
 /* Attributes that must be there, NULL, and those that may be, NULL. */
@@ -79,7 +80,6 @@ static const char *value_of(const struct reader *reader, const char *name)
 }
 
 static const char *const dialect_attributes[] = {"buf", "off", NULL};
-static const char *const dialect_elements[] = {"op", NULL};
 
 /* Newer files of msccl's have one buffer and offset a step, and elements of another name. */
 static enum status dialect_refuse(const struct reader *reader, const char *what)
@@ -338,10 +338,12 @@ static enum status nesting_check(const struct reader *reader, const char *name,
                                  enum element *ret_element)
 {
     struct msccl_position const place = place_of(reader);
-    uint32_t const element = name_find(name, element_names);
-    if (dialect_elements[name_find(name, dialect_elements)] != NULL)
-        return dialect_refuse(reader, name);
-    if (element == ELEMENT_COUNT)
+    static const char *const known[] = {
+        [ELEMENT_ALGO] = "algo", [ELEMENT_GPU] = "gpu",    [ELEMENT_TB] = "tb",
+        [ELEMENT_STEP] = "step", [ELEMENT_DIALECT] = "op", NULL};
+    uint32_t const element = name_find(name, known);
+    if (element == ELEMENT_DIALECT) return dialect_refuse(reader, name);
+    if (element > ELEMENT_DIALECT)
         return msccl_refuse(reader->path, place, STATUS_INVALID, reader->reterr,
                             "there is no element \"%.40s\"%s", name,
                             name_offer(name, element_names, "; the nearest is ", "", NULL).text);

@@ -7,7 +7,6 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
-#include "sim/base/name.h"
 #include "sim/base/units.h"
 
 enum { COUNT_MOST = 4096, HOST_CHIPS_MAX = 64, NODE_CHIPS_MAX = 576, NAMES_MAX = 16 };
@@ -38,19 +37,9 @@ static enum status price_settle(const struct key_reader *reader, struct json *me
     return json_as_string(json_take(member, "source"), &file->chip.price.source, reterr);
 }
 
-#define NVIDIA_LINKS "NVLink"
-
-static enum status link_name_settle(const struct key_reader *reader, struct json *member,
-                                    struct error *reterr)
-{
-    static const char *const links[] = {NVIDIA_LINKS, NULL};
-    struct chip_file *file = reader->base;
-    (void)member;
-    (void)reterr;
-    file->chip.network.maker =
-        name_find(file->chip.network.link_name, links) == 0 ? CHIP_NVIDIA : CHIP_AMD;
-    return STATUS_OK;
-}
+/* Of GPUs, in the order of enum chip_maker. */
+static const char *const gpu_makers[] = {"nvidia", "amd", NULL};
+_Static_assert(CHIP_NVIDIA + 1 == CHIP_AMD && CHIP_AMD + 1 == CHIP_MAKERS, "makers of GPUs last");
 
 static enum status shape_read(const struct key *row, const struct key_reader *reader,
                               struct json *value, struct error *reterr)
@@ -327,7 +316,9 @@ const struct key chip_gpu_keys[] = {
          .help = "rate to the CPU's memory over NVLink-C2C, one way"),
     LATENCY("host_latency", chip.network.host_latency_ps, NEEDED, .help = "latency to the host"),
     LAUNCH_KEY,
-    TEXT("link_name", chip.network.link_name, .word = NVIDIA_LINKS, .settle = link_name_settle,
+    ROW("maker", key_choice, chip.network.maker, .least = CHIP_NVIDIA, .preset = CHIP_NVIDIA,
+        .choices = gpu_makers, .help = "whose words reports use, and whose libraries take memory"),
+    TEXT("link_name", chip.network.link_name, .word = "NVLink",
          .help = "what joins the GPUs of a node"),
     COUNT("nvlink_generation", chip.network.nvlink_generation, 16, NEEDED,
           .help = "generation of the links"),

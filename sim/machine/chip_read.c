@@ -73,11 +73,16 @@ static enum status profile_find(const struct chip_file *file, const char *name, 
                      name_offer(name, names, "; the nearest is \"", "\"", NULL).text);
 }
 
+bool chip_profile_is_ideal(const char *profile)
+{
+    static const char ideal[] = "ideal";
+    return name_same(profile, ideal);
+}
+
 enum status chip_read(struct arena *arena, struct json *document, const char *profile_name,
                       const char *where_profile, struct chip *ret_chip, struct error *reterr)
 {
     static const char *const kinds[] = {[CHIP_TPU] = "tpu", [CHIP_GPU] = "gpu", NULL};
-    static const char *const ideal[] = {"ideal", NULL};
     struct chip_file file = {.document = document};
     struct key_reader const reader = {
         .arena = arena, .object = document, .whole = &file, .base = &file};
@@ -94,7 +99,7 @@ enum status chip_read(struct arena *arena, struct json *document, const char *pr
     else
         tpu_finish(&file);
     profile_apply(profile, &file.chip);
-    file.chip.is_ideal = name_find(profile->name, ideal) == 0;
+    file.chip.is_ideal = chip_profile_is_ideal(profile->name);
     file.chip.profile = arena_text(arena, profile_name);
     if (file.chip.profile == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the chip's name");

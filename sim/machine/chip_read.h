@@ -5,6 +5,7 @@
 #ifndef SIM_MACHINE_CHIP_READ_H
 #define SIM_MACHINE_CHIP_READ_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sim/base/status.h"
@@ -16,6 +17,9 @@ struct json;
 /* `profile` is one of the file's; `where_profile` is its place in the scenario. */
 enum status chip_read(struct arena *arena, struct json *document, const char *profile,
                       const char *where_profile, struct chip *ret_chip, struct error *reterr);
+
+/* Whether the profile of this name has the rates of data sheets, for every chip. */
+bool chip_profile_is_ideal(const char *profile);
 
 /* The numbers of the document in its order. */
 enum status chip_read_facts(struct arena *arena, struct json *document,

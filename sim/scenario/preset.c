@@ -9,6 +9,9 @@
 #include "sim/base/name.h"
 #include "sim/base/strbuf.h"
 #include "sim/kernels/kernels.h"
+#include "sim/machine/chip_read.h"
+#include "sim/scenario/scenario_parts.h"
+#include "sim/step/workload.h"
 
 /* Written at build time from workloads/presets/. */
 extern const struct embed_file presets_files[];
@@ -117,6 +120,8 @@ static enum status words_of(struct arena *arena, struct json *words, struct pres
     return STATUS_OK;
 }
 
+static const char *const preset_kinds[] = {"train_step", "inference", NULL};
+
 static enum status preset_read(struct arena *arena, struct json *document, struct preset *preset,
                                struct error *reterr)
 {
@@ -124,11 +129,14 @@ static enum status preset_read(struct arena *arena, struct json *document, struc
                                         "set",           "recompute", NULL};
     struct json *value = NULL;
     int64_t version = 0;
+    uint32_t kind = 0;
     STATUS_TRY(json_as_object(document, reterr));
     STATUS_TRY(json_need(document, "podsim_preset", &value, reterr));
     STATUS_TRY(json_as_integer(value, FILE_VERSION, FILE_VERSION, &version, reterr));
     STATUS_TRY(text_read(document, "title", true, &preset->title, reterr));
-    STATUS_TRY(text_read(document, "kind", true, &preset->kind, reterr));
+    STATUS_TRY(json_need(document, "kind", &value, reterr));
+    STATUS_TRY(json_choice(value, preset_kinds, &kind, reterr));
+    preset->trains = kind == 0;
     STATUS_TRY(text_read(document, "stack", false, &preset->stack, reterr));
     STATUS_TRY(json_need(document, "set", &value, reterr));
     STATUS_TRY(keys_of(arena, value, PRESET_KEYS_MAX, preset->key, &preset->key_count, reterr));
@@ -199,13 +207,12 @@ static enum status key_fill(struct json *document, const struct preset_key *key,
 static enum status kind_check(struct json *document, const struct preset *preset,
                               struct error *reterr)
 {
-    static const char *const training[] = {"train_step", NULL};
     struct json *kind = at_pointer(document, "/workload/kind");
     const char *name = NULL;
     if (kind == NULL || json_kind(kind) != JSON_STRING) return STATUS_OK; /* Refused by its row. */
     STATUS_TRY(json_as_string(kind, &name, reterr));
-    bool const trains = training[name_find(name, training)] != NULL;
-    if (trains == (training[name_find(preset->kind, training)] != NULL)) return STATUS_OK;
+    bool const trains = name_same(name, workload_kinds[WORKLOAD_TRAIN_STEP].name);
+    if (trains == preset->trains) return STATUS_OK;
     return error_set(reterr, STATUS_INVALID, "/preset",
                      "%s is for workloads of %s, and this one is of kind \"%.40s\"", preset->name,
                      trains ? "inference" : "training", name);
@@ -216,15 +223,13 @@ static enum status stack_fill(struct json *document, const char *stack, struct e
 {
     struct json *chip = at_pointer(document, "/machine/chip");
     struct json *profile = at_pointer(document, "/machine/profile");
-    static const char *const ideal[] = {"ideal", NULL};
     const char *name = NULL, *rates = NULL;
     if (stack == NULL || chip == NULL || json_kind(chip) != JSON_STRING || profile == NULL ||
         json_kind(profile) != JSON_STRING)
         return STATUS_OK;
     STATUS_TRY(json_as_string(chip, &name, reterr));
     STATUS_TRY(json_as_string(profile, &rates, reterr));
-    if (ideal[name_find(rates, ideal)] != NULL || !preset_stack_is_shipped(name, stack))
-        return STATUS_OK;
+    if (chip_profile_is_ideal(rates) || !preset_stack_is_shipped(name, stack)) return STATUS_OK;
     char value[STACK_BYTES];
     (void)snprintf(value, sizeof value, "\"%s\"", stack);
     struct preset_key const key = {.pointer = "/machine/stack", .value = value};

@@ -35,7 +35,7 @@ struct preset_word {
 struct preset {
     const char *name;
     const char *title;
-    const char *kind;  /* "train_step", or "inference" for all other workloads. */
+    bool trains;       /* For steps of training; else for all other workloads. */
     const char *stack; /* The kernels of that software; NULL: nothing says. */
     struct preset_key key[PRESET_KEYS_MAX];
     uint32_t key_count;

@@ -5,7 +5,6 @@
 #include "sim/step/refusals.h"
 
 #include "sim/base/counted.h"
-#include "sim/base/name.h"
 #include "sim/schedule/schedule.h"
 #include "sim/step/overheads.h"
 #include "sim/step/suggest.h"
@@ -185,8 +184,14 @@ static enum status model_check(const struct ranks *ranks, struct error *reterr)
 /* Whether the default, which is right for one stage, is named for a mesh that has one. */
 static bool names_schedule(const struct workload_plan *plan, const struct mesh *mesh)
 {
-    if (plan->stages.schedule == NULL) return false;
-    return !mesh->present[MESH_PP] || !name_same(plan->stages.schedule, WORKLOAD_SCHEDULE_DEFAULT);
+    const struct schedule_form *named = NULL, *preset = NULL;
+    uint32_t chunks = 0;
+    struct error unused;
+    if (plan->stages.schedule == NULL || !mesh->present[MESH_PP])
+        return plan->stages.schedule != NULL;
+    (void)schedule_form_parse(plan->stages.schedule, "", &named, &chunks, &unused);
+    (void)schedule_form_parse(WORKLOAD_SCHEDULE_DEFAULT, "", &preset, &chunks, &unused);
+    return named != preset;
 }
 
 /* Axes of the mesh that the model has no use for, and policies of axes that are not there. */

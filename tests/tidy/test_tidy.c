@@ -273,6 +273,18 @@ static void names_are_looked_up_and_not_compared(void **state)
             "sim/engine/engine.c:1: name_same() has a name among its arguments: name_find() says "
             "which it is\n");
     accepts("sim/engine/engine.c", "bool b = name_same(a, name_of(c)) || is(\"fast\");\n");
+    refuses("sim/engine/engine.c", "bool b = name_same(a.schedule, SCHEDULE_1);\n",
+            "sim/engine/engine.c:1: name_same() has a name among its arguments: name_find() says "
+            "which it is\n");
+    accepts("sim/engine/engine.c", "bool b = name_same(a, b.Id[I]) || X(SCHEDULE_1);\n");
+    refuses("sim/engine/engine.c",
+            "static const char *const fast[] = {\"fast\", NULL};\n"
+            "bool b = name_find(name_of(a), fast) == 0;\n",
+            "sim/engine/engine.c:2: name_find() looks in a list of one name, which compares by "
+            "name: the name is read to a value once\n");
+    accepts("sim/engine/engine.c",
+            "static const char *const speed[] = {\"fast\", \"slow\", NULL};\n"
+            "bool b = name_find(a, speed) == 0 || name_find(a, eed);\n");
     accepts("sim/engine/engine.c", "/* strcmp(a, b) */\nint my_strcmp(int a);\n");
     accepts("sim/base/name.c", compares);
     accepts("sim/graph/op.c", compares);

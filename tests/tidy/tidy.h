@@ -59,7 +59,8 @@ void tidy_check_words(struct tidy *tidy, const struct tidy_file *file, const cha
 /* Lines of doubles.txt that excuse a file which needs no excuse. */
 void tidy_check_excuse(struct tidy *tidy, const struct tidy_file *file, const char *doubles);
 
-/* Of sim/: names that are compared outside sim/base. `names` is the text of names.txt. */
+/* Of sim/: names that are compared outside sim/base, also in a list of one name. `names` is the
+ * text of names.txt. */
 void tidy_check_names(struct tidy *tidy, const struct tidy_file *file, const char *names);
 
 /* Of sim/: families of algorithms, where neither plans are made of them nor one is chosen. */

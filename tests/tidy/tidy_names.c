@@ -1,3 +1,5 @@
+#include <ctype.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "sim/collective/collective.h"
@@ -28,6 +30,68 @@ static bool has_string(const char *at)
     return false;
 }
 
+/* Whether the list, whose name begins at `name` below its definition, has one name and NULL. A list
+ * in a function is none of the next function's. */
+static bool is_of_one(const char *code, const char *name, size_t length)
+{
+    for (const char *at = code; (at = strstr(at, "[] = {")) != NULL && at < name; at++) {
+        const char *line = at;
+        while (line > code && line[-1] != '\n') line--;
+        const char *const function_end = strstr(at, "\n}");
+        if (*line == ' ' && function_end != NULL && function_end < name) continue;
+        if (at - code < (ptrdiff_t)length || strncmp(at - length, name, length) != 0 ||
+            tidy_is_word(at[-(ptrdiff_t)length - 1]))
+            continue;
+        const char *const end = strchr(at, '}'), *const comma = strchr(at, ',');
+        return end != NULL && comma != NULL && comma < end &&
+               memchr(comma + 1, ',', (size_t)(end - comma - 1)) == NULL;
+    }
+    return false;
+}
+
+/* The last argument of a call whose arguments begin at a bracket; `ret_length` 0: no name. */
+static const char *last_argument(const char *at, size_t *ret_length)
+{
+    int depth = 0;
+    do {
+        depth += (*at == '(') - (*at == ')');
+    } while (depth > 0 && *++at != '\0');
+    *ret_length = 0;
+    while (tidy_is_word(at[-(ptrdiff_t)*ret_length - 1])) ++*ret_length;
+    return at - *ret_length;
+}
+
+/* Whether the arguments that begin at a bracket have a macro among them: "DEFAULT". */
+static bool has_macro(const char *at)
+{
+    int depth = 0;
+    do {
+        size_t upper = 0;
+        depth += (*at == '(') - (*at == ')');
+        while (isupper((unsigned char)at[upper]) ||
+               (upper > 0 && tidy_is_word(at[upper]) && !islower((unsigned char)at[upper])))
+            upper++;
+        bool const is_whole = strchr("( ", at[-1]) != NULL && strchr(",)", at[upper]) != NULL;
+        if (upper > 1 && is_whole && strncmp(at, "NULL", upper) != 0) return true;
+    } while (depth > 0 && *++at != '\0');
+    return false;
+}
+
+static void check_lists(struct tidy *tidy, const struct tidy_file *file)
+{
+    static const char *const finds[] = {"name_find", "name_find_any_case"};
+    for (size_t i = 0; i < sizeof finds / sizeof *finds; i++)
+        for (const char *at = file->code; (at = call_find(file->code, at, finds[i])) != NULL;) {
+            size_t length = 0;
+            const char *const list = last_argument(at, &length);
+            if (length > 0 && is_of_one(file->code, list, length))
+                tidy_complain(tidy, file->path, tidy_line_of(file->code, at),
+                              "%s() looks in a list of one name, which compares by name: the name "
+                              "is read to a value once",
+                              finds[i]);
+        }
+}
+
 void tidy_check_names(struct tidy *tidy, const struct tidy_file *file, const char *names)
 {
     unsigned count = 0;
@@ -44,10 +108,11 @@ void tidy_check_names(struct tidy *tidy, const struct tidy_file *file, const cha
                               "(sim/base/name.h), or tests/tidy/names.txt says why not",
                               compares[i]);
     for (const char *at = file->code; (at = call_find(file->code, at, same)) != NULL;)
-        if (has_string(file->text + (at - file->code)) && !excused)
+        if ((has_string(file->text + (at - file->code)) || has_macro(at)) && !excused)
             tidy_complain(tidy, file->path, tidy_line_of(file->code, at),
                           "%s() has a name among its arguments: name_find() says which it is",
                           same);
+    if (!excused) check_lists(tidy, file);
     if (count == 0 && tidy_is_excused(names, file->path, true))
         tidy_complain(tidy, file->path, 1, "compares no text, but tests/tidy/names.txt excuses it");
 }

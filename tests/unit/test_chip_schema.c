@@ -41,6 +41,7 @@ static void schema_and_reader_agree_about_chips(void **state)
                                        "hbm_rate/value",
                                        "hbm_rate/source",
                                        "hbm_rate/more",
+                                       "maker",
                                        "link_name",
                                        "math/bf16",
                                        "math/bf16/value",

@@ -32,6 +32,28 @@ static enum status read_with(const char *chip, const char *more, struct scenario
                               &case_error);
 }
 
+/* What links are called says nothing of who makes the GPU. */
+static void the_file_says_who_makes_a_gpu(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *chip, *from, *to;
+        enum chip_maker maker;
+    } rows[] = {
+        {"mi300x", "\"Infinity Fabric\"", "\"NVLink\"", CHIP_AMD},
+        {"mi300x", "\"amd\"", "\"nvidia\"", CHIP_NVIDIA},
+        {"h100-sxm", "\"kind\": \"gpu\"", "\"kind\": \"gpu\", \"link_name\": \"bridge\"",
+         CHIP_NVIDIA},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct scenario scenario;
+        const char *chip = changed(case_chip_json(rows[i].chip), rows[i].from, rows[i].to);
+        case_ok(read_with(chip, "", &scenario));
+        struct machine const machine = case_machine_built(&scenario.machine);
+        assert_int_equal(machine.chip.network.maker, rows[i].maker);
+    }
+}
+
 static void a_chip_in_place_is_the_same_as_by_name(void **state)
 {
     (void)state;
@@ -81,6 +103,8 @@ static void what_is_wrong_with_a_chip_is_said_with_its_place(void **state)
         {"990TFLOP/s", "990TB/s", "/machine/chip/math/bf16/value", "a rate of FLOP"},
         {"990TFLOP/s", "9900PFLOP/s", "/machine/chip/math/bf16/value", "1000PFLOP/s"},
         {"\"kind\": \"gpu\"", "\"kind\": \"gpus\"", "/machine/chip/kind", "\"gpu\""},
+        {"\"kind\": \"gpu\"", "\"kind\": \"gpu\", \"maker\": \"amt\"", "/machine/chip/maker",
+         "\"amd\""},
         {"\"value\": 132", "\"value\": 0", "/machine/chip/sm_count/value", "minimum 1"},
         {"\"value\": 132", "\"value\": 1.5", "/machine/chip/sm_count/value",
          "1.5 is not a whole number"},
@@ -199,6 +223,7 @@ static void a_node_has_the_nics_it_is_given(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_file_says_who_makes_a_gpu),
         cmocka_unit_test(a_chip_in_place_is_the_same_as_by_name),
         cmocka_unit_test(what_is_wrong_with_a_chip_is_said_with_its_place),
         cmocka_unit_test(a_file_is_found_beside_what_names_it),

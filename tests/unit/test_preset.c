@@ -23,7 +23,7 @@ static const char serving[] =
 /* What a preset is for. */
 static const char *text_for(const struct preset *preset)
 {
-    return strcmp(preset->kind, "train_step") == 0 ? staged : serving;
+    return preset->trains ? staged : serving;
 }
 
 static enum status read_with(const char *text, const char *first, const char *second,

@@ -37,7 +37,7 @@ enum status list_preset(struct arena *arena, const char *name, struct strbuf *te
 {
     struct preset preset;
     STATUS_TRY(preset_find(arena, name, name, &preset, reterr));
-    strbuf_add(text, "%s, for %s\n", preset.title, preset.kind);
+    strbuf_add(text, "%s, for %s\n", preset.title, preset.trains ? "train_step" : "inference");
     if (preset.stack != NULL)
         strbuf_add(text,
                    "\nits kernels are of the stack %s, where the chip has tables of it and the "

@@ -25,6 +25,12 @@ struct algorithm {
 
 struct algorithm algorithm_of(const char *name);
 
+/* Whether the algorithm is chosen: "auto", or no name. */
+static inline bool algorithm_is_chosen(const char *name)
+{
+    return algorithm_of(name).means == ALGORITHM_AUTO;
+}
+
 /* PRIMITIVE_FAMILY_COUNT of no family's name. */
 enum primitive_family primitive_family_find(const char *name);
 

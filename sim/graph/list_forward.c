@@ -1,6 +1,4 @@
 /* The lines of a forward pass, and of what is repeated of it. */
-#include <string.h>
-
 #include "sim/graph/list_parts.h"
 
 /* --- A compute --- */
@@ -35,7 +33,7 @@ static void result_add(struct graph_list *list, const struct graph_step *step, u
         graph_phrase_join(&remark, "", "%s", notation->remark_split);
     if (window != 0)
         graph_phrase_join(&remark, "; ", "%llu keys at most", (unsigned long long)window);
-    if (strcmp(graph_list_formula(op), "%") == 0 && out.format != graph->tensor[op->in[0]].format)
+    if (notation->casts && out.format != graph->tensor[op->in[0]].format)
         graph_phrase_join(&remark, "", "in %s", format_name(out.format));
     again_add(list, step, &remark);
     graph_list_line(list, &out, remark.text, "%s = %s", graph_list_text(list, &out).text,

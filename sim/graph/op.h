@@ -69,6 +69,7 @@ struct op_notation {
     const char *formula; /* NULL: it is listed by its products, or by what it moves. */
     const char *remark, *remark_backward;
     const char *remark_split; /* Of a result whose rows lie in parts. */
+    bool casts;               /* A result says its format, where the input has another. */
 };
 
 struct op_kind {

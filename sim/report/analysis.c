@@ -87,17 +87,39 @@ static bool awaited(const struct analysis_class *row)
            of_cache;
 }
 
+/* What a step or a phase may be bound by. Queues and axes follow, each as many as there are. */
+enum busy { BUSY_LATENCY, BUSY_BUBBLE, BUSY_LAUNCHES, BUSY_HOST, BUSY_QUEUES };
+enum { BUSY_AXES = BUSY_QUEUES + TRACE_QUEUE_COUNT, BUSY_MAX = BUSY_AXES + MACHINE_AXES_MAX };
+
+static const char *const busy_names[BUSY_AXES] = {[BUSY_LATENCY] = "latency",
+                                                  [BUSY_BUBBLE] = "bubble",
+                                                  [BUSY_LAUNCHES] = "launches",
+                                                  [BUSY_HOST] = "host",
+#define X(name, text) [BUSY_QUEUES + TRACE_QUEUE_##name] = text,
+                                                  TRACE_QUEUE_TABLE(X)
+#undef X
+};
+
 /* What takes longest. */
 struct busiest {
-    const char *name;
-    int32_t axis;
+    uint32_t what; /* enum busy, BUSY_QUEUES and a queue, or BUSY_AXES and an axis. */
     double seconds;
 };
 
-static void busiest_try(struct busiest *best, const char *name, int32_t axis, double time)
+static void busiest_try(struct busiest *best, uint32_t what, double time)
 {
-    if (time <= best->seconds) return;
-    *best = (struct busiest){.name = name, .axis = axis, .seconds = time};
+    if (time > best->seconds) *best = (struct busiest){what, time};
+}
+
+static const char *busy_name(const struct machine *machine, uint32_t what)
+{
+    return what < BUSY_AXES ? busy_names[what] : level_link_name(machine, what - BUSY_AXES);
+}
+
+/* NULL: it is no axis. */
+static const char *busy_axis(const struct machine *machine, uint32_t what)
+{
+    return what < BUSY_AXES ? NULL : machine_axis_name(machine, what - BUSY_AXES);
 }
 
 /* Time that no bandwidth shortens: idle, and of the exposed time the hops of the collectives that
@@ -118,73 +140,59 @@ static double latency_of(const struct report_input *input, const struct analysis
     return idle_s + (hops < exposed_s ? hops : exposed_s);
 }
 
-enum { RESOURCES_MAX = 4 + TRACE_QUEUE_COUNT + MACHINE_AXES_MAX };
-
 /* What is busy nearly as long as the busiest might as well be the bound. */
 static void runner_up(const struct report_input *input, const struct busiest *each, uint32_t count,
                       const struct busiest *best, struct analysis *facts)
 {
     double const nearly = 0.95;
-    struct busiest second = {.axis = -1};
+    struct busiest second = {0};
     for (uint32_t i = 0; i < count; i++)
-        if (each[i].name != best->name || each[i].axis != best->axis)
-            busiest_try(&second, each[i].name, each[i].axis, each[i].seconds);
-    if (second.name == NULL || second.seconds < nearly * best->seconds) return;
-    facts->runner_up = second.name;
+        if (each[i].what != best->what) busiest_try(&second, each[i].what, each[i].seconds);
+    if (second.seconds <= 0 || second.seconds < nearly * best->seconds) return;
+    facts->runner_up = busy_name(input->machine, second.what);
     facts->runner_up_share = facts->step_s > 0 ? second.seconds / facts->step_s : 0;
-    if (second.axis >= 0)
-        facts->runner_up_axis = machine_axis_name(input->machine, (uint32_t)second.axis);
+    facts->runner_up_axis = busy_axis(input->machine, second.what);
 }
 
 /* The busiest port that serves an axis. */
 static struct busiest axis_busiest(const struct report_input *input, uint32_t axis)
 {
     const struct trace_link *link = input->trace->link;
-    const char *name = level_link_name(input->machine, axis);
     uint8_t const level = input->machine->axis_level[axis];
     uint32_t first = 2 * axis, count = 2;
     if (level != LEVEL_NONE) {
         first = machine_level_port(level, 0, false);
         count = 2 * input->machine->level[level].tier_count;
     }
-    struct busiest busiest = {name, (int32_t)axis, units_seconds(link[first].busy_ps)};
+    struct busiest busiest = {BUSY_AXES + axis, units_seconds(link[first].busy_ps)};
     for (uint32_t port = first + 1; port < first + count; port++)
-        busiest_try(&busiest, name, (int32_t)axis, units_seconds(link[port].busy_ps));
+        busiest_try(&busiest, BUSY_AXES + axis, units_seconds(link[port].busy_ps));
     return busiest;
 }
-
-static const char bubble[] = "bubble"; /* What a step may be bound by. */
-static const char *const queue_names[] = {
-#define X(name, text) text,
-    TRACE_QUEUE_TABLE(X)
-#undef X
-};
 
 static void step_bound(const struct report_input *input, struct analysis *facts)
 {
     const struct trace *trace = input->trace;
-    struct busiest each[RESOURCES_MAX] = {{.name = "latency", .axis = -1}};
+    struct busiest each[BUSY_MAX] = {{.what = BUSY_LATENCY}};
     uint32_t count = 1;
     each[0].seconds =
         latency_of(input, facts, -1, facts->exposed_s,
                    launches_are_eager(input->machine) ? 0 : facts->idle_s - facts->bubble_s);
-    each[count++] = (struct busiest){bubble, -1, facts->bubble_s};
-    each[count++] = (struct busiest){"launches", -1, launches_host_s(input)};
+    each[count++] = (struct busiest){BUSY_BUBBLE, facts->bubble_s};
+    each[count++] = (struct busiest){BUSY_LAUNCHES, launches_host_s(input)};
     for (uint32_t i = 0; i < TRACE_QUEUE_COUNT; i++)
-        each[count++] =
-            (struct busiest){queue_names[i], -1, units_seconds(trace->queue_busy_ps[i])};
+        each[count++] = (struct busiest){BUSY_QUEUES + i, units_seconds(trace->queue_busy_ps[i])};
     /* Before the axes: a DCN whose first link carries nothing but copies is not what binds. */
-    each[count++] = (struct busiest){"host", -1, host_s(input, -1)};
+    each[count++] = (struct busiest){BUSY_HOST, host_s(input, -1)};
     for (uint32_t i = 0; i < input->machine->axis_count; i++)
         each[count++] = axis_busiest(input, i);
     struct busiest best = each[0];
-    for (uint32_t i = 1; i < count; i++)
-        busiest_try(&best, each[i].name, each[i].axis, each[i].seconds);
+    for (uint32_t i = 1; i < count; i++) busiest_try(&best, each[i].what, each[i].seconds);
     runner_up(input, each, count, &best, facts);
-    facts->bound_by = best.name;
+    facts->bound_by = busy_name(input->machine, best.what);
     facts->bound_share = facts->step_s > 0 ? best.seconds / facts->step_s : 0;
-    facts->bound_is_bubble = best.name == bubble;
-    if (best.axis >= 0) facts->bound_axis = machine_axis_name(input->machine, (uint32_t)best.axis);
+    facts->bound_is_bubble = best.what == BUSY_BUBBLE;
+    facts->bound_axis = busy_axis(input->machine, best.what);
 }
 
 /* In a pipeline phases take turns, so that one ends later than that. */
@@ -282,16 +290,16 @@ static const char *phase_bound(const struct report_input *input, const struct an
                launched = launches_are_eager(input->machine);
     double const latency_s = latency_of(input, facts, (int)phase, row->exposed_s,
                                         pipeline || launched ? 0 : row->idle_s);
-    struct busiest best = {.name = "latency", .axis = -1, .seconds = latency_s};
-    if (launched) busiest_try(&best, "launches", -1, row->idle_s);
-    if (pipeline) busiest_try(&best, bubble, -1, row->idle_s);
+    struct busiest best = {BUSY_LATENCY, latency_s};
+    if (launched) busiest_try(&best, BUSY_LAUNCHES, row->idle_s);
+    if (pipeline) busiest_try(&best, BUSY_BUBBLE, row->idle_s);
     for (enum trace_queue queue = 0; queue < TRACE_QUEUE_COUNT; queue++)
-        busiest_try(&best, queue_names[queue], -1,
+        busiest_try(&best, (uint32_t)BUSY_QUEUES + queue,
                     phase_queue_s(input->trace, moves, phase, queue, phase_span_s(row)));
     for (uint32_t a = 0; a < input->machine->axis_count; a++)
-        busiest_try(&best, level_link_name(input->machine, a), (int32_t)a, row->ici_s[a]);
-    busiest_try(&best, "host", -1, host_s(input, (int)phase));
-    return best.name;
+        busiest_try(&best, BUSY_AXES + a, row->ici_s[a]);
+    busiest_try(&best, BUSY_HOST, host_s(input, (int)phase));
+    return busy_name(input->machine, best.what);
 }
 
 static void phases_build(const struct report_input *input, struct analysis *facts)

@@ -7,7 +7,6 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/counted.h"
-#include "sim/base/name.h"
 #include "sim/base/quantity.h"
 #include "sim/base/units.h"
 #include "sim/report/notes_host.h"
@@ -67,7 +66,6 @@ static struct axis_total axis_total(const struct analysis *facts, uint32_t of)
  * that, the parts are more than the difference: then their sum is said, and what is less. */
 static void write_parts(const struct notes *notes, char *text, size_t text_bytes)
 {
-    static const char less[] = "less ";
     double more_s = 0;
     uint32_t more = 0; /* Those that are less are last. */
     for (; more < notes->part_count && notes->part[more].seconds > 0; more++)
@@ -79,7 +77,6 @@ static void write_parts(const struct notes *notes, char *text, size_t text_bytes
         const struct notes_part *part = &notes->part[i];
         struct table_figure const figure = table_seconds(fabs(part->seconds));
         size_t const used = strlen(text), left = text_bytes - used;
-        bool const is_said = name_after(part->name, less) != NULL;
         if (i < more && i < PARTS_NAMED)
             (void)snprintf(text + used, left, "%s%s %s",
                            i > 0     ? ", "
@@ -88,7 +85,7 @@ static void write_parts(const struct notes *notes, char *text, size_t text_bytes
                            part->name, figure.text);
         else if (i >= more)
             (void)snprintf(text + used, left, "%s less %s: %s", i > 0 ? "," : ";", figure.text,
-                           part->name + (is_said ? strlen(less) : 0));
+                           part->less != NULL ? part->less : part->name);
     }
 }
 

@@ -15,6 +15,7 @@ enum { NOTES_MAX = 32, NOTES_PARTS_MAX = 48 };
 /* One part of what lies between the roofline's lower bound and the step. */
 struct notes_part {
     const char *name;
+    const char *less; /* Its name without the word "less"; NULL: the name has none. */
     double seconds;
     const struct analysis_class *of; /* Whose exposed time it is; NULL: of no class alone. */
 };

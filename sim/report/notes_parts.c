@@ -6,20 +6,27 @@
 #include "sim/report/words.h"
 
 /* Longest first; insertion, since the parts are few and equals keep their order. */
-static void part_of_add(struct notes *notes, const char *name, double seconds,
-                        const struct analysis_class *of)
+static void part_insert(struct notes *notes, struct notes_part part)
 {
-    if (seconds == 0 || name == NULL) return;
+    if (part.seconds == 0 || part.name == NULL) return;
     SIM_ASSERT(notes->part_count < NOTES_PARTS_MAX);
     uint32_t at = notes->part_count++;
-    for (; at > 0 && notes->part[at - 1].seconds < seconds; at--)
+    for (; at > 0 && notes->part[at - 1].seconds < part.seconds; at--)
         notes->part[at] = notes->part[at - 1];
-    notes->part[at] = (struct notes_part){.name = name, .seconds = seconds, .of = of};
+    notes->part[at] = part;
 }
 
 static void part_add(struct notes *notes, const char *name, double seconds)
 {
-    part_of_add(notes, name, seconds, NULL);
+    part_insert(notes, (struct notes_part){.name = name, .seconds = seconds});
+}
+
+/* `seconds` below 0. */
+static void less_add(struct arena *arena, struct notes *notes, const char *what, double seconds)
+{
+    part_insert(notes, (struct notes_part){.name = arena_format(arena, "less %s", what),
+                                           .less = what,
+                                           .seconds = seconds});
 }
 
 /* Exposed time of collectives on the bounding axis is within the bound, that of others above it.
@@ -35,7 +42,10 @@ static double exposed_parts(struct arena *arena, const struct analysis *facts, u
         if ((row->axis_bits & bound_bits) != 0)
             within += row->exposed_s;
         else if (rows++ < NOTES_PARTS_MAX / 2)
-            part_of_add(notes, arena_format(arena, "%s exposed", row->name), row->exposed_s, row);
+            part_insert(notes,
+                        (struct notes_part){.name = arena_format(arena, "%s exposed", row->name),
+                                            .seconds = row->exposed_s,
+                                            .of = row});
         else
             rest += row->exposed_s;
     }
@@ -97,12 +107,13 @@ static void links_part(struct arena *arena, const struct report_input *input,
                             ? input->machine->host.cable_name
                             : machine_axis_name(input->machine, (uint32_t)roofline->bound.axis);
     double const rests_s = facts->compute_s - (roofline->lower_s - within);
-    part_add(notes,
-             arena_format(arena,
-                          rests_s < 0 ? "less what the %s links do during what is listed here"
-                                      : "compute during which the %s links are idle",
-                          links),
-             rests_s);
+    if (rests_s < 0)
+        less_add(arena, notes,
+                 arena_format(arena, "what the %s links do during what is listed here", links),
+                 rests_s);
+    else
+        part_add(notes, arena_format(arena, "compute during which the %s links are idle", links),
+                 rests_s);
 }
 
 void notes_parts_build(struct arena *arena, const struct report_input *input,
@@ -129,15 +140,18 @@ void notes_parts_build(struct arena *arena, const struct report_input *input,
     }
     double const excess = unit_parts(arena, input, facts, notes);
     double const unlike_s = unlike_mean_s(input->trace);
-    part_add(notes,
-             unlike_s < 0 ? "less what a mean rank of the pipeline computes more than this one"
-                          : "compute of this rank beyond a mean one of the pipeline",
-             unlike_s);
+    if (unlike_s < 0)
+        less_add(arena, notes, "what a mean rank of the pipeline computes more than this one",
+                 unlike_s);
+    else
+        part_add(notes, "compute of this rank beyond a mean one of the pipeline", unlike_s);
     double const beyond_s = facts->compute_s - unlike_s - roofline->lower_s - excess;
-    part_add(notes,
-             beyond_s < 0 ? "less the bound's work during what is listed here"
-             : input->machine->chip.kernels.stack != NULL
-                 ? "compute beyond the bound: what measured kernels take beyond it, HBM shared"
-                 : "compute beyond the bound: fill and drain of tiles, overheads, HBM shared",
-             beyond_s);
+    if (beyond_s < 0)
+        less_add(arena, notes, "the bound's work during what is listed here", beyond_s);
+    else
+        part_add(notes,
+                 input->machine->chip.kernels.stack != NULL
+                     ? "compute beyond the bound: what measured kernels take beyond it, HBM shared"
+                     : "compute beyond the bound: fill and drain of tiles, overheads, HBM shared",
+                 beyond_s);
 }

@@ -21,7 +21,7 @@ const struct op_kind op_kind_cast = {
     .name = "cast",
     .help = "an array in another format",
     .source = "counted from the formulas",
-    .notation = {.formula = "%"},
+    .notation = {.formula = "%", .casts = true},
     .work = work,
     .passes_on = true,
 };

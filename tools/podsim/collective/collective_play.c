@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/collective/algorithm.h"
 #include "tools/podsim/collective/collective.h"
 #include "tools/podsim/common/worker.h"
 
@@ -124,7 +125,7 @@ static enum status party_play(struct collective_study *study, struct party *part
     struct measure_party played = {.requests = requests, .copies = copies};
     struct measured measured;
     bool const shifts =
-        study->asked.row.operation == MEASURE_SENDRECV && strcmp(algorithm, "auto") == 0;
+        study->asked.row.operation == MEASURE_SENDRECV && algorithm_is_chosen(algorithm);
     const char *const where = shifts ? "--shift" : "--algorithm";
     for (uint32_t i = 0; i < study->member_count; i++) {
         const struct collective_member *member = &study->member[i];
@@ -184,7 +185,7 @@ static enum status name_is_repeated(struct collective_study *study, struct names
     const struct measure_row_choice *choice = NULL;
     void *memory = NULL;
     *ret_repeated = false;
-    if (study->asked.algorithm_count == 1 || strcmp(algorithm, "auto") == 0 ||
+    if (study->asked.algorithm_count == 1 || algorithm_is_chosen(algorithm) ||
         question->script != NULL || question->ragged.expert_count > 0 ||
         measure_op_is_copy(question->operation))
         return STATUS_OK;

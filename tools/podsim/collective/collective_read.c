@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/collective/algorithm.h"
 #include "sim/collective/msccl.h"
 #include "tools/podsim/collective/collective.h"
 #include "tools/podsim/common/timeline_file.h"
@@ -200,7 +201,7 @@ static enum status runners_check(const struct collective_study *study, struct er
     const struct collective_args *asked = &study->asked;
     bool chooses = false;
     for (uint32_t i = 0; i < asked->algorithm_count; i++)
-        chooses = chooses || strcmp(asked->algorithm[i], "auto") == 0;
+        chooses = chooses || algorithm_is_chosen(asked->algorithm[i]);
     if (!study->plays_runners || (chooses && asked->row.script == NULL)) return STATUS_OK;
     return error_set(reterr, STATUS_INVALID, "--runners-up",
                      "simulates what auto does not take, and %s; leave one of them out",

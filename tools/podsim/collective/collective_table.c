@@ -1,10 +1,10 @@
 /* The table of `podsim collective`, column by column that of nccl-tests. */
 #include <stdio.h>
-#include <string.h>
 
 #include "sim/base/quantity.h"
 #include "sim/base/strbuf.h"
 #include "sim/base/units.h"
+#include "sim/collective/algorithm.h"
 #include "sim/report/table_fit.h"
 #include "tools/podsim/collective/collective.h"
 
@@ -101,7 +101,7 @@ static bool is_all_named(const struct collective_study *study)
 {
     bool named = study->member_count == 1;
     for (uint32_t i = 0; i < study->asked.algorithm_count; i++)
-        named = named && strcmp(study->asked.algorithm[i], "auto") != 0;
+        named = named && !algorithm_is_chosen(study->asked.algorithm[i]);
     return named;
 }
 

@@ -50,7 +50,7 @@ enum status cores_build(struct arena *arena, struct replay *replay, struct error
 struct op_cores cores_op(const struct cores *cores, uint32_t work, const struct compute_time *time,
                          uint32_t parts);
 
-/* A part of an op that cores matter to begins. */
+/* A part of an op begins. */
 static inline void cores_part_begin(const struct cores *cores, uint32_t chip, int64_t now_ps)
 {
     cores->states[chip].edge_ps = now_ps;

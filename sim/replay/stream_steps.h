@@ -172,7 +172,7 @@ static inline int64_t part_serve(struct replay *replay, const struct op_table *t
     for (enum server server = SERVER_HBM; !table->spares && server < SERVER_COUNT; server++)
         if (!table->server[server].spares)
             server_part_begin(&replay->servers, server, chip, now_ps);
-    if (table->cores.matter) cores_part_begin(&replay->servers.cores, chip, now_ps);
+    if (replay->servers.cores.is_on) cores_part_begin(&replay->servers.cores, chip, now_ps);
     int64_t const end_ps = now_ps + table->idle_ps + (part < table->idle_longer);
     replay->chips[chip].part_end_ps = end_ps;
     return end_ps;

@@ -28,16 +28,15 @@ static bool watch(void *owner, const struct replay_progress *progress)
 
 /* A whole answer in a few pages, the scenario's own too, so that rows compare. The prefill and the
  * last step have been played for its memory. */
-static enum status generation_play(struct advise_search *search, struct session_source *source,
-                                   struct session *session, struct advise_row *row,
-                                   struct error *reterr)
+static enum status generation_play(const struct replay_options *options,
+                                   struct session_source *source, struct session *session,
+                                   struct advise_row *row, struct error *reterr)
 {
     struct inference_generation *of = &session->scenario.workload.inference.generation;
     struct generation generation = {0};
     uint64_t const least = units_ceil_divide(of->output, ADVISE_PAGES_MAX);
     if (of->page < least) of->page = least;
-    STATUS_TRY(generate_play(session, source, search->worker, /* every_layer= */ false, &generation,
-                             reterr));
+    STATUS_TRY(generate_play(session, source, options, &generation, reterr));
     row->step_ps = row->time_ps = generation_total_ps(&generation);
     row->has_period = false;
     row->mfu = 0;
@@ -55,7 +54,7 @@ static enum status row_play(struct advise_search *search, struct session_source 
     row->dp_ranks = session->mesh.axis[MESH_DP].size;
     struct row_watch owner = {.search = search};
     struct replay_options const options = {.watch = watch, .watch_owner = &owner};
-    enum status const status = session_replay(session, source, &options, reterr);
+    enum status status = session_replay(session, source, &options, reterr);
     row->state = least.total_bytes > search->advise->hbm_bytes ? ADVISE_UNFIT : ADVISE_TOO_LONG;
     if (owner.too_long && worker_check(search->worker, reterr) == STATUS_OK) return STATUS_OK;
     if (status != STATUS_OK) return status;
@@ -63,7 +62,6 @@ static enum status row_play(struct advise_search *search, struct session_source 
     struct analysis facts;
     report_from_session(session, &input);
     STATUS_TRY(analysis_build(session->arena, &input, &facts, reterr));
-    row->state = ADVISE_PLAYED;
     row->step_ps = session->trace.step_ps;
     /* A prompt's first token waits for all stages, however soon the next prompt may follow. */
     row->has_period =
@@ -73,9 +71,10 @@ static enum status row_play(struct advise_search *search, struct session_source 
     row->memory_bytes = session->trace.memory.peak_bytes;
     row->fits = row->memory_bytes <= search->advise->hbm_bytes;
     if (session->scenario.workload.kind == WORKLOAD_GENERATE)
-        STATUS_TRY(generation_play(search, source, session, row, reterr));
+        status = generation_play(&options, source, session, row, reterr);
     search->events += session->trace.work.events;
-    return STATUS_OK;
+    row->state = owner.too_long ? ADVISE_TOO_LONG : ADVISE_PLAYED;
+    return owner.too_long ? worker_check(search->worker, reterr) : status;
 }
 
 static bool settings_equal(const struct advise_row *one, const struct advise_row *other)

@@ -11,17 +11,25 @@ struct made {
     struct machine machine;
     struct roofline roofline;
     struct trace trace;
+    struct program program;
+    struct program_role role;
     struct report_input input;
 };
 
 static void made_of(struct made *made, const char *chip, double buffer_bytes)
 {
-    *made = (struct made){.roofline = {.counts = {.held_anyway = {.kept_sequences = 1}}}};
+    *made =
+        (struct made){.roofline = {.counts = {.held_anyway = {.kept_sequences = 1, .batches = 1}}},
+                      .machine = {.chip_count = 1}};
+    for (uint32_t a = 0; a < MACHINE_AXES_MAX; a++) made->machine.shape[a] = 1;
+    made->program = (struct program){.roles = &made->role, .role_count = 1, .role_stride = 1};
     case_ok(chip_find(case_arena, chip, "ideal", "/chip", "/profile", &made->machine.chip,
                       &case_error));
     made->trace.memory.peak_bytes = (uint64_t)buffer_bytes;
-    made->input = (struct report_input){
-        .machine = &made->machine, .roofline = &made->roofline, .trace = &made->trace};
+    made->input = (struct report_input){.machine = &made->machine,
+                                        .roofline = &made->roofline,
+                                        .program = &made->program,
+                                        .trace = &made->trace};
 }
 
 /* The book, 8.1 and 8.1.1: LLaMA-3-70B with 32 sequences of 8,192 tokens in int8, and its weights
@@ -92,6 +100,7 @@ static void room_follows_from_the_reading_of_gb(void **state)
     made_of(&made, "tpu-v5e", 0);
     struct workload_counts *counts = &made.roofline.counts;
     counts->memory.parameter_bytes = 140.8e9 / 16;
+    made.role.resident_bytes[PROGRAM_MEMORY_PARAMETERS] = UINT64_C(140800000000) / 16;
     counts->memory.cache_bytes = 8192 * 327680.0 / 16;
     made.trace.memory.peak_bytes =
         (uint64_t)(counts->memory.parameter_bytes + counts->memory.cache_bytes);
@@ -105,10 +114,18 @@ static void room_follows_from_the_reading_of_gb(void **state)
         inference_room(&made.machine, &made.roofline, (double)made.trace.memory.peak_bytes);
     assert_int_equal(room.least, 42);
     assert_int_equal(room.most, 42);
+    /* Of four batches each has as many. */
+    counts->held_anyway.batches = 4;
+    assert_int_equal(inference_fit_of(&made.input, 1, UINT64_C(16000000000)).max_batch, 40);
+    counts->held_anyway.batches = 1;
+    /* On a rank of pp with more layers than a mean one weights leave less room. */
+    made.role.resident_bytes[PROGRAM_MEMORY_PARAMETERS] += UINT64_C(1000000000);
+    made.trace.memory.peak_bytes += UINT64_C(1000000000);
+    assert_int_equal(inference_fit_of(&made.input, 1, UINT64_C(16000000000)).max_batch, 36);
     /* With buffers of 8 GB the rest holds none; if they shrink, 7.2 of 8.17 GB hold 88 of 100. */
     counts->held_anyway.kept_sequences = 100;
     room =
-        inference_room(&made.machine, &made.roofline, (double)made.trace.memory.peak_bytes + 8e9);
+        inference_room(&made.machine, &made.roofline, (double)made.trace.memory.peak_bytes + 7e9);
     assert_int_equal(room.least, 0);
     assert_int_equal(room.most, 88);
 }

@@ -276,7 +276,7 @@ static const struct {
     {"/workload/modle=x", "/workload/modle", "nearest known is \"model\""},
     {"/workload/model=llama-2-13", "/workload/model", "llama-2-13b"},
     {"/workload/model=7", "/workload/model", "must be a model's name"},
-    {"/workload/model={\"kind\":\"mpl\"}", "/workload/model/kind", "nearest is \"mlp\""},
+    {"/workload/model={\"kind\":\"mpl\"}", "/workload/model/kind", "\"mlp\" is a bare MLP"},
     {"/workload/model={\"kind\":\"mlp\",\"D\":8,\"F\":8,\"layers\":1,\"matrixes\":2}",
      "/workload/model/matrixes", "nearest known is \"matrices\""},
     {"/workload/batch_tokens=0", "/workload/batch_tokens", "below the minimum 1"},

@@ -335,7 +335,7 @@ static void norms_behind_blocks_are_counted(void **state)
     assert_int_equal(graph_attention_vectors(&model), 0);
     case_ok(
         read_config("\"model_type\": \"glm4\", \"num_attention_heads\": 8,", &model, &case_error));
-    assert_int_equal(graph_attention_vectors(&model), 3 * 512);
+    assert_int_equal(graph_attention_vectors(&model), 3 * 8 * 128);
     assert_false(model_of("llama-3-8b").norms_behind);
 }
 

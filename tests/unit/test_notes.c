@@ -69,7 +69,7 @@ static void the_largest_parts_are_named(void **state)
     assert_string_equal(made.notes.text[0],
                         BOUND "; 406 ms beyond it, mostly AllGather W exposed 188 ms, neither "
                               "compute nor collectives 125 ms, AllReduce dW exposed 62.5 ms, less "
-                              "125 ms: the bound's work that overlaps exposed collectives");
+                              "125 ms: the bound's work during what is listed here");
     made.facts.compute_s = 1;
     build();
     assert_string_equal(made.notes.text[0], BOUND "; mostly compute beyond the bound: fill and "

@@ -80,8 +80,8 @@ static void the_largest_parts_are_named(void **state)
     made.facts.class_count = 0;
     made.facts.compute_s = 0.5;
     build();
-    assert_string_equal(made.notes.text[0], BOUND "; less 250 ms: the bound's work that overlaps "
-                                                  "exposed collectives");
+    assert_string_equal(made.notes.text[0], BOUND "; less 250 ms: the bound's work during "
+                                                  "what is listed here");
 }
 
 /* What is exposed the longest, unless the first note has it or nobody would notice. */

@@ -135,23 +135,12 @@ static void draw(uint64_t *state, char text[2 * TEXT_BYTES])
         keys, arbitration, pieces);
 }
 
-/* The whole result as its bytes. Returns whether the scenario can be simulated. */
-static bool tell(const char *text, const char *engine, struct strbuf *ret_result,
-                 uint64_t *ret_digest)
+/* The result as the engine `name` has it. */
+static bool tell(const char *text, const char *name, struct strbuf *ret_result,
+                 struct trace *ret_trace)
 {
-    struct play_options const options = {.full = true, .every_layer = true, .engine = engine};
-    struct error error = {.status = STATUS_OK};
-    struct play play;
-    enum status const status = play_try(&play, text, &options, &error);
-    if (status == STATUS_OK) {
-        struct report_input const input = play_report(&play);
-        case_ok(result_write(play.arena, &input, ret_result, &case_error));
-        *ret_digest = play.trace.digest;
-    } else if (status != STATUS_INVALID) {
-        fail_msg("%s: %s\nin %s", error.where, error.message, text);
-    }
-    play_close(&play);
-    return status == STATUS_OK;
+    struct play_options const options = {.full = true, .every_layer = true, .engine = name};
+    return play_result(text, &options, ret_result, ret_trace);
 }
 
 static void alike_chips_do_together_what_each_does_alone(void **state)
@@ -164,11 +153,11 @@ static void alike_chips_do_together_what_each_does_alone(void **state)
         draw(&random, text);
         if (sampling_skips(&walked)) continue;
         struct strbuf together = {0}, alone = {0};
-        uint64_t digests[2];
+        struct trace traces[2];
         taken++;
-        if (!tell(text, "fast", &together, &digests[0])) continue;
-        assert_true(tell(text, "reference", &alone, &digests[1]));
-        case_that(digests[0] == digests[1], text);
+        if (!tell(text, "fast", &together, &traces[0])) continue;
+        assert_true(tell(text, "reference", &alone, &traces[1]));
+        case_that(traces[0].digest == traces[1].digest, text);
         case_that(strcmp(together.bytes, alone.bytes) == 0, text);
         strbuf_free(&together);
         strbuf_free(&alone);

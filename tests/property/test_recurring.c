@@ -78,24 +78,6 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
               places[place].machine, profile, places[place].mesh, keys, arbitration);
 }
 
-/* The whole result as its bytes. Returns whether the scenario can be simulated. */
-static bool tell(const char *text, const struct play_options *options, struct strbuf *ret_result,
-                 struct trace *ret_trace)
-{
-    struct error error = {.status = STATUS_OK};
-    struct play play;
-    enum status status = play_try(&play, text, options, &error);
-    if (status == STATUS_OK) {
-        struct report_input const input = play_report(&play);
-        case_ok(result_write(play.arena, &input, ret_result, &case_error));
-        *ret_trace = play.trace;
-    } else if (status != STATUS_INVALID) {
-        fail_msg("%s: %s\nin %s", error.where, error.message, text);
-    }
-    play_close(&play);
-    return status == STATUS_OK;
-}
-
 static void each_result_is_that_of_every_layer(void **state)
 {
     uint32_t walked = 0, simulated = 0, recurred = 0;
@@ -109,9 +91,9 @@ static void each_result_is_that_of_every_layer(void **state)
         struct strbuf short_way = {0}, long_way = {0};
         struct trace few, all;
         struct play_options options = {.full = full};
-        if (!tell(text, &options, &short_way, &few)) continue;
+        if (!play_result(text, &options, &short_way, &few)) continue;
         options.every_layer = true;
-        assert_true(tell(text, &options, &long_way, &all));
+        assert_true(play_result(text, &options, &long_way, &all));
         case_that(all.work.recurred == 0, text);
         case_that(few.digest == all.digest, text);
         case_that(few.work.events == all.work.events, text);

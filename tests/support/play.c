@@ -8,7 +8,10 @@
 
 #include <cmocka.h>
 
+#include "sim/base/strbuf.h"
 #include "sim/measure/choices.h"
+#include "sim/report/result.h"
+#include "tests/support/case.h"
 
 static const struct play_options defaults = {.engine = "fast"};
 
@@ -93,4 +96,21 @@ struct report_input play_report(const struct play *play)
     for (uint32_t axis = 0; axis < play->fold.axis_count; axis++)
         input.fold[axis] = (struct report_fold){play->fold.period[axis], play->fold.reason[axis]};
     return input;
+}
+
+bool play_result(const char *text, const struct play_options *options, struct strbuf *ret_result,
+                 struct trace *ret_trace)
+{
+    struct error error = {.status = STATUS_OK};
+    struct play play;
+    enum status status = play_try(&play, text, options, &error);
+    if (status == STATUS_OK) {
+        struct report_input const input = play_report(&play);
+        case_ok(result_write(play.arena, &input, ret_result, &case_error));
+        *ret_trace = play.trace;
+    } else if (status != STATUS_INVALID) {
+        fail_msg("%s: %s\nin %s", error.where, error.message, text);
+    }
+    play_close(&play);
+    return status == STATUS_OK;
 }

@@ -18,6 +18,8 @@
 #include "sim/scenario/scenario.h"
 #include "sim/trace/trace.h"
 
+struct strbuf;
+
 struct play {
     struct arena *arena;
     struct scenario scenario;
@@ -55,6 +57,11 @@ enum status play_stages(struct play *play, const struct play_options *options,
 void play_run(struct play *play, const char *text, const struct play_options *options);
 /* The same from a file of the source tree. */
 void play_run_file(struct play *play, const char *path, const struct play_options *options);
+/* Appends the JSON of the result. False where the scenario is invalid; another error fails the
+ * test.
+ */
+bool play_result(const char *text, const struct play_options *options, struct strbuf *ret_result,
+                 struct trace *ret_trace);
 void play_close(struct play *play);
 
 /* What the reports of a played scenario are made of. */

@@ -3,25 +3,8 @@
 
 #include "sim/base/strbuf.h"
 #include "sim/scenario/scenario.h"
-#include "tests/support/case.h"
+#include "tests/unit/published_case.h"
 #include "tests/validation/measured_memory_rows.h"
-#include "tools/podsim/validate/validate.h"
-
-static struct published published;
-
-static int published_up(void **state)
-{
-    if (case_arena_up(state) != 0) return 1;
-    return published_read(case_arena, &published, &case_error) == STATUS_OK ? 0 : 1;
-}
-
-static const struct published_row *row_of(const char *id)
-{
-    for (uint32_t i = 0; i < published.row_count; i++)
-        if (strcmp(published.row[i].id, id) == 0) return &published.row[i];
-    fail_msg("no row %s", id);
-    return NULL;
-}
 
 static struct scenario scenario_of_row(const struct published_row *row)
 {

@@ -47,11 +47,12 @@ struct analysis_class {
     double busbw_bytes_per_s;
     double hop_s; /* Hop latency of one, were it empty. */
 
-    /* Compute: how much longer than its FLOP its HBM bytes take, at the reported chip's rates. */
+    /* Compute: how much longer HBM takes than matrix and vector units, on the reported chip, by the
+     * times of compute_time(). */
     double hbm_excess_s;
     /* Compute: of ops whose slowest unit is the second, how much longer it takes than the first. */
     double beyond_s[ANALYSIS_UNITS][ANALYSIS_UNITS];
-    double math_s;
+    double math_s; /* Compute: of the matrix unit. */
 };
 
 struct analysis_phase {

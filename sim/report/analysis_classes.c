@@ -1,4 +1,5 @@
 /* What the ops of each class did together; a row of an analysis. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -6,6 +7,7 @@
 #include "sim/base/units.h"
 #include "sim/collective/ragged.h"
 #include "sim/report/analysis_parts.h"
+#include "sim/resource/compute.h"
 #include "sim/roofline/level_rate.h"
 #include "sim/roofline/played.h"
 
@@ -154,26 +156,23 @@ static void add_beyond(const double unit_s[ANALYSIS_UNITS], double times,
         row->beyond_s[unit][slowest] += (unit_s[slowest] - unit_s[unit]) * times;
 }
 
+/* By the times that a replay takes, so that padding, idle cores and measured kernels count. */
 static void add_compute(const struct report_input *input, const struct program_op *op,
                         uint64_t slots, struct analysis_class *row)
 {
-    const struct work *work = &input->program->works[op->index];
-    const struct chip *chip = &input->machine->chip;
     uint32_t math_ppm, hbm_ppm;
     machine_chip_ppm(input->machine, input->trace->reported_chip, &math_ppm, &hbm_ppm);
-    double const faster = (double)math_ppm / PPM_ONE;
-    double const rate = faster * (double)chip->math_flop_per_s[work->math_format];
-    double const math = rate > 0 ? (double)work_matmul_flop(work) / rate : 0;
-    double const vector = (double)work->vector_flop / (faster * (double)chip->vector_flop_per_s);
-    double const bytes = (double)work->hbm_read_bytes + (double)work->hbm_write_bytes;
-    double const hbm = bytes * PPM_ONE / ((double)hbm_ppm * (double)chip->hbm_bytes_per_s);
-    double const other = math > vector ? math : vector;
+    struct compute_time const time =
+        compute_time(&input->machine->chip, &input->program->works[op->index], math_ppm, hbm_ppm);
     double const times = (double)slots;
-    row->math_s += math * times;
-    if (hbm > other) row->hbm_excess_s += (hbm - other) * times;
-    struct work_edges const edges = {WORK_EDGE_ROWS, chip->mxu.rows, chip->mxu.columns};
-    double const mxu = rate > 0 ? (double)work_padded_flop(work, edges) / rate : 0;
-    add_beyond((const double[ANALYSIS_UNITS]){mxu, vector, hbm}, times, row);
+    double const unit_s[ANALYSIS_UNITS] = {[ANALYSIS_MXU] = units_seconds(time.mxu_ps),
+                                           [ANALYSIS_VPU] = units_seconds(time.vpu_ps),
+                                           [ANALYSIS_HBM] = units_seconds(time.hbm_ps)};
+    double const other_s = fmax(unit_s[ANALYSIS_MXU], unit_s[ANALYSIS_VPU]);
+    row->math_s += unit_s[ANALYSIS_MXU] * times;
+    if (unit_s[ANALYSIS_HBM] > other_s)
+        row->hbm_excess_s += (unit_s[ANALYSIS_HBM] - other_s) * times;
+    add_beyond(unit_s, times, row);
 }
 
 enum status analysis_classes_build(struct arena *arena, const struct report_input *input,

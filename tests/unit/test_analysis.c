@@ -156,56 +156,6 @@ static void copies_are_of_the_link_to_the_host(void **state)
     assert_null(made.facts.bound_axis);
 }
 
-static void compute_says_what_hbm_takes_beyond_its_flop(void **state)
-{
-    (void)state;
-    on("tpu-v5p:4x4x4");
-    struct chip *chip = &made.machine.chip;
-    chip->math_flop_per_s[FORMAT_BF16] = 2000;
-    chip->math_flop_per_s[FORMAT_FP8] = 0;
-    chip->vector_flop_per_s = 100;
-    chip->hbm_bytes_per_s = 1000;
-    made.work = (struct work){.matmul = {{.rows = 10, .inner = 10, .columns = 10, .count = 1}},
-                              .matmul_count = 1,
-                              .math_format = FORMAT_BF16,
-                              .vector_flop = 50,
-                              .hbm_read_bytes = 800,
-                              .hbm_write_bytes = 400};
-    (void)op_add(PROGRAM_OP_COMPUTE, PROGRAM_COMPUTE, 0);
-    build();
-    case_near(made.facts.classes[0].math_s, 5, 1e-9);
-    case_near(made.facts.classes[0].hbm_excess_s, 5 * 0.2, 1e-9);
-    case_near(made.facts.classes[0].beyond_s[ANALYSIS_HBM][ANALYSIS_MXU], 5 * 260.944, 1e-9);
-    case_near(made.facts.classes[0].beyond_s[ANALYSIS_VPU][ANALYSIS_MXU], 5 * 261.644, 1e-9);
-    assert_true(made.facts.classes[0].beyond_s[ANALYSIS_MXU][ANALYSIS_HBM] == 0);
-    /* Rates of the reported chip, not of another: math twice as fast, and half of the HBM. */
-    static struct machine_chip_override chips[2] = {
-        {.at = {0, 0, 0}, .math_ppm = PPM_ONE / 100, .hbm_ppm = PPM_ONE / 100},
-        {.at = {0, 0, 1}, .math_ppm = 2 * PPM_ONE, .hbm_ppm = PPM_ONE / 2}};
-    made.machine.chips = chips;
-    made.machine.chip_override_count = 2;
-    made.trace.reported_chip = 1;
-    build();
-    case_near(made.facts.classes[0].math_s, 5 * 0.5, 1e-9);
-    case_near(made.facts.classes[0].hbm_excess_s, 5 * (2.4 - 0.5), 1e-9);
-    case_near(made.facts.classes[0].beyond_s[ANALYSIS_HBM][ANALYSIS_MXU], 5 * (262.144 / 2 - 2.4),
-              1e-9);
-    made.machine.chip_override_count = 0;
-    made.work.vector_flop = 110;
-    build();
-    case_near(made.facts.classes[0].hbm_excess_s, 5 * 0.1, 1e-9);
-    made.work.vector_flop = 130;
-    build();
-    assert_true(made.facts.classes[0].hbm_excess_s == 0);
-    made.work.math_format = FORMAT_FP8; /* The chip has no rate for it. */
-    made.work.vector_flop = 0;
-    build();
-    assert_true(made.facts.classes[0].math_s == 0);
-    case_near(made.facts.classes[0].hbm_excess_s, 5 * 1.2, 1e-9);
-    case_near(made.facts.classes[0].beyond_s[ANALYSIS_MXU][ANALYSIS_HBM], 5 * 1.2, 1e-9);
-}
-
-/* What compute waits for at once cannot be hidden: its hops, up to what is exposed. */
 static void latency_is_idle_time_and_hops_that_are_awaited(void **state)
 {
     (void)state;
@@ -462,7 +412,6 @@ int main(void)
         TEST(ops_of_a_class_share_a_row),
         TEST(messages_hop_as_far_as_they_go),
         TEST(copies_are_of_the_link_to_the_host),
-        TEST(compute_says_what_hbm_takes_beyond_its_flop),
         TEST(latency_is_idle_time_and_hops_that_are_awaited),
         TEST(a_bubble_is_no_latency),
         TEST(the_busiest_port_of_an_axis_counts),

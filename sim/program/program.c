@@ -39,6 +39,17 @@ uint64_t program_slot_start(const struct program_role *role, const struct progra
                program->templates[block->template_index].stream_parts[stream];
 }
 
+uint64_t program_role_plays(const struct program_role *role, uint32_t template_index, int phase)
+{
+    uint64_t slots = 0;
+    for (uint32_t b = 0; b < role->block_count; b++) {
+        const struct program_block *block = &role->block[b];
+        if (block->template_index != template_index) continue;
+        if (phase == PROGRAM_ANY_PHASE || (int)block->phase == phase) slots += block->repeat;
+    }
+    return slots;
+}
+
 uint32_t program_role_at(const struct program *program, const uint32_t *at)
 {
     if (program->role_count == 1) return 0;

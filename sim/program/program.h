@@ -280,6 +280,10 @@ static inline int64_t program_need_slot(const struct program_need *need,
 /* The block that a slot belongs to. */
 const struct program_block *program_slot_block(const struct program_role *role, uint32_t slot);
 
+/* Slots of a role that play a template, in one phase or in any. */
+enum { PROGRAM_ANY_PHASE = -1 };
+uint64_t program_role_plays(const struct program_role *role, uint32_t template_index, int phase);
+
 /* The role of the chip at these coordinates of the machine. */
 uint32_t program_role_at(const struct program *program, const uint32_t *at);
 

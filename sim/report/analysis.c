@@ -19,15 +19,8 @@ uint32_t analysis_role(const struct report_input *input, uint32_t chip)
 
 uint64_t analysis_slots(const struct report_input *input, uint32_t template_index, int phase)
 {
-    uint64_t count = 0;
-    const struct program_role *role =
-        &input->program->roles[analysis_role(input, input->trace->reported_chip)];
-    for (uint32_t b = 0; b < role->block_count; b++) {
-        const struct program_block *block = &role->block[b];
-        if (block->template_index != template_index) continue;
-        if (phase < 0 || (int)block->phase == phase) count += block->repeat;
-    }
-    return count;
+    uint32_t const role = analysis_role(input, input->trace->reported_chip);
+    return program_role_plays(&input->program->roles[role], template_index, phase);
 }
 
 /* Seconds of the links of one collective, in units of a gather of the same array. */
@@ -60,19 +53,20 @@ static double phase_share(const struct trace *trace, uint32_t phase, uint32_t st
 }
 
 /* Seconds that the busier direction of a link to the host takes for the copies of the chips that
- * share it. `phase` below 0 is the whole step. */
+ * share it. `phase` may be PROGRAM_ANY_PHASE. */
 static double host_s(const struct report_input *input, int phase)
 {
     const struct program *program = input->program;
     double bytes[2] = {0};
     for (uint32_t t = 0; program->copy_count > 0 && t < program->template_count; t++) {
-        double const slots = (double)analysis_slots(input, t, -1);
+        double const slots = (double)analysis_slots(input, t, PROGRAM_ANY_PHASE);
         for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
             const struct program_op *op = &program->templates[t].op[i];
             if (op->kind != PROGRAM_OP_COPY) continue;
             const struct program_copy *copy = &program->copies[op->index];
-            double const share =
-                phase < 0 ? 1 : phase_share(input->trace, (uint32_t)phase, op->stream);
+            double const share = phase == PROGRAM_ANY_PHASE
+                                     ? 1
+                                     : phase_share(input->trace, (uint32_t)phase, op->stream);
             bytes[copy->to_host] += slots * share * (double)copy->size_bytes;
         }
     }
@@ -123,7 +117,7 @@ static const char *busy_axis(const struct machine *machine, uint32_t what)
 }
 
 /* Time that no bandwidth shortens: idle, and of the exposed time the hops of the collectives that
- * compute waits for at once. `phase` below 0 is the whole step. */
+ * compute waits for at once. `phase` may be PROGRAM_ANY_PHASE. */
 static double latency_of(const struct report_input *input, const struct analysis *facts, int phase,
                          double exposed_s, double idle_s)
 {
@@ -176,14 +170,14 @@ static void step_bound(const struct report_input *input, struct analysis *facts)
     struct busiest each[BUSY_MAX] = {{.what = BUSY_LATENCY}};
     uint32_t count = 1;
     each[0].seconds =
-        latency_of(input, facts, -1, facts->exposed_s,
+        latency_of(input, facts, PROGRAM_ANY_PHASE, facts->exposed_s,
                    launches_are_eager(input->machine) ? 0 : facts->idle_s - facts->bubble_s);
     each[count++] = (struct busiest){BUSY_BUBBLE, facts->bubble_s};
     each[count++] = (struct busiest){BUSY_LAUNCHES, launches_host_s(input)};
     for (uint32_t i = 0; i < TRACE_QUEUE_COUNT; i++)
         each[count++] = (struct busiest){BUSY_QUEUES + i, units_seconds(trace->queue_busy_ps[i])};
     /* Before the axes: a DCN whose first link carries nothing but copies is not what binds. */
-    each[count++] = (struct busiest){BUSY_HOST, host_s(input, -1)};
+    each[count++] = (struct busiest){BUSY_HOST, host_s(input, PROGRAM_ANY_PHASE)};
     for (uint32_t i = 0; i < input->machine->axis_count; i++)
         each[count++] = axis_busiest(input, i);
     struct busiest best = each[0];
@@ -235,7 +229,7 @@ static struct phase_moves phase_moves(const struct report_input *input)
     const struct program *program = input->program;
     struct phase_moves moves = {.bytes = {0}};
     for (uint32_t t = 0; t < program->template_count; t++) {
-        double const slots = (double)analysis_slots(input, t, -1);
+        double const slots = (double)analysis_slots(input, t, PROGRAM_ANY_PHASE);
         for (uint32_t i = 0; i < program->templates[t].op_count && slots > 0; i++) {
             const struct program_op *op = &program->templates[t].op[i];
             if (op->kind == PROGRAM_OP_COPY || op->kind == PROGRAM_OP_COLLECTIVE)

@@ -194,7 +194,7 @@ enum status analysis_classes_build(struct arena *arena, const struct report_inpu
         row->idle_s = units_seconds(trace->classes[i].idle_ps);
     }
     for (uint32_t t = 0; t < program->template_count; t++) {
-        uint64_t const slots = analysis_slots(input, t, -1);
+        uint64_t const slots = analysis_slots(input, t, PROGRAM_ANY_PHASE);
         for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
             const struct program_op *op = &program->templates[t].op[i];
             struct analysis_class *row = &facts->classes[op->class_index];

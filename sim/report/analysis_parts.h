@@ -6,7 +6,8 @@
 
 #include "sim/report/analysis.h"
 
-/* Slots of the reported chip that play a template in a phase; below 0: in the whole step. */
+/* Slots of the reported chip that play a template in a phase, or in the whole step:
+ * PROGRAM_ANY_PHASE. */
 uint64_t analysis_slots(const struct report_input *input, uint32_t template_index, int phase);
 
 /* analysis_classes.c */

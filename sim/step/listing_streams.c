@@ -76,10 +76,7 @@ static uint64_t slot_count(const struct program *program, uint32_t template_inde
 {
     uint64_t slots = 0;
     for (uint32_t r = 0; r < program->role_count; r++)
-        for (uint32_t b = 0; b < program->roles[r].block_count; b++) {
-            const struct program_block *block = &program->roles[r].block[b];
-            if (block->template_index == template_index) slots += block->repeat;
-        }
+        slots += program_role_plays(&program->roles[r], template_index, PROGRAM_ANY_PHASE);
     return slots;
 }
 

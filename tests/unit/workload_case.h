@@ -106,12 +106,7 @@ static inline void case_free(struct workload_case *made)
 /* How often the whole step plays a template. */
 static inline uint64_t case_repeats(const struct program *program, uint32_t template_index)
 {
-    uint64_t repeats = 0;
-    for (uint32_t b = 0; b < program->roles[0].block_count; b++) {
-        const struct program_block *block = &program->roles[0].block[b];
-        if (block->template_index == template_index) repeats += block->repeat;
-    }
-    return repeats;
+    return program_role_plays(&program->roles[0], template_index, PROGRAM_ANY_PHASE);
 }
 
 struct case_sums {

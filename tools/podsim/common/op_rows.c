@@ -153,15 +153,6 @@ static const struct column_table op_table = {
     .find = op_find,
 };
 
-/* How often a step of a role has a template. */
-static uint64_t times_of(const struct program_role *role, uint32_t template_index)
-{
-    uint64_t times = 0;
-    for (uint32_t b = 0; b < role->block_count; b++)
-        if (role->block[b].template_index == template_index) times += role->block[b].repeat;
-    return times;
-}
-
 enum status op_rows_find(struct arena *arena, struct op_rows *rows, struct error *reterr)
 {
     const struct program *program = rows->program;
@@ -172,7 +163,7 @@ enum status op_rows_find(struct arena *arena, struct op_rows *rows, struct error
     rows->row = memory;
     for (uint32_t t = 0; t < program->template_count; t++) {
         const struct program_template *slot = &program->templates[t];
-        uint64_t const times = times_of(&program->roles[0], t);
+        uint64_t const times = program_role_plays(&program->roles[0], t, PROGRAM_ANY_PHASE);
         for (uint32_t i = 0; i < slot->op_count && times > 0; i++)
             if (slot->op[i].kind == PROGRAM_OP_COMPUTE)
                 rows->row[rows->count++] = (struct op_row){slot, &slot->op[i], times};

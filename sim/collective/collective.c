@@ -41,3 +41,28 @@ const char *collective_kind_name(enum collective_kind kind)
     SIM_ASSERT((uint32_t)kind < sizeof names / sizeof *names);
     return names[kind];
 }
+
+struct collective_factor collective_bus_factor(enum collective_kind kind, uint64_t ranks)
+{
+    switch (kind) {
+    case COLLECTIVE_ALL_REDUCE:
+        return (struct collective_factor){2 * (ranks - 1), ranks};
+    case COLLECTIVE_ALL_GATHER:
+    case COLLECTIVE_REDUCE_SCATTER:
+    case COLLECTIVE_ALL_TO_ALL:
+    case COLLECTIVE_GATHER:
+    case COLLECTIVE_SCATTER:
+        return (struct collective_factor){ranks - 1, ranks};
+    case COLLECTIVE_BROADCAST:
+    case COLLECTIVE_REDUCE:
+    case COLLECTIVE_PERMUTE:
+    case COLLECTIVE_KIND_COUNT:
+        break;
+    }
+    return (struct collective_factor){1, 1};
+}
+
+uint64_t collective_sizes(enum collective_kind kind, uint64_t ranks)
+{
+    return kind == COLLECTIVE_ALL_TO_ALL ? ranks : 1;
+}

@@ -217,4 +217,15 @@ static inline bool collective_is_rooted(enum collective_kind kind)
            kind == COLLECTIVE_SCATTER;
 }
 
+/* Of a size as nccl-tests prints it, what an ideal fabric has to carry to and from each rank, so
+ * that kinds and numbers of ranks compare (nccl-tests, doc/PERFORMANCE.md): busbw = algbw ·
+ * numerator / denominator. */
+struct collective_factor {
+    uint64_t numerator, denominator;
+};
+struct collective_factor collective_bus_factor(enum collective_kind kind, uint64_t ranks);
+
+/* Sizes of nccl-tests in an array of a plan: each rank of an AllToAll has a buffer of one. */
+uint64_t collective_sizes(enum collective_kind kind, uint64_t ranks);
+
 #endif

@@ -70,8 +70,9 @@ static bool is_of_all_ranks(enum measure_op operation)
 enum status measure_op_array_bytes(enum measure_op operation, uint64_t ranks, uint64_t size_bytes,
                                    const char *where, uint64_t *ret_bytes, struct error *reterr)
 {
-    bool const each = operation == MEASURE_ALL_TO_ALL || measure_op_is_copy(operation);
-    uint64_t const copies = each ? ranks : 1;
+    bool const copied = measure_op_is_copy(operation);
+    uint64_t const copies = copied ? ranks : collective_sizes(measure_op_kind(operation), ranks);
+    bool const each = copied || operation == MEASURE_ALL_TO_ALL;
     if (size_bytes > plan_size_bytes_max && !each)
         return error_set(reterr, STATUS_LIMIT, where,
                          "%llu bytes (%s) are more than 2^56, the largest that is simulated; the "
@@ -96,14 +97,6 @@ uint64_t measure_op_count(enum measure_op operation, uint64_t ranks, uint64_t si
     units_wide const bits = (units_wide)bytes * 8;
     uint32_t const each = format_bits(format);
     return (uint64_t)((bits + each - 1) / each);
-}
-
-struct measure_op_factor measure_op_bus_factor(enum measure_op operation, uint64_t ranks)
-{
-    if (operation == MEASURE_ALL_REDUCE) return (struct measure_op_factor){2 * (ranks - 1), ranks};
-    if (is_of_all_ranks(operation) || operation == MEASURE_ALL_TO_ALL)
-        return (struct measure_op_factor){ranks - 1, ranks};
-    return (struct measure_op_factor){1, 1};
 }
 
 const char *measure_op_size_text(enum measure_op operation)

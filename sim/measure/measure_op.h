@@ -62,12 +62,6 @@ enum status measure_op_array_bytes(enum measure_op operation, uint64_t ranks, ui
 uint64_t measure_op_count(enum measure_op operation, uint64_t ranks, uint64_t size_bytes,
                           enum format format);
 
-/* busbw = algbw · numerator / denominator. */
-struct measure_op_factor {
-    uint64_t numerator, denominator;
-};
-struct measure_op_factor measure_op_bus_factor(enum measure_op operation, uint64_t ranks);
-
 /* What the size column holds, as the end of a sentence: "one rank's buffer". */
 const char *measure_op_size_text(enum measure_op operation);
 

@@ -296,7 +296,8 @@ void measure_row_fill(const struct measure_row_question *question, uint64_t size
 {
     struct collective_estimate estimate;
     uint64_t const ranks = group_rank_count(&question->group);
-    struct measure_op_factor const factor = measure_op_bus_factor(question->operation, ranks);
+    struct collective_factor const factor =
+        collective_bus_factor(measure_op_kind(question->operation), ranks);
     struct collective_bound const bound = bound_of(question, plan);
     double const algbw = time_ps > 0 ? (double)size_bytes / (units_seconds(time_ps)) : 0;
     *ret_row = (struct measure_row){

@@ -344,6 +344,14 @@ static enum status union_refuse(const struct mesh *mesh, const struct machine *m
         together, machine_axis_name(machine, machine_axis), between, order);
 }
 
+uint32_t mesh_replica_roles(const struct mesh *mesh, bool experts)
+{
+    uint32_t roles = 1u << MESH_DP | 1u << MESH_CP | (experts ? 0 : 1u << MESH_EP);
+    for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++)
+        if (mesh->axis[role].size == 1) roles &= ~(1u << role);
+    return roles;
+}
+
 enum status mesh_union(const struct mesh *mesh, const struct machine *machine, uint32_t roles,
                        const char *where, struct group *ret_group, struct error *reterr)
 {

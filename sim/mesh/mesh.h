@@ -100,6 +100,10 @@ enum status mesh_stages_check(const struct mesh *mesh, struct error *reterr);
 uint32_t mesh_rank(const struct mesh *mesh, const struct machine *machine, enum mesh_role role,
                    uint32_t chip);
 
+/* The axes of more than one rank along which ranks hold the same weights, a bit each: dp, ep and
+ * cp. Experts are not along ep, which splits them. */
+uint32_t mesh_replica_roles(const struct mesh *mesh, bool experts);
+
 /* The group of all ranks of several mesh axes (a bit each) together, as for gradients that dp and
  * ep both replicate. Parts that continue each other on a machine axis become one. Refused: parts of
  * one machine axis with another mesh axis between them. */

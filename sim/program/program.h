@@ -206,7 +206,8 @@ struct program_stream {
     struct stream_use use;     /* What it is for, or nothing that is known. */
     enum program_op_kind kind; /* Of all its ops. */
     uint8_t inbox;   /* Of sends: the stream of receives that counts them where they arrive. */
-    uint8_t urgency; /* Of its messages, where links go by that: 0 goes first. */
+    uint8_t urgency; /* 0: the next op of a chip waits for it. Where links go by urgency, messages
+                        of a lower number go first. */
 };
 
 struct program_role {

@@ -23,13 +23,6 @@ uint64_t analysis_slots(const struct report_input *input, uint32_t template_inde
     return program_role_plays(&input->program->roles[role], template_index, phase);
 }
 
-/* Seconds of the links of one collective, in units of a gather of the same array. */
-static double gather_factor(const struct plan *plan)
-{
-    if (plan->kind == COLLECTIVE_ALL_REDUCE) return 2;
-    return plan->kind == COLLECTIVE_ALL_TO_ALL ? 0.25 : 1;
-}
-
 /* Bytes of a collective on the links of its group. Without a switch a ring, as of cp, has one link
  * of a rank, whatever the step's other collectives go by. */
 static double links_s(const struct report_input *input, const struct plan *plan)
@@ -39,7 +32,7 @@ static double links_s(const struct report_input *input, const struct plan *plan)
         if (machine_is_meshed(input->machine, plan->group.dimension[d].axis))
             goes = primitive_algorithm(plan->item[0].primitive);
     struct played const played = played_by(input->machine, &plan->group, goes);
-    return gather_factor(plan) * played_gather_s(&played, (double)plan->size_bytes);
+    return played_links_s(&played, plan->kind, (double)plan->size_bytes);
 }
 
 /* Of all that collectives and copies of a stream take, what falls into a phase: they may run in
@@ -71,14 +64,6 @@ static double host_s(const struct report_input *input, int phase)
         }
     }
     return host_link_s(input->machine, bytes[0] > bytes[1] ? bytes[0] : bytes[1]);
-}
-
-/* Compute waits for these as soon as they begin; the others run ahead of it or behind it. */
-static bool awaited(const struct analysis_class *row)
-{
-    bool const of_cache = row->of == STREAM_OF_KV && row->verb != STREAM_NO_VERB;
-    return row->of == STREAM_OF_TP || row->of == STREAM_OF_TP_D || row->of == STREAM_OF_SEQUENCE ||
-           of_cache;
 }
 
 /* What a step or a phase may be bound by. Queues and axes follow, each as many as there are. */
@@ -127,8 +112,9 @@ static double latency_of(const struct report_input *input, const struct analysis
         double const slots = (double)analysis_slots(input, t, phase);
         for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
             const struct program_op *op = &program->templates[t].op[i];
-            const struct analysis_class *row = &facts->classes[op->class_index];
-            if (row->collective && awaited(row)) hops += slots * row->hop_s;
+            bool const awaited = program->stream[op->stream].urgency == 0;
+            if (op->kind == PROGRAM_OP_COLLECTIVE && awaited)
+                hops += slots * facts->classes[op->class_index].hop_s;
         }
     }
     return idle_s + (hops < exposed_s ? hops : exposed_s);

@@ -11,13 +11,12 @@
 #include "sim/roofline/level_rate.h"
 #include "sim/roofline/played.h"
 
-/* As nccl-tests: what an ideal fabric would have to carry, so that kinds and sizes compare. */
-static double bus_factor(const struct plan *plan, double ranks)
+/* busbw of nccl-tests over array bytes a second. */
+static double bus_factor(enum collective_kind kind, uint64_t ranks)
 {
-    if (plan->kind == COLLECTIVE_ALL_REDUCE) return 2 * (ranks - 1) / ranks;
-    if (plan->kind == COLLECTIVE_PERMUTE) return 1;
-    if (plan->kind == COLLECTIVE_ALL_TO_ALL) return (ranks - 1) / ranks / ranks;
-    return (ranks - 1) / ranks;
+    struct collective_factor const factor = collective_bus_factor(kind, ranks);
+    return (double)factor.numerator / (double)factor.denominator /
+           (double)collective_sizes(kind, ranks);
 }
 
 static const char *machine_axes(struct arena *arena, const struct group *group, uint32_t *ret_bits)
@@ -56,7 +55,7 @@ static double array_bytes(const struct plan *plan)
 
 double analysis_moved_bytes(const struct plan *plan)
 {
-    return array_bytes(plan) * bus_factor(plan, (double)group_rank_count(&plan->group));
+    return array_bytes(plan) * bus_factor(plan->kind, group_rank_count(&plan->group));
 }
 
 static void add_collective(const struct report_input *input, struct arena *arena,
@@ -73,7 +72,7 @@ static void add_collective(const struct report_input *input, struct arena *arena
     row->machine_axes = machine_axes(arena, &plan->group, &row->axis_bits);
     row->rank_count = group_rank_count(&plan->group);
     row->hop_s = played_plan_hop_s(input->machine, plan);
-    row->busbw_bytes_per_s = bus_factor(plan, (double)row->rank_count);
+    row->busbw_bytes_per_s = bus_factor(plan->kind, row->rank_count);
 }
 
 /* Places along a dimension between who sends a message and who gets it. */

@@ -11,18 +11,7 @@ struct replicas_total {
     uint64_t count;
 };
 
-/* The mesh axes along which weights are replicated, as bits of enum stream_of; experts are not
- * along ep, which splits them. */
-static uint32_t replicas_of(const struct mesh *mesh, bool experts)
-{
-    uint32_t of = 0;
-    if (mesh->axis[MESH_DP].size > 1) of |= STREAM_OF_DP;
-    if (mesh->axis[MESH_EP].size > 1 && !experts) of |= STREAM_OF_EP;
-    if (mesh->axis[MESH_CP].size > 1) of |= STREAM_OF_CP;
-    return of;
-}
-
-/* Experts have streams of their own, whose ranks are the same as the others' without ep. */
+/* Along axes of `of`, bits of enum stream_of. Streams of experts name no axes. */
 static struct replicas_total replicas_total(const struct analysis *facts, const struct mesh *mesh,
                                             uint32_t of, bool gathers)
 {
@@ -30,7 +19,8 @@ static struct replicas_total replicas_total(const struct analysis *facts, const 
     for (uint32_t i = 0; i < facts->class_count; i++) {
         const struct analysis_class *row = &facts->classes[i];
         bool const is_of_weights = row->verb == STREAM_REDUCE || row->verb == STREAM_GATHER;
-        uint32_t const along = row->of == STREAM_OF_EXPERTS ? replicas_of(mesh, true) : row->of;
+        uint32_t const along =
+            row->of == STREAM_OF_EXPERTS ? mesh_replica_roles(mesh, true) : row->of;
         if (!row->collective || !is_of_weights || along != of || row->gathers != gathers) continue;
         total.time_s += row->time_s;
         total.exposed_s += row->exposed_s;
@@ -97,7 +87,8 @@ static void note_gathers(struct arena *arena, const struct report_input *input,
 void notes_replicas_build(struct arena *arena, const struct report_input *input,
                           const struct analysis *facts, bool minor, struct notes *notes)
 {
-    uint32_t const group[2] = {replicas_of(input->mesh, false), replicas_of(input->mesh, true)};
+    uint32_t const group[2] = {mesh_replica_roles(input->mesh, false),
+                               mesh_replica_roles(input->mesh, true)};
     bool const alone = group[0] == group[1];
     for (uint32_t g = 0; g < (alone ? 1 : 2); g++) {
         struct replicas_total const sums = replicas_total(facts, input->mesh, group[g], false);

@@ -117,6 +117,14 @@ double played_gather_s(const struct played *played, double bytes)
     return gather_s(played, bytes, false);
 }
 
+double played_links_s(const struct played *played, enum collective_kind kind, double bytes)
+{
+    double const gathers = kind == COLLECTIVE_ALL_REDUCE   ? 2
+                           : kind == COLLECTIVE_ALL_TO_ALL ? 0.25
+                                                           : 1;
+    return gathers * played_gather_s(played, bytes);
+}
+
 /* One dimension after the other: of all that arrives each has what its rate is of all rates, or
  * what it has to carry itself. */
 static double in_turn_s(const struct played *played, double bytes)

@@ -29,7 +29,11 @@ struct played played_by(const struct machine *machine, const struct group *group
  * axes busy equally long and no hop taking time. */
 double played_gather_s(const struct played *played, double bytes);
 
-/* The same from above: on the slowest links, one level after the other. */
+/* As played_gather_s(), of any kind: an AllReduce has a ReduceScatter and an AllGather, and an
+ * AllToAll takes a quarter of a gather of its array, as on a ring of two ways (book, chapter 3). */
+double played_links_s(const struct played *played, enum collective_kind kind, double bytes);
+
+/* Seconds of a gather from above: on the slowest links, one level after the other. */
 double played_slow_s(const struct played *played, double bytes);
 
 /* Hop latencies of one gather or reduction that has no bytes; `longest`: of the longest hops. */

@@ -14,16 +14,6 @@ static enum program_op_kind stream_kind(uint32_t stream)
 MESH_ROLE_TABLE(X)
 #undef X
 
-/* The mesh axes along which what fsdp or nobody shards is replicated. */
-static uint32_t replicas_of(const struct mesh *mesh)
-{
-    uint32_t of = 0;
-    if (mesh->axis[MESH_DP].size > 1) of |= STREAM_OF_DP;
-    if (mesh->axis[MESH_EP].size > 1) of |= STREAM_OF_EP;
-    if (mesh->axis[MESH_CP].size > 1) of |= STREAM_OF_CP;
-    return of == 0 ? STREAM_OF_DP : of;
-}
-
 /* Of ranks that share sequences (`cp`), or that hold the same heads of a cache. */
 static struct stream_use gathers_of(const struct ranks *ranks, bool cp)
 {
@@ -69,7 +59,7 @@ void lower_streams_add(struct lower *lower)
     const struct ranks *ranks = lower->ranks;
     bool const updates = !ranks_serves(ranks);
     uint32_t const shards = 1u << ranks->shard_role;
-    uint32_t const replicas = replicas_of(ranks->mesh);
+    uint32_t const replicas = mesh_replica_roles(ranks->mesh, false);
     bool const dp = updates && ranks->replicas.count > 1;
     enum lower_urgency const soon = LOWER_URGENCY_ACTIVATIONS, ahead = LOWER_URGENCY_WEIGHTS,
                              late = LOWER_URGENCY_GRADIENTS;

@@ -45,14 +45,15 @@ static uint32_t letter_add(struct ranks *ranks, char letter, uint32_t size)
 }
 
 enum status ranks_replicas_find(const struct mesh *mesh, const struct machine *machine,
-                                uint32_t roles, struct replicas *ret_replicas, struct error *reterr)
+                                bool experts, struct replicas *ret_replicas, struct error *reterr)
 {
     static const char *const names[] = {"dp", "dp",    "ep",    "dp,ep",
                                         "cp", "dp,cp", "ep,cp", "dp,ep,cp"};
     static const enum mesh_role each[] = {MESH_DP, MESH_EP, MESH_CP};
+    uint32_t const roles = mesh_replica_roles(mesh, experts);
     uint32_t which = 0;
     for (uint32_t i = 0; i < sizeof each / sizeof *each; i++)
-        if ((roles >> each[i] & 1) != 0 && mesh->axis[each[i]].size > 1) which |= 1U << i;
+        if ((roles >> each[i] & 1) != 0) which |= 1U << i;
     ret_replicas->name = names[which];
     return mesh_union(mesh, machine, roles, "/mesh", &ret_replicas->group, reterr);
 }
@@ -74,9 +75,7 @@ static enum status ranks_build(struct ranks *ranks, struct error *reterr)
     uint32_t const fsdp = mesh->axis[MESH_FSDP].size;
     uint32_t const replicas =
         mesh->axis[MESH_DP].size * mesh->axis[MESH_EP].size * mesh->axis[MESH_CP].size;
-    STATUS_TRY(ranks_replicas_find(mesh, ranks->machine,
-                                   1u << MESH_DP | 1u << MESH_EP | 1u << MESH_CP, &ranks->replicas,
-                                   reterr));
+    STATUS_TRY(ranks_replicas_find(mesh, ranks->machine, false, &ranks->replicas, reterr));
     ranks->tp = mesh->axis[MESH_TP].size;
     ranks->pp = mesh->axis[MESH_PP].size;
     ranks->copies = workload_model_replicas(plan, ranks->pp);

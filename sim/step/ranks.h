@@ -157,10 +157,9 @@ static inline bool ranks_gathers_next(const struct ranks *ranks)
            (ranks->plan->zero == 1 || ranks->plan->zero == 2);
 }
 
-/* The group of ranks along some of dp, ep and cp, and its name; roles are a bit each. */
+/* The group of ranks that hold the same weights, or the same experts, and its name. */
 enum status ranks_replicas_find(const struct mesh *mesh, const struct machine *machine,
-                                uint32_t roles, struct replicas *ret_replicas,
-                                struct error *reterr);
+                                bool experts, struct replicas *ret_replicas, struct error *reterr);
 
 /* How sequences lie on ranks (sequences.c): what cp has to divide, whatever the batch; and all. */
 enum status ranks_context_check(const struct ranks *ranks, struct error *reterr);

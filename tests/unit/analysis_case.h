@@ -61,6 +61,7 @@ static inline void on(const char *machine)
     program->stream_count = STREAMS;
     program->stream[1] = (struct program_stream){.name = "gather fsdp"};
     program->stream[1].use = (struct stream_use){STREAM_GATHER, STREAM_OF_FSDP};
+    program->stream[1].urgency = 1;
     program->stream[2].use = (struct stream_use){STREAM_GATHER, STREAM_OF_TP};
     program->stream[3].use = (struct stream_use){STREAM_GATHER, STREAM_OF_SEQUENCE};
     program->stream[4] = (struct program_stream){.name = "a stream of a file"};

@@ -177,6 +177,29 @@ static void latency_is_idle_time_and_hops_that_are_awaited(void **state)
     case_near(made.facts.bound_share, 0.5, 1e-9);
 }
 
+/* What tokens' experts wait for counts, and what ends with the step does not. */
+static void exchanges_are_awaited_and_late_sums_are_not(void **state)
+{
+    (void)state;
+    static const struct {
+        struct stream_use use;
+        uint8_t urgency;
+        double hops;
+    } rows[] = {{{STREAM_DISPATCH, STREAM_OF_EP}, 0, 1}, {{STREAM_SUM, STREAM_OF_TP}, 2, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        on("tpu-v5p:4x4x4");
+        (void)plan_on("x", COLLECTIVE_ALL_GATHER, "ring-one-way");
+        made.program.stream[1].use = rows[i].use;
+        made.program.stream[1].urgency = rows[i].urgency;
+        (void)op_add(PROGRAM_OP_COLLECTIVE, 1, 0);
+        made.trace.compute_ps = PER_SECOND / 2;
+        made.trace.exposed_ps = PER_SECOND / 4;
+        made.trace.idle_ps = PER_SECOND / 4;
+        build();
+        case_near(made.facts.bound_share, 0.25 + rows[i].hops * 5 * 4.5e-6, 1e-9);
+    }
+}
+
 /* A pipeline's idle time is for messages that are on their way, or a bubble. */
 static void a_bubble_is_no_latency(void **state)
 {
@@ -413,6 +436,7 @@ int main(void)
         TEST(messages_hop_as_far_as_they_go),
         TEST(copies_are_of_the_link_to_the_host),
         TEST(latency_is_idle_time_and_hops_that_are_awaited),
+        TEST(exchanges_are_awaited_and_late_sums_are_not),
         TEST(a_bubble_is_no_latency),
         TEST(the_busiest_port_of_an_axis_counts),
         TEST(phases_share_what_streams_did),

@@ -36,7 +36,8 @@ static void test_factors(void **state)
         enum measure_op operation;
         uint64_t bytes = 0;
         case_ok(measure_op_find(expected[i].name, "--op", &operation, &case_error));
-        struct measure_op_factor const factor = measure_op_bus_factor(operation, 8);
+        struct collective_factor const factor =
+            collective_bus_factor(measure_op_kind(operation), 8);
         assert_int_equal(factor.numerator, expected[i].numerator);
         assert_int_equal(factor.denominator, expected[i].denominator);
         case_ok(measure_op_array_bytes(operation, 8, 1024, "-b", &bytes, &case_error));

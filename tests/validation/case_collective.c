@@ -130,10 +130,8 @@ static double bus_bytes_per_s(const struct case_row *row, const struct machine *
                               uint64_t size_bytes)
 {
     struct group const group = group_of(row, machine);
-    uint32_t operation = 0;
-    while (measure_op_kind((enum measure_op)operation) != kind_of(row)) operation++;
-    struct measure_op_factor const factor =
-        measure_op_bus_factor((enum measure_op)operation, group_rank_count(&group));
+    struct collective_factor const factor =
+        collective_bus_factor(kind_of(row), group_rank_count(&group));
     return (double)size_bytes * (double)factor.numerator / (double)factor.denominator /
            played_s(row, machine, size_bytes);
 }

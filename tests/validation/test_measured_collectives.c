@@ -80,8 +80,8 @@ static struct played play(const struct measured_row *row)
     if (choose_apply(&choice, &played.candidate, "/row", &request, &error) != STATUS_OK ||
         measure_run(arena, &machine, &request, 1, "/row", &options, &measured, &error) != STATUS_OK)
         stop(row, &error);
-    struct measure_op_factor const factor =
-        measure_op_bus_factor(row->operation, group_rank_count(&question.group));
+    struct collective_factor const factor =
+        collective_bus_factor(measure_op_kind(row->operation), group_rank_count(&question.group));
     played.time_s = units_seconds(measured.time_ps[0]);
     played.busbw = (double)row->size_bytes / played.time_s * (double)factor.numerator /
                    (double)factor.denominator;

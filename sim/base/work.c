@@ -2,6 +2,12 @@
 
 #include "sim/base/units.h"
 
+static const char *const chain_names[CHAIN_COUNT] = {
+    [CHAIN_NORM] = "norm",         [CHAIN_SUM] = "sum",   [CHAIN_GATE] = "gate",
+    [CHAIN_FUNCTION] = "function", [CHAIN_TURN] = "turn", [CHAIN_LOSS] = "loss",
+    [CHAIN_UPDATE] = "update",     [CHAIN_REST] = "rest",
+};
+
 uint64_t work_matmul_flop(const struct work *work)
 {
     uint64_t flop = 0;
@@ -34,4 +40,9 @@ uint64_t work_padded_flop(const struct work *work, struct work_edges edges)
         flop += saturate((units_wide)product * matmul->count);
     }
     return saturate(flop);
+}
+
+const char *chain_name(enum chain chain)
+{
+    return chain_names[chain];
 }

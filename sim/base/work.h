@@ -11,6 +11,21 @@
 
 enum { WORK_MATMULS_MAX = 5 }; /* The backward of flash attention has five. */
 
+/* Functions between matmuls. */
+enum chain {
+    CHAIN_REST,     /* None of these: lookups, casts, copies of rows. */
+    CHAIN_NORM,     /* RMSNorm, LayerNorm. */
+    CHAIN_SUM,      /* The residual stream and what a block adds to it. */
+    CHAIN_GATE,     /* silu(Gate) * Up */
+    CHAIN_FUNCTION, /* GELU, ReLU: a function of one array. */
+    CHAIN_TURN,     /* Columns of Q and K that are turned by position (rope). */
+    CHAIN_LOSS,     /* Softmax and cross-entropy of logits, with their gradient. */
+    CHAIN_UPDATE,   /* The optimizer: norm of the gradients, clipping, Adam. */
+    CHAIN_COUNT,
+};
+/* "norm" */
+const char *chain_name(enum chain chain);
+
 /* Which measured kernels a work is made of. */
 enum work_kernel {
     WORK_KERNEL_NONE,      /* None: its tiles decide. */
@@ -20,7 +35,7 @@ enum work_kernel {
     WORK_KERNEL_GRADIENTS, /* The first half is gradients of inputs, the second half of weights. */
     WORK_KERNEL_ATTENTION, /* They are a kernel of attention, or two (`attended`). */
     WORK_KERNEL_ATTENTION_BACKWARD, /* They are the gradients of one. */
-    WORK_KERNEL_CHAINS, /* The first of CHAIN_COUNT: functions between matmuls (fusion.h). */
+    WORK_KERNEL_CHAINS, /* The first of CHAIN_COUNT: functions between matmuls (enum chain). */
 };
 
 enum { WORK_ATTENDED_MAX = 2 };

@@ -6,7 +6,7 @@
 #include "sim/base/units.h"
 #include "sim/choose/contention.h"
 #include "sim/choose/ecmp_collisions.h"
-#include "sim/choose/overrides.h"
+#include "sim/choose/item_links.h"
 #include "sim/collective/ragged.h"
 #include "sim/collective/spanning.h"
 #include "sim/roofline/level_rate.h"
@@ -60,7 +60,7 @@ static double rate_of(const struct estimator *estimator, const struct plan_item 
     const struct machine *machine = estimator->machine;
     const struct group_dimension *at = &estimator->plan->group.dimension[dimension];
     if (machine->axis_level[at->axis] == LEVEL_NONE)
-        return overrides_grid_rate(machine, estimator->plan, item, dimension) / at->stride;
+        return item_links_rate(machine, estimator->plan, item, dimension) / at->stride;
     if (item != NULL && item->primitive->network != PRIMITIVE_NETWORK_NONE)
         return ecmp_network_rate(machine, at->axis);
     return level_rate(machine, at->axis);
@@ -108,7 +108,7 @@ static double grid_latency_s(const struct estimator *estimator, const struct pla
         far += (at->ring ? at->size / 2 : at->size - 1) * once;
         doubling += doubling_links(at) * once;
         hop = fmax(hop, once);
-        overridden += overrides_grid_hop_s(estimator->machine, plan, item, d);
+        overridden += item_links_hop_s(estimator->machine, plan, item, d);
     }
     *ret_latency_s = doubling * depth / log2_up(ranks);
     if (is_between_neighbours(depth, ranks)) *ret_latency_s = (ranks - ranks / here) * hop;
@@ -271,7 +271,7 @@ static struct cost links_cost(const struct estimator *estimator, const struct pl
             inside *= add_routed(estimator, item, &of, bytes, wire, inside, &cost);
     } else {
         cost.latency_s = of.depth * message_s(estimator, item->dimension) +
-                         overrides_grid_hop_s(estimator->machine, plan, item, item->dimension);
+                         item_links_hop_s(estimator->machine, plan, item, item->dimension);
         cost.serial_s = bytes / rate_of(estimator, item, item->dimension);
         cost.wire_s[wire_of(estimator, item->dimension)] = cost.serial_s * port_share(&of);
     }

@@ -29,7 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sim/base/fusion.h"
+#include "sim/base/work.h"
 #include "sim/collective/collective.h"
 #include "sim/graph/terms.h"
 

@@ -6,7 +6,6 @@
 #ifndef SIM_GRAPH_OP_H
 #define SIM_GRAPH_OP_H
 
-#include "sim/base/fusion.h"
 #include "sim/base/work.h"
 #include "sim/collective/collective.h"
 #include "sim/graph/shard.h"

@@ -36,6 +36,7 @@
 
 #include "sim/base/format.h"
 #include "sim/base/units.h"
+#include "sim/kernels/fusion.h"
 #include "sim/mesh/sharding.h"
 
 enum { GRAPH_DIMENSIONS_MAX = 48 };

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "sim/base/format.h"
-#include "sim/base/fusion.h"
 #include "sim/base/status.h"
+#include "sim/kernels/fusion.h"
 
 struct arena;
 struct json;

@@ -2,8 +2,8 @@
 
 #include <stddef.h>
 
-#include "sim/base/fusion.h"
 #include "sim/base/units.h"
+#include "sim/base/work.h"
 
 #define BYTES_MOST (UINT64_C(1) << 56)
 #define FLOP_MOST (UINT64_C(1) << 62)

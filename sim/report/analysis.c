@@ -6,9 +6,9 @@
 #include "sim/report/analysis_parts.h"
 #include "sim/report/launches.h"
 #include "sim/report/rates.h"
+#include "sim/roofline/gather_form.h"
 #include "sim/roofline/host_bound.h"
 #include "sim/roofline/level_rate.h"
-#include "sim/roofline/played.h"
 
 uint32_t analysis_role(const struct report_input *input, uint32_t chip)
 {
@@ -31,8 +31,8 @@ static double links_s(const struct report_input *input, const struct plan *plan)
     for (uint32_t d = 0; d < plan->group.dimension_count && plan->item_count > 0; d++)
         if (machine_is_meshed(input->machine, plan->group.dimension[d].axis))
             goes = primitive_algorithm(plan->item[0].primitive);
-    struct played const played = played_by(input->machine, &plan->group, goes);
-    return played_links_s(&played, plan->kind, (double)plan->size_bytes);
+    struct gather_form const form = gather_form_by(input->machine, &plan->group, goes);
+    return gather_form_links_s(&form, plan->kind, (double)plan->size_bytes);
 }
 
 /* Of all that collectives and copies of a stream take, what falls into a phase: they may run in
@@ -325,7 +325,8 @@ static enum status hop_chain_build(struct arena *arena, const struct report_inpu
             const struct program_op *op = &program->templates[t].op[i];
             if (op->kind != PROGRAM_OP_COLLECTIVE) continue;
             const struct plan *plan = &program->plans[op->index];
-            hop_ps[op->index] = (int64_t)(played_plan_hop_s(input->machine, plan) * 1e12 + 0.5);
+            hop_ps[op->index] =
+                (int64_t)(gather_form_plan_hop_s(input->machine, plan) * 1e12 + 0.5);
         }
     STATUS_TRY(program_play_longest(program, role, hop_ps, &chain_ps, reterr));
     facts->hop_chain_s = units_seconds(chain_ps);

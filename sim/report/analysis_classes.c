@@ -8,8 +8,8 @@
 #include "sim/collective/ragged.h"
 #include "sim/report/analysis_parts.h"
 #include "sim/resource/compute.h"
+#include "sim/roofline/gather_form.h"
 #include "sim/roofline/level_rate.h"
-#include "sim/roofline/played.h"
 
 /* busbw of nccl-tests over array bytes a second. */
 static double bus_factor(enum collective_kind kind, uint64_t ranks)
@@ -71,7 +71,7 @@ static void add_collective(const struct report_input *input, struct arena *arena
     row->algorithm = plan->algorithm;
     row->machine_axes = machine_axes(arena, &plan->group, &row->axis_bits);
     row->rank_count = group_rank_count(&plan->group);
-    row->hop_s = played_plan_hop_s(input->machine, plan);
+    row->hop_s = gather_form_plan_hop_s(input->machine, plan);
     row->busbw_bytes_per_s = bus_factor(plan->kind, row->rank_count);
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "sim/report/table.h"
-#include "sim/roofline/played.h"
+#include "sim/roofline/gather_form.h"
 
 /* Whether a flow has one of several cables, however busy that is. The closed forms know the links
  * of pairs. */
@@ -24,7 +24,7 @@ static bool is_known(const struct report_input *input)
 {
     const struct roofline *roofline = input->roofline;
     for (uint32_t i = 0; i < roofline->group_count; i++)
-        if (!played_by(input->machine, &roofline->group[i].group, input->workload->algorithm)
+        if (!gather_form_by(input->machine, &roofline->group[i].group, input->workload->algorithm)
                  .closed)
             return false;
     return true;
@@ -42,10 +42,10 @@ void notes_upper_build(struct arena *arena, const struct report_input *input,
     const struct workload_plan *plan = input->workload;
     double const upper_s = input->roofline->upper_s;
     bool const stages = input->mesh->axis[MESH_PP].size > 1;
-    char reasons[400] = "", played[96] = "";
+    char reasons[400] = "", form[96] = "";
     if (facts->step_s <= upper_s * (1 + 1e-9)) return;
-    if (!is_known(input)) (void)snprintf(played, sizeof played, "of \"%.64s\"", plan->algorithm);
-    reason_add(reasons, sizeof reasons, played[0] != '\0', played);
+    if (!is_known(input)) (void)snprintf(form, sizeof form, "of \"%.64s\"", plan->algorithm);
+    reason_add(reasons, sizeof reasons, form[0] != '\0', form);
     reason_add(reasons, sizeof reasons, keeps_cables(input->machine),
                "of flows that use one of several cables");
     reason_add(reasons, sizeof reasons,

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "sim/report/least_memory.h"
+#include "sim/program/least_memory.h"
 #include "sim/report/report.h"
 
 struct json_writer;

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "sim/roofline/collective_bound.h"
-#include "sim/roofline/overrides.h"
+#include "sim/roofline/rate_range.h"
 
 static double ranks_of(const struct group *group)
 {
@@ -99,8 +99,8 @@ double all_to_all_slow_s(const struct machine *machine, const struct workload_tr
         lines = lines || !at->ring;
         grid = grid && !at->switched;
         if (at->switched) continue;
-        double const slowest = overrides_slowest_link(machine, at->axis);
-        uneven = uneven || slowest < overrides_fastest_link(machine, at->axis);
+        double const slowest = rate_range_slowest_link(machine, at->axis);
+        uneven = uneven || slowest < rate_range_fastest_link(machine, at->axis);
         total += (bytes / ranks * links + traffic->permute_bytes) * at->stride / slowest;
     }
     if (!grid) return uneven ? total + once : once;

@@ -6,7 +6,7 @@
 
 #include "sim/base/units.h"
 #include "sim/roofline/level_rate.h"
-#include "sim/roofline/overrides.h"
+#include "sim/roofline/rate_range.h"
 
 struct search {
     const struct machine *machine;
@@ -260,7 +260,7 @@ static bool closes(const struct search *search, uint32_t index, bool routed)
 static double dimension_rate(const struct search *search, uint32_t index, bool ends, bool as_book)
 {
     const struct group_dimension *dimension = &search->group->dimension[index];
-    double const link = overrides_fastest_link(search->machine, dimension->axis);
+    double const link = rate_range_fastest_link(search->machine, dimension->axis);
     double const size = dimension->size;
     double const links = closes(search, index, !as_book) ? 2 : ends ? 1 : 2 * (size - 1) / size;
     return links * link / dimension->stride;
@@ -305,14 +305,14 @@ static void cut_middle(struct search *search, uint32_t index)
     double const crossed =
         search->array_bytes * island * island * half * (size - half) / (size * size);
     double const lines = search->grid_ranks / size / dimension->stride *
-                         overrides_fastest_link(search->machine, dimension->axis);
+                         rate_range_fastest_link(search->machine, dimension->axis);
     double const far = farther_rate(search, 0, search->grid_ranks / 2);
     bool const twisted = collective_on_twisted(search->machine, search->group);
     double shifted = 0; /* Links around another axis that come out on the other side. */
     for (uint32_t other = 0; other < search->machine->grid_axis_count; other++)
         if (search->machine->twist[other][dimension->axis] != 0)
             shifted += search->grid_ranks / search->machine->shape[other] *
-                       overrides_fastest_link(search->machine, other);
+                       rate_range_fastest_link(search->machine, other);
     strict(search, crossed / ((closes(search, index, true) ? 2 : 1) * lines + shifted + far));
     double const rate = (closes(search, index, twisted) ? 2 : 1) * lines + (twisted ? shifted : 0);
     if (!book(search, crossed / rate)) return;
@@ -329,7 +329,7 @@ static void cut_distances(struct search *search)
     uint32_t const from[MACHINE_AXES_MAX] = {0};
     double links = 0, rate = 0, chips = 1;
     for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++) {
-        rate += 2 * overrides_fastest_link(machine, axis);
+        rate += 2 * rate_range_fastest_link(machine, axis);
         chips *= machine->shape[axis];
     }
     if (machine->level_count > 0 || search->grid_ranks < chips || !machine_is_twisted(machine))
@@ -358,7 +358,7 @@ static void cut_root(struct search *search)
         uint32_t const digit = group_digit(search->group, search->query->root, i);
         uint32_t const last = dimension->size - 1;
         bool const leads_on = closes(search, i, true);
-        double const link = overrides_fastest_link(search->machine, dimension->axis);
+        double const link = rate_range_fastest_link(search->machine, dimension->axis);
         rate += (leads_on || (digit > 0 && digit < last) ? 2 : 1) * link / dimension->stride;
         double const side = digit > last - digit ? digit : last - digit;
         double const lines = search->grid_ranks / dimension->size / dimension->stride * link;
@@ -392,7 +392,7 @@ static void cut_shift(struct search *search)
         uint32_t const apart = up < down || !dimension->ring ? up : down;
         unknown = unknown && offset == 0;
         if (!on_grid(search, i)) continue;
-        double const link = overrides_fastest_link(search->machine, dimension->axis);
+        double const link = rate_range_fastest_link(search->machine, dimension->axis);
         links += apart;
         rate += 2 * link / dimension->stride;
         if (!book(search, v * apart * dimension->stride / link)) continue;

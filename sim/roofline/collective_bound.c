@@ -5,7 +5,7 @@
 
 #include "sim/base/units.h"
 #include "sim/roofline/bisection.h"
-#include "sim/roofline/overrides.h"
+#include "sim/roofline/rate_range.h"
 
 /* The fastest hop of an axis. */
 static double hop_s(const struct machine *machine, uint32_t axis)
@@ -111,8 +111,8 @@ static double hbm_s(const struct machine *machine, const struct group *group,
     double const v = (double)query->array_bytes, n = (double)group_rank_count(group);
     double const rate = (double)machine->chip.hbm_bytes_per_s;
     double math = 1, slowest = 1;
-    overrides_slowest_chip(machine, &math, &slowest);
-    double const fastest = overrides_fastest_hbm(machine);
+    rate_range_slowest_chip(machine, &math, &slowest);
+    double const fastest = rate_range_fastest_hbm(machine);
     enum collective_kind const kind = query->kind;
     double bytes = v;
     if (kind == COLLECTIVE_PERMUTE) return v / (rate * fastest);

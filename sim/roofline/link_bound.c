@@ -4,7 +4,7 @@
 
 #include "sim/base/units.h"
 #include "sim/roofline/level_rate.h"
-#include "sim/roofline/overrides.h"
+#include "sim/roofline/rate_range.h"
 
 enum { TRAFFICS_MAX = 16, NOT_CUT = -1 };
 
@@ -217,7 +217,7 @@ static double axis_rate(const struct search *search, uint32_t axis)
 {
     const struct machine *machine = search->machine;
     if (is_grid(machine, axis))
-        return grid_links(machine, axis) * overrides_mean_link(machine, axis);
+        return grid_links(machine, axis) * rate_range_mean_link(machine, axis);
     const struct level *level = &machine->level[machine->axis_level[axis]];
     int32_t const tier = search->cut.tier[axis];
     return level_unit_count(machine, level, tier - 1) *
@@ -301,8 +301,8 @@ static void own_links_add(const struct search *search, uint32_t t, uint32_t d,
         return;
     }
     bool const closes = at->ring || (!single && machine_is_twisted(machine));
-    double const fastest = overrides_fastest_link(machine, at->axis) / at->stride;
-    double const mean = overrides_mean_link(machine, at->axis) / at->stride;
+    double const fastest = rate_range_fastest_link(machine, at->axis) / at->stride;
+    double const mean = rate_range_mean_link(machine, at->axis) / at->stride;
     own->rate += closes ? 2 * mean : 2 * (at->size - 1.0) / at->size * fastest;
     own->ends_rate += (closes ? 2 : 1) * fastest;
     own->least_s = exchanged_along(search, t, d) / at->stride / (closes ? 2 : 1) / fastest;

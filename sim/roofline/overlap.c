@@ -3,12 +3,12 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "sim/roofline/played.h"
+#include "sim/roofline/gather_form.h"
 
 static void add_all(const struct workload_plan *plan, const struct machine *machine,
                     const struct group *tp, struct roofline *roofline)
 {
-    struct played const played = played_by(machine, tp, plan->algorithm);
+    struct gather_form const form = gather_form_by(machine, tp, plan->algorithm);
     const struct workload_counts *counts = &roofline->counts;
     const struct graph_overlaps *overlaps = &counts->tp.overlaps;
     for (uint32_t i = 0; i < overlaps->count; i++) {
@@ -17,13 +17,13 @@ static void add_all(const struct workload_plan *plan, const struct machine *mach
         double const bytes = (double)source->bytes;
         double const width = source->flop / (double)source->count / counts->tp.column_flop;
         bool const sums = source->kind == COLLECTIVE_ALL_REDUCE;
-        *overlap = (struct roofline_overlap){
-            .kind = source->kind,
-            .count = source->count,
-            .bytes = bytes,
-            .width = width,
-            .link_s = (sums ? 2 : 1) * played_gather_s(&played, bytes),
-            .math_s = counts->tp.column_flop * width / roofline->rates.math_flop_per_s};
+        *overlap = (struct roofline_overlap){.kind = source->kind,
+                                             .count = source->count,
+                                             .bytes = bytes,
+                                             .width = width,
+                                             .link_s = (sums ? 2 : 1) * gather_form_s(&form, bytes),
+                                             .math_s = counts->tp.column_flop * width /
+                                                       roofline->rates.math_flop_per_s};
         memcpy(overlap->name, source->label.text, sizeof overlap->name);
     }
 }

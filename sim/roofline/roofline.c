@@ -2,12 +2,12 @@
 
 #include "sim/base/units.h"
 #include "sim/roofline/all_to_all_bound.h"
+#include "sim/roofline/gather_form.h"
 #include "sim/roofline/host_bound.h"
 #include "sim/roofline/level_rate.h"
 #include "sim/roofline/link_bound.h"
 #include "sim/roofline/overlap.h"
-#include "sim/roofline/overrides.h"
-#include "sim/roofline/played.h"
+#include "sim/roofline/rate_range.h"
 #include "sim/roofline/roofline_bounds.h"
 #include "sim/roofline/roofline_flop.h"
 #include "sim/roofline/rules.h"
@@ -42,11 +42,11 @@ static void add_group(const struct workload_plan *plan, const struct machine *ma
                         traffic->permute_bytes;
     group->all_to_all_s = all_to_all_s(machine, traffic);
     group->all_to_all_slow_s = all_to_all_slow_s(machine, traffic);
-    struct played const played = roofline_played(plan, machine, group);
-    group->time_s = played_gather_s(&played, group->gather_bytes) + group->all_to_all_s;
-    group->axes = played_group_rate(&played) / roofline_axis_bytes_per_s(machine);
-    group->finite_share = played_group_share(&played);
-    group->hop_s = played_hop_s(&played, false);
+    struct gather_form const form = roofline_gather_form(plan, machine, group);
+    group->time_s = gather_form_s(&form, group->gather_bytes) + group->all_to_all_s;
+    group->axes = gather_form_rate(&form) / roofline_axis_bytes_per_s(machine);
+    group->finite_share = gather_form_share(&form);
+    group->hop_s = gather_form_hop_s(&form, false);
     group->hops_total_s = group->hop_s * (double)(count + traffic->all_reduce_count);
     group->hops_critical_s = group->hop_s * (double)traffic->critical_passes;
 }
@@ -105,7 +105,7 @@ void roofline_from_counts(const struct workload_plan *plan, const struct machine
     communication(plan, machine, counts, &roofline);
 
     double math_share, hbm_share;
-    overrides_work_shares(machine, mesh, &math_share, &hbm_share);
+    rate_range_work_shares(machine, mesh, &math_share, &hbm_share);
     double const hbm_rate = (double)machine->chip.hbm_bytes_per_s * hbm_share;
     roofline.math_s = counts->padded_flop / (roofline.rates.mean_flop_per_s * math_share);
     roofline.vector_collectives_s /= math_share;

@@ -7,7 +7,7 @@
 #include "sim/roofline/all_to_all_bound.h"
 #include "sim/roofline/level_rate.h"
 #include "sim/roofline/link_bound.h"
-#include "sim/roofline/overrides.h"
+#include "sim/roofline/rate_range.h"
 #include "sim/roofline/stage_bound.h"
 
 void roofline_traffics(const struct workload_counts *counts,
@@ -65,20 +65,21 @@ struct chip_work roofline_chip_work(const struct workload_plan *plan, const stru
                               .vector_s = additions / (double)machine->chip.vector_flop_per_s};
 }
 
-struct played roofline_played(const struct workload_plan *plan, const struct machine *machine,
-                              const struct roofline_group *group)
+struct gather_form roofline_gather_form(const struct workload_plan *plan,
+                                        const struct machine *machine,
+                                        const struct roofline_group *group)
 {
-    return played_by(machine, &group->group,
-                     group->algorithm != NULL ? group->algorithm : plan->algorithm);
+    return gather_form_by(machine, &group->group,
+                          group->algorithm != NULL ? group->algorithm : plan->algorithm);
 }
 
 double roofline_group_slow_s(const struct workload_plan *plan, const struct machine *machine,
                              const struct roofline_group *group)
 {
     double const passes = group->hop_s > 0 ? group->hops_total_s / group->hop_s : 0;
-    struct played const played = roofline_played(plan, machine, group);
-    return played_slow_s(&played, group->gather_bytes) + group->all_to_all_slow_s +
-           passes * played_hop_s(&played, true);
+    struct gather_form const form = roofline_gather_form(plan, machine, group);
+    return gather_form_slow_s(&form, group->gather_bytes) + group->all_to_all_slow_s +
+           passes * gather_form_hop_s(&form, true);
 }
 
 /* Computes and collectives that the host launches on a mean rank of a pipeline. */
@@ -123,8 +124,8 @@ static double upper(const struct workload_plan *plan, const struct machine *mach
                     const struct mesh *mesh, const struct roofline *roofline)
 {
     double math_share, hbm_share, slowest_math, slowest_hbm;
-    overrides_work_shares(machine, mesh, &math_share, &hbm_share);
-    overrides_slowest_chip(machine, &slowest_math, &slowest_hbm);
+    rate_range_work_shares(machine, mesh, &math_share, &hbm_share);
+    rate_range_slowest_chip(machine, &slowest_math, &slowest_hbm);
     double const launch_s = units_seconds(machine->chip.launch.host_ps);
     struct chip_work const most =
         roofline_chip_work(plan, machine, &roofline->counts, /* least= */ false);

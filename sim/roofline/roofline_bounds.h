@@ -6,7 +6,7 @@
 
 #include "sim/machine/machine.h"
 #include "sim/mesh/mesh.h"
-#include "sim/roofline/played.h"
+#include "sim/roofline/gather_form.h"
 #include "sim/roofline/roofline.h"
 #include "sim/step/workload.h"
 
@@ -29,8 +29,9 @@ void roofline_traffics(const struct workload_counts *counts,
                        const struct workload_traffic *ret_traffic[ROOFLINE_GROUPS_MAX]);
 
 /* How a group's gathers are played: by an algorithm of its own, or the plan's. */
-struct played roofline_played(const struct workload_plan *plan, const struct machine *machine,
-                              const struct roofline_group *group);
+struct gather_form roofline_gather_form(const struct workload_plan *plan,
+                                        const struct machine *machine,
+                                        const struct roofline_group *group);
 
 /* Of the ops of a rank, one after the other: the profile's or a graph's, which is in the time of
  * measured kernels. */

@@ -2,7 +2,7 @@
 
 #include "sim/base/units.h"
 #include "sim/roofline/level_rate.h"
-#include "sim/roofline/overrides.h"
+#include "sim/roofline/rate_range.h"
 
 /* Neighbours on the grid have a link each way, which strided pipelines share. On a level all that
  * a rank sends, forward and back, leaves it by the same cables, but for one without a switch. */
@@ -13,7 +13,7 @@ static double neighbours_s(const struct machine *machine, const struct group_dim
         return counts->stage.bytes / level_step_rate(machine, dimension);
     if (dimension->switched) return counts->stage.sent_bytes / level_step_rate(machine, dimension);
     return dimension->stride * counts->stage.bytes /
-           overrides_fastest_link(machine, dimension->axis);
+           rate_range_fastest_link(machine, dimension->axis);
 }
 
 /* From a rank to another: along the outermost dimension in which they differ, as the switches of an
@@ -79,10 +79,10 @@ static double dimension_slow_s(const struct machine *machine, const struct workl
     int64_t const way_ps =
         dimension->switched
             ? level_latency_ps(machine, dimension)
-            : dimension->stride * overrides_longest_hop_ps(machine, dimension->axis);
+            : dimension->stride * rate_range_longest_hop_ps(machine, dimension->axis);
     double const links = dimension->switched ? 1 : dimension->stride;
     double const rate = dimension->switched ? level_slow_rate(machine, dimension, LEVEL_TO_ONE)
-                                            : overrides_slowest_link(machine, dimension->axis);
+                                            : rate_range_slowest_link(machine, dimension->axis);
     return counts->stage.way_bytes * links / rate +
            counts->stage.way_count * units_seconds(way_ps + machine->chip.launch.message_ps);
 }

@@ -1,5 +1,5 @@
 /* What a step holds at least is known before it is played, and never more than it holds. */
-#include "sim/report/least_memory.h"
+#include "sim/program/least_memory.h"
 
 #include <string.h>
 

@@ -298,14 +298,14 @@ static void families_are_known_where_plans_are_made_of_them(void **state)
 {
     (void)state;
     static const char tells[] = "int a;\nbool b = family == PRIMITIVE_RING_ONE_WAY;\n";
-    refuses("sim/roofline/played.c", tells,
-            "sim/roofline/played.c:2: PRIMITIVE_RING_ONE_WAY is not told apart here: what an "
+    refuses("sim/roofline/gather_form.c", tells,
+            "sim/roofline/gather_form.c:2: PRIMITIVE_RING_ONE_WAY is not told apart here: what an "
             "algorithm takes is asked of its entry (primitive.cost)\n");
     accepts("sim/collective/choice.c", tells);
     accepts("sim/choose/protocol.c", tells);
     accepts("workloads/collectives/all_gather_ring.c", tells);
     accepts("tests/unit/test_plan.c", tells);
-    accepts("sim/roofline/played.c", "/* PRIMITIVE_RING */\nbool b = PRIMITIVE_RINGS;\n");
+    accepts("sim/roofline/gather_form.c", "/* PRIMITIVE_RING */\nbool b = PRIMITIVE_RINGS;\n");
 }
 
 static void sizes_of_a_model_are_multiplied_by_the_graph(void **state)

@@ -1,11 +1,11 @@
 /* Kernels between matmuls: which a stack of software makes of a layer, their bytes, their time. */
 #include <string.h>
 
-#include "sim/base/fusion.h"
 #include "sim/base/units.h"
 #include "sim/graph/block.h"
 #include "sim/graph/op.h"
 #include "sim/graph/shard.h"
+#include "sim/kernels/fusion.h"
 #include "sim/kernels/kernels.h"
 #include "sim/resource/compute.h"
 #include "sim/step/graph_terms.h"

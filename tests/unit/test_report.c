@@ -5,7 +5,7 @@
 #include "sim/base/json.h"
 #include "sim/base/strbuf.h"
 #include "sim/base/units.h"
-#include "sim/report/least_memory.h"
+#include "sim/program/least_memory.h"
 #include "sim/report/notes.h"
 #include "sim/report/report_roofline.h"
 #include "sim/report/result.h"

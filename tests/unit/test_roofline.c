@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/roofline/played.h"
+#include "sim/roofline/gather_form.h"
 #include "sim/roofline/roofline.h"
 #include "tests/support/case.h"
 #include "tests/support/counts.h"
@@ -325,8 +325,9 @@ static void a_slow_axis_decides_and_the_others_wait_for_it(void **state)
     group->dimension[0].ring = true;
     group->dimension[1].ring = false;
     double const rate = 90e9;
-    struct played played = played_by(&step->made.machine, group, step->made.plan.algorithm);
-    case_near(played_gather_s(&played, 32e9), 15e9 / rate, 1e-9);
+    struct gather_form played =
+        gather_form_by(&step->made.machine, group, step->made.plan.algorithm);
+    case_near(gather_form_s(&played, 32e9), 15e9 / rate, 1e-9);
     struct workload_counts counts = {
         .role[MESH_FSDP] = {.group = *group, .gather_bytes = 32e9, .gather_count = 1},
         .padded_flop = 1};
@@ -338,7 +339,7 @@ static void a_slow_axis_decides_and_the_others_wait_for_it(void **state)
     /* Eight times as far apart, the ring can only help an eighth as much. */
     group->dimension[0].stride = 8;
     played.group = *group;
-    case_near(played_gather_s(&played, 32e9), 31e9 / (rate * 1.25), 1e-9);
+    case_near(gather_form_s(&played, 32e9), 31e9 / (rate * 1.25), 1e-9);
     step_free(step);
 }
 

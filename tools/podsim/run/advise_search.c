@@ -4,8 +4,8 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
+#include "sim/program/least_memory.h"
 #include "sim/report/analysis.h"
-#include "sim/report/least_memory.h"
 #include "tools/podsim/common/generate.h"
 #include "tools/podsim/common/report.h"
 #include "tools/podsim/common/worker.h"

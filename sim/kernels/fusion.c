@@ -1,12 +1,6 @@
-#include "sim/base/fusion.h"
+#include "sim/kernels/fusion.h"
 
 #include <stddef.h>
-
-static const char *const chain_names[CHAIN_COUNT] = {
-    [CHAIN_NORM] = "norm",         [CHAIN_SUM] = "sum",   [CHAIN_GATE] = "gate",
-    [CHAIN_FUNCTION] = "function", [CHAIN_TURN] = "turn", [CHAIN_LOSS] = "loss",
-    [CHAIN_UPDATE] = "update",     [CHAIN_REST] = "rest",
-};
 
 /*
  * Rows say what differs from one kernel: reads and writes in bytes an element, and kernels.
@@ -97,11 +91,6 @@ static const struct fusion fusions[] = {
 const struct fusion *fusion_at(uint32_t index)
 {
     return index < sizeof fusions / sizeof *fusions ? &fusions[index] : NULL;
-}
-
-const char *chain_name(enum chain chain)
-{
-    return chain_names[chain];
 }
 
 struct chain_pass fusion_pass(const struct fusion *fusion, enum chain chain, bool backward)

@@ -1,4 +1,4 @@
-#include "sim/choose/overrides.h"
+#include "sim/choose/item_links.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -58,8 +58,8 @@ static double share_of(const struct use *use, const struct machine_link_override
     return at->ring || lower + 1 < machine->shape[at->axis] ? 1 : 0;
 }
 
-double overrides_grid_rate(const struct machine *machine, const struct plan *plan,
-                           const struct plan_item *item, uint32_t dimension)
+double item_links_rate(const struct machine *machine, const struct plan *plan,
+                       const struct plan_item *item, uint32_t dimension)
 {
     struct use const use = {machine, plan, item, dimension};
     double slowest = (double)machine->chip.ici_bytes_per_s;
@@ -71,8 +71,8 @@ double overrides_grid_rate(const struct machine *machine, const struct plan *pla
     return slowest;
 }
 
-double overrides_grid_hop_s(const struct machine *machine, const struct plan *plan,
-                            const struct plan_item *item, uint32_t dimension)
+double item_links_hop_s(const struct machine *machine, const struct plan *plan,
+                        const struct plan_item *item, uint32_t dimension)
 {
     struct use const use = {machine, plan, item, dimension};
     int64_t longest_ps = machine->chip.hop_latency_ps;

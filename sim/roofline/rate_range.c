@@ -1,4 +1,4 @@
-#include "sim/roofline/overrides.h"
+#include "sim/roofline/rate_range.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 #include "sim/base/units.h"
 #include "sim/roofline/level_rate.h"
 
-void overrides_slowest_chip(const struct machine *machine, double *ret_math, double *ret_hbm)
+void rate_range_slowest_chip(const struct machine *machine, double *ret_math, double *ret_hbm)
 {
     uint32_t math = PPM_ONE, hbm = PPM_ONE;
     for (uint32_t chip = 0; machine->chip_override_count > 0 && chip < machine->chip_count;
@@ -20,7 +20,7 @@ void overrides_slowest_chip(const struct machine *machine, double *ret_math, dou
     *ret_hbm = (double)hbm / PPM_ONE;
 }
 
-double overrides_fastest_hbm(const struct machine *machine)
+double rate_range_fastest_hbm(const struct machine *machine)
 {
     uint32_t fastest = machine->chip_override_count > 0 ? 0 : PPM_ONE;
     for (uint32_t chip = 0; machine->chip_override_count > 0 && chip < machine->chip_count;
@@ -32,15 +32,15 @@ double overrides_fastest_hbm(const struct machine *machine)
     return (double)fastest / PPM_ONE;
 }
 
-void overrides_work_shares(const struct machine *machine, const struct mesh *mesh, double *ret_math,
-                           double *ret_hbm)
+void rate_range_work_shares(const struct machine *machine, const struct mesh *mesh,
+                            double *ret_math, double *ret_hbm)
 {
     enum { RANKS_MAX = 4096 };
     uint32_t const ranks = mesh->axis[MESH_PP].size;
     uint32_t math[RANKS_MAX], hbm[RANKS_MAX];
     uint64_t math_sum = 0, hbm_sum = 0;
     if (ranks == 1 || machine->chip_override_count == 0) {
-        overrides_slowest_chip(machine, ret_math, ret_hbm);
+        rate_range_slowest_chip(machine, ret_math, ret_hbm);
         return;
     }
     SIM_ASSERT(ranks <= RANKS_MAX);
@@ -97,22 +97,22 @@ static struct link_rates link_rates(const struct machine *machine, uint32_t axis
     return (struct link_rates){fmin(rates.slowest, even), fmax(rates.fastest, even), rates.mean};
 }
 
-double overrides_slowest_link(const struct machine *machine, uint32_t axis)
+double rate_range_slowest_link(const struct machine *machine, uint32_t axis)
 {
     return link_rates(machine, axis).slowest;
 }
 
-double overrides_fastest_link(const struct machine *machine, uint32_t axis)
+double rate_range_fastest_link(const struct machine *machine, uint32_t axis)
 {
     return link_rates(machine, axis).fastest;
 }
 
-double overrides_mean_link(const struct machine *machine, uint32_t axis)
+double rate_range_mean_link(const struct machine *machine, uint32_t axis)
 {
     return link_rates(machine, axis).mean;
 }
 
-int64_t overrides_longest_hop_ps(const struct machine *machine, uint32_t axis)
+int64_t rate_range_longest_hop_ps(const struct machine *machine, uint32_t axis)
 {
     int64_t longest_ps = machine->chip.hop_latency_ps;
     for (uint32_t i = 0; i < machine->link_override_count; i++) {

@@ -1,4 +1,4 @@
-#include "sim/report/least_memory.h"
+#include "sim/program/least_memory.h"
 
 #include <string.h>
 

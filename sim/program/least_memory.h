@@ -6,13 +6,13 @@
  * one of them waits for it. Kinds of memory that others give back (offloading), or take long before
  * anything waits, count only as far as they are there from the start.
  */
-#ifndef SIM_REPORT_LEAST_MEMORY_H
-#define SIM_REPORT_LEAST_MEMORY_H
+#ifndef SIM_PROGRAM_LEAST_MEMORY_H
+#define SIM_PROGRAM_LEAST_MEMORY_H
 
 #include <stdbool.h>
 
 #include "sim/base/status.h"
-#include "sim/report/report.h"
+#include "sim/program/program.h"
 
 struct arena;
 

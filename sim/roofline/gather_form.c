@@ -1,4 +1,4 @@
-#include "sim/roofline/played.h"
+#include "sim/roofline/gather_form.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 #include "sim/base/units.h"
 #include "sim/collective/choice.h"
 #include "sim/roofline/level_rate.h"
-#include "sim/roofline/overrides.h"
+#include "sim/roofline/rate_range.h"
 
 static bool find(const struct machine *machine, const struct group *group, const char *algorithm,
                  enum collective_kind kind, struct choice *ret_choice)
@@ -24,82 +24,83 @@ static bool is_closed(const struct primitive *primitive, uint32_t size)
            (reach == PRIMITIVE_REACH_NEAR || reach == PRIMITIVE_REACH_ALL);
 }
 
-struct played played_by(const struct machine *machine, const struct group *group,
-                        const char *algorithm)
+struct gather_form gather_form_by(const struct machine *machine, const struct group *group,
+                                  const char *algorithm)
 {
-    struct played played = {.machine = machine, .group = *group};
+    struct gather_form form = {.machine = machine, .group = *group};
     struct choice gather, sum;
     bool const known = find(machine, group, algorithm, COLLECTIVE_ALL_GATHER, &gather);
-    played.flat = known && gather.flat;
-    played.closed = known && !gather.flat;
-    if (!played.closed) (void)find(machine, group, NULL, COLLECTIVE_ALL_GATHER, &gather);
+    form.flat = known && gather.flat;
+    form.closed = known && !gather.flat;
+    if (!form.closed) (void)find(machine, group, NULL, COLLECTIVE_ALL_GATHER, &gather);
     bool const sums = find(machine, group, algorithm, COLLECTIVE_ALL_REDUCE, &sum);
     for (uint32_t d = 0; d < group->dimension_count; d++) {
-        played.gather[d] = gather.once[d];
-        played.closed = played.closed && is_closed(gather.once[d], group->dimension[d].size) &&
-                        !(sums && sum.whole[d] != NULL);
+        form.gather[d] = gather.once[d];
+        form.closed = form.closed && is_closed(gather.once[d], group->dimension[d].size) &&
+                      !(sums && sum.whole[d] != NULL);
     }
-    return played;
+    return form;
 }
 
 /* Links' worth of bandwidth that a dimension has for each member, of what its busiest one sends or
  * gets. Strided members share the links between them with the groups that they are interleaved
  * with, but not their ways to a switch. */
-static double links_of(const struct played *played, uint32_t d)
+static double links_of(const struct gather_form *form, uint32_t d)
 {
-    const struct group_dimension *dimension = &played->group.dimension[d];
-    struct primitive_cost const cost = played->gather[d]->cost(dimension->size);
+    const struct group_dimension *dimension = &form->group.dimension[d];
+    struct primitive_cost const cost = form->gather[d]->cost(dimension->size);
     double const others = dimension->size - 1;
     return 2 * others / (double)cost.port_units / (dimension->switched ? 1 : dimension->stride);
 }
 
 /* Of nodes without a switch: what does not send to all others at once has one link. */
-static enum level_reach reach_of(const struct played *played, uint32_t d)
+static enum level_reach reach_of(const struct gather_form *form, uint32_t d)
 {
-    struct primitive_cost const cost = played->gather[d]->cost(played->group.dimension[d].size);
+    struct primitive_cost const cost = form->gather[d]->cost(form->group.dimension[d].size);
     return cost.reach == PRIMITIVE_REACH_ALL ? LEVEL_TO_ALL : LEVEL_TO_ONE;
 }
 
-static double slowest_link(const struct played *played, uint32_t d)
+static double slowest_link(const struct gather_form *form, uint32_t d)
 {
-    const struct group_dimension *dimension = &played->group.dimension[d];
-    return dimension->switched ? level_slow_rate(played->machine, dimension, reach_of(played, d))
-                               : overrides_slowest_link(played->machine, dimension->axis);
+    const struct group_dimension *dimension = &form->group.dimension[d];
+    return dimension->switched ? level_slow_rate(form->machine, dimension, reach_of(form, d))
+                               : rate_range_slowest_link(form->machine, dimension->axis);
 }
 
 /* Bytes a second that each dimension brings to a member. Rings that reach all links are as slow as
  * the slowest. The shares of the dimensions do not see overridden links, so from above each is as
  * slow as the slowest of all. */
-static void rates_of(const struct played *played, bool slow, double ret_rate[GROUP_DIMENSIONS_MAX])
+static void rates_of(const struct gather_form *form, bool slow,
+                     double ret_rate[GROUP_DIMENSIONS_MAX])
 {
-    const struct machine *machine = played->machine;
+    const struct machine *machine = form->machine;
     double slowest = INFINITY;
-    for (uint32_t d = 0; d < played->group.dimension_count; d++) {
-        const struct group_dimension *dimension = &played->group.dimension[d];
-        bool const all = played->gather[d]->ring &&
+    for (uint32_t d = 0; d < form->group.dimension_count; d++) {
+        const struct group_dimension *dimension = &form->group.dimension[d];
+        bool const all = form->gather[d]->ring &&
                          dimension->size * dimension->stride == machine->shape[dimension->axis];
-        double rate = slowest_link(played, d);
+        double rate = slowest_link(form, d);
         slowest = fmin(slowest, rate);
         if (dimension->switched)
-            rate = level_dimension_rate(machine, dimension, reach_of(played, d));
+            rate = level_dimension_rate(machine, dimension, reach_of(form, d));
         else if (!all)
-            rate = overrides_fastest_link(machine, dimension->axis);
-        ret_rate[d] = links_of(played, d) * rate;
+            rate = rate_range_fastest_link(machine, dimension->axis);
+        ret_rate[d] = links_of(form, d) * rate;
     }
-    for (uint32_t d = 0; slow && d < played->group.dimension_count; d++)
-        ret_rate[d] = links_of(played, d) * slowest;
+    for (uint32_t d = 0; slow && d < form->group.dimension_count; d++)
+        ret_rate[d] = links_of(form, d) * slowest;
 }
 
 /* However the members that agree in some of the dimensions share the work, V(1 - 1/n) has to come
  * to them over the others, n the product of those sizes: V(n-1)/N a member, at the rate of those
  * dimensions together. All of them together decide unless some are slow: a strided one, or a long
  * line, has that much to carry whatever the others could take over. */
-static double gather_s(const struct played *played, double bytes, bool slow)
+static double gather_s(const struct gather_form *form, double bytes, bool slow)
 {
-    const struct group *group = &played->group;
+    const struct group *group = &form->group;
     double rate[GROUP_DIMENSIONS_MAX], longest = 0;
     double const ranks = (double)group_rank_count(group);
-    rates_of(played, slow, rate);
+    rates_of(form, slow, rate);
     for (uint32_t subset = 1; subset < 1u << group->dimension_count; subset++) {
         double together = 0, size = 1;
         for (uint32_t i = 0; i < group->dimension_count; i++) {
@@ -112,28 +113,28 @@ static double gather_s(const struct played *played, double bytes, bool slow)
     return longest;
 }
 
-double played_gather_s(const struct played *played, double bytes)
+double gather_form_s(const struct gather_form *form, double bytes)
 {
-    return gather_s(played, bytes, false);
+    return gather_s(form, bytes, false);
 }
 
-double played_links_s(const struct played *played, enum collective_kind kind, double bytes)
+double gather_form_links_s(const struct gather_form *form, enum collective_kind kind, double bytes)
 {
     double const gathers = kind == COLLECTIVE_ALL_REDUCE   ? 2
                            : kind == COLLECTIVE_ALL_TO_ALL ? 0.25
                                                            : 1;
-    return gathers * played_gather_s(played, bytes);
+    return gathers * gather_form_s(form, bytes);
 }
 
 /* One dimension after the other: of all that arrives each has what its rate is of all rates, or
  * what it has to carry itself. */
-static double in_turn_s(const struct played *played, double bytes)
+static double in_turn_s(const struct gather_form *form, double bytes)
 {
-    const struct group *group = &played->group;
+    const struct group *group = &form->group;
     double rate[GROUP_DIMENSIONS_MAX], all = 0, sum = 0;
     double const ranks = (double)group_rank_count(group), arriving = bytes * (ranks - 1) / ranks;
-    double const whole = gather_s(played, bytes, true);
-    rates_of(played, true, rate);
+    double const whole = gather_s(form, bytes, true);
+    rates_of(form, true, rate);
     for (uint32_t i = 0; i < group->dimension_count; i++) all += rate[i];
     for (uint32_t i = 0; i < group->dimension_count; i++) {
         double const least = bytes * (group->dimension[i].size - 1) / ranks / rate[i];
@@ -145,7 +146,7 @@ static double in_turn_s(const struct played *played, double bytes)
 
 /* On the grid. Where lines are among several dimensions, what goes along one after the other may
  * wait for all of it: small arrays are not cut into pieces. */
-static double grid_slow_s(const struct played *grid, double bytes)
+static double grid_slow_s(const struct gather_form *grid, double bytes)
 {
     for (uint32_t d = 0; d < grid->group.dimension_count; d++)
         if (!grid->gather[d]->ring) return in_turn_s(grid, bytes);
@@ -153,16 +154,16 @@ static double grid_slow_s(const struct played *grid, double bytes)
 }
 
 /* An array goes over the levels one after the other, the outermost first. */
-double played_slow_s(const struct played *played, double bytes)
+double gather_form_slow_s(const struct gather_form *form, double bytes)
 {
-    const struct group *group = &played->group;
-    struct played grid = {.machine = played->machine};
+    const struct group *group = &form->group;
+    struct gather_form grid = {.machine = form->machine};
     double total = 0;
-    if (played->flat) return gather_s(played, bytes, true);
+    if (form->flat) return gather_s(form, bytes, true);
     for (uint32_t i = 0; i < group->dimension_count; i++) {
         const struct group_dimension *at = &group->dimension[i];
         if (!at->switched) {
-            grid.gather[grid.group.dimension_count] = played->gather[i];
+            grid.gather[grid.group.dimension_count] = form->gather[i];
             grid.group.dimension[grid.group.dimension_count++] = *at;
             continue;
         }
@@ -170,7 +171,7 @@ double played_slow_s(const struct played *played, double bytes)
         for (uint32_t d = 0; d < group->dimension_count; d++)
             if (group->dimension[d].switched && group->dimension[d].axis > at->axis)
                 arriving *= group->dimension[d].size;
-        total += arriving / slowest_link(played, i);
+        total += arriving / slowest_link(form, i);
     }
     if (grid.group.dimension_count > 0) total += grid_slow_s(&grid, bytes);
     return total;
@@ -186,24 +187,24 @@ static double dimension_hop_s(const struct machine *machine,
     double const overhead_s = units_seconds(machine->chip.launch.message_ps);
     if (dimension->switched)
         return cost.depth * (units_seconds(level_latency_ps(machine, dimension)) + overhead_s);
-    int64_t const hop_ps =
-        longest ? overrides_longest_hop_ps(machine, dimension->axis) : machine->chip.hop_latency_ps;
+    int64_t const hop_ps = longest ? rate_range_longest_hop_ps(machine, dimension->axis)
+                                   : machine->chip.hop_latency_ps;
     uint32_t const farthest = dimension->ring ? dimension->size / 2 : dimension->size - 1;
     bool const near = !primitive->routed || cost.reach == PRIMITIVE_REACH_NEAR;
     return (near ? cost.depth : farthest) * dimension->stride * units_seconds(hop_ps) +
            cost.depth * overhead_s;
 }
 
-double played_hop_s(const struct played *played, bool longest)
+double gather_form_hop_s(const struct gather_form *form, bool longest)
 {
     double total = 0;
-    for (uint32_t d = 0; d < played->group.dimension_count; d++)
-        total += dimension_hop_s(played->machine, &played->group.dimension[d], played->gather[d],
-                                 longest);
+    for (uint32_t d = 0; d < form->group.dimension_count; d++)
+        total +=
+            dimension_hop_s(form->machine, &form->group.dimension[d], form->gather[d], longest);
     return total;
 }
 
-double played_plan_hop_s(const struct machine *machine, const struct plan *plan)
+double gather_form_plan_hop_s(const struct machine *machine, const struct plan *plan)
 {
     double total = 0;
     for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
@@ -218,31 +219,29 @@ double played_plan_hop_s(const struct machine *machine, const struct plan *plan)
     return total;
 }
 
-static double grid_rate(const struct played *played)
+static double grid_rate(const struct gather_form *form)
 {
     double links = 0;
-    for (uint32_t d = 0; d < played->group.dimension_count; d++)
-        if (!played->group.dimension[d].switched) links += links_of(played, d);
-    return links * (double)played->machine->chip.ici_bytes_per_s;
+    for (uint32_t d = 0; d < form->group.dimension_count; d++)
+        if (!form->group.dimension[d].switched) links += links_of(form, d);
+    return links * (double)form->machine->chip.ici_bytes_per_s;
 }
 
 /* Without a switch: to all others where any dimension is played so. */
-static enum level_reach group_reach(const struct played *played)
+static enum level_reach group_reach(const struct gather_form *form)
 {
-    for (uint32_t d = 0; d < played->group.dimension_count; d++)
-        if (played->group.dimension[d].switched && reach_of(played, d) == LEVEL_TO_ONE)
+    for (uint32_t d = 0; d < form->group.dimension_count; d++)
+        if (form->group.dimension[d].switched && reach_of(form, d) == LEVEL_TO_ONE)
             return LEVEL_TO_ONE;
     return LEVEL_TO_ALL;
 }
 
-double played_group_rate(const struct played *played)
+double gather_form_rate(const struct gather_form *form)
 {
-    return level_group_rate(played->machine, &played->group, group_reach(played),
-                            grid_rate(played));
+    return level_group_rate(form->machine, &form->group, group_reach(form), grid_rate(form));
 }
 
-double played_group_share(const struct played *played)
+double gather_form_share(const struct gather_form *form)
 {
-    return level_group_share(played->machine, &played->group, group_reach(played),
-                             grid_rate(played));
+    return level_group_share(form->machine, &form->group, group_reach(form), grid_rate(form));
 }

@@ -6,24 +6,13 @@
  * Facts of frameworks, in bytes an element of 16-bit arrays. An array in 32 bits on the way counts
  * twice.
  */
-#ifndef SIM_BASE_FUSION_H
-#define SIM_BASE_FUSION_H
+#ifndef SIM_KERNELS_FUSION_H
+#define SIM_KERNELS_FUSION_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Functions between matmuls. */
-enum chain {
-    CHAIN_REST,     /* None of these: lookups, casts, copies of rows. */
-    CHAIN_NORM,     /* RMSNorm, LayerNorm. */
-    CHAIN_SUM,      /* The residual stream and what a block adds to it. */
-    CHAIN_GATE,     /* silu(Gate) * Up */
-    CHAIN_FUNCTION, /* GELU, ReLU: a function of one array. */
-    CHAIN_TURN,     /* Columns of Q and K that are turned by position (rope). */
-    CHAIN_LOSS,     /* Softmax and cross-entropy of logits, with their gradient. */
-    CHAIN_UPDATE,   /* The optimizer: norm of the gradients, clipping, Adam. */
-    CHAIN_COUNT,
-};
+#include "sim/base/work.h"
 
 /* A pass of a function. */
 struct chain_pass {
@@ -44,8 +33,6 @@ struct fusion {
 
 /* The place of a fusion in the list; NULL past its end. */
 const struct fusion *fusion_at(uint32_t index);
-/* "norm" */
-const char *chain_name(enum chain chain);
 
 /* How a fusion makes a function: in one kernel that adds nothing, where it is NULL. */
 struct chain_pass fusion_pass(const struct fusion *fusion, enum chain chain, bool backward);

@@ -17,11 +17,12 @@ static void op_gradients_add(const struct graph *graph, uint8_t index,
     if (op->in_count == 0) {
         gradient_add(backward, index, OP_WEIGHT_GRADIENT);
     } else if (op->kind->inputs_apart) {
-        gradient_add(backward, index, op->right_first ? OP_RIGHT_GRADIENT : OP_LEFT_GRADIENT);
-        gradient_add(backward, index, op->right_first ? OP_LEFT_GRADIENT : OP_RIGHT_GRADIENT);
+        bool const right_first = op->gradients.right_first;
+        gradient_add(backward, index, right_first ? OP_RIGHT_GRADIENT : OP_LEFT_GRADIENT);
+        gradient_add(backward, index, right_first ? OP_LEFT_GRADIENT : OP_RIGHT_GRADIENT);
     } else if (!op->kind->weights_apart) {
         gradient_add(backward, index, OP_INPUT_GRADIENT);
-    } else if (op->one_kernel) {
+    } else if (op->gradients.one_kernel) {
         gradient_add(backward, index, OP_BOTH_GRADIENTS);
     } else {
         gradient_add(backward, index, dx_first ? OP_INPUT_GRADIENT : OP_WEIGHT_GRADIENT);
@@ -32,10 +33,10 @@ static void op_gradients_add(const struct graph *graph, uint8_t index,
 static void order(const struct graph *graph, struct graph_backward *backward)
 {
     for (uint8_t i = graph->op_count; i-- > 0;) {
-        if (graph->op[i].behind != GRAPH_NONE) continue;
+        if (graph->op[i].gradients.behind != GRAPH_NONE) continue;
         op_gradients_add(graph, i, backward);
         for (uint8_t k = graph->op_count; k-- > 0;)
-            if (graph->op[k].behind == i) op_gradients_add(graph, k, backward);
+            if (graph->op[k].gradients.behind == i) op_gradients_add(graph, k, backward);
     }
 }
 

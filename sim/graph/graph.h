@@ -59,6 +59,12 @@ enum graph_framework {
     GRAPH_FRAMEWORK_MASK,   /* The mask of the elements that are dropped. */
 };
 
+struct graph_framework_array {
+    enum graph_framework what;
+    enum format format;
+    enum graph_remat kept; /* The strongest policy that keeps it. */
+};
+
 struct graph_tensor {
     struct sharding at;          /* How it lies between ops. */
     struct sharding gradient_at; /* How its gradient does. */
@@ -67,11 +73,9 @@ struct graph_tensor {
     enum format gradient;           /* The gradient's. */
     enum graph_remat kept;          /* The strongest policy that keeps it for the backward pass. */
     enum graph_remat kept_gathered; /* The strongest one that keeps it as its readers gather it. */
-    enum graph_framework framework;
-    enum format framework_format;
-    enum graph_remat framework_kept; /* As `kept`. */
-    bool grouped;                    /* A weight that has one matrix for each expert. */
-    bool adds;                       /* A weight: its gradient is added to what is there. */
+    struct graph_framework_array framework;
+    bool grouped;             /* A weight that has one matrix for each expert. */
+    bool adds;                /* A weight: its gradient is added to what is there. */
     bool columns_of_previous; /* A weight that is stored as further columns of the weight before. */
     bool shared;              /* Other parts read it too: its gradient is added to theirs. */
     const char *moved_as;     /* What collectives over tp call it; NULL: as it is here. */
@@ -94,60 +98,84 @@ struct graph_copy {
     tensor in, out;
 };
 
+/* How the gradients of an op are computed. */
+struct graph_gradients {
+    const char *input_name;  /* Of the op that gives the gradient of the inputs: "dIn". NULL: the
+                                name of the op with a d. */
+    const char *weight_name; /* Of the op that gives the gradient of the weights: "dW_QKV". NULL:
+                                the name of the op with a d. */
+    bool one_kernel;         /* Both gradients come from one kernel. */
+    bool right_first;        /* Of gradients apart, that of the second input comes first. */
+    uint8_t behind;          /* The op whose gradients come directly before these. GRAPH_NONE: the
+                                next op that is written. */
+};
+
+/* Numbers of a kind of op that not every kind has (`as` of an op). */
+
+struct graph_matmul {
+    struct graph_product product[GRAPH_ARRAYS_MAX];
+    struct graph_copy copy[1]; /* Written with the results. */
+    uint8_t copy_count;
+    enum format math; /* Of the products. */
+};
+
+struct graph_map {
+    uint64_t flop;          /* For an element of the result. */
+    uint64_t flop_backward; /* For the gradient of an element. */
+    enum chain chain;       /* Where the function has a kernel of its own. */
+    bool reads_inputs;      /* The gradient reads the inputs. */
+    bool reads_result;      /* The gradient reads the result. */
+};
+
+struct graph_turned {
+    tensor of[2]; /* Turned by position (rope) as attention or a product of activations reads it.
+                     GRAPH_NONE: none. */
+};
+
+struct graph_exchange {
+    struct sharding sent; /* Rows that all ranks send together. */
+    bool spreads;         /* They go out to experts. Else they come back. */
+};
+
+struct graph_spread {
+    enum collective_kind kind;
+    bool over_width;    /* Over tp_d. */
+    bool over_sequence; /* Over ranks that share sequences. */
+};
+
+struct graph_sort {
+    bool sums; /* Rows are added up. Else each is copied to where it is wanted. */
+};
+
 struct graph_op {
     const struct op_kind *kind;
-    const char *name;        /* "QKV" */
-    const char *input_name;  /* The name of the op that gives the gradient of the inputs: "dIn".
-                                NULL: that of the op with a d. */
-    const char *weight_name; /* The name of the op that gives the gradient of the weights: "dW_QKV".
-                                NULL: that of the op with a d. */
-    const char *formula;     /* As op_notation's; NULL: that of the kind. */
-    uint8_t block;           /* Of the graph. */
-    tensor in[GRAPH_ARRAYS_MAX]; /* Behind the last one GRAPH_NONE. */
+    const char *name;    /* "QKV" */
+    const char *formula; /* As op_notation's; NULL: that of the kind. */
+    uint8_t block;       /* Of the graph. */
+
+    /* Arrays; behind the last of each GRAPH_NONE. Without inputs an op has gradients of weights
+     * alone. */
+    tensor in[GRAPH_ARRAYS_MAX];
     tensor weight[GRAPH_ARRAYS_MAX];
     tensor out[GRAPH_ARRAYS_MAX];
-    uint8_t in_count, weight_count,
-        out_count;         /* Without inputs it has gradients of weights alone. */
-    uint8_t product_count; /* Of as.matmul; 0: the op is of another kind. */
-    bool joined;           /* Its results are columns of one array, and its products are one. */
-    bool one_kernel;       /* Both gradients come from one kernel. */
-    bool right_first;      /* Of gradients apart, that of the second input comes first. */
-    bool fused;            /* The op that reads its result computes it on the way. */
+    uint8_t in_count, weight_count, out_count;
+
+    /* How the results are computed. */
+    bool joined; /* They are columns of one array, and the products are one. */
+    bool fused;  /* The op that reads the result computes it on the way. */
     enum graph_serves serves;
-    uint32_t turned_ways; /* Ranks whose rows lie in what it turns; 0: this one's alone. */
-    uint8_t behind; /* The op whose gradients come directly before this op's. GRAPH_NONE: the next
-                       op that is written. */
+    uint32_t turned_ways;  /* Ranks whose rows lie in what it turns; 0: this one's alone. */
+    uint8_t product_count; /* Of as.matmul; 0: the op is of another kind. */
     union {
-        struct graph_matmul {
-            struct graph_product product[GRAPH_ARRAYS_MAX];
-            struct graph_copy copy[1]; /* Written with the results. */
-            uint8_t copy_count;
-            enum format math; /* The products'. */
-        } matmul;
-        struct graph_map {
-            uint64_t flop;          /* For an element of the result. */
-            uint64_t flop_backward; /* For its gradient. */
-            enum chain chain;       /* Where it has a kernel of its own. */
-            bool reads_inputs;      /* The gradient reads the inputs. */
-            bool reads_result;      /* The gradient reads the result. */
-        } map;
-        struct graph_turned {
-            tensor of[2]; /* Turned by position (rope) as attention or a product of activations
-                             reads it. GRAPH_NONE: none. */
-        } turned;
-        struct graph_exchange {
-            struct sharding sent; /* Rows that all ranks send together. */
-            bool spreads;         /* They go out to experts. Else they come back. */
-        } exchange;
-        struct graph_spread {
-            enum collective_kind kind;
-            bool over_width;    /* Over tp_d. */
-            bool over_sequence; /* Over ranks that share sequences. */
-        } spread;
-        struct graph_sort {
-            bool sums; /* Rows are added up. Else each is copied to where it is wanted. */
-        } sort;
+        struct graph_matmul matmul;
+        struct graph_map map;
+        struct graph_turned turned;
+        struct graph_exchange exchange;
+        struct graph_spread spread;
+        struct graph_sort sort;
     } as;
+
+    struct graph_gradients gradients;
 };
 
 /* A block's part of the graph. */

@@ -72,7 +72,7 @@ static struct graph_phrase product_remark(const struct graph_list *list, const s
     bool const last = index + 1 == op->product_count;
     bool const adds = !last && product[1].left == product->left;
     bool const ends = !adds && list->part->backward.readers[product->left] == 1;
-    bool const dx_first = graph->terms->policy.dx_first || op->one_kernel;
+    bool const dx_first = graph->terms->policy.dx_first || op->gradients.one_kernel;
     struct graph_phrase remark = {.text = ""}, read = {.text = ""};
     if (adds) graph_phrase_join(&remark, "", "added up");
     if (ends && is_stream(graph, product->left))

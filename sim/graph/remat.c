@@ -124,9 +124,9 @@ uint64_t graph_framework_bytes(const struct graph *graph)
     uint64_t bytes = 0;
     for (uint8_t t = 0; t < graph->tensor_count; t++) {
         const struct graph_tensor *at = &graph->tensor[t];
-        bool const kept = at->framework_kept >= graph->terms->policy.remat;
-        if (at->framework != GRAPH_FRAMEWORK_NOTHING && kept)
-            bytes += format_bytes(at->framework_format, graph_elements(graph, &at->at, 0));
+        bool const kept = at->framework.kept >= graph->terms->policy.remat;
+        if (at->framework.what != GRAPH_FRAMEWORK_NOTHING && kept)
+            bytes += format_bytes(at->framework.format, graph_elements(graph, &at->at, 0));
     }
     return bytes;
 }

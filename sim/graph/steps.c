@@ -224,7 +224,7 @@ static void gradient_add(struct writer *writer)
     const struct graph_gradient *gradient = &backward->gradient[at];
     bool const first = at == 0 || gradient[-1].op != gradient->op;
     bool const last = at + 1 == backward->count || gradient[1].op != gradient->op;
-    bool const apart = graph_of(writer)->op[gradient->op].behind != GRAPH_NONE;
+    bool const apart = graph_of(writer)->op[gradient->op].gradients.behind != GRAPH_NONE;
     enum op_pass pass = gradient->pass;
     if (first) results_add(writer, gradient->op);
     if (pass_of(writer, gradient->pass, &pass)) {

@@ -24,7 +24,7 @@ static tensor tensor_add(struct graph *graph, const char *text, enum graph_role 
                                         : formats->activations,
         .gradient = weight ? formats->gradients : formats->activations,
         .kept = GRAPH_REMAT_NONE,
-        .framework_kept = GRAPH_REMAT_NEVER,
+        .framework.kept = GRAPH_REMAT_NEVER,
         .kept_gathered = graph->terms->policy.keeps_whole ? GRAPH_REMAT_NONE : GRAPH_REMAT_NEVER,
         .adds = weight && graph->terms->policy.adds,
         .made_by = GRAPH_NONE,
@@ -105,9 +105,8 @@ void graph_set_framework(struct graph *graph, tensor of, enum graph_framework fr
 {
     const struct graph_policy *policy = &graph->terms->policy;
     if (!policy->counts_frameworks) return;
-    graph->tensor[of].framework = framework;
-    graph->tensor[of].framework_format = format;
-    graph->tensor[of].framework_kept = policy->remakes_frameworks ? GRAPH_REMAT_NEVER : kept;
+    graph->tensor[of].framework = (struct graph_framework_array){
+        framework, format, policy->remakes_frameworks ? GRAPH_REMAT_NEVER : kept};
 }
 
 void graph_set_gradient(struct graph *graph, tensor of, const char *text)
@@ -132,8 +131,8 @@ void graph_set_due(struct graph *graph, tensor of)
 
 void graph_set_names(struct graph *graph, const char *input_name, const char *weight_name)
 {
-    last_op(graph)->input_name = input_name;
-    last_op(graph)->weight_name = weight_name;
+    last_op(graph)->gradients.input_name = input_name;
+    last_op(graph)->gradients.weight_name = weight_name;
 }
 
 void graph_set_moved_as(struct graph *graph, tensor of, const char *name)
@@ -149,7 +148,7 @@ struct graph_op *graph_op(struct graph *graph, const struct op_kind *kind, const
     SIM_ASSERT(graph->op_count < GRAPH_OPS_MAX);
     struct graph_op *op = &graph->op[graph->op_count++];
     *op = (struct graph_op){
-        .kind = kind, .name = name, .block = graph->block_count, .behind = GRAPH_NONE};
+        .kind = kind, .name = name, .block = graph->block_count, .gradients.behind = GRAPH_NONE};
     memset(op->in, GRAPH_NONE, sizeof op->in);
     for (uint8_t i = 0; i < count; i++) input_add(op, in[i]);
     return op;
@@ -157,7 +156,7 @@ struct graph_op *graph_op(struct graph *graph, const struct op_kind *kind, const
 
 void graph_set_behind(struct graph *graph, uint8_t first, uint8_t end, uint8_t behind)
 {
-    for (uint8_t i = first; i < end; i++) graph->op[i].behind = behind;
+    for (uint8_t i = first; i < end; i++) graph->op[i].gradients.behind = behind;
 }
 
 struct graph_op *graph_norm(struct graph *graph, const char *name)

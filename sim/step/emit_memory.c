@@ -51,10 +51,10 @@ static void framework_add(struct emit *emit, tensor of, uint8_t writer, uint8_t 
     const struct graph *graph = emit->graph;
     const struct graph_tensor *at = &graph->tensor[of];
     const struct graph_policy *policy = &graph->terms->policy;
-    bool const backward = emit->steps->request.backward, kept = at->framework_kept >= policy->remat;
+    bool const backward = emit->steps->request.backward, kept = at->framework.kept >= policy->remat;
     bool const here = !backward || graph_remat_repeats(policy->remat),
-               is_mask = at->framework == GRAPH_FRAMEWORK_MASK;
-    uint64_t const bytes = format_bytes(at->framework_format, graph_elements(graph, &at->at, 0));
+               is_mask = at->framework.what == GRAPH_FRAMEWORK_MASK;
+    uint64_t const bytes = format_bytes(at->framework.format, graph_elements(graph, &at->at, 0));
     enum program_memory const memory = is_mask ? PROGRAM_MEMORY_MASKS : PROGRAM_MEMORY_ACTIVATED;
     enum framework_pass const gradient = is_mask ? FRAMEWORK_GRADIENT : FRAMEWORK_WEIGHT;
     uint32_t const made = op_in(emit, writer, FRAMEWORK_FORWARD);
@@ -71,11 +71,11 @@ static void framework_arrays_add(struct emit *emit)
     const struct graph *graph = emit->graph;
     for (uint8_t i = 0; i < graph->op_count; i++) {
         const struct graph_op *op = &graph->op[i];
-        if (graph->tensor[op->out[0]].framework == GRAPH_FRAMEWORK_MASK)
+        if (graph->tensor[op->out[0]].framework.what == GRAPH_FRAMEWORK_MASK)
             framework_add(emit, op->out[0], i, i);
         for (uint8_t in = 0; !op->fused && in < op->in_count; in++) {
             const struct graph_op *maker = graph_maker(graph, op->in[in]);
-            if (graph->tensor[op->in[in]].framework != GRAPH_FRAMEWORK_OUTPUT) continue;
+            if (graph->tensor[op->in[in]].framework.what != GRAPH_FRAMEWORK_OUTPUT) continue;
             if (maker->fused) maker = graph_maker(graph, maker->in[0]);
             framework_add(emit, op->in[in], graph_index(graph, maker), i);
         }

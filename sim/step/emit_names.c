@@ -26,11 +26,12 @@ const char *emit_compute_name(const struct emit *emit, const struct graph_step *
     if (step->of != GRAPH_NONE) return label(emit, op, "dMerge", false);
     if (step->pass == OP_RIGHT_GRADIENT)
         return label(emit, op, graph_moved_as(emit->graph, op->in[1]), true);
-    if (!weights && op->input_name != NULL) return label(emit, op, op->input_name, false);
+    const struct graph_gradients *named = &op->gradients;
+    if (!weights && named->input_name != NULL) return label(emit, op, named->input_name, false);
     if (step->pass == OP_LEFT_GRADIENT)
         return label(emit, op, graph_moved_as(emit->graph, op->in[0]), true);
-    if (step->pass == OP_WEIGHT_GRADIENT && op->weight_name != NULL)
-        return label(emit, op, op->weight_name, false);
+    if (step->pass == OP_WEIGHT_GRADIENT && named->weight_name != NULL)
+        return label(emit, op, named->weight_name, false);
     return label(emit, op, name, true);
 }
 

@@ -323,7 +323,8 @@ static void sizes_of_a_model_are_multiplied_by_the_graph(void **state)
     accepts("sim/step/ranks.c", "int a = model->kv_heads + ranks->heads * b;\n");
 }
 
-/* The complaints on a header that `includers` files include, and one of them twice as deep. */
+/* The complaints on a header that `includers` files see: one includes it, and the others include
+ * that one. A test and a stranger do not count. */
 static void header_complains(const char *text, unsigned includers, const char *excuses,
                              const char *message)
 {
@@ -332,9 +333,13 @@ static void header_complains(const char *text, unsigned includers, const char *e
     char *code = tidy_blank(text);
     tidy_note_header(&headers, &(struct tidy_file){"sim/a/a.h", text, code});
     const char *const user = "int a;\n#include \"sim/a/a.h\"\n#include <a.h>\n";
-    for (unsigned i = 0; i < includers; i++)
-        tidy_note_header(&headers, &(struct tidy_file){"sim/a/a.c", user, user});
+    const char *const behind = "#include \"sim/a/b.h\"\n", *other = "#include \"sim/b/b.h\"\n";
+    char path[] = "sim/a/0.c";
+    for (unsigned i = 1; i < includers; i++, path[6]++)
+        tidy_note_header(&headers, &(struct tidy_file){path, behind, behind});
+    tidy_note_header(&headers, &(struct tidy_file){"sim/a/b.h", user, user});
     tidy_note_header(&headers, &(struct tidy_file){"tests/unit/test_a.c", user, user});
+    tidy_note_header(&headers, &(struct tidy_file){"sim/b/b.c", other, other});
     tidy_check_headers(&tidy, &headers, excuses);
     assert_string_equal(tidy.text == NULL ? "" : tidy.text, message);
     tidy_headers_free(&headers);
@@ -351,7 +356,7 @@ static void wide_structs_are_not_for_many_files(void **state)
         "    enum kind { ONE, TWO } k;\n    int (*l)(int a, int b), m[sizeof(struct few)];\n"
         "    struct { int n, o, p, q, r, s, t, u, v; union { int w, x; } y; } z;\n};\n";
     static const char refusal[] =
-        "sim/a/a.h:6: a struct of 26 fields in a header that 6 files include: divide it by what "
+        "sim/a/a.h:6: a struct of 26 fields in a header that 6 files see: divide it by what "
         "belongs together\n";
     static const char excuse[] = "sim/a/a.h: a reason\n";
     header_complains(wide, TIDY_INCLUDERS_MAX + 1, "", refusal);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 enum { TIDY_COLUMNS_MAX = 100, TIDY_FUNCTION_LINES_MAX = 75, TIDY_FILE_LINES_MAX = 500 };
-/* A struct of more fields is included by no more files (tidy_wide.c). */
+/* A struct of more fields is seen by no more files (tidy_wide.c). */
 enum { TIDY_FIELDS_MAX = 25, TIDY_INCLUDERS_MAX = 5 };
 
 /* Complaints, a line each; "path:line: sentence". */
@@ -82,20 +82,25 @@ void tidy_check_draws(struct tidy *tidy, const struct tidy_file *file);
 /* Includes against `layers`, the text of tools/layers.txt. */
 void tidy_check_includes(struct tidy *tidy, const struct tidy_file *file, const char *layers);
 
-/* What the tree has of each header, for a rule that one file does not show. */
+/* The structs of each header, and which file includes which, for a rule that one file does not
+ * show. */
 struct tidy_headers {
     struct tidy_header {
-        char *path;
+        char *path;      /* Of a header, or of another file that includes one. */
         unsigned fields; /* Of its widest struct. */
         unsigned line;   /* Of that struct. */
-        unsigned includers;
+        bool sees;       /* Includes the header that is looked at, itself or by others. */
     } * header;
     size_t count;
+    struct tidy_include {
+        size_t by, of; /* Indexes of headers. */
+    } * include;
+    size_t includes;
 };
 /* Notes the structs of a header, and what the file includes. */
 void tidy_note_header(struct tidy_headers *headers, const struct tidy_file *file);
-/* Wide structs that many files include. `excuses` is the text of wide.txt. */
-void tidy_check_headers(struct tidy *tidy, const struct tidy_headers *headers, const char *excuses);
+/* Wide structs that many files see. `excuses` is the text of wide.txt. */
+void tidy_check_headers(struct tidy *tidy, struct tidy_headers *headers, const char *excuses);
 void tidy_headers_free(struct tidy_headers *headers);
 
 /* Words, functions and mentions of all files, for rules that one file does not show. */

@@ -1,21 +1,22 @@
 /*
- * Headers with a wide struct that many files include: a struct of many fields in the hands of many
+ * Headers with a wide struct that many files see: a struct of many fields in the hands of many
  * files is a drawer for everything. Fields are counted as they are written: those of a struct
  * inside a struct belong to the outer one too, while a part with a definition of its own is one
- * field. Includers are files that name the header themselves; tests may look into any struct.
+ * field. A file sees a header that it includes, itself or by other headers; tests may look into any
+ * struct.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/tidy/tidy.h"
 
-/* The entry of a header, which is made if need be. */
-static struct tidy_header *header_of(struct tidy_headers *headers, const char *path, size_t length)
+/* The index of a file's entry, which is made if need be. */
+static size_t header_of(struct tidy_headers *headers, const char *path, size_t length)
 {
     for (size_t i = 0; i < headers->count; i++)
-        if (strlen(headers->header[i].path) == length &&
-            strncmp(headers->header[i].path, path, length) == 0)
-            return &headers->header[i];
+        if (strncmp(headers->header[i].path, path, length) == 0 &&
+            headers->header[i].path[length] == '\0')
+            return i;
     struct tidy_header *grown =
         realloc(headers->header, (headers->count + 1) * sizeof *headers->header);
     char *name = malloc(length + 1);
@@ -23,9 +24,35 @@ static struct tidy_header *header_of(struct tidy_headers *headers, const char *p
     memcpy(name, path, length);
     name[length] = '\0';
     headers->header = grown;
-    struct tidy_header *header = &grown[headers->count++];
-    *header = (struct tidy_header){.path = name};
-    return header;
+    grown[headers->count] = (struct tidy_header){.path = name};
+    return headers->count++;
+}
+
+static void include_add(struct tidy_headers *headers, size_t by, size_t of)
+{
+    struct tidy_include *grown =
+        realloc(headers->include, (headers->includes + 1) * sizeof *headers->include);
+    if (grown == NULL) abort();
+    headers->include = grown;
+    grown[headers->includes++] = (struct tidy_include){by, of};
+}
+
+/* Files that see a header: those that include it, and those that include one of them. */
+static unsigned seen_by(struct tidy_headers *headers, size_t of)
+{
+    unsigned files = 0;
+    for (size_t i = 0; i < headers->count; i++) headers->header[i].sees = i == of;
+    for (bool more = true; more;) {
+        more = false;
+        for (size_t i = 0; i < headers->includes; i++) {
+            const struct tidy_include *include = &headers->include[i];
+            struct tidy_header *by = &headers->header[include->by];
+            if (by->sees || !headers->header[include->of].sees) continue;
+            by->sees = more = true;
+            files++;
+        }
+    }
+    return files;
 }
 
 static bool has_word(const char *from, const char *to, const char *word)
@@ -84,7 +111,8 @@ static void note_structs(struct tidy_headers *headers, const struct tidy_file *f
     if (code == NULL) abort();
     memcpy(code, file->code, strlen(file->code) + 1);
     blank_macros(code);
-    struct tidy_header *header = header_of(headers, file->path, strlen(file->path));
+    size_t const index = header_of(headers, file->path, strlen(file->path));
+    struct tidy_header *header = &headers->header[index];
     for (const char *at = code; (at = strstr(at, "struct ")) != NULL; at++) {
         if (at > code && tidy_is_word(at[-1])) continue;
         const char *name = at + strlen("struct ");
@@ -104,28 +132,30 @@ void tidy_note_header(struct tidy_headers *headers, const struct tidy_file *file
     static const char include[] = "#include \"";
     if (tidy_ends_with(file->path, ".h")) note_structs(headers, file);
     if (strncmp(file->path, "tests/", strlen("tests/")) == 0) return;
+    size_t const by = header_of(headers, file->path, strlen(file->path));
     for (const char *line = file->text; *line != '\0';) {
         if (strncmp(line, include, sizeof include - 1) == 0) {
             const char *path = line + sizeof include - 1;
-            header_of(headers, path, strcspn(path, "\"\n"))->includers++;
+            include_add(headers, by, header_of(headers, path, strcspn(path, "\"\n")));
         }
         line += tidy_line_length(line);
         if (*line == '\n') line++;
     }
 }
 
-void tidy_check_headers(struct tidy *tidy, const struct tidy_headers *headers, const char *excuses)
+void tidy_check_headers(struct tidy *tidy, struct tidy_headers *headers, const char *excuses)
 {
     for (size_t i = 0; i < headers->count; i++) {
         const struct tidy_header *header = &headers->header[i];
         bool const excused = tidy_is_excused(excuses, header->path, true);
         bool const wide = header->fields > TIDY_FIELDS_MAX;
-        bool const many = header->includers > TIDY_INCLUDERS_MAX;
+        unsigned const seen = wide ? seen_by(headers, i) : 0;
+        bool const many = seen > TIDY_INCLUDERS_MAX;
         if (wide && many && !excused)
             tidy_complain(tidy, header->path, header->line,
-                          "a struct of %u fields in a header that %u files include: divide it by "
-                          "what belongs together",
-                          header->fields, header->includers);
+                          "a struct of %u fields in a header that %u files see: divide it by what "
+                          "belongs together",
+                          header->fields, seen);
         if (excused && !(wide && many))
             tidy_complain(tidy, header->path, 1,
                           "needs no excuse, but tests/tidy/wide.txt has one");
@@ -136,5 +166,6 @@ void tidy_headers_free(struct tidy_headers *headers)
 {
     for (size_t i = 0; i < headers->count; i++) free(headers->header[i].path);
     free(headers->header);
+    free(headers->include);
     *headers = (struct tidy_headers){0};
 }

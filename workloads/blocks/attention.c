@@ -96,7 +96,7 @@ static tensor scores_write(struct graph *g, const struct attention_heads *heads)
     tensor const weights = g->terms->policy.drops ? dropped_write(g, p) : p;
     struct graph_op *sums = graph_op(g, &op_kind_dot, "A", 2, (tensor[]){weights, heads->v});
     sums->as.turned = (struct graph_turned){{GRAPH_NONE, GRAPH_NONE}};
-    sums->right_first = true;
+    sums->gradients.right_first = true;
     graph_set_names(g, "dP", NULL);
     sums->formula = "% *_T %";
     tensor const a = graph_result(g, "A[B_ZX, N_Y, H]");

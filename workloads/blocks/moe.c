@@ -34,7 +34,7 @@ static struct gates router_write(struct graph *g, const struct model *model, ten
     const char *weight = tokens ? "W_router[D_WX, E]" : "W_router[D_WYX, E]";
     struct graph_op *router = graph_matmul(g, "Router");
     router->as.matmul.math = g->terms->formats.activations;
-    router->one_kernel = true;
+    router->gradients.one_kernel = true;
     graph_set_names(g, "dIn", "dW_router");
     tensor const logits =
         graph_product(g, in, weight, tokens ? "Logits[B_ZXY, E]" : "Logits[B_ZX, E]");

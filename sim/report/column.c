@@ -211,7 +211,8 @@ const char *column_cell(const struct column *column, struct column_value value,
     if (value.kind == COLUMN_NULL) return "-";
     if (value.kind == COLUMN_NONE) return column->none == NULL ? "" : column->none;
     if (value.said != NULL) return value.said;
-    if (value.kind == COLUMN_WORDS) return value.words == NULL ? "" : value.words;
+    if (value.kind == COLUMN_WORDS || value.kind == COLUMN_LIST)
+        return value.words == NULL ? "" : value.words;
     *room = column->look(value);
     return room->text;
 }

@@ -1,87 +1,91 @@
 /* markdown.c: the tables of docs/accuracy-published.md. */
-#include <string.h>
-
 #include "sim/base/strbuf.h"
-#include "sim/report/table.h"
-#include "tools/podsim/validate/validate.h"
+#include "tools/podsim/validate/columns.h"
 
-static void percent_add(bool has, const char *format, double share, struct strbuf *text)
+static const uint8_t test_scores[] = {SET_NAME,   SET_TITLE,    SET_RAN,    SET_REFUSED,
+                                      SET_MEAN,   SET_ABSOLUTE, SET_AIM,    SET_WORST,
+                                      SET_BEHIND, SET_INSIDE,   SET_OUTSIDE};
+static const uint8_t group_scores[] = {SET_GROUP,  SET_TITLE,    SET_RAN,    SET_REFUSED,
+                                       SET_MEAN,   SET_ABSOLUTE, SET_AIM,    SET_WORST,
+                                       SET_BEHIND, SET_INSIDE,   SET_OUTSIDE};
+static const uint8_t layouts[] = {SET_NAME,   SET_LAYOUTS,     SET_RANK,
+                                  SET_REGRET, SET_BASE,        SET_RATIO_AIM,
+                                  SET_MEMORY, SET_MEMORY_MEAN, SET_MEMORY_ABSOLUTE};
+static const uint8_t played[] = {ROW_SET,   ROW_ID,    ROW_MEASURED, ROW_PREDICTED,
+                                 ROW_ERROR, ROW_RATIO, ROW_ASSUMED};
+static const uint8_t refused[] = {ROW_SET, ROW_ID, ROW_WHY};
+
+static const struct column_line score_lines[2] = {COLUMN_LINE(validate_sets, test_scores),
+                                                  COLUMN_LINE(validate_sets, group_scores)};
+static const struct column_line layout_line = COLUMN_LINE(validate_sets, layouts);
+static const struct column_line played_line = COLUMN_LINE(validate_rows, played);
+static const struct column_line refused_line = COLUMN_LINE(validate_rows, refused);
+
+static void head_add(const struct column_line *line, struct strbuf *text)
 {
-    strbuf_add(text, " |");
-    if (!has) return;
-    strbuf_add(text, " ");
-    strbuf_add(text, strcmp(format, "signed") == 0 ? "%+.1f %%" : "%.1f %%", 100 * share);
+    strbuf_add(text, "|");
+    for (uint32_t i = 0; i < line->count; i++) {
+        const char *const *heading = line->columns[line->order[i]].heading;
+        const char *word = heading[0][0] != '\0' ? heading[0] : heading[1];
+        strbuf_add(text, word[0] == '\0' ? " |" : " %s |", word);
+    }
+    strbuf_add(text, "\n|");
+    for (uint32_t i = 0; i < line->count; i++) strbuf_add(text, "---|");
+    strbuf_add(text, "\n");
 }
 
-static void score_add(const struct published_set *set, const struct validate_score *score,
+/* A place of words has its blanks without words, too. */
+static void cells_add(const struct column_line *line, const struct column_value *values,
                       struct strbuf *text)
 {
-    bool const has = score->played > 0;
-    strbuf_add(text, "| %s | %s | %u | %u", set->name, set->learned ? "" : set->title,
-               score->played, score->refused);
-    percent_add(has, "signed", score->mean, text);
-    percent_add(has, "", score->mean_absolute, text);
-    percent_add(set->aim > 0 && !set->learned, "", set->aim, text);
-    percent_add(has, "signed", score->worst, text);
-    percent_add(has, "", score->ratio_absolute, text);
-    percent_add(has, "", score->inside, text);
-    percent_add(has && score->outside_rows > 0, "", score->outside, text);
-    strbuf_add(text, " |\n");
+    strbuf_add(text, "|");
+    for (uint32_t i = 0; i < line->count; i++) {
+        const struct column *column = &line->columns[line->order[i]];
+        struct table_figure room;
+        const char *cell = column_cell(column, values[line->order[i]], &room);
+        strbuf_add(text, cell[0] == '\0' && column->look != column_words ? " |" : " %s |", cell);
+    }
+    strbuf_add(text, "\n");
 }
 
 static void scores_add(const struct validate *validate, bool learned, struct strbuf *text)
 {
-    const struct published *published = &validate->published;
-    strbuf_add(text,
-               "| %s | | run | not run | mean error | mean absolute | aim | worst | behind one "
-               "factor | best share inside | chip's share outside |\n"
-               "|---|---|---|---|---|---|---|---|---|---|---|\n",
-               learned ? "group" : "test");
-    for (uint32_t s = 0; s < published->set_count; s++)
-        if (validate->wanted[s] && published->set[s].learned == learned)
-            score_add(&published->set[s], &validate->score[s], text);
+    head_add(&score_lines[learned], text);
+    for (uint32_t s = 0; s < validate->published.set_count; s++) {
+        struct column_value values[SETS_TOTAL];
+        if (!validate->wanted[s] || validate->published.set[s].learned != learned) continue;
+        validate_find_set(validate, s, values);
+        cells_add(&score_lines[learned], values, text);
+    }
 }
 
 static void layouts_add(const struct validate *validate, struct strbuf *text)
 {
-    const struct published *published = &validate->published;
-    strbuf_add(text, "\n| test | choices | rank correlation | regret | ratios to 1F1B | aim | peak "
-                     "memory, rows | mean | mean absolute |\n"
-                     "|---|---|---|---|---|---|---|---|---|\n");
-    for (uint32_t s = 0; s < published->set_count; s++) {
-        const struct published_set *set = &published->set[s];
-        const struct validate_score *score = &validate->score[s];
-        if (!validate->wanted[s] || (score->layout_sets == 0 && score->memory_rows == 0)) continue;
-        strbuf_add(text, "| %s | %u |", set->name, score->layout_sets);
-        if (score->layout_sets > 0) strbuf_add(text, " %.2f", score->rank);
-        percent_add(score->layout_sets > 0, "", score->regret, text);
-        percent_add(score->base_rows > 0, "", score->base_absolute, text);
-        percent_add(set->ratio_aim > 0, "", set->ratio_aim, text);
-        strbuf_add(text, " | %u", score->memory_rows);
-        percent_add(score->memory_rows > 0, "signed", score->memory_mean, text);
-        percent_add(score->memory_rows > 0, "", score->memory_absolute, text);
-        strbuf_add(text, " |\n");
+    strbuf_add(text, "\n");
+    head_add(&layout_line, text);
+    for (uint32_t s = 0; s < validate->published.set_count; s++) {
+        struct column_value values[SETS_TOTAL];
+        if (!validate->wanted[s]) continue;
+        validate_find_set(validate, s, values);
+        if (values[SET_RANK].kind != COLUMN_NONE || values[SET_MEMORY_MEAN].kind != COLUMN_NONE)
+            cells_add(&layout_line, values, text);
     }
 }
 
-static void rows_add(const struct validate *validate, bool learned, struct strbuf *text)
+/* Rows in a state, of sets that podsim may learn from, or of the others, or (-1) of all. */
+static void rows_add(const struct validate *validate, enum validate_state state, int learned,
+                     const struct column_line *line, struct strbuf *text)
 {
     const struct published *published = &validate->published;
-    strbuf_add(text, "| test | row | measured | predicted | error | behind the factor | assumed |\n"
-                     "|---|---|---|---|---|---|---|\n");
+    head_add(line, text);
     for (uint32_t s = 0; s < published->set_count; s++) {
         const struct published_set *set = &published->set[s];
-        if (!validate->wanted[s] || set->learned != learned) continue;
-        for (uint32_t r = 0; r < set->row_count; r++) {
-            const struct published_row *row = set->row[r];
-            const struct validate_result *result = validate_result_of(validate, row);
-            if (result->state != VALIDATE_PLAYED) continue;
-            double const error = validate_error(validate, row);
-            strbuf_add(text, "| %s | %s | %s | %s | %+.1f %% | %+.1f %% | %s |\n", set->name,
-                       row->id, table_seconds(row->seconds).text,
-                       table_seconds(result->predicted_s).text, 100 * error,
-                       100 * ((1 + error) / validate->score[s].factor - 1),
-                       row->assumed == NULL ? "" : row->assumed);
+        bool const wanted = learned < 0 || set->learned == (learned != 0);
+        for (uint32_t r = 0; validate->wanted[s] && wanted && r < set->row_count; r++) {
+            struct column_value values[ROWS_TOTAL];
+            if (validate_result_of(validate, set->row[r])->state != state) continue;
+            validate_find_row(validate, s, r, values);
+            cells_add(line, values, text);
         }
     }
 }
@@ -100,19 +104,6 @@ static void stacks_add(const struct validate *validate, struct strbuf *text)
         }
 }
 
-static void refused_add(const struct validate *validate, struct strbuf *text)
-{
-    const struct published *published = &validate->published;
-    strbuf_add(text, "| test | row | why it is not run |\n|---|---|---|\n");
-    for (uint32_t s = 0; s < published->set_count; s++)
-        for (uint32_t r = 0; validate->wanted[s] && r < published->set[s].row_count; r++) {
-            const struct published_row *row = published->set[s].row[r];
-            const struct validate_result *result = validate_result_of(validate, row);
-            if (result->state != VALIDATE_REFUSED) continue;
-            strbuf_add(text, "| %s | %s | %s |\n", published->set[s].name, row->id, result->why);
-        }
-}
-
 void validate_write_markdown(const struct validate *validate, struct strbuf *text)
 {
     strbuf_add(text, "## Tests\n\n");
@@ -123,9 +114,9 @@ void validate_write_markdown(const struct validate *validate, struct strbuf *tex
     strbuf_add(text, "\n## Kernels\n\n");
     stacks_add(validate, text);
     strbuf_add(text, "\n## Rows that are not run\n\n");
-    refused_add(validate, text);
+    rows_add(validate, VALIDATE_REFUSED, -1, &refused_line, text);
     strbuf_add(text, "\n## Rows of the tests\n\n");
-    rows_add(validate, false, text);
+    rows_add(validate, VALIDATE_PLAYED, false, &played_line, text);
     strbuf_add(text, "\n## Rows that are learned from\n\n");
-    rows_add(validate, true, text);
+    rows_add(validate, VALIDATE_PLAYED, true, &played_line, text);
 }

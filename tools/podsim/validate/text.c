@@ -1,95 +1,57 @@
 /* text.c: rows and scores on a terminal. */
-#include <stdio.h>
-#include <string.h>
-
 #include "sim/base/counted.h"
 #include "sim/base/strbuf.h"
 #include "sim/report/table.h"
-#include "tools/podsim/validate/validate.h"
+#include "tools/podsim/validate/columns.h"
 
-enum { ID_COLUMNS = 56, FIGURE_COLUMNS = 11, PERCENT_BYTES = 16 };
+enum { ID_COLUMNS = 56 };
 
-struct percent {
-    char text[PERCENT_BYTES];
-};
+static const uint8_t figures[] = {ROW_MEASURED, ROW_PREDICTED, ROW_ERROR, ROW_RATIO};
+static const struct column_line figures_line = COLUMN_LINE(validate_rows, figures);
 
-/* "-12.3 %" */
-static struct percent signed_percent(double share)
+#define SET(name) CELL(validate_sets, values, name)
+
+static void row_add(const struct column_value *values, struct strbuf *text)
 {
-    struct percent percent;
-    (void)snprintf(percent.text, sizeof percent.text, "%+.1f %%", 100 * share);
-    return percent;
-}
-
-static struct percent plain_percent(double share)
-{
-    struct percent percent;
-    (void)snprintf(percent.text, sizeof percent.text, "%.1f %%", 100 * share);
-    return percent;
-}
-
-static void row_add(const struct validate *validate, const struct published_set *set,
-                    const struct validate_score *score, const struct published_row *row,
-                    struct strbuf *text)
-{
-    const struct validate_result *result = validate_result_of(validate, row);
-    uint32_t at = ID_COLUMNS;
-    if (result->state != VALIDATE_PLAYED) return;
-    double const error = validate_error(validate, row);
-    strbuf_add(text, "  %s%s", row->id, row->assumed == NULL ? "" : " *");
-    table_right(text, at += FIGURE_COLUMNS, table_seconds(row->seconds).text);
-    table_right(text, at += FIGURE_COLUMNS, table_seconds(result->predicted_s).text);
-    table_right(text, at += FIGURE_COLUMNS, signed_percent(error).text);
-    table_right(text, at += FIGURE_COLUMNS, signed_percent((1 + error) / score->factor - 1).text);
-    (void)set;
+    strbuf_add(text, "  %s%s", CELL(validate_rows, values, ROW_ID),
+               values[ROW_ASSUMED].kind == COLUMN_NONE ? "" : " *");
+    column_add_figures(&figures_line, values, ID_COLUMNS, false, text);
     strbuf_add(text, "\n");
 }
 
-static void aim_add(double reached, double aim, struct strbuf *text)
+static void memory_add(const struct column_value *values, struct strbuf *text)
 {
-    if (aim > 0)
-        strbuf_add(text, " (aim %s: %s)", plain_percent(aim).text,
-                   reached <= aim ? "met" : "missed");
+    if (values[SET_MEMORY_MEAN].kind == COLUMN_NONE) return;
+    strbuf_add(text, "  memory      mean %s, mean absolute %s of %s\n", SET(SET_MEMORY_MEAN),
+               SET(SET_MEMORY_ABSOLUTE), counted(values[SET_MEMORY].whole, "row").text);
 }
 
-static void memory_add(const struct validate_score *score, struct strbuf *text)
+static void layouts_add(const struct column_value *values, struct strbuf *text)
 {
-    if (score->memory_rows == 0) return;
-    strbuf_add(text, "  memory      mean %s, mean absolute %s of %s\n",
-               signed_percent(score->memory_mean).text, plain_percent(score->memory_absolute).text,
-               counted(score->memory_rows, "row").text);
-}
-
-static void layouts_add(const struct published_set *set, const struct validate_score *score,
-                        struct strbuf *text)
-{
-    if (score->layout_sets == 0) return;
-    strbuf_add(text, "  layouts     rank correlation %.2f, regret %s, means of %s\n", score->rank,
-               plain_percent(score->regret).text, counted(score->layout_sets, "choice").text);
-    if (score->base_rows == 0) return;
-    strbuf_add(text, "              ratios to 1F1B off by %s",
-               plain_percent(score->base_absolute).text);
-    aim_add(score->base_absolute, set->ratio_aim, text);
+    if (values[SET_RANK].kind == COLUMN_NONE) return;
+    strbuf_add(text, "  layouts     rank correlation %s, regret %s, means of %s\n", SET(SET_RANK),
+               SET(SET_REGRET), counted(values[SET_LAYOUTS].whole, "choice").text);
+    if (values[SET_BASE].kind == COLUMN_NONE) return;
+    strbuf_add(text, "              ratios to 1F1B off by %s", SET(SET_BASE));
+    if (values[SET_RATIO_MET].kind != COLUMN_NONE)
+        strbuf_add(text, " (aim %s: %s)", SET(SET_RATIO_AIM), SET(SET_RATIO_MET));
     strbuf_add(text, "\n");
 }
 
-static void score_add(const struct published_set *set, const struct validate_score *score,
-                      struct strbuf *text)
+static void score_add(const struct column_value *values, struct strbuf *text)
 {
-    strbuf_add(text, "  errors      mean %s, mean absolute %s", signed_percent(score->mean).text,
-               plain_percent(score->mean_absolute).text);
-    aim_add(score->mean_absolute, set->learned ? 0 : set->aim, text);
-    strbuf_add(text, ", worst %s\n", signed_percent(score->worst).text);
-    strbuf_add(text, "  ratios      all have the factor %.3f; mean absolute error behind it %s\n",
-               score->factor, plain_percent(score->ratio_absolute).text);
-    strbuf_add(text, "  yardsticks  one best share of the peak %s",
-               plain_percent(score->inside).text);
-    if (score->outside_rows > 0)
-        strbuf_add(text, "; the chip's share in other publications %s",
-                   plain_percent(score->outside).text);
+    strbuf_add(text, "  errors      mean %s, mean absolute %s", SET(SET_MEAN), SET(SET_ABSOLUTE));
+    if (values[SET_AIM_MET].kind != COLUMN_NONE)
+        strbuf_add(text, " (aim %s: %s)", SET(SET_AIM), SET(SET_AIM_MET));
+    strbuf_add(text, ", worst %s\n", SET(SET_WORST));
+    strbuf_add(text, "  ratios      all have the factor %s; mean absolute error behind it %s\n",
+               SET(SET_FACTOR), SET(SET_BEHIND));
+    strbuf_add(text, "  yardsticks  one best share of the peak %s", SET(SET_INSIDE));
+    if (values[SET_OUTSIDE].kind != COLUMN_NONE)
+        strbuf_add(text, "; the chip's share in other publications %s", SET(SET_OUTSIDE));
     strbuf_add(text, "\n");
-    layouts_add(set, score, text);
-    memory_add(score, text);
+    layouts_add(values, text);
+    memory_add(values, text);
 }
 
 /* Whose kernels the rows have. */
@@ -122,20 +84,20 @@ static void refused_add(const struct validate *validate, const struct published_
 static void set_add(const struct validate *validate, uint32_t s, struct strbuf *text)
 {
     const struct published_set *set = &validate->published.set[s];
-    const struct validate_score *score = &validate->score[s];
-    strbuf_add(text, "%s%s%s%s, %u of %s\n", set->name, set->learned ? "" : ": ",
-               set->learned ? "" : set->title, set->learned ? " (learned from)" : "", score->played,
+    struct column_value values[SETS_TOTAL];
+    validate_find_set(validate, s, values);
+    strbuf_add(text, "%s%s%s%s, %s of %s\n", SET(SET_NAME), set->learned ? "" : ": ",
+               SET(SET_TITLE), set->learned ? " (learned from)" : "", SET(SET_RAN),
                counted(set->row_count, "row").text);
-    if (score->played > 0) {
-        uint32_t at = ID_COLUMNS;
-        table_right(text, at += FIGURE_COLUMNS, "measured");
-        table_right(text, at += FIGURE_COLUMNS, "predicted");
-        table_right(text, at += FIGURE_COLUMNS, "error");
-        table_right(text, at += FIGURE_COLUMNS, "ratio");
+    if (values[SET_RAN].whole > 0) {
+        column_add_headings(&figures_line, 1, ID_COLUMNS, text);
         strbuf_add(text, "\n");
-        for (uint32_t r = 0; r < set->row_count; r++)
-            row_add(validate, set, score, set->row[r], text);
-        score_add(set, score, text);
+        for (uint32_t r = 0; r < set->row_count; r++) {
+            struct column_value row[ROWS_TOTAL];
+            validate_find_row(validate, s, r, row);
+            if (row[ROW_PREDICTED].kind != COLUMN_NONE) row_add(row, text);
+        }
+        score_add(values, text);
         stacks_add(validate, set, text);
     }
     refused_add(validate, set, text);

@@ -32,6 +32,7 @@ struct block {
     const char *bucket; /* What the weights of a layer's block are called together. */
     const char
         *bucket_shared; /* The name where shared experts are among the weights. NULL: `bucket`. */
+    bool mixes_both;    /* It mixes tokens and channels: its layers have no block for channels. */
     bool couples; /* Its products may run chunk by chunk with the collectives over tp that bring
                      their operands and take their results. */
     /* NULL: to layers of models that name it. */

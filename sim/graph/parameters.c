@@ -30,14 +30,24 @@ uint64_t graph_attention_vectors(const struct model *model)
 
 /* --- Layers --- */
 
-/* A layer's matrices by the dimension that they alone have; all others are the router's, or
- * attention's. */
-static uint64_t *matrix_count(const struct graph_tensor *weight, bool mixes_channels,
-                              struct model_counts *counts)
+/* What one of the dimensions of a weight says of it. */
+static enum graph_counted counted_of(const struct graph_terms *terms, const struct sharding *weight)
 {
+    enum graph_counted counted = GRAPH_COUNTED_BY_PLACE;
+    for (uint32_t d = 0; d < weight->dimension_count && counted == GRAPH_COUNTED_BY_PLACE; d++)
+        counted = graph_dimension_of(terms, weight->dimension[d].name)->counted;
+    return counted;
+}
+
+/* Matrices whose dimensions say nothing are attention's, or, of blocks that mix channels, the
+ * router's. */
+static uint64_t *matrix_count(const struct graph_terms *terms, const struct graph_tensor *weight,
+                              bool mixes_channels, struct model_counts *counts)
+{
+    enum graph_counted const counted = counted_of(terms, &weight->at);
     return weight->grouped                   ? &counts->experts_layer
-           : sharding_has(&weight->at, "Fs") ? &counts->shared_layer
-           : sharding_has(&weight->at, "F")  ? &counts->mlp_layer
+           : counted == GRAPH_COUNTED_SHARED ? &counts->shared_layer
+           : counted == GRAPH_COUNTED_MLP    ? &counts->mlp_layer
            : mixes_channels                  ? &counts->router_layer
                                              : &counts->attention_layer;
 }
@@ -55,7 +65,7 @@ static void layer_add(const struct graph_terms *terms, const struct model *model
             const struct graph_tensor *weight = &graph.tensor[op->weight[w]];
             bool const of_stream = sharding_has(&weight->at, "D");
             if (op->kind->weights_apart)
-                *matrix_count(weight, channels, counts) +=
+                *matrix_count(terms, weight, channels, counts) +=
                     graph_weight_elements(&graph, op->weight[w]);
             else
                 *(of_stream ? &counts->norm_layer : &counts->attention_layer) +=

@@ -18,7 +18,7 @@ void graph_dimension_set(struct graph_terms *terms, const char *name, uint64_t p
     struct graph_dimension *at = terms->dimension;
     while (at->name != NULL && strcmp(at->name, name) != 0) at++;
     SIM_ASSERT(at + 1 < terms->dimension + GRAPH_DIMENSIONS_MAX);
-    *at = (struct graph_dimension){name, padded, useful, holders};
+    *at = (struct graph_dimension){name, padded, useful, holders, at->counted};
 }
 
 void graph_dimensions_begin(const struct model *model, struct graph_terms *terms)
@@ -29,7 +29,7 @@ void graph_dimensions_begin(const struct model *model, struct graph_terms *terms
     struct graph_dimension const all[] = {
         {.name = "B", .useful = 1},
         {.name = "D", .useful = model->width},
-        {.name = "F", .useful = model->mlp_width},
+        {.name = "F", .useful = model->mlp_width, .counted = GRAPH_COUNTED_MLP},
         {.name = "N", .useful = model->heads},
         {.name = "K", .useful = model->kv_heads},
         {.name = "H", .useful = model->head_width},
@@ -46,7 +46,7 @@ void graph_dimensions_begin(const struct model *model, struct graph_terms *terms
         {.name = "E", .useful = experts->count},
         {.name = "L", .useful = experts->count},
         {.name = "Fe", .useful = experts->width},
-        {.name = "Fs", .useful = experts->shared * experts->width},
+        {.name = "Fs", .useful = experts->shared * experts->width, .counted = GRAPH_COUNTED_SHARED},
         {.name = "W", .useful = 1},
         {.name = "A", .useful = 1},
         {.name = "S", .useful = 1},
@@ -54,6 +54,6 @@ void graph_dimensions_begin(const struct model *model, struct graph_terms *terms
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         terms->dimension[i] =
-            (struct graph_dimension){all[i].name, all[i].useful, all[i].useful, 1};
+            (struct graph_dimension){all[i].name, all[i].useful, all[i].useful, 1, all[i].counted};
     terms->dimension[sizeof all / sizeof *all] = (struct graph_dimension){.name = NULL};
 }

@@ -42,11 +42,15 @@
 enum { GRAPH_DIMENSIONS_MAX = 48 };
 
 /* A dimension by its letter in the notation. The graph multiplies these sizes and no others. */
+/* What a weight with a dimension counts as among a model's parameters (parameters.h). */
+enum graph_counted { GRAPH_COUNTED_BY_PLACE, GRAPH_COUNTED_MLP, GRAPH_COUNTED_SHARED };
+
 struct graph_dimension {
     const char *name;
     uint64_t padded;  /* Its size on all ranks together, where they split it in equal parts. */
     uint64_t useful;  /* Its size without padding. */
     uint32_t holders; /* Ranks that hold the same part, as of a KV head, or 1. */
+    enum graph_counted counted;
 };
 
 struct graph_sequence {

@@ -135,19 +135,16 @@ static void overlaps_add(const struct part *part, const struct graph_derived *de
         graph_overlap_add(&counts->tp.overlaps, &overlaps.of[i], layers);
 }
 
-/* A layer whose block mixes tokens and has none for channels does both in it. */
 static void blocks_add(const struct part *part, const struct graph *graph,
                        struct workload_counts *counts)
 {
-    bool channels = false;
-    for (uint8_t b = 0; b < graph->block_count; b++)
-        channels = channels || graph->block[b].block->place == BLOCK_MIXES_CHANNELS;
     for (uint8_t b = 0; b < graph->block_count; b++) {
         const struct block *block = graph->block[b].block;
         const struct graph_block_sum *sum = &part->graph.block[b];
-        struct workload_blocks *blocks = block->place == BLOCK_MIXES_CHANNELS ? &counts->tp.mlp
-                                         : channels ? &counts->tp.attention
-                                                    : &counts->tp.parallel;
+        struct workload_blocks *blocks = block->mixes_both ? &counts->tp.parallel
+                                         : block->place == BLOCK_MIXES_CHANNELS
+                                             ? &counts->tp.mlp
+                                             : &counts->tp.attention;
         if (!block->couples) continue;
         blocks->count += part->count;
         blocks->tp_moves += part->count * sum->tp_moves;

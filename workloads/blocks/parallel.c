@@ -61,6 +61,7 @@ const struct block block_parallel = {
               "2204.06745, 2.2",
     .place = BLOCK_MIXES_TOKENS,
     .bucket = "W_layer",
+    .mixes_both = true,
     .couples = true,
     .write = write,
 };

@@ -145,10 +145,13 @@ static void weight_moved(struct part *end, const char *array, bool gradient, boo
 {
     struct graph_list_weights *weights = &end->list.weights;
     const struct graph *graph = &end->derived.graph;
-    for (tensor of = 0; of < graph->tensor_count; of++)
-        if (graph->tensor[of].role == GRAPH_WEIGHT &&
-            name_same(graph->tensor[of].at.name, array + gradient))
+    for (tensor of = 0; of < graph->tensor_count; of++) {
+        if (graph->tensor[of].role != GRAPH_WEIGHT) continue;
+        struct graph_label const label =
+            graph_label(graph, NULL, graph->tensor[of].at.name, gradient);
+        if (name_same(label.text, array))
             *(gradient ? &weights->reduces : &weights->gathers[backward]) |= 1ULL << of;
+    }
 }
 
 /* Collectives of weights and of their gradients. */

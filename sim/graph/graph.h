@@ -205,9 +205,10 @@ struct sharding graph_sharding(const struct graph *graph, const char *text, enum
 uint64_t graph_elements(const struct graph *graph, const struct sharding *array, uint32_t gathered);
 /* Elements of a weight on one chip as products read it, which is gathered over X. */
 uint64_t graph_weight_elements(const struct graph *graph, tensor weight);
-/* Of these, what products read: not the experts that no token asks for. */
+/* Elements of a weight that products read: not the experts that no token asks for. */
 uint64_t graph_read_elements(const struct graph *graph, tensor weight);
-/* Of an amount of a weight's experts that of those that tokens ask for; of another weight all. */
+/* Of an amount of all experts of a weight, the part of the experts that tokens ask for. A weight of
+ * no experts has all. */
 uint64_t graph_asked(const struct graph *graph, tensor weight, uint64_t amount);
 
 /* Bytes of elements of an array as they lie in HBM: weights, and rows of a cache, with scales. */

@@ -24,7 +24,7 @@ enum kernel_family {
     KERNEL_ATTENTION,          /* Causal attention of whole sequences. */
     KERNEL_ATTENTION_BACKWARD, /* Its gradients, in one kernel or what goes for one. */
     KERNEL_DECODE,             /* Attention of a token a sequence to the rows of its cache. */
-    KERNEL_LATENT_DECODE,      /* The same where one array is keys and values of all heads. */
+    KERNEL_LATENT_DECODE,      /* A decode whose keys and values are one array for all heads. */
     KERNEL_FAMILIES,
 };
 

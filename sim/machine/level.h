@@ -87,7 +87,7 @@ static inline uint64_t level_bundle_bytes_per_s(const struct level_tier *tier)
     return tier->cable_count * tier->cable_bytes_per_s;
 }
 
-/* Queues of those cables, one way: 1 of a bundle, which carries all, or each cable one. */
+/* Queues of a tier's cables, one way: 1 of a bundle, which carries all, or one of each cable. */
 uint32_t level_queue_count(const struct level *level, uint32_t tier);
 uint64_t level_queue_bytes_per_s(const struct level *level, uint32_t tier);
 
@@ -106,7 +106,7 @@ static inline uint64_t level_share_bytes_per_s(struct level_share share)
 /* Of the cables that lead up to a tier. */
 struct level_share level_tier_share(const struct machine *machine, const struct level *level,
                                     uint32_t tier);
-/* The least of those up to a tier: what a chip can send to others that it meets there. */
+/* The least share of all tiers up to one: what a chip can send to others that it meets there. */
 struct level_share level_least_share(const struct machine *machine, const struct level *level,
                                      uint32_t tier);
 
@@ -127,7 +127,7 @@ uint32_t level_unit(const struct machine *machine, const struct level *level, in
 uint32_t level_meeting_tier(const struct level *level, const uint32_t a[LEVEL_AXES_MAX],
                             const uint32_t b[LEVEL_AXES_MAX]);
 
-/* The same of chips that differ along one axis, by `links` places from its first. */
+/* The lowest tier that joins the first chip of an axis with the one `links` places behind it. */
 uint32_t level_tier_along(const struct level *level, uint32_t axis, uint32_t links);
 
 /* Whether a message may have to wait for a cable of this tier although it had all it needed of the

@@ -46,8 +46,7 @@ bool shape_standard(const struct chip *chip, uint64_t chip_count, struct shape *
 /* The smallest slice of at least that number of chips; false: there is none. */
 bool shape_smallest(const struct chip *chip, uint64_t chip_count, struct shape *ret_shape);
 
-/* The same as shape_standard() for what stands behind the dash of a name, in the product's units.
- */
+/* The standard slice of a product's name: `units` stand behind its dash, in the product's units. */
 enum status shape_of_product(const struct chip *chip, uint64_t units, const char *name,
                              const char *where, struct shape *ret_shape, struct error *reterr);
 

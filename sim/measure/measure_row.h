@@ -121,7 +121,7 @@ void measure_row_fill(const struct measure_row_question *question, uint64_t size
                       const struct measure_row_choice *choice, const struct plan *plan,
                       int64_t time_ps, int64_t alone_ps, struct measure_row *ret_row);
 
-/* The same of a copy to or from the host, and what is played for its row. */
+/* A copy to or from the host: what is played for its row, and the row. */
 struct program_copy measure_row_copy(const struct measure_row_question *question,
                                      uint64_t size_bytes);
 void measure_row_fill_copy(const struct measure_row_question *question, uint64_t size_bytes,

@@ -75,7 +75,7 @@ struct regimes_group {
 struct regimes {
     char algorithm[REGIMES_ALGORITHMS_MAX][PLAN_ALGORITHM_SIZE];
     uint32_t algorithm_count;
-    uint32_t msccl_at; /* Which of them is the script; REGIMES_NONE: none. */
+    uint32_t msccl_at; /* The algorithm that is the script; REGIMES_NONE: none. */
     uint64_t *size_bytes;
     uint32_t size_count;
     struct regimes_group *group; /* The smallest first. */

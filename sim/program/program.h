@@ -262,7 +262,7 @@ static const uint32_t PROGRAM_NOWHERE = UINT32_MAX;
 enum status program_try_seal(struct arena *arena, struct program *program,
                              struct program_place *ret_place, struct error *reterr);
 
-/* The same of a program that was made here: STATUS_NO_MEMORY. Any other refusal is our mistake, and
+/* Seals a program that podsim made: STATUS_NO_MEMORY. Any other refusal is a mistake of podsim, and
  * an assertion. */
 enum status program_seal(struct arena *arena, struct program *program, struct error *reterr);
 

@@ -43,7 +43,7 @@ column_look column_seconds, column_bytes, column_rate, column_percent, column_co
 column_look column_instant, column_duration; /* Of seconds; of picoseconds. */
 column_look column_rounded;                  /* "4,194,304" of 4194303.7 */
 column_look column_plain;                    /* "4194304" */
-column_look column_whole;                    /* The same of 4194303.7 */
+column_look column_whole;                    /* "4194304" of 4194303.7 */
 column_look column_share;                    /* "12.3%" of 0.123 */
 
 struct column {
@@ -102,7 +102,7 @@ void column_add_figures(const struct column_line *line, const struct column_valu
 const char *column_cell(const struct column *column, struct column_value value,
                         struct table_figure *room);
 
-/* The same of whole lines. */
+/* Lines of headings and of figures, each from the first column to the end of the line. */
 void column_add_heading_line(const struct column_line *line, struct strbuf *text);
 void column_add_figure_line(const struct column_line *line, const struct column_value *values,
                             struct strbuf *text);

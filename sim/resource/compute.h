@@ -20,7 +20,7 @@ struct compute_time {
     int64_t vmem_ps;
     int64_t rest_ps;     /* duration when HBM is the slowest stage = hbm_ps + rest_ps: fill, drain
                             and overhead that do not stream. */
-    int64_t vpu_rest_ps; /* The same of the VPU. */
+    int64_t vpu_rest_ps; /* duration when the VPU is the slowest stage = vpu_ps + vpu_rest_ps. */
     int64_t ends_ps;     /* duration without overhead, less the largest demand: fill and drain. */
     uint64_t tile_count;
     uint64_t padded_flop;
@@ -30,7 +30,8 @@ struct compute_time {
 struct compute_time compute_time(const struct chip *chip, const struct work *work,
                                  uint32_t math_ppm, uint32_t hbm_ppm);
 
-/* The same where `there_bytes` of what the op reads lie in VMEM already: it has as many tiles. */
+/* compute_time() of an op of which `there_bytes` of what it reads lie in VMEM already. The op has
+ * as many tiles. */
 struct compute_time compute_time_of_rest(const struct chip *chip, const struct work *work,
                                          uint64_t there_bytes, uint32_t math_ppm, uint32_t hbm_ppm);
 

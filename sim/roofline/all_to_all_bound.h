@@ -15,9 +15,10 @@ double all_to_all_sent_bytes(const struct workload_traffic *traffic);
  * cut by what crosses it (collective_bound.h). */
 double all_to_all_s(const struct machine *machine, const struct workload_traffic *traffic);
 
-/* The same as it is played, from above: where lines of the grid are among its dimensions, bundles
- * are stored and forwarded from end to end, along one dimension after the other; where links of an
- * axis differ, its slowest one carries as much as each of the others. */
+/* Seconds of AllToAlls and permutes as they are played, from above: where lines of the grid are
+ * among its dimensions, bundles are stored and forwarded from end to end, along one dimension after
+ * the other; where links of an axis differ, its slowest one carries as much as each of the others.
+ */
 double all_to_all_slow_s(const struct machine *machine, const struct workload_traffic *traffic);
 
 #endif

@@ -39,7 +39,7 @@ double gather_form_slow_s(const struct gather_form *form, double bytes);
 /* Hop latencies of one gather or reduction that has no bytes; `longest`: of the longest hops. */
 double gather_form_hop_s(const struct gather_form *form, bool longest);
 
-/* The same of a plan, of each dimension as the first primitive goes that it has there. */
+/* Hop latencies of a plan that has no bytes. Each dimension counts as its first primitive goes. */
 double gather_form_plan_hop_s(const struct machine *machine, const struct plan *plan);
 
 /* level_group_rate() and level_group_share() of the group. */

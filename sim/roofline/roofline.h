@@ -73,7 +73,7 @@ struct roofline_rules {
                                   n counts AllReduces, of which a reduction that leaves shards and
                                   a gather of weights are half each. */
     double dp_exact_tokens;
-    double experts_critical_tokens; /* The same of experts' gradients: E/k times as many, as an
+    double experts_critical_tokens; /* dp_critical_tokens of experts: E/k times as many, as an
                                        expert meets k/E of the tokens; over ep as over tp. */
     double experts_exact_tokens;
     double tp_critical_width; /* Y·alpha/M_Y: a narrower block is communication bound. */

@@ -80,8 +80,8 @@ void scenario_schema(struct strbuf *text);
 /* The tables of docs/scenario.md, each under its heading, in Markdown. */
 void scenario_tables(struct strbuf *text);
 
-/* What a program's text has of it before the program: all but the workload, and a chip whole that
- * the scenario has in another file. */
+/* The scenario that a program's text begins with: all keys but those of the workload, and in full a
+ * chip that the scenario has in another file. */
 const char *scenario_text_of_program(struct arena *arena, const struct scenario *scenario);
 
 /* Reads the same. Its workload is empty but for what `run` says. */

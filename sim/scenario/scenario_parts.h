@@ -8,7 +8,7 @@
 #include "sim/scenario/scenario.h"
 
 extern const struct key scenario_keys[];
-extern const struct key program_keys[]; /* What a program's text has of them. */
+extern const struct key program_keys[]; /* Keys of a scenario that a program's text begins with. */
 extern const struct key machine_keys[]; /* Of struct machine_plan. */
 extern const struct key network_keys[]; /* Of struct machine_network_plan. */
 extern const struct key mesh_keys[];

@@ -103,7 +103,7 @@ struct inference_pass {
     bool has[INFERENCE_PARTS];
 };
 
-/* A pass: what the rank has that has most of it, which the others wait for. */
+/* What a pass has on the rank with most work, which the other ranks wait for. */
 struct inference_ranks {
     struct inference_pass pass;
     uint64_t sequences[INFERENCE_PARTS]; /* Of a data rank. */
@@ -181,7 +181,7 @@ uint32_t inference_pass_count(const struct workload_plan *plan);
 
 /* One that a batch does not need, as its prompts are shorter than those of others. */
 bool inference_pass_is_empty(const struct workload_plan *plan, uint32_t pass);
-/* Those of them that want logits. */
+/* Passes of a batch that compute logits. */
 uint32_t inference_head_passes(const struct workload_plan *plan);
 
 struct inference_sum inference_pass_sum(const struct workload_plan *plan, uint32_t pass);

@@ -17,10 +17,10 @@ enum status limits_format_check(const struct ranks *ranks, struct error *reterr)
  * are known. Errors: STATUS_LIMIT at "/workload". */
 enum status limits_sizes_check(const struct ranks *ranks, struct error *reterr);
 
-/* The same of what ops of a part of the model compute, which a rank has `count` times at most; and
- * of `bytes`, to which it adds what they take. What parts take in all microbatches adds up: an
- * account of memory counts all that is ever taken. Before elements of the part's graph are counted.
- */
+/* Below 2^62: what ops of a part of the model compute, which a rank has `count` times at most; and
+ * `bytes`, to which the call adds what the parts take. Parts of all microbatches add up, as an
+ * account of memory counts all that is ever taken. The check comes before elements of the part's
+ * graph are counted. Errors: STATUS_LIMIT at "/workload". */
 enum status limits_part_check(const struct ranks *ranks, const struct graph_derived *derived,
                               uint64_t count, units_wide *bytes, struct error *reterr);
 

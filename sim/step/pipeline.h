@@ -125,7 +125,7 @@ uint16_t pipeline_template(struct pipeline *pipeline, const struct pipeline_vari
  * of a module without stages; else none. */
 uint16_t pipeline_rest(struct pipeline *pipeline, enum lower_module module, enum lower_act act,
                        struct mtp_position place);
-/* All of them, in an order of their own. */
+/* Builds the templates of all units and acts, in an order of their own. */
 void pipeline_rests_build(struct pipeline *pipeline);
 /* The ops from `first` on are of one pass, those from `second` on of another: they are mixed
  * (pipeline_pairs.c). */

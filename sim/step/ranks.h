@@ -201,10 +201,10 @@ enum status ranks_divide(uint64_t amount, uint64_t by, const char *where, const 
  * parts of the model that are too large to be counted. */
 enum status ranks_buckets_build(struct ranks *ranks, struct error *reterr);
 
-/* Of the last pass, where a step of inference has several. */
+/* Ranks of the last pass, where a step of inference has several. */
 enum status ranks_make(const struct workload_plan *plan, const struct machine *machine,
                        const struct mesh *mesh, struct ranks *ret_ranks, struct error *reterr);
-/* The same of another pass. */
+/* Makes them the ranks of another pass. */
 enum status ranks_pass_set(struct ranks *ranks, uint32_t pass, struct error *reterr);
 
 static inline bool ranks_offloads_optimizer(const struct ranks *ranks)

@@ -135,7 +135,7 @@ struct chip {
     const char *short_name; /* "v5p": what product names begin with. */
     const char *title;      /* "TPU v5p" */
     const char *profile;    /* "ideal", "measured" */
-    bool is_ideal;          /* The first of these. */
+    bool is_ideal;          /* The profile has the rates of the data sheet, and no overheads. */
 
     struct chip_price price;
 

@@ -73,10 +73,13 @@ static enum status profile_find(const struct chip_file *file, const char *name, 
                      name_offer(name, names, "; the nearest is \"", "\"", NULL).text);
 }
 
-bool chip_profile_is_ideal(const char *profile)
+/* Whether a chip reaches the rates of its data sheet, and no op and no message takes more. */
+static bool profile_is_ideal(const struct chip_profile *profile)
 {
-    static const char ideal[] = "ideal";
-    return name_same(profile, ideal);
+    return profile->math_ppm == PPM_ONE && profile->vector_ppm == PPM_ONE &&
+           profile->hbm_ppm == PPM_ONE && profile->link_ppm == PPM_ONE &&
+           profile->nic_ppm == PPM_ONE && profile->op_overhead_ps == 0 &&
+           profile->message_overhead_ps == 0;
 }
 
 enum status chip_read(struct arena *arena, struct json *document, const char *profile_name,
@@ -99,7 +102,7 @@ enum status chip_read(struct arena *arena, struct json *document, const char *pr
     else
         tpu_finish(&file);
     profile_apply(profile, &file.chip);
-    file.chip.is_ideal = chip_profile_is_ideal(profile->name);
+    file.chip.is_ideal = profile_is_ideal(profile);
     file.chip.profile = arena_text(arena, profile_name);
     if (file.chip.profile == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the chip's name");

@@ -18,9 +18,6 @@ struct json;
 enum status chip_read(struct arena *arena, struct json *document, const char *profile,
                       const char *where_profile, struct chip *ret_chip, struct error *reterr);
 
-/* Whether the profile of this name has the rates of data sheets, for every chip. */
-bool chip_profile_is_ideal(const char *profile);
-
 /* The numbers of the document in its order. */
 enum status chip_read_facts(struct arena *arena, struct json *document,
                             const struct chip_fact **ret_facts, uint32_t *ret_count,

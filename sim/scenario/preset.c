@@ -9,7 +9,7 @@
 #include "sim/base/name.h"
 #include "sim/base/strbuf.h"
 #include "sim/kernels/kernels.h"
-#include "sim/machine/chip_read.h"
+#include "sim/machine/chip.h"
 #include "sim/scenario/scenario_parts.h"
 #include "sim/step/workload.h"
 
@@ -219,7 +219,8 @@ static enum status kind_check(struct json *document, const struct preset *preset
 }
 
 /* Where the chip has these kernels, in a profile that reads some. */
-static enum status stack_fill(struct json *document, const char *stack, struct error *reterr)
+static enum status stack_fill(struct arena *arena, struct json *document, const char *stack,
+                              struct error *reterr)
 {
     struct json *chip = at_pointer(document, "/machine/chip");
     struct json *profile = at_pointer(document, "/machine/profile");
@@ -229,7 +230,10 @@ static enum status stack_fill(struct json *document, const char *stack, struct e
         return STATUS_OK;
     STATUS_TRY(json_as_string(chip, &name, reterr));
     STATUS_TRY(json_as_string(profile, &rates, reterr));
-    if (chip_profile_is_ideal(rates) || !preset_stack_is_shipped(name, stack)) return STATUS_OK;
+    struct chip named;
+    struct error later; /* Names that no chip and no profile has are refused where they are read. */
+    if (chip_find(arena, name, rates, "", "", &named, &later) != STATUS_OK) return STATUS_OK;
+    if (named.is_ideal || !preset_stack_is_shipped(name, stack)) return STATUS_OK;
     char value[STACK_BYTES];
     (void)snprintf(value, sizeof value, "\"%s\"", stack);
     struct preset_key const key = {.pointer = "/machine/stack", .value = value};
@@ -245,7 +249,7 @@ enum status preset_apply(struct arena *arena, struct json *document, struct erro
     STATUS_TRY(json_as_string(value, &name, reterr));
     STATUS_TRY(preset_find(arena, name, json_where(value), &preset, reterr));
     STATUS_TRY(kind_check(document, &preset, reterr));
-    STATUS_TRY(stack_fill(document, preset.stack, reterr));
+    STATUS_TRY(stack_fill(arena, document, preset.stack, reterr));
     for (uint32_t i = 0; i < preset.key_count; i++)
         STATUS_TRY(key_fill(document, &preset.key[i], reterr));
     return STATUS_OK;

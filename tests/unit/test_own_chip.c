@@ -54,6 +54,28 @@ static void the_file_says_who_makes_a_gpu(void **state)
     }
 }
 
+/* Rates of the data sheet make a profile ideal, and its name does not. */
+static void a_profile_is_ideal_by_its_rates(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *from, *to, *more;
+        bool is_ideal;
+    } rows[] = {
+        {"\"ideal\"", "\"ideal\"", "", true},
+        {"\"ideal\"", "\"sheet\"", ", \"profile\": \"sheet\"", true},
+        {"\"hbm_ppm\": {\"value\": 1000000", "\"hbm_ppm\": {\"value\": 900000", "", false},
+        {"\"0us\"", "\"1us\"", "", false},
+        {"\"ideal\"", "\"ideal\"", ", \"profile\": \"measured\"", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct scenario scenario;
+        const char *chip = changed(case_chip_json("h100-sxm"), rows[i].from, rows[i].to);
+        case_ok(read_with(chip, rows[i].more, &scenario));
+        assert_int_equal(case_machine_built(&scenario.machine).chip.is_ideal, rows[i].is_ideal);
+    }
+}
+
 static void a_chip_in_place_is_the_same_as_by_name(void **state)
 {
     (void)state;
@@ -224,6 +246,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_file_says_who_makes_a_gpu),
+        cmocka_unit_test(a_profile_is_ideal_by_its_rates),
         cmocka_unit_test(a_chip_in_place_is_the_same_as_by_name),
         cmocka_unit_test(what_is_wrong_with_a_chip_is_said_with_its_place),
         cmocka_unit_test(a_file_is_found_beside_what_names_it),

@@ -107,13 +107,18 @@ static enum status engine_read(const struct options *options, struct collective_
                      name_offer(text, names, "; the nearest is ", "", NULL).text);
 }
 
-/* Protocols compete where the profile says so, or one is named. */
+/* Protocols compete where the profile says so, or one is named; "auto" names none. */
 static enum status protocol_read(const struct options *options, struct collective_args *question,
                                  struct error *reterr)
 {
+    static const char *const names[PROTOCOL_COUNT + 2] = {
+#define X(name, text) text,
+        PROTOCOL_TABLE(X)
+#undef X
+            [PROTOCOL_COUNT] = "auto"};
     const char *text = options_value(options, "--protocol");
     question->row.protocols = choose_by_protocols(&question->machine);
-    if (text == NULL || strcmp(text, "auto") == 0) return STATUS_OK;
+    if (text == NULL || name_find_any_case(text, names) == PROTOCOL_COUNT) return STATUS_OK;
     STATUS_TRY(protocol_find(text, "--protocol", &question->row.protocol, reterr));
     struct protocol_use const use = {.machine = &question->machine, .group = &question->row.group};
     const char *refusal = protocol_refusal(&use, question->row.protocol);

@@ -1,0 +1,154 @@
+/*
+ * inference_drawn.h: a step of inference, drawn: kind, chips, slices, mesh, model, lengths and
+ * formats. What was drawn stands in the variables below.
+ */
+#ifndef TESTS_PROPERTY_INFERENCE_DRAWN_H
+#define TESTS_PROPERTY_INFERENCE_DRAWN_H
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/property/inference_places.h"
+#include "tests/support/case.h"
+#include "tests/support/walk.h"
+
+enum { TEXT_BYTES = WALK_TEXT_BYTES, KEYS_BYTES = 512 };
+
+static const char *const launches[] = {"profile", "graph", "eager"};
+
+static uint32_t place, model;
+static bool replicated, whole_cache, gathers, prefetches, measured, generates, uneven;
+static enum { CONTEXT_GATHER, CONTEXT_RING, CONTEXT_TURN } context; /* Of prompts over cp. */
+static bool counts; /* By hand, of prompts that are equally long. */
+static uint32_t weights_format, cache_format;
+
+/* Sequences that are alike: how many, tokens of each behind the pass, and new ones among them. */
+struct alike {
+    uint64_t count, keys, new_tokens;
+};
+
+/* What each pass has of those that answer, and of those that ask. */
+enum { PASSES_MAX = 8 };
+static struct {
+    struct alike answer, ask;
+} passes[PASSES_MAX];
+static uint32_t pass_count, head_count;
+
+static uint32_t below(uint64_t *state, uint32_t count)
+{
+    return (uint32_t)(case_random(state) % count);
+}
+
+/* Passes of prompts that come in chunks. */
+static void prompts_add(struct alike of, uint64_t chunk)
+{
+    uint64_t const before = of.keys - of.new_tokens;
+    for (uint64_t done = 0, next; done < of.new_tokens; done = next) {
+        next = chunk == 0 || of.new_tokens - done < chunk ? of.new_tokens : done + chunk;
+        assert_true(pass_count < PASSES_MAX);
+        passes[pass_count++].ask = (struct alike){of.count, before + next, next - done};
+    }
+    head_count++;
+}
+
+/* Rings need an axis that closes, heads as many as ranks or a divisor of these. */
+static uint32_t context_draw(uint64_t *state)
+{
+    uint32_t const drawn = below(state, 3);
+    bool const switched = strstr(inference_places[place].machine, "h100") != NULL;
+    bool const turns = inference_heads_turn(place, model);
+    bool const holds = inference_places[place].tp > inference_models[model].kv_heads;
+    if (inference_places[place].cp == 1 || holds) return CONTEXT_GATHER;
+    if (drawn == CONTEXT_RING) return switched ? drawn : CONTEXT_GATHER;
+    return drawn == CONTEXT_TURN && turns ? drawn : CONTEXT_GATHER;
+}
+
+/* Keys of a decode, a prefill, both in one pass, or one behind the other. */
+static void sequences_draw(uint64_t *state, char text[KEYS_BYTES])
+{
+    enum { DECODE, PREFILL, MIXED, GENERATE, KINDS };
+    static const char *const names[] = {"decode", "prefill", "mixed", "generate"};
+    uint32_t const stages = inference_places[place].pp;
+    uint32_t const kind = below(state, KINDS), most = inference_models[model].context_most;
+    uint32_t const before = below(state, 2) * below(state, 1024), fresh = 1 + below(state, 3);
+    uint32_t const length = fresh + below(state, most - 3);
+    uint32_t const prompt = 1 + below(state, 2048), cached = before;
+    uint32_t const answers = stages + below(state, 96), asking = 1 + below(state, 3);
+    uint32_t const count = kind == GENERATE ? stages + below(state, 48) : asking;
+    uint32_t const chunk = below(state, 2) == 0 ? 0 : 1 + prompt / (1 + below(state, 4));
+    uint32_t const output = 1 + below(state, 1000), page = 1 + below(state, 100);
+    int used = snprintf(text, KEYS_BYTES, "\"%s\"", names[kind]);
+    memset(passes, 0, sizeof passes);
+    pass_count = head_count = 0;
+    generates = kind == GENERATE;
+    if (kind != DECODE) {
+        prompts_add((struct alike){count, cached + prompt, prompt}, kind == MIXED ? 0 : chunk);
+        used += snprintf(text + used, KEYS_BYTES - (size_t)used,
+                         ", \"%s\": %u, \"cached\": %u, \"prompt\": ",
+                         kind == MIXED ? "prompts" : "batch", count, cached);
+        used +=
+            snprintf(text + used, KEYS_BYTES - (size_t)used,
+                     uneven ? "{\"distribution\": \"uniform\", \"most\": %u, \"mean\": %u}" : "%u",
+                     prompt, (prompt + 1) / 2);
+    }
+    if (kind == DECODE || kind == MIXED) {
+        passes[0].answer = (struct alike){answers, length, fresh};
+        pass_count = head_count = 1;
+        used += snprintf(text + used, KEYS_BYTES - (size_t)used,
+                         ", \"batch\": %u, \"context\": %u, \"new_tokens\": %u", answers, length,
+                         fresh);
+    }
+    context = kind != PREFILL && kind != GENERATE ? CONTEXT_GATHER : context_draw(state);
+    if (kind == PREFILL || kind == GENERATE)
+        used += snprintf(text + used, KEYS_BYTES - (size_t)used, ", \"chunk\": %u", chunk);
+    if (context != CONTEXT_GATHER)
+        used += snprintf(text + used, KEYS_BYTES - (size_t)used, ", \"context\": \"%s\"",
+                         context == CONTEXT_RING ? "ring" : "ulysses");
+    if (kind == GENERATE) {
+        passes[pass_count++].answer = (struct alike){count, cached + prompt + output, 1};
+        head_count++;
+        used += snprintf(text + used, KEYS_BYTES - (size_t)used, ", \"output\": %u, \"page\": %u",
+                         output, page);
+    }
+    assert_true(used < KEYS_BYTES);
+}
+
+static bool has_dp(void)
+{
+    return strstr(inference_places[place].mesh, "\"dp\"") != NULL;
+}
+
+static void draw(uint64_t *state, char text[TEXT_BYTES])
+{
+    char keys[KEYS_BYTES];
+    place = below(state, PLACES);
+    model = below(state, MODELS);
+    weights_format = below(state, FORMATS);
+    cache_format = below(state, FORMATS);
+    replicated = below(state, 3) == 0;
+    whole_cache = below(state, 4) == 0;
+    gathers = below(state, 2) == 0 && has_dp() && inference_places[place].cp == 1;
+    uneven = below(state, 2) == 0 && !counts;
+    sequences_draw(state, keys);
+    /* No host launches the ops of a TPU. */
+    bool const of_tpu = strstr(inference_places[place].machine, "tpu") != NULL;
+    const char *const launch = launches[below(state, of_tpu ? 2 : 3)];
+    prefetches = of_tpu && below(state, 2) == 0;
+    measured = strstr(inference_places[place].machine, "h100") != NULL && below(state, 3) == 0;
+    int const length = snprintf(
+        text, TEXT_BYTES,
+        "{\"podsim\": 1, \"machine\": {%s, %s}, \"mesh\": %s, \"workload\": {\"kind\": %s, "
+        "\"model\": \"%s\", \"activations\": \"%s\", \"weights\": \"%s\", \"kv_sharding\": \"%s\", "
+        "\"allow_oversubscription\": true, \"formats\": {\"weights\": \"%s\", \"kv\": \"%s\"}}, "
+        "\"run\": {\"launch\": \"%s\", \"split_attention\": %s, \"prefetch_weights\": \"%s\"}}",
+        inference_places[place].machine,
+        measured ? "\"profile\": \"measured\", \"stack\": \"trtllm\"" : "\"profile\": \"ideal\"",
+        inference_places[place].mesh, keys, inference_models[model].name,
+        replicated ? "replicated" : "model", gathers ? "gathered" : "stationary",
+        whole_cache ? "replicated" : "auto", inference_formats[weights_format].name,
+        inference_formats[cache_format].name, launch,
+        below(state, 2) == 0 || of_tpu ? "true" : "false", prefetches ? "vmem" : "none");
+    assert_true(length > 0 && length < TEXT_BYTES);
+}
+
+#endif

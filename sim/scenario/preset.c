@@ -233,7 +233,7 @@ static enum status stack_fill(struct arena *arena, struct json *document, const 
     struct chip named;
     struct error later; /* Names that no chip and no profile has are refused where they are read. */
     if (chip_find(arena, name, rates, "", "", &named, &later) != STATUS_OK) return STATUS_OK;
-    if (named.is_ideal || !preset_stack_is_shipped(name, stack)) return STATUS_OK;
+    if (named.is_ideal || !preset_stack_is_shipped(named.name, stack)) return STATUS_OK;
     char value[STACK_BYTES];
     (void)snprintf(value, sizeof value, "\"%s\"", stack);
     struct preset_key const key = {.pointer = "/machine/stack", .value = value};

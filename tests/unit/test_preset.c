@@ -130,6 +130,8 @@ static void a_stack_is_taken_where_the_chip_has_it(void **state)
         const char *shown = scenario_text(case_arena, &scenario);
         const char *stack = arena_format(case_arena, "\"stack\": \"%s\"", preset.stack);
         assert_int_equal(strstr(shown, stack) != NULL, has);
+        case_ok(read_with(text_for(&preset), "/machine/chip=h100", setting, &scenario));
+        assert_int_equal(strstr(scenario_text(case_arena, &scenario), stack) != NULL, has);
         case_ok(read_with(text_for(&preset), "/machine/profile=ideal", setting, &scenario));
         assert_null(strstr(scenario_text(case_arena, &scenario), stack));
     }

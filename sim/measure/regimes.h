@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sim/base/parallel.h"
 #include "sim/measure/fit.h"
 #include "sim/measure/measure_row.h"
 #include "sim/measure/sizes.h"
@@ -24,8 +25,9 @@ enum {
     REGIMES_NONE = 0xff,
 };
 
-/* Called between runs; false stops with STATUS_INTERRUPTED. */
-typedef bool regimes_watch_fn(void *owner, double share, uint64_t events);
+/* Called in and between runs, on the thread of a part (sim/base/parallel.h): the share of the part
+ * that is done, and the events of the current run. False stops with STATUS_INTERRUPTED. */
+typedef bool regimes_watch_fn(void *owner, uint32_t thread, double share, uint64_t events);
 
 struct regimes_plan {
     struct measure_row_question question; /* With the largest group. Its script, if it has one, is
@@ -33,7 +35,8 @@ struct regimes_plan {
     struct sizes sizes;
     const char *const *algorithms; /* NULL: all that apply. */
     uint32_t algorithm_count;
-    struct measure_options run;
+    struct measure_options run;      /* Without a watch of its own. */
+    const struct parallel *parallel; /* Who simulates the curves; NULL: one after another. */
     regimes_watch_fn *watch;
     void *watch_owner;
 };
@@ -41,6 +44,7 @@ struct regimes_plan {
 /* Sizes and times of one algorithm on one group. */
 struct regimes_curve {
     bool applies;
+    uint64_t run_count;      /* Runs that it took to find the curve. */
     int64_t *time_ps;        /* [size] */
     int64_t floor_ps;        /* Of one byte. */
     double peak_bytes_per_s; /* algbw of 16 GiB, or up to 16 times the largest size. */
@@ -66,7 +70,8 @@ struct regimes_group {
     uint8_t *winner; /* [size] */
     struct regimes_crossover crossover[REGIMES_CROSSOVERS_MAX];
     uint32_t crossover_count;
-    struct regimes_curve best; /* Of the winners: all but its fit and times. */
+    struct regimes_curve best; /* Of the winners: all but its fit and times. Its runs are those that
+                                  found the crossovers too. */
     /* By the cuts of the fabric, without any algorithm. */
     double bound_alpha_s, bound_beta_s_per_byte;
     const char *bound_by; /* Of the largest size. */
@@ -81,7 +86,7 @@ struct regimes {
     struct regimes_group *group; /* The smallest first. */
     uint32_t group_count;        /* Finished, where it was interrupted. */
     uint32_t group_count_max;
-    uint64_t run_count;
+    uint64_t run_count; /* Of the groups that are finished. */
 };
 
 /* The size that the peak is taken at: so large that latency is nothing to it. */

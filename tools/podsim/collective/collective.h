@@ -12,6 +12,7 @@
 #include "sim/measure/measure_row.h"
 #include "sim/measure/sizes.h"
 #include "tools/podsim/common/collective_args.h"
+#include "tools/podsim/common/pool.h"
 #include "tools/podsim/common/trace_chips.h"
 
 struct arena;
@@ -35,7 +36,9 @@ struct collective_study {
     struct sizes sizes;
     bool plays_runners;    /* What "auto" did not take is played too. */
     bool checks;           /* Each plan is proved on sets, where it has few enough ranks. */
+    uint32_t thread_count; /* -j */
     struct worker *worker; /* While it is played. */
+    struct pool pool;      /* While it is played. */
 
     struct measure_row *rows; /* For each size, each algorithm, one of each member. */
     uint32_t row_count;

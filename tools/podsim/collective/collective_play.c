@@ -1,4 +1,4 @@
-/* The runs of `podsim collective`: each in memory of its own. */
+/* The runs of `podsim collective`: each in memory of its own, those of one size on one thread. */
 #include <string.h>
 
 #include "sim/base/arena.h"
@@ -6,11 +6,23 @@
 #include "tools/podsim/collective/collective.h"
 #include "tools/podsim/common/worker.h"
 
+/* What one size has come to. */
+struct sweep {
+    struct collective_study *study; /* Read only, but for the timeline of the one run. */
+    struct measure_options run;     /* As asked, and watched. */
+    uint32_t thread;
+    struct measure_row *rows;     /* Of the study's, from its place on. */
+    struct measure_row_run *runs; /* Of the study's, from its place on. */
+    uint32_t row_count, run_count, merged_count;
+    struct fold fold; /* Of the last run. */
+    bool done;
+};
+
 static bool watch(void *owner, const struct replay_progress *progress)
 {
-    struct collective_study *study = owner;
-    return worker_progress(study->worker, (double)study->run_count / study->run_count_max,
-                           progress->events);
+    struct sweep *sweep = owner;
+    double const share = (double)sweep->run_count / sweep->study->asked.algorithm_count;
+    return pool_progress(&sweep->study->pool, sweep->thread, share, progress->events);
 }
 
 /* The members of one run. */
@@ -32,7 +44,7 @@ static bool is_alike(const struct collective_study *study, uint32_t a, uint32_t 
 }
 
 /* A collective, or else a copy, by itself, in memory of its own. */
-static enum status one_play(struct collective_study *study, const struct measure_row_choice *choice,
+static enum status one_play(const struct sweep *sweep, const struct measure_row_choice *choice,
                             const struct program_copy *copy, int64_t *ret_ps, struct error *reterr)
 {
     struct measured measured;
@@ -42,17 +54,17 @@ static enum status one_play(struct collective_study *study, const struct measure
                                         .request_count = choice != NULL,
                                         .copies = copy,
                                         .copy_count = choice == NULL};
-    enum status const status = measure_party_run(
-        arena, &study->asked.machine, &party, "--algorithm", &study->asked.run, &measured, reterr);
+    enum status const status = measure_party_run(arena, &sweep->study->asked.machine, &party,
+                                                 "--algorithm", &sweep->run, &measured, reterr);
     if (status == STATUS_OK) *ret_ps = measured.time_ps[0];
     arena_destroy(arena);
     return status;
 }
 
 /* How long each takes by itself; copies are played once. */
-static enum status alone_play(struct collective_study *study, struct party *party,
-                              struct error *reterr)
+static enum status alone_play(const struct sweep *sweep, struct party *party, struct error *reterr)
 {
+    const struct collective_study *study = sweep->study;
     for (uint32_t i = 0; i < study->member_count; i++) {
         uint32_t like = 0;
         while (like < i && !is_alike(study, like, i)) like++;
@@ -60,34 +72,35 @@ static enum status alone_play(struct collective_study *study, struct party *part
         if (like != i) continue;
         struct program_copy const copy =
             measure_row_copy(&study->member[i].question, party->size_bytes[i]);
-        STATUS_TRY(one_play(study, party->choice[i], &copy, &party->alone_ps[i], reterr));
+        STATUS_TRY(one_play(sweep, party->choice[i], &copy, &party->alone_ps[i], reterr));
     }
     return STATUS_OK;
 }
 
 /* The runners-up of the last row, where they are wanted. */
-static enum status runners_play(struct collective_study *study, const struct party *party,
+static enum status runners_play(const struct sweep *sweep, const struct party *party,
                                 struct measure_row *row, struct error *reterr)
 {
-    if (!study->plays_runners || party->choice[0] == NULL) return STATUS_OK;
+    if (!sweep->study->plays_runners || party->choice[0] == NULL) return STATUS_OK;
     const struct choose_ranking *ranking = party->choice[0]->ranking;
     for (uint32_t i = 0; i < row->runner_count; i++) {
         const struct measure_row_choice *choice = NULL;
         STATUS_TRY(measure_row_choose_other(party->arena, row->question, row->size_bytes,
                                             &ranking->candidate[i + 1], "--algorithm", &choice,
                                             reterr));
-        STATUS_TRY(one_play(study, choice, NULL, &row->runner[i].time_ps, reterr));
+        STATUS_TRY(one_play(sweep, choice, NULL, &row->runner[i].time_ps, reterr));
     }
     return STATUS_OK;
 }
 
-static enum status run_note(struct collective_study *study, const struct party *party,
+static enum status run_note(struct sweep *sweep, const struct party *party,
                             const struct measured *measured, struct error *reterr)
 {
-    struct measure_row_run *run = &study->runs[study->run_count];
+    const struct collective_study *study = sweep->study;
+    struct measure_row_run *run = &sweep->runs[sweep->run_count];
     *run = (struct measure_row_run){
         .size_bytes = party->size_bytes[0],
-        .row_first = study->row_count,
+        .row_first = sweep->row_count,
         .row_count = study->member_count,
         .time_ps = measured->trace.step_ps,
         .events = measured->trace.work.events,
@@ -95,7 +108,7 @@ static enum status run_note(struct collective_study *study, const struct party *
         .digest = measured->trace.digest,
     };
     memcpy(run->link, measured->trace.link, sizeof run->link);
-    struct measure_row *rows = &study->rows[run->row_first];
+    struct measure_row *rows = &sweep->rows[run->row_first];
     for (uint32_t i = 0; i < study->member_count; i++) {
         const struct measure_row_question *question = &study->member[i].question;
         int64_t const time_ps = measured->time_ps[party->played[i]];
@@ -109,17 +122,18 @@ static enum status run_note(struct collective_study *study, const struct party *
                          &rows[i]);
         if (study->checks) STATUS_TRY(measure_row_prove(plan, &rows[i], reterr));
     }
-    STATUS_TRY(runners_play(study, party, &rows[0], reterr));
+    STATUS_TRY(runners_play(sweep, party, &rows[0], reterr));
     run->fairness = measure_row_fairness(rows, run->row_count);
-    study->fold = measured->fold;
-    study->run_count++;
-    study->row_count += study->member_count;
+    sweep->fold = measured->fold;
+    sweep->run_count++;
+    sweep->row_count += study->member_count;
     return STATUS_OK;
 }
 
-static enum status party_play(struct collective_study *study, struct party *party,
-                              uint64_t size_bytes, const char *algorithm, struct error *reterr)
+static enum status party_play(struct sweep *sweep, struct party *party, uint64_t size_bytes,
+                              const char *algorithm, struct error *reterr)
 {
+    struct collective_study *study = sweep->study;
     struct plan_request requests[MEASURE_REQUESTS_MAX];
     struct program_copy copies[MEASURE_REQUESTS_MAX];
     struct measure_party played = {.requests = requests, .copies = copies};
@@ -147,23 +161,23 @@ static enum status party_play(struct collective_study *study, struct party *part
     }
     for (uint32_t i = 0; i < study->member_count; i++)
         if (party->choice[i] == NULL) party->played[i] += played.request_count;
-    if (study->member_count > 1) STATUS_TRY(alone_play(study, party, reterr));
-    struct measure_options options = study->asked.run;
+    if (study->member_count > 1) STATUS_TRY(alone_play(sweep, party, reterr));
+    struct measure_options options = sweep->run;
     options.shown_chips = study->shown.chip;
     options.shown_count = study->shown.count;
     STATUS_TRY(measure_party_run(party->arena, &study->asked.machine, &played,
                                  study->member_count > 1 ? "--concurrent" : where, &options,
                                  &measured, reterr));
     STATUS_TRY(collective_write_trace(party->arena, study, &measured, reterr));
-    return run_note(study, party, &measured, reterr);
+    return run_note(sweep, party, &measured, reterr);
 }
 
-static enum status run_play(struct collective_study *study, uint64_t size_bytes,
-                            const char *algorithm, struct error *reterr)
+static enum status run_play(struct sweep *sweep, uint64_t size_bytes, const char *algorithm,
+                            struct error *reterr)
 {
     struct party party = {.arena = arena_create(0)};
     if (party.arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
-    enum status const status = party_play(study, &party, size_bytes, algorithm, reterr);
+    enum status const status = party_play(sweep, &party, size_bytes, algorithm, reterr);
     arena_destroy(party.arena);
     return status;
 }
@@ -177,9 +191,9 @@ struct namesakes {
 
 /* Whether a name means a plan that another name was played for; "auto" is a question, no name.
  * Tokens are not drawn once more for it. */
-static enum status name_is_repeated(struct collective_study *study, struct namesakes *namesakes,
-                                    uint64_t size_bytes, const char *algorithm, bool *ret_repeated,
-                                    struct error *reterr)
+static enum status name_is_repeated(const struct collective_study *study,
+                                    struct namesakes *namesakes, uint64_t size_bytes,
+                                    const char *algorithm, bool *ret_repeated, struct error *reterr)
 {
     const struct measure_row_question *question = &study->member[0].question;
     const struct measure_row_choice *choice = NULL;
@@ -203,37 +217,93 @@ static enum status name_is_repeated(struct collective_study *study, struct names
 }
 
 /* Each algorithm that was asked for, at one size. */
-static enum status size_play(struct collective_study *study, struct namesakes *namesakes,
-                             uint64_t size_bytes, struct error *reterr)
+static enum status algorithms_play(struct sweep *sweep, struct namesakes *namesakes,
+                                   uint64_t size_bytes, struct error *reterr)
 {
+    const struct collective_study *study = sweep->study;
     for (uint32_t i = 0; i < study->asked.algorithm_count; i++) {
         const char *algorithm = study->asked.algorithm[i];
         bool repeated = false;
         STATUS_TRY(worker_check(study->worker, reterr));
         STATUS_TRY(name_is_repeated(study, namesakes, size_bytes, algorithm, &repeated, reterr));
-        if (!repeated) {
-            STATUS_TRY(run_play(study, size_bytes, algorithm, reterr));
-            continue;
-        }
-        study->run_count_max--;
-        study->merged_count++;
+        if (repeated)
+            sweep->merged_count++;
+        else
+            STATUS_TRY(run_play(sweep, size_bytes, algorithm, reterr));
     }
     return STATUS_OK;
+}
+
+/* All sizes, and what each has come to. */
+struct sweeps {
+    struct collective_study *study;
+    struct sweep *sweep;  /* [size] */
+    uint64_t *size_bytes; /* [size] */
+    uint32_t count;
+};
+
+static enum status size_play(void *owner, uint32_t index, uint32_t thread, struct error *reterr)
+{
+    const struct sweeps *sweeps = owner;
+    struct collective_study *study = sweeps->study;
+    struct sweep *sweep = &sweeps->sweep[index];
+    uint32_t const first = index * study->asked.algorithm_count;
+    struct namesakes namesakes = {.arena = arena_create(0)};
+    if (namesakes.arena == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    *sweep = (struct sweep){.study = study,
+                            .run = study->asked.run,
+                            .thread = thread,
+                            .rows = &study->rows[first * study->member_count],
+                            .runs = &study->runs[first]};
+    sweep->run.watch = watch;
+    sweep->run.watch_owner = sweep;
+    enum status const status =
+        algorithms_play(sweep, &namesakes, sweeps->size_bytes[index], reterr);
+    sweep->done = status == STATUS_OK;
+    arena_destroy(namesakes.arena);
+    return status;
+}
+
+/* Rows and runs without gaps, up to those of the first size that is not done. */
+static void sweeps_take(const struct sweeps *sweeps)
+{
+    struct collective_study *study = sweeps->study;
+    for (uint32_t i = 0; i < sweeps->count && (i == 0 || sweeps->sweep[i - 1].done); i++) {
+        const struct sweep *sweep = &sweeps->sweep[i];
+        for (uint32_t r = 0; r < sweep->run_count; r++) {
+            struct measure_row_run *run = &study->runs[study->run_count++];
+            *run = sweep->runs[r];
+            run->row_first += study->row_count;
+        }
+        if (sweep->run_count > 0) {
+            memmove(&study->rows[study->row_count], sweep->rows,
+                    sweep->row_count * sizeof *sweep->rows);
+            study->fold = sweep->fold;
+        }
+        study->row_count += sweep->row_count;
+        study->run_count_max -= sweep->merged_count;
+        study->merged_count += sweep->merged_count;
+    }
 }
 
 enum status collective_play(void *owner, struct worker *worker, struct error *reterr)
 {
     struct collective_study *study = owner;
+    struct sweeps sweeps = {.study = study, .count = sizes_count(&study->sizes)};
+    void *memory = NULL;
+    uint64_t bytes = 0;
     study->worker = worker;
-    study->asked.run.watch = watch;
-    study->asked.run.watch_owner = study;
-    for (uint64_t bytes = 0; sizes_next(&study->sizes, &bytes);) {
-        struct namesakes namesakes = {.arena = arena_create(0)};
-        if (namesakes.arena == NULL)
-            return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
-        enum status const status = size_play(study, &namesakes, bytes, reterr);
-        arena_destroy(namesakes.arena);
-        if (status != STATUS_OK) return status;
-    }
-    return STATUS_OK;
+    STATUS_TRY(arena_try(study->arena, sweeps.count, sizeof *sweeps.sweep, &memory, reterr));
+    sweeps.sweep = memory;
+    STATUS_TRY(arena_try(study->arena, sweeps.count, sizeof *sweeps.size_bytes, &memory, reterr));
+    sweeps.size_bytes = memory;
+    for (uint32_t i = 0; sizes_next(&study->sizes, &bytes); i++) sweeps.size_bytes[i] = bytes;
+    pool_open(&study->pool, worker, study->thread_count);
+    struct parallel const parallel = pool_parallel(&study->pool);
+    struct parallel_work const work = {
+        .part = size_play, .owner = &sweeps, .part_count = sweeps.count, .share_end = 1};
+    enum status const status = parallel_run(&parallel, &work, reterr);
+    sweeps_take(&sweeps);
+    return status;
 }

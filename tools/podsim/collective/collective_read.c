@@ -27,6 +27,7 @@ const struct option collective_options[] = {
     {"--json", "FILE", "write the rows as JSON; - is standard output", false},
     {"--csv", "FILE", "write the rows as CSV; - is standard output", false},
     TIMELINE_OPTIONS,
+    POOL_OPTION,
     {0},
 };
 
@@ -214,6 +215,7 @@ enum status collective_read(const struct options *options, struct collective_stu
 {
     static const char *const unasked = "auto";
     struct collective_args *asked = &study->asked;
+    STATUS_TRY(pool_read(options, &study->thread_count, reterr));
     STATUS_TRY(collective_args_read(options, study->arena, asked, reterr));
     STATUS_TRY(msccl_check_alone(options, asked, reterr));
     STATUS_TRY(sizes_read(options_value(options, "-b"), options_value(options, "-e"),

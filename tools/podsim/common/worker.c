@@ -51,12 +51,16 @@ bool worker_stops(void *worker)
     return is_stopped(worker);
 }
 
-bool worker_progress(struct worker *worker, double share, uint64_t events)
+bool worker_show(struct worker *worker, double share, uint64_t events)
 {
     atomic_store_explicit(&worker->share, (uint64_t)(share * share_whole), memory_order_relaxed);
-    atomic_store_explicit(&worker->events, progress_events_add(&worker->done, events),
-                          memory_order_relaxed);
+    atomic_store_explicit(&worker->events, events, memory_order_relaxed);
     return !is_stopped(worker);
+}
+
+bool worker_progress(struct worker *worker, double share, uint64_t events)
+{
+    return worker_show(worker, share, progress_events_add(&worker->done, events));
 }
 
 static void progress_erase(struct worker *worker)

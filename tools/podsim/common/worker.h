@@ -28,5 +28,7 @@ bool worker_stops(void *worker);
 /* For the work: how far it is, for the loop to show; `events` of the current run, or of all up to
  * it. Returns false if it should stop. */
 bool worker_progress(struct worker *worker, double share, uint64_t events);
+/* The same of work on several threads (pool.h): `events` of all runs of all threads. */
+bool worker_show(struct worker *worker, double share, uint64_t events);
 
 #endif

@@ -79,6 +79,7 @@ static enum status write_results(const struct comparison *comparison, struct out
 static enum status comparison_run(struct comparison *comparison, struct outputs *outputs,
                                   struct error *reterr)
 {
+    STATUS_TRY(pool_read(comparison->options, &comparison->thread_count, reterr));
     STATUS_TRY(comparison->way->read(comparison, reterr));
     STATUS_TRY(comparison_read_trace(comparison, reterr));
     STATUS_TRY(comparison_check_picture(comparison, reterr));
@@ -117,6 +118,7 @@ static int pipeline(const struct options *options)
     output_abandon(&outputs.trace);
     strbuf_free(&comparison->timeline);
     comparison_csv_close(&outputs.csv);
+    comparison_close(comparison);
     if (comparison->way->close != NULL) comparison->way->close(comparison);
     int exit_status = EXIT_DONE;
     if (status == STATUS_INTERRUPTED && comparison_played(comparison) > 0)

@@ -188,29 +188,47 @@ static enum status failure(const struct comparison *comparison, const struct com
     return reterr->status;
 }
 
+static enum status row_play(void *owner, uint32_t index, uint32_t thread, struct error *reterr)
+{
+    struct comparison *comparison = owner;
+    struct comparison_row *row = &comparison->row[index];
+    STATUS_TRY(worker_check(comparison->worker, reterr));
+    row->arena = arena_create(0);
+    if (row->arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    enum status const status = comparison->way->play(comparison, index, thread, &row->refused);
+    row->done = status != STATUS_INTERRUPTED;
+    if (row->done) return STATUS_OK;
+    *reterr = row->refused;
+    return status;
+}
+
 enum status comparison_play(void *owner, struct worker *worker, struct error *reterr)
 {
     struct comparison *comparison = owner;
     const struct comparison_row *failed = NULL;
     comparison->worker = worker;
+    pool_open(&comparison->pool, worker, comparison->thread_count);
+    struct parallel const parallel = pool_parallel(&comparison->pool);
+    struct parallel_work const work = {
+        .part = row_play, .owner = comparison, .part_count = comparison->row_count, .share_end = 1};
+    enum status const status = parallel_run(&parallel, &work, reterr);
+    while (comparison->done_count < comparison->row_count &&
+           comparison->row[comparison->done_count].done)
+        comparison->done_count++;
+    if (status != STATUS_OK) return status;
     for (uint32_t i = 0; i < comparison->row_count; i++) {
-        struct comparison_row *row = &comparison->row[i];
-        enum status const status = comparison->way->play(comparison, i, &row->refused);
-        if (status == STATUS_INTERRUPTED) {
-            *reterr = row->refused;
-            return status;
-        }
-        comparison->done_count = i + 1;
-        if (status != STATUS_OK && !may_pass_over(comparison, row)) {
-            comparison->failed_count++;
-            if (failed == NULL) failed = row;
-        }
-        double const share = (double)(i + 1) / comparison->row_count;
-        (void)worker_progress(worker, share, comparison->events);
-        STATUS_TRY(worker_check(worker, reterr));
+        const struct comparison_row *row = &comparison->row[i];
+        if (row->refused.status == STATUS_OK || may_pass_over(comparison, row)) continue;
+        comparison->failed_count++;
+        if (failed == NULL) failed = row;
     }
     if (failed == NULL && comparison_played(comparison) == 0) failed = &comparison->row[0];
     return failed == NULL ? STATUS_OK : failure(comparison, failed, reterr);
+}
+
+void comparison_close(struct comparison *comparison)
+{
+    for (uint32_t i = 0; i < comparison->row_count; i++) arena_destroy(comparison->row[i].arena);
 }
 
 uint32_t comparison_played(const struct comparison *comparison)

@@ -12,6 +12,7 @@
 #include "sim/report/column.h"
 #include "sim/schedule/schedule.h"
 #include "tools/podsim/common/options.h"
+#include "tools/podsim/common/pool.h"
 
 struct arena;
 struct json_writer;
@@ -45,6 +46,8 @@ struct comparison_row {
     double figure[COMPARISON_KEY_COUNT]; /* In one unit for all rows. */
     bool fits;                           /* The memory of a chip, or none is known. */
     bool best;                           /* Best of the rows that it is compared with. */
+    bool done;                           /* Played, or refused. */
+    struct arena *arena;                 /* Of what is found by playing it. */
 
     struct schedule schedule;
     struct schedule_formula formula;
@@ -55,7 +58,9 @@ struct comparison;
 /* How rows come about and are shown; a table of the two ways there are. */
 struct comparison_way {
     enum status (*read)(struct comparison *comparison, struct error *reterr);
-    enum status (*play)(struct comparison *comparison, uint32_t row, struct error *reterr);
+    /* A row in its own memory, on a thread of the pool. */
+    enum status (*play)(struct comparison *comparison, uint32_t row, uint32_t thread,
+                        struct error *reterr);
     void (*rank)(struct comparison *comparison, uint32_t row); /* Figures of a row, and `fits`. */
     bool (*are_compared)(const struct comparison_row *row, const struct comparison_row *other);
     void (*write_text)(const struct comparison *comparison, const struct report_terminal *terminal,
@@ -75,7 +80,8 @@ struct comparison {
     const struct options *options;
     struct arena *arena;
     struct worker *worker; /* While it is played. */
-    uint64_t events;       /* For the line of progress. */
+    struct pool pool;      /* While it is played. */
+    uint32_t thread_count; /* -j */
     uint32_t rank_count;   /* Of schedules by name. */
     const char *own; /* The scenario's schedule, a row where none are named; NULL: given times.
                       */
@@ -84,7 +90,7 @@ struct comparison {
     struct comparison_row row[COMPARISON_ROWS_MAX];
     uint32_t row_count;                  /* All that are asked for. */
     uint32_t order[COMPARISON_ROWS_MAX]; /* [place]: the row, behind comparison_rank(). */
-    uint32_t done_count;
+    uint32_t done_count;                 /* Rows from the first on that are all done. */
     uint32_t failed_count;  /* Rows that were asked for by name and cannot be played. */
     bool traces;            /* A comparison of one row writes a timeline. */
     struct strbuf timeline; /* The timeline. */
@@ -107,10 +113,12 @@ enum status comparison_check_picture(const struct comparison *comparison, struct
 /* --trace, behind the rows: a timeline shows one. */
 enum status comparison_read_trace(struct comparison *comparison, struct error *reterr);
 
-/* Plays all rows, one after the other. One that cannot be does not keep the others from it; of
- * "all" it is passed over, else its error is returned behind the last. Of several rows of which
- * none could be played, that is the error: each has its own reason. The work of a shell. */
+/* Plays all rows, on as many threads as -j says. One that cannot be does not keep the others from
+ * it; of "all" it is passed over, else its error is returned behind the last. Of several rows of
+ * which none could be played, that is the error: each has its own reason. The work of a shell. */
 enum status comparison_play(void *owner, struct worker *worker, struct error *reterr);
+/* Behind the last use of the rows. */
+void comparison_close(struct comparison *comparison);
 
 /* --sort, behind the rows: whether there is such a key. */
 enum status comparison_check_sort(const struct comparison *comparison, struct error *reterr);

@@ -55,9 +55,10 @@ struct pipeline_run {
     uint64_t chip_count;
     uint64_t hbm_bytes;
     struct pipeline_run_row row[COMPARISON_ROWS_MAX];
-    struct routing_drawn drawn; /* Rows of equally many microbatches route alike. */
-    bool draws;                 /* Begins and ends of passes are kept. */
-    bool draws_memory;          /* Memory between passes is kept. */
+    /* Of each thread what it drew last: rows of equally many microbatches route alike. */
+    struct routing_drawn drawn[PARALLEL_THREADS_MAX];
+    bool draws;        /* Begins and ends of passes are kept. */
+    bool draws_memory; /* Memory between passes is kept. */
 };
 
 extern const struct comparison_way pipeline_run_way;
@@ -66,7 +67,8 @@ extern const struct comparison_way pipeline_run_way;
 enum status pipeline_run_read(struct comparison *comparison, struct error *reterr);
 void pipeline_run_close(struct comparison *comparison);
 void pipeline_run_rank(struct comparison *comparison, uint32_t row);
-enum status pipeline_run_play(struct comparison *comparison, uint32_t row, struct error *reterr);
+enum status pipeline_run_play(struct comparison *comparison, uint32_t row, uint32_t thread,
+                              struct error *reterr);
 void pipeline_run_write_text(const struct comparison *comparison,
                              const struct report_terminal *terminal, struct strbuf *text);
 void pipeline_run_put_head(const struct comparison *comparison, struct json_writer *json);

@@ -19,6 +19,7 @@ enum { SETTING_BYTES = 96 };
 struct playing {
     struct pipeline_run *staged;
     struct pipeline_run_row *row;
+    uint32_t thread; /* Of the pool. */
     struct session session;
     struct cancel watch; /* While it is built. */
     char setting[2][SETTING_BYTES];
@@ -69,9 +70,9 @@ uint64_t pipeline_run_peak_bytes(const struct pipeline_run_row *row)
 static bool watch(void *owner, const struct replay_progress *progress)
 {
     const struct playing *playing = owner;
-    const struct pipeline_run *staged = playing->staged;
-    double const share = (staged->of->done_count + progress->share) / staged->of->row_count;
-    return worker_progress(staged->of->worker, share, progress->events);
+    /* Further steps, for the period, are as many as nobody knows before. */
+    double const share = progress->share < 1 ? progress->share : 1;
+    return pool_progress(&playing->staged->of->pool, playing->thread, share, progress->events);
 }
 
 /* Chips of the timeline: those that are named, or else the first of each rank. */
@@ -114,7 +115,7 @@ static enum status replay(struct playing *playing, struct error *reterr)
     struct session_source source = staged->source;
     source.schedule = row->of->given;
     source.watch = &playing->watch;
-    source.drawn = &staged->drawn;
+    source.drawn = &staged->drawn[playing->thread];
     (void)snprintf(playing->setting[0], SETTING_BYTES, "/workload/accumulate=%u",
                    row->of->microbatch_count);
     source.settings[source.setting_count++].text = playing->setting[0];
@@ -144,12 +145,12 @@ static enum status results_take(struct playing *playing, struct error *reterr)
     const struct trace *trace = &session->trace;
     uint32_t const ranks = trace->role_count;
     void *memory = NULL;
-    STATUS_TRY(workload_schedule(staged->of->arena, &session->scenario.workload, &session->machine,
+    STATUS_TRY(workload_schedule(row->of->arena, &session->scenario.workload, &session->machine,
                                  &session->mesh, &row->of->schedule, reterr));
-    STATUS_TRY(arena_try(staged->of->arena, ranks, sizeof *row->role, &memory, reterr));
+    STATUS_TRY(arena_try(row->of->arena, ranks, sizeof *row->role, &memory, reterr));
     row->role = memory;
     memcpy(row->role, trace->roles, ranks * sizeof *row->role);
-    STATUS_TRY(arena_try(staged->of->arena, ranks, sizeof *row->parameter_count, &memory, reterr));
+    STATUS_TRY(arena_try(row->of->arena, ranks, sizeof *row->parameter_count, &memory, reterr));
     row->parameter_count = memory;
     uint64_t const block_bytes =
         format_stored_bytes(session->scenario.workload.formats.weights, FORMAT_BLOCK);
@@ -175,25 +176,24 @@ static enum status results_take(struct playing *playing, struct error *reterr)
     row->tokens_per_s = (double)session->program.tokens / period_s;
     row->chips_replayed = trace->fold.replayed;
     row->bubble = bubbles_of(row);
-    staged->of->events = trace->work.events;
-    STATUS_TRY(pipeline_run_activations_take(staged->of->arena, row, &session->program, reterr));
+    STATUS_TRY(pipeline_run_activations_take(row->of->arena, row, &session->program, reterr));
     row->fits = pipeline_run_peak_bytes(row) <= staged->hbm_bytes;
-    STATUS_TRY(pipeline_run_weights_take(staged->of->arena, row, &session->program, trace, reterr));
-    STATUS_TRY(pipeline_run_times_measure(staged->of->arena, &row->of->schedule, trace->roles,
+    STATUS_TRY(pipeline_run_weights_take(row->of->arena, row, &session->program, trace, reterr));
+    STATUS_TRY(pipeline_run_times_measure(row->of->arena, &row->of->schedule, trace->roles,
                                           &row->times, reterr));
     struct schedule_request const request = {.rank_count = ranks,
                                              .microbatch_count = row->of->microbatch_count,
                                              .chunk_count = row->of->schedule.chunk_count,
                                              .times = row->times};
     if (row->of->form != NULL) row->of->formula = row->of->form->formula(&request);
-    return schedule_play(staged->of->arena, &row->of->schedule, &row->times, &playing->watch,
+    return schedule_play(row->of->arena, &row->of->schedule, &row->times, &playing->watch,
                          row->of->name, &row->equal, reterr);
 }
 
 /* When passes of the first chip of each rank began and ended. */
 static enum status spans_take(struct playing *playing, struct error *reterr)
 {
-    struct arena *arena = playing->staged->of->arena;
+    struct arena *arena = playing->row->of->arena;
     struct pipeline_run_row *row = playing->row;
     const struct trace *trace = &playing->session.trace;
     void *memory = NULL;
@@ -219,7 +219,7 @@ static enum status spans_take(struct playing *playing, struct error *reterr)
 /* The memory of the first chip of the fullest rank, as it changes. */
 static enum status curve_take(struct playing *playing, struct error *reterr)
 {
-    struct arena *arena = playing->staged->of->arena;
+    struct arena *arena = playing->row->of->arena;
     struct pipeline_run_row *row = playing->row;
     const struct trace_curve *curve = &playing->session.trace.roles[row->fullest].curve;
     void *memory = NULL;
@@ -232,13 +232,15 @@ static enum status curve_take(struct playing *playing, struct error *reterr)
     return STATUS_OK;
 }
 
-enum status pipeline_run_play(struct comparison *comparison, uint32_t index, struct error *reterr)
+enum status pipeline_run_play(struct comparison *comparison, uint32_t index, uint32_t thread,
+                              struct error *reterr)
 {
     struct pipeline_run *staged = comparison->owner;
     struct pipeline_run_row *row = &staged->row[index];
     struct playing playing = {
         .staged = staged,
         .row = row,
+        .thread = thread,
         .watch = {.stops = worker_stops, .owner = comparison->worker},
     };
     row->of = &comparison->row[index];

@@ -37,7 +37,8 @@ void schedules_rank(struct comparison *comparison, uint32_t row);
 /* Whether rows have equally many ranks and microbatches: only then their times are of the same
  * work. */
 bool schedules_are_together(const struct comparison_row *row, const struct comparison_row *other);
-enum status schedules_play(struct comparison *comparison, uint32_t row, struct error *reterr);
+enum status schedules_play(struct comparison *comparison, uint32_t row, uint32_t thread,
+                           struct error *reterr);
 void schedules_write_text(const struct comparison *comparison,
                           const struct report_terminal *terminal, struct strbuf *text);
 void schedules_put_head(const struct comparison *comparison, struct json_writer *json);

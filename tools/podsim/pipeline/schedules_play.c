@@ -51,10 +51,11 @@ static struct schedule_times times_of(const struct schedules *schedules, int64_t
 
 /* Ranks of a file may hold unlike numbers of stages: a tick is a part of a unit divided by what all
  * of these divide, and a rank's passes take its whole share divided by its own. */
-static enum status times_given(const struct schedules *schedules, const struct schedule *given,
+static enum status times_given(const struct schedules *schedules, const struct comparison_row *of,
                                struct schedule_times *ret_times, uint64_t *ret_parts,
                                struct error *reterr)
 {
+    const struct schedule *given = of->given;
     const int64_t each[] = {schedules->forward, schedules->input, schedules->weight,
                             schedules->pair, schedules->hop};
     uint64_t parts = 1, fewest = given->chunk_count;
@@ -75,8 +76,7 @@ static enum status times_given(const struct schedules *schedules, const struct s
     *ret_parts = parts;
     *ret_times = times_of(schedules, (int64_t)(parts / fewest), (int64_t)parts);
     if (fewest == given->chunk_count) return STATUS_OK;
-    STATUS_TRY(
-        arena_try(schedules->of->arena, given->rank_count, sizeof *ret_times, &memory, reterr));
+    STATUS_TRY(arena_try(of->arena, given->rank_count, sizeof *ret_times, &memory, reterr));
     struct schedule_times *of_rank = memory;
     for (uint32_t r = 0; r < given->rank_count; r++)
         of_rank[r] =
@@ -85,7 +85,8 @@ static enum status times_given(const struct schedules *schedules, const struct s
     return STATUS_OK;
 }
 
-enum status schedules_play(struct comparison *comparison, uint32_t index, struct error *reterr)
+enum status schedules_play(struct comparison *comparison, uint32_t index, uint32_t thread,
+                           struct error *reterr)
 {
     struct schedules *schedules = comparison->owner;
     struct schedules_row *row = &schedules->row[index];
@@ -99,26 +100,27 @@ enum status schedules_play(struct comparison *comparison, uint32_t index, struct
                                        .held_max = schedules->held_max,
                                        .kept_ppm = schedules->kept_ppm,
                                        .watch = &watch};
-    if (of->given != NULL)
-        STATUS_TRY(times_given(schedules, of->given, &request.times, &parts, reterr));
+    if (of->given != NULL) STATUS_TRY(times_given(schedules, of, &request.times, &parts, reterr));
     struct schedule_times without = request.times;
     without.hop = 0;
     row->of = of;
     row->ticks_per_unit = (double)SCHEDULES_UNIT * (double)parts;
     if (of->form != NULL) {
-        STATUS_TRY(schedule_build(comparison->arena, of->form, &request, "--schedules",
-                                  &of->schedule, reterr));
+        STATUS_TRY(
+            schedule_build(of->arena, of->form, &request, "--schedules", &of->schedule, reterr));
         of->formula = of->form->formula(&request);
     } else {
         of->schedule = *of->given;
     }
-    STATUS_TRY(schedule_play(comparison->arena, &of->schedule, &without, &watch, of->name,
+    STATUS_TRY(schedule_play(of->arena, &of->schedule, &without, &watch, of->name,
                              &row->without_hops, reterr));
-    STATUS_TRY(schedule_play(comparison->arena, &of->schedule, &request.times, &watch, of->name,
+    STATUS_TRY(schedule_play(of->arena, &of->schedule, &request.times, &watch, of->name,
                              &row->played, reterr));
     STATUS_TRY(
         schedule_period(&of->schedule, &request.times, &watch, of->name, &row->period, reterr));
-    for (uint32_t r = 0; r < of->rank_count; r++) comparison->events += of->schedule.rank[r].count;
+    uint64_t passes = 0;
+    for (uint32_t r = 0; r < of->rank_count; r++) passes += of->schedule.rank[r].count;
+    (void)pool_progress(&comparison->pool, thread, 1, passes);
     if (!comparison->traces) return STATUS_OK;
     return schedules_write_trace(comparison->arena, comparison->options, row, &comparison->timeline,
                                  reterr);

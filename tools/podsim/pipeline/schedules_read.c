@@ -26,6 +26,7 @@ const struct option schedules_options[] = {
     {"--dialect", "NAME", "of those: compute_only or compute_comms (compute_only)", false},
     {"--json", "FILE", "write the rows as JSON; - is standard output", false},
     {"--csv", "FILE", "write the rows as CSV; - is standard output", false},
+    POOL_OPTION,
     {"--set", "/POINTER=VALUE", "change a key of FILE; may be repeated", true},
     {"--full", NULL, "of FILE every chip and every hop: no folding", false},
     {0},

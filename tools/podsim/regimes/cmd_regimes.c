@@ -5,6 +5,7 @@
 #include "sim/base/strbuf.h"
 #include "tools/podsim/common/command.h"
 #include "tools/podsim/common/output.h"
+#include "tools/podsim/common/pool.h"
 #include "tools/podsim/common/report.h"
 #include "tools/podsim/common/worker.h"
 #include "tools/podsim/regimes/regimes.h"
@@ -18,6 +19,7 @@ static const struct option regimes_options[] = {
     {"--xml", "FILE", "also an algorithm in MSCCL's XML; --op follows", false},
     {"--svg", "FILE", "draw the map", false},
     {"--json", "FILE", "write it as JSON; - is standard output", false},
+    POOL_OPTION,
     {0},
 };
 
@@ -28,28 +30,23 @@ struct map {
     struct collective_args question;
     struct regimes_plan plan;
     struct regimes regimes;
-    struct worker *worker;
+    struct pool pool;
+    uint32_t thread_count;
     struct output json, svg;
 };
 
-static bool watch_run(void *owner, const struct replay_progress *progress)
+static bool watch(void *owner, uint32_t thread, double share, uint64_t events)
 {
     struct map *map = owner;
-    return worker_progress(map->worker,
-                           (double)map->regimes.group_count / map->regimes.group_count_max,
-                           progress->events);
-}
-
-static bool watch(void *owner, double share, uint64_t events)
-{
-    struct map *map = owner;
-    return worker_progress(map->worker, share, events);
+    return pool_progress(&map->pool, thread, share, events);
 }
 
 static enum status work(void *owner, struct worker *worker, struct error *reterr)
 {
     struct map *map = owner;
-    map->worker = worker;
+    pool_open(&map->pool, worker, map->thread_count);
+    struct parallel const parallel = pool_parallel(&map->pool);
+    map->plan.parallel = &parallel;
     return regimes_run(map->arena, &map->plan, &map->regimes, reterr);
 }
 
@@ -78,6 +75,7 @@ static enum status plan_read(struct map *map, struct error *reterr)
                                                                 options_value(options, "-e");
     const char *const factor = options_value(options, "-f");
     struct collective_args *question = &map->question;
+    STATUS_TRY(pool_read(options, &map->thread_count, reterr));
     STATUS_TRY(collective_args_read(options, map->arena, question, reterr));
     if (question->row.tuner != NULL)
         return error_set(
@@ -96,8 +94,6 @@ static enum status plan_read(struct map *map, struct error *reterr)
     map->plan.algorithms = question->algorithm_count > 0 ? question->algorithm : NULL;
     map->plan.algorithm_count = question->algorithm_count;
     map->plan.run = question->run;
-    map->plan.run.watch = watch_run;
-    map->plan.run.watch_owner = map;
     map->plan.watch = watch;
     map->plan.watch_owner = map;
     return STATUS_OK;

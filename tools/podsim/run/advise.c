@@ -6,20 +6,30 @@
 #include "tools/podsim/run/advise_mesh.h"
 #include "tools/podsim/run/advise_search.h"
 
+/* Rows that do not depend on what others come to. */
+struct rows {
+    struct advise_row row[ADVISE_ROWS_MAX];
+    uint32_t count;
+};
+
 /* What tp gathers is kept only where there are tp and no remat. */
-static enum status row_try(struct advise_search *search, struct advise_row row, bool has_tp,
-                           enum graph_remat remat, struct error *reterr)
+static enum status row_add(const struct advise_search *search, struct rows *rows,
+                           const struct advise_row *like, bool has_tp, enum graph_remat remat,
+                           struct error *reterr)
 {
     const struct workload_plan *plan = &search->session->scenario.workload;
+    struct advise_row row = *like;
+    if (rows->count == ADVISE_ROWS_MAX) return STATUS_OK;
     if (plan->tp_inputs == WORKLOAD_TP_INPUTS_WHOLE && (!has_tp || remat != GRAPH_REMAT_NONE))
         STATUS_TRY(
             advise_setting_add(search->session->arena, &row, "/workload/tp_inputs=shards", reterr));
-    return advise_row_add(search, row, reterr);
+    rows->row[rows->count++] = row;
+    return STATUS_OK;
 }
 
-/* A mesh with remat as it is (unless that has been simulated) and with either of the usual ones. */
-static enum status remats_play(struct advise_search *search, const struct advise_row *split,
-                               bool has_tp, struct error *reterr)
+/* A mesh with remat as it is and with either of the usual ones. */
+static enum status remats_add(const struct advise_search *search, struct rows *rows,
+                              const struct advise_row *split, bool has_tp, struct error *reterr)
 {
     static const struct {
         enum graph_remat remat;
@@ -27,12 +37,12 @@ static enum status remats_play(struct advise_search *search, const struct advise
     } remats[] = {{GRAPH_REMAT_NONE, "/workload/remat=none"},
                   {GRAPH_REMAT_BLOCK, "/workload/remat=block"}};
     enum graph_remat const own = search->session->scenario.workload.remat;
-    STATUS_TRY(row_try(search, *split, has_tp, own, reterr));
+    STATUS_TRY(row_add(search, rows, split, has_tp, own, reterr));
     for (uint32_t r = 0; r < sizeof remats / sizeof *remats; r++) {
         struct advise_row row = *split;
         if (own == remats[r].remat) continue;
         STATUS_TRY(advise_setting_add(search->session->arena, &row, remats[r].setting, reterr));
-        STATUS_TRY(row_try(search, row, has_tp, remats[r].remat, reterr));
+        STATUS_TRY(row_add(search, rows, &row, has_tp, remats[r].remat, reterr));
     }
     return STATUS_OK;
 }
@@ -42,9 +52,10 @@ static enum status splits_play(struct advise_search *search, struct error *reter
 {
     const struct session *session = search->session;
     struct advise_row const own = {.setting_count = 0};
+    struct rows rows = {.count = 0};
     uint32_t ranks[ADVISE_SPLITS_MAX];
     uint32_t const splits = advise_mesh_splits(session, ranks);
-    STATUS_TRY(remats_play(search, &own, session->mesh.present[MESH_TP], reterr));
+    STATUS_TRY(remats_add(search, &rows, &own, session->mesh.present[MESH_TP], reterr));
     for (uint32_t s = 0; s < splits; s++) {
         struct advise_row split = own;
         bool keeps_zero = true;
@@ -54,9 +65,9 @@ static enum status splits_play(struct advise_search *search, struct error *reter
         STATUS_TRY(advise_setting_add(session->arena, &split, mesh, reterr));
         if (!keeps_zero && session->scenario.workload.zero > 0)
             STATUS_TRY(advise_setting_add(session->arena, &split, "/workload/zero=0", reterr));
-        STATUS_TRY(remats_play(search, &split, ranks[s] > 1, reterr));
+        STATUS_TRY(remats_add(search, &rows, &split, ranks[s] > 1, reterr));
     }
-    return STATUS_OK;
+    return advise_rows_add(search, rows.row, rows.count, reterr);
 }
 
 /* The best so far with one thing more changed. ZeRO-2 reduces gradients for each microbatch, ZeRO-1
@@ -106,7 +117,9 @@ static enum status smaller_play(struct advise_search *search, struct error *rete
         STATUS_TRY(advise_setting_add(arena, &row, "/workload/remat=block", reterr));
         if (shards && plan->zero < 3)
             STATUS_TRY(advise_setting_add(arena, &row, "/workload/zero=3", reterr));
-        STATUS_TRY(row_try(search, row, mesh->present[MESH_TP], GRAPH_REMAT_BLOCK, reterr));
+        struct rows one = {.count = 0};
+        STATUS_TRY(row_add(search, &one, &row, mesh->present[MESH_TP], GRAPH_REMAT_BLOCK, reterr));
+        STATUS_TRY(advise_rows_add(search, one.row, one.count, reterr));
         if (advise->count > count && advise->row[count].state == ADVISE_REFUSED) {
             advise->count = count;
             break;
@@ -118,12 +131,14 @@ static enum status smaller_play(struct advise_search *search, struct error *rete
 }
 
 enum status advise_run(const struct session_source *source, const struct session *session,
-                       struct worker *worker, struct advise *ret_advise, struct error *reterr)
+                       struct worker *worker, uint32_t thread_count, struct advise *ret_advise,
+                       struct error *reterr)
 {
     *ret_advise =
         (struct advise){.hbm_bytes = session->machine.chip.hbm_capacity_bytes, .source = source};
     struct advise_search search = {
         .source = source, .session = session, .worker = worker, .advise = ret_advise};
+    pool_open(&search.pool, worker, thread_count);
     STATUS_TRY(advise_row_add(&search, (struct advise_row){.setting_count = 0}, reterr));
     if (session->scenario.workload.kind != WORKLOAD_TRAIN_STEP)
         return advise_inference(&search, reterr);

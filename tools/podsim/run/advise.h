@@ -62,10 +62,11 @@ struct advise {
     const struct session_source *source; /* The scenario, with what the command line sets in it. */
 };
 
-/* Plays the neighbours. `session` is the scenario's own, built up to its program. Errors:
- * STATUS_INTERRUPTED if the user stopped it. */
+/* Plays the neighbours on `thread_count` threads. `session` is the scenario's own, built up to its
+ * program. Errors: STATUS_INTERRUPTED if the user stopped it. */
 enum status advise_run(const struct session_source *source, const struct session *session,
-                       struct worker *worker, struct advise *ret_advise, struct error *reterr);
+                       struct worker *worker, uint32_t thread_count, struct advise *ret_advise,
+                       struct error *reterr);
 
 /* The neighbours, the fastest first; `operand` is how the command line called the scenario. */
 void advise_write_text(const struct advise *advise, const char *operand, struct strbuf *text);

@@ -13,16 +13,16 @@
 /* What a neighbour's run has done; beyond the limit it stops. */
 struct row_watch {
     struct advise_search *search;
+    uint32_t thread;
     bool too_long;
 };
 
 static bool watch(void *owner, const struct replay_progress *progress)
 {
     struct row_watch *row = owner;
-    struct advise_search *search = row->search;
+    double const share = progress->share < 1 ? progress->share : 1;
     row->too_long = progress->events > ADVISE_EVENTS_MAX;
-    double const share = (search->advise->count + progress->share) / ADVISE_ROWS_MAX;
-    return worker_progress(search->worker, share, search->events + progress->events) &&
+    return pool_progress(&row->search->pool, row->thread, share, progress->events) &&
            !row->too_long;
 }
 
@@ -44,15 +44,16 @@ static enum status generation_play(const struct replay_options *options,
 }
 
 /* Plays one built neighbour and keeps what came of it. */
-static enum status row_play(struct advise_search *search, struct session_source *source,
-                            struct session *session, struct advise_row *row, struct error *reterr)
+static enum status row_play(struct advise_search *search, uint32_t thread,
+                            struct session_source *source, struct session *session,
+                            struct advise_row *row, struct error *reterr)
 {
     struct least_memory least;
     STATUS_TRY(least_memory_of(session->arena, &session->program, &least, reterr));
     row->memory_bytes = least.total_bytes;
     row->tp_ranks = session->mesh.axis[MESH_TP].size * session->mesh.axis[MESH_TP_D].size;
     row->dp_ranks = session->mesh.axis[MESH_DP].size;
-    struct row_watch owner = {.search = search};
+    struct row_watch owner = {.search = search, .thread = thread};
     struct replay_options const options = {.watch = watch, .watch_owner = &owner};
     enum status status = session_replay(session, source, &options, reterr);
     row->state = least.total_bytes > search->advise->hbm_bytes ? ADVISE_UNFIT : ADVISE_TOO_LONG;
@@ -72,7 +73,6 @@ static enum status row_play(struct advise_search *search, struct session_source 
     row->fits = row->memory_bytes <= search->advise->hbm_bytes;
     if (session->scenario.workload.kind == WORKLOAD_GENERATE)
         status = generation_play(&options, source, session, row, reterr);
-    search->events += session->trace.work.events;
     row->state = owner.too_long ? ADVISE_TOO_LONG : ADVISE_PLAYED;
     return owner.too_long ? worker_check(search->worker, reterr) : status;
 }
@@ -85,38 +85,84 @@ static bool settings_equal(const struct advise_row *one, const struct advise_row
     return true;
 }
 
-enum status advise_row_add(struct advise_search *search, struct advise_row row,
-                           struct error *reterr)
+/* Neighbours that are played together. */
+struct batch {
+    struct advise_search *search;
+    struct advise_row row[ADVISE_ROWS_MAX];
+    struct error refused[ADVISE_ROWS_MAX];
+    uint32_t count;
+};
+
+static bool is_known(const struct batch *batch, const struct advise_row *row)
 {
-    struct advise *advise = search->advise;
-    struct arena *arena = search->session->arena;
+    const struct advise *advise = batch->search->advise;
+    for (uint32_t i = 0; i < advise->count; i++)
+        if (settings_equal(&advise->row[i], row)) return true;
+    for (uint32_t i = 0; i < batch->count; i++)
+        if (settings_equal(&batch->row[i], row)) return true;
+    return false;
+}
+
+/* Builds and plays a neighbour, the part of a batch. What cannot be is no failure. */
+static enum status batch_part(void *owner, uint32_t index, uint32_t thread, struct error *reterr)
+{
+    struct batch *batch = owner;
+    struct advise_search *search = batch->search;
+    struct advise_row *row = &batch->row[index];
     struct session_source source = *search->source;
     struct session session;
-    struct error error = {0};
-    for (uint32_t i = 0; i < advise->count; i++)
-        if (settings_equal(&advise->row[i], &row)) return STATUS_OK;
-    if (advise->count == ADVISE_ROWS_MAX) return STATUS_OK;
-    if (source.setting_count + row.setting_count > SESSION_SETTINGS_MAX)
-        return error_set(reterr, STATUS_LIMIT, "--advise", "too many --set with it");
     source.full = false;
     /* Rows have one machine, and what is fastest on its links is looked for once. */
     source.chooser = &search->session->scenario.workload.inference.chooser;
-    for (uint32_t i = 0; i < row.setting_count; i++)
-        source.settings[source.setting_count++].text = row.setting[i];
-    enum status status = session_build(&session, &source, SESSION_PROGRAM, &error);
+    for (uint32_t i = 0; i < row->setting_count; i++)
+        source.settings[source.setting_count++].text = row->setting[i];
+    enum status status = session_build(&session, &source, SESSION_PROGRAM, reterr);
     if (status == STATUS_OK && session.scenario.run.steps > ADVISE_STEPS_MAX)
         session.scenario.run.steps = ADVISE_STEPS_MAX;
-    if (status == STATUS_OK) status = row_play(search, &source, &session, &row, &error);
-    if (status != STATUS_OK && status != STATUS_INTERRUPTED && status != STATUS_NO_MEMORY) {
-        row.state = ADVISE_REFUSED;
-        row.why = arena_text(arena, error.message);
-        status = row.why == NULL ? error_set(&error, STATUS_NO_MEMORY, "", "there is no memory")
-                                 : STATUS_OK;
-    }
+    if (status == STATUS_OK) status = row_play(search, thread, &source, &session, row, reterr);
     session_close(&session);
-    if (status != STATUS_OK) *reterr = error;
-    if (status == STATUS_OK) advise->row[advise->count++] = row;
-    return status;
+    if (status == STATUS_OK || status == STATUS_INTERRUPTED || status == STATUS_NO_MEMORY)
+        return status;
+    row->state = ADVISE_REFUSED;
+    batch->refused[index] = *reterr;
+    return STATUS_OK;
+}
+
+enum status advise_rows_add(struct advise_search *search, const struct advise_row *rows,
+                            uint32_t count, struct error *reterr)
+{
+    struct advise *advise = search->advise;
+    struct arena *arena = search->session->arena;
+    struct batch batch = {.search = search};
+    for (uint32_t i = 0; i < count && advise->count + batch.count < ADVISE_ROWS_MAX; i++) {
+        if (is_known(&batch, &rows[i])) continue;
+        if (search->source->setting_count + rows[i].setting_count > SESSION_SETTINGS_MAX)
+            return error_set(reterr, STATUS_LIMIT, "--advise", "too many --set with it");
+        batch.row[batch.count++] = rows[i];
+    }
+    struct parallel const parallel = pool_parallel(&search->pool);
+    struct parallel_work const work = {
+        .part = batch_part,
+        .owner = &batch,
+        .part_count = batch.count,
+        .share_begin = (double)advise->count / ADVISE_ROWS_MAX,
+        .share_end = (double)(advise->count + batch.count) / ADVISE_ROWS_MAX,
+    };
+    STATUS_TRY(parallel_run(&parallel, &work, reterr));
+    for (uint32_t i = 0; i < batch.count; i++) {
+        struct advise_row *row = &batch.row[i];
+        if (row->state == ADVISE_REFUSED) row->why = arena_text(arena, batch.refused[i].message);
+        if (row->state == ADVISE_REFUSED && row->why == NULL)
+            return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+        advise->row[advise->count++] = *row;
+    }
+    return STATUS_OK;
+}
+
+enum status advise_row_add(struct advise_search *search, struct advise_row row,
+                           struct error *reterr)
+{
+    return advise_rows_add(search, &row, 1, reterr);
 }
 
 /* One more change has to gain half a percent. */

@@ -1,21 +1,25 @@
 /*
- * advise_search.h: neighbours while they are simulated, one after the other. Internal to advise.
+ * advise_search.h: neighbours while they are simulated. Internal to advise.
  */
 #ifndef TOOLS_PODSIM_RUN_ADVISE_SEARCH_H
 #define TOOLS_PODSIM_RUN_ADVISE_SEARCH_H
 
+#include "tools/podsim/common/pool.h"
 #include "tools/podsim/run/advise.h"
 
 struct advise_search {
     const struct session_source *source;
     const struct session *session; /* Of the scenario itself. */
     struct worker *worker;
+    struct pool pool; /* Neighbours that do not depend on one another are simulated together. */
     struct advise *advise;
-    uint64_t events; /* Of all rows so far, for the line of progress. */
-    bool shards;     /* Replicas that do not fit become shards: dp is called fsdp in every split. */
+    bool shards; /* Replicas that do not fit become shards: dp is called fsdp in every split. */
 };
 
-/* Plays the scenario with these settings, unless that has been done. */
+/* Plays the scenario with the settings of each row, unless that has been done, on as many threads
+ * as there are. */
+enum status advise_rows_add(struct advise_search *search, const struct advise_row *rows,
+                            uint32_t count, struct error *reterr);
 enum status advise_row_add(struct advise_search *search, struct advise_row row,
                            struct error *reterr);
 

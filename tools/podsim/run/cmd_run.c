@@ -16,6 +16,7 @@
 #include "tools/podsim/common/generate.h"
 #include "tools/podsim/common/op_rows.h"
 #include "tools/podsim/common/output.h"
+#include "tools/podsim/common/pool.h"
 #include "tools/podsim/common/report.h"
 #include "tools/podsim/common/session.h"
 #include "tools/podsim/common/timeline_file.h"
@@ -33,6 +34,7 @@ static const struct option run_options[] = {
      false},
     TIMELINE_OPTIONS,
     {"--advise", NULL, "simulate the scenario's neighbours too and name the best that fits", false},
+    POOL_OPTION,
     {"--engine", "NAME", "the event queue: fast or reference", false},
     {"--every-layer", NULL, "simulate layers one by one even where they are alike", false},
     {"--timing", NULL, "say how long the simulation itself took", false},
@@ -67,6 +69,7 @@ struct run {
     struct strbuf rows;
     struct strbuf timeline;
     struct worker *worker;
+    uint32_t thread_count; /* -j */
     double wall_s;
     char engine_setting[64];
 };
@@ -145,7 +148,8 @@ static bool is_quiet(const struct run *run)
 /* Simulates the neighbours. */
 static enum status advise(struct run *run, struct error *reterr)
 {
-    STATUS_TRY(advise_run(&run->source, &run->session, run->worker, &run->advise, reterr));
+    STATUS_TRY(advise_run(&run->source, &run->session, run->worker, run->thread_count, &run->advise,
+                          reterr));
     run->is_advised = true;
     return STATUS_OK;
 }
@@ -325,6 +329,7 @@ static enum status open_outputs(struct run *run, struct error *reterr)
 {
     const char *const json = options_value(run->options, "--json");
     const char *const trace = options_value(run->options, "--trace");
+    STATUS_TRY(pool_read(run->options, &run->thread_count, reterr));
     STATUS_TRY(timeline_file_check(run->options, reterr));
     const char *const csv = options_value(run->options, "--csv");
     const char *const summary = is_quiet(run) || to_stdout(run) ? NULL : "-";

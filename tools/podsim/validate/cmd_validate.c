@@ -8,6 +8,7 @@
 #include "sim/base/strbuf.h"
 #include "tools/podsim/common/command.h"
 #include "tools/podsim/common/output.h"
+#include "tools/podsim/common/pool.h"
 #include "tools/podsim/common/report.h"
 #include "tools/podsim/common/worker.h"
 #include "tools/podsim/validate/validate.h"
@@ -24,6 +25,7 @@ static const struct option validate_options[] = {
     {"--csv", "FILE", "write the rows as CSV; - is standard output", false},
     {"--markdown", "FILE", "write the tables of docs/accuracy-published.md; - is standard output",
      false},
+    POOL_OPTION,
     {0},
 };
 
@@ -130,7 +132,7 @@ static enum status row_show(struct validate *validate, const char *id, struct er
 /* What plays nothing has nothing to write. */
 static enum status show_check(const struct options *options, struct error *reterr)
 {
-    static const char *const others[] = {"--test", "--svg", "--json", "--csv", "--markdown"};
+    static const char *const others[] = {"--test", "--svg", "--json", "--csv", "--markdown", "-j"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (options_has(options, others[i]))
             return error_set(reterr, STATUS_INVALID, others[i],
@@ -159,6 +161,7 @@ static enum status run(struct validate *validate, struct outputs *outputs, struc
         arena_try(validate->arena, set_count, sizeof(struct validate_score), &memory, reterr));
     validate->score = memory;
     STATUS_TRY(sets_want(validate, reterr));
+    STATUS_TRY(pool_read(validate->options, &validate->thread_count, reterr));
     STATUS_TRY(open_outputs(validate->options, outputs, reterr));
     STATUS_TRY(worker_run(validate_play, validate, (struct progress_words){"rows", NULL}, reterr));
     return write_results(validate, outputs, reterr);

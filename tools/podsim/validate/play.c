@@ -1,51 +1,40 @@
 /* play.c: published rows, written as scenarios and simulated. */
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-
-#include <uv.h>
 
 #include "sim/base/arena.h"
 #include "sim/graph/parameters.h"
 #include "sim/report/analysis.h"
 #include "sim/scenario/preset.h"
 #include "tools/podsim/common/generate.h"
+#include "tools/podsim/common/pool.h"
 #include "tools/podsim/common/report.h"
 #include "tools/podsim/common/session.h"
 #include "tools/podsim/common/worker.h"
 #include "tools/podsim/validate/validate.h"
 
-enum { THREADS_MAX = 4 };
-
-/* Between the threads that play. */
+/* Rows that are played, each a part of the pool's work. */
 struct playing {
     struct validate *validate;
-    const bool *wanted; /* As the rows. */
-    uint32_t wanted_count;
-    atomic_uint next, done;
-    atomic_uint_fast64_t events;
-    atomic_bool stop;
-    atomic_bool no_memory;
+    uint32_t *row; /* [part] */
+    struct pool pool;
 };
 
 /* Of one row. */
 struct watching {
     struct playing *playing;
+    uint32_t thread;
     bool too_long;
 };
 
 static bool watch(void *owner, const struct replay_progress *progress)
 {
     struct watching *watching = owner;
-    watching->too_long = progress->events > watching->playing->validate->events_max;
-    return !watching->too_long &&
-           !atomic_load_explicit(&watching->playing->stop, memory_order_relaxed);
-}
-
-static bool build_stops(void *owner)
-{
-    return atomic_load_explicit(&((struct playing *)owner)->stop, memory_order_relaxed);
+    struct playing *playing = watching->playing;
+    double const share = progress->share < 1 ? progress->share : 1;
+    watching->too_long = progress->events > playing->validate->events_max;
+    return pool_progress(&playing->pool, watching->thread, share, progress->events) &&
+           !watching->too_long;
 }
 
 static struct session_source source_of(const struct published_row *row,
@@ -105,14 +94,15 @@ static enum status generate(struct session *session, const struct session_source
     return STATUS_OK;
 }
 
-static enum status row_play(struct playing *playing, const struct published_row *row,
-                            struct validate_result *result, struct error *reterr)
+static enum status row_play(struct playing *playing, uint32_t thread,
+                            const struct published_row *row, struct validate_result *result,
+                            struct error *reterr)
 {
     struct session session;
     struct session_source source = source_of(row, result);
-    struct watching watching = {.playing = playing};
+    struct watching watching = {.playing = playing, .thread = thread};
     int64_t whole_ps = 0;
-    struct cancel const cancel = {.stops = build_stops, .owner = playing};
+    struct cancel const cancel = {.stops = worker_stops, .owner = playing->validate->worker};
     struct replay_options const options = {.watch = watch, .watch_owner = &watching};
     source.watch = &cancel;
     enum status status = session_build(&session, &source, SESSION_PROGRAM, reterr);
@@ -127,64 +117,25 @@ static enum status row_play(struct playing *playing, const struct published_row 
     if (status == STATUS_OK) {
         figures_take(&session, whole_ps, result);
         result->state = VALIDATE_PLAYED;
-        atomic_fetch_add(&playing->events, session.trace.work.events);
     }
     session_close(&session);
     return status;
 }
 
-static enum status play_one(struct playing *playing, const struct published_row *row,
-                            struct validate_result *result, struct error *reterr)
-{
-    return row->kind == PUBLISHED_COLLECTIVE ? validate_collective(row, result, reterr)
-                                             : row_play(playing, row, result, reterr);
-}
-
-static void play_rows(void *owner)
+/* A row that cannot be played is a result, too. */
+static enum status play_one(void *owner, uint32_t part, uint32_t thread, struct error *reterr)
 {
     struct playing *playing = owner;
     struct validate *validate = playing->validate;
-    for (uint32_t i = 0;
-         (i = atomic_fetch_add(&playing->next, 1)) < validate->published.row_count;) {
-        struct validate_result *result = &validate->result[i];
-        struct error error = {0};
-        if (!playing->wanted[i] || result->state == VALIDATE_REFUSED) continue;
-        if (atomic_load(&playing->stop)) return;
-        enum status const status = play_one(playing, &validate->published.row[i], result, &error);
-        if (status == STATUS_NO_MEMORY) atomic_store(&playing->no_memory, true);
-        if (status == STATUS_NO_MEMORY) atomic_store(&playing->stop, true);
-        if (status != STATUS_OK) refuse(result, &error);
-        atomic_fetch_add(&playing->done, 1);
-    }
-}
-
-/* Looks after the others until they have ended. */
-static void look_after(struct playing *playing, uv_thread_t *threads, uint32_t count)
-{
-    struct timespec const pause = {.tv_nsec = 20 * 1000 * 1000};
-    while (atomic_load(&playing->done) < playing->wanted_count && !atomic_load(&playing->stop)) {
-        double const share = (double)atomic_load(&playing->done) / playing->wanted_count;
-        if (!worker_progress(playing->validate->worker, share, atomic_load(&playing->events)))
-            atomic_store(&playing->stop, true);
-        (void)nanosleep(&pause, NULL);
-    }
-    for (uint32_t i = 0; i < count; i++) (void)uv_thread_join(&threads[i]);
-}
-
-static enum status play_all(struct playing *playing, struct error *reterr)
-{
-    uv_thread_t threads[THREADS_MAX];
-    long const processors = sysconf(_SC_NPROCESSORS_ONLN);
-    uint32_t const most = processors < 1             ? 1
-                          : processors > THREADS_MAX ? THREADS_MAX
-                                                     : (uint32_t)processors;
-    uint32_t count = 0;
-    while (count < most && uv_thread_create(&threads[count], play_rows, playing) == 0) count++;
-    if (count == 0) return error_set(reterr, STATUS_NO_MEMORY, "", "no thread can be started");
-    look_after(playing, threads, count);
-    if (atomic_load(&playing->no_memory))
-        return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
-    return worker_check(playing->validate->worker, reterr);
+    const struct published_row *row = &validate->published.row[playing->row[part]];
+    struct validate_result *result = &validate->result[playing->row[part]];
+    STATUS_TRY(worker_check(validate->worker, reterr));
+    enum status const status = row->kind == PUBLISHED_COLLECTIVE
+                                   ? validate_collective(row, result, reterr)
+                                   : row_play(playing, thread, row, result, reterr);
+    if (status == STATUS_OK) return status;
+    refuse(result, reterr);
+    return status == STATUS_NO_MEMORY || status == STATUS_INTERRUPTED ? status : STATUS_OK;
 }
 
 /* --- Before they are played --- */
@@ -276,13 +227,19 @@ enum status validate_play(void *owner, struct worker *worker, struct error *rete
     validate->worker = worker;
     STATUS_TRY(arena_try(validate->arena, published->row_count, sizeof(bool), &memory, reterr));
     bool *wanted = memory;
+    STATUS_TRY(
+        arena_try(validate->arena, published->row_count, sizeof *playing.row, &memory, reterr));
+    playing.row = memory;
     STATUS_TRY(rows_prepare(validate, reterr));
     for (uint32_t s = 0; s < published->set_count; s++)
         for (uint32_t r = 0; validate->wanted[s] && r < published->set[s].row_count; r++)
             wanted[published->set[s].row[r] - published->row] = true;
+    struct parallel_work work = {.part = play_one, .owner = &playing, .share_end = 1};
     for (uint32_t i = 0; i < published->row_count; i++)
-        playing.wanted_count += wanted[i] && validate->result[i].state != VALIDATE_REFUSED;
-    playing.wanted = wanted;
-    STATUS_TRY(play_all(&playing, reterr));
+        if (wanted[i] && validate->result[i].state != VALIDATE_REFUSED)
+            playing.row[work.part_count++] = i;
+    pool_open(&playing.pool, worker, validate->thread_count);
+    struct parallel const parallel = pool_parallel(&playing.pool);
+    STATUS_TRY(parallel_run(&parallel, &work, reterr));
     return validate_score(validate, reterr);
 }

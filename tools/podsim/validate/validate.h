@@ -59,7 +59,8 @@ struct validate {
     const struct options *options;
     struct arena *arena;
     struct worker *worker;
-    uint64_t events_max; /* A row that needs more is refused, on every machine alike. */
+    uint32_t thread_count; /* -j */
+    uint64_t events_max;   /* A row that needs more is refused, on every machine alike. */
     struct published published;
     struct validate_result *result; /* As the rows. */
     bool *wanted;                   /* As the sets. */

@@ -173,17 +173,26 @@ enum status json_as_integer(struct json *json, int64_t least, int64_t most, int6
     return refuse_range(json, *ret_value, least, most, reterr);
 }
 
+static enum status refuse_count(const struct json *json, int64_t most, struct error *reterr)
+{
+    bool const is_large = most >= INT64_C(1) << 22;
+    return json_refuse_kind(json, is_large ? "an integer such as 4096 or \"4M\"" : "an integer",
+                            reterr);
+}
+
 enum status json_as_count(struct json *json, int64_t least, int64_t most, int64_t *ret_value,
                           struct error *reterr)
 {
-    if (json->kind != NODE_STRING) return json_as_integer(json, least, most, ret_value, reterr);
+    bool const is_number = json->kind == NODE_INTEGER || json->kind == NODE_REAL;
+    if (is_number) return json_as_integer(json, least, most, ret_value, reterr);
+    if (json->kind != NODE_STRING) return refuse_count(json, most, reterr);
     const char *text = NULL;
     STATUS_TRY(json_as_string(json, &text, reterr));
     uint64_t number = INT64_MAX; /* What is too large is above any maximum. */
     const char *unit = "";
     enum scaled const found = scaled_read(text, INT64_MAX, &number, &unit);
     if (found == SCALED_NO_NUMBER && (text[*text == '-'] < '0' || text[*text == '-'] > '9'))
-        return json_refuse_kind(json, "an integer", reterr);
+        return refuse_count(json, most, reterr);
     if (found == SCALED_NO_NUMBER || unit[0] != '\0')
         return error_set(reterr, STATUS_INVALID, json_where(json),
                          "\"%.32s\" is no count; one is written 4194304 or \"4M\" (K, M, G, T, "
@@ -236,21 +245,24 @@ enum status json_choice(struct json *json, const char *const *choices, uint32_t 
                         struct error *reterr)
 {
     const char *text = NULL;
-    STATUS_TRY(json_as_string(json, &text, reterr));
-    for (uint32_t i = 0; choices[i] != NULL; i++) {
-        if (strcmp(choices[i], text) == 0) {
-            *ret_index = i;
-            return STATUS_OK;
-        }
-    }
-    struct strbuf list = {0};
+    struct strbuf wanted = {0};
+    strbuf_add(&wanted, "one of ");
     for (uint32_t i = 0; choices[i] != NULL; i++)
-        strbuf_add(&list, "%s\"%s\"", i == 0 ? "" : ", ", choices[i]);
-    enum status const status =
-        error_set(reterr, STATUS_INVALID, json_where(json), "\"%.64s\" is not one of %s%s", text,
-                  list.bytes == NULL ? "the choices" : list.bytes,
-                  name_offer(text, choices, "; the nearest is \"", "\"", "").text);
-    strbuf_free(&list);
+        strbuf_add(&wanted, "%s\"%s\"", i == 0 ? "" : ", ", choices[i]);
+    const char *const list = wanted.bytes == NULL ? "one of the choices" : wanted.bytes;
+    enum status status = STATUS_OK;
+    if (json->kind != NODE_STRING) status = json_refuse_kind(json, list, reterr);
+    if (status == STATUS_OK) status = json_as_string(json, &text, reterr);
+    if (status == STATUS_OK) {
+        uint32_t const found = name_find(text, choices);
+        if (choices[found] != NULL)
+            *ret_index = found;
+        else
+            status =
+                error_set(reterr, STATUS_INVALID, json_where(json), "\"%.64s\" is not %s%s", text,
+                          list, name_offer(text, choices, "; the nearest is \"", "\"", "").text);
+    }
+    strbuf_free(&wanted);
     return status;
 }
 

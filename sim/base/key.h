@@ -57,6 +57,8 @@ struct key_kind {
     bool has_length;             /* The row's `least` is of letters. */
 
     const char *values; /* For people. NULL: the row's choices, or its range. */
+    char begin; /* Of a value as JSON: '"', '[' or '{', else it is refused, with the example that
+                   the row's `values` have. 0: as `read` says. */
 
     enum quantity quantity;   /* Of an amount with a unit. */
     const char *const *units; /* From the smallest, each of `step` of the one before it. */

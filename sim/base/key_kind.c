@@ -385,11 +385,17 @@ const struct key_kind key_duration = AMOUNT(QUANTITY_DURATION, "[pnum]?s", durat
 const struct key_kind key_price = AMOUNT(QUANTITY_PRICE, "u?USD/h", price_units, 1000000);
 
 const struct key_kind key_text = {
-    .read = text_read, .write = text_write, .type = "string", .has_length = true};
+    .read = text_read, .write = text_write, .type = "string", .has_length = true, .begin = '"'};
 const struct key_kind key_words = {.read = words_read, .schema = words_schema};
-const struct key_kind key_object = {
-    .read = key_object_read, .write = object_write, .waits = true, .schema = key_object_schema};
-const struct key_kind key_variants = {
-    .read = variants_read, .write = variants_write, .waits = true, .schema = variants_schema};
+const struct key_kind key_object = {.read = key_object_read,
+                                    .write = object_write,
+                                    .waits = true,
+                                    .schema = key_object_schema,
+                                    .begin = '{'};
+const struct key_kind key_variants = {.read = variants_read,
+                                      .write = variants_write,
+                                      .waits = true,
+                                      .schema = variants_schema,
+                                      .begin = '{'};
 const struct key_kind key_list = {
-    .read = list_read, .write = list_write, .waits = true, .schema = list_schema};
+    .read = list_read, .write = list_write, .waits = true, .schema = list_schema, .begin = '['};

@@ -63,8 +63,11 @@ static void mesh_write(struct json_writer *writer, const struct key *row,
     json_write_object_end(writer);
 }
 
-const struct key_kind mesh_kind = {
-    .read = mesh_read, .write = mesh_write, .waits = true, .schema = key_object_schema};
+const struct key_kind mesh_kind = {.read = mesh_read,
+                                   .write = mesh_write,
+                                   .waits = true,
+                                   .schema = key_object_schema,
+                                   .begin = '{'};
 
 const struct key mesh_keys[] = {
 #define X(role, text, meaning)                                                                     \

@@ -19,13 +19,15 @@ enum { STEPS_DEFAULT = 8 };
         ROW("question", key_text, question, .word = "", .values = "text", .preset_text = "empty",  \
             .help = "the question that the scenario answers"),                                     \
         ROW("machine", key_object, machine, .needed = true, .members = machine_keys,               \
-            .values = "[below](#machine)", .help = "chips, links and switches"),                   \
-        ROW("mesh", mesh_kind, mesh, .members = mesh_keys, .values = "[below](#mesh)",             \
-            .preset_text = "no axes", .help = "mesh axes on axes of the machine")
+            .values = "`{\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"}`: [below](#machine)",        \
+            .help = "chips, links and switches"),                                                  \
+        ROW("mesh", mesh_kind, mesh, .members = mesh_keys,                                         \
+            .values = "`{\"fsdp\": [\"x\", \"y\"]}`: [below](#mesh)", .preset_text = "no axes",    \
+            .help = "mesh axes on axes of the machine")
 
 /* Fields of both lie in the scenario itself. */
 #define RUN_KEY                                                                                    \
-    KEY("run", key_object, .members = run_keys, .values = "[below](#run)",                         \
+    KEY("run", key_object, .members = run_keys, .values = "`{\"seed\": 2}`: [below](#run)",        \
         .preset_text = "its keys'", .help = "how it is simulated")
 
 const struct key scenario_keys[] = {
@@ -35,7 +37,9 @@ const struct key scenario_keys[] = {
         .help = "what a framework does: its keys stand in for those that the scenario leaves out "
                 "([below](#presets))"),
     KEY("workload", key_variants, .needed = true, .members = workload_kinds,
-        .values = "[below](#workload)", .help = "what is computed"),
+        .values = "`{\"kind\": \"decode\", \"model\": \"llama-3-8b\", \"batch\": 8, \"context\": "
+                  "4096}`: [below](#workload)",
+        .help = "what is computed"),
     RUN_KEY,
     {0},
 };

@@ -174,11 +174,12 @@ void table_mesh(const struct mesh *mesh, const struct machine *machine, struct s
 /* A title is the user's: what would steer the terminal is not passed on. */
 static void heading_title(const char *title, struct strbuf *text)
 {
-    char plain[512];
-    (void)snprintf(plain, sizeof plain, "%s", title);
-    for (char *c = plain; *c != '\0'; c++)
+    struct strbuf plain = {0};
+    strbuf_add(&plain, "%s", title);
+    for (char *c = plain.bytes; c != NULL && *c != '\0'; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = ' ';
-    table_wrap(text, 0, plain);
+    if (plain.bytes != NULL) table_wrap(text, 0, plain.bytes);
+    strbuf_free(&plain);
 }
 
 /* Of a program that was read. */

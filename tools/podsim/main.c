@@ -14,6 +14,7 @@
 #include "tools/podsim/common/command.h"
 #include "tools/podsim/common/output.h"
 #include "tools/podsim/common/report.h"
+#include "tools/podsim/common/setting_place.h"
 #include "tools/podsim/common/version.h"
 
 #define COMMAND(name) extern const struct command command_##name;
@@ -70,6 +71,14 @@ int command_fail(const char *input, const struct error *error)
     say_wrong("%s%s%s%s%s", has_input ? input : "", has_input ? ": " : "", error->where,
               error->where[0] != '\0' ? ": " : "", error->message);
     return EXIT_WRONG;
+}
+
+int command_fail_scenario(const struct options *options, const char *input,
+                          const struct error *error)
+{
+    struct error placed = *error;
+    setting_place(options, &placed);
+    return command_fail(input, &placed);
 }
 
 /* Help is at most 80 columns wide, on a narrower terminal as wide as that. */

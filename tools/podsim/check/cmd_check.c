@@ -1,16 +1,31 @@
 /*
  * cmd_check.c: whether files are scenarios. Form only: whether it fits the memory is the run's.
  */
+#include <stdio.h>
+#include <string.h>
+
 #include "sim/base/strbuf.h"
 #include "tools/podsim/common/command.h"
 #include "tools/podsim/common/output.h"
 #include "tools/podsim/common/report.h"
 #include "tools/podsim/common/session.h"
+#include "tools/podsim/common/setting_place.h"
 
 static const struct option check_options[] = {
     {"--set", "/POINTER=VALUE", "change a key of every scenario; may be repeated", true},
     {0},
 };
+
+/* Of several files, what all of them are given is wrong in the named one. */
+static int fail(const struct options *options, const char *path, const struct error *error)
+{
+    struct error placed = *error;
+    setting_place(options, &placed);
+    struct error const setting = placed;
+    if (options->operand_count > 1 && strncmp(setting.where, "--", 2) == 0)
+        (void)snprintf(placed.where, sizeof placed.where, "%.80s: %.100s", path, setting.where);
+    return command_fail(path, &placed);
+}
 
 static int check(const struct options *options)
 {
@@ -24,7 +39,7 @@ static int check(const struct options *options)
         if (status == STATUS_OK) status = session_build(&session, &source, SESSION_PROGRAM, &error);
         strbuf_add(&text, "%s: ok\n", options->operand[i]);
         if (status == STATUS_OK) status = output_print(&text, false, &error);
-        if (status != STATUS_OK) exit_status = command_fail(options->operand[i], &error);
+        if (status != STATUS_OK) exit_status = fail(options, options->operand[i], &error);
         strbuf_free(&text);
         session_close(&session);
         session_source_close(&source);

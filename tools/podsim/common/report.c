@@ -14,7 +14,7 @@ void report_from_session(const struct session *session, struct report_input *ret
 {
     bool const replayed = session->trace.fold.chips != 0;
     *ret_input = (struct report_input){
-        .title = session->scenario.title,
+        .title = session->title,
         .question = session->scenario.question,
         .machine = &session->machine,
         .mesh = &session->mesh,

@@ -7,10 +7,12 @@
 #include "sim/base/arena.h"
 #include "sim/base/name.h"
 #include "sim/base/path.h"
+#include "sim/base/strbuf.h"
 #include "sim/measure/choices.h"
 #include "sim/scenario/program_file.h"
 #include "tools/podsim/common/input.h"
 #include "tools/podsim/common/scenarios.h"
+#include "tools/podsim/common/setting_place.h"
 
 enum { STDIN_BYTES_MAX = 16 << 20 }; /* As of a file: scenario.h. */
 
@@ -94,6 +96,7 @@ enum status session_source_read(const struct options *options, const char *opera
     const char *text = NULL;
     while ((text = options_value_at(options, "--set", ret_source->setting_count)) != NULL)
         ret_source->settings[ret_source->setting_count++].text = text;
+    ret_source->set_count = ret_source->setting_count;
     STATUS_TRY(preset_add(options, ret_source, reterr));
     if (ret_source->is_program || strcmp(operand, "-") == 0)
         return text_load(ret_source, operand, reterr);
@@ -117,6 +120,25 @@ static enum status scenario_build(struct session *session, const struct session_
                               source->settings, source->setting_count, &session->scenario, reterr);
 }
 
+/* What the file calls itself may no longer be true; what the command line calls it is. */
+static enum status title_build(struct session *session, const struct session_source *source,
+                               struct error *reterr)
+{
+    struct strbuf title = {0};
+    bool is_given = false;
+    strbuf_add(&title, "%s", session->scenario.title);
+    for (uint32_t i = 0; i < source->set_count; i++) {
+        const char *const setting = source->settings[i].text;
+        is_given = is_given || strncmp(setting, "/title=", strlen("/title=")) == 0;
+        strbuf_add(&title, i == 0 ? ", with " : ", ");
+        setting_add(setting, &title);
+    }
+    session->title = is_given ? session->scenario.title : arena_text(session->arena, title.bytes);
+    strbuf_free(&title);
+    if (session->title != NULL) return STATUS_OK;
+    return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory for a title");
+}
+
 /* There is no workload, so no roofline and nothing that would refuse what does not fit. */
 static enum status program_build(struct session *session, const struct session_source *source,
                                  struct error *reterr)
@@ -126,6 +148,7 @@ static enum status program_build(struct session *session, const struct session_s
     STATUS_TRY(program_file_read_scenario(session->arena, source->path, source->text,
                                           source->text_bytes, source->settings,
                                           source->setting_count, scenario, &rest, reterr));
+    STATUS_TRY(title_build(session, source, reterr));
     scenario->workload.allow_oversubscription = true;
     session->is_program = true;
     STATUS_TRY(machine_build(session->arena, &scenario->machine, &session->machine, reterr));
@@ -159,6 +182,7 @@ enum status session_build(struct session *session, const struct session_source *
         return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory to begin with");
     if (source->is_program) return program_build(session, source, reterr);
     STATUS_TRY(scenario_build(session, source, reterr));
+    STATUS_TRY(title_build(session, source, reterr));
     if (stage < SESSION_PROGRAM) STATUS_TRY(scenario_algorithm_check(scenario, reterr));
     if (source->schedule != NULL) scenario->workload.stages.given = source->schedule;
     scenario->workload.stages.held_max = source->schedule_held_max;

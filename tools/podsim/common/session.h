@@ -42,12 +42,14 @@ struct session_source {
     const struct plan_chooser *chooser; /* Of the same machine; NULL: the chain's own. */
     struct scenario_setting settings[SESSION_SETTINGS_MAX];
     uint32_t setting_count;
+    uint32_t set_count;                /* Of these the first, each a --set. */
     char preset[SESSION_PRESET_BYTES]; /* The setting of `--preset`. */
 };
 
 struct session {
     struct arena *arena;
     struct scenario scenario;
+    const char *title; /* The scenario's, with what the command line has changed. */
     struct machine machine;
     struct mesh mesh;
     struct program program;

@@ -89,7 +89,8 @@ static int pareto(const struct options *options)
     pareto_close(&pareto);
     session_source_close(&pareto.source);
     arena_destroy(pareto.arena);
-    return status == STATUS_OK ? EXIT_DONE : command_fail(options->operand[0], &error);
+    if (status == STATUS_OK) return EXIT_DONE;
+    return command_fail_scenario(options, options->operand[0], &error);
 }
 
 const struct command command_pareto = {

@@ -182,7 +182,7 @@ void pareto_write_csv(const struct pareto *pareto, struct strbuf *text)
 #define HEAD(X)                                                                                    \
     X(PODSIM, "podsim", WHOLE(1), HIDDEN)                                                          \
     X(KIND, "kind", WORDS("pareto"), HIDDEN)                                                       \
-    X(TITLE, "title", WORDS(pareto->base.scenario.title), HIDDEN)                                  \
+    X(TITLE, "title", WORDS(pareto->base.title), HIDDEN)                                           \
     X(MODEL, "model", WORDS(plan->model.name), HIDDEN)                                             \
     X(PHASE, "phase", WORDS(inference_phase(plan)), HIDDEN)                                        \
     X(CHIP_NAME, "chip", WORDS(pareto->chip.name), HIDDEN)                                         \

@@ -124,7 +124,7 @@ static int pipeline(const struct options *options)
     if (status == STATUS_INTERRUPTED && comparison_played(comparison) > 0)
         exit_status = EXIT_INTERRUPTED; /* The text says so. */
     else if (status != STATUS_OK)
-        exit_status = command_fail(file, &error);
+        exit_status = command_fail_scenario(options, file, &error);
     arena_destroy(arena);
     return exit_status;
 }

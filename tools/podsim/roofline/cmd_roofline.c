@@ -48,7 +48,8 @@ static int roofline(const struct options *options)
     if (status == STATUS_OK) status = print(options, &session, &error);
     session_close(&session);
     session_source_close(&source);
-    return status == STATUS_OK ? EXIT_DONE : command_fail(options->operand[0], &error);
+    if (status == STATUS_OK) return EXIT_DONE;
+    return command_fail_scenario(options, options->operand[0], &error);
 }
 
 const struct command command_roofline = {

@@ -208,7 +208,7 @@ static enum status refuse_long(struct run *run, struct error *reterr)
 {
     struct session *session = &run->session;
     const char *where = "";
-    run->input = (struct report_input){.title = session->scenario.title,
+    run->input = (struct report_input){.title = session->title,
                                        .question = session->scenario.question,
                                        .machine = &session->machine,
                                        .program = &session->program,
@@ -358,7 +358,7 @@ static int print(struct run *run, enum status status, struct error *error)
         status = output_print(&run->summary, to_stdout(run), error);
     if (status == STATUS_OK) return EXIT_DONE;
     if (!is_quiet(run)) (void)output_print(&run->reason, true, &ignored);
-    return command_fail(run->path, error);
+    return command_fail_scenario(run->options, run->path, error);
 }
 
 static int run(const struct options *options)

@@ -183,7 +183,8 @@ static int show_file(const struct options *options)
     strbuf_free(&text);
     session_close(&session);
     session_source_close(&source);
-    return status == STATUS_OK ? EXIT_DONE : command_fail(options->operand[1], &error);
+    if (status == STATUS_OK) return EXIT_DONE;
+    return command_fail_scenario(options, options->operand[1], &error);
 }
 
 /* `show schema`: of every scenario, so without one. */

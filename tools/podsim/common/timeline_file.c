@@ -9,6 +9,12 @@
 /* A window of 32 KiB, with gzip's frame. */
 enum { GZIP_WINDOW_BITS = 15 + 16, GZIP_MEMORY = 8, GZIP_OS_UNKNOWN = 255, PIECE_BYTES = 1 << 18 };
 
+static bool ends_in(const char *path, const char *ending)
+{
+    size_t const length = strlen(path), last = strlen(ending);
+    return length > last && strcmp(path + length - last, ending) == 0;
+}
+
 enum status timeline_file_check(const struct options *options, struct error *reterr)
 {
     const char *const trace = options_value(options, "--trace");
@@ -16,13 +22,11 @@ enum status timeline_file_check(const struct options *options, struct error *ret
         return error_set(reterr, STATUS_INVALID, "--trace-chips", "needs --trace FILE");
     if (trace != NULL && strcmp(trace, "-") == 0)
         return error_set(reterr, STATUS_INVALID, "--trace", "a timeline needs a file of its own");
+    if (trace != NULL && (ends_in(trace, ".json") || ends_in(trace, ".json.gz")))
+        return error_set(reterr, STATUS_INVALID, "--trace",
+                         "a timeline is Perfetto's protobuf, not JSON; name it FILE.pftrace, or "
+                         "FILE.pftrace.gz to have it compressed (--json writes the result)");
     return STATUS_OK;
-}
-
-static bool ends_in_gz(const char *path)
-{
-    size_t const length = strlen(path);
-    return length > 3 && strcmp(path + length - 3, ".gz") == 0;
 }
 
 /* zlib takes less than 4 GiB at a time. */
@@ -65,7 +69,7 @@ static void gzip(const struct strbuf *from, struct strbuf *to)
 enum status timeline_file_write(struct output *output, const struct strbuf *timeline,
                                 struct error *reterr)
 {
-    if (output->path == NULL || !ends_in_gz(output->path))
+    if (output->path == NULL || !ends_in(output->path, ".gz"))
         return output_write(output, timeline, reterr);
     struct strbuf packed = {0};
     gzip(timeline, &packed);

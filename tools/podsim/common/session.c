@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sim/base/arena.h"
@@ -16,7 +17,14 @@
 
 enum { STDIN_BYTES_MAX = 16 << 20 }; /* As of a file: scenario.h. */
 
-/* All of a file, or of "-". */
+/* As a shell's <(command) is. */
+static bool is_pipe(const char *path)
+{
+    struct stat found;
+    return stat(path, &found) == 0 && S_ISFIFO(found.st_mode);
+}
+
+/* All of a file, of a pipe, or of "-". */
 static enum status text_load(struct session_source *source, const char *operand,
                              struct error *reterr)
 {
@@ -98,7 +106,7 @@ enum status session_source_read(const struct options *options, const char *opera
         ret_source->settings[ret_source->setting_count++].text = text;
     ret_source->set_count = ret_source->setting_count;
     STATUS_TRY(preset_add(options, ret_source, reterr));
-    if (ret_source->is_program || strcmp(operand, "-") == 0)
+    if (ret_source->is_program || strcmp(operand, "-") == 0 || is_pipe(operand))
         return text_load(ret_source, operand, reterr);
     if (access(operand, F_OK) == 0) return STATUS_OK;
     return builtin_find(ret_source, reterr);

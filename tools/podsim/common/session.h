@@ -29,7 +29,7 @@ enum session_stage {
 /* Where the scenario comes from, and what the command line changes in it. */
 struct session_source {
     const char *path;
-    const char *text; /* Of a built-in scenario or of standard input; NULL: read from `path`. */
+    const char *text; /* Of a built-in scenario or of a pipe; NULL: read from `path`. */
     uint64_t text_bytes;
     struct arena *arena; /* Where the text of standard input lies; NULL: it is another's. */
     bool full;
@@ -60,8 +60,8 @@ struct session {
 };
 
 /* What an operand names, with every --set and --full: a file; where there is none, the built-in
- * scenario of that name; "-" is standard input; with --program, a program's text. To be closed
- * whatever is returned.
+ * scenario of that name; "-" is standard input, and a pipe is read to its end; with --program, a
+ * program's text. To be closed whatever is returned.
  * STATUS_NOT_FOUND: neither file nor scenario. */
 enum status session_source_read(const struct options *options, const char *operand,
                                 struct session_source *ret_source, struct error *reterr);

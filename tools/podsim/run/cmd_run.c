@@ -38,7 +38,8 @@ static const struct option run_options[] = {
     {"--engine", "NAME", "the event queue: fast or reference", false},
     {"--every-layer", NULL, "simulate layers one by one even where they are alike", false},
     {"--timing", NULL, "say how long the simulation itself took", false},
-    {"--quiet", NULL, "no summary; for a step that does not fit only the error", false},
+    {"--quiet", NULL,
+     "no summary; for a step that does not fit only the error, and what --advise says", false},
     {0},
 };
 
@@ -145,6 +146,18 @@ static bool is_quiet(const struct run *run)
     return options_has(run->options, "--quiet");
 }
 
+/* Whether anything is printed: what was asked for by name is, quiet or not. */
+static bool prints(const struct run *run)
+{
+    return !is_quiet(run) || options_has(run->options, "--advise");
+}
+
+/* What the commands of the advice run: what was read from a pipe is gone. */
+static const char *advised(const struct run *run)
+{
+    return run->source.arena != NULL ? "-" : run->path;
+}
+
 /* Simulates the neighbours. */
 static enum status advise(struct run *run, struct error *reterr)
 {
@@ -182,13 +195,14 @@ static enum status advise_unfit(struct run *run, double peak_bytes, const char *
         struct inference_room const room =
             inference_room(&session->machine, &session->roofline, peak_bytes);
         *ret_where = room.most > 0 ? "/workload/batch" : "/machine";
-        add_room(&run->reason, &room);
-        if (run->input.roofline != NULL) inference_slice_print(&run->input, &run->reason);
+        if (!is_quiet(run)) add_room(&run->reason, &room);
+        if (!is_quiet(run) && run->input.roofline != NULL)
+            inference_slice_print(&run->input, &run->reason);
         if (!options_has(run->options, "--advise")) return STATUS_OK;
     }
-    if (is_quiet(run) && !options_has(run->options, "--advise")) return STATUS_OK;
+    if (!prints(run)) return STATUS_OK;
     STATUS_TRY(advise(run, reterr));
-    advise_write_text(&run->advise, run->path, &run->reason);
+    advise_write_text(&run->advise, advised(run), &run->reason);
     return STATUS_OK;
 }
 
@@ -215,7 +229,7 @@ static enum status refuse_long(struct run *run, struct error *reterr)
                                        .write_more = write_more,
                                        .more_owner = run};
     run->unfit = true;
-    run_memory_write_least(&run->input, &run->least, &run->reason);
+    if (!is_quiet(run)) run_memory_write_least(&run->input, &run->least, &run->reason);
     STATUS_TRY(advise_unfit(run, (double)run->least.total_bytes, &where, reterr));
     result_write_unfit(&run->input, &run->least, &run->result);
     return oversubscribed(where, reterr);
@@ -228,7 +242,7 @@ static enum status refuse_seen(struct run *run, struct error *reterr)
     if (run->session.scenario.workload.allow_oversubscription || run_memory_fits(&run->input))
         return STATUS_OK;
     run->unfit = true;
-    run_memory_write(&run->input, &run->reason);
+    if (!is_quiet(run)) run_memory_write(&run->input, &run->reason);
     STATUS_TRY(advise_unfit(run, (double)run->session.trace.memory.peak_bytes, &where, reterr));
     STATUS_TRY(result_write(run->session.arena, &run->input, &run->result, reterr));
     return oversubscribed(where, reterr);
@@ -296,8 +310,9 @@ static enum status work_texts(struct run *run, struct error *reterr)
     if (session->scenario.workload.kind == WORKLOAD_GENERATE) STATUS_TRY(generate(run, reterr));
     if (options_has(run->options, "--advise")) STATUS_TRY(advise(run, reterr));
     run->summary.columns = report_columns(to_stdout(run) ? 2 : 1);
-    STATUS_TRY(summary_write(session->arena, &run->input, colour, &run->summary, reterr));
-    if (run->is_advised) advise_write_text(&run->advise, run->path, &run->summary);
+    if (!is_quiet(run))
+        STATUS_TRY(summary_write(session->arena, &run->input, colour, &run->summary, reterr));
+    if (run->is_advised) advise_write_text(&run->advise, advised(run), &run->summary);
     if (run->json.path != NULL)
         STATUS_TRY(result_write(session->arena, &run->input, &run->result, reterr));
     if (run->trace.path != NULL)
@@ -332,7 +347,7 @@ static enum status open_outputs(struct run *run, struct error *reterr)
     STATUS_TRY(pool_read(run->options, &run->thread_count, reterr));
     STATUS_TRY(timeline_file_check(run->options, reterr));
     const char *const csv = options_value(run->options, "--csv");
-    const char *const summary = is_quiet(run) || to_stdout(run) ? NULL : "-";
+    const char *const summary = prints(run) && !to_stdout(run) ? "-" : NULL;
     STATUS_TRY(outputs_distinct(4, (const char *const[]){csv, trace, json, summary}, reterr));
     STATUS_TRY(output_open(&run->json, json, run->options, reterr));
     STATUS_TRY(output_open_table(&run->csv, csv, &generation_cells, run->options, reterr));
@@ -354,10 +369,10 @@ static void add_engine(struct run *run)
 static int print(struct run *run, enum status status, struct error *error)
 {
     struct error ignored = {0};
-    if (status == STATUS_OK && !is_quiet(run))
+    if (status == STATUS_OK && prints(run))
         status = output_print(&run->summary, to_stdout(run), error);
     if (status == STATUS_OK) return EXIT_DONE;
-    if (!is_quiet(run)) (void)output_print(&run->reason, true, &ignored);
+    if (prints(run)) (void)output_print(&run->reason, true, &ignored);
     return command_fail_scenario(run->options, run->path, error);
 }
 
@@ -400,8 +415,8 @@ const struct command command_run = {
             "the memory by category, and with neighbours that fit; --json then has\n"
             "\"fits\": false. --advise simulates the scenario's neighbours (splits of tp,\n"
             "remat, collective matmul, prefetch; of inference the cache and activations,\n"
-            "too) and names the best that fits. With --quiet the table and unasked\n"
-            "neighbours are left out.\n"
+            "too) and names the best that fits. With --quiet the summary, the table and unasked\n"
+            "neighbours are left out; what --advise was asked is printed.\n"
             "\n"
             "FILE is a scenario, a name of `podsim list scenarios`, or - for standard input; with\n"
             "--program it is a program's text, which has no roofline.\n"

@@ -96,6 +96,18 @@ static enum status rest_play(struct advise_search *search, struct error *reterr)
     return STATUS_OK;
 }
 
+/* What does not fit may do so if streams take turns at links: under another arbitration gathers can
+ * run ahead of reductions, whose buffers pile up. */
+static enum status turns_play(struct advise_search *search, struct error *reterr)
+{
+    struct advise_row row = {.setting_count = 0};
+    const struct session *session = search->session;
+    if (search->advise->row[0].fits || session->scenario.run.arbitration == ARBITRATION_FAIR)
+        return STATUS_OK;
+    STATUS_TRY(advise_setting_add(session->arena, &row, "/run/arbitration=fair", reterr));
+    return advise_row_add(search, row, reterr);
+}
+
 /* Where nothing fits so far: weights sharded instead of replicated, then smaller microbatches. What
  * cannot be divided so is no neighbour, and not divided further. */
 static enum status smaller_play(struct advise_search *search, struct error *reterr)
@@ -145,6 +157,7 @@ enum status advise_run(const struct session_source *source, const struct session
     search.shards = !ret_advise->row[0].fits && session->mesh.axis[MESH_DP].size > 1 &&
                     !session->mesh.present[MESH_FSDP] && !session->mesh.present[MESH_PP];
     STATUS_TRY(splits_play(&search, reterr));
+    STATUS_TRY(turns_play(&search, reterr));
     STATUS_TRY(smaller_play(&search, reterr));
     STATUS_TRY(rest_play(&search, reterr));
     advise_best_find(ret_advise);

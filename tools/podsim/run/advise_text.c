@@ -6,6 +6,7 @@
 #include "sim/base/strbuf.h"
 #include "sim/report/column_table.h"
 #include "tools/podsim/run/advise.h"
+#include "tools/podsim/run/advise_search.h"
 
 enum { SHOWN_MAX = 8, CHANGE_COLUMN = 31 };
 
@@ -270,6 +271,19 @@ static void add_rows(const struct advise *advise, const uint32_t *order, struct 
     if (hidden > 0) strbuf_add(text, "  %u more with --json\n", hidden);
 }
 
+/* What keeps the layout is said wherever its time ranks. */
+static void add_turns(const struct advise *advise, struct strbuf *text)
+{
+    for (uint32_t i = 0; i < advise->count; i++) {
+        const struct advise_row *row = &advise->row[i];
+        if (!row->fits || row->setting_count != 1 || !advise_sets(row, "/run/arbitration"))
+            continue;
+        strbuf_add(text, "  with %s alone the step fits too: %s, %s of the memory\n",
+                   row->setting[0], table_duration(row->time_ps).text,
+                   table_percent((double)row->memory_bytes, (double)advise->hbm_bytes).text);
+    }
+}
+
 static bool have_periods(const struct advise *advise)
 {
     bool have = false;
@@ -286,6 +300,7 @@ void advise_write_text(const struct advise *advise, const char *operand, struct 
     strbuf_pad(text, CHANGE_COLUMN);
     strbuf_add(text, "change\n");
     add_rows(advise, order, text);
+    add_turns(advise, text);
     if (advise->best == ADVISE_NONE) {
         add_none(advise, operand, text);
         return;

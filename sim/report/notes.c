@@ -21,7 +21,7 @@
 #include "sim/report/words.h"
 #include "sim/roofline/rules.h"
 
-enum { NOTE_BYTES = 640, PARTS_NAMED = 3 };
+enum { NOTE_BYTES = 1536, PARTS_NAMED = 3 };
 
 /* A collective that is exposed less than this share of the step is hidden, in words. */
 static const double hidden_share = 0.005;
@@ -459,6 +459,7 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
     notes_parts_build(arena, input, facts, ret_notes);
     if (input->workload->kind != WORKLOAD_TRAIN_STEP) {
         note_bound(arena, input, facts, ret_notes);
+        notes_padding_build(arena, input, ret_notes);
         notes_inference_build(arena, input, facts, ret_notes);
         note_longest(arena, facts, ret_notes);
         notes_upper_build(arena, input, facts, ret_notes);

@@ -2,9 +2,10 @@
 
 #include <stdio.h>
 
+#include "sim/base/strbuf.h"
 #include "sim/base/units.h"
 
-enum { NAMES_BYTES = 96 };
+enum { NAMES_BYTES = 96, SHARE_BYTES = 24 };
 
 /* The mesh axes that lie on a machine axis, with what stands around and between their names. */
 static const char *names_on(const struct mesh *mesh, const enum mesh_role *order, uint32_t axis,
@@ -41,30 +42,37 @@ static void note_order(struct arena *arena, const struct report_input *input, st
               names_on(mesh, mesh->named, MACHINE_AXES_MAX, ", ", "\"", all));
 }
 
-/* Padding that costs nothing anybody would see is in the JSON and in `show program`. */
-static void note_padding(struct arena *arena, const struct report_input *input, struct notes *notes)
+/* What is small is not said to be nothing: "less than 0.01%". */
+static const char *share_text(double share, char text[SHARE_BYTES])
 {
-    enum { TEXT_BYTES = 512 };
-    static const double seen = 1e-4;
+    bool const is_small = share > 0 && share < 0.5e-4;
+    (void)snprintf(text, SHARE_BYTES, is_small ? "less than 0.01%%" : "%.2f%%", 100 * share);
+    return text;
+}
+
+/* Flat shards are padded in memory and on links, not in FLOP. */
+void notes_padding_build(struct arena *arena, const struct report_input *input, struct notes *notes)
+{
     const struct workload_counts *counts = &input->roofline->counts;
     const struct paddings *paddings = &counts->paddings;
-    char text[TEXT_BYTES] = "";
-    size_t used = 0;
-    for (uint32_t i = 0; i < paddings->count && used < TEXT_BYTES; i++) {
+    char share[SHARE_BYTES];
+    struct strbuf text = {0};
+    for (uint32_t i = 0; i < paddings->count; i++) {
         const struct padding *of = &paddings->of[i];
         double const more = (double)(of->padded - of->size) / (double)of->size;
-        if (more < seen) continue;
-        used += (size_t)snprintf(text + used, TEXT_BYTES - used,
-                                 "%s%s from %llu to %llu over %u ranks of %s (%.2f%% more)",
-                                 used == 0 ? "" : ", ", of->what, (unsigned long long)of->size,
-                                 (unsigned long long)of->padded, of->ranks, of->role, 100 * more);
+        strbuf_add(&text, "%s%s from %llu to %llu over %u ranks of %s (%s more)",
+                   i == 0 ? "" : ", ", of->what, (unsigned long long)of->size,
+                   (unsigned long long)of->padded, of->ranks, of->role, share_text(more, share));
     }
-    if (used == 0) return;
-    notes_add(arena, notes,
-              "padded, so that all ranks are alike: %s; that is %.2f%% of the executed FLOP%s, "
-              "which HFU counts and MFU does not",
-              text, 100 * counts->spare.padding / counts->matmul_flop,
-              input->workload->remat == GRAPH_REMAT_NONE ? "" : " without what is recomputed");
+    if (counts->spare.padding > 0)
+        strbuf_add(&text, "; that is %s of the executed FLOP%s, which HFU counts and MFU does not",
+                   share_text(counts->spare.padding / counts->matmul_flop, share),
+                   input->workload->remat == GRAPH_REMAT_NONE ? "" : " without what is recomputed");
+    if (paddings->count > 0 && text.bytes != NULL) {
+        notes_add(arena, notes, "padded, so that all ranks are alike: %s", text.bytes);
+        notes->beside++;
+    }
+    strbuf_free(&text);
 }
 
 static void note_skew(struct arena *arena, const struct report_input *input, struct notes *notes)
@@ -82,5 +90,5 @@ void notes_layout_build(struct arena *arena, const struct report_input *input, s
 {
     note_order(arena, input, notes);
     note_skew(arena, input, notes);
-    note_padding(arena, input, notes);
+    notes_padding_build(arena, input, notes);
 }

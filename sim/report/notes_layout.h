@@ -7,6 +7,10 @@
 
 #include "sim/report/notes.h"
 
+/* What is padded alone. */
+void notes_padding_build(struct arena *arena, const struct report_input *input,
+                         struct notes *notes);
+
 void notes_layout_build(struct arena *arena, const struct report_input *input, struct notes *notes);
 
 #endif

@@ -27,6 +27,7 @@ enum { BAR_COLUMNS = 34 };
     X(TP_EXCESS, "tp_excess_s", REAL(roofline->tp_excess_s), IN_WORDS(column_seconds))             \
     X(BOUND, "bound_by", SAID(bound->by, words_resource(input->machine, bound->by)),               \
       IN_WORDS(column_words))                                                                      \
+    X(BOUND_NAME, "bound_name", WORDS(words_resource(input->machine, bound->by)), HIDDEN)          \
     X(BOUND_AXIS, NULL,                                                                            \
       WHERE(bound->axis >= 0, WORDS(machine_axis_name(input->machine, (uint32_t)bound->axis))),    \
       IN_WORDS(column_words))                                                                      \

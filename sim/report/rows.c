@@ -36,7 +36,8 @@
       SHOWN("", "exposed", 14, column_seconds))                                                    \
     X(PHASE_IDLE, "idle_s", REAL(phase->idle_s), SHOWN("", "idle", 10, column_seconds))            \
     X(PHASE_BOUND, "bound_by", SAID(phase->bound_by, words_resource(machine, phase->bound_by)),    \
-      NAMED("bound by", column_words))
+      NAMED("bound by", column_words))                                                             \
+    X(PHASE_BOUND_NAME, "bound_name", WORDS(words_resource(machine, phase->bound_by)), HIDDEN)
 
 #define COLLECTIVES(X)                                                                             \
     X(COLLECTIVE, "name", WORDS(of->name), NAMED("collective", column_words))                      \
@@ -247,7 +248,7 @@ void rows_put_phases(const struct machine *machine, const struct analysis *facts
         for (uint32_t a = 0; a < machine->axis_count; a++)
             json_put_real(json, machine_axis_name(machine, a), facts->phase[i].ici_s[a]);
         json_write_object_end(json);
-        column_put(phases, values, PHASE_BOUND, PHASE_BOUND, json);
+        column_put(phases, values, PHASE_BOUND, PHASE_BOUND_NAME, json);
         json_write_object_end(json);
     }
     json_write_array_end(json);

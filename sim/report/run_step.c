@@ -78,6 +78,7 @@ static struct table_figure millions(struct column_value value)
       IN_WORDS(column_share))                                                                      \
     X(HFU, "hfu", BY_ROOFLINE(REAL(facts->hfu)), IN_WORDS(column_share))                           \
     X(BOUND, "bound_by", RESOURCE(facts->bound_by), IN_WORDS(column_words))                        \
+    X(BOUND_NAME, "bound_name", WORDS(words_resource(input->machine, facts->bound_by)), HIDDEN)    \
     X(BOUND_AXIS, "bound_axis", WHERE(facts->bound_axis != NULL, WORDS(facts->bound_axis)),        \
       IN_WORDS(column_words))                                                                      \
     X(BOUND_SHARE, NULL, REAL(facts->bound_share), IN_WORDS(column_share))                         \

@@ -31,13 +31,13 @@ static void write_ranks(const struct report_input *input, struct strbuf *text)
 
 static void write_notes(const struct notes *notes, struct strbuf *text)
 {
+    uint32_t const shown = NOTES_SHOWN + notes->beside;
     if (notes->count > 0) strbuf_add(text, "\n");
-    for (uint32_t i = 0; i < notes->count && i < NOTES_SHOWN; i++) {
+    for (uint32_t i = 0; i < notes->count && i < shown; i++) {
         strbuf_add(text, "- ");
         table_wrap(text, 2, notes->text[i]);
     }
-    if (notes->count > NOTES_SHOWN)
-        strbuf_add(text, "- %u more with --json\n", notes->count - NOTES_SHOWN);
+    if (notes->count > shown) strbuf_add(text, "- %u more with --json\n", notes->count - shown);
 }
 
 /* Of a step that is simulated whole. */

@@ -148,28 +148,34 @@ static void skew_without_experts_apart_changes_nothing(void **state)
     notes_case_are(NULL);
 }
 
-static void padding_is_said_where_anybody_would_see_it(void **state)
+static void all_padding_is_said(void **state)
 {
     (void)state;
     struct workload_counts *counts = &made.roofline.counts;
     counts->paddings.of[0] = (struct padding){"attention heads", "tp", 16, 40, 48};
-    counts->paddings.of[1] = (struct padding){"vocabulary", "tp", 16, 100000, 100009};
+    counts->paddings.of[1] = (struct padding){"flat parameters", "fsdp", 16, 1000000, 1000001};
     counts->paddings.of[2] = (struct padding){"vocabulary", "fsdp", 8, 10000, 10001};
     counts->paddings.count = 3;
     counts->matmul_flop = 200;
     counts->spare.padding = 5;
     layout();
-    notes_case_are("padded, so that all ranks are alike: attention heads from 40 to 48 over 16 "
-                   "ranks of tp (20.00% more), vocabulary from 10000 to 10001 over 8 ranks of fsdp "
-                   "(0.01% more); that is 2.50% of the executed FLOP, which HFU counts and MFU "
-                   "does not");
+    notes_case_are(
+        "padded, so that all ranks are alike: attention heads from 40 to 48 over 16 "
+        "ranks of tp (20.00% more), flat parameters from 1000000 to 1000001 over 16 "
+        "ranks of fsdp (less than 0.01% more), vocabulary from 10000 to 10001 over 8 ranks of fsdp "
+        "(0.01% more); that is 2.50% of the executed FLOP, which HFU counts and MFU "
+        "does not");
     made.plan.remat = GRAPH_REMAT_BLOCK;
     counts->paddings.count = 1;
     layout();
     notes_case_are("padded, so that all ranks are alike: attention heads from 40 to 48 over 16 "
                    "ranks of tp (20.00% more); that is 2.50% of the executed FLOP without what is "
                    "recomputed, which HFU counts and MFU does not");
-    counts->paddings.of[0].padded = 40;
+    counts->spare.padding = 0;
+    layout();
+    notes_case_are("padded, so that all ranks are alike: attention heads from 40 to 48 over 16 "
+                   "ranks of tp (20.00% more)");
+    counts->paddings.count = 0;
     layout();
     notes_case_are(NULL);
 }
@@ -225,7 +231,7 @@ int main(void)
         TEST(a_slow_rank_of_a_pipeline_is_set_against_a_mean_one),
         TEST(the_order_on_a_shared_axis_is_said),
         TEST(skew_without_experts_apart_changes_nothing),
-        TEST(padding_is_said_where_anybody_would_see_it),
+        TEST(all_padding_is_said),
         TEST(experts_say_what_is_dropped_or_uneven),
     };
     return cmocka_run_group_tests_name("notes of what is unlike the rest", tests, NULL, NULL);

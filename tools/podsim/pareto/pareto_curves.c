@@ -1,12 +1,22 @@
 /* Throughput against latency: the book's figure 8.1, simulated. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "sim/base/strbuf.h"
 #include "sim/report/frontier.h"
+#include "tools/podsim/pareto/pareto_labels.h"
 #include "tools/podsim/pareto/pareto_svg.h"
 
-enum { NAME_ROW = 15, POINT_RADIUS = 4, KNEE_RADIUS = 8 };
+enum {
+    NAME_ROW = 15,
+    NAME_WIDTH = 9, /* Of a letter of 13 pixels in bold, at most. */
+    POINT_RADIUS = 4,
+    KNEE_RADIUS = 8,
+    DIGIT_WIDTH = 7,
+    DIGIT_HEIGHT = 8,
+    BATCH_BYTES = 16,
+};
 
 /* Colours that are far from each other first. */
 static uint32_t series_of(uint32_t place)
@@ -22,7 +32,25 @@ struct curves {
     const struct pareto_rows *rows;
     const struct pareto_plot *plot;
     const struct pareto_axis *latency, *rate;
+    struct pareto_obstacles *obstacles;
+    double last_x, last_y; /* Of the path that is drawn. */
 };
+
+static void line_begin(struct curves *curves, const char *style)
+{
+    svg_path_begin(curves->plot->text, style);
+    curves->last_x = curves->last_y = NAN;
+}
+
+static void line_to(struct curves *curves, double x, double y)
+{
+    svg_path_to(curves->plot->text, x, y);
+    if (!isnan(curves->last_x))
+        pareto_obstacles_add(curves->obstacles,
+                             (struct pareto_segment){curves->last_x, curves->last_y, x, y});
+    curves->last_x = x;
+    curves->last_y = y;
+}
 
 static const struct pareto_curve *curve_at(const struct curves *curves, uint32_t i)
 {
@@ -52,21 +80,18 @@ static const struct pareto_point *frontier_next(const struct curves *curves, dou
     return next;
 }
 
-static void draw_frontier(const struct curves *curves)
+static void draw_frontier(struct curves *curves)
 {
-    struct strbuf *text = curves->plot->text;
     const struct pareto_point *point = frontier_next(curves, 0);
     if (point == NULL) return;
-    svg_path_begin(text, "frontier");
+    line_begin(curves, "frontier");
     for (; point != NULL; point = frontier_next(curves, point->latency_s))
-        svg_path_to(text, x_of(curves, point->latency_s),
-                    y_of(curves, point->tokens_per_s_per_chip));
-    svg_path_end(text);
+        line_to(curves, x_of(curves, point->latency_s), y_of(curves, point->tokens_per_s_per_chip));
+    svg_path_end(curves->plot->text);
 }
 
 /* What the formula says of the batches that it says do fit; one alone is a ring. */
-static void draw_formula(const struct curves *curves, const struct pareto_curve *curve,
-                         const char *style)
+static void draw_formula(struct curves *curves, const struct pareto_curve *curve, const char *style)
 {
     struct strbuf *text = curves->plot->text;
     uint32_t count = 0;
@@ -74,32 +99,29 @@ static void draw_formula(const struct curves *curves, const struct pareto_curve 
     for (uint32_t b = 0; b < curves->pareto->batch_count; b++) {
         const struct pareto_point *point = &curve->point[b];
         if (point->state == PARETO_REFUSED || point->batch > curve->book_wall) continue;
-        if (count++ == 0) svg_path_begin(text, style);
+        if (count++ == 0) line_begin(curves, style);
         x = x_of(curves, point->book.step_s);
         y = y_of(curves, point->book_tokens_per_s_per_chip);
-        svg_path_to(text, x, y);
+        line_to(curves, x, y);
     }
     if (count > 0) svg_path_end(text);
     if (count == 1) svg_circle(text, x, y, POINT_RADIUS, style);
 }
 
-static void draw_line(const struct curves *curves, const struct pareto_curve *curve,
-                      const char *style)
+static void draw_line(struct curves *curves, const struct pareto_curve *curve, const char *style)
 {
-    struct strbuf *text = curves->plot->text;
-    svg_path_begin(text, style);
+    line_begin(curves, style);
     for (uint32_t b = 0; b < curves->pareto->batch_count; b++) {
         const struct pareto_point *point = &curve->point[b];
         if (point->state == PARETO_PLAYED)
-            svg_path_to(text, x_of(curves, point->latency_s),
-                        y_of(curves, point->tokens_per_s_per_chip));
+            line_to(curves, x_of(curves, point->latency_s),
+                    y_of(curves, point->tokens_per_s_per_chip));
     }
-    svg_path_end(text);
+    svg_path_end(curves->plot->text);
 }
 
-/* The knee has a ring, and its batch where no curve goes: on the left above. */
-static void draw_points(const struct curves *curves, const struct pareto_curve *curve,
-                        const char *fill)
+/* The knee has a ring. */
+static void draw_points(struct curves *curves, const struct pareto_curve *curve, const char *fill)
 {
     struct strbuf *text = curves->plot->text;
     for (uint32_t b = 0; b < curves->pareto->batch_count; b++) {
@@ -107,9 +129,34 @@ static void draw_points(const struct curves *curves, const struct pareto_curve *
         if (point->state != PARETO_PLAYED) continue;
         double const x = x_of(curves, point->latency_s);
         double const y = y_of(curves, point->tokens_per_s_per_chip);
+        double const radius = point->is_knee ? KNEE_RADIUS : POINT_RADIUS;
         if (point->is_knee) svg_circle(text, x, y, KNEE_RADIUS, "knee");
         svg_circle(text, x, y, POINT_RADIUS, fill);
-        if (point->is_knee) svg_say(text, x - 10, y - 8, "tiny end halo", "%u", point->batch);
+        pareto_obstacles_add_box(
+            curves->obstacles, (struct pareto_box){x - radius / 2, y - radius / 2, radius, radius});
+    }
+}
+
+/* The batch of each knee, where no line and no name is. */
+static void draw_knees(struct curves *curves)
+{
+    const struct pareto_plot *plot = curves->plot;
+    struct pareto_box const within = {plot->left, plot->top, plot->width, plot->height};
+    for (uint32_t i = 0; i < curves->rows->count; i++) {
+        const struct pareto_curve *curve = curve_at(curves, i);
+        for (uint32_t b = 0; b < curves->pareto->batch_count; b++) {
+            const struct pareto_point *point = &curve->point[b];
+            char batch[BATCH_BYTES];
+            if (point->state != PARETO_PLAYED || !point->is_knee) continue;
+            int const digits = snprintf(batch, sizeof batch, "%u", point->batch);
+            struct pareto_box const box =
+                pareto_label_place(curves->obstacles, x_of(curves, point->latency_s),
+                                   y_of(curves, point->tokens_per_s_per_chip), KNEE_RADIUS,
+                                   digits * DIGIT_WIDTH, DIGIT_HEIGHT, within);
+            pareto_obstacles_add_box(curves->obstacles, box);
+            svg_words(plot->text, box.left + box.width / 2, box.top + box.height, "tiny mid halo",
+                      batch);
+        }
     }
 }
 
@@ -123,7 +170,7 @@ static const struct pareto_point *last_played(const struct pareto *pareto,
 }
 
 /* The name of each curve right of its end; where ends lie close together, names move apart. */
-static void draw_names(const struct curves *curves)
+static void draw_names(struct curves *curves)
 {
     double const bottom = curves->plot->top + curves->plot->height;
     uint32_t order[SVG_SERIES_MAX], count = 0;
@@ -142,8 +189,11 @@ static void draw_names(const struct curves *curves)
         const struct pareto_curve *curve = curve_at(curves, order[i]);
         double const x = x_of(curves, last_played(curves->pareto, curve)->latency_s);
         at = fmin(fmax(ends[order[i]], at + NAME_ROW), bottom - (count - 1 - i) * NAME_ROW);
-        svg_words(curves->plot->text, x + 12, at + 4, "head halo",
-                  pareto_name(name, curves->pareto, curve));
+        const char *const words = pareto_name(name, curves->pareto, curve);
+        svg_words(curves->plot->text, x + 12, at + 4, "head halo", words);
+        pareto_obstacles_add_box(curves->obstacles,
+                                 (struct pareto_box){x + 12, at - NAME_ROW / 2.0,
+                                                     (double)strlen(words) * NAME_WIDTH, NAME_ROW});
     }
 }
 
@@ -151,7 +201,10 @@ void pareto_draw_curves(const struct pareto *pareto, uint32_t first, const struc
                         const struct pareto_plot *plot, const struct pareto_axis *latency,
                         const struct pareto_axis *rate)
 {
-    struct curves const curves = {pareto, first, rows, plot, latency, rate};
+    struct pareto_obstacles obstacles;
+    struct curves curves = {pareto, first, rows, plot, latency, rate, &obstacles, NAN, NAN};
+    /* Formula, simulation and frontier, and two for the box of each point and each word. */
+    pareto_obstacles_begin(&obstacles, pareto->arena, rows->count * (5 * pareto->batch_count + 4));
     pareto_draw_x(plot, latency, PARETO_SECONDS);
     pareto_draw_y(plot, rate, PARETO_NUMBERS);
     draw_frontier(&curves);
@@ -167,4 +220,5 @@ void pareto_draw_curves(const struct pareto *pareto, uint32_t first, const struc
         draw_points(&curves, curve, svg_fill(fill, series_of(i)));
     }
     draw_names(&curves);
+    draw_knees(&curves);
 }

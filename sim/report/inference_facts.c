@@ -4,6 +4,7 @@
 
 #include "sim/base/units.h"
 #include "sim/graph/parameters.h"
+#include "sim/report/inference_whole.h"
 #include "sim/report/launches.h"
 #include "sim/roofline/roofline_bounds.h"
 
@@ -48,33 +49,6 @@ static double stored_bytes(enum format format)
     return (double)format_stored_bytes(format, FORMAT_BLOCK) / FORMAT_BLOCK;
 }
 
-static double kv_bytes_of(const struct workload_plan *plan)
-{
-    return inference_kv_bytes_per_token(&plan->model, stored_bytes(plan->inference.cache));
-}
-
-/* Of one kind of sequences what lies in the cache, in tokens of all layers: layers with a window
- * keep and read less. */
-static double cached_tokens(const struct workload_plan *plan, enum inference_part part)
-{
-    uint64_t const keys = inference_keys_most_of(plan, part);
-    double const windowed =
-        (double)model_window_layers(&plan->model, keys) / (double)plan->model.layers;
-    double const all = (double)inference_sum(plan, part).context_tokens;
-    if (windowed == 0) return all;
-    return (1 - windowed) * all + windowed * (double)inference_window_tokens(plan, part);
-}
-
-/* Of all weights and the whole cache, each once. A generation's steps are of its prompts. */
-static double whole_bytes(const struct workload_plan *plan)
-{
-    bool const generates = plan->inference.generation.output != 0;
-    double const decodes = cached_tokens(plan, INFERENCE_DECODES),
-                 prompts = cached_tokens(plan, INFERENCE_PROMPTS);
-    double const tokens = generates ? fmax(decodes, prompts) : decodes + prompts;
-    return inference_book_model(plan).parameter_bytes + tokens * kv_bytes_of(plan);
-}
-
 struct inference_model inference_book_model(const struct workload_plan *plan)
 {
     struct model_counts const counts = model_count(&plan->model);
@@ -83,7 +57,7 @@ struct inference_model inference_book_model(const struct workload_plan *plan)
         .parameter_bytes =
             (double)(counts.total - counts.head_matrix) * stored_bytes(plan->formats.weights) +
             (double)counts.head_matrix * stored_bytes(plan->inference.head),
-        .kv_bytes_per_token = kv_bytes_of(plan),
+        .kv_bytes_per_token = inference_whole_token_bytes(plan),
     };
 }
 
@@ -107,7 +81,7 @@ struct inference_step inference_book_step(const struct workload_plan *plan,
     uint32_t const passes = inference_pass_count(plan);
     struct inference_step sum = {0};
     for (uint32_t p = 0; p < passes; p++) {
-        double const read = p + 1 < passes ? 0 : cached_tokens(plan, INFERENCE_DECODES);
+        double const read = p + 1 < passes ? 0 : inference_whole_tokens(plan, INFERENCE_DECODES);
         double const scores = (double)inference_scores(plan, p, INFERENCE_PROMPTS);
         struct inference_step const step =
             inference_pass(model, chips, (double)inference_pass_sum(plan, p).tokens,
@@ -129,8 +103,8 @@ static struct inference_step book_of(const struct report_input *input)
 
 struct inference_fit inference_facts_fit(const struct report_input *input)
 {
-    return inference_fit_of(input, whole_bytes(input->workload),
-                            input->machine->chip.hbm_capacity_bytes);
+    struct inference_whole const whole = {inference_whole_bytes, input};
+    return inference_fit_of(input, &whole, input->machine->chip.hbm_capacity_bytes);
 }
 
 struct inference_facts inference_facts_of(const struct report_input *input,
@@ -141,6 +115,7 @@ struct inference_facts inference_facts_of(const struct report_input *input,
     const struct chip *chip = &input->machine->chip;
     struct inference_sum const sum = inference_sum_all(plan);
     struct inference_shares const shares = inference_shares_of(input, analysis);
+    struct inference_whole const whole = {inference_whole_bytes, input};
     struct inference_facts facts = {
         .phase = inference_phase(plan),
         .sequences = sum.sequences,
@@ -151,12 +126,11 @@ struct inference_facts inference_facts_of(const struct report_input *input,
         .context_tokens = sum.context_tokens,
         .weight_bytes = roofline->counts.inference.weight_bytes,
         .prefetched_bytes = (double)input->trace->prefetched_bytes,
-        .kv_bytes_per_token = kv_bytes_of(plan),
+        .kv_bytes_per_token = inference_whole_token_bytes(plan),
         .kv_read_bytes = roofline->counts.inference.kv_read_bytes,
         .kv_bytes = roofline->counts.memory.cache_bytes,
         .fit = inference_facts_fit(input),
-        .fit_of_gib =
-            inference_fit_of(input, whole_bytes(plan), chip_gib_bytes(chip->hbm_capacity_bytes)),
+        .fit_of_gib = inference_fit_of(input, &whole, chip_gib_bytes(chip->hbm_capacity_bytes)),
         .weight_load_s = roofline->counts.inference.weight_bytes / (double)chip->hbm_bytes_per_s,
         .kv_load_s = roofline->counts.inference.kv_read_bytes / (double)chip->hbm_bytes_per_s,
         .math_s = roofline->math_s,

@@ -71,8 +71,8 @@ static double weights_of(const struct report_input *input)
     return (double)input->program->roles[role].resident_bytes[PROGRAM_MEMORY_PARAMETERS];
 }
 
-struct inference_fit inference_fit_of(const struct report_input *input, double whole_bytes,
-                                      uint64_t hbm_bytes)
+struct inference_fit inference_fit_of(const struct report_input *input,
+                                      const struct inference_whole *whole, uint64_t hbm_bytes)
 {
     const struct chip *chip = &input->machine->chip;
     const struct workload_held *held = &input->roofline->counts.memory;
@@ -83,11 +83,17 @@ struct inference_fit inference_fit_of(const struct report_input *input, double w
         .of_gpus = chip->kind == CHIP_GPU,
         .has_cache = held->cache_bytes > 0,
         .max_batch = room_of_all(input->roofline, weights_of(input), peak, (double)hbm_bytes)};
-    if (room <= 0 || whole_bytes / room > MACHINE_CHIPS_MAX) return fit;
-    uint64_t const least = (uint64_t)ceil(fmax(whole_bytes / room, 1));
-    if (chip->kind == CHIP_GPU)
-        gpus_find(chip, least, &fit);
-    else
-        slice_find(chip, least, &fit);
+    double const alone = whole->bytes(whole->owner, 1);
+    if (room <= 0 || alone / room > MACHINE_CHIPS_MAX) return fit;
+    uint64_t least = (uint64_t)ceil(fmax(alone / room, 1));
+    do {
+        fit.chip_count = 0;
+        if (chip->kind == CHIP_GPU)
+            gpus_find(chip, least, &fit);
+        else
+            slice_find(chip, least, &fit);
+        least = fit.chip_count + 1;
+    } while (fit.chip_count > 0 &&
+             whole->bytes(whole->owner, fit.chip_count) > (double)fit.chip_count * room);
     return fit;
 }

@@ -27,11 +27,17 @@ struct inference_room {
 struct inference_room inference_room(const struct machine *machine, const struct roofline *roofline,
                                      double peak_bytes);
 
+/* What so many chips have to hold of weights and cache together, with the padding of their shares:
+ * never less than one chip. */
+struct inference_whole {
+    double (*bytes)(const void *owner, uint64_t chip_count);
+    const void *owner;
+};
+
 /* `hbm_bytes` of a chip. The smallest slice is the one with fewest chips, among those that the
  * product can be sliced into, whose chips have room for a share of the model's weights and of the
- * step's cache each, evenly divided, with the buffers that a chip has here: `whole_bytes` are those
- * of all weights and the cache. */
-struct inference_fit inference_fit_of(const struct report_input *input, double whole_bytes,
-                                      uint64_t hbm_bytes);
+ * step's cache each, evenly divided, with the buffers that a chip has here. */
+struct inference_fit inference_fit_of(const struct report_input *input,
+                                      const struct inference_whole *whole, uint64_t hbm_bytes);
 
 #endif

@@ -103,18 +103,18 @@ static enum status ranks_build(struct ranks *ranks, struct error *reterr)
     return STATUS_OK;
 }
 
-/* Heads over the ranks of tp. A KV head stays together with the heads that ask it, and all ranks
- * have as many, so there are padded ones where the numbers do not divide: KV heads up to a multiple
- * of the ranks, or up to a divisor of them, whose holders then share the heads that ask. */
-static void heads_split(struct ranks *ranks)
+struct ranks_heads ranks_heads_of(const struct model *model, uint32_t tp)
 {
-    const struct model *model = &ranks->plan->model;
-    uint64_t const tp = ranks->tp, group = model->heads / model->kv_heads;
+    struct ranks_heads heads = {.kv = 1, .kv_holders = 1};
+    uint64_t const group = model->heads / model->kv_heads;
     uint64_t padded = model->kv_heads;
     while (padded % tp != 0 && tp % padded != 0) padded++;
-    ranks->heads.kv = padded >= tp ? padded / tp : 1;
-    ranks->heads.kv_holders = padded >= tp ? 1 : (uint32_t)(tp / padded);
-    ranks->heads.queries = ranks->heads.kv * units_ceil_divide(group, ranks->heads.kv_holders);
+    if (padded >= tp)
+        heads.kv = padded / tp;
+    else
+        heads.kv_holders = (uint32_t)(tp / padded);
+    heads.queries = heads.kv * units_ceil_divide(group, heads.kv_holders);
+    return heads;
 }
 
 static enum status heads_build(struct ranks *ranks, struct error *reterr)
@@ -130,7 +130,7 @@ static enum status heads_build(struct ranks *ranks, struct error *reterr)
                          "none; the nearest number of ranks that fits: %llu",
                          tp, (unsigned long long)model->heads, (unsigned long long)fits);
     }
-    heads_split(ranks);
+    ranks->heads = ranks_heads_of(model, tp);
     /* Of latents, which are small, each rank of tp projects all of its tokens down. */
     uint32_t const parts = ranks_has_mla(ranks) ? tp : ranks->heads.kv_holders;
     if (parts > 1)

@@ -197,6 +197,11 @@ static inline bool ranks_layer_is_windowed(const struct ranks *ranks, uint64_t l
 enum status ranks_divide(uint64_t amount, uint64_t by, const char *where, const char *what,
                          const char *by_what, uint64_t *ret_share, struct error *reterr);
 
+/* Heads over ranks of tp. A KV head stays together with the heads that ask it, and all ranks have
+ * as many, so there are padded ones where the numbers do not divide: KV heads up to a multiple of
+ * the ranks, or up to a divisor of them, whose holders then share the heads that ask. */
+struct ranks_heads ranks_heads_of(const struct model *model, uint32_t tp);
+
 /* Weights of layers and ends, by what is gathered and reduced as one (ranks_buckets.c). Refused:
  * parts of the model that are too large to be counted. */
 enum status ranks_buckets_build(struct ranks *ranks, struct error *reterr);

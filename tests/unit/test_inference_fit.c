@@ -32,6 +32,24 @@ static void made_of(struct made *made, const char *chip, double buffer_bytes)
                                         .trace = &made->trace};
 }
 
+static double given_bytes(const void *owner, uint64_t chip_count)
+{
+    (void)chip_count;
+    return *(const double *)owner;
+}
+
+static struct inference_fit fit_of(const struct made *made, double whole_bytes, uint64_t hbm_bytes)
+{
+    struct inference_whole const whole = {given_bytes, &whole_bytes};
+    return inference_fit_of(&made->input, &whole, hbm_bytes);
+}
+
+/* Of three chips each share is a third more. */
+static double padded_bytes(const void *owner, uint64_t chip_count)
+{
+    return *(const double *)owner * (chip_count == 3 ? 4.0 / 3 : 1);
+}
+
 /* The book, 8.1 and 8.1.1: LLaMA-3-70B with 32 sequences of 8,192 tokens in int8, and its weights
  * alone in bf16, int8 and int4; then whole pods, cubes, nodes. */
 static void the_smallest_slice_is_the_books(void **state)
@@ -63,11 +81,23 @@ static void the_smallest_slice_is_the_books(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct made made;
         made_of(&made, rows[i].chip, rows[i].buffer_bytes);
-        struct inference_fit const fit = inference_fit_of(&made.input, rows[i].whole_bytes,
-                                                          made.machine.chip.hbm_capacity_bytes);
+        struct inference_fit const fit =
+            fit_of(&made, rows[i].whole_bytes, made.machine.chip.hbm_capacity_bytes);
         assert_int_equal(fit.chip_count, rows[i].chips);
         assert_string_equal(fit.slice, rows[i].slice);
     }
+}
+
+static void a_slice_has_room_for_the_padding_of_its_shares(void **state)
+{
+    (void)state;
+    struct made made;
+    double const bytes = 226.6e9;
+    struct inference_whole const whole = {padded_bytes, &bytes};
+    made_of(&made, "h100-sxm", 0);
+    uint64_t const hbm_bytes = made.machine.chip.hbm_capacity_bytes;
+    assert_int_equal(fit_of(&made, bytes, hbm_bytes).chip_count, 3);
+    assert_int_equal(inference_fit_of(&made.input, &whole, hbm_bytes).chip_count, 4);
 }
 
 /* Of each number of chips: a slice that is sold, with as many or more, and none in between. */
@@ -108,20 +138,20 @@ static void room_follows_from_the_reading_of_gb(void **state)
     uint64_t const gib_bytes = chip_gib_bytes(made.machine.chip.hbm_capacity_bytes);
     assert_int_equal(gib_bytes, UINT64_C(16) << 30);
     assert_int_equal(chip_gib_bytes(gib_bytes), gib_bytes);
-    assert_int_equal(inference_fit_of(&made.input, 1, UINT64_C(16000000000)).max_batch, 42);
-    assert_int_equal(inference_fit_of(&made.input, 1, gib_bytes).max_batch, 49);
+    assert_int_equal(fit_of(&made, 1, UINT64_C(16000000000)).max_batch, 42);
+    assert_int_equal(fit_of(&made, 1, gib_bytes).max_batch, 49);
     struct inference_room room =
         inference_room(&made.machine, &made.roofline, (double)made.trace.memory.peak_bytes);
     assert_int_equal(room.least, 42);
     assert_int_equal(room.most, 42);
     /* Of four batches each has as many. */
     counts->held_anyway.batches = 4;
-    assert_int_equal(inference_fit_of(&made.input, 1, UINT64_C(16000000000)).max_batch, 40);
+    assert_int_equal(fit_of(&made, 1, UINT64_C(16000000000)).max_batch, 40);
     counts->held_anyway.batches = 1;
     /* On a rank of pp with more layers than a mean one weights leave less room. */
     made.role.resident_bytes[PROGRAM_MEMORY_PARAMETERS] += UINT64_C(1000000000);
     made.trace.memory.peak_bytes += UINT64_C(1000000000);
-    assert_int_equal(inference_fit_of(&made.input, 1, UINT64_C(16000000000)).max_batch, 36);
+    assert_int_equal(fit_of(&made, 1, UINT64_C(16000000000)).max_batch, 36);
     /* With buffers of 8 GB the rest holds none; if they shrink, 7.2 of 8.17 GB hold 88 of 100. */
     counts->held_anyway.kept_sequences = 100;
     room =
@@ -134,6 +164,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_smallest_slice_is_the_books),
+        cmocka_unit_test(a_slice_has_room_for_the_padding_of_its_shares),
         cmocka_unit_test(no_smaller_slice_is_sold),
         cmocka_unit_test(room_follows_from_the_reading_of_gb),
     };

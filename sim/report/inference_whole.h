@@ -1,0 +1,22 @@
+/*
+ * inference_whole.h: bytes of all weights and the whole cache of a step of inference.
+ */
+#ifndef SIM_REPORT_INFERENCE_WHOLE_H
+#define SIM_REPORT_INFERENCE_WHOLE_H
+
+#include "sim/report/report.h"
+
+/* Bytes of one token in the cache, of all layers. */
+double inference_whole_token_bytes(const struct workload_plan *plan);
+
+/* Tokens of a part of the pass in the cache, averaged over the layers: layers with a window keep
+ * and read fewer. */
+double inference_whole_tokens(const struct workload_plan *plan, enum inference_part part);
+
+/* Bytes that so many chips hold together. Ranks of tp have equal shares of heads, MLP and
+ * vocabulary, so these are padded; K and V weights beyond the KV heads are held several times.
+ * Other axes than tp keep their ranks where fewer chips allow it. `owner` is a struct report_input.
+ */
+double inference_whole_bytes(const void *owner, uint64_t chip_count);
+
+#endif

@@ -113,6 +113,8 @@ struct plan_ragged {
     uint32_t expert_count; /* 0: not ragged. A multiple of the ranks. */
     uint32_t top_k;
     uint64_t token_bytes;
+    uint64_t tokens; /* Of all ranks, where the last ones have fewer than their buffers hold or
+                        none; 0: buffers are full. */
     uint64_t seed;
     uint32_t
         skew_ppm; /* How unequal the experts are: 0 all alike, a million: Zipf with exponent 1. */

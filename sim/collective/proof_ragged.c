@@ -141,7 +141,7 @@ enum status proof_ragged(struct arena *arena, struct proof *proof)
     STATUS_TRY(ragged_draw_begin(arena, &plan->ragged, ranks, &draw, proof->reterr));
     for (uint32_t r = 0; r < ranks; r++) rank_of[plan_rank(plan, proof->at[r])] = r;
     for (uint32_t number = 0; number < ranks; number++)
-        for (uint64_t token = 0; token < tokens; token++) {
+        for (uint64_t token = 0; token < ragged_tokens_of(&plan->ragged, number, tokens); token++) {
             struct walk walk = {.held = UINT64_C(1) << rank_of[number]};
             uint32_t const count = ragged_draw_next(&draw, wanted);
             for (uint32_t i = 0; i < count; i++) {

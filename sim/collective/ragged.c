@@ -19,6 +19,12 @@ uint64_t ragged_tokens(const struct plan_request *request)
     return request->size_bytes / group_rank_count(&request->group) / request->ragged.token_bytes;
 }
 
+uint64_t ragged_tokens_of(const struct plan_ragged *ragged, uint64_t rank, uint64_t tokens)
+{
+    if (ragged->tokens == 0 || ragged->tokens / tokens > rank) return tokens;
+    return ragged->tokens <= rank * tokens ? 0 : ragged->tokens - rank * tokens;
+}
+
 enum status ragged_check(const struct plan_request *request, const char *where,
                          struct error *reterr)
 {
@@ -209,8 +215,9 @@ enum status ragged_build(struct arena *arena, const struct plan_request *request
         if (!whole) stages[count++] = stage;
         plan->item[i].ragged_units = whole ? plan->ragged_units : stage.units;
     }
-    for (uint32_t rank = 0; rank < ranks; rank++)
-        for (uint64_t token = 0; token < tokens; token++) {
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        uint64_t const own = ragged_tokens_of(&request->ragged, rank, tokens);
+        for (uint64_t token = 0; token < own; token++) {
             if ((rank * tokens + token) % RAGGED_WATCH_TOKENS == 0)
                 STATUS_TRY(cancel_check(request->watch, reterr));
             uint32_t const wanting = ragged_draw_next(&draw, wanted);
@@ -218,6 +225,7 @@ enum status ragged_build(struct arena *arena, const struct plan_request *request
                 stage_pass(&stages[i], piece_of(token, tokens, stages[i].piece_count), rank, wanted,
                            wanting);
         }
+    }
     return STATUS_OK;
 }
 

@@ -44,6 +44,10 @@ enum status ragged_check(const struct plan_request *request, const char *where,
 /* Tokens of one rank: its buffer holds each once. */
 uint64_t ragged_tokens(const struct plan_request *request);
 
+/* Tokens that a rank has to send, of a buffer of so many: all of the first ranks, the rest of the
+ * next one. */
+uint64_t ragged_tokens_of(const struct plan_ragged *ragged, uint64_t rank, uint64_t tokens);
+
 /* What a rank may have to send over one of several levels, whose `size` units are each a part of
  * `held` altogether: a copy of every token for as many of them as it has experts. */
 uint64_t ragged_level_bytes(const struct plan_request *request, uint64_t held, uint64_t size);

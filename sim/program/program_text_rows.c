@@ -114,6 +114,11 @@ static bool sends(const void *line)
     return ((const struct program_stream *)line)->kind == PROGRAM_OP_SEND;
 }
 
+static bool has_fewer_tokens(const void *line)
+{
+    return ((const struct plan_ragged *)line)->tokens != 0;
+}
+
 static bool has_root(const void *line)
 {
     return collective_is_rooted(((const struct text_plan *)line)->request.kind);
@@ -235,6 +240,7 @@ static const struct text_row ragged_rows[] = {
     {NUMBER("experts", plan_ragged, expert_count, COUNT_MOST), .needed = true},
     {NUMBER("top_k", plan_ragged, top_k, COUNT_MOST), .needed = true},
     {NUMBER("token_bytes", plan_ragged, token_bytes, BYTES_MOST), .needed = true},
+    {NUMBER("tokens", plan_ragged, tokens, COUNT_MOST), .means = has_fewer_tokens},
     {NUMBER("seed", plan_ragged, seed, INT64_MAX)},
     {NUMBER("skew_ppm", plan_ragged, skew_ppm, 1000000)},
     {WORD("returns", plan_ragged, returns, no_yes)},

@@ -168,18 +168,28 @@ static void crossing_drawn(const struct group *group, const struct routing_load 
     }
 }
 
+/* Of the ranks that share a set of experts. In inference the last ranks may have fewer tokens than
+ * others. */
+static uint64_t tokens_of(const struct ranks *ranks)
+{
+    uint64_t const most = ranks->rows * ranks->experts.ranks, all = ranks->inference.all.tokens;
+    return ranks_serves(ranks) && all < most ? all : most;
+}
+
 /* Who has most is waited for by all at the combine, so everyone is charged what it has. */
 static enum status loads_build(struct ranks *ranks, struct error *reterr)
 {
     struct routing *experts = &ranks->experts;
     const struct model_experts *model = &ranks->plan->model.experts;
     const struct group *group = &ranks->mesh->axis[MESH_EP].group;
+    uint64_t const tokens = tokens_of(ranks);
     uint64_t const capacity = ranks->plan->routing.capacity_ppm == 0 ? 0 : experts->rows;
     struct routing_load load;
     experts->drawn = (struct plan_ragged){
         .expert_count = (uint32_t)model->count,
         .top_k = (uint32_t)model->top_k,
         .token_bytes = 1,
+        .tokens = tokens < ranks->rows * experts->ranks ? tokens : 0,
         .seed = ranks->plan->routing.seed,
         .skew_ppm = ranks->plan->routing.skew_ppm,
     };
@@ -252,16 +262,13 @@ static uint64_t missed_share(const struct model_experts *experts, uint64_t token
     return (uint64_t)share;
 }
 
-/* Rows of a rank's experts. In inference the last ranks may have fewer tokens than others. Of the
- * experts those have rows that a token asks for: if each asks for any k of E, E·(1 - (1 - k/E)^B)
- * of all. */
+/* Rows of a rank's experts. Of the experts those have rows that a token asks for: if each asks for
+ * any k of E, E·(1 - (1 - k/E)^B) of all. */
 static void rows_build(struct ranks *ranks)
 {
     struct routing *experts = &ranks->experts;
     const struct model_experts *model = &ranks->plan->model.experts;
-    uint64_t const all = ranks->inference.all.tokens;
-    uint64_t tokens = ranks->rows * experts->ranks;
-    if (ranks_serves(ranks) && all < tokens) tokens = all;
+    uint64_t const tokens = tokens_of(ranks);
     uint64_t const missed = missed_share(model, tokens);
     experts->asked = experts->count - (uint64_t)((units_wide)experts->count * missed >> SHARE_BITS);
     experts->all = units_ceil_divide(tokens * model->top_k, experts->ranks);

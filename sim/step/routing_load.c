@@ -18,6 +18,7 @@ struct tally {
     uint32_t ranks;
     bool grid;
     uint64_t sent_on; /* Copies for other ranks. */
+    uint64_t drawn;   /* Tokens. */
     struct routing_load load;
 };
 
@@ -97,7 +98,7 @@ static enum status rank_count(struct tally *tally, uint32_t source, uint64_t tok
     uint32_t wanted[RAGGED_TOP_K_MAX];
     uint64_t sent = 0;
     for (uint64_t token = 0; token < tokens; token++) {
-        if ((source * tokens + token) % RAGGED_WATCH_TOKENS == 0)
+        if (tally->drawn++ % RAGGED_WATCH_TOKENS == 0)
             STATUS_TRY(cancel_check(tally->watch, reterr));
         uint32_t const count = ragged_draw_next(&tally->draw, wanted);
         sent += count;
@@ -142,7 +143,7 @@ static enum status tally_draw(struct arena *arena, struct tally *tally,
     tally->came = came;
     STATUS_TRY(ragged_draw_begin(arena, ragged, tally->ranks, &tally->draw, reterr));
     for (uint32_t rank = 0; rank < tally->ranks; rank++)
-        STATUS_TRY(rank_count(tally, rank, tokens, reterr));
+        STATUS_TRY(rank_count(tally, rank, ragged_tokens_of(ragged, rank, tokens), reterr));
     return STATUS_OK;
 }
 
@@ -180,7 +181,8 @@ static bool is_drawn(const struct routing_drawn *drawn, const struct routing_req
             return false;
     return drawn->tokens == request->tokens && drawn->capacity == request->capacity &&
            a->expert_count == b->expert_count && a->top_k == b->top_k &&
-           a->token_bytes == b->token_bytes && a->seed == b->seed && a->skew_ppm == b->skew_ppm;
+           a->token_bytes == b->token_bytes && a->tokens == b->tokens && a->seed == b->seed &&
+           a->skew_ppm == b->skew_ppm;
 }
 
 enum status routing_load_draw(const struct routing_request *request, struct routing_drawn *drawn,

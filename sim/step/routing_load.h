@@ -32,7 +32,7 @@ struct routing_load {
 struct routing_request {
     const struct group *group; /* On switches only, or on a grid that is not twisted. */
     const struct plan_ragged *ragged;
-    uint64_t tokens;   /* Of each rank. */
+    uint64_t tokens;   /* Of each rank, or of the first ones (ragged->tokens). */
     uint64_t capacity; /* Rows that an expert computes at most; 0: all. */
     const struct cancel *watch;
 };

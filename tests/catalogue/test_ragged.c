@@ -16,7 +16,11 @@ static struct plan_request request_of(const struct group *group, uint64_t tokens
         .kind = COLLECTIVE_ALL_TO_ALL,
         .group = *group,
         .size_bytes = tokens * 100 * group_rank_count(group),
-        .ragged = {expert_count, top_k, 100, 42, skew_ppm, false},
+        .ragged = {.expert_count = expert_count,
+                   .top_k = top_k,
+                   .token_bytes = 100,
+                   .seed = 42,
+                   .skew_ppm = skew_ppm},
     };
 }
 
@@ -49,10 +53,16 @@ static void every_ragged_exchange_is_proved(void **state)
     for (uint32_t g = 0; g < sizeof groups / sizeof *groups; g++)
         for (uint32_t skew = 0; skew <= 1000000; skew += 500000) {
             uint32_t const ranks = (uint32_t)group_rank_count(&groups[g]);
-            struct plan_request const request = request_of(&groups[g], 50, 4 * ranks, 3, skew);
+            struct plan_request request = request_of(&groups[g], 50, 4 * ranks, 3, skew);
             struct plan plan = case_plan(&request);
             case_ok(plan_check(&plan, &case_error));
             assert_false(plan_item_is_uniform(&plan, &plan.item[0]));
+            /* The last rank has none, the one before it fewer than its buffer holds. */
+            request.ragged.tokens = 50 * (ranks - 1) - 7;
+            plan = case_plan(&request);
+            case_ok(plan_check(&plan, &case_error));
+            assert_int_equal(sent(&plan, ranks, ranks - 1), 0);
+            assert_int_not_equal(sent(&plan, ranks, 0), 0);
         }
 }
 

@@ -402,7 +402,8 @@ static void test_ragged_rows(void **state)
     (void)state;
     struct machine const machine = case_machine("h100-sxm:nodes=1");
     struct measure_row_question question = question_of(&machine, MEASURE_ALL_TO_ALL, NULL);
-    question.ragged = (struct plan_ragged){8, 4, 1024, 5, 500000, false};
+    question.ragged = (struct plan_ragged){
+        .expert_count = 8, .top_k = 4, .token_bytes = 1024, .seed = 5, .skew_ppm = 500000};
     struct measure_options const options = {.engine = "fast"};
     const struct measure_row_choice *choice = NULL;
     struct measured measured;
@@ -439,7 +440,7 @@ static void test_ragged_rows_over_nodes(void **state)
     static const char *const algorithms[] = {NULL, "flat-direct"};
     struct measure_options const options = {.engine = "fast"};
     struct measure_row row[2];
-    question.ragged = (struct plan_ragged){256, 8, 8192, 0, 0, false};
+    question.ragged = (struct plan_ragged){.expert_count = 256, .top_k = 8, .token_bytes = 8192};
     uint64_t const size = 1024 * 8192;
     for (uint32_t i = 0; i < 2; i++) {
         const struct measure_row_choice *choice = NULL;

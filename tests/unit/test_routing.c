@@ -227,6 +227,37 @@ static void experts_that_are_hit_are_those_of_the_tokens(void **state)
     assert_true(sum < 12 * HELD); /* Some are not. */
 }
 
+/* Ranks without a token send none: what is drawn adds up to the tokens that there are. */
+static void only_tokens_that_are_there_are_drawn(void **state)
+{
+    enum { EXPERTS = 16, TOP_K = 2, BUFFER = 4, RANKS_MOST = 8 };
+    (void)state;
+    for (uint32_t ranks = 1; ranks <= RANKS_MOST; ranks *= 2)
+        for (uint64_t tokens = 1; tokens <= ranks * BUFFER; tokens++) {
+            struct group const group = {
+                .dimension = {{.axis = 0, .size = (uint16_t)ranks, .stride = 1, .switched = true}},
+                .dimension_count = ranks > 1};
+            struct plan_ragged const ragged = {.expert_count = EXPERTS,
+                                               .top_k = TOP_K,
+                                               .token_bytes = 1,
+                                               .tokens = tokens,
+                                               .skew_ppm = 500000};
+            struct routing_request const request = {
+                .group = &group, .ragged = &ragged, .tokens = BUFFER};
+            struct routing_load load = {0};
+            struct error error;
+            uint64_t sum = 0;
+            for (uint32_t rank = 0; rank < ranks; rank++)
+                sum += ragged_tokens_of(&ragged, rank, BUFFER);
+            assert_int_equal(sum, tokens);
+            assert_int_equal(routing_load_draw(&request, NULL, &load, &error), STATUS_OK);
+            assert_in_range(load.sent, tokens, tokens * TOP_K);
+            assert_in_range(load.rows_most * ranks, tokens * TOP_K, ranks * tokens * TOP_K);
+            assert_true(load.came_most <= tokens && load.hit_most <= tokens * TOP_K);
+            if (ranks == 1) assert_int_equal(load.rows_most, tokens * TOP_K);
+        }
+}
+
 static const char *const over_nodes[MESH_ROLE_COUNT] = {[MESH_EP] = "node", [MESH_TP] = "gpu"};
 
 /* Whether the loads of ranks or the exchange are drawn. Formulas, which cannot say so, go on. */
@@ -257,6 +288,7 @@ int main(void)
         cmocka_unit_test(a_limit_to_groups_keeps_tokens_on_fewer_nodes),
         cmocka_unit_test(what_experts_cannot_do_is_refused),
         cmocka_unit_test(experts_that_are_hit_are_those_of_the_tokens),
+        cmocka_unit_test(only_tokens_that_are_there_are_drawn),
         cmocka_unit_test(the_same_is_drawn_once),
         cmocka_unit_test(drawing_is_interrupted),
     };

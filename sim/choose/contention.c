@@ -311,6 +311,37 @@ static bool contention_play_anew(const struct machine *machine, const struct pla
     return done;
 }
 
+static bool is_same(const struct contention_entry *entry, const struct contention_entry *key)
+{
+    return entry->primitive == key->primitive && entry->flat == key->flat &&
+           entry->dimension == key->dimension && entry->root == key->root &&
+           entry->at_root == key->at_root && entry->off_root == key->off_root &&
+           group_equal(&entry->group, &key->group) &&
+           memcmp(entry->message_ps, key->message_ps, sizeof key->message_ps) == 0;
+}
+
+/* NULL: there is none of this key. */
+static const struct contention_entry *find(const struct contentions *known,
+                                           const struct contention_entry *key)
+{
+    uint32_t const count = atomic_load_explicit(&known->count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++)
+        if (is_same(&known->entry[i], key)) return &known->entry[i];
+    return NULL;
+}
+
+/* Another thread is waited for: it copies one entry. */
+static void keep(struct contentions *known, const struct contention_entry *entry)
+{
+    while (atomic_exchange_explicit(&known->grows, true, memory_order_acquire)) continue;
+    uint32_t const count = atomic_load_explicit(&known->count, memory_order_relaxed);
+    if (count < REHEARSALS_MAX && find(known, entry) == NULL) {
+        known->entry[count] = *entry;
+        atomic_store_explicit(&known->count, count + 1, memory_order_release);
+    }
+    atomic_store_explicit(&known->grows, false, memory_order_release);
+}
+
 bool contention_play(const struct machine *machine, const struct plan *plan,
                      const struct plan_item *item, struct contentions *known,
                      struct contention *ret)
@@ -327,20 +358,14 @@ bool contention_play(const struct machine *machine, const struct plan *plan,
     memcpy(key.message_ps, plan->protocol.message_ps, sizeof key.message_ps);
     *ret = (struct contention){.latency_s = 0};
     if (!is_rehearsed(plan, item)) return false;
-    for (uint32_t i = 0; known != NULL && i < known->count; i++) {
-        const struct contention_entry *entry = &known->entry[i];
-        if (entry->primitive != key.primitive || entry->flat != key.flat ||
-            entry->dimension != key.dimension || entry->root != key.root ||
-            entry->at_root != key.at_root || entry->off_root != key.off_root ||
-            !group_equal(&entry->group, &key.group) ||
-            memcmp(entry->message_ps, key.message_ps, sizeof key.message_ps) != 0)
-            continue;
+    const struct contention_entry *entry = known == NULL ? NULL : find(known, &key);
+    if (entry != NULL) {
         *ret = entry->contention;
         return entry->played;
     }
     key.played = contention_play_anew(machine, plan, item, &key.contention);
     if (!key.played) (void)ecmp_count(machine, plan, item, &key.contention);
     *ret = key.contention;
-    if (known != NULL && known->count < REHEARSALS_MAX) known->entry[known->count++] = key;
+    if (known != NULL) keep(known, &key);
     return key.played;
 }

@@ -13,6 +13,7 @@
 #ifndef SIM_CHOOSE_CONTENTION_H
 #define SIM_CHOOSE_CONTENTION_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "sim/collective/plan.h"
@@ -32,7 +33,8 @@ struct contention {
     double wire_byte_s[CONTENTION_WIRES]; /* The busiest link of each, for one piece. */
 };
 
-/* Those of one machine. All zero: none yet. */
+/* Those of one machine, which several threads may ask for and add to: an entry stands as it is once
+ * it is counted, and is the same whoever adds it. All zero: none yet. */
 struct contentions {
     struct contention_entry {
         struct group group;
@@ -45,7 +47,8 @@ struct contentions {
         bool played; /* False: there is too much to play. */
         struct contention contention;
     } entry[REHEARSALS_MAX];
-    uint32_t count;
+    atomic_uint count;
+    atomic_bool grows; /* A thread adds an entry. */
 };
 
 /* False where an item is not routed, is the switches' work, or has too many messages for an

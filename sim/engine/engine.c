@@ -314,6 +314,7 @@ void engine_pause(struct engine *engine)
 void engine_drain(struct engine *engine, engine_handler_fn *handler, void *owner)
 {
     uint64_t const event_count = engine->event_count, popped_count = engine->popped_count;
+    struct engine_options const options = engine->options;
     engine->options.handler = handler;
     engine->options.owner = owner;
     engine->options.ahead = NULL;
@@ -321,6 +322,8 @@ void engine_drain(struct engine *engine, engine_handler_fn *handler, void *owner
     while (engine->pending_count > 0) serve(engine);
     engine->event_count = event_count;
     engine->popped_count = popped_count;
+    engine->options = options;
+    if (options.ahead != NULL) engine->ladder.ahead = look_ahead;
 }
 
 void engine_continue(struct engine *engine, const struct engine *other, uint64_t factor)
@@ -338,13 +341,33 @@ static void forget(void *owner, struct engine *engine, int64_t now_ps, uint64_t 
 
 void engine_jump(struct engine *engine, int64_t by_ps, uint64_t event_count)
 {
-    struct engine_options const options = engine->options;
     int64_t const now_ps = engine->now_ps;
     engine_drain(engine, forget, NULL);
-    engine->options = options;
-    if (options.ahead != NULL) engine->ladder.ahead = look_ahead;
     engine->now_ps = now_ps + by_ps;
     engine->event_count += event_count;
+}
+
+void engine_restart(struct engine *engine, int64_t now_ps)
+{
+    SIM_ASSERT(engine->is_reference && engine->pending_count == 0);
+    engine->now_ps = now_ps;
+    engine->event_count = engine->popped_count = 0;
+    engine->check_events = engine->check_entries = 0;
+}
+
+void engine_run_before(struct engine *engine, int64_t at_ps, uint64_t key)
+{
+    SIM_ASSERT(engine->is_reference);
+    while (engine->pending_count > 0) {
+        const struct heap_event *next = engine->heap.events;
+        if (next->at_ps > at_ps || (next->at_ps == at_ps && next->key >= key)) return;
+        serve_reference(engine);
+    }
+}
+
+void engine_count(struct engine *engine, int64_t event_count)
+{
+    engine->event_count += (uint64_t)event_count;
 }
 
 bool engine_is_reference(const struct engine *engine)

@@ -85,6 +85,16 @@ void engine_continue(struct engine *engine, const struct engine *other, uint64_t
  */
 void engine_jump(struct engine *engine, int64_t by_ps, uint64_t event_count);
 
+/* Of the reference queue, without pending events: starts anew at an instant, with no event counted.
+ */
+void engine_restart(struct engine *engine, int64_t now_ps);
+
+/* Of the reference queue: handles the events before (instant, key). */
+void engine_run_before(struct engine *engine, int64_t at_ps, uint64_t key);
+
+/* Counts events that were handled elsewhere; below 0: handled here, and not to be counted. */
+void engine_count(struct engine *engine, int64_t event_count);
+
 bool engine_is_reference(const struct engine *engine);
 uint64_t engine_pending_count(const struct engine *engine);
 int64_t engine_now_ps(const struct engine *engine);

@@ -5,6 +5,7 @@
 #ifndef SIM_REPLAY_EVENT_KEY_H
 #define SIM_REPLAY_EVENT_KEY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sim/program/program.h"
@@ -87,6 +88,13 @@ static inline uint32_t event_key_stream(uint64_t key)
 static inline enum replay_event event_key_kind(uint64_t key)
 {
     return (enum replay_event)(key >> KEY_KIND_SHIFT);
+}
+
+/* Whether an order is of a message that names its receiver, and so has the epoch and more. */
+static inline bool event_key_names_epoch(uint64_t key)
+{
+    return event_key_field(key, KEY_PORT_SHIFT, KEY_KIND_SHIFT - KEY_PORT_SHIFT) == KEY_ROUTED &&
+           event_key_kind(key) != EVENT_LANE_READY;
 }
 
 #endif

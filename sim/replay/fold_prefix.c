@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/replay/flight.h"
 #include "sim/replay/p2p.h"
 #include "sim/replay/promise.h"
 #include "sim/replay/routed.h"
@@ -100,8 +101,7 @@ bool prefix_holds(const struct replay *prefix)
 static uint64_t event_key_of_image(struct replay *prefix, uint64_t key, uint32_t chip,
                                    uint32_t image)
 {
-    uint32_t const port = event_key_field(key, KEY_PORT_SHIFT, KEY_KIND_SHIFT - KEY_PORT_SHIFT);
-    if (port != KEY_ROUTED || event_key_kind(key) == EVENT_LANE_READY) return key;
+    if (!event_key_names_epoch(key)) return key;
     const struct routed_lane *routed = routed_lane_of(prefix, key)->routed;
     if (routed->tie_bits == 0) return key;
     return key + routed_tie(routed, &prefix->spread->whole->routes->places[image]) -
@@ -321,42 +321,38 @@ static void state_copy(struct replay *prefix, struct replay *whole)
             tier_copy(prefix, whole, index, t);
 }
 
-/* The engine's channel of an event that waits. */
-static uint32_t channel_of_key(const struct replay *replay, uint64_t key)
-{
-    enum replay_event const event = event_key_kind(key);
-    bool const by_lane = event == EVENT_ARRIVE || event == EVENT_HOP || event == EVENT_LAND ||
-                         event == EVENT_LANE_READY || event == EVENT_PORT;
-    uint32_t const number =
-        by_lane ? event_key_field(key, KEY_LANE_SHIFT, KEY_LANE_BITS) : event_key_stream(key);
-    return channel_of(replay, event, number);
-}
-
 static void event_spread(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
                          const uint32_t *chips, uint32_t count)
 {
     struct replay *prefix = owner;
     const struct spread *spread = prefix->spread;
     (void)engine;
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
+        if (flight_end_is_void(prefix, key, chips[i], now_ps)) continue;
         for (uint32_t k = 0; k < spread->count; k++) {
             uint32_t const image = spread->image[chips[i] * spread->count + k];
             engine_post(spread->whole->engine, now_ps,
                         event_key_of_image(prefix, key, chips[i], image),
                         channel_of_key(spread->whole, key), image);
         }
+    }
 }
 
 void prefix_spread(struct replay *prefix)
 {
     struct replay *whole = prefix->spread->whole;
     uint64_t const count = prefix->spread->count;
+    flights_land_all(prefix);
     state_copy(prefix, whole);
     steps_spread(prefix, whole, prefix->spread->count);
     whole->tally.transfers = prefix->tally.transfers * count;
     whole->tally.bound_checks = prefix->tally.bound_checks * count;
     whole->tally.parts_done = prefix->tally.parts_done * count;
     whole->tally.digest = prefix->tally.digest;
+    whole->tally.logged = prefix->tally.logged;
+    whole->tally.flown = prefix->tally.flown;
+    whole->tally.landed = prefix->tally.landed;
+    whole->tally.played = prefix->tally.played;
     whole->tally.prefix_chips = prefix->chip_count;
     whole->tally.prefix_ps = engine_now_ps(prefix->engine);
     memcpy(whole->tally.queued_ps, prefix->tally.queued_ps, sizeof whole->tally.queued_ps);

@@ -1,4 +1,5 @@
 #include "sim/replay/host.h"
+#include "sim/replay/flight.h"
 #include "sim/replay/fold_prefix.h"
 
 #include "sim/base/arena.h"
@@ -161,6 +162,7 @@ static void piece_send(struct replay *replay, uint32_t stream, uint32_t chip, in
     uint32_t const piece = stream_at(replay, stream, chip)->part;
     uint32_t const down = !copy->to_host, port = host->port[down];
     struct link_state *link = &host->links[down][host->unit[chip]];
+    flights_clear_link(replay, link);
     struct link_waits *waits = &host->waits[down][host->unit[chip]];
     int64_t const link_ps = piece_ps(copy, piece);
     struct port_ticket const place = {

@@ -12,6 +12,7 @@
 #include "sim/program/program.h"
 
 struct arena;
+struct flights;
 struct record_passing;
 struct link_state;
 struct message_cost;
@@ -140,7 +141,8 @@ struct lanes {
     uint32_t plan_count;
     uint16_t *plan_index;      /* [stream][plan of the program]: in plans, or RUNNING_NONE. */
     struct lane_state *states; /* [lane][chip] */
-    uint16_t *running; /* [stream][chip]: plan of the running collective, or RUNNING_NONE. */
+    uint16_t *running;       /* [stream][chip]: plan of the running collective, or RUNNING_NONE. */
+    struct flights *flights; /* flight.h; NULL: every message is simulated. */
 };
 
 /* A table for each plan of each stream; needs all other tables. */

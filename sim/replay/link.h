@@ -4,6 +4,7 @@
 #ifndef SIM_REPLAY_LINK_H
 #define SIM_REPLAY_LINK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sim/base/status.h"
@@ -18,6 +19,7 @@ struct link_state {
     uint32_t queue; /* Index of its port_queue, once streams have met or messages are kept. */
     uint8_t lane;   /* On the grid: lane of its last message, among the lanes of all streams. */
     uint8_t stream; /* Stream of its messages; PORT_SHARED: streams or lanes take turns. */
+    bool flown;     /* A collective that uses it flies (flight.h). */
 };
 
 /* Waits of a link's messages, if the caller asks for them: they cost a long run some percent. */

@@ -90,16 +90,10 @@ enum status recur_build(struct arena *arena, struct replay *replay, struct error
     return STATUS_OK;
 }
 
-static bool names_epoch(uint64_t key)
-{
-    return event_key_field(key, KEY_PORT_SHIFT, KEY_KIND_SHIFT - KEY_PORT_SHIFT) == KEY_ROUTED &&
-           event_key_kind(key) != EVENT_LANE_READY;
-}
-
 void recur_event(struct replay *replay, int64_t now_ps, uint64_t key)
 {
     struct recur *recur = replay->recurrence.search;
-    if (!names_epoch(key)) return;
+    if (!event_key_names_epoch(key)) return;
     const struct lane_table *lane = routed_lane_of(replay, key);
     uint32_t const index =
         recur->met_first[lane->plan->index] + (uint32_t)(lane - lane->plan->lane);
@@ -366,7 +360,7 @@ static void digest_repeat(struct replay *replay, int64_t period_ps, uint64_t tim
     const struct recur *recur = replay->recurrence.search;
     for (uint64_t i = 0; i < recur->kept_count; i++) {
         const struct kept *kept = &recur->kept[i];
-        bool const turns = names_epoch(kept->key);
+        bool const turns = event_key_names_epoch(kept->key);
         uint32_t const epochs = turns ? recur->epochs[event_key_stream(kept->key)] : 0;
         uint64_t const rest = kept->key & ~((uint64_t)(EPOCHS - 1) << KEY_EPOCH_SHIFT);
         uint64_t epoch = event_key_field(kept->key, KEY_EPOCH_SHIFT, KEY_EPOCH_BITS);

@@ -88,13 +88,11 @@ static const struct recur_field reads_fields[] = {FIELD(SAME, server_reads, work
                                                   {0}};
 HAS_BYTES(server_reads, 24);
 
-static const struct recur_field link_fields[] = {FIELD(INSTANT, link_state, free_ps),
-                                                 FIELD(SUM, link_state, busy_ps),
-                                                 FIELD(SUM, link_state, bytes),
-                                                 FIELD(SAME, link_state, queue),
-                                                 FIELD(SAME, link_state, lane),
-                                                 FIELD(SAME, link_state, stream),
-                                                 {0}};
+static const struct recur_field link_fields[] = {
+    FIELD(INSTANT, link_state, free_ps), FIELD(SUM, link_state, busy_ps),
+    FIELD(SUM, link_state, bytes),       FIELD(SAME, link_state, queue),
+    FIELD(SAME, link_state, lane),       FIELD(SAME, link_state, stream),
+    FIELD(SAME, link_state, flown),      {0}};
 HAS_BYTES(link_state, 32);
 
 static const struct recur_field waits_fields[] = {

@@ -7,6 +7,7 @@
 #include "sim/base/arena.h"
 #include "sim/replay/batch.h"
 #include "sim/replay/breakdown.h"
+#include "sim/replay/flight.h"
 #include "sim/replay/fold_prefix.h"
 #include "sim/replay/host.h"
 #include "sim/replay/p2p.h"
@@ -18,15 +19,13 @@
 #include "sim/replay/stuck.h"
 #include "sim/replay/transport.h"
 
-static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
-                   const uint32_t *chips, uint32_t count)
+void replay_event(struct replay *replay, int64_t now_ps, uint64_t key, const uint32_t *chips,
+                  uint32_t count)
 {
-    struct replay *replay = owner;
     uint32_t const lane = event_key_field(key, KEY_LANE_SHIFT, KEY_LANE_BITS);
     uint32_t const stream = event_key_stream(key);
     uint32_t const port = event_key_field(key, KEY_PORT_SHIFT, KEY_KIND_SHIFT - KEY_PORT_SHIFT);
     bool const routed = port == KEY_ROUTED;
-    (void)engine;
     if (replay->recurrence.keeps) recur_event(replay, now_ps, key);
     if (port == KEY_HOST) {
         host_event(replay, key, chips, count, now_ps);
@@ -77,6 +76,23 @@ static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t 
         for (uint32_t i = 0; i < count; i++) streams_finish(replay, chips[i], now_ps);
         break;
     }
+}
+
+static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
+                   const uint32_t *chips, uint32_t count)
+{
+    struct replay *replay = owner;
+    uint32_t left[ENGINE_BATCH_MAX];
+    (void)engine;
+    if (replay->lanes.flights != NULL) {
+        flights_order(replay->lanes.flights, now_ps, key);
+        if (event_key_kind(key) == EVENT_COLLECTIVE_END) {
+            count = flights_end(replay, event_key_stream(key), chips, count, now_ps, left);
+            chips = left;
+            if (count == 0) return;
+        }
+    }
+    replay_event(replay, now_ps, key, chips, count);
 }
 
 /* The lines that the handler of an event will touch first. */
@@ -266,7 +282,7 @@ static enum status replay_make(struct arena *arena, const struct replay_options 
     struct engine_options const engine = {
         .queue = options->engine,
         .chip_count = replay->chip_count,
-        .channel_count = channel_of(replay, EVENT_FINISH, 0) + 256,
+        .channel_count = replay_channel_count(replay),
         .pending_max = pending_max,
         .pending_is_limit = is_limit,
         .handler = handle,
@@ -277,6 +293,7 @@ static enum status replay_make(struct arena *arena, const struct replay_options 
     };
     STATUS_TRY(engine_create(arena, &engine, &replay->engine, reterr));
     STATUS_TRY(ports_build(arena, replay, pending_max, reterr));
+    STATUS_TRY(flights_build(arena, replay, reterr));
     shown_mark(replay);
     return record_owner_build(arena, replay, reterr);
 }

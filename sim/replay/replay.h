@@ -43,6 +43,7 @@ struct replay_options {
     uint32_t steps_max; /* Most steps that are replayed in a row to find trace.period; 0 or 1: the
                            single step only. */
     bool every_layer;   /* Simulate layers that are alike one by one (docs/engine.md). */
+    bool every_message; /* Simulate collectives that are alike message by message (the same). */
     replay_watch_fn *watch;
     void *watch_owner;
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/replay/arrival_cost.h"
+#include "sim/replay/flight_log.h"
 #include "sim/replay/message.h"
 #include "sim/replay/record_owner.h"
 #include "sim/replay/routed_way.h"
@@ -97,6 +98,8 @@ static int64_t message_take(struct replay *replay, struct lane_table *lane, uint
 {
     struct link_state *link = at->link;
     const struct routed_cost *cost = message->cost;
+    flights_clear_link(replay, link);
+    if (flight_is_recorded(replay)) flight_record_link(replay, link, at->waits, at->port, true);
     int64_t const link_ps = cost->link_ps[at->kind];
     if (promise_meets(replay, link, lane->stream, lane, now_ps))
         return message_share_link(replay, lane, sender, message, at, key, now_ps, tail_ps,
@@ -151,8 +154,14 @@ static void passed_count(struct replay *replay, struct lane_table *lane, uint32_
     for (uint32_t t = 0; t <= message->course.turn; t++) {
         struct tier_links *tier = &level->tier[t];
         if (tier->queues) continue;
-        tier->links[0][route_unit_below(tier, &message->from)].bytes += message->cost->memory.bytes;
-        tier->links[1][route_unit_below(tier, &message->to)].bytes += message->cost->memory.bytes;
+        struct link_state *up = &tier->links[0][route_unit_below(tier, &message->from)];
+        struct link_state *down = &tier->links[1][route_unit_below(tier, &message->to)];
+        if (flight_is_recorded(replay)) {
+            flight_record_link(replay, up, NULL, MACHINE_GRID_PORTS, false);
+            flight_record_link(replay, down, NULL, MACHINE_GRID_PORTS, false);
+        }
+        up->bytes += message->cost->memory.bytes;
+        down->bytes += message->cost->memory.bytes;
     }
 }
 
@@ -171,13 +180,15 @@ int64_t routed_send(struct replay *replay, struct lane_table *lane, uint32_t chi
            (message.ways != NULL ? message.ways[chip].tie : routed_tie(routed, &message.from));
     passed_count(replay, lane, chip, &message);
     uint32_t const network = route_network(at->port);
+    uint32_t const way = network == 0 ? at->port : replay->grid.port_count + network - 1;
+    flights_clear_way(replay, chip, way);
     int64_t const work_ps = message.cost->memory.read_ps;
     int64_t const read_ps = dma_read_ps(&replay->servers, chip, work_ps, now_ps);
     int64_t const depart_ps = message_take(replay, lane, chip, &message, at, key, now_ps, read_ps,
                                            lane->routed->overhead_ps[network]);
-    uint32_t const way = network == 0 ? at->port : replay->grid.port_count + network - 1;
     dma_leave(&replay->servers, reads_at(&replay->servers, way, chip), chip, work_ps, now_ps,
               promise_left_ps(at->link, depart_ps));
+    if (flight_is_recorded(replay)) flight_record_leaving(replay, chip, way);
     return depart_ps;
 }
 

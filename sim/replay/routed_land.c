@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/replay/arrival_cost.h"
+#include "sim/replay/flight_log.h"
 #include "sim/replay/fold_prefix.h"
 #include "sim/replay/p2p.h"
 #include "sim/replay/routed_way.h"
@@ -180,12 +181,16 @@ void routed_arrive(struct replay *replay, uint64_t key, const uint32_t *chips, u
     for (uint32_t i = 0; i < count; i++) {
         if (promise_is_void(replay, key, chips[i], 0)) continue;
         uint32_t const chip = message_receive(replay, lane, key, chips[i], &message);
+        if (flight_is_recorded(replay) && flight_record_leads_away(replay, chip)) continue;
         digest_add(replay, now_ps, key, chips[i]);
         const struct message_cost *cost = &message.cost->memory;
         bool const looks_back =
             arrival_cost_looks_back(&replay->servers, cost, chip, message.cost->slowest_ps, now_ps);
-        int64_t const link_ps = looks_back ? own_ps(replay, lane, chips[i], &message) : 0;
+        bool const is_recorded = flight_is_recorded(replay);
+        int64_t const link_ps =
+            looks_back || is_recorded ? own_ps(replay, lane, chips[i], &message) : 0;
         int64_t const land_ps = arrival_cost_ps(&replay->servers, cost, link_ps, chip, now_ps);
+        if (is_recorded) flight_record_landing(replay, chip, now_ps, link_ps);
         if (land_ps > now_ps)
             engine_post(replay->engine, land_ps, key | (uint64_t)EVENT_LAND << KEY_KIND_SHIFT,
                         channel_of(replay, EVENT_LAND, lane->number), chips[i]);

@@ -21,6 +21,7 @@
  *   p2p.c        messages between ranks of different roles, and waits for them
  *   breakdown.c  breakdown, memory; results.c: what was found, as a trace
  *   record.c     records of a timeline; record_owner.c: the ops of messages in them
+ *   flight.c     collectives that are simulated once; flight_log.c: what they did then
  *   fold_prefix.c pipelines replayed as one while they are alike
  *
  * State is kept as arrays over chips, [stream or lane or port][chip]: in a symmetric machine the
@@ -115,6 +116,22 @@ static inline uint32_t channel_of(const struct replay *replay, enum replay_event
     return (uint32_t)event * widest + lane_or_stream;
 }
 
+/* The same, of an event that waits. */
+static inline uint32_t channel_of_key(const struct replay *replay, uint64_t key)
+{
+    enum replay_event const event = event_key_kind(key);
+    bool const by_lane = event == EVENT_ARRIVE || event == EVENT_HOP || event == EVENT_LAND ||
+                         event == EVENT_LANE_READY || event == EVENT_PORT;
+    uint32_t const number =
+        by_lane ? event_key_field(key, KEY_LANE_SHIFT, KEY_LANE_BITS) : event_key_stream(key);
+    return channel_of(replay, event, number);
+}
+
+static inline uint32_t replay_channel_count(const struct replay *replay)
+{
+    return channel_of(replay, EVENT_FINISH, 0) + 256;
+}
+
 static inline struct stream_state *stream_at(struct replay *replay, uint32_t stream, uint32_t chip)
 {
     return &replay->streams.states[(uint64_t)stream * replay->chip_count + chip];
@@ -170,5 +187,9 @@ static inline const struct need_cache *streams_needs(struct replay *replay, uint
         streams_needs_fill(replay, role, stream, state, cache);
     return cache;
 }
+
+/* replay.c: handles an event. */
+void replay_event(struct replay *replay, int64_t now_ps, uint64_t key, const uint32_t *chips,
+                  uint32_t count);
 
 #endif

@@ -6,6 +6,7 @@
 #define SIM_REPLAY_STREAM_STEPS_H
 
 #include "sim/replay/breakdown.h"
+#include "sim/replay/flight.h"
 #include "sim/replay/fold_prefix.h"
 #include "sim/replay/state.h"
 
@@ -169,6 +170,7 @@ static inline void part_open(struct replay *replay, struct stream_state *state, 
 static inline int64_t part_serve(struct replay *replay, const struct op_table *table, uint32_t part,
                                  uint32_t chip, int64_t now_ps)
 {
+    flights_serve(replay, chip);
     for (enum server server = SERVER_HBM; !table->spares && server < SERVER_COUNT; server++)
         if (!table->server[server].spares)
             server_part_begin(&replay->servers, server, chip, now_ps);
@@ -185,6 +187,7 @@ static inline int64_t part_serve(struct replay *replay, const struct op_table *t
 static inline int64_t part_end_ps(struct replay *replay, const struct op_table *table,
                                   uint32_t part, uint32_t chip, int64_t now_ps)
 {
+    flights_serve(replay, chip);
     if (table->spares) { /* Of most ops. */
         for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++)
             server_spare(server_at(&replay->servers, server, chip), table->server[server].spare_ps);

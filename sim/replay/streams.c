@@ -5,6 +5,7 @@
  * it. So nothing is polled, and a handler costs what it changes.
  */
 #include "sim/replay/breakdown.h"
+#include "sim/replay/flight.h"
 #include "sim/replay/fold_prefix.h"
 #include "sim/replay/host.h"
 #include "sim/replay/p2p.h"
@@ -133,7 +134,10 @@ static void op_begin(struct replay *replay, uint32_t stream, uint32_t chip,
     collective_open(replay, needs, stream, chip, now_ps);
     if (replay->records.active)
         record_owner_op_begin(replay, *running_at(replay, stream, chip), chip);
-    transport_begin(replay, stream, chip, now_ps);
+    if (op->kind == PROGRAM_OP_COLLECTIVE && flight_begin(replay, stream, chip, now_ps))
+        streams_progress(replay, stream, chip, 0, now_ps);
+    else
+        transport_begin(replay, stream, chip, now_ps);
 }
 
 void streams_advance(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)

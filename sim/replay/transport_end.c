@@ -1,6 +1,7 @@
 /* The end of a collective on a chip: all has come, all has left, and what it leaves is written. */
 #include "sim/replay/arrival_cost.h"
 #include "sim/replay/batch.h"
+#include "sim/replay/flight_log.h"
 #include "sim/replay/message.h"
 #include "sim/replay/routed.h"
 #include "sim/replay/state.h"
@@ -34,6 +35,7 @@ static int64_t shards_write(struct replay *replay, uint32_t stream, uint32_t chi
         else
             dma_pass(&replay->servers, SERVER_HBM, chip, work_ps,
                      stream_at(replay, stream, chip)->begin_ps, now_ps);
+        if (flight_is_recorded(replay)) flight_record_shard(replay, chip);
     }
     if (!replay->servers.may_exceed) return 0;
     enum collective_kind const kind = plan->plan->kind;

@@ -1,6 +1,7 @@
 #include "sim/replay/tree.h"
 
 #include "sim/replay/arrival_cost.h"
+#include "sim/replay/flight.h"
 #include "sim/replay/message.h"
 #include "sim/replay/promise.h"
 #include "sim/replay/record_owner.h"
@@ -115,6 +116,7 @@ static int64_t cable_take(struct replay *replay, const struct lane_table *lane,
     struct place const root = lowest(tree, owner, (int32_t)message->tier - 1);
     uint32_t const queue = route_queue(replay, tree->level, message->tier, &root, &root, &root);
     struct link_state *link = &tier->links[down][queue];
+    flights_clear_link(replay, link);
     int64_t const link_ps = tier->queues ? message->cost->link_ps[tier->kind] : 0;
     int64_t const free_ps = link->free_ps; /* 0 where nothing queues. */
     uint32_t const port = machine_level_port(tree->level_index, message->tier, down);
@@ -173,14 +175,15 @@ int64_t tree_send(struct replay *replay, struct lane_table *lane, uint32_t chip,
         plan_item_peer(routed->plan, routed->item, from.at, step.peer, to.at);
         displacement = displacement_between(routed, &from, &to);
     }
+    uint32_t const way = replay->grid.port_count + routed->tree->level_index;
     int64_t const work_ps = message.cost->memory.read_ps;
+    flights_clear_way(replay, chip, way);
     int64_t const read_ps = dma_read_ps(&replay->servers, chip, work_ps, now_ps);
     int64_t depart_ps = 0;
     int64_t const head_ps =
         cable_take(replay, lane, &message, false, &from, now_ps, read_ps, &depart_ps);
     tree_post(replay, lane, &message, TREE_UNIT_UP, 0, &from, displacement,
               head_ps + routed->overhead_ps[1 + routed->tree->level_index]);
-    uint32_t const way = replay->grid.port_count + routed->tree->level_index;
     dma_leave(&replay->servers, reads_at(&replay->servers, way, chip), chip, work_ps, now_ps,
               depart_ps);
     return depart_ps;

@@ -91,6 +91,10 @@ static struct table_figure millions(struct column_value value)
     X(EVENTS_PER_S, "events_per_s", TIMED(REAL((double)trace->work.events / input->wall_s)),       \
       HIDDEN)                                                                                      \
     X(RECURRED, "events_recurred", TIMED(WHOLE(trace->work.recurred)), HIDDEN)                     \
+    X(RECORDED, "collectives_recorded", TIMED(WHOLE(trace->work.recorded)), HIDDEN)                \
+    X(POSTED, "collectives_posted", TIMED(WHOLE(trace->work.posted)), HIDDEN)                      \
+    X(LANDED, "collectives_landed", TIMED(WHOLE(trace->work.landed)), HIDDEN)                      \
+    X(SIMULATED, "collectives_simulated", TIMED(WHOLE(trace->work.simulated)), HIDDEN)             \
     X(TRANSFERS_PER_S, "transfers_per_s",                                                          \
       TIMED(REAL((double)trace->work.transfers / input->wall_s)), IN_WORDS(millions))              \
     X(RANK, "reported_rank", PIPELINED(WHOLE(analysis_role(input, trace->reported_chip))),         \

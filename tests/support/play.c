@@ -41,6 +41,8 @@ enum status play_stages(struct play *play, const struct play_options *options, s
         .shown_count = options->shown != NULL ? options->shown_count : 1,
         .record = options->record,
         .every_layer = options->every_layer,
+        .every_message = options->every_message,
+        .count_waits = options->count_waits,
         .steps_max = options->steps_max};
     return replay_run(play->arena, &replay, &play->machine, &play->program, &play->fold,
                       &play->trace, reterr);

@@ -35,6 +35,8 @@ struct play_options {
     bool full;
     bool record;
     bool every_layer;      /* As a run is asked for. */
+    bool every_message;    /* The same. */
+    bool count_waits;      /* The same. */
     bool lower_only;       /* Stops before fold and replay. */
     uint64_t memory_bytes; /* At most, of the arena; 0: as much as it takes. */
     const char *engine;

@@ -394,6 +394,31 @@ static void bad_options_are_refused(void **state)
     arena_destroy(arena);
 }
 
+/* An engine is used for one thing after another, up to an instant and key that do not come. */
+static void a_restarted_engine_stops_before_an_event(void **state)
+{
+    (void)state;
+    struct log log = {0};
+    struct engine_options const options = log_options(&log, "reference");
+    struct engine *engine = engine_made(case_arena, &options);
+    for (uint32_t round = 0; round < 2; round++) {
+        engine_restart(engine, 100);
+        assert_int_equal(engine_event_count(engine), 0);
+        engine_post(engine, 100, 1, 0, 1);
+        engine_post(engine, 200, 4, 0, 2);
+        engine_post(engine, 200, 5, 0, 3);
+        engine_post(engine, 300, 1, 0, 4);
+        engine_run_before(engine, 200, 5);
+        assert_int_equal(engine_event_count(engine), 2);
+        assert_int_equal(engine_pending_count(engine), 2);
+        case_ok(engine_run(engine, &case_error));
+        engine_count(engine, 10);
+        engine_count(engine, -3);
+        assert_int_equal(engine_event_count(engine), 4 + 10 - 3);
+        assert_int_equal(engine_now_ps(engine), 300);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -407,6 +432,7 @@ int main(void)
         cmocka_unit_test(more_events_than_may_wait_are_an_error),
         cmocka_unit_test(what_continues_another_takes_its_clock_and_counts),
         cmocka_unit_test(what_is_pending_before_a_jump_never_comes),
+        cmocka_unit_test(a_restarted_engine_stops_before_an_event),
         cmocka_unit_test(bad_options_are_refused),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

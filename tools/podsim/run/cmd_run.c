@@ -37,6 +37,7 @@ static const struct option run_options[] = {
     POOL_OPTION,
     {"--engine", "NAME", "the event queue: fast or reference", false},
     {"--every-layer", NULL, "simulate layers one by one even where they are alike", false},
+    {"--no-record", NULL, "simulate every message of collectives that are alike", false},
     {"--timing", NULL, "say how long the simulation itself took", false},
     {"--quiet", NULL,
      "no summary; for a step that does not fit only the error, and what --advise says", false},
@@ -109,6 +110,7 @@ static enum status replay(struct run *run, struct error *reterr)
         .shown_count = run->shown.count,
         .record = record,
         .every_layer = options_has(run->options, "--every-layer"),
+        .every_message = options_has(run->options, "--no-record"),
         .watch = watch,
         .watch_owner = run,
     };
@@ -269,6 +271,7 @@ static enum status generate(struct run *run, struct error *reterr)
 {
     struct replay_options const options = {
         .every_layer = options_has(run->options, "--every-layer"),
+        .every_message = options_has(run->options, "--no-record"),
         .watch = watch_steps,
         .watch_owner = run,
     };
@@ -406,7 +409,7 @@ const struct command command_run = {
     .name = "run",
     .usage = "podsim run FILE [--set /pointer=value]... [--full] [--json FILE|-] [--csv FILE|-]\n"
              "           [--trace FILE] [--trace-chips LIST] [--advise] [--engine NAME]\n"
-             "           [--every-layer] [--timing] [--quiet]\n"
+             "           [--every-layer] [--no-record] [--timing] [--quiet]\n"
              "       podsim run --program FILE [...]",
     .summary = "simulates a scenario: how long it takes, and why",
     .help = "Simulates one step on the queues of chips and links, and prints one screen: the\n"

@@ -1,0 +1,388 @@
+/* Collectives that fly: how they begin, end and land. */
+#include "sim/replay/flight.h"
+
+#include "sim/base/arena.h"
+#include "sim/replay/arrival_cost.h"
+#include "sim/replay/flight_log.h"
+#include "sim/replay/fold_prefix.h"
+#include "sim/replay/routed.h"
+#include "sim/replay/transport.h"
+
+static struct flight *flight_at(const struct replay *replay, uint32_t stream, uint32_t chip)
+{
+    return &replay->lanes.flights->aloft[(uint64_t)stream * replay->chip_count + chip];
+}
+
+/* The key of a logged event, in the epoch of its collective. */
+static uint64_t key_in_epoch(uint64_t key, uint32_t epoch)
+{
+    return event_key_names_epoch(key) ? key | (uint64_t)epoch << KEY_EPOCH_SHIFT : key;
+}
+
+/* The first instant from `first` on that does not lie before the order. */
+static uint32_t passed_until(const struct flight_instant *at, uint32_t first, uint32_t count,
+                             int64_t now_ps, uint64_t key, uint32_t epoch)
+{
+    uint32_t low = first, high = count;
+    while (low < high) {
+        uint32_t const middle = low + (high - low) / 2;
+        if (at[middle].at_ps < now_ps)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (low < count && at[low].at_ps == now_ps && key_in_epoch(at[low].key, epoch) < key) low++;
+    return low;
+}
+
+/* What landings cost a server, from `first` to before `end`. */
+static void landings_serve(const struct flight *flight, uint32_t end, enum server server,
+                           struct server_state *state)
+{
+    const struct flight_log *log = flight->log;
+    uint32_t const first = flight->landed;
+    int64_t const edge_ps = state->edge_ps - flight->begin_ps;
+    int64_t sum_ps = first == 0 ? 0 : log->landed[first - 1].sum_ps[server];
+    state->dma_ps += log->landed[end - 1].sum_ps[server] - sum_ps;
+    for (uint32_t i = first; i < end; i++) {
+        if (i < log->message_count && log->landed_at[i].at_ps - log->passage_ps >= edge_ps) {
+            if (end <= log->message_count) break;
+            i = log->message_count;
+            sum_ps = i == 0 ? 0 : log->landed[i - 1].sum_ps[server];
+        }
+        int64_t const work_ps = log->landed[i].sum_ps[server] - sum_ps;
+        sum_ps = log->landed[i].sum_ps[server];
+        if (work_ps > 0 && log->landed[i].from_ps < edge_ps)
+            server_passed(state, work_ps, flight->begin_ps + log->landed[i].from_ps,
+                          flight->begin_ps + log->landed_at[i].at_ps);
+    }
+}
+
+/* Reads of messages that have left, from the last served to before `end`. */
+static void leavings_serve(struct replay *replay, const struct flight *flight, uint32_t end,
+                           uint32_t chip)
+{
+    const struct flight_leaving *left = flight->log->left;
+    uint32_t const first = flight->left;
+    uint32_t ways = flight->log->ways;
+    replay->servers.hbm[chip].dma_ps +=
+        left[end - 1].sum_ps - (first == 0 ? 0 : left[first - 1].sum_ps);
+    for (uint32_t i = end; i > first && ways != 0; i--) {
+        const struct flight_leaving *last = &left[i - 1];
+        if ((ways >> last->way & 1) == 0) continue;
+        ways &= ~(1u << last->way);
+        *reads_at(&replay->servers, last->way, chip) =
+            (struct server_reads){.work_ps = last->reads.work_ps,
+                                  .since_ps = flight->begin_ps + last->reads.since_ps,
+                                  .until_ps = flight->begin_ps + last->reads.until_ps};
+    }
+}
+
+/* Brings servers up to the landings and leavings before these. */
+static void serve(struct replay *replay, struct flight *flight, uint32_t chip, uint32_t landed,
+                  uint32_t left)
+{
+    if (landed > flight->landed) {
+        landings_serve(flight, landed, SERVER_HBM, &replay->servers.hbm[chip]);
+        landings_serve(flight, landed, SERVER_VPU, &replay->servers.vpu[chip]);
+        flight->landed = landed;
+    }
+    if (left > flight->left) {
+        leavings_serve(replay, flight, left, chip);
+        flight->left = left;
+    }
+}
+
+static void serve_until_now(struct replay *replay, uint32_t stream, uint32_t chip)
+{
+    struct flight_instant const *order = &replay->lanes.flights->order;
+    struct flight *flight = flight_at(replay, stream, chip);
+    const struct flight_log *log = flight->log;
+    int64_t const now_ps = order->at_ps - flight->begin_ps;
+    uint32_t const epoch = stream_at(replay, stream, chip)->epoch;
+    serve(
+        replay, flight, chip,
+        passed_until(log->landed_at, flight->landed, log->landed_count, now_ps, order->key, epoch),
+        passed_until(log->left_at, flight->left, log->left_count, now_ps, order->key, epoch));
+}
+
+void flights_serve_chip(struct replay *replay, uint32_t chip)
+{
+    for (uint32_t bits = replay->lanes.flights->of_chip[chip]; bits != 0; bits &= bits - 1)
+        serve_until_now(replay, (uint32_t)__builtin_ctz(bits), chip);
+}
+
+/* Whether all that the collective uses is free. */
+static bool finds_all_free(struct replay *replay, const struct flight_log *log, uint32_t stream,
+                           uint32_t chip, int64_t now_ps)
+{
+    const struct plan_table *plan = &replay->lanes.plans[*running_at(replay, stream, chip)];
+    const struct servers *servers = &replay->servers;
+    if (log->length_ps > TIME_PS_END / 2 - now_ps) return false;
+    for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++)
+        if (server_at(servers, server, chip)->dma_ps > TIME_PS_END / 2) return false;
+    for (uint32_t i = 0; i < log->link_count; i++)
+        if (log->links[i].waits_here &&
+            (log->links[i].link->free_ps > now_ps || log->links[i].link->flown))
+            return false;
+    for (uint32_t ways = log->ways; ways != 0; ways &= ways - 1)
+        if (reads_at(servers, (uint32_t)__builtin_ctz(ways), chip)->until_ps > now_ps) return false;
+    for (uint32_t bits = replay->lanes.flights->of_chip[chip]; bits != 0; bits &= bits - 1)
+        if (flight_at(replay, (uint32_t)__builtin_ctz(bits), chip)->log->ways & log->ways)
+            return false;
+    for (uint32_t i = 0; i < plan->lane_count; i++) {
+        const struct lane_state *state = &plan->lane[i].states[chip];
+        if (state->free_ps > now_ps || state->waiting) return false;
+    }
+    return true;
+}
+
+/* The log of the collective that begins; NULL: its messages are simulated. */
+static const struct flight_log *log_of(struct replay *replay, uint32_t stream, uint32_t chip)
+{
+    struct flights *flights = replay->lanes.flights;
+    uint32_t const plan = *running_at(replay, stream, chip);
+    uint64_t const index = (uint64_t)plan * replay->chip_count + chip;
+    if (flights->never[plan]) return NULL;
+    if (flights->states[index] == FLIGHT_UNSEEN) {
+        flights->states[index] = FLIGHT_SEEN;
+    } else if (flights->states[index] == FLIGHT_SEEN) {
+        if (!flight_record(replay, stream, chip, &flights->logs[index])) {
+            flights->never[plan] = true;
+            return NULL;
+        }
+        flights->states[index] = FLIGHT_LOGGED;
+        replay->tally.logged++;
+    }
+    return flights->states[index] == FLIGHT_LOGGED ? &flights->logs[index] : NULL;
+}
+
+bool flight_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
+{
+    if (replay->lanes.flights == NULL || replay->recurrence.keeps) return false;
+    struct stream_state *state = stream_at(replay, stream, chip);
+    struct flight *flight = flight_at(replay, stream, chip);
+    uint32_t const compute_done = stream_at(replay, PROGRAM_COMPUTE, chip)->done;
+    bool const has_operand =
+        state->operand_parts == 0 || compute_done >= state->operand_first + state->operand_parts;
+    const struct flight_log *log = log_of(replay, stream, chip);
+    if (log == NULL || !has_operand || flight->void_ps != 0 ||
+        !finds_all_free(replay, log, stream, chip, now_ps)) {
+        replay->tally.played++;
+        return false;
+    }
+    *flight = (struct flight){.log = log, .begin_ps = now_ps};
+    replay->lanes.flights->of_chip[chip] |= 1u << stream;
+    replay->tally.flown++;
+    for (uint32_t i = 0; i < log->link_count; i++)
+        log->links[i].link->flown = log->links[i].waits_here;
+    serve(replay, flight, chip, 0, log->left_at_begin);
+    engine_post(replay->engine, now_ps + log->length_ps,
+                event_key_make(EVENT_COLLECTIVE_END, 0, stream, 0),
+                channel_of(replay, EVENT_COLLECTIVE_END, stream), chip);
+    return true;
+}
+
+/* It flies no longer. */
+static void flight_leave(struct replay *replay, uint32_t stream, uint32_t chip)
+{
+    struct flight *flight = flight_at(replay, stream, chip);
+    for (uint32_t i = 0; i < flight->log->link_count; i++)
+        flight->log->links[i].link->flown = false;
+    flight->log = NULL;
+    replay->lanes.flights->of_chip[chip] &= ~(1u << stream);
+}
+
+/* What its messages add to the digest. Further steps have none. */
+static void digest_close(struct replay *replay, const struct flight *flight, uint32_t epoch,
+                         uint32_t chip)
+{
+    const struct flight_log *log = flight->log;
+    if (replay->steps.max != 0) return;
+    for (uint32_t i = 0; i < log->message_count; i++)
+        digest_add(replay, flight->begin_ps + log->landed_at[i].at_ps,
+                   key_in_epoch(log->landed_at[i].key, epoch), chip);
+}
+
+static void links_close(struct replay *replay, const struct flight *flight)
+{
+    for (uint32_t i = 0; i < flight->log->link_count; i++) {
+        const struct flight_link *at = &flight->log->links[i];
+        struct link_state *link = at->link;
+        link->busy_ps += at->after.busy_ps;
+        link->bytes += at->after.bytes;
+        if (at->waits != NULL) {
+            at->waits->waited_ps += at->added.waited_ps;
+            at->waits->messages += at->added.messages;
+        }
+        if (!at->waits_here) continue;
+        link->free_ps = flight->begin_ps + at->after.free_ps;
+        link->stream = at->after.stream;
+        link->lane = at->after.lane;
+        if (at->queued_ps > replay->tally.queued_ps[at->port])
+            replay->tally.queued_ps[at->port] = at->queued_ps;
+    }
+}
+
+/* All is as its messages have left it; what follows is the end of any collective. */
+static void flight_close(struct replay *replay, uint32_t stream, uint32_t chip)
+{
+    struct flight *flight = flight_at(replay, stream, chip);
+    const struct flight_log *log = flight->log;
+    const struct plan_table *plan = &replay->lanes.plans[*running_at(replay, stream, chip)];
+    struct stream_state *state = stream_at(replay, stream, chip);
+    serve(replay, flight, chip, log->landed_count, log->left_count);
+    digest_close(replay, flight, state->epoch, chip);
+    links_close(replay, flight);
+    for (uint32_t i = 0; i < plan->lane_count; i++) {
+        struct lane_state *lane = &plan->lane[i].states[chip];
+        int64_t const free_ps = lane->free_ps;
+        *lane = log->lanes[i];
+        lane->free_ps = lane->sends > 0 ? flight->begin_ps + lane->free_ps : free_ps;
+    }
+    replay->tally.transfers += log->transfers;
+    engine_count(replay->engine, (int64_t)log->event_count);
+    state->lanes_left = 0;
+    state->phase = STREAM_ENDS;
+    flight_leave(replay, stream, chip);
+}
+
+bool flight_end_is_void(const struct replay *replay, uint64_t key, uint32_t chip, int64_t now_ps)
+{
+    return replay->lanes.flights != NULL && event_key_kind(key) == EVENT_COLLECTIVE_END &&
+           flight_at(replay, event_key_stream(key), chip)->void_ps == now_ps;
+}
+
+uint32_t flights_end(struct replay *replay, uint32_t stream, const uint32_t *chips, uint32_t count,
+                     int64_t now_ps, uint32_t *ret_chips)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct flight *flight = flight_at(replay, stream, chips[i]);
+        if (flight->void_ps == now_ps) {
+            flight->void_ps = 0;
+            engine_count(replay->engine, -1);
+            continue;
+        }
+        if (flight->log != NULL) flight_close(replay, stream, chips[i]);
+        ret_chips[left++] = chips[i];
+    }
+    return left;
+}
+
+static void event_repost(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
+                         const uint32_t *chips, uint32_t count)
+{
+    struct replay *replay = owner;
+    (void)engine;
+    for (uint32_t i = 0; i < count; i++)
+        engine_post(replay->engine, now_ps, key, channel_of_key(replay, key), chips[i]);
+}
+
+/* Its handlers run up to now, as if it had never flown. What they ask of servers has been served.
+ */
+static void flight_land(struct replay *replay, uint32_t stream, uint32_t chip)
+{
+    struct flights *flights = replay->lanes.flights;
+    struct flight *flight = flight_at(replay, stream, chip);
+    struct flight_servers saved;
+    struct engine *engine = replay->engine;
+    int64_t const begin_ps = flight->begin_ps;
+    serve_until_now(replay, stream, chip);
+    flight->void_ps = begin_ps + flight->log->length_ps;
+    flight_leave(replay, stream, chip);
+    replay->tally.landed++;
+    flight_servers_save(replay, chip, &saved);
+    replay->engine = flights->engine;
+    engine_restart(flights->engine, begin_ps);
+    transport_open(replay, stream, chip, begin_ps);
+    transport_operand(replay, stream, chip, begin_ps);
+    engine_run_before(flights->engine, flights->order.at_ps, flights->order.key);
+    flight_servers_restore(replay, chip, &saved);
+    replay->engine = engine;
+    engine_count(engine, (int64_t)engine_event_count(flights->engine));
+    engine_drain(flights->engine, event_repost, replay);
+}
+
+void flights_land_link(struct replay *replay, const struct link_state *link)
+{
+    for (uint32_t stream = 0; stream < replay->stream_count; stream++)
+        for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
+            const struct flight_log *log = flight_at(replay, stream, chip)->log;
+            if (log == NULL) continue;
+            for (uint32_t i = 0; i < log->link_count; i++)
+                if (log->links[i].link == link && log->links[i].waits_here) {
+                    flight_land(replay, stream, chip);
+                    return;
+                }
+        }
+}
+
+void flights_land_way(struct replay *replay, uint32_t chip, uint32_t way)
+{
+    for (uint32_t bits = replay->lanes.flights->of_chip[chip]; bits != 0; bits &= bits - 1) {
+        uint32_t const stream = (uint32_t)__builtin_ctz(bits);
+        if (flight_at(replay, stream, chip)->log->ways >> way & 1)
+            flight_land(replay, stream, chip);
+    }
+}
+
+void flights_land_all(struct replay *replay)
+{
+    for (uint32_t chip = 0; replay->lanes.flights != NULL && chip < replay->chip_count; chip++)
+        for (uint32_t bits = replay->lanes.flights->of_chip[chip]; bits != 0; bits &= bits - 1)
+            flight_land(replay, (uint32_t)__builtin_ctz(bits), chip);
+}
+
+/* Messages of one collective that can be under way on a chip, and events of its lanes. */
+static uint64_t pending_of(const struct plan_table *plan)
+{
+    uint64_t sum = 2;
+    for (uint32_t i = 0; i < plan->lane_count; i++) sum += routed_bound(&plan->lane[i]) + 2;
+    return sum;
+}
+
+/* Whether a plan's messages all name their receivers, and nobody waits for parts of it. */
+static bool plan_may_fly(const struct replay *replay, const struct plan_table *plan)
+{
+    if (replay->program->stream[plan->stream].kind != PROGRAM_OP_COLLECTIVE) return false;
+    if (plan->plan->part_count != 1 || plan->plan->counts_buckets) return false;
+    for (uint32_t i = 0; i < plan->lane_count; i++) {
+        const struct lane_table *lane = &plan->lane[i];
+        if (lane->routed == NULL || lane->routed->tree != NULL || lane->posts) return false;
+    }
+    return plan->lane_count > 0;
+}
+
+enum status flights_build(struct arena *arena, struct replay *replay, struct error *reterr)
+{
+    uint64_t const rows = (uint64_t)replay->stream_count * replay->chip_count;
+    uint64_t const plan_rows = (uint64_t)replay->lanes.plan_count * replay->chip_count;
+    uint64_t pending = 0;
+    void *memory = NULL;
+    if (replay->options->every_message || replay->options->record || replay->servers.may_exceed ||
+        replay->prefetch.is_on || engine_is_reference(replay->engine))
+        return STATUS_OK;
+    for (uint32_t i = 0; i < replay->lanes.plan_count; i++)
+        if (plan_may_fly(replay, &replay->lanes.plans[i]) &&
+            pending_of(&replay->lanes.plans[i]) > pending)
+            pending = pending_of(&replay->lanes.plans[i]);
+    if (pending == 0) return STATUS_OK;
+    STATUS_TRY(arena_try(arena, 1, sizeof *replay->lanes.flights, &memory, reterr));
+    struct flights *flights = memory;
+    flights->arena = arena;
+    STATUS_TRY(arena_try(arena, replay->lanes.plan_count, sizeof *flights->never, &memory, reterr));
+    flights->never = memory;
+    STATUS_TRY(arena_try(arena, plan_rows, sizeof *flights->states, &memory, reterr));
+    flights->states = memory;
+    STATUS_TRY(arena_try(arena, plan_rows, sizeof *flights->logs, &memory, reterr));
+    flights->logs = memory;
+    STATUS_TRY(arena_try(arena, rows, sizeof *flights->aloft, &memory, reterr));
+    flights->aloft = memory;
+    STATUS_TRY(arena_try(arena, replay->chip_count, sizeof *flights->of_chip, &memory, reterr));
+    flights->of_chip = memory;
+    for (uint32_t i = 0; i < replay->lanes.plan_count; i++)
+        flights->never[i] = !plan_may_fly(replay, &replay->lanes.plans[i]);
+    replay->lanes.flights = flights;
+    return flight_engine_create(arena, replay, pending, &flights->engine, reterr);
+}

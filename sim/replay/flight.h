@@ -1,0 +1,172 @@
+/*
+ * flight.h: collectives that are alike are simulated once. Internal to sim/replay.
+ *
+ * In a folded run a chip may stand for all members of a group: a message that it sends comes back
+ * to it. If all that such a collective uses is free when it begins, nothing but its plan decides
+ * what its messages do. The second one of a plan on a chip is therefore logged: its handlers run by
+ * themselves, from instant 0 on, in an engine of their own (flight_log.c). Every later one that
+ * finds all it uses free flies: the only event that is posted is its end.
+ *
+ *   begin   lanes, links and reads that the log uses are free     -> flown: links are marked
+ *   serve   a part of a compute op begins or ends on the chip     -> HBM and VPU have what the
+ *                                                                    messages have cost until now
+ *   close   the end comes                                         -> all state is what it became
+ *   land    another message comes to a link of the collective, or leaves by one of its ways
+ *                                                                 -> its handlers run up to now,
+ *                                                                    and the rest of its events
+ *                                                                    goes to the engine
+ *
+ * Why the result is the same. Handlers compute with differences of instants, so from the same
+ * relative state they do the same, later. Messages do not wait for a compute op: where HBM might
+ * delay them (servers.may_exceed), nothing flies. State that a collective alone reads (lanes, its
+ * slots) may be written when it ends. State that others read is brought up to date before they do:
+ * links and reads by landing, servers by serving. What messages ask of a server between two changes
+ * of its run may be added in any order (server_passed()).
+ *
+ * What has happened until now. Events of an instant come in the order of their keys, so a flown
+ * event has happened if its instant and key lie before those of the event at hand (`order`).
+ */
+#ifndef SIM_REPLAY_FLIGHT_H
+#define SIM_REPLAY_FLIGHT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/replay/state.h"
+
+struct flight_recorder;
+
+/* Most memory of all logs of a run. */
+enum { FLIGHT_LOG_BYTES = 1 << 24 };
+
+/* All instants of a log count from the begin of its collective, and its keys have epoch 0. */
+struct flight_instant {
+    int64_t at_ps;
+    uint64_t key; /* Of the event at hand. */
+};
+
+/* What a message costs where it lands, or a shard as it is written. */
+struct flight_landing {
+    int64_t from_ps;              /* Begin of its passage. */
+    int64_t sum_ps[SERVER_COUNT]; /* Granted so far, this one included. */
+};
+
+/* A message leaves its chip. */
+struct flight_leaving {
+    int64_t sum_ps; /* Of HBM granted so far, this one included. */
+    struct server_reads reads;
+    uint32_t way;
+};
+
+struct flight_link {
+    struct link_state *link;
+    struct link_waits *waits; /* NULL: not counted. */
+    struct link_state after; /* `free_ps` counts from the begin; `busy_ps` and `bytes` are added. */
+    struct link_waits added;
+    int64_t queued_ps; /* The longest wait for a link of the port. */
+    uint32_t port;
+    bool waits_here; /* Messages may wait for the link. */
+};
+
+enum flight_log_state { FLIGHT_UNSEEN, FLIGHT_SEEN, FLIGHT_LOGGED };
+
+/* What a collective of a plan does on a chip. */
+struct flight_log {
+    int64_t length_ps;
+    uint64_t event_count; /* Before the end. */
+    uint64_t transfers;
+    const struct flight_instant *landed_at; /* [landing] */
+    const struct flight_landing *landed;
+    const struct flight_instant *left_at; /* [leaving] */
+    const struct flight_leaving *left;
+    uint32_t landed_count;
+    uint32_t message_count; /* Landings of messages; shards follow them. */
+    uint32_t left_count;
+    uint32_t left_at_begin; /* Messages that leave while the collective begins. */
+    int64_t passage_ps;     /* The longest passage of a message that lands. */
+    const struct flight_link *links;
+    uint32_t link_count;
+    uint32_t ways;                  /* Ways by which messages leave; bits. */
+    const struct lane_state *lanes; /* [lane]: at the end. */
+};
+
+/* A collective under way. */
+struct flight {
+    const struct flight_log *log; /* NULL: none. */
+    int64_t begin_ps;
+    int64_t void_ps;       /* Instant of an end that is to be ignored; 0: none. */
+    uint32_t landed, left; /* Of the log: what has been served. */
+};
+
+struct flights {
+    struct arena *arena;
+    struct engine *engine;            /* Simulates one collective by itself. */
+    bool *never;                      /* [plan]: its collectives do not fly. */
+    uint8_t *states;                  /* [plan][chip]: enum flight_log_state */
+    struct flight_log *logs;          /* [plan][chip]: where FLIGHT_LOGGED. */
+    struct flight *aloft;             /* [stream][chip] */
+    uint32_t *of_chip;                /* [chip]: streams with a collective aloft; bits. */
+    struct flight_recorder *recorder; /* NULL unless a collective is logged. */
+    uint64_t log_bytes;
+    struct flight_instant order; /* Events before it have happened. */
+    uint64_t latest_key;         /* The greatest that was handled at this instant. */
+};
+
+/* Leaves replay->lanes.flights NULL where nothing can fly. Needs the tables and ports. */
+enum status flights_build(struct arena *arena, struct replay *replay, struct error *reterr);
+
+/* A collective begins: false if its messages are to be simulated. */
+bool flight_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
+/* Before ends of collectives are handled: closes those that fly, and leaves out those that are
+ * void. Returns how many of `chips` are left in `ret_chips`. */
+uint32_t flights_end(struct replay *replay, uint32_t stream, const uint32_t *chips, uint32_t count,
+                     int64_t now_ps, uint32_t *ret_chips);
+/* Whether the end of a collective is void. */
+bool flight_end_is_void(const struct replay *replay, uint64_t key, uint32_t chip, int64_t now_ps);
+void flights_land_all(struct replay *replay);
+
+/* What the functions below do when they find a flight. */
+void flights_serve_chip(struct replay *replay, uint32_t chip);
+void flights_land_link(struct replay *replay, const struct link_state *link);
+void flights_land_way(struct replay *replay, uint32_t chip, uint32_t way);
+
+static inline bool flight_is_recorded(const struct replay *replay)
+{
+    return replay->lanes.flights != NULL && replay->lanes.flights->recorder != NULL;
+}
+
+/* An event is handled. */
+static inline void flights_order(struct flights *flights, int64_t now_ps, uint64_t key)
+{
+    if (flights->order.at_ps != now_ps) {
+        flights->order = (struct flight_instant){now_ps, key};
+        flights->latest_key = key;
+    } else if (key >= flights->latest_key) {
+        flights->latest_key = flights->order.key = key;
+    } else { /* It was posted at this instant, after events with greater keys. */
+        flights->order.key = flights->latest_key + 1;
+    }
+}
+
+/* Before a compute op looks at its servers. */
+static inline void flights_serve(struct replay *replay, uint32_t chip)
+{
+    if (replay->lanes.flights != NULL && replay->lanes.flights->of_chip[chip] != 0)
+        flights_serve_chip(replay, chip);
+}
+
+/* Before a message takes a link. A collective that is logged has all links for itself. */
+static inline void flights_clear_link(struct replay *replay, const struct link_state *link)
+{
+    if (link->flown && !flight_is_recorded(replay)) flights_land_link(replay, link);
+}
+
+/* Before a message leaves a chip by one of its ways (reads_at()). */
+static inline void flights_clear_way(struct replay *replay, uint32_t chip, uint32_t way)
+{
+    if (replay->lanes.flights != NULL && replay->lanes.flights->of_chip[chip] != 0 &&
+        !flight_is_recorded(replay))
+        flights_land_way(replay, chip, way);
+}
+
+#endif

@@ -52,6 +52,37 @@ static void items_come_in_the_order_of_adding(void **state)
     }
 }
 
+/* As many items as make buckets more, with a name for each three. */
+static void more_items_than_buckets_are_found(void **state)
+{
+    (void)state;
+    enum { MANY = 30000, NAMES = MANY / 3 };
+    struct hashed hashed;
+    static uint64_t names[NAMES], of[MANY + 1];
+    uint64_t chance = 9;
+    case_ok(hashed_build(case_arena, MANY, &hashed, &case_error));
+    uint32_t const buckets = hashed.mask + 1;
+    for (uint32_t i = 0; i < NAMES; i++) names[i] = case_random(&chance);
+    for (uint32_t item = 1; item <= MANY; item++) {
+        of[item] = names[item % NAMES];
+        hashed_add(&hashed, of[item], item);
+    }
+    assert_true(hashed.mask + 1 > buckets);
+    for (uint32_t i = 0; i < NAMES; i++) {
+        uint32_t before = 0, found = 0;
+        for (uint32_t item = hashed_first(&hashed, names[i]); item != 0;
+             item = hashed_next(&hashed, item)) {
+            if (of[item] != names[i]) continue;
+            assert_true(item > before);
+            before = item;
+            found++;
+        }
+        assert_int_equal(found, MANY / NAMES);
+    }
+    for (uint32_t item = 1; item <= MANY; item++) hashed_remove(&hashed, of[item], item);
+    for (uint32_t i = 0; i < NAMES; i++) assert_int_equal(hashed_first(&hashed, names[i]), 0);
+}
+
 /* A table without items has a bucket to look into. */
 static void no_items_are_none(void **state)
 {
@@ -65,6 +96,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(items_come_in_the_order_of_adding, case_arena_up,
+                                        case_arena_down),
+        cmocka_unit_test_setup_teardown(more_items_than_buckets_are_found, case_arena_up,
                                         case_arena_down),
         cmocka_unit_test_setup_teardown(no_items_are_none, case_arena_up, case_arena_down),
     };

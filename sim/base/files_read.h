@@ -11,7 +11,7 @@
 
 #include "sim/base/status.h"
 
-/* `file` is a descriptor that is open; what is no regular file is not listed. One thread at a time.
+/* `file` is a descriptor that is open; what is no regular file is not listed. Several threads may.
  * Errors: STATUS_NO_MEMORY; the place is `path`. */
 enum status files_read_add(int file, const char *path, struct error *reterr);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/lock.h"
 #include "sim/base/units.h"
 #include "sim/choose/ecmp_collisions.h"
 #include "sim/choose/ways.h"
@@ -320,26 +321,26 @@ static bool is_same(const struct contention_entry *entry, const struct contentio
            memcmp(entry->message_ps, key->message_ps, sizeof key->message_ps) == 0;
 }
 
-/* NULL: there is none of this key. */
-static const struct contention_entry *find(const struct contentions *known,
+/* The entry of this key, of those from `first` on. NULL: there is none. */
+static const struct contention_entry *find(const struct contentions *known, uint32_t first,
                                            const struct contention_entry *key)
 {
     uint32_t const count = atomic_load_explicit(&known->count, memory_order_acquire);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = first; i < count; i++)
         if (is_same(&known->entry[i], key)) return &known->entry[i];
     return NULL;
 }
 
-/* Another thread is waited for: it copies one entry. */
-static void keep(struct contentions *known, const struct contention_entry *entry)
+/* None of the first `asked` entries is the same. */
+static void keep(struct contentions *known, uint32_t asked, const struct contention_entry *entry)
 {
-    while (atomic_exchange_explicit(&known->grows, true, memory_order_acquire)) continue;
+    lock_take(&known->lock);
     uint32_t const count = atomic_load_explicit(&known->count, memory_order_relaxed);
-    if (count < REHEARSALS_MAX && find(known, entry) == NULL) {
+    if (count < REHEARSALS_MAX && find(known, asked, entry) == NULL) {
         known->entry[count] = *entry;
         atomic_store_explicit(&known->count, count + 1, memory_order_release);
     }
-    atomic_store_explicit(&known->grows, false, memory_order_release);
+    lock_give(&known->lock);
 }
 
 bool contention_play(const struct machine *machine, const struct plan *plan,
@@ -358,7 +359,9 @@ bool contention_play(const struct machine *machine, const struct plan *plan,
     memcpy(key.message_ps, plan->protocol.message_ps, sizeof key.message_ps);
     *ret = (struct contention){.latency_s = 0};
     if (!is_rehearsed(plan, item)) return false;
-    const struct contention_entry *entry = known == NULL ? NULL : find(known, &key);
+    uint32_t const asked =
+        known == NULL ? 0 : atomic_load_explicit(&known->count, memory_order_acquire);
+    const struct contention_entry *entry = known == NULL ? NULL : find(known, 0, &key);
     if (entry != NULL) {
         *ret = entry->contention;
         return entry->played;
@@ -366,6 +369,6 @@ bool contention_play(const struct machine *machine, const struct plan *plan,
     key.played = contention_play_anew(machine, plan, item, &key.contention);
     if (!key.played) (void)ecmp_count(machine, plan, item, &key.contention);
     *ret = key.contention;
-    if (known != NULL) keep(known, &key);
+    if (known != NULL) keep(known, asked, &key);
     return key.played;
 }

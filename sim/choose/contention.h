@@ -48,7 +48,7 @@ struct contentions {
         struct contention contention;
     } entry[REHEARSALS_MAX];
     atomic_uint count;
-    atomic_bool grows; /* A thread adds an entry. */
+    atomic_bool lock; /* Of whoever adds an entry. */
 };
 
 /* False where an item is not routed, is the switches' work, or has too many messages for an

@@ -36,11 +36,12 @@ bool pool_progress(struct pool *pool, uint32_t thread, double share, uint64_t ev
 }
 
 /* A failure counts if no lower part has failed. */
-static void fail(struct pool *pool, uint32_t part, const struct error *error)
+static void fail(struct pool *pool, uint32_t part, enum status status, const struct error *error)
 {
     uv_mutex_lock(&pool->lock);
     if (part < pool->failed) {
         pool->failed = part;
+        pool->status = status;
         *pool->error = *error;
     }
     uv_mutex_unlock(&pool->lock);
@@ -55,7 +56,8 @@ static void parts_do(struct pool *pool, uint32_t thread)
     while (!atomic_load(&pool->stop) &&
            (part = atomic_fetch_add(&pool->next, 1)) < work->part_count) {
         struct error error = {0};
-        if (work->part(work->owner, part, thread, &error) != STATUS_OK) fail(pool, part, &error);
+        enum status const status = work->part(work->owner, part, thread, &error);
+        if (status != STATUS_OK) fail(pool, part, status, &error);
         atomic_store(&pool->thread[thread].share, 0);
         (void)atomic_fetch_add(&pool->ended, 1);
     }
@@ -86,6 +88,7 @@ static enum status run(void *owner, const struct parallel_work *work, struct err
         return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
     pool->work = work;
     pool->failed = work->part_count;
+    pool->status = STATUS_OK;
     pool->error = reterr;
     atomic_store(&pool->next, 0);
     atomic_store(&pool->ended, 0);
@@ -97,7 +100,7 @@ static enum status run(void *owner, const struct parallel_work *work, struct err
     parts_do(pool, 0);
     while (count > 1) (void)uv_thread_join(&seats[--count].handle);
     uv_mutex_destroy(&pool->lock);
-    return pool->failed < work->part_count ? reterr->status : STATUS_OK;
+    return pool->status;
 }
 
 struct parallel pool_parallel(struct pool *pool)

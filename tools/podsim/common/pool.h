@@ -37,10 +37,11 @@ struct pool {
     /* Between the threads, while there is work. */
     const struct parallel_work *work;
     atomic_uint next, ended;
-    atomic_bool stop; /* A part failed: none begins. */
-    uv_mutex_t lock;  /* Of the failure. */
-    uint32_t failed;  /* The lowest part that failed; part_count: none did. */
-    struct error *error;
+    atomic_bool stop;    /* A part failed: none begins. */
+    uv_mutex_t lock;     /* Of the failure. */
+    uint32_t failed;     /* The lowest part that failed; part_count: none did. */
+    enum status status;  /* Of that part. */
+    struct error *error; /* Of that part. */
 };
 
 /* -j; without it one thread for each core that the process may use. */

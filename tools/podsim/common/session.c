@@ -141,7 +141,8 @@ static enum status title_build(struct session *session, const struct session_sou
         strbuf_add(&title, i == 0 ? ", with " : ", ");
         setting_add(setting, &title);
     }
-    session->title = is_given ? session->scenario.title : arena_text(session->arena, title.bytes);
+    session->title = is_given ? session->scenario.title : NULL;
+    if (!is_given && !title.failed) session->title = arena_text(session->arena, title.bytes);
     strbuf_free(&title);
     if (session->title != NULL) return STATUS_OK;
     return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory for a title");

@@ -102,7 +102,8 @@ static enum status turns_play(struct advise_search *search, struct error *reterr
 {
     struct advise_row row = {.setting_count = 0};
     const struct session *session = search->session;
-    if (search->advise->row[0].fits || session->scenario.run.arbitration == ARBITRATION_FAIR)
+    if (search->advise->row[0].state == ADVISE_TOO_LONG || search->advise->row[0].fits ||
+        session->scenario.run.arbitration == ARBITRATION_FAIR)
         return STATUS_OK;
     STATUS_TRY(advise_setting_add(session->arena, &row, "/run/arbitration=fair", reterr));
     return advise_row_add(search, row, reterr);

@@ -112,8 +112,9 @@ static enum status batch_part(void *owner, uint32_t index, uint32_t thread, stru
     struct session_source source = *search->source;
     struct session session;
     source.full = false;
-    /* Rows have one machine, and what is fastest on its links is looked for once. */
-    source.chooser = &search->session->scenario.workload.inference.chooser;
+    /* Rows have one machine, and what is fastest on its links is looked for once: it is kept for
+     * one thread. Rows on other threads look for themselves, and find the same. */
+    source.chooser = thread == 0 ? &search->session->scenario.workload.inference.chooser : NULL;
     for (uint32_t i = 0; i < row->setting_count; i++)
         source.settings[source.setting_count++].text = row->setting[i];
     enum status status = session_build(&session, &source, SESSION_PROGRAM, reterr);

@@ -314,6 +314,7 @@ void engine_pause(struct engine *engine)
 void engine_drain(struct engine *engine, engine_handler_fn *handler, void *owner)
 {
     uint64_t const event_count = engine->event_count, popped_count = engine->popped_count;
+    int64_t const now_ps = engine->now_ps;
     struct engine_options const options = engine->options;
     engine->options.handler = handler;
     engine->options.owner = owner;
@@ -322,6 +323,7 @@ void engine_drain(struct engine *engine, engine_handler_fn *handler, void *owner
     while (engine->pending_count > 0) serve(engine);
     engine->event_count = event_count;
     engine->popped_count = popped_count;
+    engine->now_ps = now_ps;
     engine->options = options;
     if (options.ahead != NULL) engine->ladder.ahead = look_ahead;
 }

@@ -75,7 +75,7 @@ enum status engine_run(struct engine *engine, struct error *reterr);
 void engine_pause(struct engine *engine);
 
 /* Hands all pending events in their order to another handler, which must not post to this engine.
- */
+ * Clock and counts stay. */
 void engine_drain(struct engine *engine, engine_handler_fn *handler, void *owner);
 
 /* Continues another engine that has stopped: takes its clock, and its counts times `factor`. */

@@ -295,7 +295,7 @@ static void passes_copy(const struct replay *prefix, struct replay *whole)
         const struct role_table *from = &prefix->roles[r];
         struct role_table *to = &whole->roles[r];
         SIM_ASSERT(prefix->spread->prefix[to->pass_chip] == from->pass_chip);
-        to->curve = from->curve; /* Has room for the rest. */
+        if (whole->options->curves) to->curve = from->curve; /* Has room for the rest. */
         if (from->pass_ps == NULL) continue;
         uint64_t const bytes = from->pass_count * sizeof *to->pass_ps;
         memcpy(to->pass_ps, from->pass_ps, bytes);
@@ -308,8 +308,10 @@ static void passes_copy(const struct replay *prefix, struct replay *whole)
 static void state_copy(struct replay *prefix, struct replay *whole)
 {
     const struct spread *spread = prefix->spread;
-    const struct replay *replay = whole;
-#define X(array, rows) rows_copy(spread, rows, prefix->array, whole->array, sizeof *whole->array);
+    const struct replay *replay = prefix; /* Further steps have rows that the first has not. */
+#define X(array, rows)                                                                             \
+    if (whole->array != NULL)                                                                      \
+        rows_copy(spread, rows, prefix->array, whole->array, sizeof *whole->array);
     REPLAY_STATE_TABLE(X)
 #undef X
     ports_copy(prefix, whole);
@@ -321,6 +323,7 @@ static void state_copy(struct replay *prefix, struct replay *whole)
             tier_copy(prefix, whole, index, t);
 }
 
+/* An event that waits, of each image of its chip. */
 static void event_spread(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
                          const uint32_t *chips, uint32_t count)
 {
@@ -358,4 +361,72 @@ void prefix_spread(struct replay *prefix)
     memcpy(whole->tally.queued_ps, prefix->tally.queued_ps, sizeof whole->tally.queued_ps);
     engine_continue(whole->engine, prefix->engine, count);
     engine_drain(prefix->engine, event_spread, prefix);
+}
+
+/* Events that wait in the run of the first step, as they are handed over. */
+struct handed {
+    struct replay *first;
+    struct handed_event {
+        int64_t at_ps;
+        uint64_t key;
+        uint32_t chip;
+    } * events;
+    uint64_t count;
+};
+
+static void event_hand(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
+                       const uint32_t *chips, uint32_t count)
+{
+    struct handed *handed = owner;
+    event_spread(handed->first, engine, now_ps, key, chips, count);
+    for (uint32_t i = 0; i < count; i++)
+        handed->events[handed->count++] = (struct handed_event){now_ps, key, chips[i]};
+}
+
+/* Whether all state is in what is copied, and no chip has ended its step before now. */
+static bool can_be_shared(const struct replay *first)
+{
+    if (first->host != NULL) return false;
+    for (uint32_t i = 0; i < first->lanes.plan_count; i++)
+        for (uint32_t l = 0; l < first->lanes.plans[i].lane_count; l++) {
+            const struct routed_lane *routed = first->lanes.plans[i].lane[l].routed;
+            if (routed != NULL && routed->tree != NULL) return false;
+        }
+    for (uint32_t chip = 0; chip < first->chip_count; chip++)
+        if (first->steps.finished_ps[chip] != TIME_PS_NEVER &&
+            first->steps.finished_ps[chip] != engine_now_ps(first->engine))
+            return false;
+    return true;
+}
+
+enum status prefix_share(struct arena *arena, struct replay *first, struct replay *further,
+                         bool *ret_shared, struct error *reterr)
+{
+    uint32_t const chips = first->chip_count;
+    void *same = NULL, *events = NULL;
+    *ret_shared = false;
+    if (!can_be_shared(first)) return STATUS_OK;
+    flights_land_all(first);
+    STATUS_TRY(arena_try(arena, chips, sizeof(uint32_t), &same, reterr));
+    STATUS_TRY(arena_try(arena, engine_pending_count(first->engine), sizeof(struct handed_event),
+                         &events, reterr));
+    uint32_t *itself = same;
+    for (uint32_t chip = 0; chip < chips; chip++) itself[chip] = chip;
+    struct spread spread = {.whole = further, .count = 1, .image = itself, .prefix = itself};
+    struct handed handed = {.first = first, .events = events};
+    first->spread = &spread;
+    state_copy(first, further);
+    engine_continue(further->engine, first->engine, 1);
+    engine_drain(first->engine, event_hand, &handed);
+    first->spread = NULL;
+    for (uint64_t i = 0; i < handed.count; i++)
+        engine_post(first->engine, handed.events[i].at_ps, handed.events[i].key,
+                    channel_of_key(first, handed.events[i].key), handed.events[i].chip);
+    for (uint32_t chip = 0; chip < chips; chip++) {
+        if (further->steps.finished_ps[chip] == TIME_PS_NEVER) continue;
+        further->steps.ended[chip] = 0;
+        steps_end(further, chip, engine_now_ps(further->engine));
+    }
+    *ret_shared = true;
+    return STATUS_OK;
 }

@@ -50,5 +50,10 @@ void prefix_op_begin(struct replay *prefix, const struct program_op *op);
 bool prefix_holds(const struct replay *prefix);
 /* Copies its state, and its events, into the whole run's. */
 void prefix_spread(struct replay *prefix);
+/* Where the first chip has ended its step, the run of further steps has been the same so far:
+ * `further` goes on from here, and so does `first`. `ret_shared` false: not all state can be
+ * copied, and nothing has been done. */
+enum status prefix_share(struct arena *arena, struct replay *first, struct replay *further,
+                         bool *ret_shared, struct error *reterr);
 
 #endif

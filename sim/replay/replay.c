@@ -337,22 +337,61 @@ static enum status begin_prefix(struct arena *arena, struct replay *whole, struc
     return STATUS_OK;
 }
 
+/* The run of further steps. Its memory is its own, and is given back: the period is of the instants
+ * alone. */
+struct further {
+    struct replay_options options;
+    struct arena *arena;   /* NULL: there is no such run. */
+    struct replay *replay; /* NULL: it has to begin with the first step. */
+};
+
+static struct replay_options further_options(const struct replay_options *options)
+{
+    struct replay_options plain = *options;
+    plain.record = plain.curves = plain.count_waits = false;
+    plain.shown_count = 0;
+    return plain;
+}
+
+/* Where the first chip has ended its step: further steps begin with what has been simulated. */
+static enum status further_begin(struct replay *replay, struct further *further,
+                                 struct error *reterr)
+{
+    struct replay *own = NULL;
+    bool shared = false;
+    replay->steps.pauses = false;
+    further->options = further_options(replay->options);
+    further->arena = arena_create(0);
+    if (further->arena == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, "/run", "no memory for further steps");
+    STATUS_TRY(replay_make(further->arena, &further->options, replay->options->steps_max,
+                           replay->machine, replay->program, replay->fold, &own, reterr));
+    STATUS_TRY(prefix_share(further->arena, replay, own, &shared, reterr));
+    if (shared) further->replay = own;
+    return STATUS_OK;
+}
+
 /* A run that is refused before it begins lacks what an early fold had. */
-static enum status run(struct replay *replay, struct error *reterr)
+static enum status run(struct replay *replay, struct further *further, struct error *reterr)
 {
     while (replay->refusal.status == STATUS_OK) {
         STATUS_TRY(engine_run(replay->engine, reterr));
+        if (replay->steps.pauses && engine_pending_count(replay->engine) > 0 &&
+            replay->steps.any_ended) {
+            STATUS_TRY(further_begin(replay, further, reterr));
+            continue;
+        }
         if (!recur_rest(replay)) break;
     }
     if (replay->refusal.status != STATUS_OK) *reterr = replay->refusal;
     return replay->refusal.status;
 }
 
-static enum status play(struct arena *arena, struct replay *replay, struct trace *ret_trace,
-                        struct error *reterr)
+static enum status play(struct arena *arena, struct replay *replay, struct further *further,
+                        struct trace *ret_trace, struct error *reterr)
 {
     STATUS_TRY(begin_prefix(arena, replay, reterr));
-    STATUS_TRY(run(replay, reterr));
+    STATUS_TRY(run(replay, further, reterr));
     STATUS_TRY(stuck_check(arena, replay, reterr));
     /* Each event that was to be passed over has come, so no message has arrived twice. */
     SIM_ASSERT(replay->ports == NULL || replay->ports->void_left == 0);
@@ -364,43 +403,43 @@ static enum status play(struct arena *arena, struct replay *replay, struct trace
     return results_take(arena, replay, ret_trace, reterr);
 }
 
-/* Steps that follow one another, behind the step by itself. The period is of the instants alone, so
- * that what the run needs besides is given back. */
-static enum status period_play(struct arena *arena, const struct replay_options *options,
-                               uint32_t steps_max, const struct machine *machine,
-                               const struct program *program, const struct fold *fold,
-                               struct period *ret_period, struct error *reterr)
+/* Steps that follow one another, behind the step by itself. */
+static enum status period_play(struct further *further, uint32_t steps_max,
+                               const struct replay *first, struct period *ret_period,
+                               struct error *reterr)
 {
-    struct replay *replay = NULL;
-    STATUS_TRY(replay_make(arena, options, steps_max, machine, program, fold, &replay, reterr));
-    STATUS_TRY(begin_prefix(arena, replay, reterr));
-    STATUS_TRY(run(replay, reterr));
+    struct replay *replay = further->replay;
+    if (replay == NULL) {
+        STATUS_TRY(replay_make(further->arena, &further->options, steps_max, first->machine,
+                               first->program, first->fold, &replay, reterr));
+        STATUS_TRY(begin_prefix(further->arena, replay, reterr));
+    }
+    STATUS_TRY(run(replay, NULL, reterr));
     *ret_period = replay->steps.period;
     if (replay->steps.period.steps > 0) return STATUS_OK;
-    STATUS_TRY(stuck_check(arena, replay, reterr));
+    STATUS_TRY(stuck_check(further->arena, replay, reterr));
     *ret_period = period_of(replay->steps.end_ps, replay->chip_count, steps_max);
     return STATUS_OK;
 }
 
-static enum status period_run(const struct replay_options *options, const struct machine *machine,
-                              const struct program *program, const struct fold *fold,
+static enum status period_run(struct further *further, const struct replay *first,
                               struct trace *trace, struct error *reterr)
 {
-    struct replay_options plain = *options;
+    const struct replay_options *options = first->options;
     /* Steps that the clock has room for. */
     int64_t const room = trace->step_ps == 0 ? 0 : TIME_PS_END / trace->step_ps / 2;
     uint32_t const steps_max =
         room < (int64_t)options->steps_max ? (uint32_t)room : options->steps_max;
     if (steps_max < 2) return STATUS_OK;
-    struct arena *arena = arena_create(0);
-    if (arena == NULL)
+    if (steps_max < options->steps_max) further->replay = NULL;
+    if (further->replay == NULL) {
+        further->options = further_options(options);
+        arena_destroy(further->arena);
+        further->arena = arena_create(0);
+    }
+    if (further->arena == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "/run", "no memory for further steps");
-    plain.record = plain.curves = plain.count_waits = false;
-    plain.shown_count = 0;
-    enum status const status =
-        period_play(arena, &plain, steps_max, machine, program, fold, &trace->period, reterr);
-    arena_destroy(arena);
-    return status;
+    return period_play(further, steps_max, first, &trace->period, reterr);
 }
 
 enum status replay_run(struct arena *arena, const struct replay_options *options,
@@ -408,18 +447,21 @@ enum status replay_run(struct arena *arena, const struct replay_options *options
                        const struct fold *fold, struct trace *ret_trace, struct error *reterr)
 {
     struct replay *replay = NULL;
+    struct further further = {.arena = NULL};
     SIM_ASSERT(options->steps_max <= REPLAY_STEPS_MAX);
     STATUS_TRY(replay_make(arena, options, 0, machine, program, fold, &replay, reterr));
     STATUS_TRY(recur_build(arena, replay, reterr));
-    enum status const status = play(arena, replay, ret_trace, reterr);
+    replay->steps.pauses = options->steps_max > 1;
+    enum status status = play(arena, replay, &further, ret_trace, reterr);
     free(replay->records.record);
+    if (status == STATUS_OK && options->steps_max > 1)
+        status = period_run(&further, replay, ret_trace, reterr);
+    arena_destroy(further.arena);
     if (status != STATUS_OK) return status;
     /* Records and results speak of the machine's chips. */
     for (uint64_t i = 0; i < ret_trace->records.count; i++)
         ret_trace->records.record[i].chip =
             fold_machine_chip(fold, machine, ret_trace->records.record[i].chip);
-    if (options->steps_max > 1)
-        STATUS_TRY(period_run(options, machine, program, fold, ret_trace, reterr));
     SIM_ASSERT(!options->record || options->shown_count <= TRACE_SHOWN_MAX);
     for (uint32_t i = 0; options->record && i < options->shown_count; i++) {
         uint32_t const asked = options->shown_chips[i];

@@ -6,6 +6,8 @@
 void steps_end(struct replay *replay, uint32_t chip, int64_t now_ps)
 {
     uint32_t const step = ++replay->steps.ended[chip];
+    replay->steps.any_ended = true;
+    if (replay->steps.pauses) engine_pause(replay->engine);
     if (replay->steps.max == 0) return;
     replay->steps.end_ps[(uint64_t)step * replay->chip_count + chip] = now_ps;
     if (step < replay->steps.max)

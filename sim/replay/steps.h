@@ -27,6 +27,8 @@ struct steps {
     int64_t *end_ps;      /* [step, from 1][chip]; [0]: the starts. */
     uint32_t chips_ended[REPLAY_STEPS_MAX + 1]; /* [step, from 1]: chips that have ended it. */
     struct period period;                       /* Valid once it is found. */
+    bool any_ended;                             /* Some chip has ended a step. */
+    bool pauses; /* The run of the single step stops when the first chip has ended it. */
 };
 
 /* Every stream of the chip has come to its end. */

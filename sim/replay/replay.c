@@ -451,7 +451,8 @@ enum status replay_run(struct arena *arena, const struct replay_options *options
     SIM_ASSERT(options->steps_max <= REPLAY_STEPS_MAX);
     STATUS_TRY(replay_make(arena, options, 0, machine, program, fold, &replay, reterr));
     STATUS_TRY(recur_build(arena, replay, reterr));
-    replay->steps.pauses = options->steps_max > 1;
+    /* Messages on their way name their records, and further steps have none. */
+    replay->steps.pauses = options->steps_max > 1 && !options->record;
     enum status status = play(arena, replay, &further, ret_trace, reterr);
     free(replay->records.record);
     if (status == STATUS_OK && options->steps_max > 1)

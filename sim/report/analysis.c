@@ -6,6 +6,7 @@
 #include "sim/report/analysis_parts.h"
 #include "sim/report/launches.h"
 #include "sim/report/rates.h"
+#include "sim/roofline/all_to_all_bound.h"
 #include "sim/roofline/gather_form.h"
 #include "sim/roofline/host_bound.h"
 #include "sim/roofline/level_rate.h"
@@ -23,16 +24,26 @@ uint64_t analysis_slots(const struct report_input *input, uint32_t template_inde
     return program_role_plays(&input->program->roles[role], template_index, phase);
 }
 
-/* Bytes of a collective on the links of its group. Without a switch a ring, as of cp, has one link
- * of a rank, whatever the step's other collectives go by. */
-static double links_s(const struct report_input *input, const struct plan *plan)
+/* Seconds that the links of each dimension of a group take for a collective's bytes. A gather or a
+ * reduction keeps all of them busy equally long; an AllReduce has one of each. Without a switch a
+ * ring, as of cp, has one link of a rank, whatever the step's other collectives go by. */
+static void links_find(const struct report_input *input, const struct plan *plan,
+                       double ret_s[GROUP_DIMENSIONS_MAX])
 {
     const char *goes = input->workload->algorithm;
+    double const bytes = (double)plan->size_bytes;
+    if (plan->kind == COLLECTIVE_ALL_TO_ALL) {
+        for (uint32_t d = 0; d < plan->group.dimension_count; d++)
+            ret_s[d] = all_to_all_dimension_s(input->machine, &plan->group, d, bytes);
+        return;
+    }
     for (uint32_t d = 0; d < plan->group.dimension_count && plan->item_count > 0; d++)
         if (machine_is_meshed(input->machine, plan->group.dimension[d].axis))
             goes = primitive_algorithm(plan->item[0].primitive);
     struct gather_form const form = gather_form_by(input->machine, &plan->group, goes);
-    return gather_form_links_s(&form, plan->kind, (double)plan->size_bytes);
+    double const gathers = plan->kind == COLLECTIVE_ALL_REDUCE ? 2 : 1;
+    for (uint32_t d = 0; d < plan->group.dimension_count; d++)
+        ret_s[d] = gathers * gather_form_s(&form, bytes);
 }
 
 /* Of all that collectives and copies of a stream take, what falls into a phase: they may run in
@@ -186,8 +197,7 @@ static double phase_span_s(const struct analysis_phase *row)
 struct phase_moves {
     double bytes[TRACE_PHASES_MAX];
     double added[TRACE_PHASES_MAX];                     /* Bytes of reductions. */
-    double links_s[TRACE_PHASES_MAX][MACHINE_AXES_MAX]; /* By closed forms: of a group the same on
-                                                           all of its axes. */
+    double links_s[TRACE_PHASES_MAX][MACHINE_AXES_MAX]; /* By closed forms. */
 };
 
 static void phase_op_add(const struct report_input *input, const struct program_op *op,
@@ -198,7 +208,8 @@ static void phase_op_add(const struct report_input *input, const struct program_
     const struct plan *plan = copied ? NULL : &program->plans[op->index];
     double const bytes = slots * (copied ? (double)program->copies[op->index].size_bytes
                                          : analysis_moved_bytes(plan));
-    double const time_s = copied ? 0 : slots * links_s(input, plan);
+    double links_s[GROUP_DIMENSIONS_MAX];
+    if (!copied) links_find(input, plan, links_s);
     bool const adds =
         !copied && (plan->kind == COLLECTIVE_REDUCE_SCATTER || plan->kind == COLLECTIVE_ALL_REDUCE);
     for (uint32_t phase = 0; phase < input->trace->phase_count; phase++) {
@@ -206,7 +217,7 @@ static void phase_op_add(const struct report_input *input, const struct program_
         moves->bytes[phase] += share * bytes;
         if (adds) moves->added[phase] += share * bytes;
         for (uint32_t d = 0; !copied && d < plan->group.dimension_count; d++)
-            moves->links_s[phase][plan->group.dimension[d].axis] += share * time_s;
+            moves->links_s[phase][plan->group.dimension[d].axis] += share * slots * links_s[d];
     }
 }
 

@@ -22,27 +22,27 @@ static struct group level_of(const struct group *group, uint32_t dimension)
     return level;
 }
 
-/* Tokens that go once to each unit of a level: what crosses that of a dimension. */
-static double level_crossing_s(const struct machine *machine,
-                               const struct workload_traffic *traffic, uint32_t d)
+double all_to_all_dimension_s(const struct machine *machine, const struct group *group,
+                              uint32_t dimension, double bytes)
 {
-    struct group const level = level_of(&traffic->group, d);
-    double const share = ranks_of(&level) / ranks_of(&traffic->group);
+    struct group const level = level_of(group, dimension);
+    double const share = ranks_of(&level) / ranks_of(group);
     struct collective_query const query = {
         .kind = COLLECTIVE_ALL_TO_ALL,
-        .array_bytes = (uint64_t)(traffic->crossing_bytes[d] * share),
+        .array_bytes = (uint64_t)(bytes * share),
     };
     struct collective_bound bound;
     collective_bound(machine, &level, &query, &bound);
     return bound.bytes_s;
 }
 
-/* Each level has its own, and may be the bound. */
+/* Tokens go once to each unit of a level. Each level has its own bytes, and may be the bound. */
 static double crossing_s(const struct machine *machine, const struct workload_traffic *traffic)
 {
     double most = 0;
     for (uint32_t d = 0; d < traffic->group.dimension_count; d++)
-        most = fmax(most, level_crossing_s(machine, traffic, d));
+        most = fmax(
+            most, all_to_all_dimension_s(machine, &traffic->group, d, traffic->crossing_bytes[d]));
     return most;
 }
 

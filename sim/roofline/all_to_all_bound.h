@@ -11,6 +11,12 @@
 /* Bytes that a rank sends in all AllToAlls, over all levels. */
 double all_to_all_sent_bytes(const struct workload_traffic *traffic);
 
+/* Seconds that the links of a dimension take for an exchange by itself of which every dimension
+ * carries `bytes`, the array of the whole group: through switches what a member sends along it, on
+ * the grid what crosses the tightest cut of all dimensions of the grid together. */
+double all_to_all_dimension_s(const struct machine *machine, const struct group *group,
+                              uint32_t dimension, double bytes);
+
 /* All AllToAlls and permutes, if they had the group's links for themselves: the bytes that cross a
  * cut by what crosses it (collective_bound.h). */
 double all_to_all_s(const struct machine *machine, const struct workload_traffic *traffic);

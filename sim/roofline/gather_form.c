@@ -118,14 +118,6 @@ double gather_form_s(const struct gather_form *form, double bytes)
     return gather_s(form, bytes, false);
 }
 
-double gather_form_links_s(const struct gather_form *form, enum collective_kind kind, double bytes)
-{
-    double const gathers = kind == COLLECTIVE_ALL_REDUCE   ? 2
-                           : kind == COLLECTIVE_ALL_TO_ALL ? 0.25
-                                                           : 1;
-    return gathers * gather_form_s(form, bytes);
-}
-
 /* One dimension after the other: of all that arrives each has what its rate is of all rates, or
  * what it has to carry itself. */
 static double in_turn_s(const struct gather_form *form, double bytes)

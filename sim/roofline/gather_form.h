@@ -29,10 +29,6 @@ struct gather_form gather_form_by(const struct machine *machine, const struct gr
  * axes busy equally long and no hop taking time. */
 double gather_form_s(const struct gather_form *form, double bytes);
 
-/* As gather_form_s(), of any kind: an AllReduce has a ReduceScatter and an AllGather, and an
- * AllToAll takes a quarter of a gather of its array, as on a ring of two ways (book, chapter 3). */
-double gather_form_links_s(const struct gather_form *form, enum collective_kind kind, double bytes);
-
 /* Seconds of a gather from above: on the slowest links, one level after the other. */
 double gather_form_slow_s(const struct gather_form *form, double bytes);
 

@@ -320,10 +320,34 @@ static void phases_share_what_streams_did(void **state)
     double const both_s = 5.0 * 2 * (double)MEGABYTE * 15 / 16 / 2 / 90e9;
     case_near(made.facts.phase[0].ici_s[0], 0.04 * 0.75 * both_s / (both_s + once_s), 1e-9);
     case_near(made.facts.phase[0].ici_s[1], 0.75 * 0.08, 1e-9);
-    /* An exchange takes an eighth of a reduction. */
+    /* Half of an exchange crosses the middle of x, half of that each way, on eight links. */
     (void)plan_on("x,y", COLLECTIVE_ALL_TO_ALL, "ring");
     build();
-    case_near(made.facts.phase[0].ici_s[0], 0.04 * 0.75 * both_s / (both_s + 8 * once_s), 1e-9);
+    double const crossing_s = 5.0 * (double)MEGABYTE / 4 / 8 / 90e9;
+    case_near(made.facts.phase[0].ici_s[0], 0.04 * 0.75 * crossing_s / (crossing_s + once_s), 1e-9);
+}
+
+/* Through a switch a member of n sends (n-1)/n of its own n-th of an exchange, and of a gather
+ * it gets (n-1)/n of all. */
+static void an_exchange_through_a_switch_takes_an_nth_of_a_gather(void **state)
+{
+    (void)state;
+    on("h100-sxm:nodes=4");
+    made.workload.algorithm = "direct";
+    made.plan[1] = *plan_on("gpu", COLLECTIVE_ALL_GATHER, "direct");
+    (void)plan_on("gpu", COLLECTIVE_ALL_TO_ALL, "direct");
+    (void)op_add(PROGRAM_OP_COLLECTIVE, 1, 0);
+    (void)op_add(PROGRAM_OP_COLLECTIVE, 2, 1);
+    struct trace_phase *forward = &made.trace.phase[PROGRAM_PHASE_FORWARD];
+    struct trace_phase *update = &made.trace.phase[PROGRAM_PHASE_UPDATE];
+    *forward = (struct trace_phase){.end_ps = PER_SECOND, .compute_ps = PER_SECOND};
+    *update = (struct trace_phase){
+        .begin_ps = PER_SECOND, .end_ps = 2 * PER_SECOND, .compute_ps = PER_SECOND};
+    forward->stream_ps[1] = update->stream_ps[2] = 100;
+    made.trace.link[machine_level_port(0, 0, false)].busy_ps = PER_SECOND / 25;
+    build();
+    case_near(made.facts.phase[0].ici_s[0], 0.04 / 9, 1e-9);
+    case_near(made.facts.phase[1].ici_s[0], 0.04 * 8 / 9, 1e-9);
 }
 
 static void a_phase_is_bound_by_what_is_busiest_in_it(void **state)
@@ -440,6 +464,7 @@ int main(void)
         TEST(a_bubble_is_no_latency),
         TEST(the_busiest_port_of_an_axis_counts),
         TEST(phases_share_what_streams_did),
+        TEST(an_exchange_through_a_switch_takes_an_nth_of_a_gather),
         TEST(a_phase_is_bound_by_what_is_busiest_in_it),
         TEST(a_phase_has_what_messages_took_in_it),
         TEST(rates_are_of_the_step_and_of_the_period),

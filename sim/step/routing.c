@@ -77,6 +77,23 @@ uint64_t routing_hits(const struct model_experts *experts, uint64_t held, uint64
 
 /* --- What a chip has --- */
 
+/* Of the ranks that share a set of experts. In inference the last ranks may have fewer tokens than
+ * others. */
+static uint64_t tokens_of(const struct ranks *ranks)
+{
+    uint64_t const most = ranks->rows * ranks->experts.ranks, all = ranks->inference.all.tokens;
+    return ranks_serves(ranks) && all < most ? all : most;
+}
+
+/* Of the tokens of all ranks those with an expert among `held`, each rank's rounded up. */
+static uint64_t hits_of(const struct ranks *ranks, uint64_t held)
+{
+    const struct model_experts *experts = &ranks->plan->model.experts;
+    uint64_t const tokens = tokens_of(ranks), rows = ranks->rows;
+    return tokens / rows * routing_hits(experts, held, rows) +
+           routing_hits(experts, held, tokens % rows);
+}
+
 /* Tokens that cross each dimension of the ep group, from the outermost level in: those of all ranks
  * that share a rank's place in the levels inside, for each unit that the dimension leads to. On
  * the grid there are no units between, and each rank gets its own. */
@@ -106,7 +123,7 @@ static enum status crossing_build(struct ranks *ranks, struct error *reterr)
                              (unsigned long long)held, (unsigned long long)model->top_groups,
                              (unsigned long long)model->groups,
                              (unsigned long long)(model->count / model->groups));
-        uint64_t const tokens = rank_count * units * routing_hits(model, held, ranks->rows);
+        uint64_t const tokens = units * hits_of(ranks, held);
         for (uint32_t d = 0; d < group->dimension_count; d++)
             if (d == outer || (outer == GROUP_DIMENSIONS_MAX && !done[d]))
                 experts->crossing[d] = tokens;
@@ -166,14 +183,6 @@ static void crossing_drawn(const struct group *group, const struct routing_load 
         bool const sent = group->dimension[d].switched;
         experts->crossing[d] = sent ? load->crossing[d] * size / (size - 1) : load->crossing[d];
     }
-}
-
-/* Of the ranks that share a set of experts. In inference the last ranks may have fewer tokens than
- * others. */
-static uint64_t tokens_of(const struct ranks *ranks)
-{
-    uint64_t const most = ranks->rows * ranks->experts.ranks, all = ranks->inference.all.tokens;
-    return ranks_serves(ranks) && all < most ? all : most;
 }
 
 /* Who has most is waited for by all at the combine, so everyone is charged what it has. */
@@ -293,10 +302,11 @@ enum status routing_build(struct ranks *ranks, struct error *reterr)
     experts->shared_columns = model->shared * experts->columns;
     rows_build(ranks);
     bool const each = routing_copies_each(ranks);
-    experts->arrivals = each ? ranks->rows * model->top_k
-                             : experts->ranks * routing_hits(model, experts->count, ranks->rows);
-    experts->sent = experts->arrivals;
-    experts->exchanged = experts->ranks * experts->arrivals;
+    experts->arrivals = each ? experts->all : hits_of(ranks, experts->count);
+    experts->sent = each ? ranks->rows * model->top_k
+                         : experts->ranks * routing_hits(model, experts->count, ranks->rows);
+    experts->exchanged =
+        each ? tokens_of(ranks) * model->top_k : experts->ranks * experts->arrivals;
     if (!each) STATUS_TRY(crossing_build(ranks, reterr));
     STATUS_TRY(capacity_build(ranks, reterr));
     if (routing_is_drawn(ranks)) STATUS_TRY(loads_build(ranks, reterr));

@@ -42,8 +42,8 @@ struct routing {
     uint64_t shared_columns; /* F / tp, rounded up, of all shared experts together. */
     uint64_t arrivals;  /* Tokens that come to a rank: once each, however many of its experts want
                            it, or once for each of these (workload_token_copies); where routing is
-                           drawn,  to the rank that gets most. */
-    uint64_t sent;      /* Arrivals of one rank's tokens: as many, but where routing is drawn. */
+                           drawn, to the rank that gets most. */
+    uint64_t sent;      /* Arrivals of one rank's tokens, of the rank that sends most. */
     uint64_t exchanged; /* Of all ranks. */
     struct plan_ragged drawn; /* No experts: routing is not drawn. But for a token's bytes. */
     uint64_t crossing[GROUP_DIMENSIONS_MAX]; /* Of the exchange: V of a dimension, in tokens. All 0:

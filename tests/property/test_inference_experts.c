@@ -346,27 +346,31 @@ static double hit(void)
 }
 
 /* Rows go to experts and come back, each a part of D: once to each rank that has some for it, or
- * once for each of them. What is expected is rounded up. */
+ * once for each of them. What is expected of a rank with tokens is rounded up. */
 static void exchange_check(const struct play *play, const struct lying *of)
 {
-    uint64_t const ep = expert_places[place].ep, tokens = tokens_of(of);
+    uint64_t const ep = expert_places[place].ep, own = tokens_of(of);
+    uint64_t const all = answers * fresh + asking * prompt;
+    uint64_t const tokens = all < ep * own ? all : ep * own;
     double const expected = (double)tokens * hit(), slack = 1e-6;
     double const part =
         (double)expert_models[model].width / expert_places[place].tp / expert_places[place].tp_d;
     double const layers = (double)(expert_models[model].layers - expert_models[model].dense);
     double const row_bytes = layers * part * (ACTIVATION_BYTES + (narrow ? 1 : ACTIVATION_BYTES));
     double const bytes = walk_moved_bytes(&play->program, STREAM_OF_EP, COLLECTIVE_ALL_TO_ALL);
-    double rows = bytes / row_bytes / (double)(ep * ep);
+    double const rows = bytes / row_bytes / (double)ep;
     if (ep == 1) {
         assert_true(bytes == 0);
         return;
     }
     if (each_expert) {
-        case_near(bytes, (double)(ep * tokens * expert_models[model].top) * row_bytes, 1e-9);
+        case_near(bytes, (double)(tokens * expert_models[model].top) * row_bytes, 1e-9);
         return;
     }
     case_near(rows, round(rows), 1e-9);
-    assert_true(rows >= expected - slack && rows <= ceil(expected + slack) + slack);
+    double const whole = (double)(tokens / own) * ceil((double)own * hit() + slack);
+    double const rest = ceil((double)(tokens % own) * hit() + slack);
+    assert_true(rows >= expected - slack && rows <= whole + rest + slack);
 }
 
 /* Of attention: Q, K and V, or latents, and what is found, which goes back. All heads of a rank of

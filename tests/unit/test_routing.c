@@ -1,5 +1,6 @@
 /* Where tokens go: counted by formula against all choices that a router has, one by one; and the
  * meshes that experts cannot lie on. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,8 +9,11 @@
 #include <cmocka.h>
 
 #include "sim/collective/ragged.h"
+#include "sim/model/model_read.h"
+#include "sim/step/ranks.h"
 #include "sim/step/routing.h"
 #include "sim/step/routing_load.h"
+#include "tests/support/case.h"
 #include "tests/unit/workload_case.h"
 
 /* Choices of k experts that a token may make, and those with one among the first `held`. */
@@ -258,6 +262,40 @@ static void only_tokens_that_are_there_are_drawn(void **state)
         }
 }
 
+/* A decode of few sequences on eight ranks of ep: a token, chosen by 8 of 128 experts, goes to each
+ * rank with one of them, and ranks without a token send none. */
+static void tokens_that_are_not_there_are_not_sent(void **state)
+{
+    static const uint64_t context[] = {1024};
+    static const char *const parts[MESH_ROLE_COUNT] = {[MESH_EP] = "x"};
+    (void)state;
+    double missed = 1;
+    for (int i = 0; i < 8; i++) missed *= (112.0 - i) / (128 - i);
+    for (uint64_t batch = 1; batch <= 16; batch++) {
+        uint64_t const rows = (batch + 7) / 8;
+        uint64_t const whole = (uint64_t)ceil((double)rows * (1 - missed)),
+                       rest = (uint64_t)ceil((double)(batch % rows) * (1 - missed));
+        struct workload_case made;
+        struct model model;
+        struct ranks ranks;
+        case_ok(
+            model_read_name_or_path(case_arena, "qwen3-30b-a3b", NULL, "", &model, &case_error));
+        assert_int_equal(case_build_roles(&made, &model, "8x1x1", parts), STATUS_OK);
+        made.plan.kind = WORKLOAD_DECODE;
+        made.plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
+        made.plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
+        made.plan.inference =
+            (struct inference_plan){.decodes = {batch, lengths_given(context, 1), 1}};
+        case_ok(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &case_error));
+        uint64_t const copies = batch / rows * whole + rest;
+        assert_int_equal(ranks.experts.arrivals, copies);
+        assert_int_equal(ranks.experts.exchanged, 8 * copies);
+        assert_int_equal(ranks.experts.crossing[0], 8 * copies);
+        assert_int_equal(ranks.experts.sent, 8 * whole);
+        case_free(&made);
+    }
+}
+
 static const char *const over_nodes[MESH_ROLE_COUNT] = {[MESH_EP] = "node", [MESH_TP] = "gpu"};
 
 /* Whether the loads of ranks or the exchange are drawn. Formulas, which cannot say so, go on. */
@@ -289,8 +327,9 @@ int main(void)
         cmocka_unit_test(what_experts_cannot_do_is_refused),
         cmocka_unit_test(experts_that_are_hit_are_those_of_the_tokens),
         cmocka_unit_test(only_tokens_that_are_there_are_drawn),
+        cmocka_unit_test(tokens_that_are_not_there_are_not_sent),
         cmocka_unit_test(the_same_is_drawn_once),
         cmocka_unit_test(drawing_is_interrupted),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -215,6 +215,8 @@ struct plan_request {
     bool spreads;
 };
 
+/* Whether two ragged exchanges send the same tokens to the same ranks. */
+bool plan_ragged_equal(const struct plan_ragged *a, const struct plan_ragged *b);
 /* Whether two requests ask for the same, whatever they say of the machine's links. */
 bool plan_request_equal(const struct plan_request *a, const struct plan_request *b);
 

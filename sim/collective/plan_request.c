@@ -6,15 +6,22 @@
 #include "sim/collective/plan.h"
 #include "sim/machine/machine.h"
 
+bool plan_ragged_equal(const struct plan_ragged *a, const struct plan_ragged *b)
+{
+    return a->expert_count == b->expert_count && a->top_k == b->top_k &&
+           a->token_bytes == b->token_bytes && a->tokens == b->tokens && a->seed == b->seed &&
+           a->skew_ppm == b->skew_ppm && a->returns == b->returns;
+}
+
 bool plan_request_equal(const struct plan_request *a, const struct plan_request *b)
 {
     return a->kind == b->kind && a->size_bytes == b->size_bytes && a->spreads == b->spreads &&
            a->element_bits == b->element_bits && a->chunk_count == b->chunk_count &&
            a->mirrors == b->mirrors && a->shift == b->shift && a->root == b->root &&
            a->piece_count == b->piece_count && a->portion_count == b->portion_count &&
-           a->script == b->script && a->ragged.expert_count == b->ragged.expert_count &&
-           a->ragged.tokens == b->ragged.tokens && name_same(a->protocol.name, b->protocol.name) &&
-           name_same(a->algorithm, b->algorithm) && group_equal(&a->group, &b->group) &&
+           a->script == b->script && plan_ragged_equal(&a->ragged, &b->ragged) &&
+           name_same(a->protocol.name, b->protocol.name) && name_same(a->algorithm, b->algorithm) &&
+           group_equal(&a->group, &b->group) &&
            memcmp(a->exchange_bytes, b->exchange_bytes, sizeof a->exchange_bytes) == 0 &&
            memcmp(a->offset, b->offset, sizeof a->offset) == 0;
 }

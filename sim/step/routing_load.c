@@ -174,15 +174,12 @@ static enum status load_draw(const struct routing_request *of, struct routing_lo
 
 static bool is_drawn(const struct routing_drawn *drawn, const struct routing_request *request)
 {
-    const struct plan_ragged *a = &drawn->ragged, *b = request->ragged;
     if (!drawn->filled || !group_equal(&drawn->group, request->group)) return false;
     for (uint32_t d = 0; d < drawn->group.dimension_count; d++)
         if (drawn->group.dimension[d].switched != request->group->dimension[d].switched)
             return false;
     return drawn->tokens == request->tokens && drawn->capacity == request->capacity &&
-           a->expert_count == b->expert_count && a->top_k == b->top_k &&
-           a->token_bytes == b->token_bytes && a->tokens == b->tokens && a->seed == b->seed &&
-           a->skew_ppm == b->skew_ppm;
+           plan_ragged_equal(&drawn->ragged, request->ragged);
 }
 
 enum status routing_load_draw(const struct routing_request *request, struct routing_drawn *drawn,

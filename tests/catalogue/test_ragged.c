@@ -372,6 +372,29 @@ static void pairs_without_tokens_are_played_too(void **state)
     assert_true(few.time_ps[0] > 0 && many.time_ps[0] > few.time_ps[0]);
 }
 
+/* Requests whose tokens go elsewhere share no plan. */
+static void exchanges_that_differ_in_a_field_are_not_equal(void **state)
+{
+    (void)state;
+    struct plan_request const request = {
+        .kind = COLLECTIVE_ALL_TO_ALL,
+        .ragged = {.expert_count = 16, .top_k = 2, .token_bytes = 8, .tokens = 5, .seed = 1}};
+    struct plan_request other[7];
+    assert_true(plan_request_equal(&request, &request));
+    for (size_t i = 0; i < 7; i++) other[i] = request;
+    other[0].ragged.expert_count = 32;
+    other[1].ragged.top_k = 4;
+    other[2].ragged.token_bytes = 16;
+    other[3].ragged.tokens = 6;
+    other[4].ragged.seed = 2;
+    other[5].ragged.skew_ppm = 1;
+    other[6].ragged.returns = true;
+    for (size_t i = 0; i < 7; i++) {
+        assert_false(plan_ragged_equal(&request.ragged, &other[i].ragged));
+        assert_false(plan_request_equal(&request, &other[i]));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -387,6 +410,7 @@ int main(void)
         cmocka_unit_test(a_token_that_leaves_its_rail_is_caught),
         cmocka_unit_test(levels_in_the_wrong_order_are_caught),
         cmocka_unit_test(pairs_without_tokens_are_played_too),
+        cmocka_unit_test(exchanges_that_differ_in_a_field_are_not_equal),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

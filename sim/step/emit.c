@@ -139,7 +139,7 @@ static void kept_need(struct emit *emit, uint32_t at)
         return;
     }
     if (!writers_find(emit, at, (struct graph_value){block->out, true, false}, writer)) {
-        lower_need_output(lower, emit->op[at], NULL);
+        lower_need_output(lower, emit->op[at], /* gradient= */ true, NULL);
         return;
     }
     for (uint32_t s = 0; s < PROGRAM_STREAMS_MAX; s++)
@@ -162,7 +162,7 @@ static void outer_need(struct emit *emit, uint32_t at, struct graph_value value)
     if (emit->graph->tensor[value.of].role == GRAPH_WEIGHT) return; /* See weights_add(). */
     bool const weights_alone = emit->graph->op[step->op].in_count == 0;
     if (value.gradient ? lower_has_input(lower) || weights_alone : !backward)
-        lower_need_output(lower, emit->op[at],
+        lower_need_output(lower, emit->op[at], value.gradient,
                           repeats_first(emit) ? NULL : emit_value_name(emit, value));
     else if (!value.gradient && at >= emit->steps->repeated && !step->is_compute &&
              op_is_forward(step->pass))
@@ -287,7 +287,8 @@ static void steps_add(struct emit *emit)
         /* A look-up reads the tokens that came, which no tensor says. */
         if (at == 0 && lower->part.module == MODULE_EMBEDDING)
             lower_need_done(lower, emit->op[at], lower->received, "Next");
-        if (repeats && at == steps->again) lower_need_output(lower, emit->op[at], NULL);
+        if (repeats && at == steps->again)
+            lower_need_output(lower, emit->op[at], /* gradient= */ true, NULL);
         needs_add(emit, at);
         (emit->end != NULL ? emit_end_weights : weights_add)(emit, at);
         lower->output = above;

@@ -256,7 +256,7 @@ void lower_need_before(struct lower *lower, uint32_t op, enum lower_stream strea
     need_target(lower, op, (struct program_need){.stream = index}, array);
 }
 
-void lower_need_output(struct lower *lower, uint32_t op, const char *array)
+void lower_need_output(struct lower *lower, uint32_t op, bool gradient, const char *array)
 {
     if (lower->build.status != STATUS_OK || op == LOWER_NONE) return;
     if (lower->output != LOWER_NONE) {
@@ -268,7 +268,7 @@ void lower_need_output(struct lower *lower, uint32_t op, const char *array)
         return;
     }
     /* A gradient comes out of a norm where there is one. */
-    bool const summed = ranks_is_decoder(lower->ranks) && array != lower_stream_activation;
+    bool const summed = ranks_is_decoder(lower->ranks) && gradient;
     lower_need_before(lower, op, LOWER_COMPUTE, array);
     if (!summed) lower_need_before(lower, op, LOWER_REDUCE_TP, array);
     /* What a stage without layers has got and not sent on. */

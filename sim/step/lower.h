@@ -220,8 +220,9 @@ void lower_need_done(struct lower *lower, uint32_t op, uint32_t target, const ch
 void lower_need_chunks(struct lower *lower, uint32_t op, uint32_t gather, const char *array);
 void lower_need_before(struct lower *lower, uint32_t op, enum lower_stream stream,
                        const char *array);
-/* The running activation or gradient: see `output` and `received`. */
-void lower_need_output(struct lower *lower, uint32_t op, const char *array);
+/* The running activation or gradient: see `output` and `received`. `gradient`: which of the two,
+ * whatever the array is called. */
+void lower_need_output(struct lower *lower, uint32_t op, bool gradient, const char *array);
 /* What goes from slot to slot, and gradients of weights of no one unit. */
 extern const char lower_stream_activation[], lower_stream_gradient[], lower_weight_gradient[];
 /* What a collective of weights or their gradients moves: "W_mlp" of "AllGather W_mlp". */

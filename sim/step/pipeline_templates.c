@@ -63,7 +63,8 @@ static void send_add(struct pipeline *pipeline, const struct lower_part *part)
                             .stream = lower->stream[next ? LOWER_SEND_NEXT : LOWER_SEND_PREVIOUS],
                             .parts = 1,
                             .index = (uint16_t)plan});
-    lower_need_output(lower, op, forward ? lower_stream_activation : lower_stream_gradient);
+    lower_need_output(lower, op, !forward,
+                      forward ? lower_stream_activation : lower_stream_gradient);
     uint64_t const bytes =
         of_tokens
             ? format_bytes(PIPELINE_TOKEN_FORMAT, lower->ranks->inference.head_rows)

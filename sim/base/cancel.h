@@ -1,5 +1,5 @@
 /*
- * cancel.h: whether long work should stop, for what knows of no shell.
+ * cancel.h: whether long work should stop, for code that knows no worker.
  */
 #ifndef SIM_BASE_CANCEL_H
 #define SIM_BASE_CANCEL_H

@@ -40,8 +40,8 @@ double level_slow_rate(const struct machine *machine, const struct group_dimensi
 double level_dimension_rate(const struct machine *machine, const struct group_dimension *dimension,
                             enum level_reach reach);
 
-/* The same for a message from each member to the next, all at once: of the cables that all of
- * these must take. */
+/* level_rate() for a message from each member to the next, all at once: of the cables that all of
+ * these messages must take. */
 double level_step_rate(const struct machine *machine, const struct group_dimension *dimension);
 
 /* Up to where all of the dimension's members meet, and down again. */

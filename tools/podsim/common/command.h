@@ -23,7 +23,8 @@ struct command {
 /* "podsim: PLACE: sentence" on standard error. `input` is the file that places like /machine/shape
  * lie in; NULL or "" if there is none. Returns the exit status that the failure means. */
 int command_fail(const char *input, const struct error *error);
-/* The same of a scenario that options may have changed: what they have written is named by them. */
+/* command_fail() of a scenario that options may have changed: a value that an option has set is
+ * named by the option. */
 int command_fail_scenario(const struct options *options, const char *input,
                           const struct error *error);
 

@@ -38,7 +38,7 @@ void output_child(pid_t child);
 
 /* Refuses two outputs (NULL: none; "-": standard output) that are one file by any names. */
 enum status output_distinct(const char *path, const char *other, struct error *reterr);
-/* The same of each two of several; standard output is the last of them. */
+/* output_distinct() of each two of several outputs; standard output is the last of them. */
 enum status outputs_distinct(uint32_t count, const char *const *paths, struct error *reterr);
 
 /* Whether the path of an output is "-". NULL: it is not asked for. */
@@ -53,13 +53,13 @@ enum status output_picture_check(const char *path, struct error *reterr);
 enum status output_open(struct output *output, const char *path, const struct options *options,
                         struct error *reterr);
 
-/* The same of a table in CSV. A file that is there is replaced only if it is empty or begins as a
- * table of the columns does: what --schedule-csv reads is CSV too. Errors: also STATUS_IO. */
+/* output_open() of a table in CSV. A file that is there is replaced only if it is empty or begins
+ * as a table of the columns does: what --schedule-csv reads is CSV too. Errors: also STATUS_IO. */
 enum status output_open_table(struct output *output, const char *path,
                               const struct column_line *columns, const struct options *options,
                               struct error *reterr);
 
-/* The same refusal, of a file that is written in another way. */
+/* Refuses, as output_open() does, a file that is written in another way. */
 enum status output_spares(const char *path, const struct options *options, struct error *reterr);
 
 /* Writes all of it, under the temporary name. A file that the command has read since it was opened

@@ -23,12 +23,13 @@ enum status worker_run(worker_work_fn *work, void *owner, struct progress_words 
 
 /* For the work: refuses to go on if the user wants it to stop. */
 enum status worker_check(struct worker *worker, struct error *reterr);
-/* The same for what knows of no shell: a struct cancel, whose owner is the shell. */
+/* Whether the user wants the work to stop, for code that knows no worker: of a struct cancel, whose
+ * owner is the worker. */
 bool worker_stops(void *worker);
 /* For the work: how far it is, for the loop to show; `events` of the current run, or of all up to
  * it. Returns false if it should stop. */
 bool worker_progress(struct worker *worker, double share, uint64_t events);
-/* The same of work on several threads (pool.h): `events` of all runs of all threads. */
+/* worker_progress() of work on several threads (pool.h): `events` of all runs of all threads. */
 bool worker_show(struct worker *worker, double share, uint64_t events);
 
 #endif

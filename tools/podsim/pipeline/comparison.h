@@ -115,7 +115,8 @@ enum status comparison_read_trace(struct comparison *comparison, struct error *r
 
 /* Plays all rows, on as many threads as -j says. One that cannot be does not keep the others from
  * it; of "all" it is passed over, else its error is returned behind the last. Of several rows of
- * which none could be played, that is the error: each has its own reason. The work of a shell. */
+ * which none could be played, that is the error: each has its own reason. The work of a worker
+ * (worker.h), whose owner is the comparison. */
 enum status comparison_play(void *owner, struct worker *worker, struct error *reterr);
 /* Behind the last use of the rows. */
 void comparison_close(struct comparison *comparison);

@@ -22,8 +22,8 @@ struct notes_part {
 
 struct notes {
     const char *text[NOTES_MAX]; /* One sentence or two each. */
+    bool always[NOTES_MAX];      /* A screen has this one, however many stand before it. */
     uint32_t count;
-    uint32_t beside; /* Of these the ones that a screen has in addition to the first others. */
     struct notes_part part[NOTES_PARTS_MAX]; /* They add up to step - lower. */
     uint32_t part_count;
 };

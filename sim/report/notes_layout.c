@@ -70,7 +70,7 @@ void notes_padding_build(struct arena *arena, const struct report_input *input, 
                    input->workload->remat == GRAPH_REMAT_NONE ? "" : " without what is recomputed");
     if (paddings->count > 0 && text.bytes != NULL) {
         notes_add(arena, notes, "padded, so that all ranks are alike: %s", text.bytes);
-        notes->beside++;
+        if (notes->count > 0) notes->always[notes->count - 1] = true;
     }
     strbuf_free(&text);
 }

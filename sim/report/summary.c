@@ -31,13 +31,17 @@ static void write_ranks(const struct report_input *input, struct strbuf *text)
 
 static void write_notes(const struct notes *notes, struct strbuf *text)
 {
-    uint32_t const shown = NOTES_SHOWN + notes->beside;
+    uint32_t first = 0, more = 0;
     if (notes->count > 0) strbuf_add(text, "\n");
-    for (uint32_t i = 0; i < notes->count && i < shown; i++) {
+    for (uint32_t i = 0; i < notes->count; i++) {
+        if (!notes->always[i] && first++ >= NOTES_SHOWN) {
+            more++;
+            continue;
+        }
         strbuf_add(text, "- ");
         table_wrap(text, 2, notes->text[i]);
     }
-    if (notes->count > shown) strbuf_add(text, "- %u more with --json\n", notes->count - shown);
+    if (more > 0) strbuf_add(text, "- %u more with --json\n", more);
 }
 
 /* Of a step that is simulated whole. */

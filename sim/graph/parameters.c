@@ -15,9 +15,18 @@ uint64_t graph_bias_elements(const struct graph *graph, const struct graph_produ
     return elements;
 }
 
+/* Whether a weight has a dimension that says so. */
+static bool is_counted(const struct graph_terms *terms, const struct sharding *weight,
+                       enum graph_counted counted)
+{
+    for (uint32_t d = 0; d < weight->dimension_count; d++)
+        if (graph_dimension_of(terms, weight->dimension[d].name)->counted == counted) return true;
+    return false;
+}
+
 uint64_t graph_norm_elements(const struct graph *graph, const struct model *model, tensor weight)
 {
-    bool const whole = sharding_has(&graph->tensor[weight].at, "D");
+    bool const whole = is_counted(graph->terms, &graph->tensor[weight].at, GRAPH_COUNTED_STREAM);
     return graph_weight_elements(graph, weight) * (whole ? 1 + model->norm_biases : 1);
 }
 
@@ -30,26 +39,16 @@ uint64_t graph_attention_vectors(const struct model *model)
 
 /* --- Layers --- */
 
-/* What one of the dimensions of a weight says of it. */
-static enum graph_counted counted_of(const struct graph_terms *terms, const struct sharding *weight)
-{
-    enum graph_counted counted = GRAPH_COUNTED_BY_PLACE;
-    for (uint32_t d = 0; d < weight->dimension_count && counted == GRAPH_COUNTED_BY_PLACE; d++)
-        counted = graph_dimension_of(terms, weight->dimension[d].name)->counted;
-    return counted;
-}
-
 /* Matrices whose dimensions say nothing are attention's, or, of blocks that mix channels, the
  * router's. */
 static uint64_t *matrix_count(const struct graph_terms *terms, const struct graph_tensor *weight,
                               bool mixes_channels, struct model_counts *counts)
 {
-    enum graph_counted const counted = counted_of(terms, &weight->at);
-    return weight->grouped                   ? &counts->experts_layer
-           : counted == GRAPH_COUNTED_SHARED ? &counts->shared_layer
-           : counted == GRAPH_COUNTED_MLP    ? &counts->mlp_layer
-           : mixes_channels                  ? &counts->router_layer
-                                             : &counts->attention_layer;
+    return weight->grouped                                        ? &counts->experts_layer
+           : is_counted(terms, &weight->at, GRAPH_COUNTED_SHARED) ? &counts->shared_layer
+           : is_counted(terms, &weight->at, GRAPH_COUNTED_MLP)    ? &counts->mlp_layer
+           : mixes_channels                                       ? &counts->router_layer
+                                                                  : &counts->attention_layer;
 }
 
 /* Matrices and norms. `biases`: of experts, one for each column. */
@@ -63,7 +62,7 @@ static void layer_add(const struct graph_terms *terms, const struct model *model
         bool const channels = graph.block[op->block].block->place == BLOCK_MIXES_CHANNELS;
         for (uint8_t w = 0; w < op->weight_count; w++) {
             const struct graph_tensor *weight = &graph.tensor[op->weight[w]];
-            bool const of_stream = sharding_has(&weight->at, "D");
+            bool const of_stream = is_counted(terms, &weight->at, GRAPH_COUNTED_STREAM);
             if (op->kind->weights_apart)
                 *matrix_count(terms, weight, channels, counts) +=
                     graph_weight_elements(&graph, op->weight[w]);

@@ -28,7 +28,7 @@ void graph_dimensions_begin(const struct model *model, struct graph_terms *terms
     uint64_t const value_width = model_value_width(model);
     struct graph_dimension const all[] = {
         {.name = "B", .useful = 1},
-        {.name = "D", .useful = model->width},
+        {.name = "D", .useful = model->width, .counted = GRAPH_COUNTED_STREAM},
         {.name = "F", .useful = model->mlp_width, .counted = GRAPH_COUNTED_MLP},
         {.name = "N", .useful = model->heads},
         {.name = "K", .useful = model->kv_heads},

@@ -41,16 +41,21 @@
 
 enum { GRAPH_DIMENSIONS_MAX = 48 };
 
-/* A dimension by its letter in the notation. The graph multiplies these sizes and no others. */
 /* What a weight with a dimension counts as among a model's parameters (parameters.h). */
-enum graph_counted { GRAPH_COUNTED_BY_PLACE, GRAPH_COUNTED_MLP, GRAPH_COUNTED_SHARED };
+enum graph_counted {
+    GRAPH_COUNTED_BY_PLACE, /* By the block that it lies in. */
+    GRAPH_COUNTED_STREAM,   /* A matrix by its block; a vector of all of D as a norm's. */
+    GRAPH_COUNTED_MLP,
+    GRAPH_COUNTED_SHARED,
+};
 
+/* A dimension by its letter in the notation. The graph multiplies these sizes and no others. */
 struct graph_dimension {
     const char *name;
     uint64_t padded;  /* Its size on all ranks together, where they split it in equal parts. */
     uint64_t useful;  /* Its size without padding. */
     uint32_t holders; /* Ranks that hold the same part, as of a KV head, or 1. */
-    enum graph_counted counted;
+    enum graph_counted counted; /* What a weight with it counts as. */
 };
 
 struct graph_sequence {

@@ -57,6 +57,12 @@ static inline uint64_t format_bytes(enum format format, uint64_t elements)
 uint64_t format_stored_bytes(enum format format, uint64_t elements);
 enum { FORMAT_BLOCK = 128 }; /* Numbers of whole blocks, whatever the format. */
 
+/* Bytes of one number of many, with its part of a scale. */
+static inline double format_stored_number_bytes(enum format format)
+{
+    return (double)format_stored_bytes(format, FORMAT_BLOCK) / FORMAT_BLOCK;
+}
+
 /* Finds a format by name; returns FORMAT_COUNT if there is none. */
 enum format format_find(const char *name);
 

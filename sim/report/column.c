@@ -50,6 +50,13 @@ struct table_figure column_whole(struct column_value value)
     return figure;
 }
 
+struct table_figure column_two_digits(struct column_value value)
+{
+    struct table_figure figure;
+    (void)snprintf(figure.text, sizeof figure.text, "%.2f", value.real);
+    return figure;
+}
+
 struct table_figure column_words(struct column_value value)
 {
     struct table_figure figure;

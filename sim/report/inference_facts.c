@@ -43,20 +43,15 @@ static void times_add(const struct report_input *input, const struct analysis *a
     facts->other_s = fmax(analysis->compute_s - facts->linear_s - facts->attention_s, 0);
 }
 
-/* Of one number of many, with its part of a scale. */
-static double stored_bytes(enum format format)
-{
-    return (double)format_stored_bytes(format, FORMAT_BLOCK) / FORMAT_BLOCK;
-}
-
 struct inference_model inference_book_model(const struct workload_plan *plan)
 {
     struct model_counts const counts = model_count(&plan->model);
     return (struct inference_model){
         .parameters = (double)counts.active,
         .parameter_bytes =
-            (double)(counts.total - counts.head_matrix) * stored_bytes(plan->formats.weights) +
-            (double)counts.head_matrix * stored_bytes(plan->inference.head),
+            (double)(counts.total - counts.head_matrix) *
+                format_stored_number_bytes(plan->formats.weights) +
+            (double)counts.head_matrix * format_stored_number_bytes(plan->inference.head),
         .kv_bytes_per_token = inference_whole_token_bytes(plan),
     };
 }

@@ -7,15 +7,9 @@
 #include "sim/roofline/inference.h"
 #include "sim/step/ranks.h"
 
-/* Of one number of many, with its part of a scale. */
-static double stored_bytes(enum format format)
-{
-    return (double)format_stored_bytes(format, FORMAT_BLOCK) / FORMAT_BLOCK;
-}
-
 static double token_bytes(const struct workload_plan *plan, const struct model *model)
 {
-    return inference_kv_bytes_per_token(model, stored_bytes(plan->inference.cache));
+    return inference_kv_bytes_per_token(model, format_stored_number_bytes(plan->inference.cache));
 }
 
 double inference_whole_token_bytes(const struct workload_plan *plan)
@@ -54,19 +48,11 @@ double inference_whole_bytes(const void *owner, uint64_t chip_count)
 {
     const struct report_input *input = owner;
     const struct workload_plan *plan = input->workload;
-    struct model weights = plan->model, cache = plan->model;
-    if (plan->model.kind == MODEL_DECODER) {
-        uint32_t const tp = tp_of(input, chip_count);
-        struct ranks_heads const heads = ranks_heads_of(&plan->model, tp);
-        weights.heads = heads.queries * tp;
-        weights.kv_heads = heads.kv * tp;
-        weights.mlp_width = units_round_up(plan->model.mlp_width, tp);
-        weights.vocabulary = units_round_up(plan->model.vocabulary, tp);
-        weights.experts.width = units_round_up(plan->model.experts.width, tp);
-        cache.kv_heads = weights.kv_heads / heads.kv_holders;
-    }
-    struct model_counts const counts = model_count(&weights);
-    return (double)(counts.total - counts.head_matrix) * stored_bytes(plan->formats.weights) +
-           (double)counts.head_matrix * stored_bytes(plan->inference.head) +
-           cached_tokens(plan) * token_bytes(plan, &cache);
+    uint32_t const tp = plan->model.kind == MODEL_DECODER ? tp_of(input, chip_count) : 1;
+    struct ranks_padded const padded = ranks_padded_of(&plan->model, tp);
+    struct model_counts const counts = model_count(&padded.weights);
+    return (double)(counts.total - counts.head_matrix) *
+               format_stored_number_bytes(plan->formats.weights) +
+           (double)counts.head_matrix * format_stored_number_bytes(plan->inference.head) +
+           cached_tokens(plan) * token_bytes(plan, &padded.cache);
 }

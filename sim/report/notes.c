@@ -38,7 +38,7 @@ void notes_add(struct arena *arena, struct notes *notes, const char *format, ...
     if (copy != NULL) notes->text[notes->count++] = copy;
 }
 
-static double percent(double part, double whole)
+double notes_percent(double part, double whole)
 {
     return whole > 0 ? 100 * part / whole : 0;
 }
@@ -100,7 +100,7 @@ static void note_bound(struct arena *arena, const struct report_input *input,
     notes_add(arena, notes,
               "the step takes %s, %s (%.1f%%) more than the lower bound of %s (%s%s)%s",
               table_seconds(facts->step_s).text, table_seconds(above).text,
-              percent(above, roofline->lower_s), table_seconds(roofline->lower_s).text,
+              notes_percent(above, roofline->lower_s), table_seconds(roofline->lower_s).text,
               links ? "links along " : "",
               links ? machine_axis_name(input->machine, (uint32_t)roofline->bound.axis)
                     : words_resource(input->machine, roofline->bound.by),
@@ -124,7 +124,8 @@ static void note_longest(struct arena *arena, const struct analysis *facts, stru
               "the longest exposed collective is %s: %s of its %s (%.1f%% of the "
               "step)",
               longest->name, table_seconds(longest->exposed_s).text,
-              table_seconds(longest->time_s).text, percent(longest->exposed_s, facts->step_s));
+              table_seconds(longest->time_s).text,
+              notes_percent(longest->exposed_s, facts->step_s));
 }
 
 static void note_tp_rule(struct arena *arena, const struct report_input *input, struct notes *notes)
@@ -198,7 +199,7 @@ static void note_tp_exposed(struct arena *arena, const struct report_input *inpu
                   "collective_matmul hides them chunk by chunk where their matmuls are "
                   "wide enough",
                   table_seconds(total.exposed_s).text, table_seconds(total.time_s).text,
-                  percent(total.exposed_s, facts->step_s));
+                  notes_percent(total.exposed_s, facts->step_s));
         return;
     }
     char narrow[256];
@@ -217,7 +218,8 @@ static void note_tp_exposed(struct arena *arena, const struct report_input *inpu
     notes_add(arena, notes,
               "tp collectives stay exposed for %s (%.1f%% of the step), though collective matmul "
               "overlaps each with its matmuls: %s%s",
-              table_seconds(total.exposed_s).text, percent(total.exposed_s, facts->step_s), cause,
+              table_seconds(total.exposed_s).text, notes_percent(total.exposed_s, facts->step_s),
+              cause,
               overridden          ? "; what is exposed waits for the slow chip or link"
               : narrow[0] != '\0' ? ""
                                   : "; what is exposed is the first chunk and the last");
@@ -260,14 +262,14 @@ static void note_fsdp(struct arena *arena, const struct report_input *input,
                   "last reduction, which nothing overlaps; prefetching further ahead "
                   "than %s changes almost nothing",
                   table_seconds(total.time_s).text, table_seconds(total.exposed_s).text,
-                  percent(total.exposed_s, facts->step_s),
+                  notes_percent(total.exposed_s, facts->step_s),
                   counted(input->workload->prefetch_layers, "layer").text);
     else
         notes_add(
             arena, notes,
             "%s of the fsdp gathers and reductions is exposed (%.1f%% of the step); their links "
             "need %s of the step's %s by formulas%s%s",
-            table_seconds(total.exposed_s).text, percent(total.exposed_s, facts->step_s),
+            table_seconds(total.exposed_s).text, notes_percent(total.exposed_s, facts->step_s),
             table_seconds(fsdp->time_s).text, table_seconds(facts->step_s).text,
             overridden ? ", without the slow chip or link that they wait for" : "",
             input->workload->prefetch_layers == 0
@@ -286,7 +288,7 @@ static void note_latency(struct arena *arena, const struct report_input *input,
               "hops of %s on the critical path add up to %s (%.1f%% of the step): no bandwidth "
               "shortens them, larger or fewer collectives do",
               hop_ps > 0 ? hop.text : "links and switches", table_seconds(latency).text,
-              percent(latency, facts->step_s));
+              notes_percent(latency, facts->step_s));
 }
 
 /* What ranks of tp compute alike. */
@@ -295,7 +297,7 @@ static void note_copies(struct arena *arena, const struct report_input *input, s
     const struct roofline *roofline = input->roofline;
     const struct model *model = &input->workload->model;
     double const held = roofline->counts.heads.kv_held, once = roofline->counts.heads.kv_padded;
-    double const share = percent(roofline->flop.duplicated, roofline->flop.executed);
+    double const share = notes_percent(roofline->flop.duplicated, roofline->flop.executed);
     struct counted const ranks = counted(input->mesh->axis[MESH_TP].size, "tp rank");
     if (held > once)
         notes_add(arena, notes,
@@ -321,7 +323,7 @@ static void note_flop(struct arena *arena, const struct report_input *input, str
         notes_add(arena, notes,
                   "padding to %s %u and to 8 token rows adds %.1f%% to the matmuls' time",
                   words_padding(input->machine), input->machine->chip.mxu.rows,
-                  percent(padding, executed));
+                  notes_percent(padding, executed));
     const struct graph_formats *formats = &input->workload->formats;
     if (formats->matmuls != formats->activations)
         notes_add(arena, notes,
@@ -329,7 +331,7 @@ static void note_flop(struct arena *arena, const struct report_input *input, str
                   "peak; %.1f%% of the executed FLOP are attention's products, routers "
                   "and the head, in %s",
                   format_name(formats->matmuls),
-                  100 - percent(roofline->counts.linear.flop, roofline->counts.matmul_flop),
+                  100 - notes_percent(roofline->counts.linear.flop, roofline->counts.matmul_flop),
                   format_name(formats->activations));
     if (roofline->flop.duplicated > 0) note_copies(arena, input, notes);
     if (roofline->flop.recomputed > executed * 0.0005)
@@ -337,7 +339,7 @@ static void note_flop(struct arena *arena, const struct report_input *input, str
                   "recomputation for remat is %.1f%% of the executed FLOP, and MFU does not count "
                   "it; without it, and if the activations fitted, the math would take %s instead "
                   "of %s",
-                  percent(roofline->flop.recomputed, executed),
+                  notes_percent(roofline->flop.recomputed, executed),
                   table_seconds(roofline->math_s * (1 - roofline->flop.recomputed / executed)).text,
                   table_seconds(roofline->math_s).text);
     double const waiting = roofline->counts.spare.waiting * (double)input->machine->chip_count;
@@ -348,12 +350,12 @@ static void note_flop(struct arena *arena, const struct report_input *input, str
                   "charged its work: %.1f%% of the executed FLOP. With context_order "
                   "zigzag all have the same work",
                   roofline->flop.flash / (roofline->flop.flash - waiting / 6),
-                  percent(waiting, executed));
+                  notes_percent(waiting, executed));
     if (roofline->flop.flash > executed * 0.0005)
         notes_add(arena, notes,
                   "flash attention's backward pass computes the scores again, with any remat: "
                   "%.1f%% of the executed FLOP, which MFU does not count",
-                  percent(roofline->flop.flash, executed));
+                  notes_percent(roofline->flop.flash, executed));
 }
 
 static void note_hbm(struct arena *arena, const struct report_input *input,
@@ -371,12 +373,12 @@ static void note_hbm(struct arena *arena, const struct report_input *input,
         notes_add(arena, notes,
                   "compute ops that HBM bounds (most of all %s) take %s longer than their FLOP "
                   "(%.1f%% of the step)",
-                  most->name, table_seconds(excess).text, percent(excess, facts->step_s));
+                  most->name, table_seconds(excess).text, notes_percent(excess, facts->step_s));
     double const dma = units_seconds(input->trace->dma_ps);
     if (dma > 0.01 * facts->step_s)
         notes_add(arena, notes,
                   "collectives use HBM for %.1f%% of the step, at the same time as compute ops",
-                  percent(dma, facts->step_s));
+                  notes_percent(dma, facts->step_s));
 }
 
 static void note_update(struct arena *arena, const struct report_input *input,
@@ -389,7 +391,7 @@ static void note_update(struct arena *arena, const struct report_input *input,
         notes_add(arena, notes,
                   "the update at the end takes %s (%.1f%% of the step; %s bound): it waits for the "
                   "last reductions and nothing overlaps with it",
-                  table_seconds(span).text, percent(span, facts->step_s),
+                  table_seconds(span).text, notes_percent(span, facts->step_s),
                   words_resource(input->machine, phase->bound_by));
     }
 }
@@ -428,7 +430,7 @@ static void note_sequence(struct arena *arena, const struct report_input *input,
               "and values: %s of these collectives is exposed (%.1f%% of the step); alone on their "
               "links they would take %s",
               (unsigned long long)sequence->rank_count, table_seconds(total.exposed_s).text,
-              percent(total.exposed_s, facts->step_s),
+              notes_percent(total.exposed_s, facts->step_s),
               table_seconds(sequence->time_s + sequence->hops_total_s).text);
 }
 
@@ -443,7 +445,7 @@ static void note_memory(struct arena *arena, const struct report_input *input, s
     (void)quantity_text_bytes(peak, (double)trace->memory.peak_bytes);
     (void)quantity_text_bytes(room, (double)capacity);
     notes_add(arena, notes, "memory peaks at %s of %s (%.0f%%) after %s, in %s%s%s", peak, room,
-              percent((double)trace->memory.peak_bytes, (double)capacity),
+              notes_percent((double)trace->memory.peak_bytes, (double)capacity),
               table_duration(trace->memory.peak_at_ps).text, slot, name[0] != '\0' ? " of " : "",
               name);
 }

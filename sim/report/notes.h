@@ -36,4 +36,7 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
 void notes_add(struct arena *arena, struct notes *notes, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* How many hundredths of the whole a part is; 0 of nothing. */
+double notes_percent(double part, double whole);
+
 #endif

@@ -8,11 +8,6 @@
 #include "sim/step/counts.h"
 #include "sim/step/workload.h"
 
-static double percent(double part, double whole)
-{
-    return whole > 0 ? 100 * part / whole : 0;
-}
-
 static enum status note_windows(struct arena *arena, const struct report_input *input,
                                 struct notes *notes, struct error *reterr)
 {
@@ -30,7 +25,7 @@ static enum status note_windows(struct arena *arena, const struct report_input *
         "they would be over whole sequences",
         (unsigned long long)windowed, (unsigned long long)model->layers,
         (unsigned long long)model->window,
-        percent(input->roofline->counts.useful_attention_flop, counts.useful_attention_flop));
+        notes_percent(input->roofline->counts.useful_attention_flop, counts.useful_attention_flop));
     return STATUS_OK;
 }
 
@@ -41,14 +36,14 @@ static void note_experts(struct arena *arena, const struct report_input *input, 
     const struct workload_plan *plan = input->workload;
     const struct workload_counts *counts = &input->roofline->counts;
     double const uneven = counts->spare.uneven * (double)input->machine->chip_count;
-    double const share = percent(uneven, input->roofline->flop.executed);
+    double const share = notes_percent(uneven, input->roofline->flop.executed);
     if (plan->routing.capacity_ppm != 0)
         notes_add(arena, notes,
                   "experts have room for %g times their even rows: %.0f of %.0f tokens' "
                   "assignments are dropped (%.2f%%), which MFU does not count; rows that stay "
                   "empty are %.1f%% of the executed FLOP, which HFU counts",
                   (double)plan->routing.capacity_ppm / PPM_ONE, counts->rows.dropped,
-                  counts->rows.assigned, percent(counts->rows.dropped, counts->rows.assigned),
+                  counts->rows.assigned, notes_percent(counts->rows.dropped, counts->rows.assigned),
                   share);
     else if (uneven > 0 && plan->routing.skew_ppm != 0 && input->mesh->axis[MESH_EP].size > 1)
         notes_add(arena, notes,

@@ -16,13 +16,6 @@ static struct table_figure one_digit(struct column_value value)
     return figure;
 }
 
-static struct table_figure two_digits(struct column_value value)
-{
-    struct table_figure figure;
-    (void)snprintf(figure.text, sizeof figure.text, "%.2f", value.real);
-    return figure;
-}
-
 /* Tokens of a decode are a few, or a part of one. */
 static struct table_figure few_or_whole(struct column_value value)
 {
@@ -63,7 +56,7 @@ static struct table_figure few_or_whole(struct column_value value)
     X(RING, "ring_tokens", RULE(rules->ring_tokens), OR_ZERO(column_whole))                        \
     X(RING_RANK, "ring_rank_tokens", RULE(rules->ring_rank_tokens), OR_ZERO(column_whole))         \
     X(OFFLOAD_ACTIVATIONS, "offload_activations_share", RULE(rules->offload_activations_share),    \
-      OR_ZERO(two_digits))
+      OR_ZERO(column_two_digits))
 
 /* A collective over tp, and the matmuls that can hide it. */
 #define OVERLAP(X)                                                                                 \

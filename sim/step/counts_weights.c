@@ -13,11 +13,6 @@ static double bytes_of(enum format format)
     return format_bits(format) / 8.0;
 }
 
-static double stored_bytes_of(enum format format)
-{
-    return (double)format_stored_bytes(format, FORMAT_BLOCK) / FORMAT_BLOCK;
-}
-
 /* --- Sizes --- */
 
 /* Elements of one of `ranks` that have equal shares: of experts, or of all others. What is gathered
@@ -60,7 +55,7 @@ static void moved_add(struct workload_traffic *traffic, enum collective_kind kin
                       enum format format, uint64_t times, uint64_t units, double elements)
 {
     bool const weights = kind == COLLECTIVE_ALL_GATHER;
-    double const bytes = weights ? stored_bytes_of(format) : bytes_of(format);
+    double const bytes = weights ? format_stored_number_bytes(format) : bytes_of(format);
     counts_traffic_add(traffic, kind, times * units, (double)times * elements * bytes);
 }
 
@@ -144,7 +139,7 @@ static void update_count(const struct ranks *ranks, struct workload_counts *coun
     counts->vector_flop += tied_apart + summed + VECTOR_ADAM * state;
     counts->hbm_bytes += 3 * tied_apart * gradient + 3 * summed * gradient +
                          state * (gradient + 4 * bytes_of(formats->optimizer) +
-                                  2 * stored_bytes_of(formats->weights));
+                                  2 * format_stored_number_bytes(formats->weights));
     if (fusion != NULL) {
         struct chain_pass const made = fusion_pass(fusion, CHAIN_UPDATE, false);
         counts->hbm_bytes += state * (double)(made.read_bytes + made.write_bytes);
@@ -212,7 +207,7 @@ static void offload_count(const struct ranks *ranks, struct workload_counts *cou
 static void overheads_add(const struct ranks *ranks, double kept, double gradients,
                           struct workload_counts *counts)
 {
-    double const weight = stored_bytes_of(ranks->plan->formats.weights);
+    double const weight = format_stored_number_bytes(ranks->plan->formats.weights);
     bool const wide = weight >= FP32 || ranks_offloads_optimizer(ranks);
     uint64_t const layers[LAYER_KINDS] = {ranks_layer_count(ranks, LAYER_DENSE),
                                           ranks_layer_count(ranks, LAYER_MOE)};
@@ -239,11 +234,12 @@ void counts_memory(const struct ranks *ranks, struct workload_counts *counts)
     const struct bucket *head = &ranks->end[BLOCK_HEAD].bucket;
     double const of_head = (double)units_ceil_divide(head->elements, ranks->shards);
     counts->memory.parameter_bytes =
-        ranks->copies * kept * stored_bytes_of(formats->weights) +
-        of_head * (stored_bytes_of(head->format) - stored_bytes_of(formats->weights));
+        ranks->copies * kept * format_stored_number_bytes(formats->weights) +
+        of_head * (format_stored_number_bytes(head->format) -
+                   format_stored_number_bytes(formats->weights));
     if (ranks->shards > 1)
-        counts->held_anyway.gathered_bytes =
-            layer_elements(ranks, ranks_last_kind(ranks)) * stored_bytes_of(formats->weights);
+        counts->held_anyway.gathered_bytes = layer_elements(ranks, ranks_last_kind(ranks)) *
+                                             format_stored_number_bytes(formats->weights);
     if (ranks_serves(ranks)) {
         counts->memory.cache_bytes =
             (double)inference_cache_bytes(ranks, 0, ranks->plan->model.layers);

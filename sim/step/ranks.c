@@ -117,6 +117,20 @@ struct ranks_heads ranks_heads_of(const struct model *model, uint32_t tp)
     return heads;
 }
 
+struct ranks_padded ranks_padded_of(const struct model *model, uint32_t tp)
+{
+    struct ranks_padded padded = {.weights = *model, .cache = *model};
+    if (model->kind != MODEL_DECODER) return padded;
+    struct ranks_heads const heads = ranks_heads_of(model, tp);
+    padded.weights.heads = heads.queries * tp;
+    padded.weights.kv_heads = heads.kv * tp;
+    padded.weights.mlp_width = units_round_up(model->mlp_width, tp);
+    padded.weights.vocabulary = units_round_up(model->vocabulary, tp);
+    padded.weights.experts.width = units_round_up(model->experts.width, tp);
+    padded.cache.kv_heads = padded.weights.kv_heads / heads.kv_holders;
+    return padded;
+}
+
 static enum status heads_build(struct ranks *ranks, struct error *reterr)
 {
     const struct model *model = &ranks->plan->model;

@@ -202,6 +202,15 @@ enum status ranks_divide(uint64_t amount, uint64_t by, const char *where, const 
  * the ranks, or up to a divisor of them, whose holders then share the heads that ask. */
 struct ranks_heads ranks_heads_of(const struct model *model, uint32_t tp);
 
+/* Parameters and cache of a decoder on ranks of tp, all of them together: heads, widths and
+ * vocabulary are padded to equal shares, and weights of KV heads that several ranks hold count
+ * several times. Any other model is as it is. */
+struct ranks_padded {
+    struct model weights; /* A model whose parameters are the ranks' weights. */
+    struct model cache;   /* A model whose keys and values are the ranks' cache. */
+};
+struct ranks_padded ranks_padded_of(const struct model *model, uint32_t tp);
+
 /* Weights of layers and ends, by what is gathered and reduced as one (ranks_buckets.c). Refused:
  * parts of the model that are too large to be counted. */
 enum status ranks_buckets_build(struct ranks *ranks, struct error *reterr);

@@ -9,13 +9,6 @@
 
 enum { DIGEST_BYTES = 17 };
 
-static struct table_figure two_digits(struct column_value value)
-{
-    struct table_figure figure;
-    (void)snprintf(figure.text, sizeof figure.text, "%.2f", value.real);
-    return figure;
-}
-
 static struct table_figure three_digits(struct column_value value)
 {
     struct table_figure figure;
@@ -38,7 +31,7 @@ static struct table_figure three_digits(struct column_value value)
     X(NAME, "name", WORDS(machine_port_name(machine, index)), IN_WORDS(column_words))              \
     X(SENT, "bytes", WHOLE(run->link[index].bytes), HIDDEN)                                        \
     X(BUSY, "busy_fraction", REAL(port.busy_fraction), IN_WORDS(column_share))                     \
-    X(DEPTH, "mean_queue_depth", REAL(port.mean_depth), IN_WORDS(two_digits))                      \
+    X(DEPTH, "mean_queue_depth", REAL(port.mean_depth), IN_WORDS(column_two_digits))               \
     X(WAIT, "mean_wait_s", REAL(port.mean_wait_s), IN_WORDS(column_seconds))                       \
     X(LONGEST, "longest_wait_s", REAL(port.longest_wait_s), IN_WORDS(column_seconds))
 

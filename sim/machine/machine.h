@@ -145,8 +145,6 @@ struct machine {
     uint32_t link_override_count;
     const struct machine_chip_override *chips;
     uint32_t chip_override_count;
-    const uint32_t *chip_override; /* [chip]: 1 + index of the last that names it, 0: none; NULL
-                                      without overrides. */
 };
 
 /* The chip that a plan names, or brings along, with the plan's clock and NICs. `ret_units` is what

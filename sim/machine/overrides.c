@@ -131,25 +131,8 @@ static enum status check_ppm(uint32_t ppm, const char *what, uint32_t index, str
                      overrides_ppm_max / PPM_ONE);
 }
 
-/* Enters an override at all chips that it names. */
-static void chips_enter(const struct machine *machine, const struct machine_chip_override *override,
-                        uint32_t number, uint32_t *table)
-{
-    uint32_t at[MACHINE_AXES_MAX], axis = 0;
-    for (uint32_t a = 0; a < MACHINE_AXES_MAX; a++)
-        at[a] = override->at[a] == machine_any ? 0 : override->at[a];
-    while (axis < machine->axis_count) {
-        table[machine_chip_at(machine, at)] = number;
-        for (axis = 0; axis < machine->axis_count; axis++) {
-            if (override->at[axis] != machine_any) continue;
-            if (++at[axis] < machine->shape[axis]) break;
-            at[axis] = 0;
-        }
-    }
-}
-
-enum status overrides_check_chips(struct arena *arena, const struct machine_plan *plan,
-                                  struct machine *machine, struct error *reterr)
+enum status overrides_check_chips(const struct machine_plan *plan, struct machine *machine,
+                                  struct error *reterr)
 {
     if (plan->chip_count > MACHINE_OVERRIDES_MAX) {
         return error_set(reterr, STATUS_LIMIT, "/machine/chips",
@@ -174,11 +157,5 @@ enum status overrides_check_chips(struct arena *arena, const struct machine_plan
     }
     machine->chips = plan->chips;
     machine->chip_override_count = plan->chip_count;
-    if (plan->chip_count == 0) return STATUS_OK;
-    void *memory = NULL;
-    STATUS_TRY(arena_try(arena, machine->chip_count, sizeof(uint32_t), &memory, reterr));
-    for (uint32_t i = 0; i < plan->chip_count; i++)
-        chips_enter(machine, &plan->chips[i], i + 1, memory);
-    machine->chip_override = memory;
     return STATUS_OK;
 }

@@ -15,7 +15,7 @@ static const uint32_t overrides_ppm_max = 100 * 1000000;
 enum status overrides_check_links(struct arena *arena, const struct machine_plan *plan,
                                   struct machine *machine, struct error *reterr);
 
-enum status overrides_check_chips(struct arena *arena, const struct machine_plan *plan,
-                                  struct machine *machine, struct error *reterr);
+enum status overrides_check_chips(const struct machine_plan *plan, struct machine *machine,
+                                  struct error *reterr);
 
 #endif

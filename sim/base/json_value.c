@@ -188,7 +188,7 @@ enum status json_as_count(struct json *json, int64_t least, int64_t most, int64_
     if (json->kind != NODE_STRING) return refuse_count(json, most, reterr);
     const char *text = NULL;
     STATUS_TRY(json_as_string(json, &text, reterr));
-    uint64_t number = INT64_MAX; /* What is too large is above any maximum. */
+    uint64_t number = 0;
     const char *unit = "";
     enum scaled const found = scaled_read(text, INT64_MAX, &number, &unit);
     if (found == SCALED_NO_NUMBER && (text[*text == '-'] < '0' || text[*text == '-'] > '9'))
@@ -202,6 +202,9 @@ enum status json_as_count(struct json *json, int64_t least, int64_t most, int64_
         return error_set(reterr, STATUS_INVALID, json_where(json),
                          "\"%.32s\" is not a whole number", text);
     *ret_value = (int64_t)number;
+    if (found == SCALED_TOO_LARGE || *ret_value > most)
+        return error_set(reterr, STATUS_INVALID, json_where(json),
+                         "\"%.32s\" is above the maximum %lld", text, (long long)most);
     return refuse_range(json, *ret_value, least, most, reterr);
 }
 

@@ -197,8 +197,8 @@ static enum status choose_nodes(const struct machine_plan *plan, struct machine 
     if (network->nic_bytes_per_s == 0) {
         return error_set(reterr, STATUS_INVALID, "/machine/nodes",
                          "nothing joins several nodes: those of %s are modelled without a NIC; "
-                         "leave \"nodes\" out for one of %u GPUs",
-                         machine->chip.title, gpus);
+                         "leave \"nodes\" out for one of %s",
+                         machine->chip.title, counted(gpus, "GPU").text);
     }
     add_axis(machine, "node", plan->nodes);
     return STATUS_OK;

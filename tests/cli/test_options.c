@@ -13,6 +13,7 @@ static const struct option known[] = {
     {"--json", "FILE", "", false},
     {"--set", "/P=V", "", true},
     {"--full", NULL, "", false},
+    {"-n", "N", "", false},
     {0},
 };
 
@@ -38,6 +39,20 @@ static void values_follow_or_are_joined_by_an_equals_sign(void **state)
     assert_true(options_has(&options, "--full"));
     assert_int_equal(options.operand_count, 2);
     assert_string_equal(options.operand[1], "b");
+}
+
+static void a_number_may_follow_a_letter_at_once(void **state)
+{
+    (void)state;
+    const char *const joined[] = {"-n12"}, *apart[] = {"-n", "12"}, *equal[] = {"-n=12"};
+    const char *const word[] = {"-name"};
+    assert_int_equal(read(1, joined), STATUS_OK);
+    assert_string_equal(options_value(&options, "-n"), "12");
+    assert_int_equal(read(2, apart), STATUS_OK);
+    assert_string_equal(options_value(&options, "-n"), "12");
+    assert_int_equal(read(1, equal), STATUS_OK);
+    assert_string_equal(options_value(&options, "-n"), "12");
+    assert_int_equal(read(1, word), STATUS_INVALID);
 }
 
 static void two_dashes_end_the_options(void **state)
@@ -89,6 +104,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_follow_or_are_joined_by_an_equals_sign),
+        cmocka_unit_test(a_number_may_follow_a_letter_at_once),
         cmocka_unit_test(two_dashes_end_the_options),
         cmocka_unit_test(what_is_wrong_is_said),
         cmocka_unit_test(too_many_are_refused),

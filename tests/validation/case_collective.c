@@ -53,10 +53,12 @@ static struct plan_request request_of(const struct case_row *row, const struct m
                                    .group = group_of(row, machine),
                                    .size_bytes = size_bytes,
                                    .piece_count = (uint32_t)row_count_or(row, "pieces", 0),
-                                   .ragged = {(uint32_t)row_count_or(row, "experts", 0),
-                                              (uint32_t)row_count_or(row, "top_k", 0),
-                                              row_count_or(row, "token_bytes", 0),
-                                              row_count_or(row, "seed", 0), 0, false}};
+                                   .ragged = {
+                                       .expert_count = (uint32_t)row_count_or(row, "experts", 0),
+                                       .top_k = (uint32_t)row_count_or(row, "top_k", 0),
+                                       .token_bytes = row_count_or(row, "token_bytes", 0),
+                                       .seed = row_count_or(row, "seed", 0),
+                                   }};
     struct json *offset = row_find(row, "offset");
     if (offset != NULL)
         for (uint32_t i = 0; i < json_count(offset); i++)
@@ -227,8 +229,10 @@ static struct case_value ragged_factor(const struct case_row *row)
         .group = {.dimension = {{.size = (uint32_t)ranks, .stride = 1, .switched = true}},
                   .dimension_count = 1},
         .size_bytes = ranks * row_count(row, "tokens"),
-        .ragged = {(uint32_t)row_count(row, "experts"), (uint32_t)row_count(row, "top_k"), 1,
-                   row_count_or(row, "seed", 0), 0, false},
+        .ragged = {.expert_count = (uint32_t)row_count(row, "experts"),
+                   .top_k = (uint32_t)row_count(row, "top_k"),
+                   .token_bytes = 1,
+                   .seed = row_count_or(row, "seed", 0)},
     };
     struct plan plan;
     struct error error = {0};

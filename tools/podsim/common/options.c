@@ -35,6 +35,11 @@ static enum status option_read(struct options *options, uint32_t count,
     size_t const length = strcspn(name, "=");
     const struct option *option = option_find(options->known, name, length);
     const char *value = name[length] == '=' ? name + length + 1 : NULL;
+    /* A number may follow a single letter at once: -j4. */
+    if (option == NULL && name[1] != '-' && name[2] >= '0' && name[2] <= '9') {
+        option = option_find(options->known, name, 2);
+        value = name + 2;
+    }
     if (option == NULL) return option_unknown(options->known, name, length, reterr);
     *used += 1;
     if (option->value == NULL && value != NULL)

@@ -31,7 +31,8 @@ struct options {
     uint32_t operand_count;
 };
 
-/* "--name value", "--name=value"; "--" ends the options. `arguments` excludes program and verb. */
+/* "--name value", "--name=value", "-n4"; "--" ends the options. `arguments` excludes program and
+ * verb. */
 enum status options_read(struct options *options, const struct option *known, uint32_t count,
                          const char *const *arguments, struct error *reterr);
 

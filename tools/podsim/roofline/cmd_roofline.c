@@ -58,7 +58,8 @@ const struct command command_roofline = {
     .summary = "the bounds by closed forms, without a run",
     .help =
         "Prints closed forms: the time that each resource needs for the step. The largest is a\n"
-        "lower bound of the step. The sum is an upper bound; a pipeline adds up all its ranks.\n"
+        "lower bound of the step. The sum is an upper bound at the data sheet's rates; kernels\n"
+        "of a stack may take longer. A pipeline adds up all its ranks.\n"
         "The book's rules follow, with the scenario's numbers. `podsim run` shows where the step\n"
         "lies between the bounds.\n"
         "\n"

@@ -44,8 +44,8 @@ enum status ragged_check(const struct plan_request *request, const char *where,
 /* Tokens of one rank: its buffer holds each once. */
 uint64_t ragged_tokens(const struct plan_request *request);
 
-/* Tokens that a rank has to send, of a buffer of so many: all of the first ranks, the rest of the
- * next one. */
+/* Tokens that a rank sends, whose buffer holds `tokens`. The exchange's tokens fill the buffers of
+ * the first ranks; the next rank has the rest, and the ranks after it have none. */
 uint64_t ragged_tokens_of(const struct plan_ragged *ragged, uint64_t rank, uint64_t tokens);
 
 /* What a rank may have to send over one of several levels, whose `size` units are each a part of

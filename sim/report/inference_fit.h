@@ -27,8 +27,8 @@ struct inference_room {
 struct inference_room inference_room(const struct machine *machine, const struct roofline *roofline,
                                      double peak_bytes);
 
-/* What so many chips have to hold of weights and cache together, with the padding of their shares:
- * never less than one chip. */
+/* Bytes of weights and cache that `chip_count` chips hold together, with the padding of their
+ * shares: never less than one chip. */
 struct inference_whole {
     double (*bytes)(const void *owner, uint64_t chip_count);
     const void *owner;

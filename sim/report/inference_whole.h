@@ -13,9 +13,10 @@ double inference_whole_token_bytes(const struct workload_plan *plan);
  * and read fewer. */
 double inference_whole_tokens(const struct workload_plan *plan, enum inference_part part);
 
-/* Bytes that so many chips hold together. Ranks of tp have equal shares of heads, MLP and
- * vocabulary, so these are padded; K and V weights beyond the KV heads are held several times.
- * Other axes than tp keep their ranks where fewer chips allow it. `owner` is a struct report_input.
+/* Bytes of weights and cache that `chip_count` chips hold together. Ranks of tp have equal shares
+ * of heads, MLP and vocabulary, so these are padded; K and V weights beyond the KV heads are held
+ * several times. Other axes than tp keep their ranks where fewer chips allow it. `owner` is a
+ * struct report_input.
  */
 double inference_whole_bytes(const void *owner, uint64_t chip_count);
 

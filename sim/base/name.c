@@ -24,11 +24,18 @@ static char lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* An edit costs 2 and a letter in the other case 1, so that "gbit" is nearer to "Gbit" than to
- * "bit". */
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* An edit costs 2. A letter in the other case costs 1, so that "gbit" is nearer to "Gbit" than to
+ * "bit"; so does another digit, so that "llama3-7b" is nearer to "llama-3-8b" than to
+ * "llama-3-70b". */
 static uint32_t differs(char a, char b)
 {
-    return a == b ? 0 : lower(a) == lower(b) ? 1 : 2;
+    if (a == b) return 0;
+    return lower(a) == lower(b) || (is_digit(a) && is_digit(b)) ? 1 : 2;
 }
 
 /* Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours. */
@@ -74,6 +81,29 @@ static uint32_t word_shared(const char *a, uint32_t a_bytes, const char *b, uint
                 longest = length;
     }
     return longest;
+}
+
+/* The words that a name of several leaves out of another: 1 of "llama3-decode-v5e" and
+ * "llama3-decode-int8-v5e"; UINT32_MAX if the other lacks a word of the name or has it elsewhere.
+ */
+static uint32_t words_left_out(const char *name, uint32_t name_bytes, const char *other,
+                               uint32_t bytes)
+{
+    uint32_t words = 0, left_out = 0, at = 0;
+    for (uint32_t i = 0; i < bytes;) {
+        uint32_t end = i, name_end = at;
+        while (end < bytes && !ends_word(other[end])) end++;
+        while (name_end < name_bytes && !ends_word(name[name_end])) name_end++;
+        if (at < name_bytes && end - i == name_end - at &&
+            memcmp(other + i, name + at, end - i) == 0) {
+            at = name_end + 1;
+            words++;
+        } else {
+            left_out++;
+        }
+        i = end + 1;
+    }
+    return at > name_bytes && words > 1 ? left_out : UINT32_MAX;
 }
 
 uint32_t name_find(const char *name, const char *const *names)
@@ -147,6 +177,7 @@ const char *name_nearest(const char *name, const char *const *names)
             d = least(d, 2);
         else if (!begins && word > 0 && d > 0)
             d--;
+        d = least(d, words_left_out(name, name_bytes, *names, bytes));
         if (d < nearest_distance) {
             nearest = *names;
             nearest_distance = d;

@@ -40,6 +40,24 @@ static void whole_words_are_meant(void **state)
     assert_false(name_is_near("mine", "mlp-tp-v5p"));
 }
 
+static void a_name_may_leave_out_words_of_another(void **state)
+{
+    (void)state;
+    static const char *const scenarios[] = {"llama2-13b-decode-v5e-2x4",
+                                            "llama3-70b-decode-int8-v5e-4x4", NULL};
+    assert_string_equal(name_nearest("llama3-70b-decode-v5e-4x4", scenarios), scenarios[1]);
+    assert_string_equal(name_nearest("llama2-decode-v5e-2x4", scenarios), scenarios[0]);
+    /* Words in another order are no reason: letters decide. */
+    assert_string_equal(name_nearest("llama2-13b-v5e-decode-2x4", scenarios), scenarios[0]);
+}
+
+static void another_figure_is_nearer_than_one_more(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"llama-3-70b", "llama-3-8b", NULL};
+    assert_string_equal(name_nearest("llama3-7b", models), "llama-3-8b");
+}
+
 static void the_first_of_equals_wins(void **state)
 {
     (void)state;
@@ -148,6 +166,8 @@ int main(void)
         cmocka_unit_test(a_misspelt_name_finds_the_one_that_was_meant),
         cmocka_unit_test(who_wrote_the_beginning_meant_the_name),
         cmocka_unit_test(whole_words_are_meant),
+        cmocka_unit_test(a_name_may_leave_out_words_of_another),
+        cmocka_unit_test(another_figure_is_nearer_than_one_more),
         cmocka_unit_test(the_first_of_equals_wins),
         cmocka_unit_test(what_is_far_is_not_offered),
         cmocka_unit_test(an_offer_is_the_nearest_or_what_there_is),

@@ -39,40 +39,31 @@ static enum status link_class_find(const struct machine *machine,
     return STATUS_OK;
 }
 
-/* Gives a class to every chip that the pattern covers; a later pattern overrides an earlier one. */
-static void chip_class_paint(const struct machine *machine,
-                             const struct machine_chip_override *override, uint16_t kind,
-                             uint16_t *chip_class)
+static enum status chip_classes_find(struct arena *arena, const struct machine *machine,
+                                     struct fold *fold, uint16_t **ret_chip_class,
+                                     struct error *reterr)
 {
-    uint32_t first[MACHINE_AXES_MAX], last[MACHINE_AXES_MAX];
-    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
-        bool const any = axis >= machine->axis_count || override->at[axis] == machine_any;
-        first[axis] = any ? 0 : override->at[axis];
-        last[axis] = any ? machine->shape[axis] - 1 : override->at[axis];
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, machine->chip_override_count, sizeof(uint16_t), &memory, reterr));
+    uint16_t *entry_class = memory;
+    for (uint32_t i = 0; i < machine->chip_override_count; i++)
+        entry_class[i] = chip_class_find(fold, &machine->chips[i]);
+    STATUS_TRY(arena_try(arena, machine->chip_count, sizeof(uint16_t), &memory, reterr));
+    uint16_t *chip_class = memory;
+    for (uint32_t chip = 0; chip < machine->chip_count; chip++) {
+        uint32_t const entry = machine->chip_entry[chip];
+        chip_class[chip] = entry == 0 ? 0 : entry_class[entry - 1];
     }
-    uint32_t at[MACHINE_AXES_MAX];
-    memcpy(at, first, sizeof at);
-    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX;) {
-        chip_class[machine_chip_at(machine, at)] = kind;
-        for (axis = 0; axis < MACHINE_AXES_MAX && at[axis]++ == last[axis]; axis++)
-            at[axis] = first[axis];
-    }
+    *ret_chip_class = chip_class;
+    return STATUS_OK;
 }
 
 enum status fold_overrides_find(struct arena *arena, const struct machine *machine,
                                 struct fold *fold, struct fold_overrides *overrides,
                                 struct error *reterr)
 {
-    if (machine->chip_override_count > 0) {
-        void *memory = NULL;
-        STATUS_TRY(
-            arena_try(arena, machine->chip_count, sizeof *overrides->chip_class, &memory, reterr));
-        overrides->chip_class = memory;
-        for (uint32_t i = 0; i < machine->chip_override_count; i++) {
-            uint16_t const kind = chip_class_find(fold, &machine->chips[i]);
-            chip_class_paint(machine, &machine->chips[i], kind, overrides->chip_class);
-        }
-    }
+    if (machine->chip_override_count > 0)
+        STATUS_TRY(chip_classes_find(arena, machine, fold, &overrides->chip_class, reterr));
     if (machine->link_override_count > 0) {
         void *memory = NULL;
         STATUS_TRY(arena_try(arena, (uint64_t)machine->chip_count * MACHINE_PORTS_MAX, 1, &memory,

@@ -80,19 +80,9 @@ void machine_link(const struct machine *machine, uint32_t chip, uint32_t port,
 void machine_chip_ppm(const struct machine *machine, uint32_t chip, uint32_t *ret_math_ppm,
                       uint32_t *ret_hbm_ppm)
 {
-    uint32_t at[MACHINE_AXES_MAX];
-    *ret_math_ppm = PPM_ONE;
-    *ret_hbm_ppm = PPM_ONE;
-    machine_coordinates(machine, chip, at);
-    for (uint32_t i = 0; i < machine->chip_override_count; i++) {
-        const struct machine_chip_override *override = &machine->chips[i];
-        bool named = true;
-        for (uint32_t axis = 0; axis < machine->axis_count; axis++)
-            named = named && (override->at[axis] == machine_any || override->at[axis] == at[axis]);
-        if (!named) continue;
-        *ret_math_ppm = override->math_ppm;
-        *ret_hbm_ppm = override->hbm_ppm;
-    }
+    uint32_t const entry = machine->chip_override_count == 0 ? 0 : machine->chip_entry[chip];
+    *ret_math_ppm = entry == 0 ? PPM_ONE : machine->chips[entry - 1].math_ppm;
+    *ret_hbm_ppm = entry == 0 ? PPM_ONE : machine->chips[entry - 1].hbm_ppm;
 }
 
 /* The chip, and the shape of the product if the plan names one. */
@@ -354,7 +344,7 @@ enum status machine_build(struct arena *arena, const struct machine_plan *plan,
     host_build(&machine);
     STATUS_TRY(explain_switched(arena, &machine, reterr));
     STATUS_TRY(overrides_check_links(arena, plan, &machine, reterr));
-    STATUS_TRY(overrides_check_chips(plan, &machine, reterr));
+    STATUS_TRY(overrides_check_chips(arena, plan->chips, plan->chip_count, &machine, reterr));
     *ret_machine = machine;
     return STATUS_OK;
 }

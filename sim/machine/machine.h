@@ -145,6 +145,9 @@ struct machine {
     uint32_t link_override_count;
     const struct machine_chip_override *chips;
     uint32_t chip_override_count;
+    /* [chip]: 1 + index in `chips` of the last entry that names the chip; 0: no entry does. NULL
+     * where `chip_override_count` is 0. */
+    const uint32_t *chip_entry;
 };
 
 /* The chip that a plan names, or brings along, with the plan's clock and NICs. `ret_units` is what

@@ -131,16 +131,32 @@ static enum status check_ppm(uint32_t ppm, const char *what, uint32_t index, str
                      overrides_ppm_max / PPM_ONE);
 }
 
-enum status overrides_check_chips(const struct machine_plan *plan, struct machine *machine,
-                                  struct error *reterr)
+/* Writes an entry's number at all chips that the entry names. */
+static void chips_enter(const struct machine *machine, const struct machine_chip_override *override,
+                        uint32_t number, uint32_t *chip_entry)
 {
-    if (plan->chip_count > MACHINE_OVERRIDES_MAX) {
-        return error_set(reterr, STATUS_LIMIT, "/machine/chips",
-                         "%u entries are more than the limit of %d", plan->chip_count,
-                         MACHINE_OVERRIDES_MAX);
+    uint32_t at[MACHINE_AXES_MAX], axis = 0;
+    for (uint32_t a = 0; a < MACHINE_AXES_MAX; a++)
+        at[a] = override->at[a] == machine_any ? 0 : override->at[a];
+    while (axis < machine->axis_count) {
+        chip_entry[machine_chip_at(machine, at)] = number;
+        for (axis = 0; axis < machine->axis_count; axis++) {
+            if (override->at[axis] != machine_any) continue;
+            if (++at[axis] < machine->shape[axis]) break;
+            at[axis] = 0;
+        }
     }
-    for (uint32_t i = 0; i < plan->chip_count; i++) {
-        const struct machine_chip_override *chip = &plan->chips[i];
+}
+
+enum status overrides_check_chips(struct arena *arena, const struct machine_chip_override *chips,
+                                  uint32_t count, struct machine *machine, struct error *reterr)
+{
+    if (count > MACHINE_OVERRIDES_MAX) {
+        return error_set(reterr, STATUS_LIMIT, "/machine/chips",
+                         "%u entries are more than the limit of %d", count, MACHINE_OVERRIDES_MAX);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const struct machine_chip_override *chip = &chips[i];
         char where[WHERE_BYTES];
         (void)snprintf(where, sizeof where, "/machine/chips/%u/at", i);
         STATUS_TRY(check_at(machine, chip->at, true, where, reterr));
@@ -149,13 +165,19 @@ enum status overrides_check_chips(const struct machine_plan *plan, struct machin
         for (uint32_t k = 0; k < i; k++) {
             bool same = true;
             for (uint32_t axis = 0; axis < machine->axis_count; axis++)
-                same = same && plan->chips[k].at[axis] == chip->at[axis];
+                same = same && chips[k].at[axis] == chip->at[axis];
             if (!same) continue;
             return error_set(reterr, STATUS_INVALID, where,
                              "these chips stand already at /machine/chips/%u", k);
         }
     }
-    machine->chips = plan->chips;
-    machine->chip_override_count = plan->chip_count;
+    machine->chips = chips;
+    machine->chip_override_count = count;
+    machine->chip_entry = NULL;
+    if (count == 0) return STATUS_OK;
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, machine->chip_count, sizeof(uint32_t), &memory, reterr));
+    for (uint32_t i = 0; i < count; i++) chips_enter(machine, &chips[i], i + 1, memory);
+    machine->chip_entry = memory;
     return STATUS_OK;
 }

@@ -15,7 +15,8 @@ static const uint32_t overrides_ppm_max = 100 * 1000000;
 enum status overrides_check_links(struct arena *arena, const struct machine_plan *plan,
                                   struct machine *machine, struct error *reterr);
 
-enum status overrides_check_chips(const struct machine_plan *plan, struct machine *machine,
-                                  struct error *reterr);
+/* A later entry overrides an earlier one that names the same chip. */
+enum status overrides_check_chips(struct arena *arena, const struct machine_chip_override *chips,
+                                  uint32_t count, struct machine *machine, struct error *reterr);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/base/embed.h"
+#include "sim/machine/overrides.h"
 #include "sim/measure/measure_group.h"
 #include "sim/scenario/scenario.h"
 
@@ -76,6 +77,13 @@ struct machine case_machine_built_at(const struct machine_plan *plan, const char
     struct machine machine = {0};
     case_ok_at(machine_build(case_arena, plan, &machine, &case_error), file, line);
     return machine;
+}
+
+void case_override_chips_at(struct arena *arena, struct machine *machine,
+                            const struct machine_chip_override *chips, uint32_t count,
+                            const char *file, int line)
+{
+    case_ok_at(overrides_check_chips(arena, chips, count, machine, &case_error), file, line);
 }
 
 const char *case_chip_json(const char *name)

@@ -35,6 +35,10 @@ extern struct error case_error;
 /* "h100-sxm:nodes=4", as on a command line. */
 #define case_machine(text) case_machine_at(text, __FILE__, __LINE__)
 #define case_machine_built(plan) case_machine_built_at(plan, __FILE__, __LINE__)
+/* Overrides these chips of a machine, and no others; a count of 0 overrides none. The arena has to
+ * live as long as the machine. */
+#define case_override_chips(arena, machine, chips, count)                                          \
+    case_override_chips_at(arena, machine, chips, count, __FILE__, __LINE__)
 /* The JSON of a chip of the catalogue, by its full name. */
 const char *case_chip_json(const char *name);
 /* "node:2,gpu"; NULL: all of the machine. */
@@ -75,6 +79,9 @@ void case_refused_at(enum status status, enum status wanted, const char *where, 
                      const char *file, int line);
 struct machine case_machine_at(const char *text, const char *file, int line);
 struct machine case_machine_built_at(const struct machine_plan *plan, const char *file, int line);
+void case_override_chips_at(struct arena *arena, struct machine *machine,
+                            const struct machine_chip_override *chips, uint32_t count,
+                            const char *file, int line);
 struct group case_group_at(const struct machine *machine, const char *axes, const char *file,
                            int line);
 struct plan case_plan_at(const struct plan_request *request, const char *file, int line);

@@ -36,14 +36,13 @@ static void compute_says_what_hbm_takes_beyond_math(void **state)
     static struct machine_chip_override chips[2] = {
         {.at = {0, 0, 0}, .math_ppm = PPM_ONE / 100, .hbm_ppm = PPM_ONE / 100},
         {.at = {0, 0, 1}, .math_ppm = 2 * PPM_ONE, .hbm_ppm = PPM_ONE / 2}};
-    made.machine.chips = chips;
-    made.machine.chip_override_count = 2;
+    case_override_chips(case_arena, &made.machine, chips, 2);
     made.trace.reported_chip = 1;
     build();
     row = &made.facts.classes[0];
     case_near(row->math_s, 5 * 0.5, 1e-9);
     case_near(row->hbm_excess_s, 5 * (2.4 - 0.5), 1e-9);
-    made.machine.chip_override_count = 0;
+    case_override_chips(case_arena, &made.machine, NULL, 0);
     made.work.vector_flop = 110;
     build();
     case_near(made.facts.classes[0].hbm_excess_s, 5 * 0.1, 1e-9);

@@ -404,8 +404,7 @@ static void the_slowest_memory_binds(void **state)
         {.at = {3, 0, machine_any, machine_any}, .math_ppm = PPM_ONE, .hbm_ppm = PPM_ONE / 100}};
     double const v = 1 << 30, slow = 33.5e9;
     struct machine machine = h100(1);
-    machine.chips = chips;
-    machine.chip_override_count = 1;
+    case_override_chips(case_arena, &machine, chips, 1);
     struct collective_bound bound =
         bound_of(&machine, group_of(GPUS, 1), COLLECTIVE_ALL_GATHER, 1 << 30);
     case_near(bound.time_s, v / slow, 1e-9);
@@ -443,5 +442,5 @@ int main(void)
         cmocka_unit_test(the_slowest_memory_binds),
         cmocka_unit_test(a_group_of_one_needs_no_time),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

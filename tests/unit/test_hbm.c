@@ -235,8 +235,7 @@ static void messages_through_switches_are_paid_for_alike(void **state)
             scene_open_node(&scene, CHIPS);
             scene.machine.level[0].tier[0].multicasts = true;
             scene.machine.chip.hbm_bytes_per_s = rates[r];
-            scene.machine.chips = &half;
-            scene.machine.chip_override_count = 1;
+            case_override_chips(scene.arena, &scene.machine, &half, 1);
             (void)streams_bytes(&scene, 30 * us);
             struct plan_request request = {
                 .kind = COLLECTIVE_ALL_GATHER,

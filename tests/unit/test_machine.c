@@ -362,10 +362,11 @@ static void slower_chips_are_named_by_patterns_and_the_last_holds(void **state)
     struct machine_chip_override chips[] = {
         {.at = {3, machine_any, machine_any}, .math_ppm = 500000, .hbm_ppm = PPM_ONE},
         {.at = {3, 1, 2}, .math_ppm = PPM_ONE, .hbm_ppm = 250000},
+        {.at = {machine_any, 0, machine_any}, .math_ppm = 700000, .hbm_ppm = PPM_ONE},
     };
     struct machine_plan plan = plan_of("v5p", "4x4x4");
     plan.chips = chips;
-    plan.chip_count = 2;
+    plan.chip_count = 3;
     struct machine const machine = case_machine_built(&plan);
     for (uint32_t chip = 0; chip < 64; chip++) {
         uint32_t at[MACHINE_AXES_MAX];
@@ -374,7 +375,7 @@ static void slower_chips_are_named_by_patterns_and_the_last_holds(void **state)
         machine_coordinates(&machine, chip, at);
         machine_chip_ppm(&machine, chip, &math, &hbm);
         bool const last = at[0] == 3 && at[1] == 1 && at[2] == 2;
-        assert_int_equal(math, at[0] == 3 && !last ? 500000 : PPM_ONE);
+        assert_int_equal(math, at[1] == 0 ? 700000 : at[0] == 3 && !last ? 500000 : PPM_ONE);
         assert_int_equal(hbm, last ? 250000 : PPM_ONE);
     }
     chips[1].hbm_ppm = 0;

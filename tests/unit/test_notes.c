@@ -217,8 +217,7 @@ static void what_waits_for_a_slow_chip_says_so(void **state)
     fsdp->time_s = 0.375;
     made.plan.collective_matmul = true;
     made.roofline.rules.tp_layer_width = 12000;
-    made.machine.chips = &chip;
-    made.machine.chip_override_count = 1;
+    case_override_chips(case_arena, &made.machine, &chip, 1);
     (void)notes_case_collective("AllGather In", STREAM_OF_TP, 0.25, 0.125);
     (void)notes_case_collective("AllGather W", STREAM_OF_FSDP, 0.5, 0.01);
     build();
@@ -237,7 +236,7 @@ static void what_waits_for_a_slow_chip_says_so(void **state)
                         "waits for the layer before it");
     /* Of two links the one on z is tp's alone. */
     struct machine_link_override const link = {{0, 0, 0}, {0, 0, 1}, UINT64_C(45000000000), 0};
-    made.machine.chip_override_count = 0;
+    case_override_chips(case_arena, &made.machine, NULL, 0);
     made.machine.links = &link;
     made.machine.link_override_count = 1;
     made.trace.link[4] = (struct trace_link){.link_count = 2, .busy_ps = 10, .sum_busy_ps = 10};

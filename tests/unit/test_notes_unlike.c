@@ -55,8 +55,7 @@ static void slow_chips_are_named_with_what_they_cost(void **state)
     uint32_t const any = machine_any;
     struct machine_chip_override chips[] = {
         {{0, 0, 0}, 900000, PPM_ONE}, {{1, 2, 3}, 750000, PPM_ONE}, {{1, 2, 0}, 750000, PPM_ONE}};
-    made.machine.chips = chips;
-    made.machine.chip_override_count = 3;
+    case_override_chips(case_arena, &made.machine, chips, 3);
     made.roofline.math_s = 0.5;
     made.roofline.hbm_s = 0.25;
     assert_true(overrides().chip);
@@ -64,7 +63,7 @@ static void slow_chips_are_named_with_what_they_cost(void **state)
                    "formulas, 125 ms longer than at the full rate, and every collective makes "
                    "the other chips wait for it");
     chips[1] = (struct machine_chip_override){{any, 2, any}, PPM_ONE, 500000};
-    made.machine.chip_override_count = 2;
+    case_override_chips(case_arena, &made.machine, chips, 2);
     assert_true(overrides().chip);
     notes_case_are("chip (0,0,0) computes at 90.0% of the rate: its math takes 500 ms by "
                    "formulas, 50.0 ms longer than at the full rate, and every collective makes "
@@ -73,7 +72,7 @@ static void slow_chips_are_named_with_what_they_cost(void **state)
                    "formulas, 125 ms longer than at the full rate, and every collective makes "
                    "the other chips wait for it");
     chips[0] = (struct machine_chip_override){{any, any, any}, 500000, PPM_ONE};
-    made.machine.chip_override_count = 1;
+    case_override_chips(case_arena, &made.machine, chips, 1);
     assert_false(overrides().chip);
     notes_case_are("chips (*,*,*) compute at 50.0% of the rate: its math takes 500 ms by "
                    "formulas, 250 ms longer than at the full rate");
@@ -87,8 +86,7 @@ static void a_slow_rank_of_a_pipeline_is_set_against_a_mean_one(void **state)
 {
     (void)state;
     struct machine_chip_override const chip = {{0, machine_any, 1}, 500000, 250000};
-    made.machine.chips = &chip;
-    made.machine.chip_override_count = 1;
+    case_override_chips(case_arena, &made.machine, &chip, 1);
     made.mesh.axis[MESH_PP].size = 2;
     made.roofline.counts.padded_flop = 1e12;
     made.roofline.rates.mean_flop_per_s = 4e12;

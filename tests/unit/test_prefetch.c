@@ -154,8 +154,7 @@ static void a_slow_chip_prefetches_less(void **state)
     struct scene scene;
     open_ring(&scene);
     scene.machine.chip.vmem_capacity_bytes = UINT64_C(1) << 40;
-    scene.machine.chips = &slow;
-    scene.machine.chip_override_count = 1;
+    case_override_chips(scene.arena, &scene.machine, &slow, 1);
     uint32_t const message = sends(&scene), op = weighs(&scene, 200, 1);
     scene_need(&scene, op, message, 0);
     struct trace const trace = played(&scene);

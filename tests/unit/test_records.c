@@ -265,8 +265,7 @@ static void what_comes_before_its_op_has_begun_keeps_it(void **state)
     uint32_t broadcast[2], work[2];
     scene_open_node(&scene, 4);
     scene.machine.level[0].tier[0].multicasts = true;
-    scene.machine.chips = &late;
-    scene.machine.chip_override_count = 1;
+    case_override_chips(scene.arena, &scene.machine, &late, 1);
     scene.shown = shown;
     scene.shown_count = 1;
     uint32_t const stream = scene_stream(&scene, "broadcasts");

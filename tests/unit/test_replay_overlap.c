@@ -107,8 +107,7 @@ static void overridden_chips_and_links_unfold_what_they_must_and_stay_exact(void
         layers_open(&scene, 4, 4, 4);
         int64_t const even_ps = scene_run(&scene, 6, false, false).step_ps;
         if (overrides == 1 || overrides == 2) {
-            scene.machine.chips = &chips[overrides - 1];
-            scene.machine.chip_override_count = 1;
+            case_override_chips(scene.arena, &scene.machine, &chips[overrides - 1], 1);
         } else if (overrides == 3) {
             scene.machine.links = &link;
             scene.machine.link_override_count = 1;
@@ -143,8 +142,7 @@ static void a_stream_may_change_its_algorithm(void **state)
         struct scene scene;
         uint32_t stream = 0, before = 0;
         scene_open(&scene, 4, 4, 1, false);
-        scene.machine.chips = &slow;
-        scene.machine.chip_override_count = 1;
+        case_override_chips(scene.arena, &scene.machine, &slow, 1);
         uint32_t const compute = scene_compute(&scene, 1000000000, 1);
         for (uint32_t i = 0; i < OPS; i++) {
             if (i == 0 || apart == 1) stream = scene_stream(&scene, names[i]);
@@ -168,8 +166,7 @@ static void both_queues_print_the_same_digest(void **state)
         .at = {1, 0, 2}, .math_ppm = 900000, .hbm_ppm = 1000000};
     struct scene scene;
     layers_open(&scene, 4, 3, 5);
-    scene.machine.chips = &chip;
-    scene.machine.chip_override_count = 1;
+    case_override_chips(scene.arena, &scene.machine, &chip, 1);
     struct trace const fast = scene_run(&scene, 5, true, false);
     scene.engine = "reference";
     struct trace const reference = scene_run(&scene, 5, true, false);

@@ -232,8 +232,7 @@ static void a_slow_chip_delays_its_own_pipeline(void **state)
         .at = {5, UINT32_MAX, UINT32_MAX}, .math_ppm = 500000, .hbm_ppm = 1000000};
     struct scene scene;
     open_grid(&scene, 8, 4, true);
-    scene.machine.chips = &slow;
-    scene.machine.chip_override_count = 1;
+    case_override_chips(scene.arena, &scene.machine, &slow, 1);
     struct group_dimension x = scene_dimension(&scene, 0);
     x.size = 4;
     x.ring = false;

@@ -357,8 +357,7 @@ static void notes_name_the_slow_link_and_the_slow_chip(void **state)
     struct machine_chip_override const chip = {{1, 2, 3}, 500000, 1000000};
     report.made.machine.links = &link;
     report.made.machine.link_override_count = 1;
-    report.made.machine.chips = &chip;
-    report.made.machine.chip_override_count = 1;
+    case_override_chips(report.made.arena, &report.made.machine, &chip, 1);
     struct trace_link *z = &report.trace.link[4];
     z->busiest_chip = 3;
     z->link_count = 11;
@@ -377,7 +376,7 @@ static void notes_name_the_slow_link_and_the_slow_chip(void **state)
     assert_false(has_note(&notes, "the link from"));
     z->sum_busy_ps = 2 * z->busy_ps;
     z->busiest_chip = 2; /* Another link is the busiest: the slow one delays nobody. */
-    report.made.machine.chip_override_count = 0;
+    case_override_chips(report.made.arena, &report.made.machine, NULL, 0);
     case_ok(notes_build(report.made.arena, &report.input, &facts, &notes, &case_error));
     assert_false(has_note(&notes, "the link from"));
     assert_false(has_note(&notes, "slow chip or link"));

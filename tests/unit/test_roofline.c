@@ -387,8 +387,7 @@ static void the_slowest_chip_bounds_the_step(void **state)
     struct roofline const even = step->roofline;
     struct machine_chip_override const chips[] = {{{3, 0, 0}, 800000, 1000000},
                                                   {{4, 0, 0}, 500000, 250000}};
-    step->made.machine.chips = chips;
-    step->made.machine.chip_override_count = 2;
+    case_override_chips(step->made.arena, &step->made.machine, chips, 2);
     forward_counts(step, 3000);
     case_near(step->roofline.math_s, 2 * even.math_s, 1e-9);
     case_near(step->roofline.hbm_s, 4 * least_hbm_s(step), 1e-9);
@@ -427,8 +426,7 @@ static void chips_that_are_all_faster_shorten_the_bound(void **state)
     struct roofline const even = step->roofline;
     struct machine_chip_override const chips[] = {{{machine_any, machine_any, 0}, 2000000, 3000000},
                                                   {{1, 1, 0}, 4000000, 4000000}};
-    step->made.machine.chips = chips;
-    step->made.machine.chip_override_count = 2;
+    case_override_chips(step->made.arena, &step->made.machine, chips, 2);
     forward_counts(step, 3000);
     case_near(step->roofline.math_s, even.math_s / 2, 1e-9);
     case_near(step->roofline.hbm_s, least_hbm_s(step) / 3, 1e-9);

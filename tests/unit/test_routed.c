@@ -122,8 +122,7 @@ static enum status root_ahead(uint32_t repeat, struct trace *ret_trace, struct e
     struct machine_chip_override const slow = {.at = {5}, .math_ppm = 50000, .hbm_ppm = PPM_ONE};
     struct scene scene;
     scene_open_node(&scene, 8);
-    scene.machine.chips = &slow;
-    scene.machine.chip_override_count = 1;
+    case_override_chips(scene.arena, &scene.machine, &slow, 1);
     struct group const group = group_of(&scene, 1);
     uint32_t const compute = scene_compute(&scene, UINT64_C(1000000000), 1);
     uint32_t const stream = scene_stream(&scene, "broadcast");
@@ -189,8 +188,7 @@ static struct trace late_exchange(bool cube, const struct machine_link_override 
     struct scene scene;
     scene_open(&scene, cube ? 3 : 7, cube ? 3 : 1, cube ? 3 : 1, true);
     struct group const group = scene_group(&scene, true, cube, cube);
-    scene.machine.chips = &late;
-    scene.machine.chip_override_count = 1;
+    case_override_chips(scene.arena, &scene.machine, &late, 1);
     scene.machine.links = link;
     scene.machine.link_override_count = link != NULL;
     uint32_t const work = scene_compute(&scene, UINT64_C(3000000000), 1); /* 3 us, or 6. */

@@ -8,7 +8,7 @@
 
 #include "sim/base/json.h"
 
-enum { EXAMPLE_BYTES = 128, WANTED_BYTES = EXAMPLE_BYTES + 24 };
+enum { WANTED_BYTES = 152 };
 
 void *key_field(const struct key *row, const struct key_reader *reader)
 {
@@ -39,23 +39,6 @@ static struct json *member_of(const struct key *row, const struct key_reader *re
     return reader->object == NULL ? NULL : json_take(reader->object, row->name);
 }
 
-/* The first of a row's values that begins so, "`\"4x4\"`, `\"4x4x4\"`", without what Markdown
- * escapes;
- * "": there is none. */
-static const char *example_of(const struct key *row, char begin, char text[EXAMPLE_BYTES])
-{
-    size_t used = 0;
-    const char *at = row->values == NULL ? NULL : strchr(row->values, '`');
-    while (at != NULL && at[1] != begin) {
-        at = strchr(at + 1, '`');
-        if (at != NULL) at = strchr(at + 1, '`');
-    }
-    for (at = at == NULL ? "" : at + 1; *at != '`' && *at != '\0' && used + 1 < EXAMPLE_BYTES; at++)
-        if (at[0] != '\\' || at[1] != '|') text[used++] = *at;
-    text[used] = '\0';
-    return text;
-}
-
 /* Refuses a value of another kind of JSON than the row's kind reads. */
 static enum status kind_check(const struct key *row, const struct json *value, struct error *reterr)
 {
@@ -66,12 +49,12 @@ static enum status kind_check(const struct key *row, const struct json *value, s
     } kinds[] = {{'"', JSON_STRING, "a string"},
                  {'[', JSON_ARRAY, "an array"},
                  {'{', JSON_OBJECT, "an object"}};
-    char example[EXAMPLE_BYTES], wanted[WANTED_BYTES];
+    const char *const example = row->values.example;
+    char wanted[WANTED_BYTES];
     for (size_t i = 0; row->choices == NULL && i < sizeof kinds / sizeof *kinds; i++) {
         if (row->kind->begin != kinds[i].begin || json_kind(value) == kinds[i].kind) continue;
-        (void)example_of(row, kinds[i].begin, example);
         (void)snprintf(wanted, sizeof wanted, "%s%s%s", kinds[i].name,
-                       example[0] == '\0' ? "" : " such as ", example);
+                       example == NULL ? "" : " such as ", example == NULL ? "" : example);
         return json_refuse_kind(value, wanted, reterr);
     }
     return STATUS_OK;

@@ -57,8 +57,8 @@ struct key_kind {
     bool has_length;             /* The row's `least` is of letters. */
 
     const char *values; /* For people. NULL: the row's choices, or its range. */
-    char begin; /* Of a value as JSON: '"', '[' or '{', else it is refused, with the example that
-                   the row's `values` have. 0: as `read` says. */
+    char begin; /* Of a value as JSON: '"', '[' or '{', else it is refused with the row's example.
+                   0: as `read` says. */
 
     enum quantity quantity;   /* Of an amount with a unit. */
     const char *const *units; /* From the smallest, each of `step` of the one before it. */
@@ -92,6 +92,12 @@ struct key_elements {
     uint32_t (*axis_count)(const struct key_reader *reader);
 };
 
+/* For people: the values that a key may have. */
+struct key_values {
+    const char *words;   /* In Markdown. NULL: the example alone, or what the kind says. */
+    const char *example; /* A value as JSON, in plain text. NULL: none. */
+};
+
 struct key {
     const char *name;
     const struct key_kind *kind;
@@ -118,7 +124,7 @@ struct key {
     void (*write)(struct json_writer *writer, const struct key_source *source);
     /* For people, in Markdown. NULL: what the row says otherwise. */
     const char *when; /* It applies; NULL: always. */
-    const char *values;
+    struct key_values values;
     const char *preset_text; /* A default that depends on other keys. */
     const char *help;
 };

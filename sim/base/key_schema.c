@@ -198,11 +198,25 @@ void key_object_schema(struct json_writer *writer, const struct key *row)
     keys_schema(writer, row->members);
 }
 
+/* An example as code in a cell of a table. */
+static void example_add(struct strbuf *text, const char *example)
+{
+    strbuf_add(text, "`");
+    for (const char *at = example; *at != '\0'; at++)
+        strbuf_add(text, *at == '|' ? "\\%c" : "%c", *at);
+    strbuf_add(text, "`");
+}
+
 static void values_add(struct strbuf *text, const struct key *row)
 {
     const struct key_kind *const kind = row->kind;
-    if (row->values != NULL || kind->values != NULL) {
-        strbuf_add(text, "%s", row->values != NULL ? row->values : kind->values);
+    const struct key_values *const values = &row->values;
+    if (values->words != NULL || values->example != NULL) {
+        if (values->words != NULL) strbuf_add(text, "%s", values->words);
+        if (values->words != NULL && values->example != NULL) strbuf_add(text, " such as ");
+        if (values->example != NULL) example_add(text, values->example);
+    } else if (kind->values != NULL) {
+        strbuf_add(text, "%s", kind->values);
     } else if (row->choices != NULL) {
         for (uint32_t i = 0; row->choices[i] != NULL; i++)
             strbuf_add(text, "%s`%s`", i == 0 ? "" : ", ", row->choices[i]);
@@ -219,7 +233,7 @@ static void values_add(struct strbuf *text, const struct key *row)
 static void rows_add(struct strbuf *text, const char *before, const struct key *rows)
 {
     for (const struct key *row = rows; row->name != NULL; row++) {
-        if (row->kind == &key_object && row->values == NULL) {
+        if (row->kind == &key_object && row->values.words == NULL && row->values.example == NULL) {
             char path[64];
             (void)snprintf(path, sizeof path, "%s%s.", before, row->name);
             rows_add(text, path, row->members);

@@ -213,24 +213,25 @@ static const char *const tpu_names[] = {"tpu", NULL}, *const gpu_names[] = {"gpu
 static const char *const wrap_rules[] = {"full-axis", "cubes", NULL};
 _Static_assert(CHIP_WRAP_FULL_AXIS == 0 && CHIP_WRAP_CUBES == 1, "names of rules in their order");
 
-#define TEXT(text, field, ...) ROW(text, key_text, field, .values = "text", __VA_ARGS__)
+#define TEXT(text, field, ...) ROW(text, key_text, field, .values.words = "text", __VA_ARGS__)
 #define HEAD_KEYS(names)                                                                           \
     TEXT("name", chip.name, NEEDED, .least = 1, .help = "what reports call the chip"),             \
         KEY("kind", key_choice, NEEDED, .choices = names, .help = "what kind of chip it is"),      \
         TEXT("title", chip.title, NEEDED, .help = "the name in a sentence"),                       \
         KEY("aliases", key_words, NEEDED, .least = 1, .most = NAMES_MAX, .settle = aliases_settle, \
-            .values = "texts", .help = "short names; product names begin with the first"),         \
+            .values.words = "texts", .help = "short names; product names begin with the first"),   \
         BYTES("hbm_capacity", chip.hbm_capacity_bytes, NEEDED, .help = "capacity of HBM"),         \
         RATE("hbm_rate", chip.kernels.sheet_hbm_bytes_per_s, NEEDED, .help = "rate of HBM")
 
 #define PRICE_KEY                                                                                  \
     NUMBER("price", key_price, chip.price.usd_per_h_ppm, 1, INT64_C(1000000000), OPTIONAL,         \
-           .settle = price_settle, .values = "`1.2USD/h`, up to `1000USD/h`",                      \
+           .settle = price_settle, .values.words = "`1.2USD/h`, up to `1000USD/h`",                \
            .help = "what renting a chip costs; the source says whose price it is, and of when")
 
 #define MATH_KEYS                                                                                  \
     KEY("math", key_object, NEEDED, .members = math_keys, .settle = math_settle,                   \
-        .values = "`bf16`, `fp16`, `fp32`, `fp8`, `int8`, `int4`, `fp4`: 1GFLOP/s to 1000PFLOP/s", \
+        .values.words =                                                                            \
+            "`bf16`, `fp16`, `fp32`, `fp8`, `int8`, `int4`, `fp4`: 1GFLOP/s to 1000PFLOP/s",       \
         .help = "rate of matmuls in each number format that the chip has, one at least"),          \
         FLOPS("vector_rate", chip.vector_flop_per_s, NEEDED,                                       \
               .help = "rate of vector units or CUDA cores, fp32")
@@ -255,7 +256,8 @@ _Static_assert(CHIP_WRAP_FULL_AXIS == 0 && CHIP_WRAP_CUBES == 1, "names of rules
                 .help = "latency of a switch of the network, from port to port")
 
 #define PROFILES_KEY(of, below)                                                                    \
-    KEY("profiles", profiles_kind, NEEDED, .members = of, .values = "an object for each profile",  \
+    KEY("profiles", profiles_kind, NEEDED, .members = of,                                          \
+        .values.words = "an object for each profile",                                              \
         .help = "measured shares of these rates, and overheads: [below](#" below ")")
 
 const struct key chip_tpu_keys[] = {
@@ -287,7 +289,7 @@ const struct key chip_tpu_keys[] = {
     COUNT("wrap_length", chip.pod.wrap_length, COUNT_MOST, NEEDED,
           .help = "the length in `wrap_rule`"),
     KEY("slices", key_words, .has_source = true, NEEDED, .most = CHIP_SLICES_MAX,
-        .settle = slices_settle, .values = "up to 16 shapes",
+        .settle = slices_settle, .values.words = "up to 16 shapes",
         .help = "slices that are sold; of `cubes` the smaller ones"),
     COUNT("name_units", chip.pod.name_units, NAMES_MAX, NEEDED,
           .help = "what product names count for a chip: `v5p-8192` has 4,096 chips of 2"),

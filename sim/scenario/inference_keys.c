@@ -150,13 +150,14 @@ static const struct key format_keys[] = {
 #define KEYS_BEFORE(of, name, models, text)                                                        \
     ROW("kind", key_choice, kind, .needed = true, .least = (of), .preset = (of),                   \
         .choices = (name), .settle = kind_settle, .help = (text)),                                 \
-        KEY("model", scenario_model_kind, .needed = true, .values = (models),                      \
+        KEY("model", scenario_model_kind, .needed = true, .values.words = (models),                \
             .help = "the model that answers")
 
 #define KEYS_BEHIND                                                                                \
     KEY("formats", key_object, .members = format_keys,                                             \
-        .values = "`weights`, `activations`, `matmuls`, `dispatch`, `kv`, `head`: `bf16` `fp16` "  \
-                  "`fp32` `fp8` `int8` `int4` `fp4` `mxfp4` `nvfp4`",                              \
+        .values.words =                                                                            \
+            "`weights`, `activations`, `matmuls`, `dispatch`, `kv`, `head`: `bf16` `fp16` "        \
+            "`fp32` `fp8` `int8` `int4` `fp4` `mxfp4` `nvfp4`",                                    \
         .preset_text = "`bf16`; `matmuls`, `dispatch` and `kv` as `activations`, `head` as "       \
                        "`weights`",                                                                \
         .help = "number format of each kind of tensor"),                                           \

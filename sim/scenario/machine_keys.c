@@ -322,20 +322,19 @@ _Static_assert(CHIP_AXES_MAX == 3, "each axis of a grid has a row");
 
 const struct key machine_keys[] = {
     KEY("chip", chip_kind, .needed = true,
-        .values =
+        .values.words =
             "a name of `podsim list chips`, a product name such as `v5p-8192`, `v5e-256`, the "
             "path of a file, or an object",
         .help =
             "the chip. A product name gives the shape too. A path is relative to the scenario and "
             "names [your own chip](machine.md#your-own-chip); an object is the chip itself"),
-    ROW("shape", key_text, shape, .quiet = true, .when = "TPUs",
-        .values = "`\"16x16x16\"`, `\"4x4x8_twisted\"`",
+    ROW("shape", key_text, shape, .quiet = true, .when = "TPUs", .values.example = "\"16x16x16\"",
         .preset_text = "the product's; needed for a TPU without a product name",
-        .help = "lengths of the axes x, y, z"),
-    ROW("profile", key_text, profile, .word = "ideal", .values = "`ideal`, `measured`",
+        .help = "lengths of the axes x, y, z; `\"4x4x8_twisted\"` is a twisted torus"),
+    ROW("profile", key_text, profile, .word = "ideal", .values.words = "`ideal`, `measured`",
         .help = "data-sheet rates, or scaled by measured efficiencies and with overheads"),
     KEY("stack", stack_kind, .word = "none", .when = "`measured`",
-        .values = "`none`, a name of `podsim list kernels`, or the path of a file",
+        .values.words = "`none`, a name of `podsim list kernels`, or the path of a file",
         .help = "measured [kernels](kernels.md) of a software stack: products with weights and "
                 "attention take times from its tables instead of the profile's rates"),
     ROW("hbm_gib", key_flag, hbm_gib,
@@ -345,31 +344,31 @@ const struct key machine_keys[] = {
         .help = "share of its clock that a power limit leaves to the chip; scales rates of math"),
     COUNT("nodes", nodes, MACHINE_CHIPS_MAX, .when = "GPUs",
           .preset_text = "one, without an axis `node`", .help = "nodes joined by InfiniBand"),
-    COUNT("gpus", gpus, MACHINE_CHIPS_MAX, .when = "GPUs", .values = "1 to 576",
+    COUNT("gpus", gpus, MACHINE_CHIPS_MAX, .when = "GPUs", .values.words = "1 to 576",
           .preset_text = "the chip's node", .help = "chips of a node, the axis `gpu`"),
     COUNT("slices", slices, MACHINE_CHIPS_MAX, .when = "TPUs", .preset_text = "1",
           .help = "the number of grids of that shape, joined by DCN; several grids make the axis "
                   "`slice`"),
     ROW("network", key_object, network, .members = network_keys, .has_table = true,
-        .values = "`{\"policy\": \"hash\", \"leaf\": {\"oversubscription\": 2}}`",
+        .values.example = "{\"policy\": \"hash\", \"leaf\": {\"oversubscription\": 2}}",
         .preset_text = "the hardware's", .help = "switches: [below](#network)"),
     ROW("unrealisable", key_flag, unrealisable,
         .help = "permits shapes that the product cannot be sliced into"),
-    KEY("wrap", key_object, .members = wrap_keys, .values = "`{\"x\": true}`",
+    KEY("wrap", key_object, .members = wrap_keys, .values.example = "{\"x\": true}",
         .preset_text = "by the product's rule", .when = "TPUs",
         .help = "wraparound of an axis; needs `unrealisable`"),
     ROW("links", key_list, links,
         .elements = {offsetof(struct machine_plan, link_count),
                      sizeof(struct machine_link_override), list_axis_count},
         .most = MACHINE_OVERRIDES_MAX, .members = link_keys,
-        .values =
-            "`[{\"from\": [0,0,0], \"to\": [1,0,0], \"rate\": \"45GB/s\", \"latency\": \"2us\"}]`",
+        .values.example =
+            "[{\"from\": [0,0,0], \"to\": [1,0,0], \"rate\": \"45GB/s\", \"latency\": \"2us\"}]",
         .preset_text = "none", .when = "TPUs", .help = "overrides of single directed links"),
     ROW("chips", key_list, chips,
         .elements = {offsetof(struct machine_plan, chip_count),
                      sizeof(struct machine_chip_override), list_axis_count},
         .most = MACHINE_OVERRIDES_MAX, .members = chip_override_keys,
-        .values = "`[{\"at\": [3,\"*\",\"*\"], \"math\": 0.5, \"hbm\": 0.8}]`",
+        .values.example = "[{\"at\": [3,\"*\",\"*\"], \"math\": 0.5, \"hbm\": 0.8}]",
         .preset_text = "none",
         .help =
             "overrides of chips: factors of the rates of their math and HBM; above 1 is faster, up "

@@ -72,7 +72,7 @@ const struct key_kind mesh_kind = {.read = mesh_read,
 const struct key mesh_keys[] = {
 #define X(role, text, meaning)                                                                     \
     KEY(text, key_words, .least = 1, .most = MACHINE_AXES_MAX,                                     \
-        .values = "axes of the machine, or parts of them", .preset_text = "none",                  \
+        .values.words = "axes of the machine, or parts of them", .preset_text = "none",            \
         .help = meaning),
     MESH_ROLE_TABLE(X)
 #undef X

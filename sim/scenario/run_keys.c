@@ -138,7 +138,7 @@ const struct key run_keys[] = {
         .help = "the seed of random draws: the experts of tokens with `routing_skew` above 0, "
                 "lengths with a distribution"),
     ROW("algorithm", key_text, workload.algorithm, .word = "auto",
-        .values = "`auto` or a name of [collectives.md](collectives.md)",
+        .values.words = "`auto` or a name of [collectives.md](collectives.md)",
         .help = "the algorithm of every collective; `auto` chooses [by "
                 "shape](algorithm-choice.md#in-a-training-step), in inference [the algorithm that "
                 "is fastest alone](algorithm-choice.md#in-a-step-of-inference)"),

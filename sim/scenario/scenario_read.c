@@ -14,31 +14,35 @@ enum { STEPS_DEFAULT = 8 };
 #define KEYS_OF_BOTH                                                                               \
     ROW("podsim", key_integer, version, .needed = true, .least = 1, .most = 1,                     \
         .help = "version of the format"),                                                          \
-        ROW("title", key_text, title, .word = "untitled", .values = "text",                        \
+        ROW("title", key_text, title, .word = "untitled", .values.words = "text",                  \
             .help = "the name of the run in reports"),                                             \
-        ROW("question", key_text, question, .word = "", .values = "text", .preset_text = "empty",  \
-            .help = "the question that the scenario answers"),                                     \
+        ROW("question", key_text, question, .word = "", .values.words = "text",                    \
+            .preset_text = "empty", .help = "the question that the scenario answers"),             \
         ROW("machine", key_object, machine, .needed = true, .members = machine_keys,               \
-            .values = "`{\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"}`: [below](#machine)",        \
+            .values.words = "an [object](#machine)",                                               \
+            .values.example = "{\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"}",                     \
             .help = "chips, links and switches"),                                                  \
-        ROW("mesh", mesh_kind, mesh, .members = mesh_keys,                                         \
-            .values = "`{\"fsdp\": [\"x\", \"y\"]}`: [below](#mesh)", .preset_text = "no axes",    \
+        ROW("mesh", mesh_kind, mesh, .members = mesh_keys, .values.words = "an [object](#mesh)",   \
+            .values.example = "{\"fsdp\": [\"x\", \"y\"]}", .preset_text = "no axes",              \
             .help = "mesh axes on axes of the machine")
 
 /* Fields of both lie in the scenario itself. */
 #define RUN_KEY                                                                                    \
-    KEY("run", key_object, .members = run_keys, .values = "`{\"seed\": 2}`: [below](#run)",        \
-        .preset_text = "its keys'", .help = "how it is simulated")
+    KEY("run", key_object, .members = run_keys, .values.words = "an [object](#run)",               \
+        .values.example = "{\"seed\": 2}", .preset_text = "its keys'",                             \
+        .help = "how it is simulated")
 
 const struct key scenario_keys[] = {
     KEYS_OF_BOTH,
-    ROW("preset", key_text, preset, .quiet = true, .values = "a name of `podsim list presets`",
-        .preset_text = "none",
+    ROW("preset", key_text, preset, .quiet = true,
+        .values.words = "a name of `podsim list presets`", .preset_text = "none",
         .help = "what a framework does: its keys stand in for those that the scenario leaves out "
                 "([below](#presets))"),
     KEY("workload", key_variants, .needed = true, .members = workload_kinds,
-        .values = "`{\"kind\": \"decode\", \"model\": \"llama-3-8b\", \"batch\": 8, \"context\": "
-                  "4096}`: [below](#workload)",
+        .values.words = "an [object](#workload)",
+        .values.example =
+            "{\"kind\": \"decode\", \"model\": \"llama-3-8b\", \"batch\": 8, \"context\": "
+            "4096}",
         .help = "what is computed"),
     RUN_KEY,
     {0},

@@ -201,7 +201,7 @@ const struct key workload_train_keys[] = {
     ROW("kind", key_choice, kind, .needed = true, .choices = kind_names,
         .help = "forward, backward and update"),
     KEY("model", scenario_model_kind, .needed = true,
-        .values =
+        .values.words =
             "a name of `podsim list models`, the path of a Hugging Face `config.json`, such a "
             "[file itself](#models), or `{\"kind\": \"mlp\", \"D\": 8192, \"F\": 32768, "
             "\"layers\": 8, \"matrices\": 2}`",
@@ -238,7 +238,7 @@ const struct key workload_train_keys[] = {
         .help = "`flash`: scores stay on the chip. Otherwise scores lie in HBM between separate "
                 "kernels ([below](#attention-kernels))"),
     KEY("formats", key_object, .members = format_keys,
-        .values =
+        .values.words =
             "`weights`, `activations`, `gradients`, `optimizer`, `matmuls`, `dispatch`: `bf16` "
             "`fp16` `fp32` `fp8` `int8` `int4` `fp4` `mxfp4` `nvfp4`; `main_gradients`: `bf16` "
             "`fp16` `fp32`",
@@ -264,19 +264,19 @@ const struct key workload_train_keys[] = {
     ROUTING_SKEW,
     ROW("capacity_factor", key_share, routing.capacity_ppm,
         .most = INT64_C(1) * CAPACITY_MAX * PPM_ONE, .settle = scenario_routing_settle,
-        .shown = scenario_has_experts, .values = "0, or up to experts over experts a token",
+        .shown = scenario_has_experts, .values.words = "0, or up to experts over experts a token",
         .when = "with experts",
         .help = "rows that an expert computes, as a multiple of its even share; rows above are "
                 "dropped. 0: all are computed"),
     ROW("schedule", key_text, stages.schedule, .word = WORKLOAD_SCHEDULE_DEFAULT,
         .settle = schedule_settle, .write = schedule_write, .shown = has_stages,
-        .values = "a name of `podsim list schedules`, with `:chunks` where it has them",
+        .values.words = "a name of `podsim list schedules`, with `:chunks` where it has them",
         .when = "with `pp`",
         .help =
             "the [order of a rank's passes](pipeline.md). Files of passes are for `podsim pipeline "
             "FILE --schedule-csv`"),
-    ROW("layout", key_text, stages.layout, .quiet = true,
-        .values = "Megatron's letters, `\"Et*7\\|(t*8\\|)*2t*9L\"`",
+    ROW("layout", key_text, stages.layout, .quiet = true, .values.words = "Megatron's letters",
+        .values.example = "\"Et*7|(t*8|)*2t*9L\"",
         .preset_text = "as many layers on each, or one less on the first and the last",
         .when = "with `pp`",
         .help = "which layers each [stage of the pipeline](pipeline.md#the-pipeline-of-a-scenario) "

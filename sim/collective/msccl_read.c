@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/blank.h"
 #include "sim/base/name.h"
 #include "sim/base/parse_uint.h"
 #include "sim/collective/msccl_steps.h"
@@ -414,7 +415,7 @@ static void XMLCALL on_text(void *owner, const XML_Char *text, int length)
             place.column = 0;
             continue;
         }
-        if (text[i] == ' ' || text[i] == '\t' || text[i] == '\r') continue;
+        if (is_blank(text[i])) continue;
         fail(reader, msccl_refuse(reader->path, place, STATUS_INVALID, reader->reterr,
                                   "text between elements; everything stands in attributes"));
         return;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/blank.h"
 #include "sim/base/name.h"
 
 enum { SHOWN_BYTES = 48, ROWS_MOST = 32, TEXT_BYTES_MAX = 256 };
@@ -20,11 +21,6 @@ enum status cursor_refuse(const struct text_cursor *cursor, enum status status, 
     (void)snprintf(where, sizeof where, "%.120s:%u:%u", cursor->name, cursor->line,
                    (unsigned)(at - cursor->begin) + 1);
     return error_set(cursor->reterr, status, where, "%s", message);
-}
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
 }
 
 bool cursor_more(struct text_cursor *cursor)

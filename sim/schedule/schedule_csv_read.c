@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/blank.h"
 #include "sim/schedule/schedule_check.h"
 #include "sim/schedule/schedule_csv.h"
 #include "sim/schedule/schedule_messages.h"
@@ -175,11 +176,6 @@ static enum status overlap_read(struct reader *reader, const char *begin, const 
     STATUS_TRY(action_read(reader, begin + 1, middle, true));
     reader->list.pass[reader->list.count - 1].paired = true;
     return action_read(reader, middle + 1, end - length, true);
-}
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
 }
 
 static void blanks_trim(const char **begin, const char **end)

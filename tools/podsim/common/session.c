@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/json.h"
 #include "sim/base/name.h"
 #include "sim/base/path.h"
 #include "sim/base/strbuf.h"
@@ -14,8 +15,6 @@
 #include "tools/podsim/common/input.h"
 #include "tools/podsim/common/scenarios.h"
 #include "tools/podsim/common/setting_place.h"
-
-enum { STDIN_BYTES_MAX = 16 << 20 }; /* As of a file: scenario.h. */
 
 /* As a shell's <(command) is. */
 static bool is_pipe(const char *path)
@@ -28,7 +27,7 @@ static bool is_pipe(const char *path)
 static enum status text_load(struct session_source *source, const char *operand,
                              struct error *reterr)
 {
-    uint64_t const most = source->is_program ? PROGRAM_FILE_BYTES_MAX : STDIN_BYTES_MAX;
+    uint64_t const most = source->is_program ? PROGRAM_FILE_BYTES_MAX : JSON_FILE_BYTES_MAX;
     char *text = NULL;
     if (strcmp(operand, "-") == 0) source->path = "standard input";
     source->arena = arena_create(0);
@@ -106,7 +105,8 @@ enum status session_source_read(const struct options *options, const char *opera
         ret_source->settings[ret_source->setting_count++].text = text;
     ret_source->set_count = ret_source->setting_count;
     STATUS_TRY(preset_add(options, ret_source, reterr));
-    if (ret_source->is_program || strcmp(operand, "-") == 0 || is_pipe(operand))
+    ret_source->is_piped = strcmp(operand, "-") == 0 || is_pipe(operand);
+    if (ret_source->is_program || ret_source->is_piped)
         return text_load(ret_source, operand, reterr);
     if (access(operand, F_OK) == 0) return STATUS_OK;
     return builtin_find(ret_source, reterr);

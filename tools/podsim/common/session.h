@@ -31,7 +31,8 @@ struct session_source {
     const char *path;
     const char *text; /* Of a built-in scenario or of a pipe; NULL: read from `path`. */
     uint64_t text_bytes;
-    struct arena *arena; /* Where the text of standard input lies; NULL: it is another's. */
+    struct arena *arena; /* Of a text that was read before; NULL: none was. */
+    bool is_piped;       /* The text came by standard input or a pipe: no path gives it again. */
     bool full;
     bool is_program;                    /* The text is a program's (sim/scenario/program_file.h). */
     const struct schedule *schedule;    /* Of its pipeline, out of a file; NULL: as it says. */

@@ -157,7 +157,7 @@ static bool prints(const struct run *run)
 /* What the commands of the advice run: what was read from a pipe is gone. */
 static const char *advised(const struct run *run)
 {
-    return run->source.arena != NULL ? "-" : run->path;
+    return run->source.is_piped ? "-" : run->path;
 }
 
 /* Simulates the neighbours. */

@@ -4,6 +4,7 @@
 
 #include "sim/base/arena.h"
 #include "tools/podsim/run/advise_mesh.h"
+#include "tools/podsim/run/advise_row.h"
 #include "tools/podsim/run/advise_search.h"
 
 /* Rows that do not depend on what others come to. */

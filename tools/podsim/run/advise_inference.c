@@ -5,6 +5,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/name.h"
 #include "tools/podsim/run/advise_mesh.h"
+#include "tools/podsim/run/advise_row.h"
 #include "tools/podsim/run/advise_search.h"
 
 /* Meshes that cannot be are no neighbours. */

@@ -183,26 +183,3 @@ void advise_best_find(struct advise *advise)
             advise->best = i;
     }
 }
-
-enum status advise_setting_add(struct arena *arena, struct advise_row *row, const char *setting,
-                               struct error *reterr)
-{
-    const char *const copy = setting == NULL ? NULL : arena_text(arena, setting);
-    if (copy == NULL) return error_set(reterr, STATUS_NO_MEMORY, "--advise", "there is no memory");
-    size_t const pointer = strcspn(copy, "=") + 1;
-    uint32_t at = 0;
-    while (at < row->setting_count && strncmp(row->setting[at], copy, pointer) != 0) at++;
-    SIM_ASSERT(at < ADVISE_SETTINGS_MAX);
-    row->setting[at] = copy;
-    if (at == row->setting_count) row->setting_count++;
-    return STATUS_OK;
-}
-
-bool advise_sets(const struct advise_row *row, const char *pointer)
-{
-    size_t const length = strlen(pointer);
-    for (uint32_t i = 0; i < row->setting_count; i++)
-        if (strncmp(row->setting[i], pointer, length) == 0 && row->setting[i][length] == '=')
-            return true;
-    return false;
-}

@@ -26,14 +26,6 @@ enum status advise_row_add(struct advise_search *search, struct advise_row row,
 /* The best so far: advise->best. */
 void advise_best_find(struct advise *advise);
 
-/* One more setting, "/workload/remat=none"; of the same pointer it stands in the place of the one
- * that the row has. It is copied. NULL: there was no memory for it. */
-enum status advise_setting_add(struct arena *arena, struct advise_row *row, const char *setting,
-                               struct error *reterr);
-
-/* Whether a setting of the row is of this pointer. */
-bool advise_sets(const struct advise_row *row, const char *pointer);
-
 /* Neighbours of a step of inference (advise_inference.c). */
 enum status advise_inference(struct advise_search *search, struct error *reterr);
 

@@ -6,7 +6,7 @@
 #include "sim/base/strbuf.h"
 #include "sim/report/column_table.h"
 #include "tools/podsim/run/advise.h"
-#include "tools/podsim/run/advise_search.h"
+#include "tools/podsim/run/advise_row.h"
 
 enum { SHOWN_MAX = 8, CHANGE_COLUMN = 31 };
 

@@ -163,7 +163,7 @@ static void followers_try(struct replay *replay, const struct lane_table *lane,
             if (!behind->ring)
                 for (uint32_t k = 0; k < batch->count; k++)
                     lane_follow(replay, behind, batch->chip[k], now_ps);
-            else if (behind->send_count[0] > 0)
+            else if (behind->steps.send_count[0] > 0)
                 lanes_try(replay, behind, batch->chip, batch->count, now_ps);
         }
     }

@@ -91,7 +91,19 @@ struct lane_step {
     struct primitive_step step;
 };
 
-/* A lane of one plan: the data that all chips share. Constant, except `known`. */
+/* What each position of a lane sends and receives in a piece. */
+struct lane_steps {
+    const uint32_t *send_count;    /* [position]: messages that it sends. */
+    const uint32_t *arrival_count; /* [position]: messages that arrive at it. */
+    /* Steps of all positions, where positions differ and steps are not too many; else NULL. */
+    const struct primitive_step *all; /* [first[position] + number] */
+    const uint32_t *first;            /* [position] */
+    /* The last two steps that were asked for, where `all` is NULL: a chip sends one message and
+     * then checks whether it may send the next. */
+    struct lane_step known[2];
+};
+
+/* A lane of one plan: the data that all chips share. Constant, except `steps.known`. */
 struct lane_table {
     const struct primitive *primitive;
     uint32_t size; /* Of the dimension. */
@@ -108,17 +120,10 @@ struct lane_table {
     uint32_t piece_count; /* Pieces, with each portion counted as a piece. */
     uint32_t portions;    /* Portions that make up one piece of the array. */
     const uint32_t *position; /* [chip]; unused where ring. */
-    /* Where positions differ and there are not too many: all steps of a piece. */
-    const struct primitive_step *steps; /* [step_first[position] + number]; or NULL. */
-    const uint32_t *step_first;         /* [position] */
-    const uint32_t *send_count;
-    const uint32_t *arrival_count;
+    struct lane_steps steps;
     struct plan_table *plan;
     const struct plan_item *item;
     struct lane_state *states; /* [chip] */
-    /* The last two steps asked for, where the others are not kept: a chip sends one message and
-     * then checks whether it may send the next. */
-    struct lane_step known[2];
     struct lane_chain chain;
     struct lane_costs costs;
     struct lane_route route;
@@ -153,7 +158,7 @@ void lanes_attach(struct replay *replay);
 static inline struct primitive_step lane_step(const struct lane_table *lane, uint32_t position,
                                               uint32_t number)
 {
-    if (lane->steps != NULL) return lane->steps[lane->step_first[position] + number];
+    if (lane->steps.all != NULL) return lane->steps.all[lane->steps.first[position] + number];
     if (lane->routed == NULL)
         return lane->primitive->step(lane->size, lane->lane, position, number);
     return plan_step(lane->plan->plan, lane->item, lane->lane, position, number);

@@ -28,19 +28,19 @@ static inline const struct primitive_step *next_step(struct lane_table *lane, ui
                                                      uint32_t sent, uint32_t *ret_piece,
                                                      uint32_t *ret_number)
 {
-    struct lane_step *known = &lane->known[sent % 2];
+    struct lane_step *known = &lane->steps.known[sent % 2];
     if (known->sent != sent) {
         uint32_t const position = position_of(lane, chip);
-        uint32_t const piece = lane->piece_count > 1 ? sent / lane->send_count[position] : 0;
+        uint32_t const piece = lane->piece_count > 1 ? sent / lane->steps.send_count[position] : 0;
         known->piece = piece;
-        known->number = sent - piece * lane->send_count[position];
+        known->number = sent - piece * lane->steps.send_count[position];
         if (lane->ring) known->sent = sent;
-        if (lane->steps == NULL) known->step = lane_step(lane, position, known->number);
+        if (lane->steps.all == NULL) known->step = lane_step(lane, position, known->number);
     }
     *ret_piece = known->piece;
     *ret_number = known->number;
-    if (lane->steps == NULL) return &known->step;
-    return &lane->steps[lane->step_first[position_of(lane, chip)] + known->number];
+    if (lane->steps.all == NULL) return &known->step;
+    return &lane->steps.all[lane->steps.first[position_of(lane, chip)] + known->number];
 }
 
 /* Arrivals that a step on a fixed route waits for. */
@@ -48,7 +48,7 @@ static inline uint32_t step_arrivals(const struct lane_table *lane, uint32_t chi
                                      const struct primitive_step *step, uint32_t piece)
 {
     if (piece == 0) return step->arrivals;
-    return step->arrivals + piece * lane->arrival_count[position_of(lane, chip)];
+    return step->arrivals + piece * lane->steps.arrival_count[position_of(lane, chip)];
 }
 
 /* Whether a step waits for arrivals in lanes of other items. */
@@ -65,7 +65,7 @@ static inline uint32_t before_wanted(const struct lane_table *lane, const struct
                                      const struct lane_table *before, uint32_t chip,
                                      uint32_t portion, uint32_t number)
 {
-    uint32_t const each = before->arrival_count[position_of(before, chip)];
+    uint32_t const each = before->steps.arrival_count[position_of(before, chip)];
     uint32_t piece = portion / lane->portions;
     if (each == 0 || piece < range->lead) return 0;
     piece -= range->lead;
@@ -78,7 +78,7 @@ static inline uint32_t before_wanted(const struct lane_table *lane, const struct
 static inline bool arrival_completes(const struct lane_table *lane, uint32_t chip, uint32_t counted)
 {
     return lane->plan->plan->part_count > 1 && lane->chain.last &&
-           counted % lane->arrival_count[position_of(lane, chip)] == 0;
+           counted % lane->steps.arrival_count[position_of(lane, chip)] == 0;
 }
 
 /* Whether lanes behind may go on after an arrival that makes `counted` of them. */
@@ -87,7 +87,7 @@ static inline bool arrival_is_followed(const struct lane_table *lane,
                                        uint32_t counted)
 {
     return lane->chain.behind_count > 0 && !state->alone_behind &&
-           counted % lane->arrival_count[position_of(lane, chip)] == 0;
+           counted % lane->steps.arrival_count[position_of(lane, chip)] == 0;
 }
 
 /* Absorbs an arrival into the running op. Returns parts that others may now count on. */
@@ -103,7 +103,7 @@ static inline uint32_t lane_absorb(struct replay *replay, const struct lane_tabl
 static inline void lane_follow(struct replay *replay, struct lane_table *behind, uint32_t chip,
                                int64_t now_ps)
 {
-    if (behind->send_count[position_of(behind, chip)] > 0)
+    if (behind->steps.send_count[position_of(behind, chip)] > 0)
         transport_lane_try(replay, behind, chip, now_ps);
 }
 

@@ -91,19 +91,19 @@ static enum status steps_build(struct arena *arena, const struct plan *plan,
     void *memory = NULL;
     uint64_t count = 0;
     for (uint32_t position = 0; position < table->size; position++)
-        count += table->send_count[position];
+        count += table->steps.send_count[position];
     if (count > steps_kept_max || table->size > steps_kept_max) return STATUS_OK;
-    STATUS_TRY(arena_try(arena, table->size, sizeof *table->step_first, &memory, reterr));
+    STATUS_TRY(arena_try(arena, table->size, sizeof *table->steps.first, &memory, reterr));
     uint32_t *first = memory;
-    STATUS_TRY(arena_try(arena, count, sizeof *table->steps, &memory, reterr));
+    STATUS_TRY(arena_try(arena, count, sizeof *table->steps.all, &memory, reterr));
     struct primitive_step *steps = memory, *step = steps;
     for (uint32_t position = 0; position < table->size; position++) {
         first[position] = (uint32_t)(step - steps);
-        for (uint32_t number = 0; number < table->send_count[position]; number++)
+        for (uint32_t number = 0; number < table->steps.send_count[position]; number++)
             *step++ = plan_step(plan, table->item, table->lane, position, number);
     }
-    table->step_first = first;
-    table->steps = steps;
+    table->steps.first = first;
+    table->steps.all = steps;
     return STATUS_OK;
 }
 
@@ -153,7 +153,7 @@ static void waits_build(const struct plan *plan, uint32_t index, struct lane_tab
 static enum status awaited_build(struct arena *arena, const struct plan *plan,
                                  struct lane_table *table, struct error *reterr)
 {
-    uint32_t const each = table->arrival_count[0], count = each * table->piece_count;
+    uint32_t const each = table->steps.arrival_count[0], count = each * table->piece_count;
     void *memory = NULL;
     STATUS_TRY(
         arena_try(arena, (uint64_t)count + 1, sizeof *table->chain.awaited, &memory, reterr));
@@ -208,8 +208,8 @@ static enum status lane_build(struct arena *arena, struct replay *replay, const 
          at = plan->item[at].after)
         table->phase++;
     table->takes_turns = table->piece_count == 1 && !item->primitive->routed;
-    table->send_count = lane->send_count;
-    table->arrival_count = lane->arrival_count;
+    table->steps.send_count = lane->send_count;
+    table->steps.arrival_count = lane->arrival_count;
     if (table->reduces)
         table->costs.shard_ps =
             units_duration_ps(2 * plan_item_unit_bytes(item) / item->piece_count,
@@ -306,8 +306,8 @@ static void lane_attach(struct replay *replay, struct plan_table *plan, uint32_t
     lane->route.overhead_ps =
         replay->machine->chip.launch.message_ps + plan->plan->protocol.message_ps[0];
     lane->route.latency_ps = replay->fold->link_classes[0].latency_ps + lane->route.overhead_ps;
-    lane->known[0].sent = UINT32_MAX;
-    lane->known[1].sent = UINT32_MAX;
+    lane->steps.known[0].sent = UINT32_MAX;
+    lane->steps.known[1].sent = UINT32_MAX;
     if (lane->routed != NULL) return;
     uint32_t const port = lane->route.leg[0].port;
     lane->route.reads = &replay->servers.reads[(uint64_t)port * replay->chip_count];

@@ -44,7 +44,7 @@ static void senders_find(struct replay *replay)
         if (replay->program->stream[plan->stream].kind != PROGRAM_OP_SEND) continue;
         const struct lane_table *lane = &plan->lane[0];
         for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
-            if (lane->send_count[position_of(lane, chip)] == 0) continue;
+            if (lane->steps.send_count[position_of(lane, chip)] == 0) continue;
             uint32_t const to = receiver_of(replay, lane, chip);
             uint32_t *sender = &p2p->sender[index_of(replay, plan->stream, to)];
             SIM_ASSERT(*sender == UINT32_MAX || *sender == chip);

@@ -157,7 +157,7 @@ static bool lane_on_port(const struct replay *replay, struct lane_table *lane, u
     if (state->sent == 0 || state->free_ps <= now_ps || state->free_ps == lane_held_ps)
         return false;
     uint32_t const position = position_of(lane, chip);
-    uint32_t const step = (state->sent - 1) % lane->send_count[position];
+    uint32_t const step = (state->sent - 1) % lane->steps.send_count[position];
     uint32_t const units = lane_step(lane, position, step).units;
     uint32_t const kind = link_class_of(replay, chip, port);
     *ret_entry = (struct port_entry){

@@ -109,7 +109,8 @@ struct record_owner record_passing(struct replay *replay, const struct lane_tabl
     struct record_passing *passing =
         &lane->route.passing[(uint64_t)(hop - 1) * replay->chip_count + chip];
     SIM_ASSERT(passing->sender != UINT32_MAX);
-    uint32_t const each = lane->send_count[position_of(lane, passing->sender)] * lane->piece_count;
+    uint32_t const each =
+        lane->steps.send_count[position_of(lane, passing->sender)] * lane->piece_count;
     uint32_t const instance = passing->count++ / each;
     uint32_t const begun = lane->plan->begun[passing->sender];
     SIM_ASSERT(instance < begun);
@@ -128,7 +129,7 @@ struct record_ends record_ends_fixed(const struct replay *replay, const struct l
             &lane->route.passing[(uint64_t)(hop - 1) * replay->chip_count + chip];
         sender = passing->sender;
         ends.number = (passing->count - 1) %
-                      (lane->send_count[position_of(lane, sender)] * lane->piece_count);
+                      (lane->steps.send_count[position_of(lane, sender)] * lane->piece_count);
     }
     fold_coordinates(replay->fold, sender, at);
     ends.from = machine_chip_at(replay->machine, at);
@@ -149,7 +150,7 @@ static void senders_find(const struct replay *replay, const struct lane_table *l
     uint64_t const rows = lane->route.hop_count - 1u;
     for (uint64_t i = 0; i < rows * replay->chip_count; i++) passing[i].sender = UINT32_MAX;
     for (uint32_t sender = 0; sender < replay->chip_count; sender++) {
-        if (lane->send_count[position_of(lane, sender)] == 0) continue;
+        if (lane->steps.send_count[position_of(lane, sender)] == 0) continue;
         uint32_t at = sender;
         for (uint32_t hop = 0; hop < rows; hop++) {
             at = replay->grid.neighbour[(uint64_t)route_port(lane, hop) * replay->chip_count + at];

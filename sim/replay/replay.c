@@ -185,7 +185,7 @@ static uint64_t lane_bound(const struct replay *replay, const struct lane_table 
     uint64_t sends = 0;
     uint32_t const positions = lane->ring ? 1 : lane->size;
     for (uint32_t position = 0; position < positions; position++) {
-        uint64_t const count = (uint64_t)lane->send_count[position] * lane->piece_count;
+        uint64_t const count = (uint64_t)lane->steps.send_count[position] * lane->piece_count;
         sends = count > sends ? count : sends;
     }
     uint64_t const all = 2 * sends + 2;

@@ -109,7 +109,7 @@ static enum status steps_build(struct arena *arena, struct lane_table *lane, str
 {
     static const uint32_t first[MACHINE_AXES_MAX];
     struct routed_lane *routed = lane->routed;
-    uint32_t const count = lane->send_count[0];
+    uint32_t const count = lane->steps.send_count[0];
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, count, sizeof *routed->steps, &memory, reterr));
     struct routed_step *steps = memory;
@@ -154,8 +154,8 @@ static enum status ways_build(struct arena *arena, const struct replay *replay,
     uint32_t const hops = path_links_most(replay->machine, routed->axes);
     bool const differ = routed->guide == ROUTED_BY_POSITION;
     uint64_t const messages =
-        differ ? (uint64_t)most(lane->send_count, positions_of(lane)) * lane->piece_count
-               : lane->send_count[0];
+        differ ? (uint64_t)most(lane->steps.send_count, positions_of(lane)) * lane->piece_count
+               : lane->steps.send_count[0];
     uint64_t const count = messages * hops * replay->chip_count;
     /* To remember is work, and pays where a step asks again. */
     if (differ && replay->program->roles[0].slot_count < SLOTS_LEAST) return STATUS_OK;
@@ -183,7 +183,7 @@ static enum status inbox_build(struct arena *arena, const struct replay *replay,
     routed->early_units = memory;
     if (!lane->primitive->ordered && !pieces && !lane->chain.led_by_message) return STATUS_OK;
     uint64_t const slots =
-        (uint64_t)most(lane->arrival_count, positions_of(lane)) * lane->piece_count;
+        (uint64_t)most(lane->steps.arrival_count, positions_of(lane)) * lane->piece_count;
     routed->words = (uint32_t)((slots + 63) / 64);
     STATUS_TRY(arena_try(arena, rows * routed->words, sizeof *routed->slots, &memory, reterr));
     routed->slots = memory;
@@ -194,7 +194,8 @@ static enum status order_check(const struct replay *replay, struct lane_table *l
                                struct error *reterr)
 {
     struct routed_lane *routed = lane->routed;
-    uint64_t const sends = (uint64_t)most(lane->send_count, positions_of(lane)) * lane->piece_count;
+    uint64_t const sends =
+        (uint64_t)most(lane->steps.send_count, positions_of(lane)) * lane->piece_count;
     uint32_t const hops = path_links_most(replay->machine, routed->axes) + 2;
     uint32_t const tree_hops = TREE_STEPS * LEVEL_TIERS_MAX;
     uint32_t const hop_bits = bits_for(hops > tree_hops ? hops : tree_hops);
@@ -292,7 +293,8 @@ enum status routed_build(struct arena *arena, struct replay *replay, const struc
 
 uint64_t routed_bound(const struct lane_table *lane)
 {
-    uint64_t const sends = (uint64_t)most(lane->send_count, positions_of(lane)) * lane->piece_count;
+    uint64_t const sends =
+        (uint64_t)most(lane->steps.send_count, positions_of(lane)) * lane->piece_count;
     if (lane->routed->guide == ROUTED_BY_TREE) return tree_bound(lane);
     return 2 * sends + 2;
 }

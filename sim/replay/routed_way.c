@@ -20,13 +20,13 @@ void routed_open(const struct replay *replay, struct lane_table *lane, uint64_t 
         ret_message->ways =
             &routed->ways[(uint64_t)ret_message->number * routed->way_hops * replay->chip_count];
     if (routed->guide == ROUTED_BY_POSITION || routed->guide == ROUTED_BY_PLACE) return;
-    uint32_t const each = lane->send_count[0];
+    uint32_t const each = lane->steps.send_count[0];
     uint32_t const piece = ret_message->number < each ? 0 : ret_message->number / each;
     uint32_t const step = ret_message->number - piece * each;
     ret_message->step = &routed->steps[step];
     if (routed->guide == ROUTED_BY_WAY)
         ret_message->ways = &routed->ways[(uint64_t)step * routed->way_hops * replay->chip_count];
-    ret_message->slot = piece * lane->arrival_count[0] + ret_message->step->slot;
+    ret_message->slot = piece * lane->steps.arrival_count[0] + ret_message->step->slot;
     ret_message->cost =
         routed_cost_of(replay, lane, ret_message->step->units * routed_portion_size(lane, piece));
     if (routed->guide == ROUTED_BY_TURNS)
@@ -40,12 +40,12 @@ static void message_look_up(const struct replay *replay, struct lane_table *lane
 {
     const struct routed_lane *routed = lane->routed;
     uint32_t const position = position_of(lane, sender);
-    uint32_t const piece = message->number / lane->send_count[position];
-    uint32_t const number = message->number - piece * lane->send_count[position];
+    uint32_t const piece = message->number / lane->steps.send_count[position];
+    uint32_t const number = message->number - piece * lane->steps.send_count[position];
     struct primitive_step const step = lane_step(lane, position, number);
     plan_item_peer(routed->plan, routed->item, message->from.at, step.peer, message->to.at);
     uint32_t const receiver = plan_item_position(routed->plan, routed->item, message->to.at);
-    message->slot = piece * lane->arrival_count[receiver] + step.slot;
+    message->slot = piece * lane->steps.arrival_count[receiver] + step.slot;
     uint32_t const units =
         plan_step_units(routed->plan, routed->item, &step, message->from.at, piece);
     message->cost = routed_cost_of(replay, lane, units * routed_portion_size(lane, piece));

@@ -50,7 +50,7 @@ static bool routed_waits(const struct lane_table *lane, uint32_t chip,
 {
     if (step->arrivals == 0) return false;
     const struct lane_table *other = &lane->plan->lane[lane->item->lane_first + step->wait_lane];
-    uint32_t const each = other->arrival_count[position_of(other, chip)];
+    uint32_t const each = other->steps.arrival_count[position_of(other, chip)];
     return other->states[chip].counted < step->arrivals + piece * each;
 }
 
@@ -158,7 +158,7 @@ static uint32_t pieces_done(const struct plan_table *plan, uint32_t chip)
     for (uint32_t i = 0; i < plan->lane_count; i++) {
         const struct lane_table *lane = &plan->lane[i];
         if (!lane->chain.last) continue;
-        uint32_t const each = lane->arrival_count[position_of(lane, chip)];
+        uint32_t const each = lane->steps.arrival_count[position_of(lane, chip)];
         uint32_t const counted = lane->states[chip].counted;
         uint32_t const pieces = (each == 0 ? lane->piece_count : counted / each) / lane->portions;
         least = pieces < least ? pieces : least;
@@ -178,7 +178,7 @@ uint32_t transport_parts_new(struct replay *replay, const struct lane_table *lan
 static uint32_t arrival_units(const struct lane_table *lane, uint32_t chip, uint32_t index)
 {
     uint32_t position = position_of(lane, chip);
-    uint32_t const step = index % lane->arrival_count[position];
+    uint32_t const step = index % lane->steps.arrival_count[position];
     if (!lane->ring) position += lane->lane == 0 ? lane->size - 1 : 1;
     if (position >= lane->size) position -= lane->size;
     return lane_step(lane, position, step).units;
@@ -275,12 +275,14 @@ static void rooted_begin(const struct plan_table *plan, uint32_t chip)
         for (uint32_t r = 0; r < lane->chain.before_count; r++)
             for (uint32_t j = 0; j < lane->chain.before[r].count; j++) {
                 const struct lane_table *other = &plan->lane[lane->chain.before[r].first + j];
-                if (other->arrival_count[position_of(other, chip)] > 0) own->alone_before = false;
+                if (other->steps.arrival_count[position_of(other, chip)] > 0)
+                    own->alone_before = false;
             }
         for (uint32_t r = 0; r < lane->chain.behind_count; r++)
             for (uint32_t j = 0; j < lane->chain.behind[r].count; j++) {
                 const struct lane_table *other = &plan->lane[lane->chain.behind[r].first + j];
-                if (other->send_count[position_of(other, chip)] > 0) own->alone_behind = false;
+                if (other->steps.send_count[position_of(other, chip)] > 0)
+                    own->alone_behind = false;
             }
     }
 }
@@ -295,8 +297,8 @@ void transport_open(struct replay *replay, uint32_t stream, uint32_t chip, int64
         const struct lane_table *lane = &plan->lane[i];
         uint32_t const position = position_of(lane, chip);
         struct lane_state *own = &lane->states[chip];
-        own->sends = lane->send_count[position] * lane->piece_count;
-        own->arrivals = lane->posts ? 0 : lane->arrival_count[position] * lane->piece_count;
+        own->sends = lane->steps.send_count[position] * lane->piece_count;
+        own->arrivals = lane->posts ? 0 : lane->steps.arrival_count[position] * lane->piece_count;
         own->sent = 0;
         own->counted = 0;
         own->finished = own->alone_before = own->alone_behind = false;

@@ -94,7 +94,7 @@ static int64_t port_time_ps(const struct replay *replay, const struct lane_table
 {
     uint32_t const position = position_of(lane, chip);
     uint64_t units = lane->costs.units_total;
-    for (uint32_t step = 0; !lane->ring && step < lane->send_count[position]; step++)
+    for (uint32_t step = 0; !lane->ring && step < lane->steps.send_count[position]; step++)
         units += lane_step(lane, position, step).units;
     uint32_t const kind = link_class_of(replay, chip, lane->route.leg[0].port);
     int64_t const whole_ps = cost_at(lane, kind, lane->costs.units_max)->link_ps;

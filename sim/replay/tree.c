@@ -161,7 +161,7 @@ int64_t tree_send(struct replay *replay, struct lane_table *lane, uint32_t chip,
 {
     const struct routed_lane *routed = lane->routed;
     uint32_t const sent = lane->states[chip].sent, position = position_of(lane, chip);
-    uint32_t const each = lane->send_count[position];
+    uint32_t const each = lane->steps.send_count[position];
     struct primitive_step const step = lane_step(lane, position, sent % each);
     struct tree_message const message = {
         .piece = sent / each,
@@ -382,7 +382,7 @@ void tree_message(struct replay *replay, struct lane_table *lane, uint64_t key, 
     enum tree_step step = TREE_UNIT_UP;
     message_read(replay, lane, key, &message, &step);
     /* A slot for each source, if there are several. */
-    uint32_t const each = lane->arrival_count[position_of(lane, chip)];
+    uint32_t const each = lane->steps.arrival_count[position_of(lane, chip)];
     *ret_message = (struct routed_message){
         .cost = message.cost,
         .epoch = message.epoch,

@@ -135,7 +135,7 @@ enum status tree_build(struct arena *arena, struct replay *replay, struct lane_t
     STATUS_TRY(arena_try(arena, 1, sizeof *routed->tree, &memory, reterr));
     struct tree *tree = routed->tree = memory;
     uint32_t sender = 0;
-    while (!lane->ring && lane->send_count[sender] == 0) sender++;
+    while (!lane->ring && lane->steps.send_count[sender] == 0) sender++;
     routed->tree_units = plan_step(routed->plan, routed->item, lane->lane, sender, 0).units;
     STATUS_TRY(level_choose(replay, lane, reterr));
     STATUS_TRY(abilities_check(tree, lane, reterr));

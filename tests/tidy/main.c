@@ -17,7 +17,6 @@ struct tree {
     char *layers;
     char *doubles;
     char *names;
-    char *wide;
     char *foreign;
     struct tidy_headers headers;
     struct tidy_tree words;
@@ -188,22 +187,19 @@ int main(int argument_count, char **arguments)
     tree.layers = file_read(tree.root, "tools/layers.txt");
     tree.doubles = file_read(tree.root, "tests/tidy/doubles.txt");
     tree.names = file_read(tree.root, "tests/tidy/names.txt");
-    tree.wide = file_read(tree.root, "tests/tidy/wide.txt");
     tree.foreign = file_read(tree.root, "tests/tidy/foreign.txt");
-    if (tree.layers == NULL || tree.doubles == NULL || tree.names == NULL || tree.wide == NULL ||
-        tree.foreign == NULL) {
+    if (tree.layers == NULL || tree.doubles == NULL || tree.names == NULL || tree.foreign == NULL) {
         (void)fprintf(
             stderr,
-            "%s: no tools/layers.txt, or not all of doubles.txt, foreign.txt, names.txt and "
-            "wide.txt in tests/tidy\n",
+            "%s: no tools/layers.txt, or not all of doubles.txt, foreign.txt and names.txt in "
+            "tests/tidy\n",
             tree.root);
         return 1;
     }
     check_folder(&tree, "");
     check_excuses_exist(&tree, "tests/tidy/doubles.txt", tree.doubles);
     check_excuses_exist(&tree, "tests/tidy/names.txt", tree.names);
-    check_excuses_exist(&tree, "tests/tidy/wide.txt", tree.wide);
-    tidy_check_headers(&tree.tidy, &tree.headers, tree.wide);
+    tidy_check_headers(&tree.tidy, &tree.headers);
     tidy_check_tree(&tree.tidy, &tree.words, tree.foreign);
     if (tree.file_count < 50)
         tidy_complain(&tree.tidy, "tests/tidy/main.c", 1, "looked at %u files only",
@@ -215,7 +211,6 @@ int main(int argument_count, char **arguments)
     free(tree.layers);
     free(tree.doubles);
     free(tree.names);
-    free(tree.wide);
     free(tree.foreign);
     tidy_tree_free(&tree.words);
     tidy_headers_free(&tree.headers);

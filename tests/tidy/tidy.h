@@ -99,8 +99,8 @@ struct tidy_headers {
 };
 /* Notes the structs of a header, and what the file includes. */
 void tidy_note_header(struct tidy_headers *headers, const struct tidy_file *file);
-/* Wide structs that many files see. `excuses` is the text of wide.txt. */
-void tidy_check_headers(struct tidy *tidy, struct tidy_headers *headers, const char *excuses);
+/* Wide structs that many files see. */
+void tidy_check_headers(struct tidy *tidy, struct tidy_headers *headers);
 void tidy_headers_free(struct tidy_headers *headers);
 
 /* Words, functions and mentions of all files, for rules that one file does not show. */

@@ -143,22 +143,17 @@ void tidy_note_header(struct tidy_headers *headers, const struct tidy_file *file
     }
 }
 
-void tidy_check_headers(struct tidy *tidy, struct tidy_headers *headers, const char *excuses)
+void tidy_check_headers(struct tidy *tidy, struct tidy_headers *headers)
 {
     for (size_t i = 0; i < headers->count; i++) {
         const struct tidy_header *header = &headers->header[i];
-        bool const excused = tidy_is_excused(excuses, header->path, true);
         bool const wide = header->fields > TIDY_FIELDS_MAX;
         unsigned const seen = wide ? seen_by(headers, i) : 0;
-        bool const many = seen > TIDY_INCLUDERS_MAX;
-        if (wide && many && !excused)
+        if (seen > TIDY_INCLUDERS_MAX)
             tidy_complain(tidy, header->path, header->line,
                           "a struct of %u fields in a header that %u files see: divide it by what "
                           "belongs together",
                           header->fields, seen);
-        if (excused && !(wide && many))
-            tidy_complain(tidy, header->path, 1,
-                          "needs no excuse, but tests/tidy/wide.txt has one");
     }
 }
 

@@ -151,16 +151,16 @@ static enum status choices_check(const struct ranks *ranks, struct error *reterr
 {
     const struct workload_plan *plan = ranks->plan;
     uint64_t const rank_count = ranks->experts.ranks, top_k = plan->model.experts.top_k;
-    if (ragged_choices_fit(ranks->rows, rank_count, (uint32_t)top_k)) return STATUS_OK;
-    uint64_t const most = RAGGED_CHOICES_MAX / rank_count / top_k * ranks->data * plan->accumulate;
+    uint64_t const tokens = tokens_of(ranks);
+    if (ragged_choices_fit(tokens, 1, (uint32_t)top_k)) return STATUS_OK;
     if (ranks_serves(ranks))
         return error_set(
             reterr, STATUS_LIMIT, "/workload/routing_skew",
-            "%llu tokens on each of %llu ranks of ep choose %llu experts each, and "
-            "all are drawn: more than 2^26 choices would take minutes; passes of up to "
-            "%llu tokens are drawn",
-            (unsigned long long)ranks->rows, (unsigned long long)rank_count,
-            (unsigned long long)top_k, (unsigned long long)most);
+            "%llu tokens on %llu ranks of ep choose %llu experts each, and all are drawn: more "
+            "than 2^26 choices would take minutes; up to %llu tokens on these ranks are drawn",
+            (unsigned long long)tokens, (unsigned long long)rank_count, (unsigned long long)top_k,
+            (unsigned long long)(RAGGED_CHOICES_MAX / top_k));
+    uint64_t const most = RAGGED_CHOICES_MAX / rank_count / top_k * ranks->data * plan->accumulate;
     uint64_t const fits = suggest_batch_below(ranks, most);
     char batch[SUGGEST_TEXT_BYTES] = "no batch_tokens of so long sequences fits";
     if (fits != 0)

@@ -296,6 +296,39 @@ static void tokens_that_are_not_there_are_not_sent(void **state)
     }
 }
 
+/* Prompts on 128 ranks of ep, each token with 8 experts: with one, all ranks together have its
+ * tokens; with as many as ranks, each rank has as many. */
+static void only_choices_that_are_drawn_count_for_their_limit(void **state)
+{
+    static const uint64_t tokens[] = {RAGGED_CHOICES_MAX / 8 / 128 + 1};
+    static const uint64_t prompts[] = {1, 128};
+    static const char *const parts[MESH_ROLE_COUNT] = {[MESH_EP] = "x y z"};
+    (void)state;
+    for (size_t i = 0; i < sizeof prompts / sizeof *prompts; i++) {
+        struct workload_case made;
+        struct model model;
+        struct ranks ranks;
+        case_ok(
+            model_read_name_or_path(case_arena, "qwen3-30b-a3b", NULL, "", &model, &case_error));
+        assert_int_equal(case_build_roles(&made, &model, "4x4x8", parts), STATUS_OK);
+        made.plan.kind = WORKLOAD_PREFILL;
+        made.plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
+        made.plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
+        made.plan.routing.skew_ppm = PPM_ONE / 2;
+        made.plan.inference = (struct inference_plan){
+            .prompts = {.count = prompts[i], .tokens = lengths_given(tokens, 1)}};
+        enum status const status =
+            ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &case_error);
+        if (prompts[i] == 1)
+            case_ok(status);
+        else
+            case_refused(status, STATUS_LIMIT, "/workload/routing_skew",
+                         "8388736 tokens on 128 ranks of ep choose 8 experts each, and all are "
+                         "drawn: more than 2^26 choices would take minutes; up to 8388608 tokens");
+        case_free(&made);
+    }
+}
+
 static const char *const over_nodes[MESH_ROLE_COUNT] = {[MESH_EP] = "node", [MESH_TP] = "gpu"};
 
 /* Whether the loads of ranks or the exchange are drawn. Formulas, which cannot say so, go on. */
@@ -328,6 +361,7 @@ int main(void)
         cmocka_unit_test(experts_that_are_hit_are_those_of_the_tokens),
         cmocka_unit_test(only_tokens_that_are_there_are_drawn),
         cmocka_unit_test(tokens_that_are_not_there_are_not_sent),
+        cmocka_unit_test(only_choices_that_are_drawn_count_for_their_limit),
         cmocka_unit_test(the_same_is_drawn_once),
         cmocka_unit_test(drawing_is_interrupted),
     };

@@ -53,7 +53,7 @@ static inline uint64_t format_bytes(enum format format, uint64_t elements)
     return (elements * format_bits(format) + 7) / 8;
 }
 
-/* The same with the numbers' scales: bytes of weights, and of keys and values in a cache. */
+/* Bytes of `elements` numbers with their scales: of weights, and of keys and values in a cache. */
 uint64_t format_stored_bytes(enum format format, uint64_t elements);
 enum { FORMAT_BLOCK = 128 }; /* Numbers of whole blocks, whatever the format. */
 

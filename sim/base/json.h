@@ -54,7 +54,7 @@ enum status json_refuse_kind(const struct json *json, const char *wanted, struct
 
 /* The member of an object, marked as taken; NULL if there is none. */
 struct json *json_take(struct json *object, const char *key);
-/* The same, refused if it is missing. */
+/* The member of an object, marked as taken. A missing member is refused. */
 enum status json_need(struct json *object, const char *key, struct json **ret_json,
                       struct error *reterr);
 /* Refuses what is not an object. */

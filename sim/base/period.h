@@ -24,8 +24,8 @@ struct period {
 /* Whether `steps` steps end in a repetition; `ends` has a row more. */
 bool period_find(const int64_t *ends, uint32_t places, uint32_t steps, struct period *ret_period);
 
-/* The same, and else the mean of the later half of the steps, between the last ends. At least one
- * step. */
+/* The period that period_find() finds; if there is none, the mean of the later half of the steps,
+ * between the last ends. At least one step. */
 struct period period_of(const int64_t *ends, uint32_t places, uint32_t steps);
 
 #endif

@@ -29,12 +29,12 @@ const char *chain_name(enum chain chain);
 /* Which measured kernels a work is made of. */
 enum work_kernel {
     WORK_KERNEL_NONE,      /* None: its tiles decide. */
-    WORK_KERNEL_FORWARD,   /* Its matmuls are products of weights. */
-    WORK_KERNEL_INPUT,     /* They are gradients of what weights are multiplied with. */
-    WORK_KERNEL_WEIGHT,    /* They are gradients of weights. */
+    WORK_KERNEL_FORWARD,   /* The work's matmuls are products of weights. */
+    WORK_KERNEL_INPUT,     /* The matmuls are gradients of what weights are multiplied with. */
+    WORK_KERNEL_WEIGHT,    /* The matmuls are gradients of weights. */
     WORK_KERNEL_GRADIENTS, /* The first half is gradients of inputs, the second half of weights. */
-    WORK_KERNEL_ATTENTION, /* They are a kernel of attention, or two (`attended`). */
-    WORK_KERNEL_ATTENTION_BACKWARD, /* They are the gradients of one. */
+    WORK_KERNEL_ATTENTION, /* The matmuls are one or two kernels of attention (`attended`). */
+    WORK_KERNEL_ATTENTION_BACKWARD, /* The matmuls are gradients of attention. */
     WORK_KERNEL_CHAINS, /* The first of CHAIN_COUNT: functions between matmuls (enum chain). */
 };
 

@@ -45,15 +45,16 @@ struct choose_ranking {
                                                       plan that has several names is there once. */
     uint32_t count;    /* While others are left, without candidates whose run would take minutes: of
                           more than 2^24 messages, over the chips that are not folded away. */
-    uint32_t left_out; /* How many have, while others are left. */
-    const struct tuner_rule *rule; /* That put the first in its place, or NULL. */
+    uint32_t left_out; /* Candidates that are left out for that reason. */
+    const struct tuner_rule
+        *rule; /* The rule that puts the first candidate in its place, or NULL. */
 };
 
 /* Whether a machine's profile has collectives go by NCCL's protocols: GPUs', but not in `ideal`. */
 bool choose_by_protocols(const struct machine *machine);
 
-/* Whether one of a request's algorithms takes part where protocols compete: one that NCCL has, or
- * any if it has none of them. */
+/* Whether an algorithm of a request takes part where protocols compete. Algorithms that NCCL has
+ * take part; if the request has none that NCCL has, all of its algorithms do. */
 bool choose_takes_part(const struct plan_request *request, const char *algorithm);
 
 /* A rule of the tuner that cannot be honoured is refused with its line; so is a protocol that no

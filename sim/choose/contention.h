@@ -33,8 +33,9 @@ struct contention {
     double wire_byte_s[CONTENTION_WIRES]; /* The busiest link of each, for one piece. */
 };
 
-/* Those of one machine, which several threads may ask for and add to: an entry stands as it is once
- * it is counted, and is the same whoever adds it. All zero: none yet. */
+/* The contention that is known of one machine. Several threads may ask for entries and add entries:
+ * an entry never changes once it is counted, and is the same whichever thread adds it. All zero: no
+ * entry yet. */
 struct contentions {
     struct contention_entry {
         struct group group;

@@ -37,7 +37,7 @@ struct tuner_rule {
     enum protocol protocol;
     int64_t node_count, rank_count; /* -1: any. */
     bool never;                     /* For other operations than this program knows. */
-    int64_t channel_count;          /* That it asks for, in vain; -1: none. */
+    int64_t channel_count;          /* Channels that the rule asks for, in vain; -1: none. */
     uint32_t line;
     uint32_t algorithm_column, protocol_column;
 };

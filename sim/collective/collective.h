@@ -149,7 +149,7 @@ struct primitive {
     enum primitive_family family;
     bool ring;           /* Needs a dimension that closes into a ring. */
     uint32_t lane_count; /* Neighbours: lane 0 goes to higher positions, lane 1 to lower ones. */
-    bool routed;         /* Its steps name their receivers. */
+    bool routed;         /* Steps of the primitive name their receivers. */
     bool translates;     /* Routed: position p does what position 0 does, moved by p; a peer is
                             then a displacement, digit by digit where dimensions are taken
                             together, and the dimension may be folded. */

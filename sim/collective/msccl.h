@@ -36,7 +36,7 @@ enum { MSCCL_LANES_MAX = PLAN_LANES_MAX };
 struct msccl_wait {
     uint8_t lane;
     bool left;      /* Messages of the lane have left this GPU; else: arrived at it. */
-    uint16_t count; /* Of these messages, from the first. */
+    uint16_t count; /* Number of these messages, counted from the first. */
 };
 
 struct msccl_script {

@@ -117,7 +117,7 @@ static inline uint32_t msccl_output_chunks(const struct msccl_script *script)
 }
 
 extern const char *const msccl_type_names[];   /* By enum msccl_type, and NULL. */
-extern const char *const msccl_buffer_names[]; /* The same. */
+extern const char *const msccl_buffer_names[]; /* By enum msccl_buffer, and NULL. */
 
 enum status msccl_refuse(const char *path, struct msccl_position place, enum status status,
                          struct error *reterr, const char *format, ...)

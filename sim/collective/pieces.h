@@ -39,7 +39,7 @@ uint32_t pieces_beside(const struct group *group, const uint32_t cost[GROUP_DIME
 enum pieces_series {
     PIECES_FREE,     /* No message waits for an earlier one's arrival. */
     PIECES_RING,     /* All are as long, each goes on when it has come. */
-    PIECES_FILLED,   /* The same, along with items whose messages fill its way. */
+    PIECES_FILLED,   /* As in a ring, next to items whose messages fill the level's links. */
     PIECES_DOUBLING, /* From whole shares down to single shards, or the other way. */
     PIECES_GRID,     /* Rings of several orders, each along every axis. */
 };
@@ -49,10 +49,10 @@ enum pieces_series {
 struct pieces_level {
     uint64_t bytes; /* Over the links of one rank. */
     uint64_t bytes_per_s;
-    uint64_t hop_bytes; /* What they carry while a message is on its way. */
-    uint32_t messages;  /* That a rank sends for each piece. */
+    uint64_t hop_bytes; /* Bytes that these links carry while a message is on its way. */
+    uint32_t messages;  /* Messages that a rank sends for each piece. */
     uint32_t passes; /* How often a rank's bytes go there, each time over other links; 0: once. */
-    uint32_t shards; /* That the bytes consist of; 0: unknown. */
+    uint32_t shards; /* Shards that the bytes consist of; 0: unknown. */
     enum pieces_series series;
     bool in_network;   /* Switches copy or add. */
     bool twice;        /* Sums and what they gather share the links. */

@@ -55,14 +55,14 @@ struct plan_item {
     uint8_t turn;      /* An item on the same dimension that goes first, or PLAN_NO_ITEM: piece p
                           also waits until piece p of `turn` has fully arrived on this rank. Small
                           chunks before large ones: or each would hold up what waits for it. */
-    uint8_t turn_lead; /* Pieces that it may be ahead of `turn`: piece p waits for piece
-                          p - turn_lead of it, if there is one. */
-    uint8_t order;     /* Which share it belongs to. */
+    uint8_t turn_lead; /* Pieces that this item may be ahead of the item `turn`: piece p waits for
+                          piece p - turn_lead of `turn`, if there is such a piece. */
+    uint8_t order;     /* The share of the array that the item belongs to. */
     bool last;         /* Of its order: its completion completes a piece of the share. */
     bool flat;         /* Routed: over all dimensions of the group taken together. */
     bool cyclic;   /* Flat: its primitive translates, but not digit by digit: peers are displaced
                       with carries. */
-    uint32_t size; /* Positions: of the dimension, or of all of them where it is flat. */
+    uint32_t size; /* Positions of the dimension, or of all dimensions if the item is flat. */
     uint64_t unit_bytes; /* Half a chunk; where pieces are cut, half a node's part of a chunk. */
     uint32_t piece_count;
     /* Pieces may be cut into portions (portions.h), which follow one another as pieces do; portion
@@ -83,7 +83,8 @@ struct plan_item {
     uint8_t at_root;
     uint8_t off_root; /* Ranks that differ from the root along at least one of these. */
     uint8_t parted;   /* Dimensions along which each rank goes on with its own part of the array. */
-    uint8_t lane_first; /* Its lanes are consecutive, lane_count of the primitive. */
+    uint8_t lane_first; /* The first lane of the item. Its lanes are consecutive, as many as
+                           lane_count of the primitive. */
 };
 
 struct plan_lane {
@@ -200,9 +201,9 @@ struct plan_request {
     bool multicasts[GROUP_DIMENSIONS_MAX];
     bool meshed[GROUP_DIMENSIONS_MAX]; /* A link between any two members, and no switch. */
     bool reduces[GROUP_DIMENSIONS_MAX];
-    uint32_t piece_count; /* 0: by the plan's own rule. */
-    uint32_t
-        portion_count; /* The same, of pieces that can be cut into portions; 1: they are not. */
+    uint32_t piece_count;   /* 0: by the plan's own rule. */
+    uint32_t portion_count; /* Portions of a piece that can be cut; 0: by the plan's own rule; 1:
+                               pieces are not cut. */
     struct plan_protocol protocol;
     struct plan_ragged ragged;
     const struct cancel *watch;        /* While tokens are drawn; NULL: nobody waits. */
@@ -233,8 +234,8 @@ struct plan_algorithms {
     uint32_t count;
 };
 
-/* Those that can run a request's kind on its group; "auto" is the first. Where the group has
- * several levels, "A+B" can be asked for too: a name a level, the innermost first. */
+/* Algorithms that can run a request's kind on its group; "auto" is the first. If the group has
+ * several levels, "A+B" can be asked for too: one name for each level, the innermost first. */
 struct plan_algorithms plan_algorithms(const struct plan_request *request);
 
 /* All names but "A+B" that mean something for a kind on some group. */
@@ -293,7 +294,7 @@ static inline uint64_t plan_item_pieces(const struct plan_item *item)
 uint32_t plan_item_position(const struct plan *plan, const struct plan_item *item,
                             const uint32_t *at);
 
-/* The same, or the item's size for who takes no part in it. */
+/* plan_item_position() of the chip, or the item's size if the chip takes no part in the item. */
 uint32_t plan_item_seat(const struct plan *plan, const struct plan_item *item, const uint32_t *at);
 
 /* Coordinates of a chip's peer in an item, by its position, or by its displacement where the

@@ -45,7 +45,7 @@ struct proof_entry {
 
 /* One atom at one rank: whose contributions it holds. */
 struct proof_atom {
-    uint64_t who;   /* Ranks whose contribution is in it from the start. */
+    uint64_t who;   /* Ranks whose contribution the atom has from the start. */
     uint32_t entry; /* What messages have added to it. 0: nothing. */
 };
 
@@ -61,7 +61,8 @@ struct proof_message {
     const struct plan_lane *lane;
     uint32_t from, to;
     uint32_t piece, portion, step;
-    uint32_t index; /* It is the receiver's index-th of this lane and portion, from 1. */
+    uint32_t index; /* The message is the receiver's index-th of this lane and portion, counted
+                       from 1. */
     struct primitive_step content;
     uint16_t waited[PRIMITIVE_LANES_MAX]; /* Arrivals of this portion that it or an earlier step of
                                              its lane has waited for, by lane of the item. */

@@ -33,8 +33,8 @@ void graph_backward(const struct graph_sharded *sharded, struct graph_backward *
 /* Where several ops read a tensor: the sum of the gradients that they give. */
 struct work graph_gradient_sum(const struct graph_sharded *sharded, tensor of);
 
-/* Weights of a block whose gradients are in parts: elements, ranks that have them, and the op that
- * gives the last of them. Ranks 1: there are none. */
+/* Weights of a block whose gradients are in parts: elements, ranks that have parts, and the op that
+ * gives the last gradient. Ranks 1: no gradient is in parts. */
 struct graph_partial {
     uint64_t elements;
     uint32_t ranks;

@@ -25,16 +25,16 @@ enum block_place {
 
 struct block {
     const char *name;   /* "attention" */
-    const char *prefix; /* Of its ops' names: "attention." */
+    const char *prefix; /* The beginning of names of the block's ops: "attention." */
     const char *help;
     const char *source;
     enum block_place place;
     const char *bucket; /* What the weights of a layer's block are called together. */
     const char
         *bucket_shared; /* The name where shared experts are among the weights. NULL: `bucket`. */
-    bool mixes_both;    /* It mixes tokens and channels: its layers have no block for channels. */
-    bool couples; /* Its products may run chunk by chunk with the collectives over tp that bring
-                     their operands and take their results. */
+    bool mixes_both;    /* Mixes tokens and channels: layers with it have no block for channels. */
+    bool couples; /* The block's products may run chunk by chunk with the collectives over tp that
+                     bring their operands and take their results. */
     /* NULL: to layers of models that name it. */
     bool (*applies)(const struct graph_terms *terms, const struct model *model, uint64_t layer);
     void (*write)(struct graph *graph, const struct model *model);

@@ -25,8 +25,8 @@ struct graph_compute_sum {
     const struct op_kind *kind;
     enum format format;
     uint64_t count;
-    uint64_t measured;      /* Of these that a stack of software has measured kernels of. */
-    uint64_t flop;          /* FLOP of matmuls that are executed. */
+    uint64_t measured; /* Computes of `count` that a stack of software has measured kernels of. */
+    uint64_t flop;     /* FLOP of matmuls that are executed. */
     units_wide padded_flop; /* FLOP of matmuls with padded shapes. */
     uint64_t useful_flop;   /* FLOP of matmuls that are neither repeated nor duplicated. */
     struct op_spare spare;

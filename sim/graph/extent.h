@@ -9,7 +9,8 @@
 #include "sim/base/units.h"
 #include "sim/graph/steps.h"
 
-/* Elements of all tensors together, each with its gradient, as the reader of most of it sees it. */
+/* Elements of all tensors together, each with its gradient. A tensor counts as large as its reader
+ * of most elements sees it. */
 units_wide graph_extent_elements(const struct graph_sharded *sharded);
 
 /* FLOP of all matmuls of both passes. */

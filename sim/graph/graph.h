@@ -93,7 +93,7 @@ struct graph_product {
     tensor left, weight, out;
 };
 
-/* The same values once more for each head. */
+/* `out` has the values of `in` once more for each head. */
 struct graph_copy {
     tensor in, out;
 };
@@ -134,7 +134,7 @@ struct graph_turned {
 
 struct graph_exchange {
     struct sharding sent; /* Rows that all ranks send together. */
-    bool spreads;         /* They go out to experts. Else they come back. */
+    bool spreads;         /* Rows go out to experts. Else they come back. */
 };
 
 struct graph_spread {
@@ -150,7 +150,8 @@ struct graph_sort {
 struct graph_op {
     const struct op_kind *kind;
     const char *name;    /* "QKV" */
-    const char *formula; /* As op_notation's; NULL: that of the kind. */
+    const char *formula; /* The op's own formula, written as that of op_notation; NULL: the formula
+                            of the kind. */
     uint8_t block;       /* Of the graph. */
 
     /* Arrays; behind the last of each GRAPH_NONE. Without inputs an op has gradients of weights
@@ -161,7 +162,7 @@ struct graph_op {
     uint8_t in_count, weight_count, out_count;
 
     /* How the results are computed. */
-    bool joined; /* They are columns of one array, and the products are one. */
+    bool joined; /* The results are columns of one array, and their products are one product. */
     bool fused;  /* The op that reads the result computes it on the way. */
     enum graph_serves serves;
     uint32_t turned_ways;  /* Ranks whose rows lie in what it turns; 0: this one's alone. */
@@ -181,8 +182,8 @@ struct graph_op {
 /* A block's part of the graph. */
 struct graph_span {
     const struct block *block;
-    uint8_t first, count; /* Its ops. */
-    tensor out;           /* Its result, which the stream adds. */
+    uint8_t first, count; /* Ops of the block: the first, and how many. */
+    tensor out;           /* The block's result, which the residual stream adds. */
 };
 
 struct graph {

@@ -45,7 +45,8 @@ struct graph_list {
 
 /* The forward pass, with marks on the steps that remat repeats. */
 void graph_list_forward(struct graph_list *list);
-/* The backward pass, or a half of it; that of weights continues the numbers of the other. */
+/* The backward pass, or a half of it. The half of weights continues the line numbers of the half of
+ * inputs. */
 void graph_list_backward(struct graph_list *list, enum graph_half half);
 /* A pass of an end, which goes on with the numbers of the caller's section. */
 void graph_list_end(struct graph_list *list, struct graph_request request);

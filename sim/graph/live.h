@@ -15,7 +15,7 @@ struct graph_life {
     struct graph_value value;
     uint64_t bytes;
     uint32_t first, last; /* Steps: taken when the first begins, given back when the last ends. */
-    bool before, after;   /* It is there when the pass begins; when it has ended. */
+    bool before, after;   /* The value is there when the pass begins; when the pass has ended. */
 };
 
 struct graph_live {

@@ -37,9 +37,9 @@ struct op_move {
     enum op_axis axis;
     enum format format; /* Of its elements, which a reduction adds. */
     uint64_t bytes;
-    bool before;  /* It comes before the op's compute. */
-    bool carries; /* It makes results of inputs. Else it gathers or reduces inputs, all but the
-                     first; a permute brings their sums home. */
+    bool before;  /* The collective comes before the op's compute. */
+    bool carries; /* The collective makes results of inputs. Else it gathers or reduces all inputs
+                     but the first; a permute brings their sums home. */
     uint8_t of;   /* Which result of which input. OP_MOVES_ALL: all, of all. */
 };
 static const uint8_t OP_MOVES_ALL = UINT8_MAX;
@@ -57,8 +57,8 @@ struct op_spare {
 /* Of an op that a product computes on the way: vector FLOP of an element of the result. */
 struct op_fused {
     uint64_t flop;
-    uint64_t flop_backward; /* FLOP of an element of its gradient. */
-    bool reads_inputs;      /* Its gradient reads the inputs. */
+    uint64_t flop_backward; /* Vector FLOP of an element of the op's gradient. */
+    bool reads_inputs;      /* The gradient of the op reads the op's inputs. */
 };
 
 /* How a listing writes an op: "Norm(%)". % stands for the next input, @ for the names of all, + for
@@ -107,14 +107,14 @@ struct op_kind {
     /* NULL: no product computes it on the way. */
     struct op_fused (*fused)(const struct graph_op *op);
 
-    bool weights_apart;   /* It is linear in its weights, which are matrices: their gradient is a
-                             pass of its own. Else the inputs' pass gives it. */
-    bool inputs_apart;    /* It has two inputs, whose gradients are passes of their own. */
-    bool passes_on;       /* The gradient of an input is that of the result. */
-    bool gives_gradient;  /* The result is already the gradient of the input. */
+    bool weights_apart;  /* The op is linear in its weights, which are matrices: their gradient is a
+                            pass of its own. Else the inputs' pass gives it. */
+    bool inputs_apart;   /* The op has two inputs, whose gradients are passes of their own. */
+    bool passes_on;      /* The gradient of an input is the gradient of the result. */
+    bool gives_gradient; /* The result is already the gradient of the input. */
     bool shares_sequence; /* All inputs but the first are read of whole sequences. */
     bool passes_round;    /* The parts of two ranks lie here at once. */
-    bool attends;         /* It reads keys and values, and no weights. */
+    bool attends;         /* The op reads keys and values, and no weights. */
 };
 
 extern const struct op_kind *const op_kind_table[];

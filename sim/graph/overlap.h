@@ -8,7 +8,8 @@
 
 #include "sim/graph/steps.h"
 
-/* Of these the first are told apart by their sizes, of which passes of inference have many. */
+/* Rows of struct graph_overlaps. Once there are GRAPH_OVERLAPS_SIZES rows, collectives of a known
+ * array join its last row, whatever their size: passes of inference have many sizes. */
 enum { GRAPH_OVERLAPS_MAX = 32, GRAPH_OVERLAPS_SIZES = 24 };
 
 /* Collectives of one array, in all passes in which it is as large; where there are too many sizes,
@@ -32,7 +33,8 @@ struct graph_overlaps {
 void graph_overlaps(const struct graph_sharded *sharded, const struct graph_backward *backward,
                     const struct graph_kept *kept, struct graph_overlaps *ret_overlaps);
 
-/* Adds one `times` over, to that of the same array and size, or behind all others. */
+/* Adds a collective `times` over: to the row of the same array and size, or as a new row behind all
+ * others. */
 void graph_overlap_add(struct graph_overlaps *overlaps, const struct graph_overlap *overlap,
                        uint64_t times);
 

@@ -9,8 +9,8 @@
 
 struct model_counts {
     uint64_t embedding;   /* V·D, and again for an untied head. */
-    uint64_t positions;   /* Of their own matrix. */
-    uint64_t head;        /* Its biases alone if tied. */
+    uint64_t positions;   /* Parameters of the matrix of positions. */
+    uint64_t head;        /* Parameters of the head; if the head is tied, its biases alone. */
     uint64_t head_matrix; /* Of `head`, the matrix. */
     uint64_t attention_layer;
     uint64_t mlp_layer; /* Parameters of the MLP, in a layer that has one MLP. */
@@ -25,8 +25,8 @@ struct model_counts {
     uint64_t active;      /* Of `total`, what one token meets: k of E experts, and all else. */
     uint64_t mtp_modules; /* Not in `total`: of the layers that predict further tokens, which use
                             the model's own embedding and head. */
-    uint64_t mtp_active;  /* Of them, what one token meets, and the head's matrix once more
-                                    for each. */
+    uint64_t mtp_active; /* Of `mtp_modules`, parameters that one token meets, and the head's matrix
+                            once more for each module. */
 };
 
 struct model_counts model_count(const struct model *model);

@@ -52,10 +52,10 @@ enum graph_counted {
 /* A dimension by its letter in the notation. The graph multiplies these sizes and no others. */
 struct graph_dimension {
     const char *name;
-    uint64_t padded;  /* Its size on all ranks together, where they split it in equal parts. */
-    uint64_t useful;  /* Its size without padding. */
-    uint32_t holders; /* Ranks that hold the same part, as of a KV head, or 1. */
-    enum graph_counted counted; /* What a weight with it counts as. */
+    uint64_t padded;            /* The size on all ranks together, which split it in equal parts. */
+    uint64_t useful;            /* The size without padding. */
+    uint32_t holders;           /* Ranks that hold the same part, as of a KV head, or 1. */
+    enum graph_counted counted; /* What a weight with this dimension counts as. */
 };
 
 struct graph_sequence {
@@ -63,7 +63,7 @@ struct graph_sequence {
     uint64_t queries; /* Tokens of a sequence that one rank attends with. */
     uint64_t count;   /* Sequences of a microbatch on one rank, whole or in part. */
     uint32_t parts;   /* Ranks that each attend with a part of a sequence, or 1. */
-    bool rings;       /* They pass keys and values round. Else each gathers all. */
+    bool rings;       /* These ranks pass keys and values round. Else each rank gathers all. */
     bool causal;
     uint64_t pairs;        /* Causal: keys of the first and the last query of a rank together. */
     uint64_t window;       /* The most keys of a query. 0: all. */
@@ -78,7 +78,7 @@ struct graph_served {
     uint64_t count;    /* Sequences. */
     uint64_t longest;  /* Keys of the one that has most. */
     uint64_t paired;   /* 1: a row is of two queries, and has the keys of both; 0: of one. */
-    units_wide scores; /* Of one head, of all sequences on all ranks, none of them padding. */
+    units_wide scores; /* Scores of one head, of all sequences on all ranks, without padding. */
 };
 /* Without padding: equal bytes are equal terms. */
 _Static_assert(sizeof(struct graph_served) == 6 * sizeof(uint64_t) + sizeof(units_wide),
@@ -86,7 +86,7 @@ _Static_assert(sizeof(struct graph_served) == 6 * sizeof(uint64_t) + sizeof(unit
 
 /* What ranks of tp_d split of attention and its cache, which have no D. */
 enum graph_apart {
-    GRAPH_APART_NOTHING, /* They attend alike. */
+    GRAPH_APART_NOTHING, /* All ranks of tp_d attend alike. */
     GRAPH_APART_HEADS,
     GRAPH_APART_TOKENS, /* Each attends with some of the sequences. */
     GRAPH_APART_ROWS,   /* Each keeps a part of each sequence. */
@@ -101,13 +101,13 @@ struct graph_cache {
     uint32_t context_ways; /* Ranks with tokens of their own that keep a part of each sequence, and
                               attend to it for the answering tokens of all. */
     uint32_t prompt_ways;  /* Ranks that each have a part of each prompt, and gather its rows. */
-    bool own_rows;         /* These attend to no earlier rows, and nothing else is in the pass. */
-    bool begins;           /* No earlier rows are attended to, and each rank keeps all rows of its
-                              sequences. */
-    uint32_t cores;        /* Of the chip, that take sequences and heads apart; 1: all together. */
-    uint32_t splits_most;  /* Parts of a sequence's keys that cores may take apart. */
-    bool prefetches;       /* Weights may be read before the products that want them. */
-    uint64_t kept_rows;    /* New rows that a rank writes to the cache. */
+    bool own_rows;  /* The prompts attend to no earlier rows, and nothing else is in the pass. */
+    bool begins;    /* No earlier rows are attended to, and each rank keeps all rows of its
+                       sequences. */
+    uint32_t cores; /* Of the chip, that take sequences and heads apart; 1: all together. */
+    uint32_t splits_most;        /* Parts of a sequence's keys that cores may take apart. */
+    bool prefetches;             /* Weights may be read before the products that want them. */
+    uint64_t kept_rows;          /* New rows that a rank writes to the cache. */
     struct graph_served decodes; /* Sequences with a query or a few. */
     struct graph_served prompts; /* Sequences with a chunk of queries. */
 };
@@ -142,20 +142,20 @@ extern const char *const graph_remat_names[];
 
 struct graph_policy {
     enum graph_remat remat;
-    bool by_tokens;          /* Between blocks tp splits tokens, not D. */
-    bool replicated;         /* Between blocks every rank of tp has all of D. */
-    bool keeps_whole;        /* Without remat a block's input is kept as tp has gathered it. */
-    bool dx_first;           /* A matmul's gradient of its input comes before that of its weight. */
+    bool by_tokens;   /* Between blocks tp splits tokens, not D. */
+    bool replicated;  /* Between blocks every rank of tp has all of D. */
+    bool keeps_whole; /* Without remat a block's input is kept as tp has gathered it. */
+    bool dx_first; /* The gradient of a matmul's input comes before the gradient of its weight. */
     bool weights_split;      /* Parameters are split over X. */
     bool stores_scores;      /* Attention is not fused: its scores lie in HBM. */
-    bool drops;              /* Of these some are dropped. */
+    bool drops;              /* Dropout drops some of these scores. */
     bool counts_frameworks;  /* Arrays that only frameworks keep are counted. */
     bool remakes_frameworks; /* Arrays of frameworks are not kept for the backward pass, whatever
                                 remat is. */
     bool names_kernels;      /* Works say which measured kernels they are made of. */
     const struct fusion *fusion; /* Kernels between matmuls; NULL: the fewest. */
     bool adds;                   /* Gradients of weights are added to an accumulator. */
-    bool adds_of_experts;        /* Gradients of experts' weights are. */
+    bool adds_of_experts;        /* Gradients of experts' weights are added to an accumulator. */
     bool used_before; /* Of the embedding, or of the head: another use of the matrix has left its
                          gradient in the same backward pass. */
 };
@@ -172,7 +172,7 @@ struct graph_terms {
     uint32_t ranks_w;          /* Of tp_d. */
     uint32_t ranks_exchange;   /* Of ep. */
     uint64_t experts_held;     /* Experts of a rank. */
-    uint64_t experts_asked; /* Of these the ones with rows, which alone are read and multiplied. */
+    uint64_t experts_asked;    /* Experts of a rank with rows: they alone are read. */
     struct graph_dimension dimension[GRAPH_DIMENSIONS_MAX]; /* Ended by a NULL name. */
     struct graph_sequence sequence;
     struct graph_cache cache;

@@ -58,26 +58,27 @@ tensor graph_cached(struct graph *graph, const char *text);
 
 /* Formats of a tensor and of its gradient. */
 void graph_set_formats(struct graph *graph, tensor of, enum format format, enum format gradient);
-/* Only linear layers read it: it is written in their format, or, where tp gathers it first, in that
- * of the activations. */
+/* Only linear layers read the tensor: it is written in their format, or, if tp gathers it first, in
+ * the format of activations. */
 void graph_set_linear(struct graph *graph, tensor of);
-/* The strongest policies that keep it, and keep it as its readers gather it. */
+/* The strongest policies that keep the tensor, and that keep it as its readers gather it. */
 void graph_set_kept(struct graph *graph, tensor of, enum graph_remat kept,
                     enum graph_remat kept_gathered);
-/* Its gradient is added to what another use of the weight has left in the same backward pass. */
+/* The weight's gradient is added to what another use of the weight has left in the same backward
+ * pass. */
 void graph_set_used(struct graph *graph, tensor weight);
 /* A framework keeps this array of the tensor too. It counts where the policy counts frameworks. */
 void graph_set_framework(struct graph *graph, tensor of, enum graph_framework framework,
                          enum format format, enum graph_remat kept);
 /* A weight is stored as further columns of the one before. */
 void graph_set_columns_of_previous(struct graph *graph, tensor weight);
-/* How its gradient lies. */
+/* How the tensor's gradient lies. */
 void graph_set_gradient(struct graph *graph, tensor of, const char *text);
-/* It is a sum over tp that stays due: the op that reads it reduces its own result. */
+/* The tensor is a sum over tp that stays due: the op that reads it reduces its own result. */
 void graph_set_due(struct graph *graph, tensor of);
 /* Names of the last op's gradients: of its inputs, and of its weights. */
 void graph_set_names(struct graph *graph, const char *input_name, const char *weight_name);
-/* What collectives over tp call it. */
+/* What collectives over tp call the tensor. */
 void graph_set_moved_as(struct graph *graph, tensor of, const char *name);
 /* Gradients of the ops from `first` up to `end` come directly behind the gradients of `behind`. */
 void graph_set_behind(struct graph *graph, uint8_t first, uint8_t end, uint8_t behind);

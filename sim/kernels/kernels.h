@@ -22,7 +22,7 @@ enum { KERNEL_TABLES_MAX = 24, KERNEL_EDGES_MAX = 128, KERNEL_SIDES_MAX = 4 };
 enum kernel_family {
     KERNEL_MATMUL,             /* y[m, n] = x[m, k] · W[k, n] */
     KERNEL_ATTENTION,          /* Causal attention of whole sequences. */
-    KERNEL_ATTENTION_BACKWARD, /* Its gradients, in one kernel or what goes for one. */
+    KERNEL_ATTENTION_BACKWARD, /* Gradients of such attention, in one kernel or several. */
     KERNEL_DECODE,             /* Attention of a token a sequence to the rows of its cache. */
     KERNEL_LATENT_DECODE,      /* A decode whose keys and values are one array for all heads. */
     KERNEL_FAMILIES,

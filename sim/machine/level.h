@@ -50,16 +50,16 @@ struct level_tier {
     const char *port_name[2];     /* "NVLink up", "NVLink down". */
     uint32_t box[LEVEL_AXES_MAX]; /* Chips of one unit along each axis; the last unit of an axis may
                                      hold fewer. */
-    uint32_t switch_count;        /* That make up one unit: 4 NVSwitches, 1 leaf, 16 spines. */
-    uint32_t switch_ports;        /* Of one switch; 0: not a switch with ports (a host). */
-    uint32_t cable_count; /* Cables from one unit below into this one. The number of cables back is
-                             equal. */
+    uint32_t switch_count; /* Switches that make up one unit: 4 NVSwitches, 1 leaf, 16 spines. */
+    uint32_t switch_ports; /* Of one switch; 0: not a switch with ports (a host). */
+    uint32_t cable_count;  /* Cables from one unit below into this one. The number of cables back is
+                              equal. */
     uint64_t cable_bytes_per_s; /* One cable, one way, effective. */
     uint64_t cable_peak_bytes_per_s;
     int64_t latency_ps; /* Up or down: along a cable and through half of the switch at each of its
                            ends, and through the NIC at the end that is a chip or a host. */
     enum level_policy policy;
-    bool shares_nic; /* Its units are chips that have a NIC in common, and no host of their own. */
+    bool shares_nic; /* A unit is the chips that have a NIC in common, and no host. */
     bool assumed;    /* No product has this number of chips: one switch for each link of a chip. */
     bool multicasts; /* One copy in, one out of each port: NVLink SHARP, IB SHARP. */
     uint64_t reduce_flop_per_s; /* fp32 additions of one whole unit; 0: it cannot reduce. */

@@ -76,7 +76,7 @@ enum machine_sharp {
 /* Rates of cables up and down need not be equal: `oversubscription_ppm` is what may come from below
  * for what can go up, from the switches of a leaf or a spine. */
 struct machine_tier_plan {
-    uint32_t policy;               /* 1 + enum level_policy; 0: that of the network. */
+    uint32_t policy;               /* 1 + enum level_policy; 0: the policy of the network. */
     uint32_t oversubscription_ppm; /* 0: 1. */
 };
 
@@ -189,7 +189,7 @@ uint32_t machine_ways(const struct machine *machine, const uint32_t from[MACHINE
                       const uint32_t to[MACHINE_AXES_MAX],
                       int32_t ret_hops[MACHINE_WAYS_MAX][CHIP_AXES_MAX]);
 
-/* Rate and latency of an overridden link: where it does not say, those of the others. */
+/* Rate and latency of an overridden link. What the override does not say is as on other links. */
 static inline void machine_override_rate(const struct machine *machine,
                                          const struct machine_link_override *link,
                                          uint64_t *ret_bytes_per_s, int64_t *ret_latency_ps)
@@ -229,8 +229,8 @@ static inline uint32_t machine_host_port(const struct machine *machine, bool dow
     return MACHINE_HOST_PORT + down;
 }
 
-/* Whether links lead along an axis from each chip to each other one: what a chip sends to one other
- * has one of them. */
+/* Whether links lead along an axis from each chip to each other chip. What a chip sends to one
+ * other chip then has one link. */
 static inline bool machine_is_meshed(const struct machine *machine, uint32_t axis)
 {
     uint32_t const level = machine->axis_level[axis];

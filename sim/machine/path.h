@@ -144,10 +144,10 @@ struct path_hops path_hops(const struct paths *paths, struct path_course course,
 /* Where the `hop`-th hop of a way is: on some axes the message is at the end, along one it moves.
  */
 struct path_leg {
-    uint32_t done; /* Axes on which it is at the end; bits. */
-    uint32_t axis; /* The axis along which it moves. */
+    uint32_t done; /* Axes on which the message is at the end; bits. */
+    uint32_t axis; /* The axis along which the message moves. */
     uint32_t by;   /* Hops along `axis` so far. */
-    bool back;     /* It moves towards lower coordinates. */
+    bool back;     /* The message moves towards lower coordinates. */
     bool last;
 };
 

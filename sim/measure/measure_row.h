@@ -53,7 +53,7 @@ struct measure_row {
     uint64_t size_bytes;  /* As nccl-tests means it. */
     uint64_t array_bytes; /* V */
     uint64_t count;
-    char algorithm[PLAN_ALGORITHM_SIZE]; /* That was played. */
+    char algorithm[PLAN_ALGORITHM_SIZE]; /* The algorithm that was played. */
     enum protocol protocol;
     double estimate_s; /* By closed forms (sim/choose/estimate.h); 0: a script. */
     struct measure_row_runner runner[ROW_RUNNERS_MAX]; /* Behind the one that "auto" took. */
@@ -66,13 +66,13 @@ struct measure_row {
     const char *farthest_axis; /* NULL: none, or there are no others. */
     bool proved;               /* plan_check() holds; else there are too many ranks for it. */
     int64_t time_ps;
-    int64_t alone_ps; /* The same collective on an idle machine; time_ps where it was. */
+    int64_t alone_ps; /* Time on an idle machine; time_ps if the machine was idle. */
     double algbw_bytes_per_s;
     double busbw_bytes_per_s; /* Ragged: of what a rank sends in the mean. */
     double roofline_s;        /* The book's bound (collective_bound()). */
     double latency_s;         /* Latency of the hops alone. */
-    /* No algorithm takes less. Of a ragged exchange the roofline is that of a balanced one with
-     * equally many bytes, and this bound knows hops only. */
+    /* No algorithm takes less. The roofline of a ragged exchange is the roofline of a balanced
+     * exchange of as many bytes; this bound of a ragged exchange knows hops only. */
     double strict_s;
     const char *bound_by;
     const char *bound_where; /* "NVLink", "x", ""; the machine's. */

@@ -51,8 +51,8 @@ struct regimes_curve {
     uint64_t half_bytes;     /* The least size that has half of peak_bytes_per_s: n½. */
     uint64_t most_bytes;     /* The least size that has 95 % of peak_bytes_per_s. */
     struct fit fit;
-    /* The same by the estimate of its plans (sim/choose/estimate.h), which idle links would give:
-     * alpha of the plan for the least size, beta of that for the greatest. */
+    /* The fit by the estimate of the algorithm's plans on idle links (sim/choose/estimate.h): alpha
+     * of the plan for the least size, beta of the plan for the greatest size. */
     bool has_theory; /* A script has none. */
     double theory_alpha_s;
     double theory_beta_s_per_byte;

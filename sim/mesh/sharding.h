@@ -78,7 +78,7 @@ bool sharding_has(const struct sharding *array, const char *name);
 
 /* Axes that split any dimension, a bit each. */
 uint32_t sharding_axes(const struct sharding *array);
-/* The same array without some axes, as after an AllGather over them. */
+/* The array without some axes, as after an AllGather over these axes. */
 struct sharding sharding_gathered(const struct sharding *array, uint32_t axes);
 
 /*

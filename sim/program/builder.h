@@ -63,7 +63,8 @@ enum status builder_fail(struct builder *builder, enum status status, const char
 const char *builder_format(struct builder *builder, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Its number; PROGRAM_STREAMS_MAX if a program has no more, which is for the caller to refuse. */
+/* Adds a stream and returns its number; PROGRAM_STREAMS_MAX if a program can have no more streams,
+ * which is for the caller to refuse. */
 uint8_t builder_stream(struct builder *builder, struct program_stream stream);
 
 void builder_template_begin(struct builder *builder, const char *name);
@@ -71,10 +72,10 @@ void builder_template_begin(struct builder *builder, const char *name);
  * more than a program can say: what is left is refused if it is too many, or, without a reduction,
  * all of it at the template's end. */
 void builder_needs_reduce(struct builder *builder);
-/* Of those the ones that stay. */
+/* Adds a need that stays. */
 enum status builder_need_keep(struct builder *builder, struct program_op *op,
                               const struct program_need *need);
-/* Its index in the program; 0 after a failure. */
+/* Ends the template and returns its index in the program; 0 after a failure. */
 uint16_t builder_template_end(struct builder *builder);
 
 /* Works and plans that are alike are there once; parts are of the ops that a work is of. The plan

@@ -21,7 +21,7 @@ struct least_memory {
     uint32_t role;
     uint64_t bytes[PROGRAM_MEMORY_COUNT]; /* At the highest point. */
     uint64_t total_bytes;
-    bool is_peak; /* It holds no more at any time: its ops follow one another on all streams. */
+    bool is_peak; /* The role never holds more: its ops follow one another on all streams. */
 };
 
 enum status least_memory_of(struct arena *arena, const struct program *program,

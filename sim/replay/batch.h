@@ -42,7 +42,8 @@ static inline bool takes_batches(const struct replay *replay, uint32_t count)
            !replay->prefetch.is_on;
 }
 
-/* The same of messages: of one link each, and with nothing to look up at it. */
+/* Whether a handler may take messages of `count` chips together: each has one link, at which
+ * nothing has to be looked up. */
 static inline bool lane_takes_batches(const struct replay *replay, const struct lane_table *lane,
                                       uint32_t count)
 {

@@ -30,9 +30,9 @@ bool flight_record(struct replay *replay, uint32_t stream, uint32_t chip,
 /* What handlers say while flight_is_recorded(). A message comes to a link, before it takes it: */
 void flight_record_link(struct replay *replay, struct link_state *link, struct link_waits *waits,
                         uint32_t port, bool waits_here);
-/* It has left by a way (reads_at()). */
+/* A message has left by a way (reads_at()). */
 void flight_record_leaving(struct replay *replay, uint32_t chip, uint32_t way);
-/* It has arrived, after `link_ps` on its way. */
+/* A message has arrived, after `link_ps` on its way. */
 void flight_record_landing(struct replay *replay, uint32_t chip, int64_t now_ps, int64_t link_ps);
 /* A shard has been written along the whole collective. */
 void flight_record_shard(struct replay *replay, uint32_t chip);

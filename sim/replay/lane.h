@@ -67,7 +67,7 @@ struct lane_route {
 struct lane_chain {
     bool first;          /* The first of its order of axes: it reads the operand. */
     bool last;           /* The last of its order of axes: it completes the share. */
-    bool by_step;        /* Its steps wait for different portions of the item before. */
+    bool by_step;        /* Steps of the lane wait for different portions of the item before. */
     bool led_by_message; /* Portions of the item behind wait for its single messages. */
     uint8_t before_count, behind_count;
     struct lane_range before[LANE_RANGES_MAX]; /* Lanes of items that this lane waits for. */
@@ -114,7 +114,7 @@ struct lane_table {
     bool ring;            /* Every position behaves as position 0. */
     bool waits;           /* Some step of its item waits for its arrivals. */
     bool reduces;         /* A ReduceScatter: its operand may still be computed. */
-    bool posts;           /* Its messages are SENDs: they are counted where they arrive. */
+    bool posts;           /* Messages of the lane are SENDs: they are counted where they arrive. */
     bool abreast;         /* Messages go to their first links at once (routed_tables.c). */
     bool takes_turns;     /* With other lanes also where its stream has the link alone (port.h). */
     uint32_t piece_count; /* Pieces, with each portion counted as a piece. */
@@ -134,7 +134,7 @@ struct plan_table {
     const struct plan *plan;
     struct lane_table *lane;
     uint32_t lane_count;
-    uint32_t lane_first; /* Its first lane, among those of all streams. */
+    uint32_t lane_first; /* The plan's first lane, among the lanes of all streams. */
     uint32_t index;      /* In lanes.plans. */
     uint32_t stream;
     uint32_t *begun; /* [chip]: ops with this plan that began; NULL: not recorded. */

@@ -105,8 +105,8 @@ int64_t message_forward(struct replay *replay, struct lane_table *lane, uint32_t
                         uint32_t units, uint32_t hop, uint32_t slowest, int64_t now_ps,
                         int64_t tail_ps);
 
-/* The same where it finds the link with messages with which it takes turns. Returns lane_held_ps if
- * it is not known when its tail leaves. */
+/* message_forward() of a message that takes turns with other messages on the link. Returns
+ * lane_held_ps if it is not known when the message's tail leaves. */
 int64_t message_share(struct replay *replay, struct lane_table *lane, uint32_t chip, uint32_t units,
                       uint32_t hop, uint32_t slowest, int64_t now_ps, int64_t tail_ps);
 

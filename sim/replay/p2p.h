@@ -26,8 +26,8 @@ struct p2p_wait {
     int64_t idle_ps;     /* Since the chip last computed, less the parts of earlier waits. */
     int64_t transfer_ps; /* Transfer time of the wait that ended last, if `ended`. */
     bool ended;          /* A wait ended at the last instant of idle_ps. */
-    bool received;       /* That wait was for a RECEIVE, not for a SEND of the chip. */
-    int64_t waiting_ps;  /* Waits for transfers, in all. */
+    bool received; /* The wait that ended last was for a RECEIVE, not for a SEND of the chip. */
+    int64_t waiting_ps; /* Waits for transfers, in all. */
     uint64_t sent_bytes;
 };
 

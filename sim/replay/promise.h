@@ -62,7 +62,7 @@ uint32_t promise_record_find(const struct replay *replay, const struct port_tick
                              const struct port_entry *entry);
 /* A message comes to turns. It waits at the link for as long as it is there but not on it. */
 void promise_record(struct replay *replay, const struct port_entry *entry, int64_t now_ps);
-/* It has left, at another instant than was promised. */
+/* A message has left, at another instant than was promised. */
 void promise_record_end(struct replay *replay, const struct port_entry *entry, int64_t now_ps);
 /* A slice begins with its first byte. Whatever comes to a link moves the slices that are still to
  * come. */

@@ -46,7 +46,7 @@ void recur_image_take(const struct recur_state *state, char *image);
 /* Where the items of an array lie in an image; NULL: it has none of this array. */
 const void *recur_image_of(const struct recur_state *state, const char *image, const void *items);
 
-/* Whether the state is that of the image, of `period_ps` ago, as the kinds say. */
+/* Whether the state equals the image, the state of `period_ps` ago, as the kinds of fields say. */
 bool recur_state_again(const struct recur_state *state, const char *image, int64_t image_ps,
                        int64_t period_ps);
 

@@ -20,8 +20,8 @@ struct place {
 
 /* The cables of a tier, as replayed. */
 struct tier_links {
-    bool queues;          /* As of its path_tier. */
-    uint32_t cable_count; /* The same. */
+    bool queues;          /* `queues` of the tier's struct path_tier. */
+    uint32_t cable_count; /* `cable_count` of the tier's struct path_tier. */
     uint32_t whole;       /* Chips of a unit over its replayed chips: 1 where it queues. */
     uint32_t unit_count;  /* Replayed units of the tier below. */
     uint32_t *below[MACHINE_AXES_MAX]; /* [coordinate]: its term of the unit below. */

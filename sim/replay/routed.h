@@ -59,7 +59,7 @@ struct routed_cost {
     uint32_t units;             /* 0: no cost is remembered. */
     int64_t *link_ps;           /* [kind] */
     int64_t slowest_ps;         /* The longest of link_ps. */
-    struct message_cost memory; /* Its link_ps is unused. */
+    struct message_cost memory; /* The memory traffic; link_ps of this struct is unused. */
 };
 
 /* The `number`-th message of a translating primitive, the same for all positions. */
@@ -84,7 +84,7 @@ struct tree;
 /* How the messages of a lane find their ways. */
 enum routed_guide {
     ROUTED_BY_POSITION, /* Positions differ: each link asks for a message's step anew. */
-    ROUTED_BY_PLACE,    /* The same, and places are few: `ways` remember them. */
+    ROUTED_BY_PLACE,    /* Positions differ and places are few: `ways` remember them. */
     ROUTED_BY_STEP,     /* Positions are alike: `steps` have each message's displacement. */
     ROUTED_BY_WAY,      /* Positions are alike and places are few: `ways` remember them. */
     ROUTED_BY_TURNS,    /* Positions and links are alike: messages of a number turn together. */

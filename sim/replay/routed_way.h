@@ -35,7 +35,8 @@ static inline const struct routed_way *routed_way_at(struct replay *replay, stru
     return way;
 }
 
-/* The same, and what the message is, where that depends on the sender. */
+/* Where a chip's message is after a number of links. Fills in what the message is, where that
+ * depends on the sender. */
 static inline const struct routed_way *routed_way_take(struct replay *replay,
                                                        struct lane_table *lane, uint32_t sender,
                                                        uint32_t hop, struct routed_message *message)

@@ -116,7 +116,7 @@ static inline uint32_t channel_of(const struct replay *replay, enum replay_event
     return (uint32_t)event * widest + lane_or_stream;
 }
 
-/* The same, of an event that waits. */
+/* The engine's channel of an event that waits, by its key. */
 static inline uint32_t channel_of_key(const struct replay *replay, uint64_t key)
 {
     enum replay_event const event = event_key_kind(key);

@@ -56,8 +56,8 @@ struct tree_tier {
     bool folds[MACHINE_AXES_MAX]; /* A unit is longer than what is replayed along the axis. */
     struct tree_sum *sums;        /* [chip][receiver][epoch][piece] */
     int64_t *adders_ps;           /* [chip][receiver]: when its adders are free. */
-    uint64_t reduce_flop_per_s; /* Of these: the unit's, shared evenly by all that are added there,
-                                   so that which comes first is not asked. */
+    uint64_t reduce_flop_per_s;   /* Rate of these adders: the unit's, shared evenly by all sums of
+                                     the unit, so that it does not matter which sum comes first. */
 };
 
 struct tree {

@@ -41,7 +41,7 @@ struct analysis_class {
     bool gathers;             /* An AllGather. */
     const char *algorithm;    /* "ring" */
     const char *machine_axes; /* "x y" */
-    uint32_t axis_bits;       /* The same, as bits. */
+    uint32_t axis_bits;       /* The machine axes as bits. */
     uint64_t rank_count;
     double bytes; /* Sum of V over `count`. */
     double busbw_bytes_per_s;
@@ -85,7 +85,7 @@ struct analysis {
     double runner_up_share;
     struct analysis_class *classes; /* By class_index of the program. */
     uint32_t class_count;
-    struct analysis_phase phase[TRACE_PHASES_MAX]; /* Those that the step has. */
+    struct analysis_phase phase[TRACE_PHASES_MAX]; /* Phases that the step has. */
     uint32_t phase_count;
     double hop_chain_s; /* Of inference: the longest chain of collectives, had they no bytes. */
 };

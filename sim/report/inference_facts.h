@@ -29,13 +29,13 @@ struct inference_facts {
     double linear_s;
     double attention_s;
     double other_s;
-    double weight_load_s, kv_load_s; /* Of these times, what HBM takes at its rate. */
+    double weight_load_s, kv_load_s; /* HBM's time for weights; for the cache. */
     double math_s;                   /* Of products with weights and of attention, padded. */
-    double weight_bytes;             /* That are read: the embedding is looked up, not read. */
-    double prefetched_bytes;         /* Of these, what came while compute waited. */
-    double kv_bytes_per_token;       /* The model's, whole. */
+    double weight_bytes; /* Bytes of weights that are read: the embedding is looked up, not read. */
+    double prefetched_bytes;   /* Bytes of weights that came while compute waited. */
+    double kv_bytes_per_token; /* The model's, whole. */
     double kv_read_bytes;
-    double kv_bytes;                      /* That are held. */
+    double kv_bytes;                      /* Bytes of the cache that are held. */
     struct inference_fit fit, fit_of_gib; /* The second if the data sheet's GB are GiB. */
     double hop_floor_s;    /* Collectives, and messages between stages, had they no bytes. */
     double launch_floor_s; /* The overheads of its ops, or what the host needs to launch them. */

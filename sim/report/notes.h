@@ -15,7 +15,7 @@ enum { NOTES_MAX = 32, NOTES_PARTS_MAX = 48 };
 /* One part of what lies between the roofline's lower bound and the step. */
 struct notes_part {
     const char *name;
-    const char *less; /* Its name without the word "less"; NULL: the name has none. */
+    const char *less; /* The name without the word "less"; NULL: the name has no such word. */
     double seconds;
     const struct analysis_class *of; /* Whose exposed time it is; NULL: of no class alone. */
 };
@@ -24,7 +24,7 @@ struct notes {
     const char *text[NOTES_MAX]; /* One sentence or two each. */
     bool always[NOTES_MAX];      /* A screen has this one, however many stand before it. */
     uint32_t count;
-    struct notes_part part[NOTES_PARTS_MAX]; /* They add up to step - lower. */
+    struct notes_part part[NOTES_PARTS_MAX]; /* Parts that add up to step - lower. */
     uint32_t part_count;
 };
 

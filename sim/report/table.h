@@ -32,7 +32,7 @@ struct table_figure table_flop_rate(double flop_per_s);
 struct table_figure table_percent(double part, double whole); /* "12.3%" */
 struct table_figure table_count(uint64_t count);              /* "4,194,304" */
 
-/* That a string takes. */
+/* Columns that a string takes. */
 uint32_t table_columns(const char *string);
 
 /* Right aligned so that the figure ends at `column`. */

@@ -27,7 +27,7 @@ struct timeline_flows {
     const struct timeline_p2p *p2p;
     const struct timeline_records *records;
     const struct program_role *role;
-    uint32_t shown; /* Its number among the shown. */
+    uint32_t shown; /* The chip's number among the shown chips. */
 
     uint32_t *parts_before; /* [record]: of its stream. */
     uint32_t *waiter;       /* [record]: the record of the first compute that waited for it. */

@@ -26,7 +26,7 @@ struct timeline_records {
     const struct trace_record **record;
     uint32_t record_count;
     struct timeline_track track[TIMELINE_TRACKS_MAX]; /* Streams, ports, memory, arrivals. */
-    uint32_t track_count;                             /* That have records. */
+    uint32_t track_count;                             /* Tracks that have records. */
 };
 
 /* Of each chip of the records, ascending. */
@@ -39,7 +39,7 @@ struct timeline_sorted {
 enum status timeline_sort(struct arena *arena, const struct trace *trace,
                           struct timeline_sorted *ret_sorted, struct error *reterr);
 
-/* Those of a chip, which is one of trace->shown.recorded. */
+/* Records of a chip, which is one of trace->shown.recorded. */
 const struct timeline_records *timeline_records_of(const struct timeline_sorted *sorted,
                                                    uint32_t chip);
 

@@ -12,7 +12,7 @@
 
 /* A model, as a formula sees it. */
 struct inference_model {
-    double parameters;         /* That a token is multiplied with. */
+    double parameters;         /* Parameters that a token is multiplied with. */
     double parameter_bytes;    /* All that lie in memory: each step reads them once. */
     double kv_bytes_per_token; /* Of the cache, all layers. */
 };

@@ -21,7 +21,7 @@ enum level_reach {
 };
 
 /* Bytes per second, one way, that a chip has of the level that serves an axis: its own cables, and
- * its share of those that it has in common with others. */
+ * its share of cables that several chips have in common. */
 double level_rate(const struct machine *machine, uint32_t axis);
 
 /* Without a switch each pair has a link: what a member has towards a number of others at once. Else
@@ -29,7 +29,7 @@ double level_rate(const struct machine *machine, uint32_t axis);
 double level_mesh_rate(const struct machine *machine, const struct group_dimension *dimension,
                        uint32_t others);
 
-/* level_rate(), of it what a group along a dimension has. */
+/* What a group along a dimension has of level_rate(). */
 double level_slow_rate(const struct machine *machine, const struct group_dimension *dimension,
                        enum level_reach reach);
 

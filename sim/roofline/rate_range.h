@@ -14,15 +14,14 @@ void rate_range_slowest_chip(const struct machine *machine, double *ret_math, do
 /* The share of the rate of the chip that loads fastest. */
 double rate_range_fastest_hbm(const struct machine *machine);
 
-/* What the mean chip's work takes at least. All chips that hold the same layers have the same work,
- * so the slowest of them sets the pace: without stages that is the slowest of all. Stages differ,
- * and the slow ones may have fewer layers: all of the work by all of their rates. */
+/* What the mean chip's work takes at least. Chips that hold the same layers have the same work, so
+ * the slowest of these chips sets the pace: without stages, the slowest chip of all. Stages differ,
+ * and slow ones may have fewer layers: then all work is divided by the sum of all rates. */
 void rate_range_work_shares(const struct machine *machine, const struct mesh *mesh,
                             double *ret_math, double *ret_hbm);
 
-/* Bytes per second of one direction of an axis' links, one of them alone: the slowest or the
- * fastest that there is, and the mean of all. Of an axis that a level serves, what a chip has of
- * it. */
+/* Bytes per second of one link of an axis in one direction: the slowest link, the fastest link, and
+ * the mean of all links. If a level serves the axis: what a chip has of the level. */
 double rate_range_slowest_link(const struct machine *machine, uint32_t axis);
 double rate_range_fastest_link(const struct machine *machine, uint32_t axis);
 double rate_range_mean_link(const struct machine *machine, uint32_t axis);

@@ -32,7 +32,7 @@ struct roofline_group {
     uint64_t rank_count;
     uint64_t count;      /* Collectives. */
     double array_bytes;  /* Sum of V; an AllReduce counts twice, as the gather and scatter it is. */
-    double gather_bytes; /* Of it, of gathers and scatters. */
+    double gather_bytes; /* Of array_bytes, the part of gathers and scatters. */
     double all_to_all_s; /* Of the bytes of AllToAlls and permutes, one after another. */
     double all_to_all_slow_s; /* all_to_all_s from above. */
     double sent_bytes;        /* By one chip, over all its links. */
@@ -42,7 +42,7 @@ struct roofline_group {
     double time_s;          /* Of the bytes, one collective after another, no hop latency. */
     double hop_s;           /* Hop latencies of one gather or scatter that has no bytes. */
     double hops_total_s;    /* Hops of all collectives, one after another. */
-    double hops_critical_s; /* Hops of those that the compute stream waits for. */
+    double hops_critical_s; /* Hops of the collectives that the compute stream waits for. */
 };
 
 /* A tp collective of the layers and the matmuls that can run during it: it is hidden if they are
@@ -83,9 +83,9 @@ struct roofline_rules {
      * has such a block. */
     double tp_mlp_width;       /* F·matrices/2 */
     double tp_attention_width; /* (N+K)·H + T·N·H/D */
-    double tp_layer_width;     /* Attention and MLP side by side, with the same collectives: the sum
-                                  of both; 2/3 of it where the halves have norms of their own. */
-    double mixed_best_ranks;   /* X_opt = sqrt(B/F·M_X/M_Y·N/m/P). */
+    double tp_layer_width; /* Attention and MLP side by side, with the same collectives: the sum of
+                              both widths, or 2/3 of the sum if each half has a norm. */
+    double mixed_best_ranks;      /* X_opt = sqrt(B/F·M_X/M_Y·N/m/P). */
     double mixed_critical_tokens; /* m·alpha^2/(M_X·M_Y·F·P) tokens a chip. */
     double ring_tokens;      /* Tokens of a sequence on a rank of cp at which attention to a block
                                 of keys and values takes as long as to pass it on. */
@@ -135,18 +135,18 @@ struct roofline_rates {
 struct roofline {
     double math_s;               /* MXU: executed FLOP, recomputation and padding included. */
     double vector_s;             /* VPU: of the compute ops, and additions of the collectives. */
-    double vector_collectives_s; /* Of it, the collectives'. */
+    double vector_collectives_s; /* Of vector_s, the collectives' part. */
     double hbm_s; /* Bytes of the compute ops and of the collectives over HBM bandwidth. */
-    double hbm_collectives_s; /* Of it, the collectives'. */
+    double hbm_collectives_s; /* Of hbm_s, the collectives' part. */
     /* Bytes over each machine axis on its busiest links, both directions used where it is a ring. A
      * group over several axes keeps all of them busy equally long where it can; with one that has
      * to take longer, an axis counts for what cannot go another way. Through switches the longest
      * of what each group takes alone and of what all put on the cables of a tier (link_bound.h). */
     double ici_s[MACHINE_AXES_MAX];
-    double stages_s;     /* Of it on pp's axis: messages between stages, over the links of the two
-                            neighbours that exchange most, or the cables of a rank amid others. */
-    double host_s;       /* Bytes over the link to the host, the busier way, shared evenly. */
-    double latency_s;    /* Hops of the collectives on the critical path, had they no bytes. */
+    double stages_s;  /* Of ici_s on pp's axis: messages between stages, over the links of the two
+                         neighbours that exchange most, or the cables of a rank amid others. */
+    double host_s;    /* Bytes over the link to the host, the busier way, shared evenly. */
+    double latency_s; /* Hops of the collectives on the critical path, had they no bytes. */
     double stage_hops_s; /* Of inference: hops of a batch's messages from stage to stage. */
     double lower_s;      /* The largest of math_s, vector_s, hbm_s, ici_s and host_s: a bound of any
                             schedule. */
@@ -158,14 +158,15 @@ struct roofline {
      * (without collective matmul, all they need), the gathers of split sequences, what goes to
      * experts and back or to the cache, and latency_s; at least lower_s. */
     double critical_s;
-    double tp_excess_s; /* The second of these. */
+    double tp_excess_s; /* Of critical_s, what the tp collectives need beyond the matmuls during
+                           them. */
     struct roofline_bound bound;
 
     struct roofline_flop flop;
     double ideal_s; /* Useful FLOP at peak: MFU 1. */
     struct roofline_rates rates;
 
-    struct roofline_group group[ROOFLINE_GROUPS_MAX]; /* Those that communicate. */
+    struct roofline_group group[ROOFLINE_GROUPS_MAX]; /* Groups that communicate. */
     uint32_t group_count;
     struct roofline_overlap overlap[GRAPH_OVERLAPS_MAX]; /* Of layers, in their order. */
     uint32_t overlap_count;

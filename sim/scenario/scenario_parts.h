@@ -68,8 +68,8 @@ static inline const struct scenario *shown_of(const struct key_source *source)
     return source->whole;
 }
 
-/* The same scenario, with defaults that chip, machine or schedule give; where these are refused, as
- * it is. */
+/* The scenario with defaults that chip, machine or schedule give. If one of these is refused, the
+ * scenario as it is. */
 struct scenario scenario_shown(struct arena *arena, const struct scenario *scenario);
 
 /* The schema of text, or of an object in its place. */

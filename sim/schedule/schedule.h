@@ -206,15 +206,16 @@ struct schedule_form {
     const char *pytorch; /* As torch.distributed.pipelining names it, if otherwise; or NULL. */
     const char *help;
     const char *source;
-    uint32_t chunks;     /* Of a rank; 0: as asked, at least 2. */
-    uint32_t copies;     /* Of the model; 1 or 2. */
-    bool heeds_times;    /* Its order depends on them: a search found it. */
-    bool is_baseline;    /* No schedule that anybody would use; "all" leaves it out. */
+    uint32_t chunks;  /* Of a rank; 0: as asked, at least 2. */
+    uint32_t copies;  /* Of the model; 1 or 2. */
+    bool heeds_times; /* The order of passes depends on the times of passes: a search found it. */
+    bool is_baseline; /* No schedule that anybody would use; "all" leaves it out. */
     bool from_both_ends; /* Rank r holds stage r and, from the other end, stage 2p-1-r. */
     /* Why it cannot be, with the rule and the nearest counts, in `buffer`; NULL if it can. */
     const char *(*refuses)(const struct schedule_request *request, char *buffer,
                            uint32_t buffer_bytes);
-    /* Lists one rank; or, if ranks depend on each other, all of them. Exactly one is set. */
+    /* `list` lists one rank; `list_all` lists all ranks, if ranks depend on each other. Exactly one
+     * is set. */
     void (*list)(const struct schedule_request *request, uint32_t rank, struct schedule_list *list);
     enum status (*list_all)(struct arena *arena, const struct schedule_request *request,
                             struct schedule_list *lists, struct error *reterr);

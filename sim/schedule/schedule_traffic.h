@@ -12,7 +12,7 @@
 enum { SCHEDULE_STAGES_KEPT = 3 };
 
 /* Whether the rank does the backward pass of a stage and microbatch right behind the forward pass,
- * neither of them paired with another: asked of either of the two. */
+ * and pairs neither pass with another. `index` may be of either pass. */
 bool schedule_turns_at_once(const struct schedule_rank *list, uint32_t index);
 
 /* Of a schedule that does not gather yet, which gets lists of ranks of its own.

@@ -15,8 +15,8 @@ uint32_t warmup_in_flight(const struct schedule_request *request, uint32_t most)
 void warmup_list(const struct schedule_request *request, uint32_t rank, uint32_t in_flight,
                  struct schedule_list *list);
 
-/* The same with backward passes that are split: each weight gradient waits for `late` further input
- * gradients of its rank. */
+/* warmup_list() with backward passes that are split: each weight gradient waits for `late` further
+ * input gradients of its rank. */
 void warmup_split_list(const struct schedule_request *request, uint32_t rank, uint32_t in_flight,
                        uint32_t late, struct schedule_list *list);
 

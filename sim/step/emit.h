@@ -39,7 +39,7 @@ struct emit_use {
 struct emit_end {
     enum block_part part;
     bool used_before;                      /* struct step_part */
-    bool shares_input;                     /* Its input is kept by others. */
+    bool shares_input;                     /* Other ops keep the input of the end. */
     struct emit_use use[GRAPH_BLOCKS_MAX]; /* By block. */
 };
 

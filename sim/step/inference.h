@@ -67,7 +67,7 @@ struct inference_generation {
     uint64_t output; /* Steps; 0: it is no generation. */
     uint64_t page;   /* Steps that take as long as the last of them. */
     enum inference_played played;
-    uint64_t step; /* That is played, counted from 1. */
+    uint64_t step; /* The step that is played, counted from 1. */
 };
 
 struct inference_plan {
@@ -97,7 +97,7 @@ enum inference_part { INFERENCE_DECODES, INFERENCE_PROMPTS, INFERENCE_PARTS };
 
 /* Which sequences a pass of the step has. */
 struct inference_pass {
-    uint32_t index; /* Of those of its batch. */
+    uint32_t index; /* The pass by its number among the passes of its batch. */
     uint32_t batch;
     bool whole; /* All passes together. */
     bool has[INFERENCE_PARTS];
@@ -107,7 +107,7 @@ struct inference_pass {
 struct inference_ranks {
     struct inference_pass pass;
     uint64_t sequences[INFERENCE_PARTS]; /* Of a data rank. */
-    uint64_t kept[INFERENCE_PARTS];      /* Of those the ones whose rows a rank keeps. */
+    uint64_t kept[INFERENCE_PARTS];      /* Of `sequences`, those whose rows a rank keeps. */
     uint64_t kept_sequences; /* Of both kinds, all batches; a generation's are the same. */
     uint32_t batch_ways, sequence_ways; /* As struct graph_cache has them. */
     bool begins, own_rows;              /* As struct graph_cache has them. */
@@ -115,7 +115,8 @@ struct inference_ranks {
     enum graph_apart apart; /* Ranks of tp_d. */
     uint64_t own_tokens;    /* Of the pass, without those that give ranks of tp_d equally many. */
     uint64_t tokens;        /* Of the pass. */
-    uint64_t part_tokens[INFERENCE_PARTS]; /* Of these, where ranks of cp share prompts. */
+    uint64_t part_tokens[INFERENCE_PARTS]; /* Of `tokens`, those of each part, where ranks of cp
+                                              share prompts. */
     uint64_t
         asked_tokens;     /* Of the prompts of a data rank, before they are cut into equal parts. */
     uint64_t kept_tokens; /* Of the sequences whose rows a rank keeps. */
@@ -161,7 +162,7 @@ static inline uint64_t inference_answers(const struct inference_plan *plan)
 {
     return plan->generation.output != 0 ? plan->prompts.count : plan->decodes.count;
 }
-/* Whether each rank of pp begins with another batch, and all of them always have one. */
+/* Whether each rank of pp begins with another batch, and always has a batch. */
 static inline bool inference_turns(const struct inference_plan *plan)
 {
     bool const steps = plan->decodes.count > 0 || plan->generation.played == INFERENCE_STEP;

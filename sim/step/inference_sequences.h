@@ -23,7 +23,7 @@ struct inference_span {
 uint64_t inference_count(const struct inference_plan *plan, enum inference_part part);
 struct inference_span inference_span_all(const struct inference_plan *plan,
                                          enum inference_part part);
-/* Those of a batch in flight; those of a pass. */
+/* Sequences of a batch in flight; sequences of a pass. */
 struct inference_span inference_span_of(const struct inference_plan *plan, enum inference_part part,
                                         uint32_t batch);
 struct inference_span inference_span_in(const struct inference_plan *plan, enum inference_part part,

@@ -99,9 +99,9 @@ enum lower_act {
 
 /* What a template does with the gathered weights of its unit. */
 enum lower_weights {
-    LOWER_GATHERS, /* Gathers them for itself. */
-    LOWER_TAKES,   /* Gathers them, and they stay. */
-    LOWER_HOLDS,   /* They are there. */
+    LOWER_GATHERS, /* Gathers the weights for itself. */
+    LOWER_TAKES,   /* Gathers the weights, and they stay. */
+    LOWER_HOLDS,   /* The weights are there already. */
 };
 
 /* Whether a template is this, of MODULE_LAYER also for layers with experts. */
@@ -112,7 +112,7 @@ static inline bool lower_is(const struct program_template *template, enum lower_
     return unit == (uint32_t)module && template->act == (uint32_t)act;
 }
 
-/* The place of a module that predicts a further token among all of them, in the order of the
+/* The place of a module that predicts a further token among all such modules, in the order of the
  * forward pass. */
 struct mtp_position {
     bool first, last;
@@ -136,7 +136,7 @@ struct lower_part {
     bool windowed;   /* A layer that attends to a window. */
     bool top;        /* A layer that keeps its activations where others store them on the host. */
     bool updated; /* Of a forward pass: weights come from the last step's update, and are gathered
-                     from the ranks that have updated a part of them each. */
+                     from ranks that each have updated a part of the weights. */
     bool head_stays;  /* Of the head: its weights stay from its forward pass to its backward pass,
                          which is the next of the rank. */
     bool since;       /* Gathers wait for what the block says, not for the slots before. */
@@ -158,7 +158,7 @@ struct lower {
     struct lower_shape *shapes; /* [pass] In training one serves all. */
     uint32_t shape_count;
     struct lower_shape *shape;          /* Of the template under construction. */
-    const struct ranks *ranks;          /* Its own. */
+    const struct ranks *ranks;          /* Ranks of `shape`. */
     uint8_t stream[LOWER_STREAM_COUNT]; /* In the program, or PROGRAM_STREAMS_MAX. */
     struct plan_request refused;        /* Whose algorithm cannot run, once build.status says so. */
 
@@ -174,7 +174,7 @@ struct lower {
     uint32_t gradients;               /* Places whose gradients are computed. */
     uint32_t buckets_reduced;         /* Units whose reduction is emitted. */
     uint32_t parts_sum[MATRICES_MAX]; /* The sum over ranks of tp that have parts of a block's
-                                         gradients, by the place of the last of them. */
+                                         gradients, by the place of the block's last gradient. */
 };
 
 /* Takes it from the arena, with ranks of each pass. Errors: those of ranks. */
@@ -186,7 +186,7 @@ enum status lower_begin(struct arena *arena, const struct workload_plan *plan,
 void lower_streams_add(struct lower *lower);
 
 void lower_template_begin(struct lower *lower, const char *name, const struct lower_part *part);
-/* Its index in the program; 0 after a failure. */
+/* Ends the template and returns its index in the program; 0 after a failure. */
 uint16_t lower_template_end(struct lower *lower);
 /* The ops that follow know nothing of the ops before, but share the template. */
 void lower_pass_begin(struct lower *lower, const struct lower_part *part);

@@ -67,7 +67,7 @@ static inline bool pipeline_is_forward(uint32_t kind)
     return kind == SCHEDULE_FORWARD;
 }
 
-/* As they are shown: "embedding", "layer"; of MODULE_NOTHING "stage". */
+/* The name of a module in reports: "embedding", "layer"; of MODULE_NOTHING "stage". */
 const char *pipeline_module_name(enum lower_module module);
 
 static inline bool pipeline_pass_adds(const struct schedule_pass *pass)

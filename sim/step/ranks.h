@@ -73,8 +73,8 @@ struct ranks_axes {
 /* When gradients of weights are reduced, and how long they lie there. */
 struct ranks_gradients {
     bool once;     /* Stages keep weights and gradients whole; see `regather`. */
-    bool last;     /* They are reduced in the last microbatch only. */
-    bool resident; /* They are accumulated, so they are there all the time. */
+    bool last;     /* Gradients are reduced in the last microbatch only. */
+    bool resident; /* Gradients are accumulated, so they are there all the time. */
 };
 
 /* Attention heads of one rank of tp, with padding: each KV head has its queries' with it. */
@@ -90,7 +90,7 @@ struct ranks_heads {
 struct ranks_sequences {
     struct graph_sequence of; /* What one rank attends with, in a layer without a window. */
     uint32_t parts;           /* Ranks that share a sequence. */
-    struct group group;       /* These. */
+    struct group group;       /* The ranks that share a sequence. */
     uint64_t kv_heads;      /* KV heads that a rank attends with: of its own, or some of theirs. */
     const char *ring_name;  /* The algorithm by which keys pass round, where they do. */
     uint64_t window_layers; /* Layers whose queries have fewer keys: model.window. */
@@ -102,7 +102,8 @@ struct ranks_tie {
     bool here;   /* Embedding and head are one array. */
     bool meets;  /* The first and the last stage lie on one rank. */
     bool apart;  /* One matrix lies on the first stage and on a later one. */
-    bool lookup; /* That matrix is the embedding that modules on a later stage look up. */
+    bool lookup; /* The matrix that lies apart is the embedding, and modules on a later stage look
+                    up rows of it. */
 };
 
 struct ranks {
@@ -112,7 +113,7 @@ struct ranks {
 
     uint32_t tp;
     uint32_t pp;               /* Ranks that the layers are split over. */
-    uint32_t copies;           /* Of the model on them: 2 where each stage lies on two ranks. */
+    uint32_t copies;           /* Copies of the model: 2 where each stage lies on two ranks. */
     uint32_t cp;               /* Ranks that each sequence is split over. */
     uint32_t data;             /* Ranks that split the batch's tokens: X·Z. */
     uint32_t shards;           /* Ranks that parameters are split over: X, or 1. */
@@ -134,7 +135,7 @@ struct ranks {
     struct ranks_layer layer[LAYER_KINDS];
     struct ranks_end end[BLOCK_PART_COUNT]; /* [part]: embedding, head, a module's own. */
     uint64_t mtp_modules;                   /* Modules that predict further tokens. */
-    bool mtp_apart;                         /* They lie on another stage than the head. */
+    bool mtp_apart;                         /* The modules lie on another stage than the head. */
     struct ranks_tie tie;
 };
 

@@ -15,8 +15,8 @@
 
 struct routing_load {
     uint64_t dropped;   /* Assignments that no expert computes, of all ranks. */
-    uint64_t rows_most; /* Those that are computed by the rank that has most. */
-    uint64_t hit_most;  /* Experts with a row of the rank that has most of these. */
+    uint64_t rows_most; /* Assignments that the rank with most computes. */
+    uint64_t hit_most;  /* Experts that have rows, on the rank with most such experts. */
     uint64_t came_most; /* Tokens that come to the rank that gets most, its own among them. */
     uint64_t sent_most; /* Tokens of the rank that sends most, once for each rank that a token goes
                            to. */

@@ -50,8 +50,9 @@ enum workload_regather {
 enum workload_parameters { WORKLOAD_PARAMETERS_END, WORKLOAD_PARAMETERS_NEXT_STEP };
 /* What a rank of tp keeps of a block's normed input where remat is none. */
 enum workload_tp_inputs {
-    WORKLOAD_TP_INPUTS_SHARDS, /* Its part; the whole is gathered again for the weight gradient. */
-    WORKLOAD_TP_INPUTS_WHOLE,  /* What it has gathered. */
+    WORKLOAD_TP_INPUTS_SHARDS, /* The rank's part of the input; the whole input is gathered again
+                                  for the weight gradient. */
+    WORKLOAD_TP_INPUTS_WHOLE,  /* The whole input, which the rank has gathered. */
 };
 /* Which bytes a chip holds: the bytes that the book counts, or also the bytes of frameworks
  * (overheads.h). */
@@ -115,7 +116,7 @@ struct workload_routing {
 
 /* How ranks of pp play the model. */
 struct workload_stages {
-    const char *schedule;            /* Its name in the catalogue; NULL: the default. */
+    const char *schedule;            /* The schedule's name in the catalogue; NULL: the default. */
     const struct schedule *given;    /* Read from a file, which goes before the name. */
     uint32_t held_max;               /* "auto": microbatches a rank may hold; 0: as 1F1B. */
     const char *layout;              /* Which stage has what (stages.h); NULL: alike. */

@@ -101,9 +101,9 @@ struct trace_phase {
 
 struct trace_link {
     uint64_t bytes;        /* Busiest link of the port, over all replayed chips. */
-    int64_t busy_ps;       /* Of that link. */
+    int64_t busy_ps;       /* Busy time of the busiest link. */
     uint64_t sum_bytes;    /* Over all replayed chips. */
-    uint64_t link_count;   /* That exist, among the replayed chips. */
+    uint64_t link_count;   /* Links of the port that exist, among the replayed chips. */
     uint32_t busiest_chip; /* The machine's chip that the busiest link leaves; of a unit of
                               switches the first of its chips. */
     int64_t sum_busy_ps;   /* Over all replayed chips. */
@@ -144,7 +144,8 @@ struct trace_role {
     int64_t exposed_before_ps; /* Exposed time before first_begin_ps. */
     struct {
         int64_t compute_ps, exposed_ps;
-    } phase[TRACE_PHASES_MAX]; /* Of these, by enum program_phase; behind last_end_ps: update. */
+    } phase[TRACE_PHASES_MAX]; /* Compute and exposed time by enum program_phase; time behind
+                                  last_end_ps is the update's. */
     /* Of the rank's first chip, [pass of its list]: compute, and collectives waited for since the
      * pass before; NULL: it has no passes. */
     int64_t *pass_ps;
@@ -186,7 +187,7 @@ struct trace_records {
 
 /* Chips of a timeline. */
 struct trace_shown {
-    uint32_t chip[TRACE_SHOWN_MAX];     /* As they were asked for. */
+    uint32_t chip[TRACE_SHOWN_MAX];     /* Chips as they were asked for. */
     uint32_t recorded[TRACE_SHOWN_MAX]; /* The chip in the records that stands for each. */
     uint32_t count;
 };
@@ -199,7 +200,7 @@ struct trace {
     struct trace_fold fold;
 
     uint32_t reported_chip; /* The one that finishes last; lowest number among equals. */
-    int64_t compute_ps;     /* Its three parts add up to step_ps. */
+    int64_t compute_ps;     /* Adds up to step_ps with exposed_ps and idle_ps. */
     int64_t exposed_ps;
     int64_t idle_ps;
     int64_t waiting_ps; /* Of idle_ps: for messages of other ranks that were on their way. */

@@ -11,9 +11,9 @@
 struct cached_texts {
     const char *query, *found;             /* "Q" and "A". */
     const char *query_width, *found_width; /* Of a head: "H". */
-    const char *axes, *head_axes;          /* That tokens and heads lie on: "ZXW" and "Y". */
-    const char *gathered[2];               /* Rows of prompts, of all ranks that have parts. */
-    const char *result;                    /* "A[B_ZXW, N_YW, H]" */
+    const char *axes, *head_axes; /* Mesh axes that tokens and heads lie on: "ZXW" and "Y". */
+    const char *gathered[2];      /* Rows of prompts, of all ranks that have parts. */
+    const char *result;           /* "A[B_ZXW, N_YW, H]" */
 };
 
 /* Arrays that keys and values lie in: of the cache, and of the pass' own tokens. */
@@ -22,8 +22,8 @@ struct cached_rows {
     tensor cached[2], own[2];
 };
 
-/* Attention of `query` to the cache; `turned`: what of it is turned by position, or GRAPH_NONE.
- * Returns what it finds, [tokens, heads, width]. */
+/* Attention of `query` to the cache. `turned`: the part of the query that is turned by position, or
+ * GRAPH_NONE. Returns the attention's result, [tokens, heads, width]. */
 tensor cached_attention(struct graph *graph, const struct cached_texts *of, tensor query,
                         tensor turned, const struct cached_rows *rows);
 

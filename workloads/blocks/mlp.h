@@ -4,7 +4,7 @@
 
 #include "sim/graph/write.h"
 
-/* Its tensors in the notation, and its ops' names. */
+/* An MLP's tensors in the notation, and names of its ops. */
 struct mlp_texts {
     const char *weight_in; /* The first matrix of an MLP without a gate. */
     const char *weight_gate, *gate, *weight_up, *up;
@@ -19,13 +19,14 @@ struct mlp_texts {
 /* Of the MLP that all tokens of a layer meet. */
 extern const struct mlp_texts mlp_texts_dense;
 
-/* What its in-projection gives: Gate and Up, or one array. */
+/* What the in-projection of an MLP gives: Gate and Up, or one array. */
 struct mlp_hidden {
     tensor of[2];
     uint8_t count;
 };
 
-/* The in-projection, as products of the last op; and of it what is multiplied with W_out. */
+/* The in-projection, as products of the last op. mlp_activated(): what is multiplied with W_out,
+ * computed from the in-projection. */
 struct mlp_hidden mlp_products(struct graph *graph, const struct mlp_texts *texts, bool gated,
                                tensor in);
 tensor mlp_activated(struct graph *graph, const struct mlp_texts *texts,

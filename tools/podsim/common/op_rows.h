@@ -22,7 +22,7 @@ enum status op_rows_show(struct arena *arena, const struct machine *machine,
                          const struct program *program, bool as_json, struct strbuf *text,
                          struct error *reterr);
 
-/* The same as a list in an object that is being written. */
+/* The ops of op_rows_show(), as a list in an object of JSON that is being written. */
 struct op_rows {
     const struct machine *machine;
     const struct program *program;

@@ -38,7 +38,7 @@ void output_child(pid_t child);
 
 /* Refuses two outputs (NULL: none; "-": standard output) that are one file by any names. */
 enum status output_distinct(const char *path, const char *other, struct error *reterr);
-/* output_distinct() of each two of several outputs; standard output is the last of them. */
+/* output_distinct() of each two of several outputs; the last output is standard output. */
 enum status outputs_distinct(uint32_t count, const char *const *paths, struct error *reterr);
 
 /* Whether the path of an output is "-". NULL: it is not asked for. */
@@ -62,8 +62,8 @@ enum status output_open_table(struct output *output, const char *path,
 /* Refuses, as output_open() does, a file that is written in another way. */
 enum status output_spares(const char *path, const struct options *options, struct error *reterr);
 
-/* Writes all of it, under the temporary name. A file that the command has read since it was opened
- * is refused as above. */
+/* Writes a whole text, under the temporary name. As output_open() does, refuses a file that the
+ * command has read since the output was opened. */
 enum status output_write(struct output *output, const struct strbuf *text, struct error *reterr);
 /* Gives the file its name. Several outputs are all written before the first gets its name. */
 enum status output_finish(struct output *output, struct error *reterr);

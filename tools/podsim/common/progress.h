@@ -10,7 +10,7 @@ enum { PROGRESS_LINE_BYTES = 128 };
 
 /* What progress is of. */
 struct progress_words {
-    const char *whole;   /* "step": a share of up to 1 is one of it. */
+    const char *whole;   /* What a share of up to 1 is a part of: "step". */
     const char *further; /* "steps for the period": a share above 1 counts them. NULL: none is. */
 };
 

@@ -32,7 +32,7 @@ struct report_terminal {
 };
 
 struct report_terminal report_terminal(int descriptor);
-/* What struct strbuf wants to know of it: the columns of a terminal, or 0. */
+/* Columns of a terminal, for struct strbuf; 0: the descriptor is no terminal. */
 uint32_t report_columns(int descriptor);
 
 #endif

@@ -43,7 +43,7 @@ struct session_source {
     const struct plan_chooser *chooser; /* Of the same machine; NULL: the chain's own. */
     struct scenario_setting settings[SESSION_SETTINGS_MAX];
     uint32_t setting_count;
-    uint32_t set_count;                /* Of these the first, each a --set. */
+    uint32_t set_count;                /* The first of `settings`, as many as --set gives. */
     char preset[SESSION_PRESET_BYTES]; /* The setting of `--preset`. */
 };
 

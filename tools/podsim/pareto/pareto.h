@@ -47,7 +47,7 @@ struct pareto_values {
 
 enum pareto_state {
     PARETO_PLAYED,
-    PARETO_UNFIT,   /* Its memory is too small: not played. */
+    PARETO_UNFIT,   /* The machine's memory is too small: the point is not played. */
     PARETO_REFUSED, /* The scenario cannot be so. */
 };
 

@@ -106,8 +106,8 @@ enum status comparison_read_rows(struct comparison *comparison, uint32_t microba
 enum status comparison_read_memory(const struct comparison *comparison, uint32_t *ret_held_max,
                                    struct error *reterr);
 
-/* Behind the rows: whether a picture that is asked for can be drawn, should all of them be played.
- * Errors: STATUS_LIMIT if they have too many passes, STATUS_NO_MEMORY. */
+/* Behind the rows: whether a picture that is asked for can be drawn if all rows are played. Errors:
+ * STATUS_LIMIT if rows have too many passes, STATUS_NO_MEMORY. */
 enum status comparison_check_picture(const struct comparison *comparison, struct error *reterr);
 
 /* --trace, behind the rows: a timeline shows one. */
@@ -134,7 +134,7 @@ struct comparison_label {
     char text[COMPARISON_LABEL_BYTES];
 };
 struct comparison_label comparison_label(const struct comparison_row *row);
-/* The same over a picture, "* zb-v", "auto (search)"; NULL: there is no memory. */
+/* What a row is called over a picture: "* zb-v", "auto (search)"; NULL: there is no memory. */
 const char *comparison_heading(struct arena *arena, const struct comparison_row *row);
 /* The line below a table that says what its signs mean. */
 void comparison_write_signs(const struct comparison *comparison, struct strbuf *text);

@@ -48,7 +48,7 @@ struct advise_row {
     bool has_period;       /* Where played: steps follow one another, as with pp. */
     int64_t step_ps;       /* Where played. */
     int64_t time_ps;       /* What rows are compared by: the period, or else the step. */
-    double mfu;            /* The same; 0: of a whole answer it is not known. */
+    double mfu;            /* MFU of the step, if played; 0: not known, as of a whole answer. */
     uint64_t memory_bytes; /* Where played, the peak; else what it holds at least. */
     const char *why;       /* Of ADVISE_REFUSED. */
 };

@@ -34,7 +34,7 @@ struct published_machine {
     uint32_t slices;      /* Of TPUs. */
     struct json *network; /* As a scenario has it; NULL: the chip's own. */
     double hbm_share;     /* Of the chip's HBM rate; 0: all. */
-    uint32_t power_w;     /* That the chip was allowed; 0: its own. */
+    uint32_t power_w;     /* Power that the chip was allowed; 0: the chip's own. */
 };
 
 /* What the framework was told. Numbers are PUBLISHED_UNSAID where nobody said, texts NULL. */
@@ -68,11 +68,11 @@ struct published_row {
     uint64_t length_tokens;          /* Of a sequence; of a decode in the cache; of a prompt. */
     uint64_t output_tokens;          /* Behind the first, of PUBLISHED_GENERATE. */
     const char *operation;           /* Of PUBLISHED_COLLECTIVE, by the name of nccl-tests. */
-    const char *algorithm;           /* The same; NULL: NCCL's choice. */
-    uint64_t size_bytes;             /* The same, as nccl-tests means it. */
+    const char *algorithm;           /* Algorithm of PUBLISHED_COLLECTIVE; NULL: NCCL's choice. */
+    uint64_t size_bytes;             /* Size of PUBLISHED_COLLECTIVE, as nccl-tests means it. */
     double seconds;                  /* 0: no time was published. */
     bool derived;                    /* Computed from a published rate. */
-    double peak_bytes;               /* That PyTorch had allocated; 0: not published. */
+    double peak_bytes; /* Bytes that PyTorch had allocated at most; 0: not published. */
     bool low_confidence;
     const char
         *assumed; /* What the publication leaves out, with what stands for it; NULL: nothing. */

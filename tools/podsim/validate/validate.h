@@ -19,18 +19,18 @@ enum { VALIDATE_WHY_BYTES = 384, VALIDATE_STACK_BYTES = 32 };
 enum validate_state {
     VALIDATE_LEFT, /* Not asked for. */
     VALIDATE_PLAYED,
-    VALIDATE_REFUSED, /* It cannot be played; `why` says it. */
+    VALIDATE_REFUSED, /* The row cannot be played; `why` gives the reason. */
 };
 
 /* What came of a row. */
 struct validate_result {
     enum validate_state state;
     char why[VALIDATE_WHY_BYTES];
-    const char *scenario; /* Its text; NULL: it cannot be written. */
+    const char *scenario; /* The row's scenario as text; NULL: it cannot be written. */
     double useful_s; /* The FLOP of the model, attention's too, at the chips' peak; 0: unknown. */
     double predicted_s; /* From the end of a step to the end of the next, or of one step. */
     double compute_s, exposed_s, idle_s; /* Of one step, as `podsim run` has them; 0: of none. */
-    double peak_bytes;                   /* That PyTorch would have allocated. */
+    double peak_bytes;                   /* Bytes that PyTorch would have allocated at most. */
     double over; /* Of the chip's memory, by which the peak is larger; 0: it fits. */
     char stack[VALIDATE_STACK_BYTES]; /* Whose kernels it has; "": those of the profile. */
     bool stack_is_missing;            /* The preset's stack has no tables of this chip. */
@@ -41,11 +41,12 @@ struct validate_score {
     uint32_t played, refused;
     double mean, mean_absolute, worst;
     const struct published_row *worst_row;
-    double factor;         /* That the predictions have in common: their geometric mean. */
+    double factor;         /* Factor that the predictions have in common: their geometric mean. */
     double ratio_absolute; /* Mean absolute error behind that factor. */
     double inside;         /* Mean absolute error of one best share of the peak for the set. */
     double outside; /* Of the median share of a chip and precision in rows that are learned from. */
-    uint32_t outside_rows; /* Those rows; 0: there are none for a row of the set. */
+    uint32_t outside_rows; /* Rows that `outside` is learned from; 0: there are none for a row of
+                              the set. */
     uint32_t layout_sets;  /* Of rows that differ in layout or schedule alone, three at least. */
     double rank;           /* Spearman's correlation of rates, mean over these. */
     double regret;         /* What the layout that podsim would choose loses, mean over these. */

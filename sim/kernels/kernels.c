@@ -79,6 +79,20 @@ static enum status shares_read(struct json *object, struct kernel_between *betwe
     return json_end(object, keys, reterr);
 }
 
+static enum status clock_read(struct json *object, struct kernel_stack *stack, struct error *reterr)
+{
+    static const char *const keys[] = {"ppm", "source", NULL};
+    struct json *value = NULL;
+    int64_t ppm = 0;
+    STATUS_TRY(json_as_object(object, reterr));
+    STATUS_TRY(json_need(object, "ppm", &value, reterr));
+    STATUS_TRY(json_as_integer(value, KERNEL_CLOCK_LEAST_PPM, PPM_ONE, &ppm, reterr));
+    stack->clock_ppm = (uint32_t)ppm;
+    STATUS_TRY(json_need(object, "source", &value, reterr));
+    STATUS_TRY(json_as_string(value, &stack->clock_source, reterr));
+    return json_end(object, keys, reterr);
+}
+
 static enum status between_read(struct json *object, struct kernel_between *between,
                                 struct error *reterr)
 {
@@ -113,6 +127,10 @@ static enum status others_take(struct kernel_reading *reading, struct json *valu
     STATUS_TRY(json_as_string(value, &name, reterr));
     STATUS_TRY(kernel_reading_stack(reading, name, false, json_where(value), &other, reterr));
     bool const is_here = name_same(other->chip, stack->chip);
+    if (is_here && stack->clock_ppm == 0) {
+        stack->clock_ppm = other->clock_ppm;
+        stack->clock_source = other->clock_source;
+    }
     for (uint32_t i = 0; i < other->table_count; i++) {
         struct kernel_table *table = &stack->table[stack->table_count];
         if (has_kind(stack, &other->table[i])) continue;
@@ -130,16 +148,18 @@ static enum status others_take(struct kernel_reading *reading, struct json *valu
 static enum status families_read(struct kernel_reading *reading, struct json *document,
                                  struct kernel_stack *stack, struct error *reterr)
 {
-    const char *keys[KERNEL_FAMILIES + 7] = {"podsim_kernels", "chip",      "stack",
-                                             "title",          "tables_of", "between"};
+    enum { OWN_KEYS = 7 };
+    const char *keys[KERNEL_FAMILIES + OWN_KEYS + 1] = {
+        "podsim_kernels", "chip", "stack", "title", "tables_of", "clock", "between"};
     struct json *between = json_take(document, "between");
+    struct json *clock = json_take(document, "clock");
     for (uint32_t f = 0; f < KERNEL_FAMILIES; f++) {
-        keys[6 + f] = kernel_family_name((enum kernel_family)f);
-        struct json *list = json_take(document, keys[6 + f]);
+        keys[OWN_KEYS + f] = kernel_family_name((enum kernel_family)f);
+        struct json *list = json_take(document, keys[OWN_KEYS + f]);
         if (list != NULL)
             STATUS_TRY(tables_read(reading, list, (enum kernel_family)f, stack, reterr));
     }
-    keys[6 + KERNEL_FAMILIES] = NULL;
+    if (clock != NULL) STATUS_TRY(clock_read(clock, stack, reterr));
     if (between != NULL) STATUS_TRY(between_read(between, &stack->between, reterr));
     struct json *others = json_take(document, "tables_of");
     if (others != NULL && !reading->only_own)

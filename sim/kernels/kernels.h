@@ -18,6 +18,9 @@ struct json;
 
 enum { KERNEL_TABLES_MAX = 24, KERNEL_EDGES_MAX = 128, KERNEL_SIDES_MAX = 4 };
 
+/* No chip is so short of power that a step leaves it less of its clock. */
+enum { KERNEL_CLOCK_LEAST_PPM = 600000 };
+
 /* What a table is of. */
 enum kernel_family {
     KERNEL_MATMUL,             /* y[m, n] = x[m, k] · W[k, n] */
@@ -73,6 +76,10 @@ struct kernel_stack {
     const char *name;  /* "trtllm" */
     const char *title; /* "TensorRT-LLM 1.3.0rc20" */
     const char *chip;  /* "h100-sxm" */
+    /* The share of its clock that the chip keeps in a whole step, where the tables are of kernels
+     * that ran alone and cool; 0: the tables have the clock of a step. */
+    uint32_t clock_ppm;
+    const char *clock_source;
     struct kernel_table table[KERNEL_TABLES_MAX];
     uint32_t table_count;
     struct kernel_between between;

@@ -86,10 +86,16 @@ static enum status apply_stack(struct arena *arena, const struct machine_plan *p
     return STATUS_OK;
 }
 
+uint32_t machine_clock_ppm(const struct machine_plan *plan, const struct chip *chip)
+{
+    const struct kernel_stack *stack = chip->kernels.stack;
+    if (plan->clock_ppm != 0) return plan->clock_ppm;
+    return stack != NULL && stack->clock_ppm != 0 ? stack->clock_ppm : PPM_ONE;
+}
+
 /* Only what computes follows the clock that a power limit sets: HBM and links have their own. */
 static void apply_clock(uint32_t clock_ppm, struct chip *chip)
 {
-    if (clock_ppm == 0) return;
     for (uint32_t i = 0; i < FORMAT_COUNT; i++)
         chip->math_flop_per_s[i] = units_scale_ppm(chip->math_flop_per_s[i], clock_ppm);
     chip->vector_flop_per_s = units_scale_ppm(chip->vector_flop_per_s, clock_ppm);
@@ -191,7 +197,7 @@ enum status machine_chip(struct arena *arena, const struct machine_plan *plan,
     else
         STATUS_TRY(named_chip(arena, plan, ret_chip, ret_units, reterr));
     STATUS_TRY(apply_stack(arena, plan, ret_chip, reterr));
-    apply_clock(plan->clock_ppm, ret_chip);
+    apply_clock(machine_clock_ppm(plan, ret_chip), ret_chip);
     STATUS_TRY(apply_gib(plan, ret_chip, reterr));
     STATUS_TRY(apply_launches(plan, ret_chip, reterr));
     return apply_nics(plan, ret_chip, reterr);

@@ -340,7 +340,8 @@ const struct key machine_keys[] = {
     ROW("hbm_gib", key_flag, hbm_gib,
         .help = "read the data sheet's GB of HBM as GiB: 16 GB are 17.18 GB. For capacities that "
                 "are a whole number of GB"),
-    ROW("clock", key_share, clock_ppm, .least = CLOCK_LEAST_PPM, .most = PPM_ONE, .preset = PPM_ONE,
+    ROW("clock", key_share, clock_ppm, .quiet = true, .least = CLOCK_LEAST_PPM, .most = PPM_ONE,
+        .preset_text = "the stack's, else 1",
         .help = "share of its clock that a power limit leaves to the chip; scales rates of math"),
     COUNT("nodes", nodes, MACHINE_CHIPS_MAX, .when = "GPUs",
           .preset_text = "one, without an axis `node`", .help = "nodes joined by InfiniBand"),

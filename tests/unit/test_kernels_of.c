@@ -103,6 +103,42 @@ static void all_tables_of_another_stack_are_taken_but_those_of_its_own(void **st
                         "shares of another chip");
 }
 
+/* A stack that takes the tables of its own chip has their clock, unless it has one; of another chip
+ * it has none. */
+static void a_clock_comes_with_the_tables_of_its_chip(void **state)
+{
+    (void)state;
+    struct kernel_stack mine, eager = shipped("h100-sxm", "torch-eager");
+    assert_int_equal(eager.clock_ppm, 900000);
+    assert_int_equal(shipped("h100-sxm", "trtllm").clock_ppm, 0);
+    assert_int_equal(shipped("tpu-v6e", "xla").clock_ppm, 730000);
+    assert_int_equal(shipped("tpu-v5e", "xla").clock_ppm, 0);
+    case_ok(stack_read(", \"tables_of\": \"h100-sxm.te\"", &mine));
+    assert_int_equal(mine.clock_ppm, 900000);
+    case_ok(stack_read(", \"tables_of\": \"h100-sxm.te\", \"clock\": {\"ppm\": 1000000, "
+                       "\"source\": \"cool\"}",
+                       &mine));
+    assert_int_equal(mine.clock_ppm, 1000000);
+    assert_string_equal(mine.clock_source, "cool");
+}
+
+static void a_clock_is_six_tenths_at_least_and_has_a_source(void **state)
+{
+    (void)state;
+    struct kernel_stack mine;
+    static const char tables[] = ", \"tables_of\": \"h100-sxm.te\", \"clock\": ";
+    case_ok(stack_read(arena_format(case_arena, "%s{\"ppm\": 600000, \"source\": \"x\"}", tables),
+                       &mine));
+    case_refused(
+        stack_read(arena_format(case_arena, "%s{\"ppm\": 599999, \"source\": \"x\"}", tables),
+                   &mine),
+        STATUS_INVALID, "/clock/ppm", "600000");
+    case_refused(stack_read(arena_format(case_arena, "%s{\"ppm\": 900000}", tables), &mine),
+                 STATUS_INVALID, "/clock", "source");
+    case_refused(stack_read(arena_format(case_arena, "%s0.9", tables), &mine), STATUS_INVALID,
+                 "/clock", "object");
+}
+
 /* Of gradients of weights in fp32, and in bf16: a B200 has tables of both. */
 static void a_gradient_is_looked_up_by_its_format(void **state)
 {
@@ -216,6 +252,8 @@ int main(void)
         cmocka_unit_test(a_factor_makes_a_table_of_another),
         cmocka_unit_test(no_factor_lifts_a_share_above_one),
         cmocka_unit_test(all_tables_of_another_stack_are_taken_but_those_of_its_own),
+        cmocka_unit_test(a_clock_comes_with_the_tables_of_its_chip),
+        cmocka_unit_test(a_clock_is_six_tenths_at_least_and_has_a_source),
         cmocka_unit_test(a_gradient_is_looked_up_by_its_format),
         cmocka_unit_test(shipped_training_tables_have_what_was_measured),
         cmocka_unit_test(references_to_nothing_are_refused),

@@ -33,13 +33,34 @@ BOTH = ["a100", "b200"]
 TPUS = ["tpu-v4p", "tpu-v5e", "tpu-v5p", "tpu-7x"]
 
 
+# The share of its clock that a chip keeps in a whole step, where kernels were measured alone.
+CLOCKS = {
+    "h100-sxm.te": (900000,
+        "49 training steps in bf16 of dense models on H100 at 700 W that podsim may learn from"
+        " (docs/accuracy-published.md: dgxc-h100, nemo-24.07, megatron-h100, llama3-paper,"
+        " llm-foundry, fms-fsdp): the share with the least mean error is 0.89, the median error"
+        " vanishes at 0.90"),
+    "h200-sxm.te": (900000,
+        "derived: h100-sxm's, the same cores at the same power"),
+    "h800-sxm.te": (900000, "derived: h100-sxm's, the same cores at the same power"),
+    "h800-sxm.torch-eager": (900000, "derived: h100-sxm's, the same cores at the same power"),
+    "h800-sxm.torch-compile": (900000, "derived: h100-sxm's, the same cores at the same power"),
+    "tpu-v6e.xla": (730000,
+        "two training steps of dense models that podsim may learn from "
+        "(docs/accuracy-published.md: maxtext-v6e), 0.71 and 0.76; the table is of layers alone"),
+}
+
+
 def reference(of, format_name, **other):
     return {"format": format_name} | other | {"of": {"stack": of}}
 
 
 def write(chip, stack, title, **lists):
-    tables.write(f"{chip}.{stack}", {"podsim_kernels": 1, "chip": chip, "stack": stack, "title": title}
-                 | lists)
+    name = f"{chip}.{stack}"
+    head = {"podsim_kernels": 1, "chip": chip, "stack": stack, "title": title}
+    if name in CLOCKS:
+        head["clock"] = dict(zip(("ppm", "source"), CLOCKS[name]))
+    tables.write(name, head | lists)
 
 
 def served(folder, file_chip):

@@ -183,6 +183,9 @@ enum status list_kernel(struct arena *arena, const char *name, struct strbuf *te
     strbuf_add(text, "%s on %s\n", stack.title, stack.chip);
     for (uint32_t t = 0; t < stack.table_count; t++)
         STATUS_TRY(table_add(arena, &stack.table[t], text, reterr));
+    if (stack.clock_ppm != 0)
+        strbuf_add(text, "\na step has %.3g%% of the chip's clock\n  source: %s\n",
+                   stack.clock_ppm / 1e4, stack.clock_source);
     if (stack.between.fusion != NULL) between_add(&stack.between, text);
     return STATUS_OK;
 }

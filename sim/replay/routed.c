@@ -93,12 +93,13 @@ static int64_t message_share_link(struct replay *replay, struct lane_table *lane
  * is taken for the message's own time on it; the tail leaves no earlier than it has come. Returns
  * when it leaves. */
 static int64_t message_take(struct replay *replay, struct lane_table *lane, uint32_t sender,
-                            const struct routed_message *message, const struct route_link *at,
+                            struct routed_message *message, const struct route_link *at,
                             uint64_t key, int64_t now_ps, int64_t tail_ps, int64_t overhead_ps)
 {
     struct link_state *link = at->link;
-    const struct routed_cost *cost = message->cost;
     flights_clear_link(replay, link);
+    routed_price(replay, lane, message);
+    const struct routed_cost *cost = message->cost;
     if (flight_is_recorded(replay)) flight_record_link(replay, link, at->waits, at->port, true);
     int64_t const link_ps = cost->link_ps[at->kind];
     if (promise_meets(replay, link, lane->stream, lane, now_ps))

@@ -120,6 +120,8 @@ struct routed_lane {
 
 /* A message, as its event names it. */
 struct routed_message {
+    uint32_t units;
+    /* Of its units, until another message of the lane is looked at: routed_price(). */
     const struct routed_cost *cost;
     const struct routed_step *step; /* NULL: positions differ. */
     uint32_t epoch;
@@ -157,6 +159,15 @@ uint64_t routed_bound(const struct lane_table *lane);
 
 const struct routed_cost *routed_cost_of(const struct replay *replay, const struct lane_table *lane,
                                          uint32_t units);
+
+/* Looks the cost of a message up again if it has been forgotten. A lane remembers costs of a few
+ * units only, and handlers that send, or land a collective, look at other messages in between. */
+static inline void routed_price(const struct replay *replay, const struct lane_table *lane,
+                                struct routed_message *message)
+{
+    if (message->cost->units != message->units)
+        message->cost = routed_cost_of(replay, lane, message->units);
+}
 
 /* A place's part of the discriminator. */
 static inline uint32_t routed_tie(const struct routed_lane *routed, const struct place *place)

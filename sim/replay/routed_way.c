@@ -27,8 +27,8 @@ void routed_open(const struct replay *replay, struct lane_table *lane, uint64_t 
     if (routed->guide == ROUTED_BY_WAY)
         ret_message->ways = &routed->ways[(uint64_t)step * routed->way_hops * replay->chip_count];
     ret_message->slot = piece * lane->steps.arrival_count[0] + ret_message->step->slot;
-    ret_message->cost =
-        routed_cost_of(replay, lane, ret_message->step->units * routed_portion_size(lane, piece));
+    ret_message->units = ret_message->step->units * routed_portion_size(lane, piece);
+    ret_message->cost = routed_cost_of(replay, lane, ret_message->units);
     if (routed->guide == ROUTED_BY_TURNS)
         ret_message->leg = route_leg(replay->routes, &ret_message->step->by, ret_message->hop,
                                      ret_message->step->antipode);
@@ -46,9 +46,9 @@ static void message_look_up(const struct replay *replay, struct lane_table *lane
     plan_item_peer(routed->plan, routed->item, message->from.at, step.peer, message->to.at);
     uint32_t const receiver = plan_item_position(routed->plan, routed->item, message->to.at);
     message->slot = piece * lane->steps.arrival_count[receiver] + step.slot;
-    uint32_t const units =
-        plan_step_units(routed->plan, routed->item, &step, message->from.at, piece);
-    message->cost = routed_cost_of(replay, lane, units * routed_portion_size(lane, piece));
+    message->units = plan_step_units(routed->plan, routed->item, &step, message->from.at, piece) *
+                     routed_portion_size(lane, piece);
+    message->cost = routed_cost_of(replay, lane, message->units);
     message->course.antipode =
         (uint8_t)(path_antipode_of(&routed->balance, message->from.at) |
                   path_antipode_by(&routed->balance, message->from.at, message->to.at));
@@ -80,6 +80,7 @@ void routed_address(const struct replay *replay, struct lane_table *lane, uint32
         course_choose(replay, routed, message);
         return;
     }
+    routed_price(replay, lane, message);
     const struct routed_step *step = message->step;
     for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
         uint32_t const from = message->from.at[axis];
@@ -100,7 +101,7 @@ void routed_way_fill(struct replay *replay, struct lane_table *lane, uint32_t se
     route_find(replay, message.course, &message.from, &message.to, hop, &way->at);
     way->receiver = route_chip(replay->routes, &message.to);
     way->tie = routed_tie(lane->routed, &message.from);
-    way->units = message.cost->units;
+    way->units = message.units;
     way->slot = message.slot;
     if (message.course.level == LEVEL_NONE) return;
     const struct level_links *level = &replay->routes->level[message.course.level];

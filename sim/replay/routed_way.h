@@ -42,9 +42,13 @@ static inline const struct routed_way *routed_way_take(struct replay *replay,
                                                        uint32_t hop, struct routed_message *message)
 {
     const struct routed_way *way = routed_way_at(replay, lane, sender, message, hop);
-    if (lane->routed->guide != ROUTED_BY_PLACE) return way;
-    message->cost = routed_cost_of(replay, lane, way->units);
-    message->slot = way->slot;
+    if (lane->routed->guide == ROUTED_BY_PLACE) {
+        message->units = way->units;
+        message->cost = routed_cost_of(replay, lane, way->units);
+        message->slot = way->slot;
+    } else {
+        routed_price(replay, lane, message);
+    }
     return way;
 }
 
@@ -56,6 +60,7 @@ static inline const struct route_link *routed_find(struct replay *replay, struct
     if (message->ways != NULL)
         return &routed_way_take(replay, lane, sender, message->hop, message)->at;
     if (lane->routed->guide == ROUTED_BY_TURNS) {
+        routed_price(replay, lane, message);
         message->from = replay->routes->places[sender];
         route_leg_find(replay, &message->leg, &message->from, &message->step->by, scratch);
         return scratch;

@@ -167,10 +167,35 @@ static void alike_chips_do_together_what_each_does_alone(void **state)
     assert_true(simulated > taken / 2);
 }
 
+/* Messages of a lane double from step to step: more sizes than a lane remembers costs of, and what
+ * lands on one chip of an entry makes it send the next size before the next chip is looked at. */
+static void messages_of_many_sizes_cost_what_they_cost_alone(void **state)
+{
+    static const char *const algorithms[] = {"bruck", "recursive"};
+    (void)state;
+    for (uint32_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++) {
+        char text[TEXT_BYTES];
+        case_text(text, sizeof text,
+                  "{\"podsim\": 1, \"machine\": {\"chip\": \"h100-sxm\", \"nodes\": 64, "
+                  "\"gpus\": 1}, \"mesh\": {\"fsdp\": [\"node\"]}, \"workload\": {\"kind\": "
+                  "\"train_step\", \"model\": {\"kind\": \"mlp\", \"D\": 4096, \"F\": 8192, "
+                  "\"layers\": 2}, \"batch_tokens\": 65536}, \"run\": {\"algorithm\": \"%s\"}}",
+                  algorithms[i]);
+        struct strbuf together = {0}, alone = {0};
+        struct trace traces[2];
+        assert_true(tell(text, "fast", &together, &traces[0]));
+        assert_true(tell(text, "reference", &alone, &traces[1]));
+        case_that(strcmp(together.bytes, alone.bytes) == 0, text);
+        strbuf_free(&together);
+        strbuf_free(&alone);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(alike_chips_do_together_what_each_does_alone)};
+        cmocka_unit_test(alike_chips_do_together_what_each_does_alone),
+        cmocka_unit_test(messages_of_many_sizes_cost_what_they_cost_alone)};
     walk_seed(argc, argv);
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -247,24 +247,27 @@ static void flight_close(struct replay *replay, uint32_t stream, uint32_t chip)
     flight_leave(replay, stream, chip);
 }
 
-bool flight_end_is_void(const struct replay *replay, uint64_t key, uint32_t chip, int64_t now_ps)
+bool flight_void_take(struct replay *replay, uint64_t key, uint32_t chip, int64_t now_ps)
 {
-    return replay->lanes.flights != NULL && event_key_kind(key) == EVENT_COLLECTIVE_END &&
-           flight_at(replay, event_key_stream(key), chip)->void_ps == now_ps;
+    if (replay->lanes.flights == NULL || event_key_kind(key) != EVENT_COLLECTIVE_END) return false;
+    struct flight *flight = flight_at(replay, event_key_stream(key), chip);
+    if (flight->void_ps != now_ps) return false;
+    flight->void_ps = 0;
+    return true;
 }
 
-uint32_t flights_end(struct replay *replay, uint32_t stream, const uint32_t *chips, uint32_t count,
+uint32_t flights_end(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
                      int64_t now_ps, uint32_t *ret_chips)
 {
+    uint32_t const stream = event_key_stream(key);
     uint32_t left = 0;
     for (uint32_t i = 0; i < count; i++) {
-        struct flight *flight = flight_at(replay, stream, chips[i]);
-        if (flight->void_ps == now_ps) {
-            flight->void_ps = 0;
+        if (flight_void_take(replay, key, chips[i], now_ps)) {
             engine_count(replay->engine, -1);
             continue;
         }
-        if (flight->log != NULL) flight_close(replay, stream, chips[i]);
+        if (flight_at(replay, stream, chips[i])->log != NULL)
+            flight_close(replay, stream, chips[i]);
         ret_chips[left++] = chips[i];
     }
     return left;

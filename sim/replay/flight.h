@@ -119,10 +119,11 @@ enum status flights_build(struct arena *arena, struct replay *replay, struct err
 bool flight_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
 /* Before ends of collectives are handled: closes those that fly, and leaves out those that are
  * void. Returns how many of `chips` are left in `ret_chips`. */
-uint32_t flights_end(struct replay *replay, uint32_t stream, const uint32_t *chips, uint32_t count,
+uint32_t flights_end(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
                      int64_t now_ps, uint32_t *ret_chips);
-/* Whether the end of a collective is void. */
-bool flight_end_is_void(const struct replay *replay, uint64_t key, uint32_t chip, int64_t now_ps);
+/* Whether an event is a void end. If so it is void no more: the collective may have landed so late
+ * that its own end comes at the same instant, and is told apart by nothing. */
+bool flight_void_take(struct replay *replay, uint64_t key, uint32_t chip, int64_t now_ps);
 void flights_land_all(struct replay *replay);
 
 /* What the functions below do when they find a flight. */

@@ -324,21 +324,24 @@ static void state_copy(struct replay *prefix, struct replay *whole)
 }
 
 /* An event that waits, of each image of its chip. */
+static void images_post(struct replay *prefix, int64_t now_ps, uint64_t key, uint32_t chip)
+{
+    const struct spread *spread = prefix->spread;
+    for (uint32_t k = 0; k < spread->count; k++) {
+        uint32_t const image = spread->image[chip * spread->count + k];
+        engine_post(spread->whole->engine, now_ps, event_key_of_image(prefix, key, chip, image),
+                    channel_of_key(spread->whole, key), image);
+    }
+}
+
 static void event_spread(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
                          const uint32_t *chips, uint32_t count)
 {
     struct replay *prefix = owner;
-    const struct spread *spread = prefix->spread;
     (void)engine;
-    for (uint32_t i = 0; i < count; i++) {
-        if (flight_end_is_void(prefix, key, chips[i], now_ps)) continue;
-        for (uint32_t k = 0; k < spread->count; k++) {
-            uint32_t const image = spread->image[chips[i] * spread->count + k];
-            engine_post(spread->whole->engine, now_ps,
-                        event_key_of_image(prefix, key, chips[i], image),
-                        channel_of_key(spread->whole, key), image);
-        }
-    }
+    for (uint32_t i = 0; i < count; i++)
+        if (!flight_void_take(prefix, key, chips[i], now_ps))
+            images_post(prefix, now_ps, key, chips[i]);
 }
 
 void prefix_spread(struct replay *prefix)
@@ -378,9 +381,12 @@ static void event_hand(void *owner, struct engine *engine, int64_t now_ps, uint6
                        const uint32_t *chips, uint32_t count)
 {
     struct handed *handed = owner;
-    event_spread(handed->first, engine, now_ps, key, chips, count);
-    for (uint32_t i = 0; i < count; i++)
+    (void)engine;
+    for (uint32_t i = 0; i < count; i++) {
+        if (flight_void_take(handed->first, key, chips[i], now_ps)) continue;
+        images_post(handed->first, now_ps, key, chips[i]);
         handed->events[handed->count++] = (struct handed_event){now_ps, key, chips[i]};
+    }
 }
 
 /* Whether all state is in what is copied, and no chip has ended its step before now. */

@@ -87,7 +87,7 @@ static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t 
     if (replay->lanes.flights != NULL) {
         flights_order(replay->lanes.flights, now_ps, key);
         if (event_key_kind(key) == EVENT_COLLECTIVE_END) {
-            count = flights_end(replay, event_key_stream(key), chips, count, now_ps, left);
+            count = flights_end(replay, key, chips, count, now_ps, left);
             chips = left;
             if (count == 0) return;
         }

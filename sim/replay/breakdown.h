@@ -61,9 +61,9 @@ struct tally {
     uint64_t bound_checks;
     uint64_t parts_done; /* Of compute ops. */
     uint64_t parts_total;
-    uint64_t logged; /* Of collectives: logs made; flown, and of them landed (flight.h); begun of
-                        which every message was simulated. */
-    uint64_t flown, landed, played;
+    /* Of collectives (flight.h), a chip's by itself: simulated once for all that are alike, and by
+     * that posted; of these landed; all of whose messages were simulated. */
+    uint64_t recorded, posted, landed, simulated;
     uint64_t recurred;     /* Events that were not simulated one by one (recur.h). */
     uint32_t prefix_chips; /* Chips of the early fold that the run continued; 0: none. */
     int64_t prefix_ps;     /* Instant at which the run continued the early fold. */

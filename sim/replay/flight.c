@@ -152,28 +152,36 @@ static const struct flight_log *log_of(struct replay *replay, uint32_t stream, u
             return NULL;
         }
         flights->states[index] = FLIGHT_LOGGED;
-        replay->tally.logged++;
+        replay->tally.recorded++;
     }
     return flights->states[index] == FLIGHT_LOGGED ? &flights->logs[index] : NULL;
 }
 
+/* The log by which the collective that begins flies; NULL: its messages are simulated. */
+static const struct flight_log *log_to_fly(struct replay *replay, uint32_t stream, uint32_t chip,
+                                           int64_t now_ps)
+{
+    if (replay->lanes.flights == NULL || replay->recurrence.keeps) return NULL;
+    const struct stream_state *state = stream_at(replay, stream, chip);
+    uint32_t const computed = stream_at(replay, PROGRAM_COMPUTE, chip)->done;
+    const struct flight_log *log = log_of(replay, stream, chip);
+    if (log == NULL || flight_at(replay, stream, chip)->void_ps != 0) return NULL;
+    if (state->operand_parts > 0 && computed < state->operand_first + state->operand_parts)
+        return NULL;
+    return finds_all_free(replay, log, stream, chip, now_ps) ? log : NULL;
+}
+
 bool flight_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
-    if (replay->lanes.flights == NULL || replay->recurrence.keeps) return false;
-    struct stream_state *state = stream_at(replay, stream, chip);
-    struct flight *flight = flight_at(replay, stream, chip);
-    uint32_t const compute_done = stream_at(replay, PROGRAM_COMPUTE, chip)->done;
-    bool const has_operand =
-        state->operand_parts == 0 || compute_done >= state->operand_first + state->operand_parts;
-    const struct flight_log *log = log_of(replay, stream, chip);
-    if (log == NULL || !has_operand || flight->void_ps != 0 ||
-        !finds_all_free(replay, log, stream, chip, now_ps)) {
-        replay->tally.played++;
+    const struct flight_log *log = log_to_fly(replay, stream, chip, now_ps);
+    if (log == NULL) {
+        replay->tally.simulated++;
         return false;
     }
+    struct flight *flight = flight_at(replay, stream, chip);
     *flight = (struct flight){.log = log, .begin_ps = now_ps};
     replay->lanes.flights->of_chip[chip] |= 1u << stream;
-    replay->tally.flown++;
+    replay->tally.posted++;
     for (uint32_t i = 0; i < log->link_count; i++)
         log->links[i].link->flown = log->links[i].waits_here;
     serve(replay, flight, chip, 0, log->left_at_begin);

@@ -355,10 +355,10 @@ void prefix_spread(struct replay *prefix)
     whole->tally.bound_checks = prefix->tally.bound_checks * count;
     whole->tally.parts_done = prefix->tally.parts_done * count;
     whole->tally.digest = prefix->tally.digest;
-    whole->tally.logged = prefix->tally.logged;
-    whole->tally.flown = prefix->tally.flown;
+    whole->tally.recorded = prefix->tally.recorded;
+    whole->tally.posted = prefix->tally.posted;
     whole->tally.landed = prefix->tally.landed;
-    whole->tally.played = prefix->tally.played;
+    whole->tally.simulated = prefix->tally.simulated;
     whole->tally.prefix_chips = prefix->chip_count;
     whole->tally.prefix_ps = engine_now_ps(prefix->engine);
     memcpy(whole->tally.queued_ps, prefix->tally.queued_ps, sizeof whole->tally.queued_ps);

@@ -57,6 +57,7 @@ static struct trace_work check_alike(const char *text)
 {
     struct trace const some = simulate(text, false), all = simulate(text, true);
     assert_int_equal(all.work.posted + all.work.recorded + all.work.landed, 0);
+    assert_int_equal(some.work.posted + some.work.simulated, all.work.simulated);
     assert_int_equal(some.digest, all.digest);
     assert_int_equal(some.step_ps, all.step_ps);
     assert_int_equal(some.work.events, all.work.events);

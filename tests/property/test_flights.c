@@ -46,24 +46,39 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
     const char *gpus = strstr(mesh, "gpu:4") != NULL ? "8" : CASE_PICK(state, "2", "4", "8");
     const char *network =
         CASE_PICK(state, "", "", ", \"network\": {\"leaf\": {\"oversubscription\": 4}}",
-                  ", \"network\": {\"leaf\": {\"policy\": \"hash\"}}");
+                  ", \"network\": {\"leaf\": {\"policy\": \"hash\"}}",
+                  ", \"network\": {\"cable_latency\": \"1ps\", \"nvlink\": {\"latency\": \"1ps\"}}",
+                  ", \"network\": {\"nic_rate\": \"2GB/s\"}", ", \"network\": {\"node_nics\": 1}");
+    const char *chips =
+        CASE_PICK(state, "", "", "", "", "",
+                  ", \"chips\": [{\"at\": [1, \"*\"], \"math\": 0.5, \"hbm\": 0.3}]",
+                  ", \"chips\": [{\"at\": [\"*\", 1], \"hbm\": 0.6}]");
     const char *profile = CASE_PICK(state, "ideal", "measured", "measured\", \"stack\": \"te");
     const char *arbitration = CASE_PICK(state, "fair", "fair", "priority", "fifo");
     const char *schedule = CASE_PICK(state, "1f1b", "gpipe", "interleaved:2", "zb-h1", "dualpipev");
+    uint32_t const skew = strstr(mesh, "\"ep\"") != NULL ? below(state, 3) : 0;
+    const char *asked = CASE_PICK(state, "auto", "auto", "direct", "bruck");
+    const char *algorithm = skew > 1 ? "auto" : asked; /* What is ragged goes directly. */
     uint32_t const microbatches = 8u << below(state, 3);
     uint32_t const tokens = 1024u << below(state, 3);
     const char *remat = CASE_PICK(state, "none", "block", "layer");
-    char stages[128] = "";
+    char stages[160] = "";
     if (staged)
         case_text(stages, sizeof stages, ", \"accumulate\": %u, \"schedule\": \"%s\"",
                   (unsigned)microbatches, schedule);
+    size_t const used = strlen(stages);
+    if (skew > 0)
+        case_text(stages + used, sizeof stages - used, ", \"routing_skew\": %u",
+                  (unsigned)skew - 1);
     case_text(text, TEXT_BYTES,
               "{\"podsim\": 1, \"machine\": {\"chip\": \"h100-sxm\", \"nodes\": %s, \"gpus\": %s, "
-              "\"profile\": \"%s\"%s}, \"mesh\": %s, \"workload\": {\"kind\": \"train_step\", "
+              "\"profile\": \"%s\"%s%s}, \"mesh\": %s, \"workload\": {\"kind\": \"train_step\", "
               "\"model\": \"%s\", \"batch_tokens\": %u, \"sequence_length\": 1024, \"remat\": "
-              "\"%s\", \"allow_oversubscription\": true%s}, \"run\": {\"arbitration\": \"%s\"}}",
-              places[place].nodes, gpus, profile, network, mesh, model,
-              (unsigned)(tokens * 8 * 8 * (staged ? microbatches : 1)), remat, stages, arbitration);
+              "\"%s\", \"allow_oversubscription\": true%s}, \"run\": {\"arbitration\": \"%s\", "
+              "\"algorithm\": \"%s\"}}",
+              places[place].nodes, gpus, profile, network, chips, mesh, model,
+              (unsigned)(tokens * 8 * 8 * (staged ? microbatches : 1)), remat, stages, arbitration,
+              algorithm);
 }
 
 static void links_same(const struct trace *some, const struct trace *all, const char *text)
@@ -92,6 +107,9 @@ static void each_result_is_that_of_every_message(void **state)
         options.every_message = true;
         assert_true(play_result(text, &options, &long_way, &all));
         case_that(all.work.posted == 0 && all.work.landed == 0, text);
+        case_that(all.work.recurred > 0 || /* Layers that are alike are counted in one run only. */
+                      some.work.posted + some.work.simulated == all.work.simulated,
+                  text);
         case_that(some.digest == all.digest, text);
         case_that(some.work.events == all.work.events, text);
         case_that(some.work.transfers == all.work.transfers, text);
@@ -106,7 +124,7 @@ static void each_result_is_that_of_every_message(void **state)
     }
     print_message("%u simulated, in %u of them collectives flew, in %u some landed\n",
                   (unsigned)simulated, (unsigned)flown, (unsigned)landed);
-    assert_true(flown > simulated / 2 && landed > simulated / 8);
+    assert_true(flown > simulated / 3 && landed > simulated / 8);
 }
 
 int main(int argc, char **argv)

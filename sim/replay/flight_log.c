@@ -63,10 +63,13 @@ void flight_record_link(struct replay *replay, struct link_state *link, struct l
     for (uint32_t i = 0; i < recorder->links.count; i++)
         if (links[i].link == link) return;
     struct flight_link *added = vector_add(recorder, &recorder->links, sizeof *added);
-    if (added == NULL) return;
-    struct saved_link *saved = vector_add(recorder, &recorder->saved, sizeof *saved);
-    if (saved == NULL) {
-        recorder->links.count--;
+    struct saved_link *saved =
+        added == NULL ? NULL : vector_add(recorder, &recorder->saved, sizeof *saved);
+    if (saved == NULL) { /* What the message does to the link cannot be taken back. */
+        recorder->links.count = recorder->saved.count;
+        if (replay->refusal.status == STATUS_OK)
+            (void)error_set(&replay->refusal, STATUS_NO_MEMORY, "/run",
+                            "no memory to record a collective");
         return;
     }
     /* Links of the grid are also wanted by messages that do not look whether they are flown. */
@@ -88,8 +91,9 @@ void flight_record_leaving(struct replay *replay, uint32_t chip, uint32_t way)
     recorder->left_ps += granted_ps(replay, SERVER_HBM);
     if (at == NULL || left == NULL) return;
     *at = recorder->now;
-    *left = (struct flight_leaving){
-        .sum_ps = recorder->left_ps, .reads = *reads_at(&replay->servers, way, chip), .way = way};
+    left->sum_ps = recorder->left_ps; /* Field by field: logs are compared byte by byte. */
+    left->reads = *reads_at(&replay->servers, way, chip);
+    left->way = way;
     recorder->log.ways |= 1u << way;
 }
 
@@ -248,6 +252,12 @@ static const void *kept(struct replay *replay, const struct vector *vector, uint
     return items;
 }
 
+/* Whether what was recorded is what a log has, of which there is as much. */
+static bool same_items(const struct vector *recorded, const void *kept, uint64_t item_bytes)
+{
+    return recorded->count == 0 || memcmp(recorded->items, kept, recorded->count * item_bytes) == 0;
+}
+
 /* The log of another chip, if it says the same of all but links. */
 static const struct flight_log *same_of(const struct replay *replay, uint32_t plan)
 {
@@ -258,12 +268,10 @@ static const struct flight_log *same_of(const struct replay *replay, uint32_t pl
         if (replay->lanes.flights->states[index] != FLIGHT_LOGGED ||
             log->landed_count != recorder->landed.count || log->left_count != recorder->left.count)
             continue;
-        const struct vector *at = &recorder->landed_at, *landed = &recorder->landed,
-                            *left_at = &recorder->left_at, *left = &recorder->left;
-        if (memcmp(log->landed_at, at->items, at->count * sizeof *log->landed_at) == 0 &&
-            memcmp(log->landed, landed->items, landed->count * sizeof *log->landed) == 0 &&
-            memcmp(log->left_at, left_at->items, left_at->count * sizeof *log->left_at) == 0 &&
-            memcmp(log->left, left->items, left->count * sizeof *log->left) == 0)
+        if (same_items(&recorder->landed_at, log->landed_at, sizeof *log->landed_at) &&
+            same_items(&recorder->landed, log->landed, sizeof *log->landed) &&
+            same_items(&recorder->left_at, log->left_at, sizeof *log->left_at) &&
+            same_items(&recorder->left, log->left, sizeof *log->left))
             return log;
     }
     return NULL;
@@ -322,7 +330,7 @@ bool flight_record(struct replay *replay, uint32_t stream, uint32_t chip,
     flight_servers_save(replay, chip, &servers);
     replay->tally = (struct tally){.transfers = 0};
     replay->engine = flights->engine;
-    replay->ports = NULL; /* Its messages have their links for themselves. */
+    replay->ports = NULL; /* Its messages have their links for themselves, without turns. */
     flights->recorder = &recorder;
     stream_at(replay, stream, chip)->operand_parts = 0;
     collective_simulate(replay, stream, chip, after);

@@ -95,15 +95,15 @@ static void parts_begin(struct replay *replay, const struct program_op *op, uint
 static void collectives_begin(struct replay *replay, const struct need_cache *needs,
                               uint32_t stream, const struct batch *batch, int64_t now_ps)
 {
-    struct batch woken, played;
-    woken.count = played.count = 0;
+    struct batch woken, simulated;
+    woken.count = simulated.count = 0;
     for (uint32_t i = 0; i < batch->count; i++) {
         collective_open(replay, needs, stream, batch->chip[i], now_ps);
         if (flight_begin(replay, stream, batch->chip[i], now_ps)) continue;
         transport_open(replay, stream, batch->chip[i], now_ps);
-        batch_add(&played, batch->chip[i]);
+        batch_add(&simulated, batch->chip[i]);
     }
-    if (played.count > 0) lanes_operand(replay, stream, played.chip, played.count, now_ps);
+    if (simulated.count > 0) lanes_operand(replay, stream, simulated.chip, simulated.count, now_ps);
     for (uint32_t i = 0; i < batch->count; i++)
         if (stream_has_come(stream_at(replay, stream, batch->chip[i])))
             batch_add(&woken, batch->chip[i]);

@@ -353,14 +353,16 @@ static uint64_t pending_of(const struct plan_table *plan)
     return sum;
 }
 
-/* Whether a plan's messages all name their receivers, and nobody waits for parts of it. */
+/* Whether a plan's messages all name their receivers and take no turns among themselves, and nobody
+ * waits for parts of it. */
 static bool plan_may_fly(const struct replay *replay, const struct plan_table *plan)
 {
     if (replay->program->stream[plan->stream].kind != PROGRAM_OP_COLLECTIVE) return false;
     if (plan->plan->part_count != 1 || plan->plan->counts_buckets) return false;
     for (uint32_t i = 0; i < plan->lane_count; i++) {
         const struct lane_table *lane = &plan->lane[i];
-        if (lane->routed == NULL || lane->routed->tree != NULL || lane->posts) return false;
+        if (lane->routed == NULL || lane->routed->tree != NULL || lane->posts || lane->takes_turns)
+            return false;
     }
     return plan->lane_count > 0;
 }

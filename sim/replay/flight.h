@@ -24,7 +24,16 @@
  * of its run may be added in any order (server_passed()).
  *
  * What has happened until now. Events of an instant come in the order of their keys, so a flown
- * event has happened if its instant and key lie before those of the event at hand (`order`).
+ * event has happened if its instant and key lie before those of the event at hand (`order`). That
+ * holds since each event of a message comes 1 ps or more after the one that posted it: links and
+ * ports of a way have a latency of at least that (route.h), and who waits for a link waits for a
+ * later instant. A flown event thus waits already when its instant begins.
+ *
+ * Who could be wrong by a change. A handler of messages that reads state of others than its
+ * collective, its links and its chip's servers; one that posts at once; a lane of a level that
+ * takes turns with others of its collective (lane.takes_turns), since a collective is logged
+ * without ports; state of a link that is read without flights_clear_link().
+ * tests/property/test_flights.c holds drawn runs against runs that simulate every message.
  */
 #ifndef SIM_REPLAY_FLIGHT_H
 #define SIM_REPLAY_FLIGHT_H
@@ -117,8 +126,9 @@ enum status flights_build(struct arena *arena, struct replay *replay, struct err
 
 /* A collective begins: false if its messages are to be simulated. */
 bool flight_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
-/* Before ends of collectives are handled: closes those that fly, and leaves out those that are
- * void. Returns how many of `chips` are left in `ret_chips`. */
+/* Before ends of collectives are handled, which are an entry's: closes collectives that fly, and
+ * leaves void ends out. Returns how many of `chips` are left; they are in `ret_chips`, which has
+ * room for as many. */
 uint32_t flights_end(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
                      int64_t now_ps, uint32_t *ret_chips);
 /* Whether an event is a void end. If so it is void no more: the collective may have landed so late

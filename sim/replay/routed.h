@@ -49,7 +49,8 @@
 
 enum {
     EPOCHS_AHEAD = 4, /* Rows of an inbox: the running collective and three to come. */
-    ROUTED_COSTS = 8, /* Costs that a lane remembers; a power of two. */
+    ROUTED_COST_BITS = 4,
+    ROUTED_COSTS = 1 << ROUTED_COST_BITS, /* Costs that a lane remembers. */
     /* Most places of a lane's messages that are remembered, so that caches hold them. */
     ROUTED_WAYS_MAX = 1 << 14,
 };

@@ -303,7 +303,9 @@ const struct routed_cost *routed_cost_of(const struct replay *replay, const stru
                                          uint32_t units)
 {
     struct routed_lane *routed = lane->routed;
-    struct routed_cost *cost = &routed->costs[units / 2 % ROUTED_COSTS];
+    /* Scattered by the golden section of 2^32: sizes of a lane are powers of two, or neighbours. */
+    struct routed_cost *cost =
+        &routed->costs[units * UINT32_C(2654435769) >> (32 - ROUTED_COST_BITS)];
     if (cost->units == units) return cost;
     cost->units = units;
     cost->memory =

@@ -9,30 +9,13 @@
 #include "sim/base/name.h"
 #include "sim/base/strbuf.h"
 #include "sim/scenario/preset.h"
+#include "tools/podsim/common/placing.h"
 #include "tools/podsim/validate/published.h"
 
 enum {
     FLAT_DEPTH = 3,
-    PART_BYTES = 32,
-    PARTS_MAX = 8,
-    SIDES_MAX = 3,
-    SIDE_SLICE = SIDES_MAX, /* Behind x, y and z. */
+    SIDES_MAX = 3,      /* x, y and z. */
     RAIL_PORTS = 65536, /* One switch a rail, so that one pipeline stands for all that are alike. */
-};
-
-/* What is left of an axis of the machine. */
-struct side {
-    const char *name;
-    uint32_t whole, left;
-};
-
-/* Axes of the mesh on sides of the machine, as parts "x:4". */
-struct placing {
-    const struct published_row *row;
-    struct side side[SIDES_MAX + 1];
-    uint32_t side_count;
-    char part[MESH_ROLE_COUNT][PARTS_MAX][PART_BYTES];
-    uint32_t part_count[MESH_ROLE_COUNT];
 };
 
 static enum status refuse(const struct published_row *row, const char *why, struct error *reterr)
@@ -40,97 +23,24 @@ static enum status refuse(const struct published_row *row, const char *why, stru
     return error_set(reterr, STATUS_UNSUPPORTED, row->id, "%s", why);
 }
 
-static void part_add(struct placing *placing, enum mesh_role role, struct side *side, uint32_t size)
+static void gpus_add(struct placing *placing, const struct published_machine *machine)
 {
-    char *part = placing->part[role][placing->part_count[role]++];
-    if (size == side->whole)
-        (void)snprintf(part, PART_BYTES, "%s", side->name);
-    else
-        (void)snprintf(part, PART_BYTES, "%s:%u", side->name, size);
-    side->left /= size;
-}
-
-/* Neighbours first: as much of each side as it has, in whole parts. */
-static enum status take_in_order(struct placing *placing, enum mesh_role role, uint32_t ranks,
-                                 struct error *reterr)
-{
-    for (uint32_t s = 0; s < placing->side_count && ranks > 1; s++) {
-        struct side *side = &placing->side[s];
-        uint32_t const size = ranks < side->left ? ranks : side->left;
-        if (size <= 1) continue;
-        if (side->left % size != 0 || ranks % size != 0)
-            return error_set(reterr, STATUS_UNSUPPORTED, placing->row->id,
-                             "%u ranks of %s do not lie evenly on %u of the axis %s", ranks,
-                             mesh_role_name(role), side->left, side->name);
-        part_add(placing, role, side, size);
-        ranks /= size;
-    }
-    if (ranks == 1) return STATUS_OK;
-    return refuse(placing->row, "it has more ranks than chips", reterr);
-}
-
-/* A side that is as long, else what is left of all of them, the last first. */
-static enum status take_side(struct placing *placing, enum mesh_role role, uint32_t ranks,
-                             struct error *reterr)
-{
-    for (uint32_t s = placing->side_count; s-- > 0;)
-        if (placing->side[s].left == ranks) {
-            part_add(placing, role, &placing->side[s], ranks);
-            return STATUS_OK;
-        }
-    struct placing turned = *placing;
-    for (uint32_t s = 0; s < placing->side_count; s++)
-        turned.side[s] = placing->side[placing->side_count - 1 - s];
-    STATUS_TRY(take_in_order(&turned, role, ranks, reterr));
-    for (uint32_t s = 0; s < placing->side_count; s++)
-        placing->side[s] = turned.side[placing->side_count - 1 - s];
-    memcpy(placing->part, turned.part, sizeof placing->part);
-    memcpy(placing->part_count, turned.part_count, sizeof placing->part_count);
-    return STATUS_OK;
-}
-
-static enum status gpus_place(struct placing *placing, struct error *reterr)
-{
-    const struct published_machine *machine = &placing->row->machine;
-    placing->side[placing->side_count++] = (struct side){"gpu", machine->gpus, machine->gpus};
-    placing->side[placing->side_count++] = (struct side){"node", machine->nodes, machine->nodes};
-    for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) {
-        enum mesh_role const role = mesh_order_standard[i];
-        STATUS_TRY(take_in_order(placing, role, placing->row->ranks[role], reterr));
-    }
-    return STATUS_OK;
+    placing_side_add(placing, "gpu", machine->gpus);
+    placing_side_add(placing, "node", machine->nodes);
 }
 
 /* Replicas are slices where there are several; the rest lies within them. */
-static enum status tpus_place(struct placing *placing, struct error *reterr)
+static void tpus_add(struct placing *placing, const struct published_machine *machine)
 {
     static const char *const names[SIDES_MAX] = {"x", "y", "z"};
-    const struct published_machine *machine = &placing->row->machine;
     const char *at = machine->shape;
-    struct side slice = {"slice", machine->slices, machine->slices};
-    while (placing->side_count < SIDES_MAX && at != NULL && *at != '\0') {
-        uint32_t const length = (uint32_t)strtoul(at, NULL, 10);
-        placing->side[placing->side_count] =
-            (struct side){names[placing->side_count], length, length};
-        placing->side_count++;
+    placing->is_grid = true;
+    placing->slice = (struct placing_side){"slice", machine->slices, machine->slices};
+    while (placing->side_count < SIDES_MAX && *at != '\0') {
+        placing_side_add(placing, names[placing->side_count], (uint32_t)strtoul(at, NULL, 10));
         at += strspn(at, "0123456789");
         at += *at == 'x';
     }
-    for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) {
-        enum mesh_role const role = mesh_order_standard[i];
-        uint32_t ranks = placing->row->ranks[role];
-        if (role == MESH_DP && slice.left > 1 && ranks % slice.left == 0) {
-            ranks /= slice.left;
-            part_add(placing, role, &slice, slice.left);
-        }
-        if (ranks == 1) continue;
-        if (role == MESH_FSDP)
-            STATUS_TRY(take_in_order(placing, role, ranks, reterr));
-        else
-            STATUS_TRY(take_side(placing, role, ranks, reterr));
-    }
-    if (slice.left > 1) return refuse(placing->row, "its slices are no replicas", reterr);
-    return STATUS_OK;
 }
 
 /* Megatron may lay ranks of experts over those of tp, too. */
@@ -143,15 +53,18 @@ static enum status ranks_check(const struct published_row *row, struct error *re
     return STATUS_OK;
 }
 
-static enum status place(struct placing *placing, struct error *reterr)
+static enum status place(const struct published_row *row, struct placing *ret_placing,
+                         struct error *reterr)
 {
-    STATUS_TRY(ranks_check(placing->row, reterr));
-    STATUS_TRY(placing->row->machine.shape == NULL ? gpus_place(placing, reterr)
-                                                   : tpus_place(placing, reterr));
-    for (uint32_t s = 0; s < placing->side_count; s++)
-        if (placing->side[s].left > 1)
-            return refuse(placing->row, "it has fewer ranks than chips", reterr);
-    return STATUS_OK;
+    *ret_placing = (struct placing){.where = row->id};
+    STATUS_TRY(ranks_check(row, reterr));
+    for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++)
+        ret_placing->rank[role] = row->ranks[role];
+    if (row->machine.shape == NULL)
+        gpus_add(ret_placing, &row->machine);
+    else
+        tpus_add(ret_placing, &row->machine);
+    return placing_find(ret_placing, reterr);
 }
 
 /* --- Writing: a setting for each key, as those of a command line --- */
@@ -227,10 +140,9 @@ static enum status mesh_set(const struct writing *writing, const struct placing 
     STATUS_TRY(set(writing, reterr, "/mesh={}"));
     for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) {
         enum mesh_role const role = mesh_order_standard[i];
-        uint32_t const count = placing->part_count[role];
-        for (uint32_t p = 0; p < count; p++) /* Stages have the outer side first. */
+        for (uint32_t p = 0; p < placing->part_count[role]; p++)
             STATUS_TRY(set(writing, reterr, "/mesh/%s/%u=%s", mesh_role_name(role), p,
-                           placing->part[role][role == MESH_PP ? count - 1 - p : p]));
+                           placing_part(placing, role, p)));
     }
     return STATUS_OK;
 }
@@ -381,13 +293,13 @@ static enum status command_write(struct arena *arena, const struct published_row
 enum status published_scenario(struct arena *arena, const struct published_row *row,
                                const char **ret_text, struct error *reterr)
 {
-    struct placing placing = {.row = row};
+    struct placing placing;
     struct writing writing = {.arena = arena};
     if (row->lacks != NULL)
         return error_set(reterr, STATUS_UNSUPPORTED, row->id, "the publication does not say %s",
                          row->lacks);
     if (row->kind == PUBLISHED_COLLECTIVE) return command_write(arena, row, ret_text, reterr);
-    STATUS_TRY(place(&placing, reterr));
+    STATUS_TRY(place(row, &placing, reterr));
     STATUS_TRY(json_read_text(arena, row->id, "{}", 2, &writing.document, reterr));
     STATUS_TRY(set(&writing, reterr, "/podsim=1"));
     STATUS_TRY(set(&writing, reterr, "/title=\"%s\"", row->id));

@@ -1,0 +1,96 @@
+#include "tools/podsim/common/placing.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static enum status refuse(const struct placing *placing, const char *why, struct error *reterr)
+{
+    return error_set(reterr, STATUS_UNSUPPORTED, placing->where, "%s", why);
+}
+
+void placing_side_add(struct placing *placing, const char *name, uint32_t chips)
+{
+    SIM_ASSERT(placing->side_count < PLACING_SIDES_MAX);
+    placing->side[placing->side_count++] = (struct placing_side){name, chips, chips};
+}
+
+static void part_add(struct placing *placing, enum mesh_role role, struct placing_side *side,
+                     uint32_t size)
+{
+    SIM_ASSERT(placing->part_count[role] < PLACING_PARTS_MAX);
+    char *part = placing->part[role][placing->part_count[role]++];
+    if (size == side->whole)
+        (void)snprintf(part, PLACING_PART_BYTES, "%s", side->name);
+    else
+        (void)snprintf(part, PLACING_PART_BYTES, "%s:%u", side->name, size);
+    side->left /= size;
+}
+
+/* Neighbours first: as much of each side as it has, in whole parts. */
+static enum status take_in_order(struct placing *placing, enum mesh_role role, uint32_t ranks,
+                                 struct error *reterr)
+{
+    for (uint32_t s = 0; s < placing->side_count && ranks > 1; s++) {
+        struct placing_side *side = &placing->side[s];
+        uint32_t const size = ranks < side->left ? ranks : side->left;
+        if (size <= 1) continue;
+        if (side->left % size != 0 || ranks % size != 0)
+            return error_set(reterr, STATUS_UNSUPPORTED, placing->where,
+                             "%u ranks of %s do not lie evenly on %u of the axis %s", ranks,
+                             mesh_role_name(role), side->left, side->name);
+        part_add(placing, role, side, size);
+        ranks /= size;
+    }
+    if (ranks == 1) return STATUS_OK;
+    return refuse(placing, "it has more ranks than chips", reterr);
+}
+
+/* A side that is as long, else what is left of all of them, the last first. */
+static enum status take_side(struct placing *placing, enum mesh_role role, uint32_t ranks,
+                             struct error *reterr)
+{
+    for (uint32_t s = placing->side_count; s-- > 0;)
+        if (placing->side[s].left == ranks) {
+            part_add(placing, role, &placing->side[s], ranks);
+            return STATUS_OK;
+        }
+    struct placing turned = *placing;
+    for (uint32_t s = 0; s < placing->side_count; s++)
+        turned.side[s] = placing->side[placing->side_count - 1 - s];
+    STATUS_TRY(take_in_order(&turned, role, ranks, reterr));
+    for (uint32_t s = 0; s < placing->side_count; s++)
+        placing->side[s] = turned.side[placing->side_count - 1 - s];
+    memcpy(placing->part, turned.part, sizeof placing->part);
+    memcpy(placing->part_count, turned.part_count, sizeof placing->part_count);
+    return STATUS_OK;
+}
+
+static enum status take_role(struct placing *placing, enum mesh_role role, struct error *reterr)
+{
+    uint32_t ranks = placing->rank[role];
+    struct placing_side *slice = &placing->slice;
+    if (role == MESH_DP && slice->left > 1 && ranks % slice->left == 0) {
+        ranks /= slice->left;
+        part_add(placing, role, slice, slice->left);
+    }
+    if (ranks == 1) return STATUS_OK;
+    if (!placing->is_grid || role == MESH_FSDP) return take_in_order(placing, role, ranks, reterr);
+    return take_side(placing, role, ranks, reterr);
+}
+
+enum status placing_find(struct placing *placing, struct error *reterr)
+{
+    for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++)
+        STATUS_TRY(take_role(placing, mesh_order_standard[i], reterr));
+    if (placing->slice.left > 1) return refuse(placing, "its slices are no replicas", reterr);
+    for (uint32_t s = 0; s < placing->side_count; s++)
+        if (placing->side[s].left > 1)
+            return refuse(placing, "it has fewer ranks than chips", reterr);
+    return STATUS_OK;
+}
+
+const char *placing_part(const struct placing *placing, enum mesh_role role, uint32_t index)
+{
+    uint32_t const count = placing->part_count[role];
+    return placing->part[role][role == MESH_PP ? count - 1 - index : index];
+}

@@ -69,6 +69,10 @@ enum status scenario_algorithm_check(const struct scenario *scenario, struct err
 enum status scenario_machine_parse(struct arena *arena, const char *text, const char *where,
                                    struct machine_plan *ret_plan, struct error *reterr);
 
+/* The same as the member "machine" of a scenario. A chip in a file stays its path. */
+enum status scenario_machine_json(struct arena *arena, const char *text, const char *where,
+                                  struct json **ret_machine, struct error *reterr);
+
 /* The scenario with every default visible, as JSON text in the arena (for `show scenario`). */
 const char *scenario_text(struct arena *arena, const struct scenario *scenario);
 

@@ -191,3 +191,21 @@ enum status scenario_machine_parse(struct arena *arena, const char *text, const 
     (void)snprintf(at, sizeof at, "%s%s", in_file ? "" : where, place);
     return error_set(reterr, status, at, "%s", inner.message);
 }
+
+enum status scenario_machine_json(struct arena *arena, const char *text, const char *where,
+                                  struct json **ret_machine, struct error *reterr)
+{
+    struct machine_plan ignored;
+    struct json *document = NULL;
+    size_t const name = strcspn(text, ":,");
+    STATUS_TRY(scenario_machine_parse(arena, text, where, &ignored, reterr));
+    const char *path = arena_format(arena, "%.*s", (int)name, text);
+    if (path == NULL) return error_set(reterr, STATUS_NO_MEMORY, where, "no memory");
+    if (!path_is_json(path)) return parse_text(arena, text, where, ret_machine, reterr);
+    STATUS_TRY(json_read_file(arena, path, &document, reterr));
+    *ret_machine = json_take(document, "machine");
+    if (*ret_machine != NULL) return STATUS_OK;
+    *ret_machine = document;
+    if (json_take(document, "chip") != NULL) return STATUS_OK;
+    return parse_text(arena, text, where, ret_machine, reterr);
+}

@@ -1,0 +1,123 @@
+/*
+ * Which arguments a script of the shell gives to the program that it runs, line by line. What is
+ * expected follows from bash's manual.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/unit/import_case.h"
+
+static void read_as(const char *text, const char *expected)
+{
+    import_case_reads(settings_read_shell, text, expected);
+}
+
+static void refused(const char *text, const char *expected)
+{
+    import_case_refuses(settings_read_shell, text, expected);
+}
+
+static void arguments_follow_the_program(void **state)
+{
+    (void)state;
+    read_as("torchrun --nnodes 2 train.py --num-layers 32 --swiglu --lr=1e-4 --list a b c\n",
+            "1 --nnodes=2\n1 --num-layers=32\n1 --swiglu\n1 --lr=1e-4\n1 --list=a b c\n");
+    read_as("--num-layers 32 \\\n  --swiglu # a comment --not-this\n",
+            "1 --num-layers=32\n2 --swiglu\n");
+    read_as("--num-layers 1\n--swiglu\n\n# --no\n--lr 3\n",
+            "1 --num-layers=1\n2 --swiglu\n5 --lr=3\n");
+    read_as("python train.py --num-layers 1 > log.txt 2>&1 | tee x --not-this\n",
+            "1 --num-layers=1\n");
+    read_as("cd here && python train.py --num-layers 1; echo --not-this\n", "1 --num-layers=1\n");
+}
+
+static void variables_and_arrays_keep_their_lines(void **state)
+{
+    (void)state;
+    read_as("A=8\nARGS=(\n  --num-layers $A\n  # --no\n  --q \"x y\"\n)\n"
+            "ARGS+=(--more)\nrun.py \"${ARGS[@]}\"\n",
+            "3 --num-layers=8\n5 --q=x y\n7 --more\n");
+    read_as("ARGS=\" \\\n --num-layers 4 \\\n --b 1\"\nARGS=\"$ARGS --c\"\npython a.py $ARGS\n",
+            "2 --num-layers=4\n3 --b=1\n4 --c\n");
+    read_as("export N=$((2 * (3 + 1)))\na.py --num-layers ${N} --x ${UNSET:-7} --y $UNSET\n",
+            "2 --num-layers=8\n2 --x=7\n2 --y=$UNSET\n");
+    read_as("declare -a ARGS=(--num-layers 2)\na.py ${ARGS[*]} --one '$N' --path \"$(pwd)/x\"\n",
+            "1 --num-layers=2\n2 --one=$N\n2 --path=$(pwd)/x\n");
+    read_as("RUN=\"cd x; python a.py --num-layers 3\"\nsrun bash -c \"$RUN\"\n",
+            "1 --num-layers=3\n");
+    read_as("RUN=\"python a.py --num-layers 3\"\nsbatch <<EOF\nsrun $RUN --not-this\nEOF\n",
+            "1 --num-layers=3\n");
+}
+
+static void conditions_are_evaluated_or_said(void **state)
+{
+    (void)state;
+    read_as("F=fp8\nA=()\nif [ \"$F\" = fp8 ]; then A+=(--fp8); else A+=(--bf16); fi\n"
+            "a.py --num-layers 1 ${A[@]}\n",
+            "4 --num-layers=1\n3 --fp8\n");
+    read_as("N=4\nif [[ $N -gt 8 || -z $U ]]; then X=1\nelif true; then X=2; fi\n"
+            "a.py --num-layers $X\n",
+            "4 --num-layers=1\n");
+    read_as("if [ -d /data ]; then A=--x; fi\na.py --num-layers 1\n",
+            "1 if [ -d /data ]\n2 --num-layers=1\n");
+    read_as("[ -n \"$U\" ] && A=--x\na.py --num-layers 1 $A\n", "2 --num-layers=1\n2 $A\n");
+    read_as("for i in 1 2; do\n A=--x\ndone\na.py --num-layers 1\n",
+            "1 for i in 1 2\n4 --num-layers=1\n");
+}
+
+static void wrong_texts_are_refused_at_their_line(void **state)
+{
+    (void)state;
+    refused("a.py --num-layers 1\nX=\"open\n", "script:2: a text in \" is open at the end*");
+    refused("X='open\n", "script:1: a text in ' is open*");
+    refused("\nX=(a b\n", "script:2: an array is open*");
+    refused("X=${A\n", "script:1: ${ is open*");
+    refused("X=$(a\n", "script:1: $( is open*");
+    refused("if [ a = b ]; then\n", "script:1: a condition or loop is open*");
+    refused("for i in 1; do\n", "script:1: for is open*");
+    refused("echo nothing\n", "script: no command runs a Python program*");
+    refused("a.py --num-layers 1\nb.py --num-layers 2\n", "script:2: a second command*line 1*");
+}
+
+static void repeat(struct strbuf *text, const char *part, uint32_t times)
+{
+    for (uint32_t i = 0; i < times; i++) strbuf_add(text, "%s", part);
+}
+
+/* A text that is doubled thirty times, and brackets within one another. */
+static void hostile_texts_meet_limits(void **state)
+{
+    (void)state;
+    struct strbuf doubled = {.bytes = NULL}, braces = {.bytes = NULL};
+    struct strbuf conditions = {.bytes = NULL}, sum = {.bytes = NULL}, expected = {.bytes = NULL};
+    repeat(&doubled, "X=0123456789\n", 1);
+    repeat(&doubled, "X=$X$X\n", 30);
+    refused(doubled.bytes, "script:*: variables expand to more than 4 MiB");
+    repeat(&braces, "${A:-", 200);
+    repeat(&braces, "}", 200);
+    refused(braces.bytes, "script:1: variables within one another more than 32 deep");
+    repeat(&conditions, "if [ a = a ]; then ", 100);
+    refused(conditions.bytes, "script:1: conditions within one another more than 32 deep");
+    repeat(&sum, "a.py --num-layers $((", 1);
+    repeat(&sum, "(", 200);
+    repeat(&sum, ")", 202);
+    strbuf_add(&expected, "1 --num-layers=%s\n", strchr(sum.bytes, '$'));
+    read_as(sum.bytes, expected.bytes); /* No number: it stays as it is written. */
+    strbuf_free(&doubled);
+    strbuf_free(&braces);
+    strbuf_free(&conditions);
+    strbuf_free(&sum);
+    strbuf_free(&expected);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arguments_follow_the_program),
+        cmocka_unit_test(variables_and_arrays_keep_their_lines),
+        cmocka_unit_test(conditions_are_evaluated_or_said),
+        cmocka_unit_test(wrong_texts_are_refused_at_their_line),
+        cmocka_unit_test(hostile_texts_meet_limits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,91 @@
+/*
+ * facts.h: what a configuration says about a step of training, in podsim's words.
+ *
+ * Each fact is a count or a text of eight bytes. 0 and NULL: nothing says it, or it is off.
+ */
+#ifndef TOOLS_PODSIM_IMPORT_FACTS_H
+#define TOOLS_PODSIM_IMPORT_FACTS_H
+
+#include <stdint.h>
+
+/* Ranks of a mesh, and how layers lie on those of a pipeline. */
+struct import_ranks {
+    uint64_t tp, pp, cp, ep;
+    uint64_t dp, fsdp;          /* Replicas, and ranks that shard all of a model. */
+    uint64_t expert_tp;         /* Ranks that split an expert's matrices. */
+    uint64_t nodes, node_ranks; /* That the launcher starts. */
+    uint64_t stage_layers;      /* Of one chunk of a rank of the pipeline. */
+    uint64_t chunks;            /* Of a rank of the pipeline. */
+    const char *schedule, *layout;
+};
+
+struct import_step {
+    uint64_t sequences;  /* Of a step, of the whole machine. */
+    uint64_t microbatch; /* Sequences of a replica in one pass. */
+    uint64_t accumulate; /* Passes of a step. */
+    uint64_t length;     /* Tokens of a sequence. */
+};
+
+/* What is kept, repeated, sharded and overlapped. */
+struct import_policy {
+    const char *recompute, *recompute_method, *recompute_modules;
+    uint64_t recompute_layers;
+    uint64_t shards_optimizer;
+    uint64_t full_sharding; /* A sharding of all of a model; `sharding` says more. */
+    const char *sharding;
+    uint64_t gathers_ahead, reduces_ahead, overlaps_tp;
+    uint64_t sequence_parallel;
+    const char *context, *attention;
+    uint64_t offloads_optimizer;
+};
+
+struct import_formats {
+    uint64_t bf16, fp16, fp8;
+    const char *fp8_format;
+    uint64_t gradients_bf16, gradients_fp32;
+    const char *moments;
+};
+
+struct import_names {
+    const char *model, *tokenizer;
+};
+
+struct import_sizes {
+    uint64_t layers, width, mlp_width, heads, head_width;
+    uint64_t grouped; /* Whether `kv_heads` counts. */
+    uint64_t kv_heads;
+    uint64_t vocabulary, vocabulary_multiple;
+    uint64_t untied, gated, layer_norm, qk_norm;
+    uint64_t unbiased, qkv_biased;
+    const char *norm, *positions;
+    uint64_t rotary;
+    uint64_t learned_positions;
+    uint64_t mtp;
+};
+
+struct import_experts {
+    uint64_t count, top_k;
+    uint64_t width; /* Of one expert. */
+    uint64_t shared_width;
+    uint64_t dense_layers;
+    const char *layers; /* Which have experts, in the framework's words. */
+    uint64_t groups, top_groups, router_biased;
+    const char *capacity;
+};
+
+struct import_latent {
+    uint64_t is_used, query_rank, kv_rank, plain_width, rope_width, value_width;
+};
+
+struct import_facts {
+    struct import_ranks ranks;
+    struct import_step batch;
+    struct import_policy policy;
+    struct import_formats formats;
+    struct import_names names;
+    struct import_sizes sizes;
+    struct import_experts experts;
+    struct import_latent latent;
+};
+
+#endif

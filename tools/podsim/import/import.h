@@ -1,0 +1,116 @@
+/*
+ * import.h: from a framework's own configuration to a scenario.
+ *
+ * A reader makes a flat list of settings of any format: key, value, line. The table of a framework
+ * has a row for each key: what fact it states, why it changes no step's time, or what podsim
+ * cannot express of it. Then the framework turns facts into keys of a scenario. No setting is left
+ * without an outcome, and all are printed with it.
+ */
+#ifndef TOOLS_PODSIM_IMPORT_IMPORT_H
+#define TOOLS_PODSIM_IMPORT_IMPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/machine/machine.h"
+#include "sim/mesh/mesh.h"
+#include "tools/podsim/import/facts.h"
+#include "tools/podsim/import/settings.h"
+
+struct json;
+struct strbuf;
+
+/* How a row takes the value of its key. */
+enum import_how {
+    IMPORT_COUNT,   /* A whole number, into a fact. */
+    IMPORT_WORD,    /* A text, into a fact. */
+    IMPORT_ON,      /* A flag, or a boolean: 1 or 0 into a fact. */
+    IMPORT_OFF,     /* A flag, or a boolean: its contrary into a fact. */
+    IMPORT_NOTHING, /* It changes no step's time. */
+    IMPORT_LACKS,   /* podsim cannot express it, unless it has a value that changes nothing. */
+};
+
+struct import_row {
+    const char *key; /* "--log-interval"; "profiling.*" is every key below it. */
+    enum import_how how;
+    size_t at;         /* The fact, as an offset in struct import_facts. */
+    const char *text;  /* What it sets, why it changes nothing, or what it would mean. */
+    const char *plain; /* IMPORT_LACKS: values that change nothing, separated by "|". */
+};
+
+#define IMPORT_FACT(key, how, field, text)                                                         \
+    {                                                                                              \
+        (key), (how), offsetof(struct import_facts, field), (text), NULL                           \
+    }
+#define IMPORT_SAYS_NOTHING(key, text)                                                             \
+    {                                                                                              \
+        (key), IMPORT_NOTHING, 0, (text), NULL                                                     \
+    }
+#define IMPORT_NOT_MODELLED(key, plain, text)                                                      \
+    {                                                                                              \
+        (key), IMPORT_LACKS, 0, (text), (plain)                                                    \
+    }
+
+struct import {
+    struct arena *arena;
+    struct import_file *file;
+    const char *model;        /* `--model`: instead of the file's; NULL: the file's own. */
+    const char *machine_text; /* `--machine` */
+    struct machine machine;
+    struct json *machine_json;
+    bool is_ideal; /* Its profile. */
+    struct import_facts facts;
+    /* By the place of a fact: the setting that states it; NULL: none does. */
+    struct import_setting *said[sizeof(struct import_facts) / sizeof(uint64_t)];
+    struct json *scenario;
+};
+
+struct import_framework {
+    const char *name;
+    enum status (*read)(struct import_file *file, struct error *reterr);
+    const struct import_row *const *rows; /* Tables, ended by NULL; each ends without a key. */
+    /* Fills in facts that follow from others, and everything of the scenario but the machine. */
+    enum status (*finish)(struct import *import, struct error *reterr);
+};
+
+/* By name. NULL: there is none, which `reterr` says. */
+const struct import_framework *import_framework_find(const char *name, struct error *reterr);
+
+/* Gives each setting the outcome that its row says, and fills in facts. Errors: a value that is
+ * none of the key, at its line. */
+enum status import_rows(struct import *import, const struct import_framework *framework,
+                        struct error *reterr);
+
+/* A key of the scenario: "/workload/zero=1". */
+enum status import_set(struct import *import, struct error *reterr, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The setting that states a fact; NULL: none does. */
+struct import_setting *import_said(const struct import *import, const void *fact);
+/* The fact's setting is not expressed, or not wholly: what is missing. Nothing where none is. */
+void import_lacks(struct import *import, const void *fact, const char *what);
+/* The fact's setting changes nothing beside the others: why. */
+void import_plain(struct import *import, const void *fact, const char *why);
+/* A remark that no setting of the file has: what its absence means. */
+enum status import_remark(struct import *import, const char *key, const char *what,
+                          struct error *reterr);
+/* Refuses a fact at the line of its setting, or at the file. */
+enum status import_refuse(const struct import *import, const void *fact, struct error *reterr,
+                          const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* --- What several frameworks have in common --- */
+
+/* Ranks of the mesh on the axes of the machine, "/mesh". */
+enum status import_mesh(struct import *import, const uint64_t ranks[MESH_ROLE_COUNT],
+                        struct error *reterr);
+/* Batch and sequences. `copies` are ranks that have sequences of their own. Fills in those of
+ * `sequences`, `microbatch` and `accumulate` that follow from the others. */
+enum status import_batch(struct import *import, uint64_t copies, struct error *reterr);
+/* "/workload/model": that of `--model`, a built-in one whose sizes are the facts', or these. */
+enum status import_model(struct import *import, struct error *reterr);
+
+/* What happened to each setting, for people. */
+void import_report(struct strbuf *text, const struct import *import, const char *framework);
+
+#endif

@@ -1,0 +1,331 @@
+/*
+ * megatron.c: Megatron-LM's arguments as a scenario: what they default to, and what follows.
+ *
+ * Source: NVIDIA/Megatron-LM, megatron/training/arguments.py.
+ */
+#include "tools/podsim/import/megatron.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/base/name.h"
+
+enum { VOCABULARY_MULTIPLE = 128, TOP_K = 2, CAPACITY_BYTES = 32 };
+
+/* --- The model --- */
+
+/* Words of the tokenizers whose type says them, before padding. */
+static uint64_t words_of(const char *tokenizer)
+{
+    static const char *const types[] = {"GPT2BPETokenizer", "Llama2Tokenizer", NULL};
+    static const uint64_t words[] = {50257, 32000, 0};
+    return words[name_find(tokenizer, types)];
+}
+
+/* Embedding and head are split over tp in whole multiples. */
+static enum status vocabulary_find(struct import *import, struct error *reterr)
+{
+    struct import_facts *facts = &import->facts;
+    if (facts->sizes.vocabulary == 0) facts->sizes.vocabulary = words_of(facts->names.tokenizer);
+    if (facts->sizes.vocabulary == 0 && import->model == NULL)
+        return import_refuse(import, &facts->names.tokenizer, reterr,
+                             "nothing says how many words the vocabulary has; give it by --with "
+                             "--vocab-size=128256, or name a model by --model");
+    uint64_t const multiple =
+        (facts->sizes.vocabulary_multiple == 0 ? VOCABULARY_MULTIPLE
+                                               : facts->sizes.vocabulary_multiple) *
+        facts->ranks.tp;
+    if (multiple > UINT32_MAX || facts->sizes.vocabulary > UINT32_MAX)
+        return import_refuse(import, &facts->sizes.vocabulary, reterr,
+                             "a vocabulary of too many words");
+    facts->sizes.vocabulary = (facts->sizes.vocabulary + multiple - 1) / multiple * multiple;
+    return STATUS_OK;
+}
+
+/* "1", or "[0]*3+[1]*58" with spaces anywhere: layers without experts, then layers with them. */
+static bool expert_layers_read(const char *text, uint64_t *ret_dense)
+{
+    uint64_t dense = 0, sparse = 0;
+    *ret_dense = 0;
+    if (name_same(text, "1")) return true;
+    while (*text != '\0') {
+        char *end = NULL;
+        uint64_t times = 1;
+        text += strspn(text, " +'\"()");
+        if (*text == '\0') break;
+        bool const is_sparse = strncmp(text, "[1]", 3) == 0;
+        if (!is_sparse && strncmp(text, "[0]", 3) != 0) return false;
+        text += 3;
+        text += strspn(text, " ");
+        if (*text == '*') {
+            text += 1 + strspn(text + 1, " ");
+            times = strtoull(text, &end, 10);
+            if (end == text) return false;
+            text = end;
+        }
+        if (!is_sparse && sparse > 0) return false;
+        *(is_sparse ? &sparse : &dense) += times;
+    }
+    *ret_dense = dense;
+    return sparse > 0;
+}
+
+static enum status experts_find(struct import *import, struct error *reterr)
+{
+    struct import_facts *facts = &import->facts;
+    if (facts->experts.top_k == 0) facts->experts.top_k = TOP_K;
+    if (facts->experts.width == 0) facts->experts.width = facts->sizes.mlp_width;
+    if (facts->experts.layers != NULL &&
+        !expert_layers_read(facts->experts.layers, &facts->experts.dense_layers))
+        return import_refuse(import, &facts->experts.layers, reterr,
+                             "\"%.80s\" is not \"1\", or layers without experts before layers with "
+                             "them, such as \"[0]*3+[1]*58\"",
+                             facts->experts.layers);
+    if (facts->experts.capacity == NULL) return STATUS_OK;
+    char *end = NULL;
+    double const factor = strtod(facts->experts.capacity, &end);
+    if (*end != '\0' || end == facts->experts.capacity || factor < 0 || factor > UINT32_MAX)
+        return import_refuse(import, &facts->experts.capacity, reterr, "\"%.40s\" is no factor",
+                             facts->experts.capacity);
+    return import_set(import, reterr, "/workload/capacity_factor=%g", factor);
+}
+
+/* `--swiglu` has two thirds of the width, in whole multiples of 64. */
+static uint64_t mlp_width_of(const struct import_facts *facts)
+{
+    if (facts->sizes.gated) return 4 * facts->sizes.width * 2 / 3 / 64 * 64;
+    return 4 * facts->sizes.width;
+}
+
+static enum status model_find(struct import *import, struct error *reterr)
+{
+    struct import_facts *facts = &import->facts;
+    static const char *const turned[] = {"rope", "yarn", "none", NULL};
+    if (facts->sizes.width > UINT32_MAX)
+        return import_refuse(import, &facts->sizes.width, reterr, "a model of too many columns");
+    if (facts->sizes.mlp_width == 0) facts->sizes.mlp_width = mlp_width_of(facts);
+    if (facts->sizes.head_width == 0 && facts->sizes.heads > 0)
+        facts->sizes.head_width = facts->sizes.width / facts->sizes.heads;
+    if (!facts->sizes.grouped || facts->sizes.kv_heads == 0)
+        facts->sizes.kv_heads = facts->sizes.heads;
+    facts->sizes.layer_norm = !name_same(facts->sizes.norm, "RMSNorm");
+    if (facts->sizes.rotary || turned[name_find(facts->sizes.positions, turned)] != NULL) {
+        facts->sizes.learned_positions = 0;
+        import_plain(import, &facts->sizes.learned_positions, "Q and K are turned by position");
+    }
+    if (name_same(facts->sizes.positions, "none"))
+        import_lacks(import, &facts->sizes.positions, "podsim turns Q and K by position");
+    if (facts->latent.is_used) facts->sizes.qk_norm = 0; /* Norms of the latents are part of it. */
+    STATUS_TRY(vocabulary_find(import, reterr));
+    if (facts->experts.count > 0) STATUS_TRY(experts_find(import, reterr));
+    return import_model(import, reterr);
+}
+
+/* --- Ranks --- */
+
+static enum status experts_check(struct import *import, uint64_t replicas, struct error *reterr)
+{
+    struct import_facts *facts = &import->facts;
+    if (facts->ranks.expert_tp > 0 && facts->ranks.expert_tp != facts->ranks.tp &&
+        facts->ranks.tp > 1)
+        return import_refuse(import, &facts->ranks.expert_tp, reterr,
+                             "podsim splits experts over all %" PRIu64 " ranks of tp; experts "
+                             "over ranks of tp and dp together are not modelled",
+                             facts->ranks.tp);
+    if (replicas % facts->ranks.ep == 0) return STATUS_OK;
+    return import_refuse(import, &facts->ranks.ep, reterr,
+                         "%" PRIu64 " replicas are not divided by %" PRIu64 " ranks of experts",
+                         replicas, facts->ranks.ep);
+}
+
+/* Neighbours first: tp, cp, ep, dp, pp. */
+static enum status ranks_find(struct import *import, struct error *reterr)
+{
+    struct import_facts *facts = &import->facts;
+    uint64_t const chips = import->machine.chip_count;
+    uint64_t *const sizes[] = {&facts->ranks.tp, &facts->ranks.cp, &facts->ranks.pp,
+                               &facts->ranks.ep};
+    uint64_t copy = 1;
+    for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        if (*sizes[i] == 0) *sizes[i] = 1;
+        if (*sizes[i] > chips)
+            return import_refuse(import, sizes[i], reterr,
+                                 "%" PRIu64 " ranks are more than the %" PRIu64 " chips of %s",
+                                 *sizes[i], chips, import->machine_text);
+        if (i < 3) copy *= *sizes[i];
+    }
+    if (copy == 0 || chips % copy != 0)
+        return import_refuse(import, &facts->ranks.tp, reterr,
+                             "a copy of the model on %" PRIu64 " ranks (tp, cp and pp) does not "
+                             "divide the %" PRIu64 " chips of %s",
+                             copy, chips, import->machine_text);
+    uint64_t const replicas = chips / copy;
+    STATUS_TRY(experts_check(import, replicas, reterr));
+    uint64_t const ranks[MESH_ROLE_COUNT] = {[MESH_TP] = facts->ranks.tp,
+                                             [MESH_CP] = facts->ranks.cp,
+                                             [MESH_PP] = facts->ranks.pp,
+                                             [MESH_EP] = facts->ranks.ep,
+                                             [MESH_DP] = replicas / facts->ranks.ep};
+    facts->ranks.dp = replicas;
+    if (facts->ranks.nodes > 0 && facts->ranks.node_ranks > 0 &&
+        facts->ranks.nodes * facts->ranks.node_ranks != chips)
+        import_lacks(import, &facts->ranks.nodes,
+                     "the script starts another number of ranks than "
+                     "--machine has chips; podsim takes the machine's");
+    return import_mesh(import, ranks, reterr);
+}
+
+static enum status schedule_set(struct import *import, struct error *reterr)
+{
+    struct import_facts *facts = &import->facts;
+    if (facts->ranks.pp == 1) return STATUS_OK;
+    if (facts->ranks.layout != NULL)
+        STATUS_TRY(import_set(import, reterr, "/workload/layout=\"%s\"", facts->ranks.layout));
+    if (facts->ranks.chunks == 0 && facts->ranks.stage_layers > 0) {
+        uint64_t const layers = facts->ranks.pp * facts->ranks.stage_layers;
+        if (facts->sizes.layers % layers != 0)
+            return import_refuse(import, &facts->ranks.stage_layers, reterr,
+                                 "%" PRIu64 " layers on %" PRIu64 " stages are no whole number of "
+                                 "parts of %" PRIu64,
+                                 facts->sizes.layers, facts->ranks.pp, facts->ranks.stage_layers);
+        facts->ranks.chunks = facts->sizes.layers / layers;
+    }
+    if (facts->ranks.chunks <= 1) return import_set(import, reterr, "/workload/schedule=1f1b");
+    return import_set(import, reterr, "/workload/schedule=interleaved:%" PRIu64,
+                      facts->ranks.chunks);
+}
+
+/* --- Policies --- */
+
+static enum status remat_set(struct import *import, struct error *reterr)
+{
+    struct import_facts *facts = &import->facts;
+    static const char *const words[] = {"full", "selective", NULL};
+    if (facts->policy.recompute == NULL) return import_set(import, reterr, "/workload/remat=none");
+    uint32_t const word = name_find(facts->policy.recompute, words);
+    if (words[word] == NULL)
+        return import_refuse(import, &facts->policy.recompute, reterr,
+                             "\"%.40s\" is neither full nor "
+                             "selective",
+                             facts->policy.recompute);
+    if (word == 1) {
+        bool const is_core = facts->policy.recompute_modules == NULL ||
+                             name_same(facts->policy.recompute_modules, "core_attn");
+        if (!is_core)
+            import_lacks(import, &facts->policy.recompute_modules,
+                         "what is repeated besides attention, which flash attention repeats by "
+                         "itself; podsim keeps it");
+        return import_set(import, reterr, "/workload/remat=none");
+    }
+    if (name_same(facts->policy.recompute_method, "block"))
+        import_lacks(import, &facts->policy.recompute_layers,
+                     "layers of a stage that are repeated; podsim repeats all of them");
+    else if (facts->policy.recompute_layers > 1)
+        import_lacks(import, &facts->policy.recompute_layers,
+                     "layers that are repeated together from one input; podsim keeps the input of "
+                     "each layer");
+    return import_set(import, reterr, "/workload/remat=layer");
+}
+
+static enum status zero_set(struct import *import, struct error *reterr)
+{
+    struct import_facts *facts = &import->facts;
+    static const char *const strategies[] = {"no_shard", "optim", "optim_grads",
+                                             "optim_grads_params", NULL};
+    uint32_t stage = facts->policy.shards_optimizer ? 1 : 0;
+    bool const is_sharded = facts->ranks.dp > 1 || facts->ranks.cp > 1;
+    if (facts->policy.full_sharding && facts->policy.sharding != NULL) {
+        stage = name_find(facts->policy.sharding, strategies);
+        if (strategies[stage] == NULL)
+            return import_refuse(
+                import, &facts->policy.sharding, reterr, "no strategy \"%.40s\"%s",
+                facts->policy.sharding,
+                name_offer(facts->policy.sharding, strategies, "; the nearest is ", "", NULL).text);
+    }
+    if (!is_sharded) return STATUS_OK;
+    STATUS_TRY(import_set(import, reterr, "/workload/zero=%u", stage));
+    if (!facts->policy.reduces_ahead)
+        STATUS_TRY(import_remark(import, "--overlap-grad-reduce",
+                                 "the file leaves it out: gradients are reduced after the backward "
+                                 "pass; podsim reduces them during it",
+                                 reterr));
+    bool const is_ahead = facts->policy.gathers_ahead && (stage == 1 || stage == 2);
+    return import_set(import, reterr, "/run/parameter_gather=%s", is_ahead ? "next_step" : "end");
+}
+
+static enum status formats_set(struct import *import, struct error *reterr)
+{
+    struct import_facts *facts = &import->facts;
+    const char *const format = facts->formats.bf16 ? "bf16" : facts->formats.fp16 ? "fp16" : "fp32";
+    bool const is_fp32 = facts->formats.bf16
+                             ? !facts->formats.gradients_bf16
+                             : !facts->formats.fp16 || facts->formats.gradients_fp32;
+    const char *const gradients = is_fp32 ? "fp32" : format;
+    bool const is_ideal = import->is_ideal;
+    STATUS_TRY(import_set(import, reterr, "/workload/formats/weights=%s", format));
+    STATUS_TRY(import_set(import, reterr, "/workload/formats/activations=%s", format));
+    STATUS_TRY(import_set(import, reterr, "/workload/formats/gradients=%s", gradients));
+    if (!is_ideal)
+        STATUS_TRY(import_set(import, reterr, "/workload/formats/main_gradients=%s", gradients));
+    if (facts->formats.fp8 || facts->formats.fp8_format != NULL)
+        STATUS_TRY(import_set(import, reterr, "/workload/formats/matmuls=fp8"));
+    if (facts->formats.moments != NULL)
+        STATUS_TRY(
+            import_set(import, reterr, "/workload/formats/optimizer=%s", facts->formats.moments));
+    return STATUS_OK;
+}
+
+static enum status attention_set(struct import *import, struct error *reterr)
+{
+    struct import_facts *facts = &import->facts;
+    static const char *const kinds[] = {"p2p", "all_gather", "a2a", NULL};
+    static const char *const ours[] = {"ring", "all_gather", "ulysses"};
+    if (name_same(facts->policy.attention, "unfused") ||
+        name_same(facts->policy.attention, "local")) {
+        STATUS_TRY(import_set(import, reterr, "/workload/attention=full"));
+        STATUS_TRY(import_set(import, reterr, "/workload/attention_kernel=unfused"));
+    }
+    if (facts->ranks.cp == 1 || facts->policy.context == NULL) return STATUS_OK;
+    uint32_t const kind = name_find(facts->policy.context, kinds);
+    if (kinds[kind] != NULL) return import_set(import, reterr, "/workload/context=%s", ours[kind]);
+    return import_refuse(import, &facts->policy.context, reterr,
+                         "podsim has p2p, all_gather and a2a, each for all layers");
+}
+
+static enum status finish(struct import *import, struct error *reterr)
+{
+    struct import_facts *facts = &import->facts;
+    STATUS_TRY(import_set(import, reterr, "/preset=megatron"));
+    STATUS_TRY(ranks_find(import, reterr));
+    STATUS_TRY(import_set(import, reterr, "/workload/kind=train_step"));
+    STATUS_TRY(model_find(import, reterr));
+    if (facts->batch.sequences == 0)
+        facts->batch.sequences = facts->batch.microbatch * facts->ranks.dp;
+    STATUS_TRY(import_batch(import, facts->ranks.dp, reterr));
+    STATUS_TRY(schedule_set(import, reterr));
+    STATUS_TRY(remat_set(import, reterr));
+    STATUS_TRY(zero_set(import, reterr));
+    STATUS_TRY(formats_set(import, reterr));
+    STATUS_TRY(attention_set(import, reterr));
+    if (facts->ranks.tp > 1 && !facts->policy.sequence_parallel)
+        STATUS_TRY(import_remark(import, "--sequence-parallel",
+                                 "the file leaves it out: activations between blocks are whole on "
+                                 "each rank of tp; podsim shards them, by as many bytes",
+                                 reterr));
+    if (facts->policy.offloads_optimizer)
+        STATUS_TRY(import_set(import, reterr, "/workload/offload=optimizer"));
+    if (facts->ranks.tp == 1) return STATUS_OK;
+    return import_set(import, reterr, "/run/collective_matmul=%s",
+                      facts->policy.overlaps_tp ? "true" : "false");
+}
+
+static const struct import_row *const rows[] = {megatron_facts, megatron_plain, megatron_lacks,
+                                                NULL};
+
+const struct import_framework import_megatron = {
+    .name = "megatron",
+    .read = settings_read_shell,
+    .rows = rows,
+    .finish = finish,
+};

@@ -1,0 +1,72 @@
+/* mesh.c: ranks and batch, which all frameworks have. */
+#include <inttypes.h>
+
+#include "sim/base/json.h"
+#include "sim/base/name.h"
+#include "tools/podsim/common/placing.h"
+#include "tools/podsim/import/import.h"
+
+enum status import_mesh(struct import *import, const uint64_t ranks[MESH_ROLE_COUNT],
+                        struct error *reterr)
+{
+    const struct machine *machine = &import->machine;
+    struct placing placing = {.where = import->file->path, .is_grid = machine->grid_axis_count > 0};
+    for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++) {
+        if (ranks[role] > UINT32_MAX)
+            return settings_fail(import->file, 0, STATUS_LIMIT, reterr, "%" PRIu64 " ranks of %s",
+                                 ranks[role], mesh_role_name((enum mesh_role)role));
+        placing.rank[role] = ranks[role] == 0 ? 1 : (uint32_t)ranks[role];
+    }
+    for (uint32_t a = 0; a < machine->axis_count; a++) {
+        const char *const name = machine_axis_name(machine, a);
+        if (placing.is_grid && a >= machine->grid_axis_count)
+            placing.slice = (struct placing_side){name, machine->shape[a], machine->shape[a]};
+        else
+            placing_side_add(&placing, name, machine->shape[a]);
+    }
+    STATUS_TRY(placing_find(&placing, reterr));
+    STATUS_TRY(import_set(import, reterr, "/mesh={}"));
+    for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) {
+        enum mesh_role const role = mesh_order_standard[i];
+        for (uint32_t p = 0; p < placing.part_count[role]; p++)
+            STATUS_TRY(import_set(import, reterr, "/mesh/%s/%u=%s", mesh_role_name(role), p,
+                                  placing_part(&placing, role, p)));
+    }
+    return STATUS_OK;
+}
+
+enum status import_batch(struct import *import, uint64_t copies, struct error *reterr)
+{
+    struct import_facts *facts = &import->facts;
+    if (facts->batch.microbatch == 0 && facts->batch.sequences > 0 && facts->batch.accumulate > 0)
+        facts->batch.microbatch = facts->batch.sequences / copies / facts->batch.accumulate;
+    if (facts->batch.microbatch == 0)
+        return import_refuse(import, &facts->batch.microbatch, reterr,
+                             "the file does not say how many sequences a rank takes at once");
+    if (facts->batch.accumulate == 0 && facts->batch.sequences == 0) facts->batch.accumulate = 1;
+    if (facts->batch.sequences == 0)
+        facts->batch.sequences = facts->batch.microbatch * facts->batch.accumulate * copies;
+    uint64_t const at_once = facts->batch.microbatch * copies;
+    if (at_once == 0 || facts->batch.sequences % at_once != 0 || facts->batch.sequences == 0)
+        return import_refuse(import, &facts->batch.sequences, reterr,
+                             "%" PRIu64 " sequences are no whole number of microbatches: %" PRIu64
+                             " ranks with a batch of their own take %" PRIu64 " each",
+                             facts->batch.sequences, copies, facts->batch.microbatch);
+    if (facts->batch.accumulate > 0 && facts->batch.accumulate != facts->batch.sequences / at_once)
+        return import_refuse(import, &facts->batch.accumulate, reterr,
+                             "%" PRIu64 " microbatches of %" PRIu64 " sequences on %" PRIu64
+                             " ranks are not the %" PRIu64 " sequences of a step",
+                             facts->batch.accumulate, facts->batch.microbatch, copies,
+                             facts->batch.sequences);
+    facts->batch.accumulate = facts->batch.sequences / at_once;
+    if (facts->batch.length == 0)
+        return import_refuse(import, &facts->batch.length, reterr,
+                             "the file does not say how many tokens a sequence has");
+    if (facts->batch.sequences > UINT32_MAX || facts->batch.length > UINT32_MAX)
+        return import_refuse(import, &facts->batch.sequences, reterr, "a step of too many tokens");
+    STATUS_TRY(import_set(import, reterr, "/workload/batch_tokens=%" PRIu64,
+                          facts->batch.sequences * facts->batch.length));
+    STATUS_TRY(
+        import_set(import, reterr, "/workload/sequence_length=%" PRIu64, facts->batch.length));
+    return import_set(import, reterr, "/workload/accumulate=%" PRIu64, facts->batch.accumulate);
+}

@@ -1,0 +1,247 @@
+/* model.c: the model of a configuration, as a built-in one of the same sizes or by its sizes. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/json.h"
+#include "sim/base/name.h"
+#include "sim/base/strbuf.h"
+#include "sim/model/model_read.h"
+#include "tools/podsim/import/import.h"
+
+/* Members of the config.json. */
+static void put_string(struct json_writer *json, const char *key, const char *text)
+{
+    json_write_key(json, key);
+    json_write_string(json, text);
+}
+
+static void put_boolean(struct json_writer *json, const char *key, bool value)
+{
+    json_write_key(json, key);
+    json_write_boolean(json, value);
+}
+
+/* One that is left out where it is 0. */
+static void put(struct json_writer *json, const char *key, uint64_t value)
+{
+    if (value == 0) return;
+    json_write_key(json, key);
+    json_write_unsigned(json, value);
+}
+
+/* --- Types of Hugging Face whose layers have what the facts say --- */
+
+static bool has_latent(const struct import_facts *facts)
+{
+    return facts->latent.is_used > 0 && facts->latent.kv_rank > 0;
+}
+
+static const char *type_of_experts(struct import *import)
+{
+    const struct import_facts *facts = &import->facts;
+    if (has_latent(facts)) return facts->experts.router_biased ? "deepseek_v3" : "deepseek_v2";
+    if (facts->experts.shared_width > 0)
+        import_lacks(import, &facts->experts.shared_width,
+                     "podsim has experts that all tokens go to only with latent attention");
+    if (facts->experts.groups > 1)
+        import_lacks(import, &facts->experts.groups,
+                     "podsim has groups of experts only with latent attention");
+    if (facts->sizes.qk_norm || facts->experts.dense_layers > 0) {
+        if (!facts->sizes.qk_norm)
+            import_lacks(import, &facts->experts.dense_layers,
+                         "layers without experts are expressed by a type that has norms of Q and "
+                         "K besides");
+        return "qwen3_moe";
+    }
+    return "mixtral";
+}
+
+static const char *type_of(struct import *import)
+{
+    const struct import_facts *facts = &import->facts;
+    if (facts->experts.count > 0) return type_of_experts(import);
+    bool const is_biased = !facts->sizes.unbiased;
+    if (facts->sizes.gated) {
+        if (facts->sizes.layer_norm)
+            import_lacks(import, &facts->sizes.norm, "podsim has an RMSNorm with a gated MLP");
+        if (is_biased)
+            import_lacks(import, &facts->sizes.gated,
+                         "the biases of its linear layers; podsim has none with a gated MLP");
+        if (facts->sizes.qk_norm) return "qwen3";
+        return facts->sizes.qkv_biased ? "qwen2" : "llama";
+    }
+    if (!facts->sizes.layer_norm)
+        import_lacks(import, &facts->sizes.norm,
+                     "podsim has a LayerNorm with an MLP without a gate");
+    if (facts->sizes.learned_positions > 0 && is_biased &&
+        facts->sizes.kv_heads == facts->sizes.heads)
+        return "gpt2";
+    if (facts->sizes.learned_positions > 0 && is_biased && facts->sizes.kv_heads == 1)
+        return "gpt_bigcode";
+    if (facts->sizes.learned_positions > 0)
+        import_lacks(import, &facts->sizes.positions, "the weights of learned positions");
+    return "starcoder2";
+}
+
+static void write_gpt(struct json_writer *json, const struct import_facts *facts)
+{
+    put(json, "n_layer", facts->sizes.layers);
+    put(json, "n_embd", facts->sizes.width);
+    put(json, "n_inner", facts->sizes.mlp_width);
+    put(json, "n_head", facts->sizes.heads);
+    put(json, "n_positions", facts->sizes.learned_positions);
+}
+
+static void write_latent(struct json_writer *json, const struct import_facts *facts)
+{
+    put(json, "q_lora_rank", facts->latent.query_rank);
+    put(json, "kv_lora_rank", facts->latent.kv_rank);
+    put(json, "qk_nope_head_dim", facts->latent.plain_width);
+    put(json, "qk_rope_head_dim", facts->latent.rope_width);
+    put(json, "v_head_dim", facts->latent.value_width);
+    put(json, "n_routed_experts", facts->experts.count);
+    put(json, "n_shared_experts",
+        facts->experts.width > 0 ? facts->experts.shared_width / facts->experts.width : 0);
+    put(json, "moe_intermediate_size", facts->experts.width);
+    put(json, "num_experts_per_tok", facts->experts.top_k);
+    put(json, "first_k_dense_replace", facts->experts.dense_layers);
+    if (facts->experts.groups > 1) {
+        put(json, "n_group", facts->experts.groups);
+        put(json, "topk_group", facts->experts.top_groups);
+    }
+    put(json, "num_nextn_predict_layers", facts->sizes.mtp);
+}
+
+static void write_experts(struct json_writer *json, const struct import_facts *facts,
+                          const char *type)
+{
+    put(json, "num_experts_per_tok", facts->experts.top_k);
+    if (name_same(type, "mixtral")) {
+        put(json, "num_local_experts", facts->experts.count);
+        return;
+    }
+    put(json, "num_experts", facts->experts.count);
+    put(json, "moe_intermediate_size", facts->experts.width);
+    json_write_key(json, "mlp_only_layers");
+    json_write_array(json);
+    for (uint64_t i = 0; i < facts->experts.dense_layers && i < facts->sizes.layers; i++)
+        json_write_unsigned(json, i);
+    json_write_array_end(json);
+}
+
+static void write_config(struct json_writer *json, const struct import_facts *facts,
+                         const char *type)
+{
+    bool const is_gpt = name_same(type, "gpt2") || name_same(type, "gpt_bigcode");
+    json_write_object(json);
+    put_string(json, "model_type", type);
+    if (facts->names.model != NULL) put_string(json, "_name_or_path", facts->names.model);
+    if (is_gpt) {
+        write_gpt(json, facts);
+    } else {
+        put(json, "num_hidden_layers", facts->sizes.layers);
+        put(json, "hidden_size", facts->sizes.width);
+        put(json, "intermediate_size",
+            name_same(type, "mixtral") ? facts->experts.width : facts->sizes.mlp_width);
+        put(json, "num_attention_heads", facts->sizes.heads);
+        put(json, "num_key_value_heads", facts->sizes.kv_heads);
+        if (!has_latent(facts)) put(json, "head_dim", facts->sizes.head_width);
+    }
+    put(json, "vocab_size", facts->sizes.vocabulary);
+    put_boolean(json, "tie_word_embeddings", !facts->sizes.untied);
+    if (name_same(type, "starcoder2")) put_boolean(json, "use_bias", !facts->sizes.unbiased);
+    if (name_same(type, "gpt_bigcode")) put_boolean(json, "multi_query", true);
+    if (facts->experts.count > 0 && has_latent(facts))
+        write_latent(json, facts);
+    else if (facts->experts.count > 0)
+        write_experts(json, facts, type);
+    json_write_object_end(json);
+}
+
+/* --- Built-in models --- */
+
+static bool are_alike(const struct model *a, const struct model *b)
+{
+    const struct model_experts *e = &a->experts, *f = &b->experts;
+    const struct model_mla *l = &a->latent, *m = &b->latent;
+    const struct model_vectors *v = &a->vectors, *w = &b->vectors;
+    bool const shape =
+        a->layers == b->layers && a->width == b->width && a->mlp_width == b->mlp_width &&
+        a->matrices == b->matrices && a->heads == b->heads && a->kv_heads == b->kv_heads &&
+        a->head_width == b->head_width && model_value_width(a) == model_value_width(b) &&
+        a->vocabulary == b->vocabulary && a->tied == b->tied;
+    bool const rest = a->norms == b->norms && a->norms_behind == b->norms_behind &&
+                      a->norm_biases == b->norm_biases && a->blocks == b->blocks &&
+                      a->positions.learned == b->positions.learned && a->window == b->window &&
+                      a->windowed == b->windowed && a->mtp_modules == b->mtp_modules;
+    bool const vectors = v->qk == w->qk && v->v == w->v && v->attention == w->attention &&
+                         v->mlp == w->mlp && v->head == w->head;
+    bool const experts = e->count == f->count && e->top_k == f->top_k && e->width == f->width &&
+                         e->shared == f->shared && e->dense_layers == f->dense_layers &&
+                         e->groups == f->groups && e->top_groups == f->top_groups &&
+                         e->router_biased == f->router_biased && e->biased == f->biased &&
+                         e->shared_gated == f->shared_gated;
+    return shape && rest && vectors && experts && l->query_rank == m->query_rank &&
+           l->kv_rank == m->kv_rank && l->plain == m->plain && l->rope == m->rope;
+}
+
+/* The name of a built-in model of the same sizes, or NULL. */
+static enum status alike_find(struct import *import, const struct model *model,
+                              const char **ret_name, struct error *reterr)
+{
+    *ret_name = NULL;
+    const char *name = NULL;
+    for (uint32_t i = 0; *ret_name == NULL && (name = model_name_at(i)) != NULL; i++) {
+        struct model other;
+        STATUS_TRY(model_read_name_or_path(import->arena, name, NULL, name, &other, reterr));
+        if (are_alike(model, &other)) *ret_name = name;
+    }
+    return STATUS_OK;
+}
+
+static enum status sizes_check(struct import *import, struct error *reterr)
+{
+    const struct import_facts *facts = &import->facts;
+    const struct {
+        const uint64_t *fact;
+        const char *what;
+    } needed[] = {{&facts->sizes.layers, "layers the model has"},
+                  {&facts->sizes.width, "columns the model has"},
+                  {&facts->sizes.heads, "heads attention has"},
+                  {&facts->sizes.vocabulary, "words the vocabulary has"}};
+    for (uint32_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (*needed[i].fact == 0)
+            return import_refuse(import, needed[i].fact, reterr,
+                                 "nothing says how many %s; `--model NAME` names a model of "
+                                 "`podsim list models`, or a config.json",
+                                 needed[i].what);
+    return STATUS_OK;
+}
+
+enum status import_model(struct import *import, struct error *reterr)
+{
+    struct strbuf text = {.bytes = NULL};
+    struct json_writer json;
+    struct json *document = NULL;
+    struct model model;
+    const char *name = NULL;
+    if (import->model != NULL)
+        return import_set(import, reterr, "/workload/model=\"%s\"", import->model);
+    STATUS_TRY(sizes_check(import, reterr));
+    json_write_start(&json, &text);
+    write_config(&json, &import->facts, type_of(import));
+    const char *config = text.failed ? NULL : arena_text(import->arena, text.bytes);
+    strbuf_free(&text);
+    if (config == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    STATUS_TRY(json_read_text(import->arena, "model", config, strlen(config), &document, reterr));
+    enum status const status = model_read_config(import->arena, document, "model", &model, reterr);
+    if (status != STATUS_OK) {
+        struct error const inner = *reterr;
+        return settings_fail(import->file, 0, status, reterr, "the model of the file: %s: %s",
+                             inner.where, inner.message);
+    }
+    STATUS_TRY(alike_find(import, &model, &name, reterr));
+    if (name != NULL) return import_set(import, reterr, "/workload/model=\"%s\"", name);
+    return import_set(import, reterr, "/workload/model=%s", config);
+}

@@ -1,0 +1,497 @@
+/*
+ * read_shell.c: which arguments a script of the shell gives to the Python program that it runs.
+ *
+ * Bash's grammar as far as such scripts go: assignments, arrays, commands, conditions. Nothing is
+ * run. Arguments under a condition that is not known from the file are left out, and said to be.
+ */
+#include <ctype.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/name.h"
+#include "tools/podsim/import/shell.h"
+
+static enum status run_list(struct shell *shell, const char *const *ends, uint32_t *ret_end,
+                            enum shell_truth *ret_truth, struct error *reterr);
+
+static char peek(const struct shell *shell, uint32_t ahead)
+{
+    return (uint64_t)(shell->end - shell->at) > ahead ? shell->at[ahead] : '\0';
+}
+
+static void skip_line(struct shell *shell)
+{
+    while (shell->at < shell->end && *shell->at != '\n') shell->at++;
+}
+
+/* Past the lines of a text that follows a command, up to the one that ends it. */
+static void skip_ended_text(struct shell *shell)
+{
+    size_t const length = strlen(shell->ending);
+    while (shell->at < shell->end) {
+        const char *line = shell->at;
+        skip_line(shell);
+        while (line < shell->at && *line == '\t') line++;
+        bool const is_end =
+            (size_t)(shell->at - line) == length && memcmp(line, shell->ending, length) == 0;
+        if (shell->at < shell->end) shell->at++;
+        shell->line++;
+        if (is_end) break;
+    }
+    shell->ending = NULL;
+}
+
+/* Line ends, comments and semicolons. */
+static void skip_lines(struct shell *shell)
+{
+    for (;;) {
+        shell_skip_blanks(shell);
+        if (peek(shell, 0) == '#')
+            skip_line(shell);
+        else if (peek(shell, 0) == '\n') {
+            shell->at++;
+            shell->line++;
+            if (shell->ending != NULL) skip_ended_text(shell);
+        } else if (peek(shell, 0) == ';') {
+            shell->at++;
+        } else {
+            return;
+        }
+    }
+}
+
+/* Of letters at the cursor, if a word ends behind them. */
+static bool is_at(const struct shell *shell, const char *word)
+{
+    size_t const length = strlen(word);
+    if ((uint64_t)(shell->end - shell->at) < length) return false;
+    char const next = peek(shell, (uint32_t)length);
+    return memcmp(shell->at, word, length) == 0 &&
+           (next == '\0' || strchr(" \t\r\n;&|()", next) != NULL);
+}
+
+/* The length of a name before "=", "+=" or "[", 0 if it is no assignment. */
+static uint32_t assigned_name(const struct shell *shell)
+{
+    uint32_t length = 0;
+    while (isalnum((unsigned char)peek(shell, length)) || peek(shell, length) == '_') length++;
+    if (length == 0 || isdigit((unsigned char)peek(shell, 0))) return 0;
+    bool const is_more = peek(shell, length) == '+' && peek(shell, length + 1) == '=';
+    return peek(shell, length) == '=' || is_more ? length : 0;
+}
+
+static enum status read_array(struct shell *shell, struct shell_words *words, struct error *reterr)
+{
+    uint32_t const line = shell->line;
+    shell->at++;
+    for (;;) {
+        skip_lines(shell);
+        if (shell->at >= shell->end) return shell_refuse_end(shell, line, "an array", reterr);
+        if (*shell->at == ')') break;
+        if (strchr("(&|<>", *shell->at) != NULL)
+            return settings_fail(shell->file, shell->line, STATUS_INVALID, reterr,
+                                 "\"%c\" in an array", *shell->at);
+        STATUS_TRY(shell_read_word(shell, words, reterr));
+    }
+    shell->at++;
+    return STATUS_OK;
+}
+
+/* One text, whatever blanks its variables have. */
+static enum status join(struct shell *shell, struct shell_words *words, struct error *reterr)
+{
+    struct shell_buffer buffer = {.is_word = true};
+    struct shell_words whole = {.word = NULL};
+    for (uint32_t i = 0; i < words->count; i++) {
+        const struct shell_word *word = &words->word[i];
+        if (i > 0) STATUS_TRY(shell_push(shell, &buffer, ' ', word->line[0], reterr));
+        for (uint32_t c = 0; c < word->length; c++)
+            STATUS_TRY(shell_push(shell, &buffer, word->text[c], word->line[c], reterr));
+    }
+    STATUS_TRY(shell_word_end(shell, &buffer, &whole, reterr));
+    *words = whole;
+    return STATUS_OK;
+}
+
+static enum status assign(struct shell *shell, uint32_t length, struct error *reterr)
+{
+    const char *name = arena_format(shell->file->arena, "%.*s", (int)length, shell->at);
+    struct shell_words words = {.word = NULL};
+    if (name == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    bool const is_more = peek(shell, length) == '+';
+    shell->at += length + 1 + is_more;
+    bool const is_array = peek(shell, 0) == '(';
+    if (is_array) {
+        STATUS_TRY(read_array(shell, &words, reterr));
+    } else {
+        STATUS_TRY(shell_read_word(shell, &words, reterr));
+        STATUS_TRY(join(shell, &words, reterr));
+    }
+    if (shell->skipping > 0) {
+        shell->lost++;
+        return STATUS_OK;
+    }
+    return shell_assign(shell, name, is_array, is_more, &words, reterr);
+}
+
+/* --- Commands --- */
+
+/* What a command writes or reads is dropped. "<<EOF" begins a text behind the line. */
+static enum status read_redirection(struct shell *shell, struct error *reterr)
+{
+    struct shell_words dropped = {.word = NULL};
+    bool const is_text = peek(shell, 0) == '<' && peek(shell, 1) == '<' && peek(shell, 2) != '<';
+    while (peek(shell, 0) == '<' || peek(shell, 0) == '>' || peek(shell, 0) == '&') shell->at++;
+    if (is_text && peek(shell, 0) == '-') shell->at++;
+    shell_skip_blanks(shell);
+    STATUS_TRY(shell_read_word(shell, &dropped, reterr));
+    if (is_text && dropped.count > 0) shell->ending = dropped.word[0].text;
+    return STATUS_OK;
+}
+
+/* Words up to the end of a command. Within [[ ]] "&&" and "||" are words. */
+static enum status read_command(struct shell *shell, struct shell_words *words,
+                                struct error *reterr)
+{
+    bool const is_double = is_at(shell, "[[");
+    for (;;) {
+        shell_skip_blanks(shell);
+        char const c = peek(shell, 0);
+        if (c == '\0' || c == '\n' || c == ';' || c == '#') return STATUS_OK;
+        bool const is_pair = (c == '&' || c == '|') && peek(shell, 1) == c;
+        if (is_double && (is_pair || c == '(' || c == ')' || c == '<' || c == '>')) {
+            uint32_t *line = arena_take(shell->file->arena, 1, sizeof *line);
+            if (line == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory");
+            *line = shell->line;
+            struct shell_word const word = {is_pair ? (c == '&' ? "&&" : "||") : "(", line, 1};
+            STATUS_TRY(shell_words_add(shell, words, &word, reterr));
+            shell->at += is_pair ? 2 : 1;
+        } else if (c == '<' || c == '>' || (c == '&' && peek(shell, 1) == '>')) {
+            STATUS_TRY(read_redirection(shell, reterr));
+        } else if (strchr("&|()", c) != NULL) {
+            return STATUS_OK;
+        } else {
+            STATUS_TRY(shell_read_word(shell, words, reterr));
+            bool const is_number = words->count > 0 && (peek(shell, 0) == '>') &&
+                                   words->word[words->count - 1].length == 1 &&
+                                   isdigit((unsigned char)words->word[words->count - 1].text[0]);
+            if (is_number) words->count--; /* 2>&1 */
+            if (is_double && words->count > 0 &&
+                name_same(words->word[words->count - 1].text, "]]"))
+                return STATUS_OK;
+        }
+    }
+}
+
+static bool is_program(const struct shell_word *word)
+{
+    return word->length > 3 && name_same(word->text + word->length - 3, ".py");
+}
+
+/* A command in one text, as `bash -c "$COMMAND"` has it: its words. */
+static enum status split_text(struct shell *shell, const struct shell_word *word,
+                              struct shell_words *words, struct error *reterr)
+{
+    struct shell_buffer buffer = {.text = NULL};
+    for (uint32_t i = 0; i < word->length; i++) {
+        if (strchr(" \t\n;", word->text[i]) != NULL)
+            STATUS_TRY(shell_word_end(shell, &buffer, words, reterr));
+        else
+            STATUS_TRY(shell_push(shell, &buffer, word->text[i], word->line[i], reterr));
+    }
+    return shell_word_end(shell, &buffer, words, reterr);
+}
+
+static bool holds_program(const struct shell_word *word)
+{
+    const char *found = strstr(word->text, ".py");
+    return found != NULL && strpbrk(word->text, " \n") != NULL &&
+           (found[3] == ' ' || found[3] == '\n');
+}
+
+/* Keeps the command whose arguments are wanted: the one that says how many layers there are, or
+ * else the only one. Lines of arguments alone are one command. */
+static enum status keep(struct shell *shell, const struct shell_words *words, struct error *reterr)
+{
+    struct shell_words split = {.word = NULL};
+    bool runs = false, is_model = false;
+    for (uint32_t i = 0; i < words->count; i++) {
+        if (holds_program(&words->word[i]))
+            STATUS_TRY(split_text(shell, &words->word[i], &split, reterr));
+        else
+            STATUS_TRY(shell_words_add(shell, &split, &words->word[i], reterr));
+    }
+    for (uint32_t i = 0; i < split.count; i++) {
+        runs = runs || is_program(&split.word[i]);
+        is_model = is_model || name_after(split.word[i].text, "--num-layers") != NULL ||
+                   name_after(split.word[i].text, "--micro-batch-size") != NULL;
+    }
+    bool const begins = split.count > 0 && name_after(split.word[0].text, "--") != NULL;
+    if (!runs && !begins) return STATUS_OK;
+    if (!runs && (shell->commands == 0 || shell->are_arguments)) {
+        shell->are_arguments = true;
+        shell->commands = 1;
+        for (uint32_t i = 0; i < split.count; i++)
+            STATUS_TRY(shell_words_add(shell, &shell->command, &split.word[i], reterr));
+        return STATUS_OK;
+    }
+    if (!is_model && shell->commands > 0) return STATUS_OK;
+    if (is_model && shell->commands > 1)
+        return settings_fail(shell->file, split.word[0].line[0], STATUS_UNSUPPORTED, reterr,
+                             "a second command with a model; the first is in line %u, and a file "
+                             "of one command makes one scenario",
+                             shell->command.word[0].line[0]);
+    shell->command = split;
+    shell->commands = is_model ? 2 : 1;
+    return STATUS_OK;
+}
+
+static enum status run_command(struct shell *shell, enum shell_truth *ret_truth,
+                               struct error *reterr)
+{
+    static const char *const prefixes[] = {"export", "declare", "local", "readonly", "env", NULL};
+    struct shell_words words = {.word = NULL}, dropped = {.word = NULL};
+    *ret_truth = SHELL_YES;
+    bool const is_test = is_at(shell, "[") || is_at(shell, "[[") || is_at(shell, "test");
+    for (uint32_t i = 0; prefixes[i] != NULL; i++) {
+        if (!is_at(shell, prefixes[i])) continue;
+        shell->at += strlen(prefixes[i]);
+        for (shell_skip_blanks(shell); peek(shell, 0) == '-'; shell_skip_blanks(shell))
+            STATUS_TRY(shell_read_word(shell, &dropped, reterr)); /* declare -a */
+    }
+    shell_skip_blanks(shell);
+    for (uint32_t length; (length = assigned_name(shell)) > 0; shell_skip_blanks(shell))
+        STATUS_TRY(assign(shell, length, reterr));
+    shell->unset_is_empty = is_test;
+    enum status const status = read_command(shell, &words, reterr);
+    shell->unset_is_empty = false;
+    STATUS_TRY(status);
+    if (is_test && words.count > 0) {
+        bool const has_end = words.word[words.count - 1].text[0] == ']';
+        struct shell_words const inner = {&words.word[1], words.count - 1 - has_end, 0};
+        *ret_truth = words.count > 1 ? shell_test(&inner) : SHELL_MAYBE;
+        return STATUS_OK;
+    }
+    for (uint32_t i = 0; shell->skipping > 0 && i < words.count; i++)
+        shell->lost += name_after(words.word[i].text, "--") != NULL;
+    return shell->skipping > 0 || words.count == 0 ? STATUS_OK : keep(shell, &words, reterr);
+}
+
+/* --- Conditions --- */
+
+/* Says that what stands under a condition was left out. */
+static enum status say_lost(struct shell *shell, uint32_t lost, uint32_t line, const char *start,
+                            struct error *reterr)
+{
+    if (shell->lost == lost) return STATUS_OK;
+    const char *const because = arena_format(
+        shell->file->arena,
+        "it is not known from the file; what stands under it is left out: %u %s",
+        shell->lost - lost,
+        shell->lost - lost == 1 ? "argument or assignment" : "arguments and assignments");
+    const char *const key =
+        arena_format(shell->file->arena, "%.*s", (int)strcspn(start, "\n;"), start);
+    if (because == NULL || key == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    struct import_setting const setting = {
+        .key = key, .value = "", .line = line, .outcome = IMPORT_NOT_EXPRESSED, .because = because};
+    return settings_add(shell->file, &setting, reterr);
+}
+
+static enum status run_if(struct shell *shell, struct error *reterr)
+{
+    static const char *const then[] = {"then", NULL};
+    static const char *const ends[] = {"elif", "else", "fi", NULL};
+    bool taken = false, unsure = false;
+    uint32_t end = 0;
+    do {
+        enum shell_truth truth = SHELL_YES, ignored;
+        uint32_t const line = shell->line, lost = shell->lost;
+        bool const is_else = end == 1 && is_at(shell, "else");
+        const char *const start = shell->at;
+        shell->at += is_else ? 4 : is_at(shell, "if") ? 2 : 4;
+        if (!is_else) STATUS_TRY(run_list(shell, then, &end, &truth, reterr));
+        if (!is_else) shell->at += 4;
+        if (truth == SHELL_MAYBE && !taken) unsure = true;
+        bool const runs = truth == SHELL_YES && !taken && !unsure;
+        shell->skipping += !runs;
+        STATUS_TRY(run_list(shell, ends, &end, &ignored, reterr));
+        shell->skipping -= !runs;
+        if (unsure && !taken && shell->skipping == 0)
+            STATUS_TRY(say_lost(shell, lost, line, start, reterr));
+        taken = taken || truth == SHELL_YES;
+        end = is_at(shell, "else");
+    } while (!is_at(shell, "fi"));
+    shell->at += 2;
+    return STATUS_OK;
+}
+
+/* A loop, a choice or a function: skipped up to its last word, and said to be. */
+static enum status skip_compound(struct shell *shell, const char *open, const char *close,
+                                 struct error *reterr)
+{
+    uint32_t const line = shell->line, lost = shell->lost;
+    const char *const start = shell->at;
+    uint32_t depth = 0;
+    do {
+        struct shell_words words = {.word = NULL};
+        skip_lines(shell);
+        if (shell->at >= shell->end) return shell_refuse_end(shell, line, open, reterr);
+        if (is_at(shell, open)) depth++;
+        if (is_at(shell, close)) depth--;
+        bool const is_assignment = assigned_name(shell) > 0;
+        const char *const before = shell->at;
+        STATUS_TRY(shell_read_word(shell, &words, reterr));
+        if (shell->at == before) shell->at++;
+        shell->lost += is_assignment;
+        for (uint32_t i = 0; i < words.count; i++)
+            shell->lost += name_after(words.word[i].text, "--") != NULL;
+    } while (depth > 0);
+    return shell->skipping > 0 ? STATUS_OK : say_lost(shell, lost, line, start, reterr);
+}
+
+static bool is_at_function(const struct shell *shell)
+{
+    uint32_t length = 0;
+    while (isalnum((unsigned char)peek(shell, length)) || strchr("_-", peek(shell, length)) != NULL)
+        if (peek(shell, length++) == '\0') return false;
+    return length > 0 && peek(shell, length) == '(' && peek(shell, length + 1) == ')';
+}
+
+static enum status run_one(struct shell *shell, enum shell_truth *ret_truth, struct error *reterr)
+{
+    static const char *const compounds[][2] = {
+        {"case", "esac"}, {"for", "done"}, {"while", "done"}, {"until", "done"}};
+    *ret_truth = SHELL_MAYBE;
+    for (uint32_t i = 0; i < sizeof compounds / sizeof *compounds; i++)
+        if (is_at(shell, compounds[i][0]))
+            return skip_compound(shell, compounds[i][0], compounds[i][1], reterr);
+    if (is_at(shell, "if")) return run_if(shell, reterr);
+    if (is_at_function(shell) || is_at(shell, "function")) {
+        while (shell->at < shell->end && *shell->at != '{' && *shell->at != '\n') shell->at++;
+        skip_lines(shell);
+        if (peek(shell, 0) == '{') return skip_compound(shell, "{", "}", reterr);
+        return STATUS_OK;
+    }
+    *ret_truth = SHELL_YES;
+    while (peek(shell, 0) == '(' || peek(shell, 0) == ')' || is_at(shell, "{") || is_at(shell, "}"))
+        shell->at++;
+    shell_skip_blanks(shell);
+    return run_command(shell, ret_truth, reterr);
+}
+
+/* Commands up to one of the words, at which the cursor stays; `ends` NULL: to the end. */
+static enum status run_list(struct shell *shell, const char *const *ends, uint32_t *ret_end,
+                            enum shell_truth *ret_truth, struct error *reterr)
+{
+    uint32_t const line = shell->line;
+    if (shell->depth == IMPORT_DEPTH_MAX)
+        return settings_fail(shell->file, line, STATUS_LIMIT, reterr,
+                             "conditions within one another more than %d deep", IMPORT_DEPTH_MAX);
+    shell->depth++;
+    for (;;) {
+        skip_lines(shell);
+        for (uint32_t i = 0; ends != NULL && ends[i] != NULL; i++)
+            if (is_at(shell, ends[i])) {
+                *ret_end = i;
+                shell->depth--;
+                return STATUS_OK;
+            }
+        if (shell->at >= shell->end) break;
+        const char *const start = shell->at;
+        uint32_t const begun = shell->line;
+        STATUS_TRY(run_one(shell, ret_truth, reterr));
+        for (shell_skip_blanks(shell); peek(shell, 0) == '&' || peek(shell, 0) == '|';
+             shell_skip_blanks(shell)) {
+            bool const is_pair = peek(shell, 1) == peek(shell, 0);
+            bool const is_and = peek(shell, 0) == '&';
+            enum shell_truth const wanted = is_and ? SHELL_YES : SHELL_NO;
+            enum shell_truth next = SHELL_YES;
+            uint32_t const lost = shell->lost;
+            bool const skips = is_pair && *ret_truth != wanted;
+            shell->at += is_pair ? 2 : 1;
+            if (!is_pair && is_and) break;
+            shell->skipping += skips;
+            skip_lines(shell);
+            if (shell->at < shell->end) STATUS_TRY(run_one(shell, &next, reterr));
+            shell->skipping -= skips;
+            if (skips && *ret_truth == SHELL_MAYBE && shell->skipping == 0)
+                STATUS_TRY(say_lost(shell, lost, begun, start, reterr));
+            if (!skips) *ret_truth = next;
+        }
+        if (shell->at == start) shell->at++;
+    }
+    shell->depth--;
+    return ends == NULL ? STATUS_OK : shell_refuse_end(shell, line, "a condition or loop", reterr);
+}
+
+/* --- Settings --- */
+
+/* A variable that the file does not assign may have any arguments, or none. */
+static enum status add_open(struct shell *shell, const struct shell_word *word,
+                            struct error *reterr)
+{
+    struct import_setting const setting = {
+        .key = word->text,
+        .value = "",
+        .line = word->line[0],
+        .outcome = IMPORT_NOT_EXPRESSED,
+        .because = "the file does not assign it; what it adds is given by --with NAME=VALUE"};
+    return settings_add(shell->file, &setting, reterr);
+}
+
+/* "--key", what follows it up to the next, and "--key=value". */
+static enum status words_to_settings(struct shell *shell, struct error *reterr)
+{
+    const struct shell_words *words = &shell->command;
+    struct arena *arena = shell->file->arena;
+    for (uint32_t i = 0; i < words->count; i++) {
+        const struct shell_word *word = &words->word[i];
+        if (word->text[0] == '$') STATUS_TRY(add_open(shell, word, reterr));
+        if (name_after(word->text, "--") == NULL || word->length == 2) continue;
+        size_t const name = strcspn(word->text, "=");
+        struct shell_words more = {&words->word[i + 1], 0, 0};
+        const char *value = word->text[name] == '=' ? word->text + name + 1 : "";
+        while (i + 1 < words->count && name_after(words->word[i + 1].text, "--") == NULL &&
+               !is_program(&words->word[i + 1]) &&
+               (more.count == 0 || words->word[i + 1].text[0] != '$')) {
+            more.count++;
+            i++;
+        }
+        uint32_t const values = more.count + (word->text[name] == '=');
+        if (more.count > 0) STATUS_TRY(join(shell, &more, reterr));
+        if (more.count > 0) value = more.word[0].text;
+        struct import_setting const setting = {
+            .key = arena_format(arena, "%.*s", (int)name, word->text),
+            .value = value,
+            .line = word->line[0],
+            .form = values == 0   ? IMPORT_FLAG
+                    : values == 1 ? IMPORT_TEXT
+                                  : IMPORT_LIST};
+        if (setting.key == NULL || value == NULL)
+            return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+        STATUS_TRY(settings_add(shell->file, &setting, reterr));
+    }
+    return STATUS_OK;
+}
+
+enum status settings_read_shell(struct import_file *file, struct error *reterr)
+{
+    void *memory = NULL;
+    uint32_t end = 0;
+    enum shell_truth ignored = SHELL_YES;
+    STATUS_TRY(arena_try(file->arena, 1, sizeof(struct shell), &memory, reterr));
+    struct shell *shell = memory;
+    shell->file = file;
+    shell->at = file->text;
+    shell->end = file->text + file->text_bytes;
+    shell->line = 1;
+    STATUS_TRY(run_list(shell, NULL, &end, &ignored, reterr));
+    for (uint32_t i = 0; shell->commands == 0 && i < shell->variable_count; i++)
+        STATUS_TRY(keep(shell, &shell->variable[i].words, reterr));
+    if (shell->commands == 0)
+        return settings_fail(file, 0, STATUS_NOT_FOUND, reterr,
+                             "no command runs a Python program with arguments, such as \"torchrun "
+                             "pretrain_gpt.py --num-layers 32\", and none is made of arguments");
+    return words_to_settings(shell, reterr);
+}

@@ -1,0 +1,214 @@
+/* rows.c: settings by the table of a framework. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/json.h"
+#include "sim/base/name.h"
+#include "sim/base/strbuf.h"
+#include "tools/podsim/import/import.h"
+
+enum { ROWS_MAX = 1024, DIGITS_MAX = 18, DIGITS_BYTES = 32 };
+
+_Static_assert(sizeof(uint64_t) == sizeof(const char *), "a fact is a count or a text");
+
+/* "profiling.*" is for all keys that begin with "profiling.". */
+static bool is_for(const struct import_row *row, const char *key)
+{
+    size_t const length = strlen(row->key);
+    if (length > 2 && name_same(row->key + length - 2, ".*"))
+        return strncmp(row->key, key, length - 1) == 0;
+    return name_same(row->key, key);
+}
+
+static const struct import_row *row_find(const struct import_framework *framework, const char *key)
+{
+    for (const struct import_row *const *table = framework->rows; *table != NULL; table++)
+        for (const struct import_row *row = *table; row->key != NULL; row++)
+            if (is_for(row, key)) return row;
+    return NULL;
+}
+
+static enum status unknown_say(struct import *import, const struct import_framework *framework,
+                               struct import_setting *setting, struct error *reterr)
+{
+    const char *names[ROWS_MAX + 1] = {NULL};
+    uint32_t count = 0;
+    for (const struct import_row *const *table = framework->rows; *table != NULL; table++)
+        for (const struct import_row *row = *table; row->key != NULL; row++) {
+            SIM_ASSERT(count < ROWS_MAX);
+            names[count++] = row->key;
+        }
+    setting->because =
+        arena_format(import->arena, "podsim does not know the key%s",
+                     name_offer(setting->key, names, "; the nearest it knows is ", "", "").text);
+    if (setting->because == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    return STATUS_OK;
+}
+
+/* Digits, with "_" between them as TOML and YAML have it. */
+static bool count_read(const char *text, uint64_t *ret_count)
+{
+    char digits[DIGITS_BYTES];
+    size_t length = 0;
+    for (; *text != '\0'; text++) {
+        if (*text == '_' && length > 0 && text[1] != '\0') continue;
+        if (*text < '0' || *text > '9' || length == DIGITS_MAX) return false;
+        digits[length++] = *text;
+    }
+    digits[length] = '\0';
+    *ret_count = strtoull(digits, NULL, 10);
+    return length > 0;
+}
+
+static enum status value_refuse(const struct import *import, const struct import_setting *setting,
+                                const char *wanted, struct error *reterr)
+{
+    bool const is_open = strchr(setting->value, '$') != NULL;
+    return settings_fail(import->file, setting->line, STATUS_INVALID, reterr,
+                         "%s: \"%.80s\" is not %s%s", setting->key, setting->value, wanted,
+                         is_open ? "; what the file does not assign is given by --with NAME=VALUE"
+                                 : "");
+}
+
+/* Words of frameworks for on and off. */
+static bool boolean_read(const struct import_setting *setting, bool *ret_is_on)
+{
+    static const char *const ons[] = {"true", "yes", "on", "1", NULL};
+    static const char *const offs[] = {"false", "no", "off", "0", NULL};
+    bool const is_on = ons[name_find_any_case(setting->value, ons)] != NULL;
+    bool const is_open = setting->value[0] == '$'; /* A variable, empty where nothing assigns it. */
+    *ret_is_on = setting->form == IMPORT_FLAG || is_open || is_on;
+    return *ret_is_on || offs[name_find_any_case(setting->value, offs)] != NULL;
+}
+
+static bool is_plain(const char *value, const char *plain)
+{
+    size_t const length = strlen(value);
+    for (const char *at = plain; at != NULL && *at != '\0';) {
+        size_t const part = strcspn(at, "|");
+        if (part == length && strncmp(at, value, length) == 0) return true;
+        at += part + (at[part] == '|');
+    }
+    return false;
+}
+
+static enum status fact_read(struct import *import, const struct import_row *row,
+                             struct import_setting *setting, struct error *reterr)
+{
+    char *const fact = (char *)&import->facts + row->at;
+    uint64_t count = 0;
+    bool is_on = false;
+    setting->outcome = IMPORT_EXPRESSED;
+    if (setting->form == IMPORT_NULL) return STATUS_OK; /* As if it were not there. */
+    import->said[row->at / sizeof(uint64_t)] = setting;
+    if (row->how == IMPORT_WORD) {
+        memcpy(fact, &setting->value, sizeof setting->value);
+        return STATUS_OK;
+    }
+    if (row->how == IMPORT_COUNT) {
+        if (!count_read(setting->value, &count))
+            return value_refuse(import, setting, "a whole number", reterr);
+    } else {
+        if (!boolean_read(setting, &is_on))
+            return value_refuse(import, setting, "true or false", reterr);
+        count = row->how == IMPORT_ON ? is_on : !is_on;
+    }
+    memcpy(fact, &count, sizeof count);
+    return STATUS_OK;
+}
+
+enum status import_rows(struct import *import, const struct import_framework *framework,
+                        struct error *reterr)
+{
+    for (uint32_t i = 0; i < import->file->count; i++) {
+        struct import_setting *setting = &import->file->setting[i];
+        const struct import_row *row = row_find(framework, setting->key);
+        if (setting->outcome != IMPORT_UNKNOWN) continue;
+        if (row == NULL) {
+            STATUS_TRY(unknown_say(import, framework, setting, reterr));
+            continue;
+        }
+        setting->because = row->text;
+        if (row->how == IMPORT_NOTHING)
+            setting->outcome = IMPORT_WITHOUT_INFLUENCE;
+        else if (row->how == IMPORT_LACKS)
+            setting->outcome = setting->form == IMPORT_NULL || is_plain(setting->value, row->plain)
+                                   ? IMPORT_WITHOUT_INFLUENCE
+                                   : IMPORT_NOT_EXPRESSED;
+        else
+            STATUS_TRY(fact_read(import, row, setting, reterr));
+        if (row->how == IMPORT_LACKS && setting->outcome == IMPORT_WITHOUT_INFLUENCE)
+            setting->because = "this value changes nothing";
+        const struct import_setting *last = settings_find(import->file, setting->key);
+        if (last == setting || setting->outcome != IMPORT_EXPRESSED) continue;
+        setting->outcome = IMPORT_WITHOUT_INFLUENCE;
+        setting->because = "the key comes again further down, which counts";
+    }
+    return STATUS_OK;
+}
+
+enum status import_set(struct import *import, struct error *reterr, const char *format, ...)
+{
+    struct strbuf text = {.bytes = NULL};
+    va_list arguments;
+    va_start(arguments, format);
+    strbuf_add_list(&text, format, arguments);
+    va_end(arguments);
+    enum status const status = text.failed
+                                   ? error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory")
+                                   : json_set(import->scenario, text.bytes, reterr);
+    strbuf_free(&text);
+    return status;
+}
+
+struct import_setting *import_said(const struct import *import, const void *fact)
+{
+    size_t const at = (size_t)((const char *)fact - (const char *)&import->facts);
+    SIM_ASSERT(at < sizeof import->facts);
+    return import->said[at / sizeof(uint64_t)];
+}
+
+static void outcome_set(struct import *import, const void *fact, enum import_outcome outcome,
+                        const char *because)
+{
+    struct import_setting *setting = import_said(import, fact);
+    if (setting == NULL) return;
+    setting->outcome = outcome;
+    setting->because = because;
+}
+
+void import_lacks(struct import *import, const void *fact, const char *what)
+{
+    outcome_set(import, fact, IMPORT_NOT_EXPRESSED, what);
+}
+
+void import_plain(struct import *import, const void *fact, const char *why)
+{
+    outcome_set(import, fact, IMPORT_WITHOUT_INFLUENCE, why);
+}
+
+enum status import_remark(struct import *import, const char *key, const char *what,
+                          struct error *reterr)
+{
+    struct import_setting const setting = {
+        .key = key, .value = "", .line = 0, .outcome = IMPORT_NOT_EXPRESSED, .because = what};
+    return settings_add(import->file, &setting, reterr);
+}
+
+enum status import_refuse(const struct import *import, const void *fact, struct error *reterr,
+                          const char *format, ...)
+{
+    char message[sizeof reterr->message];
+    const struct import_setting *setting = import_said(import, fact);
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    return settings_fail(import->file, setting == NULL ? 0 : setting->line, STATUS_UNSUPPORTED,
+                         reterr, "%s%s%s", setting == NULL ? "" : setting->key,
+                         setting == NULL ? "" : ": ", message);
+}

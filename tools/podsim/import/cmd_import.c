@@ -103,7 +103,7 @@ static enum status file_read(struct import_file *file, const struct import_frame
     return given_add(file, reterr);
 }
 
-static enum status scenario_begin(struct import *import, struct error *reterr)
+static enum status scenario_begin(struct import *import, const char *preset, struct error *reterr)
 {
     struct strbuf text = {.bytes = NULL};
     struct json_writer json;
@@ -121,7 +121,10 @@ static enum status scenario_begin(struct import *import, struct error *reterr)
     status = text.failed ? error_set(reterr, STATUS_NO_MEMORY, "", "no memory")
                          : import_set(import, reterr, "/machine=%s", text.bytes);
     strbuf_free(&text);
-    return status;
+    STATUS_TRY(status);
+    STATUS_TRY(import_set(import, reterr, "/mesh={}"));
+    STATUS_TRY(import_set(import, reterr, "/preset=%s", preset));
+    return import_set(import, reterr, "/workload/kind=train_step");
 }
 
 /* Builds what was imported, as a run would. */
@@ -151,12 +154,11 @@ static enum status import_all(const struct options *options,
     STATUS_TRY(given_read(options, import->file, reterr));
     STATUS_TRY(file_read(import->file, framework, reterr));
     STATUS_TRY(import_rows(import, framework, reterr));
-    STATUS_TRY(scenario_begin(import, reterr));
+    STATUS_TRY(scenario_begin(import, framework->preset, reterr));
     STATUS_TRY(framework->finish(import, reterr));
     json_write_start(&json, scenario);
     json.flat = FLAT_DEPTH;
     json_write_value(&json, import->scenario);
-    strbuf_add(scenario, "\n");
     if (scenario->failed) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
     return scenario_check(options, scenario, reterr);
 }
@@ -213,6 +215,7 @@ const struct command command_import = {
             "FRAMEWORK is one of\n"
             "\n"
             "  megatron    Megatron-LM: a shell script, or a file of arguments\n"
+            "  torchtitan  torchtitan: a job file (TOML)\n"
             "\n"
             "Variables that a script takes from its environment, and keys that the file leaves\n"
             "out, are given by --with.\n"

@@ -21,6 +21,7 @@ struct import_ranks {
 
 struct import_step {
     uint64_t sequences;  /* Of a step, of the whole machine. */
+    uint64_t local;      /* Sequences of a replica in one step, or in a part of it. */
     uint64_t microbatch; /* Sequences of a replica in one pass. */
     uint64_t accumulate; /* Passes of a step. */
     uint64_t length;     /* Tokens of a sequence. */
@@ -37,17 +38,19 @@ struct import_policy {
     uint64_t sequence_parallel;
     const char *context, *attention;
     uint64_t offloads_optimizer;
+    uint64_t compiles; /* Kernels are compiled. */
 };
 
 struct import_formats {
     uint64_t bf16, fp16, fp8;
     const char *fp8_format;
     uint64_t gradients_bf16, gradients_fp32;
-    const char *moments;
+    const char *weights, *gradients, *moments;
+    const char *converters;
 };
 
 struct import_names {
-    const char *model, *tokenizer;
+    const char *model, *flavor, *tokenizer;
 };
 
 struct import_sizes {

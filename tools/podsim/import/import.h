@@ -24,6 +24,7 @@ struct strbuf;
 /* How a row takes the value of its key. */
 enum import_how {
     IMPORT_COUNT,   /* A whole number, into a fact. */
+    IMPORT_REST,    /* The same, or -1: what follows from others, as if it were not said. */
     IMPORT_WORD,    /* A text, into a fact. */
     IMPORT_ON,      /* A flag, or a boolean: 1 or 0 into a fact. */
     IMPORT_OFF,     /* A flag, or a boolean: its contrary into a fact. */
@@ -68,6 +69,7 @@ struct import {
 
 struct import_framework {
     const char *name;
+    const char *preset; /* What it does with a step. */
     enum status (*read)(struct import_file *file, struct error *reterr);
     const struct import_row *const *rows; /* Tables, ended by NULL; each ends without a key. */
     /* Fills in facts that follow from others, and everything of the scenario but the machine. */
@@ -109,6 +111,18 @@ enum status import_mesh(struct import *import, const uint64_t ranks[MESH_ROLE_CO
 enum status import_batch(struct import *import, uint64_t copies, struct error *reterr);
 /* "/workload/model": that of `--model`, a built-in one whose sizes are the facts', or these. */
 enum status import_model(struct import *import, struct error *reterr);
+
+/* The same where a framework has names, "llama3 8B" of a name and a flavor. */
+struct import_name {
+    const char *theirs, *ours; /* `theirs` NULL ends a table. */
+};
+enum status import_model_named(struct import *import, const struct import_name *names,
+                               struct error *reterr);
+/* Fills in 1 for axes that nothing states, and gives what is left of the machine's chips. */
+enum status import_rest(struct import *import, uint64_t *const *axes, uint32_t count,
+                        uint64_t *ret_ranks, struct error *reterr);
+/* The software whose kernels the machine has, where podsim has a table of them. */
+enum status import_stack(struct import *import, const char *stack, struct error *reterr);
 
 /* What happened to each setting, for people. */
 void import_report(struct strbuf *text, const struct import *import, const char *framework);

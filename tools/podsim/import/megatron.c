@@ -296,9 +296,7 @@ static enum status attention_set(struct import *import, struct error *reterr)
 static enum status finish(struct import *import, struct error *reterr)
 {
     struct import_facts *facts = &import->facts;
-    STATUS_TRY(import_set(import, reterr, "/preset=megatron"));
     STATUS_TRY(ranks_find(import, reterr));
-    STATUS_TRY(import_set(import, reterr, "/workload/kind=train_step"));
     STATUS_TRY(model_find(import, reterr));
     if (facts->batch.sequences == 0)
         facts->batch.sequences = facts->batch.microbatch * facts->ranks.dp;
@@ -325,6 +323,7 @@ static const struct import_row *const rows[] = {megatron_facts, megatron_plain, 
 
 const struct import_framework import_megatron = {
     .name = "megatron",
+    .preset = "megatron",
     .read = settings_read_shell,
     .rows = rows,
     .finish = finish,

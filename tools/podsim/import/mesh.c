@@ -3,6 +3,7 @@
 
 #include "sim/base/json.h"
 #include "sim/base/name.h"
+#include "sim/scenario/preset.h"
 #include "tools/podsim/common/placing.h"
 #include "tools/podsim/import/import.h"
 
@@ -33,6 +34,30 @@ enum status import_mesh(struct import *import, const uint64_t ranks[MESH_ROLE_CO
                                   placing_part(&placing, role, p)));
     }
     return STATUS_OK;
+}
+
+enum status import_rest(struct import *import, uint64_t *const *axes, uint32_t count,
+                        uint64_t *ret_ranks, struct error *reterr)
+{
+    uint64_t const chips = import->machine.chip_count;
+    uint64_t left = chips;
+    for (uint32_t i = 0; i < count; i++) {
+        if (*axes[i] == 0) *axes[i] = 1;
+        if (left % *axes[i] != 0)
+            return import_refuse(import, axes[i], reterr,
+                                 "%" PRIu64 " ranks do not divide the %" PRIu64 " chips of %s",
+                                 *axes[i], chips, import->machine_text);
+        left /= *axes[i];
+    }
+    *ret_ranks = left;
+    return STATUS_OK;
+}
+
+enum status import_stack(struct import *import, const char *stack, struct error *reterr)
+{
+    if (import->is_ideal || !preset_stack_is_shipped(import->machine.chip.name, stack))
+        return STATUS_OK;
+    return import_set(import, reterr, "/machine/stack=%s", stack);
 }
 
 enum status import_batch(struct import *import, uint64_t copies, struct error *reterr)

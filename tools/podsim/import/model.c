@@ -9,6 +9,8 @@
 #include "sim/model/model_read.h"
 #include "tools/podsim/import/import.h"
 
+enum { NAMES_MAX = 64 };
+
 /* Members of the config.json. */
 static void put_string(struct json_writer *json, const char *key, const char *text)
 {
@@ -244,4 +246,26 @@ enum status import_model(struct import *import, struct error *reterr)
     STATUS_TRY(alike_find(import, &model, &name, reterr));
     if (name != NULL) return import_set(import, reterr, "/workload/model=\"%s\"", name);
     return import_set(import, reterr, "/workload/model=%s", config);
+}
+
+enum status import_model_named(struct import *import, const struct import_name *names,
+                               struct error *reterr)
+{
+    const struct import_names *said = &import->facts.names;
+    const char *known[NAMES_MAX + 1] = {NULL};
+    uint32_t count = 0;
+    if (import->model != NULL) return import_model(import, reterr);
+    for (; names[count].theirs != NULL && count < NAMES_MAX; count++)
+        known[count] = names[count].theirs;
+    const char *name = said->model == NULL ? ""
+                       : said->flavor == NULL
+                           ? said->model
+                           : arena_format(import->arena, "%s %s", said->model, said->flavor);
+    if (name == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    uint32_t const found = name_find(name, known);
+    if (found < count) return import_set(import, reterr, "/workload/model=%s", names[found].ours);
+    return import_refuse(import, &said->model, reterr,
+                         "podsim has no sizes of the model \"%.60s\"%s; `--model NAME` names one "
+                         "of `podsim list models`, or a config.json",
+                         name, name_offer(name, known, "; the nearest it has is ", "", NULL).text);
 }

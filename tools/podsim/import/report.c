@@ -4,7 +4,7 @@
 #include "sim/base/strbuf.h"
 #include "tools/podsim/import/import.h"
 
-enum { VALUE_LETTERS_MAX = 28, KEY_LETTERS_MAX = 40 };
+enum { VALUE_LETTERS_MAX = 28, KEY_LETTERS_MAX = 48 }; /* Of a column; keys are never cut. */
 
 struct part {
     enum import_outcome outcome;
@@ -35,10 +35,13 @@ static void add_setting(struct strbuf *text, const struct import_setting *settin
         strbuf_add(text, "%6u  ", setting->line);
     else
         strbuf_add(text, "     -  ");
-    strbuf_add(text, "%-*.*s  ", (int)key, KEY_LETTERS_MAX, setting->key);
-    bool const is_cut = strlen(setting->value) > value;
-    strbuf_add(text, "%-*.*s%s  ", (int)(is_cut ? value - 2 : value),
-               (int)(is_cut ? value - 2 : value), setting->value, is_cut ? ".." : "");
+    strbuf_add(text, "%-*s  ", (int)key, setting->key);
+    bool const is_cut =
+        strlen(setting->value) > value && setting->outcome == IMPORT_WITHOUT_INFLUENCE;
+    if (is_cut)
+        strbuf_add(text, "%.*s..  ", (int)value - 2, setting->value);
+    else
+        strbuf_add(text, "%-*s  ", (int)value, setting->value);
     strbuf_add(text, "%s\n", setting->because == NULL ? "" : setting->because);
 }
 

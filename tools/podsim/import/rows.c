@@ -109,7 +109,8 @@ static enum status fact_read(struct import *import, const struct import_row *row
         memcpy(fact, &setting->value, sizeof setting->value);
         return STATUS_OK;
     }
-    if (row->how == IMPORT_COUNT) {
+    if (row->how == IMPORT_REST && name_same(setting->value, "-1")) return STATUS_OK;
+    if (row->how == IMPORT_COUNT || row->how == IMPORT_REST) {
         if (!count_read(setting->value, &count))
             return value_refuse(import, setting, "a whole number", reterr);
     } else {

@@ -78,4 +78,7 @@ enum status settings_fail(const struct import_file *file, uint32_t line, enum st
  * they compare known texts and numbers, and are settings that are not expressed elsewhere. */
 enum status settings_read_shell(struct import_file *file, struct error *reterr);
 
+/* TOML: "table.key". An array is a list; arrays and tables in it are "table.key.0". */
+enum status settings_read_toml(struct import_file *file, struct error *reterr);
+
 #endif

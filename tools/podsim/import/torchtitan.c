@@ -1,0 +1,301 @@
+/*
+ * torchtitan.c: torchtitan's job files (TOML) as a scenario.
+ *
+ * Source: pytorch/torchtitan, torchtitan/config/job_config.py and the train_configs of its models.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "sim/base/name.h"
+#include "tools/podsim/import/import.h"
+
+enum { SEQUENCES = 8, TOKENS = 2048, CHUNKS = 2 };
+
+#define AXES "parallelism."
+
+static const struct import_row facts_of[] = {
+    IMPORT_FACT("model.name", IMPORT_WORD, names.model, "/workload/model"),
+    IMPORT_FACT("model.flavor", IMPORT_WORD, names.flavor, "/workload/model"),
+    IMPORT_FACT("model.converters", IMPORT_WORD, formats.converters, "/workload/formats/matmuls"),
+    IMPORT_FACT("training.local_batch_size", IMPORT_COUNT, batch.local, "/workload/accumulate"),
+    IMPORT_FACT("training.batch_size", IMPORT_COUNT, batch.local, "/workload/accumulate"),
+    IMPORT_FACT("training.global_batch_size", IMPORT_REST, batch.sequences,
+                "/workload/batch_tokens"),
+    IMPORT_FACT("training.seq_len", IMPORT_COUNT, batch.length, "/workload/sequence_length"),
+    IMPORT_FACT("training.compile", IMPORT_ON, policy.compiles, "/machine/stack"),
+    IMPORT_FACT("compile.enable", IMPORT_ON, policy.compiles, "/machine/stack"),
+    IMPORT_FACT("training.mixed_precision_param", IMPORT_WORD, formats.weights,
+                "/workload/formats"),
+    IMPORT_FACT("training.mixed_precision_reduce", IMPORT_WORD, formats.gradients,
+                "/workload/formats/gradients"),
+    IMPORT_FACT(AXES "data_parallel_replicate_degree", IMPORT_COUNT, ranks.dp, "/mesh/dp"),
+    IMPORT_FACT(AXES "data_parallel_shard_degree", IMPORT_REST, ranks.fsdp, "/mesh/fsdp"),
+    IMPORT_FACT(AXES "tensor_parallel_degree", IMPORT_COUNT, ranks.tp, "/mesh/tp"),
+    IMPORT_FACT(AXES "pipeline_parallel_degree", IMPORT_COUNT, ranks.pp, "/mesh/pp"),
+    IMPORT_FACT(AXES "context_parallel_degree", IMPORT_COUNT, ranks.cp, "/mesh/cp"),
+    IMPORT_FACT(AXES "expert_parallel_degree", IMPORT_COUNT, ranks.ep, "/mesh/ep"),
+    IMPORT_FACT(AXES "pipeline_parallel_schedule", IMPORT_WORD, ranks.schedule,
+                "/workload/schedule"),
+    IMPORT_FACT(AXES "pipeline_parallel_microbatch_size", IMPORT_COUNT, batch.microbatch,
+                "/workload/accumulate"),
+    IMPORT_FACT(AXES "context_parallel_rotate_method", IMPORT_WORD, policy.context,
+                "/workload/context"),
+    IMPORT_FACT(AXES "enable_async_tensor_parallel", IMPORT_ON, policy.overlaps_tp,
+                "/run/collective_matmul"),
+    IMPORT_FACT(AXES "fsdp_reshard_after_forward", IMPORT_WORD, policy.sharding,
+                "/workload/regather"),
+    IMPORT_FACT("activation_checkpoint.mode", IMPORT_WORD, policy.recompute, "/workload/remat"),
+    IMPORT_FACT("activation_checkpoint.selective_ac_option", IMPORT_WORD, policy.recompute_method,
+                "/workload/remat"),
+    {NULL, IMPORT_NOTHING, 0, NULL, NULL},
+};
+
+#define DATA "data and its tokens"
+#define KEPT "checkpoints, between steps"
+#define LOGGED "logging"
+#define RATE "learning rate and other numbers of the optimizer"
+
+static const struct import_row plain[] = {
+    IMPORT_SAYS_NOTHING("job.*", "name and folder of the run"),
+    IMPORT_SAYS_NOTHING("profiling.*", LOGGED),
+    IMPORT_SAYS_NOTHING("metrics.*", LOGGED),
+    IMPORT_SAYS_NOTHING("comm.*", "time limits of collectives, and logging"),
+    IMPORT_SAYS_NOTHING("memory_estimation.*", LOGGED),
+    IMPORT_SAYS_NOTHING("validation.*", "validation, between steps"),
+    IMPORT_SAYS_NOTHING("checkpoint.*", KEPT),
+    IMPORT_SAYS_NOTHING("lr_scheduler.*", RATE),
+    IMPORT_SAYS_NOTHING("model.tokenizer_path", DATA),
+    IMPORT_SAYS_NOTHING("model.hf_assets_path", DATA),
+    IMPORT_SAYS_NOTHING("model.norm_type", "podsim's models have their own norms"),
+    IMPORT_SAYS_NOTHING("model.print_after_conversion", LOGGED),
+    IMPORT_SAYS_NOTHING("optimizer.lr", RATE),
+    IMPORT_SAYS_NOTHING("optimizer.eps", RATE),
+    IMPORT_SAYS_NOTHING("optimizer.beta1", RATE),
+    IMPORT_SAYS_NOTHING("optimizer.beta2", RATE),
+    IMPORT_SAYS_NOTHING("optimizer.weight_decay", RATE),
+    IMPORT_SAYS_NOTHING("training.dataset", DATA),
+    IMPORT_SAYS_NOTHING("training.dataset_path", DATA),
+    IMPORT_SAYS_NOTHING("training.max_norm", RATE),
+    IMPORT_SAYS_NOTHING("training.steps", "how long training goes on"),
+    IMPORT_SAYS_NOTHING("training.seed", "values of weights, not their sizes"),
+    IMPORT_SAYS_NOTHING("training.gc_freq", "collections of the host between steps"),
+    IMPORT_SAYS_NOTHING("training.gc_debug", "collections of the host between steps"),
+    IMPORT_SAYS_NOTHING("compile.components", "what is compiled; the stack has one kind of kernel"),
+    IMPORT_SAYS_NOTHING("float8.filter_fqns", "podsim's head is in bf16 in any case"),
+    IMPORT_SAYS_NOTHING("experimental.custom_import", "code of its own"),
+    {NULL, IMPORT_NOTHING, 0, NULL, NULL},
+};
+
+#define SCALES "how scales of fp8 are found; podsim casts without a kernel of its own"
+#define STAGES "which layers a stage has; podsim takes as many on each, or one less at the ends"
+
+static const struct import_row lacks[] = {
+    IMPORT_NOT_MODELLED("optimizer.name", "Adam|AdamW", "another update than Adam's"),
+    IMPORT_NOT_MODELLED("optimizer.implementation", "fused", "an update of several kernels"),
+    IMPORT_NOT_MODELLED("optimizer.fused", "true", "an update of several kernels"),
+    IMPORT_NOT_MODELLED("optimizer.early_step_in_backward", "false",
+                        "updates during the backward pass"),
+    IMPORT_NOT_MODELLED("training.enable_cpu_offload", "false",
+                        "weights, gradients and optimizer state on the host; podsim has the "
+                        "optimizer's, by \"offload\""),
+    IMPORT_NOT_MODELLED("training.deterministic", "false", "slower kernels"),
+    IMPORT_NOT_MODELLED(AXES "enable_compiled_autograd", "false", "a compiled backward pass"),
+    IMPORT_NOT_MODELLED(AXES "disable_loss_parallel", "false", "whole logits on each rank of tp"),
+    IMPORT_NOT_MODELLED(AXES "pipeline_parallel_split_points", "", STAGES),
+    IMPORT_NOT_MODELLED(AXES "module_fqns_per_model_part", "", STAGES),
+    IMPORT_NOT_MODELLED(AXES "pipeline_parallel_layers_per_stage", NULL, STAGES),
+    IMPORT_NOT_MODELLED(AXES "pipeline_parallel_first_stage_less_layers", "1", STAGES),
+    IMPORT_NOT_MODELLED(AXES "pipeline_parallel_last_stage_less_layers", "1", STAGES),
+    IMPORT_NOT_MODELLED(AXES "pipeline_parallel_schedule_csv", "",
+                        "a schedule in a file, which `podsim pipeline --schedule-csv` reads"),
+    IMPORT_NOT_MODELLED(AXES "expert_tensor_parallel_degree", NULL,
+                        "podsim splits experts over all ranks of tp"),
+    IMPORT_NOT_MODELLED("activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns", "",
+                        "products that are repeated besides"),
+    IMPORT_NOT_MODELLED("activation_checkpoint.early_stop", "true",
+                        "repeating stops at the last array that is needed"),
+    IMPORT_NOT_MODELLED("float8.enable_fsdp_float8_all_gather", "false",
+                        "weights that are gathered in fp8: half the bytes of these gathers"),
+    IMPORT_NOT_MODELLED("float8.precompute_float8_dynamic_scale_for_fsdp", "false", SCALES),
+    IMPORT_NOT_MODELLED("float8.recipe_name", NULL, SCALES),
+    IMPORT_NOT_MODELLED("float8.force_recompute_fp8_weight_in_bwd", "false", SCALES),
+    IMPORT_NOT_MODELLED("float8.emulate", "false", "fp8 that is emulated"),
+    IMPORT_NOT_MODELLED("float8.moe_fqns_prototype", "", "experts in fp8 alone"),
+    IMPORT_NOT_MODELLED("mx.*", "", "mxfp8"),
+    IMPORT_NOT_MODELLED("fault_tolerance.enable", "false", "replicas that come and go"),
+    IMPORT_NOT_MODELLED("fault_tolerance.*", "", "replicas that come and go"),
+    IMPORT_NOT_MODELLED("model.use_flex_attn", "false", "a compiled kernel of attention"),
+    IMPORT_NOT_MODELLED("model.attn_mask_type", "causal",
+                        "documents that do not see one another: fewer scores"),
+    {NULL, IMPORT_NOTHING, 0, NULL, NULL},
+};
+
+/* Sizes are equal: torchtitan/models, the arguments of each flavor. */
+static const struct import_name models[] = {
+    {"llama3 8B", "llama-3-8b"},
+    {"llama3 70B", "llama-3-70b"},
+    {"llama3 405B", "llama-3-405b"},
+    {"deepseek_v3 671B", "deepseek-v3"},
+    {"qwen3 8B", "qwen3-8b"},
+    {"qwen3 32B", "qwen3-32b"},
+    {"qwen3 30B-A3B", "qwen3-30b-a3b"},
+    {"qwen3 235B-A22B", "qwen3-235b-a22b"},
+    {NULL, NULL},
+};
+
+/* Replicas, then shards of what is left. */
+static enum status ranks_find(struct import *import, struct error *reterr)
+{
+    struct import_ranks *ranks = &import->facts.ranks;
+    uint64_t *const sizes[] = {&ranks->tp, &ranks->pp, &ranks->cp, &ranks->dp};
+    uint64_t shards = 0;
+    STATUS_TRY(import_rest(import, sizes, sizeof sizes / sizeof *sizes, &shards, reterr));
+    if (ranks->fsdp == 0) ranks->fsdp = shards;
+    if (ranks->fsdp != shards)
+        return import_refuse(import, &ranks->fsdp, reterr,
+                             "%" PRIu64 " ranks, where %s has %" PRIu64 " left besides the others",
+                             ranks->fsdp, import->machine_text, shards);
+    if (ranks->ep == 0) ranks->ep = 1;
+    if (ranks->fsdp % ranks->ep != 0)
+        return import_refuse(import, &ranks->ep, reterr,
+                             "%" PRIu64 " ranks of experts do not divide the %" PRIu64
+                             " ranks that shard weights; experts over ranks of cp or tp are not "
+                             "modelled",
+                             ranks->ep, ranks->fsdp);
+    return STATUS_OK;
+}
+
+static enum status mesh_set(struct import *import, struct error *reterr)
+{
+    static const char copies[] =
+        "the axis is laid out; torchtitan shards weights over it too, where "
+        "each of podsim's ranks has those of its shard of fsdp";
+    const struct import_ranks *ranks = &import->facts.ranks;
+    if (ranks->cp > 1) import_lacks(import, &ranks->cp, copies);
+    if (ranks->ep > 1) import_lacks(import, &ranks->ep, copies);
+    uint64_t const sizes[MESH_ROLE_COUNT] = {
+        [MESH_TP] = ranks->tp, [MESH_PP] = ranks->pp, [MESH_CP] = ranks->cp,
+        [MESH_EP] = ranks->ep, [MESH_DP] = ranks->dp, [MESH_FSDP] = ranks->fsdp / ranks->ep};
+    return import_mesh(import, sizes, reterr);
+}
+
+static enum status schedule_set(struct import *import, struct error *reterr)
+{
+    static const char *const theirs[] = {
+        "1F1B", "GPipe", "Interleaved1F1B", "LoopedBFS", "ZBVZeroBubble", "DualPipeV", NULL};
+    static const char *const ours[] = {"1f1b",       "gpipe", "interleaved",
+                                       "looped-bfs", "zb-v",  "dualpipev"};
+    const struct import_ranks *ranks = &import->facts.ranks;
+    const char *const policy = import->facts.policy.sharding;
+    if (ranks->pp == 1) return STATUS_OK;
+    if (ranks->fsdp > 1)
+        STATUS_TRY(import_set(import, reterr, "/workload/regather=%s",
+                              name_same(policy, "always") ? "microbatch" : "step"));
+    uint32_t const found =
+        name_find_any_case(ranks->schedule == NULL ? theirs[0] : ranks->schedule, theirs);
+    if (theirs[found] == NULL)
+        return import_refuse(
+            import, &ranks->schedule, reterr, "podsim has no schedule \"%.60s\"%s", ranks->schedule,
+            name_offer(ranks->schedule, theirs, "; the nearest is ", "", NULL).text);
+    bool const is_looped = found == 2 || found == 3;
+    if (!is_looped) return import_set(import, reterr, "/workload/schedule=%s", ours[found]);
+    return import_set(import, reterr, "/workload/schedule=%s:%d", ours[found], CHUNKS);
+}
+
+static enum status remat_set(struct import *import, struct error *reterr)
+{
+    static const char *const words[] = {"none", "selective", "full", NULL};
+    static const char *const ours[] = {"none", "big_matmuls", "block"};
+    const struct import_policy *policy = &import->facts.policy;
+    const char *const mode = policy->recompute == NULL ? "selective" : policy->recompute;
+    uint32_t const word = name_find(mode, words);
+    if (words[word] == NULL)
+        return import_refuse(import, &policy->recompute, reterr,
+                             "\"%.40s\" is none of none, selective and full", mode);
+    if (word == 1)
+        import_lacks(import,
+                     policy->recompute_method == NULL ? (const void *)&policy->recompute
+                                                      : (const void *)&policy->recompute_method,
+                     name_same(policy->recompute_method, "op")
+                         ? "it keeps every second product; podsim keeps every product "
+                           "(remat big_matmuls)"
+                         : "it repeats each n-th layer; podsim keeps products of every layer "
+                           "(remat big_matmuls)");
+    return import_set(import, reterr, "/workload/remat=%s", ours[word]);
+}
+
+static enum status formats_set(struct import *import, struct error *reterr)
+{
+    static const char *const theirs[] = {"bfloat16", "float32", "float16", NULL};
+    static const char *const ours[] = {"bf16", "fp32", "fp16"};
+    const struct import_formats *formats = &import->facts.formats;
+    const struct {
+        const char *const *fact;
+        const char *otherwise, *key;
+    } kinds[] = {{&formats->weights, "bfloat16", "weights"},
+                 {&formats->weights, "bfloat16", "activations"},
+                 {&formats->gradients, "float32", "gradients"}};
+    for (uint32_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const char *const word = *kinds[i].fact == NULL ? kinds[i].otherwise : *kinds[i].fact;
+        uint32_t const found = name_find(word, theirs);
+        if (theirs[found] == NULL)
+            return import_refuse(import, kinds[i].fact, reterr, "no number format \"%.40s\"%s",
+                                 word,
+                                 name_offer(word, theirs, "; the nearest is ", "", NULL).text);
+        STATUS_TRY(
+            import_set(import, reterr, "/workload/formats/%s=%s", kinds[i].key, ours[found]));
+    }
+    const char *const converters = formats->converters;
+    if (converters == NULL || converters[0] == '\0') return STATUS_OK;
+    if (strstr(converters, "float8") != NULL)
+        return import_set(import, reterr, "/workload/formats/matmuls=fp8");
+    import_lacks(import, &formats->converters, "a converter of the model; podsim has float8");
+    return STATUS_OK;
+}
+
+static enum status batch_set(struct import *import, struct error *reterr)
+{
+    struct import_step *batch = &import->facts.batch;
+    const struct import_ranks *ranks = &import->facts.ranks;
+    uint64_t const copies = ranks->dp * ranks->fsdp;
+    if (batch->local == 0) batch->local = SEQUENCES;
+    if (batch->length == 0) batch->length = TOKENS;
+    if (batch->sequences == 0) batch->sequences = batch->local * copies;
+    if (ranks->pp > 1 && batch->microbatch == 0) batch->microbatch = 1;
+    if (ranks->pp == 1) batch->microbatch = batch->local;
+    return import_batch(import, copies, reterr);
+}
+
+static enum status finish(struct import *import, struct error *reterr)
+{
+    const struct import_facts *facts = &import->facts;
+    STATUS_TRY(ranks_find(import, reterr));
+    STATUS_TRY(mesh_set(import, reterr));
+    STATUS_TRY(import_model_named(import, models, reterr));
+    STATUS_TRY(batch_set(import, reterr));
+    STATUS_TRY(schedule_set(import, reterr));
+    STATUS_TRY(remat_set(import, reterr));
+    STATUS_TRY(formats_set(import, reterr));
+    STATUS_TRY(
+        import_stack(import, facts->policy.compiles ? "torch-compile" : "torch-eager", reterr));
+    if (facts->ranks.pp == 1 && name_same(facts->policy.sharding, "never"))
+        import_lacks(import, &facts->policy.sharding,
+                     "weights that stay gathered from the forward to the backward pass");
+    if (facts->ranks.cp > 1)
+        STATUS_TRY(
+            import_set(import, reterr, "/workload/context=%s",
+                       name_same(facts->policy.context, "alltoall") ? "ring" : "all_gather"));
+    if (facts->ranks.tp == 1) return STATUS_OK;
+    return import_set(import, reterr, "/run/collective_matmul=%s",
+                      facts->policy.overlaps_tp ? "true" : "false");
+}
+
+static const struct import_row *const rows[] = {facts_of, plain, lacks, NULL};
+
+const struct import_framework import_torchtitan = {
+    .name = "torchtitan",
+    .preset = "torchtitan",
+    .read = settings_read_toml,
+    .rows = rows,
+    .finish = finish,
+};

@@ -69,9 +69,11 @@ static enum status take_role(struct placing *placing, enum mesh_role role, struc
 {
     uint32_t ranks = placing->rank[role];
     struct placing_side *slice = &placing->slice;
-    if (role == MESH_DP && slice->left > 1 && ranks % slice->left == 0) {
-        ranks /= slice->left;
-        part_add(placing, role, slice, slice->left);
+    uint32_t across = placing->across[role];
+    if (across == 0) across = role == MESH_DP && slice->left > 1 ? slice->left : 1;
+    if (across > 1 && ranks % across == 0 && slice->left % across == 0) {
+        ranks /= across;
+        part_add(placing, role, slice, across);
     }
     if (ranks == 1) return STATUS_OK;
     if (!placing->is_grid || role == MESH_FSDP) return take_in_order(placing, role, ranks, reterr);

@@ -19,8 +19,9 @@ struct placing_side {
 };
 
 struct placing {
-    const char *where;              /* What errors are about. */
-    uint32_t rank[MESH_ROLE_COUNT]; /* Ranks of each axis of the mesh; 1: it is none. */
+    const char *where;                /* What errors are about. */
+    uint32_t rank[MESH_ROLE_COUNT];   /* Ranks of each axis of the mesh; 1: it is none. */
+    uint32_t across[MESH_ROLE_COUNT]; /* Of these, how many slices; 0: nothing says it. */
     struct placing_side side[PLACING_SIDES_MAX]; /* The nearest chips first. */
     uint32_t side_count;
     bool is_grid; /* Axes but fsdp take a side that is as long as they are, where there is one. */
@@ -31,8 +32,8 @@ struct placing {
 
 void placing_side_add(struct placing *placing, const char *name, uint32_t chips);
 
-/* Fills in the parts. Replicas (dp) take the slices, where there are several. Errors:
- * STATUS_UNSUPPORTED if ranks and chips differ in number, or do not lie evenly. */
+/* Fills in the parts. Where nothing says it, replicas (dp) take the slices, if there are several.
+ * Errors: STATUS_UNSUPPORTED if ranks and chips differ in number, or do not lie evenly. */
 enum status placing_find(struct placing *placing, struct error *reterr);
 
 /* The `index`-th part of an axis of the mesh, in the order of a scenario: stages have the outer

@@ -19,10 +19,16 @@ struct import_ranks {
     const char *schedule, *layout;
 };
 
+/* The same in a framework's words, within a slice or node, or across them. */
+struct import_axes {
+    const char *dp, *fsdp, *tp, *cp, *ep;
+};
+
 struct import_step {
     uint64_t sequences;  /* Of a step, of the whole machine. */
     uint64_t local;      /* Sequences of a replica in one step, or in a part of it. */
     uint64_t microbatch; /* Sequences of a replica in one pass. */
+    const char *each;    /* Sequences of a chip in one pass; may be a fraction. */
     uint64_t accumulate; /* Passes of a step. */
     uint64_t length;     /* Tokens of a sequence. */
 };
@@ -45,7 +51,7 @@ struct import_formats {
     uint64_t bf16, fp16, fp8;
     const char *fp8_format;
     uint64_t gradients_bf16, gradients_fp32;
-    const char *weights, *gradients, *moments;
+    const char *weights, *activations, *gradients, *moments;
     const char *converters;
 };
 
@@ -68,7 +74,8 @@ struct import_sizes {
 
 struct import_experts {
     uint64_t count, top_k;
-    uint64_t width; /* Of one expert. */
+    uint64_t width;  /* Of one expert. */
+    uint64_t shared; /* Experts that all tokens go to. */
     uint64_t shared_width;
     uint64_t dense_layers;
     const char *layers; /* Which have experts, in the framework's words. */
@@ -82,6 +89,7 @@ struct import_latent {
 
 struct import_facts {
     struct import_ranks ranks;
+    struct import_axes inner, outer;
     struct import_step batch;
     struct import_policy policy;
     struct import_formats formats;

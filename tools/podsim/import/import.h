@@ -106,6 +106,13 @@ enum status import_refuse(const struct import *import, const void *fact, struct 
 /* Ranks of the mesh on the axes of the machine, "/mesh". */
 enum status import_mesh(struct import *import, const uint64_t ranks[MESH_ROLE_COUNT],
                         struct error *reterr);
+/* The same, with how many of them lie across slices of TPUs, or nodes of GPUs. */
+enum status import_mesh_across(struct import *import, const uint64_t ranks[MESH_ROLE_COUNT],
+                               const uint64_t across[MESH_ROLE_COUNT], struct error *reterr);
+/* Slices of TPUs, or nodes of GPUs. */
+uint32_t import_slices(const struct import *import);
+/* Formats of weights, activations and gradients, in PyTorch's and JAX's words. */
+enum status import_formats_set(struct import *import, struct error *reterr);
 /* Batch and sequences. `copies` are ranks that have sequences of their own. Fills in those of
  * `sequences`, `microbatch` and `accumulate` that follow from the others. */
 enum status import_batch(struct import *import, uint64_t copies, struct error *reterr);

@@ -7,24 +7,51 @@
 #include "tools/podsim/common/placing.h"
 #include "tools/podsim/import/import.h"
 
-enum status import_mesh(struct import *import, const uint64_t ranks[MESH_ROLE_COUNT],
-                        struct error *reterr)
+/* The last axis, where it joins slices or nodes. */
+static uint32_t outer_axis(const struct machine *machine)
+{
+    static const char *const names[] = {"slice", "node", NULL};
+    uint32_t const last = machine->axis_count - 1;
+    return names[name_find(machine_axis_name(machine, last), names)] == NULL ? machine->axis_count
+                                                                             : last;
+}
+
+uint32_t import_slices(const struct import *import)
+{
+    uint32_t const axis = outer_axis(&import->machine);
+    return axis < import->machine.axis_count ? import->machine.shape[axis] : 1;
+}
+
+static enum status placing_begin(struct import *import, const uint64_t ranks[MESH_ROLE_COUNT],
+                                 const uint64_t *across, struct placing *ret_placing,
+                                 struct error *reterr)
 {
     const struct machine *machine = &import->machine;
-    struct placing placing = {.where = import->file->path, .is_grid = machine->grid_axis_count > 0};
+    *ret_placing =
+        (struct placing){.where = import->file->path, .is_grid = machine->grid_axis_count > 0};
+    bool const is_split = ret_placing->is_grid || across != NULL;
     for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++) {
         if (ranks[role] > UINT32_MAX)
             return settings_fail(import->file, 0, STATUS_LIMIT, reterr, "%" PRIu64 " ranks of %s",
                                  ranks[role], mesh_role_name((enum mesh_role)role));
-        placing.rank[role] = ranks[role] == 0 ? 1 : (uint32_t)ranks[role];
+        ret_placing->rank[role] = ranks[role] == 0 ? 1 : (uint32_t)ranks[role];
+        ret_placing->across[role] = across == NULL ? 0 : (uint32_t)across[role];
     }
     for (uint32_t a = 0; a < machine->axis_count; a++) {
         const char *const name = machine_axis_name(machine, a);
-        if (placing.is_grid && a >= machine->grid_axis_count)
-            placing.slice = (struct placing_side){name, machine->shape[a], machine->shape[a]};
+        if (is_split && a == outer_axis(machine))
+            ret_placing->slice = (struct placing_side){name, machine->shape[a], machine->shape[a]};
         else
-            placing_side_add(&placing, name, machine->shape[a]);
+            placing_side_add(ret_placing, name, machine->shape[a]);
     }
+    return STATUS_OK;
+}
+
+enum status import_mesh_across(struct import *import, const uint64_t ranks[MESH_ROLE_COUNT],
+                               const uint64_t across[MESH_ROLE_COUNT], struct error *reterr)
+{
+    struct placing placing;
+    STATUS_TRY(placing_begin(import, ranks, across, &placing, reterr));
     STATUS_TRY(placing_find(&placing, reterr));
     STATUS_TRY(import_set(import, reterr, "/mesh={}"));
     for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) {
@@ -34,6 +61,12 @@ enum status import_mesh(struct import *import, const uint64_t ranks[MESH_ROLE_CO
                                   placing_part(&placing, role, p)));
     }
     return STATUS_OK;
+}
+
+enum status import_mesh(struct import *import, const uint64_t ranks[MESH_ROLE_COUNT],
+                        struct error *reterr)
+{
+    return import_mesh_across(import, ranks, NULL, reterr);
 }
 
 enum status import_rest(struct import *import, uint64_t *const *axes, uint32_t count,

@@ -81,4 +81,7 @@ enum status settings_read_shell(struct import_file *file, struct error *reterr);
 /* TOML: "table.key". An array is a list; arrays and tables in it are "table.key.0". */
 enum status settings_read_toml(struct import_file *file, struct error *reterr);
 
+/* YAML, one document of keys with values: "map.key". A list is as an array above. */
+enum status settings_read_yaml(struct import_file *file, struct error *reterr);
+
 #endif

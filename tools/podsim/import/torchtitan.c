@@ -226,25 +226,10 @@ static enum status remat_set(struct import *import, struct error *reterr)
 
 static enum status formats_set(struct import *import, struct error *reterr)
 {
-    static const char *const theirs[] = {"bfloat16", "float32", "float16", NULL};
-    static const char *const ours[] = {"bf16", "fp32", "fp16"};
-    const struct import_formats *formats = &import->facts.formats;
-    const struct {
-        const char *const *fact;
-        const char *otherwise, *key;
-    } kinds[] = {{&formats->weights, "bfloat16", "weights"},
-                 {&formats->weights, "bfloat16", "activations"},
-                 {&formats->gradients, "float32", "gradients"}};
-    for (uint32_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        const char *const word = *kinds[i].fact == NULL ? kinds[i].otherwise : *kinds[i].fact;
-        uint32_t const found = name_find(word, theirs);
-        if (theirs[found] == NULL)
-            return import_refuse(import, kinds[i].fact, reterr, "no number format \"%.40s\"%s",
-                                 word,
-                                 name_offer(word, theirs, "; the nearest is ", "", NULL).text);
-        STATUS_TRY(
-            import_set(import, reterr, "/workload/formats/%s=%s", kinds[i].key, ours[found]));
-    }
+    struct import_formats *formats = &import->facts.formats;
+    if (formats->weights == NULL) formats->weights = "bfloat16";
+    if (formats->gradients == NULL) formats->gradients = "float32";
+    STATUS_TRY(import_formats_set(import, reterr));
     const char *const converters = formats->converters;
     if (converters == NULL || converters[0] == '\0') return STATUS_OK;
     if (strstr(converters, "float8") != NULL)

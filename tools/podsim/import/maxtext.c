@@ -1,0 +1,268 @@
+/*
+ * maxtext.c: MaxText's configurations (YAML) as a scenario.
+ *
+ * Source: AI-Hypercomputer/maxtext, configs/base.yml, from which what a file leaves out comes.
+ */
+#include "tools/podsim/import/maxtext.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/base/name.h"
+
+enum { TOKENS = 2048, AXES = 5 };
+
+static const double sequences_of_a_chip = 12;
+
+/* Sizes are equal: configs/models of MaxText. */
+static const struct import_name models[] = {
+    {"llama2-13b", "llama-2-13b"},
+    {"llama3-8b", "llama-3-8b"},
+    {"llama3.1-8b", "llama-3-8b"},
+    {"llama3-70b", "llama-3-70b"},
+    {"llama3.1-70b", "llama-3-70b"},
+    {"llama3.3-70b", "llama-3-70b"},
+    {"llama3-405b", "llama-3-405b"},
+    {"llama3.1-405b", "llama-3-405b"},
+    {"mistral-7b", "mistral-7b"},
+    {"mixtral-8x7b", "mixtral-8x7b"},
+    {"gemma-7b", "gemma-7b"},
+    {"deepseek3-671b", "deepseek-v3"},
+    {"qwen3-8b", "qwen3-8b"},
+    {"qwen3-32b", "qwen3-32b"},
+    {"qwen3-30b-a3b", "qwen3-30b-a3b"},
+    {"qwen3-235b-a22b", "qwen3-235b-a22b"},
+    {"gpt-oss-20b", "gpt-oss-20b"},
+    {"gpt-oss-120b", "gpt-oss-120b"},
+    {NULL, NULL},
+};
+
+/* --- The model --- */
+
+static void default_set(uint64_t *fact, uint64_t value)
+{
+    if (*fact == 0) *fact = value;
+}
+
+/* A model by its sizes, of decoders like LLaMA's. */
+static enum status sizes_find(struct import *import, struct error *reterr)
+{
+    static const char *const blocks[] = {"llama2",   "mistral", "mixtral", "qwen3",
+                                         "deepseek", "default", NULL};
+    struct import_facts *facts = &import->facts;
+    struct import_sizes *sizes = &facts->sizes;
+    const char *const block = facts->names.flavor == NULL ? "llama2" : facts->names.flavor;
+    if (blocks[name_find(block, blocks)] == NULL)
+        return import_refuse(import, &facts->names.flavor, reterr,
+                             "podsim does not make layers of \"%.40s\" out of sizes; `--model "
+                             "NAME` names a model, or a config.json",
+                             block);
+    default_set(&sizes->width, 2048);
+    default_set(&sizes->heads, 16);
+    default_set(&sizes->kv_heads, 16);
+    default_set(&sizes->mlp_width, 7168);
+    default_set(&sizes->layers, 16);
+    default_set(&sizes->head_width, 128);
+    default_set(&sizes->vocabulary, 32000);
+    sizes->gated = sizes->unbiased = 1;
+    if (import_said(import, &sizes->untied) == NULL) sizes->untied = 1;
+    facts->latent.is_used = name_same(sizes->positions, "mla");
+    if (facts->experts.count == 1) facts->experts.count = 0;
+    default_set(&facts->experts.top_k, 1);
+    default_set(&facts->experts.width, sizes->mlp_width);
+    if (facts->experts.shared > UINT32_MAX || facts->experts.width > UINT32_MAX)
+        return import_refuse(import, &facts->experts.shared, reterr, "too many experts");
+    facts->experts.shared_width = facts->experts.shared * facts->experts.width;
+    return import_model(import, reterr);
+}
+
+static enum status model_set(struct import *import, struct error *reterr)
+{
+    const char *const name = import->facts.names.model;
+    bool const is_named = name != NULL && !name_same(name, "default");
+    if (import->model != NULL) return import_model(import, reterr);
+    if (!is_named) return sizes_find(import, reterr);
+    import->facts.names.flavor = NULL; /* The model's own, in any case. */
+    return import_model_named(import, models, reterr);
+}
+
+/* --- Ranks --- */
+
+/* A whole number, or -1 for one axis at most, which takes what is left. */
+static enum status axes_find(struct import *import, const struct import_axes *axes, uint64_t chips,
+                             uint32_t otherwise, uint64_t ret_size[AXES], struct error *reterr)
+{
+    const char *const *const said[AXES] = {&axes->dp, &axes->fsdp, &axes->tp, &axes->cp, &axes->ep};
+    uint32_t rest = AXES;
+    uint64_t left = chips;
+    for (uint32_t i = 0; i < AXES; i++) {
+        const char *const text = *said[i] == NULL ? (i == otherwise ? "-1" : "1") : *said[i];
+        bool const is_rest = name_same(text, "-1");
+        char *end = NULL;
+        ret_size[i] = is_rest ? 1 : strtoull(text, &end, 10);
+        bool const is_wrong = !is_rest && (*end != '\0' || *text < '0' || *text > '9');
+        if (is_wrong || ret_size[i] == 0 || (is_rest && rest < AXES))
+            return import_refuse(import, said[i], reterr,
+                                 "\"%.40s\" is no number of ranks; one axis may have -1", text);
+        if (is_rest) rest = i;
+        if (left % ret_size[i] != 0)
+            return import_refuse(import, said[i], reterr,
+                                 "%" PRIu64 " ranks do not divide the %" PRIu64 " chips of %s",
+                                 ret_size[i], chips, import->machine_text);
+        left /= ret_size[i];
+    }
+    if (rest < AXES) ret_size[rest] = left;
+    if (rest < AXES || left == 1) return STATUS_OK;
+    return import_refuse(import, said[otherwise], reterr,
+                         "%" PRIu64 " of %" PRIu64 " chips of %s have no rank",
+                         chips - chips / left, chips, import->machine_text);
+}
+
+/* An axis that podsim lacks would change all others. */
+static enum status lacking_refuse(const struct import *import, struct error *reterr)
+{
+    for (uint32_t i = 0; i < import->file->count; i++) {
+        const struct import_setting *setting = &import->file->setting[i];
+        bool const is_axis =
+            name_after(setting->key, "ici_") != NULL || name_after(setting->key, "dcn_") != NULL;
+        if (is_axis && setting->outcome != IMPORT_EXPRESSED &&
+            setting->outcome != IMPORT_WITHOUT_INFLUENCE)
+            return settings_fail(import->file, setting->line, STATUS_UNSUPPORTED, reterr, "%s: %s",
+                                 setting->key, setting->because);
+    }
+    return STATUS_OK;
+}
+
+/* Slices of TPUs, nodes of GPUs: what MaxText's dcn axes are about. */
+static enum status mesh_set(struct import *import, uint64_t *ret_copies, struct error *reterr)
+{
+    static const enum mesh_role roles[AXES] = {MESH_DP, MESH_FSDP, MESH_TP, MESH_CP, MESH_EP};
+    const struct import_facts *facts = &import->facts;
+    uint64_t inner[AXES], outer[AXES];
+    uint64_t ranks[MESH_ROLE_COUNT] = {0}, across[MESH_ROLE_COUNT] = {0};
+    uint64_t const slices = import_slices(import);
+    STATUS_TRY(lacking_refuse(import, reterr));
+    STATUS_TRY(axes_find(import, &facts->inner, import->machine.chip_count / slices,
+                         /* otherwise= */ 1, inner, reterr));
+    STATUS_TRY(axes_find(import, &facts->outer, slices, /* otherwise= */ 0, outer, reterr));
+    *ret_copies = 1;
+    for (uint32_t i = 0; i < AXES; i++) {
+        ranks[roles[i]] = inner[i] * outer[i];
+        across[roles[i]] = outer[i];
+        if (roles[i] != MESH_TP && roles[i] != MESH_CP) *ret_copies *= inner[i] * outer[i];
+    }
+    import->facts.ranks.cp = ranks[MESH_CP];
+    return import_mesh_across(import, ranks, across, reterr);
+}
+
+/* --- Policies --- */
+
+static enum status batch_set(struct import *import, uint64_t copies, struct error *reterr)
+{
+    struct import_step *batch = &import->facts.batch;
+    char *end = NULL;
+    double const each = batch->each == NULL ? sequences_of_a_chip : strtod(batch->each, &end);
+    double const sequences = each * import->machine.chip_count;
+    if ((batch->each != NULL && (*end != '\0' || end == batch->each)) || !(sequences >= 1) ||
+        sequences > UINT32_MAX || fabs(sequences - round(sequences)) > 1e-6)
+        return import_refuse(import, &batch->each, reterr,
+                             "\"%.40s\" on %u chips is no whole number of sequences",
+                             batch->each == NULL ? "12" : batch->each, import->machine.chip_count);
+    if (batch->accumulate == 0) batch->accumulate = 1;
+    if (batch->accumulate > UINT16_MAX)
+        return import_refuse(import, &batch->accumulate, reterr, "too many microbatches");
+    batch->sequences = (uint64_t)round(sequences) * batch->accumulate;
+    if (batch->length == 0) batch->length = TOKENS;
+    return import_batch(import, copies, reterr);
+}
+
+static enum status remat_set(struct import *import, struct error *reterr)
+{
+    static const struct {
+        const char *word, *remat, *lacks;
+    } policies[] = {
+        {"none", "none", NULL},
+        {"full", "block", NULL},
+        {"minimal", "big_matmuls", NULL},
+        {"minimal_flash", "big_matmuls", NULL},
+        {"minimal_with_context", "big_matmuls", NULL},
+        {"save_dot_except_mlp", "block", "products that are kept; podsim repeats them"},
+        {"save_dot_except_mlpwi", "block", "products that are kept; podsim repeats them"},
+        {"save_dot_with_context_except_mlp", "block",
+         "products that are kept; podsim repeats them"},
+        {"save_qkv_proj", "block", "Q, K and V are kept; podsim repeats them"},
+        {"save_out_proj", "block", "results of attention are kept; podsim repeats them"},
+        {"qkv_proj_offloaded", "block", "Q, K and V go to the host; podsim repeats them"},
+        {"minimal_offloaded", "big_matmuls", "products go to the host; podsim keeps them"},
+        {"custom", "block", "what is kept or goes to the host by name; podsim repeats it"},
+    };
+    const struct import_policy *policy = &import->facts.policy;
+    const char *const word = policy->recompute == NULL ? "full" : policy->recompute;
+    for (uint32_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+        if (!name_same(policies[i].word, word)) continue;
+        if (policies[i].lacks != NULL) import_lacks(import, &policy->recompute, policies[i].lacks);
+        return import_set(import, reterr, "/workload/remat=%s", policies[i].remat);
+    }
+    return import_refuse(import, &policy->recompute, reterr, "podsim knows no policy \"%.40s\"",
+                         word);
+}
+
+static enum status formats_set(struct import *import, struct error *reterr)
+{
+    static const char *const kinds[] = {"", "int8", "fp8", NULL};
+    struct import_formats *formats = &import->facts.formats;
+    if (formats->activations == NULL) formats->activations = "bfloat16";
+    if (formats->gradients == NULL) formats->gradients = formats->activations;
+    if (formats->weights != NULL && !name_same(formats->weights, formats->activations))
+        import_lacks(import, &formats->weights,
+                     "weights in another format than activations; podsim holds and gathers them "
+                     "in that of activations");
+    if (formats->weights == NULL)
+        STATUS_TRY(import_remark(import, "weight_dtype",
+                                 "the file leaves it out: weights lie in memory in float32; podsim "
+                                 "holds and gathers them in the format of activations",
+                                 reterr));
+    formats->weights = formats->activations;
+    STATUS_TRY(import_formats_set(import, reterr));
+    const char *const quantized = formats->converters == NULL ? "" : formats->converters;
+    uint32_t const kind = name_find(quantized, kinds);
+    if (kinds[kind] == NULL)
+        import_lacks(import, &formats->converters, "podsim has int8 and fp8 for all products");
+    if (kinds[kind] == NULL || kind == 0) return STATUS_OK;
+    return import_set(import, reterr, "/workload/formats/matmuls=%s", kinds[kind]);
+}
+
+static enum status finish(struct import *import, struct error *reterr)
+{
+    struct import_facts *facts = &import->facts;
+    uint64_t copies = 1;
+    char *end = NULL;
+    STATUS_TRY(mesh_set(import, &copies, reterr));
+    STATUS_TRY(model_set(import, reterr));
+    STATUS_TRY(batch_set(import, copies, reterr));
+    STATUS_TRY(remat_set(import, reterr));
+    STATUS_TRY(formats_set(import, reterr));
+    if (name_same(facts->policy.attention, "dot_product")) {
+        STATUS_TRY(import_set(import, reterr, "/workload/attention=full"));
+        STATUS_TRY(import_set(import, reterr, "/workload/attention_kernel=unfused"));
+    }
+    double const capacity =
+        facts->experts.capacity == NULL ? 0 : strtod(facts->experts.capacity, &end);
+    if (capacity > 0 && capacity < UINT16_MAX && facts->experts.count > 1)
+        STATUS_TRY(import_set(import, reterr, "/workload/capacity_factor=%g", capacity));
+    if (facts->ranks.cp > 1) STATUS_TRY(import_set(import, reterr, "/workload/context=all_gather"));
+    if (!facts->policy.offloads_optimizer) return STATUS_OK;
+    return import_set(import, reterr, "/workload/offload=optimizer");
+}
+
+static const struct import_row *const rows[] = {maxtext_facts, maxtext_plain, maxtext_lacks, NULL};
+
+const struct import_framework import_maxtext = {
+    .name = "maxtext",
+    .preset = "maxtext",
+    .read = settings_read_yaml,
+    .rows = rows,
+    .finish = finish,
+};

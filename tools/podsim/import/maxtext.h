@@ -1,0 +1,11 @@
+/* maxtext.h: the tables of MaxText's keys. */
+#ifndef TOOLS_PODSIM_IMPORT_MAXTEXT_H
+#define TOOLS_PODSIM_IMPORT_MAXTEXT_H
+
+#include "tools/podsim/import/import.h"
+
+extern const struct import_row maxtext_facts[];
+extern const struct import_row maxtext_plain[];
+extern const struct import_row maxtext_lacks[];
+
+#endif

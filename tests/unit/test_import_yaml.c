@@ -1,5 +1,5 @@
 /*
- * YAML as a list of keys with their lines. What is expected follows from YAML 1.2's core
+ * YAML and JSON as lists of keys with their lines. What is expected follows from YAML 1.2's core
  * schema.
  */
 #include "tests/unit/import_case.h"
@@ -14,6 +14,11 @@ static void refused(const char *text, const char *expected)
     import_case_refuses(settings_read_yaml, text, expected);
 }
 
+static void json_refused(const char *text, const char *expected)
+{
+    import_case_refuses(settings_read_json, text, expected);
+}
+
 static void maps_and_lists(void **state)
 {
     (void)state;
@@ -23,6 +28,14 @@ static void maps_and_lists(void **state)
     read_as("---\na: null\nb:\nc: \"\\u00e9\"\n...\n", "2 a=null\n3 b\n4 c=\xc3\xa9\n");
     read_as("", "");
     read_as("# nothing\n", "");
+}
+
+static void json_is_read_with_its_lines(void **state)
+{
+    (void)state;
+    import_case_reads(settings_read_json,
+                      "{\n\t\"a\": 1,\n\t\"b\": {\"c\": [1, 2],\n\t\"d\": \"\\/x\"}\n}\n",
+                      "2 a=1\n3 b.c=1 2\n4 b.d=/x\n");
 }
 
 static void wrong_texts_are_refused_at_their_line(void **state)
@@ -39,6 +52,11 @@ static void wrong_texts_are_refused_at_their_line(void **state)
     refused("? [a]\n: 1\n", "script:1: a key that is no text");
     refused("a: \"x\\0y\"\n", "script:1: a text with a character 0");
     refused("a: \xff\n", "script:1: *");
+    json_refused("{\"a\": 1,\n}\n", "script:2:*");
+    json_refused("{\"a\": 1\n", "script:*");
+    json_refused("{\"a\": 1, \"a\": 2}\n", "script:1:*");
+    json_refused("a: 1\n", "script:1:*");
+    json_refused("[1]\n", "*");
 }
 
 static void hostile_texts_meet_limits(void **state)
@@ -74,6 +92,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(maps_and_lists),
+        cmocka_unit_test(json_is_read_with_its_lines),
         cmocka_unit_test(wrong_texts_are_refused_at_their_line),
         cmocka_unit_test(hostile_texts_meet_limits),
         cmocka_unit_test(cut_texts_end),

@@ -214,6 +214,7 @@ const struct command command_import = {
             "\n"
             "FRAMEWORK is one of\n"
             "\n"
+            "  deepspeed   DeepSpeed: a configuration (JSON); needs --model\n"
             "  maxtext     MaxText: a configuration (YAML)\n"
             "  megatron    Megatron-LM: a shell script, or a file of arguments\n"
             "  torchtitan  torchtitan: a job file (TOML)\n"

@@ -40,11 +40,14 @@ struct import_policy {
     uint64_t shards_optimizer;
     uint64_t full_sharding; /* A sharding of all of a model; `sharding` says more. */
     const char *sharding;
+    uint64_t stage;   /* Of ZeRO. */
+    uint64_t repeats; /* Each layer is computed again. */
     uint64_t gathers_ahead, reduces_ahead, overlaps_tp;
     uint64_t sequence_parallel;
     const char *context, *attention;
     uint64_t offloads_optimizer;
-    uint64_t compiles; /* Kernels are compiled. */
+    const char *offload; /* Where the optimizer's state lies. */
+    uint64_t compiles;   /* Kernels are compiled. */
 };
 
 struct import_formats {

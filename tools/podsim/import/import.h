@@ -122,9 +122,13 @@ enum status import_model(struct import *import, struct error *reterr);
 /* The same where a framework has names, "llama3 8B" of a name and a flavor. */
 struct import_name {
     const char *theirs, *ours; /* `theirs` NULL ends a table. */
+    bool lacks_mtp;            /* Its modules for multi-token prediction are not trained. */
 };
 enum status import_model_named(struct import *import, const struct import_name *names,
                                struct error *reterr);
+/* That of `--model`, which is needed; and tokens of a sequence, which --with gives. */
+enum status import_model_given(struct import *import, struct error *reterr);
+enum status import_length_given(struct import *import, struct error *reterr);
 /* Fills in 1 for axes that nothing states, and gives what is left of the machine's chips. */
 enum status import_rest(struct import *import, uint64_t *const *axes, uint32_t count,
                         uint64_t *ret_ranks, struct error *reterr);

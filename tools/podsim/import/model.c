@@ -263,9 +263,28 @@ enum status import_model_named(struct import *import, const struct import_name *
                            : arena_format(import->arena, "%s %s", said->model, said->flavor);
     if (name == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
     uint32_t const found = name_find(name, known);
+    if (found < count && names[found].lacks_mtp)
+        STATUS_TRY(import_set(import, reterr, "/workload/mtp=false"));
     if (found < count) return import_set(import, reterr, "/workload/model=%s", names[found].ours);
     return import_refuse(import, &said->model, reterr,
                          "podsim has no sizes of the model \"%.60s\"%s; `--model NAME` names one "
                          "of `podsim list models`, or a config.json",
                          name, name_offer(name, known, "; the nearest it has is ", "", NULL).text);
+}
+
+enum status import_model_given(struct import *import, struct error *reterr)
+{
+    if (import->model != NULL) return import_model(import, reterr);
+    return settings_fail(
+        import->file, 0, STATUS_INVALID, reterr,
+        "the file does not say which model is trained; `--model NAME` names one of "
+        "`podsim list models`, or a config.json");
+}
+
+enum status import_length_given(struct import *import, struct error *reterr)
+{
+    if (import->facts.batch.length > 0) return STATUS_OK;
+    return settings_fail(import->file, 0, STATUS_INVALID, reterr,
+                         "the file does not say how many tokens a sequence has; give it by --with "
+                         "sequence_length=4096");
 }

@@ -1,5 +1,5 @@
 /*
- * read_yaml.c: YAML as a flat list. The only user of libyaml.
+ * read_yaml.c: YAML, and JSON, which is written in it, as a flat list. The only user of libyaml.
  *
  * Keys are texts; an anchor that is used again is refused, so a small file stays a small list.
  */
@@ -8,6 +8,7 @@
 #include <yaml.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/json.h"
 #include "sim/base/name.h"
 #include "sim/base/strbuf.h"
 #include "tools/podsim/import/settings.h"
@@ -186,4 +187,13 @@ enum status settings_read_yaml(struct import_file *file, struct error *reterr)
     yaml_event_delete(&yaml.event);
     yaml_parser_delete(&yaml.parser);
     return status;
+}
+
+enum status settings_read_json(struct import_file *file, struct error *reterr)
+{
+    struct json *document = NULL;
+    STATUS_TRY(
+        json_read_text(file->arena, file->path, file->text, file->text_bytes, &document, reterr));
+    if (json_kind(document) != JSON_OBJECT) return json_as_object(document, reterr);
+    return settings_read_yaml(file, reterr);
 }

@@ -68,10 +68,13 @@ static enum status value_refuse(const struct import *import, const struct import
                                 const char *wanted, struct error *reterr)
 {
     bool const is_open = strchr(setting->value, '$') != NULL;
+    const char *const hint = is_open
+                                 ? "; what the file does not assign is given by --with NAME=VALUE"
+                             : name_same(setting->value, "auto")
+                                 ? "; what the file leaves open is given by --with KEY=VALUE"
+                                 : "";
     return settings_fail(import->file, setting->line, STATUS_INVALID, reterr,
-                         "%s: \"%.80s\" is not %s%s", setting->key, setting->value, wanted,
-                         is_open ? "; what the file does not assign is given by --with NAME=VALUE"
-                                 : "");
+                         "%s: \"%.80s\" is not %s%s", setting->key, setting->value, wanted, hint);
 }
 
 /* Words of frameworks for on and off. */
@@ -134,6 +137,11 @@ enum status import_rows(struct import *import, const struct import_framework *fr
             continue;
         }
         setting->because = row->text;
+        if (settings_find(import->file, setting->key) != setting) {
+            setting->outcome = IMPORT_WITHOUT_INFLUENCE;
+            setting->because = "the key is given again, which counts";
+            continue;
+        }
         if (row->how == IMPORT_NOTHING)
             setting->outcome = IMPORT_WITHOUT_INFLUENCE;
         else if (row->how == IMPORT_LACKS)
@@ -144,10 +152,6 @@ enum status import_rows(struct import *import, const struct import_framework *fr
             STATUS_TRY(fact_read(import, row, setting, reterr));
         if (row->how == IMPORT_LACKS && setting->outcome == IMPORT_WITHOUT_INFLUENCE)
             setting->because = "this value changes nothing";
-        const struct import_setting *last = settings_find(import->file, setting->key);
-        if (last == setting || setting->outcome != IMPORT_EXPRESSED) continue;
-        setting->outcome = IMPORT_WITHOUT_INFLUENCE;
-        setting->because = "the key comes again further down, which counts";
     }
     return STATUS_OK;
 }

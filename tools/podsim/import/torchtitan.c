@@ -132,15 +132,15 @@ static const struct import_row lacks[] = {
 
 /* Sizes are equal: torchtitan/models, the arguments of each flavor. */
 static const struct import_name models[] = {
-    {"llama3 8B", "llama-3-8b"},
-    {"llama3 70B", "llama-3-70b"},
-    {"llama3 405B", "llama-3-405b"},
-    {"deepseek_v3 671B", "deepseek-v3"},
-    {"qwen3 8B", "qwen3-8b"},
-    {"qwen3 32B", "qwen3-32b"},
-    {"qwen3 30B-A3B", "qwen3-30b-a3b"},
-    {"qwen3 235B-A22B", "qwen3-235b-a22b"},
-    {NULL, NULL},
+    {"llama3 8B", "llama-3-8b", false},
+    {"llama3 70B", "llama-3-70b", false},
+    {"llama3 405B", "llama-3-405b", false},
+    {"deepseek_v3 671B", "deepseek-v3", true},
+    {"qwen3 8B", "qwen3-8b", false},
+    {"qwen3 32B", "qwen3-32b", false},
+    {"qwen3 30B-A3B", "qwen3-30b-a3b", false},
+    {"qwen3 235B-A22B", "qwen3-235b-a22b", false},
+    {NULL, NULL, false},
 };
 
 /* Replicas, then shards of what is left. */

@@ -215,6 +215,7 @@ const struct command command_import = {
             "FRAMEWORK is one of\n"
             "\n"
             "  deepspeed   DeepSpeed: a configuration (JSON); needs --model\n"
+            "  hf-trainer  Hugging Face: TrainingArguments, or a file of accelerate (YAML, JSON)\n"
             "  maxtext     MaxText: a configuration (YAML)\n"
             "  megatron    Megatron-LM: a shell script, or a file of arguments\n"
             "  torchtitan  torchtitan: a job file (TOML)\n"

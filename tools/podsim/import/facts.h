@@ -40,8 +40,10 @@ struct import_policy {
     uint64_t shards_optimizer;
     uint64_t full_sharding; /* A sharding of all of a model; `sharding` says more. */
     const char *sharding;
-    uint64_t stage;   /* Of ZeRO. */
-    uint64_t repeats; /* Each layer is computed again. */
+    const char *reshard;  /* Gathered weights are given up behind the forward pass. */
+    uint64_t stage;       /* Of ZeRO. */
+    uint64_t repeats;     /* Each layer is computed again. */
+    uint64_t checkpoints; /* The same, where a framework has two keys for it. */
     uint64_t gathers_ahead, reduces_ahead, overlaps_tp;
     uint64_t sequence_parallel;
     const char *context, *attention;
@@ -56,6 +58,7 @@ struct import_formats {
     uint64_t gradients_bf16, gradients_fp32;
     const char *weights, *activations, *gradients, *moments;
     const char *converters;
+    const char *precision; /* Of activations and products. */
 };
 
 struct import_names {

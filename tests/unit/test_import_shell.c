@@ -45,6 +45,7 @@ static void variables_and_arrays_keep_their_lines(void **state)
             "1 --num-layers=2\n2 --one=$N\n2 --path=$(pwd)/x\n");
     read_as("RUN=\"cd x; python a.py --num-layers 3\"\nsrun bash -c \"$RUN\"\n",
             "1 --num-layers=3\n");
+    read_as("A=\" \\\n --num-layers 3\"\nB=(--x)\nC=other\n", "2 --num-layers=3\n3 --x\n");
     read_as("RUN=\"python a.py --num-layers 3\"\nsbatch <<EOF\nsrun $RUN --not-this\nEOF\n",
             "1 --num-layers=3\n");
 }

@@ -70,6 +70,7 @@ struct import_sizes {
     uint64_t grouped; /* Whether `kv_heads` counts. */
     uint64_t kv_heads;
     uint64_t vocabulary, vocabulary_multiple;
+    uint64_t padded_vocabulary;
     uint64_t untied, gated, layer_norm, qk_norm;
     uint64_t unbiased, qkv_biased;
     const char *norm, *positions;

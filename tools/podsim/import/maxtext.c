@@ -47,8 +47,8 @@ static void default_set(uint64_t *fact, uint64_t value)
 /* A model by its sizes, of decoders like LLaMA's. */
 static enum status sizes_find(struct import *import, struct error *reterr)
 {
-    static const char *const blocks[] = {"llama2",   "mistral", "mixtral", "qwen3",
-                                         "deepseek", "default", NULL};
+    static const char *const blocks[] = {"llama2",    "mistral",  "mixtral", "qwen2", "qwen3",
+                                         "qwen3_moe", "deepseek", "default", NULL};
     struct import_facts *facts = &import->facts;
     struct import_sizes *sizes = &facts->sizes;
     const char *const block = facts->names.flavor == NULL ? "llama2" : facts->names.flavor;
@@ -66,6 +66,7 @@ static enum status sizes_find(struct import *import, struct error *reterr)
     default_set(&sizes->vocabulary, 32000);
     sizes->gated = sizes->unbiased = 1;
     if (import_said(import, &sizes->untied) == NULL) sizes->untied = 1;
+    sizes->qkv_biased |= name_same(block, "qwen2");
     facts->latent.is_used = name_same(sizes->positions, "mla");
     if (facts->experts.count == 1) facts->experts.count = 0;
     default_set(&facts->experts.top_k, 1);

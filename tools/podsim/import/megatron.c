@@ -20,13 +20,18 @@ static uint64_t words_of(const char *tokenizer)
 {
     static const char *const types[] = {"GPT2BPETokenizer", "Llama2Tokenizer", NULL};
     static const uint64_t words[] = {50257, 32000, 0};
-    return words[name_find(tokenizer, types)];
+    /* pretrain_gpt.py takes GPT-2's where nothing is said. */
+    return words[name_find(tokenizer == NULL ? types[0] : tokenizer, types)];
 }
 
 /* Embedding and head are split over tp in whole multiples. */
 static enum status vocabulary_find(struct import *import, struct error *reterr)
 {
     struct import_facts *facts = &import->facts;
+    if (facts->sizes.padded_vocabulary > 0) {
+        facts->sizes.vocabulary = facts->sizes.padded_vocabulary;
+        return STATUS_OK;
+    }
     if (facts->sizes.vocabulary == 0) facts->sizes.vocabulary = words_of(facts->names.tokenizer);
     if (facts->sizes.vocabulary == 0 && import->model == NULL)
         return import_refuse(import, &facts->names.tokenizer, reterr,
@@ -124,6 +129,37 @@ static enum status model_find(struct import *import, struct error *reterr)
 
 /* --- Ranks --- */
 
+/* Programs of Megatron-LM whose models are no decoders of attention and MLP alone. */
+static enum status program_check(const struct import *import, struct error *reterr)
+{
+    static const char *const others[] = {"bert",   "t5",  "mamba",      "hybrid", "vlm", "retro",
+                                         "vision", "ict", "multimodal", "mimo",   NULL};
+    const char *const program = import->file->program;
+    for (uint32_t i = 0; program != NULL && others[i] != NULL; i++)
+        if (strstr(program, others[i]) != NULL)
+            return settings_fail(import->file, import->file->program_line, STATUS_UNSUPPORTED,
+                                 reterr,
+                                 "%.80s trains another model than a GPT; pretrain_gpt.py is "
+                                 "expressed",
+                                 program);
+    return STATUS_OK;
+}
+
+/* What is sharded over replicas: 0 to 3, as ZeRO counts. */
+static enum status stage_find(struct import *import, uint32_t *ret_stage, struct error *reterr)
+{
+    static const char *const strategies[] = {"no_shard", "optim", "optim_grads",
+                                             "optim_grads_params", NULL};
+    const struct import_policy *policy = &import->facts.policy;
+    *ret_stage = policy->shards_optimizer ? 1 : 0;
+    if (!policy->full_sharding || policy->sharding == NULL) return STATUS_OK;
+    *ret_stage = name_find(policy->sharding, strategies);
+    if (strategies[*ret_stage] != NULL) return STATUS_OK;
+    return import_refuse(
+        import, &policy->sharding, reterr, "no strategy \"%.40s\"%s", policy->sharding,
+        name_offer(policy->sharding, strategies, "; the nearest is ", "", NULL).text);
+}
+
 static enum status experts_check(struct import *import, uint64_t replicas, struct error *reterr)
 {
     struct import_facts *facts = &import->facts;
@@ -140,7 +176,7 @@ static enum status experts_check(struct import *import, uint64_t replicas, struc
 }
 
 /* Neighbours first: tp, cp, ep, dp, pp. */
-static enum status ranks_find(struct import *import, struct error *reterr)
+static enum status ranks_find(struct import *import, uint32_t stage, struct error *reterr)
 {
     struct import_facts *facts = &import->facts;
     uint64_t const chips = import->machine.chip_count;
@@ -162,11 +198,11 @@ static enum status ranks_find(struct import *import, struct error *reterr)
                              copy, chips, import->machine_text);
     uint64_t const replicas = chips / copy;
     STATUS_TRY(experts_check(import, replicas, reterr));
-    uint64_t const ranks[MESH_ROLE_COUNT] = {[MESH_TP] = facts->ranks.tp,
-                                             [MESH_CP] = facts->ranks.cp,
-                                             [MESH_PP] = facts->ranks.pp,
-                                             [MESH_EP] = facts->ranks.ep,
-                                             [MESH_DP] = replicas / facts->ranks.ep};
+    uint64_t const rest = replicas / facts->ranks.ep;
+    uint64_t const ranks[MESH_ROLE_COUNT] = {
+        [MESH_TP] = facts->ranks.tp,         [MESH_CP] = facts->ranks.cp,
+        [MESH_PP] = facts->ranks.pp,         [MESH_EP] = facts->ranks.ep,
+        [MESH_FSDP] = stage == 3 ? rest : 1, [MESH_DP] = stage == 3 ? 1 : rest};
     facts->ranks.dp = replicas;
     if (facts->ranks.nodes > 0 && facts->ranks.node_ranks > 0 &&
         facts->ranks.nodes * facts->ranks.node_ranks != chips)
@@ -228,29 +264,18 @@ static enum status remat_set(struct import *import, struct error *reterr)
     return import_set(import, reterr, "/workload/remat=layer");
 }
 
-static enum status zero_set(struct import *import, struct error *reterr)
+static enum status zero_set(struct import *import, uint32_t stage, struct error *reterr)
 {
-    struct import_facts *facts = &import->facts;
-    static const char *const strategies[] = {"no_shard", "optim", "optim_grads",
-                                             "optim_grads_params", NULL};
-    uint32_t stage = facts->policy.shards_optimizer ? 1 : 0;
-    bool const is_sharded = facts->ranks.dp > 1 || facts->ranks.cp > 1;
-    if (facts->policy.full_sharding && facts->policy.sharding != NULL) {
-        stage = name_find(facts->policy.sharding, strategies);
-        if (strategies[stage] == NULL)
-            return import_refuse(
-                import, &facts->policy.sharding, reterr, "no strategy \"%.40s\"%s",
-                facts->policy.sharding,
-                name_offer(facts->policy.sharding, strategies, "; the nearest is ", "", NULL).text);
-    }
-    if (!is_sharded) return STATUS_OK;
-    STATUS_TRY(import_set(import, reterr, "/workload/zero=%u", stage));
+    const struct import_facts *facts = &import->facts;
+    bool const is_ahead = facts->policy.gathers_ahead && (stage == 1 || stage == 2);
+    if (facts->ranks.dp == 1 && facts->ranks.cp == 1) return STATUS_OK;
+    if (stage < 3) STATUS_TRY(import_set(import, reterr, "/workload/zero=%u", stage));
+    if (stage == 3) STATUS_TRY(import_set(import, reterr, "/workload/zero=0"));
     if (!facts->policy.reduces_ahead)
         STATUS_TRY(import_remark(import, "--overlap-grad-reduce",
                                  "the file leaves it out: gradients are reduced after the backward "
                                  "pass; podsim reduces them during it",
                                  reterr));
-    bool const is_ahead = facts->policy.gathers_ahead && (stage == 1 || stage == 2);
     return import_set(import, reterr, "/run/parameter_gather=%s", is_ahead ? "next_step" : "end");
 }
 
@@ -265,7 +290,8 @@ static enum status formats_set(struct import *import, struct error *reterr)
     bool const is_ideal = import->is_ideal;
     STATUS_TRY(import_set(import, reterr, "/workload/formats/weights=%s", format));
     STATUS_TRY(import_set(import, reterr, "/workload/formats/activations=%s", format));
-    STATUS_TRY(import_set(import, reterr, "/workload/formats/gradients=%s", gradients));
+    STATUS_TRY(import_set(import, reterr, "/workload/formats/gradients=%s",
+                          facts->formats.gradients == NULL ? gradients : facts->formats.gradients));
     if (!is_ideal)
         STATUS_TRY(import_set(import, reterr, "/workload/formats/main_gradients=%s", gradients));
     if (facts->formats.fp8 || facts->formats.fp8_format != NULL)
@@ -295,15 +321,18 @@ static enum status attention_set(struct import *import, struct error *reterr)
 
 static enum status finish(struct import *import, struct error *reterr)
 {
+    uint32_t stage = 0;
     struct import_facts *facts = &import->facts;
-    STATUS_TRY(ranks_find(import, reterr));
+    STATUS_TRY(program_check(import, reterr));
+    STATUS_TRY(stage_find(import, &stage, reterr));
+    STATUS_TRY(ranks_find(import, stage, reterr));
     STATUS_TRY(model_find(import, reterr));
     if (facts->batch.sequences == 0)
         facts->batch.sequences = facts->batch.microbatch * facts->ranks.dp;
     STATUS_TRY(import_batch(import, facts->ranks.dp, reterr));
     STATUS_TRY(schedule_set(import, reterr));
     STATUS_TRY(remat_set(import, reterr));
-    STATUS_TRY(zero_set(import, reterr));
+    STATUS_TRY(zero_set(import, stage, reterr));
     STATUS_TRY(formats_set(import, reterr));
     STATUS_TRY(attention_set(import, reterr));
     if (facts->ranks.tp > 1 && !facts->policy.sequence_parallel)

@@ -6,6 +6,10 @@
 #define SLOWER "an unfused kernel; podsim takes the fused ones of the preset's stack"
 
 const struct import_row megatron_lacks[] = {
+    IMPORT_NOT_MODELLED("--optimizer", "adam", "another update than Adam's"),
+    IMPORT_NOT_MODELLED("--moe-layer-recompute", NULL, "experts that are repeated"),
+    IMPORT_NOT_MODELLED("--quick-geglu", NULL, "a gated MLP with another activation"),
+    IMPORT_NOT_MODELLED("--step-batch-size-schedule", NULL, "as --rampup-batch-size"),
     IMPORT_NOT_MODELLED("--rampup-batch-size", NULL,
                         "steps of a smaller batch at first; podsim simulates the whole batch"),
     IMPORT_NOT_MODELLED("--attention-dropout", "0.0|0", "a mask of the scores, drawn on the chip"),
@@ -26,6 +30,10 @@ const struct import_row megatron_lacks[] = {
                         "an update that keeps each state in its own format; --exp-avg-dtype is "
                         "expressed"),
     IMPORT_NOT_MODELLED("--exp-avg-sq-dtype", NULL, "podsim has one format for both moments"),
+    IMPORT_NOT_MODELLED("--megatron-fsdp-main-grads-dtype", NULL,
+                        "the format that gradients add up in; podsim has that of --bf16"),
+    IMPORT_NOT_MODELLED("--megatron-fsdp-main-params-dtype", "fp32",
+                        "the master copy of the weights"),
     IMPORT_NOT_MODELLED("--main-grads-dtype", "fp32", "the gradients that the update reads"),
     IMPORT_NOT_MODELLED("--main-params-dtype", "fp32", "the master copy of the weights"),
     IMPORT_NOT_MODELLED("--optimizer-offload-fraction", "1.0|1",
@@ -46,6 +54,7 @@ const struct import_row megatron_lacks[] = {
     IMPORT_NOT_MODELLED("--ddp-num-buckets", NULL, "as --ddp-bucket-size"),
     IMPORT_NOT_MODELLED("--ddp-average-in-collective", NULL, "where gradients are scaled"),
     IMPORT_NOT_MODELLED("--fsdp-double-buffer", NULL, "buffers that stay allocated"),
+    IMPORT_NOT_MODELLED("--fsdp-manual-registration", NULL, "buffers that NCCL has registered"),
     IMPORT_NOT_MODELLED("--use-nccl-ub", NULL, "buffers that NCCL has registered"),
     IMPORT_NOT_MODELLED("--use-torch-fsdp2", NULL, "PyTorch's FSDP2 instead of Megatron's"),
     IMPORT_NOT_MODELLED("--no-gradient-accumulation-fusion", NULL,

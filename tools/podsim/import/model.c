@@ -163,16 +163,18 @@ static void write_config(struct json_writer *json, const struct import_facts *fa
 
 /* --- Built-in models --- */
 
+/* Where all layers have experts, nothing is `mlp_width` wide. */
 static bool are_alike(const struct model *a, const struct model *b)
 {
     const struct model_experts *e = &a->experts, *f = &b->experts;
     const struct model_mla *l = &a->latent, *m = &b->latent;
     const struct model_vectors *v = &a->vectors, *w = &b->vectors;
-    bool const shape =
-        a->layers == b->layers && a->width == b->width && a->mlp_width == b->mlp_width &&
-        a->matrices == b->matrices && a->heads == b->heads && a->kv_heads == b->kv_heads &&
-        a->head_width == b->head_width && model_value_width(a) == model_value_width(b) &&
-        a->vocabulary == b->vocabulary && a->tied == b->tied;
+    bool const shape = a->layers == b->layers && a->width == b->width &&
+                       (a->mlp_width == b->mlp_width || model_dense_layers(a) == 0) &&
+                       a->matrices == b->matrices && a->heads == b->heads &&
+                       a->kv_heads == b->kv_heads && a->head_width == b->head_width &&
+                       model_value_width(a) == model_value_width(b) &&
+                       a->vocabulary == b->vocabulary && a->tied == b->tied;
     bool const rest = a->norms == b->norms && a->norms_behind == b->norms_behind &&
                       a->norm_biases == b->norm_biases && a->blocks == b->blocks &&
                       a->positions.learned == b->positions.learned && a->window == b->window &&

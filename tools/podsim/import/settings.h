@@ -54,6 +54,8 @@ struct import_file {
     const char *path;
     const char *text; /* Ended by a 0. */
     uint64_t text_bytes;
+    const char *program; /* That a script runs, "pretrain_gpt.py"; NULL: nothing says it. */
+    uint32_t program_line;
     struct import_setting *setting; /* [IMPORT_SETTINGS_MAX] */
     uint32_t count;
     struct import_given given[IMPORT_GIVEN_MAX];

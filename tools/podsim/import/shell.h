@@ -66,6 +66,8 @@ enum status shell_word_end(struct shell *shell, struct shell_buffer *buffer,
                            struct shell_words *words, struct error *reterr);
 enum status shell_words_add(struct shell *shell, struct shell_words *words,
                             const struct shell_word *word, struct error *reterr);
+/* One text of all words, with a blank between. */
+enum status shell_join(struct shell *shell, struct shell_words *words, struct error *reterr);
 /* Blanks, and line ends after a backslash. */
 void shell_skip_blanks(struct shell *shell);
 /* A word at the cursor, expanded; it may become none or several. */
@@ -83,6 +85,16 @@ const struct shell_variable *shell_variable_find(const struct shell *shell, cons
 /* A variable's new value. `is_more` is +=. */
 enum status shell_assign(struct shell *shell, const char *name, bool is_array, bool is_more,
                          const struct shell_words *words, struct error *reterr);
+
+/* shell_command.c */
+
+/* Keeps a command if its arguments are wanted: if it says how many layers there are, or is the only
+ * one that runs a Python program. Lines of arguments alone are one command. */
+enum status shell_keep(struct shell *shell, const struct shell_words *words, struct error *reterr);
+/* Where nothing is run: a command in a variable, else all variables that are made of arguments. */
+enum status shell_keep_variables(struct shell *shell, struct error *reterr);
+/* "--key", what follows it up to the next, and "--key=value" of the command that was kept. */
+enum status shell_to_settings(struct shell *shell, struct error *reterr);
 
 /* shell_test.c */
 

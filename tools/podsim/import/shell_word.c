@@ -160,3 +160,19 @@ enum status shell_read_word(struct shell *shell, struct shell_words *words, stru
     }
     return shell_word_end(shell, &buffer, words, reterr);
 }
+
+/* One text, whatever blanks its variables have. */
+enum status shell_join(struct shell *shell, struct shell_words *words, struct error *reterr)
+{
+    struct shell_buffer buffer = {.is_word = true};
+    struct shell_words whole = {.word = NULL};
+    for (uint32_t i = 0; i < words->count; i++) {
+        const struct shell_word *word = &words->word[i];
+        if (i > 0) STATUS_TRY(shell_push(shell, &buffer, ' ', word->line[0], reterr));
+        for (uint32_t c = 0; c < word->length; c++)
+            STATUS_TRY(shell_push(shell, &buffer, word->text[c], word->line[c], reterr));
+    }
+    STATUS_TRY(shell_word_end(shell, &buffer, &whole, reterr));
+    *words = whole;
+    return STATUS_OK;
+}

@@ -37,6 +37,9 @@ static enum status vocabulary_find(struct import *import, struct error *reterr)
         return import_refuse(import, &facts->names.tokenizer, reterr,
                              "nothing says how many words the vocabulary has; give it by --with "
                              "--vocab-size=128256, or name a model by --model");
+    if (facts->sizes.vocabulary_multiple > UINT32_MAX)
+        return import_refuse(import, &facts->sizes.vocabulary_multiple, reterr,
+                             "a vocabulary of too many words");
     uint64_t const multiple =
         (facts->sizes.vocabulary_multiple == 0 ? VOCABULARY_MULTIPLE
                                                : facts->sizes.vocabulary_multiple) *
@@ -184,6 +187,8 @@ static enum status ranks_find(struct import *import, uint32_t stage, struct erro
                                &facts->ranks.ep};
     uint64_t copy = 1;
     for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        if (*sizes[i] == 0 && import_said(import, sizes[i]) != NULL)
+            return import_refuse(import, sizes[i], reterr, "an axis has 1 rank or more");
         if (*sizes[i] == 0) *sizes[i] = 1;
         if (*sizes[i] > chips)
             return import_refuse(import, sizes[i], reterr,
@@ -219,8 +224,9 @@ static enum status schedule_set(struct import *import, struct error *reterr)
     if (facts->ranks.layout != NULL)
         STATUS_TRY(import_set(import, reterr, "/workload/layout=\"%s\"", facts->ranks.layout));
     if (facts->ranks.chunks == 0 && facts->ranks.stage_layers > 0) {
+        bool const is_known = facts->sizes.layers > 0 && facts->ranks.stage_layers <= UINT16_MAX;
         uint64_t const layers = facts->ranks.pp * facts->ranks.stage_layers;
-        if (facts->sizes.layers % layers != 0)
+        if (!is_known || facts->sizes.layers % layers != 0)
             return import_refuse(import, &facts->ranks.stage_layers, reterr,
                                  "%" PRIu64 " layers on %" PRIu64 " stages are no whole number of "
                                  "parts of %" PRIu64,
@@ -327,8 +333,6 @@ static enum status finish(struct import *import, struct error *reterr)
     STATUS_TRY(stage_find(import, &stage, reterr));
     STATUS_TRY(ranks_find(import, stage, reterr));
     STATUS_TRY(model_find(import, reterr));
-    if (facts->batch.sequences == 0)
-        facts->batch.sequences = facts->batch.microbatch * facts->ranks.dp;
     STATUS_TRY(import_batch(import, facts->ranks.dp, reterr));
     STATUS_TRY(schedule_set(import, reterr));
     STATUS_TRY(remat_set(import, reterr));

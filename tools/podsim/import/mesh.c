@@ -7,6 +7,8 @@
 #include "tools/podsim/common/placing.h"
 #include "tools/podsim/import/import.h"
 
+enum { PASS_MAX = 1 << 20 }; /* Sequences of a pass, and passes of a step. */
+
 /* The last axis, where it joins slices or nodes. */
 static uint32_t outer_axis(const struct machine *machine)
 {
@@ -75,6 +77,8 @@ enum status import_rest(struct import *import, uint64_t *const *axes, uint32_t c
     uint64_t const chips = import->machine.chip_count;
     uint64_t left = chips;
     for (uint32_t i = 0; i < count; i++) {
+        if (*axes[i] == 0 && import_said(import, axes[i]) != NULL)
+            return import_refuse(import, axes[i], reterr, "an axis has 1 rank or more");
         if (*axes[i] == 0) *axes[i] = 1;
         if (left % *axes[i] != 0)
             return import_refuse(import, axes[i], reterr,
@@ -93,9 +97,29 @@ enum status import_stack(struct import *import, const char *stack, struct error 
     return import_set(import, reterr, "/machine/stack=%s", stack);
 }
 
+/* Products of what is let through fit in 64 bits. */
+static enum status batch_check(const struct import *import, struct error *reterr)
+{
+    const struct import_step *batch = &import->facts.batch;
+    const struct {
+        const uint64_t *fact;
+        uint64_t most;
+    } counts[] = {{&batch->sequences, UINT32_MAX},
+                  {&batch->length, UINT32_MAX},
+                  {&batch->microbatch, PASS_MAX},
+                  {&batch->accumulate, PASS_MAX}};
+    for (uint32_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (*counts[i].fact > counts[i].most)
+            return import_refuse(import, counts[i].fact, reterr,
+                                 "%" PRIu64 " is above the maximum %" PRIu64, *counts[i].fact,
+                                 counts[i].most);
+    return STATUS_OK;
+}
+
 enum status import_batch(struct import *import, uint64_t copies, struct error *reterr)
 {
     struct import_facts *facts = &import->facts;
+    STATUS_TRY(batch_check(import, reterr));
     if (facts->batch.microbatch == 0 && facts->batch.sequences > 0 && facts->batch.accumulate > 0)
         facts->batch.microbatch = facts->batch.sequences / copies / facts->batch.accumulate;
     if (facts->batch.microbatch == 0)

@@ -9,7 +9,7 @@
 #include "sim/model/model_read.h"
 #include "tools/podsim/import/import.h"
 
-enum { NAMES_MAX = 64 };
+enum { NAMES_MAX = 64, LAYERS_MAX = 16384 };
 
 /* Members of the config.json. */
 static void put_string(struct json_writer *json, const char *key, const char *text)
@@ -220,7 +220,8 @@ static enum status sizes_check(struct import *import, struct error *reterr)
                                  "nothing says how many %s; `--model NAME` names a model of "
                                  "`podsim list models`, or a config.json",
                                  needed[i].what);
-    return STATUS_OK;
+    if (facts->sizes.layers <= LAYERS_MAX) return STATUS_OK;
+    return import_refuse(import, &facts->sizes.layers, reterr, "more than %d layers", LAYERS_MAX);
 }
 
 enum status import_model(struct import *import, struct error *reterr)

@@ -249,6 +249,9 @@ static enum status batch_set(struct import *import, struct error *reterr)
     struct import_step *batch = &import->facts.batch;
     const struct import_ranks *ranks = &import->facts.ranks;
     uint64_t const copies = ranks->dp * ranks->fsdp;
+    if (batch->local > UINT16_MAX)
+        return import_refuse(import, &batch->local, reterr,
+                             "%" PRIu64 " sequences of a rank are too many", batch->local);
     if (batch->local == 0) batch->local = SEQUENCES;
     if (batch->length == 0) batch->length = TOKENS;
     if (batch->sequences == 0) batch->sequences = batch->local * copies;

@@ -204,6 +204,11 @@ static enum status finish(struct import *import, struct error *reterr)
     STATUS_TRY(import_set(import, reterr, "/workload/remat=%s",
                           facts->policy.repeats || facts->policy.checkpoints ? "block" : "none"));
     STATUS_TRY(attention_set(import, reterr));
+    if (settings_find(import->file, "packing") == NULL)
+        STATUS_TRY(import_remark(import, "packing",
+                                 "the file leaves it out: a batch is as long as its longest "
+                                 "sequence; podsim takes all as long as may be",
+                                 reterr));
     STATUS_TRY(formats_set(import, sharding != SHARDING_NONE, reterr));
     return import_stack(import, facts->policy.compiles ? "torch-compile" : "torch-eager", reterr);
 }

@@ -115,6 +115,9 @@ static enum status model_find(struct import *import, struct error *reterr)
     if (facts->sizes.mlp_width == 0) facts->sizes.mlp_width = mlp_width_of(facts);
     if (facts->sizes.head_width == 0 && facts->sizes.heads > 0)
         facts->sizes.head_width = facts->sizes.width / facts->sizes.heads;
+    if (!facts->sizes.grouped)
+        import_plain(import, &facts->sizes.kv_heads,
+                     "it counts with --group-query-attention alone");
     if (!facts->sizes.grouped || facts->sizes.kv_heads == 0)
         facts->sizes.kv_heads = facts->sizes.heads;
     facts->sizes.layer_norm = !name_same(facts->sizes.norm, "RMSNorm");
@@ -277,11 +280,6 @@ static enum status zero_set(struct import *import, uint32_t stage, struct error 
     if (facts->ranks.dp == 1 && facts->ranks.cp == 1) return STATUS_OK;
     if (stage < 3) STATUS_TRY(import_set(import, reterr, "/workload/zero=%u", stage));
     if (stage == 3) STATUS_TRY(import_set(import, reterr, "/workload/zero=0"));
-    if (!facts->policy.reduces_ahead)
-        STATUS_TRY(import_remark(import, "--overlap-grad-reduce",
-                                 "the file leaves it out: gradients are reduced after the backward "
-                                 "pass; podsim reduces them during it",
-                                 reterr));
     return import_set(import, reterr, "/run/parameter_gather=%s", is_ahead ? "next_step" : "end");
 }
 
@@ -325,6 +323,33 @@ static enum status attention_set(struct import *import, struct error *reterr)
                          "podsim has p2p, all_gather and a2a, each for all layers");
 }
 
+/* What it means that the file leaves an argument out. */
+static enum status defaults_say(struct import *import, struct error *reterr)
+{
+    const struct import_ranks *ranks = &import->facts.ranks;
+    const struct {
+        bool applies;
+        const char *key, *what;
+    } remarks[] = {
+        {true, "--attention-dropout",
+         "the file leaves it out: 0.1, a mask of the scores, drawn on the chip"},
+        {true, "--hidden-dropout",
+         "the file leaves it out: 0.1, a mask of each block's result, drawn and kept"},
+        {ranks->tp > 1, "--sequence-parallel",
+         "the file leaves it out: activations between blocks are whole on each rank of tp; podsim "
+         "shards them, by as many bytes"},
+        {ranks->dp > 1 || ranks->cp > 1, "--overlap-grad-reduce",
+         "the file leaves it out: gradients are reduced after the backward pass; podsim reduces "
+         "them during it"},
+        {ranks->ep > 1, "--moe-token-dispatcher-type",
+         "the file leaves it out: tokens go to experts by gathers; podsim exchanges them"},
+    };
+    for (uint32_t i = 0; i < sizeof remarks / sizeof *remarks; i++)
+        if (remarks[i].applies && settings_find(import->file, remarks[i].key) == NULL)
+            STATUS_TRY(import_remark(import, remarks[i].key, remarks[i].what, reterr));
+    return STATUS_OK;
+}
+
 static enum status finish(struct import *import, struct error *reterr)
 {
     uint32_t stage = 0;
@@ -339,11 +364,7 @@ static enum status finish(struct import *import, struct error *reterr)
     STATUS_TRY(zero_set(import, stage, reterr));
     STATUS_TRY(formats_set(import, reterr));
     STATUS_TRY(attention_set(import, reterr));
-    if (facts->ranks.tp > 1 && !facts->policy.sequence_parallel)
-        STATUS_TRY(import_remark(import, "--sequence-parallel",
-                                 "the file leaves it out: activations between blocks are whole on "
-                                 "each rank of tp; podsim shards them, by as many bytes",
-                                 reterr));
+    STATUS_TRY(defaults_say(import, reterr));
     if (facts->policy.offloads_optimizer)
         STATUS_TRY(import_set(import, reterr, "/workload/offload=optimizer"));
     if (facts->ranks.tp == 1) return STATUS_OK;

@@ -6,6 +6,8 @@
 #define SLOWER "an unfused kernel; podsim takes the fused ones of the preset's stack"
 
 const struct import_row megatron_lacks[] = {
+    IMPORT_NOT_MODELLED("--transformer-impl", "transformer_engine",
+                        "kernels of Megatron-LM; podsim takes those of Transformer Engine"),
     IMPORT_NOT_MODELLED("--optimizer", "adam", "another update than Adam's"),
     IMPORT_NOT_MODELLED("--moe-layer-recompute", NULL, "experts that are repeated"),
     IMPORT_NOT_MODELLED("--quick-geglu", NULL, "a gated MLP with another activation"),

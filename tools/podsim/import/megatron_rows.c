@@ -153,7 +153,6 @@ const struct import_row megatron_plain[] = {
     IMPORT_SAYS_NOTHING("--attention-softmax-in-fp32", "scores stay on the chip"),
     IMPORT_SAYS_NOTHING("--no-masked-softmax-fusion", "scores stay on the chip"),
     IMPORT_SAYS_NOTHING("--mtp-loss-scaling-factor", WEIGHTS),
-    IMPORT_SAYS_NOTHING("--transformer-impl", KERNELS),
     IMPORT_SAYS_NOTHING("--cross-entropy-loss-fusion", KERNELS),
     IMPORT_SAYS_NOTHING("--cross-entropy-fusion-impl", KERNELS),
     IMPORT_SAYS_NOTHING("--bias-swiglu-fusion", KERNELS),

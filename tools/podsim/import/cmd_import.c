@@ -127,9 +127,24 @@ static enum status scenario_begin(struct import *import, const char *preset, str
     return import_set(import, reterr, "/workload/kind=train_step");
 }
 
+/* The setting that has set what stands at a place of the scenario, or part of it. NULL: none has.
+ */
+static const struct import_setting *setter_find(const struct import_file *file, const char *where)
+{
+    const struct import_setting *found = NULL;
+    for (uint32_t i = 0; i < file->count; i++) {
+        const struct import_setting *setting = &file->setting[i];
+        bool const is_place = setting->outcome == IMPORT_EXPRESSED && setting->because[0] == '/' &&
+                              name_after(where, setting->because) != NULL;
+        if (is_place && (found == NULL || strlen(setting->because) > strlen(found->because)))
+            found = setting;
+    }
+    return found;
+}
+
 /* Builds what was imported, as a run would. */
-static enum status scenario_check(const struct options *options, const struct strbuf *text,
-                                  struct error *reterr)
+static enum status scenario_check(const struct options *options, const struct import *import,
+                                  const struct strbuf *text, struct error *reterr)
 {
     static struct session session;
     const char *path = options_value(options, "-o");
@@ -141,8 +156,11 @@ static enum status scenario_check(const struct options *options, const struct st
     session_close(&session);
     if (status == STATUS_OK) return STATUS_OK;
     struct error const inner = *reterr;
-    return error_set(reterr, status, "", "podsim refuses what the file says: %s: %s", inner.where,
-                     inner.message);
+    const struct import_setting *setter = setter_find(import->file, inner.where);
+    return settings_fail(import->file, setter == NULL ? 0 : setter->line, status, reterr,
+                         "%s%spodsim refuses what it says: %s: %s",
+                         setter == NULL ? "" : setter->key, setter == NULL ? "" : ": ", inner.where,
+                         inner.message);
 }
 
 static enum status import_all(const struct options *options,
@@ -160,7 +178,7 @@ static enum status import_all(const struct options *options,
     json.flat = FLAT_DEPTH;
     json_write_value(&json, import->scenario);
     if (scenario->failed) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
-    return scenario_check(options, scenario, reterr);
+    return scenario_check(options, import, scenario, reterr);
 }
 
 static enum status write_all(const struct options *options,

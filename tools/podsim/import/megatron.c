@@ -124,6 +124,8 @@ static enum status model_find(struct import *import, struct error *reterr)
     if (facts->sizes.rotary || turned[name_find(facts->sizes.positions, turned)] != NULL) {
         facts->sizes.learned_positions = 0;
         import_plain(import, &facts->sizes.learned_positions, "Q and K are turned by position");
+    } else if (facts->sizes.learned_positions == 0) {
+        facts->sizes.learned_positions = facts->batch.length;
     }
     if (name_same(facts->sizes.positions, "none"))
         import_lacks(import, &facts->sizes.positions, "podsim turns Q and K by position");
@@ -291,12 +293,12 @@ static enum status formats_set(struct import *import, struct error *reterr)
                              ? !facts->formats.gradients_bf16
                              : !facts->formats.fp16 || facts->formats.gradients_fp32;
     const char *const gradients = is_fp32 ? "fp32" : format;
-    bool const is_ideal = import->is_ideal;
+    bool const has_main = !import->is_ideal && import->machine.chip.kind == CHIP_GPU;
     STATUS_TRY(import_set(import, reterr, "/workload/formats/weights=%s", format));
     STATUS_TRY(import_set(import, reterr, "/workload/formats/activations=%s", format));
     STATUS_TRY(import_set(import, reterr, "/workload/formats/gradients=%s",
                           facts->formats.gradients == NULL ? gradients : facts->formats.gradients));
-    if (!is_ideal)
+    if (has_main) /* With the memory of the framework alone. */
         STATUS_TRY(import_set(import, reterr, "/workload/formats/main_gradients=%s", gradients));
     if (facts->formats.fp8 || facts->formats.fp8_format != NULL)
         STATUS_TRY(import_set(import, reterr, "/workload/formats/matmuls=fp8"));

@@ -5,8 +5,8 @@
 #   golden.sh --bless PODSIM ROOT [NAME]  writes it, or all of them; the difference is a review
 #
 # The digest of each run is in these files, and every build (compilers, optimisation levels,
-# sanitizers) is held against the same ones. With PODSIM_TEST_CASES=N the digests of the first
-# scenario and of every N-th are compared.
+# sanitizers) is held against the same ones. With PODSIM_TEST_CASES=N the digests and products of the
+# first scenario and of every N-th are compared.
 set -eu
 bless=no
 if [ "$1" = --bless ]; then
@@ -31,9 +31,10 @@ if [ $bless = yes ]; then
         ;;
     esac
 fi
-output=$(mktemp)
-thinned=$(mktemp)
-trap 'rm -f "$output" "$thinned"' EXIT
+work=$(mktemp -d)
+output=$work/output
+trap 'rm -rf "$work"' EXIT
+sum() { cksum < "$1" | cut -d ' ' -f 1; }
 every=${PODSIM_TEST_CASES:-1}
 if [ $bless = yes ]; then every=1; fi
 found=0
@@ -53,7 +54,8 @@ print_fifo_digests() {
     done
 }
 
-# All scenarios in one table: name, digest, step, and of pipelines the period of each; none may need
+# All scenarios in one table: name, digest, step, and of pipelines the period of each; in another,
+# outputs.expect, checksums of the whole JSON and of the whole text of these runs. None may need
 # more memory than its chips have, but for one whose question says so. Left out are two that take
 # seconds, whose steps the validation of docs/megatron.md plays anyway. One of 16 pipeline ranks and
 # 120 microbatches takes a minute, and is played with 4 and 8. Four are of a single step: their
@@ -83,33 +85,85 @@ print_digests() {
             set -- "$@" --set /run/steps=1
             ;;
         esac
-        set -- "$("$podsim" run "$file" --json - --quiet "$@")"
-        digest=$(printf '%s\n' "$1" | sed -n 's/^ *"digest": "\{0,1\}\([^",]*\).*/\1/p')
-        step=$(printf '%s\n' "$1" | sed -n 's/^ *"step_time_ps": \([0-9]*\).*/\1/p')
-        period=$(printf '%s\n' "$1" | sed -n 's/^ *"period_time_ps": \([0-9]*\).*/\1/p')
+        rm -f "$work/json"
+        "$podsim" run "$file" --json "$work/json" "$@" > "$work/text" || true
+        digest=$(sed -n 's/^ *"digest": "\{0,1\}\([^",]*\).*/\1/p' "$work/json")
+        step=$(sed -n 's/^ *"step_time_ps": \([0-9]*\).*/\1/p' "$work/json")
+        period=$(sed -n 's/^ *"period_time_ps": \([0-9]*\).*/\1/p' "$work/json")
         echo "$(basename "$file" .json) $digest $step${period:+ $period}"
+        echo "$(basename "$file" .json) json $(sum "$work/json") text $(sum "$work/text")" \
+            >> "$work/outputs"
+    done
+}
+
+# What is said of every scenario without a run: a checksum of each product.
+print_products() {
+    walked=0
+    for file in scenarios/*/*.json; do
+        walked=$((walked + 1))
+        [ $(((walked - 1) % every)) -eq 0 ] || continue
+        sums=$(basename "$file" .json)
+        for product in 'show scenario' 'show machine' 'show mesh' 'show graph' roofline; do
+            # shellcheck disable=SC2086 # A verb may be two words.
+            "$podsim" $product "$file" > "$work/text" 2>&1 || true
+            sums="$sums $product $(sum "$work/text")"
+        done
+        "$podsim" show op "$file" --format json > "$work/text" 2>&1 || true
+        sums="$sums ops $(sum "$work/text")"
+        "$podsim" roofline "$file" --json "$work/json" > /dev/null 2>&1 || echo none > "$work/json"
+        echo "$sums roofline json $(sum "$work/json")"
+    done
+}
+
+# The same of every model, in one step on GPUs: its blocks, its times on the roofline, and its
+# kernels between matmuls.
+print_models() {
+    walked=0
+    for model in $("$podsim" list models | awk 'NR > 1 && NF > 6 { print $1 }'); do
+        walked=$((walked + 1))
+        [ $(((walked - 1) % every)) -eq 0 ] || continue
+        set -- llama3-70b-fsdp-tp-h100-1024 --set /workload/model="$model"
+        "$podsim" show graph "$@" > "$work/graph" 2>&1 || true
+        "$podsim" roofline "$@" > "$work/text" 2>&1 || true
+        "$podsim" show op "$@" --format json --set /machine/profile=measured \
+            --set /machine/stack=torch-eager > "$work/json" 2>&1 || true
+        echo "$model graph $(sum "$work/graph") roofline $(sum "$work/text") ops $(sum "$work/json")"
     done
 }
 
 # What nobody reads as text, drawings of machines and of points, and timelines: name, checksum and
 # bytes of each. A timeline names the version, which is blanked.
 print_pictures() {
+    drawn=$work/drawn
     version=$("$podsim" --version | sed 's/.* //')
     for machine in tpu-v5e:8x16 tpu-v5p:4x4x8,slices=2 v4p:4x4x8_twisted h100-sxm:nodes=128 \
         gb200-nvl72:nodes=4 mi300x:nodes=2; do
         echo "$machine $("$podsim" show machine --machine $machine --svg - | cksum)"
     done
-    "$podsim" pareto llama3-8b-decode-h100-1 --context 1K,4K --svg "$thinned" > /dev/null
-    echo "llama3-8b-decode-h100-1 $(cksum < "$thinned")"
+    "$podsim" pareto llama3-8b-decode-h100-1 --context 1K,4K --svg "$drawn" > /dev/null
+    echo "llama3-8b-decode-h100-1 $(cksum < "$drawn")"
     for path in tests/cli/base tests/cli/staged scenarios/multislice/mlp-dp-v5p-4x2x2x1 \
         scenarios/pipeline/llama3-8b-pp4-fsdp-h100-32 \
         scenarios/train/llama3-8b-fsdp-offload-v5e-2x4 \
         scenarios/moe/mixtral-8x7b-dp-ep8-h100-32; do
-        "$podsim" run $path.json --quiet --trace "$thinned"
-        echo "$(basename $path) $(LC_ALL=C sed "s/$version/0.0.0/g" "$thinned" | cksum)"
+        "$podsim" run $path.json --quiet --trace "$drawn"
+        echo "$(basename $path) $(LC_ALL=C sed "s/$version/0.0.0/g" "$drawn" | cksum)"
     done
-    "$podsim" run tests/cli/staged.json --quiet --trace "$thinned" --trace-chips all
-    echo "staged, all chips $(LC_ALL=C sed "s/$version/0.0.0/g" "$thinned" | cksum)"
+    "$podsim" run tests/cli/staged.json --quiet --trace "$drawn" --trace-chips all
+    echo "staged, all chips $(LC_ALL=C sed "s/$version/0.0.0/g" "$drawn" | cksum)"
+}
+
+# held NAME FILE EVERY: against NAME.expect, of which the first line and every EVERY-th are there.
+held() {
+    if [ $bless = yes ]; then
+        cp "$2" "$folder/$1.expect"
+        return
+    fi
+    awk -v every="$3" 'every == 1 || NR % every == 1' "$folder/$1.expect" > "$work/expected"
+    diff -u "$work/expected" "$2" && return
+    echo "$1: podsim $arguments prints something else than it did;"
+    echo "if that is meant: tests/golden/golden.sh --bless build/podsim . $name"
+    failed=1
 }
 
 while IFS= read -r line; do
@@ -118,27 +172,34 @@ while IFS= read -r line; do
     arguments=${line#*: }
     if [ -n "$wanted" ] && [ "$wanted" != "$name" ]; then continue; fi
     found=$((found + 1))
-    expected=$folder/$name.expect
-    if [ "$arguments" = digests ]; then
+    case $arguments in
+    digests)
+        : > "$work/outputs"
         print_digests > "$output"
-        if [ "$every" -gt 1 ]; then
-            expected=$thinned
-            awk -v every="$every" 'NR % every == 1' "$folder/$name.expect" > "$thinned"
-        fi
-    elif [ "$arguments" = digests-fifo ]; then
+        held "$name" "$output" "$every"
+        held outputs "$work/outputs" "$every"
+        ;;
+    products)
+        print_products > "$output"
+        held "$name" "$output" "$every"
+        ;;
+    models)
+        print_models > "$output"
+        held "$name" "$output" "$every"
+        ;;
+    digests-fifo)
         print_fifo_digests > "$output"
-    elif [ "$arguments" = pictures ]; then
+        held "$name" "$output" 1
+        ;;
+    pictures)
         print_pictures > "$output"
-    else
+        held "$name" "$output" 1
+        ;;
+    *)
         # shellcheck disable=SC2086 # The arguments are several words.
         "$podsim" $arguments > "$output" || failed=1
-    fi
-    if [ $bless = yes ]; then
-        cp "$output" "$folder/$name.expect"
-    elif ! diff -u "$expected" "$output"; then
-        echo "$name: podsim $arguments prints something else than it did;"
-        echo "if that is meant: tests/golden/golden.sh --bless build/podsim . $name"
-        failed=1
-    fi
+        held "$name" "$output" 1
+        ;;
+    esac
 done < "$folder/goldens.txt"
 [ "$found" -gt 0 ] && [ "$failed" -eq 0 ]

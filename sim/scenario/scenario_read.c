@@ -64,6 +64,16 @@ static void steps_default(struct scenario *scenario)
     scenario->run.steps = is_staged(&scenario->mesh) || overlaps ? STEPS_DEFAULT : 1;
 }
 
+/* Reads `keys` into the scenario that the reader's `whole` is, and fills in what follows from the
+ * mesh. */
+static enum status scenario_keys_read(const struct key *keys, const struct key_reader *reader,
+                                      struct scenario *scenario, struct error *reterr)
+{
+    STATUS_TRY(keys_read(keys, reader, reterr));
+    steps_default(scenario);
+    return STATUS_OK;
+}
+
 /* A chip that nobody knows is refused where the machine is built, so nothing depends on it here. */
 static enum status chip_defaults(struct arena *arena, struct scenario *scenario,
                                  struct error *reterr)
@@ -94,8 +104,7 @@ static enum status document_read(struct arena *arena, struct json *document,
                                       .whole = &scenario,
                                       .base = &scenario};
     STATUS_TRY(preset_apply(arena, document, reterr));
-    STATUS_TRY(keys_read(scenario_keys, &reader, reterr));
-    steps_default(&scenario);
+    STATUS_TRY(scenario_keys_read(scenario_keys, &reader, &scenario, reterr));
     STATUS_TRY(chip_defaults(arena, &scenario, reterr));
     STATUS_TRY(scenario_lengths_build(arena, &scenario, reterr));
     *ret_scenario = scenario;
@@ -114,9 +123,8 @@ static enum status program_document_read(struct arena *arena, struct json *docum
     /* Only ZeRO-1 and 2 have it, so it says that the step was one of these. */
     if (run != NULL && json_kind(run) == JSON_OBJECT)
         scenario.workload.zero = json_take(run, "parameter_gather") != NULL;
-    STATUS_TRY(keys_read(program_keys, &reader, reterr));
+    STATUS_TRY(scenario_keys_read(program_keys, &reader, &scenario, reterr));
     STATUS_TRY(scenario_algorithm_check(&scenario, reterr));
-    steps_default(&scenario);
     *ret_scenario = scenario;
     return STATUS_OK;
 }

@@ -50,8 +50,7 @@ double all_to_all_sent_bytes(const struct workload_traffic *traffic)
 {
     double const ranks = ranks_of(&traffic->group);
     double sum = 0;
-    if (traffic->crossing_bytes[0] == 0)
-        return traffic->all_to_all_bytes / ranks * (ranks - 1) / ranks;
+    if (!traffic_crosses(traffic)) return traffic->all_to_all_bytes / ranks * (ranks - 1) / ranks;
     for (uint32_t d = 0; d < traffic->group.dimension_count; d++) {
         struct group const level = level_of(&traffic->group, d);
         double const size = ranks_of(&level);
@@ -70,7 +69,7 @@ double all_to_all_s(const struct machine *machine, const struct workload_traffic
          .offset = {1}},
     };
     double total = 0;
-    bool const crosses = traffic->crossing_bytes[0] != 0;
+    bool const crosses = traffic_crosses(traffic);
     if (crosses) total += crossing_s(machine, traffic);
     for (uint32_t i = 0; i < sizeof queries / sizeof *queries; i++) {
         struct collective_bound bound;

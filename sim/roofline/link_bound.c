@@ -137,7 +137,7 @@ static double exchanged(const struct search *search, uint32_t t, const struct cu
         most = fmax(most, traffic->crossing_bytes[d] * (1 - same));
         together *= same;
     }
-    return traffic->crossing_bytes[0] != 0 ? most : traffic->all_to_all_bytes * (1 - together);
+    return traffic_crosses(traffic) ? most : traffic->all_to_all_bytes * (1 - together);
 }
 
 /* Of the whole cut. What goes along the grid alone takes as many links as it has to go, and is
@@ -236,7 +236,7 @@ static double exchanged_along(const struct search *search, uint32_t t, uint32_t 
         if (!is_grid(machine, group->dimension[i].axis)) return 0;
     if (group->dimension_count > 1 && machine_is_twisted(machine)) return 0;
     double const bytes =
-        traffic->crossing_bytes[0] != 0 ? traffic->crossing_bytes[d] : traffic->all_to_all_bytes;
+        traffic_crosses(traffic) ? traffic->crossing_bytes[d] : traffic->all_to_all_bytes;
     return bytes / ranks * floor(size * size / 4) / size * group->dimension[d].stride;
 }
 

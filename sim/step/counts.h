@@ -42,6 +42,12 @@ struct workload_traffic {
     const char *algorithm; /* Of gathers and scatters, whatever the plan says; NULL: as it says. */
 };
 
+/* Whether tokens of the exchanges go once to each unit of the levels on their way. */
+static inline bool traffic_crosses(const struct workload_traffic *traffic)
+{
+    return traffic->crossing_bytes[0] != 0;
+}
+
 /* An AllReduce is both. */
 static inline double traffic_gathered_bytes(const struct workload_traffic *traffic)
 {

@@ -219,8 +219,8 @@ static void stages_over_two_levels_count_in_the_faster(void **state)
 }
 
 /* On the grid, V of a line of 8: a quarter of it crosses the middle link, and a permute crosses
- * each. A second dimension halves what each member has for others along the first. Around a ring it
- * is half of that. */
+ * each. Tokens that go once to each unit of a level have bytes of their own. A second dimension
+ * halves what each member has for others along the first. Around a ring it is half of that. */
 static void an_exchange_is_bounded_by_the_middle_of_each_axis(void **state)
 {
     (void)state;
@@ -232,6 +232,9 @@ static void an_exchange_is_bounded_by_the_middle_of_each_axis(void **state)
         struct workload_traffic traffic = {.group = {{{0, 8, 1, rings == 1, false, "x"}}, 1},
                                            .all_to_all_bytes = 64e9};
         case_near(busy_s(&machine, 0, &traffic, &none), 16e9 / link / ways, 1e-9);
+        traffic.crossing_bytes[0] = 32e9;
+        case_near(busy_s(&machine, 0, &traffic, &none), 8e9 / link / ways, 1e-9);
+        traffic.crossing_bytes[0] = 0;
         traffic.permute_bytes = 1e9;
         case_near(busy_s(&machine, 0, &traffic, &none), (16 / ways + 1) * 1e9 / link, 1e-9);
         traffic.group.dimension[1] = (struct group_dimension){1, 8, 1, rings == 1, false, "y"};

@@ -237,30 +237,18 @@ static enum status reference_read(struct kernel_reading *reading, struct json *o
     return factor_apply(reading->arena, factor, table, reterr);
 }
 
-/* A table has its sides as keys, and what tells it from others of its family. */
+/* Offers those keys alone that a table may leave out: another one that is misspelt has been refused
+ * as missing. */
 static enum status keys_end(struct json *object, enum kernel_family family, bool is_reference,
                             struct error *reterr)
 {
-    const char *keys[24] = {"format", "source", "rows", "error_median_ppm", "error_ninetieth_ppm"};
-    uint32_t count = 5;
-    if (is_reference) {
-        keys[count++] = "of";
-        keys[count++] = "factor";
-        keys[count++] = "derived";
-    } else {
-        keys[count++] = "flop_rate";
-        keys[count++] = "hbm_rate";
-        keys[count++] = "share_ppm";
-        for (uint32_t side = 0; side < kernel_side_count(family); side++)
-            keys[count++] = kernel_side_name(family, side);
-    }
-    if (reads_cache(family)) keys[count++] = "stored";
+    const char *keys[4] = {NULL};
+    uint32_t count = 0;
+    if (is_reference) keys[count++] = "factor";
     if (family == KERNEL_MATMUL) {
-        keys[count++] = "layout";
         keys[count++] = "result";
         keys[count++] = "quantises";
     }
-    keys[count] = NULL;
     return json_end(object, keys, reterr);
 }
 

@@ -249,6 +249,11 @@ static const char head[] = "{\"podsim_kernels\": 1, \"chip\": \"c\", \"stack\": 
                            "\"1TB/s\", \"rows\": 8, \"error_median_ppm\": 0, "
                            "\"error_ninetieth_ppm\": 0, ";
 
+/* The rest of a table; and a table that refers to another stack's behind it. */
+#define WHOLE "\"m\": [1, 2], \"n\": [1, 2], \"k\": [1, 2], \"share_ppm\": [1, 2, 3, 4, 5, 6, 7, 8]"
+#define REFERENCE                                                                                  \
+    WHOLE "}, {\"format\": \"bf16\", \"layout\": \"TN\", \"of\": {\"stack\": \"h100-sxm.sglang\"}"
+
 static void files_that_are_none_are_refused(void **state)
 {
     (void)state;
@@ -266,12 +271,14 @@ static void files_that_are_none_are_refused(void **state)
         {"\"m\": [1, 2], \"n\": [1, 2], \"k\": [1, 2], \"share_ppm\": [1, 2, 3, 4, 5, 6, 7, "
          "1000001]}]}",
          "/matmul/0/share_ppm/7", "1000000"},
-        {"\"m\": [1, 2], \"n\": [1, 2], \"k\": [1, 2], \"share_ppm\": [1, 2, 3, 4, 5, 6, 7, 8], "
-         "\"shares\": 1}]}",
-         "/matmul/0/shares", "share_ppm"},
-        {"\"m\": [1, 2], \"n\": [1, 2], \"k\": [1, 2], \"share_ppm\": [1, 2, 3, 4, 5, 6, 7, 8]}], "
-         "\"more\": 1}",
-         "/more", "unknown key"},
+        {"\"m\": [1, 2], \"n\": [1, 2], \"k\": [1, 2], \"shares_ppm\": [1]}]}", "/matmul/0",
+         "\"share_ppm\" is missing"},
+        {WHOLE ", \"shares\": 1}]}", "/matmul/0/shares", "unknown key \"shares\""},
+        {WHOLE ", \"resul\": 1}]}", "/matmul/0/resul", "nearest known is \"result\""},
+        {WHOLE ", \"quantise\": 1}]}", "/matmul/0/quantise", "nearest known is \"quantises\""},
+        {REFERENCE ", \"fctor\": 1}]}", "/matmul/1/fctor", "nearest known is \"factor\""},
+        {REFERENCE ", \"factor\": 1, \"derivd\": \"\"}]}", "/matmul/1", "\"derived\" is missing"},
+        {WHOLE "}], \"more\": 1}", "/more", "unknown key"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct kernel_stack stack;

@@ -119,6 +119,47 @@ static void test_a_rail_is_one_cable(void **state)
     case_free(&made);
 }
 
+/* In arrays of [B, D]. An MLP with F = 4 D saves In and Tmp, or In alone where Tmp is computed
+ * again. Its input gradient leaves what weight gradients read: In with dTmp, Tmp with dOut, 10 a
+ * layer. A decoder's layer with F = 3.5 D saves its input, and its input gradient leaves 20.25: In
+ * with dGate and dUp, Gate and Up with dOut, A with dO, In with dQ, dK and dV. The last op of that
+ * pass gives the layer's input back. So behind 19 layers with 19.25 each the twentieth rises
+ * to 20.25. */
+static void test_what_input_gradients_leave_and_rise_to(void **state)
+{
+    (void)state;
+    enum { STAGES = 4 };
+    static const struct {
+        const struct model *model;
+        enum graph_remat remat;
+        uint32_t layers;         /* Of a stage. */
+        double saved, left, top; /* Of a layer; `top` is beyond what is saved, of the last one. */
+    } rows[] = {
+        {&case_mlp, GRAPH_REMAT_NONE, 2, 5, 10, 5},
+        {&case_mlp, GRAPH_REMAT_BLOCK, 2, 1, 10, 9},
+        {&case_llama_70b, GRAPH_REMAT_BLOCK, 20, 1, 20.25, 20.25},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct workload_case made;
+        struct schedule_kept kept[STAGES];
+        uint32_t mean_ppm = 0;
+        const char *const parts[MESH_ROLE_COUNT] = {[MESH_PP] = "x", [MESH_FSDP] = "y z"};
+        case_ok(case_build_roles(&made, rows[i].model, "4x4x4", parts));
+        made.plan.accumulate = 4;
+        made.plan.remat = rows[i].remat;
+        case_ok(pass_memory_estimate(&made.plan, &made.machine, &made.mesh, STAGES, kept, &mean_ppm,
+                                     &case_error));
+        double const left_ppm = rows[i].left / rows[i].saved * PPM_ONE, layers = rows[i].layers;
+        double const rise = (layers - 1) * (rows[i].left - rows[i].saved) + rows[i].top;
+        case_near((double)mean_ppm, left_ppm, 1e-9);
+        for (uint32_t s = 0; s < STAGES; s++) {
+            case_near((double)kept[s].kept_ppm, left_ppm, 1e-9);
+            case_near((double)kept[s].rise_ppm, rise / layers / rows[i].saved * PPM_ONE, 1e-9);
+        }
+        case_free(&made);
+    }
+}
+
 /* The watch that is handed to a step is asked while its schedule is built. */
 static bool stop(void *owner)
 {
@@ -175,6 +216,7 @@ int main(void)
         cmocka_unit_test(test_ranks_of_a_grid),
         cmocka_unit_test(test_unlike_ranks_over_switches),
         cmocka_unit_test(test_a_rail_is_one_cable),
+        cmocka_unit_test(test_what_input_gradients_leave_and_rise_to),
         cmocka_unit_test(test_a_watch_stops_it),
         cmocka_unit_test(test_durations_that_add_up_to_too_much),
     };

@@ -132,6 +132,62 @@ static void nameless_move(struct primitive_move *bad, uint32_t size, uint32_t po
     *bad = (struct primitive_move){size, primitive_any, PRIMITIVE_HALVES};
 }
 
+static void move_to_one(struct primitive_move *bad, uint32_t size, uint32_t position)
+{
+    (void)size, (void)position;
+    bad->destination = 0;
+}
+
+static void move_from_itself(struct primitive_move *bad, uint32_t size, uint32_t position)
+{
+    (void)size;
+    bad->source = position;
+}
+
+/* Of an AllReduce the source 0 says that a sum is passed on. */
+static void move_from_one(struct primitive_move *bad, uint32_t size, uint32_t position)
+{
+    (void)size, (void)position;
+    bad->source = 1;
+}
+
+static void move_beyond(struct primitive_move *bad, uint32_t size, uint32_t position)
+{
+    (void)position;
+    bad->destination = size;
+}
+
+static void empty_move(struct primitive_move *bad, uint32_t size, uint32_t position)
+{
+    (void)size, (void)position;
+    bad->halves = 0;
+}
+
+static void third_half(struct primitive_move *bad, uint32_t size, uint32_t position)
+{
+    (void)size, (void)position;
+    bad->halves = PRIMITIVE_HALVES + 1;
+}
+
+/* A gather says whose chunk it is, a reduction whom it is for, an exchange both, and each which
+ * halves. */
+static void moves_that_say_too_much_or_too_little_are_refused(void **state)
+{
+    static const struct canary rows[] = {
+        {COLLECTIVE_ALL_GATHER, "ring", false, 5, "names no chunk", .move = nameless_move},
+        {COLLECTIVE_ALL_GATHER, "ring", false, 5, "names no chunk", .move = move_to_one},
+        {COLLECTIVE_ALL_GATHER, "ring", false, 5, "names no chunk", .move = empty_move},
+        {COLLECTIVE_ALL_GATHER, "ring", false, 5, "names no chunk", .move = third_half},
+        {COLLECTIVE_REDUCE_SCATTER, "direct", true, 5, "names no chunk", .move = move_from_itself},
+        {COLLECTIVE_ALL_REDUCE, "tree", true, 5, "names no chunk", .move = move_from_one},
+        {COLLECTIVE_ALL_REDUCE, "sharp", true, 5, "names no chunk", .move = move_from_itself},
+        {COLLECTIVE_ALL_REDUCE, "sharp", true, 5, "names no chunk", .move = empty_move},
+        {COLLECTIVE_ALL_TO_ALL, "line", false, 5, "names no chunk", .move = move_beyond},
+    };
+    (void)state;
+    canaries_are_caught(rows, sizeof rows / sizeof *rows);
+}
+
 /* What the position before has. */
 static void second_hand(struct primitive_move *bad, uint32_t size, uint32_t position)
 {
@@ -149,7 +205,6 @@ static void what_has_come_before_or_not_yet_is_refused(void **state)
         {COLLECTIVE_ALL_GATHER, "ring", false, 7, NULL, .move = whole_move, .step = whole_step},
         {COLLECTIVE_REDUCE_SCATTER, "ring", false, 8, "a second time", .move = whole_move,
          .step = whole_step},
-        {COLLECTIVE_ALL_GATHER, "ring", false, 5, "names no chunk", .move = nameless_move},
         {COLLECTIVE_ALL_GATHER, "ring", false, 65, "not between 2 and 64", .move = nameless_move},
         {COLLECTIVE_ALL_GATHER, "ring", false, 1, "not between 2 and 64", .move = nameless_move},
         {COLLECTIVE_ALL_GATHER, "direct", true, 5, "before it has come", .move = second_hand},
@@ -291,6 +346,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_that_are_not_those_announced_are_refused),
         cmocka_unit_test(what_has_come_before_or_not_yet_is_refused),
+        cmocka_unit_test(moves_that_say_too_much_or_too_little_are_refused),
         cmocka_unit_test(waiting_for_too_little_too_much_or_others_is_refused),
         cmocka_unit_test(chunks_computed_too_late_or_twice_are_refused),
         cmocka_unit_test(messages_to_wrong_peers_and_slots_are_refused),

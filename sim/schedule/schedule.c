@@ -235,8 +235,7 @@ enum status schedule_build(struct arena *arena, const struct schedule_form *form
     }
     if (form->list_all != NULL) STATUS_TRY(form->list_all(arena, &request, lists, reterr));
     for (uint32_t r = 0; r < p; r++)
-        schedule.rank[r] = (struct schedule_rank){
-            .pass = lists[r].pass, .count = lists[r].count, .chunk_count = request.chunk_count};
+        schedule.rank[r] = (struct schedule_rank){.pass = lists[r].pass, .count = lists[r].count};
     STATUS_TRY(schedule_check(&schedule, request.watch, where, reterr));
     *ret_schedule = schedule;
     return STATUS_OK;

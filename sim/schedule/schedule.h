@@ -79,7 +79,6 @@ struct schedule_action {
 struct schedule_rank {
     struct schedule_pass *pass;
     uint32_t count;
-    uint32_t chunk_count; /* Stages that it holds, of one copy. */
     const uint32_t *cell; /* [pass]: where it stands in its line of a file; NULL: not from one. */
     struct schedule_action *action; /* In order; none: each pass gathers for itself, and gradients
                                        are reduced with the last of a stage. */
@@ -120,6 +119,15 @@ static inline bool schedule_rank_holds(const struct schedule *schedule, uint32_t
     for (uint32_t copy = 0; copy < schedule->copy_count; copy++)
         holds = holds || schedule->rank_of[copy * schedule->stage_count + stage] == rank;
     return holds;
+}
+
+/* Stages that the rank holds, of one copy. */
+static inline uint32_t schedule_rank_chunks(const struct schedule *schedule, uint32_t rank)
+{
+    uint32_t count = 0;
+    for (uint32_t stage = 0; stage < schedule->stage_count; stage++)
+        count += schedule->rank_of[stage] == rank;
+    return count;
 }
 
 /* Durations in ticks. What a pass of one chunk takes, whatever its stage. */

@@ -284,9 +284,7 @@ static enum status whole_check(const struct reader *reader)
                          schedule->stage_count, schedule->microbatch_count,
                          (unsigned long long)(2 * cells), (unsigned long long)passes);
     for (uint32_t r = 0; r < schedule->rank_count; r++) {
-        uint32_t count = 0;
-        for (uint32_t s = 0; s < schedule->stage_count; s++) count += schedule->rank_of[s] == r;
-        schedule->rank[r].chunk_count = count;
+        uint32_t const count = schedule_rank_chunks(schedule, r);
         most = count > most ? count : most;
     }
     schedule->chunk_count = most;

@@ -214,7 +214,6 @@ static enum status actions_build(struct arena *arena, struct schedule *schedule,
         given_add(&actions, list->count);
         ranks[r] = (struct schedule_rank){.pass = list->pass,
                                           .count = list->count,
-                                          .chunk_count = list->chunk_count,
                                           .cell = list->cell,
                                           .action = actions.action,
                                           .action_count = actions.count};

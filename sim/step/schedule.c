@@ -112,8 +112,7 @@ static enum status straight(struct arena *arena, const struct workload_plan *pla
             if (trains) schedule_add(&list, SCHEDULE_BACKWARD, r, m);
         }
         ret_schedule->rank_of[r] = (uint16_t)r;
-        ret_schedule->rank[r] =
-            (struct schedule_rank){.pass = list.pass, .count = list.count, .chunk_count = 1};
+        ret_schedule->rank[r] = (struct schedule_rank){.pass = list.pass, .count = list.count};
     }
     return STATUS_OK;
 }
@@ -227,8 +226,8 @@ static enum status lists_read(struct arena *arena, const struct workload_plan *p
     ret_lists->held_ppm = 0;
     for (uint32_t r = 0; r < schedule->rank_count; r++) {
         const struct schedule_rank *rank = &schedule->rank[r];
-        uint32_t const chunks = rank->chunk_count > 0 ? rank->chunk_count : 1;
-        uint64_t const held = schedule_peak_ppm(schedule, r, kept_ppm) / chunks;
+        uint64_t const held =
+            schedule_peak_ppm(schedule, r, kept_ppm) / schedule_rank_chunks(schedule, r);
         ret_lists->held_ppm = held > ret_lists->held_ppm ? held : ret_lists->held_ppm;
         for (uint32_t i = 0; i < rank->count; i++)
             ret_lists->head_returns += rank->pass[i].kind == SCHEDULE_FORWARD &&

@@ -18,7 +18,7 @@ double schedules_peak(const struct schedules *schedules, const struct schedules_
                       uint32_t rank)
 {
     uint64_t const ppm = schedule_peak_ppm(&row->of->schedule, rank, schedules->kept_ppm);
-    return (double)ppm / PPM_ONE / row->of->schedule.rank[rank].chunk_count;
+    return (double)ppm / PPM_ONE / schedule_rank_chunks(&row->of->schedule, rank);
 }
 
 double schedules_peak_most(const struct schedules *schedules, const struct schedules_row *row)
@@ -64,7 +64,7 @@ static enum status times_given(const struct schedules *schedules, const struct c
     for (uint32_t i = 0; i < sizeof each / sizeof *each; i++)
         longest = each[i] > longest ? each[i] : longest;
     for (uint32_t r = 0; r < given->rank_count; r++) {
-        uint32_t const chunks = given->rank[r].chunk_count;
+        uint32_t const chunks = schedule_rank_chunks(given, r);
         uint64_t const new_factor = chunks / units_common_divisor(parts, chunks);
         fewest = chunks < fewest ? chunks : fewest;
         if (parts > (uint64_t)(INT64_MAX / longest) / new_factor)
@@ -80,7 +80,7 @@ static enum status times_given(const struct schedules *schedules, const struct c
     struct schedule_times *of_rank = memory;
     for (uint32_t r = 0; r < given->rank_count; r++)
         of_rank[r] =
-            times_of(schedules, (int64_t)(parts / given->rank[r].chunk_count), (int64_t)parts);
+            times_of(schedules, (int64_t)(parts / schedule_rank_chunks(given, r)), (int64_t)parts);
     ret_times->of_rank = of_rank;
     return STATUS_OK;
 }

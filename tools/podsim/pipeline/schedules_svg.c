@@ -13,7 +13,7 @@ static enum status curve_fill(const struct schedules *schedules, const struct sc
 {
     const struct schedule_rank *list = &row->of->schedule.rank[rank];
     const struct schedule_lane *lane = &row->played.lane[rank];
-    double const unit = (double)PPM_ONE * list->chunk_count * most;
+    double const unit = (double)PPM_ONE * schedule_rank_chunks(&row->of->schedule, rank) * most;
     int64_t held_ppm = 0;
     void *at = NULL, *share = NULL;
     STATUS_TRY(arena_try(schedules->of->arena, list->count, sizeof(double), &at, reterr));

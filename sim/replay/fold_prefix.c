@@ -268,9 +268,8 @@ static void tier_copy(struct replay *prefix, struct replay *whole, uint32_t inde
     const struct tier_links *from = &prefix->routes->level[index].tier[t];
     struct tier_links *to = &whole->routes->level[index].tier[t];
     for (uint32_t chip = 0; chip < whole->chip_count; chip++) {
-        uint32_t const unit = route_unit_below(to, &whole->routes->places[chip]);
-        uint32_t const other =
-            route_unit_below(from, &prefix->routes->places[prefix->spread->prefix[chip]]);
+        uint32_t const unit = to->unit[chip];
+        uint32_t const other = from->unit[prefix->spread->prefix[chip]];
         for (uint32_t cable = 0; cable < to->cable_count; cable++)
             for (uint32_t down = 0; down < 2; down++) {
                 struct link_state *link = &to->links[down][unit * to->cable_count + cable];

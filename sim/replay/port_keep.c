@@ -181,7 +181,7 @@ int64_t port_lane_leaves_ps(const struct replay *replay, const struct port_entry
     int64_t last_ps = depart_ps;
     for (uint32_t index = 0; index < routes->level_count && of->lane->abreast; index++) {
         const struct tier_links *tier = &routes->level[index].tier[0];
-        uint32_t const unit = route_unit_below(tier, &routes->places[of->chip]);
+        uint32_t const unit = tier->unit[of->chip];
         for (uint32_t cable = 0; cable < tier->cable_count; cable++) {
             uint32_t const queue = tier->links[0][unit * tier->cable_count + cable].queue;
             if (queue == 0) continue;

@@ -48,7 +48,7 @@ static void level_results(struct replay *replay, uint32_t index, uint32_t t, str
 {
     struct tier_links *tier = &replay->routes->level[index].tier[t];
     for (uint32_t chip = replay->chip_count; chip-- > 0;) {
-        uint32_t const unit = route_unit_below(tier, &replay->routes->places[chip]);
+        uint32_t const unit = tier->unit[chip];
         tier->first_chip[unit] = fold_machine_chip(replay->fold, replay->machine, chip);
     }
     for (uint32_t down = 0; down < 2; down++) {

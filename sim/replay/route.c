@@ -44,7 +44,7 @@ static uint32_t replayed_below(const struct fold *fold, uint32_t axis, uint32_t 
     return kept;
 }
 
-/* The tables of one axis. Units that a fold maps onto each other share a number. */
+/* The terms of one axis. Units that a fold maps onto each other share a number. */
 static enum status axis_build(struct arena *arena, const struct replay *replay, uint32_t index,
                               uint32_t t, uint32_t axis, struct error *reterr)
 {
@@ -54,9 +54,12 @@ static enum status axis_build(struct arena *arena, const struct replay *replay, 
     uint32_t const length = replay->machine->shape[axis];
     uint32_t const below = level_box_length(replay->machine, links->level, (int32_t)t - 1, axis);
     uint32_t const kept = replayed_below(fold, axis, below);
-    STATUS_TRY(table_take(arena, length, &tier->below[axis], reterr));
+    uint32_t *term = NULL; /* [coordinate] */
+    STATUS_TRY(table_take(arena, length, &term, reterr));
     for (uint32_t at = 0; at < length; at++)
-        tier->below[axis][at] = fold_along(fold, axis, at) / kept * tier->unit_count;
+        term[at] = fold_along(fold, axis, at) / kept * tier->unit_count;
+    for (uint32_t chip = 0; chip < replay->chip_count; chip++)
+        tier->unit[chip] += term[replay->routes->places[chip].at[axis]];
     tier->whole *= below / kept;
     tier->unit_count *= (fold->period[axis] + kept - 1) / kept;
     return STATUS_OK;
@@ -74,6 +77,7 @@ static enum status tier_build(struct arena *arena, struct replay *replay, uint32
     tier->whole = 1;
     tier->kind = (uint8_t)(replay->fold->link_class_count + index * LEVEL_TIERS_MAX + t);
     replay->routes->rate[tier->kind] = path->bytes_per_s;
+    STATUS_TRY(table_take(arena, replay->chip_count, &tier->unit, reterr));
     for (uint32_t axis = MACHINE_AXES_MAX; axis-- > 0;)
         STATUS_TRY(axis_build(arena, replay, index, t, axis, reterr));
     uint64_t const count = (uint64_t)tier->unit_count * tier->cable_count;
@@ -86,6 +90,28 @@ static enum status tier_build(struct arena *arena, struct replay *replay, uint32
         tier->waits[down] = memory;
     }
     return STATUS_OK;
+}
+
+/* Needs the level's tiers. */
+static void stops_build(struct level_links *links, uint32_t index)
+{
+    for (uint32_t turn = 0; turn < links->level->tier_count; turn++) {
+        const struct path_climb *climb = &links->path->climb[turn];
+        for (uint32_t hop = 0; hop < climb->stop_count; hop++) {
+            const struct path_stop *stop = &climb->stop[hop];
+            const struct tier_links *tier = &links->tier[stop->tier];
+            links->stop[turn][hop] = (struct route_stop){
+                .tier = tier,
+                .links = tier->links[stop->down],
+                .waits = tier->waits[stop->down],
+                .latency_ps = stop->latency_ps > 0 ? stop->latency_ps : 1,
+                .tier_index = stop->tier,
+                .port = (uint8_t)machine_level_port(index, stop->tier, stop->down),
+                .down = stop->down,
+                .last = hop + 1 == climb->stop_count,
+            };
+        }
+    }
 }
 
 enum status routes_build(struct arena *arena, struct replay *replay, struct error *reterr)
@@ -106,75 +132,33 @@ enum status routes_build(struct arena *arena, struct replay *replay, struct erro
         links->path = &routes->paths.level[index];
         for (uint32_t t = 0; t < links->level->tier_count; t++)
             STATUS_TRY(tier_build(arena, replay, index, t, reterr));
+        stops_build(links, index);
     }
     return STATUS_OK;
 }
 
-uint32_t route_queue(const struct replay *replay, const struct level_links *level, uint32_t tier,
-                     const struct place *owner, const struct place *from, const struct place *to)
+void route_grid_link(struct replay *replay, struct path_course course,
+                     const struct route_ends *ends, uint32_t hop, struct route_link *ret_link)
 {
-    const struct tier_links *links = &level->tier[tier];
-    return route_unit_below(links, owner) * links->cable_count +
-           path_cable(&replay->routes->paths, level->path, tier, from->at, to->at);
-}
-
-static inline uint32_t unit_below(const struct tier_links *links, const uint32_t *at)
-{
-    uint32_t unit = 0;
-    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) unit += links->below[axis][at[axis]];
-    return unit;
-}
-
-static inline void level_link(struct replay *replay, struct path_course course,
-                              const struct path_link *path, uint32_t hop,
-                              struct route_link *ret_link)
-{
-    struct level_links *level = &replay->routes->level[course.level];
-    struct tier_links *links = &level->tier[path->tier];
-    uint32_t const queue = unit_below(links, path->at) * links->cable_count + path->cable;
-    int64_t const latency_ps = level->path->climb[course.turn].stop[hop].latency_ps;
-    *ret_link = (struct route_link){
-        .link = &links->links[path->down][queue],
-        .waits = &links->waits[path->down][queue],
-        .chip = queue,
-        .port = path->port,
-        .kind = links->kind,
-        .latency_ps = latency_ps > 0 ? latency_ps : 1,
-        .last = path->last,
-    };
-}
-
-static inline void grid_link(struct replay *replay, const struct path_link *path,
-                             struct route_link *ret_link)
-{
+    struct path_link path;
+    path_link(&replay->routes->paths, course, ends->from->at, ends->to.at, hop, &path);
     uint32_t chip = 0;
     for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
-        chip += replay->routes->chip[axis][path->at[axis]];
+        chip += replay->routes->chip[axis][path.at[axis]];
     const struct fold *fold = replay->fold;
     uint32_t const kind = fold->link_class == NULL
                               ? 0
-                              : fold->link_class[(uint64_t)chip * MACHINE_PORTS_MAX + path->port];
+                              : fold->link_class[(uint64_t)chip * MACHINE_PORTS_MAX + path.port];
     int64_t const latency_ps = fold->link_classes[kind].latency_ps;
-    uint64_t const index = (uint64_t)path->port * replay->chip_count + chip;
+    uint64_t const index = (uint64_t)path.port * replay->chip_count + chip;
     *ret_link =
         (struct route_link){.link = &replay->grid.links[index],
                             .waits = replay->grid.waits == NULL ? NULL : &replay->grid.waits[index],
                             .chip = chip,
-                            .port = path->port,
+                            .port = path.port,
                             .kind = (uint8_t)kind,
                             .latency_ps = latency_ps > 0 ? latency_ps : 1,
-                            .last = path->last};
-}
-
-void route_find(struct replay *replay, struct path_course course, const struct place *from,
-                const struct place *to, uint32_t hop, struct route_link *ret_link)
-{
-    struct path_link path;
-    path_link(&replay->routes->paths, course, from->at, to->at, hop, &path);
-    if (course.level == LEVEL_NONE)
-        grid_link(replay, &path, ret_link);
-    else
-        level_link(replay, course, &path, hop, ret_link);
+                            .last = path.last};
 }
 
 struct path_leg route_leg(const struct routes *routes, const struct place *by, uint32_t hop,

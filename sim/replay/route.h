@@ -20,21 +20,41 @@ struct place {
 
 /* The cables of a tier, as replayed. */
 struct tier_links {
-    bool queues;          /* `queues` of the tier's struct path_tier. */
-    uint32_t cable_count; /* `cable_count` of the tier's struct path_tier. */
-    uint32_t whole;       /* Chips of a unit over its replayed chips: 1 where it queues. */
-    uint32_t unit_count;  /* Replayed units of the tier below. */
-    uint32_t *below[MACHINE_AXES_MAX]; /* [coordinate]: its term of the unit below. */
-    uint32_t *first_chip;              /* [unit below]: filled for results. */
-    struct link_state *links[2];       /* Up, down: [unit below · cables + cable] */
+    bool queues;                 /* `queues` of the tier's struct path_tier. */
+    uint32_t cable_count;        /* `cable_count` of the tier's struct path_tier. */
+    uint32_t whole;              /* Chips of a unit over its replayed chips: 1 where it queues. */
+    uint32_t unit_count;         /* Replayed units of the tier below. */
+    uint32_t *unit;              /* [replayed chip]: the unit below that holds it. */
+    uint32_t *first_chip;        /* [unit below]: filled for results. */
+    struct link_state *links[2]; /* Up, down: [unit below · cables + cable] */
     struct link_waits *waits[2];
     uint8_t kind; /* Of message_cost. */
+};
+
+/* A stop of a climb (machine/path.h), as replayed: what is known of its link before its unit is. */
+struct route_stop {
+    const struct tier_links *tier;
+    struct link_state *links; /* `links` of the tier, up or down. */
+    struct link_waits *waits;
+    int64_t latency_ps; /* At least 1 ps. */
+    uint8_t tier_index;
+    uint8_t port;
+    bool down;
+    bool last;
 };
 
 struct level_links {
     const struct level *level;
     const struct path_level *path;
     struct tier_links tier[LEVEL_TIERS_MAX];
+    struct route_stop stop[LEVEL_TIERS_MAX][PATH_STOPS_MAX]; /* [tier where the way turns][hop] */
+};
+
+/* The ends of a way: on the machine, and the chips that are replayed for them. */
+struct route_ends {
+    const struct place *from;
+    struct place to;
+    uint32_t sender, receiver;
 };
 
 struct routes {
@@ -74,22 +94,46 @@ static inline uint32_t route_network(uint32_t port)
     return port < MACHINE_GRID_PORTS ? 0 : 1 + (port - MACHINE_GRID_PORTS) / (2 * LEVEL_TIERS_MAX);
 }
 
-/* The unit below a tier's cables that holds a chip. */
-static inline uint32_t route_unit_below(const struct tier_links *links, const struct place *place)
+/* The queue of a tier that a message takes out of, or into, the unit below that holds `owner`. */
+static inline uint32_t route_queue(const struct replay *replay, const struct level_links *level,
+                                   uint32_t tier, uint32_t owner, const struct place *from,
+                                   const struct place *to)
 {
-    uint32_t unit = 0;
-    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
-        unit += links->below[axis][place->at[axis]];
-    return unit;
+    const struct tier_links *links = &level->tier[tier];
+    uint32_t const unit = links->unit[owner];
+    if (links->cable_count == 1) return unit;
+    return unit * links->cable_count +
+           path_cable(&replay->routes->paths, level->path, tier, from->at, to->at);
 }
 
-/* The queue of a tier that a message takes out of, or into, the unit below that holds `owner`. */
-uint32_t route_queue(const struct replay *replay, const struct level_links *level, uint32_t tier,
-                     const struct place *owner, const struct place *from, const struct place *to);
+/* The `hop`-th link between two chips of the grid. */
+void route_grid_link(struct replay *replay, struct path_course course,
+                     const struct route_ends *ends, uint32_t hop, struct route_link *ret_link);
 
 /* The `hop`-th link between two chips. */
-void route_find(struct replay *replay, struct path_course course, const struct place *from,
-                const struct place *to, uint32_t hop, struct route_link *ret_link);
+static inline void route_find(struct replay *replay, struct path_course course,
+                              const struct route_ends *ends, uint32_t hop,
+                              struct route_link *ret_link)
+{
+    if (course.level == LEVEL_NONE) {
+        route_grid_link(replay, course, ends, hop, ret_link);
+        return;
+    }
+    const struct level_links *level = &replay->routes->level[course.level];
+    const struct route_stop *stop = &level->stop[course.turn][hop];
+    uint32_t const queue =
+        route_queue(replay, level, stop->tier_index, stop->down ? ends->receiver : ends->sender,
+                    ends->from, &ends->to);
+    *ret_link = (struct route_link){
+        .link = &stop->links[queue],
+        .waits = &stop->waits[queue],
+        .chip = queue,
+        .port = stop->port,
+        .kind = stop->tier->kind,
+        .latency_ps = stop->latency_ps,
+        .last = stop->last,
+    };
+}
 
 /* The `hop`-th link of a way over the grid, for all messages with the same displacement on axes
  * that close; its hops so far are counted upwards. */

@@ -20,12 +20,12 @@ static struct record_ends ends_of(struct replay *replay, struct lane_table *lane
     routed_address(replay, lane, sender, &message);
     fold_coordinates(replay->fold, sender, at);
     struct record_ends ends = {.from = machine_chip_at(replay->machine, at),
-                               .to = machine_chip_at(replay->machine, message.to.at),
+                               .to = machine_chip_at(replay->machine, message.ends.to.at),
                                .number = message.number};
     for (uint32_t hop = 0; hop < message.hop && on->port < MACHINE_GRID_PORTS; hop++) {
         struct route_link link;
         uint32_t next[MACHINE_AXES_MAX];
-        route_find(replay, message.course, &message.from, &message.to, hop, &link);
+        route_find(replay, message.course, &message.ends, hop, &link);
         machine_neighbour(replay->machine, at, link.port, next);
         memcpy(at, next, sizeof at);
     }
@@ -46,7 +46,7 @@ static void message_record(struct replay *replay, struct lane_table *lane, uint3
         if (at->last && message->ways != NULL)
             chip = routed_way_at(replay, lane, sender, message, 0)->receiver;
         else if (at->last)
-            chip = route_chip(replay->routes, &message->to);
+            chip = message->ends.receiver;
     }
     if (!replay->chips[chip].shown) return;
     struct record_owner const label =
@@ -143,20 +143,20 @@ static int64_t message_take(struct replay *replay, struct lane_table *lane, uint
 }
 
 /* Counts a message on the cables of its way where nothing waits. */
-static void passed_count(struct replay *replay, struct lane_table *lane, uint32_t sender,
-                         struct routed_message *message)
+static void passed_count(struct replay *replay, uint32_t sender,
+                         const struct routed_message *message)
 {
-    if (message->ways != NULL) {
-        if (!message->ways[sender].passes) return;
-        routed_address(replay, lane, sender, message);
-    }
-    if (message->course.level == LEVEL_NONE) return;
-    struct level_links *level = &replay->routes->level[message->course.level];
-    for (uint32_t t = 0; t <= message->course.turn; t++) {
-        struct tier_links *tier = &level->tier[t];
+    const struct routed_way *way = message->ways == NULL ? NULL : &message->ways[sender];
+    uint32_t const receiver = way == NULL ? message->ends.receiver : way->receiver;
+    uint32_t const index = way == NULL ? message->course.level : way->level;
+    uint32_t const turn = way == NULL ? message->course.turn : way->turn;
+    if (index == LEVEL_NONE) return;
+    const struct level_links *level = &replay->routes->level[index];
+    for (uint32_t t = 0; t <= turn; t++) {
+        const struct tier_links *tier = &level->tier[t];
         if (tier->queues) continue;
-        struct link_state *up = &tier->links[0][route_unit_below(tier, &message->from)];
-        struct link_state *down = &tier->links[1][route_unit_below(tier, &message->to)];
+        struct link_state *up = &tier->links[0][tier->unit[sender]];
+        struct link_state *down = &tier->links[1][tier->unit[receiver]];
         if (flight_is_recorded(replay)) {
             flight_record_link(replay, up, NULL, MACHINE_GRID_PORTS, false);
             flight_record_link(replay, down, NULL, MACHINE_GRID_PORTS, false);
@@ -178,12 +178,12 @@ int64_t routed_send(struct replay *replay, struct lane_table *lane, uint32_t chi
     routed_open(replay, lane, key, &message); /* Of hop 0. */
     const struct route_link *at = routed_find(replay, lane, chip, &message, &scratch);
     key += (UINT64_C(1) << (routed->tie_bits + routed->number_bits)) +
-           (message.ways != NULL ? message.ways[chip].tie : routed_tie(routed, &message.from));
-    passed_count(replay, lane, chip, &message);
+           (message.ways != NULL ? message.ways[chip].tie : routed_tie(routed, message.ends.from));
+    passed_count(replay, chip, &message);
     uint32_t const network = route_network(at->port);
     uint32_t const way = network == 0 ? at->port : replay->grid.port_count + network - 1;
-    flights_clear_way(replay, chip, way);
     int64_t const work_ps = message.cost->memory.read_ps;
+    flights_clear_way(replay, chip, way);
     int64_t const read_ps = dma_read_ps(&replay->servers, chip, work_ps, now_ps);
     int64_t const depart_ps = message_take(replay, lane, chip, &message, at, key, now_ps, read_ps,
                                            lane->routed->overhead_ps[network]);

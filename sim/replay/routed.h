@@ -77,7 +77,7 @@ struct routed_way {
     uint32_t receiver;    /* As replayed. */
     uint32_t tie;         /* The sender's discriminator. */
     uint32_t units, slot; /* As of routed_message, where positions differ. */
-    bool passes;          /* The message also counts on cables where nothing waits. */
+    uint8_t level, turn;  /* As of path_course. */
 };
 
 struct tree;
@@ -132,8 +132,7 @@ struct routed_message {
     struct routed_way *ways; /* [hop][sender] of the step; NULL: none remembered. */
     struct path_course course;
     struct path_leg leg; /* With ROUTED_BY_TURNS. */
-    struct place from;
-    struct place to;
+    struct route_ends ends;
 };
 
 /* Fills lane->routed of a lane whose item is routed. */

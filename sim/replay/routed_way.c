@@ -39,33 +39,35 @@ static void message_look_up(const struct replay *replay, struct lane_table *lane
                             struct routed_message *message)
 {
     const struct routed_lane *routed = lane->routed;
+    const uint32_t *from = message->ends.from->at;
+    uint32_t *to = message->ends.to.at;
     uint32_t const position = position_of(lane, sender);
     uint32_t const piece = message->number / lane->steps.send_count[position];
     uint32_t const number = message->number - piece * lane->steps.send_count[position];
     struct primitive_step const step = lane_step(lane, position, number);
-    plan_item_peer(routed->plan, routed->item, message->from.at, step.peer, message->to.at);
-    uint32_t const receiver = plan_item_position(routed->plan, routed->item, message->to.at);
+    plan_item_peer(routed->plan, routed->item, from, step.peer, to);
+    message->ends.receiver = route_chip(replay->routes, &message->ends.to);
+    uint32_t const receiver = plan_item_position(routed->plan, routed->item, to);
     message->slot = piece * lane->steps.arrival_count[receiver] + step.slot;
-    message->units = plan_step_units(routed->plan, routed->item, &step, message->from.at, piece) *
+    message->units = plan_step_units(routed->plan, routed->item, &step, from, piece) *
                      routed_portion_size(lane, piece);
     message->cost = routed_cost_of(replay, lane, message->units);
-    message->course.antipode =
-        (uint8_t)(path_antipode_of(&routed->balance, message->from.at) |
-                  path_antipode_by(&routed->balance, message->from.at, message->to.at));
+    message->course.antipode = (uint8_t)(path_antipode_of(&routed->balance, from) |
+                                         path_antipode_by(&routed->balance, from, to));
 }
 
 static inline void course_choose(const struct replay *replay, const struct routed_lane *routed,
                                  struct routed_message *message)
 {
+    const uint32_t *from = message->ends.from->at, *to = message->ends.to.at;
     if (!routed->switched) return;
     if ((routed->axes & (routed->axes - 1)) == 0) {
         uint32_t const axis = (uint32_t)__builtin_ctz(routed->axes);
-        message->course = path_course_along(&replay->routes->paths, axis, message->from.at[axis],
-                                            message->to.at[axis]);
+        message->course = path_course_along(&replay->routes->paths, axis, from[axis], to[axis]);
         return;
     }
     uint8_t const antipode = message->course.antipode;
-    message->course = path_course(&replay->routes->paths, message->from.at, message->to.at);
+    message->course = path_course(&replay->routes->paths, from, to);
     message->course.twisted = routed->twisted;
     message->course.antipode = antipode;
 }
@@ -74,7 +76,10 @@ void routed_address(const struct replay *replay, struct lane_table *lane, uint32
                     struct routed_message *message)
 {
     const struct routed_lane *routed = lane->routed;
-    message->from = replay->routes->places[sender];
+    const struct routes *routes = replay->routes;
+    struct route_ends *ends = &message->ends;
+    ends->from = &routes->places[sender];
+    ends->sender = sender;
     if (routed->guide == ROUTED_BY_POSITION || routed->guide == ROUTED_BY_PLACE) {
         message_look_up(replay, lane, sender, message);
         course_choose(replay, routed, message);
@@ -82,14 +87,18 @@ void routed_address(const struct replay *replay, struct lane_table *lane, uint32
     }
     routed_price(replay, lane, message);
     const struct routed_step *step = message->step;
-    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
-        uint32_t const from = message->from.at[axis];
+    ends->to = *ends->from;
+    ends->receiver = sender;
+    for (uint32_t axes = routed->axes; axes != 0; axes &= axes - 1) {
+        uint32_t const axis = (uint32_t)__builtin_ctz(axes);
+        uint32_t const from = ends->from->at[axis];
         uint32_t to = from + step->by.at[axis];
         if (to >= routed->end[axis][from]) to -= routed->extent[axis];
-        message->to.at[axis] = to;
+        ends->to.at[axis] = to;
+        ends->receiver += routes->chip[axis][to] - routes->chip[axis][from];
     }
     message->course.antipode =
-        (uint8_t)(step->antipode | path_antipode_of(&routed->balance, message->from.at));
+        (uint8_t)(step->antipode | path_antipode_of(&routed->balance, ends->from->at));
     course_choose(replay, routed, message);
 }
 
@@ -98,15 +107,13 @@ void routed_way_fill(struct replay *replay, struct lane_table *lane, uint32_t se
 {
     struct routed_message message = *of;
     routed_address(replay, lane, sender, &message);
-    route_find(replay, message.course, &message.from, &message.to, hop, &way->at);
-    way->receiver = route_chip(replay->routes, &message.to);
-    way->tie = routed_tie(lane->routed, &message.from);
+    route_find(replay, message.course, &message.ends, hop, &way->at);
+    way->receiver = message.ends.receiver;
+    way->tie = routed_tie(lane->routed, message.ends.from);
     way->units = message.units;
     way->slot = message.slot;
-    if (message.course.level == LEVEL_NONE) return;
-    const struct level_links *level = &replay->routes->level[message.course.level];
-    for (uint32_t t = 0; t <= message.course.turn; t++)
-        way->passes = way->passes || !level->tier[t].queues;
+    way->level = (uint8_t)message.course.level;
+    way->turn = (uint8_t)message.course.turn;
 }
 
 int64_t routed_slowest_ps(struct replay *replay, struct lane_table *lane, uint32_t sender,
@@ -122,17 +129,17 @@ int64_t routed_slowest_ps(struct replay *replay, struct lane_table *lane, uint32
         }
     } else if (message->course.level != LEVEL_NONE) {
         const struct level_links *level = &replay->routes->level[message->course.level];
-        const struct path_stop *stop = level->path->climb[message->course.turn].stop;
+        const struct route_stop *stop = level->stop[message->course.turn];
         slowest_ps = 0;
         for (uint32_t behind = 0; behind < hop; behind++) {
-            int64_t const link_ps = message->cost->link_ps[level->tier[stop[behind].tier].kind];
+            int64_t const link_ps = message->cost->link_ps[stop[behind].tier->kind];
             slowest_ps = link_ps > slowest_ps ? link_ps : slowest_ps;
         }
     } else if (replay->fold->link_class != NULL) {
         slowest_ps = 0;
         for (uint32_t behind = 0; behind < hop; behind++) {
             struct route_link at;
-            route_find(replay, message->course, &message->from, &message->to, behind, &at);
+            route_find(replay, message->course, &message->ends, behind, &at);
             int64_t const link_ps = message->cost->link_ps[at.kind];
             slowest_ps = link_ps > slowest_ps ? link_ps : slowest_ps;
         }

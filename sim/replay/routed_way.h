@@ -61,12 +61,12 @@ static inline const struct route_link *routed_find(struct replay *replay, struct
         return &routed_way_take(replay, lane, sender, message->hop, message)->at;
     if (lane->routed->guide == ROUTED_BY_TURNS) {
         routed_price(replay, lane, message);
-        message->from = replay->routes->places[sender];
-        route_leg_find(replay, &message->leg, &message->from, &message->step->by, scratch);
+        message->ends.from = &replay->routes->places[sender];
+        route_leg_find(replay, &message->leg, message->ends.from, &message->step->by, scratch);
         return scratch;
     }
     routed_address(replay, lane, sender, message);
-    route_find(replay, message->course, &message->from, &message->to, message->hop, scratch);
+    route_find(replay, message->course, &message->ends, message->hop, scratch);
     return scratch;
 }
 
@@ -76,7 +76,7 @@ static inline uint32_t routed_receiver(struct replay *replay, struct lane_table 
 {
     if (message->ways != NULL) return routed_way_take(replay, lane, sender, 0, message)->receiver;
     routed_address(replay, lane, sender, message);
-    return route_chip(replay->routes, &message->to);
+    return message->ends.receiver;
 }
 
 static inline struct port_ticket port_ticket_of(const struct route_link *at)

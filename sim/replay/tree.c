@@ -114,7 +114,8 @@ static int64_t cable_take(struct replay *replay, const struct lane_table *lane,
     const struct tree *tree = lane->routed->tree;
     struct tier_links *tier = &tree->level->tier[message->tier];
     struct place const root = lowest(tree, owner, (int32_t)message->tier - 1);
-    uint32_t const queue = route_queue(replay, tree->level, message->tier, &root, &root, &root);
+    uint32_t const queue = route_queue(replay, tree->level, message->tier,
+                                       route_chip(replay->routes, &root), &root, &root);
     struct link_state *link = &tier->links[down][queue];
     flights_clear_link(replay, link);
     int64_t const link_ps = tier->queues ? message->cost->link_ps[tier->kind] : 0;

@@ -87,6 +87,7 @@ enum routed_guide {
     ROUTED_BY_POSITION, /* Positions differ: each link asks for a message's step anew. */
     ROUTED_BY_PLACE,    /* Positions differ and places are few: `ways` remember them. */
     ROUTED_BY_STEP,     /* Positions are alike: `steps` have each message's displacement. */
+    ROUTED_BY_AXIS,     /* Positions are alike and displacements lie along one axis of switches. */
     ROUTED_BY_WAY,      /* Positions are alike and places are few: `ways` remember them. */
     ROUTED_BY_TURNS,    /* Positions and links are alike: messages of a number turn together. */
     ROUTED_BY_TREE,     /* Switches copy or add messages: `tree`. */
@@ -99,6 +100,7 @@ struct routed_lane {
     const struct plan *plan;
     const struct plan_item *item;
     uint32_t axes;       /* Machine axes that the item spans; bits. */
+    uint32_t axis;       /* The only axis of `axes`, with ROUTED_BY_AXIS. */
     bool switched;       /* A level serves some of these axes. */
     bool twisted;        /* Routes over several axes use links around twisted ones. */
     uint8_t tie_bits;    /* Lowest bits of the order key: the discriminator. */

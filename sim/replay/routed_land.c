@@ -166,9 +166,11 @@ static inline uint32_t message_receive(struct replay *replay, struct lane_table 
 
 /* A message's own time on its way. */
 static int64_t own_ps(struct replay *replay, struct lane_table *lane, uint32_t sender,
-                      const struct routed_message *message)
+                      struct routed_message *message)
 {
     if (lane->routed->guide == ROUTED_BY_TREE) return tree_pace_ps(lane, message->cost);
+    if (lane->routed->guide == ROUTED_BY_AXIS)
+        routed_address_along(replay, lane->routed, sender, message);
     return routed_slowest_ps(replay, lane, sender, message, message->hop);
 }
 

@@ -159,7 +159,8 @@ static enum status ways_build(struct arena *arena, const struct replay *replay,
     uint64_t const count = messages * hops * replay->chip_count;
     /* To remember is work, and pays where a step asks again. */
     if (differ && replay->program->roles[0].slot_count < SLOTS_LEAST) return STATUS_OK;
-    if ((routed->guide != ROUTED_BY_STEP && !differ) || count > ROUTED_WAYS_MAX) return STATUS_OK;
+    bool const steps = routed->guide == ROUTED_BY_STEP || routed->guide == ROUTED_BY_AXIS;
+    if ((!steps && !differ) || count > ROUTED_WAYS_MAX) return STATUS_OK;
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, count, sizeof *routed->ways, &memory, reterr));
     routed->guide = differ ? ROUTED_BY_PLACE : ROUTED_BY_WAY;
@@ -282,6 +283,11 @@ enum status routed_build(struct arena *arena, struct replay *replay, const struc
     if (lane->ring && routed->guide != ROUTED_BY_TREE) STATUS_TRY(steps_build(arena, lane, reterr));
     if (routed->guide == ROUTED_BY_STEP && turns_together(replay, routed))
         routed->guide = ROUTED_BY_TURNS;
+    bool const along = routed->switched && (routed->axes & (routed->axes - 1)) == 0;
+    if (routed->guide == ROUTED_BY_STEP && along) {
+        routed->guide = ROUTED_BY_AXIS;
+        routed->axis = (uint32_t)__builtin_ctz(routed->axes);
+    }
     STATUS_TRY(ways_build(arena, replay, lane, reterr));
     for (uint32_t i = 0; i < ROUTED_COSTS; i++) {
         STATUS_TRY(arena_try(arena, replay->routes->kind_count, sizeof(int64_t), &memory, reterr));

@@ -78,6 +78,11 @@ void routed_address(const struct replay *replay, struct lane_table *lane, uint32
     const struct routed_lane *routed = lane->routed;
     const struct routes *routes = replay->routes;
     struct route_ends *ends = &message->ends;
+    if (routed->guide == ROUTED_BY_AXIS) {
+        routed_price(replay, lane, message);
+        routed_address_along(replay, routed, sender, message);
+        return;
+    }
     ends->from = &routes->places[sender];
     ends->sender = sender;
     if (routed->guide == ROUTED_BY_POSITION || routed->guide == ROUTED_BY_PLACE) {

@@ -52,6 +52,32 @@ static inline const struct routed_way *routed_way_take(struct replay *replay,
     return way;
 }
 
+/* Where a chip's message goes along the only axis of its lane. */
+static inline uint32_t routed_place_along(const struct routed_lane *routed,
+                                          const struct routed_step *step, uint32_t from)
+{
+    uint32_t const to = from + step->by.at[routed->axis];
+    return to >= routed->end[routed->axis][from] ? to - routed->extent[routed->axis] : to;
+}
+
+/* routed_address() with ROUTED_BY_AXIS, but for the cost. */
+static inline void routed_address_along(const struct replay *replay,
+                                        const struct routed_lane *routed, uint32_t sender,
+                                        struct routed_message *message)
+{
+    const struct routes *routes = replay->routes;
+    uint32_t const axis = routed->axis;
+    struct route_ends *ends = &message->ends;
+    ends->from = &routes->places[sender];
+    ends->to = *ends->from;
+    uint32_t const from = ends->from->at[axis];
+    uint32_t const to = routed_place_along(routed, message->step, from);
+    ends->to.at[axis] = to;
+    ends->sender = sender;
+    ends->receiver = sender + routes->chip[axis][to] - routes->chip[axis][from];
+    message->course = path_course_along(&routes->paths, axis, from, to);
+}
+
 /* The link that a message of a batch takes next. */
 static inline const struct route_link *routed_find(struct replay *replay, struct lane_table *lane,
                                                    uint32_t sender, struct routed_message *message,
@@ -65,16 +91,27 @@ static inline const struct route_link *routed_find(struct replay *replay, struct
         route_leg_find(replay, &message->leg, message->ends.from, &message->step->by, scratch);
         return scratch;
     }
-    routed_address(replay, lane, sender, message);
+    if (lane->routed->guide == ROUTED_BY_AXIS) {
+        routed_price(replay, lane, message);
+        routed_address_along(replay, lane->routed, sender, message);
+    } else {
+        routed_address(replay, lane, sender, message);
+    }
     route_find(replay, message->course, &message->ends, message->hop, scratch);
     return scratch;
 }
 
-/* The replayed chip that a message goes to. */
+/* The replayed chip that a message goes to; but for the cost nothing else of it need be known. */
 static inline uint32_t routed_receiver(struct replay *replay, struct lane_table *lane,
                                        uint32_t sender, struct routed_message *message)
 {
     if (message->ways != NULL) return routed_way_take(replay, lane, sender, 0, message)->receiver;
+    if (lane->routed->guide == ROUTED_BY_AXIS) {
+        routed_price(replay, lane, message);
+        const uint32_t *chip = replay->routes->chip[lane->routed->axis];
+        uint32_t const from = replay->routes->places[sender].at[lane->routed->axis];
+        return sender + chip[routed_place_along(lane->routed, message->step, from)] - chip[from];
+    }
     routed_address(replay, lane, sender, message);
     return message->ends.receiver;
 }

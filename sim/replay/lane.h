@@ -95,9 +95,10 @@ struct lane_step {
 struct lane_steps {
     const uint32_t *send_count;    /* [position]: messages that it sends. */
     const uint32_t *arrival_count; /* [position]: messages that arrive at it. */
-    /* Steps of all positions, where positions differ and steps are not too many; else NULL. */
+    /* Steps of all positions, where positions differ or receivers are named, and steps are not too
+     * many; else NULL. */
     const struct primitive_step *all; /* [first[position] + number] */
-    const uint32_t *first;            /* [position] */
+    const uint32_t *first;            /* [position]; of a ring [0] alone. */
     /* The last two steps that were asked for, where `all` is NULL: a chip sends one message and
      * then checks whether it may send the next. */
     struct lane_step known[2];

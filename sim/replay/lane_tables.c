@@ -84,20 +84,21 @@ static enum status positions_build(struct arena *arena, struct replay *replay,
 /* Steps that are kept of a lane: few enough that a short run does not pay for them. */
 static const uint64_t steps_kept_max = 4096;
 
-/* Where positions differ: each chip asks for its next step whenever something arrives. */
+/* Each chip asks for its next step whenever something arrives. */
 static enum status steps_build(struct arena *arena, const struct plan *plan,
                                struct lane_table *table, struct error *reterr)
 {
     void *memory = NULL;
     uint64_t count = 0;
-    for (uint32_t position = 0; position < table->size; position++)
+    uint32_t const positions = table->ring ? 1 : table->size;
+    for (uint32_t position = 0; position < positions; position++)
         count += table->steps.send_count[position];
-    if (count > steps_kept_max || table->size > steps_kept_max) return STATUS_OK;
-    STATUS_TRY(arena_try(arena, table->size, sizeof *table->steps.first, &memory, reterr));
+    if (count > steps_kept_max || positions > steps_kept_max) return STATUS_OK;
+    STATUS_TRY(arena_try(arena, positions, sizeof *table->steps.first, &memory, reterr));
     uint32_t *first = memory;
     STATUS_TRY(arena_try(arena, count, sizeof *table->steps.all, &memory, reterr));
     struct primitive_step *steps = memory, *step = steps;
-    for (uint32_t position = 0; position < table->size; position++) {
+    for (uint32_t position = 0; position < positions; position++) {
         first[position] = (uint32_t)(step - steps);
         for (uint32_t number = 0; number < table->steps.send_count[position]; number++)
             *step++ = plan_step(plan, table->item, table->lane, position, number);
@@ -217,10 +218,10 @@ static enum status lane_build(struct arena *arena, struct replay *replay, const 
     waits_build(plan, lane->item, table);
     if (table->ring && table->chain.behind_count > 0 && item->primitive->routed)
         STATUS_TRY(awaited_build(arena, plan, table, reterr));
-    if (!table->ring) {
-        STATUS_TRY(positions_build(arena, replay, plan, item, table, reterr));
+    if (!table->ring) STATUS_TRY(positions_build(arena, replay, plan, item, table, reterr));
+    /* To neighbours one step is as good as another, and one is known at a time. */
+    if (!table->ring || item->primitive->routed)
         STATUS_TRY(steps_build(arena, plan, table, reterr));
-    }
     if (item->primitive->routed) return routed_build(arena, replay, plan, table, reterr);
     return lane_route(arena, replay, plan, index, table, reterr);
 }

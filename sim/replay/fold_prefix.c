@@ -223,7 +223,7 @@ static void queue_copy(struct replay *prefix, struct replay *whole, const struct
 {
     if (from->queue == 0) return;
     const struct port_queue *queue = &prefix->ports->queues[from->queue];
-    struct port_queue *own = port_queue_of(whole, to);
+    struct port_queue *own = port_queue_of(whole->ports, to);
     *own = *queue;
     list_copy(prefix, whole, &queue->plain, to, grid_chip, &own->plain);
     for (uint32_t s = 0; s < whole->stream_count; s++) {

@@ -128,11 +128,13 @@ int64_t message_forward(struct replay *replay, struct lane_table *lane, uint32_t
     engine_post(replay->engine, (entry.last ? depart_ps : start_ps) + entry.latency_ps, entry.key,
                 channel_of(replay, entry.last ? EVENT_ARRIVE : EVENT_HOP, lane->number), next);
     if (lane->route.passed != NULL) {
-        struct port_ticket const place = place_of(replay, port, chip);
         entry.work_ps = depart_ps - start_ps;
         entry.end_ps = depart_ps;
         if (replay->records.count > records) entry.record = (uint32_t)replay->records.count;
-        promise_keep(replay, &place, &entry, now_ps);
+        struct port_entry *kept = promise_keep(replay, link, now_ps);
+        entry.next = kept->next;
+        entry.before = kept->before;
+        *kept = entry;
     }
     return depart_ps;
 }

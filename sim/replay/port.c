@@ -127,17 +127,6 @@ bool port_done_certain(const struct ports *ports, const struct port_queue *queue
            (ahead_ps <= segment_ps && ports->urgency[stream] == 0 && stream != queue->current);
 }
 
-struct port_queue *port_queue_of(struct replay *replay, struct link_state *link)
-{
-    struct ports *ports = replay->ports;
-    if (link->queue == 0) {
-        SIM_ASSERT(ports->queue_count < ports->queue_capacity);
-        link->queue = ++ports->queue_count;
-        ports->queues[link->queue].current = PORT_NO_STREAM;
-    }
-    return &ports->queues[link->queue];
-}
-
 bool ports_wanted(const struct replay *replay)
 {
     return replay->options->arbitration != ARBITRATION_FIFO;

@@ -150,6 +150,53 @@ struct port_ticket {
     uint32_t chip; /* Grid: the owner of the link. */
 };
 
+/* port_keep.c: more messages share links at once than there is room for: refuses the run. */
+void port_no_room(struct replay *replay);
+
+/* Keeps a message in an entry of its own; 0: there is no room, and the run is refused. */
+uint32_t port_entry_add(struct replay *replay, const struct port_entry *entry);
+
+/* An entry for a message; 0: there is no room, and the run is refused. */
+static inline uint32_t port_entry_take(struct replay *replay)
+{
+    struct ports *ports = replay->ports;
+    uint32_t const index = ports->entry_free;
+    if (index != 0) {
+        ports->entry_free = ports->entries[index].next;
+        return index;
+    }
+    if (ports->entry_count < ports->entry_capacity) return ++ports->entry_count;
+    port_no_room(replay);
+    return 0;
+}
+
+static inline void port_entry_give(struct ports *ports, uint32_t index)
+{
+    ports->entries[index].next = ports->entry_free;
+    ports->entry_free = index;
+}
+
+/* Does nothing for entry 0, which stands for none. */
+static inline void port_list_append(struct ports *ports, struct port_list *list, uint32_t index)
+{
+    if (index == 0) return;
+    uint32_t const before = list->first == 0 ? 0 : list->last;
+    ports->entries[index].before = before;
+    ports->entries[index].next = 0;
+    *(before == 0 ? &list->first : &ports->entries[before].next) = index;
+    list->last = index;
+}
+
+static inline struct port_queue *port_queue_of(struct ports *ports, struct link_state *link)
+{
+    if (link->queue == 0) {
+        SIM_ASSERT(ports->queue_count < ports->queue_capacity);
+        link->queue = ++ports->queue_count;
+        ports->queues[link->queue].current = PORT_NO_STREAM;
+    }
+    return &ports->queues[link->queue];
+}
+
 /* Whether messages that meet at a link take turns: under an arbitration other than `fifo`. */
 bool ports_wanted(const struct replay *replay);
 
@@ -157,16 +204,9 @@ bool ports_wanted(const struct replay *replay);
 enum status ports_build(struct arena *arena, struct replay *replay, uint64_t message_max,
                         struct error *reterr);
 
-/* port_keep.c: keeps a message; 0: there is no room, and the run is refused. */
-uint32_t port_entry_take(struct replay *replay, const struct port_entry *entry);
-/* Refuses the run. */
-void port_no_room(struct replay *replay);
-void port_entry_give(struct ports *ports, uint32_t index);
 /* When the lane of a message that leaves at `depart_ps` has none under way at its first links. */
 int64_t port_lane_leaves_ps(const struct replay *replay, const struct port_entry *of,
                             int64_t depart_ps);
-/* Does nothing for entry 0, which stands for none. */
-void port_list_append(struct ports *ports, struct port_list *list, uint32_t index);
 void port_list_remove(struct ports *ports, struct port_list *list, uint32_t index);
 /* The hash of what an EVENT_PORT says of its entry: the order but for the kind, and the chip. */
 uint64_t port_name(uint64_t key, uint32_t chip);
@@ -181,8 +221,6 @@ void port_flow_remove(struct ports *ports, struct port_flow *flow, uint32_t inde
 void port_flow_take_over(const struct ports *from, struct replay *replay, struct port_flow *flow);
 /* Inserts an entry into a list in the order of leaving. */
 void port_list_sort_in(struct ports *ports, struct port_list *list, uint32_t index);
-
-struct port_queue *port_queue_of(struct replay *replay, struct link_state *link);
 
 /* Advances the queue to the first turn that begins at `now_ps` or later. */
 void port_advance(const struct ports *ports, struct port_queue *queue, int64_t segment_ps,

@@ -13,37 +13,13 @@ void port_no_room(struct replay *replay)
     engine_pause(replay->engine);
 }
 
-uint32_t port_entry_take(struct replay *replay, const struct port_entry *entry)
+uint32_t port_entry_add(struct replay *replay, const struct port_entry *entry)
 {
-    struct ports *ports = replay->ports;
-    uint32_t index = ports->entry_free;
-    if (index != 0) {
-        ports->entry_free = ports->entries[index].next;
-    } else if (ports->entry_count < ports->entry_capacity) {
-        index = ++ports->entry_count;
-    } else {
-        port_no_room(replay);
-        return 0;
-    }
-    ports->entries[index] = *entry;
-    ports->entries[index].next = 0;
+    uint32_t const index = port_entry_take(replay);
+    if (index == 0) return 0;
+    replay->ports->entries[index] = *entry;
+    replay->ports->entries[index].next = 0;
     return index;
-}
-
-void port_entry_give(struct ports *ports, uint32_t index)
-{
-    ports->entries[index].next = ports->entry_free;
-    ports->entry_free = index;
-}
-
-void port_list_append(struct ports *ports, struct port_list *list, uint32_t index)
-{
-    if (index == 0) return;
-    uint32_t const before = list->first == 0 ? 0 : list->last;
-    ports->entries[index].before = before;
-    ports->entries[index].next = 0;
-    *(before == 0 ? &list->first : &ports->entries[before].next) = index;
-    list->last = index;
 }
 
 void port_list_remove(struct ports *ports, struct port_list *list, uint32_t index)
@@ -90,7 +66,7 @@ void port_flow_remove(struct ports *ports, struct port_flow *flow, uint32_t inde
 
 void promise_append(struct replay *replay, struct port_list *list, const struct port_entry *entry)
 {
-    port_list_append(replay->ports, list, port_entry_take(replay, entry));
+    port_list_append(replay->ports, list, port_entry_add(replay, entry));
 }
 
 void port_list_sort_in(struct ports *ports, struct port_list *list, uint32_t index)

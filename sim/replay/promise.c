@@ -187,7 +187,7 @@ static void lanes_keep(struct replay *replay, const struct port_ticket *place,
                 continue;
             if (replay->chips[place->chip].shown)
                 entry.record = promise_record_find(replay, place, &entry);
-            port_list_sort_in(replay->ports, &queue->plain, port_entry_take(replay, &entry));
+            port_list_sort_in(replay->ports, &queue->plain, port_entry_add(replay, &entry));
         }
     }
 }
@@ -273,7 +273,7 @@ static void share_begin(struct replay *replay, const struct port_ticket *place,
 static struct port_queue *shared_queue(struct replay *replay, const struct port_ticket *place,
                                        int64_t now_ps)
 {
-    struct port_queue *queue = port_queue_of(replay, place->link);
+    struct port_queue *queue = port_queue_of(replay->ports, place->link);
     if (place->link->stream != PORT_SHARED) share_begin(replay, place, queue, now_ps);
     port_advance(replay->ports, queue, replay->ports->segment_ps[place->kind], now_ps);
     return queue;
@@ -311,7 +311,7 @@ int64_t promise_share(struct replay *replay, const struct port_ticket *place,
     struct port_queue *queue = shared_queue(replay, place, now_ps);
     struct port_flow *flow = &queue->flow[stream];
     finished_drop(ports, flow, segment_ps);
-    uint32_t const index = port_entry_take(replay, message);
+    uint32_t const index = port_entry_add(replay, message);
     struct port_entry *entry = &ports->entries[index];
     if (index == 0) return lane_held_ps;
     port_ask(ports, queue, stream, message->work_ps);
@@ -358,20 +358,6 @@ int64_t promise_whole(struct replay *replay, const struct port_ticket *place, in
     promises_check(replay, place, queue, now_ps);
     promise_records_move(replay, place, queue, now_ps);
     return start_ps;
-}
-
-void promise_keep(struct replay *replay, const struct port_ticket *place,
-                  const struct port_entry *entry, int64_t now_ps)
-{
-    struct ports *ports = replay->ports;
-    struct port_queue *queue = port_queue_of(replay, place->link);
-    struct port_list *list = &queue->plain;
-    while (list->first != 0 && ports->entries[list->first].end_ps <= now_ps) {
-        uint32_t const first = list->first;
-        list->first = ports->entries[first].next;
-        port_entry_give(ports, first);
-    }
-    port_list_append(ports, list, port_entry_take(replay, entry));
 }
 
 /* Where the message of an EVENT_PORT waits. */

@@ -44,9 +44,22 @@ int64_t promise_share(struct replay *replay, const struct port_ticket *place,
 int64_t promise_whole(struct replay *replay, const struct port_ticket *place, int64_t work_ps,
                       int64_t now_ps);
 
-/* Keeps a message that has been promised, in case that others come. */
-void promise_keep(struct replay *replay, const struct port_ticket *place,
-                  const struct port_entry *entry, int64_t now_ps);
+/* Keeps a message that has been promised, in case that others come: the caller fills its entry, but
+ * for the places in lists and what turns give. Without room, it is one that nothing reads. */
+static inline struct port_entry *promise_keep(struct replay *replay, struct link_state *link,
+                                              int64_t now_ps)
+{
+    struct ports *ports = replay->ports;
+    struct port_list *list = &port_queue_of(ports, link)->plain;
+    while (list->first != 0 && ports->entries[list->first].end_ps <= now_ps) {
+        uint32_t const first = list->first;
+        list->first = ports->entries[first].next;
+        port_entry_give(ports, first);
+    }
+    uint32_t const index = port_entry_take(replay);
+    port_list_append(ports, list, index);
+    return &ports->entries[index];
+}
 
 /* An EVENT_PORT. */
 void promise_port(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,

@@ -57,21 +57,22 @@ static void message_record(struct replay *replay, struct lane_table *lane, uint3
 }
 
 /* A message at a link, as it is kept where streams may share that. */
-static struct port_entry entry_of(struct lane_table *lane, uint32_t sender,
-                                  const struct routed_message *message, const struct route_link *at,
-                                  uint64_t key, int64_t tail_ps, int64_t overhead_ps)
+static inline void entry_fill(struct lane_table *lane, uint32_t sender,
+                              const struct routed_message *message, const struct route_link *at,
+                              uint64_t key, int64_t tail_ps, int64_t latency_ps,
+                              struct port_entry *entry)
 {
     enum replay_event const event = at->last ? EVENT_ARRIVE : EVENT_HOP;
-    return (struct port_entry){
-        .lane = lane,
-        .key = key | (uint64_t)event << KEY_KIND_SHIFT,
-        .work_ps = message->cost->link_ps[at->kind],
-        .tail_ps = tail_ps,
-        .latency_ps = at->latency_ps + overhead_ps,
-        .chip = sender,
-        .last = at->last,
-        .own = message->hop == 0,
-    };
+    entry->lane = lane;
+    entry->key = key | (uint64_t)event << KEY_KIND_SHIFT;
+    entry->work_ps = message->cost->link_ps[at->kind];
+    entry->tail_ps = tail_ps;
+    entry->latency_ps = latency_ps;
+    entry->chip = sender;
+    entry->number = entry->record = 0;
+    entry->last = at->last;
+    entry->own = message->hop == 0;
+    entry->withheld = entry->head_withheld = false;
 }
 
 /* The same where the link has messages with which it takes turns. */
@@ -80,8 +81,9 @@ static int64_t message_share_link(struct replay *replay, struct lane_table *lane
                                   uint64_t key, int64_t now_ps, int64_t tail_ps,
                                   int64_t overhead_ps)
 {
-    struct port_entry entry = entry_of(lane, sender, message, at, key, tail_ps, overhead_ps);
+    struct port_entry entry = {.end_ps = 0};
     struct port_ticket const place = port_ticket_of(at);
+    entry_fill(lane, sender, message, at, key, tail_ps, at->latency_ps + overhead_ps, &entry);
     uint64_t const records = replay->records.count;
     if (replay->records.active)
         message_record(replay, lane, sender, message, at, now_ps, now_ps + entry.work_ps);
@@ -133,11 +135,10 @@ static int64_t message_take(struct replay *replay, struct lane_table *lane, uint
                 key | (uint64_t)event << KEY_KIND_SHIFT, channel_of(replay, event, lane->number),
                 sender);
     if (replay->ports != NULL) {
-        struct port_entry entry = entry_of(lane, sender, message, at, key, tail_ps, overhead_ps);
-        struct port_ticket const place = port_ticket_of(at);
-        entry.end_ps = link->free_ps;
-        if (replay->records.count > records) entry.record = (uint32_t)replay->records.count;
-        promise_keep(replay, &place, &entry, now_ps);
+        struct port_entry *entry = promise_keep(replay, link, now_ps);
+        entry_fill(lane, sender, message, at, key, tail_ps, latency_ps, entry);
+        entry->end_ps = link->free_ps;
+        if (replay->records.count > records) entry->record = (uint32_t)replay->records.count;
     }
     return depart_ps;
 }

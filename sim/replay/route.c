@@ -101,11 +101,13 @@ static void stops_build(struct level_links *links, uint32_t index)
             const struct path_stop *stop = &climb->stop[hop];
             const struct tier_links *tier = &links->tier[stop->tier];
             links->stop[turn][hop] = (struct route_stop){
-                .tier = tier,
+                .unit = tier->unit,
                 .links = tier->links[stop->down],
                 .waits = tier->waits[stop->down],
                 .latency_ps = stop->latency_ps > 0 ? stop->latency_ps : 1,
-                .tier_index = stop->tier,
+                .cable_count = tier->cable_count,
+                .tier = stop->tier,
+                .kind = tier->kind,
                 .port = (uint8_t)machine_level_port(index, stop->tier, stop->down),
                 .down = stop->down,
                 .last = hop + 1 == climb->stop_count,
@@ -135,6 +137,14 @@ enum status routes_build(struct arena *arena, struct replay *replay, struct erro
         stops_build(links, index);
     }
     return STATUS_OK;
+}
+
+uint32_t route_queue(const struct replay *replay, const struct level_links *level, uint32_t tier,
+                     uint32_t owner, const struct place *from, const struct place *to)
+{
+    const struct tier_links *links = &level->tier[tier];
+    return links->unit[owner] * links->cable_count +
+           path_cable(&replay->routes->paths, level->path, tier, from->at, to->at);
 }
 
 void route_grid_link(struct replay *replay, struct path_course course,

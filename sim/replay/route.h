@@ -33,11 +33,13 @@ struct tier_links {
 
 /* A stop of a climb (machine/path.h), as replayed: what is known of its link before its unit is. */
 struct route_stop {
-    const struct tier_links *tier;
+    const uint32_t *unit;     /* [replayed chip]: `unit` of the tier. */
     struct link_state *links; /* `links` of the tier, up or down. */
     struct link_waits *waits;
     int64_t latency_ps; /* At least 1 ps. */
-    uint8_t tier_index;
+    uint32_t cable_count;
+    uint8_t tier;
+    uint8_t kind;
     uint8_t port;
     bool down;
     bool last;
@@ -95,16 +97,8 @@ static inline uint32_t route_network(uint32_t port)
 }
 
 /* The queue of a tier that a message takes out of, or into, the unit below that holds `owner`. */
-static inline uint32_t route_queue(const struct replay *replay, const struct level_links *level,
-                                   uint32_t tier, uint32_t owner, const struct place *from,
-                                   const struct place *to)
-{
-    const struct tier_links *links = &level->tier[tier];
-    uint32_t const unit = links->unit[owner];
-    if (links->cable_count == 1) return unit;
-    return unit * links->cable_count +
-           path_cable(&replay->routes->paths, level->path, tier, from->at, to->at);
-}
+uint32_t route_queue(const struct replay *replay, const struct level_links *level, uint32_t tier,
+                     uint32_t owner, const struct place *from, const struct place *to);
 
 /* The `hop`-th link between two chips of the grid. */
 void route_grid_link(struct replay *replay, struct path_course course,
@@ -121,15 +115,16 @@ static inline void route_find(struct replay *replay, struct path_course course,
     }
     const struct level_links *level = &replay->routes->level[course.level];
     const struct route_stop *stop = &level->stop[course.turn][hop];
-    uint32_t const queue =
-        route_queue(replay, level, stop->tier_index, stop->down ? ends->receiver : ends->sender,
-                    ends->from, &ends->to);
+    uint32_t const owner = stop->down ? ends->receiver : ends->sender;
+    uint32_t const queue = stop->cable_count == 1 ? stop->unit[owner]
+                                                  : route_queue(replay, level, stop->tier, owner,
+                                                                ends->from, &ends->to);
     *ret_link = (struct route_link){
         .link = &stop->links[queue],
         .waits = &stop->waits[queue],
         .chip = queue,
         .port = stop->port,
-        .kind = stop->tier->kind,
+        .kind = stop->kind,
         .latency_ps = stop->latency_ps,
         .last = stop->last,
     };

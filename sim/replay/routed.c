@@ -153,8 +153,7 @@ static void passed_count(struct replay *replay, uint32_t sender,
     uint32_t const turn = way == NULL ? message->course.turn : way->turn;
     if (index == LEVEL_NONE) return;
     const struct level_links *level = &replay->routes->level[index];
-    for (uint32_t t = 0; t <= turn; t++) {
-        const struct tier_links *tier = &level->tier[t];
+    for (const struct tier_links *tier = level->tier; tier <= &level->tier[turn]; tier++) {
         if (tier->queues) continue;
         struct link_state *up = &tier->links[0][tier->unit[sender]];
         struct link_state *down = &tier->links[1][tier->unit[receiver]];
@@ -212,8 +211,7 @@ void routed_hop(struct replay *replay, uint64_t key, const uint32_t *chips, uint
         if (promise_is_void(replay, key, chips[i], now_ps)) continue;
         const struct route_link *at = routed_find(replay, lane, chips[i], &message, &scratch);
         /* Cut through: the tail follows its head over the slowest link so far. */
-        int64_t const tail_ps =
-            now_ps + routed_slowest_ps(replay, lane, chips[i], &message, message.hop);
+        int64_t const tail_ps = now_ps + routed_slowest_ps(replay, lane, chips[i], &message);
         (void)message_take(replay, lane, chips[i], &message, at, onwards, now_ps, tail_ps, 0);
     }
 }

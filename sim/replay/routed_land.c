@@ -171,7 +171,7 @@ static int64_t own_ps(struct replay *replay, struct lane_table *lane, uint32_t s
     if (lane->routed->guide == ROUTED_BY_TREE) return tree_pace_ps(lane, message->cost);
     if (lane->routed->guide == ROUTED_BY_AXIS)
         routed_address_along(replay, lane->routed, sender, message);
-    return routed_slowest_ps(replay, lane, sender, message, message->hop);
+    return routed_slowest_ps(replay, lane, sender, message);
 }
 
 void routed_arrive(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,

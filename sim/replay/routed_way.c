@@ -121,23 +121,16 @@ void routed_way_fill(struct replay *replay, struct lane_table *lane, uint32_t se
     way->turn = (uint8_t)message.course.turn;
 }
 
-int64_t routed_slowest_ps(struct replay *replay, struct lane_table *lane, uint32_t sender,
-                          const struct routed_message *message, uint32_t hop)
+int64_t routed_slowest_each_ps(struct replay *replay, struct lane_table *lane, uint32_t sender,
+                               const struct routed_message *message)
 {
+    uint32_t const hop = message->hop;
     int64_t slowest_ps = message->cost->link_ps[0];
     if (message->ways != NULL) {
         slowest_ps = 0;
         for (uint32_t behind = 0; behind < hop; behind++) {
             const struct routed_way *way = routed_way_at(replay, lane, sender, message, behind);
             int64_t const link_ps = message->cost->link_ps[way->at.kind];
-            slowest_ps = link_ps > slowest_ps ? link_ps : slowest_ps;
-        }
-    } else if (message->course.level != LEVEL_NONE) {
-        const struct level_links *level = &replay->routes->level[message->course.level];
-        const struct route_stop *stop = level->stop[message->course.turn];
-        slowest_ps = 0;
-        for (uint32_t behind = 0; behind < hop; behind++) {
-            int64_t const link_ps = message->cost->link_ps[stop[behind].tier->kind];
             slowest_ps = link_ps > slowest_ps ? link_ps : slowest_ps;
         }
     } else if (replay->fold->link_class != NULL) {

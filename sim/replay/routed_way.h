@@ -17,12 +17,28 @@ void routed_address(const struct replay *replay, struct lane_table *lane, uint32
 /* Looks a place on the way of a chip's message up, to be remembered. */
 void routed_way_fill(struct replay *replay, struct lane_table *lane, uint32_t sender,
                      const struct routed_message *of, uint32_t hop, struct routed_way *way);
-/* The longest that a link behind the `hop`-th took for the message: its tail comes so much after
+/* routed_slowest_ps() of a way over the grid, or of one that is remembered. */
+int64_t routed_slowest_each_ps(struct replay *replay, struct lane_table *lane, uint32_t sender,
+                               const struct routed_message *message);
+
+/* The longest that a link behind the one at hand took for the message: its tail comes so much after
  * its head. While a head waits its tail catches up, but a message without memory cannot know how
  * far: behind a queue it may leave a fast link later than it could, by that time at most. Links are
  * no longer busy for it. */
-int64_t routed_slowest_ps(struct replay *replay, struct lane_table *lane, uint32_t sender,
-                          const struct routed_message *message, uint32_t hop);
+static inline int64_t routed_slowest_ps(struct replay *replay, struct lane_table *lane,
+                                        uint32_t sender, const struct routed_message *message)
+{
+    if (message->ways != NULL || message->course.level == LEVEL_NONE)
+        return routed_slowest_each_ps(replay, lane, sender, message);
+    const struct route_stop *stop =
+        replay->routes->level[message->course.level].stop[message->course.turn];
+    int64_t slowest_ps = 0;
+    for (uint32_t behind = 0; behind < message->hop; behind++) {
+        int64_t const link_ps = message->cost->link_ps[stop[behind].kind];
+        slowest_ps = link_ps > slowest_ps ? link_ps : slowest_ps;
+    }
+    return slowest_ps;
+}
 
 /* Where a chip's message is after a number of links, of a lane that remembers. */
 static inline const struct routed_way *routed_way_at(struct replay *replay, struct lane_table *lane,
@@ -75,7 +91,9 @@ static inline void routed_address_along(const struct replay *replay,
     ends->to.at[axis] = to;
     ends->sender = sender;
     ends->receiver = sender + routes->chip[axis][to] - routes->chip[axis][from];
-    message->course = path_course_along(&routes->paths, axis, from, to);
+    struct path_course const course = path_course_along(&routes->paths, axis, from, to);
+    message->course.level = course.level;
+    message->course.turn = course.turn;
 }
 
 /* The link that a message of a batch takes next. */

@@ -29,6 +29,11 @@ static inline const struct primitive_step *next_step(struct lane_table *lane, ui
                                                      uint32_t *ret_number)
 {
     struct lane_step *known = &lane->steps.known[sent % 2];
+    if (lane->steps.all != NULL && lane->ring && lane->piece_count == 1) {
+        *ret_piece = 0;
+        *ret_number = sent;
+        return &lane->steps.all[sent];
+    }
     if (known->sent != sent) {
         uint32_t const position = position_of(lane, chip);
         uint32_t const piece = lane->piece_count > 1 ? sent / lane->steps.send_count[position] : 0;

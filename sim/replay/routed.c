@@ -151,13 +151,14 @@ static void passed_count(struct replay *replay, uint32_t sender,
     uint32_t const receiver = way == NULL ? message->ends.receiver : way->receiver;
     uint32_t const index = way == NULL ? message->course.level : way->level;
     uint32_t const turn = way == NULL ? message->course.turn : way->turn;
+    bool const recorded = flight_is_recorded(replay);
     if (index == LEVEL_NONE) return;
     const struct level_links *level = &replay->routes->level[index];
     for (const struct tier_links *tier = level->tier; tier <= &level->tier[turn]; tier++) {
         if (tier->queues) continue;
         struct link_state *up = &tier->links[0][tier->unit[sender]];
         struct link_state *down = &tier->links[1][tier->unit[receiver]];
-        if (flight_is_recorded(replay)) {
+        if (recorded) {
             flight_record_link(replay, up, NULL, MACHINE_GRID_PORTS, false);
             flight_record_link(replay, down, NULL, MACHINE_GRID_PORTS, false);
         }
@@ -166,7 +167,8 @@ static void passed_count(struct replay *replay, uint32_t sender,
     }
 }
 
-int64_t routed_send(struct replay *replay, struct lane_table *lane, uint32_t chip, int64_t now_ps)
+int64_t routed_send(struct replay *replay, struct lane_table *lane, uint32_t chip, uint32_t piece,
+                    uint32_t number, int64_t now_ps)
 {
     const struct routed_lane *routed = lane->routed;
     if (routed->guide == ROUTED_BY_TREE) return tree_send(replay, lane, chip, now_ps);
@@ -175,7 +177,10 @@ int64_t routed_send(struct replay *replay, struct lane_table *lane, uint32_t chi
                                                                << routed->tie_bits;
     struct routed_message message;
     struct route_link scratch;
-    routed_open(replay, lane, key, &message); /* Of hop 0. */
+    message.epoch = epoch;
+    message.hop = 0;
+    message.number = lane->states[chip].sent;
+    routed_step_open(replay, lane, piece, number, &message);
     const struct route_link *at = routed_find(replay, lane, chip, &message, &scratch);
     key += (UINT64_C(1) << (routed->tie_bits + routed->number_bits)) +
            (message.ways != NULL ? message.ways[chip].tie : routed_tie(routed, message.ends.from));

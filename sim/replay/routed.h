@@ -141,8 +141,9 @@ struct routed_message {
 enum status routed_build(struct arena *arena, struct replay *replay, const struct plan *plan,
                          struct lane_table *lane, struct error *reterr);
 
-/* Sends the lane's next message; returns when its tail has left. */
-int64_t routed_send(struct replay *replay, struct lane_table *lane, uint32_t chip, int64_t now_ps);
+/* Sends the lane's next message, the `number`-th of a piece; returns when its tail has left. */
+int64_t routed_send(struct replay *replay, struct lane_table *lane, uint32_t chip, uint32_t piece,
+                    uint32_t number, int64_t now_ps);
 /* Marks the run as refused: a chip is too far behind others that send to it. */
 void routed_refuse_ahead(struct replay *replay, const struct lane_table *lane, uint32_t chip);
 void routed_hop(struct replay *replay, uint64_t key, const uint32_t *chips, uint32_t count,
@@ -159,8 +160,19 @@ void routed_ahead(struct replay *replay, uint64_t key, uint32_t chip);
 /* Messages of a lane that can be under way at once. */
 uint64_t routed_bound(const struct lane_table *lane);
 
-const struct routed_cost *routed_cost_of(const struct replay *replay, const struct lane_table *lane,
-                                         uint32_t units);
+/* Fills a cost that a lane does not remember. */
+void routed_cost_fill(const struct replay *replay, const struct lane_table *lane, uint32_t units,
+                      struct routed_cost *cost);
+
+static inline const struct routed_cost *
+routed_cost_of(const struct replay *replay, const struct lane_table *lane, uint32_t units)
+{
+    /* Scattered by the golden section of 2^32: sizes of a lane are powers of two, or neighbours. */
+    struct routed_cost *cost =
+        &lane->routed->costs[units * UINT32_C(2654435769) >> (32 - ROUTED_COST_BITS)];
+    if (cost->units != units) routed_cost_fill(replay, lane, units, cost);
+    return cost;
+}
 
 /* Looks the cost of a message up again if it has been forgotten. A lane remembers costs of a few
  * units only, and handlers that send, or land a collective, look at other messages in between. */

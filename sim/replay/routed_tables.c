@@ -305,14 +305,10 @@ uint64_t routed_bound(const struct lane_table *lane)
     return 2 * sends + 2;
 }
 
-const struct routed_cost *routed_cost_of(const struct replay *replay, const struct lane_table *lane,
-                                         uint32_t units)
+void routed_cost_fill(const struct replay *replay, const struct lane_table *lane, uint32_t units,
+                      struct routed_cost *cost)
 {
-    struct routed_lane *routed = lane->routed;
-    /* Scattered by the golden section of 2^32: sizes of a lane are powers of two, or neighbours. */
-    struct routed_cost *cost =
-        &routed->costs[units * UINT32_C(2654435769) >> (32 - ROUTED_COST_BITS)];
-    if (cost->units == units) return cost;
+    const struct routed_lane *routed = lane->routed;
     cost->units = units;
     cost->memory =
         lane_message_cost(replay, routed->plan, lane->primitive, units * routed->item->unit_bytes);
@@ -324,7 +320,6 @@ const struct routed_cost *routed_cost_of(const struct replay *replay, const stru
                 : units_duration_ps(cost->memory.bytes, replay->routes->rate[kind]);
         if (cost->link_ps[kind] > cost->slowest_ps) cost->slowest_ps = cost->link_ps[kind];
     }
-    return cost;
 }
 
 void routed_ahead(struct replay *replay, uint64_t key, uint32_t chip)

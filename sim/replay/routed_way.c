@@ -9,29 +9,14 @@ void routed_open(const struct replay *replay, struct lane_table *lane, uint64_t 
 {
     const struct routed_lane *routed = lane->routed;
     uint32_t const what = event_key_field(key, 0, KEY_WHAT_BITS);
-    /* Its places are written when it is addressed. */
+    uint32_t const number = what >> routed->tie_bits & ((1u << routed->number_bits) - 1);
+    bool const differ = routed->guide == ROUTED_BY_POSITION || routed->guide == ROUTED_BY_PLACE;
+    uint32_t const each = differ ? 0 : lane->steps.send_count[0];
+    uint32_t const piece = differ || number < each ? 0 : number / each;
     ret_message->epoch = event_key_field(key, KEY_EPOCH_SHIFT, KEY_EPOCH_BITS);
     ret_message->hop = what >> (routed->tie_bits + routed->number_bits);
-    ret_message->number = what >> routed->tie_bits & ((1u << routed->number_bits) - 1);
-    ret_message->course = (struct path_course){.level = LEVEL_NONE, .twisted = routed->twisted};
-    ret_message->ways = NULL;
-    ret_message->step = NULL;
-    if (routed->guide == ROUTED_BY_PLACE)
-        ret_message->ways =
-            &routed->ways[(uint64_t)ret_message->number * routed->way_hops * replay->chip_count];
-    if (routed->guide == ROUTED_BY_POSITION || routed->guide == ROUTED_BY_PLACE) return;
-    uint32_t const each = lane->steps.send_count[0];
-    uint32_t const piece = ret_message->number < each ? 0 : ret_message->number / each;
-    uint32_t const step = ret_message->number - piece * each;
-    ret_message->step = &routed->steps[step];
-    if (routed->guide == ROUTED_BY_WAY)
-        ret_message->ways = &routed->ways[(uint64_t)step * routed->way_hops * replay->chip_count];
-    ret_message->slot = piece * lane->steps.arrival_count[0] + ret_message->step->slot;
-    ret_message->units = ret_message->step->units * routed_portion_size(lane, piece);
-    ret_message->cost = routed_cost_of(replay, lane, ret_message->units);
-    if (routed->guide == ROUTED_BY_TURNS)
-        ret_message->leg = route_leg(replay->routes, &ret_message->step->by, ret_message->hop,
-                                     ret_message->step->antipode);
+    ret_message->number = number;
+    routed_step_open(replay, lane, piece, number - piece * each, ret_message);
 }
 
 /* The same where positions differ. */

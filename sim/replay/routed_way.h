@@ -8,6 +8,29 @@
 #include "sim/replay/promise.h"
 #include "sim/replay/routed.h"
 
+/* What a message of a number is, the `step`-th of a piece, as far as that is the same for all
+ * senders; its places are written when it is addressed. Piece and step are of no use where
+ * positions differ. */
+static inline void routed_step_open(const struct replay *replay, const struct lane_table *lane,
+                                    uint32_t piece, uint32_t step, struct routed_message *message)
+{
+    const struct routed_lane *routed = lane->routed;
+    uint64_t const places = (uint64_t)routed->way_hops * replay->chip_count;
+    message->course = (struct path_course){.level = LEVEL_NONE, .twisted = routed->twisted};
+    message->ways = NULL;
+    message->step = NULL;
+    if (routed->guide == ROUTED_BY_PLACE) message->ways = &routed->ways[message->number * places];
+    if (routed->guide == ROUTED_BY_POSITION || routed->guide == ROUTED_BY_PLACE) return;
+    message->step = &routed->steps[step];
+    if (routed->guide == ROUTED_BY_WAY) message->ways = &routed->ways[step * places];
+    message->slot = piece * lane->steps.arrival_count[0] + message->step->slot;
+    message->units = message->step->units * routed_portion_size(lane, piece);
+    message->cost = routed_cost_of(replay, lane, message->units);
+    if (routed->guide == ROUTED_BY_TURNS)
+        message->leg =
+            route_leg(replay->routes, &message->step->by, message->hop, message->step->antipode);
+}
+
 /* What all messages of a batch have in common. */
 void routed_open(const struct replay *replay, struct lane_table *lane, uint64_t key,
                  struct routed_message *ret_message);

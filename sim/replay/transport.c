@@ -123,7 +123,7 @@ void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t
             return;
         }
         if (lane->routed != NULL) {
-            int64_t const left_ps = routed_send(replay, lane, chip, now_ps);
+            int64_t const left_ps = routed_send(replay, lane, chip, piece, number, now_ps);
             if (!lane->abreast || state->free_ps < left_ps) state->free_ps = left_ps;
         } else {
             state->free_ps = message_send(replay, lane, chip, step->units, now_ps);
@@ -141,7 +141,7 @@ void transport_lane_ready(struct replay *replay, uint32_t stream, uint32_t numbe
     struct lane_table *lane = &plan->lane[number - plan->lane_first];
     lane->states[chip].waiting = false;
     transport_lane_try(replay, lane, chip, now_ps);
-    transport_check_end(replay, stream, chip, now_ps);
+    if (lane->states[chip].finished) transport_check_end(replay, stream, chip, now_ps);
 }
 
 void transport_left(struct replay *replay, struct lane_table *lane, uint32_t chip, int64_t now_ps)

@@ -223,9 +223,11 @@ static void queue_copy(struct replay *prefix, struct replay *whole, const struct
 {
     if (from->queue == 0) return;
     const struct port_queue *queue = &prefix->ports->queues[from->queue];
-    struct port_queue *own = port_queue_of(whole->ports, to);
+    uint32_t const number = port_queue_of(whole->ports, to);
+    struct port_queue *own = &whole->ports->queues[number];
     *own = *queue;
-    list_copy(prefix, whole, &queue->plain, to, grid_chip, &own->plain);
+    list_copy(prefix, whole, &prefix->ports->kept[from->queue], to, grid_chip,
+              &whole->ports->kept[number]);
     for (uint32_t s = 0; s < whole->stream_count; s++) {
         list_copy(prefix, whole, &queue->flow[s].list, to, grid_chip, &own->flow[s].list);
         port_flow_take_over(prefix->ports, whole, &own->flow[s]);

@@ -131,7 +131,7 @@ int64_t message_forward(struct replay *replay, struct lane_table *lane, uint32_t
         entry.work_ps = depart_ps - start_ps;
         entry.end_ps = depart_ps;
         if (replay->records.count > records) entry.record = (uint32_t)replay->records.count;
-        struct port_entry *kept = promise_keep(replay, link, now_ps);
+        struct port_entry *kept = promise_keep(replay, link, start_ps == now_ps, now_ps);
         entry.next = kept->next;
         entry.before = kept->before;
         *kept = entry;

@@ -190,6 +190,9 @@ enum status ports_build(struct arena *arena, struct replay *replay, uint64_t mes
     STATUS_TRY(
         arena_try(arena, ports->queue_capacity + 1ull, sizeof *ports->queues, &memory, reterr));
     ports->queues = memory;
+    STATUS_TRY(
+        arena_try(arena, ports->queue_capacity + 1ull, sizeof *ports->kept, &memory, reterr));
+    ports->kept = memory;
     message_max = message_max < entries_max ? message_max : entries_max;
     STATUS_TRY(arena_try(arena, message_max + 1, sizeof *ports->lanes, &memory, reterr));
     ports->lanes = memory;

@@ -106,11 +106,10 @@ struct port_flow {
 
 /* State of a link that several streams have wanted, in addition to link_state. */
 struct port_queue {
-    struct port_list plain; /* Entries while one stream is alone, all promised. */
-    int64_t turn_ps;        /* When the next turn begins. */
-    int64_t whole_ps;       /* Work that goes before all turns: of messages that cannot be cut. */
-    uint8_t count;          /* Streams with work left, in the order of their turns. */
-    uint8_t current;        /* Stream whose turn ends at turn_ps; or PORT_NO_STREAM. */
+    int64_t turn_ps;  /* When the next turn begins. */
+    int64_t whole_ps; /* Work that goes before all turns: of messages that cannot be cut. */
+    uint8_t count;    /* Streams with work left, in the order of their turns. */
+    uint8_t current;  /* Stream whose turn ends at turn_ps; or PORT_NO_STREAM. */
     uint8_t turn[PROGRAM_STREAMS_MAX];
     struct port_flow flow[PROGRAM_STREAMS_MAX];
 };
@@ -128,6 +127,9 @@ struct ports {
     uint8_t urgency[PROGRAM_STREAMS_MAX]; /* 0 goes first; all 0 where all are alike. */
     int64_t *segment_ps;                  /* [link kind] */
     struct port_queue *queues;            /* From 1, made when a link needs one. */
+    /* [queue]: entries while one stream is alone, all promised. Every message looks here, so they
+     * lie close together. */
+    struct port_list *kept;
     uint32_t queue_count, queue_capacity;
     struct port_entry *entries; /* From 1. */
     uint32_t entry_free, entry_count, entry_capacity;
@@ -187,14 +189,15 @@ static inline void port_list_append(struct ports *ports, struct port_list *list,
     list->last = index;
 }
 
-static inline struct port_queue *port_queue_of(struct ports *ports, struct link_state *link)
+/* The number of a link's queue, which is made if there is none. */
+static inline uint32_t port_queue_of(struct ports *ports, struct link_state *link)
 {
     if (link->queue == 0) {
         SIM_ASSERT(ports->queue_count < ports->queue_capacity);
         link->queue = ++ports->queue_count;
         ports->queues[link->queue].current = PORT_NO_STREAM;
     }
-    return &ports->queues[link->queue];
+    return link->queue;
 }
 
 /* Whether messages that meet at a link take turns: under an arbitration other than `fifo`. */

@@ -161,7 +161,7 @@ int64_t port_lane_leaves_ps(const struct replay *replay, const struct port_entry
         for (uint32_t cable = 0; cable < tier->cable_count; cable++) {
             uint32_t const queue = tier->links[0][unit * tier->cable_count + cable].queue;
             if (queue == 0) continue;
-            const struct port_list *lists[] = {&ports->queues[queue].plain,
+            const struct port_list *lists[] = {&ports->kept[queue],
                                                &ports->queues[queue].flow[of->lane->stream].list};
             for (uint32_t i = 0; i < 2; i++) {
                 int64_t const list_ps = list_leaves_ps(ports, lists[i], of);

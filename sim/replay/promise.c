@@ -174,9 +174,9 @@ static bool lane_on_port(const struct replay *replay, struct lane_table *lane, u
 }
 
 /* Messages of one link are not kept when they are promised: their lanes know them. */
-static void lanes_keep(struct replay *replay, const struct port_ticket *place,
-                       struct port_queue *queue, int64_t now_ps)
+static void lanes_keep(struct replay *replay, const struct port_ticket *place, int64_t now_ps)
 {
+    struct port_list *kept = &replay->ports->kept[place->link->queue];
     for (uint32_t stream = 0; stream < replay->stream_count; stream++) {
         uint16_t const running = *running_at(replay, stream, place->chip);
         if (running == RUNNING_NONE) continue;
@@ -187,7 +187,7 @@ static void lanes_keep(struct replay *replay, const struct port_ticket *place,
                 continue;
             if (replay->chips[place->chip].shown)
                 entry.record = promise_record_find(replay, place, &entry);
-            port_list_sort_in(replay->ports, &queue->plain, port_entry_add(replay, &entry));
+            port_list_sort_in(replay->ports, kept, port_entry_add(replay, &entry));
         }
     }
 }
@@ -232,10 +232,10 @@ static void share_begin(struct replay *replay, const struct port_ticket *place,
     queue->count = 0;
     queue->whole_ps = 0;
     queue->current = PORT_NO_STREAM;
-    if (place->port < MACHINE_GRID_PORTS) lanes_keep(replay, place, queue, now_ps);
+    if (place->port < MACHINE_GRID_PORTS) lanes_keep(replay, place, now_ps);
     int64_t all_ps = 0;
     uint8_t first = PORT_NO_STREAM;
-    for (uint32_t e = queue->plain.first, next = 0; e != 0; e = next) {
+    for (uint32_t e = ports->kept[place->link->queue].first, next = 0; e != 0; e = next) {
         struct port_entry *entry = &ports->entries[e];
         next = entry->next;
         uint8_t const stream = entry->lane->stream;
@@ -256,7 +256,7 @@ static void share_begin(struct replay *replay, const struct port_ticket *place,
         port_flow_append(ports, flow, e);
         all_ps += left_ps;
     }
-    queue->plain = (struct port_list){0, 0};
+    ports->kept[place->link->queue] = (struct port_list){0, 0};
     queue->turn_ps = place->link->free_ps - all_ps;
     place->link->stream = PORT_SHARED;
     if (first == PORT_NO_STREAM) return;
@@ -273,9 +273,10 @@ static void share_begin(struct replay *replay, const struct port_ticket *place,
 static struct port_queue *shared_queue(struct replay *replay, const struct port_ticket *place,
                                        int64_t now_ps)
 {
-    struct port_queue *queue = port_queue_of(replay->ports, place->link);
+    struct ports *ports = replay->ports;
+    struct port_queue *queue = &ports->queues[port_queue_of(ports, place->link)];
     if (place->link->stream != PORT_SHARED) share_begin(replay, place, queue, now_ps);
-    port_advance(replay->ports, queue, replay->ports->segment_ps[place->kind], now_ps);
+    port_advance(ports, queue, ports->segment_ps[place->kind], now_ps);
     return queue;
 }
 

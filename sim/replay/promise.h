@@ -45,12 +45,15 @@ int64_t promise_whole(struct replay *replay, const struct port_ticket *place, in
                       int64_t now_ps);
 
 /* Keeps a message that has been promised, in case that others come: the caller fills its entry, but
- * for the places in lists and what turns give. Without room, it is one that nothing reads. */
+ * for the places in lists and what turns give. Without room, it is one that nothing reads. `idle`:
+ * it found the link free, so all that are kept there have left. */
 static inline struct port_entry *promise_keep(struct replay *replay, struct link_state *link,
-                                              int64_t now_ps)
+                                              bool idle, int64_t now_ps)
 {
     struct ports *ports = replay->ports;
-    struct port_list *list = &port_queue_of(ports, link)->plain;
+    struct port_list *list = &ports->kept[port_queue_of(ports, link)];
+    /* Mostly one is kept there, which need not be read. */
+    if (idle && list->first != 0 && list->first == list->last) return &ports->entries[list->first];
     while (list->first != 0 && ports->entries[list->first].end_ps <= now_ps) {
         uint32_t const first = list->first;
         list->first = ports->entries[first].next;

@@ -137,7 +137,7 @@ message_take(struct replay *replay, struct lane_table *lane, uint32_t sender,
                 key | (uint64_t)event << KEY_KIND_SHIFT, channel_of(replay, event, lane->number),
                 sender);
     if (replay->ports != NULL) {
-        struct port_entry *entry = promise_keep(replay, link, now_ps);
+        struct port_entry *entry = promise_keep(replay, link, start_ps == now_ps, now_ps);
         entry_fill(lane, sender, message, at, key, tail_ps, latency_ps, entry);
         entry->end_ps = link->free_ps;
         if (replay->records.count > records) entry->record = (uint32_t)replay->records.count;

@@ -5,8 +5,8 @@
 #   golden.sh --bless PODSIM ROOT [NAME]  writes it, or all of them; the difference is a review
 #
 # The digest of each run is in these files, and every build (compilers, optimisation levels,
-# sanitizers) is held against the same ones. With PODSIM_TEST_CASES=N the digests and products of the
-# first scenario and of every N-th are compared.
+# sanitizers) is held against the same ones. With PODSIM_TEST_CASES=N the digests and products of
+# the first scenario and of every N-th are compared.
 set -eu
 bless=no
 if [ "$1" = --bless ]; then
@@ -127,7 +127,8 @@ print_models() {
         "$podsim" roofline "$@" > "$work/text" 2>&1 || true
         "$podsim" show op "$@" --format json --set /machine/profile=measured \
             --set /machine/stack=torch-eager > "$work/json" 2>&1 || true
-        echo "$model graph $(sum "$work/graph") roofline $(sum "$work/text") ops $(sum "$work/json")"
+        echo "$model graph $(sum "$work/graph") roofline $(sum "$work/text")" \
+            "ops $(sum "$work/json")"
     done
 }
 

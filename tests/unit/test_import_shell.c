@@ -58,10 +58,11 @@ static void conditions_are_evaluated_or_said(void **state)
             "4 --num-layers=1\n3 --fp8\n");
     read_as("N=4\nif [[ $N -gt 8 || -z $U ]]; then X=1\nelif true; then X=2; fi\n"
             "a.py --num-layers $X\n",
-            "4 --num-layers=1\n");
+            "3 elif true\n4 --num-layers=1\n");
     read_as("if [ -d /data ]; then A=--x; fi\na.py --num-layers 1\n",
             "1 if [ -d /data ]\n2 --num-layers=1\n");
-    read_as("[ -n \"$U\" ] && A=--x\na.py --num-layers 1 $A\n", "2 --num-layers=1\n2 $A\n");
+    read_as("[ -n \"$U\" ] && A=--x\na.py --num-layers 1 $A\n",
+            "1 [ -n \"$U\" ] && A=--x\n2 --num-layers=1\n2 $A\n");
     read_as("for i in 1 2; do\n A=--x\ndone\na.py --num-layers 1\n",
             "1 for i in 1 2\n4 --num-layers=1\n");
 }

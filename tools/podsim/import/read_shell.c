@@ -167,6 +167,20 @@ static enum status read_command(struct shell *shell, struct shell_words *words,
     }
 }
 
+/* Says which commands change variables, as podsim does not run them. */
+static enum status say_changes(struct shell *shell, const struct shell_words *words,
+                               struct error *reterr)
+{
+    static const char *const changing[] = {"source", ".",       "let",       "read",
+                                           "unset",  "mapfile", "readarray", NULL};
+    const struct shell_word *const first = words->word;
+    if (changing[name_find(first->text, changing)] == NULL) return STATUS_OK;
+    return shell_say(shell, first->text, words->count > 1 ? first[1].text : "", first->line[0],
+                     "podsim does not run it; variables that it changes are given by --with "
+                     "NAME=VALUE",
+                     reterr);
+}
+
 static enum status run_command(struct shell *shell, enum shell_truth *ret_truth,
                                struct error *reterr)
 {
@@ -193,30 +207,35 @@ static enum status run_command(struct shell *shell, enum shell_truth *ret_truth,
         *ret_truth = words.count > 1 ? shell_test(&inner) : SHELL_MAYBE;
         return STATUS_OK;
     }
+    if (shell->skipping == 0 && words.count > 0) STATUS_TRY(say_changes(shell, &words, reterr));
     for (uint32_t i = 0; shell->skipping > 0 && i < words.count; i++)
         shell->lost += name_after(words.word[i].text, "--") != NULL;
-    return shell->skipping > 0 || words.count == 0 ? STATUS_OK : shell_keep(shell, &words, reterr);
+    if (shell->skipping > 0 || words.count == 0) return STATUS_OK;
+    if (name_same(words.word[0].text, "false"))
+        *ret_truth = SHELL_NO;
+    else if (!name_same(words.word[0].text, "true"))
+        shell->ran_program = true;
+    return shell_keep(shell, &words, reterr);
 }
 
 /* --- Conditions --- */
 
-/* Says that what stands under a condition was left out. */
+/* Says that what stands under a condition was left out. `is_empty`: as a variable in it is. */
 static enum status say_lost(struct shell *shell, uint32_t lost, uint32_t line, const char *start,
-                            struct error *reterr)
+                            bool is_empty, struct error *reterr)
 {
     if (shell->lost == lost) return STATUS_OK;
     const char *const because = arena_format(
-        shell->file->arena,
-        "it is not known from the file; what stands under it is left out: %u %s",
+        shell->file->arena, "%s; what stands under it is left out: %u %s",
+        is_empty ? "a variable is taken as empty, as neither the file nor --with assigns it"
+                 : "it is not known from the file",
         shell->lost - lost,
         shell->lost - lost == 1 ? "argument or assignment" : "arguments and assignments");
     const char *const key =
         arena_format(shell->file->arena, "%.*s", (int)strcspn(start, "\n;"), start);
     if (because == NULL || key == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
-    struct import_setting const setting = {
-        .key = key, .value = "", .line = line, .outcome = IMPORT_NOT_EXPRESSED, .because = because};
-    return settings_add(shell->file, &setting, reterr);
+    return shell_say(shell, key, "", line, because, reterr);
 }
 
 static enum status run_if(struct shell *shell, struct error *reterr)
@@ -224,6 +243,7 @@ static enum status run_if(struct shell *shell, struct error *reterr)
     static const char *const then[] = {"then", NULL};
     static const char *const ends[] = {"elif", "else", "fi", NULL};
     bool taken = false, unsure = false;
+    uint32_t const assumed = shell->assumed;
     uint32_t end = 0;
     do {
         enum shell_truth truth = SHELL_YES, ignored;
@@ -231,15 +251,18 @@ static enum status run_if(struct shell *shell, struct error *reterr)
         bool const is_else = end == 1 && is_at(shell, "else");
         const char *const start = shell->at;
         shell->at += is_else ? 4 : is_at(shell, "if") ? 2 : 4;
+        shell->ran_program = false;
         if (!is_else) STATUS_TRY(run_list(shell, then, &end, &truth, reterr));
+        if (shell->ran_program) truth = SHELL_MAYBE;
         if (!is_else) shell->at += 4;
         if (truth == SHELL_MAYBE && !taken) unsure = true;
         bool const runs = truth == SHELL_YES && !taken && !unsure;
         shell->skipping += !runs;
         STATUS_TRY(run_list(shell, ends, &end, &ignored, reterr));
         shell->skipping -= !runs;
-        if (unsure && !taken && shell->skipping == 0)
-            STATUS_TRY(say_lost(shell, lost, line, start, reterr));
+        bool const is_unknown = unsure && !taken, is_empty = shell->assumed > assumed;
+        if (!runs && (is_unknown || is_empty) && shell->skipping == 0)
+            STATUS_TRY(say_lost(shell, lost, line, start, !is_unknown, reterr));
         taken = taken || truth == SHELL_YES;
         end = is_at(shell, "else");
     } while (!is_at(shell, "fi"));
@@ -268,7 +291,7 @@ static enum status skip_compound(struct shell *shell, const char *open, const ch
         for (uint32_t i = 0; i < words.count; i++)
             shell->lost += name_after(words.word[i].text, "--") != NULL;
     } while (depth > 0);
-    return shell->skipping > 0 ? STATUS_OK : say_lost(shell, lost, line, start, reterr);
+    return shell->skipping > 0 ? STATUS_OK : say_lost(shell, lost, line, start, false, reterr);
 }
 
 static bool is_at_function(const struct shell *shell)
@@ -277,6 +300,26 @@ static bool is_at_function(const struct shell *shell)
     while (isalnum((unsigned char)peek(shell, length)) || strchr("_-", peek(shell, length)) != NULL)
         if (peek(shell, length++) == '\0') return false;
     return length > 0 && peek(shell, length) == '(' && peek(shell, length + 1) == ')';
+}
+
+/* A comparison in (( )), or an assignment, which is not run and said not to be. */
+static enum status run_arithmetic(struct shell *shell, enum shell_truth *ret_truth,
+                                  struct error *reterr)
+{
+    const char *const start = shell->at, *end = start;
+    uint32_t const line = shell->line;
+    for (; end < shell->end && (end[0] != ')' || end[1] != ')'); end++) shell->line += *end == '\n';
+    if (end == shell->end) return shell_refuse_end(shell, line, "((", reterr);
+    const char *const text =
+        arena_format(shell->file->arena, "%.*s", (int)(end - start - 2), start + 2);
+    const char *const whole =
+        arena_format(shell->file->arena, "%.*s", (int)(end + 2 - start), start);
+    if (text == NULL || whole == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    shell->at = end + 2;
+    *ret_truth = shell_test_arithmetic(shell, text);
+    if (*ret_truth != SHELL_MAYBE || shell->skipping > 0) return STATUS_OK;
+    return shell_say(shell, whole, "", line, "podsim does not run it", reterr);
 }
 
 static enum status run_one(struct shell *shell, enum shell_truth *ret_truth, struct error *reterr)
@@ -294,11 +337,18 @@ static enum status run_one(struct shell *shell, enum shell_truth *ret_truth, str
         if (peek(shell, 0) == '{') return skip_compound(shell, "{", "}", reterr);
         return STATUS_OK;
     }
+    if (peek(shell, 0) == '(' && peek(shell, 1) == '(')
+        return run_arithmetic(shell, ret_truth, reterr);
     *ret_truth = SHELL_YES;
+    bool const is_contrary = is_at(shell, "!");
+    shell->at += is_contrary;
+    shell_skip_blanks(shell);
     while (peek(shell, 0) == '(' || peek(shell, 0) == ')' || is_at(shell, "{") || is_at(shell, "}"))
         shell->at++;
     shell_skip_blanks(shell);
-    return run_command(shell, ret_truth, reterr);
+    STATUS_TRY(run_command(shell, ret_truth, reterr));
+    if (is_contrary) *ret_truth = shell_contrary(*ret_truth);
+    return STATUS_OK;
 }
 
 /* Commands up to one of the words, at which the cursor stays; `ends` NULL: to the end. */
@@ -320,7 +370,7 @@ static enum status run_list(struct shell *shell, const char *const *ends, uint32
             }
         if (shell->at >= shell->end) break;
         const char *const start = shell->at;
-        uint32_t const begun = shell->line;
+        uint32_t const begun = shell->line, assumed = shell->assumed;
         STATUS_TRY(run_one(shell, ret_truth, reterr));
         for (shell_skip_blanks(shell); peek(shell, 0) == '&' || peek(shell, 0) == '|';
              shell_skip_blanks(shell)) {
@@ -336,14 +386,30 @@ static enum status run_list(struct shell *shell, const char *const *ends, uint32
             skip_lines(shell);
             if (shell->at < shell->end) STATUS_TRY(run_one(shell, &next, reterr));
             shell->skipping -= skips;
-            if (skips && *ret_truth == SHELL_MAYBE && shell->skipping == 0)
-                STATUS_TRY(say_lost(shell, lost, begun, start, reterr));
+            bool const is_unknown = *ret_truth == SHELL_MAYBE, is_empty = shell->assumed > assumed;
+            if (skips && (is_unknown || is_empty) && shell->skipping == 0)
+                STATUS_TRY(say_lost(shell, lost, begun, start, !is_unknown, reterr));
             if (!skips) *ret_truth = next;
         }
         if (shell->at == start) shell->at++;
     }
     shell->depth--;
     return ends == NULL ? STATUS_OK : shell_refuse_end(shell, line, "a condition or loop", reterr);
+}
+
+/* The text with line ends of Unix, so that a backslash in front of one is seen. */
+static enum status text_take(struct shell *shell, struct error *reterr)
+{
+    const struct import_file *file = shell->file;
+    void *memory = NULL;
+    STATUS_TRY(arena_try(file->arena, file->text_bytes + 1, 1, &memory, reterr));
+    char *text = memory, *end = text;
+    for (const char *at = file->text; at < file->text + file->text_bytes; at++)
+        if (at[0] != '\r' || at[1] != '\n') *end++ = *at;
+    *end = '\0';
+    shell->at = text;
+    shell->end = end;
+    return STATUS_OK;
 }
 
 enum status settings_read_shell(struct import_file *file, struct error *reterr)
@@ -354,9 +420,8 @@ enum status settings_read_shell(struct import_file *file, struct error *reterr)
     STATUS_TRY(arena_try(file->arena, 1, sizeof(struct shell), &memory, reterr));
     struct shell *shell = memory;
     shell->file = file;
-    shell->at = file->text;
-    shell->end = file->text + file->text_bytes;
     shell->line = 1;
+    STATUS_TRY(text_take(shell, reterr));
     STATUS_TRY(run_list(shell, NULL, &end, &ignored, reterr));
     if (shell->commands == 0) STATUS_TRY(shell_keep_variables(shell, reterr));
     if (shell->commands == 0)

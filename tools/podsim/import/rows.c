@@ -99,6 +99,18 @@ static bool is_plain(const char *value, const char *plain)
     return false;
 }
 
+static enum status open_say(struct import *import, struct import_setting *setting,
+                            struct error *reterr)
+{
+    struct import_setting const open = {.key = setting->value,
+                                        .value = "",
+                                        .line = setting->line,
+                                        .outcome = IMPORT_NOT_EXPRESSED,
+                                        .because = IMPORT_OPEN};
+    setting->value = "";
+    return settings_add(import->file, &open, reterr);
+}
+
 static enum status fact_read(struct import *import, const struct import_row *row,
                              struct import_setting *setting, struct error *reterr)
 {
@@ -120,6 +132,8 @@ static enum status fact_read(struct import *import, const struct import_row *row
         if (!boolean_read(setting, &is_on))
             return value_refuse(import, setting, "true or false", reterr);
         count = row->how == IMPORT_ON ? is_on : !is_on;
+        if (setting->value[0] == '$') /* Behind a flag: it may have any arguments, or none. */
+            STATUS_TRY(open_say(import, setting, reterr));
     }
     memcpy(fact, &count, sizeof count);
     return STATUS_OK;

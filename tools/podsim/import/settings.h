@@ -18,6 +18,9 @@ enum {
     IMPORT_DEPTH_MAX = 32, /* Of tables, lists and expansions. */
 };
 
+/* What is said of a variable among arguments that neither the file nor `--with` assigns. */
+#define IMPORT_OPEN "the file does not assign it; what it adds is given by --with NAME=VALUE"
+
 enum import_form {
     IMPORT_FLAG, /* A key without a value. */
     IMPORT_NULL,

@@ -42,6 +42,8 @@ struct shell {
     bool unset_is_empty; /* In conditions; elsewhere "$NAME" stays as it is written. */
     uint32_t skipping;   /* Above 0: nothing is run. */
     uint32_t lost;       /* Arguments and assignments that were skipped. */
+    bool ran_program;    /* A command that is no test, whose end nothing says. */
+    uint32_t assumed;    /* Variables in conditions that nothing assigns, taken as empty. */
     struct shell_variable variable[SHELL_VARIABLES_MAX];
     uint32_t variable_count;
     struct shell_words command; /* That runs a Python program, or is made of arguments. */
@@ -88,6 +90,9 @@ enum status shell_assign(struct shell *shell, const char *name, bool is_array, b
 
 /* shell_command.c */
 
+/* Lists a command, or a part of one, as not expressed. */
+enum status shell_say(struct shell *shell, const char *text, const char *value, uint32_t line,
+                      const char *because, struct error *reterr);
 /* Keeps a command if its arguments are wanted: if it says how many layers there are, or is the only
  * one that runs a Python program. Lines of arguments alone are one command. */
 enum status shell_keep(struct shell *shell, const struct shell_words *words, struct error *reterr);
@@ -102,6 +107,9 @@ enum shell_truth { SHELL_NO, SHELL_YES, SHELL_MAYBE };
 
 /* Of the words of a condition without its brackets. */
 enum shell_truth shell_test(const struct shell_words *words);
+enum shell_truth shell_contrary(enum shell_truth of);
+/* Of what stands in (( )): a number, or two that are compared. */
+enum shell_truth shell_test_arithmetic(const struct shell *shell, const char *text);
 /* A whole number of "8*(4+2)" with names of variables. False: it is none. */
 bool shell_arithmetic(const struct shell *shell, const char *text, int64_t *ret_value);
 

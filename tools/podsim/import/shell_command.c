@@ -57,6 +57,10 @@ enum status shell_keep(struct shell *shell, const struct shell_words *words, str
             STATUS_TRY(shell_words_add(shell, &shell->command, &split.word[i], reterr));
         return STATUS_OK;
     }
+    if (!runs && !is_model)
+        return shell_say(shell, split.word[0].text, split.count > 1 ? split.word[1].text : "",
+                         split.word[0].line[0],
+                         "no command has it: the line before ends without a backslash", reterr);
     if (!is_model && shell->commands > 0) return STATUS_OK;
     if (is_model && shell->commands > 1)
         return settings_fail(shell->file, split.word[0].line[0], STATUS_UNSUPPORTED, reterr,
@@ -68,16 +72,14 @@ enum status shell_keep(struct shell *shell, const struct shell_words *words, str
     return STATUS_OK;
 }
 
-/* A variable that the file does not assign may have any arguments, or none. */
-static enum status add_open(struct shell *shell, const struct shell_word *word,
-                            struct error *reterr)
+enum status shell_say(struct shell *shell, const char *text, const char *value, uint32_t line,
+                      const char *because, struct error *reterr)
 {
-    struct import_setting const setting = {
-        .key = word->text,
-        .value = "",
-        .line = word->line[0],
-        .outcome = IMPORT_NOT_EXPRESSED,
-        .because = "the file does not assign it; what it adds is given by --with NAME=VALUE"};
+    struct import_setting const setting = {.key = text,
+                                           .value = value,
+                                           .line = line,
+                                           .outcome = IMPORT_NOT_EXPRESSED,
+                                           .because = because};
     return settings_add(shell->file, &setting, reterr);
 }
 
@@ -88,7 +90,8 @@ enum status shell_to_settings(struct shell *shell, struct error *reterr)
     struct arena *arena = shell->file->arena;
     for (uint32_t i = 0; i < words->count; i++) {
         const struct shell_word *word = &words->word[i];
-        if (word->text[0] == '$') STATUS_TRY(add_open(shell, word, reterr));
+        if (word->text[0] == '$') /* It may have any arguments, or none. */
+            STATUS_TRY(shell_say(shell, word->text, "", word->line[0], IMPORT_OPEN, reterr));
         if (is_program(word)) shell->file->program = word->text;
         if (is_program(word)) shell->file->program_line = word->line[0];
         if (name_after(word->text, "--") == NULL || word->length == 2) continue;

@@ -176,6 +176,7 @@ static enum status put_parameter(struct shell *shell, const struct parameter *pa
         return variable->words.count == 0
                    ? STATUS_OK
                    : put_word(shell, variable->words.word, buffer, words, is_quoted, reterr);
+    shell->assumed += shell->unset_is_empty;
     if (shell->unset_is_empty || parameter->is_all) return STATUS_OK;
     return put_text(shell, parameter->whole, parameter->whole_length, buffer, reterr);
 }

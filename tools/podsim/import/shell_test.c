@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/arena.h"
 #include "sim/base/name.h"
 #include "tools/podsim/import/shell.h"
 
@@ -22,21 +23,26 @@ static enum shell_truth truth(bool is_true)
     return is_true ? SHELL_YES : SHELL_NO;
 }
 
-static enum shell_truth compare(const char *left, const char *how, const char *right)
+static enum shell_truth order_test(int64_t a, const char *how, int64_t b)
 {
     static const char *const orders[] = {"-eq", "-ne", "-lt", "-le", "-gt", "-ge", NULL};
+    bool const is_true[] = {a == b, a != b, a<b, a <= b, a> b, a >= b};
+    uint32_t const order = name_find(how, orders);
+    return orders[order] == NULL ? SHELL_MAYBE : truth(is_true[order]);
+}
+
+static enum shell_truth compare(const char *left, const char *how, const char *right)
+{
     int64_t a = 0, b = 0;
     if (name_same(how, "=") || name_same(how, "==") || name_same(how, "!=")) {
         if (strpbrk(right, "*?[$") != NULL || strchr(left, '$') != NULL) return SHELL_MAYBE;
         return truth(name_same(left, right) == (how[0] == '='));
     }
-    uint32_t const order = name_find(how, orders);
-    if (orders[order] == NULL || !number_of(left, &a) || !number_of(right, &b)) return SHELL_MAYBE;
-    bool const is_true[] = {a == b, a != b, a<b, a <= b, a> b, a >= b};
-    return truth(is_true[order]);
+    if (!number_of(left, &a) || !number_of(right, &b)) return SHELL_MAYBE;
+    return order_test(a, how, b);
 }
 
-static enum shell_truth contrary(enum shell_truth of)
+enum shell_truth shell_contrary(enum shell_truth of)
 {
     return of == SHELL_MAYBE ? of : truth(of == SHELL_NO);
 }
@@ -44,7 +50,7 @@ static enum shell_truth contrary(enum shell_truth of)
 static enum shell_truth test_simple(const struct shell_word *word, uint32_t count)
 {
     if (count > 0 && name_same(word[0].text, "!"))
-        return contrary(test_simple(word + 1, count - 1));
+        return shell_contrary(test_simple(word + 1, count - 1));
     if (count == 1) return truth(word[0].length > 0);
     if (count == 2 && name_same(word[0].text, "-n")) return truth(word[1].length > 0);
     if (count == 2 && name_same(word[0].text, "-z")) return truth(word[1].length == 0);
@@ -174,4 +180,23 @@ bool shell_arithmetic(const struct shell *shell, const char *text, int64_t *ret_
     *ret_value = sum_of(&reckoning);
     skip(&reckoning);
     return !reckoning.failed && *reckoning.at == '\0';
+}
+
+enum shell_truth shell_test_arithmetic(const struct shell *shell, const char *text)
+{
+    static const char *const signs[] = {"==", "!=", "<=", ">=", "<", ">"};
+    static const char *const words[] = {"-eq", "-ne", "-le", "-ge", "-lt", "-gt"};
+    int64_t value[2] = {0};
+    if (shell_arithmetic(shell, text, &value[0])) return truth(value[0] != 0);
+    for (uint32_t i = 0; i < sizeof signs / sizeof *signs; i++) {
+        const char *const found = strstr(text, signs[i]);
+        if (found == NULL) continue;
+        const char *const left =
+            arena_format(shell->file->arena, "%.*s", (int)(found - text), text);
+        if (left == NULL || !shell_arithmetic(shell, left, &value[0]) ||
+            !shell_arithmetic(shell, found + strlen(signs[i]), &value[1]))
+            return SHELL_MAYBE;
+        return order_test(value[0], words[i], value[1]);
+    }
+    return SHELL_MAYBE;
 }

@@ -119,6 +119,11 @@ enum status import_batch(struct import *import, uint64_t copies, struct error *r
 /* "/workload/model": that of `--model`, a built-in one whose sizes are the facts', or these. */
 enum status import_model(struct import *import, struct error *reterr);
 
+/* "/workload/capacity_factor" of models with experts. -1 says that no token is dropped. */
+enum status import_capacity(struct import *import, struct error *reterr);
+/* Fills in the sizes of latent attention that nothing states. */
+void import_latent_fill(struct import *import, const struct import_latent *otherwise);
+
 /* The same where a framework has names, "llama3 8B" of a name and a flavor. */
 struct import_name {
     const char *theirs, *ours; /* `theirs` NULL ends a table. */

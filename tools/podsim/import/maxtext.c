@@ -68,6 +68,11 @@ static enum status sizes_find(struct import *import, struct error *reterr)
     if (import_said(import, &sizes->untied) == NULL) sizes->untied = 1;
     sizes->qkv_biased |= name_same(block, "qwen2");
     facts->latent.is_used = name_same(sizes->positions, "mla");
+    if (facts->latent.is_used) {
+        static const struct import_latent otherwise = {
+            .kv_rank = 512, .plain_width = 128, .rope_width = 64, .value_width = 128};
+        import_latent_fill(import, &otherwise);
+    }
     if (facts->experts.count == 1) facts->experts.count = 0;
     default_set(&facts->experts.top_k, 1);
     default_set(&facts->experts.width, sizes->mlp_width);
@@ -83,6 +88,12 @@ static enum status model_set(struct import *import, struct error *reterr)
     bool const is_named = name != NULL && !name_same(name, "default");
     if (import->model != NULL) return import_model(import, reterr);
     if (!is_named) return sizes_find(import, reterr);
+    const struct import_setting *other = settings_find(import->file, "override_model_config");
+    if (other != NULL && other->outcome == IMPORT_NOT_EXPRESSED)
+        return settings_fail(import->file, other->line, STATUS_UNSUPPORTED, reterr,
+                             "override_model_config: podsim takes the sizes of %.40s, or those of "
+                             "the file where model_name is left out",
+                             name);
     import->facts.names.flavor = NULL; /* The model's own, in any case. */
     return import_model_named(import, models, reterr);
 }
@@ -237,7 +248,6 @@ static enum status finish(struct import *import, struct error *reterr)
 {
     struct import_facts *facts = &import->facts;
     uint64_t copies = 1;
-    char *end = NULL;
     STATUS_TRY(mesh_set(import, &copies, reterr));
     STATUS_TRY(model_set(import, reterr));
     STATUS_TRY(batch_set(import, copies, reterr));
@@ -247,10 +257,7 @@ static enum status finish(struct import *import, struct error *reterr)
         STATUS_TRY(import_set(import, reterr, "/workload/attention=full"));
         STATUS_TRY(import_set(import, reterr, "/workload/attention_kernel=unfused"));
     }
-    double const capacity =
-        facts->experts.capacity == NULL ? 0 : strtod(facts->experts.capacity, &end);
-    if (capacity > 0 && capacity < UINT16_MAX && facts->experts.count > 1)
-        STATUS_TRY(import_set(import, reterr, "/workload/capacity_factor=%g", capacity));
+    if (facts->experts.count > 1) STATUS_TRY(import_capacity(import, reterr));
     if (facts->ranks.cp > 1) STATUS_TRY(import_set(import, reterr, "/workload/context=all_gather"));
     if (!facts->policy.offloads_optimizer) return STATUS_OK;
     return import_set(import, reterr, "/workload/offload=optimizer");

@@ -174,6 +174,8 @@ const struct import_row maxtext_plain[] = {
 const struct import_row maxtext_lacks[] = {
     IMPORT_NOT_MODELLED("base_config", NULL,
                         "the file is not read; what is left out has MaxText's own defaults"),
+    IMPORT_NOT_MODELLED("override_model_config", "false|False",
+                        "other sizes than the named model's"),
     IMPORT_NOT_MODELLED("global_parameter_scale", "1", "a model whose sizes are scaled"),
     IMPORT_NOT_MODELLED("dropout_rate", "0|0.0", "a mask of each block's result"),
     IMPORT_NOT_MODELLED("logits_dot_in_fp32", "false|False", "the product of the head in fp32"),

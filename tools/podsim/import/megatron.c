@@ -11,7 +11,7 @@
 
 #include "sim/base/name.h"
 
-enum { VOCABULARY_MULTIPLE = 128, TOP_K = 2, CAPACITY_BYTES = 32 };
+enum { VOCABULARY_MULTIPLE = 128, TOP_K = 2 };
 
 /* --- The model --- */
 
@@ -32,6 +32,9 @@ static enum status vocabulary_find(struct import *import, struct error *reterr)
         facts->sizes.vocabulary = facts->sizes.padded_vocabulary;
         return STATUS_OK;
     }
+    /* --vocab-size does not count the word that ends a document. */
+    if (name_same(facts->names.tokenizer, "NullTokenizer") && facts->sizes.vocabulary > 0)
+        facts->sizes.vocabulary++;
     if (facts->sizes.vocabulary == 0) facts->sizes.vocabulary = words_of(facts->names.tokenizer);
     if (facts->sizes.vocabulary == 0 && import->model == NULL)
         return import_refuse(import, &facts->names.tokenizer, reterr,
@@ -90,13 +93,7 @@ static enum status experts_find(struct import *import, struct error *reterr)
                              "\"%.80s\" is not \"1\", or layers without experts before layers with "
                              "them, such as \"[0]*3+[1]*58\"",
                              facts->experts.layers);
-    if (facts->experts.capacity == NULL) return STATUS_OK;
-    char *end = NULL;
-    double const factor = strtod(facts->experts.capacity, &end);
-    if (*end != '\0' || end == facts->experts.capacity || factor < 0 || factor > UINT32_MAX)
-        return import_refuse(import, &facts->experts.capacity, reterr, "\"%.40s\" is no factor",
-                             facts->experts.capacity);
-    return import_set(import, reterr, "/workload/capacity_factor=%g", factor);
+    return import_capacity(import, reterr);
 }
 
 /* `--swiglu` has two thirds of the width, in whole multiples of 64. */
@@ -129,7 +126,12 @@ static enum status model_find(struct import *import, struct error *reterr)
     }
     if (name_same(facts->sizes.positions, "none"))
         import_lacks(import, &facts->sizes.positions, "podsim turns Q and K by position");
-    if (facts->latent.is_used) facts->sizes.qk_norm = 0; /* Norms of the latents are part of it. */
+    if (facts->latent.is_used) {
+        static const struct import_latent otherwise = {
+            .kv_rank = 32, .plain_width = 128, .rope_width = 64, .value_width = 128};
+        import_latent_fill(import, &otherwise);
+        facts->sizes.qk_norm = 0; /* Norms of the latents are part of it. */
+    }
     STATUS_TRY(vocabulary_find(import, reterr));
     if (facts->experts.count > 0) STATUS_TRY(experts_find(import, reterr));
     return import_model(import, reterr);

@@ -1,5 +1,6 @@
 /* model.c: the model of a configuration, as a built-in one of the same sizes or by its sizes. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/base/arena.h"
@@ -36,54 +37,89 @@ static void put(struct json_writer *json, const char *key, uint64_t value)
 
 static bool has_latent(const struct import_facts *facts)
 {
-    return facts->latent.is_used > 0 && facts->latent.kv_rank > 0;
+    return facts->latent.is_used > 0 && facts->experts.count > 0;
 }
 
-static const char *type_of_experts(struct import *import)
+static const char *type_of(const struct import_facts *facts)
 {
-    const struct import_facts *facts = &import->facts;
+    const struct import_sizes *sizes = &facts->sizes;
     if (has_latent(facts)) return facts->experts.router_biased ? "deepseek_v3" : "deepseek_v2";
-    if (facts->experts.shared_width > 0)
-        import_lacks(import, &facts->experts.shared_width,
-                     "podsim has experts that all tokens go to only with latent attention");
-    if (facts->experts.groups > 1)
-        import_lacks(import, &facts->experts.groups,
-                     "podsim has groups of experts only with latent attention");
-    if (facts->sizes.qk_norm || facts->experts.dense_layers > 0) {
-        if (!facts->sizes.qk_norm)
-            import_lacks(import, &facts->experts.dense_layers,
-                         "layers without experts are expressed by a type that has norms of Q and "
-                         "K besides");
-        return "qwen3_moe";
-    }
-    return "mixtral";
+    if (facts->experts.count > 0)
+        return sizes->qk_norm || facts->experts.dense_layers > 0 ? "qwen3_moe" : "mixtral";
+    if (sizes->gated && sizes->qk_norm) return "qwen3";
+    if (sizes->gated) return sizes->qkv_biased ? "qwen2" : "llama";
+    if (sizes->learned_positions > 0 && !sizes->unbiased && sizes->kv_heads == sizes->heads)
+        return "gpt2";
+    if (sizes->learned_positions > 0 && !sizes->unbiased && sizes->kv_heads == 1)
+        return "gpt_bigcode";
+    return "starcoder2";
 }
 
-static const char *type_of(struct import *import)
+/* What the facts say and no layer of the type has. `name` is for what the file leaves out. */
+static enum status gaps_say(struct import *import, const char *type, struct error *reterr)
 {
     const struct import_facts *facts = &import->facts;
-    if (facts->experts.count > 0) return type_of_experts(import);
-    bool const is_biased = !facts->sizes.unbiased;
-    if (facts->sizes.gated) {
-        if (facts->sizes.layer_norm)
-            import_lacks(import, &facts->sizes.norm, "podsim has an RMSNorm with a gated MLP");
-        if (is_biased)
-            import_lacks(import, &facts->sizes.gated,
-                         "the biases of its linear layers; podsim has none with a gated MLP");
-        if (facts->sizes.qk_norm) return "qwen3";
-        return facts->sizes.qkv_biased ? "qwen2" : "llama";
+    const struct import_sizes *sizes = &facts->sizes;
+    const struct import_experts *experts = &facts->experts;
+    bool const is_latent = has_latent(facts), is_gated = sizes->gated || experts->count > 0;
+    bool const is_gpt = name_same(type, "gpt2") || name_same(type, "gpt_bigcode");
+    bool const has_qkv = name_same(type, "qwen2") || (!is_gated && !sizes->unbiased);
+    bool const has_experts = experts->count > 0 && !is_latent;
+    const void *const dense = experts->layers != NULL ? (const void *)&experts->layers
+                                                      : (const void *)&experts->dense_layers;
+    const struct {
+        bool is_lacking;
+        const void *fact;
+        const char *name, *what;
+    } gaps[] = {
+        {is_gated && sizes->layer_norm, &sizes->norm, "norms",
+         "a LayerNorm; podsim has an RMSNorm with a gated MLP"},
+        {!is_gated && !sizes->layer_norm, &sizes->norm, "norms",
+         "podsim has a LayerNorm with an MLP without a gate"},
+        {is_gated && !sizes->unbiased, &sizes->unbiased, "biases",
+         "the biases of its linear layers; podsim has none with a gated MLP"},
+        {sizes->qkv_biased && !has_qkv, &sizes->qkv_biased, "biases of Q, K and V",
+         "the biases of Q, K and V"},
+        {sizes->qk_norm && !is_gated, &sizes->qk_norm, "norms of Q and K",
+         "podsim has norms of Q and K with a gated MLP"},
+        {sizes->learned_positions > 0 && !is_gpt, &sizes->positions, "positions",
+         "the weights of learned positions"},
+        {sizes->mtp > 0 && !is_latent, &sizes->mtp, "multi-token prediction",
+         "podsim has multi-token prediction with latent attention alone"},
+        {has_experts && experts->dense_layers > 0 && !sizes->qk_norm, dense, "layers",
+         "layers without experts are expressed by a type that has norms of Q and K besides"},
+        {has_experts && experts->shared_width > 0, &experts->shared_width, "shared experts",
+         "podsim has experts that all tokens go to only with latent attention"},
+        {has_experts && experts->groups > 1, &experts->groups, "groups of experts",
+         "podsim has groups of experts only with latent attention"},
+        {has_experts && experts->router_biased, &experts->router_biased, "biases of experts",
+         "podsim has biases of the router only with latent attention"},
+    };
+    for (uint32_t i = 0; i < sizeof gaps / sizeof *gaps; i++) {
+        if (!gaps[i].is_lacking) continue;
+        import_lacks(import, gaps[i].fact, gaps[i].what);
+        if (import_said(import, gaps[i].fact) == NULL)
+            STATUS_TRY(import_remark(import, gaps[i].name, gaps[i].what, reterr));
     }
-    if (!facts->sizes.layer_norm)
-        import_lacks(import, &facts->sizes.norm,
-                     "podsim has a LayerNorm with an MLP without a gate");
-    if (facts->sizes.learned_positions > 0 && is_biased &&
-        facts->sizes.kv_heads == facts->sizes.heads)
-        return "gpt2";
-    if (facts->sizes.learned_positions > 0 && is_biased && facts->sizes.kv_heads == 1)
-        return "gpt_bigcode";
-    if (facts->sizes.learned_positions > 0)
-        import_lacks(import, &facts->sizes.positions, "the weights of learned positions");
-    return "starcoder2";
+    return STATUS_OK;
+}
+
+/* What no type has, and what would change most of a step. */
+static enum status parts_check(struct import *import, struct error *reterr)
+{
+    const struct import_facts *facts = &import->facts;
+    const struct import_experts *experts = &facts->experts;
+    if (facts->latent.is_used && experts->count == 0)
+        return import_refuse(import, &facts->latent.is_used, reterr,
+                             "podsim has latent attention with experts alone");
+    if (experts->count > 0 && !facts->sizes.gated)
+        return import_refuse(import, &experts->count, reterr,
+                             "podsim has experts with a gated MLP alone, such as --swiglu");
+    if (has_latent(facts) && experts->width > 0 && experts->shared_width % experts->width != 0)
+        return import_refuse(import, &experts->shared_width, reterr,
+                             "%" PRIu64 " columns are no whole number of experts of %" PRIu64,
+                             experts->shared_width, experts->width);
+    return STATUS_OK;
 }
 
 static void write_gpt(struct json_writer *json, const struct import_facts *facts)
@@ -154,7 +190,7 @@ static void write_config(struct json_writer *json, const struct import_facts *fa
     put_boolean(json, "tie_word_embeddings", !facts->sizes.untied);
     if (name_same(type, "starcoder2")) put_boolean(json, "use_bias", !facts->sizes.unbiased);
     if (name_same(type, "gpt_bigcode")) put_boolean(json, "multi_query", true);
-    if (facts->experts.count > 0 && has_latent(facts))
+    if (has_latent(facts))
         write_latent(json, facts);
     else if (facts->experts.count > 0)
         write_experts(json, facts, type);
@@ -224,6 +260,23 @@ static enum status sizes_check(struct import *import, struct error *reterr)
     return import_refuse(import, &facts->sizes.layers, reterr, "more than %d layers", LAYERS_MAX);
 }
 
+/* Settings of the model that do not count beside its name. */
+static void sizes_drop(struct import *import, bool but_name, const char *why)
+{
+    const struct import_names *names = &import->facts.names;
+    for (uint32_t i = 0; i < import->file->count; i++) {
+        struct import_setting *setting = &import->file->setting[i];
+        bool const is_name =
+            setting == import_said(import, &names->model) ||
+            (names->flavor != NULL && setting == import_said(import, &names->flavor));
+        if (setting->outcome != IMPORT_EXPRESSED || (but_name && is_name) ||
+            !name_same(setting->because, "/workload/model"))
+            continue;
+        setting->outcome = IMPORT_WITHOUT_INFLUENCE;
+        setting->because = why;
+    }
+}
+
 enum status import_model(struct import *import, struct error *reterr)
 {
     struct strbuf text = {.bytes = NULL};
@@ -231,11 +284,16 @@ enum status import_model(struct import *import, struct error *reterr)
     struct json *document = NULL;
     struct model model;
     const char *name = NULL;
-    if (import->model != NULL)
+    if (import->model != NULL) {
+        sizes_drop(import, /* but_name= */ false, "--model names the model");
         return import_set(import, reterr, "/workload/model=\"%s\"", import->model);
+    }
     STATUS_TRY(sizes_check(import, reterr));
+    STATUS_TRY(parts_check(import, reterr));
+    const char *const type = type_of(&import->facts);
+    STATUS_TRY(gaps_say(import, type, reterr));
     json_write_start(&json, &text);
-    write_config(&json, &import->facts, type_of(import));
+    write_config(&json, &import->facts, type);
     const char *config = text.failed ? NULL : arena_text(import->arena, text.bytes);
     strbuf_free(&text);
     if (config == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
@@ -249,6 +307,27 @@ enum status import_model(struct import *import, struct error *reterr)
     STATUS_TRY(alike_find(import, &model, &name, reterr));
     if (name != NULL) return import_set(import, reterr, "/workload/model=\"%s\"", name);
     return import_set(import, reterr, "/workload/model=%s", config);
+}
+
+enum status import_capacity(struct import *import, struct error *reterr)
+{
+    const char *const text = import->facts.experts.capacity;
+    char *end = NULL;
+    double const factor = text == NULL ? 0 : strtod(text, &end);
+    if (text == NULL || name_same(text, "-1") || name_same(text, "-1.0")) return STATUS_OK;
+    if (*end != '\0' || end == text || !(factor > 0) || factor > UINT16_MAX)
+        return import_refuse(import, &import->facts.experts.capacity, reterr,
+                             "\"%.40s\" is no factor above 0", text);
+    return import_set(import, reterr, "/workload/capacity_factor=%g", factor);
+}
+
+void import_latent_fill(struct import *import, const struct import_latent *otherwise)
+{
+    struct import_latent *latent = &import->facts.latent;
+    if (latent->kv_rank == 0) latent->kv_rank = otherwise->kv_rank;
+    if (latent->plain_width == 0) latent->plain_width = otherwise->plain_width;
+    if (latent->rope_width == 0) latent->rope_width = otherwise->rope_width;
+    if (latent->value_width == 0) latent->value_width = otherwise->value_width;
 }
 
 enum status import_model_named(struct import *import, const struct import_name *names,
@@ -266,6 +345,7 @@ enum status import_model_named(struct import *import, const struct import_name *
                            : arena_format(import->arena, "%s %s", said->model, said->flavor);
     if (name == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
     uint32_t const found = name_find(name, known);
+    if (found < count) sizes_drop(import, /* but_name= */ true, "the named model has its own");
     if (found < count && names[found].lacks_mtp)
         STATUS_TRY(import_set(import, reterr, "/workload/mtp=false"));
     if (found < count) return import_set(import, reterr, "/workload/model=%s", names[found].ours);

@@ -142,6 +142,11 @@ static enum status zero_set(struct import *import, uint64_t copies, struct error
         import_lacks(
             import, &policy->reduces_ahead,
             "gradients are reduced after the backward pass; podsim reduces them during it");
+    if (import_said(import, &policy->reduces_ahead) == NULL && policy->stage < 3 && is_shared)
+        STATUS_TRY(import_remark(import, ZERO "overlap_comm",
+                                 "the file leaves it out: below stage 3 gradients are reduced "
+                                 "after the backward pass; podsim reduces them during it",
+                                 reterr));
     if (policy->offload == NULL || name_same(policy->offload, "none")) return STATUS_OK;
     if (!name_same(policy->offload, "cpu"))
         import_lacks(import, &policy->offload, "podsim has the host's memory, and no disks");
@@ -163,6 +168,7 @@ static enum status finish(struct import *import, struct error *reterr)
         import_set(import, reterr, "/workload/remat=%s", facts->policy.repeats ? "block" : "none"));
     STATUS_TRY(import_set(import, reterr, "/workload/attention=causal"));
     STATUS_TRY(import_set(import, reterr, "/workload/attention_kernel=flash"));
+    STATUS_TRY(import_precision_check(import, reterr));
     facts->formats.weights = facts->formats.bf16 ? "bf16" : facts->formats.fp16 ? "fp16" : "fp32";
     if (facts->formats.gradients == NULL) facts->formats.gradients = facts->formats.weights;
     STATUS_TRY(import_formats_set(import, reterr));

@@ -28,3 +28,10 @@ enum status import_formats_set(struct import *import, struct error *reterr)
     }
     return STATUS_OK;
 }
+
+enum status import_precision_check(const struct import *import, struct error *reterr)
+{
+    const struct import_formats *formats = &import->facts.formats;
+    if (!formats->bf16 || !formats->fp16) return STATUS_OK;
+    return import_refuse(import, &formats->fp16, reterr, "bf16 and fp16 are both on");
+}

@@ -81,6 +81,8 @@ static enum status kind_find(struct import *import, enum sharding *ret_sharding,
                              "deepspeed` reads");
     if (facts->policy.stage > 3)
         return import_refuse(import, &facts->policy.stage, reterr, "stages go from 0 to 3");
+    if (found != 3)
+        import_plain(import, &facts->policy.stage, "it counts with distributed_type DEEPSPEED");
     *ret_sharding = found == 2   ? SHARDING_FULL
                     : found == 3 ? stages[facts->policy.stage]
                                  : SHARDING_NONE;
@@ -147,6 +149,11 @@ static enum status ranks_set(struct import *import, enum sharding sharding, uint
                              "%" PRIu64 " shards, where %" PRIu64 " of %" PRIu64 " chips are left",
                              shards, *ret_copies, chips);
     copies = left / shards;
+    if (ranks->nodes > 0 && import->machine.chip.kind == CHIP_GPU &&
+        ranks->nodes != import_slices(import))
+        import_lacks(import, &ranks->nodes,
+                     "the file starts another number of nodes than --machine has; podsim takes "
+                     "the machine's");
     if (ranks->node_ranks > 0 && ranks->node_ranks != chips)
         import_lacks(import, &ranks->node_ranks,
                      "the file starts another number of ranks than --machine has chips; podsim "
@@ -159,8 +166,10 @@ static enum status ranks_set(struct import *import, enum sharding sharding, uint
     return import_set(import, reterr, "/workload/zero=%d", sharding == SHARDING_OPTIMIZER ? 1 : 2);
 }
 
-static enum status formats_set(struct import *import, bool is_sharded, struct error *reterr)
+/* `has_master`: weights are copies of others in fp32, which the update changes. */
+static enum status formats_set(struct import *import, bool has_master, struct error *reterr)
 {
+    static const char *const full[] = {"float32", "fp32", NULL};
     static const char *const words[] = {"no", "bf16", "fp16", "fp8", NULL};
     struct import_formats *formats = &import->facts.formats;
     uint32_t const found = formats->precision == NULL ? 0 : name_find(formats->precision, words);
@@ -173,7 +182,14 @@ static enum status formats_set(struct import *import, bool is_sharded, struct er
                              "products in fp8 by accelerate are not modelled; bf16 is");
     bool const is_bf16 = formats->bf16 || found == 1, is_fp16 = formats->fp16 || found == 2;
     formats->activations = is_bf16 ? "bf16" : is_fp16 ? "fp16" : "fp32";
-    formats->weights = is_sharded ? formats->activations : "fp32";
+    STATUS_TRY(import_precision_check(import, reterr));
+    if (has_master || full[name_find(formats->weights, full)] != NULL)
+        import_plain(import, &formats->weights, "the format of the checkpoint");
+    else
+        import_lacks(import, &formats->weights,
+                     "weights, gradients and update in that format; without sharding podsim takes "
+                     "fp32");
+    formats->weights = has_master ? formats->activations : "fp32";
     formats->gradients = formats->weights;
     return import_formats_set(import, reterr);
 }
@@ -197,6 +213,9 @@ static enum status finish(struct import *import, struct error *reterr)
     STATUS_TRY(import_length_given(import, reterr));
     STATUS_TRY(sharding_find(import, &sharding, reterr));
     STATUS_TRY(ranks_set(import, sharding, &copies, reterr));
+    bool const is_deepspeed =
+        import_said(import, &facts->policy.stage) != NULL &&
+        import_said(import, &facts->policy.stage)->outcome == IMPORT_EXPRESSED;
     facts->names.flavor = NULL; /* That of the distribution is no part of a model's name. */
     STATUS_TRY(import_model_named(import, models, reterr));
     if (facts->batch.microbatch == 0) facts->batch.microbatch = SEQUENCES;
@@ -209,7 +228,7 @@ static enum status finish(struct import *import, struct error *reterr)
                                  "the file leaves it out: a batch is as long as its longest "
                                  "sequence; podsim takes all as long as may be",
                                  reterr));
-    STATUS_TRY(formats_set(import, sharding != SHARDING_NONE, reterr));
+    STATUS_TRY(formats_set(import, sharding != SHARDING_NONE || is_deepspeed, reterr));
     return import_stack(import, facts->policy.compiles ? "torch-compile" : "torch-eager", reterr);
 }
 

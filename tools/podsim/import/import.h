@@ -113,6 +113,8 @@ enum status import_mesh_across(struct import *import, const uint64_t ranks[MESH_
 uint32_t import_slices(const struct import *import);
 /* Formats of weights, activations and gradients, in PyTorch's and JAX's words. */
 enum status import_formats_set(struct import *import, struct error *reterr);
+/* Refuses bf16 and fp16 at once, as the frameworks do. */
+enum status import_precision_check(const struct import *import, struct error *reterr);
 /* Batch and sequences. `copies` are ranks that have sequences of their own. Fills in those of
  * `sequences`, `microbatch` and `accumulate` that follow from the others. */
 enum status import_batch(struct import *import, uint64_t copies, struct error *reterr);

@@ -173,8 +173,7 @@ static enum status stage_find(struct import *import, uint32_t *ret_stage, struct
 static enum status experts_check(struct import *import, uint64_t replicas, struct error *reterr)
 {
     struct import_facts *facts = &import->facts;
-    if (facts->ranks.expert_tp > 0 && facts->ranks.expert_tp != facts->ranks.tp &&
-        facts->ranks.tp > 1)
+    if (facts->ranks.expert_tp > 0 && facts->ranks.expert_tp != facts->ranks.tp)
         return import_refuse(import, &facts->ranks.expert_tp, reterr,
                              "podsim splits experts over all %" PRIu64 " ranks of tp; experts "
                              "over ranks of tp and dp together are not modelled",
@@ -268,8 +267,8 @@ static enum status remat_set(struct import *import, struct error *reterr)
         return import_set(import, reterr, "/workload/remat=none");
     }
     if (name_same(facts->policy.recompute_method, "block"))
-        import_lacks(import, &facts->policy.recompute_layers,
-                     "layers of a stage that are repeated; podsim repeats all of them");
+        import_lacks(import, &facts->policy.recompute_method,
+                     "it repeats some layers of a stage; podsim repeats all of them");
     else if (facts->policy.recompute_layers > 1)
         import_lacks(import, &facts->policy.recompute_layers,
                      "layers that are repeated together from one input; podsim keeps the input of "
@@ -295,6 +294,7 @@ static enum status formats_set(struct import *import, struct error *reterr)
                              ? !facts->formats.gradients_bf16
                              : !facts->formats.fp16 || facts->formats.gradients_fp32;
     const char *const gradients = is_fp32 ? "fp32" : format;
+    STATUS_TRY(import_precision_check(import, reterr));
     bool const has_main = !import->is_ideal && import->machine.chip.kind == CHIP_GPU;
     STATUS_TRY(import_set(import, reterr, "/workload/formats/weights=%s", format));
     STATUS_TRY(import_set(import, reterr, "/workload/formats/activations=%s", format));

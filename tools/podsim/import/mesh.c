@@ -120,8 +120,18 @@ enum status import_batch(struct import *import, uint64_t copies, struct error *r
 {
     struct import_facts *facts = &import->facts;
     STATUS_TRY(batch_check(import, reterr));
-    if (facts->batch.microbatch == 0 && facts->batch.sequences > 0 && facts->batch.accumulate > 0)
-        facts->batch.microbatch = facts->batch.sequences / copies / facts->batch.accumulate;
+    if (facts->batch.microbatch == 0 && facts->batch.sequences > 0 && facts->batch.accumulate > 0) {
+        const void *const fact = facts->batch.each != NULL ? (const void *)&facts->batch.each
+                                                           : (const void *)&facts->batch.sequences;
+        uint64_t const passes = copies * facts->batch.accumulate;
+        if (facts->batch.sequences % passes != 0)
+            return import_refuse(import, fact, reterr,
+                                 "%" PRIu64 " sequences of a step are no whole number for each of "
+                                 "%" PRIu64 " ranks with a batch of their own, in %" PRIu64
+                                 " passes",
+                                 facts->batch.sequences, copies, facts->batch.accumulate);
+        facts->batch.microbatch = facts->batch.sequences / passes;
+    }
     if (facts->batch.microbatch == 0)
         return import_refuse(import, &facts->batch.microbatch, reterr,
                              "the file does not say how many sequences a rank takes at once");

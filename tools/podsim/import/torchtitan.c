@@ -218,6 +218,11 @@ static enum status remat_set(struct import *import, struct error *reterr)
     if (words[word] == NULL)
         return import_refuse(import, &policy->recompute, reterr,
                              "\"%.40s\" is none of none, selective and full", mode);
+    if (policy->recompute == NULL)
+        STATUS_TRY(import_remark(import, "activation_checkpoint.mode",
+                                 "the file leaves it out: selective; podsim keeps products of "
+                                 "every layer (remat big_matmuls)",
+                                 reterr));
     if (word == 1)
         import_lacks(import,
                      policy->recompute_method == NULL ? (const void *)&policy->recompute
@@ -256,6 +261,10 @@ static enum status batch_set(struct import *import, struct error *reterr)
     if (batch->length == 0) batch->length = TOKENS;
     if (batch->sequences == 0) batch->sequences = batch->local * copies;
     if (ranks->pp > 1 && batch->microbatch == 0) batch->microbatch = 1;
+    if (ranks->pp > 1 && batch->sequences > batch->local * copies)
+        import_lacks(import, &batch->sequences,
+                     "local batches that go through the pipeline one after the other; podsim lets "
+                     "all microbatches follow without a gap");
     if (ranks->pp == 1) batch->microbatch = batch->local;
     return import_batch(import, copies, reterr);
 }

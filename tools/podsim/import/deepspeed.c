@@ -22,7 +22,7 @@ static const struct import_row facts_of[] = {
     IMPORT_FACT("gradient_checkpointing", IMPORT_ON, policy.repeats, "/workload/remat"),
     IMPORT_FACT("tensor_parallel.autotp_size", IMPORT_COUNT, ranks.tp, "/mesh/tp"),
     IMPORT_FACT("sequence_parallel_size", IMPORT_COUNT, ranks.cp, "/mesh/cp"),
-    IMPORT_FACT(ZERO "stage", IMPORT_COUNT, policy.stage, "/workload/zero"),
+    IMPORT_FACT(ZERO "stage", IMPORT_AMOUNT, policy.stage, "/workload/zero"),
     IMPORT_FACT(ZERO "overlap_comm", IMPORT_ON, policy.reduces_ahead,
                 "gradients are reduced during the backward pass"),
     IMPORT_FACT(ZERO "offload_optimizer.device", IMPORT_WORD, policy.offload, "/workload/offload"),

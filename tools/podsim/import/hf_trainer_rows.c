@@ -36,7 +36,7 @@ const struct import_row hf_trainer_facts[] = {
     IMPORT_FACT("attn_implementation", IMPORT_WORD, policy.attention, "/workload/attention_kernel"),
     IMPORT_FACT("fsdp", IMPORT_WORD, policy.sharding, "/mesh"),
     IMPORT_FACT("distributed_type", IMPORT_WORD, names.flavor, "/mesh"),
-    IMPORT_FACT("deepspeed_config.zero_stage", IMPORT_COUNT, policy.stage, "/workload/zero"),
+    IMPORT_FACT("deepspeed_config.zero_stage", IMPORT_AMOUNT, policy.stage, "/workload/zero"),
     IMPORT_FACT("num_processes", IMPORT_COUNT, ranks.node_ranks, "compared with --machine"),
     IMPORT_FACT("num_machines", IMPORT_COUNT, ranks.nodes, "compared with --machine"),
     BOTH_FACT("sharding_strategy", IMPORT_WORD, policy.sharding, "/mesh"),

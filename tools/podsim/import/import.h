@@ -23,7 +23,8 @@ struct strbuf;
 
 /* How a row takes the value of its key. */
 enum import_how {
-    IMPORT_COUNT,   /* A whole number, into a fact. */
+    IMPORT_COUNT,   /* A whole number of 1 or more, into a fact. */
+    IMPORT_AMOUNT,  /* A whole number, into a fact; 0 is none. */
     IMPORT_REST,    /* The same, or -1: what follows from others, as if it were not said. */
     IMPORT_WORD,    /* A text, into a fact. */
     IMPORT_ON,      /* A flag, or a boolean: 1 or 0 into a fact. */

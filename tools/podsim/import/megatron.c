@@ -193,8 +193,6 @@ static enum status ranks_find(struct import *import, uint32_t stage, struct erro
                                &facts->ranks.ep};
     uint64_t copy = 1;
     for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        if (*sizes[i] == 0 && import_said(import, sizes[i]) != NULL)
-            return import_refuse(import, sizes[i], reterr, "an axis has 1 rank or more");
         if (*sizes[i] == 0) *sizes[i] = 1;
         if (*sizes[i] > chips)
             return import_refuse(import, sizes[i], reterr,

@@ -77,8 +77,6 @@ enum status import_rest(struct import *import, uint64_t *const *axes, uint32_t c
     uint64_t const chips = import->machine.chip_count;
     uint64_t left = chips;
     for (uint32_t i = 0; i < count; i++) {
-        if (*axes[i] == 0 && import_said(import, axes[i]) != NULL)
-            return import_refuse(import, axes[i], reterr, "an axis has 1 rank or more");
         if (*axes[i] == 0) *axes[i] = 1;
         if (left % *axes[i] != 0)
             return import_refuse(import, axes[i], reterr,

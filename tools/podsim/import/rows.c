@@ -125,9 +125,11 @@ static enum status fact_read(struct import *import, const struct import_row *row
         return STATUS_OK;
     }
     if (row->how == IMPORT_REST && name_same(setting->value, "-1")) return STATUS_OK;
-    if (row->how == IMPORT_COUNT || row->how == IMPORT_REST) {
+    if (row->how == IMPORT_COUNT || row->how == IMPORT_AMOUNT || row->how == IMPORT_REST) {
         if (!count_read(setting->value, &count))
             return value_refuse(import, setting, "a whole number", reterr);
+        if (count == 0 && row->how == IMPORT_COUNT)
+            return value_refuse(import, setting, "a whole number of 1 or more", reterr);
     } else {
         if (!boolean_read(setting, &is_on))
             return value_refuse(import, setting, "true or false", reterr);

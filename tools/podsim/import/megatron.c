@@ -145,6 +145,11 @@ static enum status program_check(const struct import *import, struct error *rete
     static const char *const others[] = {"bert",   "t5",  "mamba",      "hybrid", "vlm", "retro",
                                          "vision", "ict", "multimodal", "mimo",   NULL};
     const char *const program = import->file->program;
+    const struct import_setting *const other = settings_find(import->file, "--deepspeed");
+    if (other != NULL)
+        return settings_fail(import->file, other->line, STATUS_UNSUPPORTED, reterr,
+                             "--deepspeed: DeepSpeed shards by a file of its own, which `podsim "
+                             "import deepspeed` reads");
     for (uint32_t i = 0; program != NULL && others[i] != NULL; i++)
         if (strstr(program, others[i]) != NULL)
             return settings_fail(import->file, import->file->program_line, STATUS_UNSUPPORTED,

@@ -28,6 +28,16 @@ static uint32_t longest(const struct import_file *file, bool of_keys, uint32_t m
     return length < most ? (uint32_t)length : most;
 }
 
+/* At least so wide, on one line: what no terminal shows is a blank. */
+static void add_column(struct strbuf *text, const char *column, size_t letters, uint32_t width)
+{
+    for (size_t i = 0; i < letters; i++) {
+        bool const is_shown = (unsigned char)column[i] >= ' ' && column[i] != 0x7f;
+        strbuf_add_bytes(text, is_shown ? &column[i] : " ", 1);
+    }
+    strbuf_add(text, "%*s", letters < width ? (int)(width - letters) : 0, "");
+}
+
 static void add_setting(struct strbuf *text, const struct import_setting *setting, uint32_t key,
                         uint32_t value)
 {
@@ -35,13 +45,12 @@ static void add_setting(struct strbuf *text, const struct import_setting *settin
         strbuf_add(text, "%6u  ", setting->line);
     else
         strbuf_add(text, "     -  ");
-    strbuf_add(text, "%-*s  ", (int)key, setting->key);
-    bool const is_cut =
-        strlen(setting->value) > value && setting->outcome == IMPORT_WITHOUT_INFLUENCE;
-    if (is_cut)
-        strbuf_add(text, "%.*s..  ", (int)value - 2, setting->value);
-    else
-        strbuf_add(text, "%-*s  ", (int)value, setting->value);
+    add_column(text, setting->key, strlen(setting->key), key);
+    size_t const letters = strlen(setting->value);
+    bool const is_cut = letters > value && setting->outcome == IMPORT_WITHOUT_INFLUENCE;
+    strbuf_add(text, "  ");
+    add_column(text, setting->value, is_cut ? value - 2 : letters, is_cut ? 0 : value);
+    strbuf_add(text, is_cut ? "..  " : "  ");
     strbuf_add(text, "%s\n", setting->because == NULL ? "" : setting->because);
 }
 

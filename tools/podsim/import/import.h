@@ -89,6 +89,10 @@ enum status import_rows(struct import *import, const struct import_framework *fr
 enum status import_set(struct import *import, struct error *reterr, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* The same of any text: "/workload/model". */
+enum status import_set_text(struct import *import, const char *key, const char *value,
+                            struct error *reterr);
+
 /* The setting that states a fact; NULL: none does. */
 struct import_setting *import_said(const struct import *import, const void *fact);
 /* The fact's setting is not expressed, or not wholly: what is missing. Nothing where none is. */

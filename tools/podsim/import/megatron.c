@@ -55,7 +55,7 @@ static enum status vocabulary_find(struct import *import, struct error *reterr)
 }
 
 /* "1", or "[0]*3+[1]*58" with spaces anywhere: layers without experts, then layers with them. */
-static bool expert_layers_read(const char *text, uint64_t *ret_dense)
+static bool expert_layers_read(const char *text, uint64_t layers, uint64_t *ret_dense)
 {
     uint64_t dense = 0, sparse = 0;
     *ret_dense = 0;
@@ -76,10 +76,11 @@ static bool expert_layers_read(const char *text, uint64_t *ret_dense)
             text = end;
         }
         if (!is_sparse && sparse > 0) return false;
+        if (times > UINT32_MAX || dense + sparse > UINT32_MAX) return false;
         *(is_sparse ? &sparse : &dense) += times;
     }
     *ret_dense = dense;
-    return sparse > 0;
+    return sparse > 0 && dense + sparse == layers;
 }
 
 static enum status experts_find(struct import *import, struct error *reterr)
@@ -87,12 +88,13 @@ static enum status experts_find(struct import *import, struct error *reterr)
     struct import_facts *facts = &import->facts;
     if (facts->experts.top_k == 0) facts->experts.top_k = TOP_K;
     if (facts->experts.width == 0) facts->experts.width = facts->sizes.mlp_width;
-    if (facts->experts.layers != NULL &&
-        !expert_layers_read(facts->experts.layers, &facts->experts.dense_layers))
+    if (facts->experts.layers != NULL && import->model == NULL &&
+        !expert_layers_read(facts->experts.layers, facts->sizes.layers,
+                            &facts->experts.dense_layers))
         return import_refuse(import, &facts->experts.layers, reterr,
                              "\"%.80s\" is not \"1\", or layers without experts before layers with "
-                             "them, such as \"[0]*3+[1]*58\"",
-                             facts->experts.layers);
+                             "them, %" PRIu64 " in all, such as \"[0]*3+[1]*58\"",
+                             facts->experts.layers, facts->sizes.layers);
     return import_capacity(import, reterr);
 }
 
@@ -110,8 +112,12 @@ static enum status model_find(struct import *import, struct error *reterr)
     if (facts->sizes.width > UINT32_MAX)
         return import_refuse(import, &facts->sizes.width, reterr, "a model of too many columns");
     if (facts->sizes.mlp_width == 0) facts->sizes.mlp_width = mlp_width_of(facts);
-    if (facts->sizes.head_width == 0 && facts->sizes.heads > 0)
-        facts->sizes.head_width = facts->sizes.width / facts->sizes.heads;
+    bool const is_split = facts->sizes.head_width == 0 && facts->sizes.heads > 0;
+    if (is_split && facts->sizes.width % facts->sizes.heads != 0 && import->model == NULL)
+        return import_refuse(import, &facts->sizes.heads, reterr,
+                             "%" PRIu64 " heads do not divide the %" PRIu64 " columns of the model",
+                             facts->sizes.heads, facts->sizes.width);
+    if (is_split) facts->sizes.head_width = facts->sizes.width / facts->sizes.heads;
     if (!facts->sizes.grouped)
         import_plain(import, &facts->sizes.kv_heads,
                      "it counts with --group-query-attention alone");
@@ -231,7 +237,7 @@ static enum status schedule_set(struct import *import, struct error *reterr)
     struct import_facts *facts = &import->facts;
     if (facts->ranks.pp == 1) return STATUS_OK;
     if (facts->ranks.layout != NULL)
-        STATUS_TRY(import_set(import, reterr, "/workload/layout=\"%s\"", facts->ranks.layout));
+        STATUS_TRY(import_set_text(import, "/workload/layout", facts->ranks.layout, reterr));
     if (facts->ranks.chunks == 0 && facts->ranks.stage_layers > 0) {
         bool const is_known = facts->sizes.layers > 0 && facts->ranks.stage_layers <= UINT16_MAX;
         uint64_t const layers = facts->ranks.pp * facts->ranks.stage_layers;

@@ -286,7 +286,7 @@ enum status import_model(struct import *import, struct error *reterr)
     const char *name = NULL;
     if (import->model != NULL) {
         sizes_drop(import, /* but_name= */ false, "--model names the model");
-        return import_set(import, reterr, "/workload/model=\"%s\"", import->model);
+        return import_set_text(import, "/workload/model", import->model, reterr);
     }
     STATUS_TRY(sizes_check(import, reterr));
     STATUS_TRY(parts_check(import, reterr));
@@ -301,11 +301,11 @@ enum status import_model(struct import *import, struct error *reterr)
     enum status const status = model_read_config(import->arena, document, "model", &model, reterr);
     if (status != STATUS_OK) {
         struct error const inner = *reterr;
-        return settings_fail(import->file, 0, status, reterr, "the model of the file: %s: %s",
-                             inner.where, inner.message);
+        return settings_fail(import->file, 0, status, reterr, "the model of the file: %s%s%s",
+                             inner.where, inner.where[0] == '\0' ? "" : ": ", inner.message);
     }
     STATUS_TRY(alike_find(import, &model, &name, reterr));
-    if (name != NULL) return import_set(import, reterr, "/workload/model=\"%s\"", name);
+    if (name != NULL) return import_set_text(import, "/workload/model", name, reterr);
     return import_set(import, reterr, "/workload/model=%s", config);
 }
 

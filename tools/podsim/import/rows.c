@@ -186,6 +186,20 @@ enum status import_set(struct import *import, struct error *reterr, const char *
     return status;
 }
 
+enum status import_set_text(struct import *import, const char *key, const char *value,
+                            struct error *reterr)
+{
+    struct strbuf text = {.bytes = NULL};
+    struct json_writer json;
+    json_write_start(&json, &text);
+    json_write_string(&json, value);
+    enum status const status = text.failed
+                                   ? error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory")
+                                   : import_set(import, reterr, "%s=%s", key, text.bytes);
+    strbuf_free(&text);
+    return status;
+}
+
 struct import_setting *import_said(const struct import *import, const void *fact)
 {
     size_t const at = (size_t)((const char *)fact - (const char *)&import->facts);

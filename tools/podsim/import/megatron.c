@@ -218,6 +218,10 @@ static enum status ranks_find(struct import *import, uint32_t stage, struct erro
                              copy, chips, import->machine_text);
     uint64_t const replicas = chips / copy;
     STATUS_TRY(experts_check(import, replicas, reterr));
+    if (facts->ranks.ep > 1 && facts->ranks.cp > 1)
+        import_lacks(
+            import, &facts->ranks.ep,
+            "the axis is laid out over replicas; Megatron-LM's goes over ranks of cp first");
     uint64_t const rest = replicas / facts->ranks.ep;
     uint64_t const ranks[MESH_ROLE_COUNT] = {
         [MESH_TP] = facts->ranks.tp,         [MESH_CP] = facts->ranks.cp,

@@ -145,6 +145,17 @@ static enum status model_find(struct import *import, struct error *reterr)
 
 /* --- Ranks --- */
 
+/* A word of a path, between "/", "_", "-" and ".". */
+static bool has_word(const char *path, const char *word)
+{
+    size_t const wanted = strlen(word);
+    for (size_t length = 0; *path != '\0'; path += length + (path[length] != '\0')) {
+        length = strcspn(path, "/_-.");
+        if (length == wanted && strncmp(path, word, length) == 0) return true;
+    }
+    return false;
+}
+
 /* Programs of Megatron-LM whose models are no decoders of attention and MLP alone. */
 static enum status program_check(const struct import *import, struct error *reterr)
 {
@@ -156,8 +167,10 @@ static enum status program_check(const struct import *import, struct error *rete
         return settings_fail(import->file, other->line, STATUS_UNSUPPORTED, reterr,
                              "--deepspeed: DeepSpeed shards by a file of its own, which `podsim "
                              "import deepspeed` reads");
-    for (uint32_t i = 0; program != NULL && others[i] != NULL; i++)
-        if (strstr(program, others[i]) != NULL)
+    const char *const slash = program == NULL ? NULL : strrchr(program, '/');
+    bool const is_other = program != NULL && !has_word(slash == NULL ? program : slash, "gpt");
+    for (uint32_t i = 0; is_other && others[i] != NULL; i++)
+        if (has_word(program, others[i]))
             return settings_fail(import->file, import->file->program_line, STATUS_UNSUPPORTED,
                                  reterr,
                                  "%.80s trains another model than a GPT; pretrain_gpt.py is "

@@ -100,6 +100,8 @@ static enum status file_read(struct import_file *file, const struct import_frame
         return settings_fail(file, line, STATUS_INVALID, reterr, "a character 0; this is no text");
     }
     STATUS_TRY(framework->read(file, reterr));
+    if (file->count == 0 && file->given_count == 0)
+        return settings_fail(file, 0, STATUS_INVALID, reterr, "the file says nothing");
     return given_add(file, reterr);
 }
 

@@ -90,9 +90,13 @@ enum status import_rest(struct import *import, uint64_t *const *axes, uint32_t c
 
 enum status import_stack(struct import *import, const char *stack, struct error *reterr)
 {
-    if (import->is_ideal || !preset_stack_is_shipped(import->machine.chip.name, stack))
-        return STATUS_OK;
-    return import_set(import, reterr, "/machine/stack=%s", stack);
+    const void *const compiles = &import->facts.policy.compiles;
+    if (import->is_ideal) import_plain(import, compiles, "the profile ideal has no kernels");
+    if (import->is_ideal) return STATUS_OK;
+    if (preset_stack_is_shipped(import->machine.chip.name, stack))
+        return import_set(import, reterr, "/machine/stack=%s", stack);
+    import_lacks(import, compiles, "podsim has no kernels of PyTorch on this chip");
+    return STATUS_OK;
 }
 
 /* Products of what is let through fit in 64 bits. */

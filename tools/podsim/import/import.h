@@ -134,7 +134,7 @@ void import_latent_fill(struct import *import, const struct import_latent *other
 /* The same where a framework has names, "llama3 8B" of a name and a flavor. */
 struct import_name {
     const char *theirs, *ours; /* `theirs` NULL ends a table. */
-    bool lacks_mtp;            /* Its modules for multi-token prediction are not trained. */
+    bool lacks_mtp; /* Its module for multi-token prediction is off unless a key has it on. */
 };
 enum status import_model_named(struct import *import, const struct import_name *names,
                                struct error *reterr);

@@ -269,7 +269,8 @@ static void sizes_drop(struct import *import, bool but_name, const char *why)
         bool const is_name =
             setting == import_said(import, &names->model) ||
             (names->flavor != NULL && setting == import_said(import, &names->flavor));
-        if (setting->outcome != IMPORT_EXPRESSED || (but_name && is_name) ||
+        bool const is_apart = is_name || setting == import_said(import, &import->facts.sizes.mtp);
+        if (setting->outcome != IMPORT_EXPRESSED || (but_name && is_apart) ||
             !name_same(setting->because, "/workload/model"))
             continue;
         setting->outcome = IMPORT_WITHOUT_INFLUENCE;
@@ -346,8 +347,12 @@ enum status import_model_named(struct import *import, const struct import_name *
     if (name == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
     uint32_t const found = name_find(name, known);
     if (found < count) sizes_drop(import, /* but_name= */ true, "the named model has its own");
+    uint64_t const mtp = import->facts.sizes.mtp;
     if (found < count && names[found].lacks_mtp)
-        STATUS_TRY(import_set(import, reterr, "/workload/mtp=false"));
+        STATUS_TRY(import_set(import, reterr, "/workload/mtp=%s", mtp == 0 ? "false" : "true"));
+    if (found < count && mtp > names[found].lacks_mtp)
+        import_lacks(import, &import->facts.sizes.mtp,
+                     "modules for multi-token prediction that podsim's model does not have");
     if (found < count) return import_set(import, reterr, "/workload/model=%s", names[found].ours);
     return import_refuse(import, &said->model, reterr,
                          "podsim has no sizes of the model \"%.60s\"%s; `--model NAME` names one "

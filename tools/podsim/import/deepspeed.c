@@ -147,10 +147,7 @@ static enum status zero_set(struct import *import, uint64_t copies, struct error
                                  "the file leaves it out: below stage 3 gradients are reduced "
                                  "after the backward pass; podsim reduces them during it",
                                  reterr));
-    if (policy->offload == NULL || name_same(policy->offload, "none")) return STATUS_OK;
-    if (!name_same(policy->offload, "cpu"))
-        import_lacks(import, &policy->offload, "podsim has the host's memory, and no disks");
-    return import_set(import, reterr, "/workload/offload=optimizer");
+    return import_offload(import, reterr);
 }
 
 static enum status finish(struct import *import, struct error *reterr)

@@ -81,8 +81,12 @@ static enum status kind_find(struct import *import, enum sharding *ret_sharding,
                              "deepspeed` reads");
     if (facts->policy.stage > 3)
         return import_refuse(import, &facts->policy.stage, reterr, "stages go from 0 to 3");
-    if (found != 3)
-        import_plain(import, &facts->policy.stage, "it counts with distributed_type DEEPSPEED");
+    if (found != 3) {
+        static const char why[] = "it counts with distributed_type DEEPSPEED";
+        import_plain(import, &facts->policy.stage, why);
+        import_plain(import, &facts->policy.offload, why);
+        import->facts.policy.offload = NULL;
+    }
     *ret_sharding = found == 2   ? SHARDING_FULL
                     : found == 3 ? stages[facts->policy.stage]
                                  : SHARDING_NONE;
@@ -213,9 +217,8 @@ static enum status finish(struct import *import, struct error *reterr)
     STATUS_TRY(import_length_given(import, reterr));
     STATUS_TRY(sharding_find(import, &sharding, reterr));
     STATUS_TRY(ranks_set(import, sharding, &copies, reterr));
-    bool const is_deepspeed =
-        import_said(import, &facts->policy.stage) != NULL &&
-        import_said(import, &facts->policy.stage)->outcome == IMPORT_EXPRESSED;
+    bool const has_master = sharding != SHARDING_NONE || facts->ranks.fsdp > 1 ||
+                            name_same(facts->names.flavor, "DEEPSPEED");
     facts->names.flavor = NULL; /* That of the distribution is no part of a model's name. */
     STATUS_TRY(import_model_named(import, models, reterr));
     if (facts->batch.microbatch == 0) facts->batch.microbatch = SEQUENCES;
@@ -228,7 +231,8 @@ static enum status finish(struct import *import, struct error *reterr)
                                  "the file leaves it out: a batch is as long as its longest "
                                  "sequence; podsim takes all as long as may be",
                                  reterr));
-    STATUS_TRY(formats_set(import, sharding != SHARDING_NONE || is_deepspeed, reterr));
+    STATUS_TRY(import_offload(import, reterr));
+    STATUS_TRY(formats_set(import, has_master, reterr));
     return import_stack(import, facts->policy.compiles ? "torch-compile" : "torch-eager", reterr);
 }
 

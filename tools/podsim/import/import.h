@@ -147,6 +147,9 @@ enum status import_rest(struct import *import, uint64_t *const *axes, uint32_t c
 /* The software whose kernels the machine has, where podsim has a table of them. */
 enum status import_stack(struct import *import, const char *stack, struct error *reterr);
 
+/* The optimizer's state where DeepSpeed has it, "/workload/offload". */
+enum status import_offload(struct import *import, struct error *reterr);
+
 /* What happened to each setting, for people. */
 void import_report(struct strbuf *text, const struct import *import, const char *framework);
 

@@ -1,4 +1,4 @@
-/* mesh.c: ranks and batch, which all frameworks have. */
+/* mesh.c: ranks, batch, stack and offload, which frameworks have in common. */
 #include <inttypes.h>
 
 #include "sim/base/json.h"
@@ -97,6 +97,15 @@ enum status import_stack(struct import *import, const char *stack, struct error 
         return import_set(import, reterr, "/machine/stack=%s", stack);
     import_lacks(import, compiles, "podsim has no kernels of PyTorch on this chip");
     return STATUS_OK;
+}
+
+enum status import_offload(struct import *import, struct error *reterr)
+{
+    const struct import_policy *policy = &import->facts.policy;
+    if (policy->offload == NULL || name_same(policy->offload, "none")) return STATUS_OK;
+    if (!name_same(policy->offload, "cpu"))
+        import_lacks(import, &policy->offload, "podsim has the host's memory, and no disks");
+    return import_set(import, reterr, "/workload/offload=optimizer");
 }
 
 /* Products of what is let through fit in 64 bits. */

@@ -119,7 +119,12 @@ static enum status fact_read(struct import *import, const struct import_row *row
     bool is_on = false;
     setting->outcome = IMPORT_EXPRESSED;
     if (setting->form == IMPORT_NULL) return STATUS_OK; /* As if it were not there. */
-    import->said[row->at / sizeof(uint64_t)] = setting;
+    struct import_setting **said = &import->said[row->at / sizeof(uint64_t)];
+    if (*said != NULL) {
+        (*said)->outcome = IMPORT_WITHOUT_INFLUENCE;
+        (*said)->because = "another key says it again, which counts";
+    }
+    *said = setting;
     if (row->how == IMPORT_WORD) {
         memcpy(fact, &setting->value, sizeof setting->value);
         return STATUS_OK;

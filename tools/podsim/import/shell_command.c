@@ -31,8 +31,6 @@ static bool holds_program(const struct shell_word *word)
            (found[3] == ' ' || found[3] == '\n');
 }
 
-/* Keeps the command whose arguments are wanted: the one that says how many layers there are, or
- * else the only one. Lines of arguments alone are one command. */
 enum status shell_keep(struct shell *shell, const struct shell_words *words, struct error *reterr)
 {
     struct shell_words split = {.word = NULL};
@@ -83,7 +81,6 @@ enum status shell_say(struct shell *shell, const char *text, const char *value, 
     return settings_add(shell->file, &setting, reterr);
 }
 
-/* "--key", what follows it up to the next, and "--key=value". */
 enum status shell_to_settings(struct shell *shell, struct error *reterr)
 {
     const struct shell_words *words = &shell->command;
@@ -121,7 +118,6 @@ enum status shell_to_settings(struct shell *shell, struct error *reterr)
     return STATUS_OK;
 }
 
-/* Where nothing is run: a command in a variable, else all variables that are made of arguments. */
 enum status shell_keep_variables(struct shell *shell, struct error *reterr)
 {
     for (uint32_t i = 0; shell->commands == 0 && i < shell->variable_count; i++)

@@ -31,6 +31,13 @@ static bool holds_program(const struct shell_word *word)
            (found[3] == ' ' || found[3] == '\n');
 }
 
+/* An operator among words, which `eval` and `bash -c` end a command at. */
+static bool is_operator(const struct shell_word *word)
+{
+    return word->length > 0 && (strchr("|&<>", word->text[0]) != NULL ||
+                                name_after(word->text, "2>") != NULL || name_same(word->text, ";"));
+}
+
 enum status shell_keep(struct shell *shell, const struct shell_words *words, struct error *reterr)
 {
     struct shell_words split = {.word = NULL};
@@ -42,6 +49,8 @@ enum status shell_keep(struct shell *shell, const struct shell_words *words, str
             STATUS_TRY(shell_words_add(shell, &split, &words->word[i], reterr));
     }
     for (uint32_t i = 0; i < split.count; i++) {
+        if (is_operator(&split.word[i])) split.count = i;
+        if (i == split.count) break;
         runs = runs || is_program(&split.word[i]);
         is_model = is_model || name_after(split.word[i].text, "--num-layers") != NULL ||
                    name_after(split.word[i].text, "--micro-batch-size") != NULL;

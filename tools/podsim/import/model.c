@@ -104,6 +104,19 @@ static enum status gaps_say(struct import *import, const char *type, struct erro
     return STATUS_OK;
 }
 
+/* Sizes of parts that the model does not have: each fact of a part but its first. */
+static void unused_say(struct import *import)
+{
+    const struct import_facts *facts = &import->facts;
+    enum { LATENT = sizeof facts->latent / sizeof(uint64_t) };
+    enum { EXPERTS = sizeof facts->experts / sizeof(uint64_t) };
+    for (uint32_t i = 1; !has_latent(facts) && i < LATENT; i++)
+        import_plain(import, (const uint64_t *)&facts->latent + i,
+                     "it counts with latent attention alone");
+    for (uint32_t i = 1; facts->experts.count == 0 && i < EXPERTS; i++)
+        import_plain(import, (const uint64_t *)&facts->experts + i, "it counts with experts alone");
+}
+
 /* What no type has, and what would change most of a step. */
 static enum status parts_check(struct import *import, struct error *reterr)
 {
@@ -293,6 +306,7 @@ enum status import_model(struct import *import, struct error *reterr)
     STATUS_TRY(parts_check(import, reterr));
     const char *const type = type_of(&import->facts);
     STATUS_TRY(gaps_say(import, type, reterr));
+    unused_say(import);
     json_write_start(&json, &text);
     write_config(&json, &import->facts, type);
     const char *config = text.failed ? NULL : arena_text(import->arena, text.bytes);

@@ -93,6 +93,10 @@ enum status import_set(struct import *import, struct error *reterr, const char *
 enum status import_set_text(struct import *import, const char *key, const char *value,
                             struct error *reterr);
 
+/* Refuses a word, with the nearest of those there are. Nothing said is no word. */
+enum status import_choice(const struct import *import, const char *const *fact,
+                          const char *const *choices, struct error *reterr);
+
 /* The setting that states a fact; NULL: none does. */
 struct import_setting *import_said(const struct import *import, const void *fact);
 /* The fact's setting is not expressed, or not wholly: what is missing. Nothing where none is. */

@@ -67,6 +67,8 @@ static enum status sizes_find(struct import *import, struct error *reterr)
     sizes->gated = sizes->unbiased = 1;
     if (import_said(import, &sizes->untied) == NULL) sizes->untied = 1;
     sizes->qkv_biased |= name_same(block, "qwen2");
+    static const char *const kinds[] = {"global", "mla", NULL};
+    STATUS_TRY(import_choice(import, &sizes->positions, kinds, reterr));
     facts->latent.is_used = name_same(sizes->positions, "mla");
     if (facts->latent.is_used) {
         static const struct import_latent otherwise = {

@@ -380,11 +380,25 @@ static enum status defaults_say(struct import *import, struct error *reterr)
     return STATUS_OK;
 }
 
+static enum status words_check(const struct import *import, struct error *reterr)
+{
+    static const char *const norms[] = {"LayerNorm", "RMSNorm", NULL};
+    static const char *const positions[] = {"learned_absolute", "rope", "yarn", "none", NULL};
+    static const char *const formats[] = {"e4m3", "hybrid", NULL};
+    static const char *const backends[] = {"auto", "flash", "fused", "unfused", "local", NULL};
+    const struct import_facts *facts = &import->facts;
+    STATUS_TRY(import_choice(import, &facts->sizes.norm, norms, reterr));
+    STATUS_TRY(import_choice(import, &facts->sizes.positions, positions, reterr));
+    STATUS_TRY(import_choice(import, &facts->formats.fp8_format, formats, reterr));
+    return import_choice(import, &facts->policy.attention, backends, reterr);
+}
+
 static enum status finish(struct import *import, struct error *reterr)
 {
     uint32_t stage = 0;
     struct import_facts *facts = &import->facts;
     STATUS_TRY(program_check(import, reterr));
+    STATUS_TRY(words_check(import, reterr));
     STATUS_TRY(stage_find(import, &stage, reterr));
     STATUS_TRY(ranks_find(import, stage, reterr));
     STATUS_TRY(model_find(import, reterr));

@@ -205,6 +205,14 @@ enum status import_set_text(struct import *import, const char *key, const char *
     return status;
 }
 
+enum status import_choice(const struct import *import, const char *const *fact,
+                          const char *const *choices, struct error *reterr)
+{
+    if (*fact == NULL || choices[name_find(*fact, choices)] != NULL) return STATUS_OK;
+    return import_refuse(import, fact, reterr, "\"%.40s\" is no value of it that podsim knows%s",
+                         *fact, name_offer(*fact, choices, "; the nearest is ", "", NULL).text);
+}
+
 struct import_setting *import_said(const struct import *import, const void *fact)
 {
     size_t const at = (size_t)((const char *)fact - (const char *)&import->facts);

@@ -272,6 +272,10 @@ static enum status batch_set(struct import *import, struct error *reterr)
 static enum status finish(struct import *import, struct error *reterr)
 {
     const struct import_facts *facts = &import->facts;
+    static const char *const methods[] = {"allgather", "alltoall", NULL};
+    static const char *const reshards[] = {"default", "always", "never", NULL};
+    STATUS_TRY(import_choice(import, &facts->policy.context, methods, reterr));
+    STATUS_TRY(import_choice(import, &facts->policy.sharding, reshards, reterr));
     STATUS_TRY(ranks_find(import, reterr));
     STATUS_TRY(mesh_set(import, reterr));
     STATUS_TRY(import_model_named(import, models, reterr));

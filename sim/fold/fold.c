@@ -148,7 +148,7 @@ static uint32_t hosts_period(const struct machine *machine, const struct program
 static uint32_t roles_extent(const struct machine *machine, const struct program *program,
                              uint32_t axis)
 {
-    uint32_t stride = 1;
+    uint32_t stride;
     uint32_t const count = program_roles_along(program, axis, &stride);
     if (count == 1) return 1;
     SIM_ASSERT(machine->shape[axis] % (count * stride) == 0);
@@ -158,7 +158,7 @@ static uint32_t roles_extent(const struct machine *machine, const struct program
 /* Pipeline ranks along an axis; 1: they do not lie there. */
 static uint32_t roles_count(const struct program *program, uint32_t axis)
 {
-    uint32_t ignored = 1;
+    uint32_t ignored;
     return program_roles_along(program, axis, &ignored);
 }
 

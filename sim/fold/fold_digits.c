@@ -65,7 +65,7 @@ static bool bounds_find(const struct fold_input *part, uint32_t axis, struct dig
     const struct program *program = part->program;
     uint32_t const length = machine->shape[axis];
     *digits = (struct digits){.bound = {1, length}, .count = 1};
-    uint32_t stride = 1;
+    uint32_t stride;
     uint32_t const roles = program_roles_along(program, axis, &stride);
     if (roles > 1 && (!bound_add(digits, stride) || !bound_add(digits, stride * roles)))
         return false;
@@ -164,7 +164,7 @@ bool fold_digits(const struct fold_input *part, uint32_t axis,
     const struct program *program = part->program;
     struct digits digits;
     if (!has_digits(part, axis) || !bounds_find(part, axis, &digits)) return false;
-    uint32_t stride = 1;
+    uint32_t stride;
     uint32_t const roles = program_roles_along(program, axis, &stride);
     if (roles > 1) keep(&digits, stride, stride * roles);
     for (uint32_t i = 0; i < program->plan_count; i++)

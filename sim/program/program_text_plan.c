@@ -121,7 +121,7 @@ static bool joins_roles(const struct program *program, const struct group *group
 {
     for (uint32_t d = 0; d < group->dimension_count; d++) {
         const struct group_dimension *dimension = &group->dimension[d];
-        uint32_t stride = 1;
+        uint32_t stride;
         uint32_t const count = program_roles_along(program, dimension->axis, &stride);
         if (crosses(dimension, dimension->axis, stride, count)) return true;
     }

@@ -53,11 +53,27 @@ static void lines_begin_at_the_left(void **state)
     strbuf_free(&text);
 }
 
+/* An instant is printed to a thousandth of its unit, for comparisons. */
+static void instants_have_units_by_their_size(void **state)
+{
+    static const struct {
+        double seconds;
+        const char *text;
+    } rows[] = {
+        {0, "0.000 us"},           {0.00123456789, "1234.568 us"}, {0.01, "10.000 ms"},
+        {2.015921, "2015.921 ms"}, {999.9, "999900.000 ms"},       {1000, "1000.000 s"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_string_equal(table_instant(rows[i].seconds).text, rows[i].text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_that_are_not_said_are_an_empty_cell),
         cmocka_unit_test(lines_begin_at_the_left),
+        cmocka_unit_test(instants_have_units_by_their_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

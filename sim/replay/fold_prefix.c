@@ -274,16 +274,15 @@ static void tier_copy(struct replay *prefix, struct replay *whole, uint32_t inde
         uint32_t const other = from->unit[prefix->spread->prefix[chip]];
         for (uint32_t cable = 0; cable < to->cable_count; cable++)
             for (uint32_t down = 0; down < 2; down++) {
-                struct link_state *link = &to->links[down][unit * to->cable_count + cable];
+                uint32_t const at = unit * to->cable_count + cable;
+                uint32_t const early = other * to->cable_count + cable;
+                struct link_state *link = &to->links[down][at];
                 uint32_t const queue = link->queue;
-                const struct link_state *early_link =
-                    &from->links[down][other * to->cable_count + cable];
-                *link = *early_link;
+                *link = from->links[down][early];
                 link->queue = queue;
                 if (whole->ports != NULL && queue == 0)
-                    queue_copy(prefix, whole, early_link, link, UINT32_MAX);
-                to->waits[down][unit * to->cable_count + cable] =
-                    from->waits[down][other * to->cable_count + cable];
+                    queue_copy(prefix, whole, &from->links[down][early], link, UINT32_MAX);
+                to->waits[down][at] = from->waits[down][early];
                 SIM_ASSERT(link->busy_ps == 0 || from->whole == to->whole);
                 link->bytes = link->bytes * from->whole / to->whole;
             }

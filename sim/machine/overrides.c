@@ -38,8 +38,8 @@ static enum status check_at(const struct machine *machine, const uint32_t at[MAC
         if (at[axis] < machine->shape[axis]) continue;
         if (axis >= machine->axis_count) {
             return error_set(reterr, STATUS_INVALID, where,
-                             "%u as coordinate %u: the machine has only %u axes", at[axis],
-                             axis + 1, machine->axis_count);
+                             "%u as coordinate %u: the machine has only %u %s", at[axis], axis + 1,
+                             machine->axis_count, machine->axis_count == 1 ? "axis" : "axes");
         }
         return error_set(reterr, STATUS_INVALID, where, "%u on axis %s is not below its length, %u",
                          at[axis], machine_axis_name(machine, axis), machine->shape[axis]);

@@ -333,6 +333,10 @@ static void links_that_are_not_there_or_say_nothing_are_refused(void **state)
     refused(&plan, first, "no link");
     link[0].to[2] = machine_any;
     refused(&plan, "/machine/links/0/to", "*");
+    link[0].to[3] = 7;
+    link[0].to[2] = 1;
+    refused(&plan, "/machine/links/0/to", "7 as coordinate 4: the machine has only 3 axes");
+    link[0].to[3] = 0;
     link[0].to[2] = 1;
     (void)case_machine_built(&plan);
     link[0].bytes_per_s = 0;

@@ -313,13 +313,14 @@ enum status shape_of_product(const struct chip *chip, uint64_t units, const char
     uint64_t const centre = wanted > most ? most : wanted;
     struct shape shape = {0};
     uint64_t near = 0;
-    for (uint64_t step = 0; near == 0 && step <= most; step++) {
+    /* A pod is a slice itself, so there is one within its size. */
+    for (uint64_t step = 0; near == 0; step++) {
+        SIM_ASSERT(step <= most);
         if (step <= centre && shape_standard(chip, centre - step, &shape))
             near = centre - step;
         else if (shape_standard(chip, centre + step, &shape))
             near = centre + step;
     }
-    SIM_ASSERT(near != 0);
     char text[SHAPE_TEXT_BYTES];
     return error_set(reterr, STATUS_INVALID, where,
                      "\"%.40s\" is no slice of %s (names count %s); the nearest is %s-%llu, %s",

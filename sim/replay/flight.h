@@ -26,12 +26,12 @@
  * What has happened until now. Events of an instant come in the order of their keys, so a flown
  * event has happened if its instant and key lie before those of the event at hand (`order`). That
  * holds since each event of a message comes 1 ps or more after the one that posted it: links and
- * ports of a way have a latency of at least that (route.h), and who waits for a link waits for a
- * later instant. A flown event thus waits already when its instant begins.
+ * ports of a way have a latency of at least 1 ps (route.h), and a message that finds a link busy
+ * goes on at a later instant. A flown event thus waits already when its instant begins.
  *
- * Who could be wrong by a change. A handler of messages that reads state of others than its
- * collective, its links and its chip's servers; one that posts at once; a lane of a level that
- * takes turns with others of its collective (lane.takes_turns), since a collective is logged
+ * A change of these can break exactness: a handler of messages that reads state of others than its
+ * collective, its links and its chip's servers; a handler that posts at once; a lane of a level
+ * that takes turns with others of its collective (lane.takes_turns), since a collective is logged
  * without ports; state of a link that is read without flights_clear_link().
  * tests/property/test_flights.c holds drawn runs against runs that simulate every message.
  */

@@ -101,7 +101,8 @@ enum status import_choice(const struct import *import, const char *const *fact,
 struct import_setting *import_said(const struct import *import, const void *fact);
 /* The fact's setting is not expressed, or not wholly: what is missing. Nothing where none is. */
 void import_lacks(struct import *import, const void *fact, const char *what);
-/* The fact's setting changes nothing beside the others: why. */
+/* Other settings of the file leave the fact's setting without effect. `why` is the reason that the
+ * list of settings prints. */
 void import_plain(struct import *import, const void *fact, const char *why);
 /* A remark that no setting of the file has: what its absence means. */
 enum status import_remark(struct import *import, const char *key, const char *what,

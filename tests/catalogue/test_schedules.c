@@ -22,6 +22,15 @@ struct times {
     uint32_t forward, input, weight, hop, pair;
 };
 
+/* As every run has one, on which a builder must not depend otherwise. */
+static bool goes_on(void *owner)
+{
+    (void)owner;
+    return false;
+}
+
+static struct cancel const goes_on_watch = {goes_on, NULL};
+
 /* A tick is a hundredth, divided by the chunks. */
 static struct schedule_request request_of(uint32_t ranks, uint32_t microbatches, uint32_t chunks,
                                           const struct times *times)
@@ -36,6 +45,7 @@ static struct schedule_request request_of(uint32_t ranks, uint32_t microbatches,
                   .weight = times->weight,
                   .pair = times->pair,
                   .hop = (int64_t)times->hop * chunks},
+        .watch = &goes_on_watch,
     };
 }
 

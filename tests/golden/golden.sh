@@ -5,8 +5,8 @@
 #   golden.sh --bless PODSIM ROOT [NAME]  writes it, or all of them; the difference is a review
 #
 # The digest of each run is in these files, and every build (compilers, optimisation levels,
-# sanitizers) is held against the same ones. With PODSIM_TEST_CASES=N the digests and products of
-# the first scenario and of every N-th are compared.
+# sanitizers) is held against the same ones. With PODSIM_TEST_CASES=N the lines of the first
+# scenario, model or collective and of every N-th are compared.
 set -eu
 bless=no
 if [ "$1" = --bless ]; then
@@ -132,6 +132,24 @@ print_models() {
     done
 }
 
+# Each collective on links that it shares with itself: grids with and without a ring, with a twist,
+# slices, networks of nodes and of leaves. Sizes lie around the choice of another way or algorithm.
+print_collectives() {
+    walked=0
+    for machine in tpu-v5p:4x4x4 tpu-v5e:4x8 v4p:4x4x8_twisted tpu-v5e:2x4,slices=3 \
+        h100-sxm:nodes=3 h100-sxm:nodes=8,leaf.oversubscription=4 mi300x:nodes=2; do
+        for op in all_gather reduce_scatter all_reduce all_to_all broadcast reduce gather \
+            scatter sendrecv host_load; do
+            walked=$((walked + 1))
+            [ $(((walked - 1) % every)) -eq 0 ] || continue
+            rm -f "$work/json"
+            "$podsim" collective --machine $machine --op "$op" -b 64K -e 8M -i 1233K --full \
+                --json "$work/json" > "$work/text" 2>&1 || cp "$work/text" "$work/json"
+            echo "$machine $op $(cksum < "$work/json") $(cksum < "$work/text")"
+        done
+    done
+}
+
 # What nobody reads as text, drawings of machines and of points, and timelines: name, checksum and
 # bytes of each. A timeline names the version, which is blanked.
 print_pictures() {
@@ -191,6 +209,10 @@ while IFS= read -r line; do
     digests-fifo)
         print_fifo_digests > "$output"
         held "$name" "$output" 1
+        ;;
+    collectives)
+        print_collectives > "$output"
+        held "$name" "$output" "$every"
         ;;
     pictures)
         print_pictures > "$output"

@@ -34,7 +34,7 @@ static inline uint32_t sampling_of(void)
 /*
  * Whether a combination is left out; `*count` is the walk's own, from 0, and the first is always
  * taken. Counts are scattered (by the golden section of 2^32), so that what is taken does not keep
- * step with the loops of the walk, and one of 6 takes others than one of 17.
+ * step with the loops of the walk, and one of 6 takes others than one of 7.
  */
 static inline bool sampling_skips(uint32_t *count)
 {

@@ -13,53 +13,10 @@
 
 #include <uv.h>
 
-#include "sim/base/arena.h"
+#include "sim/base/strbuf.h"
+#include "tools/podsim/bench/bench_cases.h"
 #include "tools/podsim/common/output.h"
-#include "tools/podsim/common/scenarios.h"
 #include "tools/podsim/common/session.h"
-
-/* The bare MLP on a slice: dimensions that 8, 16, 20 and 28 chips can share, so that the same
- * program runs on 512, 4,096 and 8,960 chips with 1,024 tokens on each. */
-static const char slice_text[] =
-    "{\"podsim\": 1, \"title\": \"slice\","
-    " \"machine\": {\"chip\": \"tpu-v5p\", \"shape\": \"8x8x8\", \"profile\": \"ideal\"},"
-    " \"mesh\": {\"fsdp\": [\"x\"], \"tp\": [\"y\"], \"dp\": [\"z\"]},"
-    " \"workload\": {\"kind\": \"train_step\", \"batch_tokens\": 524288,"
-    "   \"sequence_length\": 1024, \"allow_oversubscription\": true,"
-    "   \"model\": {\"kind\": \"mlp\", \"D\": 10240, \"F\": 40960, \"layers\": 16,"
-    "     \"matrices\": 2}}}";
-
-static const struct {
-    const char *name;
-    const char *scenario; /* Built in; NULL: slice_text. */
-    bool full;
-    bool quick;
-    const char *settings[3];
-} steps[] = {
-    {"headline folded", "llama3-70b-fsdp-tp-v5p-16x16x16", false, true, {NULL}},
-    {"decode, v5e 4x4", "llama3-70b-decode-int8-v5e-4x4", false, true, {NULL}},
-    {"decode, v5e 4x4, trees",
-     "llama3-70b-decode-int8-v5e-4x4",
-     false,
-     true,
-     {"/workload/activations=replicated"}},
-    {"decode, 8 H100", "llama3-70b-decode-h100-8", false, true, {NULL}},
-    {"decode, 320 H800", "deepseek-v3-decode-h800-320", false, true, {NULL}},
-    {"headline --full", "llama3-70b-fsdp-tp-v5p-16x16x16", true, false, {NULL}},
-    {"MLP --full, 512 chips", NULL, true, true, {NULL}},
-    {"MLP --full, 4,096 chips",
-     NULL,
-     true,
-     false,
-     {"/machine/shape=16x16x16", "/workload/batch_tokens=4194304"}},
-    {"MLP --full, 8,960 chips",
-     NULL,
-     true,
-     false,
-     {"/machine/shape=16x20x28", "/workload/batch_tokens=9175040"}},
-};
-enum { STEP_COUNT = sizeof steps / sizeof *steps };
-_Static_assert((int)STEP_COUNT <= (int)BENCH_STEPS_MAX, "the caller's array is too short");
 
 /* What a child tells its parent. */
 struct report {
@@ -68,30 +25,29 @@ struct report {
     struct error error;
 };
 
-static enum status source_of(uint32_t index, struct session_source *ret_source,
-                             struct error *reterr)
+/* `text`: owns the scenario until it has been read. */
+static enum status source_of(const struct bench_case *step, struct strbuf *text,
+                             struct session_source *ret_source, struct error *reterr)
 {
-    *ret_source = (struct session_source){.path = steps[index].name,
-                                          .text = slice_text,
-                                          .text_bytes = sizeof slice_text - 1,
-                                          .full = steps[index].full};
-    for (uint32_t i = 0; steps[index].settings[i] != NULL; i++)
-        ret_source->settings[ret_source->setting_count++].text = steps[index].settings[i];
-    if (steps[index].scenario == NULL) return STATUS_OK;
-    for (unsigned i = 0; i < embed_scenarios_count; i++) {
-        if (strcmp(embed_scenarios[i].name, steps[index].scenario) != 0) continue;
-        ret_source->text = embed_scenarios[i].bytes;
-        ret_source->text_bytes = embed_scenarios[i].size_bytes;
-        return STATUS_OK;
-    }
-    return error_set(reterr, STATUS_NOT_FOUND, steps[index].scenario, "is not built in");
+    STATUS_TRY(bench_case_text(step, text, reterr));
+    if (text->failed) return error_set(reterr, STATUS_NO_MEMORY, step->name, "out of memory");
+    *ret_source = (struct session_source){.path = step->name,
+                                          .text = text->bytes,
+                                          .text_bytes = text->size_bytes,
+                                          .full = step->full};
+    for (uint32_t i = 0; step->settings[i] != NULL; i++)
+        ret_source->settings[ret_source->setting_count++].text = step->settings[i];
+    return STATUS_OK;
 }
 
-static enum status play(uint32_t index, struct bench_step *ret_step, struct error *reterr)
+/* In a process of its own, which ends. */
+static enum status play(const struct bench_case *step, struct bench_step *ret_step,
+                        struct error *reterr)
 {
     static struct session_source source;
     static struct session session;
-    STATUS_TRY(source_of(index, &source, reterr));
+    static struct strbuf text;
+    STATUS_TRY(source_of(step, &text, &source, reterr));
     STATUS_TRY(session_build(&session, &source, SESSION_PROGRAM, reterr));
     uint64_t const begin_ns = uv_hrtime();
     STATUS_TRY(session_replay(&session, &source, &(struct replay_options){0}, reterr));
@@ -126,7 +82,8 @@ static pid_t fork_known(void)
 }
 
 /* Plays in a child and reads what it tells. */
-static enum status measure(uint32_t index, struct bench_step *ret_step, struct error *reterr)
+static enum status measure(const struct bench_case *step, struct bench_step *ret_step,
+                           struct error *reterr)
 {
     static struct report report;
     int ends[2];
@@ -136,7 +93,7 @@ static enum status measure(uint32_t index, struct bench_step *ret_step, struct e
     if (child < 0) return fail(errno, reterr);
     if (child == 0) {
         report = (struct report){0};
-        report.status = play(index, &report.step, &report.error);
+        report.status = play(step, &report.step, &report.error);
         _exit(write(ends[1], &report, sizeof report) == (ssize_t)sizeof report ? 0 : 1);
     }
     (void)close(ends[1]);
@@ -149,13 +106,13 @@ static enum status measure(uint32_t index, struct bench_step *ret_step, struct e
     output_child(0);
     if (ended < 0) return fail(errno, reterr);
     if (size < sizeof report || child_status != 0)
-        return error_set(reterr, STATUS_IO, "bench", "%s ended before its time", steps[index].name);
+        return error_set(reterr, STATUS_IO, "bench", "%s ended before its time", step->name);
     if (report.status != STATUS_OK) {
         *reterr = report.error;
         return report.status;
     }
     *ret_step = report.step;
-    ret_step->name = steps[index].name;
+    ret_step->name = step->name;
     ret_step->wall_s = (double)(uv_hrtime() - begin_ns) * 1e-9;
     return STATUS_OK;
 }
@@ -164,9 +121,10 @@ enum status bench_steps_run(bool quick, struct bench_step *ret_steps, uint32_t *
                             struct error *reterr)
 {
     *ret_count = 0;
-    for (uint32_t i = 0; i < STEP_COUNT; i++) {
-        if (quick && !steps[i].quick) continue;
-        STATUS_TRY(measure(i, &ret_steps[*ret_count], reterr));
+    SIM_ASSERT(bench_case_count <= BENCH_STEPS_MAX);
+    for (uint32_t i = 0; i < bench_case_count; i++) {
+        if (quick && !bench_cases[i].quick) continue;
+        STATUS_TRY(measure(&bench_cases[i], &ret_steps[*ret_count], reterr));
         *ret_count += 1;
     }
     return STATUS_OK;

@@ -10,7 +10,7 @@
 
 #include "sim/base/status.h"
 
-enum { BENCH_STEPS_MAX = 12 };
+enum { BENCH_STEPS_MAX = 16 };
 
 struct bench_step {
     const char *name;

@@ -1,0 +1,118 @@
+#include "tools/podsim/bench/bench_cases.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "sim/base/strbuf.h"
+#include "tools/podsim/common/scenarios.h"
+
+#define HEADLINE "llama3-70b-fsdp-tp-v5p-16x16x16"
+#define INT8_DECODE "llama3-70b-decode-int8-v5e-4x4"
+
+/* The bare MLP on a slice: dimensions that 8, 16, 20 and 28 chips can share, so that the same
+ * program runs on 512, 4,096 and 8,960 chips with 1,024 tokens on each. */
+static void write_slice(struct strbuf *text)
+{
+    strbuf_add(text, "{\"podsim\": 1, \"title\": \"slice\","
+                     " \"machine\": {\"chip\": \"tpu-v5p\", \"shape\": \"8x8x8\"},"
+                     " \"mesh\": {\"fsdp\": [\"x\"], \"tp\": [\"y\"], \"dp\": [\"z\"]},"
+                     " \"workload\": {\"kind\": \"train_step\", \"batch_tokens\": 524288,"
+                     "   \"sequence_length\": 1024, \"allow_oversubscription\": true,"
+                     "   \"model\": {\"kind\": \"mlp\", \"D\": 10240, \"F\": 40960, \"layers\": 16,"
+                     "     \"matrices\": 2}}}");
+}
+
+/* The headline with 8 layers of its model. `unlike`: members of the machine, each behind a comma.
+ */
+static void write_layers(struct strbuf *text, const char *unlike)
+{
+    strbuf_add(text,
+               "{\"podsim\": 1, \"title\": \"8 layers\","
+               " \"machine\": {\"chip\": \"tpu-v5p\", \"shape\": \"16x16x16\"%s},"
+               " \"mesh\": {\"fsdp\": [\"x\", \"y\"], \"tp\": [\"z\"]},"
+               " \"workload\": {\"kind\": \"train_step\", \"batch_tokens\": 4194304,"
+               "   \"sequence_length\": 4096,"
+               "   \"model\": {\"model_type\": \"llama\", \"hidden_size\": 8192,"
+               "     \"intermediate_size\": 28672, \"num_hidden_layers\": 8,"
+               "     \"num_attention_heads\": 64, \"num_key_value_heads\": 8,"
+               "     \"vocab_size\": 128256, \"tie_word_embeddings\": false}},"
+               " \"run\": {\"collective_matmul\": true}}",
+               unlike);
+}
+
+static void write_alike(struct strbuf *text)
+{
+    write_layers(text, "");
+}
+
+static void write_slow_chip(struct strbuf *text)
+{
+    write_layers(text, ", \"chips\": [{\"at\": [3, 5, 7], \"math\": 0.9}]");
+}
+
+static void write_slow_link(struct strbuf *text)
+{
+    write_layers(text, ", \"links\": [{\"from\": [3, 5, 7], \"to\": [4, 5, 7],"
+                       " \"rate\": \"45GB/s\"}]");
+}
+
+/* Each chip has 0.8976 to 0.9999 of its rate, scattered by the golden section of 2^32. */
+static void write_unlike(struct strbuf *text)
+{
+    struct strbuf chips = {0};
+    strbuf_add(&chips, ", \"chips\": [");
+    for (uint32_t x = 0; x < 16; x++)
+        for (uint32_t y = 0; y < 16; y++)
+            for (uint32_t z = 0; z < 16; z++) {
+                uint32_t const scattered = (x * 256 + y * 16 + z) * UINT32_C(2654435769);
+                strbuf_add(&chips, "%s{\"at\": [%u, %u, %u], \"math\": 0.%04u}",
+                           x + y + z == 0 ? "" : ", ", x, y, z, 8976 + (scattered >> 22));
+            }
+    strbuf_add(&chips, "]");
+    text->failed |= chips.failed;
+    if (!chips.failed) write_layers(text, chips.bytes);
+    strbuf_free(&chips);
+}
+
+#define STEP(its_name, its_scenario, its_write, is_full, is_quick, ...)                            \
+    {                                                                                              \
+        .name = (its_name), .scenario = (its_scenario), .write = (its_write), .full = (is_full),   \
+        .quick = (is_quick), .settings = {                                                         \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
+
+const struct bench_case bench_cases[] = {
+    STEP("headline folded", HEADLINE, NULL, false, true, NULL),
+    STEP("decode, v5e 4x4", INT8_DECODE, NULL, false, true, NULL),
+    STEP("decode, v5e 4x4, trees", INT8_DECODE, NULL, false, true,
+         "/workload/activations=replicated"),
+    STEP("decode, 8 H100", "llama3-70b-decode-h100-8", NULL, false, true, NULL),
+    STEP("decode, 320 H800", "deepseek-v3-decode-h800-320", NULL, false, true, NULL),
+    STEP("headline --full", HEADLINE, NULL, true, false, NULL),
+    STEP("8 layers --full", NULL, write_alike, true, false, NULL),
+    STEP("8 layers, slow chip", NULL, write_slow_chip, true, false, NULL),
+    STEP("8 layers, slow link", NULL, write_slow_link, true, false, NULL),
+    STEP("8 layers, unlike chips", NULL, write_unlike, true, false, NULL),
+    STEP("MLP --full, 512 chips", NULL, write_slice, true, true, NULL),
+    STEP("MLP --full, 4,096 chips", NULL, write_slice, true, false, "/machine/shape=16x16x16",
+         "/workload/batch_tokens=4194304"),
+    STEP("MLP --full, 8,960 chips", NULL, write_slice, true, false, "/machine/shape=16x20x28",
+         "/workload/batch_tokens=9175040"),
+};
+const uint32_t bench_case_count = sizeof bench_cases / sizeof *bench_cases;
+
+enum status bench_case_text(const struct bench_case *step, struct strbuf *text,
+                            struct error *reterr)
+{
+    if (step->scenario == NULL) {
+        step->write(text);
+        return STATUS_OK;
+    }
+    for (unsigned i = 0; i < embed_scenarios_count; i++) {
+        if (strcmp(embed_scenarios[i].name, step->scenario) != 0) continue;
+        strbuf_add_bytes(text, embed_scenarios[i].bytes, embed_scenarios[i].size_bytes);
+        return STATUS_OK;
+    }
+    return error_set(reterr, STATUS_NOT_FOUND, step->scenario, "is not built in");
+}

@@ -22,6 +22,12 @@ static void write_slice(struct strbuf *text)
                      "     \"matrices\": 2}}}");
 }
 
+/* LLaMA-3-70B with fewer layers. */
+#define LLAMA_70B(layers)                                                                          \
+    "{\"model_type\": \"llama\", \"hidden_size\": 8192, \"intermediate_size\": 28672,"             \
+    " \"num_hidden_layers\": " layers ", \"num_attention_heads\": 64,"                             \
+    " \"num_key_value_heads\": 8, \"vocab_size\": 128256, \"tie_word_embeddings\": false}"
+
 /* The headline with 8 layers of its model. `unlike`: members of the machine, each behind a comma.
  */
 static void write_layers(struct strbuf *text, const char *unlike)
@@ -32,12 +38,22 @@ static void write_layers(struct strbuf *text, const char *unlike)
                " \"mesh\": {\"fsdp\": [\"x\", \"y\"], \"tp\": [\"z\"]},"
                " \"workload\": {\"kind\": \"train_step\", \"batch_tokens\": 4194304,"
                "   \"sequence_length\": 4096,"
-               "   \"model\": {\"model_type\": \"llama\", \"hidden_size\": 8192,"
-               "     \"intermediate_size\": 28672, \"num_hidden_layers\": 8,"
-               "     \"num_attention_heads\": 64, \"num_key_value_heads\": 8,"
-               "     \"vocab_size\": 128256, \"tie_word_embeddings\": false}},"
-               " \"run\": {\"collective_matmul\": true}}",
+               "   \"model\": " LLAMA_70B("8") "},"
+                                               " \"run\": {\"collective_matmul\": true}}",
                unlike);
+}
+
+/* 2,048 nodes. Of an algorithm with a message from each node to each other one the events grow with
+ * the square of the nodes: `bruck` has log2 of them a node. */
+static void write_nodes(struct strbuf *text)
+{
+    strbuf_add(text, "{\"podsim\": 1, \"title\": \"2,048 nodes\","
+                     " \"machine\": {\"chip\": \"h100-sxm\", \"nodes\": 2048},"
+                     " \"mesh\": {\"fsdp\": [\"node\"], \"tp\": [\"gpu\"]},"
+                     " \"workload\": {\"kind\": \"train_step\", \"batch_tokens\": 8388608,"
+                     "   \"sequence_length\": 4096, \"model\": " LLAMA_70B(
+                         "2") "},"
+                              " \"run\": {\"algorithm\": \"bruck\"}}");
 }
 
 static void write_alike(struct strbuf *text)
@@ -94,6 +110,7 @@ const struct bench_case bench_cases[] = {
     STEP("8 layers, slow chip", NULL, write_slow_chip, true, false, NULL),
     STEP("8 layers, slow link", NULL, write_slow_link, true, false, NULL),
     STEP("8 layers, unlike chips", NULL, write_unlike, true, false, NULL),
+    STEP("2 layers, 16,384 H100", NULL, write_nodes, true, false, NULL),
     STEP("MLP --full, 512 chips", NULL, write_slice, true, true, NULL),
     STEP("MLP --full, 4,096 chips", NULL, write_slice, true, false, "/machine/shape=16x16x16",
          "/workload/batch_tokens=4194304"),

@@ -1,6 +1,7 @@
 #include "sim/base/arena.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,11 +53,12 @@ static unsigned char *align_up(unsigned char *address)
     return misfit ? address + (ARENA_ALIGN_BYTES - misfit) : address;
 }
 
-static unsigned char *block_add(struct arena *arena, uint64_t size_bytes)
+static unsigned char *block_add(struct arena *arena, uint64_t size_bytes, bool zeroed)
 {
     struct arena_block *block = malloc(sizeof *block);
     if (block == NULL) return NULL;
-    block->memory = calloc(1, (size_t)size_bytes + ARENA_ALIGN_BYTES);
+    size_t const bytes = (size_t)size_bytes + ARENA_ALIGN_BYTES;
+    block->memory = zeroed ? calloc(1, bytes) : malloc(bytes);
     if (block->memory == NULL) {
         free(block);
         return NULL;
@@ -66,7 +68,7 @@ static unsigned char *block_add(struct arena *arena, uint64_t size_bytes)
     return align_up(block->memory);
 }
 
-void *arena_take(struct arena *arena, uint64_t count, uint64_t size_bytes)
+static void *take(struct arena *arena, uint64_t count, uint64_t size_bytes, bool zeroed)
 {
     uint64_t asked_bytes = 0;
     if (__builtin_mul_overflow(count, size_bytes, &asked_bytes)) return NULL;
@@ -78,12 +80,12 @@ void *arena_take(struct arena *arena, uint64_t count, uint64_t size_bytes)
     uint64_t const guarded_bytes = bytes + GUARD_BYTES;
     unsigned char *memory = NULL;
     if (bytes > ARENA_BLOCK_BYTES / 4) {
-        memory = block_add(arena, guarded_bytes);
+        memory = block_add(arena, guarded_bytes, zeroed);
         if (memory == NULL) return NULL;
         guard_hide(memory + asked_bytes, (size_t)(guarded_bytes - asked_bytes));
     } else {
         if (guarded_bytes > arena->free_bytes) {
-            unsigned char *fresh = block_add(arena, ARENA_BLOCK_BYTES);
+            unsigned char *fresh = block_add(arena, ARENA_BLOCK_BYTES, true);
             if (fresh == NULL) return NULL;
             guard_hide(fresh, ARENA_BLOCK_BYTES);
             arena->free = fresh;
@@ -95,13 +97,19 @@ void *arena_take(struct arena *arena, uint64_t count, uint64_t size_bytes)
         arena->free_bytes -= guarded_bytes;
     }
     arena->taken_bytes += bytes;
+    if (!zeroed) guard_spoil(memory, (size_t)asked_bytes);
     return memory;
 }
 
-enum status arena_try(struct arena *arena, uint64_t count, uint64_t size_bytes, void **ret_memory,
-                      struct error *reterr)
+void *arena_take(struct arena *arena, uint64_t count, uint64_t size_bytes)
 {
-    void *memory = arena_take(arena, count, size_bytes);
+    return take(arena, count, size_bytes, true);
+}
+
+static enum status try_take(struct arena *arena, uint64_t count, uint64_t size_bytes, bool zeroed,
+                            void **ret_memory, struct error *reterr)
+{
+    void *memory = take(arena, count, size_bytes, zeroed);
     if (memory == NULL) {
         return error_set(reterr, STATUS_NO_MEMORY, "",
                          "%llu items of %llu bytes do not fit the memory limit of %llu bytes",
@@ -110,6 +118,18 @@ enum status arena_try(struct arena *arena, uint64_t count, uint64_t size_bytes, 
     }
     *ret_memory = memory;
     return STATUS_OK;
+}
+
+enum status arena_try(struct arena *arena, uint64_t count, uint64_t size_bytes, void **ret_memory,
+                      struct error *reterr)
+{
+    return try_take(arena, count, size_bytes, true, ret_memory, reterr);
+}
+
+enum status arena_try_unset(struct arena *arena, uint64_t count, uint64_t size_bytes,
+                            void **ret_memory, struct error *reterr)
+{
+    return try_take(arena, count, size_bytes, false, ret_memory, reterr);
 }
 
 char *arena_text(struct arena *arena, const char *text)

@@ -1,6 +1,7 @@
 /*
  * arena.h: memory by stage. A stage builds its product in an arena and never frees a part of it;
- * the owner frees the arena as a whole. What is returned is zeroed and aligned for any type.
+ * the owner frees the arena as a whole. What is returned is aligned for any type, and zeroed but by
+ * arena_try_unset().
  *
  * Large blocks come from calloc, so pages that are never touched cost nothing: a bound that is
  * proved but rarely reached may be reserved in full. An arena belongs to one thread.
@@ -25,6 +26,13 @@ void *arena_take(struct arena *arena, uint64_t count, uint64_t size_bytes);
 /* As arena_take(), with the failure said in `reterr`. */
 enum status arena_try(struct arena *arena, uint64_t count, uint64_t size_bytes, void **ret_memory,
                       struct error *reterr);
+
+/* As arena_try(), but what lies there is not set: for large arrays whose items are written before
+ * they are read. calloc() writes zeros over memory that was in use before, so a process that runs
+ * many short simulations would spend time on bounds that none of them reaches. Builds with
+ * AddressSanitizer fill the memory with other bytes. */
+enum status arena_try_unset(struct arena *arena, uint64_t count, uint64_t size_bytes,
+                            void **ret_memory, struct error *reterr);
 
 /* A copy of `text`, or NULL. */
 char *arena_text(struct arena *arena, const char *text);

@@ -13,9 +13,10 @@ enum status hashed_build(struct arena *arena, uint32_t item_max, struct hashed *
     while (count < item_max && count < BUCKETS_MAX) count *= 2;
     STATUS_TRY(arena_try(arena, count, sizeof *ret_hashed->first, &memory, reterr));
     ret_hashed->first = memory;
-    STATUS_TRY(arena_try(arena, item_max + 1ull, sizeof *ret_hashed->next, &memory, reterr));
+    STATUS_TRY(arena_try_unset(arena, item_max + 1ull, sizeof *ret_hashed->next, &memory, reterr));
     ret_hashed->next = memory;
-    STATUS_TRY(arena_try(arena, item_max + 1ull, sizeof *ret_hashed->hashes, &memory, reterr));
+    STATUS_TRY(
+        arena_try_unset(arena, item_max + 1ull, sizeof *ret_hashed->hashes, &memory, reterr));
     ret_hashed->hashes = memory;
     ret_hashed->mask = BUCKETS - 1;
     ret_hashed->most_mask = count - 1;

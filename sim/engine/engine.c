@@ -75,9 +75,9 @@ static enum status create_fast(struct arena *arena, struct engine *engine, struc
     engine->channels = memory;
     for (uint32_t i = 0; i < options->channel_count; i++) engine->channels[i].at_ps = UINT64_MAX;
     STATUS_TRY(
-        arena_try(arena, options->pending_max + 1, sizeof *engine->entries, &memory, reterr));
+        arena_try_unset(arena, options->pending_max + 1, sizeof *engine->entries, &memory, reterr));
     engine->entries = memory;
-    STATUS_TRY(arena_try(arena, block_max, sizeof *engine->blocks, &memory, reterr));
+    STATUS_TRY(arena_try_unset(arena, block_max, sizeof *engine->blocks, &memory, reterr));
     engine->blocks = memory;
     engine->blocks[0].count = BLOCK_CHIPS;
     STATUS_TRY(ladder_create(arena, engine->entries, (uint32_t)options->pending_max,

@@ -8,7 +8,7 @@ enum status heap_create(struct arena *arena, uint64_t event_max, struct heap *re
                         struct error *reterr)
 {
     void *memory = NULL;
-    STATUS_TRY(arena_try(arena, event_max, sizeof *ret_heap->events, &memory, reterr));
+    STATUS_TRY(arena_try_unset(arena, event_max, sizeof *ret_heap->events, &memory, reterr));
     *ret_heap = (struct heap){memory, 0};
     return STATUS_OK;
 }

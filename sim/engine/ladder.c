@@ -9,13 +9,13 @@ enum status ladder_create(struct arena *arena, struct ladder_entry *entries, uin
 {
     struct ladder ladder = {.entries = entries};
     void *memory = NULL;
-    STATUS_TRY(arena_try(arena, entry_max, sizeof *ladder.front, &memory, reterr));
+    STATUS_TRY(arena_try_unset(arena, entry_max, sizeof *ladder.front, &memory, reterr));
     ladder.front = memory;
-    STATUS_TRY(arena_try(arena, entry_max, sizeof *ladder.late, &memory, reterr));
+    STATUS_TRY(arena_try_unset(arena, entry_max, sizeof *ladder.late, &memory, reterr));
     ladder.late = memory;
-    STATUS_TRY(arena_try(arena, entry_max, sizeof *ladder.spare, &memory, reterr));
+    STATUS_TRY(arena_try_unset(arena, entry_max, sizeof *ladder.spare, &memory, reterr));
     ladder.spare = memory;
-    STATUS_TRY(arena_try(arena, entry_max, sizeof *ladder.far, &memory, reterr));
+    STATUS_TRY(arena_try_unset(arena, entry_max, sizeof *ladder.far, &memory, reterr));
     ladder.far = memory;
     STATUS_TRY(arena_try(arena, (uint64_t)LADDER_RUNGS_MAX * LADDER_BUCKETS_MAX,
                          sizeof(struct ladder_bucket), &memory, reterr));

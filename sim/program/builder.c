@@ -23,19 +23,29 @@ static void *take(struct builder *builder, uint64_t count, uint64_t size_bytes)
     return memory;
 }
 
+/* Room for items that are added one after the other, each of them whole. */
+static void *take_room(struct builder *builder, uint64_t count, uint64_t size_bytes)
+{
+    void *memory = NULL;
+    if (builder->status == STATUS_OK)
+        builder->status =
+            arena_try_unset(builder->arena, count, size_bytes, &memory, builder->error);
+    return memory;
+}
+
 void builder_begin(struct builder *builder, struct arena *arena, const struct machine *machine,
                    struct builder_room room, struct program *program, struct error *reterr)
 {
     *builder = (struct builder){
         .arena = arena, .machine = machine, .room = room, .program = program, .error = reterr};
     *program = (struct program){0};
-    program->works = take(builder, room.works, sizeof *program->works);
-    program->plans = take(builder, room.plans, sizeof *program->plans);
-    program->templates = take(builder, room.templates, sizeof *program->templates);
-    program->copies = take(builder, room.copies, sizeof *program->copies);
-    builder->requests = take(builder, room.plans, sizeof *builder->requests);
-    builder->work_parts = take(builder, room.works, sizeof *builder->work_parts);
-    builder->op = take(builder, room.ops, sizeof *builder->op);
+    program->works = take_room(builder, room.works, sizeof *program->works);
+    program->plans = take_room(builder, room.plans, sizeof *program->plans);
+    program->templates = take_room(builder, room.templates, sizeof *program->templates);
+    program->copies = take_room(builder, room.copies, sizeof *program->copies);
+    builder->requests = take_room(builder, room.plans, sizeof *builder->requests);
+    builder->work_parts = take_room(builder, room.works, sizeof *builder->work_parts);
+    builder->op = take_room(builder, room.ops, sizeof *builder->op);
     program->requests = builder->requests;
 }
 

@@ -194,12 +194,12 @@ enum status ports_build(struct arena *arena, struct replay *replay, uint64_t mes
         arena_try(arena, ports->queue_capacity + 1ull, sizeof *ports->kept, &memory, reterr));
     ports->kept = memory;
     message_max = message_max < entries_max ? message_max : entries_max;
-    STATUS_TRY(arena_try(arena, message_max + 1, sizeof *ports->lanes, &memory, reterr));
+    STATUS_TRY(arena_try_unset(arena, message_max + 1, sizeof *ports->lanes, &memory, reterr));
     ports->lanes = memory;
     ports->entry_capacity = ports->void_capacity = (uint32_t)message_max;
-    STATUS_TRY(arena_try(arena, message_max + 1, sizeof *ports->entries, &memory, reterr));
+    STATUS_TRY(arena_try_unset(arena, message_max + 1, sizeof *ports->entries, &memory, reterr));
     ports->entries = memory;
-    STATUS_TRY(arena_try(arena, message_max + 1, sizeof *ports->voids, &memory, reterr));
+    STATUS_TRY(arena_try_unset(arena, message_max + 1, sizeof *ports->voids, &memory, reterr));
     ports->voids = memory;
     STATUS_TRY(hashed_build(arena, ports->entry_capacity, &ports->named, reterr));
     STATUS_TRY(hashed_build(arena, ports->void_capacity, &ports->void_named, reterr));

@@ -48,6 +48,31 @@ static void the_limit_and_overflow_are_refused(void **state)
     arena_destroy(NULL);
 }
 
+/* It counts against the limit as what is zeroed does. */
+static void memory_may_be_left_unset(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    void *memory = NULL;
+    struct arena *arena = arena_create(1 << 20);
+    for (uint64_t size = 1; size < 100000; size = size * 3 + 1) {
+        uint64_t const before = arena_taken_bytes(arena);
+        assert_int_equal(arena_try_unset(arena, 1, size, &memory, &error), STATUS_OK);
+        assert_int_equal((uintptr_t)memory % 64, 0);
+        assert_in_range(arena_taken_bytes(arena) - before, size, size + 63);
+#ifdef GUARD_WATCHED
+        for (uint64_t i = 0; i < size; i++)
+            assert_int_equal(((unsigned char *)memory)[i], GUARD_SPOILT);
+#endif
+        memset(memory, 0xff, size);
+    }
+    memory = NULL;
+    assert_int_equal(arena_try_unset(arena, 1 << 20, 1, &memory, &error), STATUS_NO_MEMORY);
+    assert_non_null(strstr(error.message, "memory limit"));
+    assert_null(memory);
+    arena_destroy(arena);
+}
+
 static void texts_are_copied_and_formatted(void **state)
 {
     (void)state;
@@ -118,6 +143,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_zeroed_aligned_and_apart),
         cmocka_unit_test(the_limit_and_overflow_are_refused),
+        cmocka_unit_test(memory_may_be_left_unset),
         cmocka_unit_test(texts_are_copied_and_formatted),
 #ifdef GUARD_WATCHED
         cmocka_unit_test(what_was_not_given_is_hidden),

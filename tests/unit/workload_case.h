@@ -152,6 +152,7 @@ static inline struct case_sums case_sum(const struct program *program, const cha
                 sums.useful_flop += times * (double)work->useful_flop;
                 continue;
             }
+            if (op->kind == PROGRAM_OP_COPY) continue;
             if (!case_stream_is(&program->stream[op->stream], group)) continue;
             const struct plan *plan = &program->plans[op->index];
             sums.collectives[plan->kind] += (uint64_t)times;

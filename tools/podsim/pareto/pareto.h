@@ -70,17 +70,18 @@ struct pareto_point {
 
 struct pareto_curve {
     const struct pareto_value *shape, *mesh, *length;
-    const char *shape_text;     /* "4x4"; NULL: no point could be built. */
-    const char *mesh_text;      /* "tp 16 over x y"; the same. */
-    uint64_t chip_count;        /* 0: the same. */
-    uint64_t hbm_bytes;         /* Of a chip. */
-    double length_tokens;       /* Of a sequence, the mean. */
-    double critical_tokens;     /* B_crit of the formula (7.1.3), of all sequences. */
-    double critical_batch;      /* The batch of these tokens. */
-    uint64_t wall;              /* The largest batch that fits. */
-    uint64_t book_wall;         /* By the formula (7.1.6): parameters and cache alone. */
-    uint32_t knee;              /* A point's place, or frontier_none. */
-    struct pareto_point *point; /* [batch_count] */
+    struct inference_model book; /* What the formula takes of the model. */
+    const char *shape_text;      /* "4x4"; NULL: no point could be built. */
+    const char *mesh_text;       /* "tp 16 over x y"; the same. */
+    uint64_t chip_count;         /* 0: the same. */
+    uint64_t hbm_bytes;          /* Of a chip. */
+    double length_tokens;        /* Of a sequence, the mean. */
+    double critical_tokens;      /* B_crit of the formula (7.1.3), of all sequences. */
+    double critical_batch;       /* The batch of these tokens. */
+    uint64_t wall;               /* The largest batch that fits. */
+    uint64_t book_wall;          /* By the formula (7.1.6): parameters and cache alone. */
+    uint32_t knee;               /* A point's place, or frontier_none. */
+    struct pareto_point *point;  /* [batch_count] */
 };
 
 struct pareto {

@@ -106,8 +106,8 @@ static struct inference_model book_model(const struct pareto *pareto,
                                          const struct workload_plan *plan)
 {
     struct inference_model model = inference_book_model(plan);
-    double const total = (double)model_count(&plan->model).total;
     if (pareto->book_parameters == 0) return model;
+    double const total = (double)model_count(&plan->model).total;
     model.parameters *= pareto->book_parameters / total;
     model.parameter_bytes *= pareto->book_parameters / total;
     return model;
@@ -120,10 +120,10 @@ static enum status curve_begin(struct playing *playing, struct error *reterr)
     const struct session *session = &playing->session;
     const struct workload_plan *plan = &session->scenario.workload;
     struct arena *arena = playing->pareto->arena;
-    struct inference_model const model = book_model(playing->pareto, plan);
     struct inference_chips const chips = inference_book_chips(plan, &session->machine);
     struct strbuf shape = {0}, mesh = {0};
     if (curve->chip_count != 0) return STATUS_OK;
+    curve->book = book_model(playing->pareto, plan);
     const struct model_experts *experts = &plan->model.experts;
     double const sparse = experts->count == 0 ? 1 : (double)experts->count / (double)experts->top_k;
     curve->hbm_bytes = session->machine.chip.hbm_capacity_bytes;
@@ -135,7 +135,7 @@ static enum status curve_begin(struct playing *playing, struct error *reterr)
     curve->critical_batch =
         (curve->critical_tokens - (double)(inference_sum_all(plan).tokens - sum.tokens)) *
         (double)sum.sequences / (double)sum.tokens;
-    curve->book_wall = inference_max_batch(&model, &chips, curve->length_tokens);
+    curve->book_wall = inference_max_batch(&curve->book, &chips, curve->length_tokens);
     table_shape(&session->machine, &shape);
     table_mesh(&session->mesh, &session->machine, &mesh);
     curve->chip_count = session->machine.chip_count;
@@ -186,9 +186,8 @@ static enum status point_play(struct playing *playing, struct pareto_point *poin
     bool fits = false;
     STATUS_TRY(build(playing, point->batch, plays, reterr));
     STATUS_TRY(curve_begin(playing, reterr));
-    struct inference_model const model = book_model(playing->pareto, plan);
     struct inference_chips const chips = inference_book_chips(plan, &session->machine);
-    point->book = inference_book_step(plan, &model, &chips);
+    point->book = inference_book_step(plan, &playing->curve->book, &chips);
     point->book_tokens_per_s_per_chip =
         (double)inference_sum_all(plan).tokens / chips.count / point->book.step_s;
     STATUS_TRY(memory_check(playing, point, &fits, reterr));

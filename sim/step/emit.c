@@ -9,7 +9,7 @@ struct lower_graph *emit_graph(struct lower *lower, const struct step_part *part
 {
     const struct model *model = &lower->ranks->plan->model;
     struct lower_graph **at =
-        &lower->shape->graph[part->part][part->kind][part->windowed || part->used_before];
+        &lower->shape->graph[part->part][part->kind][part->used_before ? 1 : part->attends];
     void *memory = NULL;
     uint8_t place = 0;
     if (*at != NULL) return *at;
@@ -35,7 +35,7 @@ static struct lower_graph *graph_of(struct lower *lower)
                                    .layer =
                                        lower->layer->experts ? ranks->plan->model.layers - 1 : 0,
                                    .kind = (uint32_t)(lower->layer - ranks->layer),
-                                   .windowed = lower->part.windowed};
+                                   .attends = lower->part.attends};
     return emit_graph(lower, &part);
 }
 

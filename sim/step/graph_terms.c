@@ -85,9 +85,10 @@ static void experts_set(const struct ranks *ranks, struct graph_terms *terms)
 }
 
 /* Rows of the cache, and tokens whose logits are wanted. */
-static void cache_set(const struct ranks *ranks, bool windowed, struct graph_terms *terms)
+static void cache_set(const struct ranks *ranks, uint8_t attends, struct graph_terms *terms)
 {
     const struct inference_ranks *inference = &ranks->inference;
+    bool const windowed = (attends & ATTENDS_IN_WINDOW) != 0;
     const struct graph_served *decodes = &inference->served[INFERENCE_DECODES][windowed],
                               *prompts = &inference->served[INFERENCE_PROMPTS][windowed];
     /* The cores of a TPU work as one on each op. */
@@ -167,13 +168,14 @@ void graph_terms_of_part(const struct ranks *ranks, const struct step_part *part
     ret_terms->policy.used_before = part->used_before;
     if (part->part != BLOCK_LAYER && ret_terms->policy.remat > GRAPH_REMAT_NORMS)
         ret_terms->policy.remat = GRAPH_REMAT_NORMS;
-    ret_terms->sequence.window = part->windowed ? ranks->plan->model.window : 0;
+    bool const windowed = (part->attends & ATTENDS_IN_WINDOW) != 0;
+    ret_terms->sequence.window = windowed ? ranks->plan->model.window : 0;
     ret_terms->axis_c = axis_c_add(ranks, &ret_terms->mesh);
     graph_dimensions_begin(&ranks->plan->model, ret_terms);
     widths_set(ranks, ret_terms);
     if (ranks_is_decoder(ranks)) sequences_set(ranks, ret_terms);
     if (model_has_experts(&ranks->plan->model)) experts_set(ranks, ret_terms);
-    if (ranks_serves(ranks)) cache_set(ranks, part->windowed, ret_terms);
+    if (ranks_serves(ranks)) cache_set(ranks, part->attends, ret_terms);
 }
 
 bool step_embedding_used(const struct ranks *ranks)
@@ -187,27 +189,36 @@ uint32_t step_parts(const struct ranks *ranks, struct step_part ret_parts[STEP_P
     const struct model *model = &ranks->plan->model;
     uint64_t const dense = model_dense_layers(model), last = model->layers - 1;
     uint64_t const ends = ranks_is_decoder(ranks), modules = ranks->mtp_modules;
-    uint64_t layers[LAYER_KINDS][2] = {{0}}, first[LAYER_KINDS][2] = {{0, 0}, {last, last}};
+    struct step_part layers[LAYER_KINDS][ATTENDS_KINDS];
+    for (uint32_t kind = 0; kind < LAYER_KINDS; kind++)
+        for (uint8_t attends = 0; attends < ATTENDS_KINDS; attends++)
+            layers[kind][attends] = (struct step_part){.part = BLOCK_LAYER,
+                                                       .layer = kind == LAYER_DENSE ? 0 : last,
+                                                       .kind = kind,
+                                                       .attends = attends};
     for (uint64_t layer = last + 1; layer-- > 0;) {
         uint32_t const kind = layer < dense ? LAYER_DENSE : LAYER_MOE;
-        bool const windowed = ranks_layer_is_windowed(ranks, layer);
-        first[kind][windowed] = layer;
-        layers[kind][windowed]++;
+        struct step_part *of = &layers[kind][ranks_layer_attends(ranks, layer)];
+        of->layer = layer;
+        of->count++;
     }
-    layers[ranks_last_kind(ranks)][0] += modules;
-    struct step_part const all[STEP_PARTS_MAX] = {
-        {BLOCK_LAYER, first[LAYER_DENSE][0], LAYER_DENSE, false, false, layers[LAYER_DENSE][0]},
-        {BLOCK_LAYER, first[LAYER_DENSE][1], LAYER_DENSE, true, false, layers[LAYER_DENSE][1]},
-        {BLOCK_LAYER, first[LAYER_MOE][0], LAYER_MOE, false, false, layers[LAYER_MOE][0]},
-        {BLOCK_LAYER, first[LAYER_MOE][1], LAYER_MOE, true, false, layers[LAYER_MOE][1]},
-        {BLOCK_EMBEDDING, last, 0, false, step_embedding_used(ranks), ends},
-        {BLOCK_HEAD, last, 0, false, false, ends && ranks_has_head(ranks)},
-        {BLOCK_HEAD, last, 0, false, true, modules},
-        {BLOCK_MTP, last, 0, false, false, modules > 0},
-        {BLOCK_MTP, last, 0, false, true, modules > 0 ? modules - 1 : 0},
+    layers[ranks_last_kind(ranks)][0].count += modules;
+    struct step_part const others[] = {
+        {.part = BLOCK_EMBEDDING, .used_before = step_embedding_used(ranks), .count = ends},
+        {.part = BLOCK_HEAD, .count = ends && ranks_has_head(ranks)},
+        {.part = BLOCK_HEAD, .used_before = true, .count = modules},
+        {.part = BLOCK_MTP, .count = modules > 0},
+        {.part = BLOCK_MTP, .used_before = true, .count = modules > 0 ? modules - 1 : 0},
     };
     uint32_t count = 0;
-    for (uint32_t i = 0; i < STEP_PARTS_MAX; i++)
-        if (all[i].count > 0) ret_parts[count++] = all[i];
+    for (uint32_t i = 0; i < LAYER_KINDS * ATTENDS_KINDS; i++) {
+        ret_parts[count] = layers[i / ATTENDS_KINDS][i % ATTENDS_KINDS];
+        count += ret_parts[count].count > 0;
+    }
+    for (uint32_t i = 0; i < sizeof others / sizeof *others; i++) {
+        ret_parts[count] = others[i];
+        ret_parts[count].layer = last;
+        count += others[i].count > 0;
+    }
     return count;
 }

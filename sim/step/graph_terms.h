@@ -11,14 +11,14 @@ struct step_part {
     enum block_part part;
     uint64_t layer;   /* Of layers the first; of other parts the last one of the model. */
     uint32_t kind;    /* Of a layer: LAYER_DENSE, LAYER_MOE. */
-    bool windowed;    /* Of a layer. */
+    uint8_t attends;  /* Of a layer: bits as of ranks_layer_attends(). */
     bool used_before; /* Of an end: another use of the embedding, or of the head, has left its
                          gradient in the same backward pass. So has any other use of the head than
                          the model's own, and of the embedding in modules any but the last one's. */
     uint64_t count;   /* Of the whole model with its modules, in one microbatch. */
 };
 
-enum { STEP_PARTS_MAX = 2 * LAYER_KINDS + 5 };
+enum { STEP_PARTS_MAX = ATTENDS_KINDS * LAYER_KINDS + 5 };
 
 /* All parts that the model has, layers first; returns how many. */
 uint32_t step_parts(const struct ranks *ranks, struct step_part ret_parts[STEP_PARTS_MAX]);

@@ -44,7 +44,7 @@ static void part_title_add(const struct printer *printer, const struct step_part
 {
     const struct ranks *ranks = printer->ranks;
     bool const of_modules =
-        ranks->mtp_modules != 0 && which->kind == ranks_last_kind(ranks) && !which->windowed;
+        ranks->mtp_modules != 0 && which->kind == ranks_last_kind(ranks) && which->attends == 0;
     static const char *const names[] = {
         [BLOCK_EMBEDDING] = "embedding",
         [BLOCK_HEAD] = "head",
@@ -53,7 +53,7 @@ static void part_title_add(const struct printer *printer, const struct step_part
     if (which->part == BLOCK_LAYER)
         title_add(printer, "==== %s%s%s%s, as layer %llu", counted(which->count, "layer").text,
                   which->kind == LAYER_MOE ? ", with experts" : "",
-                  which->windowed ? ", with windows" : "",
+                  (which->attends & ATTENDS_IN_WINDOW) != 0 ? ", with windows" : "",
                   of_modules ? ", modules' among them" : "", (unsigned long long)which->layer);
     else
         title_add(printer, "==== %s%s", names[which->part],

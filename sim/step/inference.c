@@ -420,8 +420,9 @@ void inference_build(struct ranks *ranks)
 
 /* What a layer's terms have of a pass, in addition to its tokens: graph_terms.c. */
 static bool layers_alike(const struct inference_ranks *one, const struct inference_ranks *other,
-                         bool windowed)
+                         uint8_t attends)
 {
+    bool const windowed = (attends & ATTENDS_IN_WINDOW) != 0;
     bool alike = one->own_rows == other->own_rows && one->begins == other->begins &&
                  one->asks == other->asks && one->answers == other->answers &&
                  one->apart == other->apart && one->batch_ways == other->batch_ways &&
@@ -434,9 +435,9 @@ static bool layers_alike(const struct inference_ranks *one, const struct inferen
 }
 
 bool inference_alike(const struct inference_ranks *one, const struct inference_ranks *other,
-                     enum block_part part, bool windowed)
+                     enum block_part part, uint8_t attends)
 {
-    if (part == BLOCK_LAYER && !layers_alike(one, other, windowed)) return false;
+    if (part == BLOCK_LAYER && !layers_alike(one, other, attends)) return false;
     if (part == BLOCK_HEAD &&
         (one->head_rows != other->head_rows || one->all.head_rows != other->all.head_rows))
         return false;
@@ -452,7 +453,7 @@ static uint64_t layers_of(const struct ranks *ranks, const struct step_part *par
     uint64_t layers = 0;
     for (uint64_t layer = first; layer < first + count; layer++)
         layers += part->kind == (layer < dense ? LAYER_DENSE : LAYER_MOE) &&
-                  part->windowed == ranks_layer_is_windowed(ranks, layer);
+                  part->attends == ranks_layer_attends(ranks, layer);
     return layers;
 }
 
@@ -466,7 +467,7 @@ uint64_t inference_cache_bytes(const struct ranks *ranks, uint64_t layer_first, 
         uint64_t const layers = layers_of(ranks, &parts[i], layer_first, count);
         struct graph_terms terms;
         struct graph graph;
-        uint64_t const held = ranks->inference.held_rows[parts[i].windowed];
+        uint64_t const held = ranks->inference.held_rows[parts[i].attends & ATTENDS_IN_WINDOW];
         graph_terms_of_part(ranks, &parts[i], &terms);
         block_write_layer(&terms, &ranks->plan->model, parts[i].layer, &graph);
         for (uint8_t t = 0; t < graph.tensor_count; t++) {

@@ -130,9 +130,9 @@ struct inference_ranks {
  * on its data ranks. */
 void inference_build(struct ranks *ranks);
 
-/* Whether two passes give a part of the model the same work; a layer with a window, or without. */
+/* Whether two passes give a part of the model the same work; of layers those that attend so. */
 bool inference_alike(const struct inference_ranks *one, const struct inference_ranks *other,
-                     enum block_part part, bool windowed);
+                     enum block_part part, uint8_t attends);
 
 /* Of a prompt's new tokens those of a rank: of cp each has equally many, the last ones padding. */
 uint64_t inference_asked(const struct ranks *ranks, uint64_t tokens);

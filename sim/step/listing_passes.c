@@ -30,8 +30,8 @@ static void part_derive(const struct listing *listing, enum block_part part, boo
 {
     const struct ranks *ranks = listing->ranks;
     const struct model *model = &ranks->plan->model;
-    bool const windowed = part == BLOCK_LAYER && ranks_layer_is_windowed(ranks, model->layers - 1);
-    struct step_part const which = {.part = part, .windowed = windowed, .used_before = used_before};
+    uint8_t const attends = part == BLOCK_LAYER ? ranks_layer_attends(ranks, model->layers - 1) : 0;
+    struct step_part const which = {.part = part, .attends = attends, .used_before = used_before};
     graph_terms_of_part(ranks, &which, &of->terms);
     of->state_terms = of->terms;
     of->state_terms.policy.weights_split = ranks->replicas.state_shards > 1;

@@ -133,7 +133,7 @@ struct lower_part {
     uint8_t arrays;  /* Number of arrays [B_X, D] between blocks that are sent. */
     bool around;     /* The message goes from the last rank to the first, or back. */
     bool receives;   /* The input comes as a message. */
-    bool windowed;   /* A layer that attends to a window. */
+    uint8_t attends; /* Of a layer: bits as of ranks_layer_attends(). */
     bool top;        /* A layer that keeps its activations where others store them on the host. */
     bool updated; /* Of a forward pass: weights come from the last step's update, and are gathered
                      from ranks that each have updated a part of the weights. */
@@ -149,8 +149,9 @@ struct lower_part {
 /* Graphs of the model's parts, for one pass of the step. */
 struct lower_shape {
     const struct ranks *ranks;
-    struct lower_graph *graph[BLOCK_PART_COUNT][LAYER_KINDS][2]; /* [part][kind of layer][windowed,
-                             or used before] (emit.c), or NULL. */
+    struct lower_graph
+        *graph[BLOCK_PART_COUNT][LAYER_KINDS][ATTENDS_KINDS]; /* [part][kind of layer][how it
+                                             attends, or of ends used before] (emit.c), or NULL. */
 };
 
 struct lower {

@@ -252,7 +252,7 @@ static uint8_t pass_alike(const struct pipeline *pipeline, const struct lower_pa
     uint32_t like = 0;
     if (!ranks_serves(pipeline->lower->ranks)) return 0;
     while (!inference_alike(&shapes[like].ranks->inference, &shapes[pass].ranks->inference, of,
-                            part->windowed))
+                            part->attends))
         like++;
     return (uint8_t)like;
 }
@@ -275,7 +275,7 @@ static struct lower_part part_at(const struct pipeline *pipeline, const struct p
     part.module = (uint8_t)module_at(&passing->modules, forward, place, ret_layer);
     *ret_since = 0;
     if (part.module == MODULE_LAYER || part.module == MODULE_EXPERTS)
-        part.windowed = ranks_layer_is_windowed(pipeline->lower->ranks, (uint64_t)*ret_layer);
+        part.attends = ranks_layer_attends(pipeline->lower->ranks, (uint64_t)*ret_layer);
     part.pass = pass_alike(pipeline, &part, passing->pass->microbatch);
     offload_set(pipeline->lower->ranks, *ret_layer, &part);
     if (part.module == MODULE_MTP || part.module == MODULE_MTP_HEAD)
@@ -325,7 +325,7 @@ static uint32_t places_alike(const struct pipeline *pipeline, const struct passi
     const struct ranks *ranks = pipeline->lower->ranks;
     bool const is_layer = part->module == MODULE_LAYER || part->module == MODULE_EXPERTS;
     bool const differ =
-        ranks->sequences.window_layers != 0 || ranks->plan->offload != WORKLOAD_OFFLOAD_NONE;
+        ranks_layers_attend_apart(ranks) || ranks->plan->offload != WORKLOAD_OFFLOAD_NONE;
     uint32_t const ahead = ranks->plan->prefetch_layers;
     if (!is_layer || differ || place == 0 || place + 1 == passing->count) return 1;
     uint32_t run = run_at(&passing->modules, pipeline_is_forward(passing->pass->kind), place);
@@ -440,9 +440,10 @@ static bool layers_differ(const struct lower_part *one, const struct lower_part 
     return one->top != other->top || one->updates != other->updates;
 }
 
-/* Plans are numbered as templates ask for them, and events of messages by plans: so plain layers
- * come before windowed ones, and modules from the first on, whatever plays first. But a layer whose
- * backward pass is unlike that of the others, which update what it reduces, comes before them. */
+/* Plans are numbered as templates ask for them, and events of messages by plans: so layers
+ * come in the order of how they attend, and modules from the first on, whatever plays first. But a
+ * layer whose backward pass is unlike that of the others, which update what it reduces, comes
+ * before them. */
 void pipeline_pass_build(struct pipeline *pipeline, uint32_t index)
 {
     struct passing const passing = passing_of(pipeline, 0, index);
@@ -452,7 +453,7 @@ void pipeline_pass_build(struct pipeline *pipeline, uint32_t index)
         part_add(pipeline, &passing, from, &first);
         bool const turns = !forward && first.variant.part[0].module == MODULE_MTP;
         end = from + run_at(&passing.modules, forward, from);
-        for (uint32_t windowed = 0; windowed < 2; windowed++)
+        for (uint32_t attends = 0; attends < ATTENDS_KINDS; attends++)
             for (uint32_t at = from, next; at < end; at = next) {
                 struct slot slot = {0};
                 part_add(pipeline, &passing, turns ? from + end - 1 - at : at, &slot);
@@ -461,7 +462,7 @@ void pipeline_pass_build(struct pipeline *pipeline, uint32_t index)
                     break;
                 }
                 next = at + places_alike(pipeline, &passing, at, &slot.variant.part[0]);
-                if (slot.variant.part[0].windowed == (windowed == 1))
+                if (slot.variant.part[0].attends == attends)
                     (void)pipeline_template(pipeline, &slot.variant);
             }
     }

@@ -73,10 +73,10 @@ static struct kept stage_kept(struct pipeline *pipeline, const struct stage *sta
     if (stage->embedding)
         module_add(pipeline, (struct lower_part){.module = MODULE_EMBEDDING}, &kept);
     for (uint32_t i = 0; i < stage->layer_count; i++) {
-        bool const windowed = ranks_layer_is_windowed(ranks, (uint64_t)stage->layer_first + i);
+        uint8_t const attends = ranks_layer_attends(ranks, (uint64_t)stage->layer_first + i);
         module_add(pipeline,
                    (struct lower_part){.module = i < dense ? MODULE_LAYER : MODULE_EXPERTS,
-                                       .windowed = windowed},
+                                       .attends = attends},
                    &kept);
     }
     for (uint32_t i = 0; i < stage->mtp_modules + stage->mtp_heads; i++)

@@ -80,7 +80,7 @@ static uint32_t times_of(const struct ranks *ranks, const struct stage *stage,
                          const struct step_part *part)
 {
     const struct model *model = &ranks->plan->model;
-    bool const of_modules = part->kind == ranks_last_kind(ranks) && !part->windowed;
+    bool const of_modules = part->kind == ranks_last_kind(ranks) && part->attends == 0;
     uint32_t const with_heads = ranks->mtp_apart ? 0 : stage->mtp_modules;
     uint32_t count = of_modules ? stage->mtp_modules : 0;
     if (part->part == BLOCK_EMBEDDING) return stage->embedding;
@@ -91,7 +91,7 @@ static uint32_t times_of(const struct ranks *ranks, const struct stage *stage,
         uint64_t const layer = (uint64_t)stage->layer_first + i;
         bool const dense = layer < model_dense_layers(model);
         count += part->kind == (dense ? LAYER_DENSE : LAYER_MOE) &&
-                 part->windowed == ranks_layer_is_windowed(ranks, layer);
+                 part->attends == ranks_layer_attends(ranks, layer);
     }
     return count;
 }

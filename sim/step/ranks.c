@@ -251,13 +251,13 @@ static enum status rows_build(struct ranks *ranks, struct error *reterr)
 }
 
 /* Layers that attend to a window; where sequences fit it they are as any other. */
-static void windows_build(struct ranks *ranks)
+static void attends_build(struct ranks *ranks)
 {
     const struct model *model = &ranks->plan->model;
     ranks->sequences.window_layers = model_window_layers(model, workload_keys(ranks->plan));
-    for (uint64_t layer = 1; layer < model->layers && ranks->sequences.window_layers != 0; layer++)
-        ranks->sequences.window_turns +=
-            model_layer_is_windowed(model, layer) != model_layer_is_windowed(model, layer - 1);
+    for (uint64_t layer = 1; layer < model->layers && ranks_layers_attend_apart(ranks); layer++)
+        ranks->sequences.turns +=
+            ranks_layer_attends(ranks, layer) != ranks_layer_attends(ranks, layer - 1);
 }
 
 static enum status mtp_build(struct ranks *ranks, struct error *reterr)
@@ -288,7 +288,7 @@ enum status ranks_make(const struct workload_plan *plan, const struct machine *m
     STATUS_TRY(rows_build(&ranks, reterr));
     if (ranks_is_decoder(&ranks)) {
         STATUS_TRY(ranks_sequences_build(&ranks, reterr));
-        windows_build(&ranks);
+        attends_build(&ranks);
         STATUS_TRY(mtp_build(&ranks, reterr));
     }
     if (model_has_experts(&plan->model)) STATUS_TRY(routing_build(&ranks, reterr));

@@ -64,6 +64,10 @@ struct ranks_layer {
 /* The first layers of a model have one MLP each, the others experts; a model may have one kind. */
 enum { LAYER_DENSE, LAYER_MOE, LAYER_KINDS };
 
+/* How a layer attends, where layers of a model differ in it: a bit each. Layers with the same bits
+ * have the same attention. */
+enum { ATTENDS_IN_WINDOW = 1, ATTENDS_KINDS = 2 };
+
 /* Letters of the mesh as sharded arrays have them; see above. */
 struct ranks_axes {
     struct sharding_mesh mesh; /* Axes of size 1 are left out. */
@@ -94,7 +98,7 @@ struct ranks_sequences {
     uint64_t kv_heads;      /* KV heads that a rank attends with: of its own, or some of theirs. */
     const char *ring_name;  /* The algorithm by which keys pass round, where they do. */
     uint64_t window_layers; /* Layers whose queries have fewer keys: model.window. */
-    uint64_t window_turns;  /* Layers that differ in this from the one before. */
+    uint64_t turns;         /* Layers that attend in another way than the one before. */
 };
 
 /* What ends of the model have in common. */
@@ -192,6 +196,18 @@ static inline bool ranks_layer_is_windowed(const struct ranks *ranks, uint64_t l
 {
     return ranks->sequences.window_layers != 0 &&
            model_layer_is_windowed(&ranks->plan->model, layer);
+}
+
+/* Bits of ATTENDS_IN_WINDOW and what follows it. */
+static inline uint8_t ranks_layer_attends(const struct ranks *ranks, uint64_t layer)
+{
+    return ranks_layer_is_windowed(ranks, layer) ? ATTENDS_IN_WINDOW : 0;
+}
+
+/* Whether layers of a model may attend in several ways. */
+static inline bool ranks_layers_attend_apart(const struct ranks *ranks)
+{
+    return ranks->sequences.window_layers != 0;
 }
 
 /* Refuses what does not divide, with the nearest amounts that would. */

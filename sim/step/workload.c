@@ -43,8 +43,7 @@ static enum status role_begin(struct pipeline *pipeline, uint32_t rank, struct p
          * each of them that waits otherwise. */
         if (ranks->pp > 1) most += 5 * MODULE_COUNT + 3 * (uint64_t)stage->layer_count;
     }
-    uint64_t const turns =
-        ranks->sequences.window_turns < layers ? ranks->sequences.window_turns : layers;
+    uint64_t const turns = ranks->sequences.turns < layers ? ranks->sequences.turns : layers;
     most += (uint64_t)schedule->rank[rank].count * (BLOCKS_A_PASS + ranks->mtp_modules + turns);
     STATUS_TRY(arena_try(pipeline->lower->build.arena, most, sizeof *made->block, &memory, reterr));
     *made = (struct pipeline_role){.list = &schedule->rank[rank],

@@ -37,7 +37,7 @@ static inline void graph_layer_terms(const struct ranks *ranks, uint64_t layer,
                                      struct graph_terms *ret_terms)
 {
     struct step_part const part = {.part = BLOCK_LAYER,
-                                   .windowed = ranks_layer_is_windowed(ranks, layer)};
+                                   .attends = ranks_layer_attends(ranks, layer)};
     graph_terms_of_part(ranks, &part, ret_terms);
 }
 

@@ -76,6 +76,17 @@ static void layer_add(const struct graph_terms *terms, const struct model *model
     }
 }
 
+/* What a layer has of attention that takes its keys and values from another one. */
+static uint64_t borrower_count(const struct graph_terms *terms, const struct model *model)
+{
+    struct graph_terms borrows = *terms;
+    struct model_counts counts = {0};
+    uint64_t biases = 0;
+    borrows.borrows = true;
+    layer_add(&borrows, model, 0, &counts, &biases);
+    return counts.attention_layer + graph_attention_vectors(model);
+}
+
 /* Layers of both kinds have the same attention and norms. */
 static void layers_count(const struct graph_terms *terms, const struct model *model,
                          struct model_counts *counts)
@@ -87,6 +98,8 @@ static void layers_count(const struct graph_terms *terms, const struct model *mo
     if (counts->expert_layers != 0) layer_add(terms, model, model->layers - 1, &sparse, &biases);
     const struct model_counts *any = counts->mlp_layers != 0 ? &dense : &sparse;
     counts->attention_layer = any->attention_layer + graph_attention_vectors(model);
+    counts->borrowers = model_borrowing_layers(model);
+    if (counts->borrowers != 0) counts->attention_borrower = borrower_count(terms, model);
     counts->norm_layer = any->norm_layer;
     counts->mlp_layer = dense.mlp_layer + model->vectors.mlp;
     if (experts->count == 0) return;
@@ -162,6 +175,7 @@ struct model_counts model_count(const struct model *model)
                                                     (experts->count - experts->top_k);
     counts.total = counts.embedding + counts.positions + counts.head + counts.norm_final +
                    counts.mlp_layers * (both + counts.mlp_layer) + counts.expert_layers * layer;
+    counts.total -= counts.borrowers * (counts.attention_layer - counts.attention_borrower);
     counts.active = counts.total - counts.expert_layers * idle;
     if (model->mtp_modules != 0) modules_count(&terms, model, layer, idle, &counts);
     return counts;

@@ -13,7 +13,9 @@ struct model_counts {
     uint64_t head;        /* Parameters of the head; if the head is tied, its biases alone. */
     uint64_t head_matrix; /* Of `head`, the matrix. */
     uint64_t attention_layer;
-    uint64_t mlp_layer; /* Parameters of the MLP, in a layer that has one MLP. */
+    uint64_t attention_borrower; /* The same of a layer without K and V of its own. */
+    uint64_t borrowers;          /* Layers that are so. */
+    uint64_t mlp_layer;          /* Parameters of the MLP, in a layer that has one MLP. */
     uint64_t mlp_layers;
     uint64_t router_layer; /* Parameters of the router, in a layer that has experts. */
     uint64_t experts_layer;

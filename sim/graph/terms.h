@@ -175,6 +175,7 @@ struct graph_terms {
     uint64_t experts_asked;    /* Experts of a rank with rows: they alone are read. */
     struct graph_dimension dimension[GRAPH_DIMENSIONS_MAX]; /* Ended by a NULL name. */
     struct graph_sequence sequence;
+    bool borrows; /* Keys and values of the layer are those of an earlier one. */
     struct graph_cache cache;
     struct graph_formats formats;
     struct graph_policy policy;

@@ -79,6 +79,11 @@ tensor graph_cached(struct graph *graph, const char *text)
     return result_add(graph, text, GRAPH_CACHE);
 }
 
+tensor graph_borrowed(struct graph *graph, const char *text)
+{
+    return tensor_add(graph, text, GRAPH_CACHE);
+}
+
 void graph_set_formats(struct graph *graph, tensor of, enum format format, enum format gradient)
 {
     graph->tensor[of].format = format;

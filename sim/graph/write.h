@@ -53,6 +53,8 @@ tensor graph_result(struct graph *graph, const char *text);
 tensor graph_statistic(struct graph *graph, const char *text);
 /* A result whose rows stay for later passes, in the format of the cache. */
 tensor graph_cached(struct graph *graph, const char *text);
+/* Rows of a cache that an earlier layer has written: nothing in this layer gives them. */
+tensor graph_borrowed(struct graph *graph, const char *text);
 
 /* --- What differs --- */
 

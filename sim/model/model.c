@@ -7,3 +7,11 @@ uint64_t model_window_layers(const struct model *model, uint64_t length)
     for (uint64_t layer = 0; layer < model->layers; layer++) count += model->windowed[layer];
     return count;
 }
+
+uint64_t model_borrowing_layers(const struct model *model)
+{
+    uint64_t count = 0;
+    for (uint64_t layer = 0; layer < model->layers; layer++)
+        count += model_layer_borrows(model, layer);
+    return count;
+}

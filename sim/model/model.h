@@ -80,6 +80,8 @@ struct model {
     uint64_t window;      /* Keys that a query of a windowed layer has at most, its own
                              among them. */
     const bool *windowed; /* [layer]; NULL: none is. */
+    const bool *borrows; /* [layer]: it computes no K and V, and attends to the cache of the nearest
+                            layer before it that does; NULL: none is so. */
     uint64_t mtp_modules; /* Layers behind the last that predict further tokens (MTP). */
     struct model_experts experts;
     struct model_mla latent;
@@ -95,6 +97,11 @@ static inline bool model_layer_is_windowed(const struct model *model, uint64_t l
     return model->windowed != NULL && model->windowed[layer];
 }
 
+static inline bool model_layer_borrows(const struct model *model, uint64_t layer)
+{
+    return model->borrows != NULL && model->borrows[layer];
+}
+
 /* Layers from the first on that have one MLP. */
 static inline uint64_t model_dense_layers(const struct model *model)
 {
@@ -108,5 +115,8 @@ static inline uint64_t model_value_width(const struct model *model)
 
 /* How many layers' windows are shorter than sequences of `length`. */
 uint64_t model_window_layers(const struct model *model, uint64_t length);
+
+/* How many layers attend to the cache of a layer before them. */
+uint64_t model_borrowing_layers(const struct model *model);
 
 #endif

@@ -185,3 +185,37 @@ enum status model_read_gpt_oss(struct json *document, struct model *model, struc
     model->vectors.attention = model->heads + (biased ? model->width : 0);
     return check_experts(document, model, reterr);
 }
+
+/* One MLP, or experts with shared ones beside them. Source: HunYuanConfig and HunYuanMoE of
+ * TensorRT-LLM's _torch/models/modeling_hunyuan_moe.py. */
+enum status model_read_hunyuan(struct json *document, struct model *model, struct error *reterr)
+{
+    struct model_experts *experts = &model->experts;
+    bool normed = false, mixed = false;
+    uint64_t count = 1, shared = 1, skipped = 0;
+    STATUS_TRY(model_take_count(document, "attention_head_dim", head_width_max, model->head_width,
+                                &model->head_width, reterr));
+    STATUS_TRY(model_take_flag(document, "use_qk_norm", false, &normed, reterr));
+    if (normed) model->vectors.attention = 2 * model->head_width;
+    STATUS_TRY(model_take_count(document, "num_experts", experts_max, 1, &count, reterr));
+    STATUS_TRY(model_take_count(document, "moe_topk", experts_max, 1, &experts->top_k, reterr));
+    STATUS_TRY(model_take_flag(document, "use_mixed_mlp_moe", false, &mixed, reterr));
+    STATUS_TRY(model_take_count(document, "num_shared_expert", experts_max, 1, &shared, reterr));
+    STATUS_TRY(model_take_count(document, "moe_intermediate_size", width_max, model->mlp_width,
+                                &experts->width, reterr));
+    if (model_take_set(document, "moe_layer_num_skipped") != NULL)
+        STATUS_TRY(
+            model_take_count(document, "moe_layer_num_skipped", layers_max, 0, &skipped, reterr));
+    if (count == 1) {
+        *experts = (struct model_experts){.count = 0};
+        return STATUS_OK;
+    }
+    if (mixed && shared * model->mlp_width % experts->width != 0)
+        return model_refuse(json_take(document, "moe_intermediate_size"),
+                            "a shared expert that is not as wide as some experts together,",
+                            reterr);
+    experts->count = count;
+    experts->shared = mixed ? shared * model->mlp_width / experts->width : 0;
+    experts->dense_layers = skipped;
+    return check_experts(document, model, reterr);
+}

@@ -252,6 +252,16 @@ const struct model_family model_families[] = {
      .keys = DEEPSEEK_KEYS,
      .ignored = NAMES("qk_head_dim"), /* The sum of two that are read. */
      .read = model_read_deepseek_v3},
+    {.type = "hunyuan",
+     .architectures = NAMES("HunYuanForCausalLM", "HunYuanModel"),
+     .keys = NAMES("num_experts", "moe_topk", "num_shared_expert", "use_mixed_mlp_moe",
+                   "moe_intermediate_size", "moe_layer_num_skipped", "use_qk_norm", "use_cla",
+                   "cla_share_factor", "attention_head_dim"),
+     .ignored = NAMES("capacity_factor", "moe_drop_tokens", "moe_random_routing_dropped_token",
+                      "org_vocab_size", "norm_type", "use_rotary_pos_emb", "enable_lm_head_fp32",
+                      "eod_token_id", "im_start_id", "im_end_id", "text_start_id", "text_end_id",
+                      "mask_init_id", "pad_id"),
+     .read = model_read_hunyuan},
     {.type = "gpt_oss",
      .architectures = NAMES("GptOssForCausalLM", "GptOssModel"),
      .keys = NAMES("num_local_experts", "num_experts_per_tok", "attention_bias"),
@@ -371,6 +381,7 @@ static const char unturned[] = "attention without positions in some layers, by t
 static const char behind[] = "attention and an MLP with a norm after and none before";
 static const char capped[] = "attention with capped logits";
 static const char sixth[] = "attention within windows in all but each sixth layer";
+static const char altup[] = "a stream in several copies (AltUp)";
 static const char chunked[] = "attention within chunks of a sequence";
 static const char linear[] = "linear attention";
 static const char state_space[] = "a state space layer";
@@ -380,6 +391,8 @@ static const struct refused_type refused[] = {
     {"gemma2", "attn_logit_softcapping", capped, true},
     {"gemma3_text", NULL, sixth, true},
     {"gemma3", NULL, sixth, true},
+    {"gemma3n_text", "altup_num_inputs", altup, true},
+    {"gemma3n", "altup_num_inputs", altup, true},
     {"olmo2", NULL, behind, true},
     {"olmo3", NULL, behind, true},
     {"llama4_text", "attention_chunk_size", chunked, true},

@@ -83,12 +83,16 @@ static enum status refuse_features(struct json *document, const struct model_fam
         {"num_nextn_predict_layers", "multi-token prediction", 0},
         {"quantization_config", "a quantised model (set formats in the workload instead)", 0},
         {"attn_logit_softcapping", "attention with capped logits", 0},
+        {"use_cla", "sharing of keys and values between layers", 0},
+        {"num_kv_shared_layers", "sharing of keys and values between the last layers", 0},
     };
     for (uint32_t i = 0; i < sizeof features / sizeof features[0]; i++) {
         struct json *value = model_take_set(document, features[i].key);
         int64_t count = 0;
+        bool flag = true;
         struct error ignored = {0};
         if (value == NULL || knows(family->keys, features[i].key)) continue;
+        if (json_as_boolean(value, &flag, &ignored) == STATUS_OK && !flag) continue;
         if (json_as_integer(value, INT64_MIN, INT64_MAX, &count, &ignored) == STATUS_OK) {
             STATUS_TRY(json_as_integer(value, 0, INT64_MAX, &count, reterr));
             if (count <= features[i].unused) continue;
@@ -234,6 +238,7 @@ enum status model_read_config(struct arena *arena, struct json *document, const 
     STATUS_TRY(check_activation(document, family, reterr));
     STATUS_TRY(read_dimensions(document, family, &model, reterr));
     STATUS_TRY(model_read_windows(arena, document, family, &model, reterr));
+    STATUS_TRY(model_read_sharing(arena, document, family, &model, reterr));
     STATUS_TRY(model_read_positions(document, &model, reterr));
     STATUS_TRY(model_take_flag(document, "tie_word_embeddings", family->tied, &model.tied, reterr));
     if (family->read != NULL) STATUS_TRY(family->read(document, &model, reterr));

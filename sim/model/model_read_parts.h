@@ -62,6 +62,7 @@ enum status model_read_deepseek_v2(struct json *document, struct model *model,
                                    struct error *reterr);
 enum status model_read_deepseek_v3(struct json *document, struct model *model,
                                    struct error *reterr);
+enum status model_read_hunyuan(struct json *document, struct model *model, struct error *reterr);
 enum status model_read_gpt_oss(struct json *document, struct model *model, struct error *reterr);
 
 /* The member if it is there and says something: Hugging Face writes null for "not used". */
@@ -74,6 +75,10 @@ enum status model_take_flag(struct json *document, const char *key, bool otherwi
                             struct error *reterr);
 /* Sets `window` and `windowed` (model_window.c); the model's layers are known. */
 enum status model_read_windows(struct arena *arena, struct json *document,
+                               const struct model_family *family, struct model *model,
+                               struct error *reterr);
+/* Sets `borrows` (model_sharing.c); the model's layers are known. */
+enum status model_read_sharing(struct arena *arena, struct json *document,
                                const struct model_family *family, struct model *model,
                                struct error *reterr);
 /* Sets `positions.most` (model_positions.c). */

@@ -52,7 +52,8 @@ struct inference_model inference_book_model(const struct workload_plan *plan)
             (double)(counts.total - counts.head_matrix) *
                 format_stored_number_bytes(plan->formats.weights) +
             (double)counts.head_matrix * format_stored_number_bytes(plan->inference.head),
-        .kv_bytes_per_token = inference_whole_token_bytes(plan),
+        .kv_bytes_per_token = inference_whole_read_bytes(plan),
+        .kv_shared_bytes_per_token = inference_whole_shared_bytes(plan),
     };
 }
 
@@ -121,7 +122,7 @@ struct inference_facts inference_facts_of(const struct report_input *input,
         .context_tokens = sum.context_tokens,
         .weight_bytes = roofline->counts.inference.weight_bytes,
         .prefetched_bytes = (double)input->trace->prefetched_bytes,
-        .kv_bytes_per_token = inference_whole_token_bytes(plan),
+        .kv_bytes_per_token = inference_whole_read_bytes(plan) - inference_whole_shared_bytes(plan),
         .kv_read_bytes = roofline->counts.inference.kv_read_bytes,
         .kv_bytes = roofline->counts.memory.cache_bytes,
         .fit = inference_facts_fit(input),

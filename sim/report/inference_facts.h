@@ -33,7 +33,7 @@ struct inference_facts {
     double math_s;                   /* Of products with weights and of attention, padded. */
     double weight_bytes; /* Bytes of weights that are read: the embedding is looked up, not read. */
     double prefetched_bytes;   /* Bytes of weights that came while compute waited. */
-    double kv_bytes_per_token; /* The model's, whole. */
+    double kv_bytes_per_token; /* That a token takes in the cache, all layers. */
     double kv_read_bytes;
     double kv_bytes;                      /* Bytes of the cache that are held. */
     struct inference_fit fit, fit_of_gib; /* The second if the data sheet's GB are GiB. */

@@ -7,31 +7,57 @@
 #include "sim/roofline/inference.h"
 #include "sim/step/ranks.h"
 
-static double token_bytes(const struct workload_plan *plan, const struct model *model)
+static double read_bytes(const struct workload_plan *plan, const struct model *model)
 {
     return inference_kv_bytes_per_token(model, format_stored_number_bytes(plan->inference.cache));
 }
 
-double inference_whole_token_bytes(const struct workload_plan *plan)
+static double shared_bytes(const struct workload_plan *plan, const struct model *model)
 {
-    return token_bytes(plan, &plan->model);
+    return inference_kv_shared_bytes_per_token(model,
+                                               format_stored_number_bytes(plan->inference.cache));
 }
 
-double inference_whole_tokens(const struct workload_plan *plan, enum inference_part part)
+double inference_whole_read_bytes(const struct workload_plan *plan)
 {
-    uint64_t const keys = inference_keys_most_of(plan, part);
-    double const windowed =
-        (double)model_window_layers(&plan->model, keys) / (double)plan->model.layers;
+    return read_bytes(plan, &plan->model);
+}
+
+double inference_whole_shared_bytes(const struct workload_plan *plan)
+{
+    return shared_bytes(plan, &plan->model);
+}
+
+/* Of layers, or of those alone that hold their rows, the share whose queries have a window. */
+static double windowed_share(const struct model *model, uint64_t keys, bool held)
+{
+    uint64_t windowed = 0, layers = 0;
+    for (uint64_t layer = 0; layer < model->layers; layer++) {
+        if (held && model_layer_borrows(model, layer)) continue;
+        windowed += model->window < keys && model_layer_is_windowed(model, layer);
+        layers++;
+    }
+    return (double)windowed / (double)layers;
+}
+
+static double tokens_of(const struct workload_plan *plan, enum inference_part part, bool held)
+{
+    double const windowed = windowed_share(&plan->model, inference_keys_most_of(plan, part), held);
     double const all = (double)inference_sum(plan, part).context_tokens;
     if (windowed == 0) return all;
     return (1 - windowed) * all + windowed * (double)inference_window_tokens(plan, part);
 }
 
+double inference_whole_tokens(const struct workload_plan *plan, enum inference_part part)
+{
+    return tokens_of(plan, part, /* held= */ false);
+}
+
 /* A generation's steps are of its prompts. */
 static double cached_tokens(const struct workload_plan *plan)
 {
-    double const decodes = inference_whole_tokens(plan, INFERENCE_DECODES),
-                 prompts = inference_whole_tokens(plan, INFERENCE_PROMPTS);
+    double const decodes = tokens_of(plan, INFERENCE_DECODES, /* held= */ true),
+                 prompts = tokens_of(plan, INFERENCE_PROMPTS, /* held= */ true);
     return plan->inference.generation.output != 0 ? fmax(decodes, prompts) : decodes + prompts;
 }
 
@@ -54,5 +80,6 @@ double inference_whole_bytes(const void *owner, uint64_t chip_count)
     return (double)(counts.total - counts.head_matrix) *
                format_stored_number_bytes(plan->formats.weights) +
            (double)counts.head_matrix * format_stored_number_bytes(plan->inference.head) +
-           cached_tokens(plan) * token_bytes(plan, &padded.cache);
+           cached_tokens(plan) *
+               (read_bytes(plan, &padded.cache) - shared_bytes(plan, &padded.cache));
 }

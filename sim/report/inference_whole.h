@@ -6,11 +6,13 @@
 
 #include "sim/report/report.h"
 
-/* Bytes of one token in the cache, of all layers. */
-double inference_whole_token_bytes(const struct workload_plan *plan);
+/* Bytes of keys and values of one token: what all layers read together, and how much of this lies
+ * in the cache of another layer. */
+double inference_whole_read_bytes(const struct workload_plan *plan);
+double inference_whole_shared_bytes(const struct workload_plan *plan);
 
-/* Tokens of a part of the pass in the cache, averaged over the layers: layers with a window keep
- * and read fewer. */
+/* Tokens of a part of the pass in the cache, averaged over the layers: those with a window read
+ * fewer. */
 double inference_whole_tokens(const struct workload_plan *plan, enum inference_part part);
 
 /* Bytes of weights and cache that `chip_count` chips hold together. Ranks of tp have equal shares

@@ -2,13 +2,22 @@
 
 #include <math.h>
 
-double inference_kv_bytes_per_token(const struct model *model, double element_bytes)
+static double kv_layer_elements(const struct model *model)
 {
     bool const latent = model->latent.kv_rank != 0;
-    double const elements =
-        latent ? (double)(model->latent.kv_rank + model->latent.rope)
+    return latent
+               ? (double)(model->latent.kv_rank + model->latent.rope)
                : (double)model->kv_heads * (double)(model->head_width + model_value_width(model));
-    return (double)model->layers * elements * element_bytes;
+}
+
+double inference_kv_bytes_per_token(const struct model *model, double element_bytes)
+{
+    return (double)model->layers * kv_layer_elements(model) * element_bytes;
+}
+
+double inference_kv_shared_bytes_per_token(const struct model *model, double element_bytes)
+{
+    return (double)model_borrowing_layers(model) * kv_layer_elements(model) * element_bytes;
 }
 
 double inference_attention_flop(const struct model *model, double scores)
@@ -37,8 +46,9 @@ uint64_t inference_max_batch(const struct inference_model *model,
                              const struct inference_chips *chips, double context)
 {
     double const room = chips->count * chips->hbm_bytes - model->parameter_bytes;
-    if (room > 0 && model->kv_bytes_per_token == 0) return INFERENCE_ANY_BATCH;
-    return room <= 0 ? 0 : (uint64_t)floor(room / (context * model->kv_bytes_per_token));
+    double const held = model->kv_bytes_per_token - model->kv_shared_bytes_per_token;
+    if (room > 0 && held == 0) return INFERENCE_ANY_BATCH;
+    return room <= 0 ? 0 : (uint64_t)floor(room / (context * held));
 }
 
 double inference_critical_tokens(double weight_bytes, double flop_per_s, double hbm_bytes_per_s)

@@ -12,9 +12,10 @@
 
 /* A model, as a formula sees it. */
 struct inference_model {
-    double parameters;         /* Parameters that a token is multiplied with. */
-    double parameter_bytes;    /* All that lie in memory: each step reads them once. */
-    double kv_bytes_per_token; /* Of the cache, all layers. */
+    double parameters;                /* Parameters that a token is multiplied with. */
+    double parameter_bytes;           /* All that lie in memory: each step reads them once. */
+    double kv_bytes_per_token;        /* Of keys and values, which each layer reads. */
+    double kv_shared_bytes_per_token; /* Of these, what layers read that other layers hold. */
 };
 
 /* Chips that hold one copy of the model together. */
@@ -29,6 +30,9 @@ struct inference_chips {
 /* Bytes of a token's keys and values, all layers (7.1.6): 2·K·H a layer; of latent attention one
  * latent with the columns that are turned. */
 double inference_kv_bytes_per_token(const struct model *model, double element_bytes);
+
+/* Of these, bytes of layers that read the cache of another layer: they take no room (7.2). */
+double inference_kv_shared_bytes_per_token(const struct model *model, double element_bytes);
 
 /* A step of generation (7.1.5): the cache is read, and then either parameters are, or products take
  * longer. */

@@ -241,8 +241,9 @@ void counts_memory(const struct ranks *ranks, struct workload_counts *counts)
         counts->held_anyway.gathered_bytes = layer_elements(ranks, ranks_last_kind(ranks)) *
                                              format_stored_number_bytes(formats->weights);
     if (ranks_serves(ranks)) {
-        counts->memory.cache_bytes =
-            (double)inference_cache_bytes(ranks, 0, ranks->plan->model.layers);
+        uint64_t const layers = ranks->plan->model.layers;
+        counts->memory.parameter_bytes -= (double)ranks_lent_bytes(ranks, 0, layers);
+        counts->memory.cache_bytes = (double)inference_cache_bytes(ranks, 0, layers);
         return;
     }
     counts->memory.optimizer_bytes = 2 * state_elements(ranks) * bytes_of(formats->optimizer);

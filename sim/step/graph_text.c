@@ -51,9 +51,10 @@ static void part_title_add(const struct printer *printer, const struct step_part
         [BLOCK_MTP] = "multi-token prediction: a module's own",
     };
     if (which->part == BLOCK_LAYER)
-        title_add(printer, "==== %s%s%s%s, as layer %llu", counted(which->count, "layer").text,
+        title_add(printer, "==== %s%s%s%s%s, as layer %llu", counted(which->count, "layer").text,
                   which->kind == LAYER_MOE ? ", with experts" : "",
                   (which->attends & ATTENDS_IN_WINDOW) != 0 ? ", with windows" : "",
+                  (which->attends & ATTENDS_TO_BORROWED) != 0 ? ", with keys of another" : "",
                   of_modules ? ", modules' among them" : "", (unsigned long long)which->layer);
     else
         title_add(printer, "==== %s%s", names[which->part],

@@ -464,7 +464,8 @@ uint64_t inference_cache_bytes(const struct ranks *ranks, uint64_t layer_first, 
     uint32_t const part_count = step_parts(ranks, parts);
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < part_count && parts[i].part == BLOCK_LAYER; i++) {
-        uint64_t const layers = layers_of(ranks, &parts[i], layer_first, count);
+        bool const borrows = (parts[i].attends & ATTENDS_TO_BORROWED) != 0;
+        uint64_t const layers = borrows ? 0 : layers_of(ranks, &parts[i], layer_first, count);
         struct graph_terms terms;
         struct graph graph;
         uint64_t const held = ranks->inference.held_rows[parts[i].attends & ATTENDS_IN_WINDOW];

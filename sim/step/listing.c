@@ -96,6 +96,12 @@ static void letters_add(struct strbuf *text, const struct ranks *ranks,
         strbuf_add(text, "  a query has %llu keys at most in %llu of %llu layers, %s the last\n",
                    wide(model->window), wide(ranks->sequences.window_layers), wide(model->layers),
                    ranks_layer_is_windowed(ranks, model->layers - 1) ? "as in" : "not in");
+    uint64_t const borrowing = model_borrowing_layers(model);
+    if (borrowing != 0)
+        strbuf_add(text,
+                   "  %llu of %llu layers attend to the cache of a layer before, %s the last\n",
+                   wide(borrowing), wide(model->layers),
+                   model_layer_borrows(model, model->layers - 1) ? "as does" : "not");
 }
 
 void listing_heading(struct strbuf *text, const struct ranks *ranks)

@@ -33,6 +33,31 @@ uint32_t pipeline_tied_rank(const struct schedule *schedule, const struct stages
     return schedule_rank_of(schedule, stage, 0);
 }
 
+/* A stage has the rows that its layers attend to. */
+static enum status borrowing_check(const struct model *model, const struct stages *stages,
+                                   struct error *reterr)
+{
+    for (uint32_t s = 1; s < stages->count; s++) {
+        uint32_t const first = stages->stage[s].layer_first;
+        uint32_t before = first, behind = first;
+        if (!model_layer_borrows(model, first)) continue;
+        while (model_layer_borrows(model, before)) before--;
+        while (behind < model->layers && model_layer_borrows(model, behind)) behind++;
+        uint32_t const nearest = before > 0 ? before : behind;
+        const char *const name = model->name;
+        if (nearest == model->layers)
+            return error_set(reterr, STATUS_UNSUPPORTED, "/mesh/pp",
+                             "all layers of %.60s attend to the cache of the first, so no second "
+                             "stage has it; tp, dp and ep go",
+                             name);
+        return error_set(reterr, STATUS_UNSUPPORTED, "/mesh/pp",
+                         "stage %u of %u would begin with layer %u of %.60s, which attends to the "
+                         "cache of layer %u on the stage before; it could begin with layer %u",
+                         s, stages->count, first, name, before, nearest);
+    }
+    return STATUS_OK;
+}
+
 static enum status places_check(struct arena *arena, const struct ranks *ranks,
                                 struct error *reterr)
 {
@@ -41,6 +66,7 @@ static enum status places_check(struct arena *arena, const struct ranks *ranks,
     STATUS_TRY(workload_places(arena, ranks->plan, ranks->pp, &schedule, reterr));
     STATUS_TRY(stages_build(arena, ranks->plan, schedule.stage_count, ranks_room(ranks, MESH_PP),
                             &stages, reterr));
+    STATUS_TRY(borrowing_check(&ranks->plan->model, &stages, reterr));
     return tied_check(ranks, &schedule, pipeline_tied_rank(&schedule, &stages), reterr);
 }
 

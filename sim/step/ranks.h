@@ -57,6 +57,7 @@ struct ranks_layer {
     uint32_t mixer_places;                 /* Of the block that mixes tokens, a bit each. */
     uint32_t expert_places;                /* Of experts' own matrices. */
     uint64_t count;                        /* 0: the model has none. */
+    uint64_t lent_bytes; /* Of the buckets, what layers lack that have no K and V of their own. */
     bool experts;
     bool sums_parts; /* Ranks of tp have parts of some weights' gradients, which are added up. */
 };
@@ -66,7 +67,7 @@ enum { LAYER_DENSE, LAYER_MOE, LAYER_KINDS };
 
 /* How a layer attends, where layers of a model differ in it: a bit each. Layers with the same bits
  * have the same attention. */
-enum { ATTENDS_IN_WINDOW = 1, ATTENDS_KINDS = 2 };
+enum { ATTENDS_IN_WINDOW = 1, ATTENDS_TO_BORROWED = 2, ATTENDS_KINDS = 4 };
 
 /* Letters of the mesh as sharded arrays have them; see above. */
 struct ranks_axes {
@@ -201,13 +202,15 @@ static inline bool ranks_layer_is_windowed(const struct ranks *ranks, uint64_t l
 /* Bits of ATTENDS_IN_WINDOW and what follows it. */
 static inline uint8_t ranks_layer_attends(const struct ranks *ranks, uint64_t layer)
 {
-    return ranks_layer_is_windowed(ranks, layer) ? ATTENDS_IN_WINDOW : 0;
+    bool const windowed = ranks_layer_is_windowed(ranks, layer);
+    bool const borrows = model_layer_borrows(&ranks->plan->model, layer);
+    return (windowed ? ATTENDS_IN_WINDOW : 0) | (borrows ? ATTENDS_TO_BORROWED : 0);
 }
 
 /* Whether layers of a model may attend in several ways. */
 static inline bool ranks_layers_attend_apart(const struct ranks *ranks)
 {
-    return ranks->sequences.window_layers != 0;
+    return ranks->sequences.window_layers != 0 || ranks->plan->model.borrows != NULL;
 }
 
 /* Refuses what does not divide, with the nearest amounts that would. */
@@ -288,6 +291,10 @@ static inline uint64_t ranks_layer_count(const struct ranks *ranks, uint32_t kin
 
 /* Ranks that the machine's axes have, of which an axis of the mesh lies on all or a part. */
 uint64_t ranks_room(const struct ranks *ranks, enum mesh_role role);
+
+/* Of some layers, one after the other, what weights those lack that have no K and V of their own.
+ */
+uint64_t ranks_lent_bytes(const struct ranks *ranks, uint64_t layer_first, uint64_t count);
 
 /* Refused (pipeline_check.c): what no pipeline can have, stages that the model cannot be split
  * into, a schedule that takes another number of microbatches: whatever the batch is. */

@@ -137,6 +137,29 @@ static void layer_build(const struct ranks *ranks, const struct graph_derived *d
         layer->sums_parts |= graph_partial_of(&derived->sharded, &derived->backward, b).ranks > 1;
 }
 
+/* Layers without K and V of their own have fewer weights than the others of their kind. */
+static uint64_t lent_bytes_of(const struct ranks *ranks, const struct graph_derived *derived,
+                              const struct ranks_layer *layer)
+{
+    struct ranks_layer borrower = {.experts = layer->experts};
+    uint64_t bytes = 0;
+    layer_build(ranks, derived, &borrower);
+    for (uint32_t u = 0; u < layer->bucket_count; u++)
+        bytes += bucket_bytes(&layer->bucket[u]) - bucket_bytes(&borrower.bucket[u]);
+    return bytes;
+}
+
+uint64_t ranks_lent_bytes(const struct ranks *ranks, uint64_t layer_first, uint64_t count)
+{
+    const struct model *model = &ranks->plan->model;
+    uint64_t const dense = model_dense_layers(model);
+    uint64_t bytes = 0;
+    for (uint64_t layer = layer_first; layer < layer_first + count; layer++)
+        if (model_layer_borrows(model, layer))
+            bytes += ranks->layer[layer < dense ? LAYER_DENSE : LAYER_MOE].lent_bytes;
+    return bytes;
+}
+
 /* --- Ends --- */
 
 /* The weights of a part's last block. */
@@ -199,6 +222,8 @@ enum status ranks_buckets_build(struct ranks *ranks, struct error *reterr)
             ranks->end[which] = end_build(ranks, &derived.graph, names[which]);
         else if (layer->bucket_count == 0)
             layer_build(ranks, &derived, layer);
+        else if ((part[i].attends & ATTENDS_TO_BORROWED) != 0)
+            layer->lent_bytes = lent_bytes_of(ranks, &derived, layer);
     }
     ends_complete(ranks);
     return STATUS_OK;

@@ -145,12 +145,35 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
     return serves && ranks->cp > 1 ? context_check(ranks, reterr) : STATUS_OK;
 }
 
+/* Layers that attend to the cache of a layer before them. */
+static enum status borrowing_check(const struct ranks *ranks, struct error *reterr)
+{
+    const struct workload_plan *plan = ranks->plan;
+    const struct model *model = &plan->model;
+    if (model->borrows == NULL) return STATUS_OK;
+    REFUSE(!ranks_serves(ranks), UNSUPPORTED, "/workload/kind",
+           "layers of " NAME " share keys and values, whose gradients come from several layers; "
+           "that is modelled in \"prefill\", \"decode\", \"mixed\" and \"generate\"",
+           model->name);
+    REFUSE(ranks->shards > 1, UNSUPPORTED,
+           plan->inference.weights == INFERENCE_GATHERED ? "/workload/weights" : "/mesh/fsdp",
+           "layers of " NAME " that share keys and values have weights of two sizes, which are not "
+           "gathered in this version; dp, ep, tp and pp hold them whole",
+           model->name);
+    REFUSE(ranks->cp > 1, UNSUPPORTED, "/mesh/cp",
+           "layers of " NAME " share keys and values, which is not modelled where ranks share "
+           "sequences; tp, dp, ep and pp are",
+           model->name);
+    return STATUS_OK;
+}
+
 static enum status model_check(const struct ranks *ranks, struct error *reterr)
 {
     const struct workload_plan *plan = ranks->plan;
     const struct model *model = &plan->model;
     bool const mtp = workload_mtp(plan) != 0, cp = ranks->cp > 1;
     bool const offloads = plan->offload != WORKLOAD_OFFLOAD_NONE;
+    STATUS_TRY(borrowing_check(ranks, reterr));
     REFUSE(ranks_has_mla(ranks) && cp && !ranks_serves(ranks), UNSUPPORTED, "/mesh/cp",
            "training steps whose ranks share sequences are not modelled with latent attention "
            "(MLA); dp, ep, tp and pp are");

@@ -53,10 +53,13 @@ static enum status role_begin(struct pipeline *pipeline, uint32_t rank, struct p
                                    .hold = made->hold};
     lower_resident(ranks, units, role->resident_bytes);
     for (uint32_t s = 0; s < schedule->stage_count && ranks_serves(ranks); s++)
-        if (schedule_rank_holds(schedule, rank, s))
+        if (schedule_rank_holds(schedule, rank, s)) {
+            const struct stage *stage = &pipeline->stages.stage[s];
             role->resident_bytes[PROGRAM_MEMORY_CACHE] +=
-                inference_cache_bytes(ranks, pipeline->stages.stage[s].layer_first,
-                                      pipeline->stages.stage[s].layer_count);
+                inference_cache_bytes(ranks, stage->layer_first, stage->layer_count);
+            role->resident_bytes[PROGRAM_MEMORY_PARAMETERS] -=
+                ranks_lent_bytes(ranks, stage->layer_first, stage->layer_count);
+        }
     return STATUS_OK;
 }
 

@@ -88,7 +88,8 @@ static void a_knee_is_where_latency_has_doubled(void **state)
 static void the_books_curve_bends_where_math_takes_over(void **state)
 {
     (void)state;
-    struct inference_model const model = {70.4e9, 70.4e9, 163840};
+    struct inference_model const model = {
+        .parameters = 70.4e9, .parameter_bytes = 70.4e9, .kv_bytes_per_token = 163840};
     struct inference_chips const chips = {16, 197e12, 810e9, 16e9, 197e12};
     struct frontier_point points[10], fine[553];
     for (uint32_t i = 0; i < 10; i++) {

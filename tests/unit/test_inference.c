@@ -394,8 +394,10 @@ static void latents_are_shared_by_sequences_first(void **state)
 static void closed_forms_are_the_book_s(void **state)
 {
     struct inference_chips const v5e = {16, 197e12, 810e9, 16e9, 197e12};
-    struct inference_model const llama = {70.4e9, 140.8e9, 327680};
-    struct inference_model const narrow = {70.4e9, 70.4e9, 163840};
+    struct inference_model const llama = {
+        .parameters = 70.4e9, .parameter_bytes = 140.8e9, .kv_bytes_per_token = 327680};
+    struct inference_model const narrow = {
+        .parameters = 70.4e9, .parameter_bytes = 70.4e9, .kv_bytes_per_token = 163840};
     (void)state;
     case_near(inference_pass(&llama, &v5e, 32, 0, 32 * 8192).step_s, 17.492233e-3, 1e-6);
     case_near(inference_pass(&narrow, &v5e, 32, 0, 32 * 8192).step_s, 8.746e-3, 1e-4);

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "sim/base/arena.h"
 #include "tests/validation/case_parts.h"
 #include "tests/validation/case_workload.h"
 
@@ -46,6 +47,20 @@ static struct case_value kv_cache(const struct case_row *row)
 {
     double const tokens = row_has(row, "tokens") ? row_operand_of(row, "tokens") : 1;
     return value_number(tokens * kv_bytes_per_token(row));
+}
+
+/* Of "sharing" layers one after the other the first alone holds its rows. */
+static struct case_value kv_held(const struct case_row *row)
+{
+    struct model model = row_model(row);
+    uint64_t const sharing = row_count_or(row, "sharing", 1);
+    double const tokens = row_operand_of(row, "tokens"), width = width_of(row, "kv");
+    bool *borrows = arena_take(row->arena, model.layers, sizeof *borrows);
+    if (borrows == NULL) row_fail(row, "no memory");
+    for (uint64_t i = 0; i < model.layers; i++) borrows[i] = i % sharing != 0;
+    model.borrows = borrows;
+    return value_number(tokens * (inference_kv_bytes_per_token(&model, width) -
+                                  inference_kv_shared_bytes_per_token(&model, width)));
 }
 
 static struct inference_model model_of(const struct case_row *row)
@@ -207,6 +222,7 @@ static struct case_value prefill_servers(const struct case_row *row)
 
 const struct case_evaluator case_inference[] = {
     {"kv_cache", kv_cache},
+    {"kv_held", kv_held},
     {"decode", decode},
     {"prefill", prefill},
     {"critical_tokens", critical_tokens},

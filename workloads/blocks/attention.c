@@ -7,6 +7,9 @@
  * and what they weigh (Megatron-LM before flash attention); in inference, of new tokens with the
  * cache. Ranks that share sequences gather all keys and values, pass them round (ring), or turn
  * their parts of sequences into some heads of whole ones and back (Ulysses).
+ *
+ * A layer may have no keys and values of its own: its queries attend to the cache of a layer before
+ * (cross-layer attention, Brandon et al., arXiv 2405.12981).
  */
 #include "workloads/blocks/attention.h"
 
@@ -118,11 +121,15 @@ static tensor with_cache_write(struct graph *g, const struct attention_heads *he
         .result = "A[B_ZXW, N_YW, H]",
     };
     bool const rings = g->terms->sequence.rings, own = g->terms->cache.own_rows;
-    graph_op(g, &op_kind_append, "append", 2, (const tensor[]){heads->k, heads->v})->as.turned =
-        (struct graph_turned){{heads->turned.of[1], GRAPH_NONE}};
-    struct cached_rows rows = {2, 2, {0}, {heads->k, heads->v}};
-    rows.cached[0] = graph_cached(g, "CK[Sc_ZXW, K_YW, H]");
-    rows.cached[1] = graph_cached(g, "CV[Sc_ZXW, K_YW, H]");
+    bool const borrows = g->terms->borrows;
+    if (!borrows)
+        graph_op(g, &op_kind_append, "append", 2, (const tensor[]){heads->k, heads->v})->as.turned =
+            (struct graph_turned){{heads->turned.of[1], GRAPH_NONE}};
+    tensor (*const cached)(struct graph *, const char *) = borrows ? graph_borrowed : graph_cached;
+    struct cached_rows rows = {
+        .count = 2, .own_count = borrows ? 0 : 2, .own = {heads->k, heads->v}};
+    rows.cached[0] = cached(g, "CK[Sc_ZXW, K_YW, H]");
+    rows.cached[1] = cached(g, "CV[Sc_ZXW, K_YW, H]");
     if (!rings) return cached_attention(g, &texts, heads->q, heads->turned.of[0], &rows);
     struct attention_heads const round = {heads->q,
                                           own ? heads->k : rows.cached[0],
@@ -150,11 +157,13 @@ static void turn_write(struct graph *g, struct attention_heads *heads)
     const struct fusion *fusion = g->terms->policy.fusion;
     if (fusion == NULL || !fusion->turns_apart || heads->turned.of[0] == GRAPH_NONE) return;
     enum graph_remat const whole = g->terms->sequence.rings ? GRAPH_REMAT_NEVER : GRAPH_REMAT_NORMS;
-    graph_op(g, &op_kind_rope, "Rope", 2, (const tensor[]){heads->q, heads->k});
+    bool const borrows = g->terms->borrows;
+    graph_op(g, &op_kind_rope, "Rope", borrows ? 1 : 2, (const tensor[]){heads->q, heads->k});
     heads->q = graph_result(g, "Qr[B_ZXW, N_YW, H]");
-    heads->k = graph_result(g, "Kr[B_ZXW, K_YW, H]");
     heads->turned = (struct graph_turned){{GRAPH_NONE, GRAPH_NONE}};
     graph_set_kept(g, heads->q, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
+    if (borrows) return;
+    heads->k = graph_result(g, "Kr[B_ZXW, K_YW, H]");
     graph_set_kept(g, heads->k, GRAPH_REMAT_NORMS, whole);
 }
 
@@ -162,6 +171,10 @@ tensor attention_between(struct graph *graph, struct attention_heads heads)
 {
     bool const to_heads = graph->terms->axis_c != 0;
     turn_write(graph, &heads);
+    if (graph->terms->borrows && !graph->terms->cache.is_there) {
+        heads.k = graph_borrowed(graph, "K[B_ZXW, K_YW, H]");
+        heads.v = graph_borrowed(graph, "V[B_ZXW, K_YW, H]");
+    }
     if (graph->terms->cache.is_there)
         return (to_heads ? turned_with_cache_write : with_cache_write)(graph, &heads);
     if (graph->terms->policy.stores_scores) return scores_write(graph, &heads);
@@ -171,13 +184,16 @@ tensor attention_between(struct graph *graph, struct attention_heads heads)
 
 struct attention_heads attention_products(struct graph *graph, const struct model *model, tensor in)
 {
+    bool const turns = model->positions.learned == 0;
     tensor const q = graph_product(graph, in, "W_Q[D_WX, N_Y, H]", "Q[B_ZXW, N_YW, H]");
+    if (graph->terms->borrows)
+        return (struct attention_heads){
+            q, GRAPH_NONE, GRAPH_NONE, {{turns ? q : GRAPH_NONE, GRAPH_NONE}}};
     tensor const k = graph_product(graph, in, "W_K[D_WX, K_Y, H]", "K[B_ZXW, K_YW, H]");
     tensor const v = graph_product(graph, in, "W_V[D_WX, K_Y, H]", "V[B_ZXW, K_YW, H]");
     /* What passes round is not kept. */
     enum graph_remat const whole =
         graph->terms->sequence.rings ? GRAPH_REMAT_NEVER : GRAPH_REMAT_NORMS;
-    bool const turns = model->positions.learned == 0;
     graph_set_kept(graph, k, GRAPH_REMAT_BIG_MATMULS, whole);
     graph_set_kept(graph, v, GRAPH_REMAT_BIG_MATMULS, whole);
     return (struct attention_heads){q, k, v, {{turns ? q : GRAPH_NONE, turns ? k : GRAPH_NONE}}};
@@ -190,7 +206,7 @@ static void write(struct graph *g, const struct model *model)
     tensor const in = graph_normed(g, x, "In");
     graph_set_linear(g, in);
 
-    graph_matmul(g, "QKV")->joined = true;
+    graph_matmul(g, g->terms->borrows ? "Q" : "QKV")->joined = true;
     graph_set_names(g, "dIn", "dW_QKV");
     struct attention_heads const heads = attention_products(g, model, in);
     tensor const a = attention_between(g, heads);

@@ -227,7 +227,8 @@ static bool are_alike(const struct model *a, const struct model *b)
     bool const rest = a->norms == b->norms && a->norms_behind == b->norms_behind &&
                       a->norm_biases == b->norm_biases && a->blocks == b->blocks &&
                       a->positions.learned == b->positions.learned && a->window == b->window &&
-                      a->windowed == b->windowed && a->mtp_modules == b->mtp_modules;
+                      a->windowed == b->windowed && a->borrows == b->borrows &&
+                      a->mtp_modules == b->mtp_modules;
     bool const vectors = v->qk == w->qk && v->v == w->v && v->attention == w->attention &&
                          v->mlp == w->mlp && v->head == w->head;
     bool const experts = e->count == f->count && e->top_k == f->top_k && e->width == f->width &&

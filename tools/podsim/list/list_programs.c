@@ -88,7 +88,9 @@ enum status list_model(struct arena *arena, const char *name, struct strbuf *tex
     strbuf_add(text, "%s: parameters\n\n", model.name);
     count_row(text, "embedding", counts.embedding, 1);
     count_row(text, "positions", counts.positions, 1);
-    count_row(text, "attention", counts.attention_layer, model.layers);
+    count_row(text, "attention", counts.attention_layer, model.layers - counts.borrowers);
+    if (counts.borrowers != 0)
+        count_row(text, "attention without K, V", counts.attention_borrower, counts.borrowers);
     if (counts.mlp_layers != 0) count_row(text, "MLP", counts.mlp_layer, counts.mlp_layers);
     count_row(text, "router", counts.router_layer, counts.expert_layers);
     count_row(text, "experts", counts.experts_layer, counts.expert_layers);
@@ -110,6 +112,9 @@ enum status list_model(struct arena *arena, const char *name, struct strbuf *tex
         strbuf_add(text, "\n%llu of %llu layers attend to a window of %llu keys.\n",
                    (unsigned long long)windowed, (unsigned long long)model.layers,
                    (unsigned long long)model.window);
+    if (counts.borrowers != 0)
+        strbuf_add(text, "\n%llu of %llu layers attend to the cache of a layer before.\n",
+                   (unsigned long long)counts.borrowers, (unsigned long long)model.layers);
     if (model.tied) strbuf_add(text, "\nEmbedding and head are one matrix.\n");
     uint32_t size_bytes = 0;
     const char *const json = model_json(name, &size_bytes);

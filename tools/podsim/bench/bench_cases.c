@@ -22,25 +22,30 @@ static void write_slice(struct strbuf *text)
                      "     \"matrices\": 2}}}");
 }
 
-/* LLaMA-3-70B with fewer layers. */
-#define LLAMA_70B(layers)                                                                          \
-    "{\"model_type\": \"llama\", \"hidden_size\": 8192, \"intermediate_size\": 28672,"             \
-    " \"num_hidden_layers\": " layers ", \"num_attention_heads\": 64,"                             \
-    " \"num_key_value_heads\": 8, \"vocab_size\": 128256, \"tie_word_embeddings\": false}"
+/* LLaMA-3-70B with fewer layers, as the value of "model". */
+static void write_llama_70b(struct strbuf *text, unsigned layers)
+{
+    strbuf_add(text,
+               "{\"model_type\": \"llama\", \"hidden_size\": 8192, \"intermediate_size\": 28672,"
+               " \"num_hidden_layers\": %u, \"num_attention_heads\": 64,"
+               " \"num_key_value_heads\": 8, \"vocab_size\": 128256,"
+               " \"tie_word_embeddings\": false}",
+               layers);
+}
 
-/* The headline with 8 layers of its model. `unlike`: members of the machine, each behind a comma.
- */
+/* The headline with 8 layers. `unlike`: members of the machine, a comma before each. */
 static void write_layers(struct strbuf *text, const char *unlike)
 {
     strbuf_add(text,
                "{\"podsim\": 1, \"title\": \"8 layers\","
                " \"machine\": {\"chip\": \"tpu-v5p\", \"shape\": \"16x16x16\"%s},"
                " \"mesh\": {\"fsdp\": [\"x\", \"y\"], \"tp\": [\"z\"]},"
+               " \"run\": {\"collective_matmul\": true},"
                " \"workload\": {\"kind\": \"train_step\", \"batch_tokens\": 4194304,"
-               "   \"sequence_length\": 4096,"
-               "   \"model\": " LLAMA_70B("8") "},"
-                                               " \"run\": {\"collective_matmul\": true}}",
+               "   \"sequence_length\": 4096, \"model\": ",
                unlike);
+    write_llama_70b(text, 8);
+    strbuf_add(text, "}}");
 }
 
 /* 2,048 nodes. Of an algorithm with a message from each node to each other one the events grow with
@@ -50,10 +55,11 @@ static void write_nodes(struct strbuf *text)
     strbuf_add(text, "{\"podsim\": 1, \"title\": \"2,048 nodes\","
                      " \"machine\": {\"chip\": \"h100-sxm\", \"nodes\": 2048},"
                      " \"mesh\": {\"fsdp\": [\"node\"], \"tp\": [\"gpu\"]},"
+                     " \"run\": {\"algorithm\": \"bruck\"},"
                      " \"workload\": {\"kind\": \"train_step\", \"batch_tokens\": 8388608,"
-                     "   \"sequence_length\": 4096, \"model\": " LLAMA_70B(
-                         "2") "},"
-                              " \"run\": {\"algorithm\": \"bruck\"}}");
+                     "   \"sequence_length\": 4096, \"model\": ");
+    write_llama_70b(text, 2);
+    strbuf_add(text, "}}");
 }
 
 static void write_alike(struct strbuf *text)

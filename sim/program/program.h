@@ -255,10 +255,11 @@ struct program_place {
 };
 static const uint32_t PROGRAM_NOWHERE = UINT32_MAX;
 
-/* Fills the derived fields and checks the whole: needs refer to streams and parts that exist, no
- * need can never be met, operand ops match their plans, plans of one stream are of one group,
- * sums of parts and bytes can be counted. A refusal says where: in words in `reterr`, and as
- * indexes in `ret_place`. STATUS_INVALID, STATUS_LIMIT, STATUS_NO_MEMORY. */
+/* Fills the derived fields and checks the whole: needs refer to streams and parts that exist, and
+ * none of a role that is short enough to be played can never be met; operand ops match their plans,
+ * plans of one stream are of one group, sums of parts and bytes can be counted. A refusal says
+ * where: in words in `reterr`, and as indexes in `ret_place`. STATUS_INVALID, STATUS_LIMIT,
+ * STATUS_NO_MEMORY. */
 enum status program_try_seal(struct arena *arena, struct program *program,
                              struct program_place *ret_place, struct error *reterr);
 
@@ -276,6 +277,15 @@ static inline int64_t program_need_slot(const struct program_need *need,
 {
     return need->slot == PROGRAM_SLOT_SINCE ? (int64_t)block->since_slot
                                             : (int64_t)own + need->slot;
+}
+
+/* The most parts that a need asks for, past those before the slot that it speaks of: parts of a
+ * compute op begin one by one, and other ops as a whole. */
+static inline uint64_t program_need_parts(const struct program_need *need,
+                                          const struct program_op *op)
+{
+    uint32_t const earlier = op->kind == PROGRAM_OP_COMPUTE ? op->parts - 1 : 0;
+    return need->part + (uint64_t)need->per_part * earlier;
 }
 
 /* The block that a slot belongs to. */

@@ -11,9 +11,9 @@
 #include "sim/program/program.h"
 #include "sim/program/program_play.h"
 
-/* Parts of roles that are played to see whether each need is met, and their slots: needs are
- * relative, so a long program says no more than a short one of the same templates; and a run that
- * cannot finish is an error of its own. */
+/* Parts of roles that are played to see whether each need is met, and their slots. Of longer roles
+ * needs are counted only: they are relative, so a long program says no more than a short one of the
+ * same templates; and a run that cannot finish is an error of its own. */
 enum { PLAYED_SLOTS_MAX = 4096, PLAYED_PARTS_MAX = 1 << 24 };
 
 struct check {
@@ -339,13 +339,55 @@ static bool is_short(const struct program *program, const struct program_role *r
     return role->slot_count <= PLAYED_SLOTS_MAX && parts <= PLAYED_PARTS_MAX;
 }
 
+static enum status never_refuse(const struct check *check)
+{
+    return refuse(check, "it can never begin: in role %u what it needs is never done",
+                  check->place.role);
+}
+
+/* Whether an op asks for more parts than its role has of a stream, in the last slot of a block:
+ * there it asks for most. */
+static bool asks_more(const struct program *program, const struct program_role *role,
+                      const struct program_block *block, const struct program_op *op)
+{
+    uint32_t const own = block->slot_first + block->repeat - 1;
+    const uint32_t *slot_parts = program->templates[block->template_index].stream_parts;
+    for (uint32_t n = 0; n < op->need_count; n++) {
+        const struct program_need *need = &op->need[n];
+        int64_t const slot = program_need_slot(need, block, own);
+        uint64_t const parts = program_need_parts(need, op);
+        if (slot < 0 || (slot <= own && parts <= slot_parts[need->stream])) continue;
+        if (program_slot_start(role, program, need->stream, slot) + parts >
+            role->stream_total[need->stream])
+            return true;
+    }
+    return false;
+}
+
+/* Of a role that is too long to be played: each need is of parts that the role has. */
+static enum status needs_count_check(struct check *check, const struct program_role *role)
+{
+    const struct program *program = check->program;
+    for (uint32_t b = 0; b < role->block_count; b++) {
+        const struct program_template *template =
+            &program->templates[role->block[b].template_index];
+        for (uint32_t i = 0; i < template->op_count; i++) {
+            if (!asks_more(program, role, &role->block[b], &template->op[i])) continue;
+            check->place.template_index = role->block[b].template_index;
+            check->place.op = i;
+            return never_refuse(check);
+        }
+    }
+    return STATUS_OK;
+}
+
 static enum status role_check(struct check *check, const struct program_role *role)
 {
     struct program_place place = check->place;
-    if (!is_short(check->program, role)) return STATUS_OK;
+    if (!is_short(check->program, role)) return needs_count_check(check, role);
     if (program_play_ends(check->program, role, &place)) return STATUS_OK;
     check->place = place;
-    return refuse(check, "it can never begin: in role %u what it needs is never done", place.role);
+    return never_refuse(check);
 }
 
 static enum status streams_check(struct check *check)

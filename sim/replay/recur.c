@@ -240,9 +240,9 @@ static bool needs_move(struct replay *replay, const struct need_cache *before,
     for (uint32_t i = 0; i < after->op->need_count; i++) {
         const struct program_need *need = &after->op->need[i];
         if (after->count[i] - before->count[i] == recur->parts[need->stream]) continue;
-        uint32_t const most =
+        uint64_t const most =
             (after->count[i] > before->count[i] ? after->count[i] : before->count[i]) +
-            after->op->parts * after->per_part[i];
+            (uint64_t)after->op->parts * after->per_part[i];
         if (most > least_count(replay, need->stream, need->begun)) return false;
     }
     return after->operand_parts == 0 ||

@@ -58,7 +58,9 @@ void streams_needs_fill(const struct replay *replay, const struct role_table *ro
         const struct program_need *need = &op->need[i];
         int64_t const slot = program_need_slot(need, block, state->slot);
         if (slot < 0) continue; /* Before the first slot nothing is needed: 0 parts. */
-        cache->count[i] = slot_start(replay, role, need->stream, slot) + need->part;
+        uint32_t const start = slot_start(replay, role, need->stream, slot);
+        SIM_ASSERT(start + program_need_parts(need, op) <= role->role->stream_total[need->stream]);
+        cache->count[i] = start + need->part;
         cache->per_part[i] = need->per_part;
     }
     if (role->block_launches != NULL) {

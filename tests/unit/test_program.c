@@ -195,6 +195,48 @@ static void a_need_that_can_never_be_met_is_an_assertion(void **state)
     assert_true(seal_aborts(&sample.program));
 }
 
+/* A role that is too long to be played has its needs counted, in more than 32 bits: of the stream
+ * of reductions it has REPEAT parts, and the last of 5 parts asks for 4 times `per_part` more. */
+static void needs_of_a_long_role_are_counted(void **state)
+{
+    enum { REPEAT = 3000 };
+    static const struct {
+        int16_t slot;
+        uint32_t part, per_part;
+        bool holds;
+    } row[] = {
+        {PROGRAM_SLOT_SINCE, REPEAT, 0, true},
+        {PROGRAM_SLOT_SINCE, REPEAT + 1, 0, false},
+        {PROGRAM_SLOT_SINCE, 0, REPEAT / 4, true},
+        {PROGRAM_SLOT_SINCE, 0, REPEAT / 4 + 1, false},
+        {PROGRAM_SLOT_SINCE, 0, UINT32_C(1) << 30, false},
+        {-REPEAT, 1, 0, true},
+        {-REPEAT, 2, 0, false},
+        {-REPEAT, UINT32_MAX, 0, false},
+        {-2 * REPEAT, UINT32_MAX, 0, true}, /* Before the first slot nothing is needed. */
+        {1, 0, 0, true},
+        {1, 1, 0, false},
+    };
+    struct sample sample;
+    struct program_place place;
+    (void)state;
+    for (uint32_t i = 0; i < sizeof row / sizeof *row; i++) {
+        sample_fill(&sample);
+        sample.block[0].repeat = sample.block[1].repeat = REPEAT;
+        sample.backward[0].need[0] = (struct program_need){
+            .stream = 2, .slot = row[i].slot, .part = row[i].part, .per_part = row[i].per_part};
+        enum status const status =
+            program_try_seal(case_arena, &sample.program, &place, &case_error);
+        if (row[i].holds) {
+            case_ok(status);
+            continue;
+        }
+        case_refused(status, STATUS_INVALID, "template 1, op 0 (matmul)", "is never done");
+        assert_int_equal(place.template_index, 1);
+        assert_int_equal(place.op, 0);
+    }
+}
+
 static void a_careless_op_is_an_assertion(void **state)
 {
     (void)state;
@@ -356,6 +398,7 @@ int main(void)
         cmocka_unit_test(slots_have_starts_blocks_and_names),
         cmocka_unit_test(a_sound_program_is_sealed),
         cmocka_unit_test(a_need_that_can_never_be_met_is_an_assertion),
+        cmocka_unit_test(needs_of_a_long_role_are_counted),
         cmocka_unit_test(a_careless_op_is_an_assertion),
         cmocka_unit_test(the_bytes_of_a_role_have_a_limit),
         cmocka_unit_test(plans_of_one_stream_are_of_one_group),

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/counted.h"
 #include "sim/base/json.h"
 #include "sim/base/strbuf.h"
 #include "sim/base/units.h"
@@ -37,6 +38,28 @@ enum status generation_begin(struct arena *arena, const struct report_input *inp
     return STATUS_OK;
 }
 
+/* The clock ends at TIME_PS_END, and so does the sum of what it has told. */
+static enum status end_set(struct generation_page *page, const struct generation_page *former,
+                           struct error *reterr)
+{
+    uint64_t const step_ps = (uint64_t)page->step_ps;
+    uint64_t const room_ps = (uint64_t)(TIME_PS_END - (former == NULL ? 0 : former->end_ps));
+    if (former == NULL || steps_of(page) <= room_ps / (step_ps > 0 ? step_ps : 1)) {
+        page->end_ps =
+            former == NULL ? page->step_ps : former->end_ps + (int64_t)(steps_of(page) * step_ps);
+        return STATUS_OK;
+    }
+    uint64_t const fit = former->last + room_ps / step_ps;
+    char nearest[64] = "";
+    if (fit > 0)
+        (void)snprintf(nearest, sizeof nearest, "; an output of %llu goes",
+                       (unsigned long long)fit);
+    return error_set(reterr, STATUS_LIMIT, "/workload/output",
+                     "%s would take longer than %lld days, which is more than a run can count%s",
+                     counted(page->last, "step").text,
+                     (long long)(TIME_PS_END / (86400 * TIME_PS_PER_S)), nearest);
+}
+
 enum status generation_add(struct arena *arena, const struct report_input *input, uint64_t last,
                            struct generation *generation, struct error *reterr)
 {
@@ -51,8 +74,7 @@ enum status generation_add(struct arena *arena, const struct report_input *input
                                      .exposed_s = analysis.exposed_s,
                                      .idle_s = analysis.idle_s,
                                      .facts = inference_facts_of(input, &analysis)};
-    page->end_ps =
-        last == 0 ? page->step_ps : page[-1].end_ps + (int64_t)steps_of(page) * page->step_ps;
+    STATUS_TRY(end_set(page, last == 0 ? NULL : page - 1, reterr));
     if (last == 0)
         (void)snprintf(page->name, sizeof page->name, "prefill");
     else if (page->first == last)

@@ -57,25 +57,29 @@ static enum status bare_check(const struct ranks *ranks, struct error *reterr)
     return STATUS_OK;
 }
 
-/* Passes, and steps of a generation, that are simulated. */
+/* Passes, and steps of a generation, that are simulated. Of a batch there is one pass at least, and
+ * of a generation the step behind it. */
 static enum status passes_check(const struct workload_plan *plan, struct error *reterr)
 {
     uint32_t const batches = inference_batch_count(&plan->inference);
+    uint32_t const behind = inference_follows(&plan->inference) ? 1 : 0;
+    uint32_t const batches_most = INFERENCE_PASSES_MAX / (1 + behind);
     uint32_t const passes_most = INFERENCE_PASSES_MAX / batches;
     const struct inference_generation *generation = &plan->inference.generation;
     uint64_t const pages =
         generation->output == 0 ? 0 : units_ceil_divide(generation->output, generation->page);
-    REFUSE(batches > INFERENCE_PASSES_MAX, LIMIT, "/mesh/pp",
-           "%u stages work on a batch each, which is more than the %d passes that are simulated",
-           batches, INFERENCE_PASSES_MAX);
+    REFUSE(batches > batches_most, LIMIT, "/mesh/pp",
+           "%u stages work on a batch each%s, which is more than the %d passes that are "
+           "simulated; they have room for %u stages",
+           batches, behind ? ", of two passes at least" : "", INFERENCE_PASSES_MAX, batches_most);
     REFUSE(inference_batch_passes(&plan->inference) > passes_most, LIMIT, "/workload/chunk",
            "prompts would go through %u passes of %s, more than the %u that are simulated; "
            "the nearest chunk that goes: %llu",
-           inference_batch_passes(&plan->inference),
-           counted(plan->inference.prompts.chunk, "token").text, passes_most,
+           inference_batch_passes(&plan->inference) - behind,
+           counted(plan->inference.prompts.chunk, "token").text, passes_most - behind,
            (unsigned long long)units_ceil_divide(inference_keys_most_of(plan, INFERENCE_PROMPTS) -
                                                      plan->inference.prompts.cached,
-                                                 passes_most - (plan->kind == WORKLOAD_GENERATE)));
+                                                 passes_most - behind));
     REFUSE(pages > GENERATION_PAGES_MAX, LIMIT, "/workload/page",
            "%llu steps would be simulated, one for each page, more than the %d that are; pages of "
            "%llu steps go",

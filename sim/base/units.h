@@ -43,6 +43,17 @@ static inline uint64_t units_scale_ppm(uint64_t amount, uint32_t ppm)
     return (uint64_t)((units_wide)amount * ppm / PPM_ONE);
 }
 
+/* floor(rate · ppm · of_ppm · of_all_ppm / 10^18): shares of shares of a rate, of at most 10^18,
+ * 10^8, 10^6 and 10^6. A rate above 0 stays so, and none is more than 64 bits have. */
+static inline uint64_t units_scale_rate(uint64_t rate_per_s, uint32_t ppm, uint32_t of_ppm,
+                                        uint32_t of_all_ppm)
+{
+    units_wide const whole = (units_wide)PPM_ONE * PPM_ONE * PPM_ONE;
+    units_wide const scaled = (units_wide)rate_per_s * ppm * of_ppm * of_all_ppm / whole;
+    if (scaled == 0) return rate_per_s > 0;
+    return scaled > UINT64_MAX ? UINT64_MAX : (uint64_t)scaled;
+}
+
 static inline uint64_t units_ceil_divide(uint64_t amount, uint64_t by)
 {
     return amount / by + (amount % by != 0);

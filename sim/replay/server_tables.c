@@ -30,8 +30,8 @@ void servers_build(struct replay *replay)
     for (uint32_t i = 0; i < fold->chip_class_count; i++) {
         const struct fold_chip_class *kind = &fold->chip_classes[i];
         uint64_t const rates[SERVER_COUNT] = {
-            units_scale_ppm(chip->hbm_bytes_per_s, kind->hbm_ppm),
-            units_scale_ppm(chip->vector_flop_per_s, kind->math_ppm)};
+            units_scale_rate(chip->hbm_bytes_per_s, kind->hbm_ppm, PPM_ONE, PPM_ONE),
+            units_scale_rate(chip->vector_flop_per_s, kind->math_ppm, PPM_ONE, PPM_ONE)};
         for (uint32_t server = 0; server < SERVER_COUNT; server++)
             least[server] = rates[server] < least[server] ? rates[server] : least[server];
         servers->differs[SERVER_HBM] = servers->differs[SERVER_HBM] || kind->hbm_ppm != PPM_ONE;

@@ -45,19 +45,20 @@ static uint64_t saturate_add(uint64_t left, uint64_t right)
 }
 
 /* No amount takes no time, whatever the rate: a chip may lack a unit that is not asked for. */
-static int64_t demand_ps(uint64_t amount, uint64_t rate_per_s, uint32_t ppm)
+static int64_t demand_ps(uint64_t amount, uint64_t rate_per_s)
 {
-    return amount == 0 ? 0 : units_duration_ps(amount, units_scale_ppm(rate_per_s, ppm));
+    return amount == 0 ? 0 : units_duration_ps(amount, rate_per_s);
+}
+
+/* The time at a share of a rate. */
+static int64_t demand_at_ps(uint64_t amount, uint64_t rate_per_s, uint32_t ppm)
+{
+    return demand_ps(amount, units_scale_rate(rate_per_s, ppm, PPM_ONE, PPM_ONE));
 }
 
 static int64_t larger(int64_t left, int64_t right)
 {
     return left > right ? left : right;
-}
-
-static uint32_t ppm_of(uint32_t ppm, uint32_t share_ppm)
-{
-    return (uint32_t)((uint64_t)ppm * share_ppm / PPM_ONE);
 }
 
 static struct compute_stages stages_of(const struct chip *chip, const struct work *work,
@@ -71,21 +72,23 @@ static struct compute_stages stages_of(const struct chip *chip, const struct wor
     struct work_edges const edges = {WORK_EDGE_ROWS, chip->mxu.rows, chip->mxu.columns};
     uint64_t const flop = work_padded_flop(work, edges);
     uint32_t const busy_ppm = PPM_ONE - (uint32_t)work->idle_core_ppm;
-    uint32_t const core_ppm = ppm_of(math_ppm, busy_ppm);
-    uint64_t const flop_per_s = flop == 0 ? 0 : chip->math_flop_per_s[work->math_format];
-    if (chip->kernels.stack != NULL) hbm_ppm = ppm_of(hbm_ppm, chip->kernels.rest_hbm_ppm);
-    uint32_t const unit_ppm =
-        chip->kernels.stack == NULL ? core_ppm : ppm_of(core_ppm, chip->kernels.rest_math_ppm);
+    bool const rest = chip->kernels.stack != NULL;
+    uint32_t const rest_math_ppm = rest ? chip->kernels.rest_math_ppm : PPM_ONE;
+    uint32_t const rest_hbm_ppm = rest ? chip->kernels.rest_hbm_ppm : PPM_ONE;
+    uint64_t const hbm_bytes_per_s =
+        units_scale_rate(chip->hbm_bytes_per_s, hbm_ppm, rest_hbm_ppm, PPM_ONE);
     *ret_time = (struct compute_time){
-        .mxu_ps = demand_ps(flop, flop_per_s, unit_ppm),
-        .vpu_ps = demand_ps(work->vector_flop, chip->vector_flop_per_s, core_ppm),
-        .hbm_ps = demand_ps(hbm_bytes, chip->hbm_bytes_per_s, hbm_ppm),
-        .vmem_ps = demand_ps(vmem_bytes, chip->vmem_bytes_per_s, busy_ppm),
+        .mxu_ps = demand_ps(flop, units_scale_rate(chip->math_flop_per_s[work->math_format],
+                                                   math_ppm, busy_ppm, rest_math_ppm)),
+        .vpu_ps = demand_ps(work->vector_flop,
+                            units_scale_rate(chip->vector_flop_per_s, math_ppm, busy_ppm, PPM_ONE)),
+        .hbm_ps = demand_ps(hbm_bytes, hbm_bytes_per_s),
+        .vmem_ps = demand_at_ps(vmem_bytes, chip->vmem_bytes_per_s, busy_ppm),
         .tile_count =
             all_bytes == 0 ? 1 : units_ceil_divide(all_bytes, tile_bytes ? tile_bytes : 1),
         .padded_flop = flop,
     };
-    int64_t const store_ps = demand_ps(work->hbm_write_bytes, chip->hbm_bytes_per_s, hbm_ppm);
+    int64_t const store_ps = demand_ps(work->hbm_write_bytes, hbm_bytes_per_s);
     return (struct compute_stages){
         .load_ps = ret_time->hbm_ps - store_ps,
         .math_ps = larger(larger(ret_time->mxu_ps, ret_time->vpu_ps), ret_time->vmem_ps),
@@ -130,11 +133,11 @@ static struct compute_time kernel_time(const struct chip *chip, const struct wor
     uint64_t const flop = work_matmul_flop(work);
     uint64_t const flop_per_s = chip->math_flop_per_s[work->math_format];
     struct compute_time time = {
-        .mxu_ps = demand_ps(flop, flop_per_s, math_ppm),
-        .vpu_ps = demand_ps(work->vector_flop, chip->vector_flop_per_s, math_ppm),
-        .hbm_ps = demand_ps(all_bytes - there_bytes, chip->hbm_bytes_per_s, hbm_ppm),
-        .vmem_ps = demand_ps(saturate_add(all_bytes, work->vmem_read_bytes), chip->vmem_bytes_per_s,
-                             PPM_ONE),
+        .mxu_ps = demand_at_ps(flop, flop_per_s, math_ppm),
+        .vpu_ps = demand_at_ps(work->vector_flop, chip->vector_flop_per_s, math_ppm),
+        .hbm_ps = demand_at_ps(all_bytes - there_bytes, chip->hbm_bytes_per_s, hbm_ppm),
+        .vmem_ps =
+            demand_ps(saturate_add(all_bytes, work->vmem_read_bytes), chip->vmem_bytes_per_s),
         .tile_count = 1,
         .padded_flop = flop,
     };
@@ -153,11 +156,11 @@ static struct compute_time between_time(const struct chip *chip, const struct wo
     uint64_t const all_bytes = saturate_add(work->hbm_read_bytes, work->hbm_write_bytes);
     units_wide const launch_ps = (units_wide)(uint64_t)between->launch_ps * work->kernel_count;
     struct compute_time time = {
-        .vpu_ps = demand_ps(work->vector_flop, chip->vector_flop_per_s, math_ppm),
-        .hbm_ps = at_share_ps(demand_ps(all_bytes - there_bytes, chip->hbm_bytes_per_s, hbm_ppm),
+        .vpu_ps = demand_at_ps(work->vector_flop, chip->vector_flop_per_s, math_ppm),
+        .hbm_ps = at_share_ps(demand_at_ps(all_bytes - there_bytes, chip->hbm_bytes_per_s, hbm_ppm),
                               share_ppm),
-        .vmem_ps = demand_ps(saturate_add(all_bytes, work->vmem_read_bytes), chip->vmem_bytes_per_s,
-                             PPM_ONE),
+        .vmem_ps =
+            demand_ps(saturate_add(all_bytes, work->vmem_read_bytes), chip->vmem_bytes_per_s),
         .rest_ps = whole_ps(0, 1, launch_ps > INT64_MAX ? INT64_MAX : (int64_t)launch_ps),
         .tile_count = 1,
     };

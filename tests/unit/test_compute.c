@@ -269,6 +269,24 @@ static void idle_cores_slow_all_but_hbm(void **state)
     assert_int_equal(few.padded_flop, all.padded_flop);
 }
 
+/* A share of a share of a rate is less than a millionth, and is not cut to whole millionths. */
+static void shares_of_shares_are_exact(void **state)
+{
+    static const uint32_t ppm[] = {1, 3, 7, 123457};
+    struct chip const chip = chip_v5e();
+    struct work work = work_matmul(4096, 8192, 4096);
+    (void)state;
+    work.vector_flop = 1000000;
+    struct compute_time const all = time_of(&chip, &work);
+    work.idle_core_ppm = PPM_ONE / 4 * 3;
+    for (uint32_t i = 0; i < sizeof ppm / sizeof *ppm; i++) {
+        struct compute_time const few = compute_time(&chip, &work, ppm[i], PPM_ONE);
+        double const longer = 4.0 * PPM_ONE / ppm[i];
+        case_near((double)few.mxu_ps, longer * (double)all.mxu_ps, 1e-6);
+        case_near((double)few.vpu_ps, longer * (double)all.vpu_ps, 1e-6);
+    }
+}
+
 static void huge_ops_saturate_and_do_not_wrap(void **state)
 {
     (void)state;
@@ -385,6 +403,7 @@ int main(void)
         cmocka_unit_test(what_is_not_asked_for_takes_no_time),
         cmocka_unit_test(operands_in_vmem_pay_its_rate),
         cmocka_unit_test(idle_cores_slow_all_but_hbm),
+        cmocka_unit_test(shares_of_shares_are_exact),
         cmocka_unit_test(huge_ops_saturate_and_do_not_wrap),
         cmocka_unit_test(more_of_any_rate_is_never_slower),
         cmocka_unit_test(what_is_there_already_makes_no_op_slower),

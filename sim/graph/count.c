@@ -34,21 +34,31 @@ static struct graph_move_sum *move_sum(struct graph_count *count, enum op_pass p
     return sum;
 }
 
-static void scarce_add(const struct work *work, struct work_edges edges,
+/* Bytes that VMEM moves while a unit works. */
+static units_wide moved_meanwhile(const struct graph_units *units, uint64_t flop,
+                                  uint64_t flop_per_s)
+{
+    return flop == 0 ? 0 : (units_wide)flop * units->vmem_bytes_per_s / flop_per_s;
+}
+
+static void scarce_add(const struct work *work, const struct graph_units *units,
                        struct graph_scarce *scarce)
 {
     uint64_t const idle = work->idle_core_ppm, busy = PPM_ONE - idle;
+    uint64_t const padded_flop = work_padded_flop(work, units->edges);
     units_wide const bytes =
         (units_wide)work->hbm_read_bytes + work->hbm_write_bytes + work->vmem_read_bytes;
-    if (idle == 0) return;
-    scarce->padded_flop += (units_wide)work_padded_flop(work, edges) * idle / busy;
+    units_wide const meanwhile =
+        moved_meanwhile(units, padded_flop, units->math_flop_per_s[work->math_format]) +
+        moved_meanwhile(units, work->vector_flop, units->vector_flop_per_s);
+    scarce->padded_flop += (units_wide)padded_flop * idle / busy;
     scarce->vector_flop += (units_wide)work->vector_flop * idle / busy;
     scarce->vmem_bytes += bytes * PPM_ONE / busy;
+    if (bytes > meanwhile) scarce->vmem_longer_bytes += (bytes - meanwhile) * PPM_ONE / busy;
 }
 
 static void compute_add(const struct graph_sharded *sharded, const struct graph_step *step,
-                        struct work_edges edges, const struct kernel_stack *stack,
-                        struct graph_count *count)
+                        const struct graph_units *units, struct graph_count *count)
 {
     const struct graph_op *op = &sharded->graph->op[step->op];
     const struct work *work = &step->work;
@@ -57,14 +67,14 @@ static void compute_add(const struct graph_sharded *sharded, const struct graph_
     if (op->kind->spare != NULL && step->of == GRAPH_NONE)
         op->kind->spare(sharded, op, step->pass, &spare);
     sum->count++;
-    sum->measured += kernel_is_measured(stack, work);
+    sum->measured += kernel_is_measured(units->stack, work);
     sum->flop += work_matmul_flop(work);
     if (step->pass == OP_FORWARD) {
         struct graph_block_sum *block = &count->block[op->block];
         block->flop += work_matmul_flop(work);
         if (op->kind->weights_apart) block->linear_flop += work_matmul_flop(work);
     }
-    sum->padded_flop += work_padded_flop(work, edges);
+    sum->padded_flop += work_padded_flop(work, units->edges);
     sum->useful_flop += work->useful_flop;
     sum->spare.copies += spare.copies;
     sum->spare.padding += spare.padding;
@@ -73,7 +83,7 @@ static void compute_add(const struct graph_sharded *sharded, const struct graph_
     sum->spare.again += spare.again;
     sum->vector_flop += work->vector_flop;
     sum->hbm_bytes += work->hbm_read_bytes + work->hbm_write_bytes;
-    scarce_add(work, edges, &sum->scarce);
+    scarce_add(work, units, &sum->scarce);
 }
 
 static void move_add(const struct graph_op *op, const struct graph_step *step,
@@ -88,13 +98,12 @@ static void move_add(const struct graph_op *op, const struct graph_step *step,
 }
 
 static void steps_add(const struct graph_sharded *sharded, const struct graph_steps *steps,
-                      struct work_edges edges, const struct kernel_stack *stack,
-                      struct graph_count *count)
+                      const struct graph_units *units, struct graph_count *count)
 {
     for (uint32_t i = 0; i < steps->count; i++) {
         const struct graph_step *step = &steps->step[i];
         if (step->is_compute) {
-            compute_add(sharded, step, edges, stack, count);
+            compute_add(sharded, step, units, count);
             continue;
         }
         move_add(&sharded->graph->op[step->op], step, count);
@@ -102,8 +111,8 @@ static void steps_add(const struct graph_sharded *sharded, const struct graph_st
 }
 
 void graph_count(const struct graph_sharded *sharded, const struct graph_backward *backward,
-                 const struct graph_kept *kept, struct work_edges edges,
-                 const struct kernel_stack *stack, struct graph_count *ret_count)
+                 const struct graph_kept *kept, const struct graph_units *units,
+                 struct graph_count *ret_count)
 {
     struct graph_steps steps;
     *ret_count = (struct graph_count){.kept_bytes = graph_kept_bytes(sharded, kept),
@@ -111,6 +120,6 @@ void graph_count(const struct graph_sharded *sharded, const struct graph_backwar
     for (uint32_t way = 0; way < 2; way++) {
         struct graph_request const request = {way == 1, GRAPH_WHOLE, .sums_partial = true};
         graph_steps(sharded, backward, kept, request, &steps);
-        steps_add(sharded, &steps, edges, stack, ret_count);
+        steps_add(sharded, &steps, units, ret_count);
     }
 }

@@ -13,10 +13,20 @@ struct kernel_stack;
 
 enum { GRAPH_SUMS_MAX = 48 };
 
+/* What the units of a chip do in a second, as far as an op can be bound by them. */
+struct graph_units {
+    struct work_edges edges;          /* Of the matrix unit. */
+    const struct kernel_stack *stack; /* NULL: no kernels were measured. */
+    const uint64_t *math_flop_per_s;  /* [format] */
+    uint64_t vector_flop_per_s, vmem_bytes_per_s;
+};
+
 /* Of ops that some cores have no part of: FLOP that all cores would do in the time by which the
- * others take longer, and bytes that VMEM would move in the time that it takes. */
+ * others take longer. Of all ops: bytes that VMEM would move by all cores in the time that it
+ * takes; and in the time by which it takes longer than the math of its op, one after the other. */
 struct graph_scarce {
-    units_wide padded_flop, vector_flop, vmem_bytes;
+    units_wide padded_flop, vector_flop;
+    units_wide vmem_bytes, vmem_longer_bytes;
 };
 
 /* Computes of a pass, of a kind of op and in a format. */
@@ -62,9 +72,8 @@ struct graph_count {
     uint64_t framework_bytes; /* Kept by frameworks in addition. */
 };
 
-/* `edges` are the matrix unit's; `stack` NULL: no kernels were measured. */
 void graph_count(const struct graph_sharded *sharded, const struct graph_backward *backward,
-                 const struct graph_kept *kept, struct work_edges edges,
-                 const struct kernel_stack *stack, struct graph_count *ret_count);
+                 const struct graph_kept *kept, const struct graph_units *units,
+                 struct graph_count *ret_count);
 
 #endif

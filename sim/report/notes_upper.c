@@ -30,6 +30,15 @@ static bool is_known(const struct report_input *input)
     return true;
 }
 
+/* Whether a message has waited for a link. */
+static bool has_waited(const struct trace *trace)
+{
+    bool any = false;
+    for (uint32_t port = 0; port < TRACE_PORTS_MAX; port++)
+        any = any || trace->link[port].queued_ps > 0;
+    return any;
+}
+
 static void reason_add(char *text, size_t size, bool holds, const char *reason)
 {
     size_t const used = strlen(text);
@@ -58,7 +67,9 @@ void notes_upper_build(struct arena *arena, const struct report_input *input,
                "of measured kernels, which are slower than the data sheet's rates");
     if (reasons[0] == '\0')
         reason_add(reasons, sizeof reasons, true,
-                   "of collectives that wait for each other on shared links");
+                   has_waited(input->trace)
+                       ? "of collectives that wait for each other on shared links"
+                       : "of something that is no algorithm, no cable, no kernel and no queue");
     notes_add(arena, notes,
               "it is %s (%s) longer than the upper bound of %s, where nothing "
               "overlaps: a sum of closed forms, which take no account %s",

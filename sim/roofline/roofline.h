@@ -150,10 +150,11 @@ struct roofline {
     double stage_hops_s; /* Of inference: hops of a batch's messages from stage to stage. */
     double lower_s;      /* The largest of math_s, vector_s, hbm_s, ici_s and host_s: a bound of any
                             schedule. */
-    double upper_s; /* Nothing overlaps: math_s + vector_s + hbm_s + each group's bytes and hops, on
-                       the slowest links, with the overheads of the ops, and copies to and from the
-                       host; of a pipeline that of all its ranks, and every message between stages.
-                       A sum of parts: where groups share links a step may exceed it. */
+    double upper_s; /* Nothing overlaps: math_s + vector_s + hbm_s + what VMEM takes longer than the
+                       math of its op + each group's bytes and hops, on the slowest links, with the
+                       overheads of the ops, and copies to and from the host; of a pipeline that of
+                       all its ranks, and every message between stages. A sum of parts: where groups
+                       share links a step may exceed it. */
     /* An estimate, not a bound: math_s, what the tp collectives need beyond the matmuls during them
      * (without collective matmul, all they need), the gathers of split sequences, what goes to
      * experts and back or to the cache, and latency_s; at least lower_s. */

@@ -101,14 +101,22 @@ static double pipeline_launches(const struct workload_counts *counts)
     return (double)counts->host_copy_count + 2 * counts->stage.way_count;
 }
 
-/* What ops take longer that some cores have no part of, and what VMEM takes for them. */
+/* What ops take longer that some cores have no part of, at the shares of a chip's rates. */
 static double scarce_s(const struct workload_plan *plan, const struct machine *machine,
                        const struct workload_scarce *scarce)
 {
     const struct chip *chip = &machine->chip;
     return scarce->padded_flop / (double)chip->math_flop_per_s[plan->formats.activations] +
-           scarce->vector_flop / (double)chip->vector_flop_per_s +
-           scarce->vmem_bytes / (double)chip->vmem_bytes_per_s;
+           scarce->vector_flop / (double)chip->vector_flop_per_s;
+}
+
+/* What VMEM takes longer than the math of the same op, which goes on side by side. No override
+ * changes its rate; where math is faster on all chips, it may be all that VMEM takes. */
+static double vmem_s(const struct machine *machine, const struct workload_scarce *scarce,
+                     double slowest_math)
+{
+    return (slowest_math > 1 ? scarce->vmem_bytes : scarce->vmem_longer_bytes) /
+           (double)machine->chip.vmem_bytes_per_s;
 }
 
 double roofline_overheads_s(const struct machine *machine, const struct workload_counts *counts)
@@ -134,7 +142,8 @@ static double upper(const struct workload_plan *plan, const struct machine *mach
     double total = (roofline->math_s + vector_s) * (math_share / slowest_math) +
                    hbm_s * (hbm_share / slowest_hbm) + most.vector_s / slowest_math +
                    most.hbm_s / slowest_hbm + roofline_overheads_s(machine, &roofline->counts);
-    total += scarce_s(plan, machine, &roofline->counts.inference.scarce) / slowest_math;
+    total += scarce_s(plan, machine, &roofline->counts.scarce) / slowest_math +
+             vmem_s(machine, &roofline->counts.scarce, slowest_math);
     for (uint32_t i = 0; i < roofline->group_count; i++)
         total += roofline_group_slow_s(plan, machine, &roofline->group[i]);
     total += 2 * roofline->host_s + rank_launches(&roofline->counts) * launch_s;

@@ -44,9 +44,10 @@ static void compute_add(const struct part *part, const struct graph_compute_sum 
     counts->hbm_bytes += times * (double)sum->hbm_bytes;
     counts->compute_count += times * (double)sum->count;
     counts->kernel_count += times * (double)sum->measured;
-    counts->inference.scarce.padded_flop += times * (double)sum->scarce.padded_flop;
-    counts->inference.scarce.vector_flop += times * (double)sum->scarce.vector_flop;
-    counts->inference.scarce.vmem_bytes += times * (double)sum->scarce.vmem_bytes;
+    counts->scarce.padded_flop += times * (double)sum->scarce.padded_flop;
+    counts->scarce.vector_flop += times * (double)sum->scarce.vector_flop;
+    counts->scarce.vmem_bytes += times * (double)sum->scarce.vmem_bytes;
+    counts->scarce.vmem_longer_bytes += times * (double)sum->scarce.vmem_longer_bytes;
 }
 
 void counts_traffic_add(struct workload_traffic *traffic, enum collective_kind kind, uint64_t count,
@@ -188,15 +189,13 @@ static void read_add(const struct graph *graph, uint64_t count, struct workload_
 static void part_add(const struct ranks *ranks, const struct step_part *which,
                      struct workload_counts *counts)
 {
-    const struct chip *chip = &ranks->machine->chip;
-    struct work_edges const edges = {WORK_EDGE_ROWS, chip->mxu.rows, chip->mxu.columns};
+    struct graph_units const units = step_units(&ranks->machine->chip);
     struct part part = {.ranks = ranks, .count = which->count};
     struct graph_terms terms;
     struct graph_derived derived;
     graph_terms_of_part(ranks, which, &terms);
     graph_derive(&terms, &ranks->plan->model, which->part, which->layer, &derived);
-    graph_count(&derived.sharded, &derived.backward, &derived.kept, edges, chip->kernels.stack,
-                &part.graph);
+    graph_count(&derived.sharded, &derived.backward, &derived.kept, &units, &part.graph);
     for (uint32_t i = 0; i < part.graph.compute_count; i++)
         compute_add(&part, &part.graph.compute[i], counts);
     for (uint32_t i = 0; i < part.graph.move_count; i++)

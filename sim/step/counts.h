@@ -140,14 +140,14 @@ struct workload_held_anyway {
 
 /* As struct graph_scarce has it, of a step. */
 struct workload_scarce {
-    double padded_flop, vector_flop, vmem_bytes;
+    double padded_flop, vector_flop;
+    double vmem_bytes, vmem_longer_bytes;
 };
 
 /* A step of inference. Bytes are one chip's. */
 struct workload_inference {
     double weight_bytes;  /* Weights that are multiplied: read once. */
     double kv_read_bytes; /* Rows of the cache that attention reads. */
-    struct workload_scarce scarce;
 };
 
 /* How often a step moves each weight; more often where modules or another half of a pass ask. */
@@ -180,6 +180,7 @@ struct workload_counts {
     double matmul_useful;        /* Of matmul_flop: neither recomputed nor duplicated. */
     struct workload_spare spare; /* Of matmul_flop. */
     double kernel_count;         /* Of the ops: measured kernels, whose time has their launch. */
+    struct workload_scarce scarce;
     struct workload_inference inference;
     struct workload_copies host;
     struct workload_held memory;

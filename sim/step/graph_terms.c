@@ -223,3 +223,12 @@ uint32_t step_parts(const struct ranks *ranks, struct step_part ret_parts[STEP_P
     }
     return count;
 }
+
+struct graph_units step_units(const struct chip *chip)
+{
+    return (struct graph_units){.edges = {WORK_EDGE_ROWS, chip->mxu.rows, chip->mxu.columns},
+                                .stack = chip->kernels.stack,
+                                .math_flop_per_s = chip->math_flop_per_s,
+                                .vector_flop_per_s = chip->vector_flop_per_s,
+                                .vmem_bytes_per_s = chip->vmem_bytes_per_s};
+}

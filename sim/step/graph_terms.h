@@ -4,6 +4,7 @@
 #define SIM_STEP_GRAPH_TERMS_H
 
 #include "sim/graph/block.h"
+#include "sim/graph/count.h"
 #include "sim/step/ranks.h"
 
 /* A part of the model that has a graph of its own. */
@@ -30,5 +31,8 @@ bool step_embedding_used(const struct ranks *ranks);
  * repeated than norms, whatever remat is. */
 void graph_terms_of_part(const struct ranks *ranks, const struct step_part *part,
                          struct graph_terms *ret_terms);
+
+/* What counts of a graph know of the chip. */
+struct graph_units step_units(const struct chip *chip);
 
 #endif

@@ -65,7 +65,7 @@ static void part_title_add(const struct printer *printer, const struct step_part
 static void part_add(const struct printer *printer, const struct step_part *which)
 {
     const struct ranks *ranks = printer->ranks;
-    const struct chip *chip = &ranks->machine->chip;
+    struct graph_units const units = step_units(&ranks->machine->chip);
     struct graph_terms terms;
     struct graph_derived derived;
     struct graph_count count;
@@ -86,9 +86,7 @@ static void part_add(const struct printer *printer, const struct step_part *whic
     }
     pass_add(printer, &derived, false);
     if (!ranks_serves(ranks)) pass_add(printer, &derived, true);
-    graph_count(&derived.sharded, &derived.backward, &derived.kept,
-                (struct work_edges){WORK_EDGE_ROWS, chip->mxu.rows, chip->mxu.columns},
-                chip->kernels.stack, &count);
+    graph_count(&derived.sharded, &derived.backward, &derived.kept, &units, &count);
     title_add(printer, "sums%s, by kind of op", ranks_serves(ranks) ? "" : " over both passes");
     graph_print_count(&count, printer->text);
 }

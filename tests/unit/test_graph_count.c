@@ -9,11 +9,20 @@
 #include "tests/unit/graph_case.h"
 #include "tools/podsim/common/scenarios.h"
 
-static const struct work_edges edges = {WORK_EDGE_ROWS, 128, 128};
+enum { MATH_FLOP_PER_S = 1000000 };
+static const uint64_t math_flop_per_s[FORMAT_COUNT] = {
+#define X(name, text, nccl, bits) [FORMAT_##name] = MATH_FLOP_PER_S,
+    FORMAT_TABLE(X)
+#undef X
+};
+static const struct graph_units units = {.edges = {WORK_EDGE_ROWS, 128, 128},
+                                         .math_flop_per_s = math_flop_per_s,
+                                         .vector_flop_per_s = 1,
+                                         .vmem_bytes_per_s = 1};
 
 static void layer_count(const struct graph_case *layer, struct graph_count *ret_count)
 {
-    graph_count(&layer->sharded, &layer->backward, &layer->kept, edges, NULL, ret_count);
+    graph_count(&layer->sharded, &layer->backward, &layer->kept, &units, ret_count);
 }
 
 /* 2^16 rows, D = 2^13, F = 2^15 over 4: a product has 2·2^16·2^13·2^13 = 2^43 FLOP, reads and
@@ -42,6 +51,11 @@ static void a_layer_is_counted(void **state)
         assert_int_equal(count.compute[i].flop, 2 * (UINT64_C(1) << 43));
         assert_int_equal(count.compute[i].useful_flop, 2 * (UINT64_C(1) << 43));
         assert_int_equal(count.compute[i].hbm_bytes, 2 * ((UINT64_C(1) << 31) + (1 << 27)));
+        /* A byte a second goes through VMEM, while the products go on. */
+        assert_true(count.compute[i].scarce.vmem_bytes >= count.compute[i].hbm_bytes);
+        assert_true(count.compute[i].scarce.vmem_longer_bytes ==
+                    count.compute[i].scarce.vmem_bytes -
+                        2 * ((UINT64_C(1) << 43) / MATH_FLOP_PER_S));
     }
     for (uint32_t i = 0; i < count.move_count; i++)
         assert_int_equal(count.move[i].bytes, UINT64_C(1) << 30);

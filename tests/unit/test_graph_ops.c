@@ -158,6 +158,17 @@ static void an_op_without_inputs_gathers_none(void **state)
 /* Convolutions, grouped matmuls: other kinds with weights. Here one that is as matmul is. */
 static struct op_kind other_kind;
 
+/* Printed sums have no times. */
+static const uint64_t math_flop_per_s[FORMAT_COUNT] = {
+#define X(name, text, nccl, bits) [FORMAT_##name] = 1,
+    FORMAT_TABLE(X)
+#undef X
+};
+static const struct graph_units units = {.edges = {8, 128, 128},
+                                         .math_flop_per_s = math_flop_per_s,
+                                         .vector_flop_per_s = 1,
+                                         .vmem_bytes_per_s = 1};
+
 static void derived_print(struct strbuf *text)
 {
     static struct graph_steps steps;
@@ -170,8 +181,7 @@ static void derived_print(struct strbuf *text)
                     (struct graph_request){true, half, true}, &steps);
         graph_print_steps(&made->sharded, &steps, text);
     }
-    graph_count(&made->sharded, &made->backward, &made->kept, (struct work_edges){8, 128, 128},
-                NULL, &count);
+    graph_count(&made->sharded, &made->backward, &made->kept, &units, &count);
     graph_print_count(&count, text);
 }
 

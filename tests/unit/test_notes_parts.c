@@ -153,6 +153,9 @@ static void a_step_above_its_upper_bound_says_what_the_forms_leave_out(void **st
     upper();
     notes_case_are(NULL);
     made.roofline.upper_s = 0.8;
+    upper();
+    notes_case_are(UPPER "of something that is no algorithm, no cable, no kernel and no queue");
+    made.trace.link[3].queued_ps = 1; /* A message waited. */
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         made.plan.algorithm = known[i];
         upper();

@@ -274,6 +274,36 @@ static void overheads_lengthen_the_upper_bound_alone(void **state)
     step_free(step);
 }
 
+static double upper_of(const struct step *step, const struct workload_counts *counts)
+{
+    struct roofline roofline;
+    roofline_from_counts(&step->made.plan, &step->made.machine, &step->made.mesh, counts,
+                         &roofline);
+    return roofline.upper_s;
+}
+
+/* It goes on beside the math of its op; chips whose math is faster may wait for all of it. */
+static void the_upper_bound_has_what_vmem_takes_longer(void **state)
+{
+    (void)state;
+    struct step *step = step_of("1", true, NULL, NULL);
+    double const rate = (double)step->made.machine.chip.vmem_bytes_per_s;
+    struct workload_counts counts = step->counts;
+    counts.scarce = (struct workload_scarce){0};
+    double const without_s = upper_of(step, &counts);
+    counts.scarce.vmem_bytes = 3e-3 * rate;
+    counts.scarce.vmem_longer_bytes = 2e-3 * rate;
+    case_near(upper_of(step, &counts) - without_s, 2e-3, 1e-6);
+    const struct machine_chip_override fast = {.math_ppm = 2 * PPM_ONE, .hbm_ppm = PPM_ONE};
+    case_override_chips(step->made.arena, &step->made.machine, &fast, 1);
+    counts.scarce = (struct workload_scarce){0};
+    double const fast_s = upper_of(step, &counts);
+    counts.scarce.vmem_bytes = 3e-3 * rate;
+    counts.scarce.vmem_longer_bytes = 2e-3 * rate;
+    case_near(upper_of(step, &counts) - fast_s, 3e-3, 1e-6);
+    step_free(step);
+}
+
 static void the_bounds_are_the_largest_and_the_sum_of_the_parts(void **state)
 {
     (void)state;
@@ -314,6 +344,7 @@ int main(void)
         cmocka_unit_test(tp_hides_behind_wide_matmuls_only),
         cmocka_unit_test(hbm_pays_for_both_ends_of_a_gather_and_the_shard_of_a_reduction),
         cmocka_unit_test(overheads_lengthen_the_upper_bound_alone),
+        cmocka_unit_test(the_upper_bound_has_what_vmem_takes_longer),
         cmocka_unit_test(the_bounds_are_the_largest_and_the_sum_of_the_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

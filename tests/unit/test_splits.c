@@ -162,6 +162,21 @@ static void stages_one_after_another_take_what_one_chip_takes(void **state)
         case_near(upper_s(4, runs[i]), 4 * upper_s(1, runs[i]), 1e-3);
 }
 
+/* Ops of one tile wait for L2 behind HBM, and have next to no math. */
+static void small_ops_end_within_the_upper_bound(void **state)
+{
+    struct play play;
+    (void)state;
+    play_run(&play,
+             "{\"podsim\": 1, \"machine\": {\"chip\": \"b200\", \"gpus\": 8, \"nodes\": 4}, "
+             "\"mesh\": {\"tp\": [\"node\", \"gpu\"]}, \"workload\": {\"kind\": \"decode\", "
+             "\"model\": \"llama-3-8b\", \"batch\": 1, \"context\": 128}, "
+             "\"run\": {\"algorithm\": \"ring\"}}",
+             NULL);
+    assert_true(units_seconds(play.trace.step_ps) <= play.roofline.upper_s * (1 + 1e-9));
+    play_close(&play);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +186,7 @@ int main(void)
         cmocka_unit_test(ragged_sequences_wait_for_the_longest_unless_they_are_split),
         cmocka_unit_test(tpus_have_no_cores_apart),
         cmocka_unit_test(stages_one_after_another_take_what_one_chip_takes),
+        cmocka_unit_test(small_ops_end_within_the_upper_bound),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -6,7 +6,11 @@
 
 enum { WIDTH_MAX = 1024, GAP = 2 };
 
-/* The lines of a table, and which of its columns are blank in all of them. */
+/* The first byte of a sentence between the rows, until the table is closed. */
+static const char sentence_mark = '\x1f';
+
+/* The lines of a table, and which of its columns are blank in all of them. Sentences between the
+ * rows have no columns. */
 struct grid {
     const char *bytes;
     uint64_t size_bytes;
@@ -14,7 +18,18 @@ struct grid {
     uint32_t label;          /* Columns that each part repeats. */
     bool used[WIDTH_MAX];    /* [column]: some line has a character there. */
     bool dropped[WIDTH_MAX]; /* [column]: blank, and given up to make the table narrower. */
+    bool has_sentences;
 };
+
+void table_sentence(struct strbuf *text)
+{
+    if (text->columns > 0) strbuf_add_bytes(text, &sentence_mark, 1);
+}
+
+static bool is_sentence(const char *bytes, uint64_t at, uint64_t end)
+{
+    return at < end && bytes[at] == sentence_mark;
+}
 
 static uint64_t line_end(const char *bytes, uint64_t size_bytes, uint64_t from)
 {
@@ -52,6 +67,10 @@ static void grid_read(struct grid *grid)
         uint32_t column = 0;
         bool is_colour = false;
         end = line_end(grid->bytes, grid->size_bytes, at);
+        if (is_sentence(grid->bytes, at, end)) {
+            grid->has_sentences = true;
+            continue;
+        }
         for (uint64_t i = at, length = 0; i < end; i += length) {
             length = sign_bytes(grid->bytes, i, end, &is_colour);
             if (!is_colour && grid->bytes[i] != ' ' && column < WIDTH_MAX)
@@ -113,6 +132,7 @@ static bool is_words(const struct grid *grid, uint32_t from, uint32_t at, uint32
         uint32_t column = 0, first = UINT32_MAX, last = 0;
         bool is_colour = false;
         end = line_end(grid->bytes, grid->size_bytes, line);
+        if (is_sentence(grid->bytes, line, end)) continue;
         for (uint64_t i = line, length = 0; i < end; i += length) {
             length = sign_bytes(grid->bytes, i, end, &is_colour);
             if (!is_colour && grid->bytes[i] != ' ' && column >= from && column < to) {
@@ -191,6 +211,21 @@ static bool is_idle(const struct strbuf *out, uint64_t begin, uint64_t line_byte
            (size_bytes == 0 || (size_bytes == 1 && out->bytes[begin] == '#'));
 }
 
+/* A line of the part of the table from a column up to another. */
+static void part_line(const struct grid *grid, uint64_t at, uint64_t end, uint32_t from,
+                      uint32_t to, struct strbuf *out)
+{
+    uint64_t const begin = out->size_bytes;
+    slice_add(grid, at, end, 0, label_end(grid, at, end, from), out);
+    slice_add(grid, at, end, from, to == grid->width ? UINT32_MAX : to, out);
+    while (out->size_bytes > begin && out->bytes[out->size_bytes - 1] == ' ')
+        out->bytes[--out->size_bytes] = '\0';
+    if (from > grid->label && is_idle(out, begin, end - at))
+        out->size_bytes = begin;
+    else
+        strbuf_add(out, "\n");
+}
+
 static void parts_write(const struct grid *grid, uint32_t columns, struct strbuf *out)
 {
     for (uint32_t from = grid->label, to = 0; from < grid->width; from = to) {
@@ -198,16 +233,13 @@ static void parts_write(const struct grid *grid, uint32_t columns, struct strbuf
         to = part_end(grid, from, columns);
         if (from > grid->label) strbuf_add(out, "\n");
         for (uint64_t at = 0; at < grid->size_bytes; at = end + 1) {
-            uint64_t const begin = out->size_bytes;
             end = line_end(grid->bytes, grid->size_bytes, at);
-            slice_add(grid, at, end, 0, label_end(grid, at, end, from), out);
-            slice_add(grid, at, end, from, to == grid->width ? UINT32_MAX : to, out);
-            while (out->size_bytes > begin && out->bytes[out->size_bytes - 1] == ' ')
-                out->bytes[--out->size_bytes] = '\0';
-            if (from > grid->label && is_idle(out, begin, end - at))
-                out->size_bytes = begin;
-            else
+            if (!is_sentence(grid->bytes, at, end)) {
+                part_line(grid, at, end, from, to, out);
+            } else if (from == grid->label) {
+                strbuf_add_bytes(out, grid->bytes + at + 1, end - at - 1);
                 strbuf_add(out, "\n");
+            }
         }
     }
 }
@@ -220,7 +252,8 @@ void table_close(struct strbuf *text, uint64_t begin, uint32_t label_columns)
                         .label = label_columns};
     struct strbuf out = {0};
     grid_read(&grid);
-    if (grid.width <= text->columns || grid.label >= grid.width) return;
+    if (grid.label >= grid.width) grid.label = 0;
+    if (grid.width <= text->columns && !grid.has_sentences) return;
     uint32_t const left = grid_squeeze(&grid, text->columns);
     parts_write(&grid, left <= text->columns ? UINT32_MAX : text->columns, &out);
     text->failed = out.failed;

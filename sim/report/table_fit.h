@@ -19,6 +19,10 @@ static inline uint64_t table_open(const struct strbuf *text)
  * does not do, it comes in parts, each with the first `label_columns` columns of its lines. */
 void table_close(struct strbuf *text, uint64_t begin, uint32_t label_columns);
 
+/* Before a line between the rows of a table that is a sentence, not columns: it does not widen the
+ * table, and stands whole in the first part. */
+void table_sentence(struct strbuf *text);
+
 /* Breaks what is still too wide at its blanks. Further lines stand below the last column of the
  * left half; those of a comment ("#") are comments too. */
 void table_break(struct strbuf *text);

@@ -53,6 +53,8 @@ show scenario llama3-8b-fsdp-v5e-16x16
 check scenarios/train/mlp-fsdp-v5p-16.json
 collective --machine h100-sxm:nodes=4 --op all_reduce -b 1K -e 16G -f 256
 collective --machine tpu-v5e:4x4 --op all_gather -b 1M -e 16M -f 4
+collective --machine tpu-v5p:8x8x8 --op all_reduce --axes x --concurrent 4 -b 1M -e 2M
+collective --machine h100-sxm:nodes=4 --op all_to_all --experts 256 --top-k 8 -b 1M -e 1M
 pareto llama3-70b-decode-int8-v5e-4x4 --batch 1:512:x8 --shape 2x4,4x4,3x3
 pareto llama3-70b-decode-h100-8 --batch 1M --context 16M --mesh {"tp":["gpu","node"]}
 regimes --machine h100-sxm:nodes=2 --op all_reduce -b 1K -e 64M -f 64
@@ -92,6 +94,9 @@ tr '\r' '\n' < "$work/screen" | sed "s/$(printf '\033')\[[0-9;]*[mK]//g" | LC_AL
     { line = $0; gsub(/[\200-\277]/, "", line) } # What continues a character.
     length(line) > most && line ~ /[^ ] +[^ ]/ {
         print command ": " length(line) " columns: " $0; wide++ }
+    line ~ /^# [0-9]+ at once: *[^s ]/ || line ~ /^# [0-9]+ at once: *$/ {
+        print command ": a sentence is cut: " $0; broken++ }
+    line ~ /^          *N\/A  .*N\/A/ { print command ": a row is broken: " $0; broken++ }
     line ~ /[.%A-Za-z]/ && line ~ /^          *([0-9.]+[KMGT%]?( [a-zA-Z\/]+)?(   *|$))+$/ {
         print command ": a row is broken: " $0; broken++ }
     line ~ /microbatche?$/ && line !~ / 1 microbatch$/ { print command ": cut: " $0; broken++ }

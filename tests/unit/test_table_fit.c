@@ -102,6 +102,37 @@ static void headings_of_another_part_leave_no_empty_line(void **state)
            "#     third\n   1      4\n\n   5      8\n");
 }
 
+/* A sentence between the rows widens no column, and only the first part has it. */
+static void sentences_between_rows_are_not_cut(void **state)
+{
+    static const char heading[] = "name  first  second  third\n";
+    static const char row[] = "a         1       2      3\n";
+    static const char said[] = "# what one run of many rows did, at length\n";
+    static const struct {
+        uint32_t columns;
+        const char *wanted;
+    } cases[] = {
+        {0, "name  first  second  third\na         1       2      3\n"
+            "# what one run of many rows did, at length\na         1       2      3\n"},
+        {26, "name  first  second  third\na         1       2      3\n"
+             "# what one run of many rows did, at length\na         1       2      3\n"},
+        {20, "name  first  second\na         1       2\n"
+             "# what one run of many rows did, at length\na         1       2\n\n"
+             "name  third\na         3\na         3\n"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct strbuf text = {.columns = cases[i].columns};
+        uint64_t const begin = table_open(&text);
+        strbuf_add(&text, "%s%s", heading, row);
+        table_sentence(&text);
+        strbuf_add(&text, "%s%s", said, row);
+        table_close(&text, begin, 4);
+        assert_string_equal(text.bytes, cases[i].wanted);
+        strbuf_free(&text);
+    }
+}
+
 /* Columns are told apart in the first 1,024; what is behind them stays whole. */
 static void lines_beyond_the_columns_that_are_counted_are_not_cut(void **state)
 {
@@ -122,6 +153,7 @@ int main(void)
         cmocka_unit_test(headings_between_rows_are_not_cut_within_a_word),
         cmocka_unit_test(words_are_not_cut_where_all_rows_have_a_blank),
         cmocka_unit_test(headings_of_another_part_leave_no_empty_line),
+        cmocka_unit_test(sentences_between_rows_are_not_cut),
         cmocka_unit_test(lines_beyond_the_columns_that_are_counted_are_not_cut),
     };
     return cmocka_run_group_tests_name("text on a terminal", tests, NULL, NULL);

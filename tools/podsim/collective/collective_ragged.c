@@ -8,6 +8,7 @@
 #include "sim/base/strbuf.h"
 #include "sim/collective/ragged.h"
 #include "sim/report/column_table.h"
+#include "sim/report/table_fit.h"
 #include "tools/podsim/collective/collective.h"
 
 static const uint64_t token_bytes_unasked = 8192;
@@ -145,13 +146,15 @@ void collective_write_ragged(const struct measure_row *row, struct strbuf *text)
     struct column_value values[COLUMN_TOTAL];
     if (row->question->ragged.expert_count == 0) return;
     find(row, values);
+    table_sentence(text);
     strbuf_add(text, "# drawn: %s a rank; a rank sends %s to %s bytes, receives %s to %s; ",
                counted(values[TOKENS].whole, "token").text, FIGURE(SENT_LEAST), FIGURE(SENT_MOST),
                FIGURE(CAME_LEAST), FIGURE(CAME_MOST));
     strbuf_add(text, "%s of the dense exchange, by the book %s or %s\n", FIGURE(DRAWN),
                FIGURE(DISTINCT), FIGURE(INDEPENDENT));
-    if (row->farthest_axis != NULL)
-        strbuf_add(text, "# between %ss: %s bytes of all ranks\n", FIGURE(FAR_AXIS), FIGURE(FAR));
+    if (row->farthest_axis == NULL) return;
+    table_sentence(text);
+    strbuf_add(text, "# between %ss: %s bytes of all ranks\n", FIGURE(FAR_AXIS), FIGURE(FAR));
 }
 
 void collective_put_ragged(const struct measure_row *row, struct json_writer *json)

@@ -5,6 +5,7 @@
 #include "sim/base/json.h"
 #include "sim/base/strbuf.h"
 #include "sim/report/column_table.h"
+#include "sim/report/table_fit.h"
 #include "tools/podsim/collective/collective.h"
 
 enum { DIGEST_BYTES = 17 };
@@ -67,6 +68,7 @@ void collective_write_run(const struct collective_study *study, const struct mea
         most = slowdown > most ? slowdown : most;
     }
     find_run(study, run, digest, values);
+    table_sentence(text);
     strbuf_add(text, "# %s at once: slower by %.2f to %.2f, fairness %s",
                CELL(runs, values, COLLECTIVES), least, most, CELL(runs, values, FAIRNESS));
     uint32_t const busiest = measure_row_busiest_port(run);

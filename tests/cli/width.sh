@@ -73,6 +73,10 @@ done >> "$work/commands"
 {
     echo 'stty cols 80'
     while IFS= read -r line; do echo "echo '@ $line'; '$podsim' $line"; done < "$work/commands"
+    # A report of settings, whose reasons stand in a column.
+    line="import megatron tests/cli/import/megatron-llama3-8b.sh --machine h100-sxm"
+    line="$line -o $work/made.json"
+    echo "echo '@ $line'; '$podsim' $line"
     # Help goes on narrower ones, where a sentence is wrapped and an option keeps its argument.
     for columns in 60 40; do
         echo "stty cols $columns"
@@ -96,6 +100,8 @@ tr '\r' '\n' < "$work/screen" | sed "s/$(printf '\033')\[[0-9;]*[mK]//g" | LC_AL
         print command ": " length(line) " columns: " $0; wide++ }
     line ~ /^# [0-9]+ at once: *[^s ]/ || line ~ /^# [0-9]+ at once: *$/ {
         print command ": a sentence is cut: " $0; broken++ }
+    command ~ /^@ import/ && line ~ /^        [^ ]/ {
+        print command ": a reason has left its column: " $0; broken++ }
     line ~ /^          *N\/A  .*N\/A/ { print command ": a row is broken: " $0; broken++ }
     line ~ /[.%A-Za-z]/ && line ~ /^          *([0-9.]+[KMGT%]?( [a-zA-Z\/]+)?(   *|$))+$/ {
         print command ": a row is broken: " $0; broken++ }

@@ -1,10 +1,24 @@
 /* report.c: what happened to each setting, for people. */
+#include <stdbool.h>
 #include <string.h>
 
 #include "sim/base/strbuf.h"
+#include "sim/report/table.h"
 #include "tools/podsim/import/import.h"
 
-enum { VALUE_LETTERS_MAX = 28, KEY_LETTERS_MAX = 48 }; /* Of a column; keys are never cut. */
+enum {
+    VALUE_LETTERS_MAX = 28, /* Of a column; keys are never cut. */
+    KEY_LETTERS_MAX = 48,
+    LINE_COLUMNS = 8, /* The number of a setting's line, and the gap behind it. */
+    GAP = 2,
+    BECAUSE_COLUMNS = 28, /* What a narrow terminal leaves the last column at least. */
+    VALUE_NARROW = 12
+};
+
+struct layout {
+    uint32_t key, value; /* Columns. */
+    bool is_narrow;      /* The last column is wrapped. */
+};
 
 struct part {
     enum import_outcome outcome;
@@ -38,20 +52,55 @@ static void add_column(struct strbuf *text, const char *column, size_t letters, 
     strbuf_add(text, "%*s", letters < width ? (int)(width - letters) : 0, "");
 }
 
-static void add_setting(struct strbuf *text, const struct import_setting *setting, uint32_t key,
-                        uint32_t value)
+static const char *because_of(const struct import_setting *setting)
 {
+    return setting->because == NULL ? "" : setting->because;
+}
+
+static void add_setting(struct strbuf *text, const struct import_setting *setting,
+                        const struct layout *layout)
+{
+    uint32_t const because = LINE_COLUMNS + layout->key + GAP + layout->value + GAP;
     if (setting->line > 0)
         strbuf_add(text, "%6u  ", setting->line);
     else
         strbuf_add(text, "     -  ");
-    add_column(text, setting->key, strlen(setting->key), key);
+    add_column(text, setting->key, strlen(setting->key), layout->key);
     size_t const letters = strlen(setting->value);
-    bool const is_cut = letters > value && setting->outcome == IMPORT_WITHOUT_INFLUENCE;
-    strbuf_add(text, "  ");
-    add_column(text, setting->value, is_cut ? value - 2 : letters, is_cut ? 0 : value);
-    strbuf_add(text, is_cut ? "..  " : "  ");
-    strbuf_add(text, "%s\n", setting->because == NULL ? "" : setting->because);
+    bool const is_cut = letters > layout->value && setting->outcome == IMPORT_WITHOUT_INFLUENCE;
+    if (letters > 0 || !layout->is_narrow) strbuf_add(text, "%*s", GAP, "");
+    add_column(text, setting->value, is_cut ? layout->value - 2 : letters,
+               is_cut || layout->is_narrow ? 0 : layout->value);
+    if (is_cut) strbuf_add(text, "..");
+    if (!layout->is_narrow) {
+        strbuf_add(text, "%*s%s\n", GAP, "", because_of(setting));
+        return;
+    }
+    if (strbuf_column(text) + GAP > because) strbuf_add(text, "\n");
+    if (strbuf_column(text) < because)
+        strbuf_add(text, "%*s", (int)(because - strbuf_column(text)), "");
+    table_wrap(text, because, because_of(setting));
+}
+
+/* On a terminal that the longest line does not fit, keys and values have less room: a longer one
+ * goes on into the next column, and the last column begins on the next line where it has to. */
+static struct layout layout_of(const struct import_file *file, uint32_t columns)
+{
+    struct layout layout = {.key = longest(file, /* of_keys= */ true, KEY_LETTERS_MAX),
+                            .value = longest(file, /* of_keys= */ false, VALUE_LETTERS_MAX)};
+    uint32_t because = 0;
+    for (uint32_t i = 0; i < file->count; i++) {
+        uint32_t const letters = table_columns(because_of(&file->setting[i]));
+        if (letters > because) because = letters;
+    }
+    uint32_t const around = LINE_COLUMNS + GAP + GAP;
+    if (columns == 0 || around + layout.key + layout.value + because <= columns) return layout;
+    layout.is_narrow = true;
+    if (layout.value > VALUE_NARROW) layout.value = VALUE_NARROW;
+    uint32_t const taken = around + layout.value + BECAUSE_COLUMNS;
+    uint32_t const left = columns > taken + VALUE_NARROW ? columns - taken : VALUE_NARROW;
+    if (layout.key > left) layout.key = left;
+    return layout;
 }
 
 /* By line; settings that stand in none come last, as they were given. */
@@ -72,8 +121,7 @@ void import_report(struct strbuf *text, const struct import *import, const char 
     const struct import_file *file = import->file;
     static const struct import_setting *sorted[IMPORT_SETTINGS_MAX];
     sort(file, sorted);
-    uint32_t const key = longest(file, /* of_keys= */ true, KEY_LETTERS_MAX);
-    uint32_t const value = longest(file, /* of_keys= */ false, VALUE_LETTERS_MAX);
+    struct layout const layout = layout_of(file, text->columns);
     strbuf_add(text, "podsim import: %s, %s on %s\n", framework, file->path, import->machine_text);
     for (uint32_t p = 0; p < sizeof parts / sizeof *parts; p++) {
         uint32_t count = 0;
@@ -83,6 +131,6 @@ void import_report(struct strbuf *text, const struct import *import, const char 
         if (count == 0) continue;
         strbuf_add(text, "%s: %u\n", parts[p].heading, count);
         for (uint32_t i = 0; i < file->count; i++)
-            if (sorted[i]->outcome == parts[p].outcome) add_setting(text, sorted[i], key, value);
+            if (sorted[i]->outcome == parts[p].outcome) add_setting(text, sorted[i], &layout);
     }
 }

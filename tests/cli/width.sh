@@ -49,7 +49,6 @@ show graph llama3-8b-fsdp-v5e-16x16
 show program llama3-8b-fsdp-v5e-16x16
 show op llama3-8b-fsdp-v5e-16x16
 show program llama3-8b-pp4-h100-32
-show scenario llama3-8b-fsdp-v5e-16x16
 check scenarios/train/mlp-fsdp-v5p-16.json
 collective --machine h100-sxm:nodes=4 --op all_reduce -b 1K -e 16G -f 256
 collective --machine tpu-v5e:4x4 --op all_gather -b 1M -e 16M -f 4
@@ -87,6 +86,17 @@ done >> "$work/commands"
 } > "$work/session"
 script -qec "sh $work/session" /dev/null < /dev/null > "$work/screen" 2>&1
 
+# JSON is the same bytes on a terminal as in a file: no line may end within a string.
+cut=0
+for line in 'show scenario llama3-8b-pp4-h100-32' 'list scenarios llama3-8b-pp4-h100-32'; do
+    # shellcheck disable=SC2086 # The words of a command.
+    "$podsim" $line > "$work/file"
+    script -qec "stty cols 80; '$podsim' $line" /dev/null < /dev/null | tr -d '\r' > "$work/shown"
+    cmp -s "$work/file" "$work/shown" && continue
+    echo "$line: not the JSON of a file"
+    cut=1
+done
+
 # Progress is written over itself ("\r ... \033[K"), and colours take no column.
 tr '\r' '\n' < "$work/screen" | sed "s/$(printf '\033')\[[0-9;]*[mK]//g" | LC_ALL=C awk '
     /^@/ {
@@ -111,4 +121,4 @@ tr '\r' '\n' < "$work/screen" | sed "s/$(printf '\033')\[[0-9;]*[mK]//g" | LC_AL
     END {
         print commands " commands, " wide + 0 " lines too wide, " broken + 0 " broken"
         exit wide + broken > 0 || commands < 40
-    }'
+    }' && [ "$cut" -eq 0 ]

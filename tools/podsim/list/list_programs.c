@@ -159,6 +159,7 @@ enum status list_scenario(struct arena *arena, const char *name, struct strbuf *
     uint32_t index = 0;
     (void)arena;
     STATUS_TRY(list_entry_find(&scenarios, name, &index, reterr));
+    text->columns = 0; /* JSON, in whose strings no line may end. */
     strbuf_add_bytes(text, embed_scenarios[index].bytes, embed_scenarios[index].size_bytes);
     return STATUS_OK;
 }

@@ -78,6 +78,7 @@ static enum status stage_text(struct session *session, const char *name, enum se
 {
     switch (stage) {
     case SESSION_SCENARIO:
+        text->columns = 0; /* JSON, in whose strings no line may end. */
         strbuf_add(text, "%s", scenario_text(session->arena, &session->scenario));
         return STATUS_OK;
     case SESSION_MACHINE: /* Printed by machine_print(). */

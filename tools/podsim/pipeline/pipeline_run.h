@@ -99,15 +99,8 @@ bool pipeline_run_row_gathers(const struct pipeline_run_row *row);
 /* Figures of a row and of its ranks (pipeline_run_columns.c): find_rank() is of a struct
  * pipeline_run_row. */
 extern const struct column_line pipeline_run_cells, pipeline_run_screen,
-    pipeline_run_weights_screen;
+    pipeline_run_formulas_screen, pipeline_run_weights_screen;
 extern const struct column_line pipeline_run_ranks_screen;
 column_find_fn pipeline_run_find, pipeline_run_find_rank;
-
-/* What ranks have of a figure, in seconds. */
-struct pipeline_run_spread {
-    double least, mean, most;
-};
-struct pipeline_run_spread pipeline_run_work(const struct pipeline_run_row *row);
-struct pipeline_run_spread pipeline_run_waiting(const struct pipeline_run_row *row);
 
 #endif

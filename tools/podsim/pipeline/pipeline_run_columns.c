@@ -57,10 +57,15 @@ void pipeline_run_find_rank(const void *owner, uint32_t rank, struct column_valu
     RANKS(COLUMN_FIND)
 }
 
-static struct pipeline_run_spread spread_of(const struct pipeline_run_row *row, uint32_t column)
+/* What ranks have of a figure. */
+struct spread {
+    double least, mean, most;
+};
+
+static struct spread spread_of(const struct pipeline_run_row *row, uint32_t column)
 {
     uint32_t const count = row->of->schedule.rank_count;
-    struct pipeline_run_spread spread = {0};
+    struct spread spread = {0};
     for (uint32_t r = 0; r < count; r++) {
         struct column_value values[RANKS_TOTAL];
         pipeline_run_find_rank(row, r, values);
@@ -70,16 +75,6 @@ static struct pipeline_run_spread spread_of(const struct pipeline_run_row *row, 
         spread.mean += value / count;
     }
     return spread;
-}
-
-struct pipeline_run_spread pipeline_run_work(const struct pipeline_run_row *row)
-{
-    return spread_of(row, RANK_WORK);
-}
-
-struct pipeline_run_spread pipeline_run_waiting(const struct pipeline_run_row *row)
-{
-    return spread_of(row, RANK_WAITING);
 }
 
 #define MOST(rank_column) REAL(spread_of(row, rank_column).most)
@@ -107,17 +102,27 @@ struct pipeline_run_spread pipeline_run_waiting(const struct pipeline_run_row *r
     X(WEIGHTS_EXPOSED, "exposed_weights", SECONDS(row->weights_exposed_ps),                        \
       SHOWN_SECONDS("", "waited for", 12))                                                         \
     X(CHIPS, "chips_replayed", WHOLE(row->chips_replayed), HIDDEN)                                 \
-    X(TIME_F, "F", TIME(true, row->times.forward), HIDDEN)                                         \
-    X(TIME_I, "I", TIME(is_split, row->times.input), HIDDEN)                                       \
-    X(TIME_W, "W", TIME(is_split, row->times.weight), HIDDEN)                                      \
-    X(TIME_B, "B", TIME(!is_split, row->times.input + row->times.weight), HIDDEN)                  \
-    X(TIME_O, "O", TIME(row->times.pair > 0, row->times.pair), HIDDEN)                             \
+    X(TIME_F, "F", TIME(true, row->times.forward), SHOWN("", "F", 9, column_seconds))              \
+    X(TIME_I, "I", TIME(is_split, row->times.input), SHOWN("", "I", 9, column_seconds))            \
+    X(TIME_W, "W", TIME(is_split, row->times.weight), SHOWN("", "W", 9, column_seconds))           \
+    X(TIME_B, "B", TIME(!is_split, row->times.input + row->times.weight),                          \
+      SHOWN("", "B", 9, column_seconds))                                                           \
+    X(TIME_O, "O", TIME(row->times.pair > 0, row->times.pair), SHOWN("", "O", 9, column_seconds))  \
     FORMULA_COLUMNS(X, &row->of->formula, units_seconds(row->of->formula.bubble_ticks),            \
                     SHOWN("bubble by", "formula", 10, column_seconds))                             \
     X(EQUAL, "bubble_with_equal_times",                                                            \
-      WHERE(row->of->formula.measure != SCHEDULE_NO_FORMULA,                                       \
-            SECONDS(formula_measured(&row->of->formula, &row->equal))),                            \
-      HIDDEN)                                                                                      \
+      WHERE(has_formula, SECONDS(formula_measured(&row->of->formula, &row->equal))),               \
+      SHOWN("order", "alone", 10, column_seconds))                                                 \
+    X(SIMULATED, NULL, SECONDS(is_per_rank ? row->bubble.per_rank_ps : row->bubble.makespan_ps),   \
+      SHOWN("simu-", "lated", 10, column_seconds))                                                 \
+    X(COMPARED, NULL, WORDS(is_per_rank ? "per stage" : "bubble"),                                 \
+      SHOWN("", "which", 11, column_words))                                                        \
+    X(WORK_LEAST, NULL, REAL(spread_of(row, RANK_WORK).least),                                     \
+      SHOWN("work:", "least", 10, column_seconds))                                                 \
+    X(WORK_MOST, NULL, REAL(spread_of(row, RANK_WORK).most),                                       \
+      SHOWN("", "most", 10, column_seconds))                                                       \
+    X(WAITING, NULL, REAL(spread_of(row, RANK_WAITING).mean),                                      \
+      SHOWN("trans-", "fer", 10, column_seconds))                                                  \
     X(SHARE_BUBBLE, NULL, STEP_SHARE(RANK_BUBBLE), SHOWN("idle:", "bubble", 8, column_percent))    \
     X(SHARE_TRANSFER, NULL, STEP_SHARE(RANK_WAITING), SHOWN("trans-", "fer", 8, column_percent))   \
     X(SHARE_EXPOSED, NULL, STEP_SHARE(RANK_EXPOSED), SHOWN("exposed", "coll.", 8, column_percent)) \
@@ -139,10 +144,14 @@ static const uint8_t csv[] = {PERIOD, STEP,          MAKESPAN, BUBBLE, BUSIEST, 
 static const uint8_t screen[] = {
     PERIOD,         STEP,          MFU,         BUBBLE, BUSIEST,    PER_STAGE, SHARE_BUBBLE,
     SHARE_TRANSFER, SHARE_EXPOSED, ACTIVATIONS, MEMORY, PARAMETERS, SENT,      FORMULA};
+static const uint8_t formulas[] = {FORMULA,   EQUAL,   SIMULATED,   COMPARED, WORK_LEAST,
+                                   WORK_MOST, WAITING, TIME_F,      TIME_I,   TIME_W,
+                                   TIME_B,    TIME_O,  FORMULA_TEXT};
 static const uint8_t weights[] = {GATHERED, HELD, WEIGHTS_EXPOSED};
 
 const struct column_line pipeline_run_cells = COLUMN_LINE(columns, csv);
 const struct column_line pipeline_run_screen = COLUMN_LINE(columns, screen);
+const struct column_line pipeline_run_formulas_screen = COLUMN_LINE(columns, formulas);
 const struct column_line pipeline_run_weights_screen = COLUMN_LINE(columns, weights);
 
 void pipeline_run_find(const void *owner, uint32_t index, struct column_value *ret_values)
@@ -151,6 +160,8 @@ void pipeline_run_find(const void *owner, uint32_t index, struct column_value *r
     const struct pipeline_run *staged = comparison->owner;
     const struct pipeline_run_row *row = &staged->row[index];
     bool const is_split = schedule_is_split(&row->of->schedule);
+    bool const has_formula = row->of->formula.measure != SCHEDULE_NO_FORMULA;
+    bool const is_per_rank = row->of->formula.measure == SCHEDULE_PER_RANK;
     TABLE(COLUMN_FIND)
     ret_values[MEMORY].is_too_much = !row->fits;
 }

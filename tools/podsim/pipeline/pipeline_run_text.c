@@ -13,57 +13,6 @@
 #include "tools/podsim/pipeline/lanes.h"
 #include "tools/podsim/pipeline/pipeline_run.h"
 
-enum { SENTENCE_BYTES = 1200 };
-
-/* Of a whole backward pass nobody knows which part is which gradient's. */
-static void write_times(const struct pipeline_run_row *row, char *text, size_t text_bytes)
-{
-    const struct schedule_times *times = &row->times;
-    uint32_t const chunks = row->of->schedule.chunk_count;
-    char halves[3 * TABLE_FIGURE_BYTES], pair[TABLE_FIGURE_BYTES + 4] = "";
-    if (schedule_is_split(&row->of->schedule))
-        (void)snprintf(halves, sizeof halves, "I %s, W %s",
-                       table_duration(times->input * chunks).text,
-                       table_duration(times->weight * chunks).text);
-    else
-        (void)snprintf(halves, sizeof halves, "B %s",
-                       table_duration((times->input + times->weight) * chunks).text);
-    if (times->pair > 0)
-        (void)snprintf(pair, sizeof pair, ", O %s", table_duration(times->pair * chunks).text);
-    (void)snprintf(text, text_bytes, "F %s, %s%s", table_duration(times->forward * chunks).text,
-                   halves, pair);
-}
-
-/* From the formula by way of the order played with equal times to what came out. */
-static void write_note(const struct pipeline_run_row *row, struct strbuf *text)
-{
-    char sentence[SENTENCE_BYTES];
-    if (row->of->formula.measure == SCHEDULE_NO_FORMULA) return;
-    bool const per_rank = row->of->formula.measure == SCHEDULE_PER_RANK;
-    int64_t const equal_ps = formula_measured(&row->of->formula, &row->equal);
-    struct pipeline_run_spread const work = pipeline_run_work(row);
-    char measured[3 * TABLE_FIGURE_BYTES];
-    if (per_rank)
-        (void)snprintf(measured, sizeof measured, "%s (per stage)",
-                       table_duration(row->bubble.per_rank_ps).text);
-    else
-        (void)snprintf(measured, sizeof measured, "%s, of the busiest rank %s",
-                       table_duration(row->bubble.makespan_ps).text,
-                       table_duration(row->bubble.busiest_ps).text);
-    char times[6 * TABLE_FIGURE_BYTES];
-    write_times(row, times, sizeof times);
-    (void)snprintf(
-        sentence, sizeof sentence,
-        "- %s, %s: %s with %s of a mean rank is %s; the same order with these "
-        "times and nothing else has %s; simulated with real ops %s: ranks have from %s to %s of "
-        "work, and wait %s for transfers",
-        row->of->name, counted(row->of->microbatch_count, "microbatch").text, row->of->formula.text,
-        times, table_duration(row->of->formula.bubble_ticks).text, table_duration(equal_ps).text,
-        measured, table_seconds(work.least).text, table_seconds(work.most).text,
-        table_seconds(pipeline_run_waiting(row).mean).text);
-    table_wrap(text, 2, sentence);
-}
-
 /* What the formula of a row that was played is published for, where its passes do not meet that;
  * NULL: it holds. */
 static const char *unmet_condition(const struct comparison_row *row)
@@ -132,27 +81,91 @@ static void write_rows(const struct comparison_table *table, bool colour, struct
     table_close(text, begin, table->columns);
 }
 
-/* A table of weights that are gathered; nothing if none are. */
-static void write_weights(const struct comparison_table *table, struct strbuf *text)
+/* Whether a row that was played belongs in a table behind that of all rows. */
+typedef bool belongs_fn(const struct pipeline_run_row *row);
+
+static bool has_formula(const struct pipeline_run_row *row)
+{
+    return row->of->formula.measure != SCHEDULE_NO_FORMULA;
+}
+
+/* The columns of a line that some row has a figure in. */
+static uint8_t columns_used(const struct comparison_table *table, belongs_fn *belongs,
+                            uint8_t ret_order[COLUMNS_MAX])
 {
     const struct comparison *comparison = table->of;
     const struct pipeline_run *staged = comparison->owner;
-    bool any = false;
+    bool used[COLUMNS_MAX] = {false};
+    uint8_t count = 0;
+    for (uint32_t i = 0; i < comparison->done_count; i++) {
+        struct column_value values[COLUMNS_MAX];
+        if (comparison->row[i].refused.status != STATUS_OK || !belongs(&staged->row[i])) continue;
+        pipeline_run_find(comparison, i, values);
+        for (uint32_t c = 0; c < table->line->count; c++)
+            used[c] = used[c] || values[table->line->order[c]].kind != COLUMN_NONE;
+    }
+    for (uint32_t c = 0; c < table->line->count; c++)
+        if (used[c]) ret_order[count++] = table->line->order[c];
+    return count;
+}
+
+/* A further table, of rows that belong in it, and what its columns mean; nothing if none do. */
+static void write_further(const struct comparison_table *main, const struct column_line *line,
+                          belongs_fn *belongs, const char *label, const char *legend,
+                          struct strbuf *text)
+{
+    const struct comparison *comparison = main->of;
+    const struct pipeline_run *staged = comparison->owner;
+    struct comparison_table table = *main;
+    uint8_t order[COLUMNS_MAX];
+    table.line = line;
+    struct column_line const used = {line->columns, order, columns_used(&table, belongs, order)};
+    if (used.count == 0) return;
+    table.line = &used;
+    strbuf_add(text, "\n");
+    uint64_t const begin = table_open(text);
+    comparison_add_headings(&table, 0, "", text);
+    comparison_add_headings(&table, 1, label, text);
     for (uint32_t i = 0; i < comparison->done_count; i++) {
         uint32_t const at = comparison->order[i];
-        if (comparison->row[at].refused.status != STATUS_OK ||
-            !pipeline_run_row_gathers(&staged->row[at]))
-            continue;
-        if (!any) strbuf_add(text, "\n");
-        if (!any) comparison_add_headings(table, 1, "  weights", text);
-        any = true;
-        comparison_add_row(table, at, false, text);
+        if (comparison->row[at].refused.status == STATUS_OK && belongs(&staged->row[at]))
+            comparison_add_row(&table, at, false, text);
     }
-    if (any)
-        table_wrap(text, 2,
-                   "of the busiest chip, what it gathers in a step and holds at once; what the "
-                   "chip that ends last waits for of its weights' gathers and gradients' "
-                   "reductions");
+    table_close(text, begin, table.columns);
+    table_wrap(text, 2, legend);
+}
+
+/* From the formula by way of the order played with equal times to what came out. */
+static void write_formulas(const struct comparison_table *table, struct strbuf *text)
+{
+    write_further(
+        table, &pipeline_run_formulas_screen, has_formula, "  by formula",
+        "bubble by formula: with F, I and W, of a whole backward pass B, of an overlapped "
+        "pair O, each of a mean rank; order alone: the schedule's order with these times "
+        "and nothing else; simulated: with real ops, the bubble that the formula is of; "
+        "work: of the ranks with least and most; transfer: what ranks wait for "
+        "transfers, a mean",
+        text);
+}
+
+static void write_weights(const struct comparison_table *table, struct strbuf *text)
+{
+    write_further(table, &pipeline_run_weights_screen, pipeline_run_row_gathers, "  weights",
+                  "of the busiest chip, what it gathers in a step and holds at once; what the "
+                  "chip that ends last waits for of its weights' gathers and gradients' "
+                  "reductions",
+                  text);
+}
+
+/* Behind a blank line, if there are any. */
+static void write_reasons(const struct comparison *comparison, struct strbuf *text)
+{
+    struct strbuf reasons = {.columns = text->columns};
+    write_conditions(comparison, &reasons);
+    comparison_write_refused(comparison, &reasons);
+    if (reasons.size_bytes > 0) strbuf_add(text, "\n%s", reasons.bytes);
+    text->failed = text->failed || reasons.failed;
+    strbuf_free(&reasons);
 }
 
 /* What each rank did and holds, of one schedule. */
@@ -181,21 +194,15 @@ void pipeline_run_write_text(const struct comparison *comparison,
     const struct comparison_row *rows = comparison->row;
     struct comparison_table const table =
         comparison_table(comparison, COMPARISON_MICROBATCHES, &pipeline_run_screen);
-    struct comparison_table weights = table;
-    weights.line = &pipeline_run_weights_screen;
     strbuf_add(text, "%s\n%s of pp on %s\n", staged->title,
                counted(staged->of->rank_count, "rank").text,
                counted(staged->chip_count, "chip").text);
     comparison_write_interrupted(staged->of, text);
     write_rows(&table, terminal->colour, text);
-    write_weights(&weights, text);
+    write_weights(&table, text);
     write_legend(staged, text);
-    strbuf_add(text, "\n");
-    for (uint32_t i = 0; i < comparison->done_count; i++)
-        if (rows[comparison->order[i]].refused.status == STATUS_OK)
-            write_note(&staged->row[comparison->order[i]], text);
-    write_conditions(comparison, text);
-    comparison_write_refused(comparison, text);
+    write_formulas(&table, text);
+    write_reasons(comparison, text);
     if (comparison->row_count != 1 || comparison->done_count != 1) return;
     write_ranks(&staged->row[0], text);
     if (staged->row[0].played.lane != NULL)

@@ -39,6 +39,8 @@
       NAMED("bound by", column_words))                                                             \
     X(PHASE_BOUND_NAME, "bound_name", WORDS(words_resource(machine, phase->bound_by)), HIDDEN)
 
+enum { NAME_COLUMNS = 36, NAME_COLUMNS_MAX = 60 }; /* Of a collective. */
+
 #define COLLECTIVES(X)                                                                             \
     X(COLLECTIVE, "name", WORDS(of->name), NAMED("collective", column_words))                      \
     X(COLLECTIVE_KIND, "kind", WORDS(of->kind), HIDDEN)                                            \
@@ -145,7 +147,7 @@ static const struct column_table parts_table = {parts, PARTS_TOTAL,
                                                 COLUMN_LINE(parts, parts_screen), find_part};
 /* What several collectives together have of theirs. */
 static void collectives_add_rest(const struct analysis *facts, const uint32_t *index,
-                                 uint32_t count, struct strbuf *text)
+                                 uint32_t count, uint32_t at, struct strbuf *text)
 {
     double time_s = 0, exposed_s = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -155,8 +157,20 @@ static void collectives_add_rest(const struct analysis *facts, const uint32_t *i
     struct column_value values[COLLECTIVES_TOTAL] = {
         [COLLECTIVE_TIME] = REAL(time_s), [COLLECTIVE_EXPOSED] = REAL(exposed_s)};
     strbuf_add(text, "and %u more", count);
-    column_add_figures(&collectives_line, values, 0, false, text);
+    column_add_figures(&collectives_line, values, at, false, text);
     strbuf_add(text, "\n");
+}
+
+/* Columns of the names: as wide as the longest needs. */
+static uint32_t collectives_name_columns(const struct analysis *facts, const uint32_t *index,
+                                         uint32_t count)
+{
+    uint32_t columns = NAME_COLUMNS;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t const needed = table_columns(facts->classes[index[i]].name);
+        if (needed > columns) columns = needed;
+    }
+    return columns < NAME_COLUMNS_MAX ? columns : NAME_COLUMNS_MAX;
 }
 
 enum status rows_add_collectives(struct arena *arena, const struct analysis *facts,
@@ -169,16 +183,20 @@ enum status rows_add_collectives(struct arena *arena, const struct analysis *fac
     if (count == 0) return STATUS_OK;
     strbuf_add(text, "\n");
     uint64_t const table = table_open(text);
-    strbuf_add(text, "%s", collectives[COLLECTIVE].heading[1]);
-    column_add_heading_line(&collectives_line, text);
     uint32_t const shown = count < shown_max ? count : shown_max;
+    uint32_t const columns = collectives_name_columns(facts, index, shown);
+    uint32_t const at = columns - NAME_COLUMNS;
+    strbuf_add(text, "%s", collectives[COLLECTIVE].heading[1]);
+    column_add_headings(&collectives_line, 1, at, text);
+    strbuf_add(text, "\n");
     for (uint32_t i = 0; i < shown; i++) {
         find_collective(facts, index[i], values);
-        strbuf_add(text, "%.36s", CELL(collectives, values, COLLECTIVE));
-        column_add_figure_line(&collectives_line, values, text);
+        table_name(text, CELL(collectives, values, COLLECTIVE), columns);
+        column_add_figures(&collectives_line, values, at, false, text);
+        strbuf_add(text, "\n");
     }
-    if (count > shown) collectives_add_rest(facts, index + shown, count - shown, text);
-    table_close(text, table, 36);
+    if (count > shown) collectives_add_rest(facts, index + shown, count - shown, at, text);
+    table_close(text, table, columns);
     return STATUS_OK;
 }
 

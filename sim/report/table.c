@@ -87,6 +87,18 @@ uint32_t table_columns(const char *string)
     return columns;
 }
 
+void table_name(struct strbuf *text, const char *name, uint32_t columns)
+{
+    bool const is_cut = table_columns(name) > columns;
+    uint32_t left = is_cut && columns > 0 ? columns - 1 : columns;
+    for (const char *c = name; *c != '\0'; c++) {
+        bool const begins = ((unsigned char)*c & 0xc0) != 0x80;
+        if (begins && left-- == 0) break;
+        strbuf_add_bytes(text, c, 1);
+    }
+    if (is_cut) strbuf_add(text, "…");
+}
+
 void table_label(struct strbuf *text, const char *name)
 {
     strbuf_add(text, "  %s", name);

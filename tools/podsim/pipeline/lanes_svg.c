@@ -28,8 +28,8 @@ enum {
 /* Of a digit in the smaller letters, and what a number keeps clear. */
 static const double small_digit = 4.2, small_line = 7.5, clear = 1;
 /* The narrowest pass, while the page may become wider, and the narrowest that has one digit above
- * the other. */
-static const double narrow = 5, stacked_width = 4.7;
+ * the other: digits of the next pass stand apart by half of one. */
+static const double narrow = 5, stacked_width = 6.5;
 
 static const char classes[] =
     ".p0 { fill: #7aa6f0 } .p1 { fill: #8fce9a } .p2 { fill: #6cc5c1 } .p3 { fill: #f3b562 }\n"

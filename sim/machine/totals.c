@@ -14,6 +14,16 @@ static uint32_t units_below(const struct machine *machine, const struct level *l
     return units;
 }
 
+/* As the chip has them, where cables of a tier are what joins two GPUs (network.c). */
+static uint32_t links_per_cable(const struct machine *machine, uint32_t level)
+{
+    const struct chip_network *network = &machine->chip.network;
+    bool const is_mesh =
+        level == 0 && machine->chip.kind == CHIP_GPU && machine_lacks_switch(machine, 0);
+    return is_mesh && network->node_chips > 1 ? network->nvlink_count / (network->node_chips - 1)
+                                              : 1;
+}
+
 void totals_of_tier(const struct machine *machine, uint32_t level_index, uint32_t tier_index,
                     struct tier_totals *ret_totals)
 {
@@ -24,6 +34,7 @@ void totals_of_tier(const struct machine *machine, uint32_t level_index, uint32_
         tier_index + 1 < level->tier_count ? level->tier[tier_index + 1].cable_count : 0;
     struct tier_totals totals = {
         .unit_count = level_unit_count(machine, level, (int32_t)tier_index),
+        .links_per_cable = links_per_cable(machine, level_index),
         .pair_bytes_per_s = level_pair_bytes_per_s(level, tier_index),
         .share_bytes_per_s = level_share_bytes_per_s(level_least_share(machine, level, tier_index)),
     };

@@ -39,6 +39,7 @@ static const char classes_dark[] =
 struct measure_row {
     uint32_t unit[UNITS_SHOWN];
     struct point middle[UNITS_SHOWN];
+    bool reached[UNITS_SHOWN]; /* By a cable from something that is drawn below. */
     uint32_t count;
 };
 
@@ -143,10 +144,11 @@ static void say_tier(struct drawing *drawing, uint32_t level, uint32_t index)
                 counted(totals.unit_count, "node").text);
     else
         svg_say(drawing->text, 20, y, "head", "%s: %u", tier_name(tier), totals.unit_count);
-    svg_say(drawing->text, 20, y + 16, "small",
-            bare ? "%s: %u x %s from each to the others" : "%s: %u x %s up from each below",
-            tier->cable_name, tier->cable_count,
-            quantity_text_rate(rate, (double)tier->cable_bytes_per_s, "B/s"));
+    svg_say(
+        drawing->text, 20, y + 16, "small",
+        bare ? "%s: %u x %s from each to the others" : "%s: %u x %s up from each below",
+        tier->cable_name, tier->cable_count * totals.links_per_cable,
+        quantity_text_rate(rate, (double)tier->cable_bytes_per_s / totals.links_per_cable, "B/s"));
     svg_say(drawing->text, 20, y + 31, "small",
             bare ? "in one: %s, %s one way" : "into one: %s, %s one way",
             quantity_text_rate(into, (double)totals.unit_bytes_per_s, "B/s"),
@@ -171,11 +173,12 @@ static bool lies_in_slice(const struct machine *machine, const struct level *lev
 
 /* A cable from the upper edge of something to the lower edge of the unit above that it leads to. If
  * that is not drawn, only the cable's beginning is. */
-static void draw_cable(struct drawing *drawing, struct point from, const struct measure_row *above,
+static void draw_cable(struct drawing *drawing, struct point from, struct measure_row *above,
                        uint32_t unit)
 {
     for (uint32_t k = 0; k < above->count; k++)
         if (above->unit[k] == unit) {
+            above->reached[k] = true;
             svg_line(drawing->text, from.x, from.y, above->middle[k].x,
                      above->middle[k].y + BOX_HEIGHT / 2.0, "cable");
             return;
@@ -183,9 +186,29 @@ static void draw_cable(struct drawing *drawing, struct point from, const struct 
     svg_line(drawing->text, from.x, from.y, from.x, from.y - 16, "cable goes");
 }
 
+/* Below units to which nothing that is drawn leads: where their cables come from. */
+static void draw_stubs(struct drawing *drawing, const struct measure_row *row)
+{
+    for (uint32_t k = 0; k < row->count; k++) {
+        struct point const at = {row->middle[k].x, row->middle[k].y + BOX_HEIGHT / 2.0};
+        if (!row->reached[k]) svg_line(drawing->text, at.x, at.y, at.x, at.y + 16, "cable goes");
+    }
+}
+
+/* Whose a box is and, where others of the slice are not drawn, how many there are. */
+static void say_slice(struct drawing *drawing, struct point at, uint32_t slice, uint32_t units,
+                      bool are_all_drawn)
+{
+    if (are_all_drawn)
+        svg_say(drawing->text, at.x, at.y, "tiny mid", "of slice %u", slice);
+    else
+        svg_say(drawing->text, at.x, at.y, "tiny mid", "of slice %u, \xe2\x80\xa6 x %u", slice,
+                units);
+}
+
 /* One storey of units as boxes, wired to the storey above. */
 static void draw_tier(struct drawing *drawing, uint32_t level_index, uint32_t tier,
-                      const struct measure_row *above, struct measure_row *ret_row)
+                      struct measure_row *above, struct measure_row *ret_row)
 {
     const struct machine *machine = drawing->machine;
     const struct level *level = &machine->level[level_index];
@@ -211,8 +234,8 @@ static void draw_tier(struct drawing *drawing, uint32_t level_index, uint32_t ti
         svg_say(drawing->text, row.middle[i].x, drawing->y + 17, "mid", "%s %u",
                 tier_name(&level->tier[tier]), row.unit[i] / slices);
         if (in_slice)
-            svg_say(drawing->text, row.middle[i].x, drawing->y + 32, "tiny mid", "of slice %u",
-                    row.unit[i] % slices);
+            say_slice(drawing, (struct point){row.middle[i].x, drawing->y + 32},
+                      row.unit[i] % slices, units / slices, units <= UNITS_SHOWN);
         if (level->tier[tier].switch_ports != 0 && level->tier[tier].switch_count > 1)
             svg_say(drawing->text, row.middle[i].x, drawing->y + 32, "tiny mid", "%s",
                     counted(level->tier[tier].switch_count, "switch").text);
@@ -221,6 +244,7 @@ static void draw_tier(struct drawing *drawing, uint32_t level_index, uint32_t ti
             draw_cable(drawing, (struct point){row.middle[i].x, drawing->y}, above,
                        level_unit(machine, level, (int32_t)tier + 1, at));
     }
+    if (above != NULL) draw_stubs(drawing, above);
     say_gap(drawing, &row, units);
     drawing->y += ROW_HEIGHT;
     *ret_row = row;
@@ -276,6 +300,8 @@ static void draw_mesh(struct drawing *drawing, struct point corner, double width
                       const struct measure_row *gpus, double size)
 {
     uint32_t const count = drawing->machine->shape[0];
+    struct tier_totals totals;
+    totals_of_tier(drawing->machine, 0, 0, &totals);
     for (uint32_t i = 0; i < gpus->count; i++)
         for (uint32_t k = i + 1; k < gpus->count; k++) {
             double const y = gpus->middle[i].y + size / 2;
@@ -285,11 +311,11 @@ static void draw_mesh(struct drawing *drawing, struct point corner, double width
         }
     if (count > 1)
         svg_say(drawing->text, corner.x + width / 2, corner.y + 90, "tiny mid", "%s",
-                counted(count * (count - 1) / 2, "cable").text);
+                counted(count * (count - 1) / 2 * totals.links_per_cable, "cable").text);
 }
 
 static void draw_node(struct drawing *drawing, uint32_t node, struct point corner, double width,
-                      const struct measure_row *leaves)
+                      struct measure_row *leaves)
 {
     const struct machine *machine = drawing->machine;
     struct measure_row gpus = {.count = 0};
@@ -319,8 +345,8 @@ static void draw_node(struct drawing *drawing, uint32_t node, struct point corne
 }
 
 /* `boards`: what joins the NVSwitches of a node in a second tier, or NULL. */
-static void draw_nodes(struct drawing *drawing, const struct measure_row *leaves,
-                       const struct measure_row *boards)
+static void draw_nodes(struct drawing *drawing, struct measure_row *leaves,
+                       struct measure_row *boards)
 {
     const struct machine *machine = drawing->machine;
     uint32_t const nodes = machine->axis_count > 1 ? machine->shape[1] : 1;
@@ -336,13 +362,15 @@ static void draw_nodes(struct drawing *drawing, const struct measure_row *leaves
         if (boards != NULL)
             draw_cable(drawing, (struct point){row.middle[i].x, drawing->y}, boards, row.unit[i]);
     }
+    if (leaves != NULL) draw_stubs(drawing, leaves);
+    if (boards != NULL) draw_stubs(drawing, boards);
     say_more(drawing, &row, nodes, drawing->y + 110);
     drawing->y += 130;
 }
 
 /* Around the chips of each host in a slice a line, and from there the cables to the host. */
 static void draw_hosts(struct drawing *drawing, const struct grid_layout *layout,
-                       struct point corner, uint32_t slice, const struct measure_row *hosts)
+                       struct point corner, uint32_t slice, struct measure_row *hosts)
 {
     const struct machine *machine = drawing->machine;
     const struct level *level = &machine->level[0];
@@ -366,7 +394,7 @@ static void draw_hosts(struct drawing *drawing, const struct grid_layout *layout
     }
 }
 
-static void draw_slices(struct drawing *drawing, const struct measure_row *hosts)
+static void draw_slices(struct drawing *drawing, struct measure_row *hosts)
 {
     const struct machine *machine = drawing->machine;
     uint32_t const grid = machine->grid_axis_count;
@@ -388,6 +416,7 @@ static void draw_slices(struct drawing *drawing, const struct measure_row *hosts
                 row.unit[i]);
         draw_hosts(drawing, &layout, corner, row.unit[i], hosts);
     }
+    if (hosts != NULL) draw_stubs(drawing, hosts);
     say_more(drawing, &row, slices, drawing->y + layout.height + 28); /* Below their names. */
     drawing->y += (layout.height < 88 ? 88 : layout.height) + 40;
 }
@@ -398,10 +427,15 @@ static void draw_host(struct drawing *drawing)
     const struct chip *chip = &drawing->machine->chip;
     const struct chip_network *network = &chip->network;
     char rate[QUANTITY_TEXT_BYTES];
-    bool const c2c = network->c2c_bytes_per_s != 0;
+    bool const c2c = network->c2c_bytes_per_s != 0, gpu = chip->kind == CHIP_GPU;
+    /* A node, or a grid, may have fewer than a CPU has room for. */
+    uint32_t chips = 1;
+    for (uint32_t axis = 0; axis < (gpu ? 1 : drawing->machine->grid_axis_count); axis++)
+        chips *= drawing->machine->shape[axis];
     struct point const at = {LEFT, drawing->y};
     svg_say(drawing->text, 20, drawing->y + 12, "head", "host: %s a CPU",
-            counted(network->host_chips, chip->kind == CHIP_GPU ? "GPU" : "chip").text);
+            counted(network->host_chips < chips ? network->host_chips : chips, gpu ? "GPU" : "chip")
+                .text);
     svg_box(drawing->text, at.x, at.y, 110, BOX_HEIGHT, "chip");
     svg_say(drawing->text, at.x + 55, at.y + 25, "mid", "%s", chip->title);
     svg_line(drawing->text, at.x + 110, at.y + 20, at.x + 330, at.y + 20, "cable");

@@ -57,8 +57,8 @@ static void add_tier(struct strbuf *text, const struct machine *machine, uint32_
     totals_of_tier(machine, of, index, &totals);
     (void)box_text(box, machine, tier);
     (void)snprintf(ports, sizeof ports, "%u of %u", totals.ports_used, tier->switch_ports);
-    (void)snprintf(cables, sizeof cables, "%u x %s", tier->cable_count,
-                   table_rate((double)tier->cable_bytes_per_s).text);
+    (void)snprintf(cables, sizeof cables, "%u x %s", tier->cable_count * totals.links_per_cable,
+                   table_rate((double)tier->cable_bytes_per_s / totals.links_per_cable).text);
     (void)snprintf(policy, sizeof policy, "%s%s%s", level_policy_name(tier->policy),
                    adds ? ", SHARP " : "",
                    adds ? table_flop_rate((double)tier->reduce_flop_per_s).text : "");

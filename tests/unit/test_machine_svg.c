@@ -55,6 +55,11 @@ static void a_drawing_is_one_small_file(void **state)
         {"tpu-v5p:16x16x16,slices=4", "x: ring of 16, the first 4 and the last drawn"},
         {"tpu-v5e:8x16", "x: line of 8"},
         {"tpu-v5p:4x4x8,slices=4", "PCIe: 1 x 16.0 GB/s"},
+        {"tpu-v5p:4x4x4,slices=4", ">of slice 3, \xe2\x80\xa6 x 16<"},
+        {"h100-pcie", "NVLink: 12 x 25.0 GB/s from each to the others"},
+        {"h100-pcie", ">host: 2 GPUs a CPU<"},
+        {"h100-sxm", ">host: 4 GPUs a CPU<"},
+        {"tpu-v5e:1x1", ">host: 1 chip a CPU<"},
         {"tpu-v3:4x4,slices=700,leaf.oversubscription=4", "leaf-spine"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -127,6 +132,28 @@ static void cables_lead_to_what_is_above(void **state)
     }
 }
 
+/* A leaf whose GPUs are not drawn has the beginning of its cables, as a GPU whose leaf is not drawn
+ * has their end. */
+static void what_leads_out_of_the_picture_is_begun(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *machine;
+        uint32_t begun;
+    } rows[] = {
+        {"h100-sxm:nodes=2", 0},
+        {"tpu-v5e:4x4,slices=3", 0},
+        /* Leaves 2 to 6 are of the GPUs 8 to 27, of which none is drawn. */
+        {"gb200-nvl72:nodes=4", 5},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct strbuf text = {0};
+        draw(rows[i].machine, &text);
+        assert_int_equal(occurrences(text.bytes, "class=\"cable goes\""), rows[i].begun);
+        strbuf_free(&text);
+    }
+}
+
 /* A node without a switch has a cable from each GPU to each other one, and speaks of no switch. */
 static void a_mesh_is_drawn_cable_by_cable(void **state)
 {
@@ -137,7 +164,7 @@ static void a_mesh_is_drawn_cable_by_cable(void **state)
         const char *says;
     } rows[] = {
         {"mi300x:nodes=2", 2 * 28, ">28 cables<"}, {"mi300x", 28, ">28 cables<"},
-        {"h100-pcie:nodes=2", 2, ">1 cable<"},     {"h100-pcie:gpus=1", 0, ">no switch<"},
+        {"h100-pcie:nodes=2", 2, ">12 cables<"},   {"h100-pcie:gpus=1", 0, ">no switch<"},
         {"h100-sxm:nodes=2", 0, ">4 NVSwitches<"}, {"gb200-nvl72", 0, ">18 NVSwitches<"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -200,7 +227,7 @@ static void a_node_leads_to_its_own_switches(void **state)
     for (const char *at = text.bytes; (at = strstr(at, "<line ")) != NULL; at++) {
         double from = 0, to = 0, y = 0;
         char class[16] = "";
-        if (sscanf(at, "<line x1=\"%lf\" y1=\"%lf\" x2=\"%lf\" y2=\"%*f\" class=\"%15[a-z]", &from,
+        if (sscanf(at, "<line x1=\"%lf\" y1=\"%lf\" x2=\"%lf\" y2=\"%*f\" class=\"%15[a-z ]", &from,
                    &y, &to, class) == 4 &&
             strcmp(class, "cable") == 0)
             straight += from == to;
@@ -307,6 +334,7 @@ int main(void)
         cmocka_unit_test(a_drawing_is_one_small_file),
         cmocka_unit_test(every_link_of_a_grid_is_drawn),
         cmocka_unit_test(cables_lead_to_what_is_above),
+        cmocka_unit_test(what_leads_out_of_the_picture_is_begun),
         cmocka_unit_test(a_mesh_is_drawn_cable_by_cable),
         cmocka_unit_test(a_shared_nic_is_no_host),
         cmocka_unit_test(a_twist_is_said),

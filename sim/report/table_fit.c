@@ -82,12 +82,13 @@ static void grid_read(struct grid *grid)
     if (grid->width > WIDTH_MAX) grid->width = WIDTH_MAX;
 }
 
-/* Gives up blank columns beyond GAP between two others, the widest gap first, until `columns` are
- * enough. Returns the width that is left. */
-static uint32_t grid_squeeze(struct grid *grid, uint32_t columns)
+/* Gives up blank columns beyond `least` between two others, the widest gap first, until `columns`
+ * are enough. Returns the width that is left. */
+static uint32_t grid_squeeze_to(struct grid *grid, uint32_t least, uint32_t columns)
 {
     uint32_t left = grid->width;
-    for (uint32_t keep = 16; keep >= GAP && left > columns; keep--) {
+    memset(grid->dropped, 0, sizeof grid->dropped);
+    for (uint32_t keep = 16; keep >= least && left > columns; keep--) {
         uint32_t gap = 0;
         bool any = false; /* What the lines are indented by stays. */
         for (uint32_t column = 0; column < grid->width && left > columns; column++) {
@@ -101,6 +102,15 @@ static uint32_t grid_squeeze(struct grid *grid, uint32_t columns)
         }
     }
     return left;
+}
+
+/* Gaps of GAP columns, or of one if the whole table fits then. Returns the width that is left. */
+static uint32_t grid_squeeze(struct grid *grid, uint32_t columns)
+{
+    uint32_t const left = grid_squeeze_to(grid, GAP, columns);
+    if (left <= columns) return left;
+    uint32_t const tight = grid_squeeze_to(grid, 1, columns);
+    return tight <= columns ? tight : grid_squeeze_to(grid, GAP, columns);
 }
 
 /* Columns from one up to another of a line, but those given up. What resets a colour belongs to the

@@ -15,8 +15,9 @@ static inline uint64_t table_open(const struct strbuf *text)
     return text->size_bytes;
 }
 
-/* Behind the last line of a table. One that is too wide loses blanks between its columns; if that
- * does not do, it comes in parts, each with the first `label_columns` columns of its lines. */
+/* Behind the last line of a table. One that is too wide loses blanks between its columns, up to the
+ * last one if that is enough; else it comes in parts, each with the first `label_columns` columns
+ * of its lines. */
 void table_close(struct strbuf *text, uint64_t begin, uint32_t label_columns);
 
 /* Before a line between the rows of a table that is a sentence, not columns: it does not widen the

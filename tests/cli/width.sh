@@ -117,6 +117,8 @@ tr '\r' '\n' < "$work/screen" | sed "s/$(printf '\033')\[[0-9;]*[mK]//g" | LC_AL
         print command ": a row is broken: " $0; broken++ }
     line ~ /microbatche?$/ && line !~ / 1 microbatch$/ { print command ": cut: " $0; broken++ }
     line ~ /\(est\.$/ || line ~ /^(op|name)  share/ { print command ": cut: " $0; broken++ }
+    line ~ /^(collective|model| +batch) +(busbw|experts|formula)$/ {
+        print command ": a table for one column: " $0; broken++ }
     line ~ /^ .*\[--[a-z-]*$/ { print command ": an option without its argument: " $0; broken++ }
     END {
         print commands " commands, " wide + 0 " lines too wide, " broken + 0 " broken"

@@ -184,17 +184,33 @@ void regimes_add_bound(const struct regimes *regimes, uint32_t group, struct str
                CELL(group_columns, values, BOUND_ALPHA), CELL(group_columns, values, BOUND_BETA));
 }
 
+/* Whether a change belongs to the one before it: the winner between them has less than 3 % of the
+ * size, as where two algorithms are equal at a size. */
+static bool is_same_change(const struct regimes_group *group, uint32_t crossover)
+{
+    enum { PERCENT_APART = 3 };
+    return crossover > 0 && 100 * (group->crossover[crossover].size_bytes -
+                                   group->crossover[crossover - 1].size_bytes) <
+                                PERCENT_APART * group->crossover[crossover - 1].size_bytes;
+}
+
+/* "A|B 16K, B|C|B 64K": the last is two changes that belong together. */
 void regimes_add_changes(const struct regimes *regimes, uint32_t group, struct strbuf *text)
 {
     struct regimes_curves_of const of = {regimes, &regimes->group[group]};
     struct column_value values[GROUPS_TOTAL], at[CROSSOVERS_TOTAL];
     find_group(regimes, group, values);
     strbuf_add(text, "  %-7s", CELL(group_columns, values, BOUND));
-    for (uint32_t c = 0; c < of.group->crossover_count; c++) {
+    for (uint32_t c = 0, first = 0; c < of.group->crossover_count; c++) {
         find_crossover(&of, c, at);
-        strbuf_add(text, "%s%s|%s %s", c == 0 ? " " : ", ",
-                   CELL(crossover_columns, at, FROM_LETTER), CELL(crossover_columns, at, TO_LETTER),
-                   CELL(crossover_columns, at, CROSS_SIZE));
+        if (!is_same_change(of.group, c)) {
+            first = c;
+            strbuf_add(text, "%s%s", c == 0 ? " " : ", ", CELL(crossover_columns, at, FROM_LETTER));
+        }
+        strbuf_add(text, "|%s", CELL(crossover_columns, at, TO_LETTER));
+        if (c + 1 < of.group->crossover_count && is_same_change(of.group, c + 1)) continue;
+        find_crossover(&of, first, at);
+        strbuf_add(text, " %s", CELL(crossover_columns, at, CROSS_SIZE));
     }
     strbuf_add(text, of.group->crossover_count == 0 ? " nowhere\n" : "\n");
 }

@@ -88,9 +88,36 @@ static uint32_t help_columns(int descriptor)
     return columns > 0 && columns < HELP_COLUMNS ? columns : HELP_COLUMNS;
 }
 
-/* Lines that begin with a blank are examples and stay as they are; others are sentences. */
+/* A command of an example, or a further line of one, that is too wide is broken as a shell takes
+ * it. Options keep their arguments, and a quoted word stays whole. */
+static void add_example(const char *line, size_t length, struct strbuf *text)
+{
+    enum { INDENT = 6, BACKSLASH = 2 };
+    for (size_t i = 0, word = 0; i < length; i += word) {
+        size_t const begin = i;
+        bool is_quoted = false;
+        while (i < length && line[i] == ' ') i++;
+        for (word = 0; i + word < length && (is_quoted || line[i + word] != ' '); word++)
+            is_quoted = is_quoted != (line[i + word] == '"');
+        size_t const next = i + word + 1;
+        bool const is_bare = next < length && line[next] == '-' && line[next + 1] == ' ';
+        bool const has_value =
+            line[i] == '-' && next < length &&
+            (is_bare || (line[next] != '-' && line[next] != '\\' && line[next] != '|'));
+        if (has_value) word += 1 + strcspn(line + next, line[next] == '"' ? "\n" : " \n");
+        size_t const needed = i - begin + word + (i + word < length ? BACKSLASH : 0);
+        bool const breaks = begin > 0 && strbuf_column(text) + needed > text->columns;
+        if (breaks) strbuf_add(text, " \\\n%*s", INDENT, "");
+        strbuf_add_bytes(text, line + (breaks ? i : begin), word + (breaks ? 0 : i - begin));
+    }
+    strbuf_add(text, "\n");
+}
+
+/* Lines that begin with a blank are examples and stay as they are, but for wide commands; others
+ * are sentences. */
 static void add_paragraphs(const char *help, struct strbuf *text)
 {
+    static const char command[] = "  podsim ", further[] = "      ";
     bool in_paragraph = false;
     while (*help != '\0') {
         size_t const length = strcspn(help, "\n");
@@ -104,7 +131,11 @@ static void add_paragraphs(const char *help, struct strbuf *text)
             i += word;
             while (i < length && help[i] == ' ') i++;
         }
-        if (!is_prose) {
+        bool const is_command = strncmp(help, command, strlen(command)) == 0 ||
+                                strncmp(help, further, strlen(further)) == 0;
+        if (!is_prose && is_command) {
+            add_example(help, length, text);
+        } else if (!is_prose) {
             strbuf_add_bytes(text, help, length);
             strbuf_add(text, "\n");
         }
@@ -251,10 +282,13 @@ static int command_start(const struct command *command, uint32_t count,
     enum status status = options_read(&options, command->options, count, arguments, &error);
     if (status == STATUS_OK && (options.operand_count < command->operands_min ||
                                 options.operand_count > command->operands_max)) {
-        /* Usages have several lines, and messages have one. */
-        say_wrong("%s: %s than expected; usage: %s", command->name,
-                  options.operand_count < command->operands_min ? "less is given" : "more is given",
-                  command->usage);
+        struct strbuf text = {.columns = help_columns(2)};
+        strbuf_add(&text, "podsim: %s: %s than expected; usage:\n", command->name,
+                   options.operand_count < command->operands_min ? "less is given"
+                                                                 : "more is given");
+        add_usage(command->usage, &text);
+        strbuf_add(&text, "\n");
+        (void)print_and_free(&text, true);
         return EXIT_WRONG;
     }
     if (status != STATUS_OK) {

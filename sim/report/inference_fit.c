@@ -1,9 +1,7 @@
 #include "sim/report/inference_fit.h"
 
 #include <math.h>
-#include <stdio.h>
 
-#include "sim/base/units.h"
 #include "sim/report/analysis.h"
 
 /* As many on each rank in each batch. */
@@ -42,28 +40,6 @@ struct inference_room inference_room(const struct machine *machine, const struct
     return room;
 }
 
-/* A part of a node, or whole nodes. */
-static void gpus_find(const struct chip *chip, uint64_t least, struct inference_fit *fit)
-{
-    uint32_t const node = chip->network.node_chips;
-    uint64_t const nodes = units_ceil_divide(least, node);
-    bool const is_network = chip->network.nic_count > 0;
-    if (least > MACHINE_CHIPS_MAX - node || (nodes > 1 && !is_network)) return;
-    fit->chip_count = nodes > 1 ? nodes * node : least;
-    if (nodes > 1)
-        (void)snprintf(fit->slice, sizeof fit->slice, "%ux%llu", node, (unsigned long long)nodes);
-    else
-        (void)snprintf(fit->slice, sizeof fit->slice, "%llu", (unsigned long long)least);
-}
-
-static void slice_find(const struct chip *chip, uint64_t least, struct inference_fit *fit)
-{
-    struct shape shape;
-    if (!shape_smallest(chip, least, &shape)) return;
-    fit->chip_count = shape_chip_count(&shape);
-    (void)shape_text(fit->slice, &shape);
-}
-
 /* Of the chip that holds most: ranks of pp may have unlike stages. */
 static double weights_of(const struct report_input *input)
 {
@@ -87,13 +63,9 @@ struct inference_fit inference_fit_of(const struct report_input *input,
     if (room <= 0 || alone / room > MACHINE_CHIPS_MAX) return fit;
     uint64_t least = (uint64_t)ceil(fmax(alone / room, 1));
     do {
-        fit.chip_count = 0;
-        if (chip->kind == CHIP_GPU)
-            gpus_find(chip, least, &fit);
-        else
-            slice_find(chip, least, &fit);
-        least = fit.chip_count + 1;
-    } while (fit.chip_count > 0 &&
-             whole->bytes(whole->owner, fit.chip_count) > (double)fit.chip_count * room);
+        fit.smallest = smallest_slice_of(chip, least);
+        least = fit.smallest.chip_count + 1;
+    } while (fit.smallest.chip_count > 0 && whole->bytes(whole->owner, fit.smallest.chip_count) >
+                                                (double)fit.smallest.chip_count * room);
     return fit;
 }

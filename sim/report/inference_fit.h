@@ -4,15 +4,14 @@
 #ifndef SIM_REPORT_INFERENCE_FIT_H
 #define SIM_REPORT_INFERENCE_FIT_H
 
-#include "sim/machine/shape.h"
 #include "sim/report/report.h"
+#include "sim/report/smallest_slice.h"
 
 /* With one reading of what HBM holds. */
 struct inference_fit {
-    bool has_cache;               /* Sequences leave rows behind, which limit their number. */
-    uint64_t max_batch;           /* As long as the mean one, with buffers that grow as they do. */
-    uint64_t chip_count;          /* Of the smallest slice; 0: none is large enough. */
-    char slice[SHAPE_TEXT_BYTES]; /* "4x4"; of GPUs "4", or with nodes "8x2". */
+    bool has_cache;     /* Sequences leave rows behind, which limit their number. */
+    uint64_t max_batch; /* As long as the mean one, with buffers that grow as they do. */
+    struct smallest_slice smallest;
     bool of_gpus;
 };
 

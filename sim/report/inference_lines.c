@@ -11,10 +11,10 @@
 #define FITS(X)                                                                                    \
     X(BATCH_MOST, "max_batch", WHERE(fit->has_cache, WHOLE(fit->max_batch)),                       \
       IN_WORDS(column_count))                                                                      \
-    X(SLICE, "smallest_slice", HAS_SLICE(SAID(fit->slice, fit->of_gpus ? gpus : NULL)),            \
+    X(SLICE, "smallest_slice", HAS_SLICE(SAID(fit->smallest.slice, fit->of_gpus ? gpus : NULL)),   \
       .look = column_words, .none = "none")                                                        \
-    X(SLICE_CHIPS, "smallest_slice_chips", HAS_SLICE(WHOLE(fit->chip_count)), HIDDEN)
-#define HAS_SLICE(value) WHERE(fit->chip_count > 0, value)
+    X(SLICE_CHIPS, "smallest_slice_chips", HAS_SLICE(WHOLE(fit->smallest.chip_count)), HIDDEN)
+#define HAS_SLICE(value) WHERE(fit->smallest.chip_count > 0, value)
 
 #define TABLE(X)                                                                                   \
     X(PHASE, "phase", WORDS(facts->phase), IN_WORDS(column_words))                                 \
@@ -137,17 +137,17 @@ static void slice_begin(const struct inference_fit *fit, const struct column_val
                         struct strbuf *text)
 {
     table_line(text, "slice");
-    strbuf_add(text, "%s%s for these weights%s", fit->chip_count == 0 ? "" : "at least ",
+    strbuf_add(text, "%s%s for these weights%s", fit->smallest.chip_count == 0 ? "" : "at least ",
                CELL(fit_columns, values, SLICE), fit->has_cache ? " and this cache" : "");
-    if (fit->chip_count > 1) strbuf_add(text, ", evenly divided");
+    if (fit->smallest.chip_count > 1) strbuf_add(text, ", evenly divided");
 }
 
 void inference_slice_print(const struct report_input *input, struct strbuf *text)
 {
     struct column_value values[FITS_TOTAL];
     struct inference_fit const fit = inference_facts_fit(input);
-    struct counted const gpus = counted(fit.chip_count, "GPU");
-    if (fit.chip_count == 0) return; /* Buffers alone are too large, on any slice. */
+    struct counted const gpus = counted(fit.smallest.chip_count, "GPU");
+    if (fit.smallest.chip_count == 0) return; /* Buffers alone are too large, on any slice. */
     find_fit(&fit, gpus.text, values);
     slice_begin(&fit, values, text);
     strbuf_add(text, "\n");
@@ -156,7 +156,7 @@ void inference_slice_print(const struct report_input *input, struct strbuf *text
 void inference_fit_print(const struct inference_fit *fit, struct strbuf *text)
 {
     struct column_value values[FITS_TOTAL];
-    struct counted const gpus = counted(fit->chip_count, "GPU");
+    struct counted const gpus = counted(fit->smallest.chip_count, "GPU");
     find_fit(fit, gpus.text, values);
     table_line(text, "room");
     strbuf_add(text, "%s sequences of this length fit up to the last token\n",
@@ -169,8 +169,8 @@ static void fits_print(const struct inference_facts *facts, const struct column_
                        struct strbuf *text)
 {
     struct column_value fit[FITS_TOTAL], of_gib[FITS_TOTAL];
-    struct counted const gpus = counted(facts->fit.chip_count, "GPU");
-    struct counted const gpus_of_gib = counted(facts->fit_of_gib.chip_count, "GPU");
+    struct counted const gpus = counted(facts->fit.smallest.chip_count, "GPU");
+    struct counted const gpus_of_gib = counted(facts->fit_of_gib.smallest.chip_count, "GPU");
     find_fit(&facts->fit, gpus.text, fit);
     find_fit(&facts->fit_of_gib, gpus_of_gib.text, of_gib);
     table_line(text, "room");

@@ -83,8 +83,8 @@ static void the_smallest_slice_is_the_books(void **state)
         made_of(&made, rows[i].chip, rows[i].buffer_bytes);
         struct inference_fit const fit =
             fit_of(&made, rows[i].whole_bytes, made.machine.chip.hbm_capacity_bytes);
-        assert_int_equal(fit.chip_count, rows[i].chips);
-        assert_string_equal(fit.slice, rows[i].slice);
+        assert_int_equal(fit.smallest.chip_count, rows[i].chips);
+        assert_string_equal(fit.smallest.slice, rows[i].slice);
     }
 }
 
@@ -96,8 +96,40 @@ static void a_slice_has_room_for_the_padding_of_its_shares(void **state)
     struct inference_whole const whole = {padded_bytes, &bytes};
     made_of(&made, "h100-sxm", 0);
     uint64_t const hbm_bytes = made.machine.chip.hbm_capacity_bytes;
-    assert_int_equal(fit_of(&made, bytes, hbm_bytes).chip_count, 3);
-    assert_int_equal(inference_fit_of(&made.input, &whole, hbm_bytes).chip_count, 4);
+    assert_int_equal(fit_of(&made, bytes, hbm_bytes).smallest.chip_count, 3);
+    assert_int_equal(inference_fit_of(&made.input, &whole, hbm_bytes).smallest.chip_count, 4);
+}
+
+/* A model of 2 x 1,024 x 4,096 weights in each of 1,000 layers, 8.39e9: in bf16, with gradients in
+ * bf16 and moments in fp32, 12 bytes each. */
+static void a_training_step_needs_a_slice_for_its_state(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *chip;
+        enum workload_offload offload;
+        const char *slice;
+    } rows[] = {
+        {"h100-sxm", WORKLOAD_OFFLOAD_NONE, "2"},      /* 100.7 of 80 GB. */
+        {"h100-sxm", WORKLOAD_OFFLOAD_OPTIMIZER, "1"}, /* 16.8 GB. */
+        {"h100-sxm", WORKLOAD_OFFLOAD_ACTIVATIONS, "2"},
+        {"tpu-v5e", WORKLOAD_OFFLOAD_NONE, "2x4"}, /* Of 16 GB. */
+        {"tpu-v5e", WORKLOAD_OFFLOAD_BOTH, "2x2"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct chip chip;
+        struct workload_plan const plan = {
+            .model = {.kind = MODEL_MLP,
+                      .layers = 1000,
+                      .width = 1024,
+                      .mlp_width = 4096,
+                      .matrices = 2},
+            .formats = {.weights = FORMAT_BF16, .gradients = FORMAT_BF16, .optimizer = FORMAT_FP32},
+            .offload = rows[i].offload};
+        case_ok(
+            chip_find(case_arena, rows[i].chip, "ideal", "/chip", "/profile", &chip, &case_error));
+        assert_string_equal(smallest_slice_of_training(&plan, &chip).slice, rows[i].slice);
+    }
 }
 
 /* Of each number of chips: a slice that is sold, with as many or more, and none in between. */
@@ -165,6 +197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_smallest_slice_is_the_books),
         cmocka_unit_test(a_slice_has_room_for_the_padding_of_its_shares),
+        cmocka_unit_test(a_training_step_needs_a_slice_for_its_state),
         cmocka_unit_test(no_smaller_slice_is_sold),
         cmocka_unit_test(room_follows_from_the_reading_of_gb),
     };

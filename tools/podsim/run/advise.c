@@ -144,6 +144,51 @@ static enum status smaller_play(struct advise_search *search, struct error *rete
     return STATUS_OK;
 }
 
+/* The neighbour that is known to hold least. */
+static const struct advise_row *least_row(const struct advise *advise)
+{
+    const struct advise_row *least = &advise->row[0];
+    for (uint32_t i = 1; i < advise->count; i++) {
+        const struct advise_row *row = &advise->row[i];
+        if (row->state != ADVISE_REFUSED && row->memory_bytes < least->memory_bytes) least = row;
+    }
+    return least;
+}
+
+static bool any_may_fit(const struct advise *advise)
+{
+    for (uint32_t i = 0; i < advise->count; i++)
+        if (advise->row[i].state == ADVISE_TOO_LONG || advise->row[i].fits) return true;
+    return false;
+}
+
+/* Where nothing fits so far, and nothing may: the optimizer in the host's memory, of the scenario
+ * and of the neighbour that holds least, then what remat keeps as well. What cannot be offloaded is
+ * no neighbour. */
+static enum status offload_play(struct advise_search *search, struct error *reterr)
+{
+    static const char optimizer[] = "/workload/offload=optimizer";
+    struct arena *arena = search->session->arena;
+    struct advise *advise = search->advise;
+    struct advise_row const own = {.setting_count = 0}, least = *least_row(advise);
+    const struct {
+        const struct advise_row *like;
+        const char *setting;
+    } tries[] = {{&own, optimizer}, {&least, optimizer}, {&least, "/workload/offload=both"}};
+    if (search->session->scenario.workload.offload != WORKLOAD_OFFLOAD_NONE) return STATUS_OK;
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+        uint32_t const count = advise->count;
+        if (any_may_fit(advise)) return STATUS_OK;
+        struct advise_row row = {.setting_count = tries[i].like->setting_count};
+        memcpy(row.setting, tries[i].like->setting, sizeof row.setting);
+        STATUS_TRY(advise_setting_add(arena, &row, tries[i].setting, reterr));
+        STATUS_TRY(advise_row_add(search, row, reterr));
+        if (advise->count > count && advise->row[count].state == ADVISE_REFUSED)
+            advise->count = count;
+    }
+    return STATUS_OK;
+}
+
 enum status advise_run(const struct session_source *source, const struct session *session,
                        struct worker *worker, uint32_t thread_count, struct advise *ret_advise,
                        struct error *reterr)
@@ -161,6 +206,7 @@ enum status advise_run(const struct session_source *source, const struct session
     STATUS_TRY(splits_play(&search, reterr));
     STATUS_TRY(turns_play(&search, reterr));
     STATUS_TRY(smaller_play(&search, reterr));
+    STATUS_TRY(offload_play(&search, reterr));
     STATUS_TRY(rest_play(&search, reterr));
     advise_best_find(ret_advise);
     return STATUS_OK;

@@ -1,8 +1,8 @@
 /*
  * advise.h: a scenario's neighbours, simulated: other splits of the mesh between tp and the axis
- * that shards weights or batch, remat, ZeRO, collective matmul, prefetch; of a step of inference
- * other meshes, where the cache lies, activations, weights. Which is best is a result of runs,
- * never of formulas.
+ * that shards weights or batch, remat, ZeRO, offload, collective matmul, prefetch; of a step of
+ * inference other meshes, where the cache lies, activations, weights. Which is best is a result of
+ * runs, never of formulas.
  *
  * Neighbours are folded runs in a fixed order, a fixed number of them and each of a bounded number
  * of events, so the advice is the same on every machine. First the scenario's own mesh, then every
@@ -22,8 +22,9 @@ struct strbuf;
 enum {
     /* Of inference: the scenario's own mesh, three splits each of tp with dp, pp, cp and tp_d,
      * three of ep with tp, six unions, nine changes of the best. Of training: the own mesh and six
-     * splits with three ways of remat, four sizes of microbatches, three changes of the best. */
-    ADVISE_ROWS_MAX = 31,
+     * splits with three ways of remat, another arbitration, four sizes of microbatches, three ways
+     * to offload, three changes of the best. */
+    ADVISE_ROWS_MAX = 32,
     ADVISE_SETTINGS_MAX = 8,
     ADVISE_EVENTS_MAX = 24000000, /* Of one neighbour. */
     ADVISE_STEPS_MAX = 4,         /* For its period: most repeat by then. */

@@ -9,6 +9,7 @@
 #include "sim/report/inference_facts.h"
 #include "sim/report/result.h"
 #include "sim/report/run_memory.h"
+#include "sim/report/smallest_slice.h"
 #include "sim/report/summary.h"
 #include "sim/report/timeline.h"
 #include "sim/schedule/schedule.h"
@@ -205,6 +206,8 @@ static enum status advise_unfit(struct run *run, double peak_bytes, const char *
     if (!prints(run)) return STATUS_OK;
     STATUS_TRY(advise(run, reterr));
     advise_write_text(&run->advise, advised(run), &run->reason);
+    if (run->advise.best == ADVISE_NONE && session->scenario.workload.kind == WORKLOAD_TRAIN_STEP)
+        smallest_slice_print(&session->scenario.workload, &session->machine, &run->reason);
     return STATUS_OK;
 }
 
@@ -417,7 +420,7 @@ const struct command command_run = {
             "a difference from it. A step that does not fit the memory ends with a table of\n"
             "the memory by category, and with neighbours that fit; --json then has\n"
             "\"fits\": false. --advise simulates the scenario's neighbours (splits of tp,\n"
-            "remat, collective matmul, prefetch; of inference the cache and activations,\n"
+            "remat, offload, collective matmul, prefetch; of inference the cache and activations,\n"
             "too) and names the best that fits. With --quiet the summary, the table and unasked\n"
             "neighbours are left out; what --advise was asked is printed.\n"
             "\n"

@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/strbuf.h"
 #include "tools/podsim/common/version.h"
 
 void report_from_session(const struct session *session, struct report_input *ret_input)
@@ -35,27 +36,27 @@ const char *report_version(void)
     return PODSIM_VERSION;
 }
 
+/* "--preset megatron /workload/remat=block". */
+static void add_settings(const struct options *options, struct strbuf *text)
+{
+    const char *setting = options_value(options, "--preset");
+    if (setting != NULL) strbuf_add(text, "--preset %s", setting);
+    for (uint32_t i = 0; (setting = options_value_at(options, "--set", i)) != NULL; i++)
+        strbuf_add(text, "%s%s", text->size_bytes == 0 ? "" : " ", setting);
+}
+
 enum status report_name(struct arena *arena, const struct options *options, const char *scenario,
                         struct report_input *input, struct error *reterr)
 {
-    const char *setting = NULL;
-    uint64_t bytes = 1;
-    void *memory = NULL;
-    for (uint32_t i = 0; (setting = options_value_at(options, "--set", i)) != NULL; i++)
-        bytes += strlen(setting) + 1;
-    STATUS_TRY(arena_try(arena, bytes, 1, &memory, reterr));
-    char *settings = memory;
-    for (uint32_t i = 0; (setting = options_value_at(options, "--set", i)) != NULL; i++) {
-        if (i > 0) *settings++ = ' ';
-        size_t const length = strlen(setting);
-        memcpy(settings, setting, length);
-        settings += length;
-    }
-    *settings = '\0';
+    struct strbuf settings = {0};
+    add_settings(options, &settings);
     input->version = report_version();
     input->scenario = scenario;
-    input->settings = memory;
-    return STATUS_OK;
+    input->settings = settings.size_bytes == 0 ? "" : arena_text(arena, settings.bytes);
+    bool const failed = settings.failed || input->settings == NULL;
+    strbuf_free(&settings);
+    if (!failed) return STATUS_OK;
+    return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory for the settings");
 }
 
 bool report_in_colour(int descriptor)

@@ -90,6 +90,7 @@ static enum status preset_add(const struct options *options, struct session_sour
         (int)sizeof source->preset)
         return error_set(reterr, STATUS_NOT_FOUND, "--preset",
                          "no preset has such a long name; `podsim list presets` has the names");
+    source->preset_name = name;
     source->settings[source->setting_count++].text = source->preset;
     return STATUS_OK;
 }
@@ -135,10 +136,11 @@ static enum status title_build(struct session *session, const struct session_sou
     struct strbuf title = {0};
     bool is_given = false;
     strbuf_add(&title, "%s", session->scenario.title);
+    if (source->preset_name != NULL) strbuf_add(&title, ", with --preset %s", source->preset_name);
     for (uint32_t i = 0; i < source->set_count; i++) {
         const char *const setting = source->settings[i].text;
         is_given = is_given || strncmp(setting, "/title=", strlen("/title=")) == 0;
-        strbuf_add(&title, i == 0 ? ", with " : ", ");
+        strbuf_add(&title, i == 0 && source->preset_name == NULL ? ", with " : ", ");
         setting_add(setting, &title);
     }
     session->title = is_given ? session->scenario.title : NULL;

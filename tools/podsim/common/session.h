@@ -45,6 +45,7 @@ struct session_source {
     uint32_t setting_count;
     uint32_t set_count;                /* The first of `settings`, as many as --set gives. */
     char preset[SESSION_PRESET_BYTES]; /* The setting of `--preset`. */
+    const char *preset_name;           /* What `--preset` gives; NULL: nothing. */
 };
 
 struct session {

@@ -24,6 +24,7 @@
 #include "tools/podsim/common/trace_chips.h"
 #include "tools/podsim/common/worker.h"
 #include "tools/podsim/run/advise.h"
+#include "tools/podsim/run/room.h"
 
 static const struct option run_options[] = {
     {"--set", "/POINTER=VALUE", "change a key of the scenario; may be repeated", true},
@@ -195,8 +196,10 @@ static enum status advise_unfit(struct run *run, double peak_bytes, const char *
     *ret_where = "";
     const struct session *session = &run->session;
     if (session->scenario.workload.kind != WORKLOAD_TRAIN_STEP) {
-        struct inference_room const room =
+        struct inference_room room =
             inference_room(&session->machine, &session->roofline, peak_bytes);
+        if (run->input.roofline != NULL)
+            STATUS_TRY(room_find(&run->source, session, run->worker, &room, reterr));
         *ret_where = room.most > 0 ? "/workload/batch" : "/machine";
         if (!is_quiet(run)) add_room(&run->reason, &room);
         if (!is_quiet(run) && run->input.roofline != NULL)

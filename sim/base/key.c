@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "sim/base/json.h"
+#include "sim/base/key_place.h"
+#include "sim/base/name.h"
 
 enum { WANTED_BYTES = 152 };
 
@@ -69,15 +71,37 @@ static enum status member_read(const struct key *row, const struct key_reader *r
     return row->kind->read(row, reader, value, reterr);
 }
 
-static enum status rest_refuse(const struct key *rows, struct json *object, struct error *reterr)
+/* Refuses a key without a row: a key of another object by its place there, first of one within this
+ * one, else with the nearest that is known here or within. */
+static enum status unknown_refuse(const struct key *rows, const char *const *known,
+                                  const struct key_reader *reader, struct error *reterr)
+{
+    const char *name = NULL;
+    struct json *const member = json_rest(reader->object, &name);
+    if (member == NULL) return STATUS_OK;
+    const char *const folder = json_where(reader->object);
+    struct key_place place = key_place_of(name, rows, folder);
+    if (place.pointer[0] == '\0') place = key_place_of(name, reader->document, "");
+    if (place.pointer[0] != '\0')
+        return error_set(reterr, STATUS_INVALID, json_where(member),
+                         "unknown key \"%.64s\"; there is %s", name, place.pointer);
+    if (name_nearest(name, known) == NULL) place = key_place_near(name, rows, folder);
+    if (place.pointer[0] != '\0')
+        return error_set(reterr, STATUS_INVALID, json_where(member),
+                         "unknown key \"%.64s\"; the nearest known is %s", name, place.pointer);
+    return json_end(reader->object, known, reterr);
+}
+
+static enum status rest_refuse(const struct key *rows, const struct key_reader *reader,
+                               struct error *reterr)
 {
     const char *known[KEYS_MAX + 1] = {0};
     for (uint32_t i = 0; rows[i].name != NULL; i++) {
         SIM_ASSERT(i < KEYS_MAX);
         known[i] = rows[i].name;
-        (void)json_take(object, rows[i].name);
+        (void)json_take(reader->object, rows[i].name);
     }
-    return json_end(object, known, reterr);
+    return unknown_refuse(rows, known, reader, reterr);
 }
 
 static enum status presence_check(const struct key *row, struct json *object, struct error *reterr)
@@ -96,7 +120,7 @@ enum status keys_read(const struct key *rows, const struct key_reader *reader, s
     for (const struct key *row = rows; row->name != NULL; row++)
         if (!row->kind->waits) STATUS_TRY(member_read(row, reader, reterr));
     /* A misspelt key before a missing one. */
-    if (reader->object != NULL) STATUS_TRY(rest_refuse(rows, reader->object, reterr));
+    if (reader->object != NULL) STATUS_TRY(rest_refuse(rows, reader, reterr));
     for (const struct key *row = rows; row->name != NULL; row++)
         if (reader->object != NULL) STATUS_TRY(presence_check(row, reader->object, reterr));
     for (const struct key *row = rows; row->name != NULL; row++) {

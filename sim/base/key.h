@@ -20,11 +20,13 @@ struct strbuf;
 
 struct key_reader {
     struct arena *arena;
-    const char *base_folder; /* The folder of the file, or NULL. */
-    struct json *object;     /* NULL: every key has its default. */
-    void *whole;             /* What the document is read into. */
-    void *base;              /* The struct that the rows' fields lie in. */
-    uint32_t axis_count;     /* Coordinates of a place that a value names; 0: not known. */
+    const char *base_folder;    /* The folder of the file, or NULL. */
+    struct json *object;        /* NULL: every key has its default. */
+    void *whole;                /* What the document is read into. */
+    void *base;                 /* The struct that the rows' fields lie in. */
+    uint32_t axis_count;        /* Coordinates of a place that a value names; 0: not known. */
+    const struct key *document; /* Rows of the document, in which a misplaced key is looked for;
+                                   NULL: in the object alone. */
 };
 
 /* What is written. */

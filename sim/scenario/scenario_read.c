@@ -102,7 +102,8 @@ static enum status document_read(struct arena *arena, struct json *document,
                                       .base_folder = base_folder,
                                       .object = document,
                                       .whole = &scenario,
-                                      .base = &scenario};
+                                      .base = &scenario,
+                                      .document = scenario_keys};
     STATUS_TRY(preset_apply(arena, document, reterr));
     STATUS_TRY(scenario_keys_read(scenario_keys, &reader, &scenario, reterr));
     STATUS_TRY(chip_defaults(arena, &scenario, reterr));
@@ -116,8 +117,11 @@ static enum status program_document_read(struct arena *arena, struct json *docum
                                          struct scenario *ret_scenario, struct error *reterr)
 {
     struct scenario scenario = {.version = 0};
-    struct key_reader const reader = {
-        .arena = arena, .object = document, .whole = &scenario, .base = &scenario};
+    struct key_reader const reader = {.arena = arena,
+                                      .object = document,
+                                      .whole = &scenario,
+                                      .base = &scenario,
+                                      .document = program_keys};
     STATUS_TRY(json_as_object(document, reterr));
     struct json *run = json_take(document, "run");
     /* Only ZeRO-1 and 2 have it, so it says that the step was one of these. */

@@ -95,6 +95,22 @@ static enum status preset_add(const struct options *options, struct session_sour
     return STATUS_OK;
 }
 
+/* Two values of one pointer are a slip. Of pointers that lie in one another the later one counts.
+ */
+static enum status settings_distinct(const struct session_source *source, struct error *reterr)
+{
+    for (uint32_t i = 0; i < source->setting_count; i++) {
+        const char *const setting = source->settings[i].text;
+        size_t const pointer = strcspn(setting, "=");
+        for (uint32_t k = 0; k < i; k++) {
+            if (strncmp(source->settings[k].text, setting, pointer + 1) != 0) continue;
+            return error_set(reterr, STATUS_INVALID, "--set", "%.*s is given twice", (int)pointer,
+                             setting);
+        }
+    }
+    return STATUS_OK;
+}
+
 enum status session_source_read(const struct options *options, const char *operand,
                                 struct session_source *ret_source, struct error *reterr)
 {
@@ -106,6 +122,7 @@ enum status session_source_read(const struct options *options, const char *opera
         ret_source->settings[ret_source->setting_count++].text = text;
     ret_source->set_count = ret_source->setting_count;
     STATUS_TRY(preset_add(options, ret_source, reterr));
+    STATUS_TRY(settings_distinct(ret_source, reterr));
     ret_source->is_piped = strcmp(operand, "-") == 0 || is_pipe(operand);
     if (ret_source->is_program || ret_source->is_piped)
         return text_load(ret_source, operand, reterr);

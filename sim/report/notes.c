@@ -97,14 +97,12 @@ static void note_bound(struct arena *arena, const struct report_input *input,
     bool const links = roofline->bound.axis >= 0;
     char parts[640];
     write_parts(notes, parts, sizeof parts);
-    notes_add(arena, notes,
-              "the step takes %s, %s (%.1f%%) more than the lower bound of %s (%s%s)%s",
-              table_seconds(facts->step_s).text, table_seconds(above).text,
-              notes_percent(above, roofline->lower_s), table_seconds(roofline->lower_s).text,
-              links ? "links along " : "",
-              links ? machine_axis_name(input->machine, (uint32_t)roofline->bound.axis)
-                    : words_resource(input->machine, roofline->bound.by),
-              parts);
+    notes_add(
+        arena, notes, "the step takes %s, %s (%.1f%%) more than the lower bound of %s (%s%s)%s",
+        table_seconds(facts->step_s).text, table_seconds(above).text,
+        notes_percent(above, roofline->lower_s), table_seconds(roofline->lower_s).text,
+        links ? "links along " : "",
+        links ? roofline->bound.axes : words_resource(input->machine, roofline->bound.by), parts);
 }
 
 /* The first note names what is exposed the longest, but for what the bounding links carry: that is

@@ -29,25 +29,45 @@ static void less_add(struct arena *arena, struct notes *notes, const char *what,
                                            .seconds = seconds});
 }
 
-/* Exposed time of collectives on the bounding axis is within the bound, that of others above it.
- * What does not get a row of its own is summed in one. */
+static uint32_t bits_count(uint32_t bits)
+{
+    uint32_t count = 0;
+    for (; bits != 0; bits &= bits - 1) count++;
+    return count;
+}
+
+/* "AllGather K V (sequence) exposed, on 1 of 3 axes": of several axes that are the bound. */
+static const char *exposed_text(struct arena *arena, const struct analysis_class *row,
+                                uint32_t within_count, uint32_t bound_count)
+{
+    if (within_count == 0) return arena_format(arena, "%s exposed", row->name);
+    return arena_format(arena, "%s exposed, on %u of %u axes", row->name, within_count,
+                        bound_count);
+}
+
+/* Exposed time of collectives on the bounding axes is within the bound, that of others above it. Of
+ * one that uses some of several such axes a share is within: the others are idle meanwhile. What
+ * does not get a row of its own is summed in one. */
 static double exposed_parts(struct arena *arena, const struct analysis *facts, uint32_t bound_bits,
                             struct notes *notes)
 {
     double within = 0, rest = 0;
     uint32_t rows = 0;
+    uint32_t const bound_count = bits_count(bound_bits);
     for (uint32_t i = 0; i < facts->class_count; i++) {
         const struct analysis_class *row = &facts->classes[i];
+        uint32_t const count = bits_count(row->axis_bits & bound_bits);
+        double const within_s = count == 0 ? 0 : row->exposed_s * count / bound_count;
         if (row->exposed_s == 0) continue;
-        if ((row->axis_bits & bound_bits) != 0)
-            within += row->exposed_s;
-        else if (rows++ < NOTES_PARTS_MAX / 2)
+        within += within_s;
+        if (count > 0 && count == bound_count) continue;
+        if (rows++ < NOTES_PARTS_MAX / 2)
             part_insert(notes,
-                        (struct notes_part){.name = arena_format(arena, "%s exposed", row->name),
-                                            .seconds = row->exposed_s,
+                        (struct notes_part){.name = exposed_text(arena, row, count, bound_count),
+                                            .seconds = row->exposed_s - within_s,
                                             .of = row});
         else
-            rest += row->exposed_s;
+            rest += row->exposed_s - within_s;
     }
     part_add(notes, "other collectives exposed", rest);
     return within;
@@ -93,7 +113,7 @@ static double unit_parts(struct arena *arena, const struct report_input *input,
 /* Of the links that are the bound; 0: it is a unit of the chip. */
 static uint32_t bound_bits(const struct roofline_bound *bound)
 {
-    if (bound->unit == ROOFLINE_LINKS) return 1u << bound->axis;
+    if (bound->unit == ROOFLINE_LINKS) return bound->axis_bits;
     return bound->unit == ROOFLINE_HOST ? ANALYSIS_HOST_BIT : 0;
 }
 
@@ -103,9 +123,8 @@ static void links_part(struct arena *arena, const struct report_input *input,
                        const struct analysis *facts, double within, struct notes *notes)
 {
     const struct roofline *roofline = input->roofline;
-    const char *links = roofline->bound.axis < 0
-                            ? input->machine->host.cable_name
-                            : machine_axis_name(input->machine, (uint32_t)roofline->bound.axis);
+    const char *links =
+        roofline->bound.axis < 0 ? input->machine->host.cable_name : roofline->bound.axes;
     double const rests_s = facts->compute_s - (roofline->lower_s - within);
     if (rests_s < 0)
         less_add(arena, notes,

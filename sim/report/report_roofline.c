@@ -28,9 +28,7 @@ enum { BAR_COLUMNS = 34 };
     X(BOUND, "bound_by", SAID(bound->by, words_resource(input->machine, bound->by)),               \
       IN_WORDS(column_words))                                                                      \
     X(BOUND_NAME, "bound_name", WORDS(words_resource(input->machine, bound->by)), HIDDEN)          \
-    X(BOUND_AXIS, NULL,                                                                            \
-      WHERE(bound->axis >= 0, WORDS(machine_axis_name(input->machine, (uint32_t)bound->axis))),    \
-      IN_WORDS(column_words))                                                                      \
+    X(BOUND_AXIS, NULL, WHERE(bound->axis >= 0, WORDS(bound->axes)), IN_WORDS(column_words))       \
     X(IDEAL, "ideal_s", REAL(roofline->ideal_s), NAMED("useful FLOP at peak", column_seconds))     \
     X(USEFUL, "useful_flop", FLOP(useful), HIDDEN)                                                 \
     X(USEFUL_ATTENTION, "useful_attention_flop", FLOP(useful_attention), HIDDEN)                   \

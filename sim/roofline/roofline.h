@@ -110,6 +110,10 @@ struct roofline_bound {
     enum roofline_unit unit;
     const char *by; /* "mxu", "vpu", "hbm", "host", "ici", or a level: "NVLink", "DCN" */
     int32_t axis;   /* The machine axis if it is "ici" or a level, else -1. */
+    /* Of links, every axis that is busy as long, as arrays that may go over any of them share them:
+     * as bits, and by name, "x, y, z". */
+    uint32_t axis_bits;
+    char axes[64];
 };
 
 /* Of the whole machine, a step. */

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "sim/base/units.h"
 #include "sim/roofline/all_to_all_bound.h"
@@ -152,28 +153,47 @@ static double upper(const struct workload_plan *plan, const struct machine *mach
            (double)roofline->counts.host_copy_count * units_seconds(machine->host.latency_ps);
 }
 
+/* The parts of a sum are rounded. */
+static const double equal_share = 1 - 1e-9;
+
+/* The links that are busy as long as those of the bound. */
+static void bound_axes(const struct machine *machine, struct roofline *roofline)
+{
+    struct roofline_bound *bound = &roofline->bound;
+    size_t used = 0;
+    for (uint32_t i = 0; bound->axis >= 0 && i < machine->axis_count; i++) {
+        if (machine->axis_level[i] != machine->axis_level[bound->axis]) continue;
+        if (roofline->ici_s[i] < equal_share * roofline->lower_s) continue;
+        bound->axis_bits |= 1u << i;
+        used += (size_t)snprintf(bound->axes + used, sizeof bound->axes - used, "%s%s",
+                                 used == 0 ? "" : ", ", machine_axis_name(machine, i));
+        SIM_ASSERT(used < sizeof bound->axes);
+    }
+}
+
+static void bound_set(struct roofline *roofline, double busy_s, struct roofline_bound bound)
+{
+    if (busy_s <= roofline->lower_s) return;
+    roofline->lower_s = busy_s;
+    roofline->bound = bound;
+}
+
 void roofline_bound(const struct workload_plan *plan, const struct machine *machine,
                     const struct mesh *mesh, struct roofline *roofline)
 {
-    roofline->bound = (struct roofline_bound){ROOFLINE_MXU, "mxu", -1};
+    roofline->bound = (struct roofline_bound){.unit = ROOFLINE_MXU, .by = "mxu", .axis = -1};
     roofline->lower_s = roofline->math_s;
-    if (roofline->vector_s > roofline->lower_s) {
-        roofline->bound = (struct roofline_bound){ROOFLINE_VPU, "vpu", -1};
-        roofline->lower_s = roofline->vector_s;
-    }
-    if (roofline->hbm_s > roofline->lower_s) {
-        roofline->bound = (struct roofline_bound){ROOFLINE_HBM, "hbm", -1};
-        roofline->lower_s = roofline->hbm_s;
-    }
-    if (roofline->host_s > roofline->lower_s) {
-        roofline->bound = (struct roofline_bound){ROOFLINE_HOST, "host", -1};
-        roofline->lower_s = roofline->host_s;
-    }
-    for (uint32_t i = 0; i < machine->axis_count; i++) {
-        if (roofline->ici_s[i] <= roofline->lower_s) continue;
-        roofline->bound =
-            (struct roofline_bound){ROOFLINE_LINKS, level_link_name(machine, i), (int32_t)i};
-        roofline->lower_s = roofline->ici_s[i];
-    }
+    bound_set(roofline, roofline->vector_s,
+              (struct roofline_bound){.unit = ROOFLINE_VPU, .by = "vpu", .axis = -1});
+    bound_set(roofline, roofline->hbm_s,
+              (struct roofline_bound){.unit = ROOFLINE_HBM, .by = "hbm", .axis = -1});
+    bound_set(roofline, roofline->host_s,
+              (struct roofline_bound){.unit = ROOFLINE_HOST, .by = "host", .axis = -1});
+    for (uint32_t i = 0; i < machine->axis_count; i++)
+        bound_set(roofline, roofline->ici_s[i],
+                  (struct roofline_bound){.unit = ROOFLINE_LINKS,
+                                          .by = level_link_name(machine, i),
+                                          .axis = (int32_t)i});
+    bound_axes(machine, roofline);
     roofline->upper_s = upper(plan, machine, mesh, roofline);
 }

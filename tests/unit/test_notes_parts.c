@@ -96,7 +96,8 @@ static void parts_of_a_pipeline_are_against_its_mean_rank(void **state)
 static void parts_above_links_are_what_leaves_them_idle(void **state)
 {
     (void)state;
-    made.roofline.bound = (struct roofline_bound){ROOFLINE_LINKS, "ici", 2};
+    made.roofline.bound = (struct roofline_bound){
+        .unit = ROOFLINE_LINKS, .by = "ici", .axis = 2, .axis_bits = 1u << 2, .axes = "z"};
     notes_case_collective("AllGather W", STREAM_OF_FSDP, 0.3, 0.125)->axis_bits = 5;
     notes_case_collective("AllGather In", STREAM_OF_TP, 0.3, 0.0625)->axis_bits = 3;
     made.facts.compute_s = 0.8125;
@@ -104,19 +105,34 @@ static void parts_above_links_are_what_leaves_them_idle(void **state)
                                 {"AllGather In exposed", 0.0625}};
     parts_are(idle, 2);
     /* The host's are links too. */
-    made.roofline.bound = (struct roofline_bound){ROOFLINE_HOST, "host", -1};
+    made.roofline.bound = (struct roofline_bound){.unit = ROOFLINE_HOST, .by = "host", .axis = -1};
     made.class[0].axis_bits = ANALYSIS_HOST_BIT;
     made.machine.host.cable_name = "PCIe";
     made.facts.compute_s = 0.8125;
     struct part const host[] = {{"compute during which the PCIe links are idle", 0.1875},
                                 {"AllGather In exposed", 0.0625}};
     parts_are(host, 2);
-    made.roofline.bound = (struct roofline_bound){ROOFLINE_LINKS, "ici", 2};
+    made.roofline.bound = (struct roofline_bound){
+        .unit = ROOFLINE_LINKS, .by = "ici", .axis = 2, .axis_bits = 1u << 2, .axes = "z"};
     made.class[0].axis_bits = 5;
     made.facts.compute_s = 0.5;
     struct part const busy[] = {{"AllGather In exposed", 0.0625},
                                 {"less what the z links do during what is listed here", -0.125}};
     parts_are(busy, 2);
+}
+
+/* Of three axes that share the bound a collective leaves two idle: these two thirds are above. */
+static void parts_above_axes_that_share_the_bound(void **state)
+{
+    (void)state;
+    made.roofline.bound = (struct roofline_bound){
+        .unit = ROOFLINE_LINKS, .by = "ici", .axis = 0, .axis_bits = 7, .axes = "x, y, z"};
+    notes_case_collective("AllGather W", STREAM_OF_FSDP, 0.3, 0.125)->axis_bits = 7;
+    notes_case_collective("AllGather K V", STREAM_OF_TP, 0.3, 0.1875)->axis_bits = 4;
+    made.facts.compute_s = 0.6875;
+    struct part const parts[] = {{"AllGather K V exposed, on 1 of 3 axes", 0.125},
+                                 {"compute during which the x, y, z links are idle", 0.125}};
+    parts_are(parts, 2);
 }
 
 /* Two dozen collectives have a part each, those behind them one together. */
@@ -371,6 +387,7 @@ int main(void)
         TEST(parts_above_math_are_named_longest_first),
         TEST(parts_of_a_pipeline_are_against_its_mean_rank),
         TEST(parts_above_links_are_what_leaves_them_idle),
+        TEST(parts_above_axes_that_share_the_bound),
         TEST(further_collectives_share_a_part),
         TEST(a_step_above_its_upper_bound_says_what_the_forms_leave_out),
         TEST(copies_to_the_host_say_how_long_and_from_which_batch_on),

@@ -66,28 +66,52 @@ static uint64_t batch_unit(const struct ranks *ranks)
 
 /* Whether the units are a batch that nothing refuses: ranks of data and of tp split its tokens,
  * and ranks of data its sequences, of which some layers want whole ones. Multiples of the ranks of
- * data and of tp do, once the sequences' length has been checked. */
-static bool batch_fits(const struct ranks *ranks, uint64_t units)
+ * data and of tp do, once the sequences' length has been checked. `ret_parts` share a sequence. */
+static bool batch_fits(const struct ranks *ranks, uint64_t units, uint32_t *ret_parts)
 {
     const struct workload_plan *plan = ranks->plan;
-    uint32_t parts = 1;
     enum mesh_role role = MESH_FSDP;
     uint64_t const ways = (uint64_t)plan->accumulate * ranks->data;
     uint64_t const tokens = units * batch_unit(ranks);
+    *ret_parts = 1;
     if (!ranks_is_decoder(ranks)) return true;
-    if (tokens % ways != 0 || !suggest_sequences_split(ranks, units, &parts, &role)) return false;
+    if (tokens % ways != 0 || !suggest_sequences_split(ranks, units, ret_parts, &role))
+        return false;
     if (plan->activations == WORKLOAD_ACTIVATIONS_TOKENS && tokens / ways % ranks->tp != 0)
         return false;
     bool const windowed = model_window_layers(&plan->model, plan->sequence_length) != 0;
-    return parts == 1 || (!ranks_has_mla(ranks) && !windowed);
+    return *ret_parts == 1 || (!ranks_has_mla(ranks) && !windowed);
+}
+
+/* Ranks that may share a sequence in a batch that is named: a few, or not many more than there have
+ * to be. 768 sequences on 4,096 ranks need 6 and have 16, and 769 would have all 4,096. */
+enum { PARTS_FEW = 16, PARTS_TIMES = 4 };
+
+static bool batch_is_even(const struct ranks *ranks, uint64_t units)
+{
+    uint32_t parts = 1;
+    return batch_fits(ranks, units, &parts) &&
+           (parts <= PARTS_FEW || parts <= PARTS_TIMES * units_ceil_divide(ranks->data, units));
 }
 
 uint64_t suggest_batch_below(const struct ranks *ranks, uint64_t most)
 {
     uint64_t const unit = batch_unit(ranks);
-    uint64_t below = most / unit;
-    while (below != 0 && !batch_fits(ranks, below)) below--;
-    return below * unit;
+    uint32_t ignored_parts = 1;
+    uint64_t even = most / unit, below = even;
+    while (even != 0 && !batch_is_even(ranks, even)) even--;
+    while (even == 0 && below != 0 && !batch_fits(ranks, below, &ignored_parts)) below--;
+    return (even != 0 ? even : below) * unit;
+}
+
+/* In units. */
+static uint64_t batch_above(const struct ranks *ranks, uint64_t above, uint64_t most)
+{
+    uint32_t ignored_parts = 1;
+    uint64_t even = above;
+    while (even <= most && !batch_is_even(ranks, even)) even++;
+    while (even > most && above <= most && !batch_fits(ranks, above, &ignored_parts)) above++;
+    return even <= most ? even : above;
 }
 
 const char *suggest_batch(const struct ranks *ranks, char text[SUGGEST_TEXT_BYTES])
@@ -96,9 +120,8 @@ const char *suggest_batch(const struct ranks *ranks, char text[SUGGEST_TEXT_BYTE
     uint64_t const unit = batch_unit(ranks);
     uint64_t const most = WORKLOAD_TOKENS_MAX / unit;
     uint64_t const below = suggest_batch_below(ranks, plan->batch_tokens);
-    uint64_t above = plan->batch_tokens / unit + 1;
+    uint64_t const above = batch_above(ranks, plan->batch_tokens / unit + 1, most);
     char nearest[NUMBERS_BYTES];
-    while (above <= most && !batch_fits(ranks, above)) above++;
     if (below == 0 && above > most)
         (void)snprintf(text, SUGGEST_TEXT_BYTES, "no batch_tokens up to %llu fit",
                        (unsigned long long)WORKLOAD_TOKENS_MAX);

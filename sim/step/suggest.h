@@ -15,7 +15,8 @@ enum { SUGGEST_TEXT_BYTES = 96 };
 const char *suggest_multiples(uint64_t amount, uint64_t by, char text[SUGGEST_TEXT_BYTES]);
 
 /* "the nearest batch_tokens that fit: 992 and 1008": microbatches, sequences and data ranks split
- * them evenly. It may be that none fit. */
+ * them evenly, without many more ranks on a sequence than there have to be, if there is such a
+ * number. It may be that none fit. */
 const char *suggest_batch(const struct ranks *ranks, char text[SUGGEST_TEXT_BYTES]);
 
 /* The greatest value that fits and is `most` or less; 0: there is none. */

@@ -103,12 +103,16 @@ static bool is_applicable(struct chooser *chooser, const struct primitive *primi
         return refuse(chooser, "\"%s\" %s, and there are %u ranks%s%s",
                       primitive_algorithm(primitive), why, size,
                       chooser->choice.flat ? "" : " along ", chooser->choice.flat ? "" : at->name);
-    for (uint32_t d = 0; d < group->dimension_count; d++)
-        if ((chooser->choice.flat || d == dimension) && !network_serves(chooser, primitive, d))
-            return refuse(chooser, "\"%s\" needs switches that %s, and those along %s do not",
-                          primitive_algorithm(primitive),
-                          primitive->network == PRIMITIVE_NETWORK_MULTICAST ? "copy" : "add",
-                          group->dimension[d].name);
+    for (uint32_t d = 0; d < group->dimension_count; d++) {
+        if ((!chooser->choice.flat && d != dimension) || network_serves(chooser, primitive, d))
+            continue;
+        bool const has_switches = group->dimension[d].switched && !chooser->request->meshed[d];
+        return refuse(chooser, "\"%s\" needs switches that %s, and %s along %s%s",
+                      primitive_algorithm(primitive),
+                      primitive->network == PRIMITIVE_NETWORK_MULTICAST ? "copy" : "add",
+                      has_switches ? "those" : "there are none", group->dimension[d].name,
+                      has_switches ? " do not" : "");
+    }
     return true;
 }
 
@@ -426,6 +430,17 @@ void choice_reason(const struct plan_request *request, char *ret_text, size_t si
                    (unsigned)group_rank_count(&request->group), why);
 }
 
+bool choice_synonym_reason(const struct plan_request *request, const char *synonym, char *ret_text,
+                           size_t size)
+{
+    struct plan_request named = *request;
+    struct choice unused;
+    if (synonym == NULL || choice_find(request, synonym, &unused)) return false;
+    named.algorithm = synonym;
+    choice_reason(&named, ret_text, size);
+    return true;
+}
+
 enum status choice_make(const struct plan_request *request, const char *where,
                         struct choice *ret_choice, struct error *reterr)
 {
@@ -448,6 +463,12 @@ enum status choice_make(const struct plan_request *request, const char *where,
     for (uint32_t i = 0; i < all.count; i++) names[i] = all.name[i];
     const char *synonym = choice_synonym(request->algorithm);
     if (name_find(synonym, names) == all.count) synonym = NULL;
+    if (choice_synonym_reason(request, synonym, why, sizeof why))
+        return error_set(reterr, STATUS_UNSUPPORTED, where,
+                         "no algorithm \"%.64s\" for %s; it is \"%s\" here, which cannot run: %s; "
+                         "these can: %s",
+                         request->algorithm, collective_kind_name(request->kind), synonym, why,
+                         list);
     return error_set(reterr, STATUS_NOT_FOUND, where, "no algorithm \"%.64s\" for %s%s (%s)",
                      request->algorithm, collective_kind_name(request->kind),
                      name_offer(synonym != NULL ? synonym : request->algorithm, names,

@@ -64,6 +64,10 @@ void choice_list(const struct plan_request *request, char *ret_text, size_t size
 /* Why an algorithm cannot run on the group: "AllGather over 8 ranks: ...". */
 enum { CHOICE_REASON_BYTES = 320 };
 void choice_reason(const struct plan_request *request, char *ret_text, size_t size);
+/* Of what the request's algorithm is called in podsim (choice_synonym()). False: it can run, or
+ * `synonym` is NULL. */
+bool choice_synonym_reason(const struct plan_request *request, const char *synonym, char *ret_text,
+                           size_t size);
 
 /* Whether a name, or each of those with "+" between, is one that some collective has: "auto",
  * "hierarchical", a family of the catalogue, with "flat-" before it or not. */

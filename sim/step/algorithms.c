@@ -36,6 +36,17 @@ static struct plan_algorithms common_names(const struct program *automatic)
     return names;
 }
 
+/* Why the first that cannot go by a synonym cannot. False: all can, or there is no synonym. */
+static bool synonym_reason(const struct program *automatic, const char *synonym, char *ret_text,
+                           size_t size)
+{
+    for (uint32_t p = 0; p < automatic->plan_count; p++)
+        if (is_named(&automatic->requests[p]) &&
+            choice_synonym_reason(&automatic->requests[p], synonym, ret_text, size))
+            return true;
+    return false;
+}
+
 enum status algorithms_refuse(const struct program *automatic, const char *name,
                               const struct plan_request *refused, struct error *reterr)
 {
@@ -60,7 +71,11 @@ enum status algorithms_refuse(const struct program *automatic, const char *name,
                          "no algorithm \"%.64s\"; this step has no collective that could go by one",
                          name);
     const char *synonym = choice_synonym(name);
-    if (names[name_find(synonym, names)] == NULL) synonym = NULL;
+    if (synonym_reason(automatic, synonym, reason, sizeof reason))
+        return error_set(reterr, STATUS_UNSUPPORTED, where,
+                         "no algorithm \"%.64s\"; it is \"%s\" here, which cannot run: %s; every "
+                         "collective of this step can go by %s",
+                         name, synonym, reason, list);
     return error_set(
         reterr, STATUS_NOT_FOUND, where,
         "no algorithm \"%.64s\"%s; every collective of this step can go by %s", name,

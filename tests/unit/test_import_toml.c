@@ -24,7 +24,43 @@ static void tables_and_values(void **state)
     read_as("a = \"q\\\"\\u00e9\\\\\"\nb = \"\"\"\none \\\n  two\"\"\"\nc = 2020-01-02\n",
             "1 a=q\"\xc3\xa9\\\n2 b=one two\n5 c=2020-01-02\n");
     read_as("a = 1\r\nb = 2", "1 a=1\n2 b=2\n");
+    read_as("a = 0o17\nb = 0b101\n", "1 a=0o17\n2 b=0b101\n");
     read_as("", "");
+}
+
+/* Of the specification's chapter "Array of Tables": a heading below one is the last element's. */
+static void tables_of_an_array_are_its_last_elements(void **state)
+{
+    (void)state;
+    read_as("[[job.x]]\n[job.x.y]\na = 1\n[[job.x]]\n[job.x.y]\na = 2\n",
+            "3 job.x.0.y.a=1\n6 job.x.1.y.a=2\n");
+    read_as("[[f]]\n[[f.v]]\nn = 1\n[[f.v]]\nn = 2\n[[f]]\n[[f.v]]\nn = 3\n",
+            "3 f.0.v.0.n=1\n5 f.0.v.1.n=2\n8 f.1.v.0.n=3\n");
+    refused("[[x]]\n[x.y]\n[x.y]\n", "script:3: the table \\[x.0.y] is given twice");
+    refused("[[x]]\n[x]\n", "script:2: \\[x] is a table in one line and an array *");
+    refused("[x]\n[[x]]\n", "script:2: \\[x] is a table in one line and an array *");
+}
+
+/* The examples of the specification's chapters on dates and times. */
+static void dates_are_texts(void **state)
+{
+    (void)state;
+    read_as("a = 1979-05-27 07:32:00\nb = 1979-05-27 00:32:00.9-07:00 # a comment\n",
+            "1 a=1979-05-27 07:32:00\n2 b=1979-05-27 00:32:00.9-07:00\n");
+    read_as("a = [1979-05-27 07:32:00Z, 07:32:00, 1979-05-27T07:32:00]\nb = 1979-05-27 # 12:\n",
+            "1 a=1979-05-27 07:32:00Z 07:32:00 1979-05-27T07:32:00\n2 b=1979-05-27\n");
+    refused("a = 1979-05-27 7\n", "script:1: something follows the end of a value*");
+    refused("a = 1979-may-27\n", "script:1: \"1979-may-27\" is no value*");
+    refused("a = 07:32:00Z\n", "script:1: \"07:32:00Z\" is no value*");
+    refused("a = 1979-05-27 07:32:00 07:32:00\n", "script:1: something follows the end*");
+}
+
+static void two_quotes_may_stand_before_the_three_that_end_a_text(void **state)
+{
+    (void)state;
+    read_as("a = \"\"\"x\"\"\"\"\"\nb = '''y'''''\n", "1 a=x\"\"\n2 b=y''\n");
+    refused("a = \"\"\"x\"\"\"\"\"\"\n", "script:1: something follows the end of a value*");
+    refused("a = '''x''''''\n", "script:1: something follows the end of a value*");
 }
 
 static void wrong_texts_are_refused_at_their_line(void **state)
@@ -84,6 +120,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_and_values),
+        cmocka_unit_test(tables_of_an_array_are_its_last_elements),
+        cmocka_unit_test(dates_are_texts),
+        cmocka_unit_test(two_quotes_may_stand_before_the_three_that_end_a_text),
         cmocka_unit_test(wrong_texts_are_refused_at_their_line),
         cmocka_unit_test(hostile_texts_meet_limits),
         cmocka_unit_test(cut_texts_end),

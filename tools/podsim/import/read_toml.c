@@ -12,12 +12,17 @@
 
 enum { TABLES_MAX = 512, WORD_BYTES_MAX = 32 };
 
+struct toml_table {
+    const char *name; /* "job.0.step": in an array of tables, with the element's number. */
+    bool is_array;    /* One for each element, all of one name. */
+};
+
 struct toml {
     struct import_file *file;
     const char *at, *end;
     uint32_t line;
-    const char *table;              /* The keys that follow lie in it; "": in none. */
-    const char *tables[TABLES_MAX]; /* That had a heading. */
+    const char *table;                    /* The keys that follow lie in it; "": in none. */
+    struct toml_table tables[TABLES_MAX]; /* That had a heading. */
     uint32_t table_count;
     uint32_t depth;
 };
@@ -139,7 +144,7 @@ static enum status read_characters(struct toml *toml, char quote, bool is_long, 
             strbuf_add_bytes(text, &c, 1);
     }
     toml->at += is_long ? 3 : 1;
-    while (is_long && peek(toml, 0) == quote) { /* Up to two quotes belong to the text. */
+    for (uint32_t i = 0; is_long && i < 2 && peek(toml, 0) == quote; i++) { /* Of the text. */
         strbuf_add_bytes(text, &quote, 1);
         toml->at++;
     }
@@ -168,9 +173,19 @@ static enum status read_text(struct toml *toml, bool may_be_long, const char **r
 
 /* --- Keys --- */
 
-/* "a.b", in the table that `before` names. */
-static enum status read_key(struct toml *toml, const char *before, const char **ret_key,
-                            struct error *reterr)
+/* How many headings have the name. */
+static uint32_t tables_named(const struct toml *toml, const char *name, bool are_arrays)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < toml->table_count; i++)
+        count += toml->tables[i].is_array == are_arrays && name_same(toml->tables[i].name, name);
+    return count;
+}
+
+/* "a.b", in the table that `before` names. Of a heading, a part that is an array of tables stands
+ * for the array's last element, "a.0.b". */
+static enum status read_key(struct toml *toml, const char *before, bool is_heading,
+                            const char **ret_key, struct error *reterr)
 {
     const char *key = before;
     for (uint32_t parts = 0;; parts++) {
@@ -193,6 +208,9 @@ static enum status read_key(struct toml *toml, const char *before, const char **
         skip_blanks(toml);
         if (peek(toml, 0) != '.') break;
         toml->at++;
+        uint32_t const elements = is_heading ? tables_named(toml, key, /* are_arrays= */ true) : 0;
+        if (elements > 0) key = arena_format(toml->file->arena, "%s.%u", key, elements - 1);
+        if (key == NULL) return no_memory(reterr);
     }
     *ret_key = key;
     return STATUS_OK;
@@ -217,7 +235,32 @@ static bool is_number(const char *text)
     text += *text == '+' || *text == '-';
     if (words[name_find(text, words)] != NULL) return true;
     if (strncmp(text, "0x", 2) == 0) return strspn(text + 2, "0123456789abcdefABCDEF_") > 0;
+    if (strncmp(text, "0o", 2) == 0) return strspn(text + 2, "01234567_") > 0;
+    if (strncmp(text, "0b", 2) == 0) return strspn(text + 2, "01_") > 0;
     return isdigit((unsigned char)*text) && text[strspn(text, "0123456789_.eE+-")] == '\0';
+}
+
+/* Where the text ends that is as the form says, "0" for any digit; NULL: it is not. */
+static const char *form_end(const char *text, const char *form)
+{
+    for (; *form != '\0'; form++, text++)
+        if (*form == '0' ? !isdigit((unsigned char)*text) : *text != *form) return NULL;
+    return text;
+}
+
+/* A date, a time, or both with "T" or a blank between; behind both the zone. */
+static bool is_date(const char *text)
+{
+    const char *const date = form_end(text, "0000-00-00");
+    if (date != NULL && *date == '\0') return true;
+    if (date != NULL && strchr("Tt ", *date) == NULL) return false;
+    const char *at = form_end(date != NULL ? date + 1 : text, "00:00:00");
+    if (at != NULL && *at == '.' && isdigit((unsigned char)at[1]))
+        for (at++; isdigit((unsigned char)*at);) at++;
+    if (at == NULL || *at == '\0') return at != NULL;
+    if (date == NULL) return false;
+    const char *const zone = *at == '+' || *at == '-' ? form_end(at + 1, "00:00") : at + 1;
+    return strchr("Zz+-", *at) != NULL && zone != NULL && *zone == '\0';
 }
 
 /* A word without quotes: a number, true, false or a date. */
@@ -228,19 +271,22 @@ static enum status read_word(struct toml *toml, const char **ret_text, enum impo
     while (isalnum((unsigned char)peek(toml, 0)) ||
            (peek(toml, 0) != '\0' && strchr("+-._:", peek(toml, 0)) != NULL))
         toml->at++;
+    if (form_end(start, "0000-00-00 00:") != NULL && toml->at == start + strlen("0000-00-00"))
+        for (toml->at++; isalnum((unsigned char)peek(toml, 0)) ||
+                         (peek(toml, 0) != '\0' && strchr("+-.:", peek(toml, 0)) != NULL);)
+            toml->at++;
     size_t const length = (size_t)(toml->at - start);
     if (length == 0) return refuse(toml, reterr, "a value is expected here");
     if (length > WORD_BYTES_MAX) return refuse(toml, reterr, "a number of too many digits");
     const char *text = arena_format(toml->file->arena, "%.*s", (int)length, start);
     if (text == NULL) return no_memory(reterr);
     bool const is_boolean = name_same(text, "true") || name_same(text, "false");
-    bool const is_date =
-        length >= 8 && isdigit((unsigned char)text[0]) && (text[4] == '-' || text[2] == ':');
-    if (!is_boolean && !is_date && !is_number(text))
+    bool const is_day = is_date(text);
+    if (!is_boolean && !is_day && !is_number(text))
         return settings_fail(toml->file, toml->line, STATUS_INVALID, reterr,
                              "\"%s\" is no value; a text has quotes", text);
     *ret_text = text;
-    *ret_form = is_boolean ? IMPORT_BOOLEAN : is_date ? IMPORT_TEXT : IMPORT_NUMBER;
+    *ret_form = is_boolean ? IMPORT_BOOLEAN : is_day ? IMPORT_TEXT : IMPORT_NUMBER;
     return STATUS_OK;
 }
 
@@ -298,7 +344,7 @@ static enum status read_inline_table(struct toml *toml, const char *key, struct 
     toml->at++;
     for (skip_blanks(toml); peek(toml, 0) != '}'; skip_blanks(toml)) {
         const char *inner = NULL;
-        STATUS_TRY(read_key(toml, key, &inner, reterr));
+        STATUS_TRY(read_key(toml, key, /* is_heading= */ false, &inner, reterr));
         if (peek(toml, 0) != '=') return refuse(toml, reterr, "\"=\" is expected behind a key");
         toml->at++;
         STATUS_TRY(read_value(toml, inner, reterr));
@@ -343,21 +389,24 @@ static enum status read_heading(struct toml *toml, struct error *reterr)
 {
     bool const is_array = peek(toml, 1) == '[';
     const char *name = NULL;
-    uint32_t count = 0;
     toml->at += is_array ? 2 : 1;
-    STATUS_TRY(read_key(toml, "", &name, reterr));
+    STATUS_TRY(read_key(toml, "", /* is_heading= */ true, &name, reterr));
     if (peek(toml, 0) != ']' || (is_array && peek(toml, 1) != ']'))
         return refuse(toml, reterr, "a heading that is not closed");
     toml->at += is_array ? 2 : 1;
-    for (uint32_t i = 0; i < toml->table_count; i++) count += name_same(toml->tables[i], name);
-    if (count > 0 && !is_array)
+    uint32_t const elements = tables_named(toml, name, /* are_arrays= */ true);
+    uint32_t const tables = tables_named(toml, name, /* are_arrays= */ false);
+    if (tables > 0 && !is_array)
         return settings_fail(toml->file, toml->line, STATUS_INVALID, reterr,
                              "the table [%s] is given twice", name);
+    if (is_array ? tables > 0 : elements > 0)
+        return settings_fail(toml->file, toml->line, STATUS_INVALID, reterr,
+                             "[%s] is a table in one line and an array of tables in another", name);
     if (toml->table_count == TABLES_MAX)
         return settings_fail(toml->file, toml->line, STATUS_LIMIT, reterr, "more than %d tables",
                              TABLES_MAX);
-    toml->tables[toml->table_count++] = name;
-    toml->table = is_array ? arena_format(toml->file->arena, "%s.%u", name, count) : name;
+    toml->tables[toml->table_count++] = (struct toml_table){.name = name, .is_array = is_array};
+    toml->table = is_array ? arena_format(toml->file->arena, "%s.%u", name, elements) : name;
     return toml->table == NULL ? no_memory(reterr) : STATUS_OK;
 }
 
@@ -367,7 +416,7 @@ static enum status read_line(struct toml *toml, struct error *reterr)
     if (peek(toml, 0) == '[') {
         STATUS_TRY(read_heading(toml, reterr));
     } else {
-        STATUS_TRY(read_key(toml, toml->table, &key, reterr));
+        STATUS_TRY(read_key(toml, toml->table, /* is_heading= */ false, &key, reterr));
         if (peek(toml, 0) != '=') return refuse(toml, reterr, "\"=\" is expected behind a key");
         toml->at++;
         STATUS_TRY(read_value(toml, key, reterr));

@@ -190,9 +190,11 @@ const char *name_nearest(const char *name, const char *const *names)
 static void names_list(const char *const *names, char *text, size_t text_bytes)
 {
     enum { REST_BYTES = 32 }; /* " and 4294967295 more" */
+    const char *const begins =
+        names[0] != NULL && names[1] == NULL ? "; there is " : "; there are ";
     size_t used = 0;
     for (uint32_t i = 0; names[i] != NULL; i++) {
-        const char *const before = i == 0 ? "; there are " : names[i + 1] == NULL ? " and " : ", ";
+        const char *const before = i == 0 ? begins : names[i + 1] == NULL ? " and " : ", ";
         if (used + strlen(before) + strlen(names[i]) + REST_BYTES > text_bytes) {
             uint32_t rest = 0;
             while (names[i + rest] != NULL) rest++;
@@ -202,6 +204,13 @@ static void names_list(const char *const *names, char *text, size_t text_bytes)
         }
         used += (size_t)snprintf(text + used, text_bytes - used, "%s%s", before, names[i]);
     }
+}
+
+struct name_offer name_list(const char *const *names)
+{
+    struct name_offer offer = {.text = ""};
+    names_list(names, offer.text, sizeof offer.text);
+    return offer;
 }
 
 struct name_offer name_offer(const char *name, const char *const *names, const char *before,

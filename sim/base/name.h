@@ -35,6 +35,9 @@ struct name_offer {
 struct name_offer name_offer(const char *name, const char *const *names, const char *before,
                              const char *after, const char *otherwise);
 
+/* "; there are ring, line and tree", as many of `names` as fit; without any "". */
+struct name_offer name_list(const char *const *names);
+
 /* Whether at most a quarter of the letters differ: who wrote the one may have meant the other. */
 bool name_is_near(const char *name, const char *other);
 

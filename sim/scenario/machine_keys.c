@@ -64,7 +64,10 @@ static enum status chip_file_read(const struct key_reader *reader, const char *w
                          plan->chip);
     if (!S_ISREG(found.st_mode))
         return error_set(reterr, STATUS_INVALID, where,
-                         "\"%.80s\" is a folder, not the file of a chip", plan->chip);
+                         S_ISDIR(found.st_mode)
+                             ? "\"%.80s\" is a folder, not the file of a chip"
+                             : "\"%.80s\" is not a regular file, as the file of a chip must be",
+                         plan->chip);
     plan->chip = plan->chip_path = path;
     return json_read_file(reader->arena, path, &plan->chip_document, reterr);
 }

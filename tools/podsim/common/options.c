@@ -13,18 +13,32 @@ static const struct option *option_find(const struct option *known, const char *
     return NULL;
 }
 
+static const char *without_dashes(const char *name)
+{
+    return name + strspn(name, "-");
+}
+
+/* Every option begins with dashes, so these make none near. */
 static enum status option_unknown(const struct option *known, const char *name, size_t length,
                                   struct error *reterr)
 {
     const char *names[OPTIONS_KNOWN_MAX + 1] = {"--help"};
-    for (uint32_t i = 0; known[i].name != NULL && i + 1 < OPTIONS_KNOWN_MAX; i++)
+    const char *bare[OPTIONS_KNOWN_MAX + 1] = {"help"};
+    for (uint32_t i = 0; known[i].name != NULL && i + 1 < OPTIONS_KNOWN_MAX; i++) {
         names[i + 1] = known[i].name;
+        bare[i + 1] = without_dashes(known[i].name);
+    }
     char text[64];
     size_t const kept = length < sizeof text ? length : sizeof text - 1;
     memcpy(text, name, kept);
     text[kept] = '\0';
+    const char *const nearest = name_nearest(without_dashes(text), bare);
+    if (nearest != NULL)
+        return error_set(reterr, STATUS_INVALID, "",
+                         "unknown option %s; the nearest known one is %s", text,
+                         names[name_find(nearest, bare)]);
     return error_set(reterr, STATUS_INVALID, "", "unknown option %s%s", text,
-                     name_offer(text, names, "; the nearest known one is ", "", NULL).text);
+                     name_list(names).text);
 }
 
 /* Reads the option at `arguments[0]`; adds 1 to `*used`, or 2 with the value that follows. */

@@ -113,6 +113,8 @@ void inference_facts_write(const struct inference_facts *facts, struct json_writ
 
 #define FIGURE(name) CELL(columns, values, name)
 
+enum { WORDS_COLUMN = 23 };
+
 /* The name of a line, and its first figure. */
 static void line_begin(const struct column_value *values, uint32_t column, struct strbuf *text)
 {
@@ -120,17 +122,25 @@ static void line_begin(const struct column_value *values, uint32_t column, struc
     strbuf_add(text, "%s", columns[column].look(values[column]).text);
 }
 
+/* And what it is, below that of the line before. */
+static void line_begin_words(const struct column_value *values, uint32_t column,
+                             struct strbuf *text)
+{
+    line_begin(values, column, text);
+    strbuf_pad(text, WORDS_COLUMN);
+}
+
 static void launches_print(const struct inference_facts *facts, const struct column_value *values,
                            struct strbuf *text)
 {
-    line_begin(values, LAUNCH_FLOOR, text);
+    line_begin_words(values, LAUNCH_FLOOR, text);
     if (facts->launches > 0)
-        strbuf_add(text, "   eager: the host needs %s for each of %s ops\n", FIGURE(LAUNCH_EACH),
+        strbuf_add(text, "eager: the host needs %s for each of %s ops\n", FIGURE(LAUNCH_EACH),
                    FIGURE(LAUNCHES));
     else if (facts->launch_floor_s > 0)
-        strbuf_add(text, "   %s: overheads of computes, one after the other\n", FIGURE(LAUNCH));
+        strbuf_add(text, "%s: overheads of computes, one after the other\n", FIGURE(LAUNCH));
     else
-        strbuf_add(text, "   %s: launches take no time\n", FIGURE(LAUNCH));
+        strbuf_add(text, "%s: launches take no time\n", FIGURE(LAUNCH));
 }
 
 static void slice_begin(const struct inference_fit *fit, const struct column_value *values,
@@ -193,27 +203,27 @@ void inference_facts_print(const struct inference_facts *facts, struct strbuf *t
     strbuf_add(text, "\n");
     table_line(text, FIGURE(PHASE));
     strbuf_add(text, "most time goes to %s\n", FIGURE(DOMINANT));
-    line_begin(values, LINEAR, text);
-    strbuf_add(text, "   weight load %s: %s a chip%s", FIGURE(WEIGHT_LOAD), FIGURE(WEIGHTS),
+    line_begin_words(values, LINEAR, text);
+    strbuf_add(text, "weight load %s: %s a chip%s", FIGURE(WEIGHT_LOAD), FIGURE(WEIGHTS),
                facts->stages.batches > 0 ? " in the mean" : "");
     if (facts->prefetched_bytes > 0)
         strbuf_add(text, ", %s while compute waits", FIGURE(PREFETCHED));
     strbuf_add(text, "\n");
     if (facts->kv_bytes_per_token > 0) {
-        line_begin(values, ATTENTION, text);
-        strbuf_add(text, "   KV load %s: %s of the cache a chip; %s a token in all\n",
-                   FIGURE(KV_LOAD), FIGURE(KV_READ), FIGURE(KV_TOKEN));
+        line_begin_words(values, ATTENTION, text);
+        strbuf_add(text, "KV load %s: %s of the cache a chip; %s a token in all\n", FIGURE(KV_LOAD),
+                   FIGURE(KV_READ), FIGURE(KV_TOKEN));
     }
     line_begin(values, OTHER, text);
     strbuf_add(text, "\n");
-    line_begin(values, MATH, text);
-    strbuf_add(text, "   products at the chip's rate, while HBM reads\n");
-    line_begin(values, HOP_FLOOR, text);
-    strbuf_add(text, "   collectives%s without bytes, one after the other\n",
+    line_begin_words(values, MATH, text);
+    strbuf_add(text, "products at the chip's rate, while HBM reads\n");
+    line_begin_words(values, HOP_FLOOR, text);
+    strbuf_add(text, "collectives%s without bytes, one after the other\n",
                facts->stages.batches > 0 ? ", and messages between stages," : "");
     launches_print(facts, values, text);
-    line_begin(values, BOOK, text);
-    strbuf_add(text, "   cache %s + the larger of weights %s and math %s\n", FIGURE(BOOK_KV),
+    line_begin_words(values, BOOK, text);
+    strbuf_add(text, "cache %s + the larger of weights %s and math %s\n", FIGURE(BOOK_KV),
                FIGURE(BOOK_WEIGHTS), FIGURE(BOOK_MATH));
     fits_print(facts, values, text);
 }

@@ -124,13 +124,17 @@ void show_totals(const struct machine *machine, struct strbuf *text)
     bool const gpu = machine->chip.kind == CHIP_GPU;
     bool const far = machine->level_count > (gpu ? 1u : 0u);
     struct machine_totals totals;
+    struct strbuf rows = {.columns = text->columns};
     totals_of_machine(machine, &totals);
-    strbuf_add(text, "\ntotals, one way\n");
-    add_total(text, gpu ? "egress of a GPU" : "egress of a chip", totals.chip_egress_bytes_per_s);
+    add_total(&rows, gpu ? "egress of a GPU" : "egress of a chip", totals.chip_egress_bytes_per_s);
     if (gpu || far)
-        add_total(text, gpu ? "egress of a node" : "egress of a host",
+        add_total(&rows, gpu ? "egress of a node" : "egress of a host",
                   totals.unit_egress_bytes_per_s);
-    if (far && !gpu) add_total(text, "bisection of a slice", totals.slice_bisection_bytes_per_s);
-    add_total(text, "bisection", totals.bisection_bytes_per_s);
-    add_switches(text, machine, totals.switch_count);
+    if (far && !gpu) add_total(&rows, "bisection of a slice", totals.slice_bisection_bytes_per_s);
+    add_total(&rows, "bisection", totals.bisection_bytes_per_s);
+    add_switches(&rows, machine, totals.switch_count);
+    /* A chip alone sends nothing anywhere. */
+    if (rows.size_bytes > 0) strbuf_add(text, "\ntotals, one way\n%s", rows.bytes);
+    text->failed = text->failed || rows.failed;
+    strbuf_free(&rows);
 }

@@ -408,7 +408,7 @@ static enum status roles_seal(struct check *check)
     struct program *program = check->program;
     if (program->role_count < 1) return refuse(check, "there is no role");
     if (program->role_count > 1 &&
-        (program->role_axis >= GROUP_DIMENSIONS_MAX || program->role_stride < 1))
+        (program->role_axis >= LEVEL_AXES_MAX || program->role_stride < 1))
         return refuse(check, "roles must lie along an axis, a stride apart");
     for (uint32_t r = 0; r < program->role_count; r++) {
         check->place.role = r;

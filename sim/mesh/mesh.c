@@ -207,12 +207,12 @@ static uint32_t keys_differ_on(const struct mesh *mesh)
     return MACHINE_AXES_MAX;
 }
 
-enum status mesh_build(struct arena *arena, const struct mesh_plan *plan,
-                       const struct machine *machine, struct mesh *ret_mesh, struct error *reterr)
+enum status mesh_build(const struct mesh_plan *plan, const struct machine *machine,
+                       struct mesh *ret_mesh, struct error *reterr)
 {
     struct mesh mesh = {.rank_count = 1, .keys_differ_on = MACHINE_AXES_MAX};
-    struct taken taken = {{1, 1, 1, 1}, {false}};
-    (void)arena;
+    struct taken taken = {.whole = {false}};
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) taken.size[axis] = 1;
     for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) {
         mesh.axis[i].role = (enum mesh_role)i;
         mesh.axis[i].size = 1;

@@ -90,8 +90,8 @@ enum status mesh_plan_order(const struct mesh_plan *plan, enum mesh_role ret_ord
 
 /* Refused: an axis of the machine named twice in full, parts that do not divide, a mesh that does
  * not fill the machine, an order that does not name each of its axes once. */
-enum status mesh_build(struct arena *arena, const struct mesh_plan *plan,
-                       const struct machine *machine, struct mesh *ret_mesh, struct error *reterr);
+enum status mesh_build(const struct mesh_plan *plan, const struct machine *machine,
+                       struct mesh *ret_mesh, struct error *reterr);
 
 /* Refused, as STATUS_UNSUPPORTED: a mesh whose pipeline stages lie where none are modelled. */
 enum status mesh_stages_check(const struct mesh *mesh, struct error *reterr);

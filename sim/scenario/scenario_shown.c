@@ -68,7 +68,7 @@ static void layout_fill(struct arena *arena, const struct machine *machine,
     struct mesh mesh;
     const char *layout = NULL;
     if (plan->kind != WORKLOAD_TRAIN_STEP || plan->stages.layout != NULL) return;
-    if (mesh_build(arena, &scenario->mesh, machine, &mesh, &unknown) != STATUS_OK) return;
+    if (mesh_build(&scenario->mesh, machine, &mesh, &unknown) != STATUS_OK) return;
     uint32_t const ranks = mesh.axis[MESH_PP].size;
     if (ranks < 2) return;
     if (stages_layout(arena, plan, ranks, &layout, &unknown) == STATUS_OK)

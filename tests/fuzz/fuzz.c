@@ -52,7 +52,7 @@ static void check_scenario(struct arena *arena, const struct scenario *scenario,
     status = machine_build(arena, &scenario->machine, &machine, &error);
     if (!taken_or_explained(status, &error)) return;
     taken->machines++;
-    status = mesh_build(arena, &scenario->mesh, &machine, &mesh, &error);
+    status = mesh_build(&scenario->mesh, &machine, &mesh, &error);
     if (taken_or_explained(status, &error)) taken->meshes++;
 }
 

@@ -26,7 +26,7 @@ static void hold(const struct embed_file *file, const char *name,
     case_ok(scenario_read_text(arena, file->name, file->bytes, file->size_bytes, settings, count,
                                &scenario, &case_error));
     case_ok(machine_build(arena, &scenario.machine, &machine, &case_error));
-    case_ok(mesh_build(arena, &scenario.mesh, &machine, &mesh, &case_error));
+    case_ok(mesh_build(&scenario.mesh, &machine, &mesh, &case_error));
     inference_stages_set(&scenario.workload, mesh.axis[MESH_PP].size);
     case_ok(
         choices_create(arena, &machine, false, &scenario.workload.inference.chooser, &case_error));

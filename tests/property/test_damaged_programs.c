@@ -172,7 +172,7 @@ static void source_print(uint32_t index, struct strbuf *text)
     case_ok(scenario_read_text(arena, file->name, file->bytes, file->size_bytes, &setting,
                                setting.text != NULL, &scenario, &case_error));
     case_ok(machine_build(arena, &scenario.machine, &machine, &case_error));
-    case_ok(mesh_build(arena, &scenario.mesh, &machine, &mesh, &case_error));
+    case_ok(mesh_build(&scenario.mesh, &machine, &mesh, &case_error));
     inference_stages_set(&scenario.workload, mesh.axis[MESH_PP].size);
     case_ok(workload_lower(arena, &scenario.workload, &machine, &mesh, &program, &case_error));
     case_ok(program_file_write(arena, &scenario, &machine, &program, text, &case_error));

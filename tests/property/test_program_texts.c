@@ -40,8 +40,7 @@ static void parts_build(struct made *made)
 {
     made->arena = made->arena == NULL ? arena_create(0) : made->arena;
     case_ok(machine_build(made->arena, &made->scenario.machine, &made->machine, &case_error));
-    case_ok(
-        mesh_build(made->arena, &made->scenario.mesh, &made->machine, &made->mesh, &case_error));
+    case_ok(mesh_build(&made->scenario.mesh, &made->machine, &made->mesh, &case_error));
     inference_stages_set(&made->scenario.workload, made->mesh.axis[MESH_PP].size);
 }
 

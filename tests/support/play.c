@@ -20,7 +20,7 @@ enum status play_stages(struct play *play, const struct play_options *options, s
     struct scenario *scenario = &play->scenario;
     static const uint32_t shown[] = {0};
     STATUS_TRY(machine_build(play->arena, &scenario->machine, &play->machine, reterr));
-    STATUS_TRY(mesh_build(play->arena, &scenario->mesh, &play->machine, &play->mesh, reterr));
+    STATUS_TRY(mesh_build(&scenario->mesh, &play->machine, &play->mesh, reterr));
     inference_stages_set(&scenario->workload, play->mesh.axis[MESH_PP].size);
     STATUS_TRY(choices_create(play->arena, &play->machine,
                               workload_protocols(&scenario->workload, &play->machine.chip) ==

@@ -35,8 +35,7 @@ static struct step *step_of(const char *shape, bool rings, const char *fsdp, con
              part = strtok_r(NULL, " ", &rest))
             axis->part[axis->part_count++] = part;
     }
-    assert_int_equal(mesh_build(step->made.arena, &plan, &step->made.machine, &step->made.mesh,
-                                &step->made.error),
+    assert_int_equal(mesh_build(&plan, &step->made.machine, &step->made.mesh, &step->made.error),
                      STATUS_OK);
     return step;
 }

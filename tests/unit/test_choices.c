@@ -149,7 +149,7 @@ static enum status lower_refusing(const char *text, uint32_t *ret_asked)
     case_ok(scenario_read_text(case_arena, "test.json", text, strlen(text), NULL, 0, &scenario,
                                &case_error));
     case_ok(machine_build(case_arena, &scenario.machine, &machine, &case_error));
-    case_ok(mesh_build(case_arena, &scenario.mesh, &machine, &mesh, &case_error));
+    case_ok(mesh_build(&scenario.mesh, &machine, &mesh, &case_error));
     scenario.workload.inference.chooser = (struct plan_chooser){refuse, NULL, ret_asked};
     return workload_lower(case_arena, &scenario.workload, &machine, &mesh, &program, &case_error);
 }

@@ -78,8 +78,7 @@ static void step_build(const struct embed_file *file, struct arena *arena, struc
     if (scenario_read_text(arena, file->name, file->bytes, file->size_bytes, NULL, 0, &ret_step->of,
                            &error) != STATUS_OK ||
         machine_build(arena, &ret_step->of.machine, &ret_step->machine, &error) != STATUS_OK ||
-        mesh_build(arena, &ret_step->of.mesh, &ret_step->machine, &ret_step->mesh, &error) !=
-            STATUS_OK)
+        mesh_build(&ret_step->of.mesh, &ret_step->machine, &ret_step->mesh, &error) != STATUS_OK)
         fail_msg("%s: %s: %s", file->name, error.where, error.message);
 }
 

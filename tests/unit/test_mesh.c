@@ -50,7 +50,7 @@ static struct mesh mesh_of(const struct machine *machine, const char *text)
 {
     struct mesh mesh = {0};
     struct mesh_plan const plan = plan_of(text);
-    case_ok(mesh_build(case_arena, &plan, machine, &mesh, &case_error));
+    case_ok(mesh_build(&plan, machine, &mesh, &case_error));
     return mesh;
 }
 
@@ -59,8 +59,7 @@ static void refused(const struct machine *machine, const char *text, const char 
 {
     struct mesh mesh;
     struct mesh_plan const plan = plan_of(text);
-    case_refused(mesh_build(case_arena, &plan, machine, &mesh, &case_error), STATUS_OK, where,
-                 words);
+    case_refused(mesh_build(&plan, machine, &mesh, &case_error), STATUS_OK, where, words);
 }
 
 static void dimension_is(const struct group *group, uint32_t index, uint32_t axis, uint32_t size,
@@ -137,7 +136,7 @@ static void without_an_order_of_its_own_a_mesh_lies_in_the_standard_one(void **s
             plan.axis[i] =
                 (struct mesh_axis_plan){.role = named[i], .part = {"x:2"}, .part_count = 1};
         struct mesh mesh;
-        case_ok(mesh_build(case_arena, &plan, &machine, &mesh, &case_error));
+        case_ok(mesh_build(&plan, &machine, &mesh, &case_error));
         for (uint32_t i = 0; i + 1 < MESH_ROLE_COUNT; i++) {
             assert_true(lies_before(&mesh, mesh_order_standard[i], mesh_order_standard[i + 1]));
             assert_int_equal(mesh.order[i], mesh_order_standard[i]);
@@ -148,7 +147,7 @@ static void without_an_order_of_its_own_a_mesh_lies_in_the_standard_one(void **s
         /* Its own order goes before, and nothing is left to say. */
         plan.order_count = MESH_ROLE_COUNT;
         memcpy(plan.order, named, sizeof named);
-        case_ok(mesh_build(case_arena, &plan, &machine, &mesh, &case_error));
+        case_ok(mesh_build(&plan, &machine, &mesh, &case_error));
         for (uint32_t i = 0; i + 1 < MESH_ROLE_COUNT; i++)
             assert_true(lies_before(&mesh, named[i], named[i + 1]));
         assert_int_equal(mesh.keys_differ_on, MACHINE_AXES_MAX);
@@ -162,10 +161,10 @@ static void axes_that_share_nothing_may_be_named_in_any_order(void **state)
     struct machine const machine = machine_of("4x4x4", "xyz");
     struct mesh_plan const plan = standard_plan_of("pp x,dp y,tp z");
     struct mesh mesh;
-    case_ok(mesh_build(case_arena, &plan, &machine, &mesh, &case_error));
+    case_ok(mesh_build(&plan, &machine, &mesh, &case_error));
     assert_int_equal(mesh.keys_differ_on, MACHINE_AXES_MAX);
     struct mesh_plan const shared = standard_plan_of("pp x y:2,dp y:2,tp z");
-    case_ok(mesh_build(case_arena, &shared, &machine, &mesh, &case_error));
+    case_ok(mesh_build(&shared, &machine, &mesh, &case_error));
     assert_int_equal(mesh.keys_differ_on, 1);
     assert_int_equal(mesh.named[0], MESH_PP);
 }
@@ -183,8 +182,8 @@ static void an_order_names_each_axis_of_the_mesh_once(void **state)
         struct mesh mesh;
         memcpy(plan.order, rows[i].order, sizeof rows[i].order);
         plan.order_count = rows[i].count;
-        case_refused(mesh_build(case_arena, &plan, &machine, &mesh, &case_error), STATUS_INVALID,
-                     "/mesh/order", "the standard one is [\"tp\", \"fsdp\"]");
+        case_refused(mesh_build(&plan, &machine, &mesh, &case_error), STATUS_INVALID, "/mesh/order",
+                     "the standard one is [\"tp\", \"fsdp\"]");
     }
 }
 
@@ -294,8 +293,7 @@ static void meshes_that_do_not_lie_on_the_machine_are_refused(void **state)
     struct mesh_plan plan = plan_of("fsdp x y");
     plan.axis[0].part[0] = "";
     struct mesh mesh;
-    case_refused(mesh_build(case_arena, &plan, &machine, &mesh, &case_error), STATUS_INVALID, NULL,
-                 "");
+    case_refused(mesh_build(&plan, &machine, &mesh, &case_error), STATUS_INVALID, NULL, "");
 }
 
 /* Against the definition: the ranks k·count .. k·count + count - 1 must be exactly those that agree

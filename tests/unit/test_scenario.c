@@ -277,7 +277,7 @@ static void every_shipped_scenario_asks_a_question_and_lies_on_its_machine(void 
         if (strlen(question) < 20 || question[strlen(question) - 1] != '?')
             fail_msg("%s asks \"%s\"", embed_scenarios[i].name, question);
         if (machine_build(case_arena, &scenario.machine, &machine, &error) != STATUS_OK ||
-            mesh_build(case_arena, &scenario.mesh, &machine, &mesh, &error) != STATUS_OK)
+            mesh_build(&scenario.mesh, &machine, &mesh, &error) != STATUS_OK)
             fail_msg("%s: %s: %s", embed_scenarios[i].name, error.where, error.message);
         const char *text = scenario_text(case_arena, &scenario);
         accept(text, NULL);

@@ -67,7 +67,7 @@ static inline enum status case_build_on(struct workload_case *made, const struct
         .algorithm = "auto",
     };
     STATUS_TRY(machine_build(made->arena, machine_plan, &made->machine, &made->error));
-    return mesh_build(made->arena, &mesh_plan, &made->machine, &made->mesh, &made->error);
+    return mesh_build(&mesh_plan, &made->machine, &made->mesh, &made->error);
 }
 
 /* The machine of a shape; parts of mesh axes by role, each "x y" or NULL. */

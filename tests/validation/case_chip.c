@@ -83,7 +83,7 @@ struct mesh row_mesh(const struct case_row *row, const struct machine *machine)
              part = strtok_r(NULL, ",", &others))
             made->part[made->part_count++] = part;
     }
-    row_check(row, mesh_build(row->arena, &plan, machine, &mesh, &error), &error);
+    row_check(row, mesh_build(&plan, machine, &mesh, &error), &error);
     return mesh;
 }
 

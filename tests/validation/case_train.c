@@ -129,8 +129,7 @@ static struct step step_of(const struct case_row *row, uint64_t layers)
     if (layers != 0) step.scenario.workload.model.layers = layers;
     row_check(row, machine_build(row->arena, &step.scenario.machine, &step.machine, &error),
               &error);
-    row_check(row, mesh_build(row->arena, &step.scenario.mesh, &step.machine, &step.mesh, &error),
-              &error);
+    row_check(row, mesh_build(&step.scenario.mesh, &step.machine, &step.mesh, &error), &error);
     inference_stages_set(&step.scenario.workload, step.mesh.axis[MESH_PP].size);
     row_check(row,
               workload_lower(row->arena, &step.scenario.workload, &step.machine, &step.mesh,

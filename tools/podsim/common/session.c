@@ -181,8 +181,7 @@ static enum status program_build(struct session *session, const struct session_s
     session->is_program = true;
     STATUS_TRY(machine_build(session->arena, &scenario->machine, &session->machine, reterr));
     if (scenario->mesh.axis_count > 0) /* Which only reports ask for. */
-        STATUS_TRY(
-            mesh_build(session->arena, &scenario->mesh, &session->machine, &session->mesh, reterr));
+        STATUS_TRY(mesh_build(&scenario->mesh, &session->machine, &session->mesh, reterr));
     return program_file_read(session->arena, source->path, &rest, &session->machine,
                              &session->program, reterr);
 }
@@ -227,8 +226,7 @@ enum status session_build(struct session *session, const struct session_source *
     else
         STATUS_TRY(machine_build(session->arena, &scenario->machine, &session->machine, reterr));
     if (stage < SESSION_MESH) return STATUS_OK;
-    STATUS_TRY(
-        mesh_build(session->arena, &scenario->mesh, &session->machine, &session->mesh, reterr));
+    STATUS_TRY(mesh_build(&scenario->mesh, &session->machine, &session->mesh, reterr));
     inference_stages_set(&scenario->workload, session->mesh.axis[MESH_PP].size);
     if (stage < SESSION_PROGRAM) return STATUS_OK;
     if (source->chooser != NULL)

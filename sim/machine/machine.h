@@ -53,14 +53,15 @@ struct machine_chip_override {
     uint32_t hbm_ppm;
 };
 
-/* Tiers of the network beyond a node or slice that a plan can speak of. */
+/* Tiers of the network beyond a node or slice that a plan can speak of, and the cables into each.
+ */
 #define MACHINE_TIER_TABLE(X)                                                                      \
-    X(LEAF, "leaf")                                                                                \
-    X(SPINE, "spine")                                                                              \
-    X(CORE, "core")
+    X(LEAF, "leaf", "NIC")                                                                         \
+    X(SPINE, "spine", "leaf-spine")                                                                \
+    X(CORE, "core", "spine-core")
 
 enum machine_tier {
-#define X(name, text) MACHINE_##name,
+#define X(name, text, cable) MACHINE_##name,
     MACHINE_TIER_TABLE(X)
 #undef X
         MACHINE_TIER_COUNT,

@@ -10,12 +10,16 @@
 enum { NETWORK_WHERE_BYTES = 64 };
 
 static const char *const tier_names[] = {
-#define X(name, text) text,
+#define X(name, text, cable) text,
     MACHINE_TIER_TABLE(X)
 #undef X
 };
 
-static const char *const tier_cables[] = {"NIC", "leaf-spine", "spine-core"};
+static const char *const tier_cables[] = {
+#define X(name, text, cable) cable,
+    MACHINE_TIER_TABLE(X)
+#undef X
+};
 
 static const char *where_of(char *buffer, enum machine_tier tier, const char *key)
 {

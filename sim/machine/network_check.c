@@ -8,7 +8,7 @@
 enum { NETWORK_WHERE_BYTES = 64 };
 
 static const char *const tier_names[] = {
-#define X(name, text) text,
+#define X(name, text, cable) text,
     MACHINE_TIER_TABLE(X)
 #undef X
 };

@@ -281,7 +281,7 @@ const struct key network_keys[] = {
                   "reach it over PCIe, a separate tier `host`"),
     KEY("nvlink", key_object, .members = nvlink_keys, .when = "GPUs",
         .help = "switches within a node"),
-#define X(which, text)                                                                             \
+#define X(which, text, cable)                                                                      \
     ROW(text, key_object, tier[MACHINE_##which], .quiet = true, .members = tier_keys,              \
         .help = "a tier of switches beyond a node or slice"),
     MACHINE_TIER_TABLE(X)

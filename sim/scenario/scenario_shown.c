@@ -9,7 +9,7 @@
 #include "sim/step/stages.h"
 
 static const char *const tier_names[] = {
-#define X(name, text) text,
+#define X(name, text, cable) text,
     MACHINE_TIER_TABLE(X)
 #undef X
 };

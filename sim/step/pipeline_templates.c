@@ -15,8 +15,11 @@ _Static_assert(sizeof(struct pipeline_variant) ==
 
 const char *pipeline_module_name(enum lower_module module)
 {
-    static const char *const names[] = {"stage", "embedding", "layer", "layer",
-                                        "mtp",   "mtp head",  "head"};
+    static const char *const names[MODULE_COUNT] = {
+        [MODULE_NOTHING] = "stage", [MODULE_EMBEDDING] = "embedding",
+        [MODULE_LAYER] = "layer",   [MODULE_EXPERTS] = "layer",
+        [MODULE_MTP] = "mtp",       [MODULE_MTP_HEAD] = "mtp head",
+        [MODULE_HEAD] = "head"};
     return names[module];
 }
 

@@ -10,9 +10,6 @@
 
 static const char where[] = "/workload/schedule";
 
-/* What an input gradient leaves, before the layers are counted: as much as it gives back. */
-enum { KEPT_PPM = PPM_ONE / 2 };
-
 static enum status given_check(const struct workload_plan *plan, uint32_t ranks,
                                struct error *reterr)
 {

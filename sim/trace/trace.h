@@ -14,7 +14,6 @@
 #include "sim/base/period.h"
 
 enum {
-    TRACE_AXES_MAX = 4,
     TRACE_PORTS_MAX = 6 + 16 + 2, /* Of the grid, levels, the host: machine_port_name(). */
     TRACE_STREAMS_MAX = 24,
     TRACE_PHASES_MAX = 8,

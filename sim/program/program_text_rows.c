@@ -191,7 +191,7 @@ static const struct text_row matmul_rows[] = {
 
 static const struct text_row attended_rows[] = {
     {NUMBER("tokens", work_attended, tokens, ROWS_MOST), .needed = true},
-    {NUMBER("heads", work_attended, heads, ROWS_MOST), .needed = true},
+    {NUMBER("heads", work_attended, heads, ROWS_MOST), .needed = true, .least = 1},
     {NUMBER("group", work_attended, group, ROWS_MOST), .needed = true},
     {NUMBER("key_width", work_attended, key_width, ROWS_MOST), .needed = true},
     {NUMBER("value_width", work_attended, value_width, ROWS_MOST), .needed = true},

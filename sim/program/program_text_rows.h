@@ -25,7 +25,7 @@ struct text_row {
     uint8_t size;    /* Bytes of the member. */
     uint16_t offset; /* Offset of the member in its struct. */
     bool needed;
-    uint64_t most;            /* Of numbers; of signed ones, either way. */
+    uint64_t least, most;     /* Of numbers; of signed ones `most` either way. */
     const char *const *words; /* Ended by NULL. */
     const char *instead;      /* What is written where the member is `instead_value`; or NULL. */
     int64_t instead_value;

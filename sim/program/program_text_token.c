@@ -161,6 +161,9 @@ static enum status number_set(const struct text_cursor *cursor, const struct tex
         return cursor_refuse(cursor, STATUS_INVALID, at, "%s is a whole number%s%s, not \"%.40s\"",
                              row->key, row->instead != NULL ? " or " : "",
                              row->instead != NULL ? row->instead : "", value);
+    if (number < row->least)
+        return cursor_refuse(cursor, STATUS_INVALID, at, "%s is at least %llu", row->key,
+                             (unsigned long long)row->least);
     if (number > row->most)
         return cursor_refuse(cursor, STATUS_LIMIT, at, "%s is at most %llu%s", row->key,
                              (unsigned long long)row->most,

@@ -141,13 +141,13 @@ static int64_t latency_ps(const struct machine *machine, const struct mesh_part 
     return level_way_ps(&machine->level[level], top_tier(&machine->level[level], part));
 }
 
-/* Both ways of rings at once. */
+/* Both ways of rings at once, whose two links of a chip lead to two others. */
 static uint64_t tp_bytes_per_s(const struct machine *machine, const struct mesh_axis *axis)
 {
     uint64_t rate = 0;
     for (uint32_t i = 0; i < axis->part_count; i++) {
         const struct mesh_part *part = &axis->part[i];
-        bool const both = machine->axis_level[part->axis] == LEVEL_NONE && part->size > 2;
+        bool const both = mesh_dimension(machine, part).ring && part->size > 2;
         if (part->size > 1) rate += (both ? 2 : 1) * rate_of(machine, part);
     }
     return rate > 0 ? rate : 1;
@@ -198,7 +198,7 @@ enum status pass_times_estimate(struct arena *arena, const struct workload_plan 
     struct stages stages;
     void *memory = NULL;
     STATUS_TRY(ranks_make(plan, machine, mesh, &ranks, reterr));
-    STATUS_TRY(stages_build(arena, plan, rank_count, rank_count, &stages, reterr));
+    STATUS_TRY(stages_build(arena, plan, rank_count, ranks_room(&ranks, MESH_PP), &stages, reterr));
     STATUS_TRY(arena_try(arena, rank_count, sizeof(uint32_t), &memory, reterr));
     uint32_t *math_ppm = memory;
     STATUS_TRY(arena_try(arena, rank_count, sizeof *ret_times, &memory, reterr));

@@ -97,6 +97,50 @@ static void test_unlike_ranks_over_switches(void **state)
     case_free(&made);
 }
 
+/* Blocks go both ways round a ring at once. On a line the busiest link has nearly all of them, and
+ * on two chips, ring or not, there is one link to give. */
+static void test_lines_carry_half_of_what_rings_carry(void **state)
+{
+    static const char *const shapes[] = {"4x4x4", "4x2x4"};
+    const char *const parts[MESH_ROLE_COUNT] = {
+        [MESH_PP] = "x", [MESH_TP] = "y", [MESH_FSDP] = "z"};
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        struct workload_case made;
+        case_ok(case_build_roles(&made, &case_mlp, shapes[i], parts));
+        const struct chip *chip = &made.machine.chip;
+        int64_t pass_ps[2];
+        for (uint32_t ring = 0; ring < 2; ring++) {
+            made.machine.wrap[1] = ring != 0;
+            pass_ps[ring] = times_of(&made).forward;
+        }
+        /* Of tokens of 8192 numbers, in two layers a gather and a reduction each. */
+        double const ranks = i == 0 ? 4 : 2, tokens = (double)(1 << 20) / made.plan.accumulate / 4;
+        double const wait_ps =
+            2 * 2 * tokens * 8192 * 2 * (ranks - 1) / ranks / (double)chip->ici_bytes_per_s * 1e12;
+        double const longer_ps = (double)(pass_ps[0] - pass_ps[1]);
+        if (i == 0) case_near(longer_ps, wait_ps / 2, 1e-6);
+        if (i == 1) assert_true(pass_ps[0] == pass_ps[1] && (double)pass_ps[0] > wait_ps);
+        case_free(&made);
+    }
+}
+
+/* Other numbers of ranks are those that divide the axis of the machine, not its part. */
+static void test_uneven_stages_are_offered_numbers_that_the_axis_has(void **state)
+{
+    struct machine_plan const machine = {
+        .chip = "h100-sxm", .profile = "ideal", .nodes = 12, .wrap = {-1, -1, -1}};
+    const char *const parts[MESH_ROLE_COUNT] = {[MESH_PP] = "node:3", [MESH_FSDP] = "node:4 gpu"};
+    struct schedule_times times;
+    struct workload_case made;
+    (void)state;
+    case_ok(case_build_on(&made, &case_llama_70b, &machine, parts)); /* Of 80 layers. */
+    case_refused(
+        pass_times_estimate(made.arena, &made.plan, &made.machine, &made.mesh, &times, &case_error),
+        STATUS_INVALID, "/workload/schedule", "the nearest numbers of ranks of pp: 2 and 4");
+    case_free(&made);
+}
+
 /* A message keeps to its rail, as one whose ends choose a cable keeps to that. */
 static void test_a_rail_is_one_cable(void **state)
 {
@@ -215,6 +259,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranks_of_a_grid),
         cmocka_unit_test(test_unlike_ranks_over_switches),
+        cmocka_unit_test(test_lines_carry_half_of_what_rings_carry),
+        cmocka_unit_test(test_uneven_stages_are_offered_numbers_that_the_axis_has),
         cmocka_unit_test(test_a_rail_is_one_cable),
         cmocka_unit_test(test_what_input_gradients_leave_and_rise_to),
         cmocka_unit_test(test_a_watch_stops_it),

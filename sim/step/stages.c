@@ -216,8 +216,8 @@ static enum status uneven(const struct workload_plan *plan, uint32_t count, uint
         bool const any = form->chunks == 0;
         uint32_t found = any ? nearest_write(plan, count, ranks, 1, 0, nearest, sizeof nearest) : 0;
         if (found != 0)
-            (void)snprintf(hint, sizeof hint, "the nearest numbers of stages on %u ranks: %s; or ",
-                           ranks, nearest);
+            (void)snprintf(hint, sizeof hint, "the nearest %s of stages on %u ranks: %s; or ",
+                           found == 1 ? "number" : "numbers", ranks, nearest);
         else
             found = nearest_write(plan, count, chunks, chunks, room, nearest, sizeof nearest);
         if (hint[0] == '\0' && found != 0)

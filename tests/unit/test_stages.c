@@ -121,7 +121,7 @@ static void layers_that_do_not_lie_evenly_are_refused(void **state)
             "which stage has what");
     plan.model.layers = 8;
     refused(12, ROOM,
-            "12 stages are more than the model's 8 layers; the nearest numbers of stages on 4 "
+            "12 stages are more than the model's 8 layers; the nearest number of stages on 4 "
             "ranks: 8; or say in \"layout\" which stage has what");
     plan.stages.given = (const struct schedule *)&plan;
     refused(12, ROOM,

@@ -28,7 +28,7 @@ struct choose_question {
     enum protocol protocol;      /* Where they compete: only this one; PROTOCOL_NONE: all. */
     const struct tuner *tuner;   /* May be NULL. */
     uint64_t size_bytes;         /* As nccl-tests means it: what the tuner asks for. */
-    struct contentions *known;   /* Of the machine, from size to size (contention.h); or NULL. */
+    struct rehearsals *known;    /* Of the machine, from size to size (rehearsal.h); or NULL. */
 };
 
 struct choose_candidate {

@@ -96,7 +96,7 @@ static void step_count(struct crowd *crowd, uint32_t lane, uint32_t number)
     memcpy(crowd->at_s, crowd->next_s, ways->chip_count * sizeof *crowd->at_s);
 }
 
-static void steps_count(struct crowd *crowd, struct contention *ret)
+static void steps_count(struct crowd *crowd, struct rehearsal_times *ret)
 {
     const struct ways *ways = crowd->ways;
     for (uint32_t link = 0; link < ways->link_count; link++) crowd->busy_s[link] = 0;
@@ -114,10 +114,10 @@ static void steps_count(struct crowd *crowd, struct contention *ret)
 }
 
 bool ecmp_count(const struct machine *machine, const struct plan *plan,
-                const struct plan_item *item, struct contention *ret)
+                const struct plan_item *item, struct rehearsal_times *ret)
 {
     uint64_t sends = 0;
-    *ret = (struct contention){.latency_s = 0};
+    *ret = (struct rehearsal_times){.latency_s = 0};
     if (!is_hashed(machine) || !is_in_step(plan, item)) return false;
     for (uint32_t l = 0; l < item->primitive->lane_count; l++)
         sends += plan->lane[item->lane_first + l].send_count[0];

@@ -13,7 +13,7 @@
 #include "sim/collective/plan.h"
 #include "sim/machine/machine.h"
 
-struct contentions;
+struct rehearsals;
 
 struct collective_estimate {
     double alpha_s;         /* Of no bytes. */
@@ -23,6 +23,6 @@ struct collective_estimate {
 
 /* With the plan's own protocol. `known` keeps what does not depend on the size; or NULL. */
 void collective_estimate(const struct machine *machine, const struct plan *plan,
-                         struct contentions *known, struct collective_estimate *ret_estimate);
+                         struct rehearsals *known, struct collective_estimate *ret_estimate);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * ways.h: the links between the chips that an item's messages go between, for contention.h.
+ * ways.h: the links between the chips that an item's messages go between, for rehearsal.h.
  *
  * Ways are those of machine/path.h, over chips that stand for all that do the same: an axis along
  * which a shift maps the item, the levels and the flows' cables onto themselves is played only as

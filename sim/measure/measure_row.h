@@ -28,7 +28,7 @@ struct measure_row_question {
     enum protocol protocol;    /* ... or only this one; PROTOCOL_NONE: all. */
     const struct tuner *tuner; /* For "auto"; or NULL. */
     const struct msccl_script *script; /* Played instead of an algorithm; or NULL. */
-    struct contentions *known;         /* What estimates keep from size to size; or NULL. */
+    struct rehearsals *known;          /* What estimates keep from size to size; or NULL. */
 };
 
 /* What is played for one size. In an arena: the request points at the candidate's name. */

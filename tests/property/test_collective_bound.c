@@ -12,8 +12,8 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
-#include "sim/choose/contention.h"
 #include "sim/choose/estimate.h"
+#include "sim/choose/rehearsal.h"
 #include "sim/measure/measure.h"
 #include "sim/measure/measure_group.h"
 #include "sim/roofline/collective_bound.h"
@@ -74,7 +74,7 @@ struct outcome {
     double estimate_s;   /* the least estimate, */
     double chosen_s;     /* and what that one took. */
     uint32_t played;
-    struct contentions known; /* Of the fabric. */
+    struct rehearsals known; /* Of the fabric. */
 };
 
 static bool play(struct arena *arena, const struct machine *machine,

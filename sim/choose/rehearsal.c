@@ -1,0 +1,387 @@
+#include "sim/choose/rehearsal.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/lock.h"
+#include "sim/base/units.h"
+#include "sim/choose/ecmp_collisions.h"
+#include "sim/choose/ways.h"
+
+enum { CHIPS_MAX = 1 << 13, MESSAGES_MAX = 1 << 15, HOPS_MAX = 1 << 20, SLOT_WORDS_MAX = 1 << 20 };
+
+/* Bytes of a unit with which latencies do not count. */
+static const double many_bytes = 1e9;
+
+/* A message on its way. */
+struct message {
+    uint32_t receiver;
+    uint32_t slot;
+    uint32_t hop; /* The next, */
+    uint32_t end; /* and the one behind its last. */
+    uint8_t lane;
+    double bytes;
+    double slowest_s; /* On the links so far: its tail comes so much after its head. */
+};
+
+/* A message is at its next link, or at its end; or a lane's last message has left. */
+struct happening {
+    double at_s;
+    uint32_t chip;    /* Where a lane is free; of a message, its sender. */
+    uint32_t message; /* UINT32_MAX: a lane is free. */
+    uint8_t lane;
+};
+
+struct rehearsed_lane {
+    double free_s;
+    uint32_t sent;
+    uint32_t counted;
+    bool waiting; /* A happening will say when it is free. */
+};
+
+struct rehearsal {
+    const struct ways *ways;
+    const struct plan *plan;
+    const struct plan_item *item;
+    const uint32_t *position; /* [chip], or seats: of who takes no part, one that sends nothing. */
+    uint32_t lane_count;
+    uint32_t piece_count;
+    bool abreast;  /* A lane's messages go to their first links at once (routed_tables.c). */
+    bool in_order; /* Arrivals are counted in the order of their slots. */
+    uint32_t words;
+    uint64_t *slots;             /* [chip · lanes + lane][word] */
+    struct rehearsed_lane *lane; /* [chip · lanes + lane] */
+    double *free_s;              /* [link] */
+    double *busy_s;              /* [link] */
+    struct happening *heap;
+    uint32_t heap_count;
+    struct message *message;
+    uint32_t message_count;
+    struct way_link *hop;
+    uint32_t hop_count;
+    double unit_bytes;
+    double end_s;
+};
+
+static bool is_sooner(const struct happening *a, const struct happening *b)
+{
+    return a->at_s < b->at_s || (a->at_s <= b->at_s && a->chip < b->chip);
+}
+
+static void heap_put(struct rehearsal *rehearsal, struct happening what)
+{
+    uint32_t at = rehearsal->heap_count++;
+    for (; at > 0 && is_sooner(&what, &rehearsal->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        rehearsal->heap[at] = rehearsal->heap[(at - 1) / 2];
+    rehearsal->heap[at] = what;
+}
+
+static struct happening heap_take(struct rehearsal *rehearsal)
+{
+    struct happening const first = rehearsal->heap[0];
+    struct happening const last = rehearsal->heap[--rehearsal->heap_count];
+    uint32_t at = 0;
+    for (;;) {
+        uint32_t below = 2 * at + 1;
+        if (below >= rehearsal->heap_count) break;
+        if (below + 1 < rehearsal->heap_count &&
+            is_sooner(&rehearsal->heap[below + 1], &rehearsal->heap[below]))
+            below++;
+        if (!is_sooner(&rehearsal->heap[below], &last)) break;
+        rehearsal->heap[at] = rehearsal->heap[below];
+        at = below;
+    }
+    rehearsal->heap[at] = last;
+    return first;
+}
+
+/* Puts a message on its next link, first come, first served. Returns when it has left it. */
+static double message_take(struct rehearsal *rehearsal, uint32_t index, uint32_t sender,
+                           double now_s)
+{
+    struct message *message = &rehearsal->message[index];
+    struct way_link const *link = &rehearsal->hop[message->hop++];
+    double const own_s = message->bytes / link->bytes_per_s;
+    double const start_s = fmax(now_s, rehearsal->free_s[link->link]);
+    double const left_s = fmax(start_s + own_s, now_s + message->slowest_s);
+    message->slowest_s = fmax(message->slowest_s, own_s);
+    rehearsal->free_s[link->link] = start_s + own_s;
+    rehearsal->busy_s[link->link] += own_s;
+    bool const last = message->hop == message->end;
+    heap_put(rehearsal,
+             (struct happening){(last ? left_s : start_s) + link->latency_s, sender, index, 0});
+    return left_s;
+}
+
+/* Without bytes nothing waits for a link. */
+static void message_fly(struct rehearsal *rehearsal, uint32_t index, uint32_t sender, double now_s)
+{
+    struct message *message = &rehearsal->message[index];
+    for (; message->hop < message->end; message->hop++)
+        now_s += rehearsal->hop[message->hop].latency_s;
+    heap_put(rehearsal, (struct happening){now_s, sender, index, 0});
+}
+
+static bool step_waits(const struct rehearsal *rehearsal, uint32_t chip,
+                       const struct primitive_step *step, uint32_t piece)
+{
+    if (step->arrivals == 0) return false;
+    const struct plan_lane *awaited =
+        &rehearsal->plan->lane[rehearsal->item->lane_first + step->wait_lane];
+    uint32_t const each = awaited->arrival_count[rehearsal->position[chip]];
+    return rehearsal->lane[chip * rehearsal->lane_count + step->wait_lane].counted <
+           step->arrivals + piece * each;
+}
+
+static uint32_t message_new(struct rehearsal *rehearsal, uint32_t from,
+                            const uint32_t to[MACHINE_AXES_MAX], uint8_t lane, uint32_t slot,
+                            double bytes)
+{
+    struct message *message = &rehearsal->message[rehearsal->message_count];
+    *message = (struct message){.receiver = ways_chip(rehearsal->ways, to),
+                                .slot = slot,
+                                .hop = rehearsal->hop_count,
+                                .lane = lane,
+                                .bytes = bytes};
+    rehearsal->hop_count +=
+        ways_find(rehearsal->ways, from, to, &rehearsal->hop[rehearsal->hop_count]);
+    message->end = rehearsal->hop_count;
+    return rehearsal->message_count++;
+}
+
+static void lane_try(struct rehearsal *rehearsal, uint32_t chip, uint32_t number, double now_s)
+{
+    struct rehearsed_lane *lane = &rehearsal->lane[chip * rehearsal->lane_count + number];
+    const struct plan_lane *own = &rehearsal->plan->lane[rehearsal->item->lane_first + number];
+    uint32_t const position = rehearsal->position[chip], each = own->send_count[position];
+    while (lane->sent < each * rehearsal->piece_count && !lane->waiting) {
+        uint32_t const piece = lane->sent / each;
+        struct primitive_step const step = plan_step(rehearsal->plan, rehearsal->item, number,
+                                                     position, lane->sent - piece * each);
+        if (step_waits(rehearsal, chip, &step, piece)) return;
+        if (lane->free_s > now_s) {
+            lane->waiting = true;
+            heap_put(rehearsal,
+                     (struct happening){lane->free_s, chip, UINT32_MAX, (uint8_t)number});
+            return;
+        }
+        uint32_t to[MACHINE_AXES_MAX];
+        plan_item_peer(rehearsal->plan, rehearsal->item, rehearsal->ways->at[chip].axis, step.peer,
+                       to);
+        uint32_t const receiver = plan_item_position(rehearsal->plan, rehearsal->item, to);
+        uint32_t const slot = piece * own->arrival_count[receiver] + step.slot;
+        double const bytes = step.units * rehearsal->unit_bytes;
+        uint32_t const message = message_new(rehearsal, chip, to, (uint8_t)number, slot, bytes);
+        double const left_s = bytes > 0 ? message_take(rehearsal, message, chip, now_s) : now_s;
+        if (bytes <= 0) message_fly(rehearsal, message, chip, now_s);
+        if (!rehearsal->abreast) lane->free_s = left_s;
+        lane->sent++;
+    }
+}
+
+static void message_land(struct rehearsal *rehearsal, const struct message *message, double now_s)
+{
+    uint32_t const index = message->receiver * rehearsal->lane_count + message->lane;
+    struct rehearsed_lane *lane = &rehearsal->lane[index];
+    rehearsal->end_s = now_s;
+    if (rehearsal->in_order) {
+        uint64_t *row = &rehearsal->slots[(uint64_t)index * rehearsal->words];
+        row[message->slot / 64] |= UINT64_C(1) << message->slot % 64;
+        while (lane->counted < rehearsal->words * 64 &&
+               (row[lane->counted / 64] >> lane->counted % 64 & 1) != 0)
+            lane->counted++;
+    } else {
+        lane->counted++;
+    }
+    for (uint32_t l = 0; l < rehearsal->lane_count; l++)
+        lane_try(rehearsal, message->receiver, l, now_s);
+}
+
+static void happen(struct rehearsal *rehearsal, const struct happening *what)
+{
+    if (what->message == UINT32_MAX) {
+        rehearsal->lane[what->chip * rehearsal->lane_count + what->lane].waiting = false;
+        lane_try(rehearsal, what->chip, what->lane, what->at_s);
+    } else if (rehearsal->message[what->message].hop < rehearsal->message[what->message].end) {
+        (void)message_take(rehearsal, what->message, what->chip, what->at_s);
+    } else {
+        message_land(rehearsal, &rehearsal->message[what->message], what->at_s);
+    }
+}
+
+/* Until the last message has arrived. */
+static double pieces_rehearse(struct rehearsal *rehearsal, uint32_t piece_count, double unit_bytes)
+{
+    const struct ways *ways = rehearsal->ways;
+    uint32_t const lanes = ways->chip_count * rehearsal->lane_count;
+    rehearsal->piece_count = piece_count;
+    rehearsal->unit_bytes = unit_bytes;
+    rehearsal->in_order = rehearsal->item->primitive->ordered || piece_count > 1;
+    rehearsal->end_s = 0;
+    rehearsal->message_count = rehearsal->hop_count = 0;
+    memset(rehearsal->slots, 0, (size_t)lanes * rehearsal->words * sizeof *rehearsal->slots);
+    memset(rehearsal->lane, 0, lanes * sizeof *rehearsal->lane);
+    for (uint32_t link = 0; link < ways->link_count; link++)
+        rehearsal->free_s[link] = rehearsal->busy_s[link] = 0;
+    for (uint32_t chip = 0; chip < ways->chip_count; chip++)
+        for (uint32_t l = 0; l < rehearsal->lane_count; l++) lane_try(rehearsal, chip, l, 0);
+    while (rehearsal->heap_count > 0) {
+        struct happening const next = heap_take(rehearsal);
+        happen(rehearsal, &next);
+    }
+    return rehearsal->end_s;
+}
+
+/* Messages of one piece; more than the limit where there are too many. */
+static uint64_t messages_of(const struct rehearsal *rehearsal, uint32_t *ret_slots)
+{
+    uint64_t messages = 0;
+    *ret_slots = 0;
+    for (uint32_t l = 0; l < rehearsal->lane_count; l++) {
+        const struct plan_lane *lane = &rehearsal->plan->lane[rehearsal->item->lane_first + l];
+        for (uint32_t chip = 0; chip < rehearsal->ways->chip_count; chip++) {
+            uint32_t const position = rehearsal->position[chip];
+            messages += lane->send_count[position];
+            if (lane->arrival_count[position] > *ret_slots)
+                *ret_slots = lane->arrival_count[position];
+            if (messages > MESSAGES_MAX) return messages;
+        }
+    }
+    return messages;
+}
+
+static bool rehearsal_build(struct arena *arena, struct rehearsal *rehearsal)
+{
+    const struct ways *ways = rehearsal->ways;
+    uint32_t slots = 0;
+    uint32_t *position = arena_take(arena, ways->chip_count, sizeof *position);
+    if (position == NULL) return false;
+    for (uint32_t chip = 0; chip < ways->chip_count; chip++)
+        position[chip] = (ways->paths.overridden != NULL ? plan_item_seat : plan_item_position)(
+            rehearsal->plan, rehearsal->item, ways->at[chip].axis);
+    rehearsal->position = position;
+    rehearsal->lane_count = rehearsal->item->primitive->lane_count;
+    uint64_t const messages = messages_of(rehearsal, &slots);
+    uint32_t const lanes = ways->chip_count * rehearsal->lane_count;
+    rehearsal->words = (2 * slots + 63) / 64 + 1;
+    if (messages > MESSAGES_MAX || 2 * messages * ways->longest > HOPS_MAX ||
+        (uint64_t)lanes * rehearsal->words > SLOT_WORDS_MAX)
+        return false;
+    rehearsal->message = arena_take(arena, 2 * messages, sizeof *rehearsal->message);
+    rehearsal->hop = arena_take(arena, 2 * messages * ways->longest, sizeof *rehearsal->hop);
+    rehearsal->slots =
+        arena_take(arena, (uint64_t)lanes * rehearsal->words, sizeof *rehearsal->slots);
+    rehearsal->lane = arena_take(arena, lanes, sizeof *rehearsal->lane);
+    rehearsal->free_s = arena_take(arena, ways->link_count, sizeof *rehearsal->free_s);
+    rehearsal->busy_s = arena_take(arena, ways->link_count, sizeof *rehearsal->busy_s);
+    rehearsal->heap =
+        arena_take(arena, 2 * messages + 2 * (uint64_t)lanes, sizeof *rehearsal->heap);
+    return rehearsal->message != NULL && rehearsal->hop != NULL && rehearsal->slots != NULL &&
+           rehearsal->lane != NULL && rehearsal->free_s != NULL && rehearsal->busy_s != NULL &&
+           rehearsal->heap != NULL;
+}
+
+static void rehearse(struct rehearsal *rehearsal, struct rehearsal_times *ret)
+{
+    double const idle_s = pieces_rehearse(rehearsal, 1, 0),
+                 idle_next_s = pieces_rehearse(rehearsal, 2, 0);
+    double const next_s = pieces_rehearse(rehearsal, 2, many_bytes);
+    double const once_s = pieces_rehearse(rehearsal, 1, many_bytes);
+    *ret = (struct rehearsal_times){
+        .latency_s = idle_s,
+        .byte_s = fmax(once_s - idle_s, 0) / many_bytes,
+        .next_latency_s = idle_next_s - idle_s,
+        .next_byte_s = fmax(next_s - once_s - (idle_next_s - idle_s), 0) / many_bytes,
+    };
+    for (uint32_t link = 0; link < rehearsal->ways->link_count; link++) {
+        double *wire = &ret->wire_byte_s[ways_wire(rehearsal->ways, link)];
+        *wire = fmax(*wire, rehearsal->busy_s[link] / many_bytes);
+    }
+}
+
+static bool is_rehearsed(const struct plan *plan, const struct plan_item *item)
+{
+    return item->primitive->routed && item->primitive->network == PRIMITIVE_NETWORK_NONE &&
+           plan->ragged_units == NULL && plan->script == NULL &&
+           item->primitive->kind != COLLECTIVE_PERMUTE;
+}
+
+static bool rehearse_anew(const struct machine *machine, const struct plan *plan,
+                          const struct plan_item *item, struct rehearsal_times *ret)
+{
+    struct arena *arena = arena_create(0);
+    if (arena == NULL) return false;
+    struct ways ways;
+    struct rehearsal rehearsal = {.ways = &ways, .plan = plan, .item = item};
+    for (uint32_t d = 0; d < plan->group.dimension_count; d++)
+        if ((item->flat || item->dimension == d) &&
+            machine_is_meshed(machine, plan->group.dimension[d].axis))
+            rehearsal.abreast = true;
+    bool const done = ways_build(arena, machine, plan, item, CHIPS_MAX, &ways) &&
+                      rehearsal_build(arena, &rehearsal);
+    if (done) rehearse(&rehearsal, ret);
+    arena_destroy(arena);
+    return done;
+}
+
+static bool is_same(const struct rehearsal_entry *entry, const struct rehearsal_entry *key)
+{
+    return entry->primitive == key->primitive && entry->flat == key->flat &&
+           entry->dimension == key->dimension && entry->root == key->root &&
+           entry->at_root == key->at_root && entry->off_root == key->off_root &&
+           group_equal(&entry->group, &key->group) &&
+           memcmp(entry->message_ps, key->message_ps, sizeof key->message_ps) == 0;
+}
+
+/* The entry of this key, of those from `first` on. NULL: there is none. */
+static const struct rehearsal_entry *find(const struct rehearsals *known, uint32_t first,
+                                          const struct rehearsal_entry *key)
+{
+    uint32_t const count = atomic_load_explicit(&known->count, memory_order_acquire);
+    for (uint32_t i = first; i < count; i++)
+        if (is_same(&known->entry[i], key)) return &known->entry[i];
+    return NULL;
+}
+
+/* None of the first `asked` entries is the same. */
+static void keep(struct rehearsals *known, uint32_t asked, const struct rehearsal_entry *entry)
+{
+    lock_take(&known->lock);
+    uint32_t const count = atomic_load_explicit(&known->count, memory_order_relaxed);
+    if (count < REHEARSALS_MAX && find(known, asked, entry) == NULL) {
+        known->entry[count] = *entry;
+        atomic_store_explicit(&known->count, count + 1, memory_order_release);
+    }
+    lock_give(&known->lock);
+}
+
+bool rehearsal_find(const struct machine *machine, const struct plan *plan,
+                    const struct plan_item *item, struct rehearsals *known,
+                    struct rehearsal_times *ret)
+{
+    struct rehearsal_entry key = {.group = plan->group,
+                                  .primitive = item->primitive,
+                                  .root = plan->rooted.root,
+                                  .dimension = item->dimension,
+                                  .flat = item->flat};
+    if (machine->link_override_count > 0) { /* Then it matters where who takes part stands. */
+        key.at_root = item->at_root;
+        key.off_root = item->off_root;
+    }
+    memcpy(key.message_ps, plan->protocol.message_ps, sizeof key.message_ps);
+    *ret = (struct rehearsal_times){.latency_s = 0};
+    if (!is_rehearsed(plan, item)) return false;
+    uint32_t const asked =
+        known == NULL ? 0 : atomic_load_explicit(&known->count, memory_order_acquire);
+    const struct rehearsal_entry *entry = known == NULL ? NULL : find(known, 0, &key);
+    if (entry != NULL) {
+        *ret = entry->times;
+        return entry->rehearsed;
+    }
+    key.rehearsed = rehearse_anew(machine, plan, item, &key.times);
+    if (!key.rehearsed) (void)ecmp_count(machine, plan, item, &key.times);
+    *ret = key.times;
+    if (known != NULL) keep(known, asked, &key);
+    return key.rehearsed;
+}

@@ -40,11 +40,11 @@ static void sequences_set(const struct ranks *ranks, struct graph_terms *terms)
     const struct model *model = &ranks->plan->model;
     const struct inference_ranks *inference = &ranks->inference;
     bool const turns = ranks_has_ulysses(ranks);
-    /* Who answers has the queries of all; where prompts are in the pass too, of others alone. */
-    bool const mixed = inference->asks && inference->answers && !turns;
+    /* A decode has the queries of all; where prompts are in the pass too, of decodes alone. */
+    bool const mixed = inference->prompts_in_parts && inference->has_decodes && !turns;
     uint64_t const rows = mixed ? inference->part_tokens[INFERENCE_DECODES] : ranks->rows;
     plain_set(terms, "T", ranks->sequences.of.keys);
-    plain_set(terms, "Bc", rows * ranks->data * (turns || inference->answers ? ranks->cp : 1));
+    plain_set(terms, "Bc", rows * ranks->data * (turns || inference->has_decodes ? ranks->cp : 1));
     graph_dimension_set(terms, "Kc",
                         ranks->sequences.kv_heads * (turns ? ranks->cp : 1) * ranks->tp,
                         model->kv_heads, ranks->heads.kv_holders);
@@ -103,8 +103,8 @@ static void cache_set(const struct ranks *ranks, uint8_t attends, struct graph_t
         .apart = inference->apart,
         .batch_ways = inference->batch_ways,
         .sequence_ways = inference->sequence_ways,
-        .context_ways = inference->answers && !turns ? ranks->cp : 1,
-        .prompt_ways = inference->asks && !turns ? ranks->cp : 1,
+        .context_ways = inference->has_decodes && !turns ? ranks->cp : 1,
+        .prompt_ways = inference->prompts_in_parts && !turns ? ranks->cp : 1,
         .own_rows = inference->own_rows,
         .begins = inference->begins,
         .cores = chip_cores_apart(&ranks->machine->chip),

@@ -6,7 +6,7 @@
  * Ranks of tp_d have partial sums of the same queries, keys and values. Where each attends with
  * some of the sequences they are made to have equally many tokens, as frameworks pad a batch.
  *
- * Ranks of cp each have some of the sequences that answer, and a part of each prompt: one from
+ * Ranks of cp each have some of the decodes, and a part of each prompt: one from
  * either end, or one. Prompts are padded so that all parts are as long, and each rank is charged
  * the scores of one in the middle, or of the last, which has most of them.
  *
@@ -102,20 +102,21 @@ uint64_t inference_window_tokens(const struct workload_plan *plan, enum inferenc
 
 /* --- Of prompts that ranks of cp share --- */
 
-static bool asks(const struct ranks *ranks)
+static bool attends_in_parts(const struct ranks *ranks)
 {
-    return ranks->inference.asks && !ranks_has_ulysses(ranks);
+    return ranks->inference.prompts_in_parts && !ranks_has_ulysses(ranks);
 }
 
 /* Of the rank in the middle, whose parts of a causal prompt see most keys together, or of the last.
  */
-static uint64_t scores_asked(const struct ranks *ranks, struct inference_sequence of,
-                             uint64_t window)
+static uint64_t scores_in_parts(const struct ranks *ranks, struct inference_sequence of,
+                                uint64_t window)
 {
     const struct workload_plan *plan = ranks->plan;
     bool const causal = plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL;
     bool const both = causal && plan->attention.order == WORKLOAD_CONTEXT_ZIGZAG;
-    uint64_t const queries = inference_asked(ranks, of.queries), before = of.keys - of.queries;
+    uint64_t const queries = inference_prompt_share(ranks, of.queries),
+                   before = of.keys - of.queries;
     uint64_t const length = both ? queries / 2 : queries, all = before + queries * ranks->cp;
     uint64_t scores = 0;
     for (uint32_t i = 0; i <= both; i++) {
@@ -128,8 +129,8 @@ static uint64_t scores_asked(const struct ranks *ranks, struct inference_sequenc
 
 /* A rank's own queries and the keys of all; rows of the cache that it has itself. Half the queries
  * with the keys of the first and the last together are as many scores. */
-static struct graph_served asked_of(const struct ranks *ranks, struct inference_span span,
-                                    uint64_t window)
+static struct graph_served in_parts_of(const struct ranks *ranks, struct inference_span span,
+                                       uint64_t window)
 {
     bool const causal = ranks->plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL;
     struct graph_served served = {0};
@@ -138,10 +139,10 @@ static struct graph_served asked_of(const struct ranks *ranks, struct inference_
     for (uint64_t i = span.first; i < span.end; i += of.times) {
         of = inference_sequence_at(plan_of(ranks), &ranks->inference.pass, span, i);
         if (of.queries == 0) continue;
-        served.rows += of.times * inference_asked(ranks, of.queries);
+        served.rows += of.times * inference_prompt_share(ranks, of.queries);
         served.read += of.times * rows_of(of, window);
         served.count += of.times;
-        scores += (units_wide)scores_asked(ranks, of, window) * of.times;
+        scores += (units_wide)scores_in_parts(ranks, of, window) * of.times;
     }
     if (served.rows == 0) return served;
     served.read = units_ceil_divide(served.read, inference_parts(ranks));
@@ -251,26 +252,26 @@ static uint64_t own_tokens_of(const struct ranks *ranks, struct inference_span s
     if (span.part == INFERENCE_DECODES) return tokens_of(ranks, span);
     for (uint64_t i = span.first; i < span.end; i += of.times) {
         of = inference_sequence_at(plan_of(ranks), &ranks->inference.pass, span, i);
-        tokens += of.times * inference_asked(ranks, of.queries);
+        tokens += of.times * inference_prompt_share(ranks, of.queries);
     }
     return tokens;
 }
 
-/* Of the data rank, or of the keeper, that has most: of each of `ways` that share. Where `asked`,
- * prompts are those of the data rank, of which each of its ranks has a part. */
+/* Of the data rank, or of the keeper, that has most: of each of `ways` that share. Where
+ * `in_parts`, prompts are those of the data rank, of which each of its ranks has a part. */
 struct most {
     uint64_t all, part[INFERENCE_PARTS];
 };
 static struct most
-most_of(const struct ranks *ranks, const uint64_t kept[INFERENCE_PARTS], uint32_t ways, bool asked,
-        uint64_t (*amount_of)(const struct ranks *ranks, struct inference_span span))
+most_of(const struct ranks *ranks, const uint64_t kept[INFERENCE_PARTS], uint32_t ways,
+        bool in_parts, uint64_t (*amount_of)(const struct ranks *ranks, struct inference_span span))
 {
     struct most most = {0};
     for (uint64_t n = 0; n < sharers_of(ranks) * ways; n++) {
         uint64_t all = 0;
         for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
             struct inference_span const batch = span_of(ranks, (enum inference_part)p);
-            bool const whole = asked && p == INFERENCE_PROMPTS;
+            bool const whole = in_parts && p == INFERENCE_PROMPTS;
             uint64_t const own = whole ? data_share(ranks, batch) : kept[p];
             uint64_t const amount =
                 amount_of(ranks, span_at(ranks, batch, n / ways, own, whole ? 0 : n % ways));
@@ -298,16 +299,18 @@ static struct graph_served fullest(const struct ranks *ranks, enum inference_par
     struct graph_served most = {0};
     for (uint64_t n = 0; n < sharers_of(ranks) * inference_keepers(ranks); n++) {
         struct inference_span const span = kept_at(ranks, span_of(ranks, part), n);
-        bool const asked = part == INFERENCE_PROMPTS && asks(ranks);
-        struct graph_served const served =
-            asked ? asked_of(ranks, span, window) : parts_of(served_of(ranks, span, window), ranks);
+        bool const in_parts = part == INFERENCE_PROMPTS && attends_in_parts(ranks);
+        struct graph_served const served = in_parts
+                                               ? in_parts_of(ranks, span, window)
+                                               : parts_of(served_of(ranks, span, window), ranks);
         most_take(&most, &served);
     }
     most.scores = scores_all(ranks->plan, ranks->pass, part, window);
     return most;
 }
 
-/* Rows that stay behind the step: of an array with a window those that its last pass has seen. */
+/* Rows that stay behind the step: of an array with a window those that a pass of a whole chunk
+ * sees, for which there has to be room, though the last pass may see fewer. */
 static uint64_t held_of(const struct ranks *ranks, struct inference_span span, uint64_t window)
 {
     struct inference_pass const whole = inference_pass_whole(plan_of(ranks));
@@ -365,9 +368,9 @@ static void kinds_build(struct ranks *ranks)
     bool const prompts = tokens_of(ranks, span_of(ranks, INFERENCE_PROMPTS)) > 0;
     bool const decodes = tokens_of(ranks, span_of(ranks, INFERENCE_DECODES)) > 0;
     bool const first = plan_of(ranks)->prompts.cached == 0 && of->pass.index == 0;
-    of->asks = ranks->cp > 1 && prompts;
-    of->answers = ranks->cp > 1 && decodes;
-    of->own_rows = of->asks && !decodes && first;
+    of->prompts_in_parts = ranks->cp > 1 && prompts;
+    of->has_decodes = ranks->cp > 1 && decodes;
+    of->own_rows = of->prompts_in_parts && !decodes && first;
 }
 
 /* A rank's new tokens, of those between blocks and of those whose logits are wanted. */
@@ -377,16 +380,16 @@ static void tokens_build(struct ranks *ranks)
     uint64_t shares[INFERENCE_PARTS];
     uint32_t const apart = of->apart == GRAPH_APART_TOKENS ? ranks_tp_d(ranks) : 1;
     uint32_t const ways = apart * ranks->cp;
-    bool const asked = ranks->cp > 1;
+    bool const in_parts = ranks->cp > 1;
     for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
         shares[p] = units_ceil_divide(of->sequences[p], ways);
-    struct most const own = most_of(ranks, shares, ways, asked, own_tokens_of);
-    struct most const whole = most_of(ranks, of->sequences, 1, asked, tokens_of);
+    struct most const own = most_of(ranks, shares, ways, in_parts, own_tokens_of);
+    struct most const whole = most_of(ranks, of->sequences, 1, in_parts, tokens_of);
     of->tokens = apart * own.all;
-    of->own_tokens = asked ? of->tokens : whole.all;
-    of->asked_tokens = whole.part[INFERENCE_PROMPTS];
+    of->own_tokens = in_parts ? of->tokens : whole.all;
+    of->prompt_tokens = whole.part[INFERENCE_PROMPTS];
     for (uint32_t p = 0; p < INFERENCE_PARTS; p++) of->part_tokens[p] = own.part[p];
-    of->head_rows = apart * most_of(ranks, shares, ways, asked, head_rows_of).all;
+    of->head_rows = apart * most_of(ranks, shares, ways, in_parts, head_rows_of).all;
 }
 
 void inference_build(struct ranks *ranks)
@@ -406,7 +409,7 @@ void inference_build(struct ranks *ranks)
     for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
         of->kept[p] = units_ceil_divide(of->sequences[p], keepers);
     tokens_build(ranks);
-    of->kept_tokens = most_of(ranks, of->kept, keepers, /* asked= */ false, tokens_of).all;
+    of->kept_tokens = most_of(ranks, of->kept, keepers, /* in_parts= */ false, tokens_of).all;
     of->kept_sequences = kept_all(ranks, INFERENCE_DECODES);
     if (!generates) of->kept_sequences += kept_all(ranks, INFERENCE_PROMPTS);
     for (uint32_t n = 0; n < 2 * INFERENCE_PARTS; n++) {
@@ -424,9 +427,9 @@ static bool layers_alike(const struct inference_ranks *one, const struct inferen
 {
     bool const windowed = (attends & ATTENDS_IN_WINDOW) != 0;
     bool alike = one->own_rows == other->own_rows && one->begins == other->begins &&
-                 one->asks == other->asks && one->answers == other->answers &&
-                 one->apart == other->apart && one->batch_ways == other->batch_ways &&
-                 one->sequence_ways == other->sequence_ways;
+                 one->prompts_in_parts == other->prompts_in_parts &&
+                 one->has_decodes == other->has_decodes && one->apart == other->apart &&
+                 one->batch_ways == other->batch_ways && one->sequence_ways == other->sequence_ways;
     for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
         alike = alike && one->part_tokens[p] == other->part_tokens[p] &&
                 memcmp(&one->served[p][windowed], &other->served[p][windowed],

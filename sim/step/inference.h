@@ -40,14 +40,14 @@ struct inference_ways {
 /* How weights lie on ranks of dp. */
 enum inference_weights { INFERENCE_STATIONARY, INFERENCE_GATHERED };
 
-/* Sequences that answer. */
+/* Sequences that get a token or a few. */
 struct inference_decodes {
     uint64_t count;
     struct lengths context; /* Tokens in the cache, the new ones among them. */
     uint64_t new_tokens;    /* Of each sequence. */
 };
 
-/* Sequences that ask. */
+/* Sequences whose tokens are all there at once. */
 struct inference_prompts {
     uint64_t count;
     struct lengths tokens; /* New ones of each. */
@@ -71,7 +71,8 @@ struct inference_generation {
 };
 
 struct inference_plan {
-    struct inference_decodes decodes; /* Of a prefill none; of a generation its prompts. */
+    struct inference_decodes decodes; /* Of a prefill none; of a generation none, as its prompts go
+                                         on as decodes: see inference_decode_count(). */
     struct inference_prompts prompts; /* Of a decode none. */
     struct inference_generation generation;
     struct inference_ways ways;
@@ -111,16 +112,16 @@ struct inference_ranks {
     uint64_t kept_sequences; /* Of both kinds, all batches; a generation's are the same. */
     uint32_t batch_ways, sequence_ways; /* As struct graph_cache has them. */
     bool begins, own_rows;              /* As struct graph_cache has them. */
-    bool asks, answers;     /* Sequences of cp: prompts, of which each rank has a part; others. */
-    enum graph_apart apart; /* Ranks of tp_d. */
-    uint64_t own_tokens;    /* Of the pass, without those that give ranks of tp_d equally many. */
-    uint64_t tokens;        /* Of the pass. */
+    bool prompts_in_parts;              /* Of prompts each rank of cp has a part. */
+    bool has_decodes;                   /* Ranks of cp have some of the decodes each. */
+    enum graph_apart apart;             /* Ranks of tp_d. */
+    uint64_t own_tokens; /* Of the pass, without those that give ranks of tp_d equally many. */
+    uint64_t tokens;     /* Of the pass. */
     uint64_t part_tokens[INFERENCE_PARTS]; /* Of `tokens`, those of each part, where ranks of cp
                                               share prompts. */
-    uint64_t
-        asked_tokens;     /* Of the prompts of a data rank, before they are cut into equal parts. */
-    uint64_t kept_tokens; /* Of the sequences whose rows a rank keeps. */
-    uint64_t head_rows;   /* Tokens whose logits are wanted. */
+    uint64_t prompt_tokens; /* Of prompts of a data rank, before they are cut into equal parts. */
+    uint64_t kept_tokens;   /* Of the sequences whose rows a rank keeps. */
+    uint64_t head_rows;     /* Tokens whose logits are wanted. */
     struct graph_served served[INFERENCE_PARTS][2]; /* [part][windowed] */
     uint64_t held_rows[2];                          /* [windowed] Of the cache, behind the step. */
     struct inference_sum all;                       /* Of the pass, on all ranks. */
@@ -135,7 +136,7 @@ bool inference_alike(const struct inference_ranks *one, const struct inference_r
                      enum block_part part, uint8_t attends);
 
 /* Of a prompt's new tokens those of a rank: of cp each has equally many, the last ones padding. */
-uint64_t inference_asked(const struct ranks *ranks, uint64_t tokens);
+uint64_t inference_prompt_share(const struct ranks *ranks, uint64_t tokens);
 
 /* How the cache lies (inference_ways.c): fills apart and the ways of ranks->inference, whose
  * sequences are there. */
@@ -152,13 +153,13 @@ enum status inference_ways_check(const struct ranks *ranks, struct error *reterr
 uint64_t inference_cache_bytes(const struct ranks *ranks, uint64_t layer_first, uint64_t count);
 
 /* A plan for a mesh with so many ranks of pp, as long as it is played there. Each of them works on
- * another batch, a part of the sequences: all of them where tokens are decoded, which is what a
+ * another batch, a part of the sequences: all of them where there are decodes, which is what a
  * rank does while its batch is with the others; as many as there are prompts in a prefill, which
  * begins with empty stages. */
 void inference_stages_set(struct workload_plan *plan, uint32_t stages);
 uint32_t inference_batch_count(const struct inference_plan *plan);
-/* Sequences that answer, of a generation those that have asked. */
-static inline uint64_t inference_answers(const struct inference_plan *plan)
+/* Decodes; of a generation its prompts, which go on as decodes. */
+static inline uint64_t inference_decode_count(const struct inference_plan *plan)
 {
     return plan->generation.output != 0 ? plan->prompts.count : plan->decodes.count;
 }

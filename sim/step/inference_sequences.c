@@ -104,15 +104,15 @@ struct inference_pass inference_pass_at(const struct inference_plan *plan, uint3
     const struct inference_generation *generation = &plan->generation;
     bool const generates = generation->output != 0;
     uint32_t const passes = inference_batch_passes(plan), batch = index / passes;
-    uint32_t const asking = prefill_passes(plan);
+    uint32_t const prefill = prefill_passes(plan);
     uint32_t const empty =
-        asking - passes_of(plan, inference_span_of(plan, INFERENCE_PROMPTS, batch));
+        prefill - passes_of(plan, inference_span_of(plan, INFERENCE_PROMPTS, batch));
     index %= passes;
-    bool const asks = generation->played != INFERENCE_STEP && (!generates || index < asking);
-    return (struct inference_pass){.index = asks && index >= empty ? index - empty : index,
+    bool const prompts = generation->played != INFERENCE_STEP && (!generates || index < prefill);
+    return (struct inference_pass){.index = prompts && index >= empty ? index - empty : index,
                                    .batch = batch,
-                                   .has = {[INFERENCE_DECODES] = !generates || !asks,
-                                           [INFERENCE_PROMPTS] = asks && index >= empty}};
+                                   .has = {[INFERENCE_DECODES] = !generates || !prompts,
+                                           [INFERENCE_PROMPTS] = prompts && index >= empty}};
 }
 
 struct inference_pass inference_pass_whole(const struct inference_plan *plan)
@@ -140,7 +140,7 @@ static struct inference_sequence decode_of(const struct inference_plan *plan, ui
     return (struct inference_sequence){1, before + length, 1, times};
 }
 
-/* Logits are wanted of what answers, and of the last token of a prompt. */
+/* Logits are wanted of decodes, and of the last token of a prompt. */
 struct inference_sequence inference_sequence_at(const struct inference_plan *plan,
                                                 const struct inference_pass *pass,
                                                 struct inference_span span, uint64_t index)

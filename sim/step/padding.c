@@ -63,9 +63,9 @@ void padding_list(const struct ranks *ranks, struct paddings *ret_paddings)
     list_add(&paddings, "tokens", mesh_role_name(MESH_TP_D), ranks_tp_d(ranks),
              ranks->inference.own_tokens, ranks->inference.tokens);
     list_add(&paddings, "tokens of prompts", mesh_role_name(MESH_CP), ranks->cp,
-             ranks->inference.asked_tokens,
+             ranks->inference.prompt_tokens,
              ranks->cp > 1 ? ranks->cp * ranks->inference.part_tokens[INFERENCE_PROMPTS]
-                           : ranks->inference.asked_tokens);
+                           : ranks->inference.prompt_tokens);
     tp_add(ranks, &paddings, &terms, "D", "columns of D between blocks");
     if (ranks_is_decoder(ranks)) {
         tp_add(ranks, &paddings, &terms, "N", "attention heads");

@@ -21,7 +21,7 @@ enum { MTP_MODULES_MAX = 16, GENERATION_PAGES_MAX = 1 << 14 };
 static enum status context_check(const struct ranks *ranks, struct error *reterr)
 {
     const struct inference_plan *plan = &ranks->plan->inference;
-    bool const prompts = plan->prompts.count > 0, answers = inference_answers(plan) > 0;
+    bool const prompts = plan->prompts.count > 0, decodes = inference_decode_count(plan) > 0;
     bool const gathers = ranks->plan->attention.context == WORKLOAD_CONTEXT_ALL_GATHER;
     bool const holds = ranks->tp > ranks->plan->model.kv_heads;
     REFUSE(ranks_tp_d(ranks) > 1, UNSUPPORTED, "/mesh/cp",
@@ -29,7 +29,7 @@ static enum status context_check(const struct ranks *ranks, struct error *reterr
     REFUSE(ranks_has_mla(ranks) && !gathers, UNSUPPORTED, "/workload/context",
            "latent attention (MLA) has one latent for all heads, which no server passes round or "
            "turns into heads; \"all_gather\" is modelled");
-    REFUSE(prompts && answers && holds && !gathers, UNSUPPORTED, "/workload/context",
+    REFUSE(prompts && decodes && holds && !gathers, UNSUPPORTED, "/workload/context",
            "%u ranks of tp are more than the model's %llu heads of keys, and those with the same "
            "keep parts of sequences that answer, which only \"all_gather\" takes",
            ranks->tp, (unsigned long long)ranks->plan->model.kv_heads);
@@ -95,7 +95,7 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
     bool const serves = ranks_serves(ranks);
     bool const gathers = serves && plan->inference.weights == INFERENCE_GATHERED;
     bool const prefetches = plan->inference.prefetch != INFERENCE_PREFETCH_NONE;
-    uint64_t const answers = inference_answers(&plan->inference);
+    uint64_t const decodes = inference_decode_count(&plan->inference);
     uint64_t const made_for = plan->model.positions.most;
     uint64_t const positions = made_for == 0 ? UINT64_MAX : made_for;
     bool const replicates = plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED && ranks->tp > 1;
@@ -143,9 +143,9 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
     REFUSE(!serves && ranks_tp_d(ranks) > 1, UNSUPPORTED, "/mesh/tp_d",
            "weights in two dimensions (tp and tp_d) are modelled for steps of inference; training "
            "has tp and fsdp");
-    REFUSE(serves && answers != 0 && answers < ranks->pp, INVALID, "/workload/batch",
+    REFUSE(serves && decodes != 0 && decodes < ranks->pp, INVALID, "/workload/batch",
            "%s cannot be a batch for each of the %u stages of pp; the nearest batch that can: %u",
-           counted(answers, "sequence").text, ranks->pp, ranks->pp);
+           counted(decodes, "sequence").text, ranks->pp, ranks->pp);
     return serves && ranks->cp > 1 ? context_check(ranks, reterr) : STATUS_OK;
 }
 

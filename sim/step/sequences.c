@@ -72,7 +72,7 @@ enum status ranks_context_check(const struct ranks *ranks, struct error *reterr)
                      suggest_multiples(tokens, parts, nearest));
 }
 
-uint64_t inference_asked(const struct ranks *ranks, uint64_t tokens)
+uint64_t inference_prompt_share(const struct ranks *ranks, uint64_t tokens)
 {
     uint64_t const parts = parts_of(ranks);
     return ranks->cp == 1 ? tokens : units_ceil_divide(tokens, parts) * (parts / ranks->cp);
@@ -138,7 +138,7 @@ static void attention_build(struct ranks *ranks, uint64_t count)
 static void served_build(struct ranks *ranks)
 {
     struct ranks_sequences *sequences = &ranks->sequences;
-    bool const rings = ranks_has_ring(ranks) && ranks->inference.asks;
+    bool const rings = ranks_has_ring(ranks) && ranks->inference.prompts_in_parts;
     context_build(ranks);
     if (ranks->cp > 1) sequences->group = ranks->mesh->axis[MESH_CP].group;
     sequences->parts = rings ? ranks->cp : 1;

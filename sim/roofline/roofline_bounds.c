@@ -87,7 +87,7 @@ double roofline_group_slow_s(const struct workload_plan *plan, const struct mach
 static double rank_launches(const struct workload_counts *counts)
 {
     const struct workload_traffic *traffic[ROOFLINE_GROUPS_MAX];
-    double launches = counts->compute_count;
+    double launches = counts->ops.count;
     roofline_traffics(counts, traffic);
     for (uint32_t i = 0; i < ROOFLINE_GROUPS_MAX; i++)
         launches += (double)(traffic[i]->gather_count + traffic[i]->scatter_count +
@@ -122,8 +122,7 @@ static double vmem_s(const struct machine *machine, const struct workload_scarce
 
 double roofline_overheads_s(const struct machine *machine, const struct workload_counts *counts)
 {
-    return (counts->compute_count - counts->kernel_count) *
-           units_seconds(machine->chip.launch.op_ps);
+    return (counts->ops.count - counts->ops.measured) * units_seconds(machine->chip.launch.op_ps);
 }
 
 /* Everything after everything else, on the slowest links, with the profile's overheads. The counts

@@ -42,8 +42,8 @@ static void compute_add(const struct part *part, const struct graph_compute_sum 
         counts->useful_attention_flop += times * (double)sum->useful_flop;
     counts->vector_flop += times * (double)sum->vector_flop;
     counts->hbm_bytes += times * (double)sum->hbm_bytes;
-    counts->compute_count += times * (double)sum->count;
-    counts->kernel_count += times * (double)sum->measured;
+    counts->ops.count += times * (double)sum->count;
+    counts->ops.measured += times * (double)sum->measured;
     counts->scarce.padded_flop += times * (double)sum->scarce.padded_flop;
     counts->scarce.vector_flop += times * (double)sum->scarce.vector_flop;
     counts->scarce.vmem_bytes += times * (double)sum->scarce.vmem_bytes;

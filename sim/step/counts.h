@@ -138,6 +138,11 @@ struct workload_held_anyway {
     uint64_t batches;        /* Of which each has as many of these, or one less. */
 };
 
+struct workload_ops {
+    double count;
+    double measured; /* Of these: measured kernels, whose time has their launch. */
+};
+
 /* As struct graph_scarce has it, of a step. */
 struct workload_scarce {
     double padded_flop, vector_flop;
@@ -176,10 +181,9 @@ struct workload_counts {
     struct workload_linear linear;
     double vector_flop;          /* VPU */
     double hbm_bytes;            /* Operands read once, results written once. */
-    double compute_count;        /* Ops. */
+    struct workload_ops ops;     /* Compute ops. */
     double matmul_useful;        /* Of matmul_flop: neither recomputed nor duplicated. */
     struct workload_spare spare; /* Of matmul_flop. */
-    double kernel_count;         /* Of the ops: measured kernels, whose time has their launch. */
     struct workload_scarce scarce;
     struct workload_inference inference;
     struct workload_copies host;

@@ -143,10 +143,10 @@ static void update_count(const struct ranks *ranks, struct workload_counts *coun
     if (fusion != NULL) {
         struct chain_pass const made = fusion_pass(fusion, CHAIN_UPDATE, false);
         counts->hbm_bytes += state * (double)(made.read_bytes + made.write_bytes);
-        counts->kernel_count += (double)updates;
+        counts->ops.measured += (double)updates;
     }
-    counts->compute_count += (double)((ranks->tie.apart ? 2 : 0) +
-                                      (ranks->copies > 1 ? 4 : 1) * updates + ranks->tie.lookup);
+    counts->ops.count += (double)((ranks->tie.apart ? 2 : 0) +
+                                  (ranks->copies > 1 ? 4 : 1) * updates + ranks->tie.lookup);
 }
 
 void counts_weights(const struct ranks *ranks, uint32_t head_returns,

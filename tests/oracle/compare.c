@@ -19,7 +19,7 @@ static const struct {
     FIELD(linear.padded_flop),
     FIELD(vector_flop),
     FIELD(hbm_bytes),
-    FIELD(compute_count),
+    FIELD(ops.count),
     FIELD(matmul_useful),
     FIELD(spare.flash),
     FIELD(spare.waiting),

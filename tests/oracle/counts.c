@@ -232,13 +232,13 @@ static void count_ops(const struct letters *x, struct workload_counts *counts)
     double const between = llama ? 2 * x->norms_again + x->attention_again * (1 + more) : 0;
     double const again = x->again > 0 ? forward - 1 + x->whole : between;
     double const updates = x->layers + (llama ? 2 - x->ranks->tie.here : 0);
-    counts->compute_count =
+    counts->ops.count =
         (x->tied_apart > 0 ? 2 : 0) + (x->ranks->copies > 1 ? 4 : 1) * updates +
         x->microbatches * (x->layers * (forward + backward + again) + (llama ? 8 : 0));
     if (x->sparse == 0) return;
     /* Of what is counted for an MLP: a norm, two matmuls; backwards a norm and four. */
     double const instead = 3 + 5 + (x->again > 0 ? 2 + x->whole : x->norms_again);
-    counts->compute_count -= x->microbatches * x->sparse * instead;
+    counts->ops.count -= x->microbatches * x->sparse * instead;
 }
 
 /* Gradients that several ranks have of the same weights, and, with a ZeRO stage, those weights. */
@@ -421,7 +421,7 @@ static void stages_divide(struct workload_counts *counts, uint32_t rank_count)
     struct workload_copies *host = &counts->host;
     double *const shares[] = {
         &counts->matmul_flop,    &counts->padded_flop,   &counts->vector_flop,
-        &counts->hbm_bytes,      &counts->compute_count, &counts->matmul_useful,
+        &counts->hbm_bytes,      &counts->ops.count,     &counts->matmul_useful,
         &spare->flash,           &host->moment_bytes,    &host->activation_bytes,
         &held->parameter_bytes,  &held->optimizer_bytes, &held->gradient_bytes,
         &held->activation_bytes, &spare->waiting,        &spare->uneven,

@@ -249,7 +249,7 @@ void oracle_experts(const struct letters *x, struct workload_counts *counts)
     double const dead = (1 - x->whole) * (3 + e.shared); /* Out, the way back and the sum. */
     double const again = x->again > 0 ? forward - dead : x->norms_again + x->attention_again;
     double const casts = e.casts * (2 + x->attention_again);
-    counts->compute_count += x->microbatches * x->sparse * (forward + backward + again + casts);
+    counts->ops.count += x->microbatches * x->sparse * (forward + backward + again + casts);
     if (x->again > 0) return;
     double kept = x->shard * x->a + (e.tmp + e.shared_tmp) * x->m + 4 * e.logits;
     if (x->attention_again == 0) kept += e.sorted * x->m;

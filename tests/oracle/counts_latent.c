@@ -38,7 +38,7 @@ void oracle_latent(const struct letters *x, struct workload_counts *counts)
     double const d_weight = normed * x->m + x->qkv * x->a + x->mla_up * x->g * (1 + x->adds);
     double const norms = forwards * normed * (x->a + x->m) + 3 * normed * x->a;
     counts->hbm_bytes += times * (forwards * up + input + d_weight + norms);
-    counts->compute_count += times * (2 * forwards + 3);
+    counts->ops.count += times * (2 * forwards + 3);
     if (x->norms_again == 0)
         counts->memory.activation_bytes += x->layers * (normed * x->m + x->qkv * x->a);
 }

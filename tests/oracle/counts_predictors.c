@@ -36,7 +36,7 @@ static void count_compute(const struct letters *x, struct workload_counts *count
     counts->hbm_bytes += times * bytes;
     /* In other passes than the embedding's own, its gradient begins at zero as there. */
     if (ranks->pp > 1 && x->adds == 0) counts->hbm_bytes += x->microbatches * x->vocabulary * x->g;
-    counts->compute_count += times * (8 + 7 + 2 * again) + ranks->tie.lookup;
+    counts->ops.count += times * (8 + 7 + 2 * again) + ranks->tie.lookup;
 }
 
 static void count_traffic(const struct letters *x, struct workload_counts *counts)

@@ -192,7 +192,7 @@ static void all_ranks_together_do_what_the_formulas_count(void **state)
             case_near(counts.matmul_useful * ranks, sums.useful_flop, 1e-9);
             case_near(counts.vector_flop * ranks, sums.vector_flop, 1e-9);
             case_near(counts.hbm_bytes * ranks, sums.hbm_bytes, halves ? 3e-3 : 1e-9);
-            case_near(counts.compute_count * ranks, sums.compute_count, halves ? 0.06 : 1e-12);
+            case_near(counts.ops.count * ranks, sums.compute_count, halves ? 0.06 : 1e-12);
             case_near(counts.memory.parameter_bytes * ranks,
                       sums.resident[PROGRAM_MEMORY_PARAMETERS], 1e-9);
             case_near(counts.memory.optimizer_bytes * ranks,

@@ -365,7 +365,7 @@ static void all_ranks_together_do_what_the_formulas_count(void **state)
             if (model_has_experts(&play.scenario.workload.model))
                 case_near(counts.role[MESH_EP].all_to_all_bytes * 4, sums.exchanged_bytes, 1e-9);
             case_near(counts.matmul_useful * 4, sums.useful_flop, 1e-9);
-            case_near(counts.compute_count * 4, sums.compute_count, halves ? 0.04 : 1e-12);
+            case_near(counts.ops.count * 4, sums.compute_count, halves ? 0.04 : 1e-12);
             play_close(&play);
         }
 }

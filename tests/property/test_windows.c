@@ -153,7 +153,7 @@ static void all_ranks_together_do_what_one_counts(void **state)
             case_near(counts.matmul_useful * ranks, sums.useful_flop, 1e-9);
             case_near(counts.vector_flop * ranks, sums.vector_flop, 1e-7);
             case_near(counts.hbm_bytes * ranks, sums.hbm_bytes, halves ? 3e-3 : 1e-7);
-            case_near(counts.compute_count * ranks, sums.compute_count, halves ? 0.06 : 1e-12);
+            case_near(counts.ops.count * ranks, sums.compute_count, halves ? 0.06 : 1e-12);
             /* Two products of N heads and H columns forward, twice as many backward. */
             double const keys = (double)keys_counted(&plan->model, plan->sequence_length, causal) *
                                 ((double)plan->batch_tokens / (double)plan->sequence_length);

@@ -188,7 +188,7 @@ static inline void compare(const char *name, struct workload_case *made)
     }
     near(name, "vector FLOP", counts.vector_flop, sums.vector_flop);
     near(name, "HBM bytes", counts.hbm_bytes, sums.hbm_bytes);
-    near(name, "compute ops", counts.compute_count, compute_ops(made));
+    near(name, "compute ops", counts.ops.count, compute_ops(made));
     near(name, "saved activations", counts.memory.activation_bytes * made->plan.accumulate,
          saved_bytes(&made->program, made->plan.remat));
     const uint64_t *resident = made->program.roles[0].resident_bytes;

@@ -264,7 +264,7 @@ static void overheads_lengthen_the_upper_bound_alone(void **state)
 {
     (void)state;
     struct step *step = step_of("4x4", true, "x", "y");
-    step->counts.compute_count = 1000;
+    step->counts.ops.count = 1000;
     forward_counts(step, 3000);
     struct roofline const even = step->roofline;
     step->made.machine.chip.launch.op_ps = 2000000;

@@ -59,7 +59,7 @@ static void offload_compare(const char *name, struct workload_case *made)
     struct case_sums const sums = case_sum(program, "");
     near(name, "matmul FLOP", counts.matmul_flop, sums.matmul_flop);
     near(name, "HBM bytes", counts.hbm_bytes, sums.hbm_bytes);
-    near(name, "compute ops", counts.compute_count, compute_ops(made));
+    near(name, "compute ops", counts.ops.count, compute_ops(made));
     for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++)
         if (sums.effects[m] != 0) fail_msg("%s: memory %u is not given back", name, m);
 }

@@ -67,6 +67,42 @@ static void conditions_are_evaluated_or_said(void **state)
             "1 for i in 1 2\n4 --num-layers=1\n");
 }
 
+/* One row of what is left out, and one of what is not run. */
+static void arithmetic_is_said_once(void **state)
+{
+    (void)state;
+    read_as("if (( TP > 2 && 1 )); then TP=8; fi\na.py --num-layers 1\n",
+            "1 if (( TP > 2 && 1 ))\n2 --num-layers=1\n");
+    read_as("TP=2\n(( TP > 2 && 1 ))\n(( TP *= 2 ))\na.py --num-layers 1\n",
+            "3 (( TP *= 2 ))\n4 --num-layers=1\n");
+    read_as("(( (2) > (1) )) && X=1\na.py --num-layers $X\n", "2 --num-layers=1\n");
+}
+
+/* What a command, a pipe or a shell of its own assigns ends with it. */
+static void assignments_end_with_their_shell(void **state)
+{
+    (void)state;
+    read_as("X=1\nX=2 a.py --num-layers $X\n", "2 --num-layers=1\n");
+    read_as("X=1\n(X=2; a.py --num-layers $X) | tee log\n", "2 --num-layers=2\n");
+    read_as("X=1\n{ X=2; Y=3; } &\n(A=(1); A+=(2))\na.py --num-layers $X ${A[@]} --y $Y\n",
+            "4 --num-layers=1\n4 --y=$Y\n");
+    read_as("A=(--a 1)\nB=(--x ${C:-2})\na.py --num-layers ${D:=3} \"${E[@]}\" --d $D ${A[*]}\n",
+            "3 --num-layers=3\n3 --d=3\n1 --a=1\n");
+    read_as("cd x && X=1 && a.py --num-layers $X\n", "1 cd x && X=1 && a.py --num-layers $X\n"
+                                                     "1 --num-layers=1\n");
+}
+
+/* What podsim does not know of a word's text, it does not know of the arguments either. */
+static void arguments_that_are_not_known_are_said(void **state)
+{
+    (void)state;
+    read_as("a.py --num-layers 1 --lr 1 `more` --x {--a,--b}\n",
+            "1 --num-layers=1\n1 --lr=1\n1 `more`\n1 --x={--a,--b}\n");
+    read_as("for X in 1 2; do :; done\na.py --num-layers 1 --x 0 $X\n",
+            "2 --num-layers=1\n2 --x=0\n1 $X\n");
+    read_as("a.py --num-layers 1 --x 0 '$X'\n", "1 --num-layers=1\n1 --x=0 $X\n");
+}
+
 static void wrong_texts_are_refused_at_their_line(void **state)
 {
     (void)state;
@@ -75,8 +111,22 @@ static void wrong_texts_are_refused_at_their_line(void **state)
     refused("\nX=(a b\n", "script:2: an array is open*");
     refused("X=${A\n", "script:1: ${ is open*");
     refused("X=$(a\n", "script:1: $( is open*");
-    refused("if [ a = b ]; then\n", "script:1: a condition or loop is open*");
+    refused("if [ a = b ]; then\n", "script:1: if is open at the end of the file");
     refused("for i in 1; do\n", "script:1: for is open*");
+    refused("for i in 1; do\nif true; then\n", "script:2: if is open*");
+    refused("{ echo x\n", "script:1: { is open*");
+    refused("case x in\na) echo;;\n", "script:1: case is open*");
+    refused("[[ a == a\n", "script:1: \\[\\[ is open*");
+    refused("a.py --num-layers 1\ndone\n", "script:2: \"done\" without what it belongs to");
+    refused("a.py --num-layers 1\n}\n", "script:2: \"}\" without what it belongs to");
+    refused("a.py --num-layers 1 )\n", "script:1: \")\" is not expected here");
+    refused("a.py --num-layers 1;; b\n", "script:1: \";\" is not expected here");
+    refused("for i in 1\necho x\n", "script:2: \"do\" is expected here, but there is \"echo\"");
+    refused("case x in\n) ;; esac\n", "script:2: \") ;; esac\" is no pattern of a case*");
+    refused("f() echo x\n", "script:1: a function whose body does not stand in { }");
+    refused("[ a = b\n", "script:1: \"\\[\" without what closes it");
+    refused("A=([2]=x)\n", "script:1: \"\\[2]=\": podsim reads arrays whose elements *");
+    refused("X=1\nexit 0\na.py --num-layers 1\n", "script:2: the script ends here, before *");
     refused("echo nothing\n", "script: no command runs a Python program*");
     refused("a.py --num-layers 1\nb.py --num-layers 2\n", "script:2: a second command*line 1*");
 }
@@ -118,6 +168,9 @@ int main(void)
         cmocka_unit_test(arguments_follow_the_program),
         cmocka_unit_test(variables_and_arrays_keep_their_lines),
         cmocka_unit_test(conditions_are_evaluated_or_said),
+        cmocka_unit_test(arithmetic_is_said_once),
+        cmocka_unit_test(assignments_end_with_their_shell),
+        cmocka_unit_test(arguments_that_are_not_known_are_said),
         cmocka_unit_test(wrong_texts_are_refused_at_their_line),
         cmocka_unit_test(hostile_texts_meet_limits),
     };

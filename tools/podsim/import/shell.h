@@ -16,10 +16,15 @@ enum {
     SHELL_WORDS_MAX = 8192, /* Of one command or array. */
 };
 
+/* What is said of a command, or of a part of one, that may change variables. */
+#define SHELL_NOT_RUN                                                                              \
+    "podsim does not run it; variables that it changes are given by --with NAME=VALUE"
+
 struct shell_word {
     const char *text; /* Ended by a 0. */
     const uint32_t *line;
     uint32_t length;
+    bool is_open; /* A part stands as it is written, for what podsim does not know. */
 };
 
 struct shell_words {
@@ -30,7 +35,31 @@ struct shell_words {
 struct shell_variable {
     const char *name;
     bool is_array;
+    bool is_unknown;          /* Of a loop: the value is one that podsim does not know. */
     struct shell_words words; /* Of a text: one. */
+};
+
+/* What a variable was before an assignment. */
+struct shell_undo {
+    uint32_t variable;
+    bool is_new;
+    struct shell_variable before;
+};
+
+/* What has been read so far, and never becomes less. */
+struct shell_tally {
+    uint32_t lost;        /* Arguments and assignments that were skipped. */
+    uint32_t assumed;     /* Variables in conditions that nothing assigns, taken as empty. */
+    uint32_t guessed;     /* The same, and those that have a value for that in the file. */
+    uint32_t assigned;    /* Assignments. */
+    uint32_t substituted; /* Commands within words. */
+};
+
+/* What is run of what is read. A subshell has its own. */
+struct shell_run {
+    uint32_t skipping;    /* Above 0: nothing is run. */
+    uint32_t ended;       /* The line of an `exit` at which the script ends; 0: it goes on. */
+    uint32_t lost_before; /* That line. */
 };
 
 struct shell {
@@ -40,17 +69,25 @@ struct shell {
     uint32_t depth;
     uint64_t bytes;      /* Of all words so far. */
     bool unset_is_empty; /* In conditions; elsewhere "$NAME" stays as it is written. */
-    uint32_t skipping;   /* Above 0: nothing is run. */
-    uint32_t lost;       /* Arguments and assignments that were skipped. */
-    bool ran_program;    /* A command that is no test, whose end nothing says. */
-    uint32_t assumed;    /* Variables in conditions that nothing assigns, taken as empty. */
+    bool is_whole;       /* In assignments and [[ ]]: blanks in a variable end no word. */
+    bool is_nothing;     /* The last "${NAME[@]}" had no elements. */
+    struct shell_run run;
+    uint32_t presuming; /* Above 0: what is run rests on a variable's being empty, or the like. */
+    struct shell_tally tally;
     struct shell_variable variable[SHELL_VARIABLES_MAX];
     uint32_t variable_count;
+    struct shell_undo *undo; /* Assignments of the command that is read, which may be undone. */
+    uint32_t undo_count, undo_capacity;
+    uint32_t commands_open;     /* Within one another. */
     struct shell_words command; /* That runs a Python program, or is made of arguments. */
     bool are_arguments;         /* Its lines are arguments, without a program. */
     uint32_t commands;          /* Of that kind. */
-    const char *ending; /* Of a text that follows the line, "EOF" of <<EOF; NULL: none does. */
+    const char *ending;   /* Of a text that follows the line, "EOF" of <<EOF; NULL: none does. */
+    bool ending_has_tabs; /* May have, of <<-EOF. */
 };
+
+/* How a command ends. SHELL_LIKELY: a program does, which is taken to succeed before "&&". */
+enum shell_truth { SHELL_NO, SHELL_YES, SHELL_MAYBE, SHELL_LIKELY };
 
 /* shell_word.c */
 
@@ -59,6 +96,7 @@ struct shell_buffer {
     uint32_t *line;
     uint32_t length, capacity;
     bool is_word; /* It has something, or quotes around nothing. */
+    bool is_open; /* As in a word. */
 };
 
 enum status shell_push(struct shell *shell, struct shell_buffer *buffer, char c, uint32_t line,
@@ -72,8 +110,20 @@ enum status shell_words_add(struct shell *shell, struct shell_words *words,
 enum status shell_join(struct shell *shell, struct shell_words *words, struct error *reterr);
 /* Blanks, and line ends after a backslash. */
 void shell_skip_blanks(struct shell *shell);
+/* A quoted text, an expansion or a character at the cursor, into the word. */
+enum status shell_read_part(struct shell *shell, struct shell_buffer *buffer,
+                            struct shell_words *words, struct error *reterr);
+/* A backslash outside quotes, or before what it guards within. */
+enum status shell_read_backslash(struct shell *shell, struct shell_buffer *buffer, bool is_quoted,
+                                 struct error *reterr);
 /* A word at the cursor, expanded; it may become none or several. */
 enum status shell_read_word(struct shell *shell, struct shell_words *words, struct error *reterr);
+/* The character so far behind the cursor; 0: the text ends before. */
+char shell_peek(const struct shell *shell, uint32_t ahead);
+/* A word of letters at the cursor, if it ends behind them. */
+bool shell_is_at(const struct shell *shell, const char *word);
+/* Line ends, comments and semicolons, but for ";;" and ";&". */
+void shell_skip_lines(struct shell *shell);
 /* Refuses what is open at the end of the text. */
 enum status shell_refuse_end(struct shell *shell, uint32_t line, const char *what,
                              struct error *reterr);
@@ -83,12 +133,57 @@ enum status shell_refuse_end(struct shell *shell, uint32_t line, const char *wha
 /* At a "$" or a "`": what it stands for, into the word. */
 enum status shell_expand(struct shell *shell, struct shell_buffer *buffer,
                          struct shell_words *words, bool is_quoted, struct error *reterr);
+/* Behind an opening bracket: the place of the one that closes it, past texts in quotes. NULL: it is
+ * open at the end. */
+const char *shell_closing(const struct shell *shell, const char *at, char open, char close);
 const struct shell_variable *shell_variable_find(const struct shell *shell, const char *name);
 /* A variable's new value. `is_more` is +=. */
 enum status shell_assign(struct shell *shell, const char *name, bool is_array, bool is_more,
                          const struct shell_words *words, struct error *reterr);
 
+/* The variable has a value from here on that podsim does not know. */
+enum status shell_forget(struct shell *shell, const char *name, struct error *reterr);
+/* Variables as they were when `undo_count` was `mark`: what a subshell assigns ends with it. */
+void shell_restore(struct shell *shell, uint32_t mark);
+
+/* shell_simple.c */
+
+/* A command without conditions: assignments, words, redirections. */
+enum status shell_run_command(struct shell *shell, enum shell_truth *ret_truth,
+                              struct error *reterr);
+/* Words up to the end of a command. Within [[ ]] "&&" and "||" are words. */
+enum status shell_read_command(struct shell *shell, struct shell_words *words,
+                               struct error *reterr);
+/* Redirections behind a compound command. */
+enum status shell_read_redirections(struct shell *shell, struct error *reterr);
+
+/* shell_compound.c */
+
+/* A compound command or a function at the cursor. `ret_is_one` false: there is none. */
+enum status shell_run_compound(struct shell *shell, bool *ret_is_one, enum shell_truth *ret_truth,
+                               struct error *reterr);
+/* Says that what stands under a condition was left out. `is_empty`: as a variable in it is. */
+enum status shell_say_lost(struct shell *shell, uint32_t lost, uint32_t line, const char *start,
+                           bool is_empty, struct error *reterr);
+
+/* read_shell.c */
+
+/* Where a list of commands ends. */
+struct shell_list {
+    const char *const *ends; /* Words of which one ends it; NULL: the end of the text does. */
+    const char *opened;      /* The word that begins what they end, and its line. */
+    uint32_t line;
+};
+
+/* Commands up to one of the words, at which the cursor stays. */
+enum status shell_run_list(struct shell *shell, const struct shell_list *list,
+                           enum shell_truth *ret_truth, struct error *reterr);
+enum status shell_run_one(struct shell *shell, enum shell_truth *ret_truth, struct error *reterr);
+
 /* shell_command.c */
+
+/* Whether any word is a Python program, or a command that has one. */
+bool shell_has_program(const struct shell_words *words);
 
 /* Lists a command, or a part of one, as not expressed. */
 enum status shell_say(struct shell *shell, const char *text, const char *value, uint32_t line,
@@ -103,13 +198,13 @@ enum status shell_to_settings(struct shell *shell, struct error *reterr);
 
 /* shell_test.c */
 
-enum shell_truth { SHELL_NO, SHELL_YES, SHELL_MAYBE };
-
 /* Of the words of a condition without its brackets. */
 enum shell_truth shell_test(const struct shell_words *words);
 enum shell_truth shell_contrary(enum shell_truth of);
 /* Of what stands in (( )): a number, or two that are compared. */
 enum shell_truth shell_test_arithmetic(const struct shell *shell, const char *text);
+/* Whether what stands in (( )) may assign a variable. */
+bool shell_arithmetic_changes(const char *text);
 /* A whole number of "8*(4+2)" with names of variables. False: it is none. */
 bool shell_arithmetic(const struct shell *shell, const char *text, int64_t *ret_value);
 

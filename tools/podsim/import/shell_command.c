@@ -14,8 +14,9 @@ static bool is_program(const struct shell_word *word)
 static enum status split_text(struct shell *shell, const struct shell_word *word,
                               struct shell_words *words, struct error *reterr)
 {
-    struct shell_buffer buffer = {.text = NULL};
+    struct shell_buffer buffer = {.is_open = word->is_open};
     for (uint32_t i = 0; i < word->length; i++) {
+        buffer.is_open = word->is_open;
         if (strchr(" \t\n;", word->text[i]) != NULL)
             STATUS_TRY(shell_word_end(shell, &buffer, words, reterr));
         else
@@ -29,6 +30,13 @@ static bool holds_program(const struct shell_word *word)
     const char *found = strstr(word->text, ".py");
     return found != NULL && strpbrk(word->text, " \n") != NULL &&
            (found[3] == ' ' || found[3] == '\n');
+}
+
+bool shell_has_program(const struct shell_words *words)
+{
+    for (uint32_t i = 0; i < words->count; i++)
+        if (is_program(&words->word[i]) || holds_program(&words->word[i])) return true;
+    return false;
 }
 
 /* An operator among words, which `eval` and `bash -c` end a command at. */
@@ -90,23 +98,39 @@ enum status shell_say(struct shell *shell, const char *text, const char *value, 
     return settings_add(shell->file, &setting, reterr);
 }
 
+/* What podsim does not know by itself: any arguments, or none. */
+static bool adds_arguments(const struct shell_word *word)
+{
+    return word->is_open && word->length > 0 && strchr("$`{", word->text[0]) != NULL;
+}
+
+/* "$NAME", "${NAME}", which --with may give. */
+static bool is_variable(const struct shell_word *word)
+{
+    size_t const length = strcspn(word->text, "(`%#/[^,");
+    return word->text[0] == '$' && word->text[length] == '\0';
+}
+
 enum status shell_to_settings(struct shell *shell, struct error *reterr)
 {
     const struct shell_words *words = &shell->command;
     struct arena *arena = shell->file->arena;
     for (uint32_t i = 0; i < words->count; i++) {
         const struct shell_word *word = &words->word[i];
-        if (word->text[0] == '$') /* It may have any arguments, or none. */
-            STATUS_TRY(shell_say(shell, word->text, "", word->line[0], IMPORT_OPEN, reterr));
+        if (adds_arguments(word))
+            STATUS_TRY(shell_say(shell, word->text, "", word->line[0],
+                                 is_variable(word) ? IMPORT_OPEN
+                                                   : "podsim does not know what it stands for",
+                                 reterr));
         if (is_program(word)) shell->file->program = word->text;
         if (is_program(word)) shell->file->program_line = word->line[0];
         if (name_after(word->text, "--") == NULL || word->length == 2) continue;
         size_t const name = strcspn(word->text, "=");
-        struct shell_words more = {&words->word[i + 1], 0, 0};
+        struct shell_words more = {.word = &words->word[i + 1]};
         const char *value = word->text[name] == '=' ? word->text + name + 1 : "";
         while (i + 1 < words->count && name_after(words->word[i + 1].text, "--") == NULL &&
                !is_program(&words->word[i + 1]) &&
-               (more.count == 0 || words->word[i + 1].text[0] != '$')) {
+               (more.count == 0 || !adds_arguments(&words->word[i + 1]))) {
             more.count++;
             i++;
         }

@@ -14,6 +14,7 @@ static bool number_of(const char *text, int64_t *ret_value)
     const char *digits = text + (*text == '-');
     size_t const length = strspn(digits, "0123456789");
     if (length == 0 || length > DIGITS_MAX || digits[length] != '\0') return false;
+    if (length > 1 && digits[0] == '0') return false; /* In octal, or not. */
     *ret_value = strtoll(text, NULL, 10);
     return true;
 }
@@ -35,7 +36,7 @@ static enum shell_truth compare(const char *left, const char *how, const char *r
 {
     int64_t a = 0, b = 0;
     if (name_same(how, "=") || name_same(how, "==") || name_same(how, "!=")) {
-        if (strpbrk(right, "*?[$") != NULL || strchr(left, '$') != NULL) return SHELL_MAYBE;
+        if (strpbrk(right, "*?[\\") != NULL) return SHELL_MAYBE;
         return truth(name_same(left, right) == (how[0] == '='));
     }
     if (!number_of(left, &a) || !number_of(right, &b)) return SHELL_MAYBE;
@@ -44,11 +45,13 @@ static enum shell_truth compare(const char *left, const char *how, const char *r
 
 enum shell_truth shell_contrary(enum shell_truth of)
 {
-    return of == SHELL_MAYBE ? of : truth(of == SHELL_NO);
+    return of == SHELL_MAYBE || of == SHELL_LIKELY ? SHELL_MAYBE : truth(of == SHELL_NO);
 }
 
 static enum shell_truth test_simple(const struct shell_word *word, uint32_t count)
 {
+    for (uint32_t i = 0; i < count; i++)
+        if (word[i].is_open) return SHELL_MAYBE;
     if (count > 0 && name_same(word[0].text, "!"))
         return shell_contrary(test_simple(word + 1, count - 1));
     if (count == 1) return truth(word[0].length > 0);
@@ -62,12 +65,15 @@ enum shell_truth shell_test(const struct shell_words *words)
 {
     enum shell_truth any = SHELL_NO, all = SHELL_YES;
     uint32_t start = 0;
+    for (uint32_t i = 0; i < words->count; i++)
+        if (name_same(words->word[i].text, "(")) return SHELL_MAYBE;
+    if (words->count == 0) return SHELL_NO;
     for (uint32_t i = 0; i <= words->count; i++) {
         const char *const text = i < words->count ? words->word[i].text : "||";
         bool const is_or = name_same(text, "||") || name_same(text, "-o");
         if (!is_or && !name_same(text, "&&") && !name_same(text, "-a")) continue;
         enum shell_truth const one =
-            i > start ? test_simple(&words->word[start], i - start) : SHELL_NO;
+            i > start ? test_simple(&words->word[start], i - start) : SHELL_MAYBE;
         if (one == SHELL_NO || (one == SHELL_MAYBE && all == SHELL_YES)) all = one;
         start = i + 1;
         if (!is_or) continue;
@@ -199,4 +205,17 @@ enum shell_truth shell_test_arithmetic(const struct shell *shell, const char *te
         return order_test(value[0], words[i], value[1]);
     }
     return SHELL_MAYBE;
+}
+
+bool shell_arithmetic_changes(const char *text)
+{
+    for (const char *at = text; *at != '\0'; at++) {
+        char const before = at > text ? at[-1] : ' ';
+        bool const is_order =
+            before == '!' || before == '=' ||
+            ((before == '<' || before == '>') && (at < text + 2 || at[-2] != before));
+        if (*at == '=' && at[1] != '=' && !is_order) return true;
+        if ((*at == '+' || *at == '-') && at[1] == *at) return true;
+    }
+    return false;
 }

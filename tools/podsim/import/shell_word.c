@@ -5,7 +5,7 @@
 #include "sim/base/arena.h"
 #include "tools/podsim/import/shell.h"
 
-enum { BUFFER_BYTES_MIN = 64 };
+enum { BUFFER_BYTES_MIN = 64, PATTERN_BYTES_MAX = 256 };
 
 static enum status no_memory(struct error *reterr)
 {
@@ -66,7 +66,7 @@ enum status shell_words_add(struct shell *shell, struct shell_words *words,
 enum status shell_word_end(struct shell *shell, struct shell_buffer *buffer,
                            struct shell_words *words, struct error *reterr)
 {
-    struct shell_word word = {"", NULL, 0};
+    struct shell_word word = {.text = "", .is_open = buffer->is_open};
     if (!buffer->is_word) return STATUS_OK;
     if (buffer->length == 0) {
         uint32_t *line = arena_take(shell->file->arena, 1, sizeof *line);
@@ -74,10 +74,67 @@ enum status shell_word_end(struct shell *shell, struct shell_buffer *buffer,
         *line = shell->line;
         word.line = line;
     } else {
-        word = (struct shell_word){buffer->text, buffer->line, buffer->length};
+        word.text = buffer->text;
+        word.line = buffer->line;
+        word.length = buffer->length;
     }
     *buffer = (struct shell_buffer){.text = NULL};
     return shell_words_add(shell, words, &word, reterr);
+}
+
+char shell_peek(const struct shell *shell, uint32_t ahead)
+{
+    return (uint64_t)(shell->end - shell->at) > ahead ? shell->at[ahead] : '\0';
+}
+
+bool shell_is_at(const struct shell *shell, const char *word)
+{
+    size_t const length = strlen(word);
+    if ((uint64_t)(shell->end - shell->at) < length) return false;
+    char const next = shell_peek(shell, (uint32_t)length);
+    return memcmp(shell->at, word, length) == 0 &&
+           (next == '\0' || strchr(" \t\r\n;&|()<>", next) != NULL);
+}
+
+static void skip_line(struct shell *shell)
+{
+    while (shell->at < shell->end && *shell->at != '\n') shell->at++;
+}
+
+/* Past the lines of a text that follows a command, up to the one that ends it. */
+static void skip_ended_text(struct shell *shell)
+{
+    size_t const length = strlen(shell->ending);
+    while (shell->at < shell->end) {
+        const char *line = shell->at;
+        skip_line(shell);
+        while (shell->ending_has_tabs && line < shell->at && *line == '\t') line++;
+        bool const is_end =
+            (size_t)(shell->at - line) == length && memcmp(line, shell->ending, length) == 0;
+        if (shell->at < shell->end) shell->at++;
+        shell->line++;
+        if (is_end) break;
+    }
+    shell->ending = NULL;
+}
+
+void shell_skip_lines(struct shell *shell)
+{
+    for (;;) {
+        shell_skip_blanks(shell);
+        char const next = shell_peek(shell, 1);
+        if (shell_peek(shell, 0) == '#') {
+            skip_line(shell);
+        } else if (shell_peek(shell, 0) == '\n') {
+            shell->at++;
+            shell->line++;
+            if (shell->ending != NULL) skip_ended_text(shell);
+        } else if (shell_peek(shell, 0) == ';' && next != ';' && next != '&') {
+            shell->at++;
+        } else {
+            return;
+        }
+    }
 }
 
 void shell_skip_blanks(struct shell *shell)
@@ -108,9 +165,8 @@ static enum status read_single(struct shell *shell, struct shell_buffer *buffer,
     return STATUS_OK;
 }
 
-/* A backslash outside quotes, or before what it guards within. */
-static enum status read_backslash(struct shell *shell, struct shell_buffer *buffer, bool is_quoted,
-                                  struct error *reterr)
+enum status shell_read_backslash(struct shell *shell, struct shell_buffer *buffer, bool is_quoted,
+                                 struct error *reterr)
 {
     char const next = shell->at + 1 < shell->end ? shell->at[1] : '\n';
     bool const guards = !is_quoted || strchr("$`\"\\\n", next) != NULL;
@@ -125,12 +181,15 @@ static enum status read_double(struct shell *shell, struct shell_buffer *buffer,
                                struct shell_words *words, struct error *reterr)
 {
     uint32_t const line = shell->line;
+    bool const was_word = buffer->is_word;
+    uint32_t const length = buffer->length, count = words->count;
     buffer->is_word = true;
+    shell->is_nothing = false;
     for (shell->at++; shell->at < shell->end && *shell->at != '"';) {
         if (*shell->at == '$' || *shell->at == '`') {
             STATUS_TRY(shell_expand(shell, buffer, words, /* is_quoted= */ true, reterr));
         } else if (*shell->at == '\\') {
-            STATUS_TRY(read_backslash(shell, buffer, /* is_quoted= */ true, reterr));
+            STATUS_TRY(shell_read_backslash(shell, buffer, /* is_quoted= */ true, reterr));
         } else {
             STATUS_TRY(shell_push(shell, buffer, *shell->at, shell->line, reterr));
             shell->line += *shell->at == '\n';
@@ -139,25 +198,70 @@ static enum status read_double(struct shell *shell, struct shell_buffer *buffer,
     }
     if (shell->at >= shell->end) return shell_refuse_end(shell, line, "a text in \"", reterr);
     shell->at++;
+    if (shell->is_nothing && buffer->length == length && words->count == count)
+        buffer->is_word = was_word; /* Without elements "${NAME[@]}" is no word. */
+    shell->is_nothing = false;
     return STATUS_OK;
+}
+
+/* "$'x'" is a text in quotes, and so is "$"x"". */
+static enum status read_dollar(struct shell *shell, struct shell_buffer *buffer,
+                               struct shell_words *words, struct error *reterr)
+{
+    char const next = shell_peek(shell, 1);
+    if (next != '\'' && next != '"')
+        return shell_expand(shell, buffer, words, /* is_quoted= */ false, reterr);
+    shell->at++;
+    if (next == '"') return read_double(shell, buffer, words, reterr);
+    uint32_t const length = buffer->length;
+    STATUS_TRY(read_single(shell, buffer, reterr));
+    if (buffer->length > length && memchr(buffer->text + length, '\\', buffer->length - length))
+        buffer->is_open = true; /* Escapes are not read. */
+    return STATUS_OK;
+}
+
+enum status shell_read_part(struct shell *shell, struct shell_buffer *buffer,
+                            struct shell_words *words, struct error *reterr)
+{
+    switch (*shell->at) {
+    case '\'':
+        return read_single(shell, buffer, reterr);
+    case '"':
+        return read_double(shell, buffer, words, reterr);
+    case '\\':
+        return shell_read_backslash(shell, buffer, /* is_quoted= */ false, reterr);
+    case '`':
+        return shell_expand(shell, buffer, words, /* is_quoted= */ false, reterr);
+    case '$':
+        return read_dollar(shell, buffer, words, reterr);
+    default:
+        return shell_push(shell, buffer, *shell->at++, shell->line, reterr);
+    }
+}
+
+/* Whether a character that no quotes guard stands for other words: of files, or {a,b}. */
+static bool is_pattern(const struct shell *shell)
+{
+    if (strchr("*?[", *shell->at) != NULL) return true;
+    const char *at = shell->at, *const last = at + PATTERN_BYTES_MAX;
+    while (at < shell->end && at < last && strchr(", \t\n", *at) == NULL &&
+           (at[0] != '.' || at[1] != '.'))
+        at++;
+    return at == last || *at == ',' || *at == '.';
 }
 
 enum status shell_read_word(struct shell *shell, struct shell_words *words, struct error *reterr)
 {
     static const char ends[] = " \t\r\n;&|<>()";
-    struct shell_buffer buffer = {.text = NULL};
+    struct shell_buffer buffer = {.is_word = false};
+    bool is_open = shell_peek(shell, 0) == '~';
+    uint32_t const count = words->count;
     while (shell->at < shell->end && strchr(ends, *shell->at) == NULL) {
-        if (*shell->at == '\'')
-            STATUS_TRY(read_single(shell, &buffer, reterr));
-        else if (*shell->at == '"')
-            STATUS_TRY(read_double(shell, &buffer, words, reterr));
-        else if (*shell->at == '\\')
-            STATUS_TRY(read_backslash(shell, &buffer, /* is_quoted= */ false, reterr));
-        else if (*shell->at == '$' || *shell->at == '`')
-            STATUS_TRY(shell_expand(shell, &buffer, words, /* is_quoted= */ false, reterr));
-        else
-            STATUS_TRY(shell_push(shell, &buffer, *shell->at++, shell->line, reterr));
+        is_open = is_open || (!shell->is_whole && is_pattern(shell));
+        STATUS_TRY(shell_read_part(shell, &buffer, words, reterr));
     }
+    buffer.is_open = buffer.is_open || is_open;
+    for (uint32_t i = count; is_open && i < words->count; i++) words->word[i].is_open = true;
     return shell_word_end(shell, &buffer, words, reterr);
 }
 
@@ -168,6 +272,7 @@ enum status shell_join(struct shell *shell, struct shell_words *words, struct er
     struct shell_words whole = {.word = NULL};
     for (uint32_t i = 0; i < words->count; i++) {
         const struct shell_word *word = &words->word[i];
+        buffer.is_open = buffer.is_open || word->is_open;
         if (i > 0) STATUS_TRY(shell_push(shell, &buffer, ' ', word->line[0], reterr));
         for (uint32_t c = 0; c < word->length; c++)
             STATUS_TRY(shell_push(shell, &buffer, word->text[c], word->line[c], reterr));

@@ -9,7 +9,7 @@
 # PODSIM_IMPORT_SEED=N PODSIM_IMPORT_CASES=1. With PODSIM_TEST_CASES=N every N-th is run.
 #
 # A difference that podsim says is none: a row that something is left out or not run, a value with
-# the "$" or "~" of what is not known, or a refusal with its place.
+# the "$", "~" or "{" of what is not known, or a refusal with its place.
 set -u
 podsim=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 cases=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
@@ -66,7 +66,7 @@ compare() {
     podsim_has=$(by_podsim)
     if [ "$bash_has" = "$podsim_has" ]; then
         result=same
-    elif [[ $podsim_has == refused:*script.sh* || $podsim_has == *[\$\`~]* ]]; then
+    elif [[ $podsim_has == refused:*script.sh* || $podsim_has == *[\$\`~{]* ]]; then
         result=said
     elif grep -qE "$saying" list; then
         result=said

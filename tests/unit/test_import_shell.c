@@ -126,6 +126,7 @@ static void wrong_texts_are_refused_at_their_line(void **state)
     refused("f() echo x\n", "script:1: a function whose body does not stand in { }");
     refused("[ a = b\n", "script:1: \"\\[\" without what closes it");
     refused("A=([2]=x)\n", "script:1: \"\\[2]=\": podsim reads arrays whose elements *");
+    read_as("A=\"--num-layers 2\"\nexit 0\n", "1 --num-layers=2\n");
     refused("X=1\nexit 0\na.py --num-layers 1\n", "script:2: the script ends here, before *");
     refused("echo nothing\n", "script: no command runs a Python program*");
     refused("a.py --num-layers 1\nb.py --num-layers 2\n", "script:2: a second command*line 1*");

@@ -183,10 +183,11 @@ enum status settings_read_shell(struct import_file *file, struct error *reterr)
     shell->line = 1;
     STATUS_TRY(text_take(shell, reterr));
     STATUS_TRY(shell_run_list(shell, &whole, &ignored, reterr));
-    if (shell->run.ended > 0 && shell->tally.lost > shell->run.lost_before)
+    bool const is_cut = shell->run.ended > 0 && shell->tally.lost > shell->run.lost_before;
+    if (is_cut)
         STATUS_TRY(shell_say(shell, "exit", "", shell->run.ended,
                              "the script ends here; what stands behind it is left out", reterr));
-    if (shell->commands == 0 && shell->run.ended > 0)
+    if (shell->commands == 0 && is_cut)
         return settings_fail(
             file, shell->run.ended, STATUS_NOT_FOUND, reterr,
             "the script ends here, before it runs a Python program; variables that "

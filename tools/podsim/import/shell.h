@@ -70,6 +70,7 @@ struct shell {
     uint64_t bytes;      /* Of all words so far. */
     bool unset_is_empty; /* In conditions; elsewhere "$NAME" stays as it is written. */
     bool is_whole;       /* In assignments and [[ ]]: blanks in a variable end no word. */
+    bool is_declared;    /* In those of `declare` {a,b} stands for other words all the same. */
     bool is_nothing;     /* The last "${NAME[@]}" had no elements. */
     struct shell_run run;
     uint32_t presuming; /* Above 0: what is run rests on a variable's being empty, or the like. */
@@ -124,6 +125,9 @@ char shell_peek(const struct shell *shell, uint32_t ahead);
 bool shell_is_at(const struct shell *shell, const char *word);
 /* Line ends, comments and semicolons, but for ";;" and ";&". */
 void shell_skip_lines(struct shell *shell);
+/* Behind an opening bracket: the place of the one that closes it, past texts in quotes. NULL: it is
+ * open at the end. */
+const char *shell_closing(const struct shell *shell, const char *at, char open, char close);
 /* Refuses what is open at the end of the text. */
 enum status shell_refuse_end(struct shell *shell, uint32_t line, const char *what,
                              struct error *reterr);
@@ -133,9 +137,6 @@ enum status shell_refuse_end(struct shell *shell, uint32_t line, const char *wha
 /* At a "$" or a "`": what it stands for, into the word. */
 enum status shell_expand(struct shell *shell, struct shell_buffer *buffer,
                          struct shell_words *words, bool is_quoted, struct error *reterr);
-/* Behind an opening bracket: the place of the one that closes it, past texts in quotes. NULL: it is
- * open at the end. */
-const char *shell_closing(const struct shell *shell, const char *at, char open, char close);
 const struct shell_variable *shell_variable_find(const struct shell *shell, const char *name);
 /* A variable's new value. `is_more` is +=. */
 enum status shell_assign(struct shell *shell, const char *name, bool is_array, bool is_more,

@@ -68,9 +68,11 @@ static enum status text_assign(struct shell *shell, struct shell_variable *varia
     struct shell_words const before = variable->words;
     struct shell_words both = {.word = NULL}, after = {.word = NULL};
     struct shell_buffer buffer = {.is_word = true};
+    bool const is_plain = !is_more && value->count == 1;
+    if (is_plain) STATUS_TRY(shell_words_add(shell, &after, &value->word[0], reterr));
     if (is_more && before.count > 0)
         STATUS_TRY(shell_words_add(shell, &both, &before.word[0], reterr));
-    for (uint32_t i = 0; i < value->count; i++)
+    for (uint32_t i = 0; !is_plain && i < value->count; i++)
         STATUS_TRY(shell_words_add(shell, &both, &value->word[i], reterr));
     for (uint32_t w = 0; w < both.count; w++) {
         const struct shell_word *const word = &both.word[w];
@@ -78,7 +80,7 @@ static enum status text_assign(struct shell *shell, struct shell_variable *varia
         for (uint32_t i = 0; i < word->length; i++)
             STATUS_TRY(shell_push(shell, &buffer, word->text[i], word->line[i], reterr));
     }
-    STATUS_TRY(shell_word_end(shell, &buffer, &after, reterr));
+    if (!is_plain) STATUS_TRY(shell_word_end(shell, &buffer, &after, reterr));
     for (uint32_t i = 1; i < before.count; i++)
         STATUS_TRY(shell_words_add(shell, &after, &before.word[i], reterr));
     variable->words = after;
@@ -341,26 +343,6 @@ static enum status put_parameter(struct shell *shell, const struct parameter *pa
     shell->is_nothing = parameter->is_all && !parameter->is_joined;
     if (is_empty || (parameter->is_all && how == '\0')) return STATUS_OK;
     return put_whole(shell, parameter, buffer, reterr);
-}
-
-const char *shell_closing(const struct shell *shell, const char *at, char open, char close)
-{
-    uint32_t depth = 1;
-    char quote = '\0';
-    for (; at < shell->end; at++) {
-        if (*at == '\\' && quote != '\'' && at + 1 < shell->end) {
-            at++;
-        } else if (quote != '\0') {
-            if (*at == quote) quote = '\0';
-        } else if (*at == '\'' || *at == '"') {
-            quote = *at;
-        } else if (*at == open) {
-            depth++;
-        } else if (*at == close && --depth == 0) {
-            return at;
-        }
-    }
-    return NULL;
 }
 
 /* As it is written: what podsim does not run. */

@@ -259,7 +259,9 @@ static enum status say_changes(struct shell *shell, const struct shell_words *wo
     const char *const second = at + 1 < words->count ? first[1].text : "";
     bool const is_unknown =
         first->is_open && (first->text[0] == '`' || name_after(first->text, "$(") != NULL);
-    bool const sets = (name_same(first->text, "printf") && name_same(second, "-v")) ||
+    bool const is_set = name_same(first->text, "set") && second[0] != '\0' &&
+                        (name_same(second, "--") || strchr("-+", second[0]) == NULL);
+    bool const sets = is_set || (name_same(first->text, "printf") && name_same(second, "-v")) ||
                       (name_same(first->text, "wait") && name_same(second, "-p")) ||
                       (name_same(first->text, "shopt") && strstr(second, "-s") != NULL);
     if (changing[name_find(first->text, changing)] == NULL && !sets && !is_unknown)
@@ -403,7 +405,17 @@ enum status shell_run_command(struct shell *shell, enum shell_truth *ret_truth,
     uint32_t const declaration = declaration_at(shell);
     uint32_t assignments = 0;
     *ret_truth = SHELL_YES;
-    if (declaration > 0) return run_declaration(shell, declaration, reterr);
+    if (declaration > 0) {
+        /* Outside functions, whose bodies are skipped, `local` assigns nothing. */
+        bool const is_vain = shell->run.skipping == 0 && shell_is_at(shell, "local");
+        shell->run.skipping += is_vain;
+        shell->is_declared = true;
+        STATUS_TRY(run_declaration(shell, declaration, reterr));
+        shell->is_declared = false;
+        shell->run.skipping -= is_vain;
+        if (is_vain) shell->tally.lost = lost;
+        return STATUS_OK;
+    }
     bool const is_env = shell_is_at(shell, "env");
     shell->at += is_env ? 3 : 0;
     STATUS_TRY(shell_read_redirections(shell, reterr));

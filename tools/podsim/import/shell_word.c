@@ -1,11 +1,12 @@
 /* shell_word.c: words of a shell script. */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/base/arena.h"
 #include "tools/podsim/import/shell.h"
 
-enum { BUFFER_BYTES_MIN = 64, PATTERN_BYTES_MAX = 256 };
+enum { BUFFER_BYTES_MIN = 64, PATTERN_BYTES_MAX = 256, FOLLOWING_BYTES_MAX = 1 << 13 };
 
 static enum status no_memory(struct error *reterr)
 {
@@ -137,6 +138,54 @@ void shell_skip_lines(struct shell *shell)
     }
 }
 
+/* Behind "<<" in $( ): the last byte of the text that follows the line; NULL: none does. */
+static const char *followed_to(const struct shell *shell, const char *at)
+{
+    char ending[PATTERN_BYTES_MAX];
+    size_t length = 0;
+    at += strspn(at, "-");
+    at += strspn(at, " \t'\"\\");
+    while (isalnum((unsigned char)at[length]) || at[length] == '_') length++;
+    if (length == 0 || length >= sizeof ending || isdigit((unsigned char)*at)) return NULL;
+    if (at >= shell->end) return NULL;
+    memcpy(ending, at, length);
+    const char *const last =
+        shell->end - at > FOLLOWING_BYTES_MAX ? at + FOLLOWING_BYTES_MAX : shell->end;
+    while ((at = memchr(at, '\n', (size_t)(last - at))) != NULL) {
+        at++;
+        const char *const start = at + strspn(at, "\t");
+        if (strncmp(start, ending, length) == 0 && start[length] == '\n') return start + length;
+    }
+    return NULL;
+}
+
+const char *shell_closing(const struct shell *shell, const char *at, char open, char close)
+{
+    uint32_t depth = 1;
+    char quote = '\0';
+    bool has_texts = open == '(';
+    for (; at < shell->end; at++) {
+        if (*at == '\\' && quote != '\'' && at + 1 < shell->end) {
+            at++;
+        } else if (quote != '\0') {
+            if (*at == quote) quote = '\0';
+        } else if (*at == '\'' || *at == '"') {
+            quote = *at;
+        } else if (*at == open) {
+            depth++;
+        } else if (*at == close && --depth == 0) {
+            return at;
+        } else if (open == '(' && *at == '#' && isspace((unsigned char)at[-1])) {
+            at += strcspn(at, "\n") - 1; /* A comment, whatever quotes it has. */
+        } else if (has_texts && at[0] == '<' && at[1] == '<' && at[2] != '<' && at[-1] != '<') {
+            const char *const end = followed_to(shell, at + 2);
+            has_texts = end != NULL;
+            at = has_texts ? end : at;
+        }
+    }
+    return NULL;
+}
+
 void shell_skip_blanks(struct shell *shell)
 {
     while (shell->at < shell->end) {
@@ -243,6 +292,7 @@ enum status shell_read_part(struct shell *shell, struct shell_buffer *buffer,
 static bool is_pattern(const struct shell *shell)
 {
     if (strchr("*?[", *shell->at) != NULL) return true;
+    if (*shell->at != '{') return false;
     const char *at = shell->at, *const last = at + PATTERN_BYTES_MAX;
     while (at < shell->end && at < last && strchr(", \t\n", *at) == NULL &&
            (at[0] != '.' || at[1] != '.'))
@@ -257,7 +307,8 @@ enum status shell_read_word(struct shell *shell, struct shell_words *words, stru
     bool is_open = shell_peek(shell, 0) == '~';
     uint32_t const count = words->count;
     while (shell->at < shell->end && strchr(ends, *shell->at) == NULL) {
-        is_open = is_open || (!shell->is_whole && is_pattern(shell));
+        bool const may_be = !shell->is_whole || (shell->is_declared && *shell->at == '{');
+        is_open = is_open || (may_be && is_pattern(shell));
         STATUS_TRY(shell_read_part(shell, &buffer, words, reterr));
     }
     buffer.is_open = buffer.is_open || is_open;

@@ -69,6 +69,18 @@ static enum status say_likely(struct shell *shell, uint32_t assigned, uint32_t l
                      reterr);
 }
 
+/* After `set -e` a failure that no condition has ends the script. */
+static enum status say_failure(struct shell *shell, uint32_t line, const char *start,
+                               struct error *reterr)
+{
+    bool const ends = shell->run.ends_at_failure && shell->run.conditions == 0 && *start != '!';
+    if (!ends || shell->run.skipping > 0) return STATUS_OK;
+    const char *const key =
+        arena_format(shell->file->arena, "%.*s", (int)strcspn(start, "\n;"), start);
+    if (key == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    return shell_say(shell, key, "", line, SHELL_MAY_END, reterr);
+}
+
 static enum shell_truth truth_of_both(enum shell_truth first, enum shell_truth second, bool is_and)
 {
     if (first == SHELL_MAYBE) return SHELL_MAYBE;
@@ -86,8 +98,12 @@ static enum status run_chain(struct shell *shell, enum shell_truth *ret_truth, s
     struct shell_run const run = shell->run;
     shell->commands_open++;
     STATUS_TRY(run_pipeline(shell, ret_truth, reterr));
-    for (shell_skip_blanks(shell); (shell_peek(shell, 0) == '&' || shell_peek(shell, 0) == '|') &&
-                                   shell_peek(shell, 1) == shell_peek(shell, 0);
+    shell_skip_blanks(shell);
+    char const behind = shell_peek(shell, 0);
+    if (*ret_truth == SHELL_NO && behind != '&' && behind != '|')
+        STATUS_TRY(say_failure(shell, line, start, reterr));
+    for (; (shell_peek(shell, 0) == '&' || shell_peek(shell, 0) == '|') &&
+           shell_peek(shell, 1) == shell_peek(shell, 0);
          shell_skip_blanks(shell)) {
         bool const is_and = shell_peek(shell, 0) == '&', is_empty = shell->tally.assumed > assumed;
         bool const is_likely = *ret_truth == SHELL_LIKELY && is_and;

@@ -20,6 +20,8 @@ enum {
 #define SHELL_NOT_RUN                                                                              \
     "podsim does not run it; variables that it changes are given by --with NAME=VALUE"
 
+#define SHELL_MAY_END "the script may end here; podsim reads on"
+
 struct shell_word {
     const char *text; /* Ended by a 0. */
     const uint32_t *line;
@@ -35,6 +37,7 @@ struct shell_words {
 struct shell_variable {
     const char *name;
     bool is_array;
+    bool is_readonly;
     bool is_unknown;          /* Of a loop: the value is one that podsim does not know. */
     struct shell_words words; /* Of a text: one. */
 };
@@ -60,6 +63,8 @@ struct shell_run {
     uint32_t skipping;    /* Above 0: nothing is run. */
     uint32_t ended;       /* The line of an `exit` at which the script ends; 0: it goes on. */
     uint32_t lost_before; /* That line. */
+    uint32_t conditions;  /* Of `if`, within one another: a failure there ends no script. */
+    bool ends_at_failure; /* After `set -e`. */
 };
 
 struct shell {
@@ -142,6 +147,8 @@ const struct shell_variable *shell_variable_find(const struct shell *shell, cons
 enum status shell_assign(struct shell *shell, const char *name, bool is_array, bool is_more,
                          const struct shell_words *words, struct error *reterr);
 
+/* `readonly`: another assignment is refused. Nothing where there is no such variable. */
+void shell_make_readonly(struct shell *shell, const char *name);
 /* The variable has a value from here on that podsim does not know. */
 enum status shell_forget(struct shell *shell, const char *name, struct error *reterr);
 /* Variables as they were when `undo_count` was `mark`: what a subshell assigns ends with it. */

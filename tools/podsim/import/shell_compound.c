@@ -49,7 +49,9 @@ static enum status run_condition(struct shell *shell, uint32_t line, bool is_dec
     static const char *const then[] = {"then", NULL};
     struct shell_list const list = {.ends = then, .opened = "if", .line = line};
     shell->run.skipping += is_decided;
+    shell->run.conditions++;
     STATUS_TRY(shell_run_list(shell, &list, ret_truth, reterr));
+    shell->run.conditions--;
     shell->run.skipping -= is_decided;
     if (is_decided || *ret_truth == SHELL_LIKELY) *ret_truth = SHELL_MAYBE;
     shell->at += strlen(then[0]);

@@ -52,6 +52,9 @@ static enum status variable_make(struct shell *shell, const char *name,
     if (i == SHELL_VARIABLES_MAX)
         return settings_fail(shell->file, shell->line, STATUS_LIMIT, reterr,
                              "more than %d variables", SHELL_VARIABLES_MAX);
+    if (!undo.is_new && shell->variable[i].is_readonly)
+        return settings_fail(shell->file, shell->line, STATUS_INVALID, reterr,
+                             "%s is readonly, so bash assigns nothing here", name);
     STATUS_TRY(undo_add(shell, &undo, reterr));
     shell->undo[shell->undo_count - 1].before = shell->variable[i];
     if (undo.is_new) shell->variable[i] = (struct shell_variable){.name = name};
@@ -99,6 +102,12 @@ enum status shell_assign(struct shell *shell, const char *name, bool is_array, b
     for (uint32_t i = 0; i < words->count; i++)
         STATUS_TRY(shell_words_add(shell, &variable->words, &words->word[i], reterr));
     return STATUS_OK;
+}
+
+void shell_make_readonly(struct shell *shell, const char *name)
+{
+    for (uint32_t i = 0; i < shell->variable_count; i++)
+        if (name_same(shell->variable[i].name, name)) shell->variable[i].is_readonly = true;
 }
 
 enum status shell_forget(struct shell *shell, const char *name, struct error *reterr)

@@ -305,6 +305,7 @@ static uint32_t declaration_at(const struct shell *shell)
 static enum status run_declaration(struct shell *shell, uint32_t length, struct error *reterr)
 {
     const char *const start = shell->at;
+    bool is_readonly = shell_is_at(shell, "readonly");
     shell->at += length;
     for (;;) {
         struct shell_words words = {.word = NULL};
@@ -313,14 +314,22 @@ static enum status run_declaration(struct shell *shell, uint32_t length, struct 
         struct assignment const found = assignment_at(shell);
         if (c == '\0' || strchr("\n;#&|()", c) != NULL) return STATUS_OK;
         if (found.name_length > 0) {
+            const char *const name =
+                arena_format(shell->file->arena, "%.*s", (int)found.name_length, shell->at);
+            if (name == NULL) return no_memory(reterr);
             STATUS_TRY(assign(shell, &found, reterr));
+            if (is_readonly && shell->run.skipping == 0) shell_make_readonly(shell, name);
             continue;
         }
         uint32_t const line = shell->line;
         STATUS_TRY(shell_read_word(shell, &words, reterr));
+        is_readonly = is_readonly || (c == '-' && strchr(words.word[0].text, 'r') != NULL);
         if (c != '-' && c != '+') {
-            for (uint32_t i = 0; i < words.count; i++)
+            for (uint32_t i = 0; i < words.count; i++) {
                 STATUS_TRY(assign_word(shell, &words.word[i], reterr));
+                if (is_readonly && shell->run.skipping == 0)
+                    shell_make_readonly(shell, words.word[i].text);
+            }
         } else if (strspn(words.word[0].text, "-+agrxpfF") < words.word[0].length) {
             const char *const name = arena_format(shell->file->arena, "%.*s", (int)length, start);
             if (name == NULL) return no_memory(reterr);
@@ -336,8 +345,7 @@ static enum status end_script(struct shell *shell, const struct shell_word *word
                               struct error *reterr)
 {
     if (shell->presuming > 0 || shell->tally.lost > 0)
-        return shell_say(shell, word->text, "", word->line[0],
-                         "the script may end here; podsim reads on", reterr);
+        return shell_say(shell, word->text, "", word->line[0], SHELL_MAY_END, reterr);
     shell->run.skipping++;
     shell->run.ended = word->line[0];
     shell->run.lost_before = shell->tally.lost;
@@ -362,6 +370,11 @@ static enum status take_words(struct shell *shell, const struct shell_words *wor
                           name_same(first, "echo") || name_same(first, "export");
     *ret_truth = name_same(first, "false") ? SHELL_NO : succeeds ? SHELL_YES : SHELL_LIKELY;
     if (printing[name_find(first, printing)] == NULL) STATUS_TRY(shell_keep(shell, words, reterr));
+    for (uint32_t i = 1; name_same(first, "set") && i < words->count; i++) {
+        const char *const text = words->word[i].text;
+        shell->run.ends_at_failure = shell->run.ends_at_failure || name_same(text, "errexit") ||
+                                     (text[0] == '-' && strchr(text, 'e') != NULL);
+    }
     bool const is_exec = name_same(first, "exec") && words->count > 1 && shell->presuming == 0;
     if (name_same(first, "exit") || is_exec) return end_script(shell, &words->word[0], reterr);
     return STATUS_OK;

@@ -59,7 +59,7 @@ void streams_needs_fill(const struct replay *replay, const struct role_table *ro
         int64_t const slot = program_need_slot(need, block, state->slot);
         if (slot < 0) continue; /* Before the first slot nothing is needed: 0 parts. */
         uint32_t const start = slot_start(replay, role, need->stream, slot);
-        SIM_ASSERT((uint64_t)start + program_need_parts(need, op) <= UINT32_MAX);
+        SIM_ASSERT((uint64_t)start + program_need_parts(need, op) <= UINT32_MAX / 2);
         cache->count[i] = start + need->part;
         cache->per_part[i] = need->per_part;
     }

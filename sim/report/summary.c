@@ -21,7 +21,7 @@ static void write_ranks(const struct report_input *input, struct strbuf *text)
     const struct trace *trace = input->trace;
     uint32_t const reported = analysis_role(input, trace->reported_chip);
     table_line(text, "rank");
-    strbuf_add(text, "figures, phases and collectives are of rank %u, which ends last\n\n",
+    strbuf_add(text, "figures, phases and collectives are of pipeline rank %u, which ends last\n\n",
                reported);
     column_add_table(&rows_ranks, trace,
                      trace->role_count < RANKS_SHOWN ? trace->role_count : RANKS_SHOWN, 14, text);

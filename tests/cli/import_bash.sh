@@ -6,7 +6,7 @@
 # prints the arguments. CASES has scripts by subject, with what podsim must make of them. Then
 # scripts are drawn: assignments, arrays, conditions, loops, functions, subshells, pipes, texts that
 # follow a line, quotes, arithmetic. A number begins each drawing, so that a case can be run again:
-# PODSIM_IMPORT_SEED=N PODSIM_IMPORT_CASES=1. With PODSIM_TEST_CASES=N every N-th is run.
+# PODSIM_IMPORT_SEED=N PODSIM_IMPORT_CASES=1. With PODSIM_TEST_CASES=N every N-th script is run.
 #
 # A difference that podsim says is none: a row that something is left out or not run, a value with
 # the "$", "~" or "{" of what is not known, or a refusal with its place.
@@ -14,7 +14,7 @@ set -u
 podsim=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 cases=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
 every=${PODSIM_TEST_CASES:-${PODSIM_TEST_THIN:-1}}
-count=${PODSIM_IMPORT_CASES:-200}
+count=${PODSIM_IMPORT_CASES:-100}
 seed=${PODSIM_IMPORT_SEED:-1}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -85,8 +85,11 @@ fail() {
 
 # "RESULT SCRIPT", where RESULT is what podsim takes for $A: with "said" it differs from bash or is
 # not known, with "bash" it is what bash takes.
+walked=0
 while IFS= read -r line; do
     [[ $line == '' || $line == '#'* ]] && continue
+    walked=$((walked + 1))
+    [ $((walked % every)) = 0 ] || continue
     wanted=${line%% *}
     text=${line#* }
     printf '%s\n%s --va $A\n' "${text//\\n/$'\n'}" "$command" > script.sh

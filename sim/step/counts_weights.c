@@ -128,6 +128,17 @@ static void lookups_reduce(const struct ranks *ranks, struct workload_traffic *t
               (double)ranks->end[BLOCK_EMBEDDING].bucket.elements);
 }
 
+/* VMEM of ops of the vector units, each of whose numbers has the same work. */
+static void vmem_add(const struct ranks *ranks, double flop, double bytes,
+                     struct workload_scarce *scarce)
+{
+    const struct chip *chip = &ranks->machine->chip;
+    double const meanwhile =
+        flop * (double)chip->vmem_bytes_per_s / (double)chip->vector_flop_per_s;
+    scarce->vmem_bytes += bytes;
+    scarce->vmem_longer_bytes += bytes > meanwhile ? bytes - meanwhile : 0;
+}
+
 static void update_count(const struct ranks *ranks, struct workload_counts *counts)
 {
     const struct graph_formats *formats = &ranks->plan->formats;
@@ -136,10 +147,12 @@ static void update_count(const struct ranks *ranks, struct workload_counts *coun
     double const summed = ranks->copies > 1 ? state : 0, tied_apart = tied_share(ranks);
     uint64_t const updates = ranks->plan->model.layers + ranks->mtp_modules +
                              (ranks_is_decoder(ranks) ? UINT64_C(2) - ranks->tie.here : 0);
+    double const state_bytes = state * (gradient + 4 * bytes_of(formats->optimizer) +
+                                        2 * format_stored_number_bytes(formats->weights));
     counts->vector_flop += tied_apart + summed + VECTOR_ADAM * state;
-    counts->hbm_bytes += 3 * tied_apart * gradient + 3 * summed * gradient +
-                         state * (gradient + 4 * bytes_of(formats->optimizer) +
-                                  2 * format_stored_number_bytes(formats->weights));
+    counts->hbm_bytes += 3 * tied_apart * gradient + 3 * summed * gradient + state_bytes;
+    vmem_add(ranks, tied_apart + summed, 3 * (tied_apart + summed) * gradient, &counts->scarce);
+    vmem_add(ranks, VECTOR_ADAM * state, state_bytes, &counts->scarce);
     if (fusion != NULL) {
         struct chain_pass const made = fusion_pass(fusion, CHAIN_UPDATE, false);
         counts->hbm_bytes += state * (double)(made.read_bytes + made.write_bytes);

@@ -109,6 +109,21 @@ static void the_oracle_counts_the_same(void **state)
     shipped_each(oracle_holds);
 }
 
+/* What goes through HBM goes through VMEM, updates of weights too. */
+static void vmem_holds(const char *name, const struct step *step)
+{
+    struct workload_counts counts;
+    counts_make(&step->of.workload, &step->machine, &step->mesh, &counts);
+    case_that(counts.scarce.vmem_bytes >= counts.hbm_bytes * (1 - 1e-9), name);
+    case_that(counts.scarce.vmem_longer_bytes <= counts.scarce.vmem_bytes * (1 + 1e-9), name);
+}
+
+static void vmem_has_what_hbm_has(void **state)
+{
+    (void)state;
+    shipped_each(vmem_holds);
+}
+
 static uint64_t products_flop(const struct graph_count *count, enum op_pass pass)
 {
     uint64_t flop = 0;
@@ -207,6 +222,7 @@ int main(void)
         cmocka_unit_test(rows_of_many_sizes_are_as_large_as_their_mean),
         cmocka_unit_test(a_layer_is_counted),
         cmocka_unit_test(the_oracle_counts_the_same),
+        cmocka_unit_test(vmem_has_what_hbm_has),
         cmocka_unit_test(gradients_of_products_have_as_many_flop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

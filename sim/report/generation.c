@@ -31,6 +31,7 @@ enum status generation_begin(struct arena *arena, const struct report_input *inp
     struct inference_facts const facts = inference_facts_of(input, &analysis);
     *ret_generation = (struct generation){.page = memory,
                                           .fit = facts.fit,
+                                          .fit_of_gib = facts.fit_of_gib,
                                           .page_steps = plan->generation.page,
                                           .sequences = plan->prompts.count,
                                           .output = plan->generation.output,

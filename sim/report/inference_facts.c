@@ -97,10 +97,12 @@ static struct inference_step book_of(const struct report_input *input)
     return inference_book_step(input->workload, &model, &chips);
 }
 
-struct inference_fit inference_facts_fit(const struct report_input *input)
+struct inference_fit inference_facts_fit(const struct report_input *input, uint64_t hbm_bytes)
 {
     struct inference_whole const whole = {inference_whole_bytes, input};
-    return inference_fit_of(input, &whole, input->machine->chip.hbm_capacity_bytes);
+    struct inference_fit fit = inference_fit_of(input, &whole, hbm_bytes);
+    fit.with_prompts = input->workload->kind == WORKLOAD_MIXED;
+    return fit;
 }
 
 struct inference_facts inference_facts_of(const struct report_input *input,
@@ -111,7 +113,6 @@ struct inference_facts inference_facts_of(const struct report_input *input,
     const struct chip *chip = &input->machine->chip;
     struct inference_sum const sum = inference_sum_all(plan);
     struct inference_shares const shares = inference_shares_of(input, analysis);
-    struct inference_whole const whole = {inference_whole_bytes, input};
     struct inference_facts facts = {
         .phase = inference_phase(plan),
         .sequences = sum.sequences,
@@ -125,8 +126,8 @@ struct inference_facts inference_facts_of(const struct report_input *input,
         .kv_bytes_per_token = inference_whole_read_bytes(plan) - inference_whole_shared_bytes(plan),
         .kv_read_bytes = roofline->counts.inference.kv_read_bytes,
         .kv_bytes = roofline->counts.memory.cache_bytes,
-        .fit = inference_facts_fit(input),
-        .fit_of_gib = inference_fit_of(input, &whole, chip_gib_bytes(chip->hbm_capacity_bytes)),
+        .fit = inference_facts_fit(input, chip->hbm_capacity_bytes),
+        .fit_of_gib = inference_facts_fit(input, chip_gib_bytes(chip->hbm_capacity_bytes)),
         .weight_load_s = roofline->counts.inference.weight_bytes / (double)chip->hbm_bytes_per_s,
         .kv_load_s = roofline->counts.inference.kv_read_bytes / (double)chip->hbm_bytes_per_s,
         .math_s = roofline->math_s,
@@ -140,6 +141,7 @@ struct inference_facts inference_facts_of(const struct report_input *input,
         .tokens_per_s_per_chip = analysis->tokens_per_s / (double)input->machine->chip_count,
         .book = book_of(input),
     };
+    inference_fit_found(&input->largest, &facts.fit, &facts.fit_of_gib);
     times_add(input, analysis, &facts);
     return facts;
 }

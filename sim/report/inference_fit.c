@@ -69,3 +69,11 @@ struct inference_fit inference_fit_of(const struct report_input *input,
                                                 (double)fit.smallest.chip_count * room);
     return fit;
 }
+
+void inference_fit_found(const struct report_largest *largest, struct inference_fit *fit,
+                         struct inference_fit *fit_of_gib)
+{
+    if (!largest->is) return;
+    fit->max_batch = largest->batch;
+    fit_of_gib->max_batch = largest->batch_of_gib;
+}

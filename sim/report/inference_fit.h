@@ -10,7 +10,8 @@
 /* With one reading of what HBM holds. */
 struct inference_fit {
     bool has_cache;     /* Sequences leave rows behind, which limit their number. */
-    uint64_t max_batch; /* As long as the mean one, with buffers that grow as they do. */
+    uint64_t max_batch; /* As found; else as long as the mean one, with buffers that grow so. */
+    bool with_prompts;  /* Sequences that answer, while as many prompts stay. */
     struct smallest_slice smallest;
     bool of_gpus;
 };
@@ -38,5 +39,9 @@ struct inference_whole {
  * step's cache each, evenly divided, with the buffers that a chip has here. */
 struct inference_fit inference_fit_of(const struct report_input *input,
                                       const struct inference_whole *whole, uint64_t hbm_bytes);
+
+/* What was found takes the place of what one step's memory lets expect: of both readings. */
+void inference_fit_found(const struct report_largest *largest, struct inference_fit *fit,
+                         struct inference_fit *fit_of_gib);
 
 #endif

@@ -155,7 +155,8 @@ static void slice_begin(const struct inference_fit *fit, const struct column_val
 void inference_slice_print(const struct report_input *input, struct strbuf *text)
 {
     struct column_value values[FITS_TOTAL];
-    struct inference_fit const fit = inference_facts_fit(input);
+    struct inference_fit const fit =
+        inference_facts_fit(input, input->machine->chip.hbm_capacity_bytes);
     struct counted const gpus = counted(fit.smallest.chip_count, "GPU");
     if (fit.smallest.chip_count == 0) return; /* Buffers alone are too large, on any slice. */
     find_fit(&fit, gpus.text, values);
@@ -185,8 +186,9 @@ static void fits_print(const struct inference_facts *facts, const struct column_
     find_fit(&facts->fit_of_gib, gpus_of_gib.text, of_gib);
     table_line(text, "room");
     if (facts->fit.has_cache)
-        strbuf_add(text, "%s sequences of this length fit; %s tokens/s a chip\n",
-                   CELL(fit_columns, fit, BATCH_MOST), FIGURE(CHIP_RATE));
+        strbuf_add(text, "%s sequences of this length fit%s; %s tokens/s a chip\n",
+                   CELL(fit_columns, fit, BATCH_MOST),
+                   facts->fit.with_prompts ? " with the prompts" : "", FIGURE(CHIP_RATE));
     else
         strbuf_add(text, "no cache limits the tokens; %s tokens/s a chip\n", FIGURE(CHIP_RATE));
     slice_begin(&facts->fit, fit, text);

@@ -23,6 +23,13 @@ struct report_fold {
     const char *reason;
 };
 
+/* The most sequences that fit a step of inference, as those who build steps have found them. */
+struct report_largest {
+    bool is;               /* It was looked for. */
+    uint64_t batch;        /* Of /workload/batch. */
+    uint64_t batch_of_gib; /* The same if the data sheet's GB are GiB. */
+};
+
 struct report_input {
     const char *title;
     const char *question; /* What the scenario answers, or "". */
@@ -40,6 +47,7 @@ struct report_input {
     struct report_fold fold[MACHINE_AXES_MAX]; /* By machine axis. */
     const struct generation *generation; /* Whose prefill and last step program and trace are; NULL:
                                             it is none. */
+    struct report_largest largest;       /* Of a step of inference. */
     double wall_s;                       /* Of the replay; 0: wall-clock is not shown. */
     /* Members that the caller has for the end of the result's object; NULL: none. */
     void (*write_more)(const void *owner, struct json_writer *json);

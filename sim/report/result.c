@@ -96,6 +96,8 @@ enum status result_write(struct arena *arena, const struct report_input *input, 
         generation_write(of, &json);
         struct inference_facts last = of->page[of->page_count - 1].facts;
         last.phase = "decode";
+        last.fit = of->fit;
+        last.fit_of_gib = of->fit_of_gib;
         inference_facts_write(&last, &json);
     } else {
         STATUS_TRY(put_body(arena, input, &facts, &json, reterr));

@@ -309,6 +309,15 @@ enum status scenario_lengths_build(struct arena *arena, struct scenario *scenari
                          "/workload/prompt", &prompts->tokens, reterr);
 }
 
+enum status scenario_batch_set(struct arena *arena, uint64_t batch, struct scenario *scenario,
+                               struct error *reterr)
+{
+    struct inference_plan *plan = &scenario->workload.inference;
+    bool const answers = plan->decodes.count > 0 && plan->generation.output == 0;
+    *(answers ? &plan->decodes.count : &plan->prompts.count) = batch;
+    return scenario_lengths_build(arena, scenario, reterr);
+}
+
 const struct key workload_kinds[] = {
     [WORKLOAD_TRAIN_STEP] = KEY("train_step", key_object, .members = workload_train_keys),
     [WORKLOAD_PREFILL] = KEY("prefill", key_object, .members = workload_prefill_keys),

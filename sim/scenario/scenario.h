@@ -53,6 +53,12 @@ enum status scenario_read_text(struct arena *arena, const char *name, const char
                                uint32_t setting_count, struct scenario *ret_scenario,
                                struct error *reterr);
 
+/* Of a step of inference that was read: another number of sequences, as /workload/batch says it,
+ * whose lengths are drawn anew where they have a distribution. Errors: sequences that are named one
+ * by one; more tokens than can be counted. */
+enum status scenario_batch_set(struct arena *arena, uint64_t batch, struct scenario *scenario,
+                               struct error *reterr);
+
 /* Refuses an algorithm that no collective has, where no step is lowered that says which it has. */
 enum status scenario_algorithm_check(const struct scenario *scenario, struct error *reterr);
 

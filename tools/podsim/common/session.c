@@ -237,17 +237,34 @@ enum status session_build(struct session *session, const struct session_source *
     return program_lower(session, reterr);
 }
 
+static enum status part_begin(const struct session *whole, struct session *ret_part,
+                              struct error *reterr)
+{
+    *ret_part = *whole;
+    ret_part->arena = arena_create(0);
+    if (ret_part->arena != NULL) return STATUS_OK;
+    return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory for a step");
+}
+
 enum status session_part_build(const struct session *whole, enum inference_played played,
                                uint64_t step, struct session *ret_part, struct error *reterr)
 {
     struct inference_generation *generation = &ret_part->scenario.workload.inference.generation;
-    *ret_part = *whole;
-    ret_part->arena = arena_create(0);
-    if (ret_part->arena == NULL)
-        return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory for a step");
+    STATUS_TRY(part_begin(whole, ret_part, reterr));
     generation->played = played;
     generation->step = step;
     return program_lower(ret_part, reterr);
+}
+
+enum status session_batch_build(const struct session *whole, uint64_t batch,
+                                struct session *ret_part, struct error *reterr)
+{
+    struct workload_plan *plan = &ret_part->scenario.workload;
+    STATUS_TRY(part_begin(whole, ret_part, reterr));
+    plan->inference.chooser = (struct plan_chooser){.owner = NULL};
+    STATUS_TRY(scenario_batch_set(ret_part->arena, batch, &ret_part->scenario, reterr));
+    return workload_lower(ret_part->arena, plan, &ret_part->machine, &ret_part->mesh,
+                          &ret_part->program, reterr);
 }
 
 void session_close(struct session *session)

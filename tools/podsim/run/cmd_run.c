@@ -172,11 +172,12 @@ static enum status advise(struct run *run, struct error *reterr)
 }
 
 /* How many sequences would fit, where the buffers that fewer of them need are not known. */
-static void add_room(struct strbuf *reason, const struct inference_room *room)
+static void add_room(struct strbuf *reason, const struct inference_room *room, bool with_prompts)
 {
     struct counted const most = counted(room->most, "sequence");
     if (room->least == room->most)
-        strbuf_add(reason, "\n%s of this length would fit\n", most.text);
+        strbuf_add(reason, "\n%s of this length would fit%s\n", most.text,
+                   with_prompts ? " with the prompts" : "");
     else if (room->least + 1 == room->most)
         strbuf_add(reason, "\n%llu or %s of this length would fit\n",
                    (unsigned long long)room->least, most.text);
@@ -201,7 +202,8 @@ static enum status advise_unfit(struct run *run, double peak_bytes, const char *
         if (run->input.roofline != NULL)
             STATUS_TRY(room_find(&run->source, session, run->worker, &room, reterr));
         *ret_where = room.most > 0 ? "/workload/batch" : "/machine";
-        if (!is_quiet(run)) add_room(&run->reason, &room);
+        if (!is_quiet(run))
+            add_room(&run->reason, &room, session->scenario.workload.kind == WORKLOAD_MIXED);
         if (!is_quiet(run) && run->input.roofline != NULL)
             inference_slice_print(&run->input, &run->reason);
         if (!options_has(run->options, "--advise")) return STATUS_OK;
@@ -256,6 +258,23 @@ static enum status refuse_seen(struct run *run, struct error *reterr)
     return oversubscribed(where, reterr);
 }
 
+/* How many sequences fit, where anything says it. */
+static enum status largest_find(struct run *run, struct error *reterr)
+{
+    const struct session *session = &run->session;
+    bool const is_asked = !is_quiet(run) || run->json.path != NULL;
+    if (session->is_program || session->scenario.workload.kind == WORKLOAD_TRAIN_STEP || !is_asked)
+        return STATUS_OK;
+    uint64_t const hbm_bytes = session->machine.chip.hbm_capacity_bytes;
+    struct inference_fit const fit = inference_facts_fit(&run->input, hbm_bytes);
+    struct inference_fit const of_gib = inference_facts_fit(&run->input, chip_gib_bytes(hbm_bytes));
+    struct report_largest const expected = {.batch = fit.max_batch,
+                                            .batch_of_gib = of_gib.max_batch};
+    if (!fit.has_cache) return STATUS_OK;
+    return room_find_largest(&run->source, session, &run->least, &expected, run->worker,
+                             &run->input.largest, reterr);
+}
+
 /* Before a long run: the outputs were opened before the scenario said which files it reads. */
 static enum status spare_what_was_read(const struct run *run, struct error *reterr)
 {
@@ -282,6 +301,7 @@ static enum status generate(struct run *run, struct error *reterr)
         .watch_owner = run,
     };
     STATUS_TRY(generate_play(&run->session, &run->source, &options, &run->generation, reterr));
+    inference_fit_found(&run->input.largest, &run->generation.fit, &run->generation.fit_of_gib);
     run->input.generation = &run->generation;
     generation_write_csv(&run->generation, &run->rows);
     return STATUS_OK;
@@ -316,6 +336,7 @@ static enum status work_texts(struct run *run, struct error *reterr)
     STATUS_TRY(report_name(session->arena, run->options, run->path, &run->input, reterr));
     if (options_has(run->options, "--timing")) run->input.wall_s = run->wall_s;
     STATUS_TRY(refuse_seen(run, reterr));
+    STATUS_TRY(largest_find(run, reterr));
     if (session->scenario.workload.kind == WORKLOAD_GENERATE) STATUS_TRY(generate(run, reterr));
     if (options_has(run->options, "--advise")) STATUS_TRY(advise(run, reterr));
     run->summary.columns = report_columns(to_stdout(run) ? 2 : 1);

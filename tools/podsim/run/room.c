@@ -1,92 +1,169 @@
 #include "tools/podsim/run/room.h"
 
+#include <math.h>
 #include <stdio.h>
 
-#include "sim/program/least_memory.h"
+#include "sim/base/units.h"
+#include "tools/podsim/common/largest_batch.h"
 #include "tools/podsim/common/worker.h"
 #include "tools/podsim/run/advise.h"
 
-enum { SETTING_BYTES = 48 };
+enum { SETTING_BYTES = 48, PLAYED_EVENTS_MAX = 1000000 };
 
 struct room_search {
     const struct session_source *source;
     const struct session *session;
     struct worker *worker;
+    double more_bytes; /* That a chip holds beyond the least, for each sequence of a pass. */
+    bool plays;        /* All batches, not only those that are asked for so. */
+    uint64_t events_most;
     bool too_long;
 };
 
 static bool watch(void *owner, const struct replay_progress *progress)
 {
     struct room_search *search = owner;
-    search->too_long = progress->events > ADVISE_EVENTS_MAX;
+    search->too_long = progress->events > search->events_most;
     return !search->too_long && !worker_stops(search->worker);
 }
 
-static enum status peak_find(struct room_search *search, const struct session_source *source,
-                             struct session *session, uint64_t *ret_peak_bytes,
-                             struct error *reterr)
+static uint64_t batch_of(const struct workload_plan *plan)
 {
-    struct replay_options const options = {.watch = watch, .watch_owner = search};
+    bool const asks = plan->kind == WORKLOAD_PREFILL || plan->kind == WORKLOAD_GENERATE;
+    return asks ? plan->inference.prompts.count : plan->inference.decodes.count;
+}
+
+/* Sequences that pass through the layers together: each rank of pp has others. */
+static double of_a_pass(const struct workload_plan *plan)
+{
+    return (double)units_ceil_divide(batch_of(plan), inference_batch_count(&plan->inference));
+}
+
+static enum status least_find(const struct room_search *search, struct session *part,
+                              struct batch_held *held, struct error *reterr)
+{
     struct least_memory least;
-    STATUS_TRY(session_build(session, source, SESSION_PROGRAM, reterr));
-    STATUS_TRY(least_memory_of(session->arena, &session->program, &least, reterr));
-    *ret_peak_bytes = least.total_bytes;
-    if (least.is_peak || least.total_bytes > session->machine.chip.hbm_capacity_bytes)
-        return STATUS_OK;
-    STATUS_TRY(session_replay(session, source, &options, reterr));
-    *ret_peak_bytes = session->trace.memory.peak_bytes;
+    STATUS_TRY(session_batch_build(search->session, held->batch, part, reterr));
+    STATUS_TRY(least_memory_of(part->arena, &part->program, &least, reterr));
+    held->bytes =
+        (double)least.total_bytes + search->more_bytes * of_a_pass(&part->scenario.workload);
+    held->is_peak = least.is_peak;
     return STATUS_OK;
 }
 
-/* The peak with another batch; of one that cannot fit it may be what is held at least. */
-static enum status batch_peak(struct room_search *search, uint64_t batch, uint64_t *ret_peak_bytes,
-                              struct error *reterr)
+static enum status peak_find(struct room_search *search, struct session *session,
+                             struct batch_held *held, struct error *reterr)
 {
+    struct replay_options const options = {.watch = watch, .watch_owner = search};
     struct session_source source = *search->source;
-    struct session session;
+    struct least_memory least;
     char setting[SETTING_BYTES];
-    (void)snprintf(setting, sizeof setting, "/workload/batch=%llu", (unsigned long long)batch);
+    (void)snprintf(setting, sizeof setting, "/workload/batch=%llu",
+                   (unsigned long long)held->batch);
     source.full = false;
     source.chooser = &search->session->scenario.workload.inference.chooser;
     source.settings[source.setting_count++].text = setting;
-    enum status const status = peak_find(search, &source, &session, ret_peak_bytes, reterr);
+    STATUS_TRY(session_build(session, &source, SESSION_PROGRAM, reterr));
+    STATUS_TRY(least_memory_of(session->arena, &session->program, &least, reterr));
+    held->bytes = (double)least.total_bytes;
+    held->is_peak = least.is_peak;
+    if (least.is_peak || least.total_bytes > session->machine.chip.hbm_capacity_bytes)
+        return STATUS_OK;
+    STATUS_TRY(session_replay(session, &source, &options, reterr));
+    held->bytes = (double)session->trace.memory.peak_bytes;
+    held->is_peak = true;
+    return STATUS_OK;
+}
+
+static enum status held_find(void *owner, bool plays, struct batch_held *held, struct error *reterr)
+{
+    struct room_search *search = owner;
+    struct session session;
+    enum status const status = plays || search->plays ? peak_find(search, &session, held, reterr)
+                                                      : least_find(search, &session, held, reterr);
     session_close(&session);
     STATUS_TRY(worker_check(search->worker, reterr));
-    return status;
+    if (status == STATUS_NO_MEMORY || search->too_long) return status;
+    if (status != STATUS_OK) held->bytes = INFINITY; /* It cannot be. */
+    return STATUS_OK;
 }
 
-/* 0: the step has two kinds of sequences. */
-static uint64_t batch_of(const struct workload_plan *plan)
+/* Whether another batch is one key more, and building its step takes no longer than this one. */
+static bool can_change(const struct session *session)
 {
-    if (plan->kind == WORKLOAD_MIXED) return 0;
-    return plan->kind == WORKLOAD_DECODE ? plan->inference.decodes.count
-                                         : plan->inference.prompts.count;
+    const struct workload_plan *plan = &session->scenario.workload;
+    const struct lengths *lengths[] = {&plan->inference.decodes.context,
+                                       &plan->inference.prompts.tokens};
+    for (uint32_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        if (lengths[i]->count > 1 && lengths[i]->of.mean == 0) return false;
+    return plan->routing.skew_ppm == 0;
 }
 
-/* Between a batch that fits and one that does not: away from what the step's own memory points to
- * by steps that double, and by halves where these lead outside. */
 enum status room_find(const struct session_source *source, const struct session *session,
                       struct worker *worker, struct inference_room *room, struct error *reterr)
 {
-    struct room_search search = {.source = source, .session = session, .worker = worker};
-    uint64_t const capacity = session->machine.chip.hbm_capacity_bytes;
-    uint64_t fits = 0, unfit = batch_of(&session->scenario.workload), next = room->most;
-    if (source->setting_count >= SESSION_SETTINGS_MAX || unfit == 0) return STATUS_OK;
-    for (uint64_t step = 1; fits + 1 < unfit; step *= 2) {
-        uint64_t peak_bytes = 0;
-        if (next <= fits || next >= unfit) next = fits + (unfit - fits) / 2;
-        enum status const status = batch_peak(&search, next, &peak_bytes, reterr);
-        if (status == STATUS_NO_MEMORY || (status == STATUS_INTERRUPTED && !search.too_long))
-            return status;
-        if (status != STATUS_OK) return STATUS_OK;
-        if (peak_bytes <= capacity) {
-            fits = next;
-            next = fits + step;
-        } else {
-            unfit = next;
-            next = unfit > step ? unfit - step : 0;
-        }
+    struct room_search owner = {
+        .source = source, .session = session, .worker = worker, .events_most = ADVISE_EVENTS_MAX};
+    struct largest_batch search = {
+        .hbm_bytes = (double)session->machine.chip.hbm_capacity_bytes,
+        .high = {.batch = batch_of(&session->scenario.workload), .bytes = INFINITY},
+        .held_find = held_find,
+        .owner = &owner};
+    if (source->setting_count >= SESSION_SETTINGS_MAX || !can_change(session)) return STATUS_OK;
+    enum status const status = largest_batch_find(&search, room->most, true, reterr);
+    if (owner.too_long) return STATUS_OK;
+    STATUS_TRY(status);
+    *room = (struct inference_room){.least = search.low.batch, .most = search.low.batch};
+    return STATUS_OK;
+}
+
+/* By peaks, where batches may hold more than the least: from what was expected. */
+static enum status peaks_search(struct largest_batch *search, const struct batch_held *own,
+                                struct error *reterr)
+{
+    struct room_search *owner = search->owner;
+    struct largest_batch played = *search;
+    uint64_t const expected = search->low.batch;
+    bool const fits = own->bytes <= search->hbm_bytes;
+    owner->plays = true;
+    played.before = (struct batch_held){.batch = 0};
+    played.low = fits ? *own : played.before;
+    played.high = fits ? played.before : *own;
+    enum status const status = largest_batch_find(&played, expected, false, reterr);
+    owner->plays = false;
+    if (owner->too_long) return STATUS_OK;
+    *search = played;
+    return status;
+}
+
+enum status room_find_largest(const struct session_source *source, const struct session *session,
+                              const struct least_memory *least,
+                              const struct report_largest *expected, struct worker *worker,
+                              struct report_largest *ret_largest, struct error *reterr)
+{
+    const struct chip *chip = &session->machine.chip;
+    const struct workload_plan *plan = &session->scenario.workload;
+    struct batch_held const own = {batch_of(plan), (double)session->trace.memory.peak_bytes, true};
+    double const more_bytes = own.bytes - (double)least->total_bytes;
+    struct room_search owner = {.source = source,
+                                .session = session,
+                                .worker = worker,
+                                .more_bytes = more_bytes / of_a_pass(plan),
+                                .events_most = PLAYED_EVENTS_MAX};
+    struct largest_batch search = {
+        .hbm_bytes = (double)chip->hbm_capacity_bytes, .held_find = held_find, .owner = &owner};
+    if (source->setting_count >= SESSION_SETTINGS_MAX || !can_change(session)) return STATUS_OK;
+    *(own.bytes <= search.hbm_bytes ? &search.low : &search.high) = own;
+    STATUS_TRY(largest_batch_find(&search, expected->batch, false, reterr));
+    if (!least->is_peak) STATUS_TRY(peaks_search(&search, &own, reterr));
+    *ret_largest = (struct report_largest){.is = true, .batch = search.low.batch};
+    search.hbm_bytes = (double)chip_gib_bytes(chip->hbm_capacity_bytes);
+    if (search.high.batch != 0 && search.high.bytes <= search.hbm_bytes) {
+        search.before = search.low;
+        search.low = search.high;
     }
-    *room = (struct inference_room){.least = fits, .most = fits};
+    search.high = (struct batch_held){.batch = 0};
+    STATUS_TRY(largest_batch_find(&search, expected->batch_of_gib, false, reterr));
+    ret_largest->batch_of_gib = search.low.batch;
     return STATUS_OK;
 }

@@ -58,6 +58,7 @@ struct pareto_point {
     bool is_on_frontier, is_knee;
     double memory_bytes;        /* Of a chip, the peak; of PARETO_UNFIT what it holds at least. */
     bool memory_is_peak;        /* Of PARETO_UNFIT too, whose ops follow one another. */
+    double length_tokens;       /* Of a sequence, the mean; unless PARETO_REFUSED. */
     struct inference_step book; /* The formula of 7.1.5. */
     double book_tokens_per_s_per_chip;
 
@@ -75,13 +76,14 @@ struct pareto_curve {
     const char *mesh_text;       /* "tp 16 over x y"; the same. */
     uint64_t chip_count;         /* 0: the same. */
     uint64_t hbm_bytes;          /* Of a chip. */
-    double length_tokens;        /* Of a sequence, the mean. */
-    double critical_tokens;      /* B_crit of the formula (7.1.3), of all sequences. */
-    double critical_batch;       /* The batch of these tokens. */
-    uint64_t wall;               /* The largest batch that fits. */
-    uint64_t book_wall;          /* By the formula (7.1.6): parameters and cache alone. */
-    uint32_t knee;               /* A point's place, or frontier_none. */
-    struct pareto_point *point;  /* [batch_count] */
+    double length_tokens;        /* Of a sequence, the mean; where drawn the distribution's. */
+    struct lengths_distribution drawn; /* Whose mean is 0: lengths are given. */
+    double critical_tokens;            /* B_crit of the formula (7.1.3), of all sequences. */
+    double critical_batch;             /* The batch of these tokens. */
+    uint64_t wall;                     /* The largest batch that fits. */
+    uint64_t book_wall;                /* By the formula (7.1.6): parameters and cache alone. */
+    uint32_t knee;                     /* A point's place, or frontier_none. */
+    struct pareto_point *point;        /* [batch_count] */
 };
 
 struct pareto {
@@ -132,6 +134,10 @@ uint32_t pareto_count(const struct pareto *pareto, enum pareto_state state);
 /* Words of a curve; where no point could be built those of the command line. */
 const char *pareto_shape(const struct pareto_curve *curve);
 const char *pareto_mesh(const struct pareto_curve *curve);
+/* "context of 8,192 tokens", "prompts drawn (lognormal, mean 2,048 tokens)" of a curve that has one
+ * or the other. */
+void pareto_add_length(const struct pareto *pareto, const struct pareto_curve *curve,
+                       struct strbuf *text);
 
 /* Figures of points, numbered curve by curve (pareto_columns.c). */
 extern const struct column_table pareto_table, pareto_priced_table;

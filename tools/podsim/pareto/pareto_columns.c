@@ -1,6 +1,7 @@
 /* The figures of `podsim pareto`, as CSV and as JSON. */
 #include <stdio.h>
 
+#include "sim/base/counted.h"
 #include "sim/base/json.h"
 #include "sim/base/strbuf.h"
 #include "sim/report/column_table.h"
@@ -57,7 +58,7 @@ static struct table_figure dollars(struct column_value value)
     X(SHAPE, "shape", WORDS(pareto_shape(curve)), HIDDEN)                                          \
     X(CHIPS, "chips", BUILT(WHOLE(curve->chip_count)), HIDDEN)                                     \
     X(MESH, "mesh", WORDS(pareto_mesh(curve)), HIDDEN)                                             \
-    X(LENGTH, "context", BUILT(REAL(curve->length_tokens)), HIDDEN)                                \
+    X(LENGTH, "context", BUILT(REAL(point->length_tokens)), HIDDEN)                                \
     X(BATCH, "batch", WHOLE(point->batch), SHOWN("", "batch", 6, column_plain))                    \
     X(STATE, "state", WORDS(states[point->state]), HIDDEN)                                         \
     X(WHY, "reason", WHERE(point->why != NULL, WORDS(point->why)), HIDDEN)                         \
@@ -138,6 +139,22 @@ const char *pareto_mesh(const struct pareto_curve *curve)
 {
     if (curve->mesh_text != NULL) return curve->mesh_text;
     return curve->mesh->word != NULL ? curve->mesh->word : "";
+}
+
+void pareto_add_length(const struct pareto *pareto, const struct pareto_curve *curve,
+                       struct strbuf *text)
+{
+    uint64_t const mean = curve->drawn.mean;
+    uint64_t const tokens = mean != 0 ? mean : (uint64_t)(curve->length_tokens + 0.5);
+    struct counted const noun = counted_noun(tokens, "token");
+    strbuf_add(text, "%s ", pareto_part(pareto) == INFERENCE_DECODES ? "context" : "prompts");
+    if (curve->chip_count == 0)
+        strbuf_add(text, "of %s tokens", curve->length->word);
+    else if (mean != 0)
+        strbuf_add(text, "drawn (%s, mean %s %s)", lengths_shape_names[curve->drawn.shape],
+                   table_count(tokens).text, noun.text);
+    else
+        strbuf_add(text, "of %s %s", table_count(tokens).text, noun.text);
 }
 
 static void find(const void *owner, uint32_t row, struct column_value *ret_values)

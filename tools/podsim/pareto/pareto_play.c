@@ -113,6 +113,19 @@ static struct inference_model book_model(const struct pareto *pareto,
     return model;
 }
 
+static struct lengths_distribution lengths_of(const struct workload_plan *plan,
+                                              enum inference_part part)
+{
+    const struct inference_plan *of = &plan->inference;
+    return part == INFERENCE_DECODES ? of->decodes.context.of : of->prompts.tokens.of;
+}
+
+/* Tokens of a sequence that are there before those that are drawn. */
+static uint64_t cached_of(const struct workload_plan *plan, enum inference_part part)
+{
+    return part == INFERENCE_DECODES ? 0 : plan->inference.prompts.cached;
+}
+
 /* What all points of a curve share, of the first that could be built. */
 static enum status curve_begin(struct playing *playing, struct error *reterr)
 {
@@ -127,14 +140,21 @@ static enum status curve_begin(struct playing *playing, struct error *reterr)
     const struct model_experts *experts = &plan->model.experts;
     double const sparse = experts->count == 0 ? 1 : (double)experts->count / (double)experts->top_k;
     curve->hbm_bytes = session->machine.chip.hbm_capacity_bytes;
-    struct inference_sum const sum = inference_sum(plan, pareto_part(playing->pareto));
-    curve->length_tokens = (double)sum.context_tokens / (double)sum.sequences;
+    enum inference_part const part = pareto_part(playing->pareto);
+    struct inference_sum const sum = inference_sum(plan, part);
+    curve->drawn = lengths_of(plan, part);
+    curve->length_tokens = curve->drawn.mean != 0
+                               ? (double)(curve->drawn.mean + cached_of(plan, part))
+                               : (double)sum.context_tokens / (double)sum.sequences;
     curve->critical_tokens =
         sparse * inference_critical_tokens(format_bits(plan->formats.weights) / 8.0,
                                            chips.flop_per_s, chips.hbm_bytes_per_s);
+    double const tokens_each = curve->drawn.mean != 0 && part == INFERENCE_PROMPTS
+                                   ? (double)curve->drawn.mean
+                                   : (double)sum.tokens / (double)sum.sequences;
     curve->critical_batch =
-        (curve->critical_tokens - (double)(inference_sum_all(plan).tokens - sum.tokens)) *
-        (double)sum.sequences / (double)sum.tokens;
+        (curve->critical_tokens - (double)(inference_sum_all(plan).tokens - sum.tokens)) /
+        tokens_each;
     curve->book_wall = inference_max_batch(&curve->book, &chips, curve->length_tokens);
     table_shape(&session->machine, &shape);
     table_mesh(&session->mesh, &session->machine, &mesh);
@@ -187,6 +207,8 @@ static enum status point_play(struct playing *playing, struct pareto_point *poin
     STATUS_TRY(build(playing, point->batch, plays, reterr));
     STATUS_TRY(curve_begin(playing, reterr));
     struct inference_chips const chips = inference_book_chips(plan, &session->machine);
+    struct inference_sum const sum = inference_sum(plan, pareto_part(playing->pareto));
+    point->length_tokens = (double)sum.context_tokens / (double)sum.sequences;
     point->book = inference_book_step(plan, &playing->curve->book, &chips);
     point->book_tokens_per_s_per_chip =
         (double)inference_sum_all(plan).tokens / chips.count / point->book.step_s;

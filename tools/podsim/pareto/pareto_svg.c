@@ -170,10 +170,11 @@ static void draw_column(const struct page *page, uint32_t column)
     rate.from = plot.top + plot.height;
     rate.to = plot.top;
     const struct pareto_curve *named = &pareto->curve[first + page->rows.row[0]];
-    svg_say(page->text, plot.left, plot.top - 12, "head", "%s of %s tokens",
-            pareto_part(pareto) == INFERENCE_DECODES ? "context" : "prompts",
-            named->length->word != NULL ? named->length->word
-                                        : table_count((uint64_t)(named->length_tokens + 0.5)).text);
+    struct strbuf length = {0};
+    pareto_add_length(pareto, named, &length);
+    svg_words(page->text, plot.left, plot.top - 12, "head", length.bytes);
+    page->text->failed = page->text->failed || length.failed;
+    strbuf_free(&length);
     pareto_draw_curves(pareto, first, &page->rows, &plot, &latency, &rate);
     svg_words(page->text, plot.left + plot.width, plot.top + plot.height + 34, "small end",
               pareto_part(pareto) == INFERENCE_DECODES ? "latency of a token" : "latency");

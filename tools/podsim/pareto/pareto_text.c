@@ -41,14 +41,10 @@ static void write_head(const struct pareto *pareto, struct strbuf *text)
 static void write_length(const struct pareto *pareto, const struct pareto_curve *curve,
                          struct strbuf *text)
 {
-    bool const decodes = pareto_part(pareto) == INFERENCE_DECODES;
-    uint64_t const tokens = (uint64_t)(curve->length_tokens + 0.5);
     if (curve->chip_count == 0 && curve->length->word == NULL) return;
-    strbuf_add(text, "\n%s of ", decodes ? "context" : "prompts");
-    if (curve->chip_count == 0)
-        strbuf_add(text, "%s tokens\n", curve->length->word);
-    else
-        strbuf_add(text, "%s %s\n", table_count(tokens).text, counted_noun(tokens, "token").text);
+    strbuf_add(text, "\n");
+    pareto_add_length(pareto, curve, text);
+    strbuf_add(text, "\n");
 }
 
 /* Where the curve bends, where products would bound it, where memory ends. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/counted.h"
 #include "sim/base/name.h"
 #include "sim/base/units.h"
 #include "sim/collective/algorithm.h"
@@ -56,6 +57,23 @@ static void drawn_add(struct arena *arena, const char *what, const struct length
               what, lengths_shape_names[of->shape], table_count(of->mean).text,
               table_count(least).text, table_count(most).text,
               table_count((uint64_t)(sum / lengths->count + 0.5)).text);
+}
+
+/* All new tokens count, whatever a server keeps of them. */
+static void drafts_note(struct arena *arena, const struct inference_plan *plan, struct notes *notes)
+{
+    uint64_t const new_tokens = plan->decodes.new_tokens;
+    double const accepted = 0.8; /* As the book has it, and Leviathan et al. in their examples. */
+    if (plan->decodes.count == 0 || new_tokens < 2) return;
+    notes_add(arena, notes,
+              "each sequence verifies %s, and tokens/s count all %s of its tokens: a ceiling, "
+              "which is reached if every draft is accepted. If one is with probability a, a step "
+              "gives (1 - a^%s)/(1 - a) tokens in the mean (Leviathan et al. 2023): %.3g with a = "
+              "%.1f, %.0f%% of tokens/s",
+              counted(new_tokens - 1, "draft").text, table_count(new_tokens).text,
+              table_count(new_tokens).text,
+              (1 - pow(accepted, (double)new_tokens)) / (1 - accepted), accepted,
+              100 * (1 - pow(accepted, (double)new_tokens)) / (1 - accepted) / (double)new_tokens);
 }
 
 static double ends_s(const struct trace *trace)
@@ -179,6 +197,7 @@ void notes_inference_build(struct arena *arena, const struct report_input *input
     drawn_add(arena, "prompts'", &plan->prompts.tokens, notes);
     char bubble[128] = "";
     drawn_add(arena, "contexts'", &plan->decodes.context, notes);
+    drafts_note(arena, plan, notes);
     if (inference.stages.batches > 0)
         (void)snprintf(bubble, sizeof bubble, "; no stages that wait for one another, %s",
                        table_seconds(inference.stages.bubble_s).text);

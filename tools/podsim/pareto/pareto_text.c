@@ -137,6 +137,7 @@ static void write_points(const struct pareto *pareto, uint32_t index, struct str
 static void write_terms(const struct pareto *pareto, struct strbuf *text)
 {
     bool const decodes = pareto_part(pareto) == INFERENCE_DECODES;
+    uint64_t const new_tokens = pareto->base.scenario.workload.inference.decodes.new_tokens;
     strbuf_add(text, "\n");
     table_wrap(text, 2,
                "*: no other point of that length is faster and at least as cheap; <: the knee, "
@@ -151,6 +152,15 @@ static void write_terms(const struct pareto *pareto, struct strbuf *text)
                          "(book 7.1.5), without collectives; B_crit: where math takes over"
                        : "formula: 2 P T / (N C) (book 8.1.2), without collectives; B_crit: the "
                          "tokens from which on math takes longer than reading weights");
+    if (!decodes || new_tokens < 2) return;
+    struct strbuf drafts = {0};
+    strbuf_add(&drafts,
+               "tokens/s%s count all %s new tokens of a sequence: a ceiling, which is reached if "
+               "every draft is accepted",
+               is_priced(pareto) ? " and USD" : "", table_count(new_tokens).text);
+    text->failed = text->failed || drafts.failed;
+    if (!drafts.failed) table_wrap(text, 2, drafts.bytes);
+    strbuf_free(&drafts);
 }
 
 void pareto_write_text(const struct pareto *pareto, struct strbuf *text)

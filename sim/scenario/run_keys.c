@@ -128,7 +128,7 @@ const struct key run_keys[] = {
     ROW("launch", key_choice, machine.launches, .choices = launch_names,
         .help =
             "how ops are launched. `profile`: with the overhead of the machine's profile, none in "
-            "`ideal`; `graph`: as kernels of one graph, each at least as long as the smallest "
+            "`ideal`; `graph`: as kernels of one graph, each longer than its work by the smallest "
             "measured kernel; `eager`: by the host, one after the other "
             "([inference](inference.md#launches))"),
     ROW("launch_host", key_duration, machine.launch_host_ps, .least = 1, .most = TIME_PS_PER_S,

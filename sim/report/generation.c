@@ -301,6 +301,7 @@ static void line_begin(const struct column_value *values, uint32_t column, struc
 void generation_print(const struct generation *generation, struct strbuf *text)
 {
     struct column_value values[FIGURE_TOTAL];
+    struct strbuf line = {0};
     find_figures(generation, values);
     line_begin(values, TOTAL, text);
     strbuf_add(text, "   %s tokens, %s tokens/s, %s a chip\n", FIGURE(TOKENS), FIGURE(RATE),
@@ -308,8 +309,10 @@ void generation_print(const struct generation *generation, struct strbuf *text)
     line_begin(values, FIRST_TOKEN, text);
     strbuf_add(text, "   %s of the total\n", FIGURE(FIRST_SHARE));
     line_begin(values, MEAN, text);
-    strbuf_add(text, " in the mean, %s to %s; half take %s at most, 99 of 100 %s\n", FIGURE(LEAST),
+    strbuf_add(&line, "in the mean, %s to %s; half within %s, 99%% within %s", FIGURE(LEAST),
                FIGURE(MOST), FIGURE(HALF), FIGURE(TAIL));
+    strbuf_add(text, " ");
+    table_wrap_close(text, TABLE_LINE_COLUMNS, &line);
     line_begin(values, BOOK_ALL, text);
     strbuf_add(text, "   cache + the larger of weights and math, step by step\n");
     inference_fit_print(&generation->fit, text);

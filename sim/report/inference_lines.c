@@ -143,13 +143,22 @@ static void launches_print(const struct inference_facts *facts, const struct col
         strbuf_add(text, "%s: launches take no time\n", FIGURE(LAUNCH));
 }
 
-static void slice_begin(const struct inference_fit *fit, const struct column_value *values,
+/* The words of the line. */
+static void slice_add(const struct inference_fit *fit, const struct column_value *values,
+                      struct strbuf *line)
+{
+    strbuf_add(line, "%s%s for these weights%s", fit->smallest.chip_count == 0 ? "" : "at least ",
+               CELL(fit_columns, values, SLICE), fit->has_cache ? " and this cache" : "");
+    if (fit->smallest.chip_count > 1) strbuf_add(line, ", evenly divided");
+}
+
+static void slice_print(const struct inference_fit *fit, const struct column_value *values,
                         struct strbuf *text)
 {
+    struct strbuf line = {0};
+    slice_add(fit, values, &line);
     table_line(text, "slice");
-    strbuf_add(text, "%s%s for these weights%s", fit->smallest.chip_count == 0 ? "" : "at least ",
-               CELL(fit_columns, values, SLICE), fit->has_cache ? " and this cache" : "");
-    if (fit->smallest.chip_count > 1) strbuf_add(text, ", evenly divided");
+    table_wrap_close(text, TABLE_LINE_COLUMNS, &line);
 }
 
 void inference_slice_print(const struct report_input *input, struct strbuf *text)
@@ -160,8 +169,7 @@ void inference_slice_print(const struct report_input *input, struct strbuf *text
     struct counted const gpus = counted(fit.smallest.chip_count, "GPU");
     if (fit.smallest.chip_count == 0) return; /* Buffers alone are too large, on any slice. */
     find_fit(&fit, gpus.text, values);
-    slice_begin(&fit, values, text);
-    strbuf_add(text, "\n");
+    slice_print(&fit, values, text);
 }
 
 void inference_fit_print(const struct inference_fit *fit, struct strbuf *text)
@@ -172,14 +180,14 @@ void inference_fit_print(const struct inference_fit *fit, struct strbuf *text)
     table_line(text, "room");
     strbuf_add(text, "%s sequences of this length fit up to the last token\n",
                CELL(fit_columns, values, BATCH_MOST));
-    slice_begin(fit, values, text);
-    strbuf_add(text, "\n");
+    slice_print(fit, values, text);
 }
 
 static void fits_print(const struct inference_facts *facts, const struct column_value *values,
                        struct strbuf *text)
 {
     struct column_value fit[FITS_TOTAL], of_gib[FITS_TOTAL];
+    struct strbuf line = {0};
     struct counted const gpus = counted(facts->fit.smallest.chip_count, "GPU");
     struct counted const gpus_of_gib = counted(facts->fit_of_gib.smallest.chip_count, "GPU");
     find_fit(&facts->fit, gpus.text, fit);
@@ -191,11 +199,12 @@ static void fits_print(const struct inference_facts *facts, const struct column_
                    facts->fit.with_prompts ? " with the prompts" : "", FIGURE(CHIP_RATE));
     else
         strbuf_add(text, "no cache limits the tokens; %s tokens/s a chip\n", FIGURE(CHIP_RATE));
-    slice_begin(&facts->fit, fit, text);
+    slice_add(&facts->fit, fit, &line);
     if (facts->fit_of_gib.max_batch != facts->fit.max_batch)
-        strbuf_add(text, "; if GB are GiB at least %s, and %s sequences fit",
+        strbuf_add(&line, "; if GB are GiB at least %s, and %s sequences fit",
                    CELL(fit_columns, of_gib, SLICE), CELL(fit_columns, of_gib, BATCH_MOST));
-    strbuf_add(text, "\n");
+    table_line(text, "slice");
+    table_wrap_close(text, TABLE_LINE_COLUMNS, &line);
 }
 
 void inference_facts_print(const struct inference_facts *facts, struct strbuf *text)
@@ -221,8 +230,10 @@ void inference_facts_print(const struct inference_facts *facts, struct strbuf *t
     line_begin_words(values, MATH, text);
     strbuf_add(text, "products at the chip's rate, while HBM reads\n");
     line_begin_words(values, HOP_FLOOR, text);
-    strbuf_add(text, "collectives%s without bytes, one after the other\n",
-               facts->stages.batches > 0 ? ", and messages between stages," : "");
+    table_wrap(text, TABLE_LINE_COLUMNS,
+               facts->stages.batches > 0 ? "collectives and messages of stages without bytes, "
+                                           "one after the other"
+                                         : "collectives without bytes, one after the other");
     launches_print(facts, values, text);
     line_begin_words(values, BOOK, text);
     strbuf_add(text, "cache %s + the larger of weights %s and math %s\n", FIGURE(BOOK_KV),

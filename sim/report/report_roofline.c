@@ -200,13 +200,15 @@ void report_roofline_write_bounds(const struct report_input *input, double step_
                                   struct strbuf *text)
 {
     struct column_value values[COLUMN_TOTAL];
+    struct strbuf line = {0};
     double const lower_s = input->roofline->lower_s;
     find(input, values);
     strbuf_add(text, "\n");
     table_line(text, "roofline");
-    strbuf_add(text, "lower %s (%s%s%s), upper %s; the step is %.3f times the lower bound\n",
+    strbuf_add(&line, "lower %s (%s%s%s), upper %s; the step is %.3f times the lower bound",
                FIGURE(LOWER), FIGURE(BOUND), values[BOUND_AXIS].kind == COLUMN_NONE ? "" : " ",
                FIGURE(BOUND_AXIS), FIGURE(UPPER), lower_s > 0 ? step_s / lower_s : 0);
+    table_wrap_close(text, TABLE_LINE_COLUMNS, &line);
 }
 
 void report_roofline_put(const struct report_input *input, struct json_writer *json)

@@ -158,6 +158,13 @@ void table_wrap(struct strbuf *text, uint32_t indent, const char *sentence)
     strbuf_add(text, "\n");
 }
 
+void table_wrap_close(struct strbuf *text, uint32_t indent, struct strbuf *sentence)
+{
+    text->failed = text->failed || sentence->failed;
+    if (!sentence->failed && sentence->bytes != NULL) table_wrap(text, indent, sentence->bytes);
+    strbuf_free(sentence);
+}
+
 void table_colour(struct strbuf *text, bool colour, enum table_colour which)
 {
     static const char *const codes[] = {"1", "2", "32", "33", "31", "0"};
@@ -216,31 +223,34 @@ static void heading_inference(const struct workload_plan *plan, struct strbuf *t
     bool const generates = plan->kind == WORKLOAD_GENERATE;
     uint32_t const passes =
         inference_batch_passes(&plan->inference) - generates; /* Of the prefill. */
-    strbuf_add(text, "\n%s", plan->model.name);
+    struct strbuf line = {0};
+    strbuf_add(&line, "%s", plan->model.name);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct inference_sum const sum = inference_sum(plan, rows[i].part);
         if (sum.sequences == 0 || (generates && rows[i].part == INFERENCE_DECODES)) continue;
-        strbuf_add(text, "%s%s of %s %s with %s %s", before, rows[i].does,
+        strbuf_add(&line, "%s%s of %s %s with %s %s", before, rows[i].does,
                    table_count(sum.sequences).text, counted_noun(sum.sequences, "sequence").text,
                    table_count(sum.tokens).text, counted_noun(sum.tokens, rows[i].noun).text);
         before = " and ";
     }
     uint32_t const batches = inference_batch_count(&plan->inference);
     if (batches > 1)
-        strbuf_add(text, " in %s, %s", counted(batches, "batch").text,
+        strbuf_add(&line, " in %s, %s", counted(batches, "batch").text,
                    generates || inference_turns(&plan->inference) ? "one on each stage"
                                                                   : "one behind another");
     if (plan->inference.prompts.chunk != 0 && passes > 1)
-        strbuf_add(text, "%s in %s of %s", batches > 1 ? ", each" : "",
+        strbuf_add(&line, "%s in %s of %s", batches > 1 ? ", each" : "",
                    counted(passes, "pass").text, table_count(plan->inference.prompts.chunk).text);
     if (generates)
-        strbuf_add(text, ", then %s %s of a token each",
+        strbuf_add(&line, ", then %s %s of a token each",
                    table_count(plan->inference.generation.output).text,
                    counted_noun(plan->inference.generation.output, "step").text);
     if (plan->model.kind == MODEL_DECODER)
-        strbuf_add(text, ", %s in the cache",
+        strbuf_add(&line, ", %s in the cache",
                    table_count(inference_sum_all(plan).context_tokens).text);
-    strbuf_add(text, "\n\n");
+    strbuf_add(text, "\n");
+    table_wrap_close(text, 2, &line);
+    strbuf_add(text, "\n");
 }
 
 void table_heading(const struct report_input *input, bool colour, struct strbuf *text)

@@ -58,6 +58,9 @@ uint32_t table_wrap_columns(const struct strbuf *text);
  * `indent`; ends the line. */
 void table_wrap(struct strbuf *text, uint32_t indent, const char *sentence);
 
+/* Wraps and frees a sentence that was put together. */
+void table_wrap_close(struct strbuf *text, uint32_t indent, struct strbuf *sentence);
+
 enum table_colour { TABLE_BOLD, TABLE_DIM, TABLE_GREEN, TABLE_YELLOW, TABLE_RED, TABLE_PLAIN };
 
 /* Nothing unless `colour`. */

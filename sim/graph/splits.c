@@ -37,16 +37,50 @@ uint32_t splits_count(const struct splits_request *of)
     return 1;
 }
 
-/* The busiest core has its rounds of mean parts, or a part of the longest unit. */
-uint32_t splits_idle_ppm(const struct splits_request *of, uint32_t splits)
+/* Of all keys and those of the busiest core, in the same unit. */
+static uint32_t idle_ppm(units_wide all, units_wide busiest, uint32_t cores)
 {
+    units_wide const busy = all * PPM_ONE / (busiest * cores);
+    return busy >= PPM_ONE ? 0 : PPM_ONE - (uint32_t)busy;
+}
+
+/* The mean unit has as many keys as the longest one, rounded up as parts of units are. */
+static bool are_alike(const struct splits_request *of)
+{
+    return units_ceil_divide(of->keys, of->units) >= of->longest;
+}
+
+/* The busiest core has its rounds of mean parts, or the longest unit. */
+static struct splits_shares share_alike(const struct splits_request *of)
+{
+    uint32_t const splits = splits_count(of);
     uint64_t const parts = of->units * splits;
-    if (parts == 0 || of->keys == 0) return 0;
     uint64_t const rounds = units_ceil_divide(parts, of->cores);
     units_wide const mean = (units_wide)rounds * of->keys; /* Times parts. */
     units_wide const longest = (units_wide)of->longest * of->units;
     units_wide const busiest = mean > longest ? mean : longest;
-    units_wide const all = (units_wide)of->keys * parts;
-    units_wide const busy = all * PPM_ONE / (busiest * of->cores);
-    return busy >= PPM_ONE ? 0 : PPM_ONE - (uint32_t)busy;
+    return (struct splits_shares){
+        .merged = splits == 1 ? 0 : parts,
+        .idle_ppm = idle_ppm((units_wide)of->keys * parts, busiest, of->cores),
+    };
+}
+
+/* Where one core's share ends and the next one's begins a unit is split: into two parts, or one
+ * more if it was split before. */
+static struct splits_shares share_evenly(const struct splits_request *of)
+{
+    uint64_t const blocks = units_ceil_divide(of->keys, SPLITS_TILE_KEYS);
+    uint64_t const share = units_ceil_divide(blocks, of->cores);
+    uint64_t const cuts = units_ceil_divide(blocks, share) - 1;
+    return (struct splits_shares){
+        .merged = cuts + (of->units < cuts ? of->units : cuts),
+        .idle_ppm = idle_ppm(of->keys, (units_wide)share * SPLITS_TILE_KEYS, of->cores),
+    };
+}
+
+struct splits_shares splits_share(const struct splits_request *of)
+{
+    if (of->units == 0 || of->keys == 0) return (struct splits_shares){0, 0};
+    bool const whole = of->most == 1;
+    return whole || are_alike(of) ? share_alike(of) : share_evenly(of);
 }

@@ -1,8 +1,12 @@
 /*
  * splits.h: attention of decodes on the cores of a chip. A core takes the keys of one sequence and
- * one head of keys at a time, with all queries of these up to a tile of rows. Where such units are
- * fewer than cores, the keys of each are split (flash decoding), and what the parts have found is
- * merged.
+ * one head of keys at a time, with all queries of these up to a tile of rows: a unit. Keys of a
+ * unit may be split among cores (flash decoding); what the parts have found is merged.
+ *
+ * Units of one length are all split alike, where they are fewer than cores. Units of different
+ * lengths lie end to end, and each core takes a share of equal size, in whole blocks of keys
+ * (deepseek-ai/FlashMLA, get_mla_metadata; flash-attention 3 divides as its
+ * prepare_varlen_num_blocks says, hopper/flash_prepare_scheduler.cu).
  */
 #ifndef SIM_GRAPH_SPLITS_H
 #define SIM_GRAPH_SPLITS_H
@@ -19,12 +23,18 @@ struct splits_request {
     uint32_t most; /* Parts of a unit; 1: units stay whole. */
 };
 
-/* As many parts as flash-attention takes: one if the units keep 80 % of the cores busy; else the
- * fewest with which cores are idle for little more than with the best number, by the mean unit
- * (Dao-AILab/flash-attention, csrc/flash_attn/flash_api.cpp, num_splits_heuristic). */
-uint32_t splits_count(const struct splits_request *of);
+struct splits_shares {
+    uint64_t merged;   /* Parts of units that were split. */
+    uint32_t idle_ppm; /* Of the time that the busiest core takes, what the mean core has nothing to
+                          do; in millionths. */
+};
 
-/* Of the time that the busiest core takes, what the mean core has nothing to do; in millionths. */
-uint32_t splits_idle_ppm(const struct splits_request *of, uint32_t splits);
+struct splits_shares splits_share(const struct splits_request *of);
+
+/* Of units of one length: as many parts as flash-attention takes: one if the units keep 80 % of the
+ * cores busy; else the fewest with which cores are idle for little more than with the best number,
+ * by the mean unit (Dao-AILab/flash-attention, csrc/flash_attn/flash_api.cpp,
+ * num_splits_heuristic). */
+uint32_t splits_count(const struct splits_request *of);
 
 #endif

@@ -117,15 +117,6 @@ static void weights_note(struct arena *arena, const struct report_input *input,
                            : " more");
 }
 
-/* Whether sequences that answer have unlike lengths, so that cores wait for the longest. */
-static bool lengths_differ(const struct workload_plan *plan)
-{
-    const struct lengths *lengths = &plan->inference.decodes.context;
-    for (uint32_t i = 1; i < lengths->count; i++)
-        if (lengths->tokens[i] != lengths->tokens[0]) return true;
-    return false;
-}
-
 /* The least busy attention: what its cores have to do of what all could. */
 static void cores_note(struct arena *arena, const struct report_input *input, struct notes *notes)
 {
@@ -139,8 +130,6 @@ static void cores_note(struct arena *arena, const struct report_input *input, st
               input->machine->chip.core.count, words_resource(input->machine, "cores"),
               input->workload->inference.whole_units
                   ? "\"split_attention\": false gives each sequence and head of keys one"
-              : lengths_differ(input->workload)
-                  ? "the others wait for those with parts of the longest sequences"
                   : "sequences and heads of keys are few, and too short to be split further");
 }
 

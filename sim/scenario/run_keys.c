@@ -117,9 +117,10 @@ const struct key run_keys[] = {
         .help = "hide TP collectives behind their matmuls, chunk by chunk"),
     ROW("split_attention", key_flag, workload.inference.whole_units, .negated = true, .preset = 1,
         .shown = serves, .settle = split_settle, .when = "of inference",
-        .help = "cores of a GPU take parts of a sequence's keys where a decode has fewer sequences "
-                "and heads than cores; `false`: each has one core "
-                "([inference](inference.md#cores))"),
+        .help =
+            "cores of a GPU take parts of a sequence's keys where a decode has fewer sequences "
+            "and heads than cores, or sequences of different lengths; `false`: each has one core "
+            "([inference](inference.md#cores))"),
     ROW("prefetch_weights", key_choice, workload.inference.prefetch, .choices = prefetch_names,
         .shown = serves, .when = "of inference, on TPUs",
         .help = "`vmem`: while the compute queue waits, weights of the products that follow stream "

@@ -42,22 +42,60 @@ static void parts_are_those_of_flash_attention(void **state)
     assert_int_equal(splits_count(&whole), 1);
 }
 
+static uint64_t idle_ppm(struct splits_request of)
+{
+    return splits_share(&of).idle_ppm;
+}
+
 /* Cores take parts in rounds; the longest sequence is one core's where it stays whole. */
 static void idle_cores_are_what_the_busiest_waits_for_not(void **state)
 {
     (void)state;
     struct splits_request of = alike(8, 1000, 132);
-    assert_int_equal(splits_idle_ppm(&of, 1), PPM_ONE - 8 * PPM_ONE / 132);
-    of = alike(132, 1000, 132);
-    assert_int_equal(splits_idle_ppm(&of, 1), 0);
-    of = alike(133, 1000, 132); /* Two rounds, the second with one. */
-    assert_in_range(splits_idle_ppm(&of, 1), PPM_ONE - 133 * (PPM_ONE / 264) - 300,
+    of.most = 1;
+    assert_int_equal(idle_ppm(of), PPM_ONE - 8 * PPM_ONE / 132);
+    assert_int_equal(idle_ppm(alike(132, 1000, 132)), 0);
+    /* Two rounds, the second with one. */
+    assert_in_range(idle_ppm(alike(133, 1000, 132)), PPM_ONE - 133 * (PPM_ONE / 264) - 300,
                     PPM_ONE - 133 * (PPM_ONE / 264));
     /* 32 units of 100 keys in the mean, one with 1,700: the others are done long before. */
     of = (struct splits_request){32, 3200, 1700, 32, 1};
-    assert_int_equal(splits_idle_ppm(&of, 1), PPM_ONE - 3200 * (uint64_t)PPM_ONE / (1700 * 32));
+    assert_int_equal(idle_ppm(of), PPM_ONE - 3200 * (uint64_t)PPM_ONE / (1700 * 32));
     of = (struct splits_request){0, 0, 0, 132, 1};
-    assert_int_equal(splits_idle_ppm(&of, 1), 0);
+    assert_int_equal(idle_ppm(of), 0);
+}
+
+/* As get_mla_metadata of FlashMLA gives each core a share, but for the blocks that it counts for
+ * the begin of a sequence: worked by hand. */
+static void unlike_sequences_are_cut_into_equal_shares(void **state)
+{
+    static const struct {
+        uint64_t units, keys, longest, share, merged;
+    } rows[] = {
+        /* 62.1 blocks a core are 63, so 131 have some: 130 cuts, each of another unit or of one
+         * that was cut before. */
+        {128, 128 * 8200, 20000, 63, 130 + 128},
+        {500, 500 * 8200, 20000, 243, 131 + 131}, /* All cores; some units stay whole. */
+        {1024, 1024 * 100, 300, 7, 114 + 114},    /* 800 blocks are 115 shares of 7. */
+        {4, 500, 300, 1, 3 + 3},                  /* No share is less than a block. */
+        {2, 131072, 131000, 8, 127 + 2},
+        {1, 0, 0, 0, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct splits_request const of = {rows[i].units, rows[i].keys, rows[i].longest, 132,
+                                          SPLITS_MAX};
+        struct splits_shares const shares = splits_share(&of);
+        uint64_t const all = rows[i].share * SPLITS_TILE_KEYS * 132;
+        uint64_t const busy_ppm = all == 0 ? PPM_ONE : rows[i].keys * PPM_ONE / all;
+        assert_int_equal(shares.idle_ppm, PPM_ONE - busy_ppm);
+        assert_int_equal(shares.merged, rows[i].merged);
+    }
+    struct splits_request const lone = alike(8, 131072, 132);
+    assert_int_equal(splits_share(&lone).merged, 8 * 14); /* As flash-attention has it. */
+    /* Parts of equal sequences on two ranks, each rounded up. */
+    struct splits_request const halves = {4, 16386, 4097, 132, SPLITS_MAX};
+    assert_int_equal(splits_share(&halves).merged, 4 * splits_count(&halves));
 }
 
 static double attention_s(const char *machine, const char *mesh, const char *workload, bool splits,
@@ -103,7 +141,8 @@ static void a_long_sequence_alone_takes_all_cores_where_it_is_split(void **state
     case_near(whole_s, 131072. * 131072 / (5.5e12 * 8 / 132), 0.01);
 }
 
-/* Two sequences as long as 62 others together are what all others' cores wait for. */
+/* Two sequences as long as 62 others together: whole they are what all other cores wait for; cut
+ * into equal shares HBM bounds attention. */
 static void ragged_sequences_wait_for_the_longest_unless_they_are_split(void **state)
 {
     static const char one[] = "\"chip\": \"h100-sxm\", \"gpus\": 1", mesh[] = "{\"dp\": [\"gpu\"]}";
@@ -117,6 +156,9 @@ static void ragged_sequences_wait_for_the_longest_unless_they_are_split(void **s
     /* 512 units are four rounds of 969 keys a core, less than the 31,000 of one. */
     double const whole_s = attention_s(one, mesh, workload, false, &kv_s);
     case_near(whole_s, 32 * 31000. * 512 / (5.5e12 / 132), 0.02);
+    double const split_s = attention_s(one, mesh, workload, true, &kv_s);
+    case_near(split_s, kv_s, 0.02);
+    assert_true(split_s > kv_s);
 }
 
 /* The cores of a TPU work as one, so that 8 heads of one sequence wait for HBM alone. */
@@ -182,6 +224,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_are_those_of_flash_attention),
         cmocka_unit_test(idle_cores_are_what_the_busiest_waits_for_not),
+        cmocka_unit_test(unlike_sequences_are_cut_into_equal_shares),
         cmocka_unit_test(a_long_sequence_alone_takes_all_cores_where_it_is_split),
         cmocka_unit_test(ragged_sequences_wait_for_the_longest_unless_they_are_split),
         cmocka_unit_test(tpus_have_no_cores_apart),

@@ -112,10 +112,9 @@ static void cores_share(const struct graph *graph, const struct graph_op *op,
                                            .cores = cache->cores,
                                            .most = cache->splits_most};
     if (cache->cores == 1 || served->columns == 0 || prompts_of(graph, op)->columns != 0) return;
-    uint32_t const splits = splits_count(&request);
-    work->idle_core_ppm = splits_idle_ppm(&request, splits);
-    if (splits == 1) return;
-    uint64_t const parts = served->count * rows * heads->shared * splits;
+    struct splits_shares const shares = splits_share(&request);
+    work->idle_core_ppm = shares.idle_ppm;
+    uint64_t const parts = (uint64_t)((units_wide)shares.merged * rows * heads->shared / units);
     work->vector_flop += parts * (2 * heads->value_width + STATISTICS);
     work->vmem_read_bytes +=
         2 * format_bytes(FORMAT_FP32, parts * (heads->value_width + STATISTICS));

@@ -28,6 +28,7 @@ const char *inference_phase(const struct workload_plan *plan)
 static void times_add(const struct report_input *input, const struct analysis *analysis,
                       struct inference_facts *facts)
 {
+    double excess_s = 0;
     const struct program *program = input->program;
     bool counted[PROGRAM_CLASSES_MAX] = {false};
     for (uint32_t t = 0; t < program->template_count; t++)
@@ -37,9 +38,11 @@ static void times_add(const struct report_input *input, const struct analysis *a
             double const time_s = row->time_s - row->idle_s;
             if (op->kind != PROGRAM_OP_COMPUTE || counted[op->class_index]) continue;
             counted[op->class_index] = true;
+            if (op->purpose != PROGRAM_PURPOSE_OTHER) excess_s += row->hbm_excess_s;
             if (op->purpose == PROGRAM_PURPOSE_LINEAR) facts->linear_s += time_s;
             if (op->purpose == PROGRAM_PURPOSE_ATTENTION) facts->attention_s += time_s;
         }
+    facts->activations.wait_s = fmin(facts->activations.load_s, excess_s);
     facts->other_s = fmax(analysis->compute_s - facts->linear_s - facts->attention_s, 0);
 }
 
@@ -130,13 +133,16 @@ struct inference_facts inference_facts_of(const struct report_input *input,
         .fit_of_gib = inference_facts_fit(input, chip_gib_bytes(chip->hbm_capacity_bytes)),
         .weight_load_s = roofline->counts.inference.weight_bytes / (double)chip->hbm_bytes_per_s,
         .kv_load_s = roofline->counts.inference.kv_read_bytes / (double)chip->hbm_bytes_per_s,
+        .activations = {.bytes = roofline->counts.inference.activation_bytes,
+                        .load_s = roofline->counts.inference.activation_bytes /
+                                  (double)chip->hbm_bytes_per_s},
         .math_s = roofline->math_s,
         .hop_floor_s = analysis->hop_chain_s + roofline->stage_hops_s,
-        .launch_floor_s = launches_are_eager(input->machine)
-                              ? launches_host_s(input)
-                              : roofline_overheads_s(input->machine, &roofline->counts),
-        .launches = launches_are_eager(input->machine) ? launches_count(input) : 0,
-        .launch = launch_names[chip->launch.by],
+        .launches.floor_s = launches_are_eager(input->machine)
+                                ? launches_host_s(input)
+                                : roofline_overheads_s(input->machine, &roofline->counts),
+        .launches.count = launches_are_eager(input->machine) ? launches_count(input) : 0,
+        .launches.by = launch_names[chip->launch.by],
         .dominant = inference_shares_most(&shares),
         .tokens_per_s_per_chip = analysis->tokens_per_s / (double)input->machine->chip_count,
         .book = book_of(input),

@@ -19,6 +19,20 @@ struct inference_stages {
     double bubble_s;  /* Time without work, of the reported rank. */
 };
 
+/* What products with weights and attention read and write besides weights and cache. */
+struct inference_activations {
+    double bytes;
+    double load_s; /* HBM's time for them. */
+    double wait_s; /* Of it, what math does not hide; at most what HBM takes longer than math in
+                      these ops. */
+};
+
+struct inference_launches {
+    const char *by; /* "graph" */
+    double floor_s; /* The overheads of a step's ops, or what the host needs to launch them. */
+    double count;   /* Ops that the host launches one by one. */
+};
+
 /* Times of the reported chip, of ops one after the other; bytes of one chip. */
 struct inference_facts {
     const char *phase; /* "decode", or another kind of step. */
@@ -30,17 +44,16 @@ struct inference_facts {
     double attention_s;
     double other_s;
     double weight_load_s, kv_load_s; /* HBM's time for weights; for the cache. */
-    double math_s;                   /* Of products with weights and of attention, padded. */
+    struct inference_activations activations;
+    double math_s;       /* Of products with weights and of attention, padded. */
     double weight_bytes; /* Bytes of weights that are read: the embedding is looked up, not read. */
     double prefetched_bytes;   /* Bytes of weights that came while compute waited. */
     double kv_bytes_per_token; /* That a token takes in the cache, all layers. */
     double kv_read_bytes;
     double kv_bytes;                      /* Bytes of the cache that are held. */
     struct inference_fit fit, fit_of_gib; /* The second if the data sheet's GB are GiB. */
-    double hop_floor_s;    /* Collectives, and messages between stages, had they no bytes. */
-    double launch_floor_s; /* The overheads of its ops, or what the host needs to launch them. */
-    double launches;       /* Ops that the host launches one by one. */
-    const char *launch;    /* Which: "graph" */
+    double hop_floor_s; /* Collectives, and messages between stages, had they no bytes. */
+    struct inference_launches launches;
     enum inference_share dominant; /* The largest part of the step. */
     double tokens_per_s_per_chip;
     struct inference_step book; /* The formula of 7.1.5; of prompts what math takes. */

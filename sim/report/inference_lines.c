@@ -28,6 +28,8 @@
     X(OTHER, "other_s", REAL(facts->other_s), NAMED("other ops", column_seconds))                  \
     X(WEIGHT_LOAD, "weight_load_s", REAL(facts->weight_load_s), IN_WORDS(column_seconds))          \
     X(KV_LOAD, "kv_load_s", REAL(facts->kv_load_s), IN_WORDS(column_seconds))                      \
+    X(ACTIVATION_LOAD, "activation_load_s", REAL(facts->activations.load_s),                       \
+      NAMED("activations", column_seconds))                                                        \
     X(MATH, "math_s", REAL(facts->math_s), NAMED("math", column_seconds))                          \
     X(DOMINANT, "dominant", SAID(inference_share_word(facts->dominant), dominant_text(facts)),     \
       IN_WORDS(column_words))                                                                      \
@@ -36,15 +38,17 @@
       IN_WORDS(column_bytes))                                                                      \
     X(KV_TOKEN, "kv_bytes_per_token", REAL(facts->kv_bytes_per_token), IN_WORDS(column_bytes))     \
     X(KV_READ, "kv_read_bytes_per_chip", REAL(facts->kv_read_bytes), IN_WORDS(column_bytes))       \
+    X(ACTIVATIONS, "activation_bytes_per_chip", REAL(facts->activations.bytes),                    \
+      IN_WORDS(column_bytes))                                                                      \
     X(KV_HELD, "kv_bytes_per_chip", REAL(facts->kv_bytes), HIDDEN)                                 \
     X(HOP_FLOOR, "hop_floor_s", REAL(facts->hop_floor_s), NAMED("hop floor", column_seconds))      \
-    X(LAUNCH_FLOOR, "launch_floor_s", REAL(facts->launch_floor_s),                                 \
+    X(LAUNCH_FLOOR, "launch_floor_s", REAL(facts->launches.floor_s),                               \
       NAMED("launch floor", column_seconds))                                                       \
-    X(LAUNCH, "launch", WORDS(facts->launch), IN_WORDS(column_words))                              \
+    X(LAUNCH, "launch", WORDS(facts->launches.by), IN_WORDS(column_words))                         \
     X(LAUNCH_EACH, NULL,                                                                           \
-      WHERE(facts->launches > 0, REAL(facts->launch_floor_s / facts->launches)),                   \
+      WHERE(facts->launches.count > 0, REAL(facts->launches.floor_s / facts->launches.count)),     \
       IN_WORDS(column_seconds))                                                                    \
-    X(LAUNCHES, NULL, WHOLE(facts->launches), IN_WORDS(column_count))                              \
+    X(LAUNCHES, NULL, WHOLE(facts->launches.count), IN_WORDS(column_count))                        \
     X(CHIP_RATE, "tokens_per_s_per_chip", REAL(facts->tokens_per_s_per_chip),                      \
       IN_WORDS(column_rounded))                                                                    \
     X(BOOK_KV, "kv_s", REAL(facts->book.kv_s), IN_WORDS(column_seconds))                           \
@@ -134,10 +138,10 @@ static void launches_print(const struct inference_facts *facts, const struct col
                            struct strbuf *text)
 {
     line_begin_words(values, LAUNCH_FLOOR, text);
-    if (facts->launches > 0)
+    if (facts->launches.count > 0)
         strbuf_add(text, "eager: the host needs %s for each of %s ops\n", FIGURE(LAUNCH_EACH),
                    FIGURE(LAUNCHES));
-    else if (facts->launch_floor_s > 0)
+    else if (facts->launches.floor_s > 0)
         strbuf_add(text, "%s: overheads of computes, one after the other\n", FIGURE(LAUNCH));
     else
         strbuf_add(text, "%s: launches take no time\n", FIGURE(LAUNCH));
@@ -227,6 +231,9 @@ void inference_facts_print(const struct inference_facts *facts, struct strbuf *t
     }
     line_begin(values, OTHER, text);
     strbuf_add(text, "\n");
+    line_begin_words(values, ACTIVATION_LOAD, text);
+    strbuf_add(text, "%s a chip: what products and attention read and write besides\n",
+               FIGURE(ACTIVATIONS));
     line_begin_words(values, MATH, text);
     strbuf_add(text, "products at the chip's rate, while HBM reads\n");
     line_begin_words(values, HOP_FLOOR, text);

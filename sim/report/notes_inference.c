@@ -194,12 +194,14 @@ void notes_inference_build(struct arena *arena, const struct report_input *input
         arena, notes,
         "the book's formula (7.1.5) gives %s for this step, the simulation %s. The formula "
         "has no collectives, of which %s is exposed here, %s of that hops; no launches, %s; "
-        "no norms, look-ups and sampling, %s%s; and no ends of tile pipelines, %s",
+        "no norms, look-ups and sampling, %s%s; no activations that products and attention read "
+        "and write, %s that math does not hide; and no ends of tile pipelines, %s",
         table_seconds(book->step_s).text, table_seconds(facts->step_s).text,
         table_seconds(facts->exposed_s).text, table_seconds(shares.s[INFERENCE_SHARE_HOPS]).text,
         table_seconds(shares.s[INFERENCE_SHARE_LAUNCHES]).text,
         table_seconds(fmax(shares.s[INFERENCE_SHARE_OTHER] - inference.stages.bubble_s, 0)).text,
-        bubble, table_seconds(ends_s(input->trace)).text);
+        bubble, table_seconds(inference.activations.wait_s).text,
+        table_seconds(ends_s(input->trace)).text);
     weights_note(arena, input, &inference, notes);
     cache_note(arena, input, &inference, notes);
     if (inference.math_s > book->math_s * 1.001)

@@ -166,24 +166,41 @@ static uint64_t cached_elements(const struct graph *graph, const struct graph_op
     return elements / rows * graph->terms->cache.decodes.read;
 }
 
-/* Of a step of inference: weights that products read, and rows of the cache, those that were
- * gathered among them. */
-static void read_add(const struct graph *graph, uint64_t count, struct workload_inference *counts)
+/* Bytes of HBM that products with weights, and attention, read and write: as the program's ops are
+ * of these purposes. */
+static double products_bytes(const struct graph_count *graph)
 {
+    double bytes = 0;
+    for (uint32_t i = 0; i < graph->compute_count; i++) {
+        const struct graph_compute_sum *sum = &graph->compute[i];
+        bool const attends = sum->kind->attends || sum->kind->shares_sequence;
+        if (attends || (sum->kind->weights_apart && sum->flop > 0)) bytes += (double)sum->hbm_bytes;
+    }
+    return bytes;
+}
+
+/* Of a step of inference: weights that products read; rows of the cache, those that were gathered
+ * among them; and what else products and attention read and write. */
+static void read_add(const struct graph *graph, const struct part *part,
+                     struct workload_inference *ret_counts)
+{
+    double const times = (double)part->count;
+    double weights = 0, rows = 0;
     for (uint8_t i = 0; i < graph->op_count; i++) {
         const struct graph_op *op = &graph->op[i];
         bool const attends = op->kind->attends || op->kind->shares_sequence;
         for (uint8_t w = 0; op->product_count > 0 && w < op->weight_count; w++)
-            counts->weight_bytes += (double)count * (double)graph_tensor_bytes(
-                                                        &graph->tensor[op->weight[w]],
-                                                        graph_read_elements(graph, op->weight[w]));
+            weights += (double)graph_tensor_bytes(&graph->tensor[op->weight[w]],
+                                                  graph_read_elements(graph, op->weight[w]));
         for (uint8_t in = 1; attends && in < op->in_count; in++) {
             uint64_t const elements = cached_elements(graph, op, op->in[in]);
             enum format const format = graph->tensor[op->in[in]].format;
-            counts->kv_read_bytes +=
-                (double)count * (double)graph_bytes(GRAPH_CACHE, format, elements);
+            rows += (double)graph_bytes(GRAPH_CACHE, format, elements);
         }
     }
+    ret_counts->weight_bytes += times * weights;
+    ret_counts->kv_read_bytes += times * rows;
+    ret_counts->activation_bytes += times * (products_bytes(&part->graph) - weights - rows);
 }
 
 static void part_add(const struct ranks *ranks, const struct step_part *which,
@@ -200,7 +217,7 @@ static void part_add(const struct ranks *ranks, const struct step_part *which,
         compute_add(&part, &part.graph.compute[i], counts);
     for (uint32_t i = 0; i < part.graph.move_count; i++)
         move_add(&part, &part.graph.move[i], counts);
-    if (ranks_serves(ranks)) read_add(&derived.graph, part.count, &counts->inference);
+    if (ranks_serves(ranks)) read_add(&derived.graph, &part, &counts->inference);
     if (which->part == BLOCK_LAYER) {
         overlaps_add(&part, &derived, counts);
         blocks_add(&part, &derived.graph, counts);

@@ -151,8 +151,9 @@ struct workload_scarce {
 
 /* A step of inference. Bytes are one chip's. */
 struct workload_inference {
-    double weight_bytes;  /* Weights that are multiplied: read once. */
-    double kv_read_bytes; /* Rows of the cache that attention reads. */
+    double weight_bytes;     /* Weights that are multiplied: read once. */
+    double kv_read_bytes;    /* Rows of the cache that attention reads. */
+    double activation_bytes; /* That products with weights and attention read and write besides. */
 };
 
 /* How often a step moves each weight; more often where modules or another half of a pass ask. */

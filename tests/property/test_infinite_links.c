@@ -66,8 +66,10 @@ struct drawn {
 /* Sums of a step, in picoseconds. */
 struct sums {
     double ops_ps, slack_ps;
-    double collectives_ps;                    /* At most. */
-    double bytes_ps;                          /* Of all ops. */
+    double collectives_ps;   /* At most. */
+    double bytes_ps;         /* Of all ops. */
+    double activation_bytes; /* Of products with weights and of attention, without their weights
+                                and the cache. */
     double cache_ps, weights_ps, products_ps; /* Of the formula. */
     bool by_weights, by_products;             /* Of some product with weights. */
     bool attends_by_bytes;
@@ -93,8 +95,10 @@ static void linear_add(const struct drawn *drawn, double times, double weights, 
                        double columns, struct sums *sums)
 {
     double const tokens = (double)(drawn->batch * drawn->fresh);
-    double const flop = 2 * tokens * weights, bytes = 2 * (weights + tokens * (inner + columns));
+    double const activations = 2 * tokens * (inner + columns);
+    double const flop = 2 * tokens * weights, bytes = 2 * weights + activations;
     op_add(drawn, times, bytes, flop, sums);
+    sums->activation_bytes += times * activations;
     sums->weights_ps += times * 2 * weights / drawn->bytes_per_ps;
     sums->products_ps += times * flop / drawn->flop_per_ps;
     if (bytes / drawn->bytes_per_ps >= flop / drawn->flop_per_ps)
@@ -110,9 +114,10 @@ static void attention_add(const struct drawn *drawn, double layers, double heads
     double const tokens = (double)drawn->batch * q, keys = (double)drawn->context;
     double const seen = ceil((q * (keys - q) + q * (q + 1) / 2) / q); /* Of a query, in the mean. */
     double const cache = 2 * 2 * (double)drawn->batch * keys * kv_heads * H;
-    double const bytes = cache + 2 * 2 * tokens * heads * H;
+    double const activations = 2 * 2 * tokens * heads * H, bytes = cache + activations;
     double const flop = 2 * 2 * tokens * heads * seen * H;
     op_add(drawn, layers, bytes, flop, sums);
+    sums->activation_bytes += layers * activations;
     sums->attends_by_bytes = bytes / drawn->bytes_per_ps >= flop / drawn->flop_per_ps;
     op_add(drawn, layers, 2 * 2 * tokens * 2 * kv_heads * H, 0, sums); /* Rows appended. */
     sums->cache_ps += layers * cache / drawn->bytes_per_ps;
@@ -253,6 +258,7 @@ static void a_step_without_links_is_the_sum_of_its_ops(void **state)
         play_run(&play, text, NULL);
         bool const one_side = !(sums.by_weights && sums.by_products);
         case_that(play.trace.idle_ps == 0, text);
+        case_that(play.roofline.counts.inference.activation_bytes == sums.activation_bytes, text);
         case_that(fabs((double)play.trace.compute_ps - sums.ops_ps) <= sums.slack_ps, text);
         case_that((double)play.trace.exposed_ps <= sums.collectives_ps, text);
         if (one_side && sums.attends_by_bytes) formula_check(&play, &sums, text);

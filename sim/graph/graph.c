@@ -116,7 +116,11 @@ uint64_t graph_weight_elements(const struct graph *graph, tensor weight)
 
 uint64_t graph_read_elements(const struct graph *graph, tensor weight)
 {
-    return graph_asked(graph, weight, graph_weight_elements(graph, weight));
+    const struct graph_terms *terms = graph->terms;
+    uint64_t const all = graph_weight_elements(graph, weight);
+    if (!graph->tensor[weight].grouped || terms->experts_held == 0) return all;
+    struct graph_share const *read = &terms->experts_read;
+    return (uint64_t)(((units_wide)all * read->part + read->whole - 1) / read->whole);
 }
 
 uint64_t graph_asked(const struct graph *graph, tensor weight, uint64_t amount)

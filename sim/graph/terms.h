@@ -112,6 +112,10 @@ struct graph_cache {
     struct graph_served prompts; /* Sequences with a chunk of queries. */
 };
 
+struct graph_share {
+    uint64_t part, whole;
+};
+
 /* Of a plan, and with what follows from it, of a graph. */
 struct graph_formats {
     enum format weights;
@@ -172,7 +176,8 @@ struct graph_terms {
     uint32_t ranks_w;          /* Of tp_d. */
     uint32_t ranks_exchange;   /* Of ep. */
     uint64_t experts_held;     /* Experts of a rank. */
-    uint64_t experts_asked;    /* Experts of a rank with rows: they alone are read. */
+    uint64_t experts_asked;    /* Experts of a rank with rows: they alone are multiplied. */
+    struct graph_share experts_read; /* Of the weights of a rank's experts, what is read. */
     struct graph_dimension dimension[GRAPH_DIMENSIONS_MAX]; /* Ended by a NULL name. */
     struct graph_sequence sequence;
     bool borrows; /* Keys and values of the layer are those of an earlier one. */

@@ -75,6 +75,7 @@ static void experts_set(const struct ranks *ranks, struct graph_terms *terms)
     units_wide const kept = (units_wide)experts->kept * tokens_of(ranks) / ranks->rows;
     terms->experts_held = experts->count;
     terms->experts_asked = experts->asked;
+    terms->experts_read = experts->read;
     plain_set(terms, "L", experts->count);
     graph_dimension_set(terms, "W", experts->all * data, (uint64_t)kept, 1);
     graph_dimension_set(terms, "Fe", experts->columns * tp, model->width, 1);

@@ -283,6 +283,19 @@ static void rows_build(struct ranks *ranks)
     experts->all = units_ceil_divide(tokens * model->top_k, experts->ranks);
 }
 
+/* Where ranks wait for each other all read as many experts as one that has most, which are whole
+ * ones: no fewer than the mean, rounded up. A rank that has all experts reads the mean. */
+static struct graph_share read_of(const struct ranks *ranks)
+{
+    const struct routing *experts = &ranks->experts;
+    uint64_t const whole = UINT64_C(1) << SHARE_BITS;
+    bool const is_mean = ranks_serves(ranks) && experts->ranks == 1 && !routing_is_drawn(ranks) &&
+                         ranks->plan->routing.capacity_ppm == 0;
+    if (!is_mean) return (struct graph_share){experts->asked, experts->count};
+    uint64_t const missed = missed_share(&ranks->plan->model.experts, tokens_of(ranks));
+    return (struct graph_share){whole - missed, whole};
+}
+
 enum status routing_build(struct ranks *ranks, struct error *reterr)
 {
     const struct workload_plan *plan = ranks->plan;
@@ -311,6 +324,7 @@ enum status routing_build(struct ranks *ranks, struct error *reterr)
     STATUS_TRY(capacity_build(ranks, reterr));
     if (routing_is_drawn(ranks)) STATUS_TRY(loads_build(ranks, reterr));
     experts->rows = units_ceil_divide(experts->all, experts->asked);
+    experts->read = read_of(ranks);
     experts->kept =
         ranks->rows * model->top_k - units_ceil_divide(experts->dropped, experts->ranks);
     return replicas_build(ranks, reterr);

@@ -14,6 +14,7 @@
 #include "sim/base/status.h"
 #include "sim/collective/group.h"
 #include "sim/collective/plan.h"
+#include "sim/graph/terms.h"
 #include "sim/model/model.h"
 
 struct ranks;
@@ -28,17 +29,20 @@ struct replicas {
 };
 
 struct routing {
-    uint32_t ranks;   /* ep: data ranks that share one set of experts. */
-    uint64_t count;   /* E / ep: of one rank. */
-    uint64_t asked;   /* Experts of a rank that have rows: all with a capacity, whose rows may be
-                         empty; else as many as tokens ask for on average, rounded up; where routing
-                         is drawn, on the rank with most. */
-    uint64_t rows;    /* Of each asked one: an even part of `all`, rounded up. */
-    uint64_t kept;    /* Assignments of a rank that are computed, on average. */
-    uint64_t dropped; /* Assignments of all ranks that are not computed. */
-    uint64_t all;     /* Rows of a rank: the tokens' assignments, evenly; of the most loaded
-                         rank where routing is drawn. */
-    uint64_t columns; /* F / tp, rounded up, of an expert. */
+    uint32_t ranks; /* ep: data ranks that share one set of experts. */
+    uint64_t count; /* E / ep: of one rank. */
+    uint64_t asked; /* Experts of a rank that have rows: all with a capacity, whose rows may be
+                       empty; else as many as tokens ask for on average, rounded up; where routing
+                       is drawn, on the rank with most. */
+    /* Of the weights of a rank's experts those that have rows. A rank that has all experts reads
+     * the mean of what tokens ask for. */
+    struct graph_share read;
+    uint64_t rows;           /* Of each asked one: an even part of `all`, rounded up. */
+    uint64_t kept;           /* Assignments of a rank that are computed, on average. */
+    uint64_t dropped;        /* Assignments of all ranks that are not computed. */
+    uint64_t all;            /* Rows of a rank: the tokens' assignments, evenly; of the most loaded
+                                rank where routing is drawn. */
+    uint64_t columns;        /* F / tp, rounded up, of an expert. */
     uint64_t shared_columns; /* F / tp, rounded up, of all shared experts together. */
     uint64_t arrivals;  /* Tokens that come to a rank: once each, however many of its experts want
                            it, or once for each of these (workload_token_copies); where routing is

@@ -197,10 +197,11 @@ static enum status set_value(struct json *node, uint32_t depth, const char *valu
         *reterr = why;
         return reterr->status;
     }
+    static const char largest[] = "; no key takes more than 9223372036854775807";
     bool const number = strspn(value, "+-.0123456789Ee") == strlen(value);
     if (strchr("{[\"", value[0]) != NULL ? value[0] != '\0' : number && why.status == STATUS_LIMIT)
-        return error_set(reterr, STATUS_INVALID, json_where(node), "the value given: %s",
-                         why.message);
+        return error_set(reterr, STATUS_INVALID, json_where(node), "the value given: %s%s",
+                         why.message, why.status == STATUS_LIMIT ? largest : "");
     node->kind = NODE_STRING;
     node->count = 0;
     node->value.text = arena_text(node->document->arena, value);

@@ -171,9 +171,14 @@ void inference_slice_print(const struct report_input *input, struct strbuf *text
     struct inference_fit const fit =
         inference_facts_fit(input, input->machine->chip.hbm_capacity_bytes);
     struct counted const gpus = counted(fit.smallest.chip_count, "GPU");
-    if (fit.smallest.chip_count == 0) return; /* Buffers alone are too large, on any slice. */
     find_fit(&fit, gpus.text, values);
-    slice_print(&fit, values, text);
+    if (fit.smallest.chip_count > 0) {
+        slice_print(&fit, values, text);
+        return;
+    }
+    table_line(text, "slice");
+    strbuf_add(text, "none holds these weights%s, with the buffers that a chip has here\n",
+               fit.has_cache ? " and this cache" : "");
 }
 
 void inference_fit_print(const struct inference_fit *fit, struct strbuf *text)

@@ -4,6 +4,8 @@
  */
 #include "sim/step/refusals.h"
 
+#include <stdio.h>
+
 #include "sim/base/counted.h"
 #include "sim/schedule/schedule.h"
 #include "sim/step/overheads.h"
@@ -88,6 +90,40 @@ static enum status passes_check(const struct workload_plan *plan, struct error *
     return STATUS_OK;
 }
 
+/* The key, and of lengths that are given one by one the element. */
+static const char *long_key(const struct workload_plan *plan, uint64_t positions, char *buffer,
+                            size_t buffer_bytes)
+{
+    const struct inference_prompts *prompts = &plan->inference.prompts;
+    uint64_t const asked = inference_keys_most_of(plan, INFERENCE_PROMPTS);
+    bool const asks = asked > positions;
+    const struct lengths *lengths = asks ? &prompts->tokens : &plan->inference.decodes.context;
+    const char *const key = asks ? "/workload/prompt" : "/workload/context";
+    uint32_t longest = 0;
+    if (asks && prompts->cached > 0 && asked - prompts->cached <= positions)
+        return "/workload/cached";
+    if (!asks && plan->kind == WORKLOAD_GENERATE) return "/workload/output";
+    if (lengths->of.mean != 0 || lengths->count < 2) return key;
+    for (uint32_t i = 1; i < lengths->count; i++)
+        if (lengths->tokens[i] > lengths->tokens[longest]) longest = i;
+    (void)snprintf(buffer, buffer_bytes, "%s/%u", key, longest);
+    return buffer;
+}
+
+static enum status positions_check(const struct workload_plan *plan, struct error *reterr)
+{
+    char buffer[64];
+    uint64_t const positions = plan->model.positions.most;
+    uint64_t const keys = inference_keys_most(plan);
+    if (positions == 0 || keys <= positions) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, long_key(plan, positions, buffer, sizeof buffer),
+                     "a sequence has %llu tokens, and " NAME " is made for %llu at most; %s",
+                     (unsigned long long)keys, plan->model.name, (unsigned long long)positions,
+                     plan->model.positions.learned != 0
+                         ? "its table of positions has no more rows"
+                         : "a config.json whose \"rope_scaling\" stretches them goes farther");
+}
+
 static enum status inference_check(const struct ranks *ranks, struct error *reterr)
 {
     const struct workload_plan *plan = ranks->plan;
@@ -96,23 +132,12 @@ static enum status inference_check(const struct ranks *ranks, struct error *rete
     bool const gathers = serves && plan->inference.weights == INFERENCE_GATHERED;
     bool const prefetches = plan->inference.prefetch != INFERENCE_PREFETCH_NONE;
     uint64_t const decodes = inference_decode_count(&plan->inference);
-    uint64_t const made_for = plan->model.positions.most;
-    uint64_t const positions = made_for == 0 ? UINT64_MAX : made_for;
     bool const replicates = plan->activations == WORKLOAD_ACTIVATIONS_REPLICATED && ranks->tp > 1;
     if (serves && !ranks_is_decoder(ranks)) STATUS_TRY(bare_check(ranks, reterr));
     REFUSE(replicates && model_has_experts(&plan->model), UNSUPPORTED, "/workload/activations",
            "\"replicated\" with experts over tp is not modelled in this version; \"model\" and "
            "\"tokens\" are");
-    REFUSE(serves && inference_keys_most(plan) > positions, INVALID,
-           inference_keys_most_of(plan, INFERENCE_PROMPTS) > positions ? "/workload/prompt"
-           : plan->kind == WORKLOAD_GENERATE                           ? "/workload/output"
-                                                                       : "/workload/context",
-           "a sequence has %llu tokens, and " NAME " is made for %llu at most; %s",
-           (unsigned long long)inference_keys_most(plan), plan->model.name,
-           (unsigned long long)positions,
-           plan->model.positions.learned != 0
-               ? "its table of positions has no more rows"
-               : "a config.json whose \"rope_scaling\" stretches them goes farther");
+    if (serves) STATUS_TRY(positions_check(plan, reterr));
     REFUSE(serves && plan->model.tied && plan->inference.head != plan->formats.weights, INVALID,
            "/workload/formats/head",
            "the head of " NAME " is its embedding, which lies in the format of \"weights\", %s",

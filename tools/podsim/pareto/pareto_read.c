@@ -23,7 +23,7 @@ const struct option pareto_options[] = {
     {"--mesh", "OBJECT", "a mesh, as --set /mesh= has it; may be repeated", true},
     {"--book-parameters", "N", "parameters of the formula (the model's)", false},
     {"--svg", "FILE", "draw them", false},
-    {"--price", "USD", "of a chip an hour, such as 1.2 (the chip's, if it is known)", false},
+    {"--price", "USD", "of a chip an hour, such as 1.2 or 1.2USD/h (the chip's, if known)", false},
     {"--json", "FILE", "write the points as JSON; - is standard output", false},
     {"--csv", "FILE", "write the points as CSV; - is standard output", false},
     {"--set", "/POINTER=VALUE", "change a key of the scenario; may be repeated", true},

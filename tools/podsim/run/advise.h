@@ -47,6 +47,7 @@ struct advise_row {
     uint32_t dp_ranks;
     bool fits;             /* Where played. */
     bool has_period;       /* Where played: steps follow one another, as with pp. */
+    uint64_t digest;       /* Where played: of all instants. */
     int64_t step_ps;       /* Where played. */
     int64_t time_ps;       /* What rows are compared by: the period, or else the step. */
     double mfu;            /* MFU of the step, if played; 0: not known, as of a whole answer. */

@@ -69,6 +69,22 @@ static enum status key_play(struct advise_search *search, const char *const *set
     return STATUS_OK;
 }
 
+/* Of rows from `first` on those whose step is that of the best before them, instant by instant:
+ * they say what "auto" is already. */
+static void equal_drop(struct advise *advise, uint32_t first)
+{
+    const struct advise_row *best = &advise->row[advise->best];
+    uint32_t kept = first;
+    for (uint32_t i = first; i < advise->count; i++) {
+        const struct advise_row *row = &advise->row[i];
+        bool const is_equal = row->state == ADVISE_PLAYED && row->digest == best->digest &&
+                              row->time_ps == best->time_ps &&
+                              row->memory_bytes == best->memory_bytes;
+        if (!is_equal) advise->row[kept++] = *row;
+    }
+    advise->count = kept;
+}
+
 /* Where ranks of tp are more than heads of keys: what those with the same heads keep of the cache.
  */
 static enum status cache_play(struct advise_search *search, struct error *reterr)
@@ -87,7 +103,10 @@ static enum status cache_play(struct advise_search *search, struct error *reterr
                                     "/workload/kv_sharding=replicated", NULL};
     if (settings[0] == NULL || settings[1] == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "--advise", "there is no memory");
-    return key_play(search, settings, reterr);
+    uint32_t const first = search->advise->count;
+    STATUS_TRY(key_play(search, settings, reterr));
+    equal_drop(search->advise, first);
+    return STATUS_OK;
 }
 
 static enum status weights_play(struct advise_search *search, struct error *reterr)

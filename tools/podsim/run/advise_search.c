@@ -63,6 +63,7 @@ static enum status row_play(struct advise_search *search, uint32_t thread,
     struct analysis facts;
     report_from_session(session, &input);
     STATUS_TRY(analysis_build(session->arena, &input, &facts, reterr));
+    row->digest = session->trace.digest;
     row->step_ps = session->trace.step_ps;
     /* A prompt's first token waits for all stages, however soon the next prompt may follow. */
     row->has_period =

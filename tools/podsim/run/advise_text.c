@@ -284,9 +284,11 @@ static void add_turns(const struct advise *advise, struct strbuf *text)
     }
 }
 
+/* As the scenario's own screen has it; where it was not played, as some neighbour has. */
 static bool have_periods(const struct advise *advise)
 {
     bool have = false;
+    if (advise->row[0].state == ADVISE_PLAYED) return advise->row[0].has_period;
     for (uint32_t i = 0; i < advise->count; i++) have = have || advise->row[i].has_period;
     return have;
 }

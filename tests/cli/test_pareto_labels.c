@@ -65,11 +65,43 @@ static void words_stay_in_the_picture(void **state)
     arena_destroy(arena);
 }
 
+/* Four lines end at one point, one at the right edge: no name lies on a line, on a ring or on
+ * another name, none leaves the picture, and each is beside its end. */
+static void names_of_lines_that_end_together_lie_apart(void **state)
+{
+    static const double ends[][2] = {{200, 150}, {202, 152}, {204, 150}, {200, 156}, {398, 60}};
+    enum { NAMES = sizeof ends / sizeof *ends, WIDTH = 45, HEIGHT = 11 };
+    struct pareto_box box[NAMES];
+    struct pareto_segment const across = {203, 144, 260, 148};
+    struct arena *arena = arena_create(0);
+    struct pareto_obstacles obstacles;
+    (void)state;
+    pareto_obstacles_begin(&obstacles, arena, 64);
+    pareto_obstacles_add(&obstacles, across);
+    for (uint32_t i = 0; i < NAMES; i++)
+        pareto_obstacles_add_box(&obstacles,
+                                 (struct pareto_box){ends[i][0] - 4, ends[i][1] - 4, 8, 8});
+    for (uint32_t i = 0; i < NAMES; i++) {
+        box[i] = pareto_name_place(&obstacles, ends[i][0], ends[i][1], 8, WIDTH, HEIGHT, page);
+        pareto_obstacles_add_box(&obstacles, box[i]);
+        assert_false(runs_through(across, box[i]));
+        assert_true(box[i].left >= 0 && box[i].left + WIDTH <= 400);
+        assert_true(box[i].left >= ends[i][0] + 8 || box[i].left + WIDTH <= ends[i][0] - 8);
+        assert_true(box[i].top >= 0 && box[i].top + HEIGHT <= 300);
+        for (uint32_t k = 0; k < i; k++)
+            assert_true(box[i].left >= box[k].left + WIDTH || box[k].left >= box[i].left + WIDTH ||
+                        box[i].top >= box[k].top + HEIGHT || box[k].top >= box[i].top + HEIGHT);
+    }
+    assert_true(box[NAMES - 1].left + WIDTH <= 390);
+    arena_destroy(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_keep_clear_of_lines),
         cmocka_unit_test(words_stay_in_the_picture),
+        cmocka_unit_test(names_of_lines_that_end_together_lie_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

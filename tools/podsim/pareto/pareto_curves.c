@@ -9,7 +9,7 @@
 #include "tools/podsim/pareto/pareto_svg.h"
 
 enum {
-    NAME_ROW = 15,
+    NAME_HEIGHT = 11,
     NAME_WIDTH = 9, /* Of a letter of 13 pixels in bold, at most. */
     POINT_RADIUS = 4,
     KNEE_RADIUS = 8,
@@ -169,31 +169,25 @@ static const struct pareto_point *last_played(const struct pareto *pareto,
     return last;
 }
 
-/* The name of each curve right of its end; where ends lie close together, names move apart. */
+/* The name of each curve beside its end, in its colour, where no line, ring or other name is. */
 static void draw_names(struct curves *curves)
 {
-    double const bottom = curves->plot->top + curves->plot->height;
-    uint32_t order[SVG_SERIES_MAX], count = 0;
-    double ends[SVG_SERIES_MAX], at = curves->plot->top - NAME_ROW;
+    const struct pareto_plot *plot = curves->plot;
+    struct pareto_box const within = {plot->left, plot->top, plot->width + PARETO_NAMES_WIDTH,
+                                      plot->height};
     for (uint32_t i = 0; i < curves->rows->count; i++) {
-        const struct pareto_point *point = last_played(curves->pareto, curve_at(curves, i));
+        char name[PARETO_NAME_BYTES], fill[SVG_CLASS_BYTES], style[SVG_CLASS_BYTES + 16];
+        const struct pareto_curve *curve = curve_at(curves, i);
+        const struct pareto_point *point = last_played(curves->pareto, curve);
         if (point == NULL) continue;
-        uint32_t place = count++;
-        ends[i] = y_of(curves, point->tokens_per_s_per_chip);
-        for (; place > 0 && ends[order[place - 1]] > ends[i]; place--)
-            order[place] = order[place - 1];
-        order[place] = i;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        char name[PARETO_NAME_BYTES];
-        const struct pareto_curve *curve = curve_at(curves, order[i]);
-        double const x = x_of(curves, last_played(curves->pareto, curve)->latency_s);
-        at = fmin(fmax(ends[order[i]], at + NAME_ROW), bottom - (count - 1 - i) * NAME_ROW);
         const char *const words = pareto_name(name, curves->pareto, curve);
-        svg_words(curves->plot->text, x + 12, at + 4, "head halo", words);
-        pareto_obstacles_add_box(curves->obstacles,
-                                 (struct pareto_box){x + 12, at - NAME_ROW / 2.0,
-                                                     (double)strlen(words) * NAME_WIDTH, NAME_ROW});
+        struct pareto_box const box = pareto_name_place(
+            curves->obstacles, x_of(curves, point->latency_s),
+            y_of(curves, point->tokens_per_s_per_chip), point->is_knee ? KNEE_RADIUS : POINT_RADIUS,
+            (double)strlen(words) * NAME_WIDTH, NAME_HEIGHT, within);
+        pareto_obstacles_add_box(curves->obstacles, box);
+        (void)snprintf(style, sizeof style, "head halo %s", svg_fill(fill, series_of(i)));
+        svg_words(plot->text, box.left, box.top + box.height, style, words);
     }
 }
 

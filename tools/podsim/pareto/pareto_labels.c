@@ -5,7 +5,7 @@
 
 #include "sim/base/arena.h"
 
-enum { DISTANCES = 6, DISTANCE_STEP = 5, DIRECTIONS = 8, CLEARANCE = 2 };
+enum { DISTANCES = 6, DISTANCE_STEP = 5, DIRECTIONS = 8, CLEARANCE = 2, NAME_PLACES = 24 };
 
 void pareto_obstacles_begin(struct pareto_obstacles *obstacles, struct arena *arena,
                             uint32_t capacity)
@@ -79,6 +79,26 @@ struct pareto_box pareto_label_place(const struct pareto_obstacles *obstacles, d
         struct pareto_box const box = {x + share * across * far + (across - 1) / 2 * width,
                                        y + share * along * far + (along - 1) / 2 * height, width,
                                        height};
+        if (!lies_in(&box, &within)) continue;
+        uint32_t const count = crossings(obstacles, &box);
+        if (count < least) best = box;
+        if (count < least) least = count;
+    }
+    return best;
+}
+
+struct pareto_box pareto_name_place(const struct pareto_obstacles *obstacles, double x, double y,
+                                    double radius, double width, double height,
+                                    struct pareto_box within)
+{
+    struct pareto_box best = {x + radius + CLEARANCE, y - height / 2, width, height};
+    uint32_t least = UINT32_MAX;
+    for (uint32_t i = 0; i < 2 * NAME_PLACES && least > 0; i++) {
+        uint32_t const place = i % NAME_PLACES; /* 0, one down, one up, two down, ... */
+        double const steps = (place + 1) / 2 * (place % 2 == 1 ? 1.0 : -1.0);
+        double const beside = radius + 2 * CLEARANCE;
+        struct pareto_box const box = {i < NAME_PLACES ? x + beside : x - beside - width,
+                                       y - height / 2 + steps * DISTANCE_STEP, width, height};
         if (!lies_in(&box, &within)) continue;
         uint32_t const count = crossings(obstacles, &box);
         if (count < least) best = box;

@@ -35,4 +35,10 @@ struct pareto_box pareto_label_place(const struct pareto_obstacles *obstacles, d
                                      double radius, double width, double height,
                                      struct pareto_box within);
 
+/* The place for the name of a line that ends at a point: beside it, on the right or else on the
+ * left, as far up or down as the fewest obstacles need. */
+struct pareto_box pareto_name_place(const struct pareto_obstacles *obstacles, double x, double y,
+                                    double radius, double width, double height,
+                                    struct pareto_box within);
+
 #endif

@@ -12,8 +12,7 @@
 
 enum {
     MARGIN = 20,
-    AXIS = 72,  /* Words left of a plot. */
-    NAMES = 76, /* Words right of one. */
+    AXIS = 72, /* Words left of a plot. */
     HEAD = 92,
     SIGNS_AT = 72,
     COLUMN_HEAD = 22,
@@ -35,6 +34,19 @@ struct page {
     struct pareto_rows rows;
 };
 
+/* Whether only one mesh has points that were played, and needs no letter. */
+static bool one_mesh(const struct pareto *pareto)
+{
+    const struct pareto_value *mesh = NULL;
+    for (uint32_t i = 0; i < pareto->curve_count * pareto->batch_count; i++) {
+        const struct pareto_curve *curve = &pareto->curve[i / pareto->batch_count];
+        if (curve->point[i % pareto->batch_count].state != PARETO_PLAYED) continue;
+        if (mesh != NULL && curve->mesh != mesh) return false;
+        mesh = curve->mesh;
+    }
+    return true;
+}
+
 const char *pareto_name(char buffer[PARETO_NAME_BYTES], const struct pareto *pareto,
                         const struct pareto_curve *curve)
 {
@@ -43,14 +55,14 @@ const char *pareto_name(char buffer[PARETO_NAME_BYTES], const struct pareto *par
     (void)snprintf(buffer, PARETO_NAME_BYTES, "%.40s",
                    pareto->chip.kind == CHIP_GPU ? gpus.text : pareto_shape(curve));
     size_t const used = strlen(buffer);
-    if (pareto->meshes.count > 1)
+    if (!one_mesh(pareto))
         (void)snprintf(buffer + used, PARETO_NAME_BYTES - used, " %c", (char)('A' + mesh));
     return buffer;
 }
 
 static double column_left(const struct page *page, uint32_t column)
 {
-    return MARGIN + AXIS + column * (page->plot_width + AXIS + NAMES);
+    return MARGIN + AXIS + column * (page->plot_width + AXIS + PARETO_NAMES_WIDTH);
 }
 
 static double page_width(const struct page *page)

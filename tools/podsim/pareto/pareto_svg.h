@@ -10,6 +10,9 @@
 
 enum { PARETO_TICK_BYTES = 24, PARETO_NAME_BYTES = 64 };
 
+/* Pixels right of a plot, for names of curves that end there. */
+enum { PARETO_NAMES_WIDTH = 76 };
+
 /* From a number to a pixel; `from` and `to` are pixels. */
 struct pareto_axis {
     double least, most;
@@ -41,7 +44,7 @@ struct pareto_rows {
     uint32_t count;
 };
 
-/* "4x4", "8 GPUs"; where several meshes are compared "4x4 B". */
+/* "4x4", "8 GPUs"; where curves of several meshes are drawn "4x4 B". */
 const char *pareto_name(char buffer[PARETO_NAME_BYTES], const struct pareto *pareto,
                         const struct pareto_curve *curve);
 

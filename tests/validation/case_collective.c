@@ -109,6 +109,7 @@ static struct measured played(const struct case_row *row, const struct machine *
     struct measure_options const options = {.engine = "fast"};
     struct measured measured;
     struct error error = {0};
+    row_simulates();
     row_check(
         row,
         measure_run(row->arena, machine, &request, 1, "/collective", &options, &measured, &error),

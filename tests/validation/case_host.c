@@ -19,6 +19,7 @@ static struct case_value copy(const struct case_row *row)
     struct measure_options const options = {.engine = "fast"};
     struct measured measured;
     struct error error = {0};
+    row_simulates();
     row_check(row, measure_party_run(arena, &machine, &party, "/copy", &options, &measured, &error),
               &error);
     double const seconds = units_seconds(measured.time_ps[0]);

@@ -55,6 +55,7 @@ static struct case_value matmul(const struct case_row *row)
     if (strcmp(what, "math_time") == 0) return value_number(units_seconds(time.mxu_ps));
     if (strcmp(what, "hbm_time") == 0) return value_number(units_seconds(time.hbm_ps));
     if (strcmp(what, "vmem_time") == 0) return value_number(units_seconds(time.vmem_ps));
+    row_simulates(); /* The op by itself, tile after tile. */
     if (strcmp(what, "time") == 0) return value_number(units_seconds(time.duration_ps));
     if (strcmp(what, "attained") == 0) return value_number(flop / units_seconds(time.duration_ps));
     row_fail(row, "a matmul has no %s", what);
@@ -73,6 +74,7 @@ static struct case_value math_time(const struct case_row *row)
         .matmul_count = 1,
         .math_format = row_format(row, "math", FORMAT_BF16),
     };
+    row_simulates();
     return value_number(units_seconds(compute_time(&chip, &work, PPM_ONE, PPM_ONE).duration_ps));
 }
 
@@ -81,6 +83,7 @@ static struct case_value load_time(const struct case_row *row)
 {
     struct chip const chip = row_chip(row);
     struct work const work = {.hbm_read_bytes = row_count(row, "bytes")};
+    row_simulates();
     return value_number(units_seconds(compute_time(&chip, &work, PPM_ONE, PPM_ONE).duration_ps));
 }
 

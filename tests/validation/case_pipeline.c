@@ -34,6 +34,7 @@ static struct case_value schedule(const struct case_row *row)
                                   &request.chunk_count, &error),
               &error);
     row_check(row, schedule_build(row->arena, form, &request, "/schedule", &built, &error), &error);
+    row_simulates();
     row_check(row,
               schedule_play(row->arena, &built, &request.times, NULL, "/schedule", &played, &error),
               &error);

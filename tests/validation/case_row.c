@@ -145,6 +145,20 @@ static double rounded(const struct case_row *row, const char *how, double number
     row_fail(row, "cannot round %s", how);
 }
 
+static bool simulated;
+
+void row_simulates(void)
+{
+    simulated = true;
+}
+
+bool row_simulated(void)
+{
+    bool const was = simulated;
+    simulated = false;
+    return was;
+}
+
 struct case_value row_evaluate(const struct case_row *row)
 {
     const char *by = row_text(row, "by");

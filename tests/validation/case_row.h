@@ -57,6 +57,10 @@ extern const struct case_evaluator case_pass[];
 
 /* The row's value, with its own modifiers "times", "per" and "round" ("up", "down", "nearest"). */
 struct case_value row_evaluate(const struct case_row *row);
+/* Called by an evaluator whose value comes of something that was played on a machine's queues. */
+void row_simulates(void);
+/* Whether one has, since this was asked last. */
+bool row_simulated(void);
 /* An operand: a number, or an object that is a row. */
 double row_operand(const struct case_row *row, struct json *operand);
 /* The operand of that key. */

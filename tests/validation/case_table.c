@@ -104,13 +104,16 @@ void case_markdown(struct strbuf *text, const struct case_outcome *outcome, uint
         bool const first = i == 0 || !same(row->id, outcome[i - 1].id);
         if (i == 0 || !same(row->category, outcome[i - 1].category))
             strbuf_add(text,
-                       "\n## %s\n\n| case | answer | book | ours | difference | why |\n"
-                       "|---|---|---|---|---|---|\n",
+                       "\n## %s\n\n| case | answer | book | ours | by | difference | why |\n"
+                       "|---|---|---|---|---|---|---|\n",
                        row->category);
-        strbuf_add(text, "| %s%s%s%s | %s | %s %s | %s | %s | %s |\n", first ? row->id : "",
+        strbuf_add(text, "| %s%s%s%s | %s | %s %s | %s | %s | %s | %s |\n", first ? row->id : "",
                    first ? " (" : "", first ? row->chapter : "", first ? ")" : "", row->answer,
                    value_print(book, &row->book), row->unit,
                    row->status == CASE_OUT ? "not in scope" : value_print(ours, &row->ours),
+                   row->status == CASE_OUT ? ""
+                   : row->simulated        ? "simulated"
+                                           : "formula",
                    difference_print(difference, row), row->why);
     }
 }

@@ -24,6 +24,7 @@ struct case_outcome {
     struct case_value book;
     struct case_value ours; /* In the book's unit. */
     double difference;      /* Relative to the book. */
+    bool simulated;         /* Something was played for it. */
     enum case_status status;
     const char *why;
 };

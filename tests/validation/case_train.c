@@ -286,6 +286,7 @@ static struct trace played(const struct case_row *row, const struct step *step)
     struct trace trace;
     struct error error = {0};
     struct replay_options const options = {.engine = "fast"};
+    row_simulates();
     row_check(row, fold_build(row->arena, &step->machine, &step->program, false, &fold, &error),
               &error);
     row_check(

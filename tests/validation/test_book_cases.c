@@ -132,7 +132,9 @@ static void evaluate_answer(struct json *answer, const struct case_row *shared,
         outcome.status = CASE_OUT;
         outcome.why = row_text(&row, "out");
     } else {
+        (void)row_simulated();
         outcome.ours = row_evaluate(&row);
+        outcome.simulated = row_simulated();
         judge(&row, &outcome);
     }
     arena_destroy(arena);
@@ -186,10 +188,16 @@ static void add_document(struct strbuf *text)
         "\n"
         "The source of the book's values is Austin et al., How to Scale Your Model (2025), "
         "chapters\n"
-        "1 to 8 and 12. The project's own code computes each answer of each case. Times are\n"
-        "simulated on the machine, in the ideal profile except where the book measured. Counts "
-        "come\n"
-        "from the accounting.\n"
+        "1 to 8 and 12. The project's own code computes each answer of each case; the column\n"
+        "`by` says how. Profiles are ideal except where the book measured.\n"
+        "\n"
+        "| by | what has answered |\n"
+        "|---|---|\n"
+        "| `simulated` | an op, a collective, a schedule or a step that was simulated, or figures "
+        "made of such |\n"
+        "| `formula` | a closed form, a count of bytes and FLOP, or data of a chip; nothing was "
+        "simulated. Steps of inference are of this kind; "
+        "[inference.md](inference.md#against-the-book) has simulated ones |\n"
         "\n"
         "Published training steps are compared in "
         "[accuracy-published.md](accuracy-published.md).\n"

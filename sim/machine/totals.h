@@ -14,8 +14,7 @@ struct tier_totals {
     uint64_t switch_count;
     uint32_t ports_used;  /* Of the switch that uses most. */
     uint64_t cable_count; /* Cables from below into the tier. The number of cables back is equal. */
-    uint32_t links_per_cable;    /* Without a switch what joins two GPUs is links beside each other;
-                                    else 1. */
+    uint32_t links_per_cable;    /* NVLinks that join two GPUs where no switch does; else 1. */
     uint64_t cable_bytes_per_s;  /* Rate of all cables of one direction. */
     uint64_t switch_bytes_per_s; /* All ports of all switches; 0: they have no ports. */
     uint64_t unit_bytes_per_s;   /* From below into one whole unit. */

@@ -5,6 +5,7 @@
 
 #include "sim/base/guard.h"
 #include "sim/base/json.h"
+#include "sim/base/quantity.h"
 #include "sim/base/strbuf.h"
 #include "sim/report/table_fit.h"
 
@@ -79,6 +80,13 @@ struct table_figure column_percent(struct column_value value)
 struct table_figure column_count(struct column_value value)
 {
     return table_count(value.whole);
+}
+
+struct table_figure column_scaled(struct column_value value)
+{
+    struct table_figure figure;
+    (void)quantity_text_count(figure.text, value.real);
+    return figure;
 }
 
 struct table_figure column_plain(struct column_value value)

@@ -45,6 +45,7 @@ column_look column_rounded;                  /* "4,194,304" of 4194303.7 */
 column_look column_plain;                    /* "4194304" */
 column_look column_whole;                    /* "4194304" of 4194303.7 */
 column_look column_share;                    /* "12.3%" of 0.123 */
+column_look column_scaled;                   /* "4.19 M" of 4194304 */
 column_look column_two_digits;               /* "4.26" of 4.2634 */
 
 struct column {

@@ -62,7 +62,7 @@ struct inference_facts {
 struct inference_facts inference_facts_of(const struct report_input *input,
                                           const struct analysis *analysis);
 
-/* How many sequences fit, and the smallest slice, if a chip has so many bytes. */
+/* How many sequences fit chips with HBM of `hbm_bytes`, and the smallest slice of such chips. */
 struct inference_fit inference_facts_fit(const struct report_input *input, uint64_t hbm_bytes);
 
 const char *inference_phase(const struct workload_plan *plan); /* "decode" */

@@ -35,7 +35,7 @@ struct table_figure table_count(uint64_t count);              /* "4,194,304" */
 /* Columns that a string takes. */
 uint32_t table_columns(const char *string);
 
-/* A name in at most so many columns: what is cut off is "…". */
+/* A name in `columns` columns at most; "…" is the last of a name that is longer. */
 void table_name(struct strbuf *text, const char *name, uint32_t columns);
 
 /* Right aligned so that the figure ends at `column`. */

@@ -1,19 +1,11 @@
 #include "tools/podsim/bench/bench_pairs.h"
 
 #include "sim/base/json.h"
-#include "sim/base/quantity.h"
 #include "sim/base/strbuf.h"
 #include "sim/report/column_table.h"
 #include "tools/podsim/bench/bench_compare.h"
 
 enum { LABEL = 25 };
-
-static struct table_figure count_look(struct column_value value)
-{
-    struct table_figure figure;
-    (void)quantity_text_count(figure.text, value.real);
-    return figure;
-}
 
 #define HAS(value) WHERE(*row->refused == '\0', value)
 
@@ -28,7 +20,7 @@ static struct table_figure count_look(struct column_value value)
     X(MOST, "ratio_most", HAS(REAL(row->ratio_most)), SHOWN("", "to", 7, column_two_digits))       \
     X(SAME, "same_digest", HAS(FLAG(row->same)), HIDDEN)                                           \
     X(REFUSED, "refused", OR_NULL(*row->refused != '\0', WORDS(row->refused)), HIDDEN)             \
-    X(SHOWN_EVENTS, NULL, REAL(row->events), SHOWN("", "events", 9, count_look))
+    X(SHOWN_EVENTS, NULL, REAL(row->events), SHOWN("", "events", 9, column_scaled))
 
 enum { TABLE(COLUMN_NAME) COLUMN_TOTAL };
 

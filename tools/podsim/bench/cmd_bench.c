@@ -2,7 +2,6 @@
  * cmd_bench.c: how fast the simulator itself is, on this machine.
  */
 #include "sim/base/json.h"
-#include "sim/base/quantity.h"
 #include "sim/base/strbuf.h"
 #include "sim/report/column_table.h"
 #include "tools/podsim/bench/bench.h"
@@ -33,13 +32,6 @@ struct measurements {
     uint32_t step_count; /* Of `step` or of `pairs`. */
 };
 
-static struct table_figure count(struct column_value value)
-{
-    struct table_figure figure;
-    (void)quantity_text_count(figure.text, value.real);
-    return figure;
-}
-
 #define TABLE(X)                                                                                   \
     X(NAME, "name", WORDS(step->name), SHOWN("", "step", -LABEL, column_words))                    \
     X(CHIPS, "chips", WHOLE(step->chips), HIDDEN)                                                  \
@@ -49,10 +41,10 @@ static struct table_figure count(struct column_value value)
     X(WALL, "wall_s", REAL(step->wall_s), SHOWN("", "wall", -9, column_seconds))                   \
     X(REPLAY, "replay_s", REAL(step->replay_s), HIDDEN)                                            \
     X(PEAK, "peak_bytes", WHOLE(step->peak_bytes), SHOWN("", "peak memory", -13, column_bytes))    \
-    X(SHOWN_TRANSFERS, NULL, REAL(step->transfers), SHOWN("", "transfers", -15, count))            \
-    X(SHOWN_EVENTS, NULL, REAL(step->events), SHOWN("", "events", -11, count))                     \
+    X(SHOWN_TRANSFERS, NULL, REAL(step->transfers), SHOWN("", "transfers", -15, column_scaled))    \
+    X(SHOWN_EVENTS, NULL, REAL(step->events), SHOWN("", "events", -11, column_scaled))             \
     X(RATE, NULL, REAL((double)step->transfers / step->replay_s),                                  \
-      SHOWN("", "transfers/s", -13, count))                                                        \
+      SHOWN("", "transfers/s", -13, column_scaled))                                                \
     X(A_CHIP, NULL, REAL((double)step->peak_bytes / (double)step->chips_replayed),                 \
       SHOWN("", "a chip", -7, column_bytes))
 

@@ -5,7 +5,6 @@
 
 #include "sim/base/embed.h"
 #include "sim/base/json.h"
-#include "sim/base/quantity.h"
 #include "sim/base/strbuf.h"
 #include "sim/graph/parameters.h"
 #include "sim/model/model.h"
@@ -17,8 +16,8 @@
 
 #define MODELS(X)                                                                                  \
     X(MODEL, NULL, WORDS(name), SHOWN(NULL, "model", -16, column_words))                           \
-    X(TOTAL, NULL, REAL(counts.total), SHOWN(NULL, "parameters", -12, count))                      \
-    X(ACTIVE, NULL, WHERE(sparse, REAL(counts.active)), SHOWN(NULL, "active", -8, count),          \
+    X(TOTAL, NULL, REAL(counts.total), SHOWN(NULL, "parameters", -12, column_scaled))              \
+    X(ACTIVE, NULL, WHERE(sparse, REAL(counts.active)), SHOWN(NULL, "active", -8, column_scaled),  \
       .none = "all")                                                                               \
     X(LAYERS, NULL, WHOLE(model.layers), SHOWN(NULL, "L", -5, column_plain))                       \
     X(WIDTH, NULL, WHOLE(model.width), SHOWN(NULL, "D", -7, column_plain))                         \
@@ -31,13 +30,6 @@
     X(EXPERTS, NULL, WHERE(sparse, WORDS(experts)), SHOWN(NULL, "experts", -8, column_words))
 
 enum { MODELS(COLUMN_NAME) MODELS_TOTAL };
-
-static struct table_figure count(struct column_value value)
-{
-    struct table_figure figure;
-    (void)quantity_text_count(figure.text, value.real);
-    return figure;
-}
 
 static const struct column models[] = {MODELS(COLUMN_ENTRY)};
 static const struct column_line models_line = COLUMN_ALL(models);

@@ -35,8 +35,8 @@ struct pareto_box pareto_label_place(const struct pareto_obstacles *obstacles, d
                                      double radius, double width, double height,
                                      struct pareto_box within);
 
-/* The place for the name of a line that ends at a point: beside it, on the right or else on the
- * left, as far up or down as the fewest obstacles need. */
+/* The place for a curve's name. The curve ends at (x, y); the name stands to the right of this
+ * point, or else to the left, moved up or down to where it covers the fewest obstacles. */
 struct pareto_box pareto_name_place(const struct pareto_obstacles *obstacles, double x, double y,
                                     double radius, double width, double height,
                                     struct pareto_box within);

@@ -42,4 +42,15 @@ static inline bool sampling_skips(uint32_t *count)
     return (scattered >> 8) % sampling_of() != 0;
 }
 
+/* The same of combinations that are cheap: builds without sanitizers take all of them. */
+static inline bool sampling_skips_watched(uint32_t *count)
+{
+#ifdef GUARD_WATCHED
+    return sampling_skips(count);
+#else
+    (void)count;
+    return false;
+#endif
+}
+
 #endif

@@ -7,6 +7,7 @@
 #define TESTS_UNIT_BLOCKS_CASE_H
 
 #include "sim/graph/derive.h"
+#include "tests/support/sampling.h"
 #include "tests/unit/counts_case.h"
 #include "tests/unit/drawn_case.h"
 #include "tests/unit/graph_case.h"
@@ -25,11 +26,13 @@ static inline void blocks_build(struct workload_case *ret_made, uint32_t place, 
 static inline void blocks_agree(blocks_set *set, uint32_t kinds)
 {
     enum { VARIANTS = 36 };
+    uint32_t walked = 0;
     for (uint32_t p = 0; p < DRAWN_BLOCKS; p++)
         for (uint32_t variant = 0; variant < kinds * VARIANTS; variant++) {
             const char *const *parts = drawn_blocks[p].parts;
             struct workload_case made;
             char name[96];
+            if (sampling_skips_watched(&walked)) continue;
             (void)snprintf(name, sizeof name, "place %u, variant %u", p, variant);
             blocks_build(&made, p, set, variant / VARIANTS);
             made.plan.zero = drawn_has_zero(parts) ? variant / 3 % 4 : 0;

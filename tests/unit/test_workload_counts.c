@@ -3,6 +3,7 @@
  * ZeRO stage, accumulation, order and formats. */
 #include "sim/schedule/schedule.h"
 #include "tests/support/counts.h"
+#include "tests/support/sampling.h"
 #include "tests/unit/counts_case.h"
 #include "tests/unit/drawn_case.h"
 
@@ -17,10 +18,12 @@ static void formulas_and_programs_agree_on_shared_sequences(void **state)
         {&case_llama_70b, "4x4x4", 1 << 20, {[MESH_CP] = "x", [MESH_FSDP] = "y z"}},
         {&case_llama_70b, "2x4x4", 1 << 20, {[MESH_CP] = "x", [MESH_FSDP] = "y z"}},
     };
+    uint32_t walked = 0;
     for (size_t p = 0; p < sizeof places / sizeof *places; p++)
         for (uint32_t variant = 0; variant < 72; variant++) {
             struct workload_case made;
             char name[96];
+            if (sampling_skips_watched(&walked)) continue;
             (void)snprintf(name, sizeof name, "shared sequences %zu, variant %u", p, variant);
             drawn_build(&made, &places[p]);
             made.plan.sequence_length = 8192;
@@ -66,12 +69,14 @@ static void offload_compare(const char *name, struct workload_case *made)
 
 static void formulas_and_programs_agree(void **state)
 {
+    uint32_t walked = 0;
     (void)state;
     for (size_t p = 0; p < DRAWN_DENSE; p++)
         for (uint32_t zero = 0; zero <= (drawn_has_zero(drawn_dense[p].parts) ? 3u : 0u); zero++)
             for (uint32_t variant = 0; variant < 36; variant++) {
                 struct workload_case made;
                 char name[96];
+                if (sampling_skips_watched(&walked)) continue;
                 (void)snprintf(name, sizeof name, "place %zu, zero %u, variant %u", p, zero,
                                variant);
                 drawn_build(&made, &drawn_dense[p]);
@@ -85,11 +90,13 @@ static void formulas_and_programs_agree(void **state)
 /* Scores in HBM, with dropout and without: the sums of their kernels, and what they save. */
 static void formulas_and_programs_agree_on_unfused_attention(void **state)
 {
+    uint32_t walked = 0;
     (void)state;
     for (size_t p = 0; p < DRAWN_DENSE; p++)
         for (uint32_t variant = 0; drawn_dense[p].model != &case_mlp && variant < 36; variant++) {
             struct workload_case made;
             char name[96];
+            if (sampling_skips_watched(&walked)) continue;
             (void)snprintf(name, sizeof name, "unfused, place %zu, variant %u", p, variant);
             drawn_build(&made, &drawn_dense[p]);
             drawn_vary(&made, variant);
@@ -133,11 +140,13 @@ static void causal_scores_are_counted_for_an_odd_number_of_queries_too(void **st
 
 static void formulas_and_programs_agree_on_what_is_offloaded(void **state)
 {
+    uint32_t walked = 0;
     (void)state;
     for (size_t p = 0; p < DRAWN_DENSE; p++)
         for (uint32_t variant = 0; variant < 36; variant++) {
             struct workload_case made;
             char name[96];
+            if (sampling_skips_watched(&walked)) continue;
             (void)snprintf(name, sizeof name, "place %zu, variant %u", p, variant);
             drawn_build(&made, &drawn_dense[p]);
             made.plan.zero = drawn_has_zero(drawn_dense[p].parts) ? variant / 6 % 4 : 0;

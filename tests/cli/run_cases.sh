@@ -1,5 +1,8 @@
 #!/bin/sh
-# Runs the cases of a file against a built podsim: run_cases.sh PODSIM ROOT FILE.cases
+# Runs the cases of a file against a built podsim:
+#
+#   run_cases.sh PODSIM ROOT FILE.cases          and compares standard error with FILE.err
+#   run_cases.sh --bless PODSIM ROOT FILE.cases  writes FILE.err; the difference is a review
 #
 #   A sentence that names the case
 #   $ shell command; several such lines are one script; podsim is in PATH, the folder is fresh and
@@ -12,12 +15,18 @@
 #   file: NAME            exists afterwards
 #   no file: PATTERN      nothing matches afterwards
 #
-# A blank line ends a case. The exit status is 0 if all that were run held. With PODSIM_TEST_CASES=N
-# the first case and every N-th are run, else all of them: each says something of its own, so only
-# builds that repeat what another one has shown leave some out.
+# A blank line ends a case. All that a case prints on standard error is held against FILE.err, in
+# which WORK and ROOT stand for the two folders. The exit status is 0 if all that were run held.
+# With PODSIM_TEST_CASES=N the first case and every N-th are run, else all of them: each says
+# something of its own, so only builds that repeat what another one has shown leave some out.
 set -u
+bless=no
+if [ "$1" = --bless ]; then
+    bless=yes
+    shift
+fi
 podsim=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
-ROOT=$2
+ROOT=$(cd "$2" && pwd)
 cases=$3
 TRAIN=$ROOT/scenarios/train
 export ROOT TRAIN
@@ -26,6 +35,10 @@ trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 PATH=$(dirname "$podsim"):$(dirname "$podsim")/tests/cli:$PATH
 export PATH
 every=${PODSIM_TEST_CASES:-1}
+if [ $bless = yes ]; then every=1; fi
+: > "$work/ran"
+: > "$work/said"
+: > "$work/kept"
 walked=0
 count=0
 failures=0
@@ -67,6 +80,8 @@ judge() {
     cp "$ROOT/tests/cli/base.json" "$ROOT/tests/cli/staged.json" "$work/here/"
     (cd "$work/here" && sh "$work/script" > "$work/out" 2> "$work/err" < /dev/null)
     got=$?
+    echo "== $title" >> "$work/ran"
+    [ ! -s "$work/err" ] || { echo "== $title" && cat "$work/err"; } >> "$work/said"
     [ "$got" -eq "$status" ] || complain "status $status"
     while IFS= read -r expectation; do
         rest=${expectation#*[:=] }
@@ -105,6 +120,19 @@ while IFS= read -r line || [ -n "$line" ]; do
     esac
 done < "$cases"
 [ -z "$title" ] || judge
+
+# All cases at once: a comparison for each would cost more than the cases.
+kept=${cases%.cases}.err
+sed -e "s|$work|WORK|g" -e "s|$ROOT|ROOT|g" "$work/said" > "$work/found"
+if [ $bless = yes ]; then cp "$work/found" "$kept"; fi
+[ ! -e "$kept" ] || awk 'NR == FNR { ran[$0] = 1; next }
+    /^== / { is_of_one = $0 in ran }
+    is_of_one' "$work/ran" "$kept" > "$work/kept"
+if ! diff -u "$work/kept" "$work/found"; then
+    echo "standard error has changed; if that is meant:"
+    echo "tests/cli/run_cases.sh --bless build/podsim . ${cases#"$ROOT/"}"
+    failures=$((failures + 1))
+fi
 
 echo "$count of $walked cases, $failures not held"
 [ "$count" -gt 0 ] && [ "$failures" -eq 0 ]

@@ -3,6 +3,7 @@
 
 #include "tests/oracle/plan_cost.h"
 #include "tests/support/case.h"
+#include "tests/support/refusals.h"
 
 static const struct group ring16 = {{{0, 16, 1, true, false, "x"}}, 1};
 static const struct group line8 = {{{1, 8, 1, false, false, "y"}}, 1};
@@ -275,6 +276,7 @@ static void is_caught(const struct plan *plan, const char *reason)
     assert_int_not_equal(plan_check(plan, &error), STATUS_OK);
     if (strstr(error.message, reason) == NULL) print_error("%s\n", error.message);
     assert_non_null(strstr(error.message, reason));
+    refusals_hold(&error, __FILE__);
 }
 
 static void broken_plans_are_caught(void **state)

@@ -10,6 +10,7 @@
 #include "sim/base/arena.h"
 #include "sim/collective/plan.h"
 #include "sim/collective/portions.h"
+#include "tests/support/refusals.h"
 #include "tests/support/sampling.h"
 
 enum { RANKS_MAX = 64, BYTES = 12000017 };
@@ -128,6 +129,7 @@ static void refuses(const struct plan *plan, const char *reason)
     assert_int_not_equal(plan_check(plan, &error), STATUS_OK);
     if (strstr(error.message, reason) == NULL) print_error("%s\n", error.message);
     assert_non_null(strstr(error.message, reason));
+    refusals_hold(&error, __FILE__);
 }
 
 static void a_portion_that_waits_for_too_little_is_refused(void **state)

@@ -5,6 +5,7 @@
 #include "sim/collective/collective.h"
 #include "sim/collective/plan.h"
 #include "tests/support/case.h"
+#include "tests/support/refusals.h"
 #include "tests/support/sampling.h"
 
 enum { RANKS_MAX = 64 };
@@ -145,6 +146,7 @@ static void a_request_for_switches_that_cannot_is_refused(void **state)
     case_refused(plan_build(case_arena, &request, "/test", &plan, &case_error), STATUS_UNSUPPORTED,
                  NULL, "needs switches that add, and those along gpu do not");
     assert_non_null(strstr(case_error.message, "direct"));
+    refusals_hold(&case_error, __FILE__);
     request.algorithm = "flat-direct";
     case_refused(plan_build(case_arena, &request, "/test", &plan, &case_error), STATUS_UNSUPPORTED,
                  NULL, "several axes");

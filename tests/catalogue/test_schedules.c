@@ -13,6 +13,7 @@
 #include "sim/schedule/schedule_check.h"
 #include "sim/schedule/schedule_play.h"
 #include "tests/support/case.h"
+#include "tests/support/refusals.h"
 #include "tests/support/sampling.h"
 
 enum { HALF_PPM = PPM_ONE / 2 };
@@ -314,6 +315,7 @@ static void is_caught(struct schedule *schedule, const char *words)
     assert_int_not_equal(schedule_check(schedule, NULL, "/test", &error), STATUS_OK);
     if (strstr(error.message, words) == NULL) print_error("%s\n", error.message);
     assert_non_null(strstr(error.message, words));
+    refusals_hold(&error, __FILE__);
 }
 
 static void swap(struct schedule_pass *a, struct schedule_pass *b)
@@ -384,6 +386,7 @@ static void what_cannot_be_is_refused_with_the_nearest(void **state)
         assert_int_not_equal(schedule_build(arena, form, &request, "", &schedule, &error),
                              STATUS_OK);
         if (strstr(error.message, rows[i].words) == NULL) fail_msg("%s", error.message);
+        refusals_hold(&error, __FILE__);
     }
     static const char *const bad[][2] = {{"zbh1", "nearest is \"zb-h1\""},
                                          {"interleaved:1", "from 2 to"},
@@ -395,6 +398,7 @@ static void what_cannot_be_is_refused_with_the_nearest(void **state)
         uint32_t chunks = 0;
         assert_int_not_equal(schedule_form_parse(bad[i][0], "", &form, &chunks, &error), STATUS_OK);
         if (strstr(error.message, bad[i][1]) == NULL) fail_msg("%s", error.message);
+        refusals_hold(&error, __FILE__);
     }
     arena_destroy(arena);
 }

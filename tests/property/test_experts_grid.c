@@ -11,6 +11,7 @@
 #include "tests/support/case.h"
 #include "tests/support/counts.h"
 #include "tests/support/play.h"
+#include "tests/support/refusals.h"
 #include "tests/support/sampling.h"
 #include "tests/support/walk.h"
 
@@ -199,6 +200,7 @@ static void a_skew_beside_other_ways_is_refused(void **state)
         if (strcmp(error.where, "/workload/routing_skew") != 0 ||
             strstr(error.message, rows[i].words) == NULL)
             fail_msg("%s: %s", error.where, error.message);
+        refusals_hold(&error, __FILE__);
         play_close(&play);
     }
 }

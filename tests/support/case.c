@@ -7,6 +7,7 @@
 #include "sim/machine/overrides.h"
 #include "sim/measure/measure_group.h"
 #include "sim/scenario/scenario.h"
+#include "tests/support/refusals.h"
 
 /* Written at build time from topology/chips/. */
 extern const struct embed_file chip_files[];
@@ -62,6 +63,7 @@ void case_refused_at(enum status status, enum status wanted, const char *where, 
                     where == NULL ? "anywhere" : where, words);
         _fail(file, line);
     }
+    refusals_hold(&case_error, file);
 }
 
 struct machine case_machine_at(const char *text, const char *file, int line)

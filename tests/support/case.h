@@ -27,7 +27,8 @@ int case_arena_down(void **state);
 extern struct error case_error;
 
 /* Given what a call returned that was handed &case_error. `wanted` STATUS_OK: any but that one.
- * `where` NULL: anywhere. `words` are part of the message. */
+ * `where` NULL: anywhere. `words` are part of the message, all of which is held against
+ * what was kept (refusals.h). */
 #define case_ok(status) case_ok_at(status, __FILE__, __LINE__)
 #define case_refused(status, wanted, where, words)                                                 \
     case_refused_at(status, wanted, where, words, __FILE__, __LINE__)

@@ -16,6 +16,7 @@
 #include "sim/choose/rehearsal.h"
 #include "sim/choose/tuner.h"
 #include "tests/oracle/plan_cost.h"
+#include "tests/support/refusals.h"
 
 static struct arena *arena;
 
@@ -141,6 +142,7 @@ static void a_protocol_that_cannot_be_used_is_refused(void **state)
     assert_int_equal(protocol_make(&use, PROTOCOL_LL, "/protocol", &result, &error),
                      STATUS_UNSUPPORTED);
     assert_non_null(strstr(error.message, "Simple is"));
+    refusals_hold(&error, __FILE__);
     use.machine = &a100;
     assert_int_equal(protocol_make(&use, PROTOCOL_SIMPLE, "/protocol", &result, &error),
                      STATUS_UNSUPPORTED);
@@ -155,6 +157,7 @@ static void a_protocol_that_cannot_be_used_is_refused(void **state)
     assert_int_equal(protocol, PROTOCOL_LL128);
     assert_int_equal(protocol_find("simpel", "--protocol", &protocol, &error), STATUS_NOT_FOUND);
     assert_non_null(strstr(error.message, "\"Simple\""));
+    refusals_hold(&error, __FILE__);
 }
 
 static enum status read_text(const char *text, struct tuner *ret_tuner, struct error *reterr)
@@ -220,6 +223,7 @@ static void a_malformed_line_is_refused_with_its_place(void **state)
         assert_int_not_equal(read_text(cases[i].text, &tuner, &error), STATUS_OK);
         assert_string_equal(error.where, cases[i].where);
         if (strstr(error.message, cases[i].message) == NULL) fail_msg("%s", error.message);
+        refusals_hold(&error, __FILE__);
     }
 }
 

@@ -11,6 +11,7 @@
 #include "sim/base/json.h"
 #include "sim/base/strbuf.h"
 #include "tests/support/case.h"
+#include "tests/support/refusals.h"
 #include "tests/unit/json_case.h"
 
 /* read() as the library calls it: after a signal it may have to be called again. */
@@ -29,6 +30,7 @@ static void refused_at(const char *text, const char *where, const char *why)
     if (parse(text) != NULL) fail_msg("%s was read", text);
     if (strcmp(error.where, where) != 0 || strstr(error.message, why) == NULL)
         fail_msg("%s: %s: %s", text, error.where, error.message);
+    refusals_hold(&error, __FILE__);
 }
 
 static void bad_syntax_names_file_line_and_column(void **state)
@@ -62,6 +64,7 @@ static void bad_syntax_names_file_line_and_column(void **state)
     assert_null(read_bytes("{\"a\": \"b\0c\"}", 12));
     assert_string_equal(error.where, "file.json:1:9");
     assert_non_null(strstr(error.message, "NUL"));
+    refusals_hold(&error, __FILE__);
 }
 
 static void every_cut_of_a_document_is_refused(void **state)
@@ -166,6 +169,7 @@ static void choices_and_quantities_say_what_is_near(void **state)
     assert_int_equal(json_as_quantity(json_take(json, "b"), QUANTITY_RATE, &amount, &error),
                      STATUS_INVALID);
     assert_non_null(strstr(error.message, "\"90GB/s\""));
+    refusals_hold(&error, __FILE__);
     assert_int_equal(json_as_quantity(json_take(json, "d"), QUANTITY_DURATION, &amount, &error),
                      STATUS_OK);
     assert_int_equal(amount, 1000000);

@@ -8,6 +8,7 @@
 #include "sim/graph/parameters.h"
 #include "sim/model/model_read.h"
 #include "tests/support/case.h"
+#include "tests/support/refusals.h"
 
 static struct model model_of(const char *name)
 {
@@ -141,6 +142,7 @@ static void what_is_not_known_is_refused_by_key(void **state)
         assert_string_equal(error.where, rows[i].where);
         if (strstr(error.message, rows[i].words) == NULL)
             fail_msg("%s: %s", rows[i].more, error.message);
+        refusals_hold(&error, __FILE__);
     }
 }
 

@@ -9,6 +9,7 @@
 #include "sim/graph/parameters.h"
 #include "sim/model/model_read.h"
 #include "tests/support/case.h"
+#include "tests/support/refusals.h"
 
 static enum status read_object(const char *text, struct model *model, struct error *error)
 {
@@ -48,6 +49,7 @@ static void a_bare_mlp_has_its_matrices_and_nothing_else(void **state)
         assert_int_not_equal(read_object(bad[i].text, &model, &error), STATUS_OK);
         if (strcmp(error.where, bad[i].where) != 0 || strstr(error.message, bad[i].words) == NULL)
             fail_msg("%s: %s: %s", bad[i].text, error.where, error.message);
+        refusals_hold(&error, __FILE__);
     }
 }
 
@@ -158,6 +160,7 @@ static void what_experts_cannot_be_is_refused(void **state)
         assert_int_not_equal(status, STATUS_OK);
         if (strcmp(error.where, rows[i].where) != 0 || strstr(error.message, rows[i].words) == NULL)
             fail_msg("%s: %s: %s", more, error.where, error.message);
+        refusals_hold(&error, __FILE__);
     }
 }
 
@@ -201,6 +204,7 @@ static void what_is_not_modelled_is_refused_by_its_name(void **state)
         assert_int_not_equal(read_config(more, &model, &error), STATUS_OK);
         if (strcmp(error.where, bad[i].where) != 0 || strstr(error.message, bad[i].words) == NULL)
             fail_msg("%s: %s: %s", bad[i].more, error.where, error.message);
+        refusals_hold(&error, __FILE__);
     }
     struct error error = {0};
     case_refused(
@@ -212,6 +216,7 @@ static void what_is_not_modelled_is_refused_by_its_name(void **state)
         read_config("\"model_type\": \"llama\", \"num_attention_heads\": 7,", &model, &error),
         STATUS_OK);
     assert_non_null(strstr(error.message, "head_dim is needed"));
+    refusals_hold(&error, __FILE__);
 }
 
 /* GPT-2 has keys of its own, and no default for the positions. */
@@ -244,6 +249,7 @@ static void a_gpt_2_must_say_what_it_is(void **state)
         json_free(document);
         if (strcmp(error.where, bad[i].where) != 0 || strstr(error.message, bad[i].words) == NULL)
             fail_msg("%s: %s: %s", bad[i].more, error.where, error.message);
+        refusals_hold(&error, __FILE__);
     }
 }
 

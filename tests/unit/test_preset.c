@@ -6,6 +6,7 @@
 #include "sim/scenario/preset.h"
 #include "sim/scenario/scenario.h"
 #include "tests/support/case.h"
+#include "tests/support/refusals.h"
 
 /* A step on all axes that training has, so that every key of a preset applies. */
 static const char staged[] =
@@ -105,10 +106,13 @@ static void what_presets_are_not_for_is_refused(void **state)
     assert_int_equal(read_with(serving, "/preset=nemo", NULL, &scenario), STATUS_INVALID);
     assert_string_equal(case_error.where, "/preset");
     assert_non_null(strstr(case_error.message, "for workloads of training"));
+    refusals_hold(&case_error, __FILE__);
     assert_int_equal(read_with(staged, "/preset=vllm", NULL, &scenario), STATUS_INVALID);
     assert_non_null(strstr(case_error.message, "for workloads of inference"));
+    refusals_hold(&case_error, __FILE__);
     assert_int_equal(read_with(staged, "/preset=nemu", NULL, &scenario), STATUS_NOT_FOUND);
     assert_non_null(strstr(case_error.message, "nemo"));
+    refusals_hold(&case_error, __FILE__);
     assert_int_equal(read_with(staged, "/preset=7", NULL, &scenario), STATUS_INVALID);
     assert_string_equal(case_error.where, "/preset");
 }

@@ -14,6 +14,7 @@
 #include "sim/step/routing.h"
 #include "sim/step/routing_load.h"
 #include "tests/support/case.h"
+#include "tests/support/refusals.h"
 #include "tests/unit/workload_case.h"
 
 /* Choices of k experts that a token may make, and those with one among the first `held`. */
@@ -100,6 +101,7 @@ static void refused(const struct model *model, uint32_t nodes, enum mesh_role ro
     assert_int_not_equal(case_lower(&made), STATUS_OK);
     if (strcmp(made.error.where, where) != 0 || strstr(made.error.message, words) == NULL)
         fail_msg("%s: %s", made.error.where, made.error.message);
+    refusals_hold(&made.error, __FILE__);
     case_free(&made);
 }
 

@@ -1,4 +1,5 @@
 /* Scenarios: every refusal, with its place and what would be valid. */
+#include "tests/support/refusals.h"
 #include "tests/unit/scenario_case.h"
 
 /* A setting on the minimal scenario, where it is refused, and a part of the sentence. */
@@ -133,6 +134,7 @@ static void what_is_wrong_is_refused_with_its_place(void **state)
         if (strcmp(error.where, refusals[i].where) != 0 ||
             strstr(error.message, refusals[i].why) == NULL)
             fail_msg("%s: %s: %s", refusals[i].setting, error.where, error.message);
+        refusals_hold(&error, __FILE__);
     }
 }
 
@@ -163,6 +165,7 @@ static void what_is_missing_is_named(void **state)
         if (read_with(cases[i].text, NULL, 0) == STATUS_OK) fail_msg("%s", cases[i].text);
         if (strcmp(error.where, cases[i].where) != 0 || !strstr(error.message, cases[i].why))
             fail_msg("%s: %s: %s", cases[i].text, error.where, error.message);
+        refusals_hold(&error, __FILE__);
     }
 }
 

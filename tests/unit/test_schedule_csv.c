@@ -6,6 +6,7 @@
 #include "sim/base/strbuf.h"
 #include "sim/schedule/schedule_csv.h"
 #include "tests/support/case.h"
+#include "tests/support/refusals.h"
 
 static struct schedule built(struct arena *arena, const struct schedule_form *form)
 {
@@ -169,6 +170,7 @@ static void what_is_wrong_is_said_with_line_and_cell(void **state)
         assert_string_equal(error.where, "file.csv");
         if (strstr(error.message, wrong[i].words) == NULL)
             fail_msg("%s: %s", wrong[i].text, error.message);
+        refusals_hold(&error, __FILE__);
         assert_ptr_equal(schedule.name, wrong[i].text); /* Untouched. */
         assert_int_equal(schedule.rank_count, 0);
         arena_destroy(arena);
@@ -225,6 +227,7 @@ static void memory_is_for_cells_that_say_something(void **state)
     assert_int_equal(schedule_csv_read(arena, text, IDLE, "file.csv", &schedule, &error),
                      STATUS_INVALID);
     assert_non_null(strstr(error.message, "line 1: there is no pass in it"));
+    refusals_hold(&error, __FILE__);
     memcpy(text + IDLE, passes, sizeof passes - 1);
     assert_int_equal(
         schedule_csv_read(arena, text, IDLE + sizeof passes - 1, "file.csv", &schedule, &error),
@@ -234,6 +237,7 @@ static void memory_is_for_cells_that_say_something(void **state)
     assert_int_equal(schedule_csv_read(arena, text, 2 * TOO_MANY, "file.csv", &schedule, &error),
                      STATUS_LIMIT);
     assert_non_null(strstr(error.message, "67108865 cells are more than 67108864 passes"));
+    refusals_hold(&error, __FILE__);
     free(text);
     arena_destroy(arena);
 }

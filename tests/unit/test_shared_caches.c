@@ -9,6 +9,7 @@
 #include "sim/roofline/inference.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
+#include "tests/support/refusals.h"
 
 enum { TEXT_BYTES = 1400 };
 
@@ -134,6 +135,7 @@ static void what_cannot_be_read_is_refused_where_it_stands(void **state)
         assert_int_not_equal(read_model(rows[i].members, &model, &error), STATUS_OK);
         if (strcmp(error.where, rows[i].where) != 0 || strstr(error.message, rows[i].words) == NULL)
             fail_msg("%s: %s: %s", rows[i].members, error.where, error.message);
+        refusals_hold(&error, __FILE__);
     }
 }
 
@@ -171,6 +173,7 @@ static void what_steps_cannot_share_is_refused(void **state)
         assert_int_not_equal(play_try(&play, text, NULL, &error), STATUS_OK);
         if (strcmp(error.where, rows[i].where) != 0 || strstr(error.message, rows[i].words) == NULL)
             fail_msg("%s: %s: %s", rows[i].workload, error.where, error.message);
+        refusals_hold(&error, __FILE__);
         play_close(&play);
     }
 }

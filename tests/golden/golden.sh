@@ -172,6 +172,23 @@ print_pictures() {
     echo "staged, all chips $(LC_ALL=C sed "s/$version/0.0.0/g" "$drawn" | cksum)"
 }
 
+# The JSON Schema, a key a line.
+print_schema() {
+    "$podsim" show schema | sed 's/"[a-z_]*": {"description"/\
+&/g'
+}
+
+# The catalogues, and an entry or two of each: a checksum of what is said.
+print_lists() {
+    for list in chips shapes collectives models blocks ops presets schedules scenarios \
+        'chips gb200-nvl72' 'chips tpu-v5p' 'shapes v5p-8192' 'collectives all_reduce_double_tree' \
+        'models deepseek-v3' 'models llama-3-70b' 'blocks experts' 'ops attention' \
+        'kernels h100-sxm.trtllm' 'presets megatron' 'schedules zb-v' 'schedules dualpipe'; do
+        # shellcheck disable=SC2086 # A catalogue, or with an entry.
+        echo "$list $("$podsim" list $list | cksum)"
+    done
+}
+
 # held NAME FILE EVERY: against NAME.expect, of which the first line and every EVERY-th are there.
 held() {
     if [ $bless = yes ]; then
@@ -214,8 +231,8 @@ while IFS= read -r line; do
         print_collectives > "$output"
         held "$name" "$output" "$every"
         ;;
-    pictures)
-        print_pictures > "$output"
+    pictures | schema | lists)
+        "print_$name" > "$output"
         held "$name" "$output" 1
         ;;
     *)

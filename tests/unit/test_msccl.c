@@ -132,12 +132,43 @@ static void test_dependencies(void **state)
             "to which nothing has been written");
 }
 
+/* GPU 0 sends to GPU 1 over more channels than one message of a plan can take side by side. */
+static void test_connections(void **state)
+{
+    enum { CONNECTIONS = MSCCL_LANES_MAX + 1 };
+    struct strbuf text = {0};
+    const struct msccl_script *script = NULL;
+    (void)state;
+    strbuf_add(&text,
+               "<algo name=\"many\" proto=\"LL\" nchannels=\"%d\" nchunksperloop=\"%d\" "
+               "ngpus=\"2\" coll=\"allreduce\" inplace=\"1\">\n",
+               CONNECTIONS, 2 * CONNECTIONS);
+    for (int gpu = 0; gpu < 2; gpu++) {
+        strbuf_add(&text, "<gpu id=\"%d\" i_chunks=\"%d\" o_chunks=\"0\" s_chunks=\"%d\">\n", gpu,
+                   2 * CONNECTIONS, 2 * CONNECTIONS);
+        for (int i = 0; i < CONNECTIONS; i++)
+            strbuf_add(&text,
+                       "<tb id=\"%d\" send=\"%d\" recv=\"%d\" chan=\"%d\">\n"
+                       "<step s=\"0\" type=\"s\" srcbuf=\"i\" srcoff=\"%d\" dstbuf=\"s\" "
+                       "dstoff=\"%d\" cnt=\"1\" depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>\n"
+                       "<step s=\"1\" type=\"r\" srcbuf=\"i\" srcoff=\"%d\" dstbuf=\"s\" "
+                       "dstoff=\"%d\" cnt=\"1\" depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>\n</tb>\n",
+                       i, 1 - gpu, 1 - gpu, i, i, i, i, i);
+        strbuf_add(&text, "</gpu>\n");
+    }
+    strbuf_add(&text, "</algo>\n");
+    enum status const status =
+        msccl_read(case_arena, "a.xml", text.bytes, text.size_bytes, &script, &case_error);
+    strbuf_free(&text);
+    case_refused(status, STATUS_LIMIT, "a.xml", "connections one way");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good),         cmocka_unit_test(test_xml),
         cmocka_unit_test(test_attributes),   cmocka_unit_test(test_peers),
-        cmocka_unit_test(test_dependencies),
+        cmocka_unit_test(test_dependencies), cmocka_unit_test(test_connections),
     };
     return cmocka_run_group_tests_name("script", tests, case_arena_up, case_arena_down);
 }

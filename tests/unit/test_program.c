@@ -172,6 +172,15 @@ static bool seal_aborts(struct program *program)
     return WIFSIGNALED(status);
 }
 
+/* Or, where the program came out of a text, refuses it. */
+static void seal_refused(struct program *program)
+{
+    struct program_place place;
+    assert_true(seal_aborts(program));
+    case_refused(program_try_seal(case_arena, program, &place, &case_error), STATUS_INVALID, NULL,
+                 "");
+}
+
 static void a_sound_program_is_sealed(void **state)
 {
     (void)state;
@@ -186,13 +195,13 @@ static void a_need_that_can_never_be_met_is_an_assertion(void **state)
     struct sample sample;
     sample_fill(&sample);
     sample.forward[0].need[0].part = 1; /* The gather waits for its own slot's reduction. */
-    assert_true(seal_aborts(&sample.program));
+    seal_refused(&sample.program);
     sample_fill(&sample);
     sample.forward[1].need[0].per_part = 3; /* The second part: 5 of 4, which the next slot has, */
-    assert_true(seal_aborts(&sample.program)); /* but whose gather waits for this matmul. */
+    seal_refused(&sample.program);          /* but whose gather waits for this matmul. */
     sample_fill(&sample);
     sample.backward[0].need[0].part = 99; /* More than the whole step has. */
-    assert_true(seal_aborts(&sample.program));
+    seal_refused(&sample.program);
 }
 
 /* A role that is too long to be played has its needs counted, in more than 32 bits: of the stream
@@ -243,19 +252,19 @@ static void a_careless_op_is_an_assertion(void **state)
     struct sample sample;
     sample_fill(&sample);
     sample.forward[1].parts = 3; /* The operand has not as many parts as the plan has chunks. */
-    assert_true(seal_aborts(&sample.program));
+    seal_refused(&sample.program);
     sample_fill(&sample);
     sample.forward[0].parts = 2; /* Not the plan's. */
-    assert_true(seal_aborts(&sample.program));
+    seal_refused(&sample.program);
     sample_fill(&sample);
     sample.forward[0].need[0].stream = 3;
-    assert_true(seal_aborts(&sample.program));
+    seal_refused(&sample.program);
     sample_fill(&sample);
     sample.forward[0].index = 2;
-    assert_true(seal_aborts(&sample.program));
+    seal_refused(&sample.program);
     sample_fill(&sample);
     sample.backward[0].index = 0; /* The work of two parts, in five. */
-    assert_true(seal_aborts(&sample.program));
+    seal_refused(&sample.program);
 }
 
 /* What is resident, and what each slot's ops take or give, stay below 2^62 bytes: one more is too
@@ -278,6 +287,55 @@ static void the_bytes_of_a_role_have_a_limit(void **state)
     }
 }
 
+/* What is careless in a sample, by the place that its refusal names. */
+static void stream_spoil(struct sample *sample, uint32_t slip)
+{
+    if (slip == 0) sample->program.stream_count = 0;
+    if (slip == 1) sample->program.stream_count = PROGRAM_STREAMS_MAX + 1;
+    if (slip == 2) sample->program.stream[PROGRAM_COMPUTE].kind = PROGRAM_OP_COPY;
+    if (slip == 3) sample->program.stream[1].kind = PROGRAM_OP_COPY;
+}
+
+static void op_spoil(struct sample *sample, uint32_t slip)
+{
+    struct program_op *op = &sample->forward[1];
+    if (slip == 0) op->stream = 7;
+    if (slip == 1) op->parts = 0;
+    if (slip == 2) op->parts = PROGRAM_PARTS_MAX + 1;
+    if (slip == 3) op->need_count = PROGRAM_NEEDS_MAX + 1;
+    if (slip == 4) op->class_name = NULL;
+    if (slip == 5) op->index = 9;
+    if (slip == 6) op->operand_op = 0;
+    if (slip == 7) sample->forward[2].operand_op = 0;
+    if (slip == 8) sample->template[1].op_count = 0;
+}
+
+static void role_spoil(struct sample *sample, uint32_t slip)
+{
+    if (slip == 0) sample->program.role_count = 0;
+    if (slip == 1) sample->role.block_count = 0;
+    if (slip == 2) sample->block[1].template_index = 5;
+    if (slip == 3) sample->block[1].repeat = 0;
+    if (slip == 4) sample->block[1].repeat = PROGRAM_SLOTS_MAX - LAYERS + 1;
+    if (slip == 5) sample->block[1].arrivals = 1;
+}
+
+static void each_refusal_names_its_place(void **state)
+{
+    static void (*const spoil[])(struct sample *, uint32_t) = {stream_spoil, op_spoil, role_spoil};
+    static const uint32_t counts[] = {4, 9, 6};
+    (void)state;
+    for (uint32_t s = 0; s < sizeof spoil / sizeof *spoil; s++)
+        for (uint32_t slip = 0; slip < counts[s]; slip++) {
+            struct sample sample;
+            struct program_place place;
+            sample_fill(&sample);
+            spoil[s](&sample, slip);
+            case_refused(program_try_seal(case_arena, &sample.program, &place, &case_error),
+                         STATUS_INVALID, NULL, "");
+        }
+}
+
 static void plans_of_one_stream_are_of_one_group(void **state)
 {
     (void)state;
@@ -295,7 +353,7 @@ static void plans_of_one_stream_are_of_one_group(void **state)
     sample.plan[1].lane_count = 2;
     assert_false(seal_aborts(&sample.program));
     sample.plan[1].group.dimension_count = 1;
-    assert_true(seal_aborts(&sample.program));
+    seal_refused(&sample.program);
 }
 
 /* Rank 0 sends to rank 1; rank 2 has work of its own. */
@@ -324,28 +382,28 @@ static void careless_messages_are_assertions(void **state)
     pair_fill(&stages);
     stages.program.stream[1].kind =
         PROGRAM_OP_COLLECTIVE; /* A SEND on a stream that is not for them. */
-    assert_true(seal_aborts(&stages.program));
+    seal_refused(&stages.program);
     pair_fill(&stages);
     stages.program.stream[1].inbox = 3; /* Which sends itself. */
-    assert_true(seal_aborts(&stages.program));
+    seal_refused(&stages.program);
     pair_fill(&stages);
     stages.template[SEND_UP].op->stream = 3; /* As it was, but both ways on one stream. */
     stages.template[SEND_UP + 2].op->stream = 3;
-    assert_true(seal_aborts(&stages.program));
+    seal_refused(&stages.program);
     pair_fill(&stages);
     stages.template[RECEIVE_UP].op->parts = 2;
-    assert_true(seal_aborts(&stages.program));
+    seal_refused(&stages.program);
     pair_fill(&stages);
     stages.role[1].block[1].arrivals = 1; /* Nothing there waits for any. */
-    assert_true(seal_aborts(&stages.program));
+    seal_refused(&stages.program);
     pair_fill(&stages);
     struct program_op both[2] = {*stages.template[RECEIVE_UP].op, *stages.template[RECEIVE_UP].op};
     stages.template[RECEIVE_UP].op = both;
     stages.template[RECEIVE_UP].op_count = 2; /* For which of them are its arrivals? */
-    assert_true(seal_aborts(&stages.program));
+    seal_refused(&stages.program);
     pair_fill(&stages);
     stages.program.role_stride = 0;
-    assert_true(seal_aborts(&stages.program));
+    seal_refused(&stages.program);
 }
 
 static void roles_are_places_along_an_axis(void **state)
@@ -401,6 +459,7 @@ int main(void)
         cmocka_unit_test(needs_of_a_long_role_are_counted),
         cmocka_unit_test(a_careless_op_is_an_assertion),
         cmocka_unit_test(the_bytes_of_a_role_have_a_limit),
+        cmocka_unit_test(each_refusal_names_its_place),
         cmocka_unit_test(plans_of_one_stream_are_of_one_group),
         cmocka_unit_test(careless_messages_are_assertions),
         cmocka_unit_test(roles_are_places_along_an_axis),

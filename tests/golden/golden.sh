@@ -103,14 +103,16 @@ print_products() {
         walked=$((walked + 1))
         [ $(((walked - 1) % every)) -eq 0 ] || continue
         sums=$(basename "$file" .json)
-        for product in 'show scenario' 'show machine' 'show mesh' 'show graph' roofline; do
-            # shellcheck disable=SC2086 # A verb may be two words.
+        for product in 'show scenario' 'show machine' 'show mesh' 'show graph' 'show program'; do
+            # shellcheck disable=SC2086 # A verb is two words.
             "$podsim" $product "$file" > "$work/text" 2>&1 || true
             sums="$sums $product $(sum "$work/text")"
         done
+        echo none > "$work/json"
+        "$podsim" roofline "$file" --json "$work/json" > "$work/text" 2>&1 || true
+        sums="$sums roofline $(sum "$work/text")"
         "$podsim" show op "$file" --format json > "$work/text" 2>&1 || true
         sums="$sums ops $(sum "$work/text")"
-        "$podsim" roofline "$file" --json "$work/json" > /dev/null 2>&1 || echo none > "$work/json"
         echo "$sums roofline json $(sum "$work/json")"
     done
 }

@@ -66,6 +66,24 @@ static void every_ragged_exchange_is_proved(void **state)
         }
 }
 
+/* A unit is half a token: of one with an odd number of bytes, the larger half. */
+static void tokens_of_odd_bytes_are_carried_whole(void **state)
+{
+    (void)state;
+    for (uint32_t bytes = 99; bytes <= 101; bytes++) {
+        struct plan_request request = request_of(&node8, 50, 32, 3, 0);
+        request.ragged.token_bytes = bytes;
+        request.size_bytes = UINT64_C(50) * 8 * bytes;
+        struct plan plan = case_plan(&request);
+        assert_int_equal(plan.item[0].unit_bytes, (bytes + 1) / 2);
+        case_ok(plan_check(&plan, &case_error));
+        plan.item[0].unit_bytes++;
+        case_refused(plan_check(&plan, &case_error), STATUS_INVALID, NULL, "whole tokens");
+        plan.item[0].unit_bytes -= 2;
+        case_refused(plan_check(&plan, &case_error), STATUS_INVALID, NULL, "whole tokens");
+    }
+}
+
 /* From the outermost level in, whatever the order of the group's dimensions; whole or in pieces. */
 static void every_exchange_over_levels_is_proved(void **state)
 {
@@ -402,6 +420,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_ragged_exchange_is_proved),
+        cmocka_unit_test(tokens_of_odd_bytes_are_carried_whole),
         cmocka_unit_test(every_exchange_over_levels_is_proved),
         cmocka_unit_test(one_copy_of_a_token_goes_to_a_node),
         cmocka_unit_test(network_carries_what_was_tallied),

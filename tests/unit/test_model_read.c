@@ -136,6 +136,7 @@ static void what_experts_cannot_be_is_refused(void **state)
          "-1 is below the minimum 0"},
         {qwen, "\"num_nextn_predict_layers\": 0,", NULL, NULL},
         {deepseek, "\"num_experts_per_tok\": 2,", NULL, NULL},
+        {deepseek, "\"num_experts_per_tok\": 2, \"num_key_value_heads\": 2,", NULL, NULL},
         {deepseek, "\"num_experts_per_tok\": 2, \"moe_layer_freq\": 2,", "/moe_layer_freq",
          "by turns"},
         {deepseek, "\"num_experts_per_tok\": 2, \"first_k_dense_replace\": 2,", "", "none"},
@@ -155,6 +156,7 @@ static void what_experts_cannot_be_is_refused(void **state)
         enum status const status = read_config(more, &model, &error);
         if (rows[i].where == NULL) {
             assert_int_equal(status, STATUS_OK);
+            assert_int_equal(model.kv_heads, 8); /* MLA's whatever its config says. */
             continue;
         }
         assert_int_not_equal(status, STATUS_OK);

@@ -30,6 +30,9 @@ static void further_lines_stand_below_the_last_column_of_the_left_half(void **st
     broken(20, "- a sentence of several words\n", "- a sentence of\n  several words\n");
     broken(20, "a sentence of several words\n", "a sentence of\n  several words\n");
     broken(20, "# a sentence of several words\n", "# a sentence of\n# several words\n");
+    /* The longest word just fits there, or does not. */
+    broken(20, "name  a sentence fourteenletter\n", "name  a sentence\n      fourteenletter\n");
+    broken(19, "name  a sentence fourteenletter\n", "name  a sentence\n  fourteenletter\n");
     broken(20, "far  from the   left a sentence\n", "far  from the   left\n     a sentence\n");
 }
 

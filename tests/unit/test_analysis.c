@@ -359,6 +359,8 @@ static void a_phase_is_bound_by_what_is_busiest_in_it(void **state)
     (void)op_add(PROGRAM_OP_COPY, 5, 0);
     struct trace_phase *phase = &made.trace.phase[PROGRAM_PHASE_BACKWARD];
     *phase = (struct trace_phase){.end_ps = PER_SECOND, .idle_ps = PER_SECOND / 16};
+    build();
+    assert_string_equal(made.facts.phase[0].bound_by, "latency"); /* Copies took no time. */
     made.trace.phase[PROGRAM_PHASE_FORWARD].stream_ps[5] = 3;
     phase->stream_ps[5] = 1; /* A quarter of half a second. */
     build();

@@ -207,6 +207,12 @@ static void a_malformed_line_is_refused_with_its_place(void **state)
         {"#\nallreduce,0,1,ring,ll,-1,-1,-1,-1,-1,-1", "t.csv:2:38", "more than 10"},
         {"allreduse,0,1,ring,ll,-1,-1,-1", "t.csv:1:1", "\"allreduce\""},
         {"allreduce,0,1,rign,ll,-1,-1,-1", "t.csv:1:15", "\"ring\""},
+        {"allreduce,0,1,xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx,ll,-1,-1,-"
+         "1",
+         "t.csv:1:15", "no algorithm"},
+        {"allreduce,0,1,xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx,ll,-1,-1,-"
+         "1",
+         "t.csv:1:15", "a field of 64 bytes"},
         {"allreduce,0,1,pat,ll,-1,-1,-1", "t.csv:1:15", "not modelled"},
         {"allreduce,0,1,ring,lll,-1,-1,-1", "t.csv:1:20", "\"LL\""},
         {"allreduce,0,1,ring,ll,-2,-1,-1", "t.csv:1:23", "-1 for any"},

@@ -127,6 +127,10 @@ static void what_cannot_be_read_is_refused_where_it_stands(void **state)
         {SMALL("hunyuan", "4") ", \"use_cla\": true, \"cla_share_factor\": 0", "/cla_share_factor",
          "0"},
         {SMALL("gemma3n_text", "4") ", \"altup_num_inputs\": 4", "/altup_num_inputs", "AltUp"},
+        {SMALL("hunyuan",
+               "4") ", \"num_experts\": 4, \"moe_topk\": 2, \"use_mixed_mlp_moe\": true, "
+                    "\"moe_intermediate_size\": 768",
+         "/moe_intermediate_size", "a shared expert that is not as wide as some experts together"},
         {SMALL("hunyuan", "4") ", \"use_mla\": true", "/use_mla", "not known of models of type"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -149,17 +153,22 @@ static void what_steps_cannot_share_is_refused(void **state)
                                    "\"weights\": \"gathered\"";
     static const struct {
         const char *mesh, *workload, *where, *words;
+        int sharing; /* Layers that share a cache. */
     } rows[] = {
-        {"{\"dp\": [\"gpu\"]}", train, "/workload/kind", "gradients come from several layers"},
-        {"{\"fsdp\": [\"gpu\"]}", decode, "/mesh/fsdp", "weights of two sizes"},
-        {"{\"dp\": [\"gpu\"]}", gathered, "/workload/weights", "weights of two sizes"},
-        {"{\"cp\": [\"gpu\"]}", decode, "/mesh/cp", "tp, dp, ep and pp are"},
+        {"{\"pp\": [\"gpu:2\"], \"tp\": [\"gpu:4\"]}", decode, "/mesh/pp",
+         "all layers of small attend to the cache of the first", 6},
+        {"{\"dp\": [\"gpu\"]}", train, "/workload/kind", "gradients come from several layers", 2},
+        {"{\"fsdp\": [\"gpu\"]}", decode, "/mesh/fsdp", "weights of two sizes", 2},
+        {"{\"dp\": [\"gpu\"]}", gathered, "/workload/weights", "weights of two sizes", 2},
+        {"{\"cp\": [\"gpu\"]}", decode, "/mesh/cp", "tp, dp, ep and pp are", 2},
         {"{\"pp\": [\"gpu:4\"], \"tp\": [\"gpu:2\"]}", decode, "/mesh/pp",
          "stage 1 of 4 would begin with layer 1 of small, which attends to the cache of layer 0 on "
-         "the stage before; it could begin with layer 2"},
+         "the stage before; it could begin with layer 2",
+         2},
         {"{\"pp\": [\"gpu:2\"], \"tp\": [\"gpu:4\"]}", decode, "/mesh/pp",
          "layer 3 of small, which attends to the cache of layer 2 on the stage before; it could "
-         "begin with layer 2"},
+         "begin with layer 2",
+         2},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[TEXT_BYTES];
@@ -168,8 +177,8 @@ static void what_steps_cannot_share_is_refused(void **state)
         case_text(text, TEXT_BYTES,
                   "{\"podsim\": 1, \"machine\": {\"chip\": \"h100-sxm\", \"gpus\": 8}, \"mesh\": "
                   "%s, \"workload\": {%s, \"model\": {\"_name_or_path\": \"small\", " SMALL(
-                      "hunyuan", "6") ", \"use_cla\": true, \"cla_share_factor\": 2}}}",
-                  rows[i].mesh, rows[i].workload);
+                      "hunyuan", "6") ", \"use_cla\": true, \"cla_share_factor\": %d}}}",
+                  rows[i].mesh, rows[i].workload, rows[i].sharing);
         assert_int_not_equal(play_try(&play, text, NULL, &error), STATUS_OK);
         if (strcmp(error.where, rows[i].where) != 0 || strstr(error.message, rows[i].words) == NULL)
             fail_msg("%s: %s: %s", rows[i].workload, error.where, error.message);

@@ -144,6 +144,16 @@ static void steps_of_inference_are_of_their_kind(void **state)
     assert_int_equal(scenario.workload.inference.cache, FORMAT_FP8);
 }
 
+static void chips_with_less_power_than_their_own_are_marked(void **state)
+{
+    (void)state;
+    assert_true(row_of("torchtitan-8b-8-compile")->machine.capped);
+    assert_true(row_of("gptfast-a100-llama2-7b-int8-tp1")->machine.capped);
+    assert_int_equal(row_of("llama3-paper-405b-8192-8192")->machine.power_w, 700);
+    assert_false(row_of("llama3-paper-405b-8192-8192")->machine.capped);
+    assert_false(row_of("torchtitan-h200-8b-32")->machine.capped);
+}
+
 /* Rows of docs/measured-memory.md are rows of these, with the same peak. */
 static void peaks_are_those_of_the_page_of_memory(void **state)
 {
@@ -309,6 +319,7 @@ int main(void)
         cmocka_unit_test(ranks_lie_where_the_framework_lays_them),
         cmocka_unit_test(what_the_framework_was_told_is_set),
         cmocka_unit_test(steps_of_inference_are_of_their_kind),
+        cmocka_unit_test(chips_with_less_power_than_their_own_are_marked),
         cmocka_unit_test(peaks_are_those_of_the_page_of_memory),
         cmocka_unit_test(a_common_factor_is_no_error_of_ratios),
         cmocka_unit_test(errors_have_their_signs),

@@ -25,7 +25,7 @@ static const char *const row_keys[] = {
     "seconds", "derived",     "peak_gib",  "peak_gb",    "confidence",
     "assumed", "lacks",       "kind",      "batch",      "output",
     "weights", "activations", "operation", "algorithm",  "bytes",
-    NULL};
+    "capped",  NULL};
 
 /* A row and what its file says of all rows. */
 struct facts {
@@ -87,6 +87,7 @@ static enum status said(const struct facts *facts, const char *key, int32_t *ret
 static enum status machine_read(const struct facts *facts, struct published_machine *machine,
                                 struct error *reterr)
 {
+    int32_t capped = 0;
     STATUS_TRY(text(facts, "chip", &machine->chip, reterr));
     STATUS_TRY(text(facts, "shape", &machine->shape, reterr));
     STATUS_TRY(count(facts, "chips", &machine->chips, reterr));
@@ -94,6 +95,8 @@ static enum status machine_read(const struct facts *facts, struct published_mach
     STATUS_TRY(count(facts, "nodes", &machine->nodes, reterr));
     STATUS_TRY(count(facts, "slices", &machine->slices, reterr));
     STATUS_TRY(count(facts, "power_w", &machine->power_w, reterr));
+    STATUS_TRY(said(facts, "capped", &capped, reterr));
+    machine->capped = capped == 1;
     machine->network = take(facts, "network");
     return real(facts, "hbm", 1, &machine->hbm_share, reterr);
 }

@@ -35,6 +35,7 @@ struct published_machine {
     struct json *network; /* As a scenario has it; NULL: the chip's own. */
     double hbm_share;     /* Of the chip's HBM rate; 0: all. */
     uint32_t power_w;     /* Power that the chip was allowed; 0: the chip's own. */
+    bool capped;          /* That is less than the chip's own. */
 };
 
 /* What the framework was told. Numbers are PUBLISHED_UNSAID where nobody said, texts NULL. */

@@ -16,6 +16,7 @@
 
 struct generation;
 struct json_writer;
+struct report_interval;
 
 /* How an axis of the machine was folded. */
 struct report_fold {
@@ -48,7 +49,8 @@ struct report_input {
     const struct generation *generation; /* Whose prefill and last step program and trace are; NULL:
                                             it is none. */
     struct report_largest largest;       /* Of a step of inference. */
-    double wall_s;                       /* Of the replay; 0: wall-clock is not shown. */
+    const struct report_interval *interval; /* NULL: it was not asked for (run_interval.h). */
+    double wall_s;                          /* Of the replay; 0: wall-clock is not shown. */
     /* Members that the caller has for the end of the result's object; NULL: none. */
     void (*write_more)(const void *owner, struct json_writer *json);
     const void *more_owner;

@@ -9,6 +9,7 @@
 #include "sim/report/notes.h"
 #include "sim/report/report_roofline.h"
 #include "sim/report/rows.h"
+#include "sim/report/run_interval.h"
 #include "sim/report/run_memory.h"
 #include "sim/report/run_queues.h"
 #include "sim/report/run_step.h"
@@ -91,6 +92,7 @@ enum status result_write(struct arena *arena, const struct report_input *input, 
     json.flat = FLAT_DEPTH;
     json_write_object(&json);
     run_step_put(input, &facts, &json);
+    run_interval_put(input, &json);
     if (input->generation != NULL) {
         const struct generation *of = input->generation;
         generation_write(of, &json);

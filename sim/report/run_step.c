@@ -9,6 +9,7 @@
 #include "sim/report/column_table.h"
 #include "sim/report/generation.h"
 #include "sim/report/result_mesh.h"
+#include "sim/report/run_interval.h"
 #include "sim/report/run_memory.h"
 #include "sim/report/words.h"
 
@@ -235,6 +236,7 @@ void run_step_write(const struct report_input *input, const struct analysis *fac
     strbuf_add(text, ")\n");
     write_rates(input, values, text);
     write_period(input, values, text);
+    run_interval_write(input, text);
     strbuf_add(text, "\n");
     if (input->wall_s > 0) {
         line_begin(values, WALL, text);

@@ -7,6 +7,7 @@
 #include "sim/report/notes.h"
 #include "sim/report/report_roofline.h"
 #include "sim/report/rows.h"
+#include "sim/report/run_interval.h"
 #include "sim/report/run_memory.h"
 #include "sim/report/run_queues.h"
 #include "sim/report/run_step.h"
@@ -76,6 +77,8 @@ enum status summary_write(struct arena *arena, const struct report_input *input,
     table_heading(input, colour, text);
     if (input->generation != NULL) {
         generation_print(input->generation, text);
+        if (input->interval != NULL) strbuf_add(text, "\n");
+        run_interval_write(input, text);
     } else {
         STATUS_TRY(write_body(arena, input, &facts, &notes, colour, text, reterr));
     }

@@ -41,6 +41,7 @@ run llama3-8b-fsdp-v5e-16x16
 run llama3-8b-pp4-h100-32 --advise
 run llama3-70b-dp-v5p-16x16x16 --set /machine/shape=4x4x4 --set /workload/batch_tokens=64K
 run llama3-70b-generate-h100-8 --set /workload/page=500
+run llama3-8b-pp4-h100-32 --set /machine/profile=measured --set /machine/stack=te --uncertainty
 roofline llama3-8b-fsdp-v5e-16x16
 roofline llama3-8b-pp4-h100-32
 show machine llama3-8b-pp4-h100-32

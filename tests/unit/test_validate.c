@@ -292,6 +292,105 @@ static void layouts_are_ranked_and_schedules_compared(void **state)
     near(made.score.base_absolute, (0.5 + 1 + 0) / 3);
 }
 
+/* --- Intervals --- */
+
+enum { MEASURED = 7 };
+
+/* Learned rows of three publications, and one of a test, all predicted at 1 s. */
+struct intervals {
+    struct published_row row[MEASURED];
+    const struct published_row *of_test[1];
+    struct published_set set[2];
+    struct validate_result result[MEASURED];
+    struct validate_score score[2];
+    bool wanted[2];
+    struct validate validate;
+};
+
+static void intervals_make(struct intervals *made, bool is_whole)
+{
+    static const double measured[MEASURED] = {1, 1.1, 2, 1.05, 1.2, 9, 1.1};
+    static const char *const publications[MEASURED] = {"a", "a", "b", "b", "c", "c", "t"};
+    static const char *const models[MEASURED] = {"m", "n", "m", "n", "m", "m", "m"};
+    memset(made, 0, sizeof *made);
+    for (uint32_t i = 0; i < MEASURED; i++) {
+        made->row[i] = (struct published_row){.id = "made",
+                                              .group = publications[i],
+                                              .model_name = models[i],
+                                              .machine = {.chip = "c", .capped = i == 5},
+                                              .seconds = measured[i],
+                                              .learned = i < MEASURED - 1};
+        made->result[i] = (struct validate_result){
+            .state = VALIDATE_PLAYED,
+            .predicted_s = 1,
+            .has_kind = true,
+            .kind = {.work = RESIDUAL_DENSE, .chip = "c", .stack = "s", .eight_bits = false}};
+    }
+    made->row[MEASURED - 1].test[0] = "T1";
+    made->row[MEASURED - 1].test_count = 1;
+    made->of_test[0] = &made->row[MEASURED - 1];
+    made->set[0] = (struct published_set){.name = "T1", .row = made->of_test, .row_count = 1};
+    made->set[1] = (struct published_set){.name = "a", .learned = true};
+    made->wanted[0] = true;
+    made->wanted[1] = is_whole;
+    made->validate = (struct validate){
+        .arena = case_arena,
+        .published = {.row = made->row, .row_count = MEASURED, .set = made->set, .set_count = 2},
+        .result = made->result,
+        .wanted = made->wanted,
+        .score = made->score};
+    case_ok(validate_intervals(&made->validate, &case_error));
+}
+
+/* Where `a` is left out, 1.05, 1.2 and 2 remain with weights 0.5, 1 and 0.5, and the median is 1.2.
+ * The ratio 1 has 1.2 and 1.05 nearer to the median, 0.75 of the weight, and 1.1 has 1.2, 0.5. In
+ * the same way `b` has 1 and 0.25 around 1.1, and `c` has 0.75 around 1.05. Four of the five are
+ * within as soon as intervals have more than 0.75. */
+static void masses_are_those_of_publications_left_out(void **state)
+{
+    (void)state;
+    static struct intervals made;
+    intervals_make(&made, true);
+    const struct validate_result *result = made.result;
+    assert_int_equal(made.validate.residuals.row_count, 5); /* The sixth has less power. */
+    assert_int_equal(made.validate.residuals.mass_percent, 76);
+    near(result[0].interval[VALIDATE_PUBLICATION].low, 1.2 / (2 / 1.2));
+    near(result[0].interval[VALIDATE_PUBLICATION].high, 2);
+    assert_true(result[0].interval[VALIDATE_PUBLICATION].covers);
+    assert_false(result[2].interval[VALIDATE_PUBLICATION].covers);
+    assert_false(result[5].interval[VALIDATE_PUBLICATION].is);
+    /* With its model alone left out, the other row of `a` has all of its weight: around 1.1. */
+    near(result[0].interval[VALIDATE_MODEL].low, 1.1 / (1.2 / 1.1));
+    near(result[0].interval[VALIDATE_MODEL].high, 1.2);
+    /* Nothing is left out of a test. */
+    near(result[6].interval[VALIDATE_PUBLICATION].low, result[6].interval[VALIDATE_MODEL].low);
+    assert_int_equal(made.validate.coverage[0].rows, 5);
+    near(made.validate.coverage[0].covered[VALIDATE_PUBLICATION], 0.8);
+    /* "c", "all", "T1", "all", and five weights. */
+    assert_int_equal(made.validate.coverage_count, 9);
+    assert_int_equal(made.validate.coverage[2].of, VALIDATE_OF_TEST);
+    near(made.validate.coverage[2].covered[VALIDATE_PUBLICATION], 1);
+    assert_string_equal(made.validate.coverage[4].name, "50 % of the weight");
+    near(made.validate.coverage[4].covered[VALIDATE_PUBLICATION], 0.2);
+}
+
+static void intervals_want_all_that_is_learned_from(void **state)
+{
+    (void)state;
+    static struct intervals made;
+    struct strbuf text = {0};
+    intervals_make(&made, false);
+    assert_int_equal(made.validate.coverage_count, 0);
+    assert_false(made.result[0].interval[VALIDATE_PUBLICATION].is);
+    validate_write_residuals(&made.validate, &text);
+    assert_non_null(strstr(text.bytes, "\"mass_percent\": 76"));
+    assert_non_null(strstr(text.bytes,
+                           "{\"id\": \"made\", \"publication\": \"b\", \"work\": \"dense\", "
+                           "\"chip\": \"c\", \"stack\": \"s\", \"eight_bits\": false, "
+                           "\"ratio_ppm\": 2000000}"));
+    strbuf_free(&text);
+}
+
 /* The first line of the CSV has a key as often as the lines of rows have its value. */
 static void facts_of_a_row_are_columns(void **state)
 {
@@ -324,6 +423,8 @@ int main(void)
         cmocka_unit_test(a_common_factor_is_no_error_of_ratios),
         cmocka_unit_test(errors_have_their_signs),
         cmocka_unit_test(layouts_are_ranked_and_schedules_compared),
+        cmocka_unit_test(masses_are_those_of_publications_left_out),
+        cmocka_unit_test(intervals_want_all_that_is_learned_from),
         cmocka_unit_test(facts_of_a_row_are_columns),
     };
     return cmocka_run_group_tests(tests, published_up, case_arena_down);

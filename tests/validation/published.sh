@@ -1,27 +1,35 @@
 #!/bin/sh
-# Holds docs/accuracy-published.md, from its tables on, to what podsim prints, and its picture:
+# Holds docs/accuracy-published.md, from its tables on, to what podsim prints, and in the same way
+# its picture and workloads/residuals.json, of which `podsim run --uncertainty` makes intervals:
 #
 #   published.sh PODSIM ROOT            compares
-#   published.sh PODSIM ROOT --write    writes both anew
+#   published.sh PODSIM ROOT --write    writes all three anew; the residuals are built in
 #
-# With PODSIM_TEST_THIN above 1 only a sample of tests is simulated, and each of its lines has to be
-# on the page.
+# With PODSIM_TEST_THIN above 1 only a sample of tests is simulated. Each line of their tables has
+# to be on the page, and each of their residuals in the file.
 set -eu
 podsim=$1
 page=$2/docs/accuracy-published.md
 picture=$2/docs/accuracy-published.svg
+residuals=$2/workloads/residuals.json
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 if [ "${3:-}" = --write ]; then
-    "$podsim" validate --published --markdown "$work/tables" --svg "$picture" > "$work/text"
+    "$podsim" validate --published --markdown "$work/tables" --svg "$picture" \
+        --residuals "$residuals" > "$work/text"
     sed '/^## Tests$/,$d' "$page" > "$work/page"
     cat "$work/page" "$work/tables" > "$page"
     exit
 fi
 if [ "${PODSIM_TEST_THIN:-1}" -gt 1 ]; then
     "$podsim" validate --published --test T10 --test T17 --test maxtext-v4 \
-        --markdown "$work/tables" > "$work/text"
+        --markdown "$work/tables" --residuals "$work/residuals" > "$work/text"
+    grep '"ratio_ppm"' "$work/residuals" | grep -o '{.*}' > "$work/rows"
+    test "$(wc -l < "$work/rows")" -ge 4
+    while IFS= read -r row; do
+        grep -qF -- "$row" "$residuals" || { echo "not in workloads/residuals.json: $row"; exit 1; }
+    done < "$work/rows"
     grep '^| [a-zA-Z]' "$work/tables" > "$work/lines"
     test "$(wc -l < "$work/lines")" -gt 20
     while IFS= read -r line; do
@@ -29,6 +37,8 @@ if [ "${PODSIM_TEST_THIN:-1}" -gt 1 ]; then
     done < "$work/lines"
     exit
 fi
-"$podsim" validate --published --markdown "$work/tables" --svg "$work/picture" > "$work/text"
+"$podsim" validate --published --markdown "$work/tables" --svg "$work/picture" \
+    --residuals "$work/residuals" > "$work/text"
+cmp "$residuals" "$work/residuals"
 sed -n '/^## Tests$/,$p' "$page" | diff - "$work/tables"
 cmp "$picture" "$work/picture"

@@ -8,6 +8,7 @@
 #include "sim/base/strbuf.h"
 #include "sim/report/inference_facts.h"
 #include "sim/report/result.h"
+#include "sim/report/run_interval.h"
 #include "sim/report/run_memory.h"
 #include "sim/report/smallest_slice.h"
 #include "sim/report/summary.h"
@@ -15,6 +16,7 @@
 #include "sim/schedule/schedule.h"
 #include "tools/podsim/common/command.h"
 #include "tools/podsim/common/generate.h"
+#include "tools/podsim/common/interval.h"
 #include "tools/podsim/common/op_rows.h"
 #include "tools/podsim/common/output.h"
 #include "tools/podsim/common/pool.h"
@@ -37,6 +39,7 @@ static const struct option run_options[] = {
     TIMELINE_OPTIONS,
     {"--advise", NULL, "simulate the scenario's neighbours too and name the best that fits", false},
     POOL_OPTION,
+    {"--uncertainty", NULL, "between which times a measured step would lie", false},
     {"--engine", "NAME", "the event queue: fast or reference", false},
     {"--every-layer", NULL, "simulate layers one by one even where they are alike", false},
     {"--no-record", NULL, "simulate every message of collectives that are alike", false},
@@ -64,6 +67,7 @@ struct run {
     bool too_long;    /* More events than that. */
     struct trace_chips shown;
     struct generation generation;
+    struct report_interval interval; /* With --uncertainty. */
     struct output json;
     struct output csv;
     struct output trace;
@@ -307,6 +311,13 @@ static enum status generate(struct run *run, struct error *reterr)
     return STATUS_OK;
 }
 
+static enum status uncertainty(struct run *run, struct error *reterr)
+{
+    STATUS_TRY(interval_find(&run->session, &run->interval, reterr));
+    run->input.interval = &run->interval;
+    return STATUS_OK;
+}
+
 /* Everything up to complete texts; nothing is written yet. */
 static enum status work_texts(struct run *run, struct error *reterr)
 {
@@ -316,6 +327,8 @@ static enum status work_texts(struct run *run, struct error *reterr)
     run->source.watch = &run->building;
     run->reason.columns = report_columns(2);
     STATUS_TRY(session_build(session, &run->source, SESSION_PROGRAM, reterr));
+    if (options_has(run->options, "--uncertainty"))
+        STATUS_TRY(residual_kind_check(session, reterr));
     if (session->scenario.workload.kind != WORKLOAD_GENERATE && options_has(run->options, "--csv"))
         return error_set(reterr, STATUS_INVALID, "--csv",
                          "rows are steps of a workload of kind \"generate\"; --json has all of "
@@ -338,6 +351,7 @@ static enum status work_texts(struct run *run, struct error *reterr)
     STATUS_TRY(refuse_seen(run, reterr));
     STATUS_TRY(largest_find(run, reterr));
     if (session->scenario.workload.kind == WORKLOAD_GENERATE) STATUS_TRY(generate(run, reterr));
+    if (options_has(run->options, "--uncertainty")) STATUS_TRY(uncertainty(run, reterr));
     if (options_has(run->options, "--advise")) STATUS_TRY(advise(run, reterr));
     run->summary.columns = report_columns(to_stdout(run) ? 2 : 1);
     if (!is_quiet(run))
@@ -435,8 +449,8 @@ static int run(const struct options *options)
 const struct command command_run = {
     .name = "run",
     .usage = "podsim run FILE [--set /pointer=value]... [--full] [--json FILE|-] [--csv FILE|-]\n"
-             "           [--trace FILE] [--trace-chips LIST] [--advise] [--engine NAME]\n"
-             "           [--every-layer] [--no-record] [--timing] [--quiet]\n"
+             "           [--trace FILE] [--trace-chips LIST] [--advise] [--uncertainty]\n"
+             "           [--engine NAME] [--every-layer] [--no-record] [--timing] [--quiet]\n"
              "       podsim run --program FILE [...]",
     .summary = "simulates a scenario: how long it takes, and why",
     .help = "Simulates one step on the queues of chips and links, and prints one screen: the\n"
@@ -446,7 +460,9 @@ const struct command command_run = {
             "\"fits\": false. --advise simulates the scenario's neighbours (splits of tp,\n"
             "remat, offload, collective matmul, prefetch; of inference the cache and activations,\n"
             "too) and names the best that fits. With --quiet the summary, the table and unasked\n"
-            "neighbours are left out; what --advise was asked is printed.\n"
+            "neighbours are left out; what --advise was asked is printed. --uncertainty adds the\n"
+            "times between which 80 of 100 measured steps would lie, by published measurements of\n"
+            "similar steps; it needs a stack of measured kernels.\n"
             "\n"
             "FILE is a scenario, a name of `podsim list scenarios`, or - for standard input; with\n"
             "--program it is a program's text, which has no roofline.\n"

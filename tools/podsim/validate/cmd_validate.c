@@ -25,13 +25,25 @@ static const struct option validate_options[] = {
     {"--csv", "FILE", "write the rows as CSV; - is standard output", false},
     {"--markdown", "FILE", "write the tables of docs/accuracy-published.md; - is standard output",
      false},
+    {"--residuals", "FILE", "write what `podsim run --uncertainty` reads; - is standard output",
+     false},
     POOL_OPTION,
     {0},
 };
 
 struct outputs {
-    struct output json, csv, svg, markdown;
+    struct output json, csv, svg, markdown, residuals;
 };
+
+/* Whether an output goes where the text would. */
+static bool takes_stdout(const struct options *options)
+{
+    static const char *const outputs[] = {"--json", "--csv", "--svg", "--markdown", "--residuals"};
+    bool takes = false;
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
+        takes = takes || output_is_stdout(options_value(options, outputs[i]));
+    return takes;
+}
 
 static enum status open_outputs(const struct options *options, struct outputs *outputs,
                                 struct error *reterr)
@@ -40,13 +52,15 @@ static enum status open_outputs(const struct options *options, struct outputs *o
     const char *const csv = options_value(options, "--csv");
     const char *const svg = options_value(options, "--svg");
     const char *const markdown = options_value(options, "--markdown");
-    bool const takes = output_is_stdout(json) || output_is_stdout(csv) ||
-                       output_is_stdout(markdown) || output_is_stdout(svg);
-    STATUS_TRY(outputs_distinct(
-        5, (const char *const[]){svg, json, csv, markdown, takes ? NULL : "-"}, reterr));
+    const char *const residuals = options_value(options, "--residuals");
+    STATUS_TRY(outputs_distinct(6,
+                                (const char *const[]){svg, json, csv, markdown, residuals,
+                                                      takes_stdout(options) ? NULL : "-"},
+                                reterr));
     STATUS_TRY(output_open(&outputs->json, json, options, reterr));
     STATUS_TRY(output_open(&outputs->svg, svg, options, reterr));
     STATUS_TRY(output_open(&outputs->markdown, markdown, options, reterr));
+    STATUS_TRY(output_open(&outputs->residuals, residuals, options, reterr));
     return output_open_table(&outputs->csv, csv, &validate_cells, options, reterr);
 }
 
@@ -66,18 +80,18 @@ static enum status output_fill(struct output *output, write_fn *write,
 static enum status write_results(const struct validate *validate, struct outputs *outputs,
                                  struct error *reterr)
 {
-    bool const to_error =
-        output_is_stdout(outputs->json.path) || output_is_stdout(outputs->csv.path) ||
-        output_is_stdout(outputs->svg.path) || output_is_stdout(outputs->markdown.path);
+    bool const to_error = takes_stdout(validate->options);
     struct strbuf text = {.columns = report_columns(to_error ? 2 : 1)};
     STATUS_TRY(output_fill(&outputs->json, validate_write_json, validate, reterr));
     STATUS_TRY(output_fill(&outputs->csv, validate_write_csv, validate, reterr));
     STATUS_TRY(output_fill(&outputs->svg, validate_write_svg, validate, reterr));
     STATUS_TRY(output_fill(&outputs->markdown, validate_write_markdown, validate, reterr));
+    STATUS_TRY(output_fill(&outputs->residuals, validate_write_residuals, validate, reterr));
     STATUS_TRY(output_finish(&outputs->json, reterr));
     STATUS_TRY(output_finish(&outputs->csv, reterr));
     STATUS_TRY(output_finish(&outputs->svg, reterr));
     STATUS_TRY(output_finish(&outputs->markdown, reterr));
+    STATUS_TRY(output_finish(&outputs->residuals, reterr));
     if (to_error) return STATUS_OK;
     validate_write_text(validate, &text);
     enum status const status = output_print(&text, to_error, reterr);
@@ -132,7 +146,8 @@ static enum status row_show(struct validate *validate, const char *id, struct er
 /* What plays nothing has nothing to write. */
 static enum status show_check(const struct options *options, struct error *reterr)
 {
-    static const char *const others[] = {"--test", "--svg", "--json", "--csv", "--markdown", "-j"};
+    static const char *const others[] = {"--test",     "--svg",       "--json", "--csv",
+                                         "--markdown", "--residuals", "-j"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (options_has(options, others[i]))
             return error_set(reterr, STATUS_INVALID, others[i],
@@ -183,6 +198,7 @@ static int validate(const struct options *options)
     output_abandon(&outputs.csv);
     output_abandon(&outputs.svg);
     output_abandon(&outputs.markdown);
+    output_abandon(&outputs.residuals);
     arena_destroy(validate.arena);
     return status == STATUS_OK ? EXIT_DONE : command_fail(NULL, &error);
 }
@@ -190,7 +206,7 @@ static int validate(const struct options *options)
 const struct command command_validate = {
     .name = "validate",
     .usage = "podsim validate --published [--test NAME]... [--json FILE|-] [--csv FILE|-]\n"
-             "           [--svg FILE|-] [--markdown FILE|-]\n"
+             "           [--svg FILE|-] [--markdown FILE|-] [--residuals FILE|-]\n"
              "       podsim validate --published --show ID",
     .summary = "predictions compared with published measurements",
     .help =

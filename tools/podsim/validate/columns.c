@@ -41,8 +41,16 @@ const char *validate_state_word(enum validate_state state)
     return words[state];
 }
 
+const char *validate_subject_word(enum validate_subject subject)
+{
+    static const char *const words[] = {
+        [VALIDATE_OF_CHIP] = "chip", [VALIDATE_OF_TEST] = "test", [VALIDATE_OF_WEIGHT] = "weight"};
+    return words[subject];
+}
+
 const struct column validate_rows[ROWS_TOTAL] = {VALIDATE_ROWS(COLUMN_ENTRY)};
 const struct column validate_sets[SETS_TOTAL] = {VALIDATE_SETS(COLUMN_ENTRY)};
+const struct column validate_coverages[COVERAGES_TOTAL] = {VALIDATE_COVERAGES(COLUMN_ENTRY)};
 const struct column_line validate_cells = COLUMN_ALL(validate_rows);
 
 void validate_find_row(const struct validate *validate, uint32_t s, uint32_t r,
@@ -62,6 +70,15 @@ void validate_find_set(const struct validate *validate, uint32_t s,
     const struct validate_score *score = &validate->score[s];
     VALIDATE_SETS(COLUMN_FIND)
 }
+
+void validate_find_coverage(const void *owner, uint32_t index, struct column_value *ret_values)
+{
+    const struct validate_coverage *coverage = &((const struct validate *)owner)->coverage[index];
+    VALIDATE_COVERAGES(COLUMN_FIND)
+}
+
+static const struct column_table coverage_table = {
+    .columns = validate_coverages, .count = COVERAGES_TOTAL, .find = validate_find_coverage};
 
 #define HEAD(X)                                                                                    \
     X(PODSIM, "podsim", WHOLE(1), HIDDEN)                                                          \
@@ -120,6 +137,10 @@ void validate_write_json(const struct validate *validate, struct strbuf *text)
         json_write_object_end(&json);
     }
     json_write_array_end(&json);
+    if (validate->coverage_count > 0) {
+        json_write_key(&json, "intervals");
+        column_put_rows(&coverage_table, validate, validate->coverage_count, &json);
+    }
     json_write_object_end(&json);
     strbuf_add(text, "\n");
 }

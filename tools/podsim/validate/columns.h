@@ -16,6 +16,11 @@ column_look validate_rank;   /* "0.87" */
 #define PLAYED(value) WHERE(result->state == VALIDATE_PLAYED, value)
 #define TIMED(value) WHERE(result->compute_s > 0, value)
 
+/* With its publication left out. */
+#define WITHIN(bound)                                                                              \
+    WHERE(result->interval[VALIDATE_PUBLICATION].is,                                               \
+          REAL(result->interval[VALIDATE_PUBLICATION].bound * result->predicted_s))
+
 /* Of `row` of `set`, with its `result` and the set's `score`. A page has the first heading where
  * there are two. */
 #define VALIDATE_ROWS(X)                                                                           \
@@ -42,6 +47,8 @@ column_look validate_rank;   /* "0.87" */
     X(ROW_RATIO, "error_behind_factor",                                                            \
       PLAYED(REAL((1 + validate_error(validate, row)) / score->factor - 1)),                       \
       SHOWN("behind the factor", "ratio", 11, validate_signed))                                    \
+    X(ROW_LOW_TIME, "interval_low_s", WITHIN(low), HIDDEN)                                         \
+    X(ROW_HIGH_TIME, "interval_high_s", WITHIN(high), HIDDEN)                                      \
     X(ROW_COMPUTE, "compute_s", TIMED(REAL(result->compute_s)), HIDDEN)                            \
     X(ROW_EXPOSED, "exposed_s", TIMED(REAL(result->exposed_s)), HIDDEN)                            \
     X(ROW_IDLE, "idle_s", TIMED(REAL(result->idle_s)), HIDDEN)                                     \
@@ -111,16 +118,39 @@ column_look validate_rank;   /* "0.87" */
     X(SET_MEMORY_ABSOLUTE, "memory_mean_absolute_error", REMEMBERED(REAL(score->memory_absolute)), \
       NAMED("mean absolute", validate_share))
 
+/* Of `coverage`. */
+#define FOLDED(value) WHERE(coverage->of != VALIDATE_OF_TEST, value)
+#define VALIDATE_COVERAGES(X)                                                                      \
+    X(COVERAGE_NAME, "name", WORDS(coverage->name), SHOWN("chip", "rows of", -20, column_words))   \
+    X(COVERAGE_TEST, NULL, WORDS(coverage->name), NAMED("test", column_words))                     \
+    X(COVERAGE_WEIGHT, NULL, WORDS(coverage->name), NAMED("interval", column_words))               \
+    X(COVERAGE_OF, "of", WORDS(validate_subject_word(coverage->of)), HIDDEN)                       \
+    X(COVERAGE_ROWS, "rows", WHOLE(coverage->rows), SHOWN("rows", "rows", 7, column_plain))        \
+    X(COVERED, "covered", REAL(coverage->covered[VALIDATE_PUBLICATION]),                           \
+      SHOWN("covered", "covered", 10, validate_share))                                             \
+    X(HALF_WIDTH, "half_width", REAL(coverage->half_width[VALIDATE_PUBLICATION]),                  \
+      SHOWN("half-width", "half-width", 12, validate_share))                                       \
+    X(COVERED_MODEL, "covered_model_left_out", FOLDED(REAL(coverage->covered[VALIDATE_MODEL])),    \
+      SHOWN("covered, model left out", "covered", 10, validate_share))                             \
+    X(HALF_WIDTH_MODEL, "half_width_model_left_out",                                               \
+      FOLDED(REAL(coverage->half_width[VALIDATE_MODEL])),                                          \
+      SHOWN("half-width, model left out", "half-width", 12, validate_share))
+
 enum { VALIDATE_ROWS(COLUMN_NAME) ROWS_TOTAL };
 enum { VALIDATE_SETS(COLUMN_NAME) SETS_TOTAL };
+enum { VALIDATE_COVERAGES(COLUMN_NAME) COVERAGES_TOTAL };
 
 extern const struct column validate_rows[ROWS_TOTAL];
 extern const struct column validate_sets[SETS_TOTAL];
+extern const struct column validate_coverages[COVERAGES_TOTAL];
 
 void validate_find_row(const struct validate *validate, uint32_t set, uint32_t row,
                        struct column_value ret_values[ROWS_TOTAL]);
 void validate_find_set(const struct validate *validate, uint32_t set,
                        struct column_value ret_values[SETS_TOTAL]);
+void validate_find_coverage(const void *validate, uint32_t index, struct column_value *ret_values);
+/* "chip" */
+const char *validate_subject_word(enum validate_subject subject);
 /* "simulated" */
 const char *validate_state_word(enum validate_state state);
 

@@ -15,6 +15,16 @@ static const uint8_t played[] = {ROW_SET,   ROW_ID,    ROW_MEASURED, ROW_PREDICT
                                  ROW_ERROR, ROW_RATIO, ROW_ASSUMED};
 static const uint8_t refused[] = {ROW_SET, ROW_ID, ROW_WHY};
 
+static const uint8_t chip_coverages[] = {COVERAGE_NAME, COVERAGE_ROWS, COVERED,
+                                         HALF_WIDTH,    COVERED_MODEL, HALF_WIDTH_MODEL};
+static const uint8_t weight_coverages[] = {COVERAGE_WEIGHT, COVERAGE_ROWS, COVERED,
+                                           HALF_WIDTH,      COVERED_MODEL, HALF_WIDTH_MODEL};
+static const uint8_t test_coverages[] = {COVERAGE_TEST, COVERAGE_ROWS, COVERED, HALF_WIDTH};
+
+static const struct column_line coverage_lines[] = {
+    [VALIDATE_OF_CHIP] = COLUMN_LINE(validate_coverages, chip_coverages),
+    [VALIDATE_OF_TEST] = COLUMN_LINE(validate_coverages, test_coverages),
+    [VALIDATE_OF_WEIGHT] = COLUMN_LINE(validate_coverages, weight_coverages)};
 static const struct column_line score_lines[2] = {COLUMN_LINE(validate_sets, test_scores),
                                                   COLUMN_LINE(validate_sets, group_scores)};
 static const struct column_line layout_line = COLUMN_LINE(validate_sets, layouts);
@@ -104,6 +114,21 @@ static void stacks_add(const struct validate *validate, struct strbuf *text)
         }
 }
 
+static void coverages_add(const struct validate *validate, struct strbuf *text)
+{
+    strbuf_add(text, "\n## Intervals\n");
+    for (int of = VALIDATE_OF_CHIP; of <= VALIDATE_OF_WEIGHT; of++) {
+        strbuf_add(text, "\n");
+        head_add(&coverage_lines[of], text);
+        for (uint32_t i = 0; i < validate->coverage_count; i++) {
+            struct column_value values[COVERAGES_TOTAL];
+            if ((int)validate->coverage[i].of != of) continue;
+            validate_find_coverage(validate, i, values);
+            cells_add(&coverage_lines[of], values, text);
+        }
+    }
+}
+
 void validate_write_markdown(const struct validate *validate, struct strbuf *text)
 {
     strbuf_add(text, "## Tests\n\n");
@@ -111,6 +136,7 @@ void validate_write_markdown(const struct validate *validate, struct strbuf *tex
     layouts_add(validate, text);
     strbuf_add(text, "\n## Rows that podsim may learn from\n\n");
     scores_add(validate, true, text);
+    if (validate->coverage_count > 0) coverages_add(validate, text);
     strbuf_add(text, "\n## Kernels\n\n");
     stacks_add(validate, text);
     strbuf_add(text, "\n## Rows that are not run\n\n");

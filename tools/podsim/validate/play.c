@@ -83,6 +83,18 @@ static enum status times_take(const struct session *session, struct validate_res
     return STATUS_OK;
 }
 
+/* The kind of step, in words that live as long as the rows. A step without measured kernels has
+ * none.
+ */
+static void kind_take(const struct session *session, const struct published_row *row,
+                      struct validate_result *result)
+{
+    struct error ignored;
+    result->has_kind = residual_kind_find(session, &result->kind, &ignored) == STATUS_OK;
+    result->kind.chip = row->machine.chip;
+    result->kind.stack = result->stack;
+}
+
 /* The prefill and all steps behind it. */
 static enum status generate(struct session *session, const struct session_source *source,
                             const struct replay_options *options, int64_t *ret_whole_ps,
@@ -116,6 +128,7 @@ static enum status row_play(struct playing *playing, uint32_t thread,
                            (double)playing->validate->events_max / 1e6);
     if (status == STATUS_OK) {
         figures_take(&session, whole_ps, result);
+        kind_take(&session, row, result);
         result->state = VALIDATE_PLAYED;
     }
     session_close(&session);
@@ -241,5 +254,6 @@ enum status validate_play(void *owner, struct worker *worker, struct error *rete
     pool_open(&playing.pool, worker, validate->thread_count);
     struct parallel const parallel = pool_parallel(&playing.pool);
     STATUS_TRY(parallel_run(&parallel, &work, reterr));
-    return validate_score(validate, reterr);
+    STATUS_TRY(validate_score(validate, reterr));
+    return validate_intervals(validate, reterr);
 }

@@ -8,6 +8,9 @@ enum { ID_COLUMNS = 56 };
 
 static const uint8_t figures[] = {ROW_MEASURED, ROW_PREDICTED, ROW_ERROR, ROW_RATIO};
 static const struct column_line figures_line = COLUMN_LINE(validate_rows, figures);
+static const uint8_t coverages[] = {COVERAGE_NAME, COVERAGE_ROWS, COVERED,
+                                    HALF_WIDTH,    COVERED_MODEL, HALF_WIDTH_MODEL};
+static const struct column_line coverage_line = COLUMN_LINE(validate_coverages, coverages);
 
 #define SET(name) CELL(validate_sets, values, name)
 
@@ -104,10 +107,29 @@ static void set_add(const struct validate *validate, uint32_t s, struct strbuf *
     strbuf_add(text, "\n");
 }
 
+static void coverages_add(const struct validate *validate, struct strbuf *text)
+{
+    struct strbuf sentence = {0};
+    strbuf_add(&sentence,
+               "intervals of `podsim run --uncertainty`, which take %u of 100 of the weight of "
+               "residuals: rows that podsim may learn from, with their publication left out and "
+               "with their model in it left out, and rows of tests",
+               validate->residuals.mass_percent);
+    table_wrap_close(text, 2, &sentence);
+    column_add_heading_line(&coverage_line, text);
+    for (uint32_t i = 0; i < validate->coverage_count; i++) {
+        struct column_value values[COVERAGES_TOTAL];
+        validate_find_coverage(validate, i, values);
+        column_add_figure_line(&coverage_line, values, text);
+    }
+    strbuf_add(text, "\n");
+}
+
 void validate_write_text(const struct validate *validate, struct strbuf *text)
 {
     for (uint32_t s = 0; s < validate->published.set_count; s++)
         if (validate->wanted[s]) set_add(validate, s, text);
+    if (validate->coverage_count > 0) coverages_add(validate, text);
     table_wrap(text, 2,
                "*: the publication leaves something out that was assumed; --json says what. Rows "
                "that podsim may have learned from count in no aim.");

@@ -7,6 +7,7 @@
 #define TOOLS_PODSIM_VALIDATE_VALIDATE_H
 
 #include "tools/podsim/common/options.h"
+#include "tools/podsim/common/residuals.h"
 #include "tools/podsim/validate/published.h"
 
 struct column_line;
@@ -22,6 +23,20 @@ enum validate_state {
     VALIDATE_REFUSED, /* The row cannot be played; `why` gives the reason. */
 };
 
+/* Between which times a row would lie by the residuals of others, as ratios to its prediction. */
+struct validate_interval {
+    bool is;
+    double low, high;
+    bool covers; /* The measurement. */
+};
+
+/* Residuals that are left out when a row's interval is taken. */
+enum validate_fold {
+    VALIDATE_PUBLICATION, /* Those of its publication. */
+    VALIDATE_MODEL,       /* Those of its model in its publication. */
+    VALIDATE_FOLDS
+};
+
 /* What came of a row. */
 struct validate_result {
     enum validate_state state;
@@ -34,6 +49,10 @@ struct validate_result {
     double over; /* Of the chip's memory, by which the peak is larger; 0: it fits. */
     char stack[VALIDATE_STACK_BYTES]; /* Whose kernels it has; "": those of the profile. */
     bool stack_is_missing;            /* The preset's stack has no tables of this chip. */
+    bool has_kind;                    /* It was simulated with measured kernels. */
+    struct residual_kind kind;        /* For intervals. */
+    struct validate_interval interval[VALIDATE_FOLDS]; /* Of a test nothing is left out, as nothing
+                                                          of it is in the residuals. */
 };
 
 /* How far a set is off. Errors are predicted over measured, less 1. */
@@ -56,6 +75,21 @@ struct validate_score {
     double memory_mean, memory_absolute;
 };
 
+enum validate_subject {
+    VALIDATE_OF_CHIP,   /* Rows that podsim may learn from. */
+    VALIDATE_OF_TEST,   /* Nothing of its rows is in the residuals. */
+    VALIDATE_OF_WEIGHT, /* As of chips, with intervals of another share of the weight. */
+};
+
+/* How well intervals hold. The last of chips and of tests is all. */
+struct validate_coverage {
+    enum validate_subject of;
+    const char *name; /* "h100-sxm"; "T10"; "60 % of the weight" */
+    uint32_t rows;
+    double covered[VALIDATE_FOLDS];    /* Share of the rows. */
+    double half_width[VALIDATE_FOLDS]; /* Half of high less low, over the prediction: the median. */
+};
+
 struct validate {
     const struct options *options;
     struct arena *arena;
@@ -66,6 +100,9 @@ struct validate {
     struct validate_result *result; /* As the rows. */
     bool *wanted;                   /* As the sets. */
     struct validate_score *score;   /* As the sets. */
+    struct residuals residuals;     /* Of the rows that were simulated and may be learned from. */
+    struct validate_coverage *coverage; /* Chips, tests, weights. */
+    uint32_t coverage_count;            /* 0: not all of these rows were simulated. */
 };
 
 /* Rows that are wanted, in the order of sets. */
@@ -86,6 +123,10 @@ enum status validate_collective(const struct published_row *row, struct validate
 /* Scores of the sets that are wanted. */
 enum status validate_score(struct validate *validate, struct error *reterr);
 
+/* Residuals of what was simulated, and how much of their weight intervals need. Where all that
+ * podsim may learn from was simulated, also the interval of each row, and how well they hold. */
+enum status validate_intervals(struct validate *validate, struct error *reterr);
+
 void validate_write_text(const struct validate *validate, struct strbuf *text);
 void validate_write_json(const struct validate *validate, struct strbuf *text);
 /* The columns of CSV. */
@@ -94,5 +135,7 @@ void validate_write_csv(const struct validate *validate, struct strbuf *text);
 void validate_write_svg(const struct validate *validate, struct strbuf *text);
 /* The tables of docs/accuracy-published.md. */
 void validate_write_markdown(const struct validate *validate, struct strbuf *text);
+/* workloads/residuals.json. */
+void validate_write_residuals(const struct validate *validate, struct strbuf *text);
 
 #endif

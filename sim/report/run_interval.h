@@ -1,0 +1,30 @@
+/*
+ * run_interval.h: between which times a measured step would lie, next to the simulated one.
+ */
+#ifndef SIM_REPORT_RUN_INTERVAL_H
+#define SIM_REPORT_RUN_INTERVAL_H
+
+#include <stdint.h>
+
+#include "sim/report/report.h"
+
+struct json_writer;
+struct strbuf;
+
+/* What measured steps of the same kind say. Ratios are measured over simulated times. */
+struct report_interval {
+    double low, median, high;
+    uint32_t coverage_percent; /* Of measured steps, that lie within. */
+    const char *work;          /* In words: "inference". */
+    const char *chip, *stack;
+    double weight; /* Share that the rows of this chip and stack have in the interval. */
+    uint32_t rows, publications;
+    uint32_t other_rows, other_publications; /* Of other chips or stacks. */
+};
+
+/* The lines behind those of the step; nothing if no interval was asked for. */
+void run_interval_write(const struct report_input *input, struct strbuf *text);
+/* The member `uncertainty`, or none. */
+void run_interval_put(const struct report_input *input, struct json_writer *json);
+
+#endif

@@ -1,0 +1,65 @@
+/*
+ * residuals.h: how long published steps took next to simulated ones: a ratio for each measurement
+ * that podsim may learn from, and for what kind of step. `podsim validate` writes them to
+ * workloads/residuals.json, and `podsim run --uncertainty` reads them.
+ */
+#ifndef TOOLS_PODSIM_COMMON_RESIDUALS_H
+#define TOOLS_PODSIM_COMMON_RESIDUALS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+
+struct arena;
+struct session;
+
+/* Intervals hold so many of a hundred measurements, and training is far from the peak below so many
+ * hundredths of it. */
+enum { RESIDUAL_COVERAGE_PERCENT = 80, RESIDUAL_STEADY_MFU_PERCENT = 25 };
+
+/* Steps of one work are compared with each other alone. */
+enum residual_work {
+    RESIDUAL_DENSE,   /* Training of a dense model, near the peak. */
+    RESIDUAL_SPARSE,  /* Training with experts, or far from the peak. */
+    RESIDUAL_SERVING, /* A step of inference, or a whole answer. */
+    RESIDUAL_WORKS
+};
+extern const char *const residual_work_names[RESIDUAL_WORKS + 1]; /* Of the file; NULL ends. */
+extern const char *const residual_work_words[RESIDUAL_WORKS];     /* For people. */
+
+/* What a step has in common with measured ones. */
+struct residual_kind {
+    enum residual_work work;
+    const char *chip;
+    const char *stack; /* Whose measured kernels it has. */
+    bool eight_bits;   /* Matmuls are in a format of 8 bits. */
+};
+
+struct residual {
+    const char *id;          /* Of the published row. */
+    const char *publication; /* Rows of one publication share an error. */
+    struct residual_kind kind;
+    uint32_t ratio_ppm; /* Measured over simulated time, in millionths. */
+};
+
+struct residuals {
+    struct residual *row;
+    uint32_t row_count;
+    uint32_t mass_percent; /* Share of the weight of residuals that an interval takes. */
+};
+
+/* The file of the project. Errors: what is no such file, with its place. */
+enum status residuals_read(struct arena *arena, struct residuals *ret_residuals,
+                           struct error *reterr);
+
+/* Whether measured steps are compared with a step that was built, before it is replayed.
+ * STATUS_UNSUPPORTED: none is, as in a program's text, in the profile "ideal", or without a stack.
+ */
+enum status residual_kind_check(const struct session *session, struct error *reterr);
+
+/* The kind of a step that was replayed. Errors: residual_kind_check()'s. */
+enum status residual_kind_find(const struct session *session, struct residual_kind *ret_kind,
+                               struct error *reterr);
+
+#endif

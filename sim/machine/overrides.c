@@ -16,10 +16,7 @@ static const char *at_text(char *buffer, const struct machine *machine,
     int used = 0;
     for (uint32_t axis = 0; axis < machine->axis_count; axis++) {
         char const before = axis == 0 ? '[' : ',';
-        if (at[axis] == machine_any)
-            used += snprintf(buffer + used, (size_t)(AT_BYTES - used), "%c*", before);
-        else
-            used += snprintf(buffer + used, (size_t)(AT_BYTES - used), "%c%u", before, at[axis]);
+        used += snprintf(buffer + used, (size_t)(AT_BYTES - used), "%c%u", before, at[axis]);
     }
     (void)snprintf(buffer + used, (size_t)(AT_BYTES - used), "]");
     return buffer;

@@ -100,7 +100,6 @@ static enum status kind_settle(const struct key_reader *reader, struct json *mem
     plan->accumulate = 1;
     plan->software.memory = WORKLOAD_MEMORY_BOOK;
     plan->formats.optimizer = plan->formats.main_gradients = FORMAT_FP32;
-    plan->batch_tokens = 0;
     /* Of the others `context` is a length. */
     if (plan->kind != WORKLOAD_PREFILL && plan->kind != WORKLOAD_GENERATE)
         plan->attention.context = WORKLOAD_CONTEXT_ALL_GATHER;

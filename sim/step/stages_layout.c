@@ -16,8 +16,7 @@ static void stage_add(const struct stage *stage, struct strbuf *text)
 static const char *layout_text(struct arena *arena, const struct stages *stages)
 {
     struct strbuf text = {0};
-    uint32_t alike = 1;
-    for (uint32_t s = 0; s < stages->count; s += alike) {
+    for (uint32_t s = 0, alike; s < stages->count; s += alike) {
         const struct stage *stage = &stages->stage[s];
         bool const is_inner = s > 0 && s + 1 < stages->count;
         alike = 1;

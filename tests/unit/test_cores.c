@@ -179,6 +179,8 @@ static void channels_are_those_of_public_logs(void **state)
     assert_int_equal(channels("h100-sxm", 4, 8, COLLECTIVE_ALL_GATHER, "ring", big), 16);
     assert_int_equal(channels("h100-sxm", 4, 2, COLLECTIVE_ALL_GATHER, "ring", big), 8);
     assert_int_equal(channels("h100-sxm", 4, 1, COLLECTIVE_ALL_GATHER, "ring", big), 4);
+    /* Twelve of fast NICs are fewer than 16, and are doubled once more. */
+    assert_int_equal(channels("h100-sxm", 4, 6, COLLECTIVE_ALL_GATHER, "ring", big), 24);
     /* NVLS has its own, a small array a few, and a message as many as a peer over the network. */
     assert_int_equal(channels("h100-sxm", 1, 8, COLLECTIVE_ALL_REDUCE, "sharp", big), 16);
     assert_int_equal(channels("b200", 1, 8, COLLECTIVE_ALL_REDUCE, "sharp", big), 24);

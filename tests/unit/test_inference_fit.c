@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "sim/base/strbuf.h"
 #include "tests/support/case.h"
 
 /* A chip of a machine on which a step holds nothing but buffers. */
@@ -128,7 +129,17 @@ static void a_training_step_needs_a_slice_for_its_state(void **state)
             .offload = rows[i].offload};
         case_ok(
             chip_find(case_arena, rows[i].chip, "ideal", "/chip", "/profile", &chip, &case_error));
-        assert_string_equal(smallest_slice_of_training(&plan, &chip).slice, rows[i].slice);
+        struct smallest_slice const found = smallest_slice_of_training(&plan, &chip);
+        assert_string_equal(found.slice, rows[i].slice);
+        for (uint32_t less = 0; less < 2; less++) { /* It is told where the machine is smaller. */
+            struct machine const machine = {.chip = chip,
+                                            .chip_count = (uint32_t)found.chip_count - less};
+            struct strbuf text = {0};
+            smallest_slice_print(&plan, &machine, &text);
+            assert_int_equal(text.size_bytes > 0, less);
+            if (text.size_bytes > 0) assert_non_null(strstr(text.bytes, rows[i].slice));
+            strbuf_free(&text);
+        }
     }
 }
 

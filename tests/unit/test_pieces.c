@@ -31,10 +31,33 @@ static void rings_of_several_orders_bear_pieces_while_their_ways_are_short(void 
     }
 }
 
+/* Levels without a way, of which none bears fewer: as many as a plan may have. */
+static void pieces_that_cost_nothing_are_as_many_as_may_be(void **state)
+{
+    (void)state;
+    struct pieces_level const level = {
+        .bytes = 1000000, .bytes_per_s = 1000000000, .series = PIECES_FREE};
+    struct pieces_level const levels[] = {level, level};
+    assert_int_equal(pieces_wanted(levels, 2), 256);
+}
+
+/* From a node to the next: within a leaf mostly, from the last of each leaf over a spine. */
+static void the_way_to_the_next_is_a_mean_over_the_ends_of_boxes(void **state)
+{
+    (void)state;
+    struct machine const machine = case_machine("h100-sxm:nodes=256");
+    struct plan_request request = {.group = case_group(&machine, "node")};
+    plan_request_links(&machine, &request);
+    /* Two cables and a leaf each way, and one of 32 also goes by a spine, 300 ns each way. */
+    assert_int_equal(request.next_ps[0], 1450000 + 600000 / 32);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pieces_that_cost_nothing_are_as_many_as_may_be),
+        cmocka_unit_test(the_way_to_the_next_is_a_mean_over_the_ends_of_boxes),
         cmocka_unit_test(rings_of_several_orders_bear_pieces_while_their_ways_are_short),
     };
-    return cmocka_run_group_tests_name("pieces", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("pieces", tests, case_arena_up, case_arena_down);
 }

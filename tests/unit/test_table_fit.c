@@ -60,6 +60,7 @@ static void tables_lose_blanks_and_then_come_in_parts(void **state)
     fitted(26, 4, table, "name  first  second  third\nβ         1       2      3\n");
     fitted(23, 4, table, "name first second third\nβ        1      2     3\n");
     fitted(22, 4, table, "name  first  second\nβ         1       2\n\nname  third\nβ         3\n");
+    fitted(19, 4, table, "name  first  second\nβ         1       2\n\nname  third\nβ         3\n");
     fitted(20, 4, table, "name  first  second\nβ         1       2\n\nname  third\nβ         3\n");
 }
 

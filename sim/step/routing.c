@@ -71,8 +71,11 @@ uint64_t routing_hits(const struct model_experts *experts, uint64_t held, uint64
     if (held >= experts->count) return tokens;
     uint64_t const miss = experts->groups != 0 ? missed_by_groups(experts, held)
                                                : missed(experts->count, held, experts->top_k);
-    units_wide const hits = (units_wide)(one - miss) * tokens + one - 1;
-    return (uint64_t)(hits >> ONE_BITS);
+    uint64_t const hits = (uint64_t)(((units_wide)(one - miss) * tokens + one - 1) >> ONE_BITS);
+    /* Each has a row at least, of which there are as many as of even parts. */
+    units_wide const rows = (units_wide)tokens * experts->top_k * held + experts->count - 1;
+    uint64_t const most = (uint64_t)(rows / experts->count);
+    return hits < most ? hits : most;
 }
 
 /* --- What a chip has --- */
@@ -85,13 +88,10 @@ static uint64_t tokens_of(const struct ranks *ranks)
     return ranks_serves(ranks) && all < most ? all : most;
 }
 
-/* Of the tokens of all ranks those with an expert among `held`, each rank's rounded up. */
+/* Of the tokens of all ranks those with an expert among `held`. */
 static uint64_t hits_of(const struct ranks *ranks, uint64_t held)
 {
-    const struct model_experts *experts = &ranks->plan->model.experts;
-    uint64_t const tokens = tokens_of(ranks), rows = ranks->rows;
-    return tokens / rows * routing_hits(experts, held, rows) +
-           routing_hits(experts, held, tokens % rows);
+    return routing_hits(&ranks->plan->model.experts, held, tokens_of(ranks));
 }
 
 /* Tokens that cross each dimension of the ep group, from the outermost level in: those of all ranks
@@ -317,7 +317,7 @@ enum status routing_build(struct ranks *ranks, struct error *reterr)
     bool const each = routing_copies_each(ranks);
     experts->arrivals = each ? experts->all : hits_of(ranks, experts->count);
     experts->sent = each ? ranks->rows * model->top_k
-                         : experts->ranks * routing_hits(model, experts->count, ranks->rows);
+                         : routing_hits(model, experts->count, experts->ranks * ranks->rows);
     experts->exchanged =
         each ? tokens_of(ranks) * model->top_k : experts->ranks * experts->arrivals;
     if (!each) STATUS_TRY(crossing_build(ranks, reterr));

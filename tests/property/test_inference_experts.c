@@ -352,7 +352,7 @@ static double hit(void)
 }
 
 /* Rows go to experts and come back, each a part of D: once to each rank that has some for it, or
- * once for each of them. What is expected of a rank with tokens is rounded up. */
+ * once for each of them. What is expected to come to a rank is rounded up, and has rows there. */
 static void exchange_check(const struct play *play, const struct lying *of)
 {
     uint64_t const ep = expert_places[place].ep, own = tokens_of(of);
@@ -374,9 +374,9 @@ static void exchange_check(const struct play *play, const struct lying *of)
         return;
     }
     case_near(rows, round(rows), 1e-9);
-    double const whole = (double)(tokens / own) * ceil((double)own * hit() + slack);
-    double const rest = ceil((double)(tokens % own) * hit() + slack);
-    assert_true(rows >= expected - slack && rows <= whole + rest + slack);
+    double const most = (double)shares(tokens * expert_models[model].top, ep);
+    assert_true(rows >= expected - slack && rows < expected + 1 + slack);
+    assert_true(rows <= most && rows <= (double)tokens);
 }
 
 /* Of attention: Q, K and V, or latents, and what is found, which goes back. All heads of a rank of

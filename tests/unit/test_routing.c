@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "sim/base/units.h"
 #include "sim/collective/ragged.h"
 #include "sim/model/model_read.h"
 #include "sim/step/ranks.h"
@@ -275,8 +276,8 @@ static void tokens_that_are_not_there_are_not_sent(void **state)
     for (int i = 0; i < 8; i++) missed *= (112.0 - i) / (128 - i);
     for (uint64_t batch = 1; batch <= 16; batch++) {
         uint64_t const rows = (batch + 7) / 8;
-        uint64_t const whole = (uint64_t)ceil((double)rows * (1 - missed)),
-                       rest = (uint64_t)ceil((double)(batch % rows) * (1 - missed));
+        uint64_t const copies = (uint64_t)ceil((double)batch * (1 - missed)),
+                       sent = (uint64_t)ceil((double)(8 * rows) * (1 - missed));
         struct workload_case made;
         struct model model;
         struct ranks ranks;
@@ -289,13 +290,33 @@ static void tokens_that_are_not_there_are_not_sent(void **state)
         made.plan.inference =
             (struct inference_plan){.decodes = {batch, lengths_given(context, 1), 1}};
         case_ok(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &case_error));
-        uint64_t const copies = batch / rows * whole + rest;
         assert_int_equal(ranks.experts.arrivals, copies);
         assert_int_equal(ranks.experts.exchanged, 8 * copies);
         assert_int_equal(ranks.experts.crossing[0], 8 * copies);
-        assert_int_equal(ranks.experts.sent, 8 * whole);
+        assert_int_equal(ranks.experts.sent, sent);
         case_free(&made);
     }
+}
+
+/* A token that comes to a rank has a row there, and one that is sent has an expert at each place:
+ * without drawn choices, whatever is rounded up. */
+static void no_more_tokens_come_than_have_rows(void **state)
+{
+    static const struct model_experts all[] = {{.count = 3, .top_k = 1},
+                                               {.count = 64, .top_k = 1},
+                                               {.count = 128, .top_k = 8},
+                                               {.count = 256, .top_k = 8},
+                                               {.count = 384, .top_k = 8}};
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for (uint64_t held = 1; held <= all[i].count; held++)
+            for (uint64_t tokens = 1; tokens < 200000; tokens = 3 * tokens + held % 2) {
+                uint64_t const rows = units_ceil_divide(tokens * all[i].top_k * held, all[i].count);
+                uint64_t const hits = routing_hits(&all[i], held, tokens);
+                if (hits == 0 || hits > rows || hits > tokens)
+                    fail_msg("%llu of %llu tokens come to %llu experts", (unsigned long long)hits,
+                             (unsigned long long)tokens, (unsigned long long)held);
+            }
 }
 
 /* Prompts on 128 ranks of ep, each token with 8 experts: with one, all ranks together have its
@@ -363,6 +384,7 @@ int main(void)
         cmocka_unit_test(experts_that_are_hit_are_those_of_the_tokens),
         cmocka_unit_test(only_tokens_that_are_there_are_drawn),
         cmocka_unit_test(tokens_that_are_not_there_are_not_sent),
+        cmocka_unit_test(no_more_tokens_come_than_have_rows),
         cmocka_unit_test(only_choices_that_are_drawn_count_for_their_limit),
         cmocka_unit_test(the_same_is_drawn_once),
         cmocka_unit_test(drawing_is_interrupted),

@@ -4,23 +4,28 @@
  * come by position and are added. Tokens are numbers, of which nothing is counted.
  *
  * Backward it is a scatter-add: rows are read and written where they lie, in an array that is first
- * set to zero unless something has left a gradient there. Rows by position are all of their table.
+ * set to zero unless something has left a gradient there. In training rows by position are all of
+ * their table: sequences go through it from its first row on, and it is read once for all. In
+ * inference a token reads a row of it, as long as there are fewer tokens than rows.
  */
 #include "sim/graph/op.h"
-
-/* Elements of the tables that come by position. */
-static uint64_t position_elements(const struct graph *graph, const struct graph_op *op)
-{
-    uint64_t elements = 0;
-    for (uint8_t i = 1; i < op->weight_count; i++)
-        elements += graph_weight_elements(graph, op->weight[i]);
-    return elements;
-}
 
 /* Of all rows those that this rank has: as many as it has once the sum is reduced. */
 static uint64_t own_elements(const struct graph *graph, const struct graph_op *op)
 {
     return graph_elements(graph, &graph->tensor[op->out[0]].at, 0);
+}
+
+/* Elements of the tables that come by position. */
+static uint64_t position_elements(const struct graph *graph, const struct graph_op *op)
+{
+    uint64_t const rows = own_elements(graph, op);
+    uint64_t elements = 0;
+    for (uint8_t i = 1; i < op->weight_count; i++) {
+        uint64_t const table = graph_weight_elements(graph, op->weight[i]);
+        elements += graph->terms->cache.is_there && rows < table ? rows : table;
+    }
+    return elements;
 }
 
 static struct work forward(const struct graph_sharded *sharded, const struct graph_op *op)

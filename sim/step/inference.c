@@ -87,17 +87,26 @@ static uint64_t rows_of(struct inference_sequence of, uint64_t window)
     return smaller(seen, of.keys);
 }
 
+/* Rows of some sequences that stay behind the step: of an array with a window those that a pass of
+ * a whole chunk sees, for which there has to be room, though the last pass may see fewer. */
+static uint64_t held_of(const struct inference_plan *plan, struct inference_span span,
+                        uint64_t window)
+{
+    struct inference_pass const whole = inference_pass_whole(plan);
+    struct inference_sequence all;
+    uint64_t rows = 0;
+    for (uint64_t i = span.first; i < span.end; i += all.times) {
+        all = inference_sequence_at(plan, &whole, span, i);
+        if (plan->prompts.chunk != 0) all.queries = smaller(all.queries, plan->prompts.chunk);
+        rows += all.times * rows_of(all, window);
+    }
+    return rows;
+}
+
 uint64_t inference_window_tokens(const struct workload_plan *plan, enum inference_part part)
 {
-    struct inference_pass const whole = inference_pass_whole(&plan->inference);
-    struct inference_span const span = inference_span_all(&plan->inference, part);
-    struct inference_sequence of;
-    uint64_t tokens = 0;
-    for (uint64_t i = 0; i < span.end; i += of.times) {
-        of = inference_sequence_at(&plan->inference, &whole, span, i);
-        tokens += of.times * rows_of(of, plan->model.window);
-    }
-    return tokens;
+    return held_of(&plan->inference, inference_span_all(&plan->inference, part),
+                   plan->model.window);
 }
 
 /* --- Of prompts that ranks of cp share --- */
@@ -309,22 +318,6 @@ static struct graph_served fullest(const struct ranks *ranks, enum inference_par
     return most;
 }
 
-/* Rows that stay behind the step: of an array with a window those that a pass of a whole chunk
- * sees, for which there has to be room, though the last pass may see fewer. */
-static uint64_t held_of(const struct ranks *ranks, struct inference_span span, uint64_t window)
-{
-    struct inference_pass const whole = inference_pass_whole(plan_of(ranks));
-    uint64_t const chunk = plan_of(ranks)->prompts.chunk;
-    struct inference_sequence all;
-    uint64_t rows = 0;
-    for (uint64_t i = span.first; i < span.end; i += all.times) {
-        all = inference_sequence_at(plan_of(ranks), &whole, span, i);
-        if (chunk != 0) all.queries = smaller(all.queries, chunk);
-        rows += all.times * rows_of(all, window);
-    }
-    return rows;
-}
-
 /* Of all batches, on the rank that keeps most. */
 static uint64_t held_most(const struct ranks *ranks, enum inference_part part, uint64_t window)
 {
@@ -334,7 +327,7 @@ static uint64_t held_most(const struct ranks *ranks, enum inference_part part, u
         uint64_t rows = 0;
         for (uint32_t b = 0; b < inference_batch_count(plan); b++) {
             struct inference_span const batch = inference_span_of(plan, part, b);
-            rows += units_ceil_divide(held_of(ranks, kept_at(ranks, batch, n), window),
+            rows += units_ceil_divide(held_of(plan, kept_at(ranks, batch, n), window),
                                       inference_parts(ranks));
         }
         most = larger(most, rows);

@@ -195,7 +195,8 @@ struct inference_sum inference_sum_all(const struct workload_plan *plan);
 units_wide inference_scores(const struct workload_plan *plan, uint32_t pass,
                             enum inference_part part);
 
-/* Of the cache, what a layer with a window reads: rows that some query of the pass sees. */
+/* Of the cache of a layer with a window, the rows that stay of all sequences: those that some query
+ * of a pass sees. */
 uint64_t inference_window_tokens(const struct workload_plan *plan, enum inference_part part);
 
 /* Tokens of the longest sequence of a kind, with those of the cache; of both kinds. */

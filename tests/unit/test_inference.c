@@ -145,6 +145,12 @@ static void layers_with_a_window_read_the_window(void **state)
     struct inference_plan const prefill = {.prompts = {4, lengths_given(lengths, 4), 1000, 0}};
     case_near(read_bytes("gpt-oss-20b", prefill),
               12 * row_bytes * (4 * 1000 + 4 * 127 + 2 * (100 + 128 + 4096 + 129)), 1e-12);
+    /* In chunks, those that the first token of a whole one sees, and the chunk. */
+    plan.inference = prefill;
+    assert_int_equal(inference_window_tokens(&plan, INFERENCE_PROMPTS),
+                     4 * 127 + 100 + 128 + 4096 + 129);
+    plan.inference.prompts.chunk = 110;
+    assert_int_equal(inference_window_tokens(&plan, INFERENCE_PROMPTS), 4 * 127 + 100 + 3 * 110);
 }
 
 /* Each layer of the program is of its own kind: sums over all ops are those over the graphs. */

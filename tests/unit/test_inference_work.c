@@ -58,10 +58,43 @@ static void positions_are_looked_up_row_by_row(void **state)
     }
 }
 
+/* On one of 8 GPUs with 8 heads of keys, and without splits, a sequence has 8 of 132 cores; a
+ * prompt of one token is no more than a decode, and of 131,072 keys the others' are none. A prompt
+ * of 1,056 tokens has 66 tiles of 64 rows for each of 8 heads. */
+static void prompts_fill_cores_if_they_are_long(void **state)
+{
+    static const struct {
+        const char *workload;
+        uint64_t busy; /* Cores. */
+    } steps[] = {
+        {"\"kind\": \"decode\", \"batch\": 8, \"context\": 131072", 8},
+        {"\"kind\": \"prefill\", \"batch\": 8, \"cached\": 131071, \"prompt\": 1", 8},
+        {"\"kind\": \"mixed\", \"batch\": 8, \"context\": 131072, \"prompts\": 8, \"prompt\": 1",
+         8},
+        {"\"kind\": \"mixed\", \"batch\": 8, \"context\": 131072, \"prompts\": 8, "
+         "\"cached\": 131071, \"prompt\": 1",
+         16},
+        {"\"kind\": \"prefill\", \"batch\": 8, \"prompt\": 1056", 132},
+        {"\"kind\": \"mixed\", \"batch\": 8, \"context\": 131072, \"prompts\": 8, \"prompt\": 1056",
+         132},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        char workload[TEXT_BYTES];
+        struct play play;
+        case_text(workload, sizeof workload, "\"model\": \"llama-3-8b\", %s", steps[i].workload);
+        lower_step(&play, "{\"dp\": [\"gpu\"]}", workload, "\"split_attention\": false");
+        uint64_t const idle_ppm = work_of(&play, "attention.attention")->idle_core_ppm;
+        case_near((double)(PPM_ONE - idle_ppm) * 132 / PPM_ONE, (double)steps[i].busy, 1e-3);
+        play_close(&play);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(positions_are_looked_up_row_by_row),
+        cmocka_unit_test(prompts_fill_cores_if_they_are_long),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

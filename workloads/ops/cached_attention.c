@@ -96,25 +96,61 @@ static void products_add(const struct graph_served *served, const struct heads *
     work->vector_flop += VECTOR_SOFTMAX * rows * served->columns * heads->shared;
 }
 
-/* How cores share the decodes of a pass, and what the parts of a sequence's keys leave to be
- * merged: values, a maximum and a sum of each row in fp32, which lie in VMEM. Where prompts are
- * there, their many tiles fill the cores. */
+/* Sequences and heads of keys as cores take them, each with up to a tile of rows of queries. */
+struct units {
+    uint64_t rows; /* Of all. */
+    struct splits_request request;
+};
+
+static void units_add(uint64_t count, uint64_t keys, uint64_t longest, struct units *units)
+{
+    units->request.units += count;
+    units->request.keys += keys;
+    if (longest > units->request.longest) units->request.longest = longest;
+}
+
+static void decodes_add(const struct graph_served *served, const struct heads *heads,
+                        struct units *units)
+{
+    uint64_t const rows = served->rows * heads->queries;
+    uint64_t const each = heads->shared * units_ceil_divide(rows, SPLITS_TILE_ROWS);
+    if (served->columns == 0) return;
+    units->rows += served->count * rows * heads->shared;
+    units_add(served->count * each, served->columns * each, served->longest, units);
+}
+
+/* All prompts have as many queries as the mean one, and these as many keys as the mean query. False
+ * where their tiles are enough for all cores. */
+static bool prompts_add(const struct graph_served *served, const struct heads *heads,
+                        struct units *units)
+{
+    uint64_t const two = served->paired ? 2 : 1;
+    uint64_t const rows = two * served->rows * heads->queries;
+    if (served->columns == 0) return true;
+    uint64_t const each =
+        units_ceil_divide(units_ceil_divide(rows, served->count), SPLITS_TILE_ROWS);
+    uint64_t const count = heads->shared * served->count * each;
+    uint64_t const keys = units_ceil_divide(served->columns, two);
+    if (count >= units->request.cores) return false;
+    units->rows += rows * heads->shared;
+    units_add(count, count * keys, served->longest > keys ? served->longest : keys, units);
+    return true;
+}
+
+/* How cores share the sequences of a pass, and what the parts of a sequence's keys leave to be
+ * merged: values, a maximum and a sum of each row in fp32, which lie in VMEM. The tiles of prompts
+ * fill the cores, unless there are fewer: then they are shared as decodes are. */
 static void cores_share(const struct graph *graph, const struct graph_op *op,
                         const struct heads *heads, struct work *work)
 {
     const struct graph_cache *cache = &graph->terms->cache;
-    const struct graph_served *served = decodes_of(graph, op);
-    uint64_t const rows = served->rows * heads->queries;
-    uint64_t const units = heads->shared * units_ceil_divide(rows, SPLITS_TILE_ROWS);
-    struct splits_request const request = {.units = served->count * units,
-                                           .keys = served->columns * units,
-                                           .longest = served->longest,
-                                           .cores = cache->cores,
-                                           .most = cache->splits_most};
-    if (cache->cores == 1 || served->columns == 0 || prompts_of(graph, op)->columns != 0) return;
-    struct splits_shares const shares = splits_share(&request);
+    struct units units = {.request = {.cores = cache->cores, .most = cache->splits_most}};
+    if (cache->cores == 1 || !prompts_add(prompts_of(graph, op), heads, &units)) return;
+    decodes_add(decodes_of(graph, op), heads, &units);
+    if (units.request.units == 0) return;
+    struct splits_shares const shares = splits_share(&units.request);
     work->idle_core_ppm = shares.idle_ppm;
-    uint64_t const parts = (uint64_t)((units_wide)shares.merged * rows * heads->shared / units);
+    uint64_t const parts = (uint64_t)((units_wide)shares.merged * units.rows / units.request.units);
     work->vector_flop += parts * (2 * heads->value_width + STATISTICS);
     work->vmem_read_bytes +=
         2 * format_bytes(FORMAT_FP32, parts * (heads->value_width + STATISTICS));

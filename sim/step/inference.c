@@ -191,18 +191,6 @@ static struct graph_served served_of(const struct ranks *ranks, struct inference
     return served;
 }
 
-static void most_take(struct graph_served *most, const struct graph_served *of)
-{
-    if ((units_wide)of->rows * of->columns > (units_wide)most->rows * most->columns) {
-        most->rows = of->rows;
-        most->columns = of->columns;
-        most->count = of->count;
-        most->longest = of->longest;
-        most->paired = of->paired;
-    }
-    most->read = larger(most->read, of->read);
-}
-
 /* The rank's part of every sequence. */
 static struct graph_served parts_of(struct graph_served served, const struct ranks *ranks)
 {
@@ -301,36 +289,62 @@ static struct inference_span kept_at(const struct ranks *ranks, struct inference
     return span_at(ranks, batch, n / keepers, kept, n % keepers);
 }
 
-/* Of a layer, of each measure on the rank that has most of it. */
-static struct graph_served fullest(const struct ranks *ranks, enum inference_part part,
-                                   uint64_t window)
+/* On the n-th of all ranks that keep different sequences. */
+static struct graph_served served_at(const struct ranks *ranks, enum inference_part part,
+                                     uint64_t n, uint64_t window)
 {
-    struct graph_served most = {0};
-    for (uint64_t n = 0; n < sharers_of(ranks) * inference_keepers(ranks); n++) {
-        struct inference_span const span = kept_at(ranks, span_of(ranks, part), n);
-        bool const in_parts = part == INFERENCE_PROMPTS && attends_in_parts(ranks);
-        struct graph_served const served = in_parts
-                                               ? in_parts_of(ranks, span, window)
-                                               : parts_of(served_of(ranks, span, window), ranks);
-        most_take(&most, &served);
-    }
-    most.scores = scores_all(ranks->plan, ranks->pass, part, window);
-    return most;
+    struct inference_span const span = kept_at(ranks, span_of(ranks, part), n);
+    bool const in_parts = part == INFERENCE_PROMPTS && attends_in_parts(ranks);
+    return in_parts ? in_parts_of(ranks, span, window)
+                    : parts_of(served_of(ranks, span, window), ranks);
 }
 
-/* Of all batches, on the rank that keeps most. */
-static uint64_t held_most(const struct ranks *ranks, enum inference_part part, uint64_t window)
+/* Of a layer, of scores and of rows that are read on the rank that has most of both kinds. */
+static void fullest_find(struct ranks *ranks, bool windowed, uint64_t window)
+{
+    struct inference_ranks *of = &ranks->inference;
+    struct graph_served most[INFERENCE_PARTS] = {{0}};
+    uint64_t read[INFERENCE_PARTS] = {0};
+    units_wide scores_most = 0;
+    for (uint64_t n = 0; n < sharers_of(ranks) * inference_keepers(ranks); n++) {
+        struct graph_served served[INFERENCE_PARTS];
+        units_wide scores = 0;
+        for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
+            served[p] = served_at(ranks, (enum inference_part)p, n, window);
+            scores += (units_wide)served[p].rows * served[p].columns;
+        }
+        uint64_t const rows = served[INFERENCE_DECODES].read + served[INFERENCE_PROMPTS].read;
+        bool const reads_most = rows > read[INFERENCE_DECODES] + read[INFERENCE_PROMPTS];
+        if (scores > scores_most) memcpy(most, served, sizeof most);
+        scores_most = scores > scores_most ? scores : scores_most;
+        for (uint32_t p = 0; p < INFERENCE_PARTS && reads_most; p++) read[p] = served[p].read;
+    }
+    for (uint32_t p = 0; p < INFERENCE_PARTS; p++) {
+        of->served[p][windowed] = most[p];
+        of->served[p][windowed].read = read[p];
+        of->served[p][windowed].scores =
+            scores_all(ranks->plan, ranks->pass, (enum inference_part)p, window);
+    }
+}
+
+/* Rows that stay of all batches, on the rank that keeps most. A generation's sequences are the same
+ * of both kinds. */
+static uint64_t held_most(const struct ranks *ranks, uint64_t window)
 {
     const struct inference_plan *plan = plan_of(ranks);
     uint64_t most = 0;
     for (uint64_t n = 0; n < sharers_of(ranks) * inference_keepers(ranks); n++) {
-        uint64_t rows = 0;
-        for (uint32_t b = 0; b < inference_batch_count(plan); b++) {
-            struct inference_span const batch = inference_span_of(plan, part, b);
-            rows += units_ceil_divide(held_of(plan, kept_at(ranks, batch, n), window),
-                                      inference_parts(ranks));
+        uint64_t rows[INFERENCE_PARTS] = {0};
+        for (uint32_t i = 0; i < INFERENCE_PARTS * inference_batch_count(plan); i++) {
+            enum inference_part const part = (enum inference_part)(i % INFERENCE_PARTS);
+            struct inference_span const batch = inference_span_of(plan, part, i / INFERENCE_PARTS);
+            rows[part] += units_ceil_divide(held_of(plan, kept_at(ranks, batch, n), window),
+                                            inference_parts(ranks));
         }
-        most = larger(most, rows);
+        uint64_t const all = plan->generation.output != 0
+                                 ? larger(rows[INFERENCE_DECODES], rows[INFERENCE_PROMPTS])
+                                 : rows[INFERENCE_DECODES] + rows[INFERENCE_PROMPTS];
+        most = larger(most, all);
     }
     return most;
 }
@@ -405,12 +419,10 @@ void inference_build(struct ranks *ranks)
     of->kept_tokens = most_of(ranks, of->kept, keepers, /* in_parts= */ false, tokens_of).all;
     of->kept_sequences = kept_all(ranks, INFERENCE_DECODES);
     if (!generates) of->kept_sequences += kept_all(ranks, INFERENCE_PROMPTS);
-    for (uint32_t n = 0; n < 2 * INFERENCE_PARTS; n++) {
-        enum inference_part const part = (enum inference_part)(n / 2);
-        uint64_t const most = n % 2 == 0 || window == 0 ? UINT64_MAX : window;
-        of->served[part][n % 2] = fullest(ranks, part, most);
-        uint64_t const held = held_most(ranks, part, most), others = of->held_rows[n % 2];
-        of->held_rows[n % 2] = generates ? larger(held, others) : held + others;
+    for (uint32_t n = 0; n < 2; n++) {
+        uint64_t const most = n == 0 || window == 0 ? UINT64_MAX : window;
+        fullest_find(ranks, n, most);
+        of->held_rows[n] = held_most(ranks, most);
     }
 }
 

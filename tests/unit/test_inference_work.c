@@ -1,9 +1,12 @@
-/* What single ops of a step of inference ask of a chip, by hand. */
+/* What single ops of a step of inference ask of a chip, by hand, and the rank that has most. */
 #include <string.h>
 
 #include "sim/base/units.h"
+#include "sim/model/model_read.h"
+#include "sim/step/ranks.h"
 #include "tests/support/case.h"
 #include "tests/support/walk.h"
+#include "tests/unit/workload_case.h"
 
 enum { TEXT_BYTES = WALK_TEXT_BYTES };
 
@@ -90,11 +93,51 @@ static void prompts_fill_cores_if_they_are_long(void **state)
     }
 }
 
+/* On one of two ranks, a decode of 10 tokens and a prompt of 4,000; on the other, a decode of
+ * 100,000 and a prompt of 10. The second keeps and reads 100,010 rows; the first has most scores,
+ * 10 and 8,002,000. With a window of 128 the first has more of all. */
+static void the_fullest_rank_has_its_own_sequences_of_both_kinds(void **state)
+{
+    static const uint64_t contexts[] = {10, 100000}, prompts[] = {4000, 10};
+    static const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = "x"};
+    static bool windowed[32] = {[3] = true};
+    struct workload_case made;
+    struct ranks ranks;
+    struct model model;
+    (void)state;
+    case_ok(model_read_name_or_path(case_arena, "llama-3-8b", NULL, "", &model, &case_error));
+    assert_int_equal(case_build_roles(&made, &model, "2x1x1", parts), STATUS_OK);
+    made.plan.attention.context = WORKLOAD_CONTEXT_ALL_GATHER;
+    made.plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
+    made.plan.kind = WORKLOAD_MIXED;
+    made.plan.inference = (struct inference_plan){.decodes = {2, lengths_given(contexts, 2), 1},
+                                                  .prompts = {2, lengths_given(prompts, 2), 0, 0}};
+    made.plan.model.windowed = windowed;
+    made.plan.model.window = 128;
+    case_ok(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &case_error));
+    const struct inference_ranks *of = &ranks.inference;
+    const struct graph_served *decodes = of->served[INFERENCE_DECODES],
+                              *asked = of->served[INFERENCE_PROMPTS];
+    assert_int_equal(of->held_rows[0], 100010);
+    assert_int_equal(decodes[0].read, 100000);
+    assert_int_equal(asked[0].read, 10);
+    assert_int_equal(decodes[0].columns, 10);
+    assert_int_equal(asked[0].rows, 4000);
+    assert_int_equal(of->held_rows[1], 10 + 4000);
+    assert_int_equal(decodes[1].read, 10);
+    assert_int_equal(asked[1].read, 4000);
+    assert_int_equal(decodes[1].columns, 10);
+    assert_int_equal(asked[1].rows, 4000);
+    assert_int_equal(asked[1].columns, 126); /* 503,872 by 4,000. */
+    case_free(&made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(positions_are_looked_up_row_by_row),
         cmocka_unit_test(prompts_fill_cores_if_they_are_long),
+        cmocka_unit_test(the_fullest_rank_has_its_own_sequences_of_both_kinds),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

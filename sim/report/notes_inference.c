@@ -83,38 +83,73 @@ static double ends_s(const struct trace *trace)
     return units_seconds(ends_ps);
 }
 
-/* Of the formula's time for weights, the matrix of an embedding that is looked up only; a tied one
- * is the head's too, which reads it. */
+/* Of the formula's time for weights, that of some of them. */
+static double weights_share_s(const struct workload_plan *plan, enum format format,
+                              uint64_t elements, double weights_s)
+{
+    return weights_s * (double)format_stored_bytes(format, elements) /
+           inference_book_model(plan).parameter_bytes;
+}
+
+/* Matrices that are looked up only: a tied one is the head's too, which reads it. */
 static double embedding_s(const struct workload_plan *plan, double weights_s)
 {
-    uint64_t const elements = model_count(&plan->model).head_matrix; /* As large. */
-    double const bytes = (double)format_stored_bytes(plan->formats.weights, elements);
-    return weights_s * bytes / inference_book_model(plan).parameter_bytes;
+    struct model_counts const counts = model_count(&plan->model);
+    uint64_t const elements = counts.head_matrix + counts.positions; /* As large as the head's. */
+    return weights_share_s(plan, plan->formats.weights, elements, weights_s);
+}
+
+/* The head's matrix, in passes without logits. */
+static double headless_s(const struct workload_plan *plan, double weights_s)
+{
+    struct model_counts const counts = model_count(&plan->model);
+    bool const tied = plan->model.tied;
+    uint32_t const passes = inference_pass_count(plan), heads = inference_head_passes(plan);
+    enum format const format = tied ? plan->formats.weights : plan->inference.head;
+    uint64_t const elements = tied ? counts.embedding : counts.head_matrix;
+    return weights_share_s(plan, format, elements, weights_s) * (passes - heads) / passes;
+}
+
+/* What the ranks' weights have more than the formula, or less. */
+static const char *weights_rest(const struct report_input *input, double more_s)
+{
+    bool const gathers = input->roofline->counts.held_anyway.gathered_bytes > 0;
+    if (more_s >= 0)
+        return gathers ? "each rank reads all that it has gathered"
+                       : "ranks hold copies and padding";
+    if (model_has_experts(&input->workload->model))
+        return "experts that no token asks for are not read";
+    return input->mesh->axis[MESH_PP].size > 1
+               ? "batches whose prompts are shorter have fewer passes"
+               : NULL;
+}
+
+enum { REASONS_BYTES = 384 };
+
+/* One more reason, unless it is less than what is said of a difference. */
+static void reason_add(char reasons[REASONS_BYTES], const char *why, double more_s, double least_s)
+{
+    size_t const used = strlen(reasons);
+    if (why == NULL || fabs(more_s) < least_s) return;
+    (void)snprintf(reasons + used, REASONS_BYTES - used, "%s%s, %s %s", used == 0 ? ": " : "; ",
+                   why, table_seconds(fabs(more_s)).text, more_s < 0 ? "less" : "more");
 }
 
 static void weights_note(struct arena *arena, const struct report_input *input,
                          const struct inference_facts *inference, struct notes *notes)
 {
     double const book_s = inference->book.weights_s, read_s = inference->weight_load_s;
+    double const least_s = book_s * 0.001;
     double const looked_up_s = embedding_s(input->workload, book_s),
-                 more_s = read_s - (book_s - looked_up_s);
-    if (fabs(read_s - book_s) < book_s * 0.001) return;
-    bool const all = fabs(more_s) < book_s * 0.001;
-    bool const gathers = input->roofline->counts.held_anyway.gathered_bytes > 0;
-    const char *why = more_s >= 0 && gathers ? "; each rank reads all that it has gathered, "
-                      : more_s >= 0          ? "; ranks hold copies and padding, "
-                      : model_has_experts(&input->workload->model)
-                          ? "; experts that no token asks for are not read, "
-                          : "; only the last chunk reads the head, ";
-    notes_add(arena, notes,
-              "weights take %s to read where the formula says %s: the embedding is looked up and "
-              "not read, %s less%s%s%s",
-              table_seconds(read_s).text, table_seconds(book_s).text,
-              table_seconds(looked_up_s).text, all ? "" : why,
-              all ? "" : table_seconds(fabs(more_s)).text,
-              all          ? ""
-              : more_s < 0 ? " less"
-                           : " more");
+                 without_s = headless_s(input->workload, book_s);
+    double const more_s = read_s - (book_s - looked_up_s - without_s);
+    char reasons[REASONS_BYTES] = "";
+    if (fabs(read_s - book_s) < least_s) return;
+    reason_add(reasons, "the embedding is looked up and not read", -looked_up_s, least_s);
+    reason_add(reasons, "the head is read where a prompt ends", -without_s, least_s);
+    reason_add(reasons, weights_rest(input, more_s), more_s, least_s);
+    notes_add(arena, notes, "weights take %s to read where the formula says %s%s",
+              table_seconds(read_s).text, table_seconds(book_s).text, reasons);
 }
 
 /* The least busy attention: what its cores have to do of what all could. */
@@ -133,7 +168,6 @@ static void cores_note(struct arena *arena, const struct report_input *input, st
                   : "sequences and heads of keys are few, and too short to be split further");
 }
 
-/* The formula has the cache read by decodes alone. */
 /* Whether some collective goes chunk by chunk with a product. */
 static bool goes_in_chunks(const struct program *program)
 {
@@ -155,11 +189,25 @@ static void chunks_note(struct arena *arena, const struct report_input *input, s
         "an AllReduce goes as a whole");
 }
 
+/* Whether ranks have the same heads of keys, and read the same rows unless these are split. */
+static bool heads_are_shared(const struct report_input *input)
+{
+    const struct model *model = &input->workload->model;
+    uint32_t const tp = input->mesh->axis[MESH_TP].size;
+    bool const beyond = model->latent.kv_rank != 0 ? tp > 1 : tp > model->kv_heads;
+    return beyond || input->mesh->axis[MESH_TP_D].size > 1;
+}
+
+/* The formula has the cache read by decodes alone, and evenly by all chips. */
 static void cache_note(struct arena *arena, const struct report_input *input,
                        const struct inference_facts *facts, struct notes *notes)
 {
     bool const prompts = inference_sum(input->workload, INFERENCE_PROMPTS).sequences > 0;
     bool const decodes = inference_sum(input->workload, INFERENCE_DECODES).sequences > 0;
+    bool const shared = heads_are_shared(input);
+    bool const alike = input->workload->inference.ways.sharding == INFERENCE_REPLICATED;
+    bool const apart = input->machine->chip_count > input->mesh->axis[MESH_TP].size;
+    bool const uneven = apart || (shared && !alike) || (!shared && !prompts);
     if (facts->kv_load_s <= facts->book.kv_s * 1.001) return;
     if (!decodes)
         notes_add(arena, notes,
@@ -167,12 +215,12 @@ static void cache_note(struct arena *arena, const struct report_input *input,
                   "of these reads",
                   table_seconds(facts->kv_load_s).text);
     else
-        notes_add(arena, notes,
-                  "the cache takes %s to read where the formula says %s: %sranks of tp that hold "
-                  "the same heads of keys read the same ones, or the ranks' sequences are not "
-                  "equally long",
+        notes_add(arena, notes, "the cache takes %s to read where the formula says %s: %s%s%s%s%s",
                   table_seconds(facts->kv_load_s).text, table_seconds(facts->book.kv_s).text,
-                  prompts ? "prompts read their own rows too, " : "");
+                  prompts ? "prompts read their own rows too" : "", prompts && shared ? ", " : "",
+                  shared ? "ranks of tp that hold the same heads of keys read the same ones" : "",
+                  (prompts || shared) && uneven ? ", or " : "",
+                  uneven ? "ranks' sequences are not equally many or long" : "");
 }
 
 /* What the simulated step has that the formula lacks, and what each has otherwise. */

@@ -419,11 +419,12 @@ void inference_build(struct ranks *ranks)
     of->kept_tokens = most_of(ranks, of->kept, keepers, /* in_parts= */ false, tokens_of).all;
     of->kept_sequences = kept_all(ranks, INFERENCE_DECODES);
     if (!generates) of->kept_sequences += kept_all(ranks, INFERENCE_PROMPTS);
-    for (uint32_t n = 0; n < 2; n++) {
-        uint64_t const most = n == 0 || window == 0 ? UINT64_MAX : window;
-        fullest_find(ranks, n, most);
-        of->held_rows[n] = held_most(ranks, most);
-    }
+    fullest_find(ranks, /* windowed= */ false, UINT64_MAX);
+    of->held_rows[0] = of->held_rows[1] = held_most(ranks, UINT64_MAX);
+    for (uint32_t p = 0; p < INFERENCE_PARTS; p++) of->served[p][1] = of->served[p][0];
+    if (window == 0) return; /* All layers see all keys. */
+    fullest_find(ranks, /* windowed= */ true, window);
+    of->held_rows[1] = held_most(ranks, window);
 }
 
 /* What a layer's terms have of a pass, in addition to its tokens: graph_terms.c. */

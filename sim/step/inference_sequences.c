@@ -53,12 +53,17 @@ static uint32_t prefill_passes(const struct inference_plan *plan)
     return passes_of(plan, inference_span_all(plan, INFERENCE_PROMPTS));
 }
 
-uint32_t inference_batch_passes(const struct inference_plan *plan)
+/* Of a batch, whose prefill has so many. */
+static uint32_t batch_passes(const struct inference_plan *plan, uint32_t prefill)
 {
     const struct inference_generation *generation = &plan->generation;
     bool const both = generation->output != 0 && generation->played == INFERENCE_ENDS;
-    if (generation->played == INFERENCE_STEP) return 1;
-    return prefill_passes(plan) + both;
+    return generation->played == INFERENCE_STEP ? 1 : prefill + both;
+}
+
+uint32_t inference_batch_passes(const struct inference_plan *plan)
+{
+    return batch_passes(plan, prefill_passes(plan));
 }
 
 void inference_stages_set(struct workload_plan *plan, uint32_t stages)
@@ -103,10 +108,12 @@ struct inference_pass inference_pass_at(const struct inference_plan *plan, uint3
 {
     const struct inference_generation *generation = &plan->generation;
     bool const generates = generation->output != 0;
-    uint32_t const passes = inference_batch_passes(plan), batch = index / passes;
-    uint32_t const prefill = prefill_passes(plan);
-    uint32_t const empty =
-        prefill - passes_of(plan, inference_span_of(plan, INFERENCE_PROMPTS, batch));
+    uint32_t const prefill = prefill_passes(plan), passes = batch_passes(plan, prefill);
+    uint32_t const batch = index / passes;
+    /* A batch alone has the longest prompt. */
+    bool const alone = inference_batch_count(plan) == 1;
+    struct inference_span const span = inference_span_of(plan, INFERENCE_PROMPTS, batch);
+    uint32_t const empty = alone ? 0 : prefill - passes_of(plan, span);
     index %= passes;
     bool const prompts = generation->played != INFERENCE_STEP && (!generates || index < prefill);
     return (struct inference_pass){.index = prompts && index >= empty ? index - empty : index,

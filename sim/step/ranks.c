@@ -301,6 +301,7 @@ enum status ranks_make(const struct workload_plan *plan, const struct machine *m
 enum status ranks_pass_set(struct ranks *ranks, uint32_t pass, struct error *reterr)
 {
     if (pass == ranks->pass) return STATUS_OK;
+    STATUS_TRY(cancel_check(ranks->plan->watch, reterr)); /* It may have millions of sequences. */
     ranks->pass = pass;
     STATUS_TRY(rows_build(ranks, reterr));
     if (ranks_is_decoder(ranks)) STATUS_TRY(ranks_sequences_build(ranks, reterr));

@@ -2,7 +2,9 @@
  * Prompts of unlike lengths over ranks of cp, by hand: what the rank has that the others wait for.
  * Prompts of 10 and of 3 tokens stand behind 6 others, on 2 ranks.
  */
+#include "sim/base/cancel.h"
 #include "sim/model/model_read.h"
+#include "sim/step/counts.h"
 #include "sim/step/ranks.h"
 #include "tests/support/case.h"
 #include "tests/unit/workload_case.h"
@@ -84,6 +86,32 @@ static void parts_of_a_chunk(void **state)
     case_free(&made);
 }
 
+static bool stops_at_once(void *owner)
+{
+    return ++*(uint32_t *)owner > 0;
+}
+
+/* Each pass goes through all sequences, of which there may be millions. */
+static void a_step_may_be_left_between_passes(void **state)
+{
+    struct workload_case made;
+    struct workload_counts counts;
+    struct ranks ranks;
+    uint32_t asked = 0;
+    struct cancel const watch = {stops_at_once, &asked};
+    (void)state;
+    made_of(&made, 4);
+    case_ok(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &case_error));
+    made.plan.watch = &watch;
+    case_ok(ranks_pass_set(&ranks, ranks.pass, &case_error)); /* There is nothing to do. */
+    assert_int_equal(ranks_pass_set(&ranks, 0, &case_error), STATUS_INTERRUPTED);
+    assert_int_equal(workload_count(&made.plan, &made.machine, &made.mesh, &counts, &case_error),
+                     STATUS_INTERRUPTED);
+    assert_int_equal(case_lower(&made), STATUS_INTERRUPTED);
+    assert_int_equal(asked, 3);
+    case_free(&made);
+}
+
 /* Templates are shared by passes whose terms are equal in all that a layer reads of them. */
 static void passes_that_differ_in_one_term_are_not_alike(void **state)
 {
@@ -118,6 +146,7 @@ int main(void)
         cmocka_unit_test(parts_in_their_order),
         cmocka_unit_test(parts_see_a_window),
         cmocka_unit_test(parts_of_a_chunk),
+        cmocka_unit_test(a_step_may_be_left_between_passes),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -312,8 +312,8 @@ enum status scenario_batch_set(struct arena *arena, uint64_t batch, struct scena
                                struct error *reterr)
 {
     struct inference_plan *plan = &scenario->workload.inference;
-    bool const answers = plan->decodes.count > 0 && plan->generation.output == 0;
-    *(answers ? &plan->decodes.count : &plan->prompts.count) = batch;
+    bool const decodes = inference_batch_part(plan) == INFERENCE_DECODES;
+    *(decodes ? &plan->decodes.count : &plan->prompts.count) = batch;
     return scenario_lengths_build(arena, scenario, reterr);
 }
 

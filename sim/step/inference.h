@@ -163,6 +163,12 @@ static inline uint64_t inference_decode_count(const struct inference_plan *plan)
 {
     return plan->generation.output != 0 ? plan->prompts.count : plan->decodes.count;
 }
+/* The sequences that `batch` of a scenario counts: decodes, where there are any. A generation's are
+ * its prompts. */
+static inline enum inference_part inference_batch_part(const struct inference_plan *plan)
+{
+    return plan->decodes.count > 0 ? INFERENCE_DECODES : INFERENCE_PROMPTS;
+}
 /* Whether each rank of pp begins with another batch, and always has a batch. */
 static inline bool inference_turns(const struct inference_plan *plan)
 {

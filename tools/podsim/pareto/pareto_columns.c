@@ -116,8 +116,7 @@ const struct column_line pareto_cells = COLUMN_LINE(columns, csv);
 
 enum inference_part pareto_part(const struct pareto *pareto)
 {
-    return pareto->base.scenario.workload.kind == WORKLOAD_PREFILL ? INFERENCE_PROMPTS
-                                                                   : INFERENCE_DECODES;
+    return inference_batch_part(&pareto->base.scenario.workload.inference);
 }
 
 uint32_t pareto_count(const struct pareto *pareto, enum pareto_state state)

@@ -118,6 +118,15 @@ static void look_ahead(void *owner, uint64_t key, uint32_t chip)
     __builtin_prefetch(running_at(replay, stream, chip));
 }
 
+static uint64_t peak_bytes(const struct replay *replay)
+{
+    int64_t most = 0;
+    for (uint32_t chip = 0; chip < replay->chip_count; chip++)
+        if (replay->accounts.memories[chip].peak_bytes > most)
+            most = replay->accounts.memories[chip].peak_bytes;
+    return (uint64_t)most;
+}
+
 static bool watch(void *owner, int64_t now_ps, uint64_t event_count)
 {
     struct replay *replay = owner;
@@ -127,6 +136,7 @@ static bool watch(void *owner, int64_t now_ps, uint64_t event_count)
                      : (double)replay->tally.parts_done / (double)replay->tally.parts_total,
         .events = event_count,
         .now_ps = now_ps,
+        .peak_bytes = replay->options->watch_memory ? peak_bytes(replay) : 0,
     };
     return replay->options->watch(replay->options->watch_owner, &progress);
 }

@@ -25,6 +25,7 @@ struct replay_progress {
     double share; /* Of the step, by parts done on the compute streams. */
     uint64_t events;
     int64_t now_ps;
+    uint64_t peak_bytes; /* Of the chip that has held most up to now, with `watch_memory`. */
 };
 
 /* Called every few thousand events, on the thread that runs; false stops with
@@ -44,6 +45,7 @@ struct replay_options {
                            single step only. */
     bool every_layer;   /* Simulate layers that are alike one by one (docs/engine.md). */
     bool every_message; /* Simulate collectives that are alike message by message (the same). */
+    bool watch_memory;  /* Tell `watch` of the peak up to now: looks at every chip. */
     replay_watch_fn *watch;
     void *watch_owner;
 };

@@ -58,6 +58,7 @@ struct inference_fit inference_fit_of(const struct report_input *input,
     struct inference_fit fit = {
         .of_gpus = chip->kind == CHIP_GPU,
         .has_cache = held->cache_bytes > 0,
+        .is_estimate = true,
         .max_batch = room_of_all(input->roofline, weights_of(input), peak, (double)hbm_bytes)};
     double const alone = whole->bytes(whole->owner, 1);
     if (room <= 0 || alone / room > MACHINE_CHIPS_MAX) return fit;
@@ -76,4 +77,5 @@ void inference_fit_found(const struct report_largest *largest, struct inference_
     if (!largest->is) return;
     fit->max_batch = largest->batch;
     fit_of_gib->max_batch = largest->batch_of_gib;
+    fit->is_estimate = fit_of_gib->is_estimate = largest->is_estimate;
 }

@@ -11,6 +11,7 @@
 struct inference_fit {
     bool has_cache;     /* Sequences leave rows behind, which limit their number. */
     uint64_t max_batch; /* As found; else as long as the mean one, with buffers that grow so. */
+    bool is_estimate;   /* Of max_batch: it may not fit, or more may. */
     bool with_prompts;  /* Sequences that answer, while as many prompts stay. */
     struct smallest_slice smallest;
     bool of_gpus;

@@ -11,6 +11,7 @@
 #define FITS(X)                                                                                    \
     X(BATCH_MOST, "max_batch", WHERE(fit->has_cache, WHOLE(fit->max_batch)),                       \
       IN_WORDS(column_count))                                                                      \
+    X(ESTIMATED, "max_batch_is_estimate", WHERE(fit->has_cache, FLAG(fit->is_estimate)), HIDDEN)   \
     X(SLICE, "smallest_slice", HAS_SLICE(SAID(fit->smallest.slice, fit->of_gpus ? gpus : NULL)),   \
       .look = column_words, .none = "none")                                                        \
     X(SLICE_CHIPS, "smallest_slice_chips", HAS_SLICE(WHOLE(fit->smallest.chip_count)), HIDDEN)
@@ -181,14 +182,28 @@ void inference_slice_print(const struct report_input *input, struct strbuf *text
                fit.has_cache ? " and this cache" : "");
 }
 
+static const char *fit_verb(const struct inference_fit *fit)
+{
+    return fit->max_batch == 1 ? "fits" : "fit";
+}
+
+/* "136 sequences of this length fit", "1 sequence of this length fits with the prompts". */
+static void room_add(const struct inference_fit *fit, const struct column_value *values,
+                     struct strbuf *text)
+{
+    strbuf_add(text, "%s%s %s of this length %s%s", fit->is_estimate ? "about " : "",
+               CELL(fit_columns, values, BATCH_MOST), counted_noun(fit->max_batch, "sequence").text,
+               fit_verb(fit), fit->with_prompts ? " with the prompts" : "");
+}
+
 void inference_fit_print(const struct inference_fit *fit, struct strbuf *text)
 {
     struct column_value values[FITS_TOTAL];
     struct counted const gpus = counted(fit->smallest.chip_count, "GPU");
     find_fit(fit, gpus.text, values);
     table_line(text, "room");
-    strbuf_add(text, "%s sequences of this length fit up to the last token\n",
-               CELL(fit_columns, values, BATCH_MOST));
+    room_add(fit, values, text);
+    strbuf_add(text, " up to the last token\n");
     slice_print(fit, values, text);
 }
 
@@ -203,15 +218,17 @@ static void fits_print(const struct inference_facts *facts, const struct column_
     find_fit(&facts->fit_of_gib, gpus_of_gib.text, of_gib);
     table_line(text, "room");
     if (facts->fit.has_cache)
-        strbuf_add(text, "%s sequences of this length fit%s; %s tokens/s a chip\n",
-                   CELL(fit_columns, fit, BATCH_MOST),
-                   facts->fit.with_prompts ? " with the prompts" : "", FIGURE(CHIP_RATE));
+        room_add(&facts->fit, fit, text);
     else
-        strbuf_add(text, "no cache limits the tokens; %s tokens/s a chip\n", FIGURE(CHIP_RATE));
+        strbuf_add(text, "no cache limits the tokens");
+    strbuf_add(text, "; %s tokens/s a chip\n", FIGURE(CHIP_RATE));
     slice_add(&facts->fit, fit, &line);
     if (facts->fit_of_gib.max_batch != facts->fit.max_batch)
-        strbuf_add(&line, "; if GB are GiB at least %s, and %s sequences fit",
-                   CELL(fit_columns, of_gib, SLICE), CELL(fit_columns, of_gib, BATCH_MOST));
+        strbuf_add(&line, "; if GB are GiB at least %s, and %s%s %s %s",
+                   CELL(fit_columns, of_gib, SLICE), facts->fit_of_gib.is_estimate ? "about " : "",
+                   CELL(fit_columns, of_gib, BATCH_MOST),
+                   counted_noun(facts->fit_of_gib.max_batch, "sequence").text,
+                   fit_verb(&facts->fit_of_gib));
     table_line(text, "slice");
     table_wrap_close(text, TABLE_LINE_COLUMNS, &line);
 }

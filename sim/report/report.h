@@ -27,6 +27,7 @@ struct report_fold {
 /* The most sequences that fit a step of inference, as those who build steps have found them. */
 struct report_largest {
     bool is;               /* It was looked for. */
+    bool is_estimate;      /* Steps may hold more than is known of them, and fewer sequences fit. */
     uint64_t batch;        /* Of /workload/batch. */
     uint64_t batch_of_gib; /* The same if the data sheet's GB are GiB. */
 };

@@ -15,14 +15,17 @@ static bool watch(void *owner, const struct replay_progress *progress)
 {
     const struct playing *playing = owner;
     struct replay_progress const all = {
-        playing->done, playing->whole->trace.work.events + progress->events, progress->now_ps};
+        .share = playing->done,
+        .events = playing->whole->trace.work.events + progress->events,
+        .now_ps = progress->now_ps,
+    };
     return playing->options->watch(playing->options->watch_owner, &all);
 }
 
 /* Of a part that has ended. */
 static enum status goes_on(struct playing *playing, struct error *reterr)
 {
-    struct replay_progress const none = {0};
+    struct replay_progress const none = {.share = 0};
     if (playing->options->watch == NULL || watch(playing, &none)) return STATUS_OK;
     return error_set(reterr, STATUS_INTERRUPTED, "", "interrupted");
 }

@@ -10,32 +10,41 @@
 
 #include "sim/base/status.h"
 
-enum { LARGEST_BATCH_MOST = 1 << 20 }; /* As a scenario has it. */
+enum {
+    LARGEST_BATCH_MOST = 1 << 20, /* As a scenario has it. */
+    LARGEST_BATCH_KNOWN_MAX = 64,
+};
 
 /* A batch, and what a chip holds of it. */
 struct batch_held {
     uint64_t batch;
-    double bytes;
+    double bytes; /* At least; INFINITY: the batch cannot be. */
     bool is_peak; /* It holds no more at any time. */
 };
 
+/* What is known of batches; searches for several amounts of memory share it. */
 struct largest_batch {
-    double hbm_bytes; /* Of a chip. */
-    /* What is known before: `low` fits, or is 0; `high` does not, or is 0 where none is known that
-     * does not. `before` fits too, and is less than `low`; 0: there is none. */
-    struct batch_held before, low, high;
-    /* Fills bytes and is_peak of a batch; of one that cannot be, bytes are INFINITY. `plays`: the
-     * peak is asked for. Else it may be what the batch holds at least, which is known without a
-     * run. */
-    enum status (*held_find)(void *owner, bool plays, struct batch_held *held,
+    struct batch_held known[LARGEST_BATCH_KNOWN_MAX];
+    uint32_t known_count;
+    /* Batches up to a multiple of it hold about as much as the multiple, on ranks that have equally
+     * many sequences each; 0: nothing is known of that. It is a guess, which is checked. */
+    uint64_t step;
+    /* Fills bytes and is_peak of a batch. If `plays`, the peak is found of a batch that holds at
+     * least no more than `hbm_bytes`, or, if that is more, what it holds at some time; else it
+     * may be what the batch holds at least, which is known without a run. */
+    enum status (*held_find)(void *owner, double hbm_bytes, bool plays, struct batch_held *held,
                              struct error *reterr);
     void *owner;
 };
 
-/* Searches from `first`, or if it is 0 from what is known, until `low` fits and the batch behind it
- * does not, or is more than a scenario can have: by what batches hold at least, and then, if
- * `may_play` and peaks may be higher, by their peaks. Errors are those of held_find(). */
-enum status largest_batch_find(struct largest_batch *search, uint64_t first, bool may_play,
-                               struct error *reterr);
+/* Of one batch both may be added: first what it holds at least, then its peak. */
+void largest_batch_add(struct largest_batch *search, const struct batch_held *held);
+
+/* Finds the batch that fits `hbm_bytes` while the next one does not, or is more than a scenario can
+ * have; 0: none fits. Looks at `first` first, if it is not 0 and what is known lets expect nothing.
+ * Batches are looked for by what they hold at least, and then, where peaks may be higher, by their
+ * peaks. Errors are those of held_find(). */
+enum status largest_batch_find(struct largest_batch *search, double hbm_bytes, uint64_t first,
+                               uint64_t *ret_batch, struct error *reterr);
 
 #endif

@@ -256,12 +256,12 @@ enum status session_part_build(const struct session *whole, enum inference_playe
     return program_lower(ret_part, reterr);
 }
 
-enum status session_batch_build(const struct session *whole, uint64_t batch,
+enum status session_batch_build(const struct session *whole, uint64_t batch, bool plays,
                                 struct session *ret_part, struct error *reterr)
 {
     struct workload_plan *plan = &ret_part->scenario.workload;
     STATUS_TRY(part_begin(whole, ret_part, reterr));
-    plan->inference.chooser = (struct plan_chooser){.owner = NULL};
+    if (!plays) plan->inference.chooser = (struct plan_chooser){.owner = NULL};
     STATUS_TRY(scenario_batch_set(ret_part->arena, batch, &ret_part->scenario, reterr));
     return workload_lower(ret_part->arena, plan, &ret_part->machine, &ret_part->mesh,
                           &ret_part->program, reterr);

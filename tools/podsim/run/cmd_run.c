@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <uv.h>
 
-#include "sim/base/counted.h"
 #include "sim/base/strbuf.h"
 #include "sim/report/inference_facts.h"
 #include "sim/report/result.h"
@@ -12,6 +11,7 @@
 #include "sim/report/run_memory.h"
 #include "sim/report/smallest_slice.h"
 #include "sim/report/summary.h"
+#include "sim/report/table.h"
 #include "sim/report/timeline.h"
 #include "sim/schedule/schedule.h"
 #include "tools/podsim/common/command.h"
@@ -178,18 +178,15 @@ static enum status advise(struct run *run, struct error *reterr)
 /* How many sequences would fit, where the buffers that fewer of them need are not known. */
 static void add_room(struct strbuf *reason, const struct inference_room *room, bool with_prompts)
 {
-    struct counted const most = counted(room->most, "sequence");
-    if (room->least == room->most)
-        strbuf_add(reason, "\n%s of this length would fit%s\n", most.text,
-                   with_prompts ? " with the prompts" : "");
-    else if (room->least + 1 == room->most)
-        strbuf_add(reason, "\n%llu or %s of this length would fit\n",
-                   (unsigned long long)room->least, most.text);
-    else
-        strbuf_add(reason,
-                   "\n%llu sequences of this length would fit, and up to %llu if their buffers "
-                   "shrink as they do\n",
-                   (unsigned long long)room->least, (unsigned long long)room->most);
+    struct table_figure const least = table_count(room->least), most = table_count(room->most);
+    strbuf_add(reason, "\n%s ", room->least == room->most ? most.text : least.text);
+    if (room->least + 1 == room->most) strbuf_add(reason, "or %s ", most.text);
+    bool const one = room->least == 1 && room->most != 2;
+    strbuf_add(reason, "%s of this length would fit", one ? "sequence" : "sequences");
+    if (room->least == room->most && with_prompts) strbuf_add(reason, " with the prompts");
+    if (room->least + 1 < room->most)
+        strbuf_add(reason, ", and up to %s if their buffers shrink as they do", most.text);
+    strbuf_add(reason, "\n");
 }
 
 /* Of a training step that does not fit neighbours are told without being asked for, where anything
@@ -203,8 +200,7 @@ static enum status advise_unfit(struct run *run, double peak_bytes, const char *
     if (session->scenario.workload.kind != WORKLOAD_TRAIN_STEP) {
         struct inference_room room =
             inference_room(&session->machine, &session->roofline, peak_bytes);
-        if (run->input.roofline != NULL)
-            STATUS_TRY(room_find(&run->source, session, run->worker, &room, reterr));
+        if (run->input.roofline != NULL) STATUS_TRY(room_find(session, run->worker, &room, reterr));
         *ret_where = room.most > 0 ? "/workload/batch" : "/machine";
         if (!is_quiet(run))
             add_room(&run->reason, &room, session->scenario.workload.kind == WORKLOAD_MIXED);
@@ -275,8 +271,8 @@ static enum status largest_find(struct run *run, struct error *reterr)
     struct report_largest const expected = {.batch = fit.max_batch,
                                             .batch_of_gib = of_gib.max_batch};
     if (!fit.has_cache) return STATUS_OK;
-    return room_find_largest(&run->source, session, &run->least, &expected, run->worker,
-                             &run->input.largest, reterr);
+    return room_find_largest(session, &run->least, &expected, run->worker, &run->input.largest,
+                             reterr);
 }
 
 /* Before a long run: the outputs were opened before the scenario said which files it reads. */

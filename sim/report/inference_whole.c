@@ -53,11 +53,16 @@ double inference_whole_tokens(const struct workload_plan *plan, enum inference_p
     return tokens_of(plan, part, /* held= */ false);
 }
 
+double inference_whole_held_tokens(const struct workload_plan *plan, enum inference_part part)
+{
+    return tokens_of(plan, part, /* held= */ true);
+}
+
 /* A generation's steps are of its prompts. */
 static double cached_tokens(const struct workload_plan *plan)
 {
-    double const decodes = tokens_of(plan, INFERENCE_DECODES, /* held= */ true),
-                 prompts = tokens_of(plan, INFERENCE_PROMPTS, /* held= */ true);
+    double const decodes = inference_whole_held_tokens(plan, INFERENCE_DECODES),
+                 prompts = inference_whole_held_tokens(plan, INFERENCE_PROMPTS);
     return plan->inference.generation.output != 0 ? fmax(decodes, prompts) : decodes + prompts;
 }
 

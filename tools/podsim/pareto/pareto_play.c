@@ -8,6 +8,7 @@
 #include "sim/measure/choices.h"
 #include "sim/program/least_memory.h"
 #include "sim/report/frontier.h"
+#include "sim/report/inference_whole.h"
 #include "tools/podsim/common/report.h"
 #include "tools/podsim/common/worker.h"
 #include "tools/podsim/pareto/pareto.h"
@@ -155,7 +156,8 @@ static enum status curve_begin(struct playing *playing, struct error *reterr)
     curve->critical_batch =
         (curve->critical_tokens - (double)(inference_sum_all(plan).tokens - sum.tokens)) /
         tokens_each;
-    curve->book_wall = inference_max_batch(&curve->book, &chips, curve->length_tokens);
+    double const held_share = inference_whole_held_tokens(plan, part) / (double)sum.context_tokens;
+    curve->book_wall = inference_max_batch(&curve->book, &chips, curve->length_tokens * held_share);
     table_shape(&session->machine, &shape);
     table_mesh(&session->mesh, &session->machine, &mesh);
     curve->chip_count = session->machine.chip_count;

@@ -78,7 +78,7 @@ struct pareto_curve {
     uint64_t hbm_bytes;          /* Of a chip. */
     double length_tokens;        /* Of a sequence, the mean; where drawn the distribution's. */
     struct lengths_distribution drawn; /* Whose mean is 0: lengths are given. */
-    double critical_tokens;            /* B_crit of the formula (7.1.3), of all sequences. */
+    double critical_tokens;            /* B_crit of the formula (7.1.3), of a pass of each batch. */
     double critical_batch;             /* The batch of these tokens. */
     uint64_t wall;                     /* The largest batch that fits. */
     uint64_t book_wall;                /* By the formula (7.1.6): parameters and cache alone. */

@@ -1,4 +1,5 @@
 /* Plays the points of `podsim pareto`: each in memory of its own, one after the other. */
+#include <math.h>
 #include <stdio.h>
 
 #include "sim/base/arena.h"
@@ -127,6 +128,24 @@ static uint64_t cached_of(const struct workload_plan *plan, enum inference_part 
     return part == INFERENCE_DECODES ? 0 : plan->inference.prompts.cached;
 }
 
+/* Where the curve's formula turns: each batch in flight has a pass of its own over all parameters,
+ * or one for each chunk of its prompts. */
+static void critical_find(const struct workload_plan *plan, enum inference_part part,
+                          const struct inference_chips *chips, struct pareto_curve *curve)
+{
+    struct inference_sum const sum = inference_sum(plan, part);
+    uint64_t const others = inference_sum_all(plan).tokens - sum.tokens;
+    bool const is_drawn = curve->drawn.mean != 0 && part == INFERENCE_PROMPTS;
+    double each = is_drawn ? (double)curve->drawn.mean : (double)sum.tokens / (double)sum.sequences;
+    if (part == INFERENCE_PROMPTS && plan->inference.prompts.chunk != 0)
+        each = fmin(each, (double)plan->inference.prompts.chunk);
+    curve->critical_tokens =
+        inference_batch_count(&plan->inference) *
+        inference_critical_tokens(curve->book.parameter_bytes / curve->book.parameters,
+                                  chips->flop_per_s, chips->hbm_bytes_per_s);
+    curve->critical_batch = (curve->critical_tokens - (double)others) / each;
+}
+
 /* What all points of a curve share, of the first that could be built. */
 static enum status curve_begin(struct playing *playing, struct error *reterr)
 {
@@ -138,8 +157,6 @@ static enum status curve_begin(struct playing *playing, struct error *reterr)
     struct strbuf shape = {0}, mesh = {0};
     if (curve->chip_count != 0) return STATUS_OK;
     curve->book = book_model(playing->pareto, plan);
-    const struct model_experts *experts = &plan->model.experts;
-    double const sparse = experts->count == 0 ? 1 : (double)experts->count / (double)experts->top_k;
     curve->hbm_bytes = session->machine.chip.hbm_capacity_bytes;
     enum inference_part const part = pareto_part(playing->pareto);
     struct inference_sum const sum = inference_sum(plan, part);
@@ -147,15 +164,7 @@ static enum status curve_begin(struct playing *playing, struct error *reterr)
     curve->length_tokens = curve->drawn.mean != 0
                                ? (double)(curve->drawn.mean + cached_of(plan, part))
                                : (double)sum.context_tokens / (double)sum.sequences;
-    curve->critical_tokens =
-        sparse * inference_critical_tokens(format_bits(plan->formats.weights) / 8.0,
-                                           chips.flop_per_s, chips.hbm_bytes_per_s);
-    double const tokens_each = curve->drawn.mean != 0 && part == INFERENCE_PROMPTS
-                                   ? (double)curve->drawn.mean
-                                   : (double)sum.tokens / (double)sum.sequences;
-    curve->critical_batch =
-        (curve->critical_tokens - (double)(inference_sum_all(plan).tokens - sum.tokens)) /
-        tokens_each;
+    critical_find(plan, part, &chips, curve);
     double const held_share = inference_whole_held_tokens(plan, part) / (double)sum.context_tokens;
     curve->book_wall = inference_max_batch(&curve->book, &chips, curve->length_tokens * held_share);
     table_shape(&session->machine, &shape);

@@ -134,6 +134,8 @@ uint32_t pareto_count(const struct pareto *pareto, enum pareto_state state);
 /* Words of a curve; where no point could be built those of the command line. */
 const char *pareto_shape(const struct pareto_curve *curve);
 const char *pareto_mesh(const struct pareto_curve *curve);
+/* "at least " of a wall that no batch of a scenario reaches, else "". */
+const char *pareto_wall_bound(const struct pareto_curve *curve);
 /* "context of 8,192 tokens", "prompts drawn (lognormal, mean 2,048 tokens)" of a curve that has one
  * or the other. */
 void pareto_add_length(const struct pareto *pareto, const struct pareto_curve *curve,

@@ -114,6 +114,11 @@ static const uint8_t csv[] = {SHAPE,     CHIPS,        MESH,      LENGTH,  BATCH
                               BOOK_COST, MEMORY,       LEAST,     WHY};
 const struct column_line pareto_cells = COLUMN_LINE(columns, csv);
 
+const char *pareto_wall_bound(const struct pareto_curve *curve)
+{
+    return curve->wall == PARETO_BATCH_MOST ? "at least " : "";
+}
+
 enum inference_part pareto_part(const struct pareto *pareto)
 {
     return inference_batch_part(&pareto->base.scenario.workload.inference);

@@ -60,8 +60,7 @@ static void write_landmarks(const struct pareto_curve *curve, struct strbuf *tex
         strbuf_add(&sentence, "; knee at batch %u", curve->point[curve->knee].batch);
     if (curve->chip_count != 0)
         strbuf_add(&sentence, "; B_crit %s; memory holds %s%s, by the formula %s",
-                   table_count((uint64_t)curve->critical_tokens).text,
-                   curve->wall == PARETO_BATCH_MOST ? "more than " : "",
+                   table_count((uint64_t)curve->critical_tokens).text, pareto_wall_bound(curve),
                    table_count(curve->wall).text,
                    curve->book_wall == INFERENCE_ANY_BATCH ? "any number"
                                                            : table_count(curve->book_wall).text);

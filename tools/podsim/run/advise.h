@@ -43,9 +43,8 @@ struct advise_row {
     const char *setting[ADVISE_SETTINGS_MAX]; /* As --set has them: "/workload/remat=none". */
     uint32_t setting_count;
     enum advise_state state;
-    uint32_t tp_ranks; /* Of the mesh that was built, with those of tp_d. */
-    uint32_t dp_ranks;
-    bool fits;             /* Where played. */
+    uint32_t tp_ranks, tp_d_ranks, dp_ranks; /* Of the mesh that was built. */
+    bool fits;                               /* Where played. */
     bool has_period;       /* Where played: steps follow one another, as with pp. */
     uint64_t digest;       /* Where played: of all instants. */
     int64_t step_ps;       /* Where played. */

@@ -4,6 +4,7 @@
  */
 #include "sim/base/arena.h"
 #include "sim/base/name.h"
+#include "sim/step/ranks.h"
 #include "tools/podsim/run/advise_mesh.h"
 #include "tools/podsim/run/advise_row.h"
 #include "tools/podsim/run/advise_search.h"
@@ -85,27 +86,45 @@ static void equal_drop(struct advise *advise, uint32_t first)
     advise->count = kept;
 }
 
-/* Where ranks of tp are more than heads of keys: what those with the same heads keep of the cache.
- */
+/* Where ranks of tp and of tp_d have the same heads of keys: what they keep of the cache. Ranks of
+ * tp_d share by heads, by sequences or by parts of these; what a mesh cannot have is refused. */
 static enum status cache_play(struct advise_search *search, struct error *reterr)
 {
+    enum { WAYS_MAX = 5 };
+    struct advise *advise = search->advise;
     const struct model *model = &search->session->scenario.workload.model;
     struct arena *arena = search->session->arena;
-    uint32_t const heads = model->latent.kv_rank != 0 ? 1 : (uint32_t)model->kv_heads;
-    advise_best_find(search->advise);
-    if (search->advise->best == ADVISE_NONE) return STATUS_OK;
-    uint32_t const ranks = search->advise->row[search->advise->best].tp_ranks;
-    if (ranks <= heads || ranks % heads != 0) return STATUS_OK;
-    static const char format[] =
-        "/workload/kv_sharding={\"heads\":%u,\"batch\":%u,\"sequence\":%u}";
-    const char *const settings[] = {arena_format(arena, format, heads, ranks / heads, 1),
-                                    arena_format(arena, format, heads, 1, ranks / heads),
-                                    "/workload/kv_sharding=replicated", NULL};
-    if (settings[0] == NULL || settings[1] == NULL)
-        return error_set(reterr, STATUS_NO_MEMORY, "--advise", "there is no memory");
-    uint32_t const first = search->advise->count;
+    const char *settings[WAYS_MAX + 2] = {NULL};
+    uint32_t count = 0;
+    advise_best_find(advise);
+    if (advise->best == ADVISE_NONE) return STATUS_OK;
+    uint32_t const tp = advise->row[advise->best].tp_ranks;
+    uint32_t const wide = advise->row[advise->best].tp_d_ranks;
+    bool const latent = model->latent.kv_rank != 0; /* One for all heads. */
+    uint32_t const alike = latent ? tp : ranks_heads_of(model, tp).kv_holders, heads = tp / alike;
+    const struct inference_ways ways[WAYS_MAX] = {
+        {.heads = heads, .batch = alike * wide, .sequence = 1},
+        {.heads = heads, .batch = 1, .sequence = alike * wide},
+        {.heads = heads, .batch = wide, .sequence = alike},
+        {.heads = heads * wide, .batch = alike, .sequence = 1},
+        {.heads = heads * wide, .batch = 1, .sequence = alike},
+    };
+    if (alike * wide == 1) return STATUS_OK;
+    for (uint32_t w = 0; w < WAYS_MAX; w++) {
+        bool is_new = true;
+        for (uint32_t k = 0; k < w; k++)
+            is_new = is_new && (ways[k].heads != ways[w].heads || ways[k].batch != ways[w].batch);
+        if (!is_new) continue;
+        settings[count] =
+            arena_format(arena, "/workload/kv_sharding={\"heads\":%u,\"batch\":%u,\"sequence\":%u}",
+                         ways[w].heads, ways[w].batch, ways[w].sequence);
+        if (settings[count++] == NULL)
+            return error_set(reterr, STATUS_NO_MEMORY, "--advise", "there is no memory");
+    }
+    settings[count] = "/workload/kv_sharding=replicated";
+    uint32_t const first = advise->count;
     STATUS_TRY(key_play(search, settings, reterr));
-    equal_drop(search->advise, first);
+    equal_drop(advise, first);
     return STATUS_OK;
 }
 

@@ -51,7 +51,8 @@ static enum status row_play(struct advise_search *search, uint32_t thread,
     struct least_memory least;
     STATUS_TRY(least_memory_of(session->arena, &session->program, &least, reterr));
     row->memory_bytes = least.total_bytes;
-    row->tp_ranks = session->mesh.axis[MESH_TP].size * session->mesh.axis[MESH_TP_D].size;
+    row->tp_ranks = session->mesh.axis[MESH_TP].size;
+    row->tp_d_ranks = session->mesh.axis[MESH_TP_D].size;
     row->dp_ranks = session->mesh.axis[MESH_DP].size;
     struct row_watch owner = {.search = search, .thread = thread};
     struct replay_options const options = {.watch = watch, .watch_owner = &owner};

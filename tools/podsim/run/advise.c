@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/graph/terms.h"
 #include "tools/podsim/run/advise_mesh.h"
 #include "tools/podsim/run/advise_row.h"
 #include "tools/podsim/run/advise_search.h"
@@ -28,23 +29,27 @@ static enum status row_add(const struct advise_search *search, struct rows *rows
     return STATUS_OK;
 }
 
+/* A neighbour with another remat policy. */
+static enum status remat_add(const struct advise_search *search, struct rows *rows,
+                             const struct advise_row *like, bool has_tp, enum graph_remat remat,
+                             struct error *reterr)
+{
+    struct arena *arena = search->session->arena;
+    struct advise_row row = *like;
+    STATUS_TRY(advise_setting_add(
+        arena, &row, arena_format(arena, "/workload/remat=%s", graph_remat_names[remat]), reterr));
+    return row_add(search, rows, &row, has_tp, remat, reterr);
+}
+
 /* A mesh with remat as it is and with either of the usual ones. */
 static enum status remats_add(const struct advise_search *search, struct rows *rows,
                               const struct advise_row *split, bool has_tp, struct error *reterr)
 {
-    static const struct {
-        enum graph_remat remat;
-        const char *setting;
-    } remats[] = {{GRAPH_REMAT_NONE, "/workload/remat=none"},
-                  {GRAPH_REMAT_BLOCK, "/workload/remat=block"}};
+    static const enum graph_remat usual[] = {GRAPH_REMAT_NONE, GRAPH_REMAT_BLOCK};
     enum graph_remat const own = search->session->scenario.workload.remat;
     STATUS_TRY(row_add(search, rows, split, has_tp, own, reterr));
-    for (uint32_t r = 0; r < sizeof remats / sizeof *remats; r++) {
-        struct advise_row row = *split;
-        if (own == remats[r].remat) continue;
-        STATUS_TRY(advise_setting_add(search->session->arena, &row, remats[r].setting, reterr));
-        STATUS_TRY(row_add(search, rows, &row, has_tp, remats[r].remat, reterr));
-    }
+    for (uint32_t r = 0; r < sizeof usual / sizeof *usual; r++)
+        if (own != usual[r]) STATUS_TRY(remat_add(search, rows, split, has_tp, usual[r], reterr));
     return STATUS_OK;
 }
 
@@ -67,6 +72,33 @@ static enum status splits_play(struct advise_search *search, struct error *reter
         if (!keeps_zero && session->scenario.workload.zero > 0)
             STATUS_TRY(advise_setting_add(session->arena, &split, "/workload/zero=0", reterr));
         STATUS_TRY(remats_add(search, &rows, &split, ranks[s] > 1, reterr));
+    }
+    return advise_rows_add(search, rows.row, rows.count, reterr);
+}
+
+static bool keeps_all(const struct advise_search *search, const struct advise_row *row)
+{
+    if (advise_sets(row, "/workload/remat")) return advise_sets_to(row, "/workload/remat=none");
+    return search->session->scenario.workload.remat == GRAPH_REMAT_NONE;
+}
+
+/* A split that keeps all and does not fit, though it is faster than the best that does: it may fit
+ * with a policy that repeats little. What such a policy gives is no faster, so slower splits are
+ * left out. */
+static enum status between_play(struct advise_search *search, struct error *reterr)
+{
+    struct advise *advise = search->advise;
+    enum graph_remat const own = search->session->scenario.workload.remat;
+    struct rows rows = {.count = 0};
+    advise_best_find(advise);
+    if (advise->best == ADVISE_NONE) return STATUS_OK;
+    for (uint32_t i = 0; i < advise->count; i++) {
+        const struct advise_row *row = &advise->row[i];
+        bool const misses = row->state == ADVISE_PLAYED && !row->fits && keeps_all(search, row);
+        if (!misses || row->time_ps >= advise->row[advise->best].time_ps) continue;
+        for (enum graph_remat remat = GRAPH_REMAT_NONE + 1; remat < GRAPH_REMAT_BLOCK; remat++)
+            if (remat != own)
+                STATUS_TRY(remat_add(search, &rows, row, row->tp_ranks > 1, remat, reterr));
     }
     return advise_rows_add(search, rows.row, rows.count, reterr);
 }
@@ -204,6 +236,7 @@ enum status advise_run(const struct session_source *source, const struct session
     search.shards = !ret_advise->row[0].fits && session->mesh.axis[MESH_DP].size > 1 &&
                     !session->mesh.present[MESH_FSDP] && !session->mesh.present[MESH_PP];
     STATUS_TRY(splits_play(&search, reterr));
+    STATUS_TRY(between_play(&search, reterr));
     STATUS_TRY(turns_play(&search, reterr));
     STATUS_TRY(smaller_play(&search, reterr));
     STATUS_TRY(offload_play(&search, reterr));

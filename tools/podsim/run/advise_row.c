@@ -26,3 +26,10 @@ bool advise_sets(const struct advise_row *row, const char *pointer)
             return true;
     return false;
 }
+
+bool advise_sets_to(const struct advise_row *row, const char *setting)
+{
+    for (uint32_t i = 0; i < row->setting_count; i++)
+        if (strcmp(row->setting[i], setting) == 0) return true;
+    return false;
+}

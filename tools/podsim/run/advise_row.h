@@ -14,4 +14,7 @@ enum status advise_setting_add(struct arena *arena, struct advise_row *row, cons
 /* Whether the row has a setting of a pointer, such as "/workload/remat". */
 bool advise_sets(const struct advise_row *row, const char *pointer);
 
+/* Whether the row has a setting, such as "/workload/remat=none". */
+bool advise_sets_to(const struct advise_row *row, const char *setting);
+
 #endif

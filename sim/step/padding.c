@@ -35,10 +35,16 @@ static void list_add(struct paddings *paddings, const char *what, const char *ro
     paddings->of[paddings->count++] = (struct padding){what, role, rank_count, size, padded};
 }
 
+/* Parameters where they are sharded, else what the optimizer keeps. Experts have replicas of their
+ * own. */
 static void flat_add(const struct ranks *ranks, struct paddings *paddings, const char *what,
-                     const char *role, uint32_t rank_count, bool experts)
+                     bool experts)
 {
+    const struct replicas *replicas = ranks_replicas(ranks, experts);
+    uint32_t const rank_count = replicas->state_shards;
     struct padding_sums const sums = padding_sums(ranks, rank_count, experts);
+    const char *const role =
+        ranks->plan->zero != 0 ? replicas->name : mesh_role_name(ranks->shard_role);
     list_add(paddings, what, role, rank_count, sums.elements, sums.elements + sums.padding);
 }
 
@@ -57,8 +63,6 @@ void padding_list(const struct ranks *ranks, struct paddings *ret_paddings)
     struct paddings paddings = {.count = 0};
     struct graph_terms terms;
     bool const sharded = ranks->shards > 1;
-    const char *const role =
-        ranks->plan->zero != 0 ? ranks->replicas.name : mesh_role_name(ranks->shard_role);
     graph_terms_of_part(ranks, &(struct step_part){.part = BLOCK_LAYER}, &terms);
     list_add(&paddings, "tokens", mesh_role_name(MESH_TP_D), ranks_tp_d(ranks),
              ranks->inference.own_tokens, ranks->inference.tokens);
@@ -77,9 +81,9 @@ void padding_list(const struct ranks *ranks, struct paddings *ret_paddings)
     if (ranks->layer[LAYER_MOE].count != 0) {
         tp_add(ranks, &paddings, &terms, "Fe", "columns of an expert");
         flat_add(ranks, &paddings, sharded ? "flat parameters of experts" : "flat state of experts",
-                 role, ranks->experts.replicas.state_shards, /* experts= */ true);
+                 /* experts= */ true);
     }
-    flat_add(ranks, &paddings, sharded ? "flat parameters" : "flat optimizer state", role,
-             ranks->replicas.state_shards, /* experts= */ false);
+    flat_add(ranks, &paddings, sharded ? "flat parameters" : "flat optimizer state",
+             /* experts= */ false);
     *ret_paddings = paddings;
 }

@@ -3,9 +3,11 @@
  * sequences do not. Formulas count what programs execute, memory included; graphs derive it; what
  * MFU counts is what one chip would do.
  */
+#include "sim/base/strbuf.h"
 #include "sim/base/units.h"
 #include "tests/support/case.h"
 #include "tests/support/counts.h"
+#include "tests/support/play.h"
 #include "tests/support/sampling.h"
 #include "tests/unit/counts_case.h"
 #include "tests/unit/drawn_case.h"
@@ -143,11 +145,98 @@ static void padded_heads_run_beside_tp(void **unused)
     case_free(&made);
 }
 
+#define ON(shape, mesh, work)                                                                      \
+    "{\"podsim\": 1, \"machine\": {\"chip\": \"tpu-v5p\", \"shape\": \"" shape                     \
+    "\", \"unrealisable\": true}, \"mesh\": {" mesh                                                \
+    "}, \"workload\": {\"allow_oversubscription\": true, " work "}}"
+#define DENSE                                                                                      \
+    ", \"model\": {\"model_type\": \"llama\", \"hidden_size\": 1201, \"intermediate_size\": "      \
+    "3001, "                                                                                       \
+    "\"num_hidden_layers\": 1, \"num_attention_heads\": 20, \"num_key_value_heads\": 10, "         \
+    "\"head_dim\": 64, \"vocab_size\": 32003, \"tie_word_embeddings\": false}, "
+#define EXPERTS                                                                                    \
+    ", \"model\": {\"model_type\": \"qwen3_moe\", \"hidden_size\": 1208, \"intermediate_size\": "  \
+    "1024, "                                                                                       \
+    "\"moe_intermediate_size\": 301, \"num_experts\": 10, \"num_experts_per_tok\": 2, "            \
+    "\"num_hidden_layers\": 1, \"num_attention_heads\": 24, \"num_key_value_heads\": 8, "          \
+    "\"head_dim\": 64, \"vocab_size\": 32003, \"tie_word_embeddings\": false, "                    \
+    "\"norm_topk_prob\": true}, "
+#define OF_TP_8                                                                                    \
+    "attention heads over 8 of tp: 20 are 32\n"                                                    \
+    "KV heads over 8 of tp: 10 are 16\n"                                                           \
+    "vocabulary over 8 of tp: 32003 are 32008\n"                                                   \
+    "columns of the MLP over 8 of tp: 3001 are 3008\n"
+#define D_OF_TP_8 "columns of D between blocks over 8 of tp: 1201 are 1208\n"
+#define EXPERTS_OF_TP_8                                                                            \
+    "vocabulary over 8 of tp: 32003 are 32008\n"                                                   \
+    "columns of an expert over 8 of tp: 301 are 304\n"
+
+/* All that is padded, and nothing else. Of tp a rank has 4001 rows of the vocabulary, four heads of
+ * Q and O and two of K and V, 376 columns of the MLP, and 151 scales of each norm:
+ *
+ *   embedding, with D 1201   4805201
+ *   head and the last norm   4805352
+ *   attention with its norm   922519
+ *   MLP with its norm        1354879
+ *
+ * which six ranks round up by 1, 0, 5 and 5 elements, five by 4, 3, 1 and 1. Of the model with
+ * experts a rank has 4001 · 1208 elements of the embedding, 151 more of the head; 1208 · 64 · 8 of
+ * attention, 16 scales of Q and K, and 1510 of the router, with 151 of a norm each; two experts,
+ * which are one unit, of 3 · 1208 · 38 each. */
+static void the_whole_list_is_told(void **unused)
+{
+    static const struct {
+        const char *scenario, *told;
+    } cases[] = {
+        {ON("6x8x1", "\"fsdp\": [\"x\"], \"tp\": [\"y\"]",
+            "\"kind\": \"train_step\"" DENSE "\"batch_tokens\": 24576, \"sequence_length\": 512"),
+         D_OF_TP_8 OF_TP_8 "flat parameters over 6 of fsdp: 11887951 are 11887962\n"},
+        {ON("5x8x1", "\"dp\": [\"x\"], \"tp\": [\"y\"]",
+            "\"kind\": \"train_step\"" DENSE "\"batch_tokens\": 20480, \"sequence_length\": 512, "
+            "\"zero\": 1"),
+         D_OF_TP_8 OF_TP_8 "flat optimizer state over 5 of dp: 11887951 are 11887960\n"},
+        {ON("5x8x7", "\"ep\": [\"x\"], \"tp\": [\"y\"], \"fsdp\": [\"z\"]",
+            "\"kind\": \"train_step\"" EXPERTS
+            "\"batch_tokens\": 286720, \"sequence_length\": 512"),
+         EXPERTS_OF_TP_8 "flat parameters of experts over 7 of fsdp: 275424 are 275429\n"
+                         "flat parameters over 7 of fsdp: 10286891 are 10286906\n"},
+        {ON("5x8x7", "\"ep\": [\"x\"], \"tp\": [\"y\"], \"dp\": [\"z\"]",
+            "\"kind\": \"train_step\"" EXPERTS
+            "\"batch_tokens\": 286720, \"sequence_length\": 512, \"zero\": 1"),
+         EXPERTS_OF_TP_8 "flat state of experts over 7 of dp: 275424 are 275429\n"
+                         "flat optimizer state over 35 of dp,ep: 10286891 are 10286955\n"},
+        {ON("6x8x1", "\"tp_d\": [\"x\"], \"tp\": [\"y\"]",
+            "\"kind\": \"decode\"" DENSE "\"batch\": 32, \"context\": 512"),
+         "tokens over 6 of tp_d: 32 are 36\n"
+         "columns of D between blocks over 48 of tp and tp_d: 1201 are 1248\n" OF_TP_8},
+        {ON("6x8x1", "\"cp\": [\"x\"], \"tp\": [\"y\"]",
+            "\"kind\": \"prefill\"" DENSE "\"batch\": 1, \"prompt\": 515"),
+         "tokens of prompts over 6 of cp: 515 are 516\n" D_OF_TP_8 OF_TP_8},
+    };
+    static const struct play_options lower_only = {.lower_only = true};
+    (void)unused;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct play play;
+        struct strbuf text = {0};
+        play_run(&play, cases[i].scenario, &lower_only);
+        const struct paddings *paddings = &play.roofline.counts.paddings;
+        for (uint32_t k = 0; k < paddings->count; k++) {
+            const struct padding *of = &paddings->of[k];
+            strbuf_add(&text, "%s over %u of %s: %llu are %llu\n", of->what, of->ranks, of->role,
+                       (unsigned long long)of->size, (unsigned long long)of->padded);
+        }
+        assert_string_equal(text.bytes, cases[i].told);
+        strbuf_free(&text);
+        play_close(&play);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(formulas_count_what_programs_execute),
         cmocka_unit_test(padded_heads_run_beside_tp),
+        cmocka_unit_test(the_whole_list_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include "sim/report/timeline.h"
 #include "tests/support/case.h"
 #include "tests/support/perfetto.h"
+#include "tests/support/play.h"
 #include "tests/support/scene.h"
 #include "tests/unit/report_case.h"
 
@@ -142,32 +143,35 @@ static bool is_memory(const struct trace_record *record)
     return record->chip == 0 && record->kind == TRACE_MEMORY;
 }
 
-static int64_t next_change(int64_t after_ps)
+static int64_t next_change(const struct trace_records *records, int64_t after_ps)
 {
     int64_t next_ps = INT64_MAX;
-    for (uint64_t i = 0; i < report.trace.records.count; i++) {
-        const struct trace_record *record = &report.trace.records.record[i];
+    for (uint64_t i = 0; i < records->count; i++) {
+        const struct trace_record *record = &records->record[i];
         if (is_memory(record) && record->begin_ps > after_ps && record->begin_ps < next_ps)
             next_ps = record->begin_ps;
     }
     return next_ps;
 }
 
-/* Of several changes at one instant a curve has the last. */
-static void every_memory_curve_shows_each_change(void **state)
+/* Draws the timeline. Of several changes at one instant a curve has the last. */
+static void curves_show_each_change(struct arena *arena, const struct report_input *input,
+                                    struct curve ret_part[PROGRAM_MEMORY_COUNT])
 {
-    (void)state;
     static const char *const names[] = {
 #define X(name, text) text,
         PROGRAM_MEMORY_TABLE(X)
 #undef X
     };
-    play(false);
+    const struct trace_records *records = &input->trace->records;
+    strbuf_free(&text);
+    case_ok(timeline_write(arena, input, &text, &case_error));
     perfetto_read(&text);
     struct curve part[PROGRAM_MEMORY_COUNT] = {{0}}, total = {0};
-    for (int64_t now_ps = next_change(-1); now_ps != INT64_MAX; now_ps = next_change(now_ps)) {
-        for (uint64_t i = 0; i < report.trace.records.count; i++) {
-            const struct trace_record *record = &report.trace.records.record[i];
+    for (int64_t now_ps = next_change(records, -1); now_ps != INT64_MAX;
+         now_ps = next_change(records, now_ps)) {
+        for (uint64_t i = 0; i < records->count; i++) {
+            const struct trace_record *record = &records->record[i];
             if (is_memory(record) && record->begin_ps == now_ps)
                 part[record->lane].held = record->bytes;
         }
@@ -178,7 +182,7 @@ static void every_memory_curve_shows_each_change(void **state)
         }
         curve_show(&total);
     }
-    assert_true(part[PROGRAM_MEMORY_GATHERED].points > 1 && total.points > 2);
+    assert_true(total.points > 2);
     for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++) {
         if (m < PROGRAM_OVERHEAD_FIRST || part[m].most > 0)
             assert_curve(names[m], &part[m]);
@@ -186,7 +190,60 @@ static void every_memory_curve_shows_each_change(void **state)
             assert_false(is_described(names[m]));
     }
     assert_curve("total", &total);
+    memcpy(ret_part, part, sizeof part);
+}
+
+static void every_memory_curve_shows_each_change(void **state)
+{
+    (void)state;
+    struct curve part[PROGRAM_MEMORY_COUNT];
+    play(false);
+    curves_show_each_change(report.made.arena, &report.input, part);
+    assert_true(part[PROGRAM_MEMORY_GATHERED].points > 1);
     case_free(&report.made);
+}
+
+#define BIT(name) (UINT64_C(1) << PROGRAM_MEMORY_##name)
+
+/* What a step begins with is a change from nothing: of training with a framework the optimizer and
+ * what the framework holds, of inference weights and cache. */
+static void curves_begin_with_what_a_step_begins_with(void **state)
+{
+    (void)state;
+    static const char on_8[] =
+        "{\"podsim\": 1, \"machine\": {\"chip\": \"h100-sxm\", \"gpus\": 8}, \"mesh\": {\"tp\": "
+        "[\"gpu:2\"], "
+        "\"%s\": [\"gpu:4\"]}, \"workload\": {\"model\": {\"model_type\": \"llama\", "
+        "\"hidden_size\": 512, "
+        "\"intermediate_size\": 1024, \"num_hidden_layers\": 2, \"num_attention_heads\": 8, "
+        "\"num_key_value_heads\": 8, \"head_dim\": 64, \"vocab_size\": 2048}, %s}}";
+    static const struct {
+        const char *data, *work;
+        uint64_t wanted; /* Categories that hold something, as bits. */
+    } cases[] = {
+        {"fsdp",
+         "\"kind\": \"train_step\", \"memory\": \"framework\", \"batch_tokens\": 16384, "
+         "\"sequence_length\": 1024, \"accumulate\": 2",
+         BIT(PARAMETERS) | BIT(OPTIMIZER) | BIT(MASTER) | BIT(MAIN_GRADIENTS) | BIT(LOSS) |
+             BIT(COPIES) | BIT(NCCL) | BIT(CONTEXT)},
+        {"dp", "\"kind\": \"decode\", \"batch\": 16, \"context\": 1024",
+         BIT(PARAMETERS) | BIT(CACHE)},
+    };
+    static const struct play_options record = {.record = true};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct curve part[PROGRAM_MEMORY_COUNT];
+        struct play step;
+        char scenario[1024];
+        uint64_t held = 0;
+        case_text(scenario, sizeof scenario, on_8, cases[i].data, cases[i].work);
+        play_run(&step, scenario, &record);
+        struct report_input const input = play_report(&step);
+        curves_show_each_change(step.arena, &input, part);
+        for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++)
+            held |= (uint64_t)(part[m].most > 0) << m;
+        assert_int_equal(held & cases[i].wanted, cases[i].wanted);
+        play_close(&step);
+    }
 }
 
 static void overlapping_records_of_one_stream_get_a_track_each(void **state)
@@ -345,6 +402,7 @@ int main(void)
         cmocka_unit_test(a_folded_chip_is_shown_by_the_coordinates_that_were_asked_for),
         cmocka_unit_test(every_op_and_transfer_that_was_recorded_is_a_slice),
         cmocka_unit_test(every_memory_curve_shows_each_change),
+        cmocka_unit_test(curves_begin_with_what_a_step_begins_with),
         cmocka_unit_test(overlapping_records_of_one_stream_get_a_track_each),
         cmocka_unit_test(every_message_is_a_slice_however_many_overlap),
         cmocka_unit_test(two_writes_are_the_same_bytes),

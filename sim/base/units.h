@@ -54,6 +54,16 @@ static inline uint64_t units_scale_rate(uint64_t rate_per_s, uint32_t ppm, uint3
     return scaled > UINT64_MAX ? UINT64_MAX : (uint64_t)scaled;
 }
 
+static inline uint64_t units_smaller(uint64_t left, uint64_t right)
+{
+    return left < right ? left : right;
+}
+
+static inline uint64_t units_larger(uint64_t left, uint64_t right)
+{
+    return left > right ? left : right;
+}
+
 static inline uint64_t units_ceil_divide(uint64_t amount, uint64_t by)
 {
     return amount / by + (amount % by != 0);

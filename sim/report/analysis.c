@@ -328,7 +328,7 @@ static enum status hop_chain_build(struct arena *arena, const struct report_inpu
         &program->roles[analysis_role(input, input->trace->reported_chip)];
     void *hops = NULL;
     int64_t chain_ps = 0;
-    if (input->roofline == NULL || input->workload->kind == WORKLOAD_TRAIN_STEP) return STATUS_OK;
+    if (input->roofline == NULL || !workload_serves(input->workload)) return STATUS_OK;
     STATUS_TRY(arena_try(arena, program->plan_count, sizeof(int64_t), &hops, reterr));
     int64_t *hop_ps = hops;
     for (uint32_t t = 0; t < program->template_count; t++)

@@ -457,7 +457,7 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
         return STATUS_OK;
     }
     notes_parts_build(arena, input, facts, ret_notes);
-    if (input->workload->kind != WORKLOAD_TRAIN_STEP) {
+    if (workload_serves(input->workload)) {
         note_bound(arena, input, facts, ret_notes);
         notes_padding_build(arena, input, ret_notes);
         notes_inference_build(arena, input, facts, ret_notes);

@@ -32,7 +32,7 @@ static struct replicas_total replicas_total(const struct analysis *facts, const 
 /* Weights that are sharded are gathered: before each use, behind the update, or a step later. */
 static const char *when_gathered(const struct workload_plan *plan)
 {
-    if (plan->zero == 3 || plan->kind != WORKLOAD_TRAIN_STEP) return "before each use";
+    if (plan->zero == 3 || workload_serves(plan)) return "before each use";
     return plan->parameter_gather == WORKLOAD_PARAMETERS_NEXT_STEP
                ? "before their first use in the next step"
                : "once they are updated";

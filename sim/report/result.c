@@ -68,7 +68,7 @@ static enum status put_body(struct arena *arena, const struct report_input *inpu
 {
     if (input->roofline != NULL) report_roofline_put(input, json);
     run_step_put_shares(input, facts, json);
-    if (input->roofline != NULL && input->workload->kind != WORKLOAD_TRAIN_STEP) {
+    if (input->roofline != NULL && workload_serves(input->workload)) {
         struct inference_facts const inference = inference_facts_of(input, facts);
         inference_facts_write(&inference, json);
     }

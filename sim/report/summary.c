@@ -57,7 +57,7 @@ static enum status write_body(struct arena *arena, const struct report_input *in
         report_roofline_write_bounds(input, facts->step_s, text);
         rows_add_parts(notes, PARTS_SHOWN, text);
     }
-    if (input->roofline != NULL && input->workload->kind != WORKLOAD_TRAIN_STEP) {
+    if (input->roofline != NULL && workload_serves(input->workload)) {
         struct inference_facts const inference = inference_facts_of(input, facts);
         inference_facts_print(&inference, text);
     }

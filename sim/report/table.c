@@ -272,7 +272,7 @@ void table_heading(const struct report_input *input, bool colour, struct strbuf 
         heading_program(input->program, text);
         return;
     }
-    if (input->workload->kind != WORKLOAD_TRAIN_STEP) {
+    if (workload_serves(input->workload)) {
         heading_inference(input->workload, text);
         return;
     }

@@ -160,7 +160,7 @@ void rules_evaluate(const struct workload_plan *plan, const struct machine *mach
         rules->tp_exact_width = rules->tp_critical_width * tp->finite_share;
         tp_widths(&roofline->counts, rules);
     }
-    if (plan->kind == WORKLOAD_TRAIN_STEP) offload_rules(plan, machine, roofline, rules);
+    if (!workload_serves(plan)) offload_rules(plan, machine, roofline, rules);
     ring_rule(plan, machine, mesh, roofline);
     mixed_rules(plan, machine, mesh, roofline);
 }

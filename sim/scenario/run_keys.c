@@ -79,14 +79,14 @@ static enum status launch_host_settle(const struct key_reader *reader, struct js
 
 static bool serves(const struct key_source *source)
 {
-    return shown_of(source)->workload.kind != WORKLOAD_TRAIN_STEP;
+    return workload_serves(&shown_of(source)->workload);
 }
 
 static enum status split_settle(const struct key_reader *reader, struct json *member,
                                 struct error *reterr)
 {
     const struct workload_plan *plan = &scenario_of(reader)->workload;
-    if (!plan->inference.whole_units || plan->kind != WORKLOAD_TRAIN_STEP) return STATUS_OK;
+    if (!plan->inference.whole_units || workload_serves(plan)) return STATUS_OK;
     return error_set(reterr, STATUS_INVALID, json_where(member),
                      "a training step has no cache that decodes attend to; leave it out");
 }

@@ -67,7 +67,7 @@ static void layout_fill(struct arena *arena, const struct machine *machine,
     struct error unknown = {0};
     struct mesh mesh;
     const char *layout = NULL;
-    if (plan->kind != WORKLOAD_TRAIN_STEP || plan->stages.layout != NULL) return;
+    if (workload_serves(plan) || plan->stages.layout != NULL) return;
     if (mesh_build(&scenario->mesh, machine, &mesh, &unknown) != STATUS_OK) return;
     uint32_t const ranks = mesh.axis[MESH_PP].size;
     if (ranks < 2) return;

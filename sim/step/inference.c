@@ -28,16 +28,6 @@ static const struct inference_plan *plan_of(const struct ranks *ranks)
     return &ranks->plan->inference;
 }
 
-static uint64_t larger(uint64_t left, uint64_t right)
-{
-    return left > right ? left : right;
-}
-
-static uint64_t smaller(uint64_t left, uint64_t right)
-{
-    return left < right ? left : right;
-}
-
 /* --- Attention --- */
 
 /* Scores of a sequence whose queries see at most `window` keys each. */
@@ -48,7 +38,7 @@ static uint64_t scores_of(const struct workload_plan *plan, struct inference_seq
     uint64_t const growing =
         window <= before ? 0 : window - before; /* Queries before it is full. */
     if (plan->attention.mask == WORKLOAD_ATTENTION_FULL)
-        return of.queries * smaller(window, of.keys);
+        return of.queries * units_smaller(window, of.keys);
     if (growing >= of.queries) return of.queries * before + of.queries * (of.queries + 1) / 2;
     return growing * before + growing * (growing + 1) / 2 + (of.queries - growing) * window;
 }
@@ -84,7 +74,7 @@ units_wide inference_scores(const struct workload_plan *plan, uint32_t pass,
 static uint64_t rows_of(struct inference_sequence of, uint64_t window)
 {
     uint64_t const seen = window - 1 > of.keys ? of.keys : window - 1 + of.queries;
-    return smaller(seen, of.keys);
+    return units_smaller(seen, of.keys);
 }
 
 /* Rows of some sequences that stay behind the step: of an array with a window those that a pass of
@@ -97,7 +87,7 @@ static uint64_t held_of(const struct inference_plan *plan, struct inference_span
     uint64_t rows = 0;
     for (uint64_t i = span.first; i < span.end; i += all.times) {
         all = inference_sequence_at(plan, &whole, span, i);
-        if (plan->prompts.chunk != 0) all.queries = smaller(all.queries, plan->prompts.chunk);
+        if (plan->prompts.chunk != 0) all.queries = units_smaller(all.queries, plan->prompts.chunk);
         rows += all.times * rows_of(all, window);
     }
     return rows;
@@ -181,7 +171,7 @@ static struct graph_served served_of(const struct ranks *ranks, struct inference
         served.columns += of.times * units_ceil_divide(own, of.queries);
         served.rows = of.queries;
         served.count += of.times;
-        served.longest = larger(served.longest, units_ceil_divide(own, of.queries));
+        served.longest = units_larger(served.longest, units_ceil_divide(own, of.queries));
         scores += (units_wide)own * of.times;
         queries += of.times * of.queries;
     }
@@ -220,9 +210,9 @@ static struct inference_span span_at(const struct ranks *ranks, struct inference
                                      uint64_t data, uint64_t kept, uint64_t way)
 {
     uint64_t const share = data_share(ranks, batch);
-    uint64_t const end = smaller(batch.first + (data + 1) * share, batch.end);
-    uint64_t const first = smaller(batch.first + data * share + way * kept, end);
-    return (struct inference_span){batch.part, first, smaller(first + kept, end)};
+    uint64_t const end = units_smaller(batch.first + (data + 1) * share, batch.end);
+    uint64_t const first = units_smaller(batch.first + data * share + way * kept, end);
+    return (struct inference_span){batch.part, first, units_smaller(first + kept, end)};
 }
 
 /* Of the pass. */
@@ -272,10 +262,10 @@ most_of(const struct ranks *ranks, const uint64_t kept[INFERENCE_PARTS], uint32_
             uint64_t const own = whole ? data_share(ranks, batch) : kept[p];
             uint64_t const amount =
                 amount_of(ranks, span_at(ranks, batch, n / ways, own, whole ? 0 : n % ways));
-            most.part[p] = larger(most.part[p], amount);
+            most.part[p] = units_larger(most.part[p], amount);
             all += amount;
         }
-        most.all = larger(most.all, all);
+        most.all = units_larger(most.all, all);
     }
     return most;
 }
@@ -342,9 +332,9 @@ static uint64_t held_most(const struct ranks *ranks, uint64_t window)
                                             inference_parts(ranks));
         }
         uint64_t const all = plan->generation.output != 0
-                                 ? larger(rows[INFERENCE_DECODES], rows[INFERENCE_PROMPTS])
+                                 ? units_larger(rows[INFERENCE_DECODES], rows[INFERENCE_PROMPTS])
                                  : rows[INFERENCE_DECODES] + rows[INFERENCE_PROMPTS];
-        most = larger(most, all);
+        most = units_larger(most, all);
     }
     return most;
 }

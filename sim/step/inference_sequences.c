@@ -26,16 +26,6 @@ struct inference_span inference_span_all(const struct inference_plan *plan,
     return (struct inference_span){part, 0, inference_count(plan, part)};
 }
 
-static uint64_t smaller(uint64_t left, uint64_t right)
-{
-    return left < right ? left : right;
-}
-
-static uint64_t larger(uint64_t left, uint64_t right)
-{
-    return left > right ? left : right;
-}
-
 /* Of some prompts alone. */
 static uint32_t passes_of(const struct inference_plan *plan, struct inference_span span)
 {
@@ -44,7 +34,7 @@ static uint32_t passes_of(const struct inference_plan *plan, struct inference_sp
     uint64_t longest = 0;
     if (prompts->count == 0 || prompts->chunk == 0) return 1;
     for (uint64_t i = span.first; i < end; i++)
-        longest = larger(longest, length_at(&prompts->tokens, i));
+        longest = units_larger(longest, length_at(&prompts->tokens, i));
     return (uint32_t)units_ceil_divide(longest, prompts->chunk);
 }
 
@@ -83,7 +73,7 @@ uint32_t inference_pass_count(const struct workload_plan *plan)
 {
     uint64_t const passes = (uint64_t)inference_batch_count(&plan->inference) *
                             inference_batch_passes(&plan->inference);
-    return (uint32_t)smaller(passes, UINT32_MAX);
+    return (uint32_t)units_smaller(passes, UINT32_MAX);
 }
 
 /* Each has as many as another, or one more. */
@@ -159,8 +149,8 @@ struct inference_sequence inference_sequence_at(const struct inference_plan *pla
     if (!pass->has[span.part]) return (struct inference_sequence){.times = times};
     if (span.part == INFERENCE_DECODES) return decode_of(plan, length, times);
     bool const whole = pass->whole || prompts->chunk == 0;
-    uint64_t const before = whole ? 0 : smaller(pass->index * prompts->chunk, length);
-    uint64_t const queries = whole ? length : smaller(prompts->chunk, length - before);
+    uint64_t const before = whole ? 0 : units_smaller(pass->index * prompts->chunk, length);
+    uint64_t const queries = whole ? length : units_smaller(prompts->chunk, length - before);
     return (struct inference_sequence){.queries = queries,
                                        .keys = prompts->cached + before + queries,
                                        .head_rows = queries > 0 && before + queries == length,
@@ -220,8 +210,8 @@ static struct inference_sum parts_sum(const struct workload_plan *plan,
         decodes.sequences + prompts.sequences, decodes.tokens + prompts.tokens,
         decodes.context_tokens + prompts.context_tokens, decodes.head_rows + prompts.head_rows};
     if (plan->inference.generation.output == 0) return sum;
-    sum.sequences = larger(decodes.sequences, prompts.sequences);
-    sum.context_tokens = larger(decodes.context_tokens, prompts.context_tokens);
+    sum.sequences = units_larger(decodes.sequences, prompts.sequences);
+    sum.context_tokens = units_larger(decodes.context_tokens, prompts.context_tokens);
     return sum;
 }
 
@@ -246,13 +236,13 @@ uint64_t inference_keys_most_of(const struct workload_plan *plan, enum inference
     uint64_t most = 0;
     for (uint64_t i = 0; i < span.end; i += sequence.times) {
         sequence = inference_sequence_at(of, &whole, span, i);
-        most = larger(most, sequence.keys);
+        most = units_larger(most, sequence.keys);
     }
     return most;
 }
 
 uint64_t inference_keys_most(const struct workload_plan *plan)
 {
-    return larger(inference_keys_most_of(plan, INFERENCE_DECODES),
-                  inference_keys_most_of(plan, INFERENCE_PROMPTS));
+    return units_larger(inference_keys_most_of(plan, INFERENCE_DECODES),
+                        inference_keys_most_of(plan, INFERENCE_PROMPTS));
 }

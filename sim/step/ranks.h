@@ -147,7 +147,7 @@ struct ranks {
 /* Whether the step is one of inference. */
 static inline bool ranks_serves(const struct ranks *ranks)
 {
-    return ranks->plan->kind != WORKLOAD_TRAIN_STEP;
+    return workload_serves(ranks->plan);
 }
 
 /* Whether a pass has tokens whose logits are wanted. */

@@ -81,7 +81,7 @@ static enum status straight(struct arena *arena, const struct workload_plan *pla
                             struct schedule *ret_schedule, struct error *reterr)
 {
     uint32_t const microbatches = workload_microbatches(plan);
-    bool const trains = plan->kind == WORKLOAD_TRAIN_STEP;
+    bool const trains = !workload_serves(plan);
     void *memory = NULL;
     *ret_schedule = (struct schedule){.name = WORKLOAD_SCHEDULE_DEFAULT,
                                       .rank_count = ranks,
@@ -123,7 +123,7 @@ enum status workload_schedule(struct arena *arena, const struct workload_plan *p
                                        .microbatch_count = plan->accumulate,
                                        .held_max = plan->stages.held_max,
                                        .watch = plan->watch};
-    if (request.rank_count == 1 || plan->kind != WORKLOAD_TRAIN_STEP)
+    if (request.rank_count == 1 || workload_serves(plan))
         return straight(arena, plan, request.rank_count, ret_schedule, reterr);
     if (plan->stages.given != NULL) {
         STATUS_TRY(given_check(plan, request.rank_count, reterr));
@@ -239,7 +239,7 @@ enum status workload_lists_read(const struct workload_plan *plan, const struct m
                                 struct error *reterr)
 {
     *ret_lists = (struct workload_lists){.held_ppm = PPM_ONE};
-    if (mesh->axis[MESH_PP].size == 1 || plan->kind != WORKLOAD_TRAIN_STEP) return STATUS_OK;
+    if (mesh->axis[MESH_PP].size == 1 || workload_serves(plan)) return STATUS_OK;
     struct arena *arena = arena_create(0);
     if (arena == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, where, "no memory to count what ranks hold");

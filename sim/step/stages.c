@@ -235,11 +235,6 @@ static enum status uneven(const struct workload_plan *plan, uint32_t count, uint
                      (unsigned long long)plan->model.layers, count, hint);
 }
 
-static bool serves(const struct workload_plan *plan)
-{
-    return plan->kind != WORKLOAD_TRAIN_STEP;
-}
-
 static enum status too_many(const struct workload_plan *plan, uint32_t count, uint64_t room,
                             struct error *reterr)
 {
@@ -262,8 +257,8 @@ enum status stages_build(struct arena *arena, const struct workload_plan *plan, 
     if (plan->stages.layout != NULL) return layout_read(arena, plan, ret_stages, reterr);
     bool ends_less = false;
     bool const fit = stages_fit(plan, count, &ends_less);
-    if (serves(plan) && layers < count) return too_many(plan, count, room, reterr);
-    if (!serves(plan) && !fit) return uneven(plan, count, room, reterr);
+    if (workload_serves(plan) && layers < count) return too_many(plan, count, room, reterr);
+    if (!workload_serves(plan) && !fit) return uneven(plan, count, room, reterr);
     /* In inference the last but one and those before it have a layer more; with two layers too few
      * for all, as in training. */
     uint32_t const rest = ends_less ? layers % count : 0, each = layers / count;

@@ -153,31 +153,35 @@ struct workload_plan {
     const char *algorithm; /* "auto", "ring-one-way", ... for every collective. */
 };
 
+/* Whether the step is one of inference. */
+static inline bool workload_serves(const struct workload_plan *plan)
+{
+    return plan->kind != WORKLOAD_TRAIN_STEP;
+}
+
 /* Tokens of a step, on the whole machine. */
 static inline uint64_t workload_tokens(const struct workload_plan *plan)
 {
-    bool const trains = plan->kind == WORKLOAD_TRAIN_STEP;
-    return trains ? plan->batch_tokens : inference_sum_all(plan).tokens;
+    return workload_serves(plan) ? inference_sum_all(plan).tokens : plan->batch_tokens;
 }
 
 /* Keys of the longest sequence. */
 static inline uint64_t workload_keys(const struct workload_plan *plan)
 {
-    bool const trains = plan->kind == WORKLOAD_TRAIN_STEP;
-    return trains ? plan->sequence_length : inference_keys_most(plan);
+    return workload_serves(plan) ? inference_keys_most(plan) : plan->sequence_length;
 }
 
 /* Passes of the whole model, one after the other, each with tokens of its own. */
 static inline uint32_t workload_microbatches(const struct workload_plan *plan)
 {
-    return plan->kind == WORKLOAD_TRAIN_STEP ? plan->accumulate : inference_pass_count(plan);
+    return workload_serves(plan) ? inference_pass_count(plan) : plan->accumulate;
 }
 
 /* Modules that a step trains to predict further tokens (MTP). */
 static inline uint64_t workload_mtp(const struct workload_plan *plan)
 {
-    bool const trains = plan->kind == WORKLOAD_TRAIN_STEP && !plan->without_mtp;
-    return trains ? plan->model.mtp_modules : 0;
+    bool const without = workload_serves(plan) || plan->without_mtp;
+    return without ? 0 : plan->model.mtp_modules;
 }
 
 /* What `memory` means on a machine: by default `framework` on GPUs in another profile than `ideal`,

@@ -4,6 +4,9 @@
 
 #include "sim/graph/op.h"
 
+/* Beside the values that a part of the keys has given, of a row's scores: their maximum and sum. */
+enum { ATTENTION_STATISTICS = 2 };
+
 /* Bytes of K and V of whole sequences, as they are read. */
 uint64_t attention_key_bytes(const struct graph *graph, const struct graph_op *op);
 

@@ -12,8 +12,6 @@
 #include "sim/graph/splits.h"
 #include "workloads/ops/attention.h"
 
-enum { STATISTICS = 2 }; /* Of a row's scores: the maximum and the sum. */
-
 struct heads {
     uint64_t shared;  /* Heads of keys on this chip. */
     uint64_t queries; /* Heads of Q for each. */
@@ -151,9 +149,9 @@ static void cores_share(const struct graph *graph, const struct graph_op *op,
     struct splits_shares const shares = splits_share(&units.request);
     work->idle_core_ppm = shares.idle_ppm;
     uint64_t const parts = (uint64_t)((units_wide)shares.merged * units.rows / units.request.units);
-    work->vector_flop += parts * (2 * heads->value_width + STATISTICS);
+    work->vector_flop += parts * (2 * heads->value_width + ATTENTION_STATISTICS);
     work->vmem_read_bytes +=
-        2 * format_bytes(FORMAT_FP32, parts * (heads->value_width + STATISTICS));
+        2 * format_bytes(FORMAT_FP32, parts * (heads->value_width + ATTENTION_STATISTICS));
 }
 
 static uint64_t useful_flop(const struct graph *graph, const struct graph_op *op,

@@ -11,8 +11,7 @@
  * is found for them. Of prompts, of which each has a part, an AllGather brings the rows.
  */
 #include "sim/graph/op.h"
-
-enum { STATISTICS = 2 };
+#include "workloads/ops/attention.h"
 
 static uint64_t elements_of(const struct graph *graph, tensor of)
 {
@@ -60,7 +59,8 @@ static uint64_t moved_bytes(const struct graph *graph, const struct graph_op *op
         return format_bytes(format_of(graph, op), most * cache->batch_ways);
     }
     if (!merges(op)) return gathered_bytes(graph, op);
-    return format_bytes(FORMAT_FP32, elements_of(graph, in) + STATISTICS * heads_of(graph, in));
+    return format_bytes(FORMAT_FP32,
+                        elements_of(graph, in) + ATTENTION_STATISTICS * heads_of(graph, in));
 }
 
 static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op *op,

@@ -12,14 +12,17 @@
 #include "tests/support/case.h"
 #include "tests/support/walk.h"
 
-enum { TEXT_BYTES = WALK_TEXT_BYTES, KEYS_BYTES = 512 };
+enum { TEXT_BYTES = WALK_TEXT_BYTES, KEYS_BYTES = 512, SHARDING_BYTES = 64 };
 
 static const char *const launches[] = {"profile", "graph", "eager"};
 
 static uint32_t place, model;
-static bool replicated, whole_cache, gathers, prefetches, measured, generates, uneven;
+static bool replicated, gathers, prefetches, measured, generates;
+static bool whole_cache;    /* Ranks with the same heads all keep the same rows. */
+static bool uneven, ragged; /* Prompts, decodes of different lengths. */
+static bool windows;        /* Some layers see a few keys: LLaMA-3-8B's heads, fewer layers. */
 static enum { CONTEXT_GATHER, CONTEXT_RING, CONTEXT_TURN } context; /* Of prompts over cp. */
-static bool counts; /* By hand, of prompts that are equally long. */
+static bool counts; /* By hand, of sequences that are equally long. */
 static uint32_t weights_format, cache_format;
 
 /* Sequences that are alike: how many, tokens of each behind the pass, and new ones among them. */
@@ -95,8 +98,12 @@ static void sequences_draw(uint64_t *state, char text[KEYS_BYTES])
         passes[0].answer = (struct alike){answers, length, fresh};
         pass_count = head_count = 1;
         used += snprintf(text + used, KEYS_BYTES - (size_t)used,
-                         ", \"batch\": %u, \"context\": %u, \"new_tokens\": %u", answers, length,
-                         fresh);
+                         ", \"batch\": %u, \"new_tokens\": %u, \"context\": ", answers, fresh);
+        used += snprintf(text + used, KEYS_BYTES - (size_t)used,
+                         ragged ? "{\"distribution\": \"exponential\", \"most\": %u, "
+                                  "\"mean\": %u, \"least\": %u}"
+                                : "%u",
+                         length, (length + 1) / 2, fresh);
     }
     context = kind != PREFILL && kind != GENERATE ? CONTEXT_GATHER : context_draw(state);
     if (kind == PREFILL || kind == GENERATE)
@@ -118,18 +125,38 @@ static bool has_dp(void)
     return strstr(inference_places[place].mesh, "\"dp\"") != NULL;
 }
 
+/* As ranks keep the cache: all of it, as "auto" has it, or as it is given. Ranks of tp with the
+ * same heads share by sequences, unless ranks of cp have parts of prompts, or by parts of each. */
+static void sharding_draw(uint64_t *state, char text[SHARDING_BYTES])
+{
+    uint32_t const tp = inference_places[place].tp;
+    uint32_t const kv_heads = (uint32_t)inference_models[model].kv_heads;
+    uint32_t const heads = tp < kv_heads ? tp : kv_heads, ways = tp / heads;
+    bool const given = below(state, 4) == 0 && !counts && inference_places[place].tp_d == 1 &&
+                       context == CONTEXT_GATHER;
+    bool const parts = below(state, 2) == 0 || inference_places[place].cp > 1;
+    whole_cache = below(state, 4) == 0 && !given;
+    if (given)
+        (void)snprintf(text, SHARDING_BYTES, "{\"heads\": %u, \"batch\": %u, \"sequence\": %u}",
+                       heads, parts ? 1 : ways, parts ? ways : 1);
+    else
+        (void)snprintf(text, SHARDING_BYTES, "\"%s\"", whole_cache ? "replicated" : "auto");
+}
+
 static void draw(uint64_t *state, char text[TEXT_BYTES])
 {
-    char keys[KEYS_BYTES];
+    char keys[KEYS_BYTES], sharding[SHARDING_BYTES];
     place = below(state, PLACES);
     model = below(state, MODELS);
     weights_format = below(state, FORMATS);
     cache_format = below(state, FORMATS);
     replicated = below(state, 3) == 0;
-    whole_cache = below(state, 4) == 0;
     gathers = below(state, 2) == 0 && has_dp() && inference_places[place].cp == 1;
     uneven = below(state, 2) == 0 && !counts;
+    ragged = below(state, 2) == 0 && !counts;
+    windows = below(state, 2) == 0 && !counts && model == 0;
     sequences_draw(state, keys);
+    sharding_draw(state, sharding);
     /* No host launches the ops of a TPU. */
     bool const of_tpu = strstr(inference_places[place].machine, "tpu") != NULL;
     const char *const launch = launches[below(state, of_tpu ? 2 : 3)];
@@ -138,15 +165,15 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
     int const length = snprintf(
         text, TEXT_BYTES,
         "{\"podsim\": 1, \"machine\": {%s, %s}, \"mesh\": %s, \"workload\": {\"kind\": %s, "
-        "\"model\": \"%s\", \"activations\": \"%s\", \"weights\": \"%s\", \"kv_sharding\": \"%s\", "
+        "\"model\": \"%s\", \"activations\": \"%s\", \"weights\": \"%s\", \"kv_sharding\": %s, "
         "\"allow_oversubscription\": true, \"formats\": {\"weights\": \"%s\", \"kv\": \"%s\"}}, "
         "\"run\": {\"launch\": \"%s\", \"split_attention\": %s, \"prefetch_weights\": \"%s\"}}",
         inference_places[place].machine,
         measured ? "\"profile\": \"measured\", \"stack\": \"trtllm\"" : "\"profile\": \"ideal\"",
-        inference_places[place].mesh, keys, inference_models[model].name,
-        replicated ? "replicated" : "model", gathers ? "gathered" : "stationary",
-        whole_cache ? "replicated" : "auto", inference_formats[weights_format].name,
-        inference_formats[cache_format].name, launch,
+        inference_places[place].mesh, keys,
+        windows ? "tests/property/windows-decode.json" : inference_models[model].name,
+        replicated ? "replicated" : "model", gathers ? "gathered" : "stationary", sharding,
+        inference_formats[weights_format].name, inference_formats[cache_format].name, launch,
         below(state, 2) == 0 || of_tpu ? "true" : "false", prefetches ? "vmem" : "none");
     assert_true(length > 0 && length < TEXT_BYTES);
 }

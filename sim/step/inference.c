@@ -348,8 +348,9 @@ static uint64_t kept_all(const struct ranks *ranks, enum inference_part part)
     return kept;
 }
 
-/* All passes of a step are alike in this: their layers have the same matrices. Ranks of cp have the
- * latents of all. */
+/* Whether prompts attend to nothing before their pass, so that latents are not absorbed. Layers
+ * have other matrices then, so all passes of a step do it, or none. Ranks of cp gather the latents
+ * of all, and count as one that keeps all. */
 static bool begins(const struct ranks *ranks)
 {
     const struct inference_plan *plan = plan_of(ranks);
@@ -417,15 +418,17 @@ void inference_build(struct ranks *ranks)
     of->held_rows[1] = held_most(ranks, window);
 }
 
-/* What a layer's terms have of a pass, in addition to its tokens: graph_terms.c. */
+/* What a layer's terms have of a pass, in addition to its tokens: graph_terms.c. How the cache lies
+ * is the same for all passes of a step. */
 static bool layers_alike(const struct inference_ranks *one, const struct inference_ranks *other,
                          uint8_t attends)
 {
     bool const windowed = (attends & ATTENDS_IN_WINDOW) != 0;
     bool alike = one->own_rows == other->own_rows && one->begins == other->begins &&
                  one->prompts_in_parts == other->prompts_in_parts &&
-                 one->has_decodes == other->has_decodes && one->apart == other->apart &&
-                 one->batch_ways == other->batch_ways && one->sequence_ways == other->sequence_ways;
+                 one->has_decodes == other->has_decodes;
+    SIM_ASSERT(one->apart == other->apart && one->batch_ways == other->batch_ways &&
+               one->sequence_ways == other->sequence_ways);
     for (uint32_t p = 0; p < INFERENCE_PARTS; p++)
         alike = alike && one->part_tokens[p] == other->part_tokens[p] &&
                 memcmp(&one->served[p][windowed], &other->served[p][windowed],

@@ -68,7 +68,8 @@ uint32_t inference_batch_count(const struct inference_plan *plan)
     return plan->prompts.count > 0 ? (uint32_t)plan->prompts.count : 1;
 }
 
-/* Past what is simulated it is refused; it need only be more. */
+/* A number above INFERENCE_PASSES_MAX is refused, so that one beyond 32 bits may be any of these.
+ */
 uint32_t inference_pass_count(const struct workload_plan *plan)
 {
     uint64_t const passes = (uint64_t)inference_batch_count(&plan->inference) *

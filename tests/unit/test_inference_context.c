@@ -112,30 +112,47 @@ static void a_step_may_be_left_between_passes(void **state)
     case_free(&made);
 }
 
-/* Templates are shared by passes whose terms are equal in all that a layer reads of them. */
+/* Templates are shared by passes whose terms are equal in all that a layer reads of them: of its
+ * own kind, with a window or without. */
 static void passes_that_differ_in_one_term_are_not_alike(void **state)
 {
-    enum { FIELDS = 10 };
-    struct inference_ranks const one = {.tokens = 8};
+    enum { FLAGS = 4, COUNTS = 2 + 2 * 6 };
     (void)state;
-    assert_true(inference_alike(&one, &(struct inference_ranks){.tokens = 8}, BLOCK_LAYER, false));
-    for (uint32_t field = 0; field < FIELDS; field++) {
-        struct inference_ranks other = one;
-        struct graph_served *served = &other.served[INFERENCE_PROMPTS][0];
-        uint64_t *const counts[FIELDS] = {&other.part_tokens[INFERENCE_DECODES],
-                                          &other.part_tokens[INFERENCE_PROMPTS],
-                                          &served->rows,
-                                          &served->columns,
-                                          &served->read,
-                                          &served->count,
-                                          &served->longest,
-                                          &served->paired};
-        if (field < 8) *counts[field] = 1;
-        other.begins = field == 8;
-        other.own_rows = field == 9;
-        if (inference_alike(&one, &other, BLOCK_LAYER, false)) fail_msg("field %u", field);
-        assert_true(inference_alike(&one, &other, BLOCK_EMBEDDING, false));
-    }
+    for (uint32_t windowed = 0; windowed < 2; windowed++)
+        for (uint32_t field = 0; field < FLAGS + COUNTS; field++) {
+            uint8_t const attends = windowed ? ATTENDS_IN_WINDOW : 0,
+                          otherwise = windowed ? 0 : ATTENDS_IN_WINDOW;
+            struct inference_ranks const one = {.tokens = 8};
+            struct inference_ranks other = one;
+            struct graph_served *answer = &other.served[INFERENCE_DECODES][windowed],
+                                *ask = &other.served[INFERENCE_PROMPTS][windowed];
+            bool *const flags[FLAGS] = {&other.begins, &other.own_rows, &other.prompts_in_parts,
+                                        &other.has_decodes};
+            uint64_t *const counts[COUNTS] = {&other.part_tokens[INFERENCE_DECODES],
+                                              &other.part_tokens[INFERENCE_PROMPTS],
+                                              &answer->rows,
+                                              &answer->columns,
+                                              &answer->read,
+                                              &answer->count,
+                                              &answer->longest,
+                                              &answer->paired,
+                                              &ask->rows,
+                                              &ask->columns,
+                                              &ask->read,
+                                              &ask->count,
+                                              &ask->longest,
+                                              &ask->paired};
+            assert_true(inference_alike(&one, &other, BLOCK_LAYER, attends));
+            if (field < FLAGS)
+                *flags[field] = true;
+            else
+                *counts[field - FLAGS] = 1;
+            if (inference_alike(&one, &other, BLOCK_LAYER, attends))
+                fail_msg("field %u of window %u", field, windowed);
+            bool const of_window = field >= FLAGS + 2;
+            assert_int_equal(inference_alike(&one, &other, BLOCK_LAYER, otherwise), of_window);
+            assert_true(inference_alike(&one, &other, BLOCK_EMBEDDING, attends));
+        }
 }
 
 int main(void)

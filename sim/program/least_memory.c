@@ -119,13 +119,9 @@ static struct slot_course course_of(const struct program_template *template, uin
     return course;
 }
 
-/* Whether an op cannot begin before another has ended: that of its stream before it, or one that it
- * waits for, all of which is there no sooner than its end. `earlier`: the other is of the slot
- * before. */
-static bool begins_behind(const struct program_op *op, const struct program_op *other, bool earlier)
+/* Whether an op waits until another has ended. `earlier`: the other is of the slot before. */
+static bool needs_end_of(const struct program_op *op, const struct program_op *other, bool earlier)
 {
-    if (op->stream == other->stream) return true;
-    if (other->stream != PROGRAM_COMPUTE && other->parts > 1) return false;
     for (uint32_t n = 0; n < op->need_count; n++) {
         const struct program_need *need = &op->need[n];
         if (need->stream == other->stream && need->slot == 0 && !need->begun &&
@@ -135,66 +131,93 @@ static bool begins_behind(const struct program_op *op, const struct program_op *
     return false;
 }
 
+/* Whether an op cannot begin before another has ended: that of its stream before it, or one that it
+ * or an op of its stream before it waits for, all of which is there no sooner than its end. */
+static bool begins_behind(const struct program_template *template, const struct program_op *op,
+                          const struct program_op *other, bool earlier)
+{
+    const struct program_op *const first = earlier ? template->op : other + 1;
+    if (op->stream == other->stream) return true;
+    if (other->stream != PROGRAM_COMPUTE && other->parts > 1) return false;
+    for (const struct program_op *former = op + 1; former-- > first;)
+        if (former->stream == op->stream && needs_end_of(former, other, earlier)) return true;
+    return false;
+}
+
 /* Ops next to one another in the list of a slot: some, which may overlap, begin once all before
  * them have ended. */
 struct window {
     uint32_t first, end;
 };
 
-static bool begins_behind_all(const struct program_op *op, const struct program_template *template,
-                              struct window window, bool earlier)
+/* How the ops of a template follow one another. */
+struct windows {
+    struct window *window;
+    uint32_t count;
+};
+
+/* `former`: of the same template, or if `earlier`, of the slot before. */
+static bool window_is_behind(const struct program_template *template, struct window window,
+                             const struct program_template *of, struct window former, bool earlier)
 {
     for (uint32_t i = window.first; i < window.end; i++)
-        if (!begins_behind(op, &template->op[i], earlier)) return false;
+        for (uint32_t k = former.first; k < former.end; k++)
+            if (!begins_behind(template, &template->op[i], &of->op[k], earlier)) return false;
     return true;
 }
 
-/* The window from an op on: each op that does not begin behind all of it. Empty: one of these
- * begins before those of the window before have ended, so that the order is not known. */
-static struct window window_find(const struct program_template *template, struct window before)
+/* The window from an op on: each op that does not begin behind all of it. */
+static struct window window_find(const struct program_template *template, uint32_t first)
 {
-    struct window window = {before.end, before.end + 1};
+    struct window window = {first, first + 1};
     for (; window.end < template->op_count; window.end++) {
-        const struct program_op *op = &template->op[window.end];
-        if (begins_behind_all(op, template, window, false)) break;
-        if (!begins_behind_all(op, template, before, false)) return (struct window){0, 0};
+        struct window const next = {window.end, window.end + 1};
+        if (window_is_behind(template, next, template, window, false)) break;
     }
     return window;
 }
 
-/* The last window of a slot; empty: the order of its ops is not known. */
-static struct window window_last(const struct program_template *template)
+/* One that does not begin behind all of the window before is one with it. */
+static enum status windows_find(struct arena *arena, const struct program_template *template,
+                                struct windows *ret_windows, struct error *reterr)
 {
-    struct window window = {0, 0}, next = window_find(template, window);
-    while (next.end > 0 && next.end < template->op_count) {
-        window = next;
-        next = window_find(template, window);
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, template->op_count, sizeof(struct window), &memory, reterr));
+    struct window *found = memory;
+    uint32_t count = 0;
+    for (uint32_t first = 0; first < template->op_count;) {
+        struct window window = window_find(template, first);
+        first = window.end;
+        while (count > 0 && !window_is_behind(template, window, template, found[count - 1], false))
+            window.first = found[--count].first;
+        found[count++] = window;
     }
-    return next;
+    *ret_windows = (struct windows){found, count};
+    return STATUS_OK;
 }
 
 /* Whether the ops of a slot begin once all of the slot before have ended. */
-static bool slot_is_behind(const struct program_template *template,
-                           const struct program_template *former)
+static bool slot_is_behind(const struct program *program, const struct windows *windows,
+                           uint32_t template_index, uint32_t former)
 {
-    struct window const window = window_find(template, (struct window){0, 0});
-    struct window const last = window_last(former);
-    for (uint32_t i = window.first; i < window.end; i++)
-        if (!begins_behind_all(&template->op[i], former, last, true)) return false;
-    return last.end > 0;
+    const struct windows *last = &windows[former];
+    return window_is_behind(&program->templates[template_index], windows[template_index].window[0],
+                            &program->templates[former], last->window[last->count - 1], true);
 }
 
 /* Whether windows follow one another through the program, whatever the instants. */
-static bool role_is_ordered(const struct program *program, const struct program_role *role)
+static bool role_is_ordered(const struct program *program, const struct windows *windows,
+                            const struct program_role *role)
 {
-    const struct program_template *former = NULL;
+    uint32_t former = UINT32_MAX;
     for (uint32_t b = 0; b < role->block_count; b++) {
         const struct program_block *block = &role->block[b];
-        const struct program_template *template = &program->templates[block->template_index];
-        if (template->op_count == 0 || window_last(template).end == 0) return false;
-        if (former != NULL && !slot_is_behind(template, former)) return false;
-        if (block->repeat > 1 && !slot_is_behind(template, template)) return false;
-        former = template;
+        uint32_t const at = block->template_index;
+        const struct windows *of = &windows[at];
+        if (of->count == 0) return false;
+        if (block->repeat > 1 && !slot_is_behind(program, windows, at, at)) return false;
+        if (former != UINT32_MAX && !slot_is_behind(program, windows, at, former)) return false;
+        former = at;
     }
     return true;
 }
@@ -221,11 +244,12 @@ static void window_add(const struct program_template *template, struct window wi
 
 /* Of windows that follow one another; in those of several ops what is taken comes first, or `last`:
  * no course holds more than the one, nor less than the other. */
-static struct slot_course course_of_windows(const struct program_template *template, bool last)
+static struct slot_course course_of_windows(const struct program_template *template,
+                                            const struct windows *windows, bool last)
 {
     struct slot_course course = {.change = {.total_bytes = 0}};
-    struct window window = window_find(template, (struct window){0, 0});
-    for (;;) {
+    for (uint32_t w = 0; w < windows->count; w++) {
+        struct window const window = windows->window[w];
         bool const alone = window.end == window.first + 1;
         window_add(template, window,
                    alone  ? WINDOW_ALL
@@ -233,9 +257,8 @@ static struct slot_course course_of_windows(const struct program_template *templ
                           : WINDOW_TAKEN,
                    &course);
         if (!alone) window_add(template, window, last ? WINDOW_TAKEN : WINDOW_GIVEN, &course);
-        if (window.end == template->op_count) return course;
-        window = window_find(template, window);
     }
+    return course;
 }
 
 static struct holding holding_sum(const struct holding *one, const struct holding *other,
@@ -272,15 +295,16 @@ static struct holding role_highest(const struct program_role *role,
 enum memory_bound { BOUND_KNOWN, BOUND_LEAST, BOUND_MOST };
 
 /* Of the role that holds most: by what is known of each kind of memory, or by windows. */
-static void bound_find(const struct program *program, enum memory_bound bound,
-                       struct slot_course *courses, struct least_memory *ret_bound)
+static void bound_find(const struct program *program, const struct windows *windows,
+                       enum memory_bound bound, struct slot_course *courses,
+                       struct least_memory *ret_bound)
 {
     uint32_t const kinds = bound == BOUND_KNOWN ? kinds_known(program) : 0;
     struct least_memory most = {.role = 0};
     for (uint32_t t = 0; t < program->template_count; t++)
-        courses[t] = bound == BOUND_KNOWN
-                         ? course_of(&program->templates[t], kinds)
-                         : course_of_windows(&program->templates[t], bound == BOUND_LEAST);
+        courses[t] = bound == BOUND_KNOWN ? course_of(&program->templates[t], kinds)
+                                          : course_of_windows(&program->templates[t], &windows[t],
+                                                              bound == BOUND_LEAST);
     for (uint32_t r = 0; r < program->role_count; r++) {
         struct holding const highest = role_highest(&program->roles[r], courses);
         if ((uint64_t)highest.total_bytes <= most.total_bytes) continue;
@@ -291,20 +315,33 @@ static void bound_find(const struct program *program, enum memory_bound bound,
     *ret_bound = most;
 }
 
+static enum status windows_build(struct arena *arena, const struct program *program,
+                                 struct windows **ret_windows, struct error *reterr)
+{
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, program->template_count, sizeof **ret_windows, &memory, reterr));
+    *ret_windows = memory;
+    for (uint32_t t = 0; t < program->template_count; t++)
+        STATUS_TRY(windows_find(arena, &program->templates[t], &(*ret_windows)[t], reterr));
+    return STATUS_OK;
+}
+
 enum status least_memory_of(struct arena *arena, const struct program *program,
                             struct least_memory *ret_least, struct error *reterr)
 {
     struct least_memory least, most;
+    struct windows *windows = NULL;
     bool ordered = true;
     void *memory = NULL;
     STATUS_TRY(
         arena_try(arena, program->template_count, sizeof(struct slot_course), &memory, reterr));
+    STATUS_TRY(windows_build(arena, program, &windows, reterr));
     for (uint32_t r = 0; r < program->role_count; r++)
-        ordered = ordered && role_is_ordered(program, &program->roles[r]);
-    bound_find(program, BOUND_KNOWN, memory, ret_least);
+        ordered = ordered && role_is_ordered(program, windows, &program->roles[r]);
+    bound_find(program, windows, BOUND_KNOWN, memory, ret_least);
     if (!ordered) return STATUS_OK;
-    bound_find(program, BOUND_LEAST, memory, &least);
-    bound_find(program, BOUND_MOST, memory, &most);
+    bound_find(program, windows, BOUND_LEAST, memory, &least);
+    bound_find(program, windows, BOUND_MOST, memory, &most);
     if (least.total_bytes != most.total_bytes) return STATUS_OK;
     *ret_least = least;
     ret_least->is_peak = true;

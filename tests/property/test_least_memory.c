@@ -101,6 +101,9 @@ static void of_a_chain_the_least_is_the_peak(void **state)
         if (least.is_peak ? least.total_bytes != peak_bytes : least.total_bytes > peak_bytes)
             fail_msg("%s with %s: %llu of %llu bytes", file->name, settings[i % 3],
                      (unsigned long long)least.total_bytes, (unsigned long long)peak_bytes);
+        /* Shared experts compute while tokens are on their way to others. */
+        if (strstr(file->name, "deepseek-v3-decode-h800-320") != NULL && i % 3 == 0)
+            assert_true(least.is_peak);
         chains += least.is_peak;
         others += !least.is_peak;
         play_close(&play);

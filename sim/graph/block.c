@@ -66,7 +66,11 @@ bool block_is_of(const struct block *block, const struct model *model)
 void block_write_part(const struct graph_terms *terms, const struct model *model,
                       enum block_part part, uint64_t layer, struct graph *ret_graph)
 {
-    *ret_graph = (struct graph){.terms = terms};
+    /* Tensors and ops are written whole as they come: to clear 40 KB took as long as to write. */
+    ret_graph->terms = terms;
+    ret_graph->tensor_count = ret_graph->op_count = ret_graph->block_count = 0;
+    ret_graph->stream = ret_graph->added = 0;
+    ret_graph->begins_backward = false;
     if (part == BLOCK_LAYER && model->blocks != NULL) {
         named_write(model, ret_graph);
         return;

@@ -113,12 +113,18 @@ enum status largest_batch_find(struct largest_batch *search, double hbm_bytes, u
                                uint64_t *ret_batch, struct error *reterr)
 {
     struct bracket least = bracket_of(search, hbm_bytes, false);
-    STATUS_TRY(narrow(search, &least, least.far.batch == 0 ? first : 0, false, reterr));
-    *ret_batch = least.low.batch;
+    if (!search->peaks_are_higher)
+        STATUS_TRY(narrow(search, &least, least.far.batch == 0 ? first : 0, false, reterr));
     struct bracket peaks = bracket_of(search, hbm_bytes, true);
-    if (peaks.low.batch == least.low.batch) return STATUS_OK;
-    if (peaks.high.batch == 0 || peaks.high.batch > least.low.batch + 1) peaks.high = least.high;
-    STATUS_TRY(narrow(search, &peaks, peaks.far.batch == 0 ? least.low.batch : 0, true, reterr));
     *ret_batch = peaks.low.batch;
+    if (!search->peaks_are_higher) {
+        if (peaks.low.batch == least.low.batch) return STATUS_OK;
+        if (peaks.high.batch == 0 || peaks.high.batch > least.low.batch + 1)
+            peaks.high = least.high;
+        first = least.low.batch;
+    }
+    STATUS_TRY(narrow(search, &peaks, peaks.far.batch == 0 ? first : 0, true, reterr));
+    *ret_batch = peaks.low.batch;
+    search->peaks_are_higher |= peaks.low.batch < least.low.batch;
     return STATUS_OK;
 }

@@ -29,6 +29,7 @@ struct largest_batch {
     /* Batches up to a multiple of it hold about as much as the multiple, on ranks that have equally
      * many sequences each; 0: nothing is known of that. It is a guess, which is checked. */
     uint64_t step;
+    bool peaks_are_higher; /* A search has seen it, so that the next one looks at peaks at once. */
     /* Fills bytes and is_peak of a batch. If `plays`, the peak is found of a batch that holds at
      * least no more than `hbm_bytes`, or, if that is more, what it holds at some time; else it
      * may be what the batch holds at least, which is known without a run. */

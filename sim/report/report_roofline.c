@@ -45,7 +45,9 @@ enum { BAR_COLUMNS = 34 };
     X(MFU_MOST, NULL, PERCENT(roofline->ideal_s, roofline->lower_s), IN_WORDS(column_percent))
 
 #define GROUPS(X)                                                                                  \
-    X(GROUP, "axis", WORDS(group->name), SHOWN("", "collectives", -16, column_words))              \
+    X(GROUP, "axis", WORDS(group->name), HIDDEN)                                                   \
+    X(GROUP_SHOWN, NULL, WORDS(shown_name(roofline, group)),                                       \
+      SHOWN("", "collectives", -16, column_words))                                                 \
     X(GROUP_RANKS, "ranks", WHOLE(group->rank_count), SHOWN("", "ranks", 8, column_count))         \
     X(GROUP_COUNT, "count", WHOLE(group->count), SHOWN("", "count", 8, column_count))              \
     X(GROUP_SENT, "sent_bytes", REAL(group->sent_bytes),                                           \
@@ -76,6 +78,15 @@ static void find(const struct report_input *input, struct column_value *ret_valu
     TABLE(COLUMN_FIND)
 }
 
+/* Where all replicas lie along ep, ep has two rows: tokens on their way to experts, and gradients.
+ */
+static const char *shown_name(const struct roofline *roofline, const struct roofline_group *group)
+{
+    const struct roofline_group *exchange = roofline_group_find(roofline, MESH_EP);
+    bool const alike = exchange != NULL && exchange->rank_count == group->rank_count;
+    return group->of == MESH_DP && alike ? "ep (replicas)" : group->name;
+}
+
 static void find_group(const void *owner, uint32_t row, struct column_value *ret_values)
 {
     const struct roofline *roofline = owner;
@@ -83,8 +94,8 @@ static void find_group(const void *owner, uint32_t row, struct column_value *ret
     GROUPS(COLUMN_FIND)
 }
 
-static const uint8_t groups_screen[] = {GROUP,      GROUP_RANKS, GROUP_COUNT, GROUP_SENT,
-                                        GROUP_TIME, GROUP_HOPS,  GROUP_AXES};
+static const uint8_t groups_screen[] = {GROUP_SHOWN, GROUP_RANKS, GROUP_COUNT, GROUP_SENT,
+                                        GROUP_TIME,  GROUP_HOPS,  GROUP_AXES};
 
 static const struct column_table groups_table = {groups, GROUPS_TOTAL,
                                                  COLUMN_LINE(groups, groups_screen), find_group};

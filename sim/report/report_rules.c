@@ -160,6 +160,7 @@ void report_rules_write(const struct report_input *input, const char *tp_excess,
 {
     const struct roofline_rules *rules = &input->roofline->rules;
     struct rules_factors const factors = rules_factors(rules, input->mesh);
+    const char *const replicas = input->roofline->counts.weights.holders;
     struct column_value values[COLUMN_TOTAL];
     find(rules, values);
     strbuf_add(text, "\nthe book's rules (C/W = %s FLOP a byte, %s tokens a chip)\n",
@@ -175,9 +176,9 @@ void report_rules_write(const struct report_input *input, const char *tp_excess,
                    verdict(rules->tokens_per_chip >= rules->fsdp_crossing_tokens));
     if (rules->dp_critical_tokens > 0)
         write_rule(text,
-                   "dp: (C/W)/M_dp over the ranks that hold a replica%s = %s tokens a chip; "
+                   "%s: (C/W)/M_%s over the ranks that hold a replica%s = %s tokens a chip; "
                    "with (N-1)/N %s: %s",
-                   factors.reductions, FIGURE(DP_CRITICAL), FIGURE(DP_EXACT),
+                   replicas, replicas, factors.reductions, FIGURE(DP_CRITICAL), FIGURE(DP_EXACT),
                    verdict(rules->tokens_per_chip >= rules->dp_exact_tokens));
     if (rules->experts_critical_tokens > 0)
         write_rule(text,

@@ -19,18 +19,23 @@ double roofline_axis_bytes_per_s(const struct machine *machine)
     return level_rate(machine, 0);
 }
 
+static const char *group_name(const struct roofline *roofline, uint32_t of)
+{
+    static const char *const others[] = {"kv", "sequence", "experts"};
+    if (of == MESH_DP) return roofline->counts.weights.holders;
+    return of < MESH_ROLE_COUNT ? mesh_role_name((enum mesh_role)of) : others[of - MESH_ROLE_COUNT];
+}
+
 static void add_group(const struct workload_plan *plan, const struct machine *machine, uint32_t of,
                       const struct workload_traffic *traffic, struct roofline *roofline)
 {
-    static const char *const others[] = {"kv", "sequence", "experts"};
     uint64_t const count = traffic->gather_count + traffic->scatter_count +
                            traffic->all_reduce_count + traffic->all_to_all_count +
                            traffic->permute_count;
     if (count == 0 || traffic->group.dimension_count == 0) return;
     struct roofline_group *group = &roofline->group[roofline->group_count++];
     group->of = of;
-    group->name =
-        of < MESH_ROLE_COUNT ? mesh_role_name((enum mesh_role)of) : others[of - MESH_ROLE_COUNT];
+    group->name = group_name(roofline, of);
     group->group = traffic->group;
     double const ranks = (double)group_rank_count(&traffic->group);
     group->rank_count = (uint64_t)ranks;

@@ -26,7 +26,7 @@ enum { ROOFLINE_KV = MESH_ROLE_COUNT, ROOFLINE_SEQUENCE, ROOFLINE_EXPERTS };
 /* The collectives of one mesh axis, or of neighbours on it, over a step; one chip. */
 struct roofline_group {
     uint32_t of;      /* A mesh axis, or one of the above. */
-    const char *name; /* The group by name: "fsdp", "tp", "dp", "kv", "sequence". */
+    const char *name; /* The group as programs call it: "fsdp", "tp", "dp,ep", "kv", "sequence". */
     struct group group;
     const char *algorithm; /* Of its gathers and scatters; NULL: as the plan says. */
     uint64_t rank_count;

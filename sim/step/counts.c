@@ -312,6 +312,7 @@ enum status workload_count(const struct workload_plan *plan, const struct machin
     }
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) counts.role[r].group = mesh->axis[r].group;
     counts.role[MESH_DP].group = ranks.replicas.group;
+    counts.weights.holders = ranks.replicas.name;
     counts.experts.group = ranks.experts.replicas.group;
     counts.kv.group = ranks.heads.group;
     counts.sequence.group = ranks.sequences.group;

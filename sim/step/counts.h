@@ -160,6 +160,7 @@ struct workload_inference {
 struct workload_weights {
     uint32_t gathers;    /* For the forward passes, where ranks have shards of it. */
     uint32_t reductions; /* Of its gradients, where several ranks have it. */
+    const char *holders; /* Those ranks, of role[MESH_DP], by name: "dp,ep". */
 };
 
 /* The shares of matmul_flop and padded_flop in the format of `matmuls`: linear layers. */

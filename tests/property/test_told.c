@@ -316,6 +316,21 @@ static void roofline_is_the_program(const struct play *play, const char *text)
                  count, all, text);
 }
 
+/* A group's name is that of streams with its collectives. */
+static void axes_are_the_programs(const struct play *play, const char *text)
+{
+    const struct program *program = &play->program;
+    for (uint32_t i = 0; i < play->roofline.group_count; i++) {
+        const struct roofline_group *group = &play->roofline.group[i];
+        bool named = group->of >= MESH_ROLE_COUNT; /* Neighbours, on part of an axis. */
+        for (uint32_t s = 0; s < program->stream_count; s++)
+            named = named || strcmp(last_word(program->stream[s].name), group->name) == 0;
+        if (!named)
+            fail_msg("no stream has collectives of %s, as the roofline has\nin %s", group->name,
+                     text);
+    }
+}
+
 static bool is_text(const char *name)
 {
     const char *at = name;
@@ -340,6 +355,7 @@ static void all_is_the_program(struct play *play, const char *text)
     needs_are_named(&play->program, text);
     listing_is_the_program(play, text);
     roofline_is_the_program(play, text);
+    axes_are_the_programs(play, text);
 }
 
 static void of_every_shipped_scenario(void **unused)

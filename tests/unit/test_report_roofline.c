@@ -134,6 +134,7 @@ static void rules_of_the_batch(void **state)
     rules->fsdp_exact_tokens = 1195;
     rules->fsdp_crossing_tokens = 1000;
     rules->dp_critical_tokens = 1100;
+    made.roofline.counts.weights.holders = "dp";
     rules->dp_exact_tokens = 1000;
     rules->experts_critical_tokens = 1200;
     rules->experts_exact_tokens = 1000;

@@ -162,6 +162,43 @@ void json_write_boolean(struct json_writer *writer, bool value)
     strbuf_add(writer->text, value ? "true" : "false");
 }
 
+/* The length of a member and of the comma behind it, up to the next member or the line's end. */
+static uint64_t member_bytes(const char *at)
+{
+    bool quoted = false;
+    const char *end = at;
+    for (; *end != '\0' && *end != '\n'; end++) {
+        if (*end == '"') quoted = !quoted;
+        if (quoted && *end == '\\' && end[1] != '\0') end++;
+        if (!quoted && end[0] == ',' && end[1] == ' ') return (uint64_t)(end - at) + 1;
+    }
+    return (uint64_t)(end - at);
+}
+
+void json_fold(const struct strbuf *json, uint32_t columns, struct strbuf *text)
+{
+    enum { FURTHER = 2 };
+    for (const char *at = json->bytes; at != NULL && *at != '\0';) {
+        uint64_t const indent = strspn(at, " ");
+        uint64_t column = 0, bytes = member_bytes(at);
+        for (; bytes > 0; bytes = member_bytes(at)) {
+            bool const begins = column == 0;
+            if (!begins && column + 1 + bytes > columns) {
+                strbuf_add(text, "\n%*s", (int)indent + FURTHER, "");
+                column = indent + FURTHER;
+            } else if (!begins) {
+                strbuf_add(text, " ");
+                column++;
+            }
+            strbuf_add_bytes(text, at, bytes);
+            column += bytes;
+            at += bytes;
+            if (*at == ' ') at++; /* Behind a comma. */
+        }
+        if (*at == '\n') strbuf_add_bytes(text, at++, 1);
+    }
+}
+
 void json_put_object(struct json_writer *writer, const char *key)
 {
     json_write_key(writer, key);

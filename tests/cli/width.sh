@@ -52,6 +52,7 @@ show program llama3-8b-fsdp-v5e-16x16
 show op llama3-8b-fsdp-v5e-16x16
 show program llama3-8b-pp4-h100-32
 check scenarios/train/mlp-fsdp-v5p-16.json
+import megatron tests/cli/import/megatron-llama3-8b.sh --machine h100-sxm
 collective --machine h100-sxm:nodes=4 --op all_reduce -b 1K -e 16G -f 256
 collective --machine tpu-v5e:4x4 --op all_gather -b 1M -e 16M -f 4
 collective --machine tpu-v5p:8x8x8 --op all_reduce --axes x --concurrent 4 -b 1M -e 2M

@@ -333,9 +333,43 @@ static void reals_are_short_and_come_back(void **state)
     }
 }
 
+static void long_lines_are_folded_between_members(void **state)
+{
+    (void)state;
+    static const char flat[] = "{\n"
+                               "  \"a\": {\"b\": \"x, \\\"y, z\", \"c\": [1, 2], \"d\": 3},\n"
+                               "  \"e\": 4\n"
+                               "}\n";
+    static const char *const folded[] = {
+        [20] = "{\n"
+               "  \"a\": {\"b\": \"x, \\\"y, z\",\n"
+               "    \"c\": [1, 2],\n"
+               "    \"d\": 3},\n"
+               "  \"e\": 4\n"
+               "}\n",
+        [37] = "{\n"
+               "  \"a\": {\"b\": \"x, \\\"y, z\", \"c\": [1,\n"
+               "    2], \"d\": 3},\n"
+               "  \"e\": 4\n"
+               "}\n",
+        [80] = flat,
+    };
+    struct strbuf json = {.bytes = NULL};
+    strbuf_add(&json, "%s", flat);
+    for (uint32_t columns = 0; columns < sizeof folded / sizeof *folded; columns++) {
+        struct strbuf text = {.bytes = NULL};
+        if (folded[columns] == NULL) continue;
+        json_fold(&json, columns, &text);
+        assert_string_equal(text.bytes, folded[columns]);
+        strbuf_free(&text);
+    }
+    strbuf_free(&json);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(long_lines_are_folded_between_members),
         cmocka_unit_test(bad_syntax_names_file_line_and_column),
         cmocka_unit_test(every_cut_of_a_document_is_refused),
         cmocka_unit_test(nesting_of_64_is_read_and_65_is_not),

@@ -16,7 +16,7 @@
 #include "tools/podsim/common/session.h"
 #include "tools/podsim/import/import.h"
 
-enum { FLAT_DEPTH = 3, ARENA_BYTES_MAX = 1 << 30 };
+enum { FLAT_DEPTH = 3, COLUMNS = 80, ARENA_BYTES_MAX = 1 << 30 };
 
 static const struct option import_options[] = {
     {"-o", "SCENARIO.json", "where the scenario goes (standard output)", false},
@@ -170,16 +170,20 @@ static enum status import_all(const struct options *options,
                               struct strbuf *scenario, struct error *reterr)
 {
     struct json_writer json;
+    struct strbuf flat = {.bytes = NULL};
     STATUS_TRY(machine_read(options, import, reterr));
     STATUS_TRY(given_read(options, import->file, reterr));
     STATUS_TRY(file_read(import->file, framework, reterr));
     STATUS_TRY(import_rows(import, framework, reterr));
     STATUS_TRY(scenario_begin(import, framework->preset, reterr));
     STATUS_TRY(framework->finish(import, reterr));
-    json_write_start(&json, scenario);
+    json_write_start(&json, &flat);
     json.flat = FLAT_DEPTH;
     json_write_value(&json, import->scenario);
-    if (scenario->failed) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    json_fold(&flat, COLUMNS, scenario);
+    bool const failed = flat.failed || scenario->failed;
+    strbuf_free(&flat);
+    if (failed) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
     return scenario_check(options, import, scenario, reterr);
 }
 

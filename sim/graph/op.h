@@ -196,6 +196,16 @@ void op_chain(const struct graph *graph, enum chain chain, enum op_pass pass, ui
 /* Vector FLOP that turn what an op reads by position. */
 uint64_t op_turned_flop(const struct graph *graph, const struct graph_op *op);
 
+/* Whether numbers of a format lie wider than they are wanted, and the vector unit narrows them by
+ * one FLOP each. Measured kernels have it in their times, and a step of training does not count it.
+ */
+static inline bool op_narrows(const struct graph *graph, enum format from, enum format to)
+{
+    const struct graph_terms *terms = graph->terms;
+    return terms->cache.is_there && !terms->policy.names_kernels &&
+           format_bits(from) > format_bits(to);
+}
+
 /* Elements of an input as it is read, and of a result before it is reduced. */
 uint64_t op_in_elements(const struct graph_sharded *sharded, const struct graph_op *op,
                         uint8_t input);

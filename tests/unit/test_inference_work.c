@@ -132,12 +132,50 @@ static void the_fullest_rank_has_its_own_sequences_of_both_kinds(void **state)
     case_free(&made);
 }
 
+/* QKV of 8 tokens on one GPU: 6,144 columns of 4,096 weights, and 8 rows of 4,096, which a norm has
+ * narrowed where it writes them. Numbers in
+ * another format than those that are multiplied take a FLOP each. */
+static void numbers_are_widened_or_narrowed_for_a_product(void **state)
+{
+    static const struct {
+        const char *formats;
+        uint64_t weights, tokens; /* Of a FLOP each. */
+    } steps[] = {
+        {"\"weights\": \"bf16\"", 0, 0},
+        {"\"weights\": \"int4\"", 1, 0},
+        {"\"weights\": \"fp8\", \"matmuls\": \"fp8\"", 0, 1},
+        {"\"weights\": \"bf16\", \"matmuls\": \"fp8\"", 1, 1},
+        {"\"weights\": \"int4\", \"matmuls\": \"fp8\"", 1, 1},
+    };
+    uint64_t norm_flop = 0; /* Where it narrows nothing. */
+    (void)state;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        char workload[TEXT_BYTES];
+        struct play play;
+        case_text(workload, sizeof workload,
+                  "\"kind\": \"decode\", \"model\": \"llama-3-8b\", \"batch\": 64, \"context\": 9, "
+                  "\"formats\": {%s}",
+                  steps[i].formats);
+        lower_step(&play, "{\"dp\": [\"gpu\"]}", workload, "");
+        uint64_t const flop = work_of(&play, "attention.norm")->vector_flop;
+        if (i == 0) norm_flop = flop;
+        assert_int_equal(flop - norm_flop, 4096 * 8 * steps[i].tokens);
+        assert_int_equal(work_of(&play, "attention.QKV")->vector_flop,
+                         4096 * 6144 * steps[i].weights);
+        /* What attention has found is no array that only products read: 8 rows of 4,096. */
+        assert_int_equal(work_of(&play, "attention.O")->vector_flop,
+                         4096 * (4096 * steps[i].weights + 8 * steps[i].tokens));
+        play_close(&play);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(positions_are_looked_up_row_by_row),
         cmocka_unit_test(prompts_fill_cores_if_they_are_long),
         cmocka_unit_test(the_fullest_rank_has_its_own_sequences_of_both_kinds),
+        cmocka_unit_test(numbers_are_widened_or_narrowed_for_a_product),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

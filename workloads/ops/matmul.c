@@ -127,23 +127,39 @@ static uint64_t early_bytes(const struct graph_sharded *sharded, const struct gr
     return op_bytes_stored_sum(&bytes);
 }
 
-/* Weights that are narrower than the numbers that the unit multiplies are widened on the way. */
-static uint64_t widened(const struct graph_sharded *sharded, const struct graph_op *op)
-{
-    const struct graph *graph = sharded->graph;
-    uint64_t elements = 0;
-    for (uint8_t i = 0; i < op->weight_count; i++)
-        if (format_bits(graph->tensor[op->weight[i]].format) < format_bits(op->as.matmul.math))
-            elements += graph_read_elements(graph, op->weight[i]);
-    return elements;
-}
-
 static bool is_left(const struct graph_op *op, tensor of)
 {
     const struct graph_matmul *matmul = &op->as.matmul;
     for (uint8_t i = 0; i < op->product_count; i++)
         if (matmul->product[i].left == of) return true;
     return false;
+}
+
+/* Weights in another format than the numbers that the unit multiplies are widened or narrowed on
+ * the way. */
+static uint64_t converted(const struct graph_sharded *sharded, const struct graph_op *op)
+{
+    const struct graph *graph = sharded->graph;
+    enum format const math = op->as.matmul.math;
+    uint64_t elements = 0;
+    for (uint8_t i = 0; i < op->weight_count; i++) {
+        enum format const format = graph->tensor[op->weight[i]].format;
+        if (format_bits(format) < format_bits(math) || op_narrows(graph, format, math))
+            elements += graph_read_elements(graph, op->weight[i]);
+    }
+    return elements;
+}
+
+/* And so are activations that lie wider. */
+static uint64_t narrowed(const struct graph_sharded *sharded, const struct graph_op *op)
+{
+    const struct graph *graph = sharded->graph;
+    uint64_t elements = 0;
+    for (uint8_t i = 0; i < op->in_count; i++)
+        if (is_left(op, op->in[i]) &&
+            op_narrows(graph, graph->tensor[op->in[i]].format, op->as.matmul.math))
+            elements += op_in_elements(sharded, op, i);
+    return elements;
 }
 
 static uint64_t all_bytes(const struct graph_sharded *sharded, const struct graph_op *op,
@@ -216,7 +232,8 @@ static void weight_gradient(const struct graph_sharded *sharded, const struct gr
 static void input_gradient(const struct graph_sharded *sharded, const struct graph_op *op,
                            struct work *work)
 {
-    work->vector_flop += fused_flop(sharded, op, true) + copies(sharded, op) + widened(sharded, op);
+    work->vector_flop +=
+        fused_flop(sharded, op, true) + copies(sharded, op) + converted(sharded, op);
     work->hbm_read_bytes += weight_bytes(sharded, op, false);
     work->hbm_read_bytes += lefts_bytes(sharded, op, false);
     work->hbm_write_bytes += all_bytes(sharded, op, false, true);
@@ -240,7 +257,8 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
             work.result = sharded->graph->tensor[op->weight[0]].gradient;
     }
     if (op_is_forward(pass)) {
-        work.vector_flop = fused_flop(sharded, op, false) + widened(sharded, op);
+        work.vector_flop =
+            fused_flop(sharded, op, false) + converted(sharded, op) + narrowed(sharded, op);
         work.hbm_read_bytes =
             all_bytes(sharded, op, false, false) + weight_bytes(sharded, op, false);
         work.hbm_write_bytes = all_bytes(sharded, op, true, false);

@@ -7,6 +7,17 @@
 #include "sim/base/vector.h"
 #include "sim/graph/op.h"
 
+/* Results that only products read are in the format of these. */
+static uint64_t narrowed(const struct graph_sharded *sharded, const struct graph_op *op)
+{
+    const struct graph *graph = sharded->graph;
+    uint64_t elements = 0;
+    for (uint8_t i = 0; i < op->out_count; i++)
+        if (op_narrows(graph, graph->terms->formats.activations, graph->tensor[op->out[i]].format))
+            elements += op_out_elements(sharded, op, i);
+    return elements;
+}
+
 /* The sum of the stream is a kernel before that of the norm, and that of gradients one behind it.
  */
 static bool sums_apart(const struct graph *graph)
@@ -31,6 +42,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     struct work work = {.math_format = graph->terms->formats.activations};
     if (op_is_forward(pass)) {
         work.vector_flop = (summed ? VECTOR_NORM : VECTOR_NORM_ALONE) * elements;
+        work.vector_flop += narrowed(sharded, op);
         work.hbm_read_bytes = (summed ? 2 : 1) * bytes;
         work.hbm_write_bytes = (summed ? bytes : 0) + op_bytes_sum(&out);
     } else {

@@ -132,7 +132,7 @@ static void say_tier(struct drawing *drawing, uint32_t level, uint32_t index)
 {
     const struct level_tier *tier = &drawing->machine->level[level].tier[index];
     struct tier_totals totals;
-    char rate[QUANTITY_TEXT_BYTES], into[QUANTITY_TEXT_BYTES], latency[QUANTITY_TEXT_BYTES];
+    char rate[QUANTITY_TEXT_BYTES], latency[QUANTITY_TEXT_BYTES] = "";
     double const y = drawing->y + 12;
     totals_of_tier(drawing->machine, level, index, &totals);
     bool const bare = level == 0 && machine_lacks_switch(drawing->machine, 0);
@@ -149,10 +149,10 @@ static void say_tier(struct drawing *drawing, uint32_t level, uint32_t index)
         bare ? "%s: %u x %s from each to the others" : "%s: %u x %s up from each below",
         tier->cable_name, tier->cable_count * totals.links_per_cable,
         quantity_text_rate(rate, (double)tier->cable_bytes_per_s / totals.links_per_cable, "B/s"));
-    svg_say(drawing->text, 20, y + 31, "small",
-            bare ? "in one: %s, %s one way" : "into one: %s, %s one way",
-            quantity_text_rate(into, (double)totals.unit_bytes_per_s, "B/s"),
-            quantity_text_seconds(latency, units_seconds(tier->latency_ps)));
+    if (!tier->shares_nic) quantity_text_seconds(latency, units_seconds(tier->latency_ps));
+    svg_say(drawing->text, 20, y + 31, "small", "%s one: %s%s%s%s", bare ? "in" : "into",
+            quantity_text_rate(rate, (double)totals.unit_bytes_per_s, "B/s"),
+            latency[0] == '\0' ? "" : ", ", latency, latency[0] == '\0' ? "" : " one way");
     if (bare || tier->cable_count > 1)
         svg_words(drawing->text, 20, y + 46, "small",
                   tier->policy == LEVEL_PAIR ? "no switch: each pair has a link"

@@ -24,7 +24,8 @@ enum { CELL_BYTES = 64 };
     X(TIER_UNIT, NULL, WHOLE(totals.unit_bytes_per_s), SHOWN(NULL, "into one", -11, column_rate))  \
     X(TIER_PAIR, NULL, WHOLE(totals.pair_bytes_per_s), SHOWN(NULL, "pair", -11, column_rate))      \
     X(TIER_SHARE, NULL, WHOLE(totals.share_bytes_per_s), SHOWN(NULL, "all", -11, column_rate))     \
-    X(TIER_LATENCY, NULL, SECONDS(tier->latency_ps), SHOWN(NULL, "one way", -9, column_seconds))   \
+    X(TIER_LATENCY, NULL, OR_NULL(!tier->shares_nic, SECONDS(tier->latency_ps)),                   \
+      SHOWN(NULL, "one way", -9, column_seconds))                                                  \
     X(TIER_POLICY, NULL, WORDS(policy), SHOWN(NULL, "policy", -8, column_words))
 
 enum { TIERS(COLUMN_NAME) TIERS_TOTAL };

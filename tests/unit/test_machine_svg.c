@@ -181,7 +181,8 @@ static void a_mesh_is_drawn_cable_by_cable(void **state)
     }
 }
 
-/* The picture's host is a CPU, and GPUs that share a NIC are no host of another kind. */
+/* The picture's host is a CPU, and GPUs that share a NIC are no host of another kind. The way to
+ * the NIC is part of the NIC's latency. */
 static void a_shared_nic_is_no_host(void **state)
 {
     (void)state;
@@ -190,6 +191,8 @@ static void a_shared_nic_is_no_host(void **state)
     assert_non_null(strstr(text.bytes, ">shared NIC: 16<"));
     assert_non_null(strstr(text.bytes, ">shared NIC 15<"));
     assert_int_equal(occurrences(text.bytes, ">host"), 1);
+    assert_non_null(strstr(text.bytes, ">into one: 128 GB/s<"));
+    assert_null(strstr(text.bytes, "1.00 ps"));
     strbuf_free(&text);
 }
 

@@ -43,7 +43,8 @@ struct analysis_class {
     const char *machine_axes; /* "x y" */
     uint32_t axis_bits;       /* The machine axes as bits. */
     uint64_t rank_count;
-    double bytes; /* Sum of V over `count`. */
+    double bytes; /* Sum of V over `count`, of a whole array or of what one rank sends. */
+    bool of_rank; /* The latter, as of a Permute. */
     double busbw_bytes_per_s;
     double hop_s; /* Hop latency of one, were it empty. */
 

@@ -67,6 +67,7 @@ static void add_collective(const struct report_input *input, struct arena *arena
     row->collective = true;
     row->kind = collective_kind_name(plan->kind);
     row->gathers = plan->kind == COLLECTIVE_ALL_GATHER;
+    row->of_rank = plan->kind == COLLECTIVE_PERMUTE;
     stream_set(input, arena, op->stream, row);
     row->algorithm = plan->algorithm;
     row->machine_axes = machine_axes(arena, &plan->group, &row->axis_bits);

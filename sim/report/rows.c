@@ -189,7 +189,9 @@ enum status rows_add_collectives(struct arena *arena, const struct analysis *fac
     strbuf_add(text, "%s", collectives[COLLECTIVE].heading[1]);
     column_add_headings(&collectives_line, 1, at, text);
     strbuf_add(text, "\n");
+    bool of_rank = false;
     for (uint32_t i = 0; i < shown; i++) {
+        of_rank = of_rank || facts->classes[index[i]].of_rank;
         find_collective(facts, index[i], values);
         table_name(text, CELL(collectives, values, COLLECTIVE), columns);
         column_add_figures(&collectives_line, values, at, false, text);
@@ -197,6 +199,7 @@ enum status rows_add_collectives(struct arena *arena, const struct analysis *fac
     }
     if (count > shown) collectives_add_rest(facts, index + shown, count - shown, at, text);
     table_close(text, table, columns);
+    if (of_rank) strbuf_add(text, "each: of a Permute what one rank sends, else the whole array\n");
     return STATUS_OK;
 }
 

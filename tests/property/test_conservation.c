@@ -170,7 +170,10 @@ static void each_rank_sends_its_tokens_to_experts_and_back(void **state)
                        rows[row].machine, rows[row].mesh, tokens,
                        tokens * accumulate * rows[row].data, accumulate, remats[again]);
         drawn_play(&play, text);
-        double const to_one = ceil((double)tokens * share_that_goes(EXPERTS / rows[row].ranks));
+        /* Tokens of all ranks that share a set of experts are rounded up together. */
+        double const senders = (double)rows[row].ranks;
+        double const share = share_that_goes(EXPERTS / rows[row].ranks);
+        double const to_one = ceil(senders * (double)tokens * share) / senders;
         double const exchanges = (4.0 + (double)again) * EXPERTS_LAYERS * (double)accumulate;
         double const wanted = exchanges * rows[row].hops * to_one * EXPERTS_WIDTH * 2;
         for (uint32_t chip = 0; chip < play.machine.chip_count; chip++) {

@@ -142,8 +142,8 @@ static void write_widths(const struct report_input *input, const struct column_v
                    FIGURE(TP_EXACT), verdict(rules->tp_mlp_width >= rules->tp_exact_width));
     if (rules->tp_attention_width > 0)
         write_rule(text,
-                   "tp, attention: (N+K)·H + T·N·H/D = %s against Y·(C/W)/M_Y = %s, with "
-                   "(N-1)/N %s: %s",
+                   "tp, attention multiplies %s columns for each collective, against "
+                   "Y·(C/W)/M_Y = %s, with (N-1)/N %s: %s",
                    FIGURE(TP_ATTENTION), FIGURE(TP_CRITICAL), FIGURE(TP_EXACT),
                    verdict(rules->tp_attention_width >= rules->tp_exact_width));
     if (rules->tp_layer_width > 0)

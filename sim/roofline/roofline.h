@@ -82,7 +82,7 @@ struct roofline_rules {
      * as they are executed: padded for tp, T the mean of a query's keys, K at least Y. 0: no layer
      * has such a block. */
     double tp_mlp_width;       /* F·matrices/2 */
-    double tp_attention_width; /* (N+K)·H + T·N·H/D */
+    double tp_attention_width; /* (N+K)·H + T·N·H/D; with latents what their products have. */
     double tp_layer_width; /* Attention and MLP side by side, with the same collectives: the sum of
                               both widths, or 2/3 of the sum if each half has a norm. */
     double mixed_best_ranks;      /* X_opt = sqrt(B/F·M_X/M_Y·N/m/P). */

@@ -173,8 +173,8 @@ static void rules_of_widths(void **state)
     rules->tp_mlp_width = rules->tp_attention_width = rules->tp_layer_width = 11900;
     show();
     has("- tp, MLP: F·1.5 = 11900 against Y·(C/W)/M_Y = 13600, with (N-1)/N 11900: compute bound\n"
-        "- tp, attention: (N+K)·H + T·N·H/D = 11900 against Y·(C/W)/M_Y = 13600, with (N-1)/N "
-        "11900: compute bound\n"
+        "- tp, attention multiplies 11900 columns for each collective, against Y·(C/W)/M_Y = "
+        "13600, with (N-1)/N 11900: compute bound\n"
         "- tp, layer: attention and MLP side by side multiply 11900 columns for each of 2 "
         "collectives, against Y·(C/W)/M_Y = 13600, with (N-1)/N 11900: compute bound\n");
     rules->tp_exact_width = 11901;
@@ -185,8 +185,8 @@ static void rules_of_widths(void **state)
     show();
     has("- tp, MLP: F·1.5 = 11900 against Y·(C/W)/M_Y = 13600, with (N-1)/N 11901: communication "
         "bound\n"
-        "- tp, attention: (N+K)·H + T·N·H/D = 11900 against Y·(C/W)/M_Y = 13600, with (N-1)/N "
-        "11901: communication bound\n"
+        "- tp, attention multiplies 11900 columns for each collective, against Y·(C/W)/M_Y = "
+        "13600, with (N-1)/N 11901: communication bound\n"
         "- tp, layer: attention and MLP side by side multiply 11900 columns for each of 2 "
         "collectives, against Y·(C/W)/M_Y = 13600, with (N-1)/N 11901: communication bound\n"
         "- tp, one collective and its own matmuls: all are wide enough; so tp leaves 125 ms of the "

@@ -111,40 +111,50 @@ static void layers_count(const struct graph_terms *terms, const struct model *mo
 
 /* --- Ends --- */
 
-/* Matrices of a part's last block in their order, and its norms. */
+/* Weights of a part's last block: its first matrix, all others, and norms. */
 struct part_sum {
-    uint64_t matrix[GRAPH_ARRAYS_MAX];
+    uint64_t matrix, matrices_behind;
     uint64_t norms;
 };
 
-static struct part_sum part_sum(const struct graph_terms *terms, const struct model *model,
-                                enum block_part part)
+static struct part_sum part_sum(const struct graph *graph, const struct model *model)
 {
     struct part_sum sum = {.norms = 0};
-    struct graph graph;
-    uint32_t count = 0;
-    block_write_part(terms, model, part, model->layers - 1, &graph);
-    for (uint8_t i = 0; i < graph.op_count; i++) {
-        const struct graph_op *op = &graph.op[i];
-        for (uint8_t w = 0; op->block + 1 == graph.block_count && w < op->weight_count; w++)
-            if (graph.tensor[op->weight[w]].at.dimension_count > 1)
-                sum.matrix[count++] = graph_weight_elements(&graph, op->weight[w]);
-            else
-                sum.norms += graph_norm_elements(&graph, model, op->weight[w]);
+    for (uint8_t i = 0; i < graph->op_count; i++) {
+        const struct graph_op *op = &graph->op[i];
+        for (uint8_t w = 0; op->block + 1 == graph->block_count && w < op->weight_count; w++) {
+            bool const matrix = graph->tensor[op->weight[w]].at.dimension_count > 1;
+            uint64_t *of = !matrix           ? &sum.norms
+                           : sum.matrix == 0 ? &sum.matrix
+                                             : &sum.matrices_behind;
+            *of += matrix ? graph_weight_elements(graph, op->weight[w])
+                          : graph_norm_elements(graph, model, op->weight[w]);
+        }
     }
     return sum;
+}
+
+void graph_ends_count(const struct graph *embedding, const struct graph *head,
+                      const struct model *model, struct model_counts *counts)
+{
+    struct part_sum const rows = part_sum(embedding, model), last = part_sum(head, model);
+    counts->embedding = rows.matrix;
+    counts->positions = rows.matrices_behind;
+    counts->norm_embedding = rows.norms;
+    counts->head_matrix = model->tied ? 0 : last.matrix;
+    counts->head = counts->head_matrix + last.matrices_behind + model->vectors.head;
+    counts->norm_final = last.norms;
+    counts->total += counts->embedding + counts->positions + counts->norm_embedding + counts->head +
+                     counts->norm_final;
 }
 
 static void ends_count(const struct graph_terms *terms, const struct model *model,
                        struct model_counts *counts)
 {
-    struct part_sum const rows = part_sum(terms, model, BLOCK_EMBEDDING),
-                          head = part_sum(terms, model, BLOCK_HEAD);
-    counts->embedding = rows.matrix[0];
-    counts->positions = rows.matrix[1];
-    counts->head_matrix = model->tied ? 0 : head.matrix[0];
-    counts->head = counts->head_matrix + model->vectors.head;
-    counts->norm_final = head.norms;
+    struct graph embedding, head;
+    block_write_part(terms, model, BLOCK_EMBEDDING, model->layers - 1, &embedding);
+    block_write_part(terms, model, BLOCK_HEAD, model->layers - 1, &head);
+    graph_ends_count(&embedding, &head, model, counts);
 }
 
 /* A module has a projection, a layer like the last, and norms: of both that it joins, and before
@@ -152,8 +162,11 @@ static void ends_count(const struct graph_terms *terms, const struct model *mode
 static void modules_count(const struct graph_terms *terms, const struct model *model,
                           uint64_t layer, uint64_t idle, struct model_counts *counts)
 {
-    struct part_sum const own = part_sum(terms, model, BLOCK_MTP);
-    uint64_t const module = own.matrix[0] + own.norms + counts->norm_final + layer;
+    struct graph graph;
+    block_write_part(terms, model, BLOCK_MTP, model->layers - 1, &graph);
+    struct part_sum const own = part_sum(&graph, model);
+    uint64_t const module =
+        own.matrix + own.matrices_behind + own.norms + counts->norm_final + layer;
     counts->mtp_modules = model->mtp_modules * module;
     counts->mtp_active = model->mtp_modules * (module - idle + counts->embedding);
 }
@@ -173,8 +186,7 @@ struct model_counts model_count(const struct model *model)
     uint64_t const idle = experts->count == 0 ? 0
                                               : counts.experts_layer / experts->count *
                                                     (experts->count - experts->top_k);
-    counts.total = counts.embedding + counts.positions + counts.head + counts.norm_final +
-                   counts.mlp_layers * (both + counts.mlp_layer) + counts.expert_layers * layer;
+    counts.total += counts.mlp_layers * (both + counts.mlp_layer) + counts.expert_layers * layer;
     counts.total -= counts.borrowers * (counts.attention_layer - counts.attention_borrower);
     counts.active = counts.total - counts.expert_layers * idle;
     if (model->mtp_modules != 0) modules_count(&terms, model, layer, idle, &counts);

@@ -8,10 +8,11 @@
 #include "sim/graph/block.h"
 
 struct model_counts {
-    uint64_t embedding;   /* V·D, and again for an untied head. */
-    uint64_t positions;   /* Parameters of the matrix of positions. */
-    uint64_t head;        /* Parameters of the head; if the head is tied, its biases alone. */
-    uint64_t head_matrix; /* Of `head`, the matrix. */
+    uint64_t embedding;      /* V·D, and again for an untied head. */
+    uint64_t positions;      /* Parameters of the matrix of positions. */
+    uint64_t norm_embedding; /* Parameters of norms of what is looked up. */
+    uint64_t head;           /* Parameters of the head; if the head is tied, its biases alone. */
+    uint64_t head_matrix;    /* Of `head`, the matrix. */
     uint64_t attention_layer;
     uint64_t attention_borrower; /* The same of a layer without K and V of its own. */
     uint64_t borrowers;          /* Layers that are so. */
@@ -32,6 +33,11 @@ struct model_counts {
 };
 
 struct model_counts model_count(const struct model *model);
+
+/* Sets what lies before and behind the layers, from the graphs of both parts on one chip, and adds
+ * it to `total`. */
+void graph_ends_count(const struct graph *embedding, const struct graph *head,
+                      const struct model *model, struct model_counts *counts);
 
 /* Weights of a layer's attention that are in no matrix. */
 uint64_t graph_attention_vectors(const struct model *model);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "sim/graph/parameters.h"
+#include "sim/graph/write.h"
 #include "sim/model/model_read.h"
 #include "tests/oracle/oracle.h"
 #include "tests/support/case.h"
@@ -175,6 +176,43 @@ static void tied_embeddings_are_counted_once(void **state)
     assert_int_equal(model.head_width * model.heads, 4096); /* Not the width, 3,072. */
 }
 
+/* BLOOM (arXiv 2211.05100, 3.2.2) has a norm behind the lookup, which no model of ours has; and a
+ * third table is like that of positions. */
+static void normed_lookup_write(struct graph *g, const struct model *model)
+{
+    block_embedding.write(g, model);
+    tensor const rows = g->stream;
+    graph_lookup(g, "W_type[P, D_WX]", NULL, "Types");
+    graph_norm(g, "Norm");
+    g->stream = graph_normed(g, rows, "Normed");
+    graph_block_output(g, g->stream);
+}
+
+static void an_embedding_with_a_norm_is_counted_whole(void **state)
+{
+    static const struct block normed_lookup = {
+        .name = "embedding", .prefix = "embedding.", .write = normed_lookup_write};
+    struct graph_terms terms = {
+        .ranks = 1, .ranks_y = 1, .ranks_w = 1, .ranks_exchange = 1, .sequence = {.parts = 1}};
+    struct model model = model_of("megatron-1.7b");
+    struct model_counts const plain = model_count(&model);
+    struct model_counts counts = {.total = 7};
+    static struct graph embedding, head;
+    (void)state;
+    graph_dimensions_begin(&model, &terms);
+    embedding = (struct graph){.terms = &terms};
+    block_write(&normed_lookup, &model, &embedding);
+    block_write_part(&terms, &model, BLOCK_HEAD, 0, &head);
+    graph_ends_count(&embedding, &head, &model, &counts);
+    uint64_t const norm = 2 * model.width; /* Scales and biases. */
+    assert_int_equal(counts.norm_embedding, norm);
+    assert_int_equal(counts.norm_final, norm);
+    assert_int_equal(counts.embedding, plain.embedding);
+    assert_int_equal(counts.positions, 2 * plain.positions);
+    assert_int_equal(counts.total, 7 + plain.embedding + 2 * plain.positions + 2 * norm);
+    assert_int_equal(plain.norm_embedding, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +222,7 @@ int main(void)
         cmocka_unit_test(the_parts_of_llama_3_70b_are_the_books),
         cmocka_unit_test(the_gpts_of_megatron_lm_have_the_papers_parameters),
         cmocka_unit_test(tied_embeddings_are_counted_once),
+        cmocka_unit_test(an_embedding_with_a_norm_is_counted_whole),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

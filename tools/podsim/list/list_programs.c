@@ -80,6 +80,7 @@ enum status list_model(struct arena *arena, const char *name, struct strbuf *tex
     strbuf_add(text, "%s: parameters\n\n", model.name);
     count_row(text, "embedding", counts.embedding, 1);
     count_row(text, "positions", counts.positions, 1);
+    count_row(text, "norm of the embedding", counts.norm_embedding, 1);
     count_row(text, "attention", counts.attention_layer, model.layers - counts.borrowers);
     if (counts.borrowers != 0)
         count_row(text, "attention without K, V", counts.attention_borrower, counts.borrowers);

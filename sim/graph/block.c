@@ -33,7 +33,7 @@ void block_write(const struct block *block, const struct model *model, struct gr
     struct graph_span *span = &graph->block[graph->block_count];
     *span = (struct graph_span){.block = block, .first = graph->op_count};
     block->write(graph, model);
-    if (model->norms_behind && (places_of[BLOCK_LAYER] >> block->place & 1) != 0)
+    if (model->norms.behind && (places_of[BLOCK_LAYER] >> block->place & 1) != 0)
         norm_behind_write(graph);
     span->count = (uint8_t)(graph->op_count - span->first);
     graph->block_count++;

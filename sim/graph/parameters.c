@@ -27,7 +27,7 @@ static bool is_counted(const struct graph_terms *terms, const struct sharding *w
 uint64_t graph_norm_elements(const struct graph *graph, const struct model *model, tensor weight)
 {
     bool const whole = is_counted(graph->terms, &graph->tensor[weight].at, GRAPH_COUNTED_STREAM);
-    return graph_weight_elements(graph, weight) * (whole ? 1 + model->norm_biases : 1);
+    return graph_weight_elements(graph, weight) * (whole ? 1 + model->norms.biases : 1);
 }
 
 uint64_t graph_attention_vectors(const struct model *model)

@@ -3,8 +3,9 @@
 uint64_t model_window_layers(const struct model *model, uint64_t length)
 {
     uint64_t count = 0;
-    if (model->windowed == NULL || model->window >= length) return 0;
-    for (uint64_t layer = 0; layer < model->layers; layer++) count += model->windowed[layer];
+    if (model->attends.windowed == NULL || model->attends.window >= length) return 0;
+    for (uint64_t layer = 0; layer < model->layers; layer++)
+        count += model->attends.windowed[layer];
     return count;
 }
 

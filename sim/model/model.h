@@ -56,6 +56,21 @@ struct model_vectors {
     uint64_t head;      /* Biases of the head. */
 };
 
+struct model_norms {
+    uint64_t count;  /* Of a layer; 0: one before attention, one before the MLP. */
+    bool behind;     /* What a block of a layer gives is normed before the stream adds it; `count`
+                        has these too. */
+    uint64_t biases; /* Biases of a channel of a norm: 0 or 1. */
+};
+
+/* Keys and values that layers attend to, where these are not all of the layer's own. */
+struct model_attends {
+    uint64_t window; /* Keys that a query of a windowed layer has at most, its own among them. */
+    const bool *windowed; /* [layer]; NULL: none is. */
+    const bool *borrows; /* [layer]: it computes no K and V, and attends to the cache of the nearest
+                            layer before it that does; NULL: none is so. */
+};
+
 struct model {
     enum model_kind kind;
     const char *name;
@@ -70,18 +85,11 @@ struct model {
     uint64_t vocabulary;  /* V */
     bool tied;            /* Embedding and head are one matrix. */
     struct model_vectors vectors;
-    uint64_t norms;            /* Of a layer; 0: one before attention, one before the MLP. */
-    bool norms_behind;         /* What a block of a layer gives is normed before the stream adds
-                                  it; `norms` has these too. */
-    uint64_t norm_biases;      /* Biases of a channel of a norm: 0 or 1. */
+    struct model_norms norms;
     const char *const *blocks; /* Names of a layer's blocks (workloads/blocks), in their order,
                                   ended by NULL. NULL: those that apply to the layer. */
     struct model_positions positions;
-    uint64_t window;      /* Keys that a query of a windowed layer has at most, its own
-                             among them. */
-    const bool *windowed; /* [layer]; NULL: none is. */
-    const bool *borrows; /* [layer]: it computes no K and V, and attends to the cache of the nearest
-                            layer before it that does; NULL: none is so. */
+    struct model_attends attends;
     uint64_t mtp_modules; /* Layers behind the last that predict further tokens (MTP). */
     struct model_experts experts;
     struct model_mla latent;
@@ -94,12 +102,12 @@ static inline bool model_has_experts(const struct model *model)
 
 static inline bool model_layer_is_windowed(const struct model *model, uint64_t layer)
 {
-    return model->windowed != NULL && model->windowed[layer];
+    return model->attends.windowed != NULL && model->attends.windowed[layer];
 }
 
 static inline bool model_layer_borrows(const struct model *model, uint64_t layer)
 {
-    return model->borrows != NULL && model->borrows[layer];
+    return model->attends.borrows != NULL && model->attends.borrows[layer];
 }
 
 /* Layers from the first on that have one MLP. */

@@ -41,7 +41,7 @@ static enum status read_starcoder2(struct json *document, struct model *model, s
     if (norm != NULL) STATUS_TRY(json_choice(norm, norms, &ignored, reterr));
     STATUS_TRY(model_take_flag(document, "use_bias", true, &biased, reterr));
     model->matrices = 2;
-    model->norm_biases = 1;
+    model->norms.biases = 1;
     if (!biased) return STATUS_OK;
     STATUS_TRY(read_qwen2(document, model, reterr));
     model->vectors.attention = model->width;
@@ -56,7 +56,7 @@ static enum status read_gpt2(struct json *document, struct model *model, struct 
     STATUS_TRY(
         model_need_count(document, "n_positions", UINT32_MAX, &model->positions.learned, reterr));
     model->matrices = 2;
-    model->norm_biases = 1;
+    model->norms.biases = 1;
     model->vectors.qk = model->vectors.v = 1;
     model->vectors.attention = model->width;
     model->vectors.mlp = model->mlp_width + model->width;
@@ -100,8 +100,8 @@ static enum status read_glm4(struct json *document, struct model *model, struct 
 {
     bool biased = true;
     STATUS_TRY(model_take_flag(document, "attention_bias", true, &biased, reterr));
-    model->norms = 4;
-    model->norms_behind = true;
+    model->norms.count = 4;
+    model->norms.behind = true;
     return biased ? read_qwen2(document, model, reterr) : STATUS_OK;
 }
 
@@ -115,7 +115,7 @@ static enum status read_cohere(struct json *document, struct model *model, struc
     bool normed = false;
     STATUS_TRY(model_take_flag(document, "use_qk_norm", false, &normed, reterr));
     model->blocks = parallel_blocks;
-    model->norms = 1;
+    model->norms.count = 1;
     model->vectors.qk = normed;
     return STATUS_OK;
 }
@@ -128,7 +128,7 @@ static enum status read_gpt_neox(struct json *document, struct model *model, str
     STATUS_TRY(model_take_flag(document, "attention_bias", true, &biased, reterr));
     if (parallel) model->blocks = parallel_blocks;
     model->matrices = 2;
-    model->norm_biases = 1;
+    model->norms.biases = 1;
     model->vectors.mlp = model->mlp_width + model->width;
     if (biased) STATUS_TRY(read_qwen2(document, model, reterr));
     if (biased) model->vectors.attention = model->width;
@@ -141,9 +141,9 @@ static enum status read_gptj(struct json *document, struct model *model, struct 
     (void)document;
     (void)reterr;
     model->blocks = parallel_blocks;
-    model->norms = 1;
+    model->norms.count = 1;
     model->matrices = 2;
-    model->norm_biases = 1;
+    model->norms.biases = 1;
     model->vectors.mlp = model->mlp_width + model->width;
     model->vectors.head = model->vocabulary;
     return STATUS_OK;
@@ -179,7 +179,7 @@ static enum status read_falcon(struct json *document, struct model *model, struc
     STATUS_TRY(
         model_take_count(document, "num_ln_in_parallel_attn", 2, grouped ? 2 : 1, &norms, reterr));
     model->matrices = 2;
-    model->norm_biases = 1;
+    model->norms.biases = 1;
     model->kv_heads = grouped || !shared ? kv_heads : 1;
     if (model->heads % model->kv_heads != 0)
         return error_set(reterr, STATUS_INVALID, json_where(json_take(document, "num_kv_heads")),
@@ -187,7 +187,7 @@ static enum status read_falcon(struct json *document, struct model *model, struc
                          (unsigned long long)model->kv_heads, (unsigned long long)model->heads);
     if (!parallel && !grouped) return STATUS_OK;
     model->blocks = parallel_blocks;
-    model->norms = norms;
+    model->norms.count = norms;
     return STATUS_OK;
 }
 

@@ -20,9 +20,9 @@ enum status model_read_sharing(struct arena *arena, struct json *document,
     STATUS_TRY(model_take_flag(document, use, false, &used, reterr));
     STATUS_TRY(model_take_count(document, factor, layers_max, 1, &layers, reterr));
     if (!used || layers == 1) return STATUS_OK;
-    STATUS_TRY(arena_try(arena, model->layers, sizeof *model->borrows, &memory, reterr));
+    STATUS_TRY(arena_try(arena, model->layers, sizeof *model->attends.borrows, &memory, reterr));
     bool *borrows = memory;
     for (uint64_t i = 0; i < model->layers; i++) borrows[i] = i % layers != 0;
-    if (model->layers > 1) model->borrows = borrows;
+    if (model->layers > 1) model->attends.borrows = borrows;
     return STATUS_OK;
 }

@@ -81,7 +81,7 @@ enum status model_read_windows(struct arena *arena, struct json *document,
     struct json *types = NULL, *full = NULL;
     void *memory = NULL;
     int64_t count = 0;
-    STATUS_TRY(read_window(document, family, &model->window, reterr));
+    STATUS_TRY(read_window(document, family, &model->attends.window, reterr));
     STATUS_TRY(model_take_list(document, "layer_types", &types, reterr));
     if (family->windows == MODEL_WINDOWS_ABOVE)
         full = model_take_set(document, "max_window_layers");
@@ -92,14 +92,15 @@ enum status model_read_windows(struct arena *arena, struct json *document,
     if (types != NULL && json_count(types) != model->layers)
         return error_set(reterr, STATUS_INVALID, json_where(types), "%u types for %llu layers",
                          json_count(types), (unsigned long long)model->layers);
-    if (model->window == 0 && types == NULL) return STATUS_OK;
-    STATUS_TRY(arena_try(arena, model->layers, sizeof *model->windowed, &memory, reterr));
+    if (model->attends.window == 0 && types == NULL) return STATUS_OK;
+    STATUS_TRY(arena_try(arena, model->layers, sizeof *model->attends.windowed, &memory, reterr));
     bool *windowed = memory;
     for (uint32_t i = 0; i < model->layers; i++) {
         windowed[i] = is_windowed(family->windows, full_layers, i);
         if (types != NULL)
-            STATUS_TRY(read_type(json_at(types, i), family, model->window, &windowed[i], reterr));
+            STATUS_TRY(
+                read_type(json_at(types, i), family, model->attends.window, &windowed[i], reterr));
     }
-    if (model->window != 0) model->windowed = windowed;
+    if (model->attends.window != 0) model->attends.windowed = windowed;
     return STATUS_OK;
 }

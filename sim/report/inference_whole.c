@@ -34,7 +34,7 @@ static double windowed_share(const struct model *model, uint64_t keys, bool held
     uint64_t windowed = 0, layers = 0;
     for (uint64_t layer = 0; layer < model->layers; layer++) {
         if (held && model_layer_borrows(model, layer)) continue;
-        windowed += model->window < keys && model_layer_is_windowed(model, layer);
+        windowed += model->attends.window < keys && model_layer_is_windowed(model, layer);
         layers++;
     }
     return (double)windowed / (double)layers;

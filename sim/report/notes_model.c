@@ -17,14 +17,14 @@ static enum status note_windows(struct arena *arena, const struct report_input *
     struct workload_plan whole = *plan;
     struct workload_counts counts;
     if (windowed == 0) return STATUS_OK;
-    whole.model.windowed = NULL;
+    whole.model.attends.windowed = NULL;
     STATUS_TRY(workload_count(&whole, input->machine, input->mesh, &counts, reterr));
     notes_add(
         arena, notes,
         "%llu of %llu layers attend to %llu keys at most: the dot products are %.1f%% of what "
         "they would be over whole sequences",
         (unsigned long long)windowed, (unsigned long long)model->layers,
-        (unsigned long long)model->window,
+        (unsigned long long)model->attends.window,
         notes_percent(input->roofline->counts.useful_attention_flop, counts.useful_attention_flop));
     return STATUS_OK;
 }

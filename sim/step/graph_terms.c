@@ -171,7 +171,7 @@ void graph_terms_of_part(const struct ranks *ranks, const struct step_part *part
         ret_terms->policy.remat = GRAPH_REMAT_NORMS;
     bool const windowed = (part->attends & ATTENDS_IN_WINDOW) != 0;
     ret_terms->borrows = (part->attends & ATTENDS_TO_BORROWED) != 0;
-    ret_terms->sequence.window = windowed ? ranks->plan->model.window : 0;
+    ret_terms->sequence.window = windowed ? ranks->plan->model.attends.window : 0;
     ret_terms->axis_c = axis_c_add(ranks, &ret_terms->mesh);
     graph_dimensions_begin(&ranks->plan->model, ret_terms);
     widths_set(ranks, ret_terms);

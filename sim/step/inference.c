@@ -67,7 +67,7 @@ units_wide inference_scores(const struct workload_plan *plan, uint32_t pass,
         windowed += model_layer_is_windowed(model, layer);
     units_wide const scores = (model->layers - windowed) * scores_all(plan, pass, part, UINT64_MAX);
     if (windowed == 0) return scores;
-    return scores + windowed * scores_all(plan, pass, part, model->window);
+    return scores + windowed * scores_all(plan, pass, part, model->attends.window);
 }
 
 /* Rows of the cache that some query of the sequence sees. */
@@ -96,7 +96,7 @@ static uint64_t held_of(const struct inference_plan *plan, struct inference_span
 uint64_t inference_window_tokens(const struct workload_plan *plan, enum inference_part part)
 {
     return held_of(&plan->inference, inference_span_all(&plan->inference, part),
-                   plan->model.window);
+                   plan->model.attends.window);
 }
 
 /* --- Of prompts that ranks of cp share --- */
@@ -393,7 +393,7 @@ static void tokens_build(struct ranks *ranks)
 void inference_build(struct ranks *ranks)
 {
     const struct inference_plan *plan = plan_of(ranks);
-    uint64_t const window = ranks->plan->model.window;
+    uint64_t const window = ranks->plan->model.attends.window;
     struct inference_ranks *of = &ranks->inference;
     bool const generates = plan->generation.output != 0;
     *of = (struct inference_ranks){.pass = inference_pass_at(plan, ranks->pass),

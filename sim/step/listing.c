@@ -94,7 +94,8 @@ static void letters_add(struct strbuf *text, const struct ranks *ranks,
     sequences_add(text, ranks);
     if (ranks->sequences.window_layers != 0)
         strbuf_add(text, "  a query has %llu keys at most in %llu of %llu layers, %s the last\n",
-                   wide(model->window), wide(ranks->sequences.window_layers), wide(model->layers),
+                   wide(model->attends.window), wide(ranks->sequences.window_layers),
+                   wide(model->layers),
                    ranks_layer_is_windowed(ranks, model->layers - 1) ? "as in" : "not in");
     uint64_t const borrowing = model_borrowing_layers(model);
     if (borrowing != 0)

@@ -210,7 +210,7 @@ static inline uint8_t ranks_layer_attends(const struct ranks *ranks, uint64_t la
 /* Whether layers of a model may attend in several ways. */
 static inline bool ranks_layers_attend_apart(const struct ranks *ranks)
 {
-    return ranks->sequences.window_layers != 0 || ranks->plan->model.borrows != NULL;
+    return ranks->sequences.window_layers != 0 || ranks->plan->model.attends.borrows != NULL;
 }
 
 /* Refuses what does not divide, with the nearest amounts that would. */

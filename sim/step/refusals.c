@@ -179,7 +179,7 @@ static enum status borrowing_check(const struct ranks *ranks, struct error *rete
 {
     const struct workload_plan *plan = ranks->plan;
     const struct model *model = &plan->model;
-    if (model->borrows == NULL) return STATUS_OK;
+    if (model->attends.borrows == NULL) return STATUS_OK;
     REFUSE(!ranks_serves(ranks), UNSUPPORTED, "/workload/kind",
            "layers of " NAME " share keys and values, whose gradients come from several layers; "
            "that is modelled in \"prefill\", \"decode\", \"mixed\" and \"generate\"",
@@ -347,7 +347,7 @@ static enum status attention_check(const struct ranks *ranks, struct error *rete
         !ranks_serves(ranks) && model_window_layers(&plan->model, plan->sequence_length) != 0;
     bool const shares = ranks->cp > 1 || ranks->sequences.parts > 1;
     uint32_t const parts = ranks->cp > 1 ? ranks->cp : ranks->sequences.parts;
-    unsigned long long const keys = plan->model.window;
+    unsigned long long const keys = plan->model.attends.window;
     char batch[SUGGEST_TEXT_BYTES];
     REFUSE(rings && cp->dimension_count > 1, UNSUPPORTED, "/workload/context",
            "\"ring\" goes round one axis of the machine, and cp lies on %u; \"all_gather\" and "

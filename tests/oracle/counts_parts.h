@@ -108,7 +108,7 @@ static inline uint64_t oracle_vector_share(const struct ranks *ranks, uint64_t e
 static inline uint64_t oracle_norm_elements(const struct ranks *ranks)
 {
     const struct model *model = &ranks->plan->model;
-    return oracle_vector_share(ranks, (1 + model->norm_biases) * model->width);
+    return oracle_vector_share(ranks, (1 + model->norms.biases) * model->width);
 }
 static inline uint64_t oracle_position_elements(const struct ranks *ranks)
 {

@@ -10,7 +10,7 @@ void oracle_scores_letters(struct letters *x)
     bool const causal = ranks->plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL;
     double const keys = (double)oracle_keys(ranks), pairs = (double)ranks->sequences.of.pairs;
     double const queries = x->rows * (double)ranks->heads.queries;
-    double const window = (double)ranks->plan->model.window;
+    double const window = (double)ranks->plan->model.attends.window;
     double const mean = queries * (causal ? (keys + 1) / 2 : keys);
     /* Causal, the first w of T queries have w·(w + 1)/2 keys, the others w each. */
     double const in_window = causal ? window - window * (window - 1) / 2 / keys : window;
@@ -43,7 +43,7 @@ static double padded_window_scores(const struct letters *x, uint64_t width, bool
 {
     const struct ranks *ranks = x->ranks;
     double const edge = x->machine->chip.mxu.columns;
-    uint64_t const window = ranks->plan->model.window;
+    uint64_t const window = ranks->plan->model.attends.window;
     uint64_t rows = ranks->sequences.of.queries, columns = window;
     if (ranks->plan->attention.mask == WORKLOAD_ATTENTION_CAUSAL) {
         double const blocks = ceil((double)oracle_keys(ranks) / edge);

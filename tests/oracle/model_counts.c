@@ -63,8 +63,8 @@ struct model_counts oracle_model_count(const struct model *model)
         counts.head_matrix = model->tied ? 0 : matrix;
         counts.head = counts.head_matrix + model->vectors.head;
         counts.attention_layer = attention_weights(model);
-        counts.norm_final = (1 + model->norm_biases) * model->width;
-        counts.norm_layer = (model->norms == 0 ? 2 : model->norms) * counts.norm_final;
+        counts.norm_final = (1 + model->norms.biases) * model->width;
+        counts.norm_layer = (model->norms.count == 0 ? 2 : model->norms.count) * counts.norm_final;
         counts.positions = model->positions.learned * model->width;
     }
     if (model_has_experts(model)) {

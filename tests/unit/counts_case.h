@@ -171,7 +171,7 @@ static inline void compare(const char *name, struct workload_case *made)
      * for Q, and of gates of shared experts, the oracle, which is frozen, knows nothing. */
     const struct model *model = &made->plan.model;
     bool const direct = model->latent.kv_rank != 0 && model->latent.query_rank == 0;
-    if (model->blocks == NULL && !model->norms_behind && !direct && !model->experts.shared_gated)
+    if (model->blocks == NULL && !model->norms.behind && !direct && !model->experts.shared_gated)
         oracle_hold(name, &made->plan, &made->machine, &made->mesh, counts);
     struct case_sums const sums = case_sum(&made->program, "");
     near(name, "matmul FLOP", counts.matmul_flop, sums.matmul_flop);

@@ -153,7 +153,7 @@ static inline void drawn_vary(struct workload_case *made, uint32_t variant)
     plan->model.matrices = plan->model.kind == MODEL_DECODER ? 2 : 3;
     if (plan->model.kind != MODEL_DECODER) return;
     plan->model.positions.learned = 4096; /* As a GPT has it, with biases. */
-    plan->model.norm_biases = 1;
+    plan->model.norms.biases = 1;
     plan->model.vectors.attention = 4 * plan->model.width;
     plan->model.vectors.mlp = plan->model.mlp_width + plan->model.width;
 }

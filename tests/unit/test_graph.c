@@ -17,8 +17,8 @@ static void drawn_step(size_t p, uint32_t zero, uint32_t variant, uint64_t windo
     made.plan.zero = zero;
     drawn_vary(&made, variant);
     if (window != 0) {
-        made.plan.model.window = window;
-        made.plan.model.windowed = windowed;
+        made.plan.model.attends.window = window;
+        made.plan.model.attends.windowed = windowed;
     }
     graph_step_lower(name, &made);
 }

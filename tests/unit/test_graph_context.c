@@ -27,8 +27,8 @@ static void context_vary(struct workload_case *made, uint32_t variant)
     made->plan.attention.order = (enum workload_context_order)(variant / 7 % 2);
     made->plan.model.kv_heads = kv_heads[variant / 5 % 3];
     if (!turns || windows[variant / 3 % 4] == 0) return;
-    made->plan.model.window = windows[variant / 3 % 4];
-    made->plan.model.windowed = windowed;
+    made->plan.model.attends.window = windows[variant / 3 % 4];
+    made->plan.model.attends.windowed = windowed;
 }
 
 static void shared_sequences_hold(void **state)

@@ -139,7 +139,7 @@ static void layers_with_a_window_read_the_window(void **state)
     case_near(read_bytes("gpt-oss-20b", decode),
               12 * row_bytes * ((100 + 128 + 4096 + 129) + (100 + 128 + 128 + 128)), 1e-12);
     struct workload_plan plan = {.kind = WORKLOAD_DECODE, .inference = decode};
-    plan.model.window = 128;
+    plan.model.attends.window = 128;
     assert_int_equal(inference_window_tokens(&plan, INFERENCE_DECODES), 100 + 128 + 128 + 128);
     /* Of a prompt behind cached tokens, those that its first token still sees. */
     struct inference_plan const prefill = {.prompts = {4, lengths_given(lengths, 4), 1000, 0}};
@@ -435,10 +435,10 @@ static void scores_of_prompts_are_counted_by_hand(void **state)
     plan->attention.mask = WORKLOAD_ATTENTION_FULL;
     assert_int_equal(inference_scores(plan, 0, INFERENCE_PROMPTS), 32 * 50);
     plan->attention.mask = WORKLOAD_ATTENTION_CAUSAL;
-    plan->model.windowed = windowed;
-    plan->model.window = 4;
+    plan->model.attends.windowed = windowed;
+    plan->model.attends.window = 4;
     assert_int_equal(inference_scores(plan, 0, INFERENCE_PROMPTS), 30 * 37 + 2 * 30);
-    plan->model.windowed = NULL;
+    plan->model.attends.windowed = NULL;
     plan->inference.prompts.chunk = 2;
     assert_int_equal(inference_scores(plan, 0, INFERENCE_PROMPTS), 32 * 14);
     assert_int_equal(inference_scores(plan, 1, INFERENCE_PROMPTS), 32 * 16);

@@ -112,8 +112,8 @@ static void the_fullest_rank_has_its_own_sequences_of_both_kinds(void **state)
     made.plan.kind = WORKLOAD_MIXED;
     made.plan.inference = (struct inference_plan){.decodes = {2, lengths_given(contexts, 2), 1},
                                                   .prompts = {2, lengths_given(prompts, 2), 0, 0}};
-    made.plan.model.windowed = windowed;
-    made.plan.model.window = 128;
+    made.plan.model.attends.windowed = windowed;
+    made.plan.model.attends.window = 128;
     case_ok(ranks_make(&made.plan, &made.machine, &made.mesh, &ranks, &case_error));
     const struct inference_ranks *of = &ranks.inference;
     const struct graph_served *decodes = of->served[INFERENCE_DECODES],

@@ -111,7 +111,7 @@ static void graphs_have_the_parameters_of_the_closed_formulas(void **state)
         if (model.experts.shared_gated) continue; /* The formulas do not know it. */
         counts_hold(&model);
         if (model.blocks != NULL) continue;
-        model.norm_biases = 1 - model.norm_biases;
+        model.norms.biases = 1 - model.norms.biases;
         model.mtp_modules = 2;
         model.tied = false;
         model.experts.biased = model_has_experts(&model);

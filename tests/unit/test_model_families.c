@@ -91,13 +91,13 @@ static void biases_and_norms_of_heads_are_counted(void **state)
     struct model const coder = model_of("starcoder2-3b"), first = model_of("starcoder-15b");
     assert_int_equal(graph_attention_vectors(&coder), (24 + 2 * 2) * 128 + 3072);
     assert_int_equal(coder.vectors.mlp, 12288 + 3072);
-    assert_int_equal(coder.norm_biases, 1);
-    assert_int_equal(coder.window, 4096);
+    assert_int_equal(coder.norms.biases, 1);
+    assert_int_equal(coder.attends.window, 4096);
     assert_int_equal(model_window_layers(&coder, 16384), 30);
     assert_int_equal(first.kv_heads, 1);
     assert_int_equal(first.positions.learned, 8192);
-    assert_int_equal(model_of("phi-3-mini").window, 2047);
-    assert_int_equal(model_of("qwen2.5-7b").window, 0);
+    assert_int_equal(model_of("phi-3-mini").attends.window, 2047);
+    assert_int_equal(model_of("qwen2.5-7b").attends.window, 0);
     struct model model = {0};
     case_ok(read_config("\"model_type\": \"qwen2\", \"num_attention_heads\": 8, "
                         "\"use_sliding_window\": true, \"sliding_window\": 1024, "
@@ -309,7 +309,7 @@ static void attention_and_mlp_side_by_side_have_the_published_counts(void **stat
         case_ok(json_read_text(case_arena, "text", text, strlen(text), &document, &case_error));
         case_ok(model_read_config(case_arena, document, "published", &model, &case_error));
         assert_int_equal(model_count(&model).total, rows[i].parameters);
-        assert_int_equal(model.norms, rows[i].norms);
+        assert_int_equal(model.norms.count, rows[i].norms);
         assert_string_equal(model.blocks[0], "parallel");
     }
     struct model model;
@@ -317,7 +317,7 @@ static void attention_and_mlp_side_by_side_have_the_published_counts(void **stat
                         "\"use_parallel_residual\": false,",
                         &model, &case_error));
     assert_null(model.blocks);
-    assert_int_equal(model_of("gpt-neox-20b").norms, 0);
+    assert_int_equal(model_of("gpt-neox-20b").norms.count, 0);
     assert_string_equal(model_of("gpt-neox-20b").blocks[0], "parallel");
 }
 
@@ -327,18 +327,18 @@ static void norms_behind_blocks_are_counted(void **state)
     (void)state;
     struct model const glm = model_of("glm-4-9b");
     struct model model;
-    assert_true(glm.norms_behind);
+    assert_true(glm.norms.behind);
     assert_int_equal(model_count(&glm).norm_layer, 4 * glm.width);
     assert_int_equal(graph_attention_vectors(&glm), (32 + 2 * 2) * 128);
     case_ok(read_config("\"model_type\": \"glm4\", \"num_attention_heads\": 8, "
                         "\"attention_bias\": false,",
                         &model, &case_error));
-    assert_true(model.norms_behind);
+    assert_true(model.norms.behind);
     assert_int_equal(graph_attention_vectors(&model), 0);
     case_ok(
         read_config("\"model_type\": \"glm4\", \"num_attention_heads\": 8,", &model, &case_error));
     assert_int_equal(graph_attention_vectors(&model), 3 * 8 * 128);
-    assert_false(model_of("llama-3-8b").norms_behind);
+    assert_false(model_of("llama-3-8b").norms.behind);
 }
 
 /* A build that has not been configured since a file came does not have it. */

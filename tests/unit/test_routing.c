@@ -115,8 +115,8 @@ static void what_experts_cannot_do_is_refused(void **state)
     tied.mtp_modules = split.mtp_modules = 1;
     tied.tied = true;
     shared.latent = (struct model_mla){768, 256, 64, 64};
-    window.window = 128;
-    window.windowed = (const bool[2]){[1] = true};
+    window.attends.window = 128;
+    window.attends.windowed = (const bool[2]){[1] = true};
     dense.experts = (struct model_experts){0};
     grouped.experts.groups = 16;
     grouped.experts.top_groups = 4;

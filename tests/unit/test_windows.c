@@ -91,7 +91,7 @@ static void windows_are_those_of_transformers(void **state)
         struct error error = {0};
         if (read_model(rows[i].type, rows[i].more, &model, &error) != STATUS_OK)
             fail_msg("%s: %s: %s", rows[i].more, error.where, error.message);
-        assert_int_equal(model.window, rows[i].window);
+        assert_int_equal(model.attends.window, rows[i].window);
         uint64_t windowed = 0;
         for (uint64_t layer = 0; layer < 4; layer++) {
             bool const slides = rows[i].layers[layer] == 's';
@@ -172,8 +172,8 @@ static void a_window_takes_the_tiles_that_it_touches(void **state)
         made.plan.attention.mask = WORKLOAD_ATTENTION_CAUSAL;
         made.plan.batch_tokens = 64 * length;
         made.plan.model.layers = 2;
-        made.plan.model.window = window;
-        made.plan.model.windowed = windowed;
+        made.plan.model.attends.window = window;
+        made.plan.model.attends.windowed = windowed;
         assert_int_equal(case_lower(&made), STATUS_OK);
         uint64_t keys = 0;
         for (uint64_t query = 0; query < length; query++)

@@ -16,12 +16,12 @@ static const char *const parallel[] = {"parallel", NULL};
 
 static void norms_behind_set(struct model *model, uint32_t kind)
 {
-    model->norms = 4;
-    model->norms_behind = true;
+    model->norms.count = 4;
+    model->norms.behind = true;
     if (kind == EXPERTS)
         model->experts = (struct model_experts){.count = 8, .top_k = 2, .width = 4096};
     if (kind != PARALLEL) return;
-    model->norms = 3; /* Two of them before. */
+    model->norms.count = 3; /* Two of them before. */
     model->blocks = parallel;
 }
 
@@ -82,7 +82,7 @@ static void two_norms_are_all_that_a_layer_has_more(void **state)
         blocks_build(&made, 1, norms_behind_set, SERIAL);
         blocks_derive(&made, &layer);
         struct sums const normed = sums_of(&layer, backward == 1);
-        made.plan.model.norms_behind = false;
+        made.plan.model.norms.behind = false;
         blocks_derive(&made, &layer);
         struct sums const plain = sums_of(&layer, backward == 1);
         uint64_t const elements = (1U << 20) / 16 * 8192 / 4;
@@ -104,7 +104,7 @@ static void weights_travel_as_they_are_counted(void **state)
         struct blocks_layer layer;
         uint64_t elements = 0;
         blocks_build(&made, 0, norms_behind_set, variant / 2);
-        made.plan.model.norm_biases = variant % 2;
+        made.plan.model.norms.biases = variant % 2;
         blocks_derive(&made, &layer);
         bool const experts = model_has_experts(&made.plan.model);
         const struct ranks_layer *weights = &layer.ranks.layer[experts ? 1 : 0];

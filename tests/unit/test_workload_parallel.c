@@ -18,7 +18,7 @@ static const char *const blocks[] = {"parallel", NULL};
 static void parallel_set(struct model *model, uint32_t kind)
 {
     model->blocks = blocks;
-    model->norms = 1 + kind;
+    model->norms.count = 1 + kind;
 }
 
 /* FSDP over X and tensor parallelism over Y. */
@@ -90,9 +90,9 @@ static void weights_are_those_of_a_serial_layer_less_a_norm(void **state)
     struct model model = case_llama_70b;
     struct model_counts const serial = model_count(&model);
     model.blocks = blocks;
-    model.norms = 2;
+    model.norms.count = 2;
     assert_int_equal(model_count(&model).total, serial.total);
-    model.norms = 1;
+    model.norms.count = 1;
     assert_int_equal(model_count(&model).total, serial.total - model.layers * model.width);
 }
 

@@ -26,12 +26,12 @@ static struct lengths lengths_of(const struct case_row *row)
 static void windows_add(const struct case_row *row, struct model *model)
 {
     uint64_t const every = row_count_or(row, "every", 1);
-    model->window = row_count_or(row, "window", 0);
-    if (model->window == 0) return;
+    model->attends.window = row_count_or(row, "window", 0);
+    if (model->attends.window == 0) return;
     bool *windowed = arena_take(row->arena, model->layers, sizeof *windowed);
     if (windowed == NULL) row_fail(row, "no memory");
     for (uint64_t i = 0; i < model->layers; i++) windowed[i] = i % every != every - 1;
-    model->windowed = windowed;
+    model->attends.windowed = windowed;
 }
 
 static struct workload_plan prefill_plan(const struct case_row *row, struct lengths lengths)

@@ -25,7 +25,7 @@ static tensor normed(struct graph *g, tensor x, const char *name, const char *te
 static void write(struct graph *g, const struct model *model)
 {
     const struct mlp_texts *mlp = &mlp_texts_dense;
-    bool const gated = model->matrices == 3, shares = model->norms == 1;
+    bool const gated = model->matrices == 3, shares = model->norms.count == 1;
     tensor const x = graph_residual(g);
     tensor const in = normed(g, x, "norm", "In");
     struct mlp_hidden hidden = {.count = 0};

@@ -224,11 +224,12 @@ static bool are_alike(const struct model *a, const struct model *b)
                        a->kv_heads == b->kv_heads && a->head_width == b->head_width &&
                        model_value_width(a) == model_value_width(b) &&
                        a->vocabulary == b->vocabulary && a->tied == b->tied;
-    bool const rest = a->norms == b->norms && a->norms_behind == b->norms_behind &&
-                      a->norm_biases == b->norm_biases && a->blocks == b->blocks &&
-                      a->positions.learned == b->positions.learned && a->window == b->window &&
-                      a->windowed == b->windowed && a->borrows == b->borrows &&
-                      a->mtp_modules == b->mtp_modules;
+    bool const rest = a->norms.count == b->norms.count && a->norms.behind == b->norms.behind &&
+                      a->norms.biases == b->norms.biases && a->blocks == b->blocks &&
+                      a->positions.learned == b->positions.learned &&
+                      a->attends.window == b->attends.window &&
+                      a->attends.windowed == b->attends.windowed &&
+                      a->attends.borrows == b->attends.borrows && a->mtp_modules == b->mtp_modules;
     bool const vectors = v->qk == w->qk && v->v == w->v && v->attention == w->attention &&
                          v->mlp == w->mlp && v->head == w->head;
     bool const experts = e->count == f->count && e->top_k == f->top_k && e->width == f->width &&

@@ -104,7 +104,7 @@ enum status list_model(struct arena *arena, const char *name, struct strbuf *tex
     if (windowed != 0)
         strbuf_add(text, "\n%llu of %llu layers attend to a window of %llu keys.\n",
                    (unsigned long long)windowed, (unsigned long long)model.layers,
-                   (unsigned long long)model.window);
+                   (unsigned long long)model.attends.window);
     if (counts.borrowers != 0)
         strbuf_add(text, "\n%llu of %llu layers attend to the cache of a layer before.\n",
                    (unsigned long long)counts.borrowers, (unsigned long long)model.layers);

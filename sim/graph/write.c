@@ -243,6 +243,30 @@ tensor graph_copied(struct graph *graph, tensor in, const char *text)
     return out;
 }
 
+bool graph_functions_apart(const struct graph *graph)
+{
+    const struct fusion *fusion = graph->terms->policy.fusion;
+    return fusion != NULL && fusion->functions_apart;
+}
+
+tensor graph_function(struct graph *graph, const char *name, const char *formula,
+                      const struct graph_map *map, uint8_t count, const tensor *in,
+                      const char *text)
+{
+    const struct graph_formats *formats = &graph->terms->formats;
+    bool const apart = graph_functions_apart(graph);
+    struct graph_op *op = graph_op(graph, &op_kind_map, name, count, in);
+    op->formula = formula;
+    op->fused = !apart;
+    op->as.map = *map;
+    tensor const out = graph_result(graph, text);
+    if (apart)
+        graph_set_formats(graph, out, formats->matmuls, formats->activations);
+    else
+        graph_set_kept(graph, out, GRAPH_REMAT_NEVER, GRAPH_REMAT_NEVER);
+    return out;
+}
+
 /* --- Blocks --- */
 
 tensor graph_residual(struct graph *graph)

@@ -51,6 +51,14 @@ struct graph_op *graph_op(struct graph *graph, const struct op_kind *kind, const
                           uint8_t count, const tensor *in);
 tensor graph_result(struct graph *graph, const char *text);
 tensor graph_statistic(struct graph *graph, const char *text);
+/* A function of each element, whose gradient `map` says the cost of. The product that reads the
+ * result computes it on the way and nothing is kept of it; where the stack has kernels for
+ * functions (graph_functions_apart), one of its own does, and the result is kept as every input of
+ * a product is. `formula` as that of op_notation. */
+tensor graph_function(struct graph *graph, const char *name, const char *formula,
+                      const struct graph_map *map, uint8_t count, const tensor *in,
+                      const char *text);
+bool graph_functions_apart(const struct graph *graph);
 /* A result whose rows stay for later passes, in the format of the cache. */
 tensor graph_cached(struct graph *graph, const char *text);
 /* Rows of a cache that an earlier layer has written: nothing in this layer gives them. */

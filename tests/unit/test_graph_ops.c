@@ -158,6 +158,63 @@ static void an_op_without_inputs_gathers_none(void **state)
 /* Convolutions, grouped matmuls: other kinds with weights. Here one that is as matmul is. */
 static struct op_kind other_kind;
 
+/* Attention's result, gated by a product of the block's input (Qiu et al., arXiv 2505.06708). */
+static void gated_write(struct graph *g, const char *formula)
+{
+    struct graph_map const map = {.flop = 2, .flop_backward = 4, .reads_inputs = true};
+    tensor const in = graph_block_input(g);
+    graph_matmul(g, "QG");
+    tensor const a = graph_product(g, in, "W_Q[D_X, N_Y, H]", "A[B_ZX, N_Y, H]");
+    tensor const gate = graph_product(g, in, "W_G[D_X, N_Y, H]", "G[B_ZX, N_Y, H]");
+    tensor const gated =
+        graph_function(g, "gate", formula, &map, 2, (const tensor[]){a, gate}, "Ag[B_ZX, N_Y, H]");
+    graph_matmul(g, "O");
+    graph_block_output(g, graph_product(g, gated, "W_O[N_Y, H, D_X]", "Out"));
+}
+
+static void behind_write(struct graph *g, const struct model *model)
+{
+    (void)model;
+    gated_write(g, "% * sigmoid(%)");
+}
+
+static const struct block gated_block = {
+    .name = "gated", .prefix = "gated.", .write = behind_write};
+
+static void gated_derive(const struct fusion *fusion)
+{
+    made_case.terms.policy.fusion = fusion;
+    made_case.graph = (struct graph){.terms = &made_case.terms};
+    block_write(&gated_block, &ranks.plan->model, &made_case.graph);
+    graph_shard(&made_case.graph, &made_case.sharded);
+    graph_backward(&made_case.sharded, &made_case.backward);
+    graph_remat(&made_case.sharded, &made_case.backward, &made_case.kept);
+}
+
+/* A function lies in no kernel of its own, and its result nowhere, unless the stack has kernels for
+ * functions. */
+static void functions_are_fused_where_the_stack_fuses(void **state)
+{
+    static const struct fusion apart = {.functions_apart = true}, together = {.sums_apart = true};
+    static const struct fusion *const fusions[] = {NULL, &together, &apart};
+    struct workload_case made;
+    (void)state;
+    case_begin(&made);
+    for (uint32_t i = 0; i < 3; i++) {
+        gated_derive(fusions[i]);
+        const struct graph_op *gate = &made_case.graph.op[1], *out = &made_case.graph.op[2];
+        struct work const product = work_of(out, OP_FORWARD);
+        assert_int_equal(gate->fused, i < 2);
+        assert_int_equal(made_case.kept.kept[gate->out[0]] != GRAPH_NOTHING, i == 2);
+        assert_int_equal(product.vector_flop,
+                         i == 2 ? 0 : 2 * op_in_elements(&made_case.sharded, out, 0));
+        graph_values_hold("gated", &made_case);
+        graph_steps_are_read("gated", &made_case);
+        graph_lives_hold("gated", &made_case);
+    }
+    case_free(&made);
+}
+
 /* Printed sums have no times. */
 static const uint64_t math_flop_per_s[FORMAT_COUNT] = {
 #define X(name, text, nccl, bits) [FORMAT_##name] = 1,
@@ -225,6 +282,7 @@ int main(void)
         cmocka_unit_test(a_product_of_an_unnormed_sum_is_an_assertion),
         cmocka_unit_test(more_lines_than_are_marked_are_an_assertion),
         cmocka_unit_test(an_op_without_inputs_gathers_none),
+        cmocka_unit_test(functions_are_fused_where_the_stack_fuses),
         cmocka_unit_test(any_kind_may_have_gradients_of_weights_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

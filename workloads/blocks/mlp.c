@@ -7,7 +7,6 @@
 
 #include "sim/base/vector.h"
 #include "sim/graph/block.h"
-#include "sim/graph/op.h"
 #include "sim/graph/write.h"
 #include "sim/model/model.h"
 
@@ -17,30 +16,6 @@ static tensor in_product(struct graph *g, tensor in, const char *weight, const c
     enum format const between = g->terms->formats.matmuls;
     tensor const out = graph_product(g, in, weight, text);
     graph_set_formats(g, out, between, between);
-    return out;
-}
-
-static bool functions_apart(const struct graph *g)
-{
-    const struct fusion *fusion = g->terms->policy.fusion;
-    return fusion != NULL && fusion->functions_apart;
-}
-
-/* A function of each element, which the second matmul computes on the way unless it has a kernel of
- * its own. Then its result is kept, as every input of a matmul is. */
-static tensor function_write(struct graph *g, const char *text, const char *formula,
-                             struct graph_map map, uint8_t count, const tensor *in)
-{
-    bool const apart = functions_apart(g);
-    struct graph_op *op = graph_op(g, &op_kind_map, "gate", count, in);
-    op->formula = formula;
-    op->fused = !apart;
-    op->as.map = map;
-    tensor const out = graph_result(g, text);
-    if (apart)
-        graph_set_formats(g, out, g->terms->formats.matmuls, g->terms->formats.activations);
-    else
-        graph_set_kept(g, out, GRAPH_REMAT_NEVER, GRAPH_REMAT_NEVER);
     return out;
 }
 
@@ -62,8 +37,8 @@ static tensor gated_write(struct graph *g, const struct mlp_texts *texts,
         map.flop += 1;
         map.flop_backward += VECTOR_ROW_DOT + 1;
     }
-    return function_write(g, texts->tmp, texts->weighted ? "g * silu(%) * %" : "silu(%) * %", map,
-                          2, hidden->of);
+    return graph_function(g, "gate", texts->weighted ? "g * silu(%) * %" : "silu(%) * %", &map, 2,
+                          hidden->of, texts->tmp);
 }
 
 /* GELU or its like. Its FLOP are few beside the matmuls', so only where it has a kernel of its own
@@ -76,22 +51,22 @@ static tensor bare_write(struct graph *g, const struct mlp_texts *texts,
         map.flop = 1;
         map.flop_backward = VECTOR_ROW_DOT + 1;
     }
-    if (functions_apart(g)) {
+    if (graph_functions_apart(g)) {
         map.flop += VECTOR_FUNCTION;
         map.flop_backward += VECTOR_FUNCTION_BACKWARD;
         map.reads_inputs = true;
-        return function_write(g, texts->activated, texts->weighted ? "g * act(%)" : "act(%)", map,
-                              1, hidden->of);
+        return graph_function(g, "gate", texts->weighted ? "g * act(%)" : "act(%)", &map, 1,
+                              hidden->of, texts->activated);
     }
-    return texts->weighted ? function_write(g, texts->tmp, "g * %", map, 1, hidden->of)
-                           : hidden->of[0];
+    if (!texts->weighted) return hidden->of[0];
+    return graph_function(g, "gate", "g * %", &map, 1, hidden->of, texts->tmp);
 }
 
 tensor mlp_activated(struct graph *graph, const struct mlp_texts *texts,
                      const struct mlp_hidden *hidden)
 {
     tensor const tmp = (hidden->count == 2 ? gated_write : bare_write)(graph, texts, hidden);
-    if (functions_apart(graph)) return tmp; /* It is there anyway. */
+    if (graph_functions_apart(graph)) return tmp; /* It is there anyway. */
     graph_set_framework(graph, tmp, GRAPH_FRAMEWORK_OUTPUT, graph->terms->formats.matmuls,
                         GRAPH_REMAT_NONE);
     return tmp;

@@ -141,14 +141,25 @@ struct graph_phrase graph_list_applied(struct graph_list *list, const struct gra
     return formula;
 }
 
-/* The function's name with a prime; what has none is multiplied. */
+/* The first behind a factor of a formula, "% * ". */
+static const char *factor_skip(const char *at)
+{
+    SIM_ASSERT(at[1] == ' ' && at[2] == '*' && at[3] == ' ');
+    return at + 4;
+}
+
+/* The function's name with a prime; what has none is multiplied. Inputs before the function are its
+ * factors, as those behind it are: neither are in the gradient's name. */
 struct graph_phrase graph_list_primed(const struct graph_list *list, const struct graph_op *op,
                                       uint8_t result)
 {
     struct graph_array const gradient = graph_list_read(list, op, op->out[result], true);
     struct graph_phrase const text = graph_list_text(list, &gradient);
     struct graph_phrase formula = {.text = ""};
-    for (const char *at = graph_list_formula(op); *at != '\0'; at++) {
+    const char *at = graph_list_formula(op);
+    bool const called = strchr(at, '(') != NULL;
+    for (; *at != '\0'; at++) {
+        while (called && strchr("%@+", *at) != NULL) at = factor_skip(at);
         if (*at == '(') {
             graph_phrase_join(&formula, "", "'(%s)", text.text);
             break;

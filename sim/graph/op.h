@@ -63,7 +63,7 @@ struct op_fused {
 
 /* How a listing writes an op: "Norm(%)". % stands for the next input, @ for the names of all, + for
  * their sum, $ for the op's name, & for its weight. Its gradient is the function's name with a
- * prime, "Norm'". */
+ * prime, "Norm'". Inputs before the function are factors, "% * sigmoid(%)". */
 struct op_notation {
     const char *formula; /* NULL: it is listed by its products, or by what it moves. */
     const char *remark, *remark_backward;

@@ -172,14 +172,16 @@ static void gated_write(struct graph *g, const char *formula)
     graph_block_output(g, graph_product(g, gated, "W_O[N_Y, H, D_X]", "Out"));
 }
 
-static void behind_write(struct graph *g, const struct model *model)
+static const char *gate_formula;
+
+static void gated_block_write(struct graph *g, const struct model *model)
 {
     (void)model;
-    gated_write(g, "% * sigmoid(%)");
+    gated_write(g, gate_formula);
 }
 
 static const struct block gated_block = {
-    .name = "gated", .prefix = "gated.", .write = behind_write};
+    .name = "gated", .prefix = "gated.", .write = gated_block_write};
 
 static void gated_derive(const struct fusion *fusion)
 {
@@ -200,6 +202,7 @@ static void functions_are_fused_where_the_stack_fuses(void **state)
     struct workload_case made;
     (void)state;
     case_begin(&made);
+    gate_formula = "% * sigmoid(%)";
     for (uint32_t i = 0; i < 3; i++) {
         gated_derive(fusions[i]);
         const struct graph_op *gate = &made_case.graph.op[1], *out = &made_case.graph.op[2];
@@ -212,6 +215,44 @@ static void functions_are_fused_where_the_stack_fuses(void **state)
         graph_steps_are_read("gated", &made_case);
         graph_lives_hold("gated", &made_case);
     }
+    case_free(&made);
+}
+
+static struct graph_phrase primed(void)
+{
+    static struct graph_derived part;
+    struct strbuf text = {0};
+    struct graph_list const list = {.part = &part, .text = &text};
+    gated_derive(NULL);
+    part.graph = made_case.graph;
+    part.backward = made_case.backward;
+    graph_shard(&part.graph, &part.sharded);
+    return graph_list_primed(&list, &part.graph.op[1], 0);
+}
+
+static void primed_alone(void)
+{
+    (void)primed();
+}
+
+/* Inputs that the function's value is multiplied with are not arguments of its gradient, on either
+ * side; a letter is a constant. */
+static void gradients_of_functions_are_listed_by_the_function(void **state)
+{
+    static const char *const formulas[] = {"sigmoid(%) * %", "% * sigmoid(%)"};
+    struct workload_case made;
+    (void)state;
+    case_begin(&made);
+    for (uint32_t i = 0; i < 2; i++) {
+        gate_formula = formulas[i];
+        assert_string_equal(primed().text, "sigmoid'(dAg[B_X, N_Y, H])");
+    }
+    gate_formula = "g * % * sigmoid(%)";
+    assert_string_equal(primed().text, "g * sigmoid'(dAg[B_X, N_Y, H])");
+    gate_formula = "g * %";
+    assert_string_equal(primed().text, "g * dAg[B_X, N_Y, H]");
+    gate_formula = "% + sigmoid(%)"; /* It would have two. */
+    assert_stops(primed_alone);
     case_free(&made);
 }
 
@@ -283,6 +324,7 @@ int main(void)
         cmocka_unit_test(more_lines_than_are_marked_are_an_assertion),
         cmocka_unit_test(an_op_without_inputs_gathers_none),
         cmocka_unit_test(functions_are_fused_where_the_stack_fuses),
+        cmocka_unit_test(gradients_of_functions_are_listed_by_the_function),
         cmocka_unit_test(any_kind_may_have_gradients_of_weights_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -112,9 +112,11 @@ struct op_kind {
     bool inputs_apart;   /* The op has two inputs, whose gradients are passes of their own. */
     bool passes_on;      /* The gradient of an input is the gradient of the result. */
     bool gives_gradient; /* The result is already the gradient of the input. */
-    bool shares_sequence; /* All inputs but the first are read of whole sequences. */
-    bool passes_round;    /* The parts of two ranks lie here at once. */
-    bool attends;         /* The op reads keys and values, and no weights. */
+    bool shares_sequence;    /* All inputs but the first are read of whole sequences. */
+    bool passes_round;       /* The parts of two ranks lie here at once. */
+    bool attends;            /* The op reads keys and values, and no weights. */
+    bool computes_functions; /* An input may be a function that the op computes (`fused`). */
+    bool computes_sums;      /* An input may be a fused sum, which the op computes or adds to. */
 };
 
 extern const struct op_kind *const op_kind_table[];

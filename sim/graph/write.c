@@ -39,8 +39,16 @@ static struct graph_op *last_op(struct graph *graph)
     return &graph->op[graph->op_count - 1];
 }
 
-static void input_add(struct graph_op *op, tensor in)
+/* What is fused has no gradient of its own, so whoever reads it computes that as well. */
+static bool computes(const struct op_kind *kind, const struct graph_op *fused)
 {
+    return fused->kind->passes_on ? kind->computes_sums : kind->computes_functions;
+}
+
+static void input_add(const struct graph *graph, struct graph_op *op, tensor in)
+{
+    const struct graph_op *fused = graph_fused(graph, in);
+    SIM_ASSERT(fused == NULL || computes(op->kind, fused));
     for (uint8_t i = 0; i < op->in_count; i++)
         if (op->in[i] == in) return;
     SIM_ASSERT(op->in_count < GRAPH_ARRAYS_MAX);
@@ -155,7 +163,7 @@ struct graph_op *graph_op(struct graph *graph, const struct op_kind *kind, const
     *op = (struct graph_op){
         .kind = kind, .name = name, .block = graph->block_count, .gradients.behind = GRAPH_NONE};
     memset(op->in, GRAPH_NONE, sizeof op->in);
-    for (uint8_t i = 0; i < count; i++) input_add(op, in[i]);
+    for (uint8_t i = 0; i < count; i++) input_add(graph, op, in[i]);
     return op;
 }
 
@@ -172,7 +180,7 @@ struct graph_op *graph_norm(struct graph *graph, const char *name)
 tensor graph_normed(struct graph *graph, tensor in, const char *text)
 {
     char weight[TEXT_BYTES];
-    input_add(last_op(graph), in);
+    input_add(graph, last_op(graph), in);
     tensor const out = graph_result(graph, text);
     const struct sharding *at = &graph->tensor[out].at;
     struct sharding const columns = {.dimension = {at->dimension[at->dimension_count - 1]},
@@ -207,7 +215,7 @@ static void product_add(struct graph *graph, tensor left, tensor weight, tensor 
     struct graph_op *op = last_op(graph);
     struct graph_tensor *of = &graph->tensor[weight];
     SIM_ASSERT(op->product_count < GRAPH_ARRAYS_MAX);
-    input_add(op, left);
+    input_add(graph, op, left);
     for (uint32_t d = 0; d < of->at.dimension_count; d++)
         of->grouped =
             of->grouped || (!sharding_has(&graph->tensor[left].at, of->at.dimension[d].name) &&
@@ -237,7 +245,7 @@ tensor graph_copied(struct graph *graph, tensor in, const char *text)
 {
     struct graph_op *op = last_op(graph);
     SIM_ASSERT(op->as.matmul.copy_count == 0);
-    input_add(op, in);
+    input_add(graph, op, in);
     tensor const out = graph_result(graph, text);
     op->as.matmul.copy[op->as.matmul.copy_count++] = (struct graph_copy){in, out};
     return out;

@@ -73,16 +73,35 @@ static void both_gradients_are_the_sum_of_each(void **state)
 }
 
 /* A sum of the stream is computed by a norm alone, and would cost a product nothing. */
-static void of_unnormed_write(struct graph *g, const struct model *model)
+static void of_unnormed_write(struct graph *g)
 {
-    (void)model;
     tensor const x = graph_residual(g);
     graph_matmul(g, "Q");
     graph_block_output(g, graph_product(g, x, "W_Q[D_X, N_Y, H]", "Q[B_ZX, N_Y, H]"));
 }
 
-static const struct block of_unnormed = {
-    .name = "unnormed", .prefix = "unnormed.", .write = of_unnormed_write};
+/* The gradient of a cap on logits would be lost: a loss computes nothing on the way. */
+static void capped_loss_write(struct graph *g)
+{
+    struct graph_map const cap = {.flop = 5, .flop_backward = 4, .reads_inputs = true};
+    tensor const in = graph_block_input(g);
+    graph_matmul(g, "Logits");
+    tensor const logits = graph_product(g, in, "W_head[Vocab_Y, D_X]", "Logits[B_ZX, Vocab_Y]");
+    tensor const capped =
+        graph_function(g, "Cap", "tanh(%)", &cap, 1, &logits, "Capped[B_ZX, Vocab_Y]");
+    graph_op(g, &op_kind_loss, "Loss", 1, &capped);
+    graph_block_output(g, graph_result(g, "dLogits[B_ZX, Vocab_Y]"));
+}
+
+/* A norm would take a function for the stream's sum. */
+static void normed_function_write(struct graph *g)
+{
+    struct graph_map const map = {.flop = 1, .flop_backward = 1};
+    tensor const in = graph_block_input(g);
+    tensor const out = graph_function(g, "Scaled", "s * %", &map, 1, &in, "Scaled");
+    graph_norm(g, "norm");
+    graph_block_output(g, graph_normed(g, out, "Normed"));
+}
 
 static void assert_stops(void (*call)(void))
 {
@@ -98,19 +117,29 @@ static void assert_stops(void (*call)(void))
     assert_true(WIFSIGNALED(child_status));
 }
 
-static void last_work(void)
+static void (*refused)(struct graph *graph);
+
+static void refused_write(void)
 {
-    (void)work_of(&made_case.graph.op[made_case.graph.op_count - 1], OP_FORWARD);
+    refused(&made_case.graph);
 }
 
-static void a_product_of_an_unnormed_sum_is_an_assertion(void **state)
+static void readers_that_do_not_compute_what_is_fused_are_an_assertion(void **state)
 {
+    static const struct fusion apart = {.functions_apart = true};
     struct workload_case made;
     (void)state;
     case_begin(&made);
-    block_write(&of_unnormed, &ranks.plan->model, &made_case.graph);
-    graph_shard(&made_case.graph, &made_case.sharded);
-    assert_stops(last_work);
+    for (uint32_t i = 0; i < 3; i++) {
+        refused = (void (*const[])(struct graph *)){of_unnormed_write, capped_loss_write,
+                                                    normed_function_write}[i];
+        made_case.terms.policy.fusion = NULL;
+        made_case.graph = (struct graph){.terms = &made_case.terms};
+        assert_stops(refused_write);
+        made_case.terms.policy.fusion = &apart; /* Its result is there then. */
+        made_case.graph = (struct graph){.terms = &made_case.terms};
+        if (i > 0) refused_write();
+    }
     case_free(&made);
 }
 
@@ -320,7 +349,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unlike_products_are_counted_each),
         cmocka_unit_test(both_gradients_are_the_sum_of_each),
-        cmocka_unit_test(a_product_of_an_unnormed_sum_is_an_assertion),
+        cmocka_unit_test(readers_that_do_not_compute_what_is_fused_are_an_assertion),
         cmocka_unit_test(more_lines_than_are_marked_are_an_assertion),
         cmocka_unit_test(an_op_without_inputs_gathers_none),
         cmocka_unit_test(functions_are_fused_where_the_stack_fuses),

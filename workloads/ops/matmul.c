@@ -170,14 +170,11 @@ static uint64_t all_bytes(const struct graph_sharded *sharded, const struct grap
     return op_bytes_sum(&bytes);
 }
 
-/* What an input costs on the way. One that is not computed so costs nothing. A sum of the stream
- * is not: only a norm writes it down for later readers. */
+/* What an input costs on the way. One that is not computed so costs nothing. */
 static struct op_fused fused_of(const struct graph *graph, tensor in)
 {
     const struct graph_op *fused = graph_fused(graph, in);
-    if (fused == NULL) return (struct op_fused){0, 0, false};
-    SIM_ASSERT(fused->kind->fused != NULL);
-    return fused->kind->fused(fused);
+    return fused == NULL ? (struct op_fused){0, 0, false} : fused->kind->fused(fused);
 }
 
 /* FLOP of inputs that are computed on the way, or of their gradients. */
@@ -415,4 +412,5 @@ const struct op_kind op_kind_matmul = {
     .shard = shard,
     .due = due_add,
     .weights_apart = true,
+    .computes_functions = true,
 };

@@ -36,4 +36,5 @@ const struct op_kind op_kind_merge = {
     .notation = {.formula = "+"},
     .work = work,
     .passes_on = true,
+    .computes_sums = true,
 };

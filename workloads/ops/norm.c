@@ -72,4 +72,5 @@ const struct op_kind op_kind_norm = {
     .notation = {.formula = "Norm(%)", .remark_split = "its row sums are not counted"},
     .work = work,
     .reads = reads,
+    .computes_sums = true,
 };

@@ -6,6 +6,7 @@
 #include "sim/base/strbuf.h"
 #include "sim/program/program_text.h"
 
+const char program_file_begin[] = "podsim program ";
 static const char first_line[] = "podsim program 1";
 
 enum status program_file_write(struct arena *arena, const struct scenario *scenario,

@@ -24,6 +24,9 @@ struct strbuf;
 
 enum { PROGRAM_FILE_BYTES_MAX = 1 << 28 };
 
+/* Every version of the format begins so, and no scenario. */
+extern const char program_file_begin[];
+
 /* STATUS_NO_MEMORY. */
 enum status program_file_write(struct arena *arena, const struct scenario *scenario,
                                const struct machine *machine, const struct program *program,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "sim/base/arena.h"
 #include "sim/base/files_read.h"
@@ -30,6 +31,27 @@ static enum status stream_load(FILE *file, uint64_t bytes_max, char **buffer, ui
     }
 }
 
+/* UTF-8 needs no mark of its byte order; some editors write one. */
+static uint64_t mark_bytes(const char *text, uint64_t bytes)
+{
+    return bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
+bool input_begins(const char *path, const char *begin)
+{
+    char text[INPUT_BEGIN_BYTES_MAX];
+    uint64_t const length = strlen(begin);
+    struct stat found;
+    SIM_ASSERT(length + 3 <= sizeof text);
+    if (stat(path, &found) != 0 || !S_ISREG(found.st_mode)) return false;
+    FILE *const file = fopen(path, "rb");
+    if (file == NULL) return false;
+    uint64_t const bytes = fread(text, 1, sizeof text, file);
+    (void)fclose(file);
+    uint64_t const mark = mark_bytes(text, bytes);
+    return bytes >= mark + length && memcmp(text + mark, begin, length) == 0;
+}
+
 enum status input_load(struct arena *arena, const char *path, uint64_t bytes_max, char **ret_text,
                        uint64_t *ret_bytes, struct error *reterr)
 {
@@ -51,8 +73,7 @@ enum status input_load(struct arena *arena, const char *path, uint64_t bytes_max
     if (!is_stdin) (void)fclose(file);
     if (status == STATUS_OK) status = arena_try(arena, size + 1, 1, &memory, reterr);
     if (status == STATUS_OK) {
-        /* UTF-8 needs no mark of its byte order; some editors write one. */
-        uint64_t const mark = size >= 3 && memcmp(buffer, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+        uint64_t const mark = mark_bytes(buffer, size);
         *ret_bytes = size - mark;
         *ret_text = memcpy(memory, buffer + mark, *ret_bytes);
     }

@@ -24,10 +24,9 @@ static bool is_pipe(const char *path)
 }
 
 /* All of a file, of a pipe, or of "-". */
-static enum status text_load(struct session_source *source, const char *operand,
+static enum status text_load(struct session_source *source, const char *operand, uint64_t most,
                              struct error *reterr)
 {
-    uint64_t const most = source->is_program ? PROGRAM_FILE_BYTES_MAX : JSON_FILE_BYTES_MAX;
     char *text = NULL;
     if (strcmp(operand, "-") == 0) source->path = "standard input";
     source->arena = arena_create(0);
@@ -111,8 +110,31 @@ static enum status settings_distinct(const struct session_source *source, struct
     return STATUS_OK;
 }
 
-enum status session_source_read(const struct options *options, const char *operand,
-                                struct session_source *ret_source, struct error *reterr)
+/* A text of a program is one with or without --program, where the verb takes it. */
+static enum status text_find(struct session_source *source, const char *operand, bool takes_program,
+                             struct error *reterr)
+{
+    size_t const length = strlen(program_file_begin);
+    bool const takes_more = source->is_program || takes_program;
+    bool const is_text = source->is_piped || source->is_program;
+    bool begins = !is_text && input_begins(operand, program_file_begin);
+    if (is_text || (begins && takes_program))
+        STATUS_TRY(text_load(source, operand,
+                             takes_more ? PROGRAM_FILE_BYTES_MAX : JSON_FILE_BYTES_MAX, reterr));
+    if (is_text)
+        begins =
+            source->text_bytes >= length && memcmp(source->text, program_file_begin, length) == 0;
+    if (begins && !takes_more)
+        return error_set(reterr, STATUS_INVALID, source->path,
+                         "is a program's text, which `podsim run --program` and `podsim show` "
+                         "read");
+    source->is_program = source->is_program || begins;
+    return STATUS_OK;
+}
+
+static enum status source_read(const struct options *options, const char *operand,
+                               bool takes_program, struct session_source *ret_source,
+                               struct error *reterr)
 {
     *ret_source = (struct session_source){.path = operand,
                                           .full = options_has(options, "--full"),
@@ -121,13 +143,24 @@ enum status session_source_read(const struct options *options, const char *opera
     while ((text = options_value_at(options, "--set", ret_source->setting_count)) != NULL)
         ret_source->settings[ret_source->setting_count++].text = text;
     ret_source->set_count = ret_source->setting_count;
+    ret_source->is_piped = strcmp(operand, "-") == 0 || is_pipe(operand);
+    STATUS_TRY(text_find(ret_source, operand, takes_program, reterr));
     STATUS_TRY(preset_add(options, ret_source, reterr));
     STATUS_TRY(settings_distinct(ret_source, reterr));
-    ret_source->is_piped = strcmp(operand, "-") == 0 || is_pipe(operand);
-    if (ret_source->is_program || ret_source->is_piped)
-        return text_load(ret_source, operand, reterr);
-    if (access(operand, F_OK) == 0) return STATUS_OK;
+    if (ret_source->text != NULL || access(operand, F_OK) == 0) return STATUS_OK;
     return builtin_find(ret_source, reterr);
+}
+
+enum status session_source_read(const struct options *options, const char *operand,
+                                struct session_source *ret_source, struct error *reterr)
+{
+    return source_read(options, operand, false, ret_source, reterr);
+}
+
+enum status session_source_read_either(const struct options *options, const char *operand,
+                                       struct session_source *ret_source, struct error *reterr)
+{
+    return source_read(options, operand, true, ret_source, reterr);
 }
 
 void session_source_close(struct session_source *source)

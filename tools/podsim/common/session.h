@@ -64,9 +64,14 @@ struct session {
 /* What an operand names, with every --set and --full: a file; where there is none, the built-in
  * scenario of that name; "-" is standard input, and a pipe is read to its end; with --program, a
  * program's text. To be closed whatever is returned.
- * STATUS_NOT_FOUND: neither file nor scenario. */
+ * STATUS_NOT_FOUND: neither file nor scenario; STATUS_INVALID: a program's text without --program.
+ */
 enum status session_source_read(const struct options *options, const char *operand,
                                 struct session_source *ret_source, struct error *reterr);
+/* session_source_read() that takes a program's text without --program, too: its first line says
+ * what it is. */
+enum status session_source_read_either(const struct options *options, const char *operand,
+                                       struct session_source *ret_source, struct error *reterr);
 void session_source_close(struct session_source *source);
 
 /* Whether collectives of its steps go by NCCL's protocols; its machine is built. */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/counted.h"
 #include "sim/base/name.h"
 #include "sim/base/strbuf.h"
 #include "sim/report/machine_svg.h"
@@ -73,13 +74,32 @@ static enum status asked_format_find(const struct options *options, enum session
                      formats[of_ops][0], formats[of_ops][1]);
 }
 
+/* A program's text has no workload. */
+static enum status text_has_stage(const struct session *session, const char *name,
+                                  enum session_stage stage, bool as_other, struct error *reterr)
+{
+    if (stage == SESSION_MESH && session->scenario.mesh.axis_count == 0)
+        return error_set(reterr, STATUS_INVALID, name, "the program's text has no mesh");
+    if (stage == SESSION_GRAPH)
+        return error_set(reterr, STATUS_INVALID, name,
+                         "a program's text has no model whose graph could be shown");
+    if (stage == SESSION_PROGRAM && !as_other && strcmp(name, ops_name) != 0)
+        return error_set(reterr, STATUS_INVALID, name,
+                         "a program's text has no model for a listing; --format text prints it");
+    return STATUS_OK;
+}
+
 static enum status stage_text(struct session *session, const char *name, enum session_stage stage,
                               bool as_other, struct strbuf *text, struct error *reterr)
 {
+    const struct scenario *scenario = &session->scenario;
+    if (session->is_program) STATUS_TRY(text_has_stage(session, name, stage, as_other, reterr));
     switch (stage) {
     case SESSION_SCENARIO:
         text->columns = 0; /* JSON, in whose strings no line may end. */
-        strbuf_add(text, "%s", scenario_text(session->arena, &session->scenario));
+        strbuf_add(text, "%s",
+                   session->is_program ? scenario_text_of_program(session->arena, scenario)
+                                       : scenario_text(session->arena, scenario));
         return STATUS_OK;
     case SESSION_MACHINE: /* Printed by machine_print(). */
         break;
@@ -102,6 +122,24 @@ static enum status stage_text(struct session *session, const char *name, enum se
                                   &session->program, text, reterr);
     return workload_listing(&session->scenario.workload, &session->machine, &session->mesh,
                             &session->program, text, reterr);
+}
+
+/* Of a generation the text is no program that its run plays. */
+static enum status exception_print(const struct session *session, const char *path,
+                                   struct error *reterr)
+{
+    const struct inference_generation *of = &session->scenario.workload.inference.generation;
+    struct strbuf text = {.columns = report_columns(2)};
+    if (session->is_program || of->output == 0) return STATUS_OK;
+    strbuf_add(
+        &text,
+        "podsim: %s: a run of this generation simulates the prefill and %s as programs of their "
+        "own; the text is the prefill with the last step behind it, whose run has another "
+        "digest\n",
+        path, counted((of->output + of->page - 1) / of->page, "step").text);
+    enum status const status = output_print(&text, true, reterr);
+    strbuf_free(&text);
+    return status;
 }
 
 /* The drawing and the text of a machine, or the drawing alone where it takes standard output. */
@@ -172,7 +210,7 @@ static int show_file(const struct options *options)
     if (status == STATUS_OK && svg != NULL && stage != SESSION_MACHINE)
         status = error_set(&error, STATUS_INVALID, "--svg", "only a machine is drawn");
     if (status == STATUS_OK)
-        status = session_source_read(options, options->operand[1], &source, &error);
+        status = session_source_read_either(options, options->operand[1], &source, &error);
     if (status == STATUS_OK) status = session_build(&session, &source, stage, &error);
     if (status == STATUS_OK && stage == SESSION_MACHINE) {
         status = machine_print(&session.machine, options, &error);
@@ -180,6 +218,9 @@ static int show_file(const struct options *options)
         if (status == STATUS_OK)
             status = stage_text(&session, options->operand[0], stage, as_other, &text, &error);
         if (status == STATUS_OK) status = output_print(&text, false, &error);
+        if (status == STATUS_OK && stage == SESSION_PROGRAM && as_other &&
+            strcmp(options->operand[0], ops_name) != 0)
+            status = exception_print(&session, options->operand[1], &error);
     }
     strbuf_free(&text);
     session_close(&session);
@@ -242,6 +283,10 @@ const struct command command_show = {
             "  schema     the JSON Schema of scenarios; with --format markdown their keys as\n"
             "             the source of tables, for pages rather than terminals: rows are not\n"
             "             folded\n"
+            "\n"
+            "FILE is a scenario, a name of `podsim list scenarios`, - for standard input, or the\n"
+            "text of a program, which has scenario, machine, mesh, op, and program with\n"
+            "--format text.\n"
             "\n"
             "  podsim show graph mlp-fsdp-tp-v5p-4x4x4\n"
             "  podsim show program scenarios/train/mlp-fsdp-tp-v5p-4x4x4.json\n"

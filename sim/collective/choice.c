@@ -300,7 +300,7 @@ static bool chains_ragged(struct chooser *chooser, const char *name, const struc
     struct algorithm const algorithm = algorithm_of(name);
     if (algorithm.means == ALGORITHM_HIERARCHICAL || algorithm_is(&algorithm, PRIMITIVE_DIRECT))
         return true;
-    if (strchr(name, '+') == NULL || !name_levels(chooser, name, parts)) return false;
+    if (algorithm.means != ALGORITHM_LEVELS || !name_levels(chooser, name, parts)) return false;
     for (uint32_t d = 0; d < chooser->request->group.dimension_count; d++)
         if (chooser->choice.once[d] != direct) return false;
     return true;
@@ -355,7 +355,7 @@ static bool resolve(struct chooser *chooser, const char *name, char parts[][NAME
     if (hierarchical && !several && !(rooted && group->dimension_count > 1))
         return refuse(chooser, "\"hierarchical\" needs ranks on several levels%s",
                       rooted ? " or axes" : "");
-    choice->named = rooted && several && !automatic && strchr(name, '+') != NULL;
+    choice->named = rooted && several && algorithm.means == ALGORITHM_LEVELS;
     choice->by_axis = (rooted && hierarchical) || choice->named;
     bool const spread = kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE;
     if (spread && algorithm.means == ALGORITHM_SCATTER_GATHER) return scatter_gather(chooser);
@@ -372,7 +372,7 @@ static bool resolve(struct chooser *chooser, const char *name, char parts[][NAME
             return refuse(chooser, "\"%s\" needs ranks along several axes", name);
         choice->flat = chooser->strict = true;
         name = plan_flat_base(name);
-    } else if (strchr(name, '+') != NULL) {
+    } else if (algorithm.means == ALGORITHM_LEVELS) {
         return name_levels(chooser, name, parts);
     }
     chooser->strict = chooser->strict || !several;

@@ -85,7 +85,8 @@ enum status chip_find(struct arena *arena, const char *name, const char *profile
 {
     struct json *document = NULL;
     STATUS_TRY(need_document(arena, name, where, &document, reterr));
-    enum status const status = chip_read(arena, document, profile, where_profile, ret_chip, reterr);
+    enum status const status =
+        chip_read(arena, document, NULL, profile, where_profile, ret_chip, reterr);
     json_free(document);
     return status;
 }

@@ -64,10 +64,6 @@ static enum status profile_find(const struct chip_file *file, const char *name, 
         if (name_same((*ret_profile)->name, name)) return STATUS_OK;
         if (i < CHIP_PROFILES_MAX) names[i] = (*ret_profile)->name;
     }
-    if (file->profile_count == 0)
-        return error_set(reterr, STATUS_NOT_FOUND,
-                         json_where(json_take(file->document, "profiles")),
-                         "%s has no profile at all; \"%.40s\" is needed", file->chip.title, name);
     return error_set(reterr, STATUS_NOT_FOUND, where, "%s has no profile \"%.40s\"%s",
                      file->chip.title, name,
                      name_offer(name, names, "; the nearest is \"", "\"", NULL).text);
@@ -82,22 +78,36 @@ static bool profile_is_ideal(const struct chip_profile *profile)
            profile->message_overhead_ps == 0;
 }
 
-enum status chip_read(struct arena *arena, struct json *document, const char *profile_name,
-                      const char *where_profile, struct chip *ret_chip, struct error *reterr)
+/* The document alone: what is wrong with it has its place there. */
+static enum status file_read(struct arena *arena, const char *profile_name, struct chip_file *file,
+                             struct error *reterr)
 {
     static const char *const kinds[] = {[CHIP_TPU] = "tpu", [CHIP_GPU] = "gpu", NULL};
-    struct chip_file file = {.document = document};
     struct key_reader const reader = {
-        .arena = arena, .object = document, .whole = &file, .base = &file};
+        .arena = arena, .object = file->document, .whole = file, .base = file};
     struct json *value = NULL;
-    const struct chip_profile *profile = NULL;
     uint32_t kind = 0;
-    STATUS_TRY(json_need(document, "kind", &value, reterr));
+    STATUS_TRY(json_need(file->document, "kind", &value, reterr));
     STATUS_TRY(json_choice(value, kinds, &kind, reterr));
     STATUS_TRY(keys_read(kind == CHIP_GPU ? chip_gpu_keys : chip_tpu_keys, &reader, reterr));
+    file->chip.kind = (enum chip_kind)kind;
+    if (file->profile_count > 0) return STATUS_OK;
+    return error_set(reterr, STATUS_NOT_FOUND, json_where(json_take(file->document, "profiles")),
+                     "%s has no profile at all; \"%.40s\" is needed", file->chip.title,
+                     profile_name);
+}
+
+enum status chip_read(struct arena *arena, struct json *document, const char *path,
+                      const char *profile_name, const char *where_profile, struct chip *ret_chip,
+                      struct error *reterr)
+{
+    struct chip_file file = {.document = document};
+    const struct chip_profile *profile = NULL;
+    enum status const status = file_read(arena, profile_name, &file, reterr);
+    if (status != STATUS_OK && path != NULL) error_in_file(reterr, path);
+    STATUS_TRY(status);
     STATUS_TRY(profile_find(&file, profile_name, where_profile, &profile, reterr));
-    file.chip.kind = (enum chip_kind)kind;
-    if (kind == CHIP_GPU)
+    if (file.chip.kind == CHIP_GPU)
         gpu_finish(&file.chip);
     else
         tpu_finish(&file);

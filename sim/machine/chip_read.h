@@ -14,9 +14,11 @@
 struct arena;
 struct json;
 
-/* `profile` is one of the file's; `where_profile` is its place in the scenario. */
-enum status chip_read(struct arena *arena, struct json *document, const char *profile,
-                      const char *where_profile, struct chip *ret_chip, struct error *reterr);
+/* `path` is the document's file, which errors of the document name; NULL: they name none. `profile`
+ * is one of the file's; `where_profile` is its place in the scenario. */
+enum status chip_read(struct arena *arena, struct json *document, const char *path,
+                      const char *profile, const char *where_profile, struct chip *ret_chip,
+                      struct error *reterr);
 
 /* The numbers of the document in its order. */
 enum status chip_read_facts(struct arena *arena, struct json *document,

@@ -28,17 +28,6 @@ static const char *product_units(const char *name)
     return strspn(dash + 1, "0123456789") == strlen(dash + 1) ? dash + 1 : NULL;
 }
 
-static enum status own_chip(struct arena *arena, const struct machine_plan *plan,
-                            struct chip *ret_chip, struct error *reterr)
-{
-    enum status const status =
-        chip_read(arena, plan->chip_document, plan->profile, where_profile, ret_chip, reterr);
-    bool const in_document = !name_same(reterr->where, where_profile);
-    if (status != STATUS_OK && plan->chip_path != NULL && in_document)
-        error_in_file(reterr, plan->chip_path);
-    return status;
-}
-
 static enum status named_chip(struct arena *arena, const struct machine_plan *plan,
                               struct chip *ret_chip, const char **ret_units, struct error *reterr)
 {
@@ -193,7 +182,8 @@ enum status machine_chip(struct arena *arena, const struct machine_plan *plan,
 {
     *ret_units = NULL;
     if (plan->chip_document != NULL)
-        STATUS_TRY(own_chip(arena, plan, ret_chip, reterr));
+        STATUS_TRY(chip_read(arena, plan->chip_document, plan->chip_path, plan->profile,
+                             where_profile, ret_chip, reterr));
     else
         STATUS_TRY(named_chip(arena, plan, ret_chip, ret_units, reterr));
     STATUS_TRY(apply_stack(arena, plan, ret_chip, reterr));

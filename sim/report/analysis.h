@@ -34,14 +34,14 @@ struct analysis_class {
     double idle_s;    /* Of time_s, while the compute stream was idle; each charged in full. */
 
     /* Collectives, and copies to and from the host, which are a collective of one rank here. */
-    const char *kind;         /* "AllGather"; "store" */
-    const char *axis;         /* The group of its stream: "fsdp", "sequence". */
-    uint32_t of;              /* The group of its stream, as bits of enum stream_of. */
-    enum stream_verb verb;    /* What its stream does. */
-    bool gathers;             /* An AllGather. */
-    const char *algorithm;    /* "ring" */
-    const char *machine_axes; /* "x y" */
-    uint32_t axis_bits;       /* The machine axes as bits. */
+    const char *kind;          /* "AllGather"; "store" */
+    const char *axis;          /* The group of its stream: "fsdp", "sequence". */
+    uint32_t of;               /* The group of its stream, as bits of enum stream_of. */
+    enum stream_verb verb;     /* What its stream does. */
+    enum collective_kind runs; /* KIND_COUNT: a message to another rank of the pipeline, a copy. */
+    const char *algorithm;     /* "ring" */
+    const char *machine_axes;  /* "x y" */
+    uint32_t axis_bits;        /* The machine axes as bits. */
     uint64_t rank_count;
     double bytes; /* Sum of V over `count`, of a whole array or of what one rank sends. */
     bool of_rank; /* The latter, as of a Permute. */

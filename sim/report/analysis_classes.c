@@ -66,7 +66,7 @@ static void add_collective(const struct report_input *input, struct arena *arena
     if (row->kind != NULL) return;
     row->collective = true;
     row->kind = collective_kind_name(plan->kind);
-    row->gathers = plan->kind == COLLECTIVE_ALL_GATHER;
+    row->runs = plan->kind;
     row->of_rank = plan->kind == COLLECTIVE_PERMUTE;
     stream_set(input, arena, op->stream, row);
     row->algorithm = plan->algorithm;
@@ -117,6 +117,7 @@ static void add_send(const struct report_input *input, struct arena *arena,
     if (row->kind != NULL) return;
     row->collective = true;
     row->kind = "send";
+    row->runs = COLLECTIVE_KIND_COUNT;
     stream_set(input, arena, op->stream, row);
     row->algorithm = plan->algorithm;
     row->machine_axes = machine_axes(arena, &plan->group, &row->axis_bits);
@@ -134,6 +135,7 @@ static void add_copy(const struct report_input *input, struct arena *arena,
     if (row->kind != NULL) return;
     row->collective = true;
     row->kind = copy->to_host ? "store" : "load";
+    row->runs = COLLECTIVE_KIND_COUNT;
     stream_set(input, arena, op->stream, row);
     row->algorithm = "copy";
     row->machine_axes = machine->host.cable_name;

@@ -18,7 +18,7 @@ static bool is_said(const struct analysis *facts, uint32_t class_index)
 {
     const struct analysis_class *of = &facts->classes[class_index];
     for (uint32_t c = 0; c < class_index; c++)
-        if (name_same(facts->classes[c].kind, of->kind) &&
+        if (facts->classes[c].runs == of->runs &&
             name_same(facts->classes[c].algorithm, of->algorithm))
             return true;
     return false;

@@ -21,7 +21,9 @@ static struct replicas_total replicas_total(const struct analysis *facts, const 
         bool const is_of_weights = row->verb == STREAM_REDUCE || row->verb == STREAM_GATHER;
         uint32_t const along =
             row->of == STREAM_OF_EXPERTS ? mesh_replica_roles(mesh, true) : row->of;
-        if (!row->collective || !is_of_weights || along != of || row->gathers != gathers) continue;
+        if (!row->collective || !is_of_weights || along != of ||
+            (row->runs == COLLECTIVE_ALL_GATHER) != gathers)
+            continue;
         total.time_s += row->time_s;
         total.exposed_s += row->exposed_s;
         total.count += row->count;

@@ -204,6 +204,16 @@ static enum status key_fill(struct json *document, const struct preset_key *key,
     return status;
 }
 
+/* False of a word that is no kind. */
+static bool kind_find(const char *word, enum workload_kind *ret_kind)
+{
+    const char *names[WORKLOAD_GENERATE + 2] = {NULL}; /* The last kind, and NULL behind it. */
+    for (uint32_t i = 0; i <= WORKLOAD_GENERATE; i++) names[i] = workload_kinds[i].name;
+    uint32_t const found = name_find(word, names);
+    *ret_kind = (enum workload_kind)found;
+    return names[found] != NULL;
+}
+
 static enum status kind_check(struct json *document, const struct preset *preset,
                               struct error *reterr)
 {
@@ -211,7 +221,9 @@ static enum status kind_check(struct json *document, const struct preset *preset
     const char *name = NULL;
     if (kind == NULL || json_kind(kind) != JSON_STRING) return STATUS_OK; /* Refused by its row. */
     STATUS_TRY(json_as_string(kind, &name, reterr));
-    bool const trains = name_same(name, workload_kinds[WORKLOAD_TRAIN_STEP].name);
+    enum workload_kind found;
+    if (!kind_find(name, &found)) return STATUS_OK; /* Refused by its row, too. */
+    bool const trains = found == WORKLOAD_TRAIN_STEP;
     if (trains == preset->trains) return STATUS_OK;
     return error_set(reterr, STATUS_INVALID, "/preset",
                      "%s is for workloads of %s, and this one is of kind \"%.40s\"", preset->name,

@@ -181,14 +181,13 @@ enum status scenario_machine_parse(struct arena *arena, const char *text, const 
                          "else a machine begins with a chip, such as \"h100-sxm:nodes=4\"",
                          text);
     }
-    enum status status = parse_text(arena, text, where, &document, &inner);
+    enum status status = parse_text(arena, text, "", &document, &inner);
     if (status == STATUS_OK)
         status = scenario_machine_read(arena, document, NULL, ret_plan, &inner);
     if (status == STATUS_OK) return STATUS_OK;
-    const char *place = name_same(inner.where, where) ? "" : inner.where;
     bool const in_file = is_chip && strncmp(inner.where, text, name) == 0;
     char at[sizeof inner.where + 32];
-    (void)snprintf(at, sizeof at, "%s%s", in_file ? "" : where, place);
+    (void)snprintf(at, sizeof at, "%s%s", in_file ? "" : where, inner.where);
     return error_set(reterr, status, at, "%s", inner.message);
 }
 

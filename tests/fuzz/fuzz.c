@@ -112,7 +112,7 @@ static void fuzz_documents(const char *text, uint64_t text_bytes, struct fuzz_ta
         taken->json++;
         if (taken_or_explained(model_read_config(arena, document, "fuzz", &model, &error), &error))
             taken->models++;
-        if (taken_or_explained(chip_read(arena, document, "ideal", "/profile", &chip, &error),
+        if (taken_or_explained(chip_read(arena, document, NULL, "ideal", "/profile", &chip, &error),
                                &error)) {
             taken->chips++;
             check_chip(arena, document, &chip, taken);

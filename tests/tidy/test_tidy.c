@@ -24,7 +24,8 @@ static const char layers[] = "# comment: sim/engine\n"
                              "tests: *\n";
 static const char doubles[] = "sim/report/summary.c: prints\nsim/roofline/: bounds\n";
 
-static const char names[] = "sim/report/words.c: by makers\nsim/graph/: by dimensions\n";
+static const char names[] = "sim/report/words.c: by makers\nsim/graph/: by dimensions\n"
+                            "sim/engine/ladder.c: tells: two names that were made\n";
 
 /* All rules on one file; returns the complaints, which the caller frees with tidy_free(). */
 static struct tidy complaints(const char *path, const char *text)
@@ -269,14 +270,14 @@ static void names_are_looked_up_and_not_compared(void **state)
         "sim/engine/engine.c", "int b = strncasecmp(name, \"fast\", 4);\n",
         "sim/engine/engine.c:1: strncasecmp() is not used here: a name is looked up where it is "
         "read (sim/base/name.h), or tests/tidy/names.txt says why not\n");
-    refuses("sim/engine/engine.c", "bool b = name_same(name_of(a), \"fast\");\n",
-            "sim/engine/engine.c:1: name_same() has a name among its arguments: name_find() says "
+    refuses("sim/engine/ladder.c", "bool b = name_same(name_of(a), \"fast\");\n",
+            "sim/engine/ladder.c:1: name_same() has a name among its arguments: name_find() says "
             "which it is\n");
-    accepts("sim/engine/engine.c", "bool b = name_same(a, name_of(c)) || is(\"fast\");\n");
-    refuses("sim/engine/engine.c", "bool b = name_same(a.schedule, SCHEDULE_1);\n",
-            "sim/engine/engine.c:1: name_same() has a name among its arguments: name_find() says "
+    accepts("sim/engine/ladder.c", "bool b = name_same(a, name_of(c)) || is(\"fast\");\n");
+    refuses("sim/engine/ladder.c", "bool b = name_same(a.schedule, SCHEDULE_1);\n",
+            "sim/engine/ladder.c:1: name_same() has a name among its arguments: name_find() says "
             "which it is\n");
-    accepts("sim/engine/engine.c", "bool b = name_same(a, b.Id[I]) || X(SCHEDULE_1);\n");
+    accepts("sim/engine/ladder.c", "bool b = name_same(a, b.Id[I]) || X(SCHEDULE_1);\n");
     refuses("sim/engine/engine.c",
             "static const char *const fast[] = {\"fast\", NULL};\n"
             "bool b = name_find(name_of(a), fast) == 0;\n",
@@ -286,6 +287,19 @@ static void names_are_looked_up_and_not_compared(void **state)
             "static const char *const speed[] = {\"fast\", \"slow\", NULL};\n"
             "bool b = name_find(a, speed) == 0 || name_find(a, eed);\n");
     accepts("sim/engine/engine.c", "/* strcmp(a, b) */\nint my_strcmp(int a);\n");
+    refuses("sim/engine/engine.c", "bool b = name_same(a, name_of(c));\n",
+            "sim/engine/engine.c:1: name_same() may tell what a name means, which is read once: "
+            "tests/tidy/names.txt says why it does not\n");
+    refuses("sim/engine/engine.c", "bool b = strchr(name, '+') != NULL;\n",
+            "sim/engine/engine.c:1: strchr() may tell what a name means, which is read once: "
+            "tests/tidy/names.txt says why it does not\n");
+    accepts("sim/engine/engine.c", "bool b = strchr(\"+-\", *at) != NULL;\n");
+    refuses(
+        "sim/engine/ladder.c", "bool b = name_same(a, c) || strcmp(a, c) == 0;\n",
+        "sim/engine/ladder.c:1: strcmp() is not used here: a name is looked up where it is read "
+        "(sim/base/name.h), or tests/tidy/names.txt says why not\n");
+    refuses("sim/engine/ladder.c", "int a;\n",
+            "sim/engine/ladder.c:1: compares no text, but tests/tidy/names.txt excuses it\n");
     accepts("sim/base/name.c", compares);
     accepts("sim/graph/op.c", compares);
     accepts("sim/report/words.c", compares);

@@ -88,7 +88,7 @@ unsigned tidy_line_of(const char *text, const char *at)
     return line;
 }
 
-bool tidy_is_excused(const char *list, const char *path, bool by_name)
+const char *tidy_excuse(const char *list, const char *path, bool by_name)
 {
     for (const char *line = list; *line != '\0';) {
         size_t const length = strcspn(line, ":\n");
@@ -96,9 +96,14 @@ bool tidy_is_excused(const char *list, const char *path, bool by_name)
         bool const has_reason = line[length] == ':' && line[length + 1] == ' ';
         if (has_reason && strncmp(path, line, length) == 0 &&
             (is_folder ? !by_name : path[length] == '\0'))
-            return true;
+            return line + length + 2;
         line += tidy_line_length(line);
         if (*line == '\n') line++;
     }
-    return false;
+    return NULL;
+}
+
+bool tidy_is_excused(const char *list, const char *path, bool by_name)
+{
+    return tidy_excuse(list, path, by_name) != NULL;
 }

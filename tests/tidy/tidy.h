@@ -47,8 +47,10 @@ const char *tidy_word_find(const char *text, const char *from, const char *word)
 /* The line of a place in the text, from 1 on. */
 unsigned tidy_line_of(const char *text, const char *at);
 
-/* Whether a list of excuses has a line for the file, or for its folder unless only `by_name`:
- * "path: reason". */
+/* The reason of the line that a list of excuses has for the file, or for its folder unless only
+ * `by_name`: "path: reason". NULL: it has none. */
+const char *tidy_excuse(const char *list, const char *path, bool by_name);
+/* Whether tidy_excuse() finds a reason. */
 bool tidy_is_excused(const char *list, const char *path, bool by_name);
 
 /* Width, tabs, trailing blanks, final newline, length of files and functions. */

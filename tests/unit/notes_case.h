@@ -81,6 +81,7 @@ static inline struct analysis_class *notes_case_collective(const char *name, uin
 {
     struct analysis_class *row = notes_case_class(name);
     row->collective = true;
+    row->runs = COLLECTIVE_ALL_REDUCE;
     row->of = of;
     row->time_s = time_s;
     row->exposed_s = exposed_s;

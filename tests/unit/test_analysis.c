@@ -38,7 +38,7 @@ static void collectives_have_hops_and_bandwidth(void **state)
         assert_string_equal(row->kind, collective_kind_name(rows[i].kind));
         assert_string_equal(row->axis, "fsdp");
         assert_string_equal(row->algorithm, made.plan[0].algorithm);
-        assert_int_equal(row->gathers, rows[i].kind == COLLECTIVE_ALL_GATHER);
+        assert_int_equal(row->runs, rows[i].kind);
         assert_int_equal(row->of, STREAM_OF_FSDP);
         assert_int_equal(row->verb, STREAM_GATHER);
     }

@@ -155,7 +155,7 @@ static enum status read_changed(const char *from, const char *to, struct error *
     enum status status =
         json_read_text(case_arena, "changed", changed, strlen(changed), &document, error);
     if (status != STATUS_OK) return status;
-    status = chip_read(case_arena, document, "ideal", "/p", &unused, error);
+    status = chip_read(case_arena, document, NULL, "ideal", "/p", &unused, error);
     json_free(document);
     return status;
 }

@@ -16,7 +16,8 @@ static bool is_valid_chip(struct json *chip)
 static bool is_read_chip(struct json *document)
 {
     struct chip chip;
-    return chip_read(case_arena, document, "ideal", "/profile", &chip, &case_error) == STATUS_OK;
+    return chip_read(case_arena, document, NULL, "ideal", "/profile", &chip, &case_error) ==
+           STATUS_OK;
 }
 
 static void chips_of_the_catalogue_are_valid(void **state)

@@ -283,7 +283,7 @@ static void replicas_say_what_of_reductions_and_gathers_is_exposed(void **state)
                    "exposed (18.8% of the step)" AT_THE_LATEST);
     struct analysis_class *gather = notes_case_collective("AllGather W", STREAM_OF_DP, 0.5, 0.0625);
     gather->verb = STREAM_GATHER;
-    gather->gathers = true;
+    gather->runs = COLLECTIVE_ALL_GATHER;
     made.class[0].exposed_s = 0;
     made.plan.zero = 1;
     replicas(false);
@@ -346,7 +346,7 @@ static void experts_have_replicas_of_their_own(void **state)
     notes_case_collective("AllReduce dE", STREAM_OF_EXPERTS, 0.25, 0.0049)->verb = STREAM_REDUCE;
     struct analysis_class *gather = notes_case_collective("AllGather W", all, 0.5, 0.001);
     gather->verb = STREAM_GATHER;
-    gather->gathers = true;
+    gather->runs = COLLECTIVE_ALL_GATHER;
     replicas(false);
     notes_case_are("the dp,ep,cp reductions run behind the backward pass; 5.00 ms of their 500 ms "
                    "is exposed (0.5% of the step)" AT_THE_LATEST);

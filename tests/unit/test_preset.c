@@ -110,6 +110,10 @@ static void what_presets_are_not_for_is_refused(void **state)
     assert_int_equal(read_with(staged, "/preset=vllm", NULL, &scenario), STATUS_INVALID);
     assert_non_null(strstr(case_error.message, "for workloads of inference"));
     refusals_hold(&case_error, __FILE__);
+    /* What is no kind is of neither, and the key says which there are. */
+    assert_int_not_equal(read_with(staged, "/preset=nemo", "/workload/kind=trian_step", &scenario),
+                         STATUS_OK);
+    assert_string_equal(case_error.where, "/workload/kind");
     assert_int_equal(read_with(staged, "/preset=nemu", NULL, &scenario), STATUS_NOT_FOUND);
     assert_non_null(strstr(case_error.message, "nemo"));
     refusals_hold(&case_error, __FILE__);

@@ -92,7 +92,8 @@ static enum status file_facts(struct arena *arena, const char *path,
     struct json *document = NULL;
     struct chip chip;
     STATUS_TRY(json_read_file(arena, path, &document, reterr));
-    enum status const status = chip_read(arena, document, "ideal", "/profiles", &chip, reterr);
+    enum status const status =
+        chip_read(arena, document, NULL, "ideal", "/profiles", &chip, reterr);
     if (status != STATUS_OK) error_in_file(reterr, path);
     STATUS_TRY(status);
     return chip_read_facts(arena, document, ret_facts, ret_count, reterr);

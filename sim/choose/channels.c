@@ -51,15 +51,11 @@ static struct ways ways_of(const struct protocol_use *use)
     const struct machine *machine = use->machine;
     uint64_t nodes, ranks;
     protocol_extent(machine, use->group, &nodes, &ranks);
-    struct ways ways = {.count = nodes == 1 ? 1 : ranks / nodes,
-                        .is_network = nodes > 1,
-                        .generation = machine->chip.network.nvlink_generation};
-    uint32_t const index = ways.is_network ? 1 : 0;
-    if (index < machine->level_count) {
-        const struct level_tier *tier = &machine->level[index].tier[0];
-        ways.mb_per_s = tier->cable_bytes_per_s / 1000000 * tier->cable_count;
-    }
-    return ways;
+    bool const is_network = nodes > 1;
+    return (struct ways){.mb_per_s = protocol_level_mb_per_s(machine, is_network ? 1 : 0),
+                         .count = is_network ? ranks / nodes : 1,
+                         .is_network = is_network,
+                         .generation = machine->chip.network.nvlink_generation};
 }
 
 /* Rings that are found; the rate of each in `ret_mb_per_s`. */

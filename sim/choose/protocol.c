@@ -143,13 +143,20 @@ static int64_t path_ps(const struct machine *machine, const struct group *group,
     return spans ? level_way_ps(level, level_meeting_tier(level, from, to)) : 0;
 }
 
+/* NCCL counts whole MB/s of a cable. */
+uint64_t protocol_level_mb_per_s(const struct machine *machine, uint32_t level)
+{
+    if (level >= machine->level_count) return 0;
+    const struct level_tier *tier = &machine->level[level].tier[0];
+    return tier->cable_bytes_per_s / 1000000 * tier->cable_count;
+}
+
 /* What NCCL calls the bandwidth of a ring: a GPU's NVLink, or all NICs of a node's members. */
 static uint64_t ring_mb_per_s(const struct machine *machine, uint64_t nodes, uint64_t ranks)
 {
     for (uint32_t i = 0; i < machine->level_count; i++) {
         if (is_nvlink(machine, i) != (nodes == 1)) continue;
-        const struct level_tier *tier = &machine->level[i].tier[0];
-        uint64_t const own = tier->cable_bytes_per_s / 1000000 * tier->cable_count;
+        uint64_t const own = protocol_level_mb_per_s(machine, i);
         return nodes == 1 ? own : own * (ranks / nodes);
     }
     return 0;

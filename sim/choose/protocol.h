@@ -52,6 +52,9 @@ const char *protocol_name(enum protocol protocol);
 enum status protocol_find(const char *name, const char *where, enum protocol *ret_protocol,
                           struct error *reterr);
 
+/* What NCCL reckons a chip's cables to a level with; 0 where the machine has no such level. */
+uint64_t protocol_level_mb_per_s(const struct machine *machine, uint32_t level);
+
 /* What is sent how. */
 struct protocol_use {
     const struct machine *machine;

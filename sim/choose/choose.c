@@ -109,12 +109,10 @@ static bool is_of_nccl(enum collective_kind kind, const char *name)
     bool const spread = kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE;
     bool const exchange = kind == COLLECTIVE_ALL_TO_ALL || kind == COLLECTIVE_GATHER ||
                           kind == COLLECTIVE_SCATTER || kind == COLLECTIVE_PERMUTE;
-    if (exchange) return algorithm.means == ALGORITHM_AUTO || algorithm.family == PRIMITIVE_DIRECT;
+    bool const runs = primitive_family_is_of_nccl(algorithm.family, kind);
+    if (exchange) return algorithm.means == ALGORITHM_AUTO || runs;
     if (spread && algorithm.means == ALGORITHM_HIERARCHICAL) return true;
-    if (algorithm_is(&algorithm, PRIMITIVE_RING)) return true;
-    if (algorithm_is(&algorithm, PRIMITIVE_SHARP)) return !spread;
-    if (algorithm_is(&algorithm, PRIMITIVE_CHAIN)) return kind != COLLECTIVE_ALL_REDUCE;
-    return algorithm_is(&algorithm, PRIMITIVE_DOUBLE_TREE) && kind == COLLECTIVE_ALL_REDUCE;
+    return runs && !algorithm.flat;
 }
 
 /* Whether NCCL can run the collective at all by one of the names. Of GPUs without a switch RCCL

@@ -96,10 +96,9 @@ void protocol_extent(const struct machine *machine, const struct group *group,
 
 static enum measure_row row_of(const struct protocol_use *use)
 {
-    enum primitive_family const family = algorithm_of(use->algorithm).family;
-    if (family == PRIMITIVE_SHARP) return ROW_NVLS;
-    bool const tree = family == PRIMITIVE_TREE || family == PRIMITIVE_DOUBLE_TREE;
-    return tree && use->kind == COLLECTIVE_ALL_REDUCE ? ROW_TREE : ROW_RING;
+    enum nccl_algorithm const like = primitive_family_nccl(algorithm_of(use->algorithm).family);
+    if (like == NCCL_NVLS) return ROW_NVLS;
+    return like == NCCL_TREE && use->kind == COLLECTIVE_ALL_REDUCE ? ROW_TREE : ROW_RING;
 }
 
 static uint32_t generation_of(const struct machine *machine)

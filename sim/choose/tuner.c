@@ -33,10 +33,9 @@ static const enum collective_kind kinds[] = {
 #undef X
 };
 
-/* Algorithms, NCCL's own first. */
-enum { NAME_RING, NAME_TREE, NAME_NVLS };
-static const char *const nccl_names[] = {
-    [NAME_RING] = "ring", [NAME_TREE] = "tree", [NAME_NVLS] = "nvls", NULL};
+/* Algorithms as the file calls them, and as they are here. */
+static const char *const nccl_names[] = {"ring", "tree", "nvls", NULL};
+static const enum nccl_algorithm nccl_algorithms[] = {NCCL_RING, NCCL_TREE, NCCL_NVLS};
 static const char *const unmodelled[] = {"collnet_direct", "collnet_chain", "nvls_tree", "pat",
                                          NULL};
 
@@ -142,14 +141,17 @@ static enum status algorithm_take(const struct reader *reader, const struct fiel
         return error_set(reader->reterr, STATUS_UNSUPPORTED, place(reader, field->column, where),
                          "\"%s\" is not modelled; ring, tree and nvls are", field->text);
     uint32_t const own = name_find(field->text, nccl_names);
-    bool const sums = kind == COLLECTIVE_ALL_REDUCE;
     *ret_algorithm = field->text;
-    if (own == NAME_NVLS) *ret_algorithm = primitive_family_name(PRIMITIVE_SHARP);
-    if (own == NAME_TREE && sums) *ret_algorithm = primitive_family_name(PRIMITIVE_DOUBLE_TREE);
+    if (nccl_names[own] != NULL)
+        *ret_algorithm =
+            primitive_family_name(primitive_family_of_nccl(nccl_algorithms[own], kind));
     struct algorithm const algorithm = algorithm_of(*ret_algorithm);
     if (algorithm.means == ALGORITHM_FAMILY || algorithm_is_automatic(&algorithm)) return STATUS_OK;
-    for (uint32_t i = 0; i < PRIMITIVE_FAMILY_COUNT; i++)
-        if (count + 1 < NAMES_MAX) names[count++] = primitive_family_name((enum primitive_family)i);
+    for (uint32_t i = 0; i < PRIMITIVE_FAMILY_COUNT; i++) {
+        const char *const name = primitive_family_name((enum primitive_family)i);
+        bool const is_named = nccl_names[name_find(name, nccl_names)] != NULL;
+        if (!is_named && count + 1 < NAMES_MAX) names[count++] = name;
+    }
     return error_set(reader->reterr, STATUS_NOT_FOUND, place(reader, field->column, where),
                      "no algorithm \"%s\"%s", field->text,
                      name_offer(field->text, names, "; did you mean \"", "\"?", NULL).text);

@@ -34,6 +34,16 @@ static inline bool algorithm_is_chosen(const char *name)
 /* PRIMITIVE_FAMILY_COUNT of no family's name. */
 enum primitive_family primitive_family_find(const char *name);
 
+/* Which of NCCL's algorithms a family is like; NCCL_NONE of no family. */
+enum nccl_algorithm primitive_family_nccl(enum primitive_family family);
+
+/* Whether NCCL itself runs the kind by the family; false of no family. */
+bool primitive_family_is_of_nccl(enum primitive_family family, enum collective_kind kind);
+
+/* The family that one of NCCL's algorithms has for a kind: one that NCCL runs, or else the first
+ * that is like it. PRIMITIVE_FAMILY_COUNT: none is. */
+enum primitive_family primitive_family_of_nccl(enum nccl_algorithm nccl, enum collective_kind kind);
+
 /* Whether it is this family, dimension by dimension. */
 static inline bool algorithm_is(const struct algorithm *algorithm, enum primitive_family family)
 {

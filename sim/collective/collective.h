@@ -48,23 +48,44 @@ enum collective_kind {
     COLLECTIVE_KIND_COUNT,
 };
 
-/* What a scenario or the command line calls a way to do it, whatever is to be done. */
+/* NCCL's algorithms, whose constants and names families have. */
+enum nccl_algorithm {
+    NCCL_NONE,  /* NCCL has no such algorithm. Its ring lends the constants. */
+    NCCL_RING,  /* A chain is what its ring does from or to a root. */
+    NCCL_TREE,  /* Of sums. */
+    NCCL_NVLS,  /* Switches copy or add. */
+    NCCL_PEERS, /* No algorithm of its own: sends and receives, with the constants of its ring. */
+};
+
+/* Kinds of collectives as bits. */
+enum {
+    NCCL_KINDS_NONE = 0,
+    NCCL_KINDS_SUM = 1 << COLLECTIVE_ALL_REDUCE,
+    NCCL_KINDS_HALF = 1 << COLLECTIVE_ALL_GATHER | 1 << COLLECTIVE_REDUCE_SCATTER,
+    NCCL_KINDS_SPREAD = 1 << COLLECTIVE_BROADCAST | 1 << COLLECTIVE_REDUCE,
+    NCCL_KINDS_EXCHANGE = 1 << COLLECTIVE_ALL_TO_ALL | 1 << COLLECTIVE_PERMUTE |
+                          1 << COLLECTIVE_GATHER | 1 << COLLECTIVE_SCATTER,
+};
+
+/* What a scenario or the command line calls a way to do it, whatever is to be done; which of NCCL's
+ * algorithms it is like, and the kinds that NCCL itself runs by it. */
 #define PRIMITIVE_FAMILY_TABLE(X)                                                                  \
-    X(LINE, "line")                                                                                \
-    X(RING, "ring")                                                                                \
-    X(RING_ONE_WAY, "ring-one-way")                                                                \
-    X(DIRECT, "direct")       /* All pairs. */                                                     \
-    X(RECURSIVE, "recursive") /* Halving or doubling, of the array with the distance. */           \
-    X(RECURSIVE_DOUBLING, "recursive-doubling")                                                    \
-    X(BRUCK, "bruck")                                                                              \
-    X(TREE, "tree")                                                                                \
-    X(DOUBLE_TREE, "double-tree")                                                                  \
-    X(CHAIN, "chain")                                                                              \
-    X(SHARP, "sharp") /* Switches copy or add. */                                                  \
-    X(SHIFT, "shift")
+    X(LINE, "line", NCCL_NONE, NCCL_KINDS_NONE)                                                    \
+    X(RING, "ring", NCCL_RING, NCCL_KINDS_SUM | NCCL_KINDS_HALF | NCCL_KINDS_SPREAD)               \
+    X(RING_ONE_WAY, "ring-one-way", NCCL_NONE, NCCL_KINDS_NONE)                                    \
+    X(DIRECT, "direct", NCCL_PEERS, NCCL_KINDS_EXCHANGE) /* All pairs. */                          \
+    /* Halving or doubling, of the array with the distance. */                                     \
+    X(RECURSIVE, "recursive", NCCL_NONE, NCCL_KINDS_NONE)                                          \
+    X(RECURSIVE_DOUBLING, "recursive-doubling", NCCL_NONE, NCCL_KINDS_NONE)                        \
+    X(BRUCK, "bruck", NCCL_NONE, NCCL_KINDS_NONE)                                                  \
+    X(TREE, "tree", NCCL_TREE, NCCL_KINDS_NONE)                                                    \
+    X(DOUBLE_TREE, "double-tree", NCCL_TREE, NCCL_KINDS_SUM)                                       \
+    X(CHAIN, "chain", NCCL_RING, NCCL_KINDS_HALF | NCCL_KINDS_SPREAD)                              \
+    X(SHARP, "sharp", NCCL_NVLS, NCCL_KINDS_SUM | NCCL_KINDS_HALF)                                 \
+    X(SHIFT, "shift", NCCL_NONE, NCCL_KINDS_NONE)
 
 enum primitive_family {
-#define X(name, text) PRIMITIVE_##name,
+#define X(name, text, nccl, kinds) PRIMITIVE_##name,
     PRIMITIVE_FAMILY_TABLE(X)
 #undef X
         PRIMITIVE_FAMILY_COUNT,

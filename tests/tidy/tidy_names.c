@@ -144,7 +144,7 @@ void tidy_check_names(struct tidy *tidy, const struct tidy_file *file, const cha
 void tidy_check_families(struct tidy *tidy, const struct tidy_file *file)
 {
     static const char *const families[] = {
-#define X(name, text) "PRIMITIVE_" #name,
+#define X(name, text, nccl, kinds) "PRIMITIVE_" #name,
         PRIMITIVE_FAMILY_TABLE(X)
 #undef X
     };

@@ -1,5 +1,5 @@
-/* What a step asks for weights, whatever their blocks are: by the units that are gathered, reduced
- * and updated as one, and by shares of them. */
+/* What a step asks for weights, whatever their blocks are: by the buckets that are gathered,
+ * reduced and updated as one, and by shares of them. */
 #include "sim/base/units.h"
 #include "sim/base/vector.h"
 #include "sim/schedule/schedule.h"
@@ -20,7 +20,7 @@ static double bytes_of(enum format format)
 static double share_of(const struct ranks *ranks, uint32_t rank_count, bool experts)
 {
     struct padding_sums const sums = padding_sums(ranks, rank_count, experts);
-    return sums.units == 0 ? 0 : ((double)sums.elements + (double)sums.padding) / rank_count;
+    return sums.buckets == 0 ? 0 : ((double)sums.elements + (double)sums.padding) / rank_count;
 }
 
 /* Those whose optimizer state lies on this chip, of each copy of the model. */
@@ -50,13 +50,13 @@ static double layer_elements(const struct ranks *ranks, uint32_t kind)
 
 /* --- Gathers and reductions --- */
 
-/* Weights or gradients of a number of units, `times` over. */
+/* Weights or gradients of a number of buckets, `times` over. */
 static void moved_add(struct workload_traffic *traffic, enum collective_kind kind,
-                      enum format format, uint64_t times, uint64_t units, double elements)
+                      enum format format, uint64_t times, uint64_t buckets, double elements)
 {
     bool const weights = kind == COLLECTIVE_ALL_GATHER;
     double const bytes = weights ? format_stored_number_bytes(format) : bytes_of(format);
-    counts_traffic_add(traffic, kind, times * units, (double)times * elements * bytes);
+    counts_traffic_add(traffic, kind, times * buckets, (double)times * elements * bytes);
 }
 
 /* Each pass gathers what it reads, but for a backward pass that finds the head's weights there;
@@ -92,12 +92,12 @@ static void replicas_count(const struct ranks *ranks, bool experts, uint64_t tim
                            struct workload_traffic *traffic)
 {
     const struct workload_plan *plan = ranks->plan;
-    uint64_t const units = padding_sums(ranks, ranks->shards, experts).units;
+    uint64_t const buckets = padding_sums(ranks, ranks->shards, experts).buckets;
     double const elements = share_of(ranks, ranks->shards, experts);
     moved_add(traffic, plan->zero == 0 ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER,
-              plan->formats.gradients, times, units, elements);
+              plan->formats.gradients, times, buckets, elements);
     if (plan->zero != 0)
-        moved_add(traffic, COLLECTIVE_ALL_GATHER, plan->formats.weights, ranks->copies, units,
+        moved_add(traffic, COLLECTIVE_ALL_GATHER, plan->formats.weights, ranks->copies, buckets,
                   elements);
 }
 
@@ -108,12 +108,13 @@ static void shards_count(const struct ranks *ranks, bool gathers_once, uint32_t 
     const struct graph_formats *formats = &ranks->plan->formats;
     struct padding_sums const rest = padding_sums(ranks, 1, /* experts= */ false);
     struct padding_sums const experts = padding_sums(ranks, 1, /* experts= */ true);
-    uint64_t const units = rest.units + experts.units;
+    uint64_t const buckets = rest.buckets + experts.buckets;
     double const elements = (double)rest.elements + (double)experts.elements;
     moved_add(traffic, COLLECTIVE_REDUCE_SCATTER, formats->gradients,
-              ranks->gradients.once ? ranks->copies : ranks->plan->accumulate, units, elements);
+              ranks->gradients.once ? ranks->copies : ranks->plan->accumulate, buckets, elements);
     if (gathers_once)
-        moved_add(traffic, COLLECTIVE_ALL_GATHER, formats->weights, ranks->copies, units, elements);
+        moved_add(traffic, COLLECTIVE_ALL_GATHER, formats->weights, ranks->copies, buckets,
+                  elements);
     else
         passes_gather(ranks, head_returns, traffic);
 }

@@ -28,15 +28,15 @@ static void buckets_resident(const struct ranks *ranks, const struct bucket *buc
     }
 }
 
-void lower_resident(const struct ranks *ranks, const uint64_t units[MODULE_COUNT],
+void lower_resident(const struct ranks *ranks, const uint64_t modules[MODULE_COUNT],
                     uint64_t resident_bytes[PROGRAM_MEMORY_COUNT])
 {
     struct bucket buckets[LOWER_BUCKETS_MAX];
     uint64_t const layers[LAYER_KINDS] = {
-        [LAYER_DENSE] = units[MODULE_LAYER], [LAYER_MOE] = units[MODULE_EXPERTS]};
+        [LAYER_DENSE] = modules[MODULE_LAYER], [LAYER_MOE] = modules[MODULE_EXPERTS]};
     for (uint32_t m = MODULE_NOTHING + 1; m < MODULE_COUNT; m++) {
         uint32_t const count = lower_buckets_of(ranks, (enum lower_module)m, buckets);
-        buckets_resident(ranks, buckets, count, units[m], resident_bytes);
+        buckets_resident(ranks, buckets, count, modules[m], resident_bytes);
     }
     overheads_chip(ranks, layers, resident_bytes);
 }

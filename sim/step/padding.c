@@ -6,7 +6,7 @@
 static void sums_add(struct padding_sums *sums, uint32_t rank_count, uint64_t elements,
                      uint64_t times)
 {
-    sums->units += times;
+    sums->buckets += times;
     sums->elements += times * elements;
     sums->padding += times * (units_round_up(elements, rank_count) - elements);
 }

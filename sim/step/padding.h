@@ -27,11 +27,11 @@ struct paddings {
 
 void padding_list(const struct ranks *ranks, struct paddings *ret_paddings);
 
-/* Units of parameters, of experts or of all others, on one chip that has the whole model. */
+/* Buckets of parameters, of experts or of all others, on one chip that has the whole model. */
 struct padding_sums {
-    uint64_t units;
+    uint64_t buckets;
     uint64_t elements; /* Elements of all ranks that share them. */
-    uint64_t padding;  /* Beyond these, where `ranks` have equal shares of each unit. */
+    uint64_t padding;  /* Beyond these, where `ranks` have equal shares of each bucket. */
 };
 
 struct padding_sums padding_sums(const struct ranks *ranks, uint32_t rank_count, bool experts);

@@ -79,16 +79,16 @@ static inline bool pipeline_pass_adds(const struct schedule_pass *pass)
 void pipeline_block_add(struct pipeline *pipeline, const struct program_block *block);
 /* The slots of a pass of the role's list, or of a pair; returns how many passes that are. */
 uint32_t pipeline_pass_add(struct pipeline *pipeline, uint32_t rank, uint32_t index);
-/* The templates of a pass of one stage, in the order of the model's units. */
+/* The templates of a pass of one stage, in the order of the model's modules. */
 void pipeline_pass_build(struct pipeline *pipeline, uint32_t index);
 
 /* Between and behind the passes (pipeline_modules.c). Whether no later pass of the rank adds to the
  * same stage's gradients. */
 bool pipeline_pass_is_last(const struct schedule_rank *list, uint32_t index);
-/* Units of a stage, by kind. */
-void pipeline_units(const struct pipeline *pipeline, const struct stage *stage,
-                    uint32_t ret_counts[MODULE_COUNT]);
-/* Slots of a stage, one for each of its units. They wait for a message more each, beginning with
+/* How many modules of each kind a stage has. */
+void pipeline_module_counts(const struct pipeline *pipeline, const struct stage *stage,
+                            uint32_t ret_counts[MODULE_COUNT]);
+/* Slots of a stage, one for each of its modules. They wait for a message more each, beginning with
  * the one behind `arrivals`, if that is not NULL. */
 void pipeline_modules_add(struct pipeline *pipeline, const struct stage *stage, enum lower_act act,
                           enum program_phase phase, uint32_t microbatch, uint32_t *arrivals);
@@ -121,26 +121,26 @@ uint32_t pipeline_send_plan(struct pipeline *pipeline, enum pipeline_way way, bo
 
 /* Templates (pipeline_templates.c): the one of a variant, which is built where it is new. */
 uint16_t pipeline_template(struct pipeline *pipeline, const struct pipeline_variant *variant);
-/* The template of what is done with all gradients of a unit, or PROGRAM_NONE: nothing is. `place`:
- * of a module without stages; else none. */
+/* The template of what is done with all gradients of a module, or PROGRAM_NONE: nothing is.
+ * `place`: of a module without stages; else none. */
 uint16_t pipeline_rest(struct pipeline *pipeline, enum lower_module module, enum lower_act act,
                        struct mtp_position place);
-/* Builds the templates of all units and acts, in an order of their own. */
+/* Builds the templates of all modules and acts, in an order of their own. */
 void pipeline_rests_build(struct pipeline *pipeline);
 /* The ops from `first` on are of one pass, those from `second` on of another: they are mixed
  * (pipeline_pairs.c). */
 void pipeline_ops_mix(struct lower *lower, uint32_t first, uint32_t second);
 
-/* Parameters, moments and accumulated gradients of the units that a rank holds: there from the
+/* Parameters, moments and accumulated gradients of the modules that a rank holds: there from the
  * first to the last instant. */
-void lower_resident(const struct ranks *ranks, const uint64_t units[MODULE_COUNT],
+void lower_resident(const struct ranks *ranks, const uint64_t modules[MODULE_COUNT],
                     uint64_t resident_bytes[PROGRAM_MEMORY_COUNT]);
 
 /* The rank of the last stage, or of the one whose modules look up the embedding
  * (pipeline_check.c). */
 uint32_t pipeline_tied_rank(const struct schedule *schedule, const struct stages *stages);
 
-/* Ops of a template (pipeline_gradients.c). Two copies of a model: the gradients of a unit go to
+/* Ops of a template (pipeline_gradients.c). Two copies of a model: the gradients of a module go to
  * the rank that holds the same stages; that rank's come and are added to one's own. */
 void lower_copy_send(struct lower *lower, enum lower_module module);
 void lower_copies_sum(struct lower *lower, enum lower_module module);

@@ -14,8 +14,8 @@ bool pipeline_pass_is_last(const struct schedule_rank *list, uint32_t index)
 }
 
 /* Modules may have an embedding of their own. */
-void pipeline_units(const struct pipeline *pipeline, const struct stage *stage,
-                    uint32_t ret_counts[MODULE_COUNT])
+void pipeline_module_counts(const struct pipeline *pipeline, const struct stage *stage,
+                            uint32_t ret_counts[MODULE_COUNT])
 {
     const struct ranks *ranks = pipeline->lower->ranks;
     uint32_t const dense = stages_dense_layers(stage, ranks->layer[LAYER_DENSE].count);
@@ -57,7 +57,7 @@ void pipeline_modules_add(struct pipeline *pipeline, const struct stage *stage, 
         {MODULE_HEAD, MODULE_EMBEDDING, MODULE_MTP, MODULE_EXPERTS, MODULE_LAYER},
         {MODULE_MTP, MODULE_HEAD, MODULE_EXPERTS, MODULE_LAYER, MODULE_EMBEDDING}};
     uint32_t counts[MODULE_COUNT];
-    pipeline_units(pipeline, stage, counts);
+    pipeline_module_counts(pipeline, stage, counts);
     int32_t const last = (int32_t)(stage->layer_first + stage->layer_count) - 1;
     for (uint32_t i = 0; i < sizeof orders[0] / sizeof *orders[0]; i++) {
         enum lower_module const module = orders[pipeline->lower->ranks->pp == 1][i];

@@ -275,7 +275,7 @@ void pipeline_rests_build(struct pipeline *pipeline)
                               .head = ranks_is_decoder(ranks)};
     struct mtp_position const no_place = {false, false};
     uint32_t counts[MODULE_COUNT];
-    pipeline_units(pipeline, &all, counts);
+    pipeline_module_counts(pipeline, &all, counts);
     for (uint32_t i = 0; i < sizeof orders[0] / sizeof *orders[0]; i++) {
         enum lower_module const module = orders[ranks->pp == 1][i];
         bool const placed = module == MODULE_MTP && ranks->pp == 1;

@@ -29,14 +29,14 @@ static enum status role_begin(struct pipeline *pipeline, uint32_t rank, struct p
     struct pipeline_role *made = &pipeline->role;
     const struct schedule *schedule = &pipeline->schedule;
     const struct ranks *ranks = pipeline->lower->ranks;
-    uint64_t most = PIPELINE_TIED, layers = 0, units[MODULE_COUNT] = {0};
+    uint64_t most = PIPELINE_TIED, layers = 0, modules[MODULE_COUNT] = {0};
     void *memory = NULL;
     for (uint32_t s = 0; s < schedule->stage_count; s++) {
         const struct stage *stage = &pipeline->stages.stage[s];
         uint32_t counts[MODULE_COUNT];
         if (!schedule_rank_holds(schedule, rank, s)) continue;
-        pipeline_units(pipeline, stage, counts);
-        for (uint32_t m = 0; m < MODULE_COUNT; m++) units[m] += counts[m];
+        pipeline_module_counts(pipeline, stage, counts);
+        for (uint32_t m = 0; m < MODULE_COUNT; m++) modules[m] += counts[m];
         if (stage->layer_count > layers) layers = stage->layer_count;
         most += MODULE_COUNT + ranks->mtp_modules; /* Updates. */
         /* What goes to another copy; reductions, and what comes from there; and a gather behind
@@ -51,7 +51,7 @@ static enum status role_begin(struct pipeline *pipeline, uint32_t rank, struct p
                                    .block_capacity = most,
                                    .sent_stage = made->sent_stage,
                                    .hold = made->hold};
-    lower_resident(ranks, units, role->resident_bytes);
+    lower_resident(ranks, modules, role->resident_bytes);
     for (uint32_t s = 0; s < schedule->stage_count && ranks_serves(ranks); s++)
         if (schedule_rank_holds(schedule, rank, s)) {
             const struct stage *stage = &pipeline->stages.stage[s];

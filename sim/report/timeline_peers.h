@@ -1,5 +1,7 @@
 /*
  * timeline_peers.h: who sends a message to whom, by the coordinates of the chip that is shown.
+ * Records of the replay have the links of a message's way (sim/machine/path.h); a timeline finds no
+ * way, it names the ends of these links.
  */
 #ifndef SIM_REPORT_TIMELINE_PEERS_H
 #define SIM_REPORT_TIMELINE_PEERS_H

@@ -111,27 +111,26 @@ static void draw_curve(const struct lanes_picture *picture, double scale, double
 }
 
 /* Every second of the stages that a rank holds, by their numbers, wherever they lie. */
-struct overridden_stages {
-    bool is_odd[SCHEDULE_STAGES_MAX];
+struct second_stages {
+    bool is_second[SCHEDULE_STAGES_MAX];
 };
 
-static void overridden_stages_find(const struct schedule *schedule,
-                                   struct overridden_stages *ret_overrides)
+static void second_stages_find(const struct schedule *schedule, struct second_stages *ret_seconds)
 {
-    bool next_is_odd[SCHEDULE_RANKS_MAX] = {false};
+    bool next_is_second[SCHEDULE_RANKS_MAX] = {false};
     for (uint32_t s = 0; s < schedule->stage_count; s++) {
         uint32_t const rank = schedule->rank_of[s];
-        ret_overrides->is_odd[s] = next_is_odd[rank];
-        next_is_odd[rank] = !next_is_odd[rank];
+        ret_seconds->is_second[s] = next_is_second[rank];
+        next_is_second[rank] = !next_is_second[rank];
     }
 }
 
 /* A rank's stages can be told apart, and of two copies of the model the ways they go. */
-static bool is_pale(const struct schedule *schedule, const struct overridden_stages *odd,
+static bool is_pale(const struct schedule *schedule, const struct second_stages *seconds,
                     const struct schedule_pass *pass)
 {
     if (schedule->copy_count > 1) return pass->microbatch >= schedule->microbatch_count / 2;
-    return odd->is_odd[pass->stage];
+    return seconds->is_second[pass->stage];
 }
 
 /* The microbatch where there is room for it, which is how much a number takes. */
@@ -159,7 +158,7 @@ static void draw_stacked(const struct number *number, double middle, double base
         svg_say(text, middle, first + small_line * i, "d", "%c", number->words[i]);
 }
 
-static void draw_pass(const struct lanes_picture *picture, const struct overridden_stages *odd,
+static void draw_pass(const struct lanes_picture *picture, const struct second_stages *seconds,
                       double scale, uint32_t rank, uint32_t index, double y, double height,
                       struct strbuf *text)
 {
@@ -171,7 +170,7 @@ static void draw_pass(const struct lanes_picture *picture, const struct overridd
     double const edge = width > 3 ? 0.5 : 0;
     char style[16], title[48];
     (void)snprintf(style, sizeof style, "p%u%s", pass->kind,
-                   is_pale(schedule, odd, pass) ? " pale" : "");
+                   is_pale(schedule, seconds, pass) ? " pale" : "");
     (void)snprintf(title, sizeof title, "%u%s%u", pass->stage,
                    schedule_kind_letter((enum schedule_kind)pass->kind), pass->microbatch);
     svg_titled_box(text, x, y, width - edge, height, style, title);
@@ -211,7 +210,7 @@ static void draw_number(const struct lanes_picture *picture, double scale, uint3
     *free_x = end;
 }
 
-static void draw_lane(const struct lanes_picture *picture, const struct overridden_stages *odd,
+static void draw_lane(const struct lanes_picture *picture, const struct second_stages *seconds,
                       double scale, uint32_t rank, double top, struct strbuf *text)
 {
     const struct schedule_rank *list = &picture->schedule->rank[rank];
@@ -224,7 +223,7 @@ static void draw_lane(const struct lanes_picture *picture, const struct overridd
             double const y = second ? top + LANE / 2.0 : top;
             double const height = first || second ? LANE / 2.0 : LANE;
             if (numbers == 0)
-                draw_pass(picture, odd, scale, rank, i, y, height, text);
+                draw_pass(picture, seconds, scale, rank, i, y, height, text);
             else
                 draw_number(picture, scale, rank, i, y, height, &free_x[second], text);
         }
@@ -237,15 +236,15 @@ double lanes_svg_draw(const struct lanes_page *page, const struct lanes_picture 
     double const scale = scale_of(page) / picture->ticks_per_unit;
     double const end = (double)picture->played->makespan;
     double const height = schedule->rank_count * (LANE + GAP);
-    struct overridden_stages odd;
-    overridden_stages_find(schedule, &odd);
+    struct second_stages seconds;
+    second_stages_find(schedule, &seconds);
     svg_words(text, LEFT, top + 16, "head", picture->name);
     svg_words(text, LEFT + 160, top + 16, "small", picture->caption);
     top += TITLE;
     svg_box(text, LEFT, top, scale * end, height - GAP, "faint");
     draw_axis(page, end / picture->ticks_per_unit, top, height, text);
     for (uint32_t r = 0; r < schedule->rank_count; r++)
-        draw_lane(picture, &odd, scale, r, top + r * (LANE + GAP), text);
+        draw_lane(picture, &seconds, scale, r, top + r * (LANE + GAP), text);
     top += height + AXIS;
     draw_curve(picture, scale, top, text);
     svg_words(text, LEFT, top + CURVE + 14, "tiny", picture->curve_caption);

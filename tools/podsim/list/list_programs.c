@@ -63,12 +63,30 @@ enum status list_models(struct arena *arena, struct strbuf *text, struct error *
     return STATUS_OK;
 }
 
+static struct table_figure times_of(struct column_value value)
+{
+    struct table_figure figure;
+    (void)snprintf(figure.text, sizeof figure.text, "x %llu", (unsigned long long)value.whole);
+    return figure;
+}
+
+/* Parameters of the parts of a model, without headings. */
+#define PARTS(X)                                                                                   \
+    X(PART, NULL, WORDS(name), SHOWN(NULL, NULL, -22, column_words))                               \
+    X(EACH, NULL, WHOLE(each), SHOWN(NULL, NULL, 16, column_plain))                                \
+    X(TIMES, NULL, WHERE(times != 1, WHOLE(times)), SHOWN(NULL, NULL, -8, times_of))
+
+enum { PARTS(COLUMN_NAME) PARTS_TOTAL };
+
+static const struct column parts[] = {PARTS(COLUMN_ENTRY)};
+static const struct column_line parts_line = COLUMN_ALL(parts);
+
 static void count_row(struct strbuf *text, const char *name, uint64_t each, uint64_t times)
 {
+    struct column_value ret_values[PARTS_TOTAL];
     if (each == 0) return;
-    strbuf_add(text, "%-22s %15llu", name, (unsigned long long)each);
-    if (times != 1) strbuf_add(text, " x %llu", (unsigned long long)times);
-    strbuf_add(text, "\n");
+    PARTS(COLUMN_FIND)
+    column_add_figure_line(&parts_line, ret_values, text);
 }
 
 enum status list_model(struct arena *arena, const char *name, struct strbuf *text,

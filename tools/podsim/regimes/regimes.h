@@ -36,6 +36,9 @@ enum { REGIMES_HEADINGS = REGIMES_GROUPS_MAX };
 void regimes_add_title(const struct collective_args *question, const struct regimes *regimes,
                        struct strbuf *text);
 void regimes_add_label(const struct regimes *regimes, uint32_t group, struct strbuf *text);
+/* Behind a label: an algorithm's letter and name; the heading of `curves` NULL. */
+void regimes_add_algorithm(const struct regimes_curves_of *curves, uint32_t algorithm,
+                           struct strbuf *text);
 void regimes_add_bound(const struct regimes *regimes, uint32_t group, struct strbuf *text);
 void regimes_add_changes(const struct regimes *regimes, uint32_t group, struct strbuf *text);
 

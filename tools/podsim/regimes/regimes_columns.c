@@ -36,11 +36,11 @@ static struct table_figure letter(struct column_value value)
 #define OR_DASH(...) SHOWN(__VA_ARGS__), .none = "-"
 
 #define GROUPS(X)                                                                                  \
-    X(AXES, "axes", WORDS(group->question.axes), NAMED("axes", column_words))                      \
-    X(RANKS, "ranks", WHOLE(group->ranks), NAMED("ranks", column_plain))                           \
+    X(AXES, "axes", WORDS(group->question.axes), SHOWN("", "axes", -17, column_words))             \
+    X(RANKS, "ranks", WHOLE(group->ranks), SHOWN("", "ranks", 8, column_plain))                    \
     X(BOUND_ALPHA, "bound_alpha_s", REAL(group->bound_alpha_s), IN_WORDS(column_seconds))          \
     X(BOUND_BETA, "bound_beta_s_per_byte", REAL(group->bound_beta_s_per_byte), IN_WORDS(rate))     \
-    X(BOUND, "bound_by", WORDS(group->bound_by), NAMED("bound", column_words))                     \
+    X(BOUND, "bound_by", WORDS(group->bound_by), SHOWN("", "bound", -8, column_words))             \
     X(FLOOR, "floor_ps", WHERE(has, WHOLE(group->best.floor_ps)),                                  \
       SHOWN("", "floor", 10, duration))                                                            \
     X(PEAK, "peak_algbw_bytes_per_s", WHERE(has, REAL(group->best.peak_bytes_per_s)),              \
@@ -51,8 +51,9 @@ static struct table_figure letter(struct column_value value)
       OR_DASH("", "95 %", 9, size))
 
 #define CURVES(X)                                                                                  \
+    X(LETTER, NULL, WHOLE(row), SHOWN("", "algorithm", -2, letter))                                \
     X(ALGORITHM, "algorithm", WORDS(curves->regimes->algorithm[row]),                              \
-      NAMED("algorithm", column_words))                                                            \
+      SHOWN("", "", -25, column_words))                                                            \
     X(CURVE_FLOOR, "floor_ps", WHOLE(curve->floor_ps), HIDDEN)                                     \
     X(CURVE_PEAK, "peak_algbw_bytes_per_s", REAL(curve->peak_bytes_per_s), HIDDEN)                 \
     X(CURVE_HALF, "half_bandwidth_bytes", SIZE(curve->half_bytes), OR_DASH("", "n1/2", 9, size))   \
@@ -141,6 +142,24 @@ static void find_curve(const void *owner, uint32_t row, struct column_value *ret
     CURVES(COLUMN_FIND)
 }
 
+/* What a row is of; its figures begin behind. */
+enum {
+    AXES_AT = 9,
+    LABEL_END = 26,
+    ALGORITHM_AT = 27,
+    ALGORITHM_END = 54,
+    BOUND_AT = 67,
+    BOUND_END = 75
+};
+static const uint8_t ranks_label[] = {RANKS}, axes_label[] = {AXES}, bound_label[] = {BOUND};
+static const uint8_t curves_label[] = {LETTER, ALGORITHM};
+static const uint8_t any_figures[] = {ALPHA, BETA, OFF, THEORY_ALPHA, THEORY_BETA};
+static const struct column_line ranks_line = COLUMN_LINE(group_columns, ranks_label);
+static const struct column_line axes_line = COLUMN_LINE(group_columns, axes_label);
+static const struct column_line bound_line = COLUMN_LINE(group_columns, bound_label);
+static const struct column_line algorithm_line = COLUMN_LINE(curve_columns, curves_label);
+static const struct column_line any_line = COLUMN_LINE(curve_columns, any_figures);
+
 static const uint8_t groups_screen[] = {FLOOR, PEAK, HALF, MOST};
 static const uint8_t curves_screen[] = {ALPHA,       BETA,       OFF,       THEORY_ALPHA,
                                         THEORY_BETA, CURVE_HALF, CURVE_MOST};
@@ -166,22 +185,40 @@ void regimes_add_label(const struct regimes *regimes, uint32_t group, struct str
 {
     struct column_value values[GROUPS_TOTAL];
     if (group == REGIMES_HEADINGS) {
-        strbuf_add(text, "%8s  %-16s", group_columns[RANKS].heading[1],
-                   group_columns[AXES].heading[1]);
-        return;
+        column_add_headings(&ranks_line, 1, 0, text);
+        column_add_headings(&axes_line, 1, AXES_AT, text);
+    } else {
+        find_group(regimes, group, values);
+        column_add_figures(&ranks_line, values, 0, false, text);
+        column_add_figures(&axes_line, values, AXES_AT, false, text);
     }
-    find_group(regimes, group, values);
-    strbuf_add(text, "%8s  %-16s", CELL(group_columns, values, RANKS),
-               CELL(group_columns, values, AXES));
+    strbuf_pad(text, LABEL_END);
+}
+
+void regimes_add_algorithm(const struct regimes_curves_of *curves, uint32_t algorithm,
+                           struct strbuf *text)
+{
+    struct column_value values[CURVES_TOTAL];
+    if (curves == NULL) {
+        column_add_headings(&algorithm_line, 1, ALGORITHM_AT, text);
+    } else {
+        find_curve(curves, algorithm, values);
+        column_add_figures(&algorithm_line, values, ALGORITHM_AT, false, text);
+    }
+    strbuf_pad(text, ALGORITHM_END);
 }
 
 void regimes_add_bound(const struct regimes *regimes, uint32_t group, struct strbuf *text)
 {
-    struct column_value values[GROUPS_TOTAL];
-    regimes_add_label(regimes, group, text);
+    struct column_value values[GROUPS_TOTAL], any[CURVES_TOTAL] = {{.kind = COLUMN_NONE}};
     find_group(regimes, group, values);
-    strbuf_add(text, "    %-24s  %9s %-9s  %6s   %9s %s\n", "any (cuts of the fabric)", "", "", "",
-               CELL(group_columns, values, BOUND_ALPHA), CELL(group_columns, values, BOUND_BETA));
+    any[ALGORITHM] = WORDS("any (cuts of the fabric)");
+    any[THEORY_ALPHA] = values[BOUND_ALPHA];
+    any[THEORY_BETA] = values[BOUND_BETA];
+    regimes_add_label(regimes, group, text);
+    column_add_figures(&algorithm_line, any, ALGORITHM_AT, false, text);
+    column_add_figures(&any_line, any, ALGORITHM_END, false, text);
+    strbuf_add(text, "\n");
 }
 
 /* Whether a change belongs to the one before it: the winner between them has less than 3 % of the
@@ -197,10 +234,17 @@ static bool is_same_change(const struct regimes_group *group, uint32_t crossover
 /* "A|B 16K, B|C|B 64K": the last is two changes that belong together. */
 void regimes_add_changes(const struct regimes *regimes, uint32_t group, struct strbuf *text)
 {
-    struct regimes_curves_of const of = {regimes, &regimes->group[group]};
     struct column_value values[GROUPS_TOTAL], at[CROSSOVERS_TOTAL];
+    if (group == REGIMES_HEADINGS) {
+        column_add_headings(&bound_line, 1, BOUND_AT, text);
+        strbuf_pad(text, BOUND_END);
+        strbuf_add(text, " changes at\n");
+        return;
+    }
+    struct regimes_curves_of const of = {regimes, &regimes->group[group]};
     find_group(regimes, group, values);
-    strbuf_add(text, "  %-7s", CELL(group_columns, values, BOUND));
+    column_add_figures(&bound_line, values, BOUND_AT, false, text);
+    strbuf_pad(text, BOUND_END);
     for (uint32_t c = 0, first = 0; c < of.group->crossover_count; c++) {
         find_crossover(&of, c, at);
         if (!is_same_change(of.group, c)) {

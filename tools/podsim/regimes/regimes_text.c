@@ -95,7 +95,7 @@ static void write_landmarks(const struct regimes *regimes, struct strbuf *text)
     uint64_t const table = table_open(text);
     regimes_add_label(regimes, REGIMES_HEADINGS, text);
     column_add_headings(&regimes_group_table.screen, 1, strbuf_column(text), text);
-    strbuf_add(text, "  %-7s changes at\n", "bound");
+    regimes_add_changes(regimes, REGIMES_HEADINGS, text);
     for (uint32_t g = 0; g < regimes->group_count; g++) {
         const struct regimes_group *group = &regimes->group[g];
         if (group->winner[0] == REGIMES_NONE) continue;
@@ -115,7 +115,7 @@ static void write_fits(const struct regimes *regimes, struct strbuf *text)
     column_add_headings(&regimes_curve_table.screen, 0, LABEL_COLUMNS + ALGORITHM_COLUMNS, text);
     strbuf_add(text, "\n");
     regimes_add_label(regimes, REGIMES_HEADINGS, text);
-    strbuf_add(text, "  %-26s", "algorithm");
+    regimes_add_algorithm(NULL, 0, text);
     column_add_headings(&regimes_curve_table.screen, 1, strbuf_column(text), text);
     strbuf_add(text, "\n");
     for (uint32_t g = 0; g < regimes->group_count; g++) {
@@ -124,7 +124,7 @@ static void write_fits(const struct regimes *regimes, struct strbuf *text)
         for (uint32_t a = 0; a < regimes->algorithm_count; a++) {
             if (!group->curve[a].applies) continue;
             regimes_add_label(regimes, g, text);
-            strbuf_add(text, "  %c %-24s", regimes_letter(a), regimes->algorithm[a]);
+            regimes_add_algorithm(&curves, a, text);
             column_add_row(&regimes_curve_table, &curves, a, strbuf_column(text), text);
             strbuf_add(text, "\n");
         }

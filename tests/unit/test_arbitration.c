@@ -174,6 +174,43 @@ static void what_is_held_up_arrives_so_much_later(void **state)
     }
 }
 
+/* Round two corners, where the link that it shares is slow, or the next, or both: it arrives when
+ * its tail has left the one that has it the longest, which on the shared one is with its turns. */
+static void what_is_held_up_follows_its_slowest_link(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t shared, next; /* How many times as long as others these links take. */
+    } rows[] = {{2, 1}, {1, 4}, {2, 4}, {4, 2}, {4, 4}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint64_t const rate = UINT64_C(100000000000);
+        struct machine_link_override const links[] = {
+            {.to = {1, 0, 0}, .bytes_per_s = rate / (uint64_t)rows[i].shared},
+            {.from = {1, 0, 0}, .to = {1, 1, 0}, .bytes_per_s = rate / (uint64_t)rows[i].next}};
+        struct meeting meeting;
+        struct scene *scene = &meeting.scene;
+        scene_open(scene, 3, 3, 3, true);
+        scene->machine.links = links;
+        scene->machine.link_override_count = 2;
+        scene->segment_bytes = SEGMENT_BYTES;
+        uint32_t const bulk = scene_stream(scene, "bulk"), small = scene_stream(scene, "small");
+        struct plan_request const request = {.kind = COLLECTIVE_PERMUTE,
+                                             .group = scene_group(scene, true, true, true),
+                                             .size_bytes = (uint64_t)small_segments * SEGMENT_BYTES,
+                                             .offset = {1, 1, 1}};
+        uint32_t const op = permute(scene, bulk, 1, bulk_segments * SEGMENT_BYTES);
+        meeting_fill(&meeting, op, scene_plan(scene, small, &request));
+        struct trace const fair = meeting_run(&meeting, ARBITRATION_FAIR);
+        int64_t const turn_ps = rows[i].shared * segment_ps;
+        int64_t const begin_ps = (meeting.math_ps + turn_ps - 1) / turn_ps * turn_ps;
+        int64_t const shared_ps = (2 * small_segments - 1) * turn_ps;
+        int64_t const next_ps = rows[i].next * small_segments * segment_ps;
+        assert_int_equal(end_ps(scene, &fair, meeting.small),
+                         begin_ps + (shared_ps > next_ps ? shared_ps : next_ps) + 3 * hop_ps);
+        scene_close(scene);
+    }
+}
+
 /* A timeline's slice says what its message waited at its link, before its turns and between them:
  * all the time but its own. Slices of one stream do not overlap. */
 static void records_say_what_a_message_waited(void **state)
@@ -396,6 +433,7 @@ int main(void)
         cmocka_unit_test(a_small_message_takes_twice_its_time_and_a_segment),
         cmocka_unit_test(messages_that_pass_by_share_too),
         cmocka_unit_test(what_is_held_up_arrives_so_much_later),
+        cmocka_unit_test(what_is_held_up_follows_its_slowest_link),
         cmocka_unit_test(records_say_what_a_message_waited),
         cmocka_unit_test(equals_have_half_each),
         cmocka_unit_test(lanes_of_one_stream_take_turns),

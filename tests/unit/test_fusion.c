@@ -174,6 +174,12 @@ static void a_kernel_takes_its_bytes_and_its_launch(void **state)
     assert_true(time.rest_ps == 6 * TIME_PS_PER_US);
     assert_true(compute_time(&chip, &work, PPM_ONE, PPM_ONE / 2).duration_ps ==
                 4006 * TIME_PS_PER_US);
+    /* 201 Gflop at 67 Tflop/s take 3 ms, which the launches follow just as they follow bytes. */
+    work.vector_flop = UINT64_C(201000000000);
+    struct compute_time const math = compute_time(&chip, &work, PPM_ONE, PPM_ONE);
+    assert_true(math.duration_ps == 3006 * TIME_PS_PER_US);
+    assert_true(math.vpu_ps + math.vpu_rest_ps == math.duration_ps);
+    work.vector_flop = 0;
     /* Without rates for such kernels the profile's overhead is all there is. */
     stack.between.fusion = NULL;
     assert_true(compute_time(&chip, &work, PPM_ONE, PPM_ONE).duration_ps < 1100 * TIME_PS_PER_US);

@@ -52,11 +52,36 @@ static void the_way_to_the_next_is_a_mean_over_the_ends_of_boxes(void **state)
     assert_int_equal(request.next_ps[0], 1450000 + 600000 / 32);
 }
 
+/* From a root: 1 ms along its ring of 8 both ways, and 2 ms behind that, the fill, the slices, and
+ * the gather round the ring. Its four messages in series take 1 us each and what the protocol says:
+ * as many pieces as the square root of the 2 ms over that. */
+static void pieces_from_a_root_wait_for_messages_by_their_protocol(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t message_ps;
+        uint32_t pieces;
+    } rows[] = {{0, 22}, {1000000, 16}, {10000000, 7}, {99000000, 2}};
+    static const struct group slices = {
+        {{0, 8, 1, true, false, "x"}, {3, 4, 1, false, true, "slice"}}, 2};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct plan_request const request = {.kind = COLLECTIVE_BROADCAST,
+                                             .algorithm = "hierarchical",
+                                             .group = slices,
+                                             .size_bytes = 100000000,
+                                             .bytes_per_s = {50000000000, 50000000000},
+                                             .hop_bytes = {50000, 50000},
+                                             .protocol.message_ps = {rows[i].message_ps}};
+        assert_int_equal(case_plan(&request).item[0].piece_count, rows[i].pieces);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_that_cost_nothing_are_as_many_as_may_be),
         cmocka_unit_test(the_way_to_the_next_is_a_mean_over_the_ends_of_boxes),
+        cmocka_unit_test(pieces_from_a_root_wait_for_messages_by_their_protocol),
         cmocka_unit_test(rings_of_several_orders_bear_pieces_while_their_ways_are_short),
     };
     return cmocka_run_group_tests_name("pieces", tests, case_arena_up, case_arena_down);

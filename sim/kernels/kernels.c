@@ -177,7 +177,6 @@ enum status kernel_document_read(struct kernel_reading *reading, struct json *do
     struct json *value = NULL;
     int64_t version = 0;
     *ret_stack = (struct kernel_stack){.table_count = 0};
-    STATUS_TRY(json_as_object(document, reterr));
     STATUS_TRY(json_need(document, "podsim_kernels", &value, reterr));
     STATUS_TRY(json_as_integer(value, FILE_VERSION, FILE_VERSION, &version, reterr));
     STATUS_TRY(json_need(document, "chip", &value, reterr));

@@ -11,7 +11,7 @@
 #include "sim/step/stages.h"
 
 /* A message goes to a neighbour along pp, who may be the one around. */
-enum pipeline_way { WAY_NONE, WAY_NEXT, WAY_PREVIOUS };
+enum pipeline_way { WAY_NONE, WAY_NEXT, WAY_PREVIOUS, WAY_COUNT };
 
 /* All in which templates differ. Without gaps, as its parts are. */
 struct pipeline_variant {

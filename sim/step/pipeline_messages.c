@@ -92,7 +92,7 @@ enum status pipeline_messages_number(struct pipeline *pipeline, struct error *re
         pipeline->number[i] = memory;
     }
     for (uint32_t rank = 0; rank < schedule->rank_count; rank++) {
-        uint32_t sent[WAY_PREVIOUS + 1] = {0};
+        uint32_t sent[WAY_COUNT] = {0};
         for (uint32_t i = 0; i < schedule->rank[rank].count; i++) {
             const struct schedule_pass *pass = &schedule->rank[rank].pass[i];
             enum pipeline_way way = WAY_NONE;

@@ -3,11 +3,11 @@
 # a data sheet's GB and whatever batch was asked for: drawn steps of inference.
 # largest_batch.sh PODSIM ROOT
 #
-# With PODSIM_TEST_CASES=N, or else PODSIM_TEST_THIN=N, every N-th step is run. Where a step is too
+# With PODSIM_TEST_THIN=N every N-th step is run. Where a step is too
 # long for its peak the result is an estimate, and only the same from both batches.
 set -u
 podsim=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
-every=${PODSIM_TEST_CASES:-${PODSIM_TEST_THIN:-1}}
+every=${PODSIM_TEST_THIN:-1}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$2" || exit 1

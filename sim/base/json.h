@@ -115,8 +115,9 @@ void json_write_unsigned(struct json_writer *writer, uint64_t value);
 void json_write_real(struct json_writer *writer, double value);
 void json_write_boolean(struct json_writer *writer, bool value);
 void json_write_null(struct json_writer *writer);
-/* Appends written JSON with lines of at most so many bytes, where members allow it: lines that
- * `flat` makes go on two columns further in. */
+/* Appends written JSON, folded between members at `columns` bytes a line. A member that is longer
+ * stays whole. The rest of a line that a flat array or object made is indented by two columns more.
+ */
 void json_fold(const struct strbuf *json, uint32_t columns, struct strbuf *text);
 /* A value that was read, whole. */
 void json_write_value(struct json_writer *writer, struct json *value);

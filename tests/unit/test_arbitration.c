@@ -142,6 +142,21 @@ static void messages_that_pass_by_share_too(void **state)
     scene_close(&meeting.scene);
 }
 
+/* A small message goes to the neighbour along all three axes, and shares its first link with a bulk
+ * message along x. */
+static struct trace corners_run(struct meeting *meeting)
+{
+    struct scene *scene = &meeting->scene;
+    uint32_t const bulk = scene_stream(scene, "bulk"), small = scene_stream(scene, "small");
+    struct plan_request const request = {.kind = COLLECTIVE_PERMUTE,
+                                         .group = scene_group(scene, true, true, true),
+                                         .size_bytes = (uint64_t)small_segments * SEGMENT_BYTES,
+                                         .offset = {1, 1, 1}};
+    uint32_t const op = permute(scene, bulk, 1, bulk_segments * SEGMENT_BYTES);
+    meeting_fill(meeting, op, scene_plan(scene, small, &request));
+    return meeting_run(meeting, ARBITRATION_FAIR);
+}
+
 /* Round two corners, behind a link that it shares: the rest of the way is not shared, and takes the
  * latency of its links; where they have none, 1 ps to each chip on the way. */
 static void what_is_held_up_arrives_so_much_later(void **state)
@@ -154,14 +169,7 @@ static void what_is_held_up_arrives_so_much_later(void **state)
         scene_open(scene, 3, 3, 3, true);
         scene->machine.chip.hop_latency_ps = latency_ps[i];
         scene->segment_bytes = SEGMENT_BYTES;
-        uint32_t const bulk = scene_stream(scene, "bulk"), small = scene_stream(scene, "small");
-        struct plan_request const request = {.kind = COLLECTIVE_PERMUTE,
-                                             .group = scene_group(scene, true, true, true),
-                                             .size_bytes = (uint64_t)small_segments * SEGMENT_BYTES,
-                                             .offset = {1, 1, 1}};
-        uint32_t const op = permute(scene, bulk, 1, bulk_segments * SEGMENT_BYTES);
-        meeting_fill(&meeting, op, scene_plan(scene, small, &request));
-        struct trace const fair = meeting_run(&meeting, ARBITRATION_FAIR);
+        struct trace const fair = corners_run(&meeting);
         int64_t const turns = 2 * small_segments - 1;
         assert_int_equal(end_ps(scene, &fair, meeting.small),
                          boundary_ps(meeting.math_ps) + turns * segment_ps + way_ps[i]);
@@ -193,14 +201,7 @@ static void what_is_held_up_follows_its_slowest_link(void **state)
         scene->machine.links = links;
         scene->machine.link_override_count = 2;
         scene->segment_bytes = SEGMENT_BYTES;
-        uint32_t const bulk = scene_stream(scene, "bulk"), small = scene_stream(scene, "small");
-        struct plan_request const request = {.kind = COLLECTIVE_PERMUTE,
-                                             .group = scene_group(scene, true, true, true),
-                                             .size_bytes = (uint64_t)small_segments * SEGMENT_BYTES,
-                                             .offset = {1, 1, 1}};
-        uint32_t const op = permute(scene, bulk, 1, bulk_segments * SEGMENT_BYTES);
-        meeting_fill(&meeting, op, scene_plan(scene, small, &request));
-        struct trace const fair = meeting_run(&meeting, ARBITRATION_FAIR);
+        struct trace const fair = corners_run(&meeting);
         int64_t const turn_ps = rows[i].shared * segment_ps;
         int64_t const begin_ps = (meeting.math_ps + turn_ps - 1) / turn_ps * turn_ps;
         int64_t const shared_ps = (2 * small_segments - 1) * turn_ps;

@@ -14,9 +14,10 @@
 struct arena;
 struct session;
 
-/* Intervals hold so many of a hundred measurements, and training is far from the peak below so many
- * hundredths of it. */
-enum { RESIDUAL_COVERAGE_PERCENT = 80, RESIDUAL_STEADY_MFU_PERCENT = 25 };
+enum {
+    RESIDUAL_COVERAGE_PERCENT = 80,   /* Of measured steps, the share within an interval. */
+    RESIDUAL_STEADY_MFU_PERCENT = 25, /* Below this MFU a training step is far from the peak. */
+};
 
 /* Steps of one work are compared with each other alone. */
 enum residual_work {

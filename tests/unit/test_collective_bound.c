@@ -363,6 +363,31 @@ static void slices_are_bound_by_the_cards_of_their_hosts(void **state)
     assert_string_equal(sum.bound_by, "wire");
 }
 
+/* A bound names the place that is its cause, and no other that was found before. */
+static void a_bound_has_one_place(void **state)
+{
+    (void)state;
+    struct machine machine = slices(4);
+    struct group group = {.dimension_count = 2};
+    group.dimension[0] = (struct group_dimension){
+        .axis = 3, .size = 4, .stride = 1, .switched = true, .name = "slice"};
+    group.dimension[1] =
+        (struct group_dimension){.axis = 1, .size = 4, .stride = 1, .ring = true, .name = "y"};
+    struct collective_bound bound =
+        bound_of(&machine, group, COLLECTIVE_ALL_GATHER, 1000 * gb_per_s);
+    assert_string_equal(bound.where, "NIC");
+    assert_int_equal(bound.axis, -1);
+    assert_int_equal(bound.level, 0);
+    assert_int_equal(bound.tier, 1);
+    machine.level[0].tier[0].cable_bytes_per_s = 100000 * gb_per_s;
+    machine.level[0].tier[1].cable_bytes_per_s = 100000 * gb_per_s;
+    bound = bound_of(&machine, group, COLLECTIVE_ALL_GATHER, 1000 * gb_per_s);
+    assert_string_equal(bound.bound_by, "wire");
+    assert_int_equal(bound.axis, 1);
+    assert_int_equal(bound.level, -1);
+    assert_int_equal(bound.tier, -1);
+}
+
 static void a_permute_takes_the_way_it_names(void **state)
 {
     (void)state;
@@ -438,6 +463,7 @@ int main(void)
         cmocka_unit_test(latency_is_that_of_the_farthest_pair),
         cmocka_unit_test(grids_are_bound_by_their_links),
         cmocka_unit_test(slices_are_bound_by_the_cards_of_their_hosts),
+        cmocka_unit_test(a_bound_has_one_place),
         cmocka_unit_test(a_permute_takes_the_way_it_names),
         cmocka_unit_test(the_slowest_memory_binds),
         cmocka_unit_test(a_group_of_one_needs_no_time),

@@ -142,6 +142,7 @@ static void an_op_takes_what_its_table_says(void **state)
     /* 34.4 GFLOP at 62 % of 1 PFLOP/s: no launch, no fill. */
     assert_in_range(time.duration_ps, 55418000, 55419000);
     assert_int_equal(time.mxu_ps, time.duration_ps);
+    assert_int_equal(time.tile_count, 1); /* Its tiles are within its measured time. */
     assert_int_equal(time.ends_ps, 0);
     /* A slow chip is slower by as much. */
     time = compute_time(&chip, &work, PPM_ONE / 2, PPM_ONE);

@@ -6,14 +6,16 @@
 # prints the arguments. CASES has scripts by subject, with what podsim must make of them. Then
 # scripts are drawn: assignments, arrays, conditions, loops, functions, subshells, pipes, texts that
 # follow a line, quotes, arithmetic. A number begins each drawing, so that a case can be run again:
-# PODSIM_IMPORT_SEED=N PODSIM_IMPORT_CASES=1. With PODSIM_TEST_CASES=N every N-th script is run.
+# PODSIM_IMPORT_SEED=N PODSIM_IMPORT_CASES=1. With PODSIM_TEST_CASES=N every N-th script of CASES is
+# run, with PODSIM_TEST_THIN=N every N-th that is drawn.
 #
 # A difference that podsim says is none: a row that something is left out or not run, a value with
 # the "$", "~" or "{" of what is not known, or a refusal with its place.
 set -u
 podsim=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 cases=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
-every=${PODSIM_TEST_CASES:-${PODSIM_TEST_THIN:-1}}
+every=${PODSIM_TEST_CASES:-1}
+every_drawn=${PODSIM_TEST_THIN:-1}
 count=${PODSIM_IMPORT_CASES:-100}
 seed=${PODSIM_IMPORT_SEED:-1}
 work=$(mktemp -d)
@@ -236,7 +238,7 @@ draw_statement() {
 same=0
 said=0
 for ((number = seed; number < seed + count; number++)); do
-    [ $((number % every)) = 0 ] || [ "$count" = 1 ] || continue
+    [ $((number % every_drawn)) = 0 ] || [ "$count" = 1 ] || continue
     RANDOM=$number
     script=$'A=1; B=2; C=x; L=(y z)\n'
     for ((lines = RANDOM % 4; lines >= 0; lines--)); do

@@ -59,7 +59,7 @@ static void draw(uint64_t *state, char text[TEXT_BYTES])
     uint32_t const skew = strstr(mesh, "\"ep\"") != NULL ? below(state, 3) : 0;
     const char *asked = CASE_PICK(state, "auto", "auto", "direct", "bruck");
     const char *algorithm = skew > 1 ? "auto" : asked; /* What is ragged goes directly. */
-    uint32_t const microbatches = 8u << below(state, 3);
+    uint32_t const microbatches = 4u << below(state, 3);
     uint32_t const tokens = 1024u << below(state, 3);
     const char *remat = CASE_PICK(state, "none", "block", "layer");
     char stages[160] = "";

@@ -11,6 +11,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/files_read.h"
 #include "sim/base/json_node.h"
+#include "sim/base/strbuf.h"
 
 _Static_assert((int)JSON_NULL == NODE_NULL && (int)JSON_BOOLEAN == NODE_BOOLEAN &&
                    (int)JSON_INTEGER == NODE_INTEGER && (int)JSON_REAL == NODE_REAL &&
@@ -254,4 +255,16 @@ enum status json_set(struct json *document, const char *setting, struct error *r
     if (node->kind == NODE_NULL && was_there && holder != NULL && holder->kind == NODE_OBJECT)
         remove_member(node);
     return STATUS_OK;
+}
+
+enum status json_set_list(struct json *document, struct error *reterr, const char *format,
+                          va_list arguments)
+{
+    struct strbuf text = {.bytes = NULL};
+    strbuf_add_list(&text, format, arguments);
+    enum status const status = text.failed
+                                   ? error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory")
+                                   : json_set(document, text.bytes, reterr);
+    strbuf_free(&text);
+    return status;
 }

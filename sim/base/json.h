@@ -9,6 +9,7 @@
 #ifndef SIM_BASE_JSON_H
 #define SIM_BASE_JSON_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -45,6 +46,10 @@ void json_free(struct json *document);
  * arrays where the next step is 0; the element behind an array's last is added to it. null takes a
  * member that is there away (RFC 7396); one that is not stays to be refused. */
 enum status json_set(struct json *document, const char *setting, struct error *reterr);
+
+/* The same with a setting that a format of printf makes of its arguments. */
+enum status json_set_list(struct json *document, struct error *reterr, const char *format,
+                          va_list arguments) __attribute__((format(printf, 3, 0)));
 
 enum json_kind json_kind(const struct json *json);
 const char *json_where(const struct json *json); /* "/machine/shape"; "" is the document. */

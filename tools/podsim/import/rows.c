@@ -179,15 +179,10 @@ enum status import_rows(struct import *import, const struct import_framework *fr
 
 enum status import_set(struct import *import, struct error *reterr, const char *format, ...)
 {
-    struct strbuf text = {.bytes = NULL};
     va_list arguments;
     va_start(arguments, format);
-    strbuf_add_list(&text, format, arguments);
+    enum status const status = json_set_list(import->scenario, reterr, format, arguments);
     va_end(arguments);
-    enum status const status = text.failed
-                                   ? error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory")
-                                   : json_set(import->scenario, text.bytes, reterr);
-    strbuf_free(&text);
     return status;
 }
 

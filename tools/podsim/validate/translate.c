@@ -79,15 +79,10 @@ static enum status set(const struct writing *writing, struct error *reterr, cons
 
 static enum status set(const struct writing *writing, struct error *reterr, const char *format, ...)
 {
-    struct strbuf text = {0};
     va_list arguments;
     va_start(arguments, format);
-    strbuf_add_list(&text, format, arguments);
+    enum status const status = json_set_list(writing->document, reterr, format, arguments);
     va_end(arguments);
-    enum status const status = text.failed
-                                   ? error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory")
-                                   : json_set(writing->document, text.bytes, reterr);
-    strbuf_free(&text);
     return status;
 }
 

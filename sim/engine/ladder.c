@@ -81,7 +81,7 @@ static void sort_front(struct ladder *ladder)
         sort_by_ranks(ladder->front, count);
         return;
     }
-    if (count <= LADDER_SORT_MAX) {
+    if (count <= LADDER_INSERT_MAX) {
         sort_by_insertion(ladder->front, count);
         return;
     }
@@ -185,19 +185,21 @@ static bool rung_serve(struct ladder *ladder)
 }
 
 /* About the median of what lies far, from a few places chosen by a fixed random sequence: a
- * regular stride could meet the regular order in which chips post. */
+ * regular stride could meet the regular order in which chips post. A rung of few entries is soon
+ * used up, and does not pay for many samples. */
 static uint64_t far_median_ps(const struct ladder *ladder)
 {
-    enum { SAMPLES = 31 };
+    enum { SAMPLES = 31, FEW = 1024, SAMPLES_OF_FEW = 9 };
     struct ladder_item samples[SAMPLES];
+    uint32_t const count = ladder->far_count < FEW ? SAMPLES_OF_FEW : SAMPLES;
     uint32_t random = 1;
-    for (uint32_t i = 0; i < SAMPLES; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         random = random * 1664525u + 1013904223u; /* Numerical Recipes, 2nd edition, 7.1. */
         uint32_t const index = (uint32_t)((uint64_t)random * ladder->far_count >> 32);
         samples[i] = (struct ladder_item){ladder->far[index].at_ps, 0, 0};
     }
-    sort_by_insertion(samples, SAMPLES);
-    return samples[SAMPLES / 2].at_ps;
+    sort_by_insertion(samples, count);
+    return samples[count / 2].at_ps;
 }
 
 /* Few entries are sorted at once; of many, those up to twice the median go into a rung. */

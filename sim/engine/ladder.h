@@ -31,8 +31,9 @@ enum {
     LADDER_BUCKET_ENTRIES = 3, /* Wanted per bucket. */
     LADDER_BUCKET_SLOTS = 6,   /* In a bucket, before its list: a bucket is half a cache line. */
     LADDER_RANK_MAX = 8,       /* Most items sorted by counting ranks; more are inserted. */
-    LADDER_SORT_MAX = 48,      /* A bucket with more entries of different times is spread. */
-    LADDER_LATE_MIN = 64,      /* A late heap is spread above this number plus the front's rest. */
+    LADDER_INSERT_MAX = 24, /* Most items sorted by insertion; of more, sorted runs are merged. */
+    LADDER_SORT_MAX = 48,   /* A bucket with more entries of different times is spread. */
+    LADDER_LATE_MIN = 64,   /* A late heap is spread above this number plus the front's rest. */
 };
 
 /* A pending entry: its key, and the owner's data. Entry 0 stands for none. */

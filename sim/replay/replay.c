@@ -95,6 +95,9 @@ static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t 
     replay_event(replay, now_ps, key, chips, count);
 }
 
+/* The state of so many chips, a few KiB each, stays in the cache by itself. */
+enum { CACHED_CHIPS = 64 };
+
 /* The lines that the handler of an event will touch first. */
 static void look_ahead(void *owner, uint64_t key, uint32_t chip)
 {
@@ -296,7 +299,7 @@ static enum status replay_make(struct arena *arena, const struct replay_options 
         .pending_max = pending_max,
         .pending_is_limit = is_limit,
         .handler = handle,
-        .ahead = look_ahead,
+        .ahead = replay->chip_count > CACHED_CHIPS ? look_ahead : NULL,
         .owner = replay,
         .watch = options->watch != NULL ? watch : NULL,
         .watch_owner = replay,

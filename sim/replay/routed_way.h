@@ -51,6 +51,8 @@ int64_t routed_slowest_each_ps(struct replay *replay, struct lane_table *lane, u
 static inline int64_t routed_slowest_ps(struct replay *replay, struct lane_table *lane,
                                         uint32_t sender, const struct routed_message *message)
 {
+    if (replay->routes->level_count == 0 && replay->fold->link_class == NULL)
+        return message->cost->link_ps[0]; /* All links are alike. */
     if (message->ways != NULL || message->course.level == LEVEL_NONE)
         return routed_slowest_each_ps(replay, lane, sender, message);
     const struct route_stop *stop =

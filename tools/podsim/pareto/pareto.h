@@ -71,6 +71,7 @@ struct pareto_point {
 
 struct pareto_curve {
     const struct pareto_value *shape, *mesh, *length;
+    struct session whole;        /* Up to the mesh: what its points share, while they are played. */
     struct inference_model book; /* What the formula takes of the model. */
     const char *shape_text;      /* "4x4"; NULL: no point could be built. */
     const char *mesh_text;       /* "tp 16 over x y"; the same. */

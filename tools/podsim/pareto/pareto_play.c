@@ -22,7 +22,6 @@ struct playing {
     struct pareto_curve *curve;
     struct session session;
     struct session_source source;
-    char batch[SETTING_BYTES];
 };
 
 static bool watch(void *owner, const struct replay_progress *progress)
@@ -63,30 +62,43 @@ void pareto_close(struct pareto *pareto)
 {
     for (uint32_t i = 0; pareto->machine != NULL && i < pareto->shapes.count; i++)
         session_close(&pareto->machine[i].session);
+    for (uint32_t c = 0; pareto->curve != NULL && c < pareto->curve_count; c++)
+        session_close(&pareto->curve[c].whole); /* Of a sweep that ended early. */
     session_close(&pareto->base);
 }
 
-/* What is held is the same by whatever algorithm. */
-static const struct plan_chooser by_shape = {NULL, NULL, NULL};
+/* Scenario, machine and mesh of a curve, with a batch that its points may replace. */
+static enum status curve_build(struct playing *playing, uint32_t batch, struct error *reterr)
+{
+    struct pareto_curve *curve = playing->curve;
+    struct session_source source = playing->source;
+    const struct pareto_machine *machine =
+        &playing->pareto->machine[curve->shape - playing->pareto->shapes.value];
+    char setting[SETTING_BYTES];
+    if (machine->is) source.machine = &machine->session.machine;
+    settings_add(&source, curve->shape);
+    settings_add(&source, curve->mesh);
+    settings_add(&source, curve->length);
+    (void)snprintf(setting, sizeof setting, "/workload/batch=%u", batch);
+    source.settings[source.setting_count++].text = setting;
+    enum status status = session_build(&curve->whole, &source, SESSION_MESH, reterr);
+    if (status == STATUS_OK && !machine->is)
+        status = error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    if (status != STATUS_OK) session_close(&curve->whole);
+    STATUS_TRY(status);
+    curve->whole.scenario.workload.inference.chooser = machine->chooser;
+    return STATUS_OK;
+}
 
 /* The program of a batch on a curve. To be closed whatever is returned. */
 static enum status build(struct playing *playing, uint32_t batch, bool plays, struct error *reterr)
 {
-    struct session_source *source = &playing->source;
-    *source = playing->pareto->source;
-    source->watch = &playing->pareto->watch;
-    source->drawn = &playing->pareto->drawn;
-    const struct pareto_machine *machine =
-        &playing->pareto->machine[playing->curve->shape - playing->pareto->shapes.value];
-    if (machine->is) source->machine = &machine->session.machine;
-    if (machine->is) source->chooser = &machine->chooser;
-    if (!plays) source->chooser = &by_shape;
-    settings_add(source, playing->curve->shape);
-    settings_add(source, playing->curve->mesh);
-    settings_add(source, playing->curve->length);
-    (void)snprintf(playing->batch, sizeof playing->batch, "/workload/batch=%u", batch);
-    source->settings[source->setting_count++].text = playing->batch;
-    return session_build(&playing->session, source, SESSION_PROGRAM, reterr);
+    struct pareto_curve *curve = playing->curve;
+    playing->source = playing->pareto->source;
+    playing->source.watch = &playing->pareto->watch;
+    playing->source.drawn = &playing->pareto->drawn;
+    if (curve->whole.arena == NULL) STATUS_TRY(curve_build(playing, batch, reterr));
+    return session_batch_build(&curve->whole, batch, plays, &playing->session, reterr);
 }
 
 /* Of what the user or the machine ends, no point is the reason. */
@@ -227,6 +239,8 @@ static enum status point_play(struct playing *playing, struct pareto_point *poin
     point->state = PARETO_UNFIT;
     if (!plays || (!fits && !plan->allow_oversubscription)) return STATUS_OK;
     struct replay_options const options = {.watch = watch, .watch_owner = playing->pareto};
+    STATUS_TRY(
+        roofline_train_step(plan, &session->machine, &session->mesh, &session->roofline, reterr));
     STATUS_TRY(session_replay(session, &playing->source, &options, reterr));
     STATUS_TRY(figures_take(playing, point, reterr));
     if (point->memory_bytes <= (double)session->machine.chip.hbm_capacity_bytes ||
@@ -307,6 +321,7 @@ enum status pareto_play(void *owner, struct worker *worker, struct error *reterr
             STATUS_TRY(pareto_take(pareto, curve, &curve->point[b], true, reterr));
         }
         if (curve->chip_count != 0) STATUS_TRY(pareto_find_wall(pareto, curve, reterr));
+        session_close(&curve->whole);
     }
     for (uint32_t first = 0, end = 0; first < pareto->curve_count; first = end) {
         end = pareto_group_end(pareto, first);

@@ -1,5 +1,7 @@
 #include "sim/machine/level.h"
 
+#include <stddef.h>
+
 #include "sim/base/digest.h"
 #include "sim/base/status.h"
 #include "sim/base/units.h"
@@ -131,7 +133,7 @@ uint32_t level_meeting_tier(const struct level *level, const uint32_t a[LEVEL_AX
     return tier;
 }
 
-uint32_t level_tier_along(const struct level *level, uint32_t axis, uint32_t links)
+static uint32_t tier_along(const struct level *level, uint32_t axis, uint32_t links)
 {
     uint32_t const from[LEVEL_AXES_MAX] = {0};
     uint32_t to[LEVEL_AXES_MAX] = {0};
@@ -139,6 +141,24 @@ uint32_t level_tier_along(const struct level *level, uint32_t axis, uint32_t lin
     uint32_t const tier = level_meeting_tier(level, from, to);
     SIM_ASSERT(tier < level->tier_count);
     return tier;
+}
+
+const struct level *level_of_axis(const struct machine *machine, uint32_t axis)
+{
+    uint8_t const level = machine->axis_level[axis];
+    return level == LEVEL_NONE ? NULL : &machine->level[level];
+}
+
+struct level_along level_along(const struct machine *machine, uint32_t axis, uint32_t links)
+{
+    const struct level *level = level_of_axis(machine, axis);
+    SIM_ASSERT(level != NULL);
+    uint32_t const top = tier_along(level, axis, links);
+    return (struct level_along){
+        .share = level_least_share(machine, level, top),
+        .pair_bytes_per_s = level_pair_bytes_per_s(level, top),
+        .way_ps = level_way_ps(level, top),
+    };
 }
 
 bool level_tier_queues(const struct level *level, uint32_t tier)

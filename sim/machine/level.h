@@ -116,6 +116,18 @@ uint64_t level_pair_bytes_per_s(const struct level *level, uint32_t tier);
 /* Up from a chip to a tier, and down again. */
 int64_t level_way_ps(const struct level *level, uint32_t tier);
 
+/* The level that serves an axis of the machine; NULL: the grid serves it. */
+const struct level *level_of_axis(const struct machine *machine, uint32_t axis);
+
+/* What a level has for messages along its axis, as far as the tier that joins the axis's first chip
+ * with the chip `links` places behind it. */
+struct level_along {
+    struct level_share share;  /* For a chip, when all chips send. */
+    uint64_t pair_bytes_per_s; /* For a chip that sends alone. */
+    int64_t way_ps;            /* Up to the tier and down again. */
+};
+struct level_along level_along(const struct machine *machine, uint32_t axis, uint32_t links);
+
 /* Units of a tier in the whole machine, the incomplete ones included. tier -1: chips. */
 uint32_t level_unit_count(const struct machine *machine, const struct level *level, int32_t tier);
 
@@ -126,9 +138,6 @@ uint32_t level_unit(const struct machine *machine, const struct level *level, in
 /* The lowest tier whose unit holds both chips; tier_count if the level does not join them. */
 uint32_t level_meeting_tier(const struct level *level, const uint32_t a[LEVEL_AXES_MAX],
                             const uint32_t b[LEVEL_AXES_MAX]);
-
-/* The lowest tier that joins the first chip of an axis with the one `links` places behind it. */
-uint32_t level_tier_along(const struct level *level, uint32_t axis, uint32_t links);
 
 /* Whether a message may have to wait for a cable of this tier although it had all it needed of the
  * tiers below: always on the first tier; above it unless messages are spread over cables that

@@ -29,9 +29,7 @@ static double way_s(const struct machine *machine, const struct group_dimension 
         bool const closes = dimension->ring || machine->wrap[axis];
         return (closes && length - links < links ? length - links : links) * hop_s(machine, axis);
     }
-    const struct level *level = &machine->level[machine->axis_level[axis]];
-    return links == 0 ? 0
-                      : units_seconds(level_way_ps(level, level_tier_along(level, axis, links)));
+    return links == 0 ? 0 : units_seconds(level_along(machine, axis, links).way_ps);
 }
 
 /* On a twisted torus: hops from the root, or the first member, to the farthest, or to the one that

@@ -5,12 +5,6 @@
 
 #include "sim/base/units.h"
 
-static const struct level *level_of(const struct machine *machine, uint32_t axis)
-{
-    uint8_t const level = machine->axis_level[axis];
-    return level == LEVEL_NONE ? NULL : &machine->level[level];
-}
-
 static double rate_of(struct level_share share)
 {
     return (double)share.bytes_per_s / share.chips;
@@ -24,9 +18,7 @@ static double tier_rate(const struct machine *machine, const struct level *level
 
 double level_rate(const struct machine *machine, uint32_t axis)
 {
-    const struct level *level = level_of(machine, axis);
-    uint32_t const top = level_tier_along(level, axis, machine->shape[axis] - 1);
-    return rate_of(level_least_share(machine, level, top));
+    return rate_of(level_along(machine, axis, machine->shape[axis] - 1).share);
 }
 
 /* A link to each of a number of others, of one chip. */
@@ -39,7 +31,7 @@ static double mesh_rate(const struct level *level, double others)
 double level_mesh_rate(const struct machine *machine, const struct group_dimension *dimension,
                        uint32_t others)
 {
-    const struct level *level = level_of(machine, dimension->axis);
+    const struct level *level = level_of_axis(machine, dimension->axis);
     return level == NULL ? INFINITY : mesh_rate(level, others);
 }
 
@@ -61,7 +53,7 @@ static double spread(uint32_t chips, uint32_t unit)
 /* A unit that is no longer than the way to the next member has no two in a row. */
 double level_step_rate(const struct machine *machine, const struct group_dimension *dimension)
 {
-    const struct level *level = level_of(machine, dimension->axis);
+    const struct level *level = level_of_axis(machine, dimension->axis);
     double least = INFINITY;
     for (uint32_t tier = 0; tier < level->tier_count; tier++) {
         uint32_t const below = level_box_length(machine, level, (int32_t)tier - 1, dimension->axis);
@@ -73,15 +65,14 @@ double level_step_rate(const struct machine *machine, const struct group_dimensi
 
 int64_t level_latency_ps(const struct machine *machine, const struct group_dimension *dimension)
 {
-    const struct level *level = level_of(machine, dimension->axis);
     uint32_t const links = (dimension->size - 1) * dimension->stride;
-    return level_way_ps(level, level_tier_along(level, dimension->axis, links));
+    return level_along(machine, dimension->axis, links).way_ps;
 }
 
 int64_t level_between_ps(const struct machine *machine, const struct group_dimension *dimension,
                          uint32_t member, uint32_t other)
 {
-    const struct level *level = level_of(machine, dimension->axis);
+    const struct level *level = level_of_axis(machine, dimension->axis);
     uint32_t from[LEVEL_AXES_MAX] = {0}, to[LEVEL_AXES_MAX] = {0};
     from[dimension->axis] = member * dimension->stride;
     to[dimension->axis] = other * dimension->stride;
@@ -90,7 +81,7 @@ int64_t level_between_ps(const struct machine *machine, const struct group_dimen
 
 const char *level_link_name(const struct machine *machine, uint32_t axis)
 {
-    const struct level *level = level_of(machine, axis);
+    const struct level *level = level_of_axis(machine, axis);
     return level == NULL ? "ici" : level->name;
 }
 

@@ -115,30 +115,27 @@ static uint64_t amount_of(units_wide amount)
     return amount > UINT64_MAX ? UINT64_MAX : (uint64_t)amount;
 }
 
-/* The tier where all members of a part meet, and so the farthest neighbours of it do. */
-static uint32_t top_tier(const struct level *level, const struct mesh_part *part)
+/* What the level of a part has as far as the tier where the part's farthest neighbours meet. */
+static struct level_along part_along(const struct machine *machine, const struct mesh_part *part)
 {
-    return level_tier_along(level, part->axis, (part->size - 1) * part->stride);
+    return level_along(machine, part->axis, (part->size - 1) * part->stride);
 }
 
 /* What a chip can give to the next along a part, one way, where all do. */
 static uint64_t rate_of(const struct machine *machine, const struct mesh_part *part)
 {
-    uint8_t const index = machine->axis_level[part->axis];
-    if (index == LEVEL_NONE) return machine->chip.ici_bytes_per_s;
-    const struct level *level = &machine->level[index];
-    uint32_t const top = top_tier(level, part);
-    uint64_t const share = level_share_bytes_per_s(level_least_share(machine, level, top));
-    uint64_t const pair = level_pair_bytes_per_s(level, top);
+    if (level_of_axis(machine, part->axis) == NULL) return machine->chip.ici_bytes_per_s;
+    struct level_along const along = part_along(machine, part);
+    uint64_t const share = level_share_bytes_per_s(along.share), pair = along.pair_bytes_per_s;
     uint64_t const slowest = share < pair ? share : pair;
     return slowest > 0 ? slowest : 1;
 }
 
 static int64_t latency_ps(const struct machine *machine, const struct mesh_part *part)
 {
-    uint8_t const level = machine->axis_level[part->axis];
-    if (level == LEVEL_NONE) return part->stride * machine->chip.hop_latency_ps;
-    return level_way_ps(&machine->level[level], top_tier(&machine->level[level], part));
+    if (level_of_axis(machine, part->axis) == NULL)
+        return part->stride * machine->chip.hop_latency_ps;
+    return part_along(machine, part).way_ps;
 }
 
 /* Both ways of rings at once, whose two links of a chip lead to two others. */

@@ -148,17 +148,17 @@ static void update_count(const struct ranks *ranks, struct workload_counts *coun
     double const summed = ranks->copies > 1 ? state : 0, tied_apart = tied_share(ranks);
     uint64_t const updates = ranks->plan->model.layers + ranks->mtp_modules +
                              (ranks_is_decoder(ranks) ? UINT64_C(2) - ranks->tie.here : 0);
-    double const state_bytes = state * (gradient + 4 * bytes_of(formats->optimizer) +
-                                        2 * format_stored_number_bytes(formats->weights));
+    double state_bytes = state * (gradient + 4 * bytes_of(formats->optimizer) +
+                                  2 * format_stored_number_bytes(formats->weights));
+    if (fusion != NULL) {
+        struct chain_pass const made = fusion_pass(fusion, CHAIN_UPDATE, false);
+        state_bytes += state * (double)(made.read_bytes + made.write_bytes);
+        counts->ops.measured += (double)updates;
+    }
     counts->vector_flop += tied_apart + summed + VECTOR_ADAM * state;
     counts->hbm_bytes += 3 * tied_apart * gradient + 3 * summed * gradient + state_bytes;
     vmem_add(ranks, tied_apart + summed, 3 * (tied_apart + summed) * gradient, &counts->scarce);
     vmem_add(ranks, VECTOR_ADAM * state, state_bytes, &counts->scarce);
-    if (fusion != NULL) {
-        struct chain_pass const made = fusion_pass(fusion, CHAIN_UPDATE, false);
-        counts->hbm_bytes += state * (double)(made.read_bytes + made.write_bytes);
-        counts->ops.measured += (double)updates;
-    }
     counts->ops.count += (double)((ranks->tie.apart ? 2 : 0) +
                                   (ranks->copies > 1 ? 4 : 1) * updates + ranks->tie.lookup);
 }

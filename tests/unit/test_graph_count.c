@@ -1,7 +1,11 @@
 /* Sums over a layer's steps: by hand, by what holds of all products, and of all shipped scenarios
  * against the oracle. */
+#include <math.h>
+
 #include "sim/base/arena.h"
 #include "sim/graph/print.h"
+#include "sim/kernels/fusion.h"
+#include "sim/kernels/kernels.h"
 #include "sim/scenario/scenario.h"
 #include "tests/support/case.h"
 #include "tests/support/counts.h"
@@ -118,10 +122,28 @@ static void vmem_holds(const char *name, const struct step *step)
     case_that(counts.scarce.vmem_longer_bytes <= counts.scarce.vmem_bytes * (1 + 1e-9), name);
 }
 
+/* What kernels of a stack of software move in addition goes through both. */
+static void kernels_hold(const char *name, const struct step *step)
+{
+    static struct step by_kernels;
+    struct workload_counts without, with;
+    uint32_t fusion = 0;
+    while (fusion_pass(fusion_at(fusion), CHAIN_UPDATE, false).read_bytes == 0) fusion++;
+    struct kernel_stack const stack = {.between = {.fusion = fusion_at(fusion)}};
+    by_kernels = *step;
+    by_kernels.machine.chip.kernels.stack = &stack;
+    counts_make(&step->of.workload, &step->machine, &step->mesh, &without);
+    counts_make(&by_kernels.of.workload, &by_kernels.machine, &by_kernels.mesh, &with);
+    double const more = with.hbm_bytes - without.hbm_bytes;
+    double const vmem_more = with.scarce.vmem_bytes - without.scarce.vmem_bytes;
+    case_that(more > 0 && fabs(vmem_more - more) <= 1e-9 * more, name);
+}
+
 static void vmem_has_what_hbm_has(void **state)
 {
     (void)state;
     shipped_each(vmem_holds);
+    shipped_each(kernels_hold);
 }
 
 static uint64_t products_flop(const struct graph_count *count, enum op_pass pass)

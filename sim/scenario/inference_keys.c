@@ -278,8 +278,10 @@ static enum status lengths_build(struct arena *arena, uint64_t count, uint64_t s
         return error_set(reterr, STATUS_INVALID, where,
                          "has %u lengths for a batch of %llu; one for all, or one for each",
                          lengths->count, (unsigned long long)count);
+    lengths->longest = 0;
     for (uint32_t i = 0; i < lengths->count; i++) {
         tokens += lengths->tokens[i] + before;
+        lengths->longest = units_larger(lengths->longest, lengths->tokens[i]);
         if (lengths->tokens[i] < least)
             return error_set(reterr, STATUS_INVALID, where,
                              "%s cannot have the %llu new ones among them; the nearest length that "

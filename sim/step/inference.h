@@ -77,7 +77,10 @@ struct inference_plan {
     struct inference_generation generation;
     struct inference_ways ways;
     enum inference_weights weights;
-    uint32_t stages;   /* Of the mesh, see inference_stages_set(). */
+    uint32_t stages; /* Of the mesh, see inference_stages_set(). */
+    /* Of a batch's passes with prompts the first two and the last alone are lowered: what a chip
+     * holds in them is about the most that it ever holds. */
+    bool samples_passes;
     enum format cache; /* Format of keys and values that stay. */
     enum format head;  /* Of the head's matrix. */
     bool whole_units;  /* A core of a chip takes all keys of a sequence and head. */
@@ -187,7 +190,8 @@ enum { INFERENCE_PASSES_MAX = 256 };
 uint32_t inference_batch_passes(const struct inference_plan *plan);
 uint32_t inference_pass_count(const struct workload_plan *plan);
 
-/* One that a batch does not need, as its prompts are shorter than those of others. */
+/* One that a batch does not need, as its prompts are shorter than those of others; one that
+ * `samples_passes` leaves out. */
 bool inference_pass_is_empty(const struct workload_plan *plan, uint32_t pass);
 /* Passes of a batch that compute logits. */
 uint32_t inference_head_passes(const struct workload_plan *plan);

@@ -9,11 +9,6 @@
 #include "sim/base/units.h"
 #include "sim/step/workload.h"
 
-static uint64_t length_at(const struct lengths *lengths, uint64_t sequence)
-{
-    return lengths->tokens[lengths->count == 1 ? 0 : sequence];
-}
-
 uint64_t inference_count(const struct inference_plan *plan, enum inference_part part)
 {
     bool const generates = plan->generation.output != 0;
@@ -34,12 +29,15 @@ static uint32_t passes_of(const struct inference_plan *plan, struct inference_sp
     uint64_t longest = 0;
     if (prompts->count == 0 || prompts->chunk == 0) return 1;
     for (uint64_t i = span.first; i < end; i++)
-        longest = units_larger(longest, length_at(&prompts->tokens, i));
+        longest = units_larger(longest, inference_length_at(&prompts->tokens, i));
     return (uint32_t)units_ceil_divide(longest, prompts->chunk);
 }
 
 static uint32_t prefill_passes(const struct inference_plan *plan)
 {
+    const struct inference_prompts *prompts = &plan->prompts;
+    if (prompts->count > 0 && prompts->chunk != 0 && prompts->tokens.longest != 0)
+        return (uint32_t)units_ceil_divide(prompts->tokens.longest, prompts->chunk);
     return passes_of(plan, inference_span_all(plan, INFERENCE_PROMPTS));
 }
 
@@ -121,45 +119,17 @@ struct inference_pass inference_pass_whole(const struct inference_plan *plan)
                                            [INFERENCE_PROMPTS] = played != INFERENCE_STEP}};
 }
 
-/* A generation's decodes are its prompts with what was answered behind them. */
-static const struct lengths *lengths_of(const struct inference_plan *plan, enum inference_part part)
+/* Of a batch's passes with prompts, one that is neither of the first two nor the last. */
+static bool is_between(const struct inference_plan *plan, uint32_t pass)
 {
-    bool const generates = plan->generation.output != 0;
-    return part == INFERENCE_DECODES && !generates ? &plan->decodes.context : &plan->prompts.tokens;
-}
-
-static struct inference_sequence decode_of(const struct inference_plan *plan, uint64_t length,
-                                           uint64_t times)
-{
-    uint64_t const fresh = plan->decodes.new_tokens;
-    if (plan->generation.output == 0)
-        return (struct inference_sequence){fresh, length, fresh, times};
-    uint64_t const before = plan->prompts.cached + plan->generation.step;
-    return (struct inference_sequence){1, before + length, 1, times};
-}
-
-/* Logits are wanted of decodes, and of the last token of a prompt. */
-struct inference_sequence inference_sequence_at(const struct inference_plan *plan,
-                                                const struct inference_pass *pass,
-                                                struct inference_span span, uint64_t index)
-{
-    const struct inference_prompts *prompts = &plan->prompts;
-    const struct lengths *lengths = lengths_of(plan, span.part);
-    uint64_t const length = length_at(lengths, index);
-    uint64_t const times = lengths->count == 1 ? span.end - index : 1;
-    if (!pass->has[span.part]) return (struct inference_sequence){.times = times};
-    if (span.part == INFERENCE_DECODES) return decode_of(plan, length, times);
-    bool const whole = pass->whole || prompts->chunk == 0;
-    uint64_t const before = whole ? 0 : units_smaller(pass->index * prompts->chunk, length);
-    uint64_t const queries = whole ? length : units_smaller(prompts->chunk, length - before);
-    return (struct inference_sequence){.queries = queries,
-                                       .keys = prompts->cached + before + queries,
-                                       .head_rows = queries > 0 && before + queries == length,
-                                       .times = times};
+    struct inference_pass const at = inference_pass_at(plan, pass);
+    uint32_t const in_batch = pass % inference_batch_passes(plan);
+    return at.has[INFERENCE_PROMPTS] && at.index >= 2 && in_batch + 1 < prefill_passes(plan);
 }
 
 bool inference_pass_is_empty(const struct workload_plan *plan, uint32_t pass)
 {
+    if (plan->inference.samples_passes && is_between(&plan->inference, pass)) return true;
     return inference_pass_sum(plan, pass).tokens == 0;
 }
 

@@ -5,6 +5,7 @@
 #ifndef SIM_STEP_INFERENCE_SEQUENCES_H
 #define SIM_STEP_INFERENCE_SEQUENCES_H
 
+#include "sim/base/units.h"
 #include "sim/step/inference.h"
 
 struct inference_sequence {
@@ -30,12 +31,55 @@ struct inference_span inference_span_in(const struct inference_plan *plan, enum 
                                         const struct inference_pass *pass);
 struct inference_pass inference_pass_at(const struct inference_plan *plan, uint32_t index);
 struct inference_pass inference_pass_whole(const struct inference_plan *plan);
-/* To go through a span: the next is `times` further. */
-struct inference_sequence inference_sequence_at(const struct inference_plan *plan,
-                                                const struct inference_pass *pass,
-                                                struct inference_span span, uint64_t index);
 struct inference_sum inference_span_sum(const struct inference_plan *plan,
                                         const struct inference_pass *pass,
                                         struct inference_span span);
+
+/* --- What is asked of each of a million sequences, many times --- */
+
+static inline uint64_t inference_length_at(const struct lengths *lengths, uint64_t sequence)
+{
+    return lengths->tokens[lengths->count == 1 ? 0 : sequence];
+}
+
+/* A generation's decodes are its prompts with what was answered behind them. */
+static inline const struct lengths *inference_lengths_of(const struct inference_plan *plan,
+                                                         enum inference_part part)
+{
+    bool const generates = plan->generation.output != 0;
+    return part == INFERENCE_DECODES && !generates ? &plan->decodes.context : &plan->prompts.tokens;
+}
+
+static inline struct inference_sequence inference_decode_of(const struct inference_plan *plan,
+                                                            uint64_t length, uint64_t times)
+{
+    uint64_t const fresh = plan->decodes.new_tokens;
+    if (plan->generation.output == 0)
+        return (struct inference_sequence){fresh, length, fresh, times};
+    uint64_t const before = plan->prompts.cached + plan->generation.step;
+    return (struct inference_sequence){1, before + length, 1, times};
+}
+
+/* To go through a span: the next is `times` further. Logits are wanted of decodes, and of the last
+ * token of a prompt. */
+static inline struct inference_sequence inference_sequence_at(const struct inference_plan *plan,
+                                                              const struct inference_pass *pass,
+                                                              struct inference_span span,
+                                                              uint64_t index)
+{
+    const struct inference_prompts *prompts = &plan->prompts;
+    const struct lengths *lengths = inference_lengths_of(plan, span.part);
+    uint64_t const length = inference_length_at(lengths, index);
+    uint64_t const times = lengths->count == 1 ? span.end - index : 1;
+    if (!pass->has[span.part]) return (struct inference_sequence){.times = times};
+    if (span.part == INFERENCE_DECODES) return inference_decode_of(plan, length, times);
+    bool const whole = pass->whole || prompts->chunk == 0;
+    uint64_t const before = whole ? 0 : units_smaller(pass->index * prompts->chunk, length);
+    uint64_t const queries = whole ? length : units_smaller(prompts->chunk, length - before);
+    return (struct inference_sequence){.queries = queries,
+                                       .keys = prompts->cached + before + queries,
+                                       .head_rows = queries > 0 && before + queries == length,
+                                       .times = times};
+}
 
 #endif

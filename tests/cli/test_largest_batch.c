@@ -108,6 +108,34 @@ static void peaks_that_are_higher_count_whatever_was_asked(void **state)
         }
 }
 
+/* An estimate is as good as its part of the batch, and takes fewer looks. */
+static void estimates_end_where_batches_are_about_as_large(void **state)
+{
+    (void)state;
+    for (uint64_t part = 8; part <= 128; part *= 2)
+        for (uint64_t asked = 1; asked < 4000; asked += 399) {
+            struct memory exact = memory_of(1), rough = memory_of(1);
+            struct memory *const both[2] = {&exact, &rough};
+            uint64_t batch[2] = {0, 0};
+            for (uint32_t i = 0; i < 2; i++) {
+                struct largest_batch search = {
+                    .part = i * part, .held_find = held_find, .owner = both[i]};
+                struct error error;
+                both[i]->each = 0.37;
+                both[i]->peaks_known = false;
+                both[i]->chunked = 1500;
+                both[i]->each_of_peak = 0.2;
+                struct batch_held const own = {asked, held_of(both[i], asked, true), true};
+                largest_batch_add(&search, &own);
+                assert_int_equal(largest_batch_find(&search, 2345, 0, &batch[i], &error),
+                                 STATUS_OK);
+            }
+            assert_int_equal(batch[0], most_of(&exact, 2345));
+            assert_in_range(batch[1], batch[0] - batch[0] / part, batch[0]);
+            assert_true(rough.looked < exact.looked);
+        }
+}
+
 static void no_batch_is_larger_than_a_scenario_can_have(void **state)
 {
     struct memory memory = memory_of(320);
@@ -136,6 +164,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_ends_between_the_batch_and_the_next),
         cmocka_unit_test(peaks_that_are_higher_count_whatever_was_asked),
+        cmocka_unit_test(estimates_end_where_batches_are_about_as_large),
         cmocka_unit_test(no_batch_is_larger_than_a_scenario_can_have),
         cmocka_unit_test(batches_that_cannot_be_do_not_fit),
     };

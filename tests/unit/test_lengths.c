@@ -113,12 +113,32 @@ static void the_numbers_stand(void **state)
     }
 }
 
+/* Whatever was drawn before, and however many: the first lengths of more sequences are theirs. */
+static void lengths_that_are_kept_are_those_that_are_drawn(void **state)
+{
+    static const uint32_t counts[] = {3, 1, 40, 41, 7, 500};
+    struct lengths_drawn drawn = {.arena = case_arena};
+    struct lengths kept = {
+        .of = {.shape = LENGTHS_EXPONENTIAL, .mean = 4096, .least = 9, .most = 1 << 20},
+        .drawn = &drawn};
+    (void)state;
+    for (uint32_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        struct lengths anew = {.of = kept.of};
+        case_ok(lengths_draw(case_arena, counts[i], 42, &anew, &case_error));
+        case_ok(lengths_draw(case_arena, counts[i], 42, &kept, &case_error));
+        assert_int_equal(kept.count, counts[i]);
+        assert_memory_equal(kept.tokens, anew.tokens, counts[i] * sizeof *anew.tokens);
+    }
+    assert_int_equal(drawn.count, 500);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(distributions_have_their_moments),
         cmocka_unit_test(lengths_beyond_the_bounds_are_the_bounds),
         cmocka_unit_test(the_numbers_stand),
+        cmocka_unit_test(lengths_that_are_kept_are_those_that_are_drawn),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

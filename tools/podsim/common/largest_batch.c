@@ -88,6 +88,13 @@ static uint64_t guess(const struct bracket *at, uint64_t step, uint32_t guesses)
     return next <= low ? low + 1 : next;
 }
 
+/* Whether what is between a batch that fits and one that does not need not be looked at. */
+static bool is_narrow(const struct largest_batch *search, const struct bracket *at)
+{
+    uint64_t const low = at->low.batch, high = at->high.batch;
+    return high != 0 && high - low <= 1 + (search->part == 0 ? 0 : low / search->part);
+}
+
 /* Until the batch behind `low` is known not to fit. */
 static enum status narrow(struct largest_batch *search, struct bracket *at, uint64_t first,
                           bool plays, struct error *reterr)
@@ -95,8 +102,8 @@ static enum status narrow(struct largest_batch *search, struct bracket *at, uint
     uint64_t const most = at->high.batch == 0 ? LARGEST_BATCH_MOST : at->high.batch - 1;
     if (first > most) first = most;
     uint64_t next = first > at->low.batch ? first : guess(at, search->step, 0);
-    for (uint32_t guesses = 1;
-         at->low.batch < LARGEST_BATCH_MOST && at->high.batch != at->low.batch + 1; guesses++) {
+    for (uint32_t guesses = 1; at->low.batch < LARGEST_BATCH_MOST && !is_narrow(search, at);
+         guesses++) {
         struct batch_held held = {.batch = next};
         STATUS_TRY(search->held_find(search->owner, at->hbm_bytes, plays, &held, reterr));
         largest_batch_add(search, &held);

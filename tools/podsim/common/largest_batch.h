@@ -29,6 +29,7 @@ struct largest_batch {
     /* Batches up to a multiple of it hold about as much as the multiple, on ranks that have equally
      * many sequences each; 0: nothing is known of that. It is a guess, which is checked. */
     uint64_t step;
+    uint64_t part; /* A search ends where fewer batches than one in `part` may fit, too; 0: one. */
     bool peaks_are_higher; /* A search has seen it, so that the next one looks at peaks at once. */
     /* Fills bytes and is_peak of a batch. If `plays`, the peak is found of a batch that holds at
      * least no more than `hbm_bytes`, or, if that is more, what it holds at some time; else it
@@ -42,9 +43,9 @@ struct largest_batch {
 void largest_batch_add(struct largest_batch *search, const struct batch_held *held);
 
 /* Finds the batch that fits `hbm_bytes` while the next one does not, or is more than a scenario can
- * have; 0: none fits. Looks at `first` first, if it is not 0 and what is known lets expect nothing.
- * Batches are looked for by what they hold at least, and then, where peaks may be higher, by their
- * peaks. Errors are those of held_find(). */
+ * have; of an estimate one that is about as large; 0: none fits. Looks at `first` first, if it is
+ * not 0 and what is known lets expect nothing. Batches are looked for by what they hold at least,
+ * and then, where peaks may be higher, by their peaks. Errors are those of held_find(). */
 enum status largest_batch_find(struct largest_batch *search, double hbm_bytes, uint64_t first,
                                uint64_t *ret_batch, struct error *reterr);
 

@@ -289,6 +289,13 @@ enum status session_part_build(const struct session *whole, enum inference_playe
     return program_lower(ret_part, reterr);
 }
 
+uint64_t session_batch(const struct session *session)
+{
+    const struct inference_plan *plan = &session->scenario.workload.inference;
+    return inference_batch_part(plan) == INFERENCE_DECODES ? plan->decodes.count
+                                                           : plan->prompts.count;
+}
+
 enum status session_batch_build(const struct session *whole, uint64_t batch, bool plays,
                                 struct session *ret_part, struct error *reterr)
 {

@@ -89,6 +89,8 @@ enum status session_part_build(const struct session *whole, enum inference_playe
  * borrows as above. To be closed whatever is returned, before the other. */
 enum status session_batch_build(const struct session *whole, uint64_t batch, bool plays,
                                 struct session *ret_part, struct error *reterr);
+/* /workload/batch of a step of inference. */
+uint64_t session_batch(const struct session *session);
 /* Folds and plays what was built up to the program. `options` without the engine and the steps,
  * which the scenario names. */
 enum status session_replay(struct session *session, const struct session_source *source,

@@ -21,12 +21,12 @@
 #include "tools/podsim/common/output.h"
 #include "tools/podsim/common/pool.h"
 #include "tools/podsim/common/report.h"
+#include "tools/podsim/common/room.h"
 #include "tools/podsim/common/session.h"
 #include "tools/podsim/common/timeline_file.h"
 #include "tools/podsim/common/trace_chips.h"
 #include "tools/podsim/common/worker.h"
 #include "tools/podsim/run/advise.h"
-#include "tools/podsim/run/room.h"
 
 static const struct option run_options[] = {
     {"--set", "/POINTER=VALUE", "change a key of the scenario; may be repeated", true},
@@ -200,7 +200,8 @@ static enum status advise_unfit(struct run *run, double peak_bytes, const char *
     if (session->scenario.workload.kind != WORKLOAD_TRAIN_STEP) {
         struct inference_room room =
             inference_room(&session->machine, &session->roofline, peak_bytes);
-        if (run->input.roofline != NULL) STATUS_TRY(room_find(session, run->worker, &room, reterr));
+        if (run->input.roofline != NULL)
+            STATUS_TRY(room_find(session, ADVISE_EVENTS_MAX, run->worker, &room, reterr));
         *ret_where = room.most > 0 ? "/workload/batch" : "/machine";
         if (!is_quiet(run))
             add_room(&run->reason, &room, session->scenario.workload.kind == WORKLOAD_MIXED);
@@ -268,11 +269,14 @@ static enum status largest_find(struct run *run, struct error *reterr)
     uint64_t const hbm_bytes = session->machine.chip.hbm_capacity_bytes;
     struct inference_fit const fit = inference_facts_fit(&run->input, hbm_bytes);
     struct inference_fit const of_gib = inference_facts_fit(&run->input, chip_gib_bytes(hbm_bytes));
-    struct report_largest const expected = {.batch = fit.max_batch,
-                                            .batch_of_gib = of_gib.max_batch};
+    uint64_t const batch = session_batch(session);
+    struct room_known const known = {
+        .held = {{batch, (double)run->least.total_bytes, run->least.is_peak},
+                 {batch, (double)session->trace.memory.peak_bytes, true}},
+        .count = 2,
+        .expected = {.is = true, .batch = fit.max_batch, .batch_of_gib = of_gib.max_batch}};
     if (!fit.has_cache) return STATUS_OK;
-    return room_find_largest(session, &run->least, &expected, run->worker, &run->input.largest,
-                             reterr);
+    return room_find_largest(session, &known, run->worker, &run->input.largest, reterr);
 }
 
 /* Before a long run: the outputs were opened before the scenario said which files it reads. */

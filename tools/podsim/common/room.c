@@ -1,0 +1,191 @@
+#include "tools/podsim/common/room.h"
+
+#include <math.h>
+
+#include "sim/base/arena.h"
+#include "sim/program/least_memory.h"
+#include "tools/podsim/common/worker.h"
+
+enum {
+    PLAYED_EVENTS_MAX = 1000000,
+    SAMPLED_PART = 128, /* Of a batch that is an estimate: fewer sequences are none. */
+};
+
+struct room_search {
+    struct session session; /* Whose batches are looked at; it borrows all. */
+    struct arena *arena;    /* Of lengths. */
+    struct lengths_drawn contexts, prompts;
+    struct worker *worker;
+    uint64_t events_most; /* Of a step that is played. */
+    bool estimates;       /* Goes on where a step has more: else it ends. */
+    double hbm_bytes;     /* Of the search that goes on. */
+    double peak_bytes;    /* Of the step that is played, up to now. */
+    bool exceeds, is_long;
+    bool is_estimate; /* Some step was too long, so that its peak is not known. */
+};
+
+static bool watch(void *owner, const struct replay_progress *progress)
+{
+    struct room_search *search = owner;
+    search->peak_bytes = (double)progress->peak_bytes;
+    search->exceeds = search->peak_bytes > search->hbm_bytes;
+    search->is_long = !search->exceeds && progress->events > search->events_most;
+    return !search->exceeds && !search->is_long && !worker_stops(search->worker);
+}
+
+/* A step ends as soon as it holds too much. */
+static enum status peak_find(struct room_search *search, struct session *part,
+                             struct batch_held *held, struct error *reterr)
+{
+    struct replay_options const options = {
+        .watch_memory = true, .watch = watch, .watch_owner = search};
+    struct session_source const folded = {.full = false};
+    search->exceeds = search->is_long = false;
+    enum status const status = session_replay(part, &folded, &options, reterr);
+    held->is_peak = !search->exceeds;
+    if (status == STATUS_OK) held->bytes = (double)part->trace.memory.peak_bytes;
+    search->is_estimate = search->is_estimate || search->is_long;
+    if (!search->exceeds && !(search->is_long && search->estimates)) return status;
+    held->bytes = fmax(held->bytes, search->peak_bytes);
+    return STATUS_OK;
+}
+
+static enum status batch_take(struct room_search *search, bool plays, struct session *part,
+                              struct batch_held *held, struct error *reterr)
+{
+    struct least_memory least;
+    STATUS_TRY(session_batch_build(&search->session, held->batch, plays, part, reterr));
+    STATUS_TRY(least_memory_of(part->arena, &part->program, &least, reterr));
+    held->bytes = (double)least.total_bytes;
+    held->is_peak = least.is_peak;
+    if (!plays || held->is_peak || held->bytes > search->hbm_bytes) return STATUS_OK;
+    return peak_find(search, part, held, reterr);
+}
+
+static enum status held_find(void *owner, double hbm_bytes, bool plays, struct batch_held *held,
+                             struct error *reterr)
+{
+    struct room_search *search = owner;
+    struct session part;
+    search->hbm_bytes = hbm_bytes;
+    enum status const status = batch_take(search, plays, &part, held, reterr);
+    session_close(&part);
+    STATUS_TRY(worker_check(search->worker, reterr));
+    if (status == STATUS_NO_MEMORY || status == STATUS_INTERRUPTED) return status;
+    if (status != STATUS_OK) held->bytes = INFINITY; /* It cannot be. */
+    return STATUS_OK;
+}
+
+/* Whether another batch is one key more, and building its step takes no longer than this one. */
+static bool can_change(const struct session *session)
+{
+    const struct workload_plan *plan = &session->scenario.workload;
+    const struct lengths *lengths[] = {&plan->inference.decodes.context,
+                                       &plan->inference.prompts.tokens};
+    for (uint32_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        if (lengths[i]->count > 1 && lengths[i]->of.mean == 0) return false;
+    return plan->routing.skew_ppm == 0;
+}
+
+/* Each batch has other prompts, in hundreds of passes: what some of them hold has to do. */
+static bool is_sampled(const struct workload_plan *plan)
+{
+    return plan->inference.prompts.tokens.of.mean != 0 && plan->inference.prompts.chunk != 0;
+}
+
+/* To be closed whatever is returned. */
+static enum status search_begin(struct room_search *owner, const struct session *session,
+                                struct largest_batch *ret_search, struct error *reterr)
+{
+    const struct workload_held_anyway *held = &session->roofline.counts.held_anyway;
+    struct inference_plan *plan = &owner->session.scenario.workload.inference;
+    bool const sampled = is_sampled(&session->scenario.workload);
+    owner->session = *session;
+    owner->arena = arena_create(0);
+    if (owner->arena == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory for lengths");
+    owner->contexts = owner->prompts = (struct lengths_drawn){.arena = owner->arena};
+    plan->decodes.context.drawn = &owner->contexts;
+    plan->prompts.tokens.drawn = &owner->prompts;
+    plan->samples_passes = sampled;
+    owner->is_estimate = sampled;
+    *ret_search = (struct largest_batch){.step = held->batches * held->keepers,
+                                         .part = sampled ? SAMPLED_PART : 0,
+                                         .held_find = held_find,
+                                         .owner = owner};
+    return STATUS_OK;
+}
+
+static void search_end(struct room_search *owner)
+{
+    arena_destroy(owner->arena);
+}
+
+static enum status search_room(struct room_search *owner, const struct session *session,
+                               struct inference_room *room, struct error *reterr)
+{
+    struct largest_batch search;
+    struct batch_held const own = {session_batch(session), INFINITY, false};
+    double const hbm_bytes = (double)session->machine.chip.hbm_capacity_bytes;
+    uint64_t batch = 0;
+    STATUS_TRY(search_begin(owner, session, &search, reterr));
+    largest_batch_add(&search, &own);
+    enum status const status = largest_batch_find(&search, hbm_bytes, room->most, &batch, reterr);
+    if (owner->is_estimate) return STATUS_OK;
+    STATUS_TRY(status);
+    *room = (struct inference_room){.least = batch, .most = batch};
+    return STATUS_OK;
+}
+
+enum status room_find(const struct session *session, uint64_t events_most, struct worker *worker,
+                      struct inference_room *room, struct error *reterr)
+{
+    struct room_search owner = {.worker = worker, .events_most = events_most};
+    if (!can_change(session) || is_sampled(&session->scenario.workload)) return STATUS_OK;
+    enum status const status = search_room(&owner, session, room, reterr);
+    search_end(&owner);
+    return status;
+}
+
+/* Of prompts as long as the mean, what prompts that happen to be drawn let expect. */
+static uint64_t of_the_mean(const struct workload_plan *plan, uint64_t batch)
+{
+    const struct lengths *prompts = &plan->inference.prompts.tokens;
+    uint64_t tokens = 0;
+    for (uint32_t i = 0; i < prompts->count; i++) tokens += prompts->tokens[i];
+    double const mean = (double)tokens / prompts->count;
+    return (uint64_t)fmin((double)batch * mean / (double)prompts->of.mean, LARGEST_BATCH_MOST);
+}
+
+static enum status largest_search(struct room_search *owner, const struct session *session,
+                                  const struct room_known *known,
+                                  struct report_largest *ret_largest, struct error *reterr)
+{
+    const struct workload_plan *plan = &session->scenario.workload;
+    struct largest_batch search;
+    uint64_t const hbm_bytes = session->machine.chip.hbm_capacity_bytes;
+    struct report_largest first = known->expected;
+    STATUS_TRY(search_begin(owner, session, &search, reterr));
+    for (uint32_t i = 0; i < known->count; i++) largest_batch_add(&search, &known->held[i]);
+    if (is_sampled(plan)) first.batch = of_the_mean(plan, first.batch);
+    STATUS_TRY(
+        largest_batch_find(&search, (double)hbm_bytes, first.batch, &ret_largest->batch, reterr));
+    if (known->expected.is)
+        STATUS_TRY(largest_batch_find(&search, (double)chip_gib_bytes(hbm_bytes),
+                                      first.batch_of_gib, &ret_largest->batch_of_gib, reterr));
+    ret_largest->is = true;
+    ret_largest->is_estimate = owner->is_estimate;
+    return STATUS_OK;
+}
+
+enum status room_find_largest(const struct session *session, const struct room_known *known,
+                              struct worker *worker, struct report_largest *ret_largest,
+                              struct error *reterr)
+{
+    struct room_search owner = {
+        .worker = worker, .events_most = PLAYED_EVENTS_MAX, .estimates = true};
+    if (!can_change(session)) return STATUS_OK;
+    enum status const status = largest_search(&owner, session, known, ret_largest, reterr);
+    search_end(&owner);
+    return status;
+}

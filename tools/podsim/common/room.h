@@ -1,0 +1,40 @@
+/*
+ * room.h: how many sequences would fit a step of inference.
+ */
+#ifndef TOOLS_PODSIM_COMMON_ROOM_H
+#define TOOLS_PODSIM_COMMON_ROOM_H
+
+#include "sim/report/inference_fit.h"
+#include "tools/podsim/common/largest_batch.h"
+#include "tools/podsim/common/session.h"
+
+struct worker;
+
+/* The largest batch that fits, by the memory of batches that are simulated: what a rank is padded
+ * to and buffers of a pass do not grow in proportion. `session` was played and does not fit;
+ * `room`: what its own memory lets expect. It becomes one number, unless lengths are given one by
+ * one, routing is drawn, or a step has more than `events_most` events; else it stays.
+ * Errors: STATUS_INTERRUPTED if the user stopped it, STATUS_NO_MEMORY. */
+enum status room_find(const struct session *session, uint64_t events_most, struct worker *worker,
+                      struct inference_room *room, struct error *reterr);
+
+/* What is known before the largest batches are looked for. */
+struct room_known {
+    struct batch_held held[3]; /* Batches that were played or looked at. */
+    uint32_t count;
+    struct report_largest expected; /* By the memory of one step; 0: nothing is known of it. */
+};
+
+/* The largest batches of a step of inference that was built: by what batches hold, which is known
+ * without playing them where their ops follow one another. Else they are played, if the steps have
+ * at most a million events; of steps with more, what they have held by then makes an estimate.
+ * Prompts that are drawn and come in chunks, each number of sequences with other ones, are
+ * estimated: by the passes that hold most, and to one in a hundred and twenty-eight. `batch_of_gib`
+ * is left 0 unless `known` expects something. Nothing is found where lengths are given one by one,
+ * or routing is drawn.
+ * Errors: STATUS_INTERRUPTED if the user stopped it, STATUS_NO_MEMORY. */
+enum status room_find_largest(const struct session *session, const struct room_known *known,
+                              struct worker *worker, struct report_largest *ret_largest,
+                              struct error *reterr);
+
+#endif

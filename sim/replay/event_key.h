@@ -90,11 +90,15 @@ static inline enum replay_event event_key_kind(uint64_t key)
     return (enum replay_event)(key >> KEY_KIND_SHIFT);
 }
 
+static inline uint32_t event_key_port(uint64_t key)
+{
+    return event_key_field(key, KEY_PORT_SHIFT, KEY_KIND_SHIFT - KEY_PORT_SHIFT);
+}
+
 /* Whether an order is of a message that names its receiver, and so has the epoch and more. */
 static inline bool event_key_names_epoch(uint64_t key)
 {
-    return event_key_field(key, KEY_PORT_SHIFT, KEY_KIND_SHIFT - KEY_PORT_SHIFT) == KEY_ROUTED &&
-           event_key_kind(key) != EVENT_LANE_READY;
+    return event_key_port(key) == KEY_ROUTED && event_key_kind(key) != EVENT_LANE_READY;
 }
 
 #endif

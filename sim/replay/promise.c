@@ -11,8 +11,7 @@ static const uint64_t kind_mask = ~(UINT64_C(7) << KEY_KIND_SHIFT);
 static uint32_t payload_of(const struct replay *replay, const struct port_entry *entry)
 {
     if (entry->lane->routed != NULL) return entry->chip;
-    uint32_t const port =
-        event_key_field(entry->key, KEY_PORT_SHIFT, KEY_KIND_SHIFT - KEY_PORT_SHIFT);
+    uint32_t const port = event_key_port(entry->key);
     return replay->grid.neighbour[(uint64_t)port * replay->chip_count + entry->chip];
 }
 
@@ -365,7 +364,7 @@ int64_t promise_whole(struct replay *replay, const struct port_ticket *place, in
 static void place_find(struct replay *replay, uint64_t key, uint32_t chip,
                        struct port_ticket *ret_place)
 {
-    uint32_t const port = event_key_field(key, KEY_PORT_SHIFT, KEY_KIND_SHIFT - KEY_PORT_SHIFT);
+    uint32_t const port = event_key_port(key);
     if (port == KEY_ROUTED) {
         routed_port_ticket(replay, key, chip, ret_place);
         return;

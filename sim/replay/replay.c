@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/replay/batch.h"
 #include "sim/replay/breakdown.h"
 #include "sim/replay/flight.h"
 #include "sim/replay/fold_prefix.h"
@@ -17,109 +16,9 @@
 #include "sim/replay/routed.h"
 #include "sim/replay/state.h"
 #include "sim/replay/stuck.h"
-#include "sim/replay/transport.h"
-
-void replay_event(struct replay *replay, int64_t now_ps, uint64_t key, const uint32_t *chips,
-                  uint32_t count)
-{
-    uint32_t const lane = event_key_field(key, KEY_LANE_SHIFT, KEY_LANE_BITS);
-    uint32_t const stream = event_key_stream(key);
-    uint32_t const port = event_key_field(key, KEY_PORT_SHIFT, KEY_KIND_SHIFT - KEY_PORT_SHIFT);
-    bool const routed = port == KEY_ROUTED;
-    if (replay->recurrence.keeps) recur_event(replay, now_ps, key);
-    if (port == KEY_HOST) {
-        host_event(replay, key, chips, count, now_ps);
-        return;
-    }
-    switch (event_key_kind(key)) {
-    case EVENT_ARRIVE:
-        if (routed)
-            routed_arrive(replay, key, chips, count, now_ps);
-        else
-            transport_arrive(replay, key, chips, count, now_ps);
-        break;
-    case EVENT_HOP:
-        if (routed)
-            routed_hop(replay, key, chips, count, now_ps);
-        else
-            transport_hop(replay, key, chips, count, now_ps);
-        break;
-    case EVENT_LANE_READY:
-        for (uint32_t i = 0; i < count; i++)
-            transport_lane_ready(replay, stream, lane, chips[i], now_ps);
-        break;
-    case EVENT_COLLECTIVE_END:
-        streams_collective_end_many(replay, stream, chips, count, now_ps);
-        break;
-    case EVENT_COMPUTE_END:
-        streams_compute_end_many(replay, chips, count, now_ps);
-        break;
-    case EVENT_LAND:
-        if (routed)
-            routed_land(replay, key, chips, count, now_ps);
-        else
-            transport_land(replay, key, chips, count, now_ps);
-        break;
-    case EVENT_START:
-        for (uint32_t i = 0; i < count; i++) {
-            if (port == KEY_LAUNCHED)
-                streams_advance(replay, stream, chips[i], now_ps);
-            else
-                streams_start(replay, chips[i], now_ps);
-        }
-        break;
-    case EVENT_FINISH_OR_PORT:
-        if (stream != PROGRAM_COMPUTE) {
-            promise_port(replay, key, chips, count, now_ps);
-            break;
-        }
-        for (uint32_t i = 0; i < count; i++) streams_finish(replay, chips[i], now_ps);
-        break;
-    }
-}
-
-static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
-                   const uint32_t *chips, uint32_t count)
-{
-    struct replay *replay = owner;
-    uint32_t left[ENGINE_BATCH_MAX];
-    (void)engine;
-    if (replay->lanes.flights != NULL) {
-        flights_order(replay->lanes.flights, now_ps, key);
-        if (event_key_kind(key) == EVENT_COLLECTIVE_END) {
-            count = flights_end(replay, key, chips, count, now_ps, left);
-            chips = left;
-            if (count == 0) return;
-        }
-    }
-    replay_event(replay, now_ps, key, chips, count);
-}
 
 /* The state of so many chips, a few KiB each, stays in the cache by itself. */
 enum { CACHED_CHIPS = 64 };
-
-/* The lines that the handler of an event will touch first. */
-static void look_ahead(void *owner, uint64_t key, uint32_t chip)
-{
-    struct replay *replay = owner;
-    uint32_t const stream = event_key_stream(key);
-    __builtin_prefetch(stream_at(replay, stream, chip), 1);
-    if (event_key_kind(key) == EVENT_COMPUTE_END) {
-        __builtin_prefetch(&replay->chips[chip], 1);
-        return;
-    }
-    uint32_t const lane = event_key_field(key, KEY_LANE_SHIFT, KEY_LANE_BITS);
-    uint32_t const port = event_key_field(key, KEY_PORT_SHIFT, KEY_KIND_SHIFT - KEY_PORT_SHIFT);
-    if (port == KEY_HOST) return;
-    if (port == KEY_ROUTED && event_key_kind(key) != EVENT_LANE_READY) {
-        routed_ahead(replay, key, chip);
-        return;
-    }
-    __builtin_prefetch(lane_at(replay, lane, chip), 1);
-    if (port != KEY_ROUTED) __builtin_prefetch(link_at(replay, port, chip), 1);
-    __builtin_prefetch(&replay->servers.hbm[chip], 1);
-    __builtin_prefetch(running_at(replay, stream, chip));
-}
 
 static uint64_t peak_bytes(const struct replay *replay)
 {
@@ -298,8 +197,8 @@ static enum status replay_make(struct arena *arena, const struct replay_options 
         .channel_count = replay_channel_count(replay),
         .pending_max = pending_max,
         .pending_is_limit = is_limit,
-        .handler = handle,
-        .ahead = replay->chip_count > CACHED_CHIPS ? look_ahead : NULL,
+        .handler = replay_handle,
+        .ahead = replay->chip_count > CACHED_CHIPS ? replay_ahead : NULL,
         .owner = replay,
         .watch = options->watch != NULL ? watch : NULL,
         .watch_owner = replay,

@@ -3,6 +3,7 @@
  * keep it.
  *
  *   replay.c     sets a run up, runs it; stuck.c: names a rank that does not end
+ *   event.c      which handler an event has
  *   *_tables.c   what is constant about streams, lanes, servers, trees
  *   streams.c    ops of a stream in order, needs, parts; the compute stream
  *   batch_lanes.c, batch_streams.c  alike chips of an entry, through both at once
@@ -188,8 +189,11 @@ static inline const struct need_cache *streams_needs(struct replay *replay, uint
     return cache;
 }
 
-/* replay.c: handles an event. */
+/* event.c: handles an event. */
 void replay_event(struct replay *replay, int64_t now_ps, uint64_t key, const uint32_t *chips,
                   uint32_t count);
+/* event.c: what the engine calls with events, and some time before (engine.h). */
+engine_handler_fn replay_handle;
+engine_ahead_fn replay_ahead;
 
 #endif

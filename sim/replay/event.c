@@ -1,0 +1,150 @@
+/* Events of a run: which handler each has, and what the handler will touch. */
+#include "sim/replay/batch.h"
+#include "sim/replay/flight.h"
+#include "sim/replay/host.h"
+#include "sim/replay/promise.h"
+#include "sim/replay/routed.h"
+#include "sim/replay/state.h"
+#include "sim/replay/transport.h"
+
+/* Kinds of events that need a loop have functions that are not inlined, so that for all kinds the
+ * way from the engine to the handler is a few jumps. */
+#define APART __attribute__((noinline))
+
+static APART void lanes_ready(struct replay *replay, uint64_t key, const uint32_t *chips,
+                              uint32_t count, int64_t now_ps)
+{
+    uint32_t const lane = event_key_field(key, KEY_LANE_SHIFT, KEY_LANE_BITS);
+    for (uint32_t i = 0; i < count; i++)
+        transport_lane_ready(replay, event_key_stream(key), lane, chips[i], now_ps);
+}
+
+static APART void streams_begin(struct replay *replay, uint64_t key, const uint32_t *chips,
+                                uint32_t count, int64_t now_ps)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (event_key_port(key) == KEY_LAUNCHED)
+            streams_advance(replay, event_key_stream(key), chips[i], now_ps);
+        else
+            streams_start(replay, chips[i], now_ps);
+    }
+}
+
+static APART void chips_finish(struct replay *replay, const uint32_t *chips, uint32_t count,
+                               int64_t now_ps)
+{
+    for (uint32_t i = 0; i < count; i++) streams_finish(replay, chips[i], now_ps);
+}
+
+static inline void event_handle(struct replay *replay, int64_t now_ps, uint64_t key,
+                                const uint32_t *chips, uint32_t count)
+{
+    uint32_t const stream = event_key_stream(key), port = event_key_port(key);
+    bool const routed = port == KEY_ROUTED;
+    if (port == KEY_HOST) {
+        host_event(replay, key, chips, count, now_ps);
+        return;
+    }
+    switch (event_key_kind(key)) {
+    case EVENT_ARRIVE:
+        if (routed)
+            routed_arrive(replay, key, chips, count, now_ps);
+        else
+            transport_arrive(replay, key, chips, count, now_ps);
+        break;
+    case EVENT_HOP:
+        if (routed)
+            routed_hop(replay, key, chips, count, now_ps);
+        else
+            transport_hop(replay, key, chips, count, now_ps);
+        break;
+    case EVENT_LANE_READY:
+        lanes_ready(replay, key, chips, count, now_ps);
+        break;
+    case EVENT_COLLECTIVE_END:
+        streams_collective_end_many(replay, stream, chips, count, now_ps);
+        break;
+    case EVENT_COMPUTE_END:
+        streams_compute_end_many(replay, chips, count, now_ps);
+        break;
+    case EVENT_LAND:
+        if (routed)
+            routed_land(replay, key, chips, count, now_ps);
+        else
+            transport_land(replay, key, chips, count, now_ps);
+        break;
+    case EVENT_START:
+        streams_begin(replay, key, chips, count, now_ps);
+        break;
+    case EVENT_FINISH_OR_PORT:
+        if (stream != PROGRAM_COMPUTE)
+            promise_port(replay, key, chips, count, now_ps);
+        else
+            chips_finish(replay, chips, count, now_ps);
+        break;
+    }
+}
+
+/* The same while a period is kept (recur.h). */
+static APART void event_keep(struct replay *replay, int64_t now_ps, uint64_t key,
+                             const uint32_t *chips, uint32_t count)
+{
+    recur_event(replay, now_ps, key);
+    event_handle(replay, now_ps, key, chips, count);
+}
+
+void replay_event(struct replay *replay, int64_t now_ps, uint64_t key, const uint32_t *chips,
+                  uint32_t count)
+{
+    if (replay->recurrence.keeps)
+        event_keep(replay, now_ps, key, chips, count);
+    else
+        event_handle(replay, now_ps, key, chips, count);
+}
+
+/* Ends of collectives, of which some may have been simulated once for all that are alike. */
+static APART void ends_handle(struct replay *replay, int64_t now_ps, uint64_t key,
+                              const uint32_t *chips, uint32_t count)
+{
+    uint32_t left[ENGINE_BATCH_MAX];
+    uint32_t const left_count = flights_end(replay, key, chips, count, now_ps, left);
+    if (left_count > 0) replay_event(replay, now_ps, key, left, left_count);
+}
+
+void replay_handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t key,
+                   const uint32_t *chips, uint32_t count)
+{
+    struct replay *replay = owner;
+    (void)engine;
+    if (replay->lanes.flights != NULL) {
+        flights_order(replay->lanes.flights, now_ps, key);
+        if (event_key_kind(key) == EVENT_COLLECTIVE_END) {
+            ends_handle(replay, now_ps, key, chips, count);
+            return;
+        }
+    }
+    replay_event(replay, now_ps, key, chips, count);
+}
+
+/* The lines that the handler of an event will touch first. */
+void replay_ahead(void *owner, uint64_t key, uint32_t chip)
+{
+    struct replay *replay = owner;
+    uint32_t const stream = event_key_stream(key);
+    __builtin_prefetch(stream_at(replay, stream, chip), 1);
+    if (event_key_kind(key) == EVENT_COMPUTE_END) {
+        __builtin_prefetch(&replay->chips[chip], 1);
+        return;
+    }
+    uint32_t const lane = event_key_field(key, KEY_LANE_SHIFT, KEY_LANE_BITS);
+    uint32_t const port = event_key_port(key);
+    if (port == KEY_HOST) return;
+    if (port == KEY_ROUTED && event_key_kind(key) != EVENT_LANE_READY) {
+        routed_ahead(replay, key, chip);
+        return;
+    }
+    __builtin_prefetch(lane_at(replay, lane, chip), 1);
+    if (port != KEY_ROUTED) __builtin_prefetch(link_at(replay, port, chip), 1);
+    __builtin_prefetch(&replay->servers.hbm[chip], 1);
+    __builtin_prefetch(running_at(replay, stream, chip));
+}

@@ -174,7 +174,9 @@ void graph_set_behind(struct graph *graph, uint8_t first, uint8_t end, uint8_t b
 
 struct graph_op *graph_norm(struct graph *graph, const char *name)
 {
-    return graph_op(graph, &op_kind_norm, name, 0, NULL);
+    struct graph_op *op = graph_op(graph, &op_kind_norm, name, 0, NULL);
+    op->as.turned = (struct graph_turned){{GRAPH_NONE, GRAPH_NONE}};
+    return op;
 }
 
 tensor graph_normed(struct graph *graph, tensor in, const char *text)
@@ -188,6 +190,14 @@ tensor graph_normed(struct graph *graph, tensor in, const char *text)
     char letters[SHARDING_TEXT_BYTES];
     (void)snprintf(weight, sizeof weight, "w_%s%s", at->name,
                    sharding_text(&graph->terms->mesh, &columns, letters));
+    (void)weight_add(graph, weight);
+    return out;
+}
+
+tensor graph_normed_by(struct graph *graph, tensor in, const char *weight, const char *text)
+{
+    input_add(graph, last_op(graph), in);
+    tensor const out = graph_result(graph, text);
     (void)weight_add(graph, weight);
     return out;
 }

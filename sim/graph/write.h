@@ -30,9 +30,11 @@ void graph_block_output(struct graph *graph, tensor out);
 
 /* --- Ops. What follows one adds to it. --- */
 
-/* Norms in one kernel; and a norm of the kernel, with a weight for each column. */
+/* Norms in one kernel; and a norm of the kernel over the last dimension, with a weight for each
+ * column, or with the weights that `weight` says. */
 struct graph_op *graph_norm(struct graph *graph, const char *name);
 tensor graph_normed(struct graph *graph, tensor in, const char *text);
+tensor graph_normed_by(struct graph *graph, tensor in, const char *weight, const char *text);
 
 /* Rows of tables: of tokens, and by position, which are added. They are kept. */
 tensor graph_lookup(struct graph *graph, const char *table, const char *by_position,

@@ -40,11 +40,12 @@ static const struct fusion fusions[] = {
     {
         .name = "compiled",
         .help = "torch.compile: one kernel for a chain of functions between matmuls, and two for "
-                "the gradient of a norm",
+                "the gradient of a norm; norms of Q and K turn them",
         .source = "PyTorch torch/_inductor: chains of pointwise ops and their reductions become "
                   "one kernel; matmuls and attention are calls of libraries",
         .functions_apart = true,
         .turns_apart = true,
+        .norms_turn = true,
         .forward = {[CHAIN_LOSS] = {3, 4, 0}, [CHAIN_UPDATE] = {3, 8, 4}},
         .backward = {[CHAIN_NORM] = {2, 0, 0}},
     },
@@ -81,10 +82,11 @@ static const struct fusion fusions[] = {
     {
         .name = "attending",
         .help = "TensorRT-LLM: kernels for a norm with its residual sum and for gates; attention "
-                "turns its own queries and keys",
+                "turns its own queries and keys, or norms of these turn them",
         .source = "TensorRT-LLM docs/source/advanced/gpt-attention.md (rotary embedding in the "
-                  "attention plugin)",
+                  "attention plugin), cpp/tensorrt_llm/kernels/fusedQKNormRopeKernel.cu",
         .functions_apart = true,
+        .norms_turn = true,
     },
 };
 

@@ -46,21 +46,29 @@ struct model_positions {
                          it. */
 };
 
-/* Weights that are in no matrix, but for norms of D. */
+/* Weights that are in no matrix, but for those of norms. */
 struct model_vectors {
-    uint64_t qk;        /* Biases, and weights of norms, of each column of Q and of K. */
+    uint64_t qk;        /* Biases of each column of Q and of K. */
     uint64_t v;         /* Biases of each column of V. */
-    uint64_t attention; /* All others of a layer's attention: norms of a head of Q and of K, biases
-                           of the result, sinks. */
+    uint64_t attention; /* All others of a layer's attention: biases of the result and of norms of Q
+                           and K, sinks. */
     uint64_t mlp;       /* Biases of one MLP. */
     uint64_t head;      /* Biases of the head. */
+};
+
+/* What the norms of Q and K, each over the columns of a head, have for weights. */
+enum model_qk_norms {
+    MODEL_QK_NORMS_NONE,   /* Q and K are not normed. */
+    MODEL_QK_NORMS_SHARED, /* H of Q and H of K, which all heads share. */
+    MODEL_QK_NORMS_EACH,   /* H of each head of Q and of K. */
 };
 
 struct model_norms {
     uint64_t count;  /* Of a layer; 0: one before attention, one before the MLP. */
     bool behind;     /* What a block of a layer gives is normed before the stream adds it; `count`
                         has these too. */
-    uint64_t biases; /* Biases of a channel of a norm: 0 or 1. */
+    uint64_t biases; /* Biases of a channel of a norm of D: 0 or 1. */
+    enum model_qk_norms qk; /* Of the columns of a head of Q and of K. */
 };
 
 /* Keys and values that layers attend to, where these are not all of the layer's own. */

@@ -71,7 +71,7 @@ enum status model_read_mixtral(struct json *document, struct model *model, struc
 enum status model_read_qwen3_moe(struct json *document, struct model *model, struct error *reterr)
 {
     struct model_experts *experts = &model->experts;
-    model->vectors.attention = 2 * model->head_width; /* Q and K are normed head by head. */
+    model->norms.qk = MODEL_QK_NORMS_SHARED;
     STATUS_TRY(model_need_count(document, "num_experts", experts_max, &experts->count, reterr));
     STATUS_TRY(
         model_need_count(document, "num_experts_per_tok", experts_max, &experts->top_k, reterr));
@@ -196,7 +196,7 @@ enum status model_read_hunyuan(struct json *document, struct model *model, struc
     STATUS_TRY(model_take_count(document, "attention_head_dim", head_width_max, model->head_width,
                                 &model->head_width, reterr));
     STATUS_TRY(model_take_flag(document, "use_qk_norm", false, &normed, reterr));
-    if (normed) model->vectors.attention = 2 * model->head_width;
+    if (normed) model->norms.qk = MODEL_QK_NORMS_SHARED;
     STATUS_TRY(model_take_count(document, "num_experts", experts_max, 1, &count, reterr));
     STATUS_TRY(model_take_count(document, "moe_topk", experts_max, 1, &experts->top_k, reterr));
     STATUS_TRY(model_take_flag(document, "use_mixed_mlp_moe", false, &mixed, reterr));

@@ -15,7 +15,7 @@ static enum status read_qwen3(struct json *document, struct model *model, struct
 {
     (void)document;
     (void)reterr;
-    model->vectors.attention = 2 * model->head_width;
+    model->norms.qk = MODEL_QK_NORMS_SHARED;
     return STATUS_OK;
 }
 
@@ -89,7 +89,7 @@ static enum status read_qwen2_moe(struct json *document, struct model *model, st
                             reterr);
     model->experts.shared = width / model->experts.width;
     model->experts.shared_gated = true;
-    model->vectors.attention = 0;
+    model->norms.qk = MODEL_QK_NORMS_NONE;
     return read_qwen2(document, model, reterr);
 }
 
@@ -109,14 +109,14 @@ static enum status read_glm4(struct json *document, struct model *model, struct 
 
 static const char *const parallel_blocks[] = {"parallel", NULL};
 
-/* One norm for both; norms of Q and K, head by head, of command-r-plus. */
+/* One norm for both; command-r-plus norms Q and K, with weights of each head. */
 static enum status read_cohere(struct json *document, struct model *model, struct error *reterr)
 {
     bool normed = false;
     STATUS_TRY(model_take_flag(document, "use_qk_norm", false, &normed, reterr));
     model->blocks = parallel_blocks;
     model->norms.count = 1;
-    model->vectors.qk = normed;
+    if (normed) model->norms.qk = MODEL_QK_NORMS_EACH;
     return STATUS_OK;
 }
 
@@ -149,16 +149,15 @@ static enum status read_gptj(struct json *document, struct model *model, struct 
     return STATUS_OK;
 }
 
-/* The same with biases of attention. */
+/* The same with biases of attention; Q and K may have layernorms, head by head. */
 static enum status read_phi(struct json *document, struct model *model, struct error *reterr)
 {
     bool normed = false;
     STATUS_TRY(model_take_flag(document, "qk_layernorm", false, &normed, reterr));
-    if (normed)
-        return model_refuse(json_take(document, "qk_layernorm"), "a norm of Q and K", reterr);
     STATUS_TRY(read_gptj(document, model, reterr));
     STATUS_TRY(read_qwen2(document, model, reterr));
-    model->vectors.attention = model->width;
+    model->vectors.attention = model->width + (normed ? 2 * model->head_width : 0);
+    if (normed) model->norms.qk = MODEL_QK_NORMS_SHARED;
     return STATUS_OK;
 }
 

@@ -77,6 +77,7 @@ static enum status model_say(struct arena *arena, const struct strbuf *text, str
     for (uint64_t layer = 0; layer < model.layers && layer < 128; layer++)
         strbuf_add(said, " %d%d", model_layer_is_windowed(&model, layer),
                    model_layer_borrows(&model, layer));
+    if (model.norms.qk != MODEL_QK_NORMS_NONE) strbuf_add(said, " qk%d", (int)model.norms.qk);
     for (uint32_t i = 0; model.blocks != NULL && model.blocks[i] != NULL; i++)
         strbuf_add(said, " %s", model.blocks[i]);
     return STATUS_OK;

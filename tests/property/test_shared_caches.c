@@ -118,6 +118,7 @@ static void pair_check(struct play *shared, const char *text)
     static const struct play_options options = {.settings = &apart, .setting_count = 1};
     const struct workload_counts *counts = &shared->roofline.counts;
     uint64_t const lacked = (LAYERS - holders()) * lacked_bytes();
+    uint64_t const norms = (LAYERS - holders()) * weight_bytes * HEAD_WIDTH; /* Of K. */
     double const ranks = places[place].pp; /* Counts are those of a mean one. */
     struct play plain;
     play_run(&plain, text, &options);
@@ -131,11 +132,11 @@ static void pair_check(struct play *shared, const char *text)
     case_that(fabs(ranks * counts->memory.cache_bytes - (double)cache) < 1, text);
     case_that(resident_bytes(&plain, PROGRAM_MEMORY_PARAMETERS) -
                       resident_bytes(shared, PROGRAM_MEMORY_PARAMETERS) ==
-                  lacked,
+                  lacked + norms,
               text);
     double const parameters = plain.roofline.counts.memory.parameter_bytes;
-    case_that(fabs(ranks * (parameters - counts->memory.parameter_bytes) - (double)lacked) < 1,
-              text);
+    double const fewer = ranks * (parameters - counts->memory.parameter_bytes);
+    case_that(fabs(fewer - (double)(lacked + norms)) < 1, text);
 
     struct ops const attention = ops_of(shared, "attention");
     case_that(attention.count == passes * LAYERS, text);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "sim/base/units.h"
+#include "sim/base/vector.h"
 #include "sim/graph/block.h"
 #include "sim/graph/op.h"
 #include "sim/graph/shard.h"
@@ -51,13 +52,13 @@ struct layer {
     uint64_t rows; /* Tokens of a microbatch on one data rank. */
 };
 
-static void layer_make(const char *fusion, struct layer *layer)
+static void layer_make_of(const struct model *model, const char *fusion, struct layer *layer)
 {
     const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = "x", [MESH_TP] = "y"};
     struct ranks ranks;
     *layer = (struct layer){.stack = {.name = "case", .title = "A case"}};
     if (fusion != NULL) layer->stack.between.fusion = fusion_named(fusion);
-    assert_int_equal(case_build_roles(&layer->made, &case_llama_70b, "4x4x1", parts), STATUS_OK);
+    assert_int_equal(case_build_roles(&layer->made, model, "4x4x1", parts), STATUS_OK);
     layer->made.machine.chip.kernels.stack = &layer->stack;
     case_ok(ranks_make(&layer->made.plan, &layer->made.machine, &layer->made.mesh, &ranks,
                        &case_error));
@@ -65,6 +66,11 @@ static void layer_make(const char *fusion, struct layer *layer)
     graph_layer_terms(&ranks, LAYER, &layer->terms);
     block_write_part(&layer->terms, &layer->made.plan.model, BLOCK_LAYER, LAYER, &layer->graph);
     graph_shard(&layer->graph, &layer->sharded);
+}
+
+static void layer_make(const char *fusion, struct layer *layer)
+{
+    layer_make_of(&case_llama_70b, fusion, layer);
 }
 
 /* The op of a name, with the prefix of its block; NULL: there is none, or a product computes it. */
@@ -150,6 +156,39 @@ static void servers_sum_in_the_norm(void **state)
     case_free(&layer.made);
 }
 
+/* Where heads are normed, torch.compile and TensorRT-LLM norm and turn them in one kernel, others
+ * in two; either way they are turned once, at three FLOP an element. */
+static void norms_of_heads_may_turn_them(void **state)
+{
+    static const struct {
+        const char *fusion;
+        bool norm_turns, turns_apart;
+    } rows[] = {{"te", false, true},
+                {"compiled", true, false},
+                {"served", false, true},
+                {"attending", true, false},
+                {"xla", false, false}};
+    static struct layer layer;
+    struct model model = case_llama_70b;
+    (void)state;
+    model.norms.qk = MODEL_QK_NORMS_SHARED;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        bool const here = rows[i].norm_turns;
+        layer_make_of(&model, rows[i].fusion, &layer);
+        uint64_t const heads = layer.rows * (Q_OWN + K_OWN);
+        uint64_t const turn = here ? VECTOR_ROPE : 0;
+        struct work const norm = work_of(&layer, "attention.", "QKNorm", OP_FORWARD);
+        moves(norm, 1, 2 * heads, 2 * heads);
+        assert_int_equal(norm.vector_flop, (VECTOR_NORM_ALONE + turn) * heads);
+        assert_int_equal(work_of(&layer, "attention.", "QKNorm", OP_INPUT_GRADIENT).vector_flop,
+                         (VECTOR_NORM_ALONE_BACKWARD + turn) * heads);
+        assert_int_equal(op_named(&layer, "attention.", "Rope") != NULL, rows[i].turns_apart);
+        const struct graph_op *flash = op_named(&layer, "attention.", "flash");
+        assert_int_equal(flash->as.turned.of[0] != GRAPH_NONE, !here && !rows[i].turns_apart);
+        case_free(&layer.made);
+    }
+}
+
 /* 4 GB at 4 TB/s take 1 ms, at half of that 2 ms, and three launches of 2 us. */
 static void a_kernel_takes_its_bytes_and_its_launch(void **state)
 {
@@ -193,6 +232,7 @@ int main(void)
         cmocka_unit_test(megatron_has_kernels_for_sums_gates_and_turns),
         cmocka_unit_test(eager_operators_have_a_kernel_each),
         cmocka_unit_test(servers_sum_in_the_norm),
+        cmocka_unit_test(norms_of_heads_may_turn_them),
         cmocka_unit_test(a_kernel_takes_its_bytes_and_its_launch),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

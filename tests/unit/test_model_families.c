@@ -44,7 +44,6 @@ static void what_a_block_cannot_be_is_refused_at_the_key_that_says_it(void **sta
         {"falcon", "\"bias\": true,", "/bias", "a bias"},
         {"falcon", "\"new_decoder_architecture\": true, \"num_kv_heads\": 3,", "/num_kv_heads",
          "do not divide"},
-        {"phi", "\"qk_layernorm\": true,", "/qk_layernorm", "a norm of Q and K"},
         {"gemma2", "", "/model_type", "capped logits"},
         {"gemma2", "\"attn_logit_softcapping\": 50.0,", "/attn_logit_softcapping", "capped logits"},
         {"gemma3_text", "", "/model_type", "within windows"},
@@ -87,7 +86,9 @@ static void biases_and_norms_of_heads_are_counted(void **state)
     (void)state;
     struct model const qwen2 = model_of("qwen2.5-7b"), qwen3 = model_of("qwen3-8b");
     assert_int_equal(graph_attention_vectors(&qwen2), (28 + 2 * 4) * 128);
-    assert_int_equal(graph_attention_vectors(&qwen3), 2 * 128);
+    assert_int_equal(graph_attention_vectors(&qwen3), 0);
+    assert_int_equal(qwen3.norms.qk, MODEL_QK_NORMS_SHARED);
+    assert_int_equal(model_count(&qwen3).attention_layer, 4096ull * 2 * (32 + 8) * 128 + 2 * 128);
     struct model const coder = model_of("starcoder2-3b"), first = model_of("starcoder-15b");
     assert_int_equal(graph_attention_vectors(&coder), (24 + 2 * 2) * 128 + 3072);
     assert_int_equal(coder.vectors.mlp, 12288 + 3072);
@@ -108,6 +109,14 @@ static void biases_and_norms_of_heads_are_counted(void **state)
                         "\"use_bias\": false,",
                         &model, &case_error));
     assert_int_equal(graph_attention_vectors(&model) + model.vectors.mlp, 0);
+    struct model normed = {0};
+    case_ok(
+        read_config("\"model_type\": \"phi\", \"num_attention_heads\": 8,", &model, &case_error));
+    case_ok(read_config("\"model_type\": \"phi\", \"num_attention_heads\": 8, "
+                        "\"qk_layernorm\": true,",
+                        &normed, &case_error));
+    assert_int_equal(model_count(&normed).attention_layer - model_count(&model).attention_layer,
+                     2 * 2 * normed.head_width); /* Weights and biases, of Q and of K. */
 }
 
 /* What nothing reads may change what a step computes, unless it is known to change nothing. */

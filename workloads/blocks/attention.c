@@ -8,6 +8,11 @@
  * cache. Ranks that share sequences gather all keys and values, pass them round (ring), or turn
  * their parts of sequences into some heads of whole ones and back (Ulysses).
  *
+ * Queries and keys may be normed, head by head, before they are turned by position: Qwen3 has one
+ * weight for each column of a head (arXiv 2505.09388), Command R+ one for each column of each head.
+ * Hunyuan-Large turns them first, which costs the same. Ranks of tp have whole heads; the sum of
+ * the gradients of weights that their heads share is not counted.
+ *
  * A layer may have no keys and values of its own: its queries attend to the cache of a layer before
  * (cross-layer attention, Brandon et al., arXiv 2405.12981).
  */
@@ -151,6 +156,29 @@ static tensor turned_with_cache_write(struct graph *g, const struct attention_he
     return from_heads_write(g, graph_result(g, "AC[Bc_ZX, N_YC, H]"));
 }
 
+/* Queries and keys, normed head by head. Keys of a cache are normed as they come there. */
+static void norm_write(struct graph *g, const struct model *model, struct attention_heads *heads)
+{
+    const struct fusion *fusion = g->terms->policy.fusion;
+    bool const each = model->norms.qk == MODEL_QK_NORMS_EACH, borrows = g->terms->borrows;
+    enum graph_remat const whole = g->terms->sequence.rings ? GRAPH_REMAT_NEVER : GRAPH_REMAT_NORMS;
+    if (model->norms.qk == MODEL_QK_NORMS_NONE) return;
+    struct graph_op *norm = graph_norm(g, borrows ? "QNorm" : "QKNorm");
+    if (fusion != NULL && fusion->norms_turn) {
+        norm->as.turned = heads->turned;
+        heads->turned = (struct graph_turned){{GRAPH_NONE, GRAPH_NONE}};
+    }
+    bool const turns = heads->turned.of[0] != GRAPH_NONE;
+    heads->q =
+        graph_normed_by(g, heads->q, each ? "w_Qn[N_YW, H]" : "w_Qn[H]", "Qn[B_ZXW, N_YW, H]");
+    if (turns) heads->turned.of[0] = heads->q;
+    if (borrows) return;
+    heads->k =
+        graph_normed_by(g, heads->k, each ? "w_Kn[K_YW, H]" : "w_Kn[H]", "Kn[B_ZXW, K_YW, H]");
+    graph_set_kept(g, heads->k, GRAPH_REMAT_NONE, whole);
+    if (turns) heads->turned.of[1] = heads->k;
+}
+
 /* Where a kernel of its own turns queries and keys, nothing that reads them does. */
 static void turn_write(struct graph *g, struct attention_heads *heads)
 {
@@ -167,9 +195,11 @@ static void turn_write(struct graph *g, struct attention_heads *heads)
     graph_set_kept(g, heads->k, GRAPH_REMAT_NORMS, whole);
 }
 
-tensor attention_between(struct graph *graph, struct attention_heads heads)
+tensor attention_between(struct graph *graph, const struct model *model,
+                         struct attention_heads heads)
 {
     bool const to_heads = graph->terms->axis_c != 0;
+    norm_write(graph, model, &heads);
     turn_write(graph, &heads);
     if (graph->terms->borrows && !graph->terms->cache.is_there) {
         heads.k = graph_borrowed(graph, "K[B_ZXW, K_YW, H]");
@@ -209,7 +239,7 @@ static void write(struct graph *g, const struct model *model)
     graph_matmul(g, g->terms->borrows ? "Q" : "QKV")->joined = true;
     graph_set_names(g, "dIn", "dW_QKV");
     struct attention_heads const heads = attention_products(g, model, in);
-    tensor const a = attention_between(g, heads);
+    tensor const a = attention_between(g, model, heads);
 
     graph_matmul(g, "O");
     graph_set_names(g, "dA", "dW_O");

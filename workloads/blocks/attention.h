@@ -16,6 +16,7 @@ struct attention_heads attention_products(struct graph *graph, const struct mode
                                           tensor in);
 
 /* A: what the heads give, that W_O projects. */
-tensor attention_between(struct graph *graph, struct attention_heads heads);
+tensor attention_between(struct graph *graph, const struct model *model,
+                         struct attention_heads heads);
 
 #endif

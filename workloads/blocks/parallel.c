@@ -34,7 +34,7 @@ static void write(struct graph *g, const struct model *model)
     graph_set_names(g, "dIn", shares ? "dW_in" : "dW_QKV");
     struct attention_heads const heads = attention_products(g, model, in);
     if (shares) hidden = mlp_products(g, mlp, gated, in);
-    tensor const a = attention_between(g, heads);
+    tensor const a = attention_between(g, model, heads);
 
     if (!shares) {
         tensor const mlp_in = normed(g, x, "MlpNorm", "MlpIn");

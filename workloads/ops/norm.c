@@ -3,6 +3,7 @@
  * and backward the stream's gradient is added, as is that of an input that other parts read too.
  * Where chips of tp have parts of a row, they add up its squares, one number a token and chip. The
  * sum travels with an AllGather of the row, or on its own where none follows; it is not counted.
+ * Norms of queries and keys may turn them by position (rope), which in their gradient turns back.
  */
 #include "sim/base/vector.h"
 #include "sim/graph/op.h"
@@ -50,6 +51,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
         work.hbm_read_bytes = (adds ? 3 : 2) * bytes;
         work.hbm_write_bytes = bytes;
     }
+    work.vector_flop += op_turned_flop(graph, op);
     op_chain(graph, CHAIN_NORM, pass, elements, &work);
     if (sums_apart(graph) && (op_is_forward(pass) ? summed : adds))
         op_chain(graph, CHAIN_SUM, pass, elements, &work);

@@ -39,10 +39,10 @@ uint64_t graph_attention_vectors(const struct model *model)
 
 /* --- Layers --- */
 
-/* Matrices whose dimensions say nothing are attention's, or, of blocks that mix channels, the
- * router's. */
-static uint64_t *matrix_count(const struct graph_terms *terms, const struct graph_tensor *weight,
-                              bool mixes_channels, struct model_counts *counts)
+/* What a weight counts with. Where its dimensions say nothing it is attention's, or, in a block
+ * that mixes channels, the router's. */
+static uint64_t *part_of(const struct graph_terms *terms, const struct graph_tensor *weight,
+                         bool mixes_channels, struct model_counts *counts)
 {
     return weight->grouped                                        ? &counts->experts_layer
            : is_counted(terms, &weight->at, GRAPH_COUNTED_SHARED) ? &counts->shared_layer
@@ -62,13 +62,12 @@ static void layer_add(const struct graph_terms *terms, const struct model *model
         bool const channels = graph.block[op->block].block->place == BLOCK_MIXES_CHANNELS;
         for (uint8_t w = 0; w < op->weight_count; w++) {
             const struct graph_tensor *weight = &graph.tensor[op->weight[w]];
+            bool const matrix = op->kind->weights_apart;
             bool const of_stream = is_counted(terms, &weight->at, GRAPH_COUNTED_STREAM);
-            if (op->kind->weights_apart)
-                *matrix_count(terms, weight, channels, counts) +=
-                    graph_weight_elements(&graph, op->weight[w]);
-            else
-                *(of_stream ? &counts->norm_layer : &counts->attention_layer) +=
-                    graph_norm_elements(&graph, model, op->weight[w]);
+            uint64_t *part = !matrix && of_stream ? &counts->norm_layer
+                                                  : part_of(terms, weight, channels, counts);
+            *part += matrix ? graph_weight_elements(&graph, op->weight[w])
+                            : graph_norm_elements(&graph, model, op->weight[w]);
         }
         for (uint8_t p = 0; p < op->product_count; p++)
             if (graph.tensor[op->as.matmul.product[p].weight].grouped)

@@ -1,10 +1,10 @@
 /* What a step asks for weights, whatever their blocks are: by the buckets that are gathered,
  * reduced and updated as one, and by shares of them. */
 #include "sim/base/units.h"
-#include "sim/base/vector.h"
 #include "sim/schedule/schedule.h"
 #include "sim/step/counts_parts.h"
 #include "sim/step/overheads.h"
+#include "sim/step/update.h"
 
 enum { FP32 = 4 };
 
@@ -140,25 +140,22 @@ static void vmem_add(const struct ranks *ranks, double flop, double bytes,
     scarce->vmem_longer_bytes += bytes > meanwhile ? bytes - meanwhile : 0;
 }
 
+/* A block of weights has whole bytes in any format. */
 static void update_count(const struct ranks *ranks, struct workload_counts *counts)
 {
-    const struct graph_formats *formats = &ranks->plan->formats;
-    double const gradient = bytes_of(formats->gradients), state = state_elements(ranks);
-    const struct fusion *fusion = ranks_fusion(ranks);
-    double const summed = ranks->copies > 1 ? state : 0, tied_apart = tied_share(ranks);
+    double const gradient = bytes_of(ranks->plan->formats.gradients);
+    double const state = state_elements(ranks), blocks = state / FORMAT_BLOCK;
+    struct work const block = update_work(ranks, FORMAT_BLOCK);
+    double const flop = blocks * (double)block.vector_flop;
+    double const bytes = blocks * (double)(block.hbm_read_bytes + block.hbm_write_bytes);
+    double const added = tied_share(ranks) + (ranks->copies > 1 ? state : 0);
     uint64_t const updates = ranks->plan->model.layers + ranks->mtp_modules +
                              (ranks_is_decoder(ranks) ? UINT64_C(2) - ranks->tie.here : 0);
-    double state_bytes = state * (gradient + 4 * bytes_of(formats->optimizer) +
-                                  2 * format_stored_number_bytes(formats->weights));
-    if (fusion != NULL) {
-        struct chain_pass const made = fusion_pass(fusion, CHAIN_UPDATE, false);
-        state_bytes += state * (double)(made.read_bytes + made.write_bytes);
-        counts->ops.measured += (double)updates;
-    }
-    counts->vector_flop += tied_apart + summed + VECTOR_ADAM * state;
-    counts->hbm_bytes += 3 * tied_apart * gradient + 3 * summed * gradient + state_bytes;
-    vmem_add(ranks, tied_apart + summed, 3 * (tied_apart + summed) * gradient, &counts->scarce);
-    vmem_add(ranks, VECTOR_ADAM * state, state_bytes, &counts->scarce);
+    counts->vector_flop += added + flop;
+    counts->hbm_bytes += 3 * added * gradient + bytes;
+    vmem_add(ranks, added, 3 * added * gradient, &counts->scarce);
+    vmem_add(ranks, flop, bytes, &counts->scarce);
+    if (block.kernel != WORK_KERNEL_NONE) counts->ops.measured += (double)updates;
     counts->ops.count += (double)((ranks->tie.apart ? 2 : 0) +
                                   (ranks->copies > 1 ? 4 : 1) * updates + ranks->tie.lookup);
 }
@@ -260,7 +257,8 @@ void counts_memory(const struct ranks *ranks, struct workload_counts *counts)
         counts->memory.cache_bytes = (double)inference_cache_bytes(ranks, 0, layers);
         return;
     }
-    counts->memory.optimizer_bytes = 2 * state_elements(ranks) * bytes_of(formats->optimizer);
+    counts->memory.optimizer_bytes =
+        state_elements(ranks) / FORMAT_BLOCK * (double)update_moments_bytes(ranks, FORMAT_BLOCK);
     counts->memory.gradient_bytes = ranks->copies * gradients * bytes_of(formats->gradients);
     offload_count(ranks, counts);
     overheads_add(ranks, kept, gradients, counts);

@@ -2,6 +2,7 @@
 #include "sim/base/units.h"
 #include "sim/step/overheads.h"
 #include "sim/step/pipeline.h"
+#include "sim/step/update.h"
 
 /* Shares are rounded up for each unit, as they are when it is gathered. */
 static void buckets_resident(const struct ranks *ranks, const struct bucket *buckets,
@@ -19,8 +20,7 @@ static void buckets_resident(const struct ranks *ranks, const struct bucket *buc
         resident[PROGRAM_MEMORY_PARAMETERS] +=
             times * format_stored_bytes(buckets[u].format, shares.kept);
         if (!ranks_offloads_optimizer(ranks) && !ranks_serves(ranks))
-            resident[PROGRAM_MEMORY_OPTIMIZER] +=
-                times * 2 * format_bytes(formats->optimizer, shares.state);
+            resident[PROGRAM_MEMORY_OPTIMIZER] += times * update_moments_bytes(ranks, shares.state);
         if (ranks->gradients.resident && !overheads_count(ranks))
             resident[PROGRAM_MEMORY_GRADIENTS] +=
                 times * format_bytes(formats->gradients, shares.gradients);

@@ -2,9 +2,9 @@
 #include "sim/step/lower.h"
 
 #include "sim/base/units.h"
-#include "sim/base/vector.h"
 #include "sim/step/emit.h"
 #include "sim/step/overheads.h"
+#include "sim/step/update.h"
 
 static const struct group *role_group(const struct lower *lower, enum mesh_role role)
 {
@@ -285,7 +285,6 @@ void lower_update(struct lower *lower, const struct delayed_update *update)
     const struct ranks *ranks = lower->ranks;
     const struct bucket *buckets = update->buckets;
     uint32_t const bucket_count = update->bucket_count;
-    const struct graph_formats *formats = &ranks->plan->formats;
     uint64_t elements = 0;
     uint64_t kept = 0;
     if (bucket_count == 0) return;
@@ -294,26 +293,10 @@ void lower_update(struct lower *lower, const struct delayed_update *update)
                                       ranks_replicas(ranks, buckets[u].experts)->state_shards);
         kept += bucket_kept_bytes(lower, &buckets[u]);
     }
-    /* Adam reads the gradient, both moments and the parameter, and writes all but the gradient. */
-    uint64_t const moments = 2 * format_bytes(formats->optimizer, elements);
-    const struct fusion *fusion = ranks_fusion(ranks);
-    struct work work = {
-        .math_format = formats->optimizer,
-        .vector_flop = VECTOR_ADAM * elements,
-        .hbm_read_bytes =
-            lower_gradient_bytes(lower, elements) + moments + lower_weight_bytes(lower, elements),
-        .hbm_write_bytes = moments + lower_weight_bytes(lower, elements),
-    };
-    if (fusion != NULL) {
-        struct chain_pass const made = fusion_pass(fusion, CHAIN_UPDATE, false);
-        work.hbm_read_bytes += made.read_bytes * elements;
-        work.hbm_write_bytes += made.write_bytes * elements;
-        work.kernel_count = made.kernels;
-        work.kernel = WORK_KERNEL_CHAINS + CHAIN_UPDATE;
-    }
+    struct work const work = update_work(ranks, elements);
     uint32_t const op = lower_compute(lower, update->name, &work, 1);
     update_need(lower, op, update->backward, update->slots);
-    lower_offload_update(lower, op, moments);
+    lower_offload_update(lower, op, update_moments_bytes(ranks, elements));
     if (!ranks->gradients.resident) lower_give(lower, op, kept_memory(lower), kept);
     /* ZeRO-1 and 2: each rank has updated its part of parameters that all of them hold. */
     for (uint32_t u = 0; ranks->plan->zero != 0 && u < bucket_count; u++) {

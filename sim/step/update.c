@@ -1,0 +1,31 @@
+#include "sim/step/update.h"
+
+#include "sim/base/vector.h"
+#include "sim/kernels/fusion.h"
+#include "sim/step/ranks.h"
+
+uint64_t update_moments_bytes(const struct ranks *ranks, uint64_t elements)
+{
+    return 2 * format_bytes(ranks->plan->formats.optimizer, elements);
+}
+
+struct work update_work(const struct ranks *ranks, uint64_t elements)
+{
+    const struct graph_formats *formats = &ranks->plan->formats;
+    const struct fusion *fusion = ranks_fusion(ranks);
+    uint64_t const written =
+        update_moments_bytes(ranks, elements) + format_stored_bytes(formats->weights, elements);
+    struct work work = {
+        .math_format = formats->optimizer,
+        .vector_flop = VECTOR_ADAM * elements,
+        .hbm_read_bytes = format_bytes(formats->gradients, elements) + written,
+        .hbm_write_bytes = written,
+    };
+    if (fusion == NULL) return work;
+    struct chain_pass const made = fusion_pass(fusion, CHAIN_UPDATE, /* backward= */ false);
+    work.hbm_read_bytes += made.read_bytes * elements;
+    work.hbm_write_bytes += made.write_bytes * elements;
+    work.kernel_count = made.kernels;
+    work.kernel = WORK_KERNEL_CHAINS + CHAIN_UPDATE;
+    return work;
+}

@@ -1,0 +1,21 @@
+/*
+ * update.h: what the optimizer, Adam, asks of a chip for an update of weights. Internal to
+ * sim/step.
+ */
+#ifndef SIM_STEP_UPDATE_H
+#define SIM_STEP_UPDATE_H
+
+#include <stdint.h>
+
+#include "sim/base/work.h"
+
+struct ranks;
+
+/* Bytes of the two moments of `elements` weights. */
+uint64_t update_moments_bytes(const struct ranks *ranks, uint64_t elements);
+
+/* The update of `elements` weights: gradient, moments and weights are read, and all of them but the
+ * gradient written; the kernels are those of the machine's stack of software. */
+struct work update_work(const struct ranks *ranks, uint64_t elements);
+
+#endif

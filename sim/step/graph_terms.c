@@ -189,7 +189,7 @@ bool step_embedding_used(const struct ranks *ranks)
 uint32_t step_parts(const struct ranks *ranks, struct step_part ret_parts[STEP_PARTS_MAX])
 {
     const struct model *model = &ranks->plan->model;
-    uint64_t const dense = model_dense_layers(model), last = model->layers - 1;
+    uint64_t const last = model->layers - 1;
     uint64_t const ends = ranks_is_decoder(ranks), modules = ranks->mtp_modules;
     struct step_part layers[LAYER_KINDS][ATTENDS_KINDS];
     for (uint32_t kind = 0; kind < LAYER_KINDS; kind++)
@@ -199,7 +199,7 @@ uint32_t step_parts(const struct ranks *ranks, struct step_part ret_parts[STEP_P
                                                        .kind = kind,
                                                        .attends = attends};
     for (uint64_t layer = last + 1; layer-- > 0;) {
-        uint32_t const kind = layer < dense ? LAYER_DENSE : LAYER_MOE;
+        uint32_t const kind = ranks_layer_kind(ranks, layer);
         struct step_part *of = &layers[kind][ranks_layer_attends(ranks, layer)];
         of->layer = layer;
         of->count++;
@@ -223,6 +223,16 @@ uint32_t step_parts(const struct ranks *ranks, struct step_part ret_parts[STEP_P
         count += others[i].count > 0;
     }
     return count;
+}
+
+uint64_t step_part_layers(const struct ranks *ranks, const struct step_part *part,
+                          uint64_t layer_first, uint64_t count)
+{
+    uint64_t layers = 0;
+    for (uint64_t layer = layer_first; layer < layer_first + count; layer++)
+        layers += part->part == BLOCK_LAYER && part->kind == ranks_layer_kind(ranks, layer) &&
+                  part->attends == ranks_layer_attends(ranks, layer);
+    return layers;
 }
 
 struct graph_units step_units(const struct chip *chip)

@@ -24,6 +24,10 @@ enum { STEP_PARTS_MAX = ATTENDS_KINDS * LAYER_KINDS + 5 };
 /* All parts that the model has, layers first; returns how many. */
 uint32_t step_parts(const struct ranks *ranks, struct step_part ret_parts[STEP_PARTS_MAX]);
 
+/* How many of the `count` layers from `layer_first` on have the part for their graph. */
+uint64_t step_part_layers(const struct ranks *ranks, const struct step_part *part,
+                          uint64_t layer_first, uint64_t count);
+
 /* `used_before` of the embedding itself. */
 bool step_embedding_used(const struct ranks *ranks);
 

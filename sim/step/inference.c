@@ -447,18 +447,6 @@ bool inference_alike(const struct inference_ranks *one, const struct inference_r
            one->all.tokens == other->all.tokens;
 }
 
-/* Of some layers those that a part is of. */
-static uint64_t layers_of(const struct ranks *ranks, const struct step_part *part, uint64_t first,
-                          uint64_t count)
-{
-    uint64_t const dense = model_dense_layers(&ranks->plan->model);
-    uint64_t layers = 0;
-    for (uint64_t layer = first; layer < first + count; layer++)
-        layers += part->kind == (layer < dense ? LAYER_DENSE : LAYER_MOE) &&
-                  part->attends == ranks_layer_attends(ranks, layer);
-    return layers;
-}
-
 /* As wide as what the pass reads, with the rows that stay. */
 uint64_t inference_cache_bytes(const struct ranks *ranks, uint64_t layer_first, uint64_t count)
 {
@@ -467,7 +455,8 @@ uint64_t inference_cache_bytes(const struct ranks *ranks, uint64_t layer_first, 
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < part_count && parts[i].part == BLOCK_LAYER; i++) {
         bool const borrows = (parts[i].attends & ATTENDS_TO_BORROWED) != 0;
-        uint64_t const layers = borrows ? 0 : layers_of(ranks, &parts[i], layer_first, count);
+        uint64_t const layers =
+            borrows ? 0 : step_part_layers(ranks, &parts[i], layer_first, count);
         struct graph_terms terms;
         struct graph graph;
         uint64_t const held = ranks->inference.held_rows[parts[i].attends & ATTENDS_IN_WINDOW];

@@ -79,21 +79,14 @@ static struct effort part_effort(const struct ranks *ranks, const struct step_pa
 static uint32_t times_of(const struct ranks *ranks, const struct stage *stage,
                          const struct step_part *part)
 {
-    const struct model *model = &ranks->plan->model;
     bool const of_modules = part->kind == ranks_last_kind(ranks) && part->attends == 0;
     uint32_t const with_heads = ranks->mtp_apart ? 0 : stage->mtp_modules;
-    uint32_t count = of_modules ? stage->mtp_modules : 0;
+    uint32_t const count = of_modules ? stage->mtp_modules : 0;
     if (part->part == BLOCK_EMBEDDING) return stage->embedding;
     if (part->part == BLOCK_HEAD)
         return part->used_before ? stage->mtp_heads + with_heads : stage->head;
     if (part->part == BLOCK_MTP) return part->used_before ? 0 : stage->mtp_modules;
-    for (uint32_t i = 0; i < stage->layer_count; i++) {
-        uint64_t const layer = (uint64_t)stage->layer_first + i;
-        bool const dense = layer < model_dense_layers(model);
-        count += part->kind == (dense ? LAYER_DENSE : LAYER_MOE) &&
-                 part->attends == ranks_layer_attends(ranks, layer);
-    }
-    return count;
+    return count + (uint32_t)step_part_layers(ranks, part, stage->layer_first, stage->layer_count);
 }
 
 /* The share of its rate that the slowest chip of each rank has. */

@@ -199,6 +199,12 @@ static inline bool ranks_layer_is_windowed(const struct ranks *ranks, uint64_t l
            model_layer_is_windowed(&ranks->plan->model, layer);
 }
 
+/* LAYER_DENSE or LAYER_MOE. */
+static inline uint32_t ranks_layer_kind(const struct ranks *ranks, uint64_t layer)
+{
+    return layer < model_dense_layers(&ranks->plan->model) ? LAYER_DENSE : LAYER_MOE;
+}
+
 /* Bits of ATTENDS_IN_WINDOW and what follows it. */
 static inline uint8_t ranks_layer_attends(const struct ranks *ranks, uint64_t layer)
 {

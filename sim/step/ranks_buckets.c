@@ -152,11 +152,10 @@ static uint64_t lent_bytes_of(const struct ranks *ranks, const struct graph_deri
 uint64_t ranks_lent_bytes(const struct ranks *ranks, uint64_t layer_first, uint64_t count)
 {
     const struct model *model = &ranks->plan->model;
-    uint64_t const dense = model_dense_layers(model);
     uint64_t bytes = 0;
     for (uint64_t layer = layer_first; layer < layer_first + count; layer++)
         if (model_layer_borrows(model, layer))
-            bytes += ranks->layer[layer < dense ? LAYER_DENSE : LAYER_MOE].lent_bytes;
+            bytes += ranks->layer[ranks_layer_kind(ranks, layer)].lent_bytes;
     return bytes;
 }
 

@@ -1,6 +1,6 @@
 #include "sim/step/counts.h"
 
-#include <string.h>
+#include <stddef.h>
 
 #include "sim/base/units.h"
 #include "sim/graph/count.h"
@@ -264,11 +264,46 @@ static void traffic_divide(struct workload_traffic *traffic, uint32_t rank_count
 /* All that a chip would do if there were no stages, divided among `ranks`. */
 static void stages_divide(struct workload_counts *counts, uint32_t rank_count)
 {
-    double shares[WORKLOAD_SHARES];
+    struct workload_spare *spare = &counts->spare;
+    struct workload_scarce *scarce = &counts->scarce;
+    struct workload_inference *inference = &counts->inference;
+    struct workload_held *memory = &counts->memory;
+    double *const shares[] = {
+        &counts->matmul_flop,
+        &counts->padded_flop,
+        &counts->linear.flop,
+        &counts->linear.padded_flop,
+        &counts->vector_flop,
+        &counts->hbm_bytes,
+        &counts->ops.count,
+        &counts->ops.measured,
+        &counts->matmul_useful,
+        &spare->flash,
+        &spare->waiting,
+        &spare->padding,
+        &spare->copies,
+        &spare->uneven,
+        &scarce->padded_flop,
+        &scarce->vector_flop,
+        &scarce->vmem_bytes,
+        &scarce->vmem_longer_bytes,
+        &inference->weight_bytes,
+        &inference->kv_read_bytes,
+        &inference->activation_bytes,
+        &counts->host.moment_bytes,
+        &counts->host.activation_bytes,
+        &memory->parameter_bytes,
+        &memory->optimizer_bytes,
+        &memory->gradient_bytes,
+        &memory->activation_bytes,
+        &memory->master_bytes,
+        &memory->cache_bytes,
+    };
+    _Static_assert(sizeof shares / sizeof *shares * sizeof(double) ==
+                       offsetof(struct workload_counts, paddings),
+                   "each share of a rank is divided");
     if (rank_count == 1) return;
-    memcpy(shares, counts, sizeof shares);
-    for (uint32_t i = 0; i < WORKLOAD_SHARES; i++) shares[i] /= rank_count;
-    memcpy(counts, shares, sizeof shares);
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) *shares[i] /= rank_count;
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) traffic_divide(&counts->role[r], rank_count);
     traffic_divide(&counts->experts, rank_count);
     traffic_divide(&counts->kv, rank_count);

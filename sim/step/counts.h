@@ -10,7 +10,6 @@
 #ifndef SIM_STEP_COUNTS_H
 #define SIM_STEP_COUNTS_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "sim/collective/group.h"
@@ -176,8 +175,8 @@ struct workload_rows {
 
 struct workload_counts {
     /* One chip of a mean rank of a pipeline, a step; recomputation and duplicated KV heads
-     * included. All that lies before `paddings` is a double and a sum over layers: ranks of a
-     * pipeline divide it (WORKLOAD_SHARES). */
+     * included. All that lies before `paddings` is a sum over layers, which the ranks of a
+     * pipeline divide: stages_divide() names each. */
     double matmul_flop; /* Executed. */
     double padded_flop; /* Matmuls with padded shapes: token rows to 8, the rest to the MXU. */
     struct workload_linear linear;
@@ -212,8 +211,6 @@ struct workload_counts {
     struct workload_traffic sequence; /* Ranks that share a sequence. */
     struct workload_tp tp;
 };
-
-enum { WORKLOAD_SHARES = offsetof(struct workload_counts, paddings) / sizeof(double) };
 
 /* Of a step that can be lowered. Errors: what lowering refuses, and no memory for a schedule. */
 enum status workload_count(const struct workload_plan *plan, const struct machine *machine,

@@ -2,10 +2,10 @@
 
 #include "sim/base/units.h"
 
-static const char *const chain_names[CHAIN_COUNT] = {
-    [CHAIN_NORM] = "norm",         [CHAIN_SUM] = "sum",   [CHAIN_GATE] = "gate",
-    [CHAIN_FUNCTION] = "function", [CHAIN_TURN] = "turn", [CHAIN_LOSS] = "loss",
-    [CHAIN_UPDATE] = "update",     [CHAIN_REST] = "rest",
+static const char *const chain_names[] = {
+#define X(name, text) text,
+    CHAIN_TABLE(X)
+#undef X
 };
 
 uint64_t work_matmul_flop(const struct work *work)

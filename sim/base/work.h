@@ -11,31 +11,43 @@
 
 enum { WORK_MATMULS_MAX = 5 }; /* The backward of flash attention has five. */
 
-/* Functions between matmuls. */
+/* Functions between matmuls, with their words. */
+#define CHAIN_TABLE(X)                                                                             \
+    X(REST, "rest")         /* None of the others: lookups, casts, copies of rows. */              \
+    X(NORM, "norm")         /* RMSNorm, LayerNorm. */                                              \
+    X(SUM, "sum")           /* The residual stream and what a block adds to it. */                 \
+    X(GATE, "gate")         /* silu(Gate) * Up */                                                  \
+    X(FUNCTION, "function") /* GELU, ReLU: a function of one array. */                             \
+    X(TURN, "turn")         /* Columns of Q and K that are turned by position (rope). */           \
+    X(LOSS, "loss")         /* Softmax and cross-entropy of logits, with their gradient. */        \
+    X(UPDATE, "update")     /* The optimizer: norm of the gradients, clipping, Adam. */
+
 enum chain {
-    CHAIN_REST,     /* None of these: lookups, casts, copies of rows. */
-    CHAIN_NORM,     /* RMSNorm, LayerNorm. */
-    CHAIN_SUM,      /* The residual stream and what a block adds to it. */
-    CHAIN_GATE,     /* silu(Gate) * Up */
-    CHAIN_FUNCTION, /* GELU, ReLU: a function of one array. */
-    CHAIN_TURN,     /* Columns of Q and K that are turned by position (rope). */
-    CHAIN_LOSS,     /* Softmax and cross-entropy of logits, with their gradient. */
-    CHAIN_UPDATE,   /* The optimizer: norm of the gradients, clipping, Adam. */
-    CHAIN_COUNT,
+#define X(name, text) CHAIN_##name,
+    CHAIN_TABLE(X)
+#undef X
+        CHAIN_COUNT,
 };
 /* "norm" */
 const char *chain_name(enum chain chain);
 
-/* Which measured kernels a work is made of. */
+/* Which measured kernels a work is made of, with their words: none, so that its tiles decide; or
+ * kernels that its matmuls are, as the comments say. */
+#define WORK_KERNEL_TABLE(X)                                                                       \
+    X(NONE, "none")                                                                                \
+    X(FORWARD, "forward") /* Products of weights. */                                               \
+    X(INPUT, "input")     /* Gradients of what weights are multiplied with. */                     \
+    X(WEIGHT, "weight")   /* Gradients of weights. */                                              \
+    X(GRADIENTS,                                                                                   \
+      "gradients") /* The first half: gradients of inputs, the other half: of weights. */          \
+    X(ATTENTION, "attention") /* One or two kernels of attention (`attended`). */                  \
+    X(ATTENTION_BACKWARD, "attention backward") /* Gradients of attention. */
+
 enum work_kernel {
-    WORK_KERNEL_NONE,      /* None: its tiles decide. */
-    WORK_KERNEL_FORWARD,   /* The work's matmuls are products of weights. */
-    WORK_KERNEL_INPUT,     /* The matmuls are gradients of what weights are multiplied with. */
-    WORK_KERNEL_WEIGHT,    /* The matmuls are gradients of weights. */
-    WORK_KERNEL_GRADIENTS, /* The first half is gradients of inputs, the second half of weights. */
-    WORK_KERNEL_ATTENTION, /* The matmuls are one or two kernels of attention (`attended`). */
-    WORK_KERNEL_ATTENTION_BACKWARD, /* The matmuls are gradients of attention. */
-    WORK_KERNEL_CHAINS, /* The first of CHAIN_COUNT: functions between matmuls (enum chain). */
+#define X(name, text) WORK_KERNEL_##name,
+    WORK_KERNEL_TABLE(X)
+#undef X
+        WORK_KERNEL_CHAINS, /* The first of CHAIN_COUNT: functions between matmuls (enum chain). */
 };
 
 enum { WORK_ATTENDED_MAX = 2 };

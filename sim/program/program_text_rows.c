@@ -55,11 +55,10 @@ static const char *const link_rates[] = {"alike", "machine", NULL};
 static const char *const whens[] = {"done", "begun", NULL};
 static const char *const ends[] = {"begin", "end", NULL};
 static const char *const kernels[] = {
-    "none",   "forward", "input", "weight", "gradients", "attention", "attention backward",
-    "rest",   "norm",    "sum",   "gate",   "function",  "turn",      "loss",
-    "update", NULL};
-_Static_assert(sizeof kernels / sizeof *kernels == WORK_KERNEL_CHAINS + CHAIN_COUNT + 1,
-               "each kernel has a word");
+#define X(name, text) text,
+    WORK_KERNEL_TABLE(X) CHAIN_TABLE(X) NULL
+#undef X
+};
 static const char *const ways[] = {"chip", "host", NULL};
 
 /* Where a key means something. */

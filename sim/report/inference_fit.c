@@ -47,6 +47,12 @@ static double weights_of(const struct report_input *input)
     return (double)input->program->roles[role].resident_bytes[PROGRAM_MEMORY_PARAMETERS];
 }
 
+uint64_t inference_batch_expected(const struct report_input *input, uint64_t hbm_bytes)
+{
+    return room_of_all(input->roofline, weights_of(input), (double)input->trace->memory.peak_bytes,
+                       (double)hbm_bytes);
+}
+
 struct inference_fit inference_fit_of(const struct report_input *input,
                                       const struct inference_whole *whole, uint64_t hbm_bytes)
 {
@@ -55,11 +61,10 @@ struct inference_fit inference_fit_of(const struct report_input *input,
     double const peak = (double)input->trace->memory.peak_bytes;
     double const buffers = fmax(peak - held->parameter_bytes - held->cache_bytes, 0);
     double const room = (double)hbm_bytes - buffers;
-    struct inference_fit fit = {
-        .of_gpus = chip->kind == CHIP_GPU,
-        .has_cache = held->cache_bytes > 0,
-        .is_estimate = true,
-        .max_batch = room_of_all(input->roofline, weights_of(input), peak, (double)hbm_bytes)};
+    struct inference_fit fit = {.of_gpus = chip->kind == CHIP_GPU,
+                                .has_cache = held->cache_bytes > 0,
+                                .is_estimate = true,
+                                .max_batch = inference_batch_expected(input, hbm_bytes)};
     double const alone = whole->bytes(whole->owner, 1);
     if (room <= 0 || alone / room > MACHINE_CHIPS_MAX) return fit;
     uint64_t least = (uint64_t)ceil(fmax(alone / room, 1));

@@ -28,6 +28,10 @@ struct inference_room {
 struct inference_room inference_room(const struct machine *machine, const struct roofline *roofline,
                                      double peak_bytes);
 
+/* Sequences as long as the mean one that fit chips with HBM of `hbm_bytes`, as a step's memory lets
+ * expect: buffers grow as the cache does. */
+uint64_t inference_batch_expected(const struct report_input *input, uint64_t hbm_bytes);
+
 /* Bytes of weights and cache that `chip_count` chips hold together, with the padding of their
  * shares: never less than one chip. */
 struct inference_whole {

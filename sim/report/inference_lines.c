@@ -187,11 +187,18 @@ static const char *fit_verb(const struct inference_fit *fit)
     return fit->max_batch == 1 ? "fits" : "fit";
 }
 
+/* No scenario has more sequences than LENGTHS_MAX. */
+static const char *fit_bound(const struct inference_fit *fit)
+{
+    if (fit->max_batch == LENGTHS_MAX) return "at least ";
+    return fit->is_estimate ? "about " : "";
+}
+
 /* "136 sequences of this length fit", "1 sequence of this length fits with the prompts". */
 static void room_add(const struct inference_fit *fit, const struct column_value *values,
                      struct strbuf *text)
 {
-    strbuf_add(text, "%s%s %s of this length %s%s", fit->is_estimate ? "about " : "",
+    strbuf_add(text, "%s%s %s of this length %s%s", fit_bound(fit),
                CELL(fit_columns, values, BATCH_MOST), counted_noun(fit->max_batch, "sequence").text,
                fit_verb(fit), fit->with_prompts ? " with the prompts" : "");
 }
@@ -225,7 +232,7 @@ static void fits_print(const struct inference_facts *facts, const struct column_
     slice_add(&facts->fit, fit, &line);
     if (facts->fit_of_gib.max_batch != facts->fit.max_batch)
         strbuf_add(&line, "; if GB are GiB at least %s, and %s%s %s %s",
-                   CELL(fit_columns, of_gib, SLICE), facts->fit_of_gib.is_estimate ? "about " : "",
+                   CELL(fit_columns, of_gib, SLICE), fit_bound(&facts->fit_of_gib),
                    CELL(fit_columns, of_gib, BATCH_MOST),
                    counted_noun(facts->fit_of_gib.max_batch, "sequence").text,
                    fit_verb(&facts->fit_of_gib));

@@ -59,6 +59,7 @@ struct pareto_point {
     double memory_bytes;        /* Of a chip, the peak; of PARETO_UNFIT what it holds at least. */
     bool memory_is_peak;        /* Of PARETO_UNFIT too, whose ops follow one another. */
     double length_tokens;       /* Of a sequence, the mean; unless PARETO_REFUSED. */
+    uint64_t room;              /* Of PARETO_PLAYED: inference_batch_expected(). */
     struct inference_step book; /* The formula of 7.1.5. */
     double book_tokens_per_s_per_chip;
 
@@ -82,6 +83,7 @@ struct pareto_curve {
     double critical_tokens;            /* B_crit of the formula (7.1.3), of a pass of each batch. */
     double critical_batch;             /* The batch of these tokens. */
     uint64_t wall;                     /* The largest batch that fits. */
+    bool wall_is_estimate;             /* As in struct report_largest. */
     uint64_t book_wall;                /* By the formula (7.1.6): parameters and cache alone. */
     uint32_t knee;                     /* A point's place, or frontier_none. */
     struct pareto_point *point;        /* [batch_count] */
@@ -118,10 +120,7 @@ void pareto_close(struct pareto *pareto);
 /* Plays all points. */
 enum status pareto_play(void *pareto, struct worker *worker, struct error *reterr);
 
-/* One point: it is built, and if `plays` and it fits played. One that cannot be has its reason, and
- * is not the end of the others. */
-enum status pareto_take(struct pareto *pareto, struct pareto_curve *curve,
-                        struct pareto_point *point, bool plays, struct error *reterr);
+/* Finds the wall of a curve, whose points were played. */
 enum status pareto_find_wall(struct pareto *pareto, struct pareto_curve *curve,
                              struct error *reterr);
 
@@ -135,7 +134,7 @@ uint32_t pareto_count(const struct pareto *pareto, enum pareto_state state);
 /* Words of a curve; where no point could be built those of the command line. */
 const char *pareto_shape(const struct pareto_curve *curve);
 const char *pareto_mesh(const struct pareto_curve *curve);
-/* "at least " of a wall that no batch of a scenario reaches, else "". */
+/* "at least " of a wall that no batch of a scenario reaches, "about " of an estimate, else "". */
 const char *pareto_wall_bound(const struct pareto_curve *curve);
 /* "context of 8,192 tokens", "prompts drawn (lognormal, mean 2,048 tokens)" of a curve that has one
  * or the other. */

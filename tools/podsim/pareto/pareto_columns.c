@@ -116,7 +116,8 @@ const struct column_line pareto_cells = COLUMN_LINE(columns, csv);
 
 const char *pareto_wall_bound(const struct pareto_curve *curve)
 {
-    return curve->wall == PARETO_BATCH_MOST ? "at least " : "";
+    if (curve->wall == PARETO_BATCH_MOST) return "at least ";
+    return curve->wall_is_estimate ? "about " : "";
 }
 
 enum inference_part pareto_part(const struct pareto *pareto)
@@ -198,6 +199,7 @@ void pareto_write_csv(const struct pareto *pareto, struct strbuf *text)
       RAN(WHERE(curve->knee != frontier_none, WHOLE(curve->point[curve->knee].batch))), HIDDEN)    \
     X(CURVE_CRITICAL, "critical_tokens", RAN(REAL(curve->critical_tokens)), HIDDEN)                \
     X(CURVE_WALL, "max_batch", RAN(WHOLE(curve->wall)), HIDDEN)                                    \
+    X(CURVE_ABOUT, "max_batch_is_estimate", RAN(FLAG(curve->wall_is_estimate)), HIDDEN)            \
     X(CURVE_BOOK_WALL, "book_max_batch", RAN(BOUNDED(curve->book_wall)), HIDDEN)
 
 #define HEAD(X)                                                                                    \

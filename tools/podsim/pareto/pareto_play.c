@@ -91,14 +91,14 @@ static enum status curve_build(struct playing *playing, uint32_t batch, struct e
 }
 
 /* The program of a batch on a curve. To be closed whatever is returned. */
-static enum status build(struct playing *playing, uint32_t batch, bool plays, struct error *reterr)
+static enum status build(struct playing *playing, uint32_t batch, struct error *reterr)
 {
     struct pareto_curve *curve = playing->curve;
     playing->source = playing->pareto->source;
     playing->source.watch = &playing->pareto->watch;
     playing->source.drawn = &playing->pareto->drawn;
     if (curve->whole.arena == NULL) STATUS_TRY(curve_build(playing, batch, reterr));
-    return session_batch_build(&curve->whole, batch, plays, &playing->session, reterr);
+    return session_batch_build(&curve->whole, batch, true, &playing->session, reterr);
 }
 
 /* Of what the user or the machine ends, no point is the reason. */
@@ -217,17 +217,18 @@ static enum status figures_take(struct playing *playing, struct pareto_point *po
     point->shares = inference_shares_of(&input, &analysis);
     point->memory_bytes = (double)session->trace.memory.peak_bytes;
     point->memory_is_peak = true;
+    point->room = inference_batch_expected(&input, session->machine.chip.hbm_capacity_bytes);
     playing->pareto->events += session->trace.work.events;
     return STATUS_OK;
 }
 
-static enum status point_play(struct playing *playing, struct pareto_point *point, bool plays,
+static enum status point_play(struct playing *playing, struct pareto_point *point,
                               struct error *reterr)
 {
     struct session *session = &playing->session;
     const struct workload_plan *plan = &session->scenario.workload;
     bool fits = false;
-    STATUS_TRY(build(playing, point->batch, plays, reterr));
+    STATUS_TRY(build(playing, point->batch, reterr));
     STATUS_TRY(curve_begin(playing, reterr));
     struct inference_chips const chips = inference_book_chips(plan, &session->machine);
     struct inference_sum const sum = inference_sum(plan, pareto_part(playing->pareto));
@@ -237,7 +238,7 @@ static enum status point_play(struct playing *playing, struct pareto_point *poin
         (double)inference_sum_all(plan).tokens / chips.count / point->book.step_s;
     STATUS_TRY(memory_check(playing, point, &fits, reterr));
     point->state = PARETO_UNFIT;
-    if (!plays || (!fits && !plan->allow_oversubscription)) return STATUS_OK;
+    if (!fits && !plan->allow_oversubscription) return STATUS_OK;
     struct replay_options const options = {.watch = watch, .watch_owner = playing->pareto};
     STATUS_TRY(
         roofline_train_step(plan, &session->machine, &session->mesh, &session->roofline, reterr));
@@ -249,12 +250,14 @@ static enum status point_play(struct playing *playing, struct pareto_point *poin
     return STATUS_OK;
 }
 
-enum status pareto_take(struct pareto *pareto, struct pareto_curve *curve,
-                        struct pareto_point *point, bool plays, struct error *reterr)
+/* It is built, and if it fits played. One that cannot be has its reason, and is not the end of the
+ * others. */
+static enum status point_take(struct pareto *pareto, struct pareto_curve *curve,
+                              struct pareto_point *point, struct error *reterr)
 {
     struct playing playing = {.pareto = pareto, .curve = curve};
     struct error error = {0};
-    enum status status = point_play(&playing, point, plays, &error);
+    enum status status = point_play(&playing, point, &error);
     session_close(&playing.session);
     if (status == STATUS_OK) return STATUS_OK;
     if (ends_all(status)) {
@@ -318,7 +321,7 @@ enum status pareto_play(void *owner, struct worker *worker, struct error *reterr
         struct pareto_curve *curve = &pareto->curve[c];
         for (uint32_t b = 0; b < pareto->batch_count; b++, pareto->done_count++) {
             STATUS_TRY(worker_check(worker, reterr));
-            STATUS_TRY(pareto_take(pareto, curve, &curve->point[b], true, reterr));
+            STATUS_TRY(point_take(pareto, curve, &curve->point[b], reterr));
         }
         if (curve->chip_count != 0) STATUS_TRY(pareto_find_wall(pareto, curve, reterr));
         session_close(&curve->whole);

@@ -61,11 +61,15 @@ struct inference_model inference_book_model(const struct workload_plan *plan)
 }
 
 struct inference_chips inference_book_chips(const struct workload_plan *plan,
-                                            const struct machine *machine)
+                                            const struct machine *machine, const struct mesh *mesh)
 {
     const struct chip *chip = &machine->chip;
+    bool const gathers = plan->inference.weights == INFERENCE_GATHERED;
+    double const copies = (double)mesh->axis[MESH_DP].size * (double)mesh->axis[MESH_CP].size;
     return (struct inference_chips){
         .count = (double)machine->chip_count,
+        .copies_read = copies * (double)mesh->axis[MESH_FSDP].size,
+        .copies_held = gathers ? 1 : copies,
         .flop_per_s = (double)chip->math_flop_per_s[plan->formats.matmuls],
         .hbm_bytes_per_s = (double)chip->hbm_bytes_per_s,
         .hbm_bytes = (double)chip->hbm_capacity_bytes,
@@ -96,7 +100,8 @@ struct inference_step inference_book_step(const struct workload_plan *plan,
 static struct inference_step book_of(const struct report_input *input)
 {
     struct inference_model const model = inference_book_model(input->workload);
-    struct inference_chips const chips = inference_book_chips(input->workload, input->machine);
+    struct inference_chips const chips =
+        inference_book_chips(input->workload, input->machine, input->mesh);
     return inference_book_step(input->workload, &model, &chips);
 }
 

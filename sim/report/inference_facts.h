@@ -67,10 +67,11 @@ struct inference_fit inference_facts_fit(const struct report_input *input, uint6
 
 const char *inference_phase(const struct workload_plan *plan); /* "decode" */
 
-/* What the book's formulas are given: all parameters of the model, all chips. */
+/* What the book's formulas are given: all parameters of the model; all chips, of which each rank of
+ * dp, fsdp and cp multiplies with all parameters. */
 struct inference_model inference_book_model(const struct workload_plan *plan);
 struct inference_chips inference_book_chips(const struct workload_plan *plan,
-                                            const struct machine *machine);
+                                            const struct machine *machine, const struct mesh *mesh);
 /* The formula of the plan's step. Prompts are their products (8.1.2) and those of their attention
  * (7.1.4): the cache is read by decodes. */
 struct inference_step inference_book_step(const struct workload_plan *plan,

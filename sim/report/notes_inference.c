@@ -113,10 +113,7 @@ static double headless_s(const struct workload_plan *plan, double weights_s)
 /* What the ranks' weights have more than the formula, or less. */
 static const char *weights_rest(const struct report_input *input, double more_s)
 {
-    bool const gathers = input->roofline->counts.held_anyway.gathered_bytes > 0;
-    if (more_s >= 0)
-        return gathers ? "each rank reads all that it has gathered"
-                       : "ranks hold copies and padding";
+    if (more_s >= 0) return "ranks hold copies and padding";
     if (model_has_experts(&input->workload->model))
         return "experts that no token asks for are not read";
     return input->mesh->axis[MESH_PP].size > 1

@@ -26,6 +26,11 @@ double inference_attention_flop(const struct model *model, double scores)
     return 2 * (double)model->heads * columns * scores;
 }
 
+static double at_least_one(double copies)
+{
+    return fmax(copies, 1);
+}
+
 struct inference_step inference_pass(const struct inference_model *model,
                                      const struct inference_chips *chips, double tokens,
                                      double attention_flop, double cached_tokens)
@@ -33,7 +38,7 @@ struct inference_step inference_pass(const struct inference_model *model,
     double const bytes_per_s = chips->count * chips->hbm_bytes_per_s;
     struct inference_step step = {
         .kv_s = cached_tokens * model->kv_bytes_per_token / bytes_per_s,
-        .weights_s = model->parameter_bytes / bytes_per_s,
+        .weights_s = at_least_one(chips->copies_read) * model->parameter_bytes / bytes_per_s,
         .math_s = 2 * tokens * model->parameters / (chips->count * chips->flop_per_s),
     };
     if (attention_flop > 0)
@@ -45,10 +50,11 @@ struct inference_step inference_pass(const struct inference_model *model,
 uint64_t inference_max_batch(const struct inference_model *model,
                              const struct inference_chips *chips, double context)
 {
-    double const room = chips->count * chips->hbm_bytes - model->parameter_bytes;
+    double const copies = at_least_one(chips->copies_held);
+    double const room = chips->count / copies * chips->hbm_bytes - model->parameter_bytes;
     double const held = model->kv_bytes_per_token - model->kv_shared_bytes_per_token;
     if (room > 0 && held == 0) return INFERENCE_ANY_BATCH;
-    return room <= 0 ? 0 : (uint64_t)floor(room / (context * held));
+    return room <= 0 ? 0 : (uint64_t)(copies * floor(room / (context * held)));
 }
 
 double inference_critical_tokens(double weight_bytes, double flop_per_s, double hbm_bytes_per_s)

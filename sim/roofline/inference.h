@@ -18,10 +18,13 @@ struct inference_model {
     double kv_shared_bytes_per_token; /* Of these, what layers read that other layers hold. */
 };
 
-/* Chips that hold one copy of the model together. */
+/* Chips that hold a model together, or, where ranks of data hold one each, several copies of it.
+ * The copies share the sequences. */
 struct inference_chips {
     double count;
-    double flop_per_s; /* Of one, in the format of the products. */
+    double copies_read; /* Ranks of data that each read all parameters in a step; 0: one. */
+    double copies_held; /* Copies that lie in memory; 0: one. */
+    double flop_per_s;  /* Of one, in the format of the products. */
     double hbm_bytes_per_s;
     double hbm_bytes;
     double attention_flop_per_s; /* Of one, in the format of attention's products. */
@@ -38,7 +41,7 @@ double inference_kv_shared_bytes_per_token(const struct model *model, double ele
  * longer. */
 struct inference_step {
     double kv_s;      /* B·KV / (N·W_hbm) */
-    double weights_s; /* P_bytes / (N·W_hbm) */
+    double weights_s; /* P_bytes / (N·W_hbm), for each copy that is read. */
     double math_s; /* 2·B·P / (N·C); of prompts with attention, 4·T·S·N·H a layer (7.1.4) */
     double step_s; /* kv_s + max(weights_s, math_s) */
 };
@@ -53,14 +56,15 @@ struct inference_step inference_pass(const struct inference_model *model,
                                      const struct inference_chips *chips, double tokens,
                                      double attention_flop, double cached_tokens);
 
-/* Sequences of `context` tokens that fit together with the parameters; 0: not even these do
- * (7.1.6). INFERENCE_ANY_BATCH: these do, and tokens leave nothing behind. */
+/* Sequences of `context` tokens that fit together with the parameters, equally many with each copy
+ * of these; 0: not even these do (7.1.6). INFERENCE_ANY_BATCH: these do, and tokens leave nothing
+ * behind. */
 #define INFERENCE_ANY_BATCH UINT64_MAX
 uint64_t inference_max_batch(const struct inference_model *model,
                              const struct inference_chips *chips, double context);
 
 /* Tokens of a step from which on products of large matrices take longer than reading the weights
- * (7.1.3): bytes·C / (2·W_hbm). Experts: E/k times as many. */
+ * (7.1.3): bytes·C / (2·W_hbm). Experts: E/k times as many; copies: as many for each. */
 double inference_critical_tokens(double weight_bytes, double flop_per_s, double hbm_bytes_per_s);
 
 #endif

@@ -90,7 +90,11 @@ static void the_books_curve_bends_where_math_takes_over(void **state)
     (void)state;
     struct inference_model const model = {
         .parameters = 70.4e9, .parameter_bytes = 70.4e9, .kv_bytes_per_token = 163840};
-    struct inference_chips const chips = {16, 197e12, 810e9, 16e9, 197e12};
+    struct inference_chips const chips = {.count = 16,
+                                          .flop_per_s = 197e12,
+                                          .hbm_bytes_per_s = 810e9,
+                                          .hbm_bytes = 16e9,
+                                          .attention_flop_per_s = 197e12};
     struct frontier_point points[10], fine[553];
     for (uint32_t i = 0; i < 10; i++) {
         double const batch = 1u << i;

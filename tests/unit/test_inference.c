@@ -1,11 +1,9 @@
 /*
- * Steps of inference: experts that are read, rows of windows and of chunks, how a cache lies, and
- * the closed forms of the book.
+ * Steps of inference: experts that are read, rows of windows and of chunks, and how a cache lies.
  */
 #include <math.h>
 
 #include "sim/model/model_read.h"
-#include "sim/report/inference_facts.h"
 #include "sim/roofline/inference.h"
 #include "sim/step/counts.h"
 #include "sim/step/ranks.h"
@@ -401,21 +399,6 @@ static void latents_are_shared_by_sequences_first(void **state)
     }
 }
 
-static void closed_forms_are_the_book_s(void **state)
-{
-    struct inference_chips const v5e = {16, 197e12, 810e9, 16e9, 197e12};
-    struct inference_model const llama = {
-        .parameters = 70.4e9, .parameter_bytes = 140.8e9, .kv_bytes_per_token = 327680};
-    struct inference_model const narrow = {
-        .parameters = 70.4e9, .parameter_bytes = 70.4e9, .kv_bytes_per_token = 163840};
-    (void)state;
-    case_near(inference_pass(&llama, &v5e, 32, 0, 32 * 8192).step_s, 17.492233e-3, 1e-6);
-    case_near(inference_pass(&narrow, &v5e, 32, 0, 32 * 8192).step_s, 8.746e-3, 1e-4);
-    assert_int_equal(inference_max_batch(&narrow, &v5e, 8192), 138);
-    assert_int_equal(inference_max_batch(&llama, &v5e, 1e9), 0);
-    case_near(inference_critical_tokens(2, 197e12, 810e9), 243.20988, 1e-7);
-}
-
 /* Prompts of 3 and 5 tokens behind 2 in the cache: causal queries see 3+4+5 and 3+4+5+6+7 keys, 37,
  * others 3·5 + 5·7 = 50; a window of 4 leaves 3+4+4 and 3+4+4+4+4, 30. In chunks of 2 the passes
  * see 3+4 twice, 5 and 5+6, and 7. Sequences that answer are counted apart. */
@@ -448,29 +431,6 @@ static void scores_of_prompts_are_counted_by_hand(void **state)
     case_free(&made);
 }
 
-/* 7.1.4 and 8.1.2: 8,192 tokens of LLaMA-3-8B take 2·8,030,261,248·8,192 FLOP for its parameters
- * and 4·32·128·32·8,192·8,193/2 for attention, at 459e12 FLOP/s on one v5p; attention in another
- * format than the other products goes at that format's rate. */
-static void the_formula_of_a_prefill_has_attention(void **state)
-{
-    static const uint64_t prompt[] = {8192};
-    static const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = "x"};
-    double const products = 2 * 8030261248.0 * 8192, attention = 524288.0 * 8192 * 8193 / 2;
-    struct workload_case made;
-    (void)state;
-    made_of(&made, "llama-3-8b", "1x1x1", parts,
-            (struct inference_plan){.prompts = {1, lengths_given(prompt, 1), 0, 0}});
-    struct workload_plan *plan = &made.plan;
-    struct inference_model const model = inference_book_model(plan);
-    struct inference_chips chips = inference_book_chips(plan, &made.machine);
-    case_near(inference_book_step(plan, &model, &chips).math_s, (products + attention) / 459e12,
-              1e-9);
-    chips.attention_flop_per_s /= 2;
-    case_near(inference_book_step(plan, &model, &chips).step_s, (products + 2 * attention) / 459e12,
-              1e-9);
-    case_free(&made);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -483,9 +443,7 @@ int main(void)
         cmocka_unit_test(chunks_are_prompts_behind_cached_tokens),
         cmocka_unit_test(ranks_of_tp_d_have_heads_sequences_or_rows),
         cmocka_unit_test(latents_are_shared_by_sequences_first),
-        cmocka_unit_test(closed_forms_are_the_book_s),
         cmocka_unit_test(scores_of_prompts_are_counted_by_hand),
-        cmocka_unit_test(the_formula_of_a_prefill_has_attention),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

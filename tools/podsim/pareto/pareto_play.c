@@ -141,7 +141,7 @@ static uint64_t cached_of(const struct workload_plan *plan, enum inference_part 
 }
 
 /* Where the curve's formula turns: each batch in flight has a pass of its own over all parameters,
- * or one for each chunk of its prompts. */
+ * or one for each chunk of its prompts, and so has each rank of data. */
 static void critical_find(const struct workload_plan *plan, enum inference_part part,
                           const struct inference_chips *chips, struct pareto_curve *curve)
 {
@@ -152,7 +152,7 @@ static void critical_find(const struct workload_plan *plan, enum inference_part 
     if (part == INFERENCE_PROMPTS && plan->inference.prompts.chunk != 0)
         each = fmin(each, (double)plan->inference.prompts.chunk);
     curve->critical_tokens =
-        inference_batch_count(&plan->inference) *
+        inference_batch_count(&plan->inference) * chips->copies_read *
         inference_critical_tokens(curve->book.parameter_bytes / curve->book.parameters,
                                   chips->flop_per_s, chips->hbm_bytes_per_s);
     curve->critical_batch = (curve->critical_tokens - (double)others) / each;
@@ -165,7 +165,8 @@ static enum status curve_begin(struct playing *playing, struct error *reterr)
     const struct session *session = &playing->session;
     const struct workload_plan *plan = &session->scenario.workload;
     struct arena *arena = playing->pareto->arena;
-    struct inference_chips const chips = inference_book_chips(plan, &session->machine);
+    struct inference_chips const chips =
+        inference_book_chips(plan, &session->machine, &session->mesh);
     struct strbuf shape = {0}, mesh = {0};
     if (curve->chip_count != 0) return STATUS_OK;
     curve->book = book_model(playing->pareto, plan);
@@ -230,7 +231,8 @@ static enum status point_play(struct playing *playing, struct pareto_point *poin
     bool fits = false;
     STATUS_TRY(build(playing, point->batch, reterr));
     STATUS_TRY(curve_begin(playing, reterr));
-    struct inference_chips const chips = inference_book_chips(plan, &session->machine);
+    struct inference_chips const chips =
+        inference_book_chips(plan, &session->machine, &session->mesh);
     struct inference_sum const sum = inference_sum(plan, pareto_part(playing->pareto));
     point->length_tokens = (double)sum.context_tokens / (double)sum.sequences;
     point->book = inference_book_step(plan, &playing->curve->book, &chips);

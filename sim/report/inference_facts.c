@@ -109,6 +109,9 @@ struct inference_fit inference_facts_fit(const struct report_input *input, uint6
 {
     struct inference_whole const whole = {inference_whole_bytes, input};
     struct inference_fit fit = inference_fit_of(input, &whole, hbm_bytes);
+    bool const of_gb = hbm_bytes == input->machine->chip.hbm_capacity_bytes;
+    const struct report_slice *slice = of_gb ? &input->slices.of_gb : &input->slices.of_gib;
+    inference_fit_tried(slice, &fit);
     fit.with_prompts = input->workload->kind == WORKLOAD_MIXED;
     return fit;
 }

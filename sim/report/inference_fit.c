@@ -84,3 +84,10 @@ void inference_fit_found(const struct report_largest *largest, struct inference_
     fit_of_gib->max_batch = largest->batch_of_gib;
     fit->is_estimate = fit_of_gib->is_estimate = largest->is_estimate;
 }
+
+void inference_fit_tried(const struct report_slice *slice, struct inference_fit *fit)
+{
+    if (!slice->is) return;
+    fit->smallest = slice->smallest;
+    fit->is_tried = slice->is_tried;
+}

@@ -14,6 +14,7 @@ struct inference_fit {
     bool is_estimate;   /* Of max_batch: it may not fit, or more may. */
     bool with_prompts;  /* Sequences that answer, while as many prompts stay. */
     struct smallest_slice smallest;
+    bool is_tried; /* A layout of the step fits this slice. */
     bool of_gpus;
 };
 
@@ -39,14 +40,16 @@ struct inference_whole {
     const void *owner;
 };
 
-/* `hbm_bytes` of a chip. The smallest slice is the one with fewest chips, among those that the
- * product can be sliced into, whose chips have room for a share of the model's weights and of the
- * step's cache each, evenly divided, with the buffers that a chip has here. */
+/* `hbm_bytes` of a chip. The smallest slice, until layouts are tried, is the one with fewest chips,
+ * among those that the product can be sliced into, whose chips have room for a share of the model's
+ * weights and of the step's cache each, evenly divided, with the buffers that a chip has here. */
 struct inference_fit inference_fit_of(const struct report_input *input,
                                       const struct inference_whole *whole, uint64_t hbm_bytes);
 
 /* What was found takes the place of what one step's memory lets expect: of both readings. */
 void inference_fit_found(const struct report_largest *largest, struct inference_fit *fit,
                          struct inference_fit *fit_of_gib);
+/* The same of the slices that were tried, for one reading. */
+void inference_fit_tried(const struct report_slice *slice, struct inference_fit *fit);
 
 #endif

@@ -14,7 +14,8 @@
     X(ESTIMATED, "max_batch_is_estimate", WHERE(fit->has_cache, FLAG(fit->is_estimate)), HIDDEN)   \
     X(SLICE, "smallest_slice", HAS_SLICE(SAID(fit->smallest.slice, fit->of_gpus ? gpus : NULL)),   \
       .look = column_words, .none = "none")                                                        \
-    X(SLICE_CHIPS, "smallest_slice_chips", HAS_SLICE(WHOLE(fit->smallest.chip_count)), HIDDEN)
+    X(SLICE_CHIPS, "smallest_slice_chips", HAS_SLICE(WHOLE(fit->smallest.chip_count)), HIDDEN)     \
+    X(SLICE_TRIED, "smallest_slice_is_tried", HAS_SLICE(FLAG(fit->is_tried)), HIDDEN)
 #define HAS_SLICE(value) WHERE(fit->smallest.chip_count > 0, value)
 
 #define TABLE(X)                                                                                   \
@@ -154,7 +155,11 @@ static void slice_add(const struct inference_fit *fit, const struct column_value
 {
     strbuf_add(line, "%s%s for these weights%s", fit->smallest.chip_count == 0 ? "" : "at least ",
                CELL(fit_columns, values, SLICE), fit->has_cache ? " and this cache" : "");
-    if (fit->smallest.chip_count > 1) strbuf_add(line, ", evenly divided");
+    if (fit->smallest.chip_count == 0) return;
+    if (!fit->is_tried)
+        strbuf_add(line, "; no layout of a smaller one was found");
+    else if (fit->smallest.chip_count > 1)
+        strbuf_add(line, ", evenly divided");
 }
 
 static void slice_print(const struct inference_fit *fit, const struct column_value *values,
@@ -178,8 +183,7 @@ void inference_slice_print(const struct report_input *input, struct strbuf *text
         return;
     }
     table_line(text, "slice");
-    strbuf_add(text, "none holds these weights%s, with the buffers that a chip has here\n",
-               fit.has_cache ? " and this cache" : "");
+    strbuf_add(text, "none holds these weights%s\n", fit.has_cache ? " and this cache" : "");
 }
 
 static const char *fit_verb(const struct inference_fit *fit)

@@ -10,6 +10,7 @@
 #include "sim/machine/machine.h"
 #include "sim/mesh/mesh.h"
 #include "sim/program/program.h"
+#include "sim/report/smallest_slice.h"
 #include "sim/roofline/roofline.h"
 #include "sim/step/workload.h"
 #include "sim/trace/trace.h"
@@ -32,6 +33,18 @@ struct report_largest {
     uint64_t batch_of_gib; /* The same if the data sheet's GB are GiB. */
 };
 
+/* The smallest slice that a step of inference fits, as those who build steps have found it. */
+struct report_slice {
+    bool is;       /* It was looked for. */
+    bool is_tried; /* A layout of the step fits it; else no layout of a smaller slice was found. */
+    struct smallest_slice smallest;
+};
+
+/* With both readings of the data sheet's GB. */
+struct report_slices {
+    struct report_slice of_gb, of_gib;
+};
+
 struct report_input {
     const char *title;
     const char *question; /* What the scenario answers, or "". */
@@ -50,6 +63,7 @@ struct report_input {
     const struct generation *generation; /* Whose prefill and last step program and trace are; NULL:
                                             it is none. */
     struct report_largest largest;       /* Of a step of inference. */
+    struct report_slices slices;         /* The same. */
     const struct report_interval *interval; /* NULL: it was not asked for (run_interval.h). */
     double wall_s;                          /* Of the replay; 0: wall-clock is not shown. */
     /* Members that the caller has for the end of the result's object; NULL: none. */

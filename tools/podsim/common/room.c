@@ -50,16 +50,37 @@ static enum status peak_find(struct room_search *search, struct session *part,
     return STATUS_OK;
 }
 
-static enum status batch_take(struct room_search *search, bool plays, struct session *part,
+/* What it holds at least, and if `plays` and that is not all, its peak. */
+static enum status built_take(struct room_search *search, bool plays, struct session *part,
                               struct batch_held *held, struct error *reterr)
 {
     struct least_memory least;
-    STATUS_TRY(session_batch_build(&search->session, held->batch, plays, part, reterr));
     STATUS_TRY(least_memory_of(part->arena, &part->program, &least, reterr));
     held->bytes = (double)least.total_bytes;
     held->is_peak = least.is_peak;
     if (!plays || held->is_peak || held->bytes > search->hbm_bytes) return STATUS_OK;
     return peak_find(search, part, held, reterr);
+}
+
+enum status room_holds(struct session *built, double hbm_bytes, uint64_t events_most,
+                       struct worker *worker, double *ret_bytes, bool *ret_holds,
+                       struct error *reterr)
+{
+    struct room_search search = {
+        .worker = worker, .events_most = events_most, .estimates = true, .hbm_bytes = hbm_bytes};
+    struct batch_held held;
+    STATUS_TRY(built_take(&search, true, built, &held, reterr));
+    STATUS_TRY(worker_check(worker, reterr));
+    *ret_bytes = held.bytes;
+    *ret_holds = held.bytes <= hbm_bytes;
+    return STATUS_OK;
+}
+
+static enum status batch_take(struct room_search *search, bool plays, struct session *part,
+                              struct batch_held *held, struct error *reterr)
+{
+    STATUS_TRY(session_batch_build(&search->session, held->batch, plays, part, reterr));
+    return built_take(search, plays, part, held, reterr);
 }
 
 static enum status held_find(void *owner, double hbm_bytes, bool plays, struct batch_held *held,

@@ -18,6 +18,14 @@ struct worker;
 enum status room_find(const struct session *session, uint64_t events_most, struct worker *worker,
                       struct inference_room *room, struct error *reterr);
 
+/* Whether a chip of a step that was built up to the program holds no more than `hbm_bytes`, as far
+ * as that is known: without playing it, or else by its first `events_most` events. `*ret_bytes`:
+ * what it holds at least.
+ * Errors: as session_replay(). */
+enum status room_holds(struct session *built, double hbm_bytes, uint64_t events_most,
+                       struct worker *worker, double *ret_bytes, bool *ret_holds,
+                       struct error *reterr);
+
 /* What is known before the largest batches are looked for. */
 struct room_known {
     struct batch_held held[3]; /* Batches that were played or looked at. */

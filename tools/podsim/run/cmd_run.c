@@ -23,6 +23,7 @@
 #include "tools/podsim/common/report.h"
 #include "tools/podsim/common/room.h"
 #include "tools/podsim/common/session.h"
+#include "tools/podsim/common/slice.h"
 #include "tools/podsim/common/timeline_file.h"
 #include "tools/podsim/common/trace_chips.h"
 #include "tools/podsim/common/worker.h"
@@ -259,13 +260,25 @@ static enum status refuse_seen(struct run *run, struct error *reterr)
     return oversubscribed(where, reterr);
 }
 
+static bool infers(const struct session *session)
+{
+    return !session->is_program && session->scenario.workload.kind != WORKLOAD_TRAIN_STEP;
+}
+
+/* On how few chips the step would fit, where anything says it. */
+static enum status slices_find(struct run *run, struct error *reterr)
+{
+    bool const is_asked = !is_quiet(run) || run->json.path != NULL;
+    if (!infers(&run->session) || !is_asked) return STATUS_OK;
+    return slice_find(&run->session, &run->input, run->worker, &run->input.slices, reterr);
+}
+
 /* How many sequences fit, where anything says it. */
 static enum status largest_find(struct run *run, struct error *reterr)
 {
     const struct session *session = &run->session;
     bool const is_asked = !is_quiet(run) || run->json.path != NULL;
-    if (session->is_program || session->scenario.workload.kind == WORKLOAD_TRAIN_STEP || !is_asked)
-        return STATUS_OK;
+    if (!infers(session) || !is_asked) return STATUS_OK;
     uint64_t const hbm_bytes = session->machine.chip.hbm_capacity_bytes;
     struct inference_fit const fit = inference_facts_fit(&run->input, hbm_bytes);
     struct inference_fit const of_gib = inference_facts_fit(&run->input, chip_gib_bytes(hbm_bytes));
@@ -306,6 +319,8 @@ static enum status generate(struct run *run, struct error *reterr)
     };
     STATUS_TRY(generate_play(&run->session, &run->source, &options, &run->generation, reterr));
     inference_fit_found(&run->input.largest, &run->generation.fit, &run->generation.fit_of_gib);
+    inference_fit_tried(&run->input.slices.of_gb, &run->generation.fit);
+    inference_fit_tried(&run->input.slices.of_gib, &run->generation.fit_of_gib);
     run->input.generation = &run->generation;
     generation_write_csv(&run->generation, &run->rows);
     return STATUS_OK;
@@ -348,6 +363,7 @@ static enum status work_texts(struct run *run, struct error *reterr)
         STATUS_TRY(ops_find(run, reterr));
     STATUS_TRY(report_name(session->arena, run->options, run->path, &run->input, reterr));
     if (options_has(run->options, "--timing")) run->input.wall_s = run->wall_s;
+    STATUS_TRY(slices_find(run, reterr));
     STATUS_TRY(refuse_seen(run, reterr));
     STATUS_TRY(largest_find(run, reterr));
     if (session->scenario.workload.kind == WORKLOAD_GENERATE) STATUS_TRY(generate(run, reterr));
